@@ -1,0 +1,30 @@
+# One static target a folder, named after its path: simverbs_module(fabric/core event_loop.cpp) makes
+# `fabric_core`. tests/house refuses an #include that the arrows of DESIGN section 3 do not have.
+add_library(simverbs_options INTERFACE)
+target_include_directories(simverbs_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
+target_compile_options(simverbs_options INTERFACE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-missing-field-initializers
+    $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>
+    $<$<BOOL:${SIMVERBS_WERROR}>:-Werror>)
+
+function(simverbs_module path)
+    cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+    string(REPLACE "/" "_" target ${path})
+    if(ARG_SOURCES)
+        add_library(${target} STATIC ${ARG_SOURCES})
+        target_link_libraries(${target} PUBLIC simverbs_options ${ARG_DEPENDS})
+    else()
+        add_library(${target} INTERFACE)
+        target_link_libraries(${target} INTERFACE simverbs_options ${ARG_DEPENDS})
+    endif()
+endfunction()
+
+# A GoogleTest program: every test of it is a ctest of its own, so that one run names each failure.
+function(simverbs_test name)
+    cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LABELS" ${ARGN})
+    add_executable(${name} ${ARG_SOURCES})
+    target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gtest GTest::gmock GTest::gtest_main)
+    include(GoogleTest)
+    gtest_discover_tests(${name} TEST_PREFIX "${name}." PROPERTIES LABELS "${ARG_LABELS}"
+                         DISCOVERY_MODE PRE_TEST)
+endfunction()
