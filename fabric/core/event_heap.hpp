@@ -1,0 +1,113 @@
+// A 4-ary heap of plain events in (time, key) order. Four children share two cache lines and the
+// tree is half as deep as a binary one. The top can be left open while its event runs, so that the
+// handler's first new event takes its place: one sift instead of two.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "fabric/core/assert.hpp"
+#include "fabric/core/event.hpp"
+#include "fabric/core/hash.hpp"
+
+namespace fabric {
+
+// Compares (time, key) as one 128-bit number: no branch between the two. Times are not negative.
+inline detail::Uint128 order_of(const Event& event) {
+    return static_cast<detail::Uint128>(to_picoseconds(event.time)) << 64 | event.key.packed();
+}
+inline bool runs_before(const Event& a, const Event& b) {
+    return order_of(a) < order_of(b);
+}
+
+class EventHeap {
+  public:
+    [[nodiscard]] bool empty() const { return size() == 0; }
+    [[nodiscard]] std::size_t size() const { return events_.size() - (top_is_open_ ? 1 : 0); }
+
+    // The earliest event. Not while the top is open; not when empty.
+    [[nodiscard]] const Event& top() const { return events_.front(); }
+    [[nodiscard]] SimTime top_time() const {
+        return events_.empty() ? SimTime::max() : events_.front().time;
+    }
+
+    // Takes the earliest event and leaves its place open until the next push() or close_top().
+    Event open_top() {
+        top_is_open_ = true;
+        return events_.front();
+    }
+
+    void push(const Event& event) {
+        if (top_is_open_) {
+            top_is_open_ = false;
+            sift_down(event);
+        } else {
+            events_.push_back(event);
+            sift_up(event);
+        }
+    }
+
+    void close_top() {
+        if (!top_is_open_) {
+            return;
+        }
+        top_is_open_ = false;
+        const Event last = events_.back();
+        events_.pop_back();
+        if (!events_.empty()) {
+            sift_down(last);
+        }
+    }
+
+    // The earliest event behind an open top; SimTime::max() when there is none.
+    [[nodiscard]] SimTime time_behind_open_top() const;
+
+    [[nodiscard]] bool top_is_open() const { return top_is_open_; }
+
+  private:
+    static constexpr std::size_t kArity = 4;
+
+    void sift_up(const Event& event);
+    void sift_down(const Event& event);
+
+    std::vector<Event> events_;
+    bool top_is_open_ = false;
+};
+
+inline void EventHeap::sift_up(const Event& event) {
+    std::size_t hole = events_.size() - 1;
+    while (hole > 0) {
+        const std::size_t parent = (hole - 1) / kArity;
+        if (!runs_before(event, events_[parent])) {
+            break;
+        }
+        events_[hole] = events_[parent];
+        hole = parent;
+    }
+    events_[hole] = event;
+}
+
+inline void EventHeap::sift_down(const Event& event) {
+    const std::size_t count = events_.size();
+    std::size_t hole = 0;
+    for (;;) {
+        const std::size_t first = hole * kArity + 1;
+        if (first >= count) {
+            break;
+        }
+        const std::size_t end = first + kArity < count ? first + kArity : count;
+        std::size_t least = first;
+        for (std::size_t child = first + 1; child < end; ++child) {
+            least = runs_before(events_[child], events_[least]) ? child : least;
+        }
+        if (!runs_before(events_[least], event)) {
+            break;
+        }
+        events_[hole] = events_[least];
+        hole = least;
+    }
+    events_[hole] = event;
+}
+
+}  // namespace fabric

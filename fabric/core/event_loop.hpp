@@ -1,0 +1,74 @@
+// The event loop: the only owner of virtual time. The clock is the time of the last event; with
+// nothing pending it does not move, and a cancelled timer never moves it. Single-threaded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "fabric/core/assert.hpp"
+#include "fabric/core/event.hpp"
+#include "fabric/core/event_heap.hpp"
+#include "fabric/core/timer_wheel.hpp"
+
+namespace fabric {
+
+class EventLoop {
+  public:
+    EventLoop() = default;
+    EventLoop(const EventLoop&) = delete;
+    EventLoop& operator=(const EventLoop&) = delete;
+
+    [[nodiscard]] SimTime now() const { return now_; }
+
+    // Not before now(). At now(), an event that runs may schedule into its own class or a later
+    // one; what belongs to an earlier class is called directly.
+    void schedule(const Event& event) {
+        assert_in_order(event.time, event.key);
+        heap_.push(event);
+    }
+
+    // Neither an event nor an armed timer is left.
+    [[nodiscard]] bool empty() const { return pending() == 0; }
+    [[nodiscard]] std::size_t pending() const { return heap_.size() + wheel_.armed_count(); }
+
+    // When the next event or timer is due, exactly. Moves nothing.
+    [[nodiscard]] std::optional<SimTime> next_time() const;
+
+    // Runs every event of the next instant, those included that it schedules at that instant.
+    // Returns how many ran; 0 when nothing is pending.
+    std::size_t run_instant();
+
+    // Runs every event due at or before `limit`; now() is then the time of the last one, not
+    // `limit`. Returns how many ran.
+    std::uint64_t run_until(SimTime limit);
+
+    // Events run since the start.
+    [[nodiscard]] std::uint64_t events_run() const { return events_run_; }
+
+  private:
+    friend class Timer;
+
+    void assert_in_order(SimTime time, EventKey key) const {
+        SIMVERBS_ASSERT(time > now_ || (time == now_ && (!running_ || key.event_class() >=
+                                                                          last_key_.event_class())),
+                        "an event of class {} for {} ps is scheduled at {} ps, class {}",
+                        static_cast<int>(key.event_class()), to_picoseconds(time),
+                        to_picoseconds(now_), static_cast<int>(last_key_.event_class()));
+    }
+
+    bool run_one(SimTime limit);
+    void run_timer(TimerEntry& entry);
+    void run_top();
+    void dispatch(const Event& event);
+
+    SimTime now_{};
+    EventKey last_key_{};
+    bool running_ = false;      // a handler is on the stack
+    bool any_has_run_ = false;  // last_key_ means something
+    EventHeap heap_;
+    TimerWheel wheel_;
+    std::uint64_t events_run_ = 0;
+};
+
+}  // namespace fabric

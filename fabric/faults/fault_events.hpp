@@ -1,0 +1,41 @@
+// The trace event that every firing of a fault raises; it is part of the run digest.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "fabric/core/strong_id.hpp"
+#include "fabric/net/lid.hpp"
+#include "fabric/trace/event_info.hpp"
+
+namespace fabric {
+
+// As written in a scenario, counted from 1; 0 is a fault without a scenario.
+using FaultId = StrongId<struct FaultIdTag, std::uint32_t>;
+
+struct FaultFired {
+    static constexpr trace::EventInfo kInfo{"fault_fired", trace::Category::kFault};
+    NodeId node;  // whose transmission was hit
+    PortNumber port;
+    FaultId fault;
+    std::string_view action;
+    std::uint64_t nth;  // frame seen at this point, from 1
+    NodeId source;
+    std::uint32_t flow;
+    Lid slid;
+    Lid dlid;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("port", port);
+        f("fault", fault);
+        f("action", action);
+        f("nth", nth);
+        f("source", source);
+        f("flow", flow);
+        f("slid", slid);
+        f("dlid", dlid);
+    }
+};
+
+}  // namespace fabric

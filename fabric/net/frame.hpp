@@ -1,0 +1,159 @@
+// A frame on the wire: the headers that the fabric itself reads, sizes, and a slot in which the
+// transport keeps its own parsed headers. No bytes and no payload: the payload is whatever `cargo`
+// refers to. The fabric never looks into the slot or the cargo.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <vector>
+
+#include "fabric/core/sim_time.hpp"
+#include "fabric/core/strong_id.hpp"
+#include "fabric/net/gid.hpp"
+#include "fabric/net/lid.hpp"
+
+namespace fabric {
+
+class FramePool;
+
+// What travels with a frame by reference. Told exactly once when the frame is gone, however it
+// went.
+class FrameCargo {
+  public:
+    virtual void release() = 0;
+
+  protected:
+    ~FrameCargo() = default;
+};
+
+enum class Ecn : std::uint8_t { kNotCapable = 0, kCapable1 = 1, kCapable0 = 2, kCongested = 3 };
+
+// Global route header (IBA 8.3), or the IP header of RoCE v2.
+struct Grh {
+    Gid sgid;
+    Gid dgid;
+    std::uint32_t flow_label = 0;  // 20 bits
+    std::uint8_t traffic_class = 0;
+    std::uint8_t hop_limit = 0;
+};
+
+struct Frame {
+    static constexpr std::size_t kTransportBytes = 160;
+
+    // What every hop reads comes first, in one cache line.
+    Frame* next = nullptr;  // in the queue that holds the frame
+    SimTime arrival{};      // at the end of the link it is on
+    FramePool* pool = nullptr;
+    FrameCargo* cargo = nullptr;
+    std::uint32_t wire_bytes = 0;     // everything on the wire: all headers, payload, ICRC and VCRC
+    std::uint32_t payload_bytes = 0;  // counts against the MTU
+    NodeId source;                    // node that made the frame
+    std::uint32_t flow = 0;           // source queue pair number
+    Lid slid;
+    Lid dlid;
+    std::uint16_t pkey = 0xFFFF;
+    std::uint8_t sl = 0;
+    std::uint8_t vl = 0;
+    Ecn ecn = Ecn::kNotCapable;
+    bool has_grh = false;  // otherwise `grh` means nothing
+
+    Grh grh;
+    MacAddress source_mac;  // Ethernet only, like the next
+    MacAddress destination_mac;
+
+    alignas(16) std::array<std::byte, kTransportBytes> transport;
+
+    // The transport's headers as a T. A new frame's slot is not initialised: assign all of T first.
+    template <class T>
+    [[nodiscard]] T& transport_as() {
+        assert_fits<T>();
+        return *std::launder(reinterpret_cast<T*>(transport.data()));
+    }
+    template <class T>
+    [[nodiscard]] const T& transport_as() const {
+        assert_fits<T>();
+        return *std::launder(reinterpret_cast<const T*>(transport.data()));
+    }
+
+  private:
+    template <class T>
+    static constexpr void assert_fits() {
+        static_assert(std::is_trivially_copyable_v<T>, "frames are recycled without destructors");
+        static_assert(sizeof(T) <= kTransportBytes, "the transport slot is too small");
+        static_assert(alignof(T) <= 16);
+    }
+};
+
+// Gives a frame back to its pool and lets its cargo go.
+struct FrameRecycler {
+    void operator()(Frame* frame) const;
+};
+using FramePtr = std::unique_ptr<Frame, FrameRecycler>;
+
+// Frames are recycled, so a steady state allocates nothing. Outlives its frames (asserted).
+class FramePool {
+  public:
+    FramePool() = default;
+    ~FramePool();
+    FramePool(const FramePool&) = delete;
+    FramePool& operator=(const FramePool&) = delete;
+
+    // Everything before `grh` is as in a default Frame; what comes after is left over.
+    [[nodiscard]] FramePtr make() {
+        if (free_ == nullptr) [[unlikely]] {
+            add_slab();
+        }
+        Frame* const frame = free_;
+        free_ = frame->next;
+        reset(*frame);
+        ++live_;
+        return FramePtr(frame);
+    }
+
+    // Frames that somebody holds.
+    [[nodiscard]] std::size_t live() const { return live_; }
+
+  private:
+    friend struct FrameRecycler;
+    static constexpr std::size_t kSlabFrames = 256;
+
+    static void reset(Frame& frame) {
+        frame.next = nullptr;
+        frame.wire_bytes = 0;
+        frame.payload_bytes = 0;
+        frame.source = NodeId{};
+        frame.flow = 0;
+        frame.slid = Lid{};
+        frame.dlid = Lid{};
+        frame.pkey = 0xFFFF;
+        frame.sl = 0;
+        frame.vl = 0;
+        frame.ecn = Ecn::kNotCapable;
+        frame.has_grh = false;
+    }
+    void recycle(Frame* frame) {
+        if (frame->cargo != nullptr) {
+            FrameCargo* const cargo = frame->cargo;
+            frame->cargo = nullptr;
+            cargo->release();
+        }
+        frame->next = free_;
+        free_ = frame;
+        --live_;
+    }
+    void add_slab();
+
+    Frame* free_ = nullptr;
+    std::size_t live_ = 0;
+    std::vector<std::unique_ptr<Frame[]>> slabs_;
+};
+
+inline void FrameRecycler::operator()(Frame* frame) const {
+    frame->pool->recycle(frame);
+}
+
+}  // namespace fabric

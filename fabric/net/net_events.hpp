@@ -1,0 +1,129 @@
+// The trace events that the network raises.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "fabric/core/strong_id.hpp"
+#include "fabric/net/drop_reason.hpp"
+#include "fabric/net/lid.hpp"
+#include "fabric/net/link.hpp"
+#include "fabric/net/port.hpp"
+#include "fabric/net/port_transitions.hpp"
+#include "fabric/trace/event_info.hpp"
+
+namespace fabric {
+
+struct FrameSent {
+    static constexpr trace::EventInfo kInfo{"frame_sent", trace::Category::kPacket};
+    NodeId node;
+    PortNumber port;
+    NodeId source;
+    std::uint32_t flow;
+    Lid slid;
+    Lid dlid;
+    std::uint32_t wire_bytes;
+    std::int64_t start;    // first bit on the wire, ps
+    std::int64_t arrival;  // last bit at the other end, ps
+
+    template <class F>
+    void fields(F&& f) const {
+        f("port", port);
+        f("source", source);
+        f("flow", flow);
+        f("slid", slid);
+        f("dlid", dlid);
+        f("wire_bytes", wire_bytes);
+        f("start", start);
+        f("arrival", arrival);
+    }
+};
+
+struct FrameReceived {
+    static constexpr trace::EventInfo kInfo{"frame_received", trace::Category::kPacket};
+    NodeId node;
+    PortNumber port;
+    NodeId source;
+    std::uint32_t flow;
+    Lid slid;
+    Lid dlid;
+    std::uint32_t wire_bytes;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("port", port);
+        f("source", source);
+        f("flow", flow);
+        f("slid", slid);
+        f("dlid", dlid);
+        f("wire_bytes", wire_bytes);
+    }
+};
+
+struct FrameDropped {
+    static constexpr trace::EventInfo kInfo{"frame_dropped", trace::Category::kPacket};
+    NodeId node;
+    PortNumber port;
+    DropReason reason;
+    NodeId source;
+    std::uint32_t flow;
+    Lid slid;
+    Lid dlid;
+    std::uint32_t wire_bytes;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("port", port);
+        f("reason", reason);
+        f("source", source);
+        f("flow", flow);
+        f("slid", slid);
+        f("dlid", dlid);
+        f("wire_bytes", wire_bytes);
+    }
+};
+
+struct PortStateChanged {
+    static constexpr trace::EventInfo kInfo{"port_state", trace::Category::kState};
+    NodeId node;
+    PortNumber port;
+    PortState from;
+    PortState to;
+    PortTrigger trigger;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("port", port);
+        f("from", from);
+        f("to", to);
+        f("trigger", trigger);
+    }
+};
+
+struct LinkStateChanged {
+    static constexpr trace::EventInfo kInfo{"link_state", trace::Category::kState};
+    NodeId node;  // of end 0
+    std::string_view link;
+    LinkState to;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("link", link);
+        f("to", to);
+    }
+};
+
+struct PortEventRaised {
+    static constexpr trace::EventInfo kInfo{"port_event", trace::Category::kPort};
+    NodeId node;
+    PortNumber port;
+    PortEvent event;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("port", port);
+        f("event", event);
+    }
+};
+
+}  // namespace fabric

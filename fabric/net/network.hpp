@@ -1,0 +1,74 @@
+// A built fabric: nodes, ports and links, made from a topology and wired up physically. All ports
+// with a link are in INIT: a subnet manager makes them ACTIVE.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "fabric/core/event_loop.hpp"
+#include "fabric/net/frame.hpp"
+#include "fabric/net/link.hpp"
+#include "fabric/net/node.hpp"
+#include "fabric/net/switch.hpp"
+#include "fabric/net/topology.hpp"
+#include "fabric/trace/bus.hpp"
+
+namespace fabric {
+
+class Network {
+  public:
+    // `topology` has no error() (asserted). The loop and the bus outlive the network.
+    Network(EventLoop& loop, trace::Bus& bus, Topology topology);
+    ~Network();
+    Network(const Network&) = delete;
+    Network& operator=(const Network&) = delete;
+
+    [[nodiscard]] EventLoop& loop() const { return services_.loop; }
+    [[nodiscard]] trace::Bus& bus() const { return services_.bus; }
+    [[nodiscard]] FramePool& frames() { return frames_; }
+
+    // Hosts first, then switches; NodeId is the index.
+    [[nodiscard]] std::size_t node_count() const { return nodes_.size(); }
+    [[nodiscard]] Node& node(NodeId id) const;
+    [[nodiscard]] std::size_t host_count() const { return hosts_.size(); }
+    [[nodiscard]] EndNode& host(std::size_t index) const { return *hosts_.at(index); }
+    [[nodiscard]] std::size_t switch_count() const { return switches_.size(); }
+    [[nodiscard]] Switch& switch_at(std::size_t index) const { return *switches_.at(index); }
+
+    [[nodiscard]] std::size_t link_count() const { return links_.size(); }
+    [[nodiscard]] Link& link(std::size_t index) const { return *links_.at(index); }
+
+    // By name; nullptr when there is none. A link's name is its ends', in either order, and
+    // "#2", "#3", ... for further links between the same two nodes: "h0-s0", "s0-h0", "s0-s1#2".
+    [[nodiscard]] Node* find_node(std::string_view name) const;
+    [[nodiscard]] EndNode* find_host(std::string_view name) const;
+    [[nodiscard]] Link* find_link(std::string_view name) const;
+    // The same, asserted to exist.
+    [[nodiscard]] Link& link(std::string_view name) const;
+
+    // nullptr: nobody.
+    void set_link_observer(LinkObserver* observer) { services_.observer = observer; }
+
+    // Every frame on a link or waiting for one, link by link.
+    template <class F>
+    void for_each_frame_in_flight(F&& visit) const {
+        for (const auto& link : links_) {
+            link->for_each_frame_in_flight(visit);
+        }
+    }
+
+  private:
+    void build_nodes(const Topology& topology);
+    void build_links(const Topology& topology);
+
+    NetworkServices services_;
+    FramePool frames_;  // outlives the links, which hold frames
+    std::vector<std::unique_ptr<Node>> nodes_;
+    std::vector<EndNode*> hosts_;
+    std::vector<Switch*> switches_;
+    std::vector<std::unique_ptr<Link>> links_;
+};
+
+}  // namespace fabric

@@ -1,0 +1,26 @@
+// What the parts of one network share: virtual time, the trace, and who follows the links.
+#pragma once
+
+#include "fabric/core/event_loop.hpp"
+#include "fabric/trace/bus.hpp"
+
+namespace fabric {
+
+class Link;
+
+// Told after the ports of a link have changed: how a subnet manager learns of it.
+class LinkObserver {
+  public:
+    virtual void link_changed(Link& link) = 0;
+
+  protected:
+    ~LinkObserver() = default;
+};
+
+struct NetworkServices {
+    EventLoop& loop;
+    trace::Bus& bus;
+    LinkObserver* observer = nullptr;
+};
+
+}  // namespace fabric

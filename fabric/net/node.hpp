@@ -1,0 +1,90 @@
+// Nodes: an end node hands what arrives to a listener (the HCA model, which lives elsewhere); a
+// switch forwards (switch.hpp).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fabric/core/strong_id.hpp"
+#include "fabric/net/frame.hpp"
+#include "fabric/net/port.hpp"
+
+namespace fabric {
+
+enum class NodeKind : std::uint8_t { kHca, kSwitch };
+
+constexpr std::string_view to_string(NodeKind kind) {
+    switch (kind) {
+        case NodeKind::kHca:
+            return "hca";
+        case NodeKind::kSwitch:
+            return "switch";
+    }
+    return "?";
+}
+
+class Node {
+  public:
+    virtual ~Node() = default;
+    Node(const Node&) = delete;
+    Node& operator=(const Node&) = delete;
+
+    [[nodiscard]] NodeId id() const { return id_; }
+    [[nodiscard]] const std::string& name() const { return name_; }
+    [[nodiscard]] NodeKind kind() const { return kind_; }
+    [[nodiscard]] Guid guid() const { return make_guid(id_, PortNumber{0}); }
+
+    // External ports, numbered from 1.
+    [[nodiscard]] std::uint16_t port_count() const { return port_count_; }
+    // 1..port_count(), and 0 on a switch (its management port). Asserts the range.
+    [[nodiscard]] Port& port(PortNumber number) const;
+
+    virtual void receive(Port& port, FramePtr frame) = 0;
+    virtual void port_changed(Port& port, PortEvent event) = 0;
+
+  protected:
+    Node(NodeId id, std::string name, NodeKind kind, std::uint16_t port_count,
+         const NetworkServices& services);
+
+    // No range check, for the forwarding path; nullptr past the end.
+    [[nodiscard]] Port* port_or_null(std::uint16_t number) const {
+        return number < ports_.size() ? ports_[number].get() : nullptr;
+    }
+
+  private:
+    NodeId id_;
+    std::string name_;
+    NodeKind kind_;
+    std::uint16_t port_count_;
+    std::vector<std::unique_ptr<Port>> ports_;  // [0] is a switch's own, else null
+};
+
+// What takes frames and port events at an end node.
+class EndNodeListener {
+  public:
+    virtual void frame_arrived(Port& port, FramePtr frame) = 0;
+    virtual void port_event(Port& port, PortEvent event) = 0;
+
+  protected:
+    ~EndNodeListener() = default;
+};
+
+class EndNode final : public Node {
+  public:
+    EndNode(NodeId id, std::string name, std::uint16_t port_count, const NetworkServices& services)
+        : Node(id, std::move(name), NodeKind::kHca, port_count, services) {}
+
+    // nullptr: frames are dropped (kNoConsumer) and events go nowhere.
+    void set_listener(EndNodeListener* listener) { listener_ = listener; }
+
+    void receive(Port& port, FramePtr frame) override;
+    void port_changed(Port& port, PortEvent event) override;
+
+  private:
+    EndNodeListener* listener_ = nullptr;
+};
+
+}  // namespace fabric

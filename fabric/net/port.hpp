@@ -1,0 +1,153 @@
+// A port: its attributes, its state and the way out of it. The state moves only by rows of
+// kPortTransitions. A frame leaves when both ends of the link are ACTIVE; otherwise it is dropped,
+// counted and named. Refuses VL credits: a transmit queue is as long as its traffic makes it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "fabric/core/rate.hpp"
+#include "fabric/core/sim_time.hpp"
+#include "fabric/core/strong_id.hpp"
+#include "fabric/net/drop_reason.hpp"
+#include "fabric/net/frame.hpp"
+#include "fabric/net/gid.hpp"
+#include "fabric/net/lid.hpp"
+#include "fabric/net/port_transitions.hpp"
+
+namespace fabric {
+
+class Link;
+class LinkDirection;
+class Network;
+class Node;
+struct NetworkServices;
+
+// The encoding of PortInfo:NeighborMTU and of ibv_mtu.
+enum class Mtu : std::uint8_t { k256 = 1, k512 = 2, k1024 = 3, k2048 = 4, k4096 = 5 };
+constexpr std::uint32_t to_bytes(Mtu mtu) {
+    return 128U << static_cast<unsigned>(mtu);
+}
+static_assert(to_bytes(Mtu::k256) == 256 && to_bytes(Mtu::k4096) == 4096);
+
+// What a consumer of the port may be told (IBA 11.6.3).
+enum class PortEvent : std::uint8_t {
+    kPortActive,
+    kPortError,
+    kLidChange,
+    kSmChange,
+    kPkeyChange,
+    kGidChange,
+    kClientReregister,
+};
+
+constexpr std::string_view to_string(PortEvent event) {
+    switch (event) {
+        case PortEvent::kPortActive:
+            return "PORT_ACTIVE";
+        case PortEvent::kPortError:
+            return "PORT_ERR";
+        case PortEvent::kLidChange:
+            return "LID_CHANGE";
+        case PortEvent::kSmChange:
+            return "SM_CHANGE";
+        case PortEvent::kPkeyChange:
+            return "PKEY_CHANGE";
+        case PortEvent::kGidChange:
+            return "GID_CHANGE";
+        case PortEvent::kClientReregister:
+            return "CLIENT_REREGISTER";
+    }
+    return "?";
+}
+
+// What the subnet manager writes; the width and speed come from the link.
+struct PortAttributes {
+    Guid guid;
+    std::vector<Gid> gids;  // [0] is the subnet prefix and the GUID
+    Lid lid;
+    std::uint8_t lmc = 0;
+    Lid sm_lid;
+    std::uint8_t sm_sl = 0;
+    std::vector<std::uint16_t> pkeys{0xFFFF};
+    Mtu max_mtu = Mtu::k4096;
+    Mtu active_mtu = Mtu::k4096;
+    LinkWidth width = LinkWidth::k4x;
+    LinkSpeed speed = LinkSpeed::kEdr;
+};
+
+// As PMA's PortCounters (IBA 16.1.3.5), 64 bits wide and never sticking.
+struct PortCounters {
+    std::uint64_t xmit_data_words = 0;  // of 4 bytes, from LRH to ICRC
+    std::uint64_t rcv_data_words = 0;
+    std::uint64_t xmit_packets = 0;
+    std::uint64_t rcv_packets = 0;
+    std::uint64_t link_downed = 0;
+    std::array<std::uint64_t, kDropReasonCount> discards{};
+
+    [[nodiscard]] std::uint64_t discarded(DropReason reason) const {
+        return discards[static_cast<std::size_t>(reason)];
+    }
+    [[nodiscard]] std::uint64_t total_discards() const;
+};
+
+class Port {
+  public:
+    Port(Node& node, PortNumber number, const NetworkServices& services);
+    Port(const Port&) = delete;
+    Port& operator=(const Port&) = delete;
+
+    [[nodiscard]] Node& node() const { return node_; }
+    [[nodiscard]] PortNumber number() const { return number_; }
+
+    [[nodiscard]] PortState state() const { return state_; }
+    [[nodiscard]] PhysicalState physical_state() const { return physical_state_; }
+    [[nodiscard]] const PortAttributes& attributes() const { return attributes_; }
+    [[nodiscard]] const PortCounters& counters() const { return counters_; }
+
+    // nullptr when nothing is plugged in.
+    [[nodiscard]] Link* link() const { return link_; }
+    [[nodiscard]] Port* peer() const { return peer_; }
+
+    // Puts the frame on the wire as soon as the transmitter is free, or drops it.
+    void send(FramePtr frame);
+    // The same, but not before `ready`, which never goes back for one port (a switch's delay).
+    void send_at(FramePtr frame, SimTime ready);
+
+    // When a frame sent now would start on the wire; never before now(). For pacing.
+    [[nodiscard]] SimTime transmitter_free_at() const;
+
+    // Counts and traces a frame that ends here, and recycles it.
+    void drop(FramePtr frame, DropReason reason);
+
+    // Moves the state by a row of kPortTransitions. False: no row; nothing changed. Entering and
+    // leaving ACTIVE raise kPortActive and kPortError.
+    bool apply(PortTrigger trigger);
+
+    // For whoever manages the subnet: change attributes, then say what the change amounts to.
+    [[nodiscard]] PortAttributes& mutable_attributes() { return attributes_; }
+    void raise(PortEvent event);
+
+  private:
+    friend class Link;
+    friend class LinkDirection;
+
+    void attach(Link& link, Port& peer, LinkDirection& out);
+    void count_sent(const Frame& frame);
+    void count_received(const Frame& frame);
+
+    Node& node_;
+    const NetworkServices& services_;
+    PortNumber number_;
+    PortState state_ = PortState::kDown;
+    PhysicalState physical_state_ = PhysicalState::kPolling;
+    Link* link_ = nullptr;
+    Port* peer_ = nullptr;
+    LinkDirection* out_ = nullptr;
+    PortCounters counters_;
+    PortAttributes attributes_;
+};
+
+}  // namespace fabric

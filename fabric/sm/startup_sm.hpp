@@ -1,0 +1,46 @@
+// The start-up subnet manager: gives a network addresses and routes and makes its ports ACTIVE, by
+// direct access and without management datagrams. Follows links that go down and come up again,
+// after a delay in virtual time; never does anything periodically. It acts from the first host's
+// port 1 and refuses partitions, LMC, QoS and multicast.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "fabric/core/sim_time.hpp"
+#include "fabric/core/timer.hpp"
+#include "fabric/net/network.hpp"
+
+namespace fabric {
+
+class StartupSm final : public LinkObserver, public EventHandler {
+  public:
+    // From a change of a link to the subnet manager's answer: a trap and a light sweep.
+    static constexpr SimDuration kDefaultReactionDelay{1'000'000'000};  // 1 ms
+
+    explicit StartupSm(Network& network, SimDuration reaction_delay = kDefaultReactionDelay);
+    ~StartupSm();
+    StartupSm(const StartupSm&) = delete;
+    StartupSm& operator=(const StartupSm&) = delete;
+
+    // At once, at now(): LIDs from 1 in order of nodes and ports, the same GID prefix and P_Key
+    // everywhere, MTUs, min-hop forwarding tables, then INIT -> ARMED -> ACTIVE.
+    void bring_up();
+
+    void link_changed(Link& link) override;
+    void handle(const Event& event) override;
+
+  private:
+    void assign_lids();
+    void configure_port(Port& port);
+    void build_routes();
+    void activate(Link& link);
+
+    Network& network_;
+    SimDuration reaction_delay_;
+    Lid sm_lid_;
+    std::deque<Timer> reactions_;  // one a link
+    bool is_up_ = false;
+};
+
+}  // namespace fabric
