@@ -1,0 +1,52 @@
+// Every function of the ABI that is not modelled yet, or never will be: it answers as a device
+// without the feature does, and with SIMVERBS_WARN=1 each is named once on stderr. The rows come
+// from symbols.list: to model one, change its row there to `own` and write it.
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "simverbs/abi/export.hpp"
+
+namespace {
+
+bool warnings_wanted() {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody in this library changes the environment
+    const char* wanted = std::getenv("SIMVERBS_WARN");
+    return wanted != nullptr && std::string_view(wanted) != "0";
+}
+
+void refuse(std::atomic_flag& named, const char* symbol) {
+    if (warnings_wanted() && !named.test_and_set()) {
+        std::fprintf(stderr, "simverbs: %s is not modelled: EOPNOTSUPP\n", symbol);
+    }
+    errno = EOPNOTSUPP;
+}
+
+}  // namespace
+
+// A caller passes arguments that these do not read; both calling conventions that have a trampoline
+// leave them to the caller to clean up.
+#define SIMVERBS_REFUSE_ERRNO(function, symbol) \
+    SIMVERBS_ABI int function() {               \
+        static std::atomic_flag named;          \
+        refuse(named, symbol);                  \
+        return EOPNOTSUPP;                      \
+    }
+#define SIMVERBS_REFUSE_NULL(function, symbol) \
+    SIMVERBS_ABI void* function() {            \
+        static std::atomic_flag named;         \
+        refuse(named, symbol);                 \
+        return nullptr;                        \
+    }
+#define SIMVERBS_REFUSE_MINUS(function, symbol) \
+    SIMVERBS_ABI int function() {               \
+        static std::atomic_flag named;          \
+        refuse(named, symbol);                  \
+        return -1;                              \
+    }
+#define SIMVERBS_IGNORE(function, symbol) \
+    SIMVERBS_ABI void function() {}
+
+#include "simverbs/abi/refusals.inc"
