@@ -56,8 +56,8 @@ void simverbs_abi_ibv_copy_ah_attr_from_kern(ibv_ah_attr* dst, const ib_uverbs_a
     dst->port_num = src->port_num;
 }
 
+// qp_state is not copied: the state asked for is the caller's to set (librdmacm does).
 void simverbs_abi_ibv_copy_qp_attr_from_kern(ibv_qp_attr* dst, const ib_uverbs_qp_attr* src) {
-    assign(dst->qp_state, src->qp_state);
     assign(dst->cur_qp_state, src->cur_qp_state);
     assign(dst->path_mtu, src->path_mtu);
     assign(dst->path_mig_state, src->path_mig_state);

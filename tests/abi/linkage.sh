@@ -1,0 +1,80 @@
+#!/bin/bash
+# What the two shared libraries export and import, read with readelf:
+#
+#   linkage.sh exports  LIBIBVERBS EXPECTED...   each expected symbol@version is there, of its type
+#   linkage.sh names    LIBSIMVERBS EXPECTED     each public default symbol is there under its own name too
+#   linkage.sh targets  LIBIBVERBS LIBSIMVERBS   trampolines import only simverbs_abi_*, all of it there
+#   linkage.sh inward   LIBRARY                  no relocation and no import goes to an exported verbs name
+#   linkage.sh identity LIBIBVERBS LIBSIMVERBS   SONAMEs, and who needs whom
+set -euo pipefail
+export LC_ALL=C
+
+fail() {
+    echo "linkage: $*" >&2
+    exit 1
+}
+
+# "name@@version TYPE" of the symbols that $1 defines.
+defined() {
+    readelf --dyn-syms -W "$1" | awk '$7 != "UND" && $7 != "ABS" && $8 ~ /@/ { print $8, $4 }' | sort
+}
+
+undefined() {
+    readelf --dyn-syms -W "$1" | awk '$7 == "UND" && $8 != "" { sub(/@.*/, "", $8); print $8 }' | sort -u
+}
+
+expected() {
+    grep -hv '^#' "$@" | sort
+}
+
+# Nothing of $1 may be missing from $2: both are sorted lists in files.
+require_subset() {
+    local missing
+    missing=$(comm -23 "$1" "$2")
+    [ -z "$missing" ] || fail "missing: $missing"
+}
+
+is_verbs_name() {
+    grep -E '^(_?ibv_|mult_to_ibv_rate|mbps_to_ibv_rate|_?_?verbs_|execute_ioctl|__ioctl_)' || true
+}
+
+mode=$1
+shift
+case $mode in
+exports)
+    library=$1
+    shift
+    require_subset <(expected "$@") <(defined "$library")
+    unversioned=$(readelf --dyn-syms -W "$library" |
+        awk '$7 ~ /^[0-9]+$/ && $8 !~ /@/ { print $8 }')
+    [ -z "$unversioned" ] || fail "without a version: $unversioned"
+    ;;
+names)
+    require_subset <(expected "$2" | grep '@@IBVERBS_1' | sort) <(defined "$1")
+    ;;
+targets)
+    imports=$(undefined "$1" | grep '^simverbs_abi_')
+    [ "$(wc -l <<<"$imports")" -ge 200 ] || fail "hardly any trampoline"
+    require_subset <(echo "$imports") <(defined "$2" | sed 's/@.*//' | sort -u)
+    foreign=$(undefined "$1" | grep -vE '^(simverbs_abi_|__cxa_finalize|__gmon_start__|_ITM_|__asan|__ubsan|__tsan)' || true)
+    [ -z "$foreign" ] || fail "$1 imports $foreign"
+    ;;
+inward)
+    imports=$(undefined "$1" | is_verbs_name)
+    [ -z "$imports" ] || fail "$1 imports $imports"
+    calls=$(readelf -rW "$1" | awk '$3 ~ /JUMP_SLO|GLOB_DAT|_64|ABS64/ { sub(/@.*/, "", $5); print $5 }' |
+        is_verbs_name)
+    [ -z "$calls" ] || fail "$1 calls through $calls: it would come back through a trampoline"
+    ;;
+identity)
+    readelf -d "$1" | grep -q 'SONAME.*\[libibverbs\.so\.1\]' || fail "SONAME of $1"
+    readelf -d "$2" | grep -q 'SONAME.*\[libsimverbs\.so\.0\]' || fail "SONAME of $2"
+    readelf -d "$1" | grep -q 'NEEDED.*\[libsimverbs\.so\.0\]' || fail "$1 does not need $2"
+    if readelf -d "$2" | grep -q 'NEEDED.*libibverbs'; then
+        fail "$2 needs libibverbs"
+    fi
+    ;;
+*)
+    fail "unknown mode $mode"
+    ;;
+esac
