@@ -140,6 +140,18 @@ constexpr std::string_view to_string(Service service) {
     return properties(service).name;
 }
 
+// The service at the other end of a message: an XRC initiator speaks to an XRC target.
+constexpr Service peer_of(Service service) {
+    switch (service) {
+        case Service::kXrcIni:
+            return Service::kXrcTgt;
+        case Service::kXrcTgt:
+            return Service::kXrcIni;
+        default:
+            return service;
+    }
+}
+
 // The service of a value of enum ibv_qp_type, or nullptr where it is not modelled.
 constexpr const ServiceProperties* find_service(std::uint32_t ibv_qp_type) {
     for (const ServiceProperties& row : kServices) {
