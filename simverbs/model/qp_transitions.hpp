@@ -117,9 +117,10 @@ constexpr std::string_view to_string(SqdPhase phase) {
 
 // The rules of the two attributes that speak of states (IBA 11.2.5.2; Linux ib_modify_qp_is_ok):
 // - STATE may accompany every row and is required by none. A modify without it asks for the row
-//   from the current state to itself, which RTR, SQE and ERR do not have (ERR to ERR apart).
+//   from the current state to itself, which RTR and SQE do not have.
 // - CUR_STATE is what the consumer believes. Where the row lists it and it differs from the state
 //   the queue pair is in, the call fails with EINVAL and nothing changes.
+// ALT_PATH and PATH_MIG_STATE belong to InfiniBand ports; on Ethernet, ALT_PATH is EINVAL.
 struct QpTransition {
     QpState from;
     QpState to;

@@ -1,0 +1,258 @@
+// What implementations do differently: a personality is data, and engines read it where the
+// specification leaves a choice or a real device departs from it.
+//
+// Crashes and hangs of real implementations are not imitated. The rows are in personalities.hpp.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "fabric/core/sim_time.hpp"
+
+#include "simverbs/model/completion_faults.hpp"
+#include "simverbs/model/limits.hpp"
+#include "simverbs/model/timers.hpp"
+
+namespace simverbs {
+
+// The steps of a responder, each of which may refuse a request. Their order decides which refusal
+// a request with two faults gets.
+enum class ResponderCheck : std::uint8_t {
+    kPsn,          // duplicate, expected, or a gap
+    kSequence,     // first, middle, last in an order that makes a message
+    kOpcode,       // known, allowed by the service and by the QP's access flags
+    kResources,    // a receive for those that take one, room for a READ or atomic
+    kLength,       // payload against path MTU, message against receive and RETH
+    kKey,          // key, range, rights, PD
+    kExecute,      // placing, reading, the atomic
+    kAcknowledge,  // ACK, coalesced where nothing asks for it
+};
+inline constexpr std::size_t kResponderChecks = 8;
+inline constexpr auto kResponderCheckNames = std::to_array<std::string_view>(
+    {"psn", "sequence", "opcode", "resources", "length", "key", "execute", "acknowledge"});
+static_assert(kResponderCheckNames.size() == kResponderChecks);
+constexpr std::string_view to_string(ResponderCheck check) {
+    return kResponderCheckNames[static_cast<std::size_t>(check)];
+}
+using ResponderOrder = std::array<ResponderCheck, kResponderChecks>;
+
+// ibv_post_send in RESET, INIT and RTR; ibv_post_recv in RESET.
+enum class PostTooEarly : std::uint8_t {
+    kRefuse,          // EINVAL, nothing queued
+    kDrop,            // 0, and never executed
+    kRefuseButQueue,  // EINVAL, yet the request stays in the ring
+};
+inline constexpr auto kPostTooEarlyNames =
+    std::to_array<std::string_view>({"refuse", "drop", "refuse but queue"});
+constexpr std::string_view to_string(PostTooEarly choice) {
+    return kPostTooEarlyNames[static_cast<std::size_t>(choice)];
+}
+
+// What becomes of a request that asks for something that cannot be.
+enum class BadRequest : std::uint8_t {
+    kRefuse,    // ibv_post_send answers EINVAL, bad_wr points at it
+    kComplete,  // it is accepted and completes in error, as completion_faults says
+    kIgnore,    // the offending part is ignored
+};
+inline constexpr auto kBadRequestNames =
+    std::to_array<std::string_view>({"refuse", "complete in error", "ignore"});
+constexpr std::string_view to_string(BadRequest choice) {
+    return kBadRequestNames[static_cast<std::size_t>(choice)];
+}
+
+// How a capacity that was asked for is rounded up.
+enum class Rounding : std::uint8_t { kNone, kPowerOfTwo, kPowerOfTwoLessOne };
+inline constexpr auto kRoundingNames =
+    std::to_array<std::string_view>({"none", "power of two", "power of two less one"});
+constexpr std::string_view to_string(Rounding rounding) {
+    return kRoundingNames[static_cast<std::size_t>(rounding)];
+}
+constexpr std::uint32_t rounded(std::uint32_t asked, Rounding rounding) {
+    switch (rounding) {
+        case Rounding::kPowerOfTwo:
+            return asked == 0 ? 0 : std::bit_ceil(asked);
+        case Rounding::kPowerOfTwoLessOne:
+            return std::bit_ceil(asked + 1) - 1;
+        case Rounding::kNone:
+            break;
+    }
+    return asked;
+}
+
+// lkey and rkey of one region.
+enum class KeyStyle : std::uint8_t {
+    kDistinct,
+    kSame,
+    kSameWithRemoteRights,  // and rkey 0 without any
+};
+inline constexpr auto kKeyStyleNames =
+    std::to_array<std::string_view>({"distinct", "same", "same with remote rights"});
+constexpr std::string_view to_string(KeyStyle style) {
+    return kKeyStyleNames[static_cast<std::size_t>(style)];
+}
+
+// Values of attributes that are out of range: refused, or cut to the bits that they have.
+enum class AttrValues : std::uint8_t { kRefuse, kRefuseButCutRetries, kCut };
+inline constexpr auto kAttrValuesNames =
+    std::to_array<std::string_view>({"refuse", "refuse but cut retry counts", "cut"});
+constexpr std::string_view to_string(AttrValues choice) {
+    return kAttrValuesNames[static_cast<std::size_t>(choice)];
+}
+
+struct DeviceIdentity {
+    std::string_view firmware;
+    std::uint32_t vendor_id;  // an IEEE company number
+    std::uint32_t vendor_part_id;
+    std::uint32_t hw_ver;
+    std::string_view board_id;
+};
+
+// The wait before a request is sent again: ack_timeout(max(code, least_code)) x factor.
+struct AckTimeoutRule {
+    std::int64_t factor_numerator = 1;
+    std::int64_t factor_denominator = 1;
+    std::uint8_t least_code = 1;
+};
+
+// A cause whose consequences differ from those in completion_faults.
+struct FaultOverride {
+    FaultCause cause;
+    WireAnswer wire;
+    FaultSide requester;
+    FaultSide responder;
+};
+
+struct Personality {
+    std::string_view name;
+    DeviceIdentity identity;
+    DeviceLimits limits;
+    ResponderOrder responder_order;
+    AckTimeoutRule ack_timeout_rule;
+    std::span<const FaultOverride> overrides;
+    bool cause_as_vendor_err;      // vendor_err is the number of the cause
+    bool connectx6_vendor_errors;  // vendor_err as measured on that device, 0 where unknown
+
+    // Queue pair states
+    bool reset_to_err_by_modify;
+    bool resizes_queues;             // CAP in modify_qp
+    bool sqd_to_rts_while_draining;  // else EINVAL until drained
+    bool send_error_enters_sqe;      // UC, UD, raw; else ERR like the others
+    bool cur_state_is_believed;      // CUR_STATE replaces the real state instead of being compared
+    bool drained_event_unasked;      // SQ_DRAINED without EN_SQD_ASYNC_NOTIFY
+    bool query_reports_cur_state;
+    AttrValues attr_values;
+
+    // Posting
+    PostTooEarly post_send_before_rts;
+    PostTooEarly post_recv_in_reset;
+    bool flushes_receives_posted_in_err;
+    BadRequest unknown_opcode;
+    BadRequest opcode_not_for_service;
+    BadRequest atomic_not_eight_bytes;  // kRefuse only below 8 bytes
+    BadRequest atomic_misaligned;
+    BadRequest inline_on_read;
+    bool initiator_depth_zero_completes;  // else the request never completes
+    bool checks_message_length;           // max_msg_sz, and the MTU on UD
+    bool checks_pd_of_address_handle;
+    bool checks_values_of_address_handle;
+    bool well_known_qkey_rule;  // remote_qkey with the high bit: the QP's own is sent
+
+    // Completions
+    bool slot_freed_by_polled_completion;  // else as soon as it is acknowledged
+    bool failed_completion_keeps_opcode;   // else 0
+    bool send_completion_has_length;       // byte_len and WITH_IMM on sends
+    bool connected_receive_has_grh_flag;
+    bool failed_unsignaled_bind_completes;
+    bool cq_overrun_kills_cq;  // else the entry is lost, CQ_ERR each time
+    bool destroy_qp_purges_completions;
+
+    // Retries
+    bool rnr_wait_uses_ack_timer;
+
+    // Events
+    bool raises_queue_pair_events;  // COMM_EST, QP_*, LAST_WQE_REACHED
+    bool srq_limit_fires_when_already_below;
+
+    // Memory
+    KeyStyle key_style;
+    bool zero_length_mr;
+    bool rereg_mr;
+    int dereg_of_bound_mr_errno;
+    bool window_bounds_hold;  // else only the region's
+    bool bind_checks_range;   // else the access does
+    bool zero_based_windows;
+    bool type1_bind_by_work_request;
+    bool type2_bind_updates_window;  // writes the new rkey into struct ibv_mw
+
+    // Creation
+    Rounding send_queue_rounding;
+    Rounding receive_queue_rounding;
+    Rounding srq_rounding;
+    Rounding cq_rounding;
+    bool create_returns_rounded;  // else only query_qp shows it
+    bool refuses_srq_limit_above_size;
+    std::uint32_t inline_bytes_per_sge;  // grants this times max_send_sge; 0: what was asked
+
+    // Fabric
+    bool multicast_loopback;
+};
+
+// What follows from a cause with this personality.
+constexpr CompletionFault consequences(const Personality& personality, FaultCause cause) {
+    CompletionFault row = fault_row(cause);
+    for (const FaultOverride& override_row : personality.overrides) {
+        if (override_row.cause == cause) {
+            row.wire = override_row.wire;
+            row.requester = override_row.requester;
+            row.responder = override_row.responder;
+        }
+    }
+    return row;
+}
+
+// vendor_err of a completion on one side of a fault.
+constexpr std::uint32_t vendor_err(const Personality& personality, FaultCause cause,
+                                   const FaultSide& side) {
+    if (personality.connectx6_vendor_errors) {
+        return side.connectx6_vendor_err;
+    }
+    return personality.cause_as_vendor_err ? static_cast<std::uint32_t>(cause) : 0U;
+}
+
+// Where an asynchronous trigger leads with this personality.
+constexpr std::optional<QpState> next_state(const Personality& personality, QpState from,
+                                            QpTrigger trigger, Service service) {
+    const std::optional<QpState> to = next_state(from, trigger, service);
+    if (to == QpState::kSqe && !personality.send_error_enters_sqe) {
+        return QpState::kErr;
+    }
+    return to;
+}
+
+// The row that ibv_modify_qp follows with this personality, or nullptr where it answers EINVAL.
+constexpr const QpTransition* find_modify(const Personality& personality, QpState from, QpState to,
+                                          Service service) {
+    if (from == QpState::kReset && to == QpState::kErr && !personality.reset_to_err_by_modify) {
+        return nullptr;
+    }
+    return find_transition(from, to, QpTrigger::kModify, service);
+}
+
+// One wait for an acknowledgement, or nothing where the requester waits for ever.
+constexpr std::optional<fabric::SimDuration> ack_timeout(const Personality& personality,
+                                                         std::uint8_t code) {
+    const AckTimeoutRule& rule = personality.ack_timeout_rule;
+    const auto in_code = static_cast<std::uint8_t>(code % kAckTimeoutCodes);
+    if (in_code == 0) {
+        return std::nullopt;
+    }
+    const auto wait = ack_timeout(in_code < rule.least_code ? rule.least_code : in_code);
+    return wait.value_or(fabric::SimDuration::zero()) / rule.factor_denominator *
+           rule.factor_numerator;
+}
+
+}  // namespace simverbs
