@@ -41,10 +41,10 @@ class EventHeap {
     void push(const Event& event) {
         if (top_is_open_) {
             top_is_open_ = false;
-            sift_down(event);
+            sift_down(0, event);
         } else {
             events_.push_back(event);
-            sift_up(event);
+            sift_up(events_.size() - 1, event);
         }
     }
 
@@ -56,7 +56,7 @@ class EventHeap {
         const Event last = events_.back();
         events_.pop_back();
         if (!events_.empty()) {
-            sift_down(last);
+            sift_down(0, last);
         }
     }
 
@@ -65,18 +65,21 @@ class EventHeap {
 
     [[nodiscard]] bool top_is_open() const { return top_is_open_; }
 
+    // Takes out the event of this time and key, wherever it is; looks at all of them. False: none.
+    bool remove(SimTime time, EventKey key);
+
   private:
     static constexpr std::size_t kArity = 4;
 
-    void sift_up(const Event& event);
-    void sift_down(const Event& event);
+    void sift_up(std::size_t hole, const Event& event);
+    void sift_down(std::size_t hole, const Event& event);
 
     std::vector<Event> events_;
     bool top_is_open_ = false;
 };
 
-inline void EventHeap::sift_up(const Event& event) {
-    std::size_t hole = events_.size() - 1;
+// Both fill the free place `hole` with `event`, after moving others out of its way.
+inline void EventHeap::sift_up(std::size_t hole, const Event& event) {
     while (hole > 0) {
         const std::size_t parent = (hole - 1) / kArity;
         if (!runs_before(event, events_[parent])) {
@@ -88,9 +91,8 @@ inline void EventHeap::sift_up(const Event& event) {
     events_[hole] = event;
 }
 
-inline void EventHeap::sift_down(const Event& event) {
+inline void EventHeap::sift_down(std::size_t hole, const Event& event) {
     const std::size_t count = events_.size();
-    std::size_t hole = 0;
     for (;;) {
         const std::size_t first = hole * kArity + 1;
         if (first >= count) {

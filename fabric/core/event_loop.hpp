@@ -28,6 +28,10 @@ class EventLoop {
         heap_.push(event);
     }
 
+    // Takes back a scheduled event, as if it had never been. Costs a look at all pending events:
+    // for the rare case; what is usually cancelled is a Timer. False: there is no such event.
+    bool cancel(SimTime time, EventKey key) { return heap_.remove(time, key); }
+
     // Neither an event nor an armed timer is left.
     [[nodiscard]] bool empty() const { return pending() == 0; }
     [[nodiscard]] std::size_t pending() const { return heap_.size() + wheel_.armed_count(); }
@@ -58,14 +62,17 @@ class EventLoop {
     }
 
     bool run_one(SimTime limit);
-    void run_timer(TimerEntry& entry);
-    void run_top();
-    void dispatch(const Event& event);
+    [[nodiscard]] TimerEntry* timer_before(SimTime top, SimTime limit);
+    void dispatch(Event event);
+
+    // A key that no event has: topologies are smaller than this node number.
+    static constexpr EventKey kNoKey{EventClass::kApplication, NodeId{EventKey::kMaxNode},
+                                     PortNumber{EventKey::kMaxPort}, 0xFFFF'FFFFU};
+    static constexpr std::size_t kMaxEventsPerInstant = 1U << 27;
 
     SimTime now_{};
-    EventKey last_key_{};
-    bool running_ = false;      // a handler is on the stack
-    bool any_has_run_ = false;  // last_key_ means something
+    EventKey last_key_ = kNoKey;
+    bool running_ = false;  // a handler is on the stack
     EventHeap heap_;
     TimerWheel wheel_;
     std::uint64_t events_run_ = 0;

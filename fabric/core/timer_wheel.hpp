@@ -64,13 +64,14 @@ class TimerWheel {
     static constexpr unsigned kLevels = 8;  // 16 + 8 * 6 bits cover all of SimTime
 
     [[nodiscard]] std::uint32_t place_of(SimTime deadline) const;
-    [[nodiscard]] SimTime slot_start(std::uint32_t place, SimTime within) const;
-    [[nodiscard]] std::uint32_t first_slot() const;
-    void link(TimerEntry& entry, std::uint32_t place);
-    void unlink(TimerEntry& entry);
+    [[nodiscard]] SimTime slot_start(std::uint32_t place) const;
+    [[nodiscard]] std::uint32_t first_slot() const;  // not when all are empty
+    void put(TimerEntry& entry);
+    void take(TimerEntry& entry);
+    void spread_first_slot();
     void push_due(TimerEntry& entry);
-    void remove_due(std::uint32_t index);
-    void sift_due(std::uint32_t index);
+    void remove_due(std::size_t index);
+    void settle_due(std::size_t index, TimerEntry& entry);
     void refresh_lower_bound();
 
     std::array<TimerEntry*, kLevels * kSlots> slots_{};
@@ -80,7 +81,7 @@ class TimerWheel {
     SimTime lower_bound_ = SimTime::max();
     std::vector<TimerEntry*> due_;  // a binary heap by (time, key)
     std::size_t armed_count_ = 0;
-    mutable const TimerEntry* earliest_ = nullptr;  // of the first slot, while that is known
+    mutable const TimerEntry* earliest_ = nullptr;  // of those in slots, while that is known
 };
 
 }  // namespace fabric

@@ -8,7 +8,7 @@
 namespace fabric {
 
 enum class DropReason : std::uint8_t {
-    kPortNotActive,  // the sending port is not in ACTIVE
+    kPortNotActive,  // the port that sends or receives is not in ACTIVE
     kPeerNotActive,  // the port at the other end is not in ACTIVE
     kExceedsMtu,     // more payload than the active MTU (IBA 7.7.8)
     kLinkDown,       // in flight when its link went down

@@ -142,8 +142,10 @@ class Bus {
             detail::mix_event(run_digest_, event);
             count_run_records(time, 1);
         } else if constexpr (kCategory == Category::kPacket) {
-            packet_digest_.mix(static_cast<std::uint64_t>(to_picoseconds(time)));
-            detail::mix_event(packet_digest_, event);
+            if (packet_digest_enabled_) {
+                packet_digest_.mix(static_cast<std::uint64_t>(to_picoseconds(time)));
+                detail::mix_event(packet_digest_, event);
+            }
         }
         if (sink_interest_.contains(kCategory)) {
             offer(time, detail::make_record(event));

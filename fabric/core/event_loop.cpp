@@ -1,0 +1,85 @@
+#include "fabric/core/event_loop.hpp"
+
+#include <algorithm>
+
+namespace fabric {
+
+std::optional<SimTime> EventLoop::next_time() const {
+    if (empty()) {
+        return std::nullopt;
+    }
+    const SimTime event = heap_.top_is_open() ? heap_.time_behind_open_top() : heap_.top_time();
+    if (wheel_.lower_bound() > event) {
+        return event;
+    }
+    return std::min(event, wheel_.earliest().value_or(SimTime::max()));
+}
+
+std::size_t EventLoop::run_instant() {
+    SIMVERBS_ASSERT(!running_, "the loop is run from inside an event");
+    if (!run_one(SimTime::max())) {
+        return 0;
+    }
+    std::size_t count = 1;
+    while (run_one(now_)) {
+        ++count;
+        SIMVERBS_ASSERT(count < kMaxEventsPerInstant, "time does not get past {} ps",
+                        to_picoseconds(now_));
+    }
+    return count;
+}
+
+std::uint64_t EventLoop::run_until(SimTime limit) {
+    SIMVERBS_ASSERT(!running_, "the loop is run from inside an event");
+    const std::uint64_t before = events_run_;
+    while (run_one(limit)) {
+    }
+    return events_run_ - before;
+}
+
+// Runs the next event or timer unless it is due after `limit`.
+bool EventLoop::run_one(SimTime limit) {
+    const SimTime top = heap_.top_time();
+    if (wheel_.lower_bound() <= std::min(top, limit)) {
+        if (TimerEntry* const entry = timer_before(top, limit)) {
+            wheel_.cancel(*entry);
+            dispatch(entry->event);
+            return true;
+        }
+    }
+    if (top > limit || heap_.empty()) {
+        return false;
+    }
+    dispatch(heap_.open_top());
+    heap_.close_top();
+    return true;
+}
+
+// The timer that runs before the top of the heap and not after `limit`; nullptr if there is none.
+// The wheel advances only when something is certain to run at or after where it advances to.
+TimerEntry* EventLoop::timer_before(SimTime top, SimTime limit) {
+    const std::optional<SimTime> earliest = top <= limit ? std::nullopt : wheel_.earliest();
+    if (top > limit && (!earliest || *earliest > limit)) {
+        return nullptr;
+    }
+    wheel_.advance(std::min(top, limit));
+    TimerEntry* const entry = wheel_.due();
+    if (entry == nullptr || entry->event.time > limit) {
+        return nullptr;
+    }
+    return heap_.empty() || runs_before(entry->event, heap_.top()) ? entry : nullptr;
+}
+
+// By value: a handler may re-arm the timer that holds the original.
+void EventLoop::dispatch(Event event) {
+    SIMVERBS_ASSERT(event.time != now_ || event.key != last_key_,
+                    "two events of one instant have the key {:#x}", event.key.packed());
+    now_ = event.time;
+    last_key_ = event.key;
+    running_ = true;
+    event.handler->handle(event);
+    running_ = false;
+    ++events_run_;
+}
+
+}  // namespace fabric

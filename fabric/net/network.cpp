@@ -1,0 +1,113 @@
+#include "fabric/net/network.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "fabric/core/assert.hpp"
+
+namespace fabric {
+
+namespace {
+template <class Owned>
+Owned* find_by_name(const std::vector<std::unique_ptr<Owned>>& all, std::string_view name) {
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [name](const auto& one) { return one->name() == name; });
+    return found == all.end() ? nullptr : found->get();
+}
+
+// "s0-h0#2" for "h0-s0#2"; empty when the name has no two ends.
+std::string with_ends_swapped(std::string_view name) {
+    const std::size_t dash = name.find('-');
+    if (dash == std::string_view::npos) {
+        return {};
+    }
+    const std::string_view first = name.substr(0, dash);
+    const std::string_view rest = name.substr(dash + 1);
+    const std::size_t ordinal = std::min(rest.find('#'), rest.size());
+    return fmt::format("{}-{}{}", rest.substr(0, ordinal), first, rest.substr(ordinal));
+}
+}  // namespace
+
+Network::Network(EventLoop& loop, trace::Bus& bus, Topology topology) : services_{loop, bus} {
+    const std::optional<std::string> error = topology.error();
+    SIMVERBS_ASSERT(!error, "a network is built from a wrong topology: {}", *error);
+    topology.sort();
+    build_nodes(topology);
+    build_links(topology);
+}
+
+Network::~Network() {
+    services_.observer = nullptr;
+}
+
+void Network::build_nodes(const Topology& topology) {
+    for (const NodeSpec& spec : topology.nodes) {
+        const NodeId id{static_cast<std::uint32_t>(nodes_.size())};
+        if (spec.kind == NodeKind::kHca) {
+            auto host = std::make_unique<EndNode>(id, spec.name, spec.port_count, services_);
+            hosts_.push_back(host.get());
+            nodes_.push_back(std::move(host));
+        } else {
+            auto made = std::make_unique<Switch>(id, spec.name, spec.port_count, services_);
+            switches_.push_back(made.get());
+            nodes_.push_back(std::move(made));
+        }
+    }
+}
+
+void Network::build_links(const Topology& topology) {
+    std::map<std::string_view, Node*> by_name;
+    for (const auto& node : nodes_) {
+        by_name.emplace(node->name(), node.get());
+    }
+    std::map<std::string, int> links_between;
+    for (const LinkSpec& spec : topology.links) {
+        Port& a = by_name.at(spec.a.node)->port(spec.a.port);
+        Port& b = by_name.at(spec.b.node)->port(spec.b.port);
+        for (Port* const port : {&a, &b}) {
+            PortAttributes& attributes = port->mutable_attributes();
+            attributes.width = spec.width;
+            attributes.speed = spec.speed;
+            attributes.max_mtu = spec.mtu;
+            attributes.active_mtu = spec.mtu;
+        }
+        std::string name = fmt::format("{}-{}", a.node().name(), b.node().name());
+        if (const int ordinal = ++links_between[name]; ordinal > 1) {
+            name += fmt::format("#{}", ordinal);
+        }
+        links_.push_back(std::make_unique<Link>(
+            links_.size(), std::move(name), std::array<Port*, 2>{&a, &b},
+            effective_rate(spec.width, spec.speed), spec.latency, services_));
+        links_.back()->set_state(LinkState::kUp);
+    }
+}
+
+Node& Network::node(NodeId id) const {
+    return *nodes_.at(id.value());
+}
+
+Node* Network::find_node(std::string_view name) const {
+    return find_by_name(nodes_, name);
+}
+
+EndNode* Network::find_host(std::string_view name) const {
+    const auto found = std::find_if(hosts_.begin(), hosts_.end(),
+                                    [name](const EndNode* host) { return host->name() == name; });
+    return found == hosts_.end() ? nullptr : *found;
+}
+
+Link* Network::find_link(std::string_view name) const {
+    Link* const found = find_by_name(links_, name);
+    return found != nullptr ? found : find_by_name(links_, with_ends_swapped(name));
+}
+
+Link& Network::link(std::string_view name) const {
+    Link* const found = find_link(name);
+    SIMVERBS_ASSERT(found != nullptr, "there is no link {}", name);
+    return *found;
+}
+
+}  // namespace fabric

@@ -1,0 +1,105 @@
+#include "fabric/sm/startup_sm.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "fabric/core/assert.hpp"
+#include "fabric/sm/routes.hpp"
+
+namespace fabric {
+
+StartupSm::StartupSm(Network& network, SimDuration reaction_delay)
+    : network_(network), reaction_delay_(reaction_delay) {
+    SIMVERBS_ASSERT(network.host_count() != 0, "a subnet manager needs a host to live on");
+    for (std::size_t i = 0; i < network.link_count(); ++i) {
+        const EventKey key(EventClass::kLinkState, network.host(0).id(), PortNumber{0},
+                           static_cast<std::uint32_t>(i));
+        reactions_.emplace_back(network.loop(), key, *this, i);
+    }
+    network_.set_link_observer(this);
+}
+
+StartupSm::~StartupSm() {
+    network_.set_link_observer(nullptr);
+}
+
+void StartupSm::bring_up() {
+    SIMVERBS_ASSERT(!is_up_, "a network is brought up twice");
+    is_up_ = true;
+    assign_lids();
+    build_routes();
+    for (std::size_t i = 0; i < network_.link_count(); ++i) {
+        activate(network_.link(i));
+    }
+}
+
+void StartupSm::assign_lids() {
+    std::uint32_t next = kFirstUnicastLid.value();
+    const auto assign = [&next](Port& port) {
+        SIMVERBS_ASSERT(next <= kLastUnicastLid.value(), "there are more ports than LIDs");
+        port.mutable_attributes().lid = Lid{static_cast<std::uint16_t>(next++)};
+    };
+    for (std::size_t i = 0; i < network_.host_count(); ++i) {
+        EndNode& host = network_.host(i);
+        for (std::uint16_t number = 1; number <= host.port_count(); ++number) {
+            assign(host.port(PortNumber{number}));
+        }
+    }
+    for (std::size_t i = 0; i < network_.switch_count(); ++i) {
+        assign(network_.switch_at(i).port(PortNumber{0}));
+    }
+    sm_lid_ = network_.host(0).port(PortNumber{1}).attributes().lid;
+    for (std::size_t i = 0; i < network_.switch_count(); ++i) {
+        network_.switch_at(i).port(PortNumber{0}).mutable_attributes().sm_lid = sm_lid_;
+    }
+}
+
+// Only what differs from the power-on defaults is news to a consumer: the default GID prefix and
+// P_Key are the ones this subnet manager uses.
+void StartupSm::configure_port(Port& port) {
+    PortAttributes& attributes = port.mutable_attributes();
+    attributes.active_mtu = std::min(attributes.max_mtu, port.peer()->attributes().max_mtu);
+    if (port.node().kind() != NodeKind::kHca) {
+        return;
+    }
+    if (attributes.sm_lid == kNoLid) {
+        attributes.sm_lid = sm_lid_;
+        port.raise(PortEvent::kLidChange);
+        port.raise(PortEvent::kSmChange);
+    }
+    port.raise(PortEvent::kClientReregister);
+}
+
+void StartupSm::build_routes() {
+    std::vector<std::vector<std::uint16_t>> tables = min_hop_tables(network_);
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+        network_.switch_at(i).set_forwarding_table(std::move(tables[i]));
+    }
+}
+
+// Both ends are ARMED before either is ACTIVE, so that no frame meets a port that is not ready.
+void StartupSm::activate(Link& link) {
+    if (link.state() != LinkState::kUp) {
+        return;
+    }
+    for (const std::size_t which : {0U, 1U}) {
+        configure_port(link.end(which));
+    }
+    for (const PortTrigger trigger : {PortTrigger::kSetArmed, PortTrigger::kSetActive}) {
+        link.end(0).apply(trigger);
+        link.end(1).apply(trigger);
+    }
+}
+
+void StartupSm::link_changed(Link& link) {
+    if (is_up_) {
+        reactions_[link.index()].arm_in(reaction_delay_);
+    }
+}
+
+void StartupSm::handle(const Event& event) {
+    build_routes();
+    activate(network_.link(event.argument));
+}
+
+}  // namespace fabric
