@@ -2,9 +2,9 @@
 # What the two shared libraries export and import, read with readelf:
 #
 #   linkage.sh exports  LIBIBVERBS EXPECTED...   each expected symbol@version is there, of its type
-#   linkage.sh names    LIBSIMVERBS EXPECTED     each public default symbol is there under its own name too
-#   linkage.sh targets  LIBIBVERBS LIBSIMVERBS   trampolines import only simverbs_abi_*, all of it there
-#   linkage.sh inward   LIBRARY                  no relocation and no import goes to an exported verbs name
+#   linkage.sh names    LIBSIMVERBS EXPECTED     public symbols are there under their own names
+#   linkage.sh targets  LIBIBVERBS LIBSIMVERBS   all that trampolines import is there
+#   linkage.sh inward   LIBRARY                  no call inside goes to a verbs name
 #   linkage.sh identity LIBIBVERBS LIBSIMVERBS   SONAMEs, and who needs whom
 set -euo pipefail
 export LC_ALL=C
@@ -16,11 +16,15 @@ fail() {
 
 # "name@@version TYPE" of the symbols that $1 defines.
 defined() {
-    readelf --dyn-syms -W "$1" | awk '$7 != "UND" && $7 != "ABS" && $8 ~ /@/ { print $8, $4 }' | sort
+    readelf --dyn-syms -W "$1" |
+        awk '$7 != "UND" && $7 != "ABS" && $8 ~ /@/ { print $8, $4 }' |
+        sort
 }
 
 undefined() {
-    readelf --dyn-syms -W "$1" | awk '$7 == "UND" && $8 != "" { sub(/@.*/, "", $8); print $8 }' | sort -u
+    readelf --dyn-syms -W "$1" |
+        awk '$7 == "UND" && $8 != "" { sub(/@.*/, "", $8); print $8 }' |
+        sort -u
 }
 
 expected() {
@@ -56,13 +60,15 @@ targets)
     imports=$(undefined "$1" | grep '^simverbs_abi_')
     [ "$(wc -l <<<"$imports")" -ge 200 ] || fail "hardly any trampoline"
     require_subset <(echo "$imports") <(defined "$2" | sed 's/@.*//' | sort -u)
-    foreign=$(undefined "$1" | grep -vE '^(simverbs_abi_|__cxa_finalize|__gmon_start__|_ITM_|__asan|__ubsan|__tsan)' || true)
+    runtime='__cxa_finalize|__gmon_start__|_ITM_|__asan|__ubsan|__tsan'
+    foreign=$(undefined "$1" | grep -vE "^(simverbs_abi_|$runtime)" || true)
     [ -z "$foreign" ] || fail "$1 imports $foreign"
     ;;
 inward)
     imports=$(undefined "$1" | is_verbs_name)
     [ -z "$imports" ] || fail "$1 imports $imports"
-    calls=$(readelf -rW "$1" | awk '$3 ~ /JUMP_SLO|GLOB_DAT|_64|ABS64/ { sub(/@.*/, "", $5); print $5 }' |
+    calls=$(readelf -rW "$1" |
+        awk '$3 ~ /JUMP_SLO|GLOB_DAT|_64|ABS64/ { sub(/@.*/, "", $5); print $5 }' |
         is_verbs_name)
     [ -z "$calls" ] || fail "$1 calls through $calls: it would come back through a trampoline"
     ;;

@@ -1,0 +1,49 @@
+// The house rules: what a reviewer would otherwise have to look for. Each is a function from the
+// tree to its violations, so that a test can show it a planted one.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tests/house/source_tree.hpp"
+
+namespace simverbs::house {
+
+struct Violation {
+    std::string path;
+    std::size_t line;  // from 1; 0 when the whole file or folder is meant
+    std::string message;
+};
+using Violations = std::vector<Violation>;
+
+struct Rule {
+    const char* name;
+    Violations (*check)(const SourceTree& tree);
+};
+
+[[nodiscard]] std::span<const Rule> rules();
+
+// rules_includes.cpp: who may include whom (arrows.txt, read from the source tree).
+[[nodiscard]] Violations check_arrows(const SourceTree& tree);
+[[nodiscard]] Violations check_verbs_header(const SourceTree& tree);
+
+// rules_determinism.cpp: what must not be called where virtual time rules.
+[[nodiscard]] Violations check_clocks(const SourceTree& tree);
+[[nodiscard]] Violations check_randomness(const SourceTree& tree);
+[[nodiscard]] Violations check_threads(const SourceTree& tree);
+[[nodiscard]] Violations check_environment(const SourceTree& tree);
+[[nodiscard]] Violations check_floating_point(const SourceTree& tree);
+[[nodiscard]] Violations check_hash_order(const SourceTree& tree);
+
+// rules_layout.cpp: files, folders and their names.
+[[nodiscard]] Violations check_file_size(const SourceTree& tree);
+[[nodiscard]] Violations check_line_width(const SourceTree& tree);
+[[nodiscard]] Violations check_names(const SourceTree& tree);
+[[nodiscard]] Violations check_readmes(const SourceTree& tree);
+[[nodiscard]] Violations check_dead_files(const SourceTree& tree);
+[[nodiscard]] Violations check_headers(const SourceTree& tree);
+[[nodiscard]] Violations check_promises(const SourceTree& tree);
+[[nodiscard]] Violations check_secrets(const SourceTree& tree);
+
+}  // namespace simverbs::house

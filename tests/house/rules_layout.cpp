@@ -1,0 +1,185 @@
+// Files, folders and names: small, documented, built, and none called after what it is not.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "tests/house/rules.hpp"
+
+namespace simverbs::house {
+
+namespace {
+
+constexpr std::size_t kLinesAFile = 600;
+constexpr std::size_t kColumnsALine = 100;
+
+bool is_script(const SourceFile& file) {
+    return !file.lines.empty() && file.lines.front().starts_with("#!");
+}
+
+// Columns, not bytes: a UTF-8 continuation byte takes none.
+std::size_t width_of(std::string_view line) {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(line, [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+Violations find_text(const SourceTree& tree, std::span<const std::string> needles,
+                     std::string_view why) {
+    Violations found;
+    for (const SourceFile& file : tree) {
+        for (std::size_t i = 0; i < file.lines.size(); ++i) {
+            for (const std::string& needle : needles) {
+                if (file.lines[i].find(needle) != std::string::npos) {
+                    found.push_back({file.path, i + 1, needle + ": " + std::string(why)});
+                }
+            }
+        }
+    }
+    return found;
+}
+
+}  // namespace
+
+Violations check_file_size(const SourceTree& tree) {
+    Violations found;
+    for (const SourceFile& file : tree) {
+        if ((file.is_cpp() || is_script(file)) && file.lines.size() > kLinesAFile) {
+            found.push_back({file.path, 0, std::to_string(file.lines.size()) + " lines"});
+        }
+    }
+    return found;
+}
+
+// Tables that clang-format is told to leave alone may be wider.
+Violations check_line_width(const SourceTree& tree) {
+    Violations found;
+    for (const SourceFile& file : tree) {
+        bool table = false;
+        for (std::size_t i = 0; (file.is_cpp() || is_script(file)) && i < file.lines.size(); ++i) {
+            const std::string& line = file.lines[i];
+            table = (table || line.find("clang-format off") != std::string::npos) &&
+                    line.find("clang-format on") == std::string::npos;
+            if (!table && width_of(line) > kColumnsALine) {
+                found.push_back({file.path, i + 1, "wider than 100 columns"});
+            }
+        }
+    }
+    return found;
+}
+
+Violations check_names(const SourceTree& tree) {
+    static const std::set<std::string, std::less<>> kBanned = {
+        "util", "utils", "common", "commons", "helper", "helpers", "misc", "stuff", "manager"};
+    Violations found;
+    for (const SourceFile& file : tree) {
+        std::string word;
+        for (const char c : file.path + "/") {
+            if (c != '/' && c != '_' && c != '.' && c != '-') {
+                word += c;
+                continue;
+            }
+            if (kBanned.contains(word)) {
+                found.push_back(
+                    {file.path, 0, word + ": a thing without a home is a missing concept"});
+            }
+            word.clear();
+        }
+    }
+    return found;
+}
+
+Violations check_readmes(const SourceTree& tree) {
+    std::map<std::string, bool, std::less<>> has_readme;
+    for (const SourceFile& file : tree) {
+        if (!file.folder().empty() && !file.path.starts_with('.')) {
+            has_readme[std::string(file.folder())] |= file.name() == "README.md";
+        }
+    }
+    Violations found;
+    for (const auto& [folder, has] : has_readme) {
+        if (!has) {
+            found.push_back({folder, 0, "has no README.md"});
+        }
+    }
+    return found;
+}
+
+// A source is alive when the CMakeLists.txt of its folder, or of one above, names it.
+Violations check_dead_files(const SourceTree& tree) {
+    Violations found;
+    for (const SourceFile& file : tree) {
+        if (!file.path.ends_with(".cpp") && !file.path.ends_with(".c")) {
+            continue;
+        }
+        const bool alive = std::ranges::any_of(tree, [&](const SourceFile& build) {
+            return build.name() == "CMakeLists.txt" && file.path.starts_with(build.folder()) &&
+                   std::ranges::any_of(build.lines, [&](const std::string& line) {
+                       return line.find(file.name()) != std::string::npos;
+                   });
+        });
+        if (!alive) {
+            found.push_back({file.path, 0, "no CMakeLists.txt names it"});
+        }
+    }
+    return found;
+}
+
+// A .cpp that implements a header of its own name leaves the saying to that.
+Violations check_headers(const SourceTree& tree) {
+    std::set<std::string, std::less<>> headers;
+    for (const SourceFile& file : tree) {
+        if (file.path.ends_with(".hpp")) {
+            headers.insert(file.path.substr(0, file.path.size() - 4));
+        }
+    }
+    Violations found;
+    for (const SourceFile& file : tree) {
+        const std::string first = file.lines.empty() ? std::string() : file.lines.front();
+        const bool starts = first.starts_with("//") || first.starts_with("/*");
+        const bool implements = file.path.ends_with(".cpp") &&
+                                headers.contains(file.path.substr(0, file.path.size() - 4));
+        if (file.is_cpp() && !starts && !implements) {
+            found.push_back({file.path, 1, "does not start with what it models"});
+        }
+    }
+    return found;
+}
+
+// The words are spelled in two halves here, so that this file does not contain them.
+Violations check_promises(const SourceTree& tree) {
+    static const std::array<std::string, 4> kWords = {
+        std::string("TO") + "DO", std::string("FIX") + "ME",
+        std::string("XX") + "X:", std::string("HA") + "CK"};
+    return find_text(tree, kWords, "finish it, or write the limit down");
+}
+
+Violations check_secrets(const SourceTree& tree) {
+    static const std::array<std::string, 5> kWords = {
+        std::string("PRIVATE") + " KEY-----", std::string("gh") + "p_", std::string("xox") + "b-",
+        std::string("AKIA") + "IOSF", std::string("pass") + "word="};
+    return find_text(tree, kWords, "a secret, or looks like one");
+}
+
+std::span<const Rule> rules() {
+    static constexpr std::array<Rule, 16> kRules = {{
+        {"Arrows", check_arrows},
+        {"VerbsHeader", check_verbs_header},
+        {"Clocks", check_clocks},
+        {"Randomness", check_randomness},
+        {"Threads", check_threads},
+        {"Environment", check_environment},
+        {"FloatingPoint", check_floating_point},
+        {"HashOrder", check_hash_order},
+        {"FileSize", check_file_size},
+        {"LineWidth", check_line_width},
+        {"Names", check_names},
+        {"Readmes", check_readmes},
+        {"DeadFiles", check_dead_files},
+        {"Headers", check_headers},
+        {"Promises", check_promises},
+        {"Secrets", check_secrets},
+    }};
+    return kRules;
+}
+
+}  // namespace simverbs::house
