@@ -104,7 +104,7 @@ Violations check_readmes(const SourceTree& tree) {
     return found;
 }
 
-// A source is alive when the CMakeLists.txt of its folder, or of one above, names it.
+// A source is alive when a CMakeLists.txt or a script of its folder, or of one above, names it.
 Violations check_dead_files(const SourceTree& tree) {
     Violations found;
     for (const SourceFile& file : tree) {
@@ -112,13 +112,14 @@ Violations check_dead_files(const SourceTree& tree) {
             continue;
         }
         const bool alive = std::ranges::any_of(tree, [&](const SourceFile& build) {
-            return build.name() == "CMakeLists.txt" && file.path.starts_with(build.folder()) &&
+            return (build.name() == "CMakeLists.txt" || is_script(build)) &&
+                   file.path.starts_with(build.folder()) &&
                    std::ranges::any_of(build.lines, [&](const std::string& line) {
                        return line.find(file.name()) != std::string::npos;
                    });
         });
         if (!alive) {
-            found.push_back({file.path, 0, "no CMakeLists.txt names it"});
+            found.push_back({file.path, 0, "no CMakeLists.txt or script names it"});
         }
     }
     return found;
