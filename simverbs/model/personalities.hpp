@@ -46,6 +46,7 @@ inline constexpr auto kRxeOverrides = std::to_array<FaultOverride>({
     {FaultCause::kUnackedReceiveTooSmall, WireAnswer::kNothing, kCompletes, kRxeReceive},
 });
 
+// As ibv_devinfo -v shows an InfiniBand port of that device; features of Ethernet ports as `spec`.
 constexpr DeviceLimits connectx6_limits() {
     DeviceLimits limits = kSpecLimits;
     limits.max_mr_bytes = ~0ULL;
@@ -54,14 +55,14 @@ constexpr DeviceLimits connectx6_limits() {
                   DeviceCap::kAutoPathMig | DeviceCap::kChangePhyPort |
                   DeviceCap::kPortActiveEvent | DeviceCap::kSysImageGuid | DeviceCap::kRcRnrNakGen |
                   DeviceCap::kMemWindow | DeviceCap::kXrc | DeviceCap::kMemMgtExtensions |
-                  DeviceCap::kMemWindowType2B | DeviceCap::kRawIpCsum |
+                  DeviceCap::kMemWindowType2B | DeviceCap::kUdIpCsum |
                   DeviceCap::kManagedFlowSteering;
     limits.max_qp = 131'072;
     limits.max_sge = 30;
     limits.max_sge_rd = 30;
     limits.max_cq = 16'777'216;
     limits.max_mr = 16'777'216;
-    limits.max_pd = 16'777'216;
+    limits.max_pd = 8'388'608;
     limits.max_mw = 16'777'216;
     limits.max_ah = 2'147'483'647;
     limits.max_srq = 8'388'608;
@@ -70,6 +71,12 @@ constexpr DeviceLimits connectx6_limits() {
     limits.max_mcast_qp_attach = 240;
     limits.max_total_mcast_qp_attach = 2'097'152 * 240;
     limits.local_ca_ack_delay = 16;
+    limits.completion_vectors = 63;
+    limits.odp.uc = 0;
+    limits.odp.ud = 0x01;   // send
+    limits.odp.xrc = 0x3D;  // all but receive
+    limits.completion_timestamp_mask = 0x7FFF'FFFF'FFFF'FFFF;
+    limits.core_clock_khz = 156'250;
     return limits;
 }
 

@@ -1,0 +1,88 @@
+// Personalities: complete, different where implementations differ, and within what they report.
+#include "simverbs/model/personalities.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include <gtest/gtest.h>
+
+namespace simverbs {
+namespace {
+
+TEST(Personalities, AreFoundByName) {
+    EXPECT_EQ(find_personality("spec"), &kSpec);
+    EXPECT_EQ(find_personality("connectx6"), &kConnectX6);
+    EXPECT_EQ(find_personality("rxe"), &kRxe);
+    EXPECT_EQ(find_personality("ConnectX6"), nullptr);
+}
+
+TEST(Personalities, EveryResponderOrderHasEachCheckOnceAndActsLast) {
+    for (const Personality* personality : kPersonalities) {
+        ResponderOrder sorted = personality->responder_order;
+        std::ranges::sort(sorted);
+        for (std::size_t i = 0; i < sorted.size(); ++i) {
+            EXPECT_EQ(static_cast<std::size_t>(sorted[i]), i) << personality->name;
+        }
+        EXPECT_EQ(personality->responder_order.front(), ResponderCheck::kPsn);
+        EXPECT_EQ(personality->responder_order[6], ResponderCheck::kExecute);
+        EXPECT_EQ(personality->responder_order[7], ResponderCheck::kAcknowledge);
+    }
+}
+
+TEST(Personalities, OnlySpecBelongsToNoVendor) {
+    EXPECT_EQ(kConnectX6.identity.vendor_id, 0x02C9U);
+    EXPECT_EQ(kConnectX6.identity.vendor_part_id, 4123U);
+    EXPECT_NE(kSpec.identity.vendor_id, 0x02C9U);
+    // Bit 1 of the first octet: locally administered, so no company has the number.
+    EXPECT_NE(kSpec.identity.vendor_id & 0x020000U, 0U);
+}
+
+TEST(Personalities, SpecOffersWhatProgramsExpectOfANic) {
+    const DeviceLimits& limits = kSpec.limits;
+    EXPECT_GE(limits.max_qp, 20'000);
+    EXPECT_GE(limits.max_sge, 16);
+    EXPECT_GE(limits.max_srq_wr, 2'000);
+    EXPECT_GE(limits.max_qp_rd_atom, 16);
+    EXPECT_GE(limits.max_inline_bytes, 512U);
+    EXPECT_EQ(limits.port.max_mtu, Mtu::k4096);
+    EXPECT_GE(limits.max_cqe, limits.max_qp_wr);
+}
+
+TEST(Personalities, LimitsFitTogether) {
+    for (const Personality* personality : kPersonalities) {
+        const DeviceLimits& limits = personality->limits;
+        EXPECT_GE(limits.max_total_mcast_qp_attach, limits.max_mcast_qp_attach);
+        EXPECT_GE(limits.max_res_rd_atom, limits.max_qp_rd_atom);
+        EXPECT_LE(limits.port.pkey_entries, limits.max_pkeys);
+        EXPECT_GE(limits.page_size_cap & 4096U, 4096U);
+        EXPECT_LE(limits.port.max_message_bytes, 1U << 31);
+        EXPECT_EQ(limits.caps.contains(DeviceCap::kXrc), limits.max_xrcd > 0) << personality->name;
+        EXPECT_EQ(limits.caps.contains(DeviceCap::kResizeMaxWr), personality->resizes_queues)
+            << personality->name;
+    }
+}
+
+// What the device that was asked reported, figure by figure.
+TEST(Personalities, RxeReportsTheCapabilitiesItReported) {
+    const DeviceCaps caps = kRxe.limits.caps;
+    EXPECT_EQ(caps.bits, 19'020'918U);
+    EXPECT_TRUE(caps.contains(DeviceCap::kMemWindow | DeviceCap::kMemWindowType2B));
+    EXPECT_FALSE(caps.contains(DeviceCap::kXrc));
+}
+
+// 0x21361c36, as ibv_devinfo shows a ConnectX-6.
+TEST(Personalities, ConnectX6ReportsTheCapabilitiesItReports) {
+    EXPECT_EQ(kConnectX6.limits.caps.bits, 0x2136'1C36U);
+}
+
+TEST(Personalities, CapacitiesAreRoundedAsEachDeviceDoes) {
+    EXPECT_EQ(rounded(16, Rounding::kNone), 16U);
+    EXPECT_EQ(rounded(5, Rounding::kPowerOfTwo), 8U);
+    EXPECT_EQ(rounded(0, Rounding::kPowerOfTwo), 0U);
+    EXPECT_EQ(rounded(16, kRxe.cq_rounding), 31U);
+    EXPECT_EQ(rounded(4, kRxe.send_queue_rounding), 7U);
+    EXPECT_EQ(rounded(15, Rounding::kPowerOfTwoLessOne), 15U);
+}
+
+}  // namespace
+}  // namespace simverbs
