@@ -52,7 +52,7 @@ class Digest {
     friend constexpr bool operator==(const Digest&, const Digest&) = default;
 
   private:
-    std::uint64_t state_ = detail::kMixA;
+    std::uint64_t state_ = detail::kMixB;
 };
 
 }  // namespace fabric

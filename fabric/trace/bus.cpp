@@ -76,6 +76,7 @@ void Bus::offer(SimTime time, TraceRecord record) {
 
 // When there are too many, every other one goes and the interval doubles.
 void Bus::add_checkpoint(SimTime time) {
+    checkpoints_.push_back({run_records_, time, run_digest_.value()});
     if (checkpoints_.size() == kMaxCheckpoints) {
         std::size_t kept = 0;
         for (std::size_t i = 1; i < checkpoints_.size(); i += 2) {
@@ -84,7 +85,6 @@ void Bus::add_checkpoint(SimTime time) {
         checkpoints_.resize(kept);
         checkpoint_interval_ *= 2;
     }
-    checkpoints_.push_back({run_records_, time, run_digest_.value()});
     next_checkpoint_ = (run_records_ / checkpoint_interval_ + 1) * checkpoint_interval_;
 }
 

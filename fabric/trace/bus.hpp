@@ -74,7 +74,7 @@ class Bus {
         std::uint64_t digest;
     };
     static constexpr std::uint64_t kCheckpointInterval = 1024;
-    static constexpr std::size_t kMaxCheckpoints = 1U << 14;
+    static constexpr std::size_t kMaxCheckpoints = 1U << 12;
 
     Bus() = default;
     Bus(const Bus&) = delete;
