@@ -142,6 +142,7 @@ inline constexpr Personality kSpec = {
     .cur_state_is_believed = false,
     .drained_event_unasked = false,
     .query_reports_cur_state = true,
+    .av_in_sqd_implies_port = false,
     .attr_values = AttrValues::kRefuse,
     .post_send_before_rts = PostTooEarly::kRefuse,
     .post_recv_in_reset = PostTooEarly::kRefuse,
@@ -203,6 +204,7 @@ constexpr Personality connectx6() {
     p.reset_to_err_by_modify = false;
     p.resizes_queues = false;
     p.sqd_to_rts_while_draining = true;
+    p.av_in_sqd_implies_port = true;
     p.attr_values = AttrValues::kRefuseButCutRetries;
     p.post_send_before_rts = PostTooEarly::kDrop;
     p.post_recv_in_reset = PostTooEarly::kDrop;
@@ -238,6 +240,7 @@ constexpr Personality rxe() {
     p.cur_state_is_believed = true;
     p.drained_event_unasked = true;
     p.query_reports_cur_state = false;
+    p.av_in_sqd_implies_port = true;
     p.attr_values = AttrValues::kCut;
     p.post_send_before_rts = PostTooEarly::kRefuseButQueue;
     p.flushes_receives_posted_in_err = false;

@@ -144,6 +144,7 @@ struct Personality {
     bool cur_state_is_believed;      // CUR_STATE replaces the real state instead of being compared
     bool drained_event_unasked;      // SQ_DRAINED without EN_SQD_ASYNC_NOTIFY
     bool query_reports_cur_state;
+    bool av_in_sqd_implies_port;  // Linux adds PORT, which a UC QP may not change in SQD
     AttrValues attr_values;
 
     // Posting
@@ -240,6 +241,16 @@ constexpr const QpTransition* find_modify(const Personality& personality, QpStat
         return nullptr;
     }
     return find_transition(from, to, QpTrigger::kModify, service);
+}
+
+// What is wrong with the attributes given for that row.
+constexpr QpAttrCheck check_modify(const Personality& personality, const QpTransition& row,
+                                   Service service, QpAttrs given) {
+    const bool in_sqd = row.from == QpState::kSqd && row.to == QpState::kSqd;
+    if (in_sqd && personality.av_in_sqd_implies_port && given.contains(QpAttr::kAv)) {
+        given = given | QpAttr::kPort;
+    }
+    return check_attrs(row, service, given, personality.resizes_queues);
 }
 
 // One wait for an acknowledgement, or nothing where the requester waits for ever.

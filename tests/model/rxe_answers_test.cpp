@@ -54,7 +54,7 @@ TEST(RxeAnswers, PersonalityRxeTakesTheAttributesThatTheDeviceTook) {
                 continue;
             }
             const QpAttrs given = ours->required | attr.attr;
-            EXPECT_EQ(check_attrs(*ours, row.service, given, kRxe.resizes_queues).ok(),
+            EXPECT_EQ(check_modify(kRxe, *ours, row.service, given).ok(),
                       oracle::attrs_named(row.required).contains(attr.attr) ||
                           oracle::attrs_named(row.optional).contains(attr.attr))
                 << oracle::edge(row.service, from, to) << ' ' << attr.name;
