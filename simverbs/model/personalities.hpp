@@ -34,6 +34,7 @@ inline constexpr FaultSide kRxeReceive = receive_fails(WcStatus::kLocQpOpErr);
 inline constexpr FaultSide kRxeRemOp = send_fails(WcStatus::kRemOpErr);
 inline constexpr auto kRxeOverrides = std::to_array<FaultOverride>({
     {FaultCause::kGatherKey, WireAnswer::kNothing, kRxeSend, kUntouched},
+    {FaultCause::kResponseMismatch, WireAnswer::kAck, send_fails(WcStatus::kFatalErr), kUntouched},
     {FaultCause::kReceiveTooSmall, WireAnswer::kNak3, kRxeRemOp, kRxeReceive},
     {FaultCause::kReceiveKey, WireAnswer::kNak3, kRxeRemOp, kRxeReceive},
     {FaultCause::kReceiveRange, WireAnswer::kNak3, kRxeRemOp, kRxeReceive},

@@ -173,10 +173,12 @@ TEST(CompletionFaults, VendorErrorsAreTheCauseOrWhatWasMeasured) {
     EXPECT_EQ(vendor_err(kSpec, success.cause, success.requester), 0U);
 }
 
-TEST(CompletionFaults, SoftRoceReportsLocalKeysAsOperationErrors) {
+TEST(CompletionFaults, SoftRoceDepartsWhereItsAnswersDo) {
     EXPECT_EQ(consequences(kRxe, FaultCause::kGatherKey).requester.status, WcStatus::kLocQpOpErr);
     EXPECT_EQ(consequences(kRxe, FaultCause::kReceiveTooSmall).requester.status,
               WcStatus::kRemOpErr);
+    EXPECT_EQ(consequences(kRxe, FaultCause::kResponseMismatch).requester.status,
+              WcStatus::kFatalErr);
     EXPECT_EQ(consequences(kRxe, FaultCause::kPacketsLost).requester.status,
               WcStatus::kRetryExcErr);
     EXPECT_EQ(consequences(kSpec, FaultCause::kGatherKey).requester.status, WcStatus::kLocProtErr);
