@@ -12,14 +12,14 @@
 
 // Counts attributes that would go into an ioctl; the provider sizes a buffer with it and then calls
 // execute_ioctl(), which refuses.
-unsigned int simverbs_abi___ioctl_final_num_attrs(unsigned int num_attrs, void* /*link*/) {
+unsigned int simverbs_abi_ioctl_final_num_attrs(unsigned int num_attrs, void* /*link*/) {
     return num_attrs;
 }
 
 // A provider speaks when asked about a device that is not its own. Heard only with VERBS_LOG_LEVEL
 // at least the message's level; goes to VERBS_LOG_FILE, or stderr.
-void simverbs_abi___verbs_log(verbs_context* /*context*/, std::uint32_t level, const char* format,
-                              ...) {
+void simverbs_abi_verbs_log(verbs_context* /*context*/, std::uint32_t level, const char* format,
+                            ...) {
     // NOLINTBEGIN(concurrency-mt-unsafe): nobody in this library changes the environment
     const char* wanted = std::getenv("VERBS_LOG_LEVEL");
     const char* path = std::getenv("VERBS_LOG_FILE");

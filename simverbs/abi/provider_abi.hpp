@@ -30,9 +30,9 @@ SIMVERBS_ABI int simverbs_abi_ibv_read_sysfs_file(const char* directory, const c
                                                   char* buffer, std::size_t size);
 
 // IBVERBS_PRIVATE_*. `link` is a chain of provider buffers that we never look into.
-SIMVERBS_ABI unsigned int simverbs_abi___ioctl_final_num_attrs(unsigned int num_attrs, void* link);
-SIMVERBS_ABI void simverbs_abi___verbs_log(verbs_context* context, std::uint32_t level,
-                                           const char* format, ...)
+SIMVERBS_ABI unsigned int simverbs_abi_ioctl_final_num_attrs(unsigned int num_attrs, void* link);
+SIMVERBS_ABI void simverbs_abi_verbs_log(verbs_context* context, std::uint32_t level,
+                                         const char* format, ...)
     __attribute__((format(printf, 3, 4)));
 SIMVERBS_ABI int simverbs_abi_ibv_query_gid_type(ibv_context* context, std::uint8_t port_num,
                                                  unsigned int index, int* type);

@@ -28,6 +28,7 @@ void refuse(std::atomic_flag& named, const char* symbol) {
 
 // A caller passes arguments that these do not read; both calling conventions that have a trampoline
 // leave them to the caller to clean up.
+// NOLINTBEGIN(bugprone-macro-parentheses): the arguments are names
 #define SIMVERBS_REFUSE_ERRNO(function, symbol) \
     SIMVERBS_ABI int function() {               \
         static std::atomic_flag named;          \
@@ -48,5 +49,6 @@ void refuse(std::atomic_flag& named, const char* symbol) {
     }
 #define SIMVERBS_IGNORE(function, symbol) \
     SIMVERBS_ABI void function() {}
+// NOLINTEND(bugprone-macro-parentheses)
 
 #include "simverbs/abi/refusals.inc"

@@ -17,8 +17,7 @@ constexpr std::size_t kPathLimit = 256;
 
 // SYSFS_PATH is not taken from whoever starts a set-user-ID program.
 std::string sysfs_path() {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): read once, under the guard of a static's
-    // initialisation
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): read once, while a static is initialised
     const char* wanted = getuid() == geteuid() ? std::getenv("SYSFS_PATH") : nullptr;
     if (wanted == nullptr) {
         return "/sys";

@@ -18,13 +18,15 @@ namespace fs = std::filesystem;
 using simverbs::testing::RealLibrary;
 
 class AbiSysfs : public ::testing::Test {
+  public:
+    AbiSysfs(const AbiSysfs&) = delete;
+    AbiSysfs& operator=(const AbiSysfs&) = delete;
+
   protected:
     AbiSysfs() : folder_(fs::path(::testing::TempDir()) / ("sysfs." + std::to_string(getpid()))) {
         fs::create_directories(folder_);
     }
     ~AbiSysfs() override { fs::remove_all(folder_); }
-    AbiSysfs(const AbiSysfs&) = delete;
-    AbiSysfs& operator=(const AbiSysfs&) = delete;
 
     // The answer and the buffer after reading `name` with a buffer of `size` bytes.
     template <typename Read>

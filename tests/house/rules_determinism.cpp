@@ -70,7 +70,7 @@ std::set<std::string> hashed_names(const SourceFile& file) {
     std::set<std::string> names;
     for (const std::string& line : file.code) {
         const std::size_t type = line.find("unordered_");
-        const std::size_t end = line.find_last_of(">");
+        const std::size_t end = line.rfind('>');
         if (type == std::string::npos || end == std::string::npos || line.starts_with("#")) {
             continue;
         }

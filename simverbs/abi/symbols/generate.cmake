@@ -45,8 +45,10 @@ function(expand_nodes spec out)
     set(${out} "${expanded}" PARENT_SCOPE)
 endfunction()
 
-# The function of libsimverbs.so.0 that answers a symbol: legacy symbols share their name with today's.
+# The function of libsimverbs.so.0 that answers a symbol: legacy symbols share their name with today's;
+# underscores in front are dropped, since two in a row are reserved in C++.
 function(target_of symbol group out)
+    string(REGEX REPLACE "^_+" "" symbol "${symbol}")
     if(group STREQUAL "legacy")
         set(${out} "simverbs_abi_legacy_${symbol}" PARENT_SCOPE)
     else()
