@@ -1,0 +1,36 @@
+// Whoever has opened a device, as the device sees it: where its memory is, where rings are made,
+// and that something was delivered to it.
+#pragma once
+
+#include <cstddef>
+
+#include "simverbs/wire/payload.hpp"
+
+namespace simverbs {
+
+// Memory that driver and device share. Zeroed, aligned to a cache line.
+struct RingMemory {
+    std::byte* base = nullptr;
+    std::size_t bytes = 0;
+};
+
+class Client {
+  public:
+    Client(const Client&) = delete;
+    Client& operator=(const Client&) = delete;
+    virtual ~Client() = default;
+
+    [[nodiscard]] virtual AddressSpace& memory() = 0;
+    // base is null when there is no memory left.
+    [[nodiscard]] virtual RingMemory make_ring(std::size_t bytes) = 0;
+    virtual void release_ring(const RingMemory& ring) = 0;
+    // A descriptor that goes to the client with the reply of the command under way.
+    virtual void hand_over(int descriptor) = 0;
+    // A completion or an event has become visible to it.
+    virtual void delivered() = 0;
+
+  protected:
+    Client() = default;
+};
+
+}  // namespace simverbs

@@ -1,0 +1,275 @@
+// The command channel of a device: what a driver may ask for that is not a ring entry, as plain
+// structs that can cross a process boundary. Objects are named by their handles.
+//
+// Every command is answered with an errno (0: done); a reply means something only with 0.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <type_traits>
+
+#include "simverbs/model/qp_transitions.hpp"
+#include "simverbs/transport/qp_attributes.hpp"
+
+namespace simverbs {
+
+enum class CommandCode : std::uint32_t {
+    kOpenContext,
+    kCloseContext,
+    kAllocatePd,
+    kDeallocatePd,
+    kRegisterMr,
+    kDeregisterMr,
+    kCreateChannel,
+    kDestroyChannel,
+    kCreateCq,
+    kDestroyCq,
+    kResizeCq,
+    kCreateQp,
+    kModifyQp,
+    kQueryQp,
+    kDestroyQp,
+    kQueryPort,
+    kQueryGid,
+    kQueryPkey,
+};
+inline constexpr auto kCommandNames = std::to_array<std::string_view>(
+    {"open_device", "close_device", "alloc_pd", "dealloc_pd", "reg_mr", "dereg_mr",
+     "create_comp_channel", "destroy_comp_channel", "create_cq", "destroy_cq", "resize_cq",
+     "create_qp", "modify_qp", "query_qp", "destroy_qp", "query_port", "query_gid", "query_pkey"});
+constexpr std::string_view to_string(CommandCode code) {
+    return kCommandNames[static_cast<std::size_t>(code)];
+}
+
+// A ring that the device made: mapped by address where driver and device share a process, by
+// descriptor (one that comes with the reply) where they do not.
+struct RingReply {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+};
+
+struct HandleReply {
+    std::uint32_t handle = 0;
+};
+struct EmptyReply {};
+
+// Opens device `device` of those that the attachment sees. A descriptor comes with the reply: async
+// events are read from it (hca/event_pipe.hpp).
+struct OpenContext {
+    static constexpr CommandCode kCode = CommandCode::kOpenContext;
+    using Reply = HandleReply;
+    std::uint32_t device = 0;
+};
+
+struct CloseContext {
+    static constexpr CommandCode kCode = CommandCode::kCloseContext;
+    using Reply = EmptyReply;
+    std::uint32_t context = 0;
+};
+
+struct AllocatePd {
+    static constexpr CommandCode kCode = CommandCode::kAllocatePd;
+    using Reply = HandleReply;
+    std::uint32_t context = 0;
+};
+
+struct DeallocatePd {
+    static constexpr CommandCode kCode = CommandCode::kDeallocatePd;
+    using Reply = EmptyReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
+};
+
+struct RegisterMrReply {
+    std::uint32_t handle = 0;
+    std::uint32_t lkey = 0;
+    std::uint32_t rkey = 0;
+};
+struct RegisterMr {
+    static constexpr CommandCode kCode = CommandCode::kRegisterMr;
+    using Reply = RegisterMrReply;
+    std::uint32_t context = 0;
+    std::uint32_t pd = 0;
+    std::uint64_t address = 0;  // where the bytes are
+    std::uint64_t length = 0;
+    std::uint64_t iova = 0;  // how work requests name the first of them
+    std::uint32_t access = 0;
+};
+
+struct DeregisterMr {
+    static constexpr CommandCode kCode = CommandCode::kDeregisterMr;
+    using Reply = EmptyReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
+};
+
+// A descriptor comes with the reply: completion events are read from it.
+struct CreateChannel {
+    static constexpr CommandCode kCode = CommandCode::kCreateChannel;
+    using Reply = HandleReply;
+    std::uint32_t context = 0;
+};
+
+struct DestroyChannel {
+    static constexpr CommandCode kCode = CommandCode::kDestroyChannel;
+    using Reply = EmptyReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
+};
+
+struct CreateCqReply {
+    std::uint32_t handle = 0;
+    std::uint32_t entries = 0;
+    RingReply ring;
+};
+struct CreateCq {
+    static constexpr CommandCode kCode = CommandCode::kCreateCq;
+    using Reply = CreateCqReply;
+    std::uint32_t context = 0;
+    std::uint32_t entries = 0;
+    std::uint32_t channel = 0;  // 0: none
+};
+
+struct DestroyCq {
+    static constexpr CommandCode kCode = CommandCode::kDestroyCq;
+    using Reply = EmptyReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
+};
+
+// The new ring holds the entries that were not consumed, from index 0.
+struct ResizeCq {
+    static constexpr CommandCode kCode = CommandCode::kResizeCq;
+    using Reply = CreateCqReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
+    std::uint32_t entries = 0;
+};
+
+struct QpCapacity {
+    std::uint32_t send_requests = 0;
+    std::uint32_t receive_requests = 0;
+    std::uint32_t send_segments = 0;
+    std::uint32_t receive_segments = 0;
+    std::uint32_t inline_bytes = 0;
+};
+
+struct CreateQpReply {
+    std::uint32_t handle = 0;
+    std::uint32_t qpn = 0;
+    QpCapacity capacity;
+    RingReply ring;
+};
+struct CreateQp {
+    static constexpr CommandCode kCode = CommandCode::kCreateQp;
+    using Reply = CreateQpReply;
+    std::uint32_t context = 0;
+    std::uint32_t pd = 0;
+    std::uint32_t send_cq = 0;
+    std::uint32_t receive_cq = 0;
+    Service service = Service::kRc;
+    QpCapacity capacity;
+};
+
+// Values that modify_qp sets, as the application gave them; a mask of QpAttr says which.
+struct QpValues {
+    std::uint32_t state = 0;          // enum ibv_qp_state
+    std::uint32_t current_state = 0;  // enum ibv_qp_state
+    std::uint32_t path_mtu = 0;       // enum ibv_mtu
+    std::uint32_t path_mig_state = 0;
+    std::uint32_t qkey = 0;
+    std::uint32_t rq_psn = 0;
+    std::uint32_t sq_psn = 0;
+    std::uint32_t dest_qpn = 0;
+    std::uint32_t access = 0;
+    std::uint16_t pkey_index = 0;
+    std::uint8_t port = 0;
+    std::uint8_t timeout = 0;
+    std::uint8_t retry_count = 0;
+    std::uint8_t rnr_retry = 0;
+    std::uint8_t min_rnr_timer = 0;
+    std::uint8_t max_rd_atomic = 0;
+    std::uint8_t max_dest_rd_atomic = 0;
+    std::uint8_t en_sqd_async_notify = 0;
+    AddressVector path;
+};
+
+struct ModifyQp {
+    static constexpr CommandCode kCode = CommandCode::kModifyQp;
+    using Reply = HandleReply;  // the state that it is in now, enum ibv_qp_state
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
+    std::uint32_t mask = 0;
+    QpValues values;
+};
+
+struct QueryQpReply {
+    QpValues values;
+    QpCapacity capacity;
+    bool draining = false;
+};
+struct QueryQp {
+    static constexpr CommandCode kCode = CommandCode::kQueryQp;
+    using Reply = QueryQpReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
+};
+
+struct DestroyQp {
+    static constexpr CommandCode kCode = CommandCode::kDestroyQp;
+    using Reply = EmptyReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
+};
+
+struct QueryPortReply {
+    std::uint32_t state = 0;  // enum ibv_port_state
+    std::uint32_t physical_state = 0;
+    std::uint32_t max_mtu = 0;
+    std::uint32_t active_mtu = 0;
+    std::uint32_t gid_entries = 0;
+    std::uint32_t bad_pkey_count = 0;
+    std::uint16_t pkey_entries = 0;
+    std::uint16_t lid = 0;
+    std::uint16_t sm_lid = 0;
+    std::uint8_t lmc = 0;
+    std::uint8_t sm_sl = 0;
+    std::uint32_t width = 0;
+    std::uint32_t speed = 0;
+};
+struct QueryPort {
+    static constexpr CommandCode kCode = CommandCode::kQueryPort;
+    using Reply = QueryPortReply;
+    std::uint32_t context = 0;
+    std::uint32_t port = 0;
+};
+
+struct QueryGidReply {
+    std::array<std::uint8_t, 16> gid{};
+};
+struct QueryGid {
+    static constexpr CommandCode kCode = CommandCode::kQueryGid;
+    using Reply = QueryGidReply;
+    std::uint32_t context = 0;
+    std::uint32_t port = 0;
+    std::uint32_t index = 0;
+};
+
+struct QueryPkeyReply {
+    std::uint16_t pkey = 0;
+};
+struct QueryPkey {
+    static constexpr CommandCode kCode = CommandCode::kQueryPkey;
+    using Reply = QueryPkeyReply;
+    std::uint32_t context = 0;
+    std::uint32_t port = 0;
+    std::uint32_t index = 0;
+};
+
+template <class T>
+concept Command =
+    std::is_trivially_copyable_v<T> && std::is_trivially_copyable_v<typename T::Reply> && requires {
+    { T::kCode } -> std::convertible_to<CommandCode>;
+};
+
+}  // namespace simverbs

@@ -1,0 +1,97 @@
+#include "simverbs/hca/completion_queue.hpp"
+
+#include <algorithm>
+
+#include "simverbs/hca/device_context.hpp"
+#include "simverbs/hca/queue_pair.hpp"
+
+namespace simverbs {
+
+CompletionQueue::CompletionQueue(DeviceContext& context, RingMemory ring, std::uint32_t entries,
+                                 CompletionChannel* channel)
+    : context_(context),
+      ring_(ring),
+      entries_(entries),
+      mask_(slots_for(entries) - 1),
+      channel_(channel) {
+    if (channel_ != nullptr) {
+        ++channel_->uses;
+    }
+}
+
+CompletionQueue::~CompletionQueue() {
+    if (channel_ != nullptr) {
+        --channel_->uses;
+    }
+    context_.client().release_ring(ring_);
+}
+
+std::uint32_t CompletionQueue::unconsumed() const {
+    return std::min(producer_ - head().consumer.value.load(std::memory_order_acquire), entries_);
+}
+
+void CompletionQueue::push(const Cqe& entry, bool urgent) {
+    if (dead_) {
+        return;
+    }
+    if (unconsumed() == entries_) {
+        overrun();
+        return;
+    }
+    slots()[producer_ & mask_] = entry;
+    ++producer_;
+    head().producer.value.store(producer_, std::memory_order_release);
+    context_.client().delivered();
+    notify(urgent);
+}
+
+void CompletionQueue::notify(bool urgent) {
+    // Pairs with the driver, which arms and then looks again: whatever is pushed after the arming
+    // is seen by one of the two.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    std::atomic<std::uint32_t>& arm = head().arm.value;
+    const auto armed = static_cast<CqArm>(arm.load(std::memory_order_relaxed));
+    if (armed == CqArm::kNone || (armed == CqArm::kSolicited && !urgent)) {
+        return;
+    }
+    arm.store(static_cast<std::uint32_t>(CqArm::kNone), std::memory_order_relaxed);
+    if (channel_ != nullptr) {
+        context_.send_event(channel_->events, {.subject = handle_});
+    }
+}
+
+void CompletionQueue::overrun() {
+    dead_ = true;
+    context_.raise(AsyncEvent::kCqErr, handle_);
+    const std::vector<QueuePair*> users = users_;
+    for (QueuePair* qp : users) {
+        qp->fail(QpTrigger::kQpError, FaultCause::kCqOverrun);
+    }
+}
+
+RingMemory CompletionQueue::replace_ring(RingMemory ring, std::uint32_t entries) {
+    const std::uint32_t count = unconsumed();
+    const std::uint32_t consumer = producer_ - count;
+    auto* target = reinterpret_cast<Cqe*>(ring.base + sizeof(CompletionRing));
+    for (std::uint32_t i = 0; i < count; ++i) {
+        target[i] = slots()[(consumer + i) & mask_];
+    }
+    auto& new_head = *reinterpret_cast<CompletionRing*>(ring.base);
+    new_head.arm.value.store(head().arm.value.load(std::memory_order_relaxed));
+    new_head.producer.value.store(count, std::memory_order_release);
+    const RingMemory old = ring_;
+    ring_ = ring;
+    producer_ = count;
+    entries_ = entries;
+    mask_ = slots_for(entries) - 1;
+    return old;
+}
+
+void CompletionQueue::remove_user(const QueuePair& qp) {
+    const auto found = std::find(users_.begin(), users_.end(), &qp);
+    if (found != users_.end()) {
+        users_.erase(found);
+    }
+}
+
+}  // namespace simverbs

@@ -1,0 +1,70 @@
+// A completion queue: the producer's side of a ring, and what happens when the ring is full.
+//
+// It trusts the consumer index only as far as the ring is deep. An overrun is final: one CQ_ERR,
+// nothing more is written, and every queue pair that completes here fails with QP_FATAL.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "simverbs/hca/client.hpp"
+#include "simverbs/hca/event_pipe.hpp"
+#include "simverbs/transport/work_queue.hpp"
+
+namespace simverbs {
+
+class DeviceContext;
+class QueuePair;
+
+struct CompletionChannel {
+    std::uint32_t handle = 0;
+    std::uint32_t uses = 0;  // completion queues that report to it
+    EventPipe events;
+};
+
+class CompletionQueue {
+  public:
+    CompletionQueue(DeviceContext& context, RingMemory ring, std::uint32_t entries,
+                    CompletionChannel* channel);
+    ~CompletionQueue();
+    CompletionQueue(const CompletionQueue&) = delete;
+    CompletionQueue& operator=(const CompletionQueue&) = delete;
+
+    [[nodiscard]] std::uint32_t handle() const { return handle_; }
+    void set_handle(std::uint32_t handle) { handle_ = handle; }
+    [[nodiscard]] std::uint32_t entries() const { return entries_; }
+    [[nodiscard]] const RingMemory& ring() const { return ring_; }
+    [[nodiscard]] bool in_use() const { return !users_.empty(); }
+    [[nodiscard]] std::uint32_t unconsumed() const;
+
+    // `urgent`: solicited, or in error (IBA 11.4.2.2: what a solicited-only request wakes for).
+    void push(const Cqe& entry, bool urgent);
+
+    // Moves what was not consumed to a new ring, from index 0. The caller frees the old one.
+    RingMemory replace_ring(RingMemory ring, std::uint32_t entries);
+
+    void add_user(QueuePair& qp) { users_.push_back(&qp); }
+    void remove_user(const QueuePair& qp);
+
+  private:
+    [[nodiscard]] CompletionRing& head() const {
+        return *reinterpret_cast<CompletionRing*>(ring_.base);
+    }
+    [[nodiscard]] Cqe* slots() const {
+        return reinterpret_cast<Cqe*>(ring_.base + sizeof(CompletionRing));
+    }
+    void notify(bool urgent);
+    void overrun();
+
+    DeviceContext& context_;
+    RingMemory ring_;
+    std::uint32_t handle_ = 0;
+    std::uint32_t entries_;
+    std::uint32_t mask_;
+    std::uint32_t producer_ = 0;
+    bool dead_ = false;
+    CompletionChannel* channel_;
+    std::vector<QueuePair*> users_;  // in the order of their making; twice where both queues are
+};
+
+}  // namespace simverbs

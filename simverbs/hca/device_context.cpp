@@ -1,0 +1,333 @@
+#include "simverbs/hca/device_context.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+
+#include "simverbs/hca/hca.hpp"
+#include "simverbs/hca/hca_events.hpp"
+
+namespace simverbs {
+namespace {
+
+bool exceeds(std::uint64_t value, std::int64_t most) {
+    return value > static_cast<std::uint64_t>(std::max<std::int64_t>(most, 0));
+}
+
+constexpr std::uint32_t kPortSubject = static_cast<std::uint32_t>(EventSubject::kPort);
+
+}  // namespace
+
+DeviceContext::DeviceContext(Hca& hca, Client& client, std::uint32_t handle, std::uint32_t block)
+    : hca_(hca), client_(client), handle_(handle), block_(block) {}
+
+DeviceContext::~DeviceContext() {
+    for (const auto& [handle, qp] : qps_) {
+        hca_.qps().erase(qp->qpn());
+    }
+    qps_.clear();
+    cqs_.clear();
+    for (const auto& [handle, region] : regions_) {
+        hca_.keys().erase(*region);
+    }
+}
+
+QueuePair* DeviceContext::find_qp(std::uint32_t handle) const {
+    return find(qps_, handle);
+}
+
+void DeviceContext::raise(AsyncEvent event, std::uint32_t subject) {
+    hca_.trace(AsyncEventRaised{hca_.node(), event, subject});
+    send_event(events_, {.event = static_cast<std::uint32_t>(event),
+                         .subject = subject,
+                         .kind = static_cast<std::uint32_t>(properties(event).subject)});
+}
+
+void DeviceContext::send_event(EventPipe& pipe, const EventMessage& message) {
+    pipe.send(message);
+    client_.delivered();
+}
+
+int DeviceContext::execute(const AllocatePd& /*command*/, HandleReply& reply) {
+    if (exceeds(pds_.size() + 1, hca_.personality().limits.max_pd)) {
+        return ENOMEM;
+    }
+    auto pd = std::make_unique<ProtectionDomain>();
+    pd->handle = reply.handle = ++last_pd_;
+    pd->context = handle_;
+    pds_.emplace(reply.handle, std::move(pd));
+    return 0;
+}
+
+int DeviceContext::execute(const DeallocatePd& command, EmptyReply& /*reply*/) {
+    const ProtectionDomain* pd = find(pds_, command.handle);
+    if (pd == nullptr) {
+        return ENOENT;
+    }
+    if (pd->uses > 0) {
+        return EBUSY;
+    }
+    pds_.erase(command.handle);
+    return 0;
+}
+
+int DeviceContext::execute(const RegisterMr& command, RegisterMrReply& reply) {
+    const Personality& personality = hca_.personality();
+    ProtectionDomain* pd = find(pds_, command.pd);
+    if (pd == nullptr) {
+        return ENOENT;
+    }
+    const auto access = AccessRights::from_bits(command.access);
+    const bool wraps = command.length > std::numeric_limits<std::uint64_t>::max() - command.iova;
+    const bool needs_local_write =
+        access.intersects(kRightsThatNeedLocalWrite) && !access.contains(Access::kLocalWrite);
+    if ((command.length == 0 && !personality.zero_length_mr) || wraps || needs_local_write ||
+        command.length > personality.limits.max_mr_bytes) {
+        return EINVAL;
+    }
+    if (exceeds(regions_.size() + 1, personality.limits.max_mr)) {
+        return ENOMEM;
+    }
+    auto region = std::make_unique<MemoryRegion>();
+    region->pd = pd;
+    region->space = &client_.memory();
+    region->address = command.address;
+    region->length = command.length;
+    region->iova = command.iova;
+    region->access = access;
+    if (!hca_.keys().insert(block_, *region, personality.key_style != KeyStyle::kDistinct)) {
+        return ENOMEM;
+    }
+    if (personality.key_style == KeyStyle::kSameWithRemoteRights &&
+        !access.intersects(kRemoteRights)) {
+        region->rkey = 0;
+    }
+    ++pd->uses;
+    reply = {region->handle, region->lkey, region->rkey};
+    regions_.emplace(reply.handle, std::move(region));
+    return 0;
+}
+
+// Packets that refer to the region keep what they carried; the next access by its keys fails.
+int DeviceContext::execute(const DeregisterMr& command, EmptyReply& /*reply*/) {
+    const MemoryRegion* region = find(regions_, command.handle);
+    if (region == nullptr) {
+        return ENOENT;
+    }
+    hca_.keep_payloads([this, region](const fabric::Frame& frame) {
+        const Payload& payload = frame.transport_as<Packet>().payload;
+        return payload.space == region->space && frame.source == hca_.node() &&
+               std::any_of(payload.spans, payload.spans + payload.span_count,
+                           [region](const MemorySpan& span) {
+                               return span.address < region->address + region->length &&
+                                      region->address < span.address + span.length;
+                           });
+    });
+    hca_.keys().erase(*region);
+    --region->pd->uses;
+    regions_.erase(command.handle);
+    return 0;
+}
+
+int DeviceContext::execute(const CreateChannel& /*command*/, HandleReply& reply) {
+    auto channel = std::make_unique<CompletionChannel>();
+    channel->handle = reply.handle = ++last_channel_;
+    client_.hand_over(channel->events.take_reader());
+    channels_.emplace(reply.handle, std::move(channel));
+    return 0;
+}
+
+int DeviceContext::execute(const DestroyChannel& command, EmptyReply& /*reply*/) {
+    const CompletionChannel* channel = find(channels_, command.handle);
+    if (channel == nullptr) {
+        return ENOENT;
+    }
+    if (channel->uses > 0) {
+        return EBUSY;
+    }
+    channels_.erase(command.handle);
+    return 0;
+}
+
+int DeviceContext::execute(const CreateCq& command, CreateCqReply& reply) {
+    const Personality& personality = hca_.personality();
+    CompletionChannel* channel = find(channels_, command.channel);
+    if (channel == nullptr && command.channel != 0) {
+        return ENOENT;
+    }
+    if (command.entries == 0 || exceeds(command.entries, personality.limits.max_cqe)) {
+        return EINVAL;
+    }
+    if (exceeds(cqs_.size() + 1, personality.limits.max_cq)) {
+        return ENOMEM;
+    }
+    const std::uint32_t entries = rounded(command.entries, personality.cq_rounding);
+    const RingMemory ring = client_.make_ring(completion_ring_bytes(slots_for(entries)));
+    if (ring.base == nullptr) {
+        return ENOMEM;
+    }
+    auto cq = std::make_unique<CompletionQueue>(*this, ring, entries, channel);
+    cq->set_handle(++last_cq_);
+    reply = {last_cq_, entries, {reinterpret_cast<std::uint64_t>(ring.base), ring.bytes}};
+    cqs_.emplace(last_cq_, std::move(cq));
+    return 0;
+}
+
+int DeviceContext::execute(const DestroyCq& command, EmptyReply& /*reply*/) {
+    const CompletionQueue* cq = find(cqs_, command.handle);
+    if (cq == nullptr) {
+        return ENOENT;
+    }
+    if (cq->in_use()) {
+        return EBUSY;
+    }
+    cqs_.erase(command.handle);
+    return 0;
+}
+
+int DeviceContext::execute(const ResizeCq& command, CreateCqReply& reply) {
+    CompletionQueue* cq = find(cqs_, command.handle);
+    if (cq == nullptr) {
+        return ENOENT;
+    }
+    if (command.entries == 0 || command.entries < cq->unconsumed() ||
+        exceeds(command.entries, hca_.personality().limits.max_cqe)) {
+        return EINVAL;
+    }
+    const std::uint32_t entries = rounded(command.entries, hca_.personality().cq_rounding);
+    const RingMemory ring = client_.make_ring(completion_ring_bytes(slots_for(entries)));
+    if (ring.base == nullptr) {
+        return ENOMEM;
+    }
+    client_.release_ring(cq->replace_ring(ring, entries));
+    reply = {command.handle, entries, {reinterpret_cast<std::uint64_t>(ring.base), ring.bytes}};
+    return 0;
+}
+
+int DeviceContext::check_capacity(const CreateQp& command) const {
+    const DeviceLimits& limits = hca_.personality().limits;
+    const QpCapacity& asked = command.capacity;
+    if (exceeds(asked.send_requests, limits.max_qp_wr) ||
+        exceeds(asked.receive_requests, limits.max_qp_wr) ||
+        exceeds(asked.send_segments, limits.max_sge) ||
+        exceeds(asked.receive_segments, limits.max_sge) ||
+        asked.inline_bytes > limits.max_inline_bytes) {
+        return EINVAL;
+    }
+    if (command.service != Service::kRc) {
+        return EOPNOTSUPP;  // the other services are not modelled yet
+    }
+    return exceeds(qps_.size() + 1, limits.max_qp) ? ENOMEM : 0;
+}
+
+int DeviceContext::execute(const CreateQp& command, CreateQpReply& reply) {
+    const Personality& personality = hca_.personality();
+    ProtectionDomain* pd = find(pds_, command.pd);
+    CompletionQueue* send_cq = find(cqs_, command.send_cq);
+    CompletionQueue* receive_cq = find(cqs_, command.receive_cq);
+    if (pd == nullptr || send_cq == nullptr || receive_cq == nullptr) {
+        return ENOENT;
+    }
+    if (const int error = check_capacity(command); error != 0) {
+        return error;
+    }
+    QpCapacity granted = command.capacity;
+    granted.send_requests = rounded(granted.send_requests, personality.send_queue_rounding);
+    granted.receive_requests =
+        rounded(granted.receive_requests, personality.receive_queue_rounding);
+    granted.inline_bytes =
+        std::max(granted.inline_bytes, personality.inline_bytes_per_sge * granted.send_segments);
+    const WorkQueueShape send =
+        send_queue_shape(granted.send_requests, granted.send_segments, granted.inline_bytes);
+    const WorkQueueShape receive =
+        receive_queue_shape(granted.receive_requests, granted.receive_segments);
+    const RingMemory ring = client_.make_ring(queue_pair_ring_bytes(send, receive));
+    if (ring.base == nullptr) {
+        return ENOMEM;
+    }
+    const auto qpn = hca_.qps().reserve(block_);
+    if (!qpn) {
+        client_.release_ring(ring);
+        return ENOMEM;
+    }
+    auto qp = std::make_unique<QueuePair>(hca_, *this,
+                                          QueuePairParts{*pd, *send_cq, *receive_cq, ring, send,
+                                                         receive, granted, command.service, *qpn});
+    hca_.qps().assign(*qpn, *qp);
+    qps_.emplace(*qpn, std::move(qp));
+    reply = {*qpn, *qpn, granted, {reinterpret_cast<std::uint64_t>(ring.base), ring.bytes}};
+    return 0;
+}
+
+int DeviceContext::execute(const ModifyQp& command, HandleReply& reply) {
+    QueuePair* qp = find(qps_, command.handle);
+    if (qp == nullptr) {
+        return EINVAL;
+    }
+    const int error = qp->modify(QpAttrs::from_bits(command.mask), command.values);
+    reply.handle = static_cast<std::uint32_t>(qp->attributes().state);
+    return error;
+}
+
+int DeviceContext::execute(const QueryQp& command, QueryQpReply& reply) {
+    const QueuePair* qp = find(qps_, command.handle);
+    if (qp == nullptr) {
+        return EINVAL;
+    }
+    reply = qp->query();
+    return 0;
+}
+
+int DeviceContext::execute(const DestroyQp& command, EmptyReply& /*reply*/) {
+    const QueuePair* qp = find(qps_, command.handle);
+    if (qp == nullptr) {
+        return EINVAL;
+    }
+    hca_.qps().erase(qp->qpn());
+    qps_.erase(command.handle);
+    return 0;
+}
+
+int DeviceContext::execute(const QueryPort& command, QueryPortReply& reply) {
+    if (!hca_.has_port(command.port)) {
+        return EINVAL;
+    }
+    const fabric::Port& port = hca_.port(command.port);
+    const fabric::PortAttributes& attributes = port.attributes();
+    reply.state = static_cast<std::uint32_t>(port.state());
+    reply.physical_state = static_cast<std::uint32_t>(port.physical_state());
+    reply.max_mtu = static_cast<std::uint32_t>(attributes.max_mtu);
+    reply.active_mtu = static_cast<std::uint32_t>(attributes.active_mtu);
+    reply.gid_entries = hca_.personality().limits.port.gid_entries;
+    reply.pkey_entries = hca_.personality().limits.port.pkey_entries;
+    reply.bad_pkey_count = hca_.bad_pkeys();
+    reply.lid = attributes.lid.value();
+    reply.sm_lid = attributes.sm_lid.value();
+    reply.lmc = attributes.lmc;
+    reply.sm_sl = attributes.sm_sl;
+    reply.width = static_cast<std::uint32_t>(attributes.width);
+    reply.speed = static_cast<std::uint32_t>(attributes.speed);
+    return 0;
+}
+
+int DeviceContext::execute(const QueryGid& command, QueryGidReply& reply) {
+    if (!hca_.has_port(command.port) ||
+        command.index >= hca_.personality().limits.port.gid_entries) {
+        return EINVAL;
+    }
+    const auto& gids = hca_.port(command.port).attributes().gids;
+    reply.gid = command.index < gids.size() ? gids[command.index].bytes : fabric::Gid{}.bytes;
+    return 0;
+}
+
+int DeviceContext::execute(const QueryPkey& command, QueryPkeyReply& reply) {
+    if (!hca_.has_port(command.port) ||
+        command.index >= hca_.personality().limits.port.pkey_entries) {
+        return EINVAL;
+    }
+    const auto& pkeys = hca_.port(command.port).attributes().pkeys;
+    reply.pkey = command.index < pkeys.size() ? pkeys[command.index] : 0;
+    return 0;
+}
+
+}  // namespace simverbs

@@ -1,0 +1,84 @@
+// A device as one client has opened it: the objects that it made there, and the commands that make,
+// change and end them.
+//
+// Handles are checked on every command: what names nothing here is ENOENT (EINVAL for a queue pair,
+// as rdma-core's kernel side answers), whoever sent it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "simverbs/hca/client.hpp"
+#include "simverbs/hca/command.hpp"
+#include "simverbs/hca/completion_queue.hpp"
+#include "simverbs/hca/event_pipe.hpp"
+#include "simverbs/hca/memory_region.hpp"
+#include "simverbs/hca/queue_pair.hpp"
+
+namespace simverbs {
+
+class Hca;
+
+class DeviceContext {
+  public:
+    DeviceContext(Hca& hca, Client& client, std::uint32_t handle, std::uint32_t block);
+    // Everything that is left goes, as if the host had lost power.
+    ~DeviceContext();
+    DeviceContext(const DeviceContext&) = delete;
+    DeviceContext& operator=(const DeviceContext&) = delete;
+
+    [[nodiscard]] Hca& hca() const { return hca_; }
+    [[nodiscard]] Client& client() const { return client_; }
+    [[nodiscard]] std::uint32_t handle() const { return handle_; }
+    [[nodiscard]] int take_event_reader() { return events_.take_reader(); }
+
+    int execute(const AllocatePd& command, HandleReply& reply);
+    int execute(const DeallocatePd& command, EmptyReply& reply);
+    int execute(const RegisterMr& command, RegisterMrReply& reply);
+    int execute(const DeregisterMr& command, EmptyReply& reply);
+    int execute(const CreateChannel& command, HandleReply& reply);
+    int execute(const DestroyChannel& command, EmptyReply& reply);
+    int execute(const CreateCq& command, CreateCqReply& reply);
+    int execute(const DestroyCq& command, EmptyReply& reply);
+    int execute(const ResizeCq& command, CreateCqReply& reply);
+    int execute(const CreateQp& command, CreateQpReply& reply);
+    int execute(const ModifyQp& command, HandleReply& reply);
+    int execute(const QueryQp& command, QueryQpReply& reply);
+    int execute(const DestroyQp& command, EmptyReply& reply);
+    int execute(const QueryPort& command, QueryPortReply& reply);
+    int execute(const QueryGid& command, QueryGidReply& reply);
+    int execute(const QueryPkey& command, QueryPkeyReply& reply);
+
+    // nullptr unless this context made it.
+    [[nodiscard]] QueuePair* find_qp(std::uint32_t handle) const;
+
+    // Tells the application; recorded in the trace.
+    void raise(AsyncEvent event, std::uint32_t subject);
+    void send_event(EventPipe& pipe, const EventMessage& message);
+
+  private:
+    [[nodiscard]] int check_capacity(const CreateQp& command) const;
+    template <class T>
+    static T* find(const std::map<std::uint32_t, std::unique_ptr<T>>& objects,
+                   std::uint32_t handle) {
+        const auto found = objects.find(handle);
+        return found == objects.end() ? nullptr : found->second.get();
+    }
+
+    Hca& hca_;
+    Client& client_;
+    std::uint32_t handle_;
+    std::uint32_t block_;  // of numbers
+    EventPipe events_;
+    std::map<std::uint32_t, std::unique_ptr<ProtectionDomain>> pds_;
+    std::map<std::uint32_t, std::unique_ptr<MemoryRegion>> regions_;
+    std::map<std::uint32_t, std::unique_ptr<CompletionChannel>> channels_;
+    std::map<std::uint32_t, std::unique_ptr<CompletionQueue>> cqs_;
+    std::map<std::uint32_t, std::unique_ptr<QueuePair>> qps_;
+    std::uint32_t last_pd_ = 0;
+    std::uint32_t last_channel_ = 0;
+    std::uint32_t last_cq_ = 0;
+};
+
+}  // namespace simverbs

@@ -1,0 +1,53 @@
+#include "simverbs/hca/event_pipe.hpp"
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace simverbs {
+
+EventPipe::EventPipe() {
+    std::array<int, 2> ends{};
+    // A socket rather than a pipe: a reader that went away must not raise SIGPIPE in the program.
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+        throw std::system_error(errno, std::generic_category(), "descriptor for events");
+    }
+    reader_ = ends[0];
+    writer_ = ends[1];
+}
+
+EventPipe::~EventPipe() {
+    close(writer_);
+    if (reader_ >= 0) {
+        close(reader_);
+    }
+}
+
+int EventPipe::take_reader() {
+    return std::exchange(reader_, -1);
+}
+
+void EventPipe::send(const EventMessage& message) {
+    waiting_.push_back(message);
+    flush();
+}
+
+bool EventPipe::flush() {
+    std::size_t sent = 0;
+    while (sent < waiting_.size()) {
+        const ssize_t written =
+            ::send(writer_, &waiting_[sent], sizeof(EventMessage), MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (written < 0 && errno == EAGAIN) {
+            break;
+        }
+        ++sent;  // taken, or nobody reads any more
+    }
+    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(sent));
+    return waiting_.empty();
+}
+
+}  // namespace simverbs

@@ -1,0 +1,44 @@
+// How events reach an application: fixed-size messages through a pair of sockets, one of which
+// is the descriptor that the application polls.
+//
+// The writer never blocks and loses nothing: what a full socket does not take waits here.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "simverbs/model/statuses.hpp"
+
+namespace simverbs {
+
+// A completion event names its CQ; an async event names its object, or its port.
+struct EventMessage {
+    std::uint32_t event = 0;    // enum ibv_event_type; of a completion channel: 0
+    std::uint32_t subject = 0;  // handle, port number, or 0 for the device
+    std::uint32_t kind = 0;     // EventSubject
+    std::uint32_t reserved = 0;
+};
+static_assert(sizeof(EventMessage) == 16);
+
+class EventPipe {
+  public:
+    // Throws std::system_error when the process is out of descriptors.
+    EventPipe();
+    ~EventPipe();
+    EventPipe(const EventPipe&) = delete;
+    EventPipe& operator=(const EventPipe&) = delete;
+
+    // The read end, once: from then on it is the caller's to close.
+    [[nodiscard]] int take_reader();
+
+    void send(const EventMessage& message);
+    // Tries again with what is waiting; true when nothing is left.
+    bool flush();
+
+  private:
+    int reader_ = -1;
+    int writer_ = -1;
+    std::vector<EventMessage> waiting_;
+};
+
+}  // namespace simverbs

@@ -1,0 +1,187 @@
+#include "simverbs/hca/guarded_copy.hpp"
+
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+#include <mutex>
+
+#include <sys/uio.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+namespace simverbs {
+namespace {
+
+struct sigaction g_previous_segv;
+struct sigaction g_previous_bus;
+std::atomic<bool> g_installed{false};
+
+CopyOutcome copy_by_kernel(std::byte* to, const std::byte* from, std::size_t length) {
+    // The kernel stops at the first page it cannot use; one byte tells which side that was.
+    const iovec local{to, length};
+    const iovec remote{const_cast<std::byte*>(from), length};
+    const ssize_t done = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+    if (done == static_cast<ssize_t>(length)) {
+        return CopyOutcome::kCopied;
+    }
+    const std::size_t reached = done > 0 ? static_cast<std::size_t>(done) : 0;
+    std::byte probe{};
+    const iovec one{&probe, 1};
+    const iovec next{const_cast<std::byte*>(from) + reached, 1};
+    return process_vm_readv(getpid(), &one, 1, &next, 1, 0) == 1 ? CopyOutcome::kDestinationFault
+                                                                 : CopyOutcome::kSourceFault;
+}
+
+}  // namespace
+
+#if defined(__x86_64__)
+
+// rdi = to, rsi = from, rdx = length; returns the bytes left, 0 when all were copied. Every memory
+// access lies between the labels `words` and `end`; the handler sends a fault there to `fault`.
+asm(R"(
+    .text
+    .globl simverbs_guarded_copy
+    .hidden simverbs_guarded_copy
+    .type simverbs_guarded_copy, @function
+simverbs_guarded_copy:
+    movq %rdx, %rcx
+    cmpq $256, %rcx
+    jae simverbs_guarded_copy_begin
+    cmpq $8, %rcx
+    jb 2f
+    .globl simverbs_guarded_copy_words
+    .hidden simverbs_guarded_copy_words
+simverbs_guarded_copy_words:
+1:  movq (%rsi), %rax
+    movq %rax, (%rdi)
+    addq $8, %rsi
+    addq $8, %rdi
+    subq $8, %rcx
+    cmpq $8, %rcx
+    jae 1b
+2:  testq %rcx, %rcx
+    jz 4f
+3:  movb (%rsi), %al
+    movb %al, (%rdi)
+    incq %rsi
+    incq %rdi
+    decq %rcx
+    jnz 3b
+4:  xorl %eax, %eax
+    ret
+    .globl simverbs_guarded_copy_begin
+    .hidden simverbs_guarded_copy_begin
+simverbs_guarded_copy_begin:
+    rep movsb
+    .globl simverbs_guarded_copy_end
+    .hidden simverbs_guarded_copy_end
+simverbs_guarded_copy_end:
+    xorl %eax, %eax
+    ret
+    .globl simverbs_guarded_copy_fault
+    .hidden simverbs_guarded_copy_fault
+simverbs_guarded_copy_fault:
+    movq %rcx, %rax
+    ret
+    .size simverbs_guarded_copy, . - simverbs_guarded_copy
+)");
+
+extern "C" {
+// The copy above and its labels.
+// NOLINTBEGIN(readability-identifier-naming)
+__attribute__((visibility("hidden"))) std::size_t simverbs_guarded_copy(std::byte* to,
+                                                                        const std::byte* from,
+                                                                        std::size_t length);
+__attribute__((visibility("hidden"))) extern const char simverbs_guarded_copy_words[];
+__attribute__((visibility("hidden"))) extern const char simverbs_guarded_copy_end[];
+__attribute__((visibility("hidden"))) extern const char simverbs_guarded_copy_fault[];
+// NOLINTEND(readability-identifier-naming)
+}
+
+namespace {
+
+thread_local std::uintptr_t t_fault_address = 0;
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+    auto* machine = static_cast<ucontext_t*>(context);
+    const auto at = static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RIP]);
+    if (at >= reinterpret_cast<std::uintptr_t>(simverbs_guarded_copy_words) &&
+        at < reinterpret_cast<std::uintptr_t>(simverbs_guarded_copy_end)) {
+        t_fault_address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+        machine->uc_mcontext.gregs[REG_RIP] =
+            static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(simverbs_guarded_copy_fault));
+        return;
+    }
+    const struct sigaction& previous = signal == SIGSEGV ? g_previous_segv : g_previous_bus;
+    if ((previous.sa_flags & SA_SIGINFO) != 0 && previous.sa_sigaction != nullptr) {
+        previous.sa_sigaction(signal, info, context);
+    } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
+        previous.sa_handler(signal);
+    } else {
+        // Nobody was there: the faulting instruction runs again and the default action takes it.
+        sigaction(signal, &previous, nullptr);
+    }
+}
+
+bool handler_is_ours() {
+    struct sigaction current {};
+    return sigaction(SIGSEGV, nullptr, &current) == 0 && (current.sa_flags & SA_SIGINFO) != 0 &&
+           current.sa_sigaction == on_fault;
+}
+
+}  // namespace
+
+CopyOutcome GuardedCopy::copy(std::byte* to, const std::byte* from, std::size_t length) {
+    if (!g_installed.load(std::memory_order_relaxed)) {
+        return copy_by_kernel(to, from, length);
+    }
+    if (simverbs_guarded_copy(to, from, length) == 0) {
+        return CopyOutcome::kCopied;
+    }
+    const auto begin = reinterpret_cast<std::uintptr_t>(from);
+    return t_fault_address >= begin && t_fault_address < begin + length
+               ? CopyOutcome::kSourceFault
+               : CopyOutcome::kDestinationFault;
+}
+
+void GuardedCopy::install() {
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
+    if (handler_is_ours()) {
+        return;
+    }
+    struct sigaction action {};
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+    sigemptyset(&action.sa_mask);
+    if (!g_installed.load(std::memory_order_relaxed)) {
+        sigaction(SIGSEGV, &action, &g_previous_segv);
+        sigaction(SIGBUS, &action, &g_previous_bus);
+        g_installed.store(true, std::memory_order_release);
+        return;
+    }
+    // The program has installed a handler over ours. It stays; the kernel copies from here on.
+    g_installed.store(false, std::memory_order_release);
+}
+
+#else
+
+CopyOutcome GuardedCopy::copy(std::byte* to, const std::byte* from, std::size_t length) {
+    return copy_by_kernel(to, from, length);
+}
+
+void GuardedCopy::install() {}
+
+#endif
+
+bool OwnMemory::read(std::uint64_t address, std::byte* bytes, std::size_t length) {
+    return GuardedCopy::copy(bytes, reinterpret_cast<const std::byte*>(address), length) ==
+           CopyOutcome::kCopied;
+}
+
+bool OwnMemory::write(std::uint64_t address, const std::byte* bytes, std::size_t length) {
+    return GuardedCopy::copy(reinterpret_cast<std::byte*>(address), bytes, length) ==
+           CopyOutcome::kCopied;
+}
+
+}  // namespace simverbs

@@ -1,0 +1,161 @@
+#include "simverbs/hca/hca.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "simverbs/hca/hca_events.hpp"
+#include "simverbs/hca/placement.hpp"
+#include "simverbs/hca/queue_pair.hpp"
+
+namespace simverbs {
+namespace {
+
+AsyncEvent async_event(fabric::PortEvent event) {
+    switch (event) {
+        case fabric::PortEvent::kPortActive:
+            return AsyncEvent::kPortActive;
+        case fabric::PortEvent::kPortError:
+            return AsyncEvent::kPortErr;
+        case fabric::PortEvent::kLidChange:
+            return AsyncEvent::kLidChange;
+        case fabric::PortEvent::kSmChange:
+            return AsyncEvent::kSmChange;
+        case fabric::PortEvent::kPkeyChange:
+            return AsyncEvent::kPkeyChange;
+        case fabric::PortEvent::kGidChange:
+            return AsyncEvent::kGidChange;
+        case fabric::PortEvent::kClientReregister:
+            break;
+    }
+    return AsyncEvent::kClientReregister;
+}
+
+// The membership bit apart, and one of the two a full member (IBA 10.9.3).
+bool pkeys_match(std::uint16_t a, std::uint16_t b) {
+    constexpr std::uint16_t kFullMember = 0x8000;
+    return ((a ^ b) & ~kFullMember) == 0 && ((a | b) & kFullMember) != 0;
+}
+
+}  // namespace
+
+Hca::Hca(fabric::Network& network, fabric::EndNode& node, const Personality& personality,
+         HcaCommons& commons)
+    : network_(network), node_(node), personality_(personality), commons_(commons) {
+    for (std::uint16_t number = 1; number <= node_.port_count(); ++number) {
+        LoopbackListener& listener = *this;
+        loopbacks_.push_back(std::make_unique<Loopback>(network_.loop(), port(number), listener));
+    }
+    if (commons_.by_node.size() <= node_.id().value()) {
+        commons_.by_node.resize(node_.id().value() + 1);
+    }
+    commons_.by_node[node_.id().value()] = this;
+    node_.set_listener(this);
+}
+
+Hca::~Hca() {
+    node_.set_listener(nullptr);
+    commons_.by_node[node_.id().value()] = nullptr;
+}
+
+DeviceContext* Hca::open(Client& client) {
+    for (std::uint32_t block = 1; block < kNumberBlocks; ++block) {
+        if (!contexts_.contains(block)) {
+            auto context = std::make_unique<DeviceContext>(*this, client, block, block);
+            return contexts_.emplace(block, std::move(context)).first->second.get();
+        }
+    }
+    return nullptr;
+}
+
+bool Hca::close(std::uint32_t context) {
+    return contexts_.erase(context) != 0;
+}
+
+DeviceContext* Hca::find_context(std::uint32_t handle) const {
+    const auto found = contexts_.find(handle);
+    return found == contexts_.end() ? nullptr : found->second.get();
+}
+
+void Hca::send(std::uint32_t number, fabric::FramePtr frame) {
+    Loopback& loopback = *loopbacks_[number - 1];
+    if (loopback.takes(*frame)) {
+        loopback.send(std::move(frame));
+    } else {
+        port(number).send(std::move(frame));
+    }
+}
+
+fabric::SimTime Hca::transmitter_free_at(std::uint32_t number, std::uint16_t dlid) const {
+    const Loopback& loopback = *loopbacks_[number - 1];
+    return loopback.takes_lid(fabric::Lid(dlid)) ? loopback.free_at()
+                                                 : port(number).transmitter_free_at();
+}
+
+void Hca::frame_arrived(fabric::Port& port, fabric::FramePtr frame) {
+    deliver(port, *frame);
+}
+
+void Hca::looped_back(fabric::Port& port, fabric::FramePtr frame) {
+    deliver(port, *frame);
+}
+
+void Hca::deliver(fabric::Port& port, const fabric::Frame& frame) {
+    const Packet& packet = frame.transport_as<Packet>();
+    const auto discard = [this, &packet](PacketFate fate) {
+        trace(PacketDiscarded{node(), packet.dest_qpn, packet.psn.value(), fate});
+    };
+    QueuePair* qp = qps_.find(packet.dest_qpn);
+    if (qp == nullptr) {
+        discard(PacketFate::kNoQueuePair);
+        return;
+    }
+    const QpAttributes& attributes = qp->attributes();
+    if (!pkeys_match(packet.pkey, port.attributes().pkeys[attributes.pkey_index])) {
+        ++bad_pkeys_;
+        discard(PacketFate::kPkeyMismatch);
+        return;
+    }
+    const ServiceProperties& service = properties(attributes.service);
+    if (packet.operation().transport != service.wire_transport) {
+        discard(PacketFate::kWrongService);
+        return;
+    }
+    if (service.connected && frame.slid != fabric::Lid(attributes.path.dlid)) {
+        discard(PacketFate::kOtherPeer);
+        return;
+    }
+    arriving_ = &frame;
+    qp->packet_arrived(packet);
+    arriving_ = nullptr;
+}
+
+void Hca::report_source_fault(const Packet& packet) {
+    Hca* sender = commons_.by_node[arriving_->source.value()];
+    QueuePair* qp = sender == nullptr ? nullptr : sender->qps_.find(packet.source_qpn);
+    if (qp != nullptr) {
+        qp->source_unreadable(packet.psn);
+    }
+}
+
+void Hca::port_event(fabric::Port& port, fabric::PortEvent event) {
+    for (const auto& [handle, context] : contexts_) {
+        context->raise(async_event(event), port.number().value());
+    }
+}
+
+void Hca::keep_payload(fabric::Frame& frame) {
+    Packet& packet = frame.transport_as<Packet>();
+    if (packet.payload.length == 0) {
+        return;
+    }
+    Snapshot& snapshot = commons_.snapshots.take();
+    if (gather_payload(packet.payload, snapshot.bytes()) == CopyOutcome::kCopied) {
+        packet.payload = snapshot.payload(commons_.own_memory, packet.payload.length);
+        frame.cargo = &snapshot;
+    } else {
+        packet.payload.space = nullptr;  // nothing is left to carry
+        snapshot.release();
+    }
+}
+
+}  // namespace simverbs

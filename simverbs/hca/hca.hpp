@@ -1,0 +1,118 @@
+// A host channel adapter: an end node of the fabric with contexts, keys and queue pairs.
+//
+// Single-threaded, like all below the driver: whoever calls holds the world.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fabric/core/event_loop.hpp"
+#include "fabric/net/network.hpp"
+#include "fabric/trace/bus.hpp"
+
+#include "simverbs/hca/device_context.hpp"
+#include "simverbs/hca/guarded_copy.hpp"
+#include "simverbs/hca/loopback.hpp"
+#include "simverbs/hca/memory_region.hpp"
+#include "simverbs/hca/number_table.hpp"
+#include "simverbs/hca/snapshot.hpp"
+#include "simverbs/model/personality.hpp"
+#include "simverbs/wire/packet.hpp"
+
+namespace simverbs {
+
+class Hca;
+class QueuePair;
+
+// What the devices of a world have in common; it outlives them and every frame.
+struct HcaCommons {
+    OwnMemory own_memory;
+    SnapshotPool snapshots;
+    std::vector<Hca*> by_node;  // nullptr: a switch, or a host without one
+};
+
+class Hca final : private fabric::EndNodeListener, private LoopbackListener {
+  public:
+    // All but the node's listener outlives the device.
+    Hca(fabric::Network& network, fabric::EndNode& node, const Personality& personality,
+        HcaCommons& commons);
+    ~Hca();
+    Hca(const Hca&) = delete;
+    Hca& operator=(const Hca&) = delete;
+
+    [[nodiscard]] fabric::NodeId node() const { return node_.id(); }
+    [[nodiscard]] const std::string& host() const { return node_.name(); }
+    [[nodiscard]] fabric::Guid guid() const { return node_.guid(); }
+    [[nodiscard]] std::uint16_t port_count() const { return node_.port_count(); }
+    [[nodiscard]] bool has_port(std::uint32_t number) const {
+        return number >= 1 && number <= node_.port_count();
+    }
+    [[nodiscard]] fabric::Port& port(std::uint32_t number) const {
+        return node_.port(fabric::PortNumber(static_cast<std::uint16_t>(number)));
+    }
+    [[nodiscard]] const Personality& personality() const { return personality_; }
+    [[nodiscard]] std::uint32_t bad_pkeys() const { return bad_pkeys_; }
+
+    [[nodiscard]] fabric::EventLoop& loop() const { return network_.loop(); }
+    [[nodiscard]] fabric::FramePool& frames() { return network_.frames(); }
+    [[nodiscard]] SnapshotPool& snapshots() { return commons_.snapshots; }
+    [[nodiscard]] OwnMemory& own_memory() { return commons_.own_memory; }
+    [[nodiscard]] KeyTable& keys() { return keys_; }
+    [[nodiscard]] NumberTable<QueuePair>& qps() { return qps_; }
+
+    // nullptr when the device has no number block left. Closing returns false for an unknown one.
+    DeviceContext* open(Client& client);
+    bool close(std::uint32_t context);
+    [[nodiscard]] DeviceContext* find_context(std::uint32_t handle) const;
+
+    void send(std::uint32_t port, fabric::FramePtr frame);
+    [[nodiscard]] fabric::SimTime transmitter_free_at(std::uint32_t port, std::uint16_t dlid) const;
+
+    // The payload that the packet under way refers to is gone: its sender is told.
+    void report_source_fault(const Packet& packet);
+
+    // Gives frames in flight for which `concerns` is true payload bytes of their own.
+    template <class F>
+    void keep_payloads(F&& concerns) {
+        const auto keep = [this, &concerns](fabric::Frame& frame) {
+            if (frame.cargo == nullptr && frame.source == node() && concerns(frame)) {
+                keep_payload(frame);
+            }
+        };
+        network_.for_each_frame_in_flight(keep);
+        for (const auto& loopback : loopbacks_) {
+            loopback->for_each_frame_in_flight(keep);
+        }
+    }
+
+    [[nodiscard]] bool traces(fabric::trace::Category category) const {
+        return network_.bus().wants(category);
+    }
+    template <fabric::trace::TraceEvent E>
+    void trace(const E& event) {
+        network_.bus().emit(network_.loop().now(), event);
+    }
+
+  private:
+    void frame_arrived(fabric::Port& port, fabric::FramePtr frame) override;
+    void port_event(fabric::Port& port, fabric::PortEvent event) override;
+    void looped_back(fabric::Port& port, fabric::FramePtr frame) override;
+    void keep_payload(fabric::Frame& frame);
+    void deliver(fabric::Port& port, const fabric::Frame& frame);
+
+    fabric::Network& network_;
+    fabric::EndNode& node_;
+    const Personality& personality_;
+    HcaCommons& commons_;
+    std::vector<std::unique_ptr<Loopback>> loopbacks_;  // by port number - 1
+    KeyTable keys_;
+    NumberTable<QueuePair> qps_;
+    const fabric::Frame* arriving_ = nullptr;
+    std::uint32_t bad_pkeys_ = 0;
+    std::map<std::uint32_t, std::unique_ptr<DeviceContext>> contexts_;
+};
+
+}  // namespace simverbs

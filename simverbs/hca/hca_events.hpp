@@ -1,0 +1,192 @@
+// The trace events that a device raises.
+//
+// None carries an address or a wr_id (often an address): they differ between two equal runs.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "fabric/core/strong_id.hpp"
+#include "fabric/trace/event_info.hpp"
+
+#include "simverbs/hca/command.hpp"
+#include "simverbs/model/completion_faults.hpp"
+#include "simverbs/model/opcodes.hpp"
+#include "simverbs/model/qp_transitions.hpp"
+#include "simverbs/model/statuses.hpp"
+#include "simverbs/wire/packet.hpp"
+
+namespace simverbs {
+
+using fabric::NodeId;
+using fabric::trace::Category;
+using fabric::trace::EventInfo;
+
+// A command of the control channel and its errno.
+struct VerbCalled {
+    static constexpr EventInfo kInfo{"verb", Category::kCall};
+    NodeId node;
+    CommandCode verb;
+    std::uint32_t handle;  // of the object concerned; 0 where there is none
+    int error;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("verb", verb);
+        f("handle", handle);
+        f("errno", error);
+    }
+};
+
+// Work requests were posted: `posted` is the queue's index after them.
+struct WorkPosted {
+    static constexpr EventInfo kInfo{"posted", Category::kCall};
+    NodeId node;
+    std::uint32_t qpn;
+    bool send;
+    std::uint32_t posted;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("qpn", qpn);
+        f("send", send);
+        f("posted", posted);
+    }
+};
+
+struct WorkCompleted {
+    static constexpr EventInfo kInfo{"completion", Category::kCompletion};
+    NodeId node;
+    std::uint32_t cq;
+    std::uint32_t qpn;
+    std::uint32_t index;  // of the work request in its queue
+    WcStatus status;
+    WcOpcode opcode;
+    FaultCause cause;
+    std::uint32_t bytes;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("cq", cq);
+        f("qpn", qpn);
+        f("index", index);
+        f("status", status);
+        f("opcode", opcode);
+        f("cause", cause);
+        f("bytes", bytes);
+    }
+};
+
+struct QpStateChanged {
+    static constexpr EventInfo kInfo{"qp_state", Category::kState};
+    NodeId node;
+    std::uint32_t qpn;
+    QpState from;
+    QpState to;
+    QpTrigger trigger;
+    FaultCause cause;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("qpn", qpn);
+        f("from", from);
+        f("to", to);
+        f("trigger", trigger);
+        f("cause", cause);
+    }
+};
+
+struct AsyncEventRaised {
+    static constexpr EventInfo kInfo{"async_event", Category::kAsyncEvent};
+    NodeId node;
+    AsyncEvent event;
+    std::uint32_t subject;  // handle, or port number
+
+    template <class F>
+    void fields(F&& f) const {
+        f("event", event);
+        f("subject", subject);
+    }
+};
+
+// A responder has carried out a request whole.
+struct MessageDelivered {
+    static constexpr EventInfo kInfo{"delivered", Category::kMessage};
+    NodeId node;
+    std::uint32_t qpn;
+    MessageKind kind;
+    std::uint64_t bytes;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("qpn", qpn);
+        f("kind", kind);
+        f("bytes", bytes);
+    }
+};
+
+struct PacketSent {
+    static constexpr EventInfo kInfo{"packet_sent", Category::kPacket};
+    NodeId node;
+    std::uint32_t qpn;
+    std::uint32_t dest_qpn;
+    std::string_view opcode;
+    std::uint32_t psn;
+    std::uint32_t payload;
+    bool ack_request;
+    bool retransmission;
+    std::uint8_t syndrome;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("qpn", qpn);
+        f("dest_qpn", dest_qpn);
+        f("opcode", opcode);
+        f("psn", psn);
+        f("payload", payload);
+        f("ack_request", ack_request);
+        f("retransmission", retransmission);
+        f("syndrome", syndrome);
+    }
+};
+
+// Why a packet that reached the device went no further.
+enum class PacketFate : std::uint8_t {
+    kNoQueuePair,
+    kQueuePairNotReady,
+    kOtherPeer,
+    kPkeyMismatch,
+    kWrongService,
+};
+constexpr std::string_view to_string(PacketFate fate) {
+    switch (fate) {
+        case PacketFate::kNoQueuePair:
+            return "no such queue pair";
+        case PacketFate::kQueuePairNotReady:
+            return "queue pair not ready";
+        case PacketFate::kOtherPeer:
+            return "not from the peer";
+        case PacketFate::kPkeyMismatch:
+            return "P_Key mismatch";
+        case PacketFate::kWrongService:
+            break;
+    }
+    return "wrong service";
+}
+
+struct PacketDiscarded {
+    static constexpr EventInfo kInfo{"packet_discarded", Category::kPacket};
+    NodeId node;
+    std::uint32_t dest_qpn;
+    std::uint32_t psn;
+    PacketFate fate;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("dest_qpn", dest_qpn);
+        f("psn", psn);
+        f("fate", fate);
+    }
+};
+
+}  // namespace simverbs

@@ -1,0 +1,251 @@
+// The life of a queue pair: the only file in which its state changes (IBA 10.3.1, 11.2.5.2).
+#include <cerrno>
+
+#include "simverbs/hca/device_context.hpp"
+#include "simverbs/hca/hca.hpp"
+#include "simverbs/hca/hca_events.hpp"
+#include "simverbs/hca/queue_pair.hpp"
+
+namespace simverbs {
+namespace {
+
+constexpr std::uint32_t kMaxPsn = Psn::kModulus - 1;
+constexpr std::uint32_t kMaxQpn = 0xFFFFFF;
+constexpr std::uint8_t kMaxServiceLevel = 15;
+constexpr std::uint8_t kMaxPathBits = 127;
+constexpr std::uint32_t kMaxFlowLabel = 0xFFFFF;
+constexpr std::uint8_t kMaxStaticRate = 24;  // IBV_RATE_1200_GBPS
+
+// Not modelled yet: alternate paths, resizing, pacing.
+constexpr QpAttrs kModelledAttrs = [] {
+    QpAttrs all;
+    for (const QpAttrName& row : kQpAttrNames) {
+        all = all | row.attr;
+    }
+    return all.without(QpAttr::kAltPath | QpAttr::kCap | QpAttr::kRateLimit);
+}();
+
+bool is_state(std::uint32_t value) {
+    return value <= static_cast<std::uint32_t>(QpState::kErr);
+}
+
+constexpr std::uint32_t kKnownAccess =
+    static_cast<std::uint32_t>(Access::kLocalWrite) | kRemoteRights.bits |
+    static_cast<std::uint32_t>(Access::kMwBind) | static_cast<std::uint32_t>(Access::kZeroBased) |
+    static_cast<std::uint32_t>(Access::kOnDemand) | static_cast<std::uint32_t>(Access::kHugeTlb) |
+    static_cast<std::uint32_t>(Access::kFlushGlobal) |
+    static_cast<std::uint32_t>(Access::kFlushPersistent) |
+    static_cast<std::uint32_t>(Access::kRelaxedOrdering);
+
+}  // namespace
+
+int QueuePair::modify(QpAttrs given, const QpValues& values) {
+    if (!kModelledAttrs.contains(given)) {
+        return EOPNOTSUPP;
+    }
+    if (given.contains(QpAttr::kState) && !is_state(values.state)) {
+        return EINVAL;
+    }
+    const QpState from = attributes_.state;
+    const QpState to = given.contains(QpAttr::kState) ? static_cast<QpState>(values.state) : from;
+    const Personality& personality = hca_.personality();
+    if (given.contains(QpAttr::kCurState) &&
+        values.current_state != static_cast<std::uint32_t>(from)) {
+        return EINVAL;
+    }
+    const QpTransition* row = find_modify(personality, from, to, attributes_.service);
+    if (row == nullptr || !check_attrs(*row, attributes_.service, given, false).ok()) {
+        return EINVAL;
+    }
+    if (const int error = check_values(given, values); error != 0) {
+        return error;
+    }
+    if (from == QpState::kSqd && to == QpState::kRts && !drained_ &&
+        !personality.sqd_to_rts_while_draining) {
+        return EINVAL;
+    }
+    apply(given, values);
+    if (to == QpState::kSqd && from != to) {
+        notify_drained_ =
+            given.contains(QpAttr::kEnSqdAsyncNotify) && values.en_sqd_async_notify != 0;
+    }
+    if (given.contains(QpAttr::kState)) {
+        enter(to, QpTrigger::kModify, FaultCause::kSuccess);
+    }
+    return 0;
+}
+
+int QueuePair::check_values(QpAttrs given, const QpValues& values) const {
+    const DeviceLimits& limits = hca_.personality().limits;
+    const auto exceeds = [given](QpAttr attr, auto value, auto most) {
+        return given.contains(attr) &&
+               static_cast<std::uint64_t>(value) > static_cast<std::uint64_t>(most);
+    };
+    if (given.contains(QpAttr::kPort) && !hca_.has_port(values.port)) {
+        return EINVAL;
+    }
+    const std::uint8_t port = given.contains(QpAttr::kPort) ? values.port : attributes_.port;
+    const fabric::PortAttributes& of_port = hca_.port(port).attributes();
+    if (given.contains(QpAttr::kPkeyIndex) && values.pkey_index >= of_port.pkeys.size()) {
+        return EINVAL;
+    }
+    const bool bad_mtu =
+        given.contains(QpAttr::kPathMtu) &&
+        (values.path_mtu < 1 || values.path_mtu > static_cast<std::uint32_t>(of_port.active_mtu));
+    if (bad_mtu || exceeds(QpAttr::kRqPsn, values.rq_psn, kMaxPsn) ||
+        exceeds(QpAttr::kSqPsn, values.sq_psn, kMaxPsn) ||
+        exceeds(QpAttr::kDestQpn, values.dest_qpn, kMaxQpn) ||
+        exceeds(QpAttr::kTimeout, values.timeout, kAckTimeoutCodes - 1) ||
+        exceeds(QpAttr::kRetryCnt, values.retry_count, kMaxRetryCount) ||
+        exceeds(QpAttr::kRnrRetry, values.rnr_retry, kMaxRetryCount) ||
+        exceeds(QpAttr::kMinRnrTimer, values.min_rnr_timer, kRnrTimerCodes - 1) ||
+        exceeds(QpAttr::kMaxRdAtomic, values.max_rd_atomic, limits.max_qp_init_rd_atom) ||
+        exceeds(QpAttr::kMaxDestRdAtomic, values.max_dest_rd_atomic, limits.max_qp_rd_atom) ||
+        exceeds(QpAttr::kPathMigState, values.path_mig_state, 2)) {
+        return EINVAL;
+    }
+    if (given.contains(QpAttr::kAccessFlags) && (values.access & ~kKnownAccess) != 0) {
+        return EINVAL;
+    }
+    return given.contains(QpAttr::kAv) ? check_path(values.path) : 0;
+}
+
+int QueuePair::check_path(const AddressVector& path) const {
+    if (!hca_.has_port(path.port) || path.sl > kMaxServiceLevel ||
+        path.src_path_bits > kMaxPathBits || path.static_rate > kMaxStaticRate) {
+        return EINVAL;
+    }
+    if (!path.is_global) {
+        return 0;
+    }
+    const std::size_t gids = hca_.port(path.port).attributes().gids.size();
+    return path.sgid_index < gids && path.flow_label <= kMaxFlowLabel ? 0 : EINVAL;
+}
+
+void QueuePair::apply(QpAttrs given, const QpValues& values) {
+    const auto set = [given](QpAttr attr, auto& target, auto value) {
+        if (given.contains(attr)) {
+            target = value;
+        }
+    };
+    set(QpAttr::kPkeyIndex, attributes_.pkey_index, values.pkey_index);
+    set(QpAttr::kPort, attributes_.port, values.port);
+    set(QpAttr::kQkey, attributes_.qkey, values.qkey);
+    set(QpAttr::kAccessFlags, attributes_.access, AccessRights::from_bits(values.access));
+    set(QpAttr::kAv, attributes_.path, values.path);
+    set(QpAttr::kPathMtu, attributes_.path_mtu, 128U << values.path_mtu);
+    set(QpAttr::kDestQpn, attributes_.dest_qpn, values.dest_qpn);
+    set(QpAttr::kRqPsn, attributes_.rq_psn, Psn(values.rq_psn));
+    set(QpAttr::kSqPsn, attributes_.sq_psn, Psn(values.sq_psn));
+    set(QpAttr::kTimeout, attributes_.timeout, values.timeout);
+    set(QpAttr::kRetryCnt, attributes_.retry_count, values.retry_count);
+    set(QpAttr::kRnrRetry, attributes_.rnr_retry, values.rnr_retry);
+    set(QpAttr::kMinRnrTimer, attributes_.min_rnr_timer, values.min_rnr_timer);
+    set(QpAttr::kMaxRdAtomic, attributes_.max_rd_atomic, values.max_rd_atomic);
+    set(QpAttr::kMaxDestRdAtomic, attributes_.max_dest_rd_atomic, values.max_dest_rd_atomic);
+}
+
+void QueuePair::fail(QpTrigger trigger, FaultCause cause) {
+    const auto to = next_state(hca_.personality(), attributes_.state, trigger, attributes_.service);
+    if (!to || *to == attributes_.state) {
+        return;
+    }
+    const bool fatal = cause == FaultCause::kCqOverrun;
+    enter(*to, trigger, cause);
+    if (fatal) {
+        raise(AsyncEvent::kQpFatal);
+    }
+}
+
+void QueuePair::enter(QpState to, QpTrigger trigger, FaultCause cause) {
+    const QpState from = attributes_.state;
+    attributes_.state = to;
+    rings().state.value.store(static_cast<std::uint32_t>(to), std::memory_order_seq_cst);
+    if (from != to) {
+        hca_.trace(QpStateChanged{hca_.node(), attributes_.qpn, from, to, trigger, cause});
+    }
+    switch (to) {
+        case QpState::kReset:
+            reset();
+            break;
+        case QpState::kRtr:
+            responder_.start();
+            break;
+        case QpState::kRts:
+            drained_ = false;
+            if (from == QpState::kRtr) {
+                requester_.start();
+            }
+            requester_.post(rings().send_producer.value.load(std::memory_order_acquire));
+            requester_.run();
+            break;
+        case QpState::kSqd:
+            report_drained();
+            break;
+        case QpState::kErr:
+            keep_payloads_in_flight();
+            requester_.post(rings().send_producer.value.load(std::memory_order_seq_cst));
+            requester_.flush(FaultCause::kFlushed);
+            responder_.flush();
+            flush_receives();
+            break;
+        case QpState::kInit:
+        case QpState::kSqe:
+            break;
+    }
+}
+
+// Forgets every work request; the driver takes the completions that were not polled out of the CQ.
+void QueuePair::reset() {
+    keep_payloads_in_flight();
+    requester_.reset(0);
+    responder_.reset();
+    receives_taken_ = 0;
+    rings().send_producer.value.store(0, std::memory_order_release);
+    rings().receive_producer.value.store(0, std::memory_order_release);
+    const Service service = attributes_.service;
+    const std::uint32_t qpn = attributes_.qpn;
+    attributes_ = {.service = service, .qpn = qpn};
+    notify_drained_ = drained_ = false;
+}
+
+// In SQD: once nothing that had started is left (IBA 10.3.1.5).
+void QueuePair::report_drained() {
+    if (attributes_.state != QpState::kSqd || drained_ || !requester_.drained()) {
+        return;
+    }
+    drained_ = true;
+    if (notify_drained_ || hca_.personality().drained_event_unasked) {
+        raise(AsyncEvent::kSqDrained);
+    }
+}
+
+QueryQpReply QueuePair::query() const {
+    QueryQpReply reply;
+    reply.capacity = capacity_;
+    reply.draining = attributes_.state == QpState::kSqd && !drained_;
+    QpValues& values = reply.values;
+    values.state = static_cast<std::uint32_t>(attributes_.state);
+    values.current_state = hca_.personality().query_reports_cur_state ? values.state : 0;
+    values.path_mtu =
+        static_cast<std::uint32_t>(largest_mtu_within(attributes_.path_mtu).value_or(Mtu::k256));
+    values.qkey = attributes_.qkey;
+    const bool receiving = attributes_.state >= QpState::kRtr;
+    const bool sending = attributes_.state >= QpState::kRts;
+    values.rq_psn = (receiving ? responder_.expected_psn() : attributes_.rq_psn).value();
+    values.sq_psn = (sending ? requester_.next_psn() : attributes_.sq_psn).value();
+    values.dest_qpn = attributes_.dest_qpn;
+    values.access = attributes_.access.bits;
+    values.pkey_index = attributes_.pkey_index;
+    values.port = attributes_.port;
+    values.timeout = attributes_.timeout;
+    values.retry_count = attributes_.retry_count;
+    values.rnr_retry = attributes_.rnr_retry;
+    values.min_rnr_timer = attributes_.min_rnr_timer;
+    values.max_rd_atomic = attributes_.max_rd_atomic;
+    values.max_dest_rd_atomic = attributes_.max_dest_rd_atomic;
+    values.path = attributes_.path;
+    return reply;
+}
+
+}  // namespace simverbs

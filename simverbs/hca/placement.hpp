@@ -1,0 +1,19 @@
+// Copies payloads between address spaces: once where both are this process's, through a buffer that
+// stays in cache otherwise.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "simverbs/wire/payload.hpp"
+
+namespace simverbs {
+
+// Copies `from` to `offset` bytes into the concatenation of `to`. Bytes before a fault have landed.
+CopyOutcome place_payload(const Payload& from, AddressSpace& space, std::span<const MemorySpan> to,
+                          std::uint64_t offset);
+
+// Gathers `from` into `bytes`, which holds from.length.
+CopyOutcome gather_payload(const Payload& from, std::byte* bytes);
+
+}  // namespace simverbs

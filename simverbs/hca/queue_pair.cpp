@@ -1,0 +1,346 @@
+// What the engines of a queue pair cause; how its state changes is in modify_qp.cpp.
+#include "simverbs/hca/queue_pair.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "fabric/core/assert.hpp"
+
+#include "simverbs/hca/device_context.hpp"
+#include "simverbs/hca/hca.hpp"
+#include "simverbs/hca/hca_events.hpp"
+#include "simverbs/hca/placement.hpp"
+
+namespace simverbs {
+namespace {
+
+fabric::EventKey timer_key(NodeId node, EngineTimer timer, std::uint32_t qpn) {
+    return {fabric::EventClass::kTimer, node, fabric::PortNumber(static_cast<std::uint16_t>(timer)),
+            qpn};
+}
+
+bool receives_packets(QpState state) {
+    return state == QpState::kRtr || state == QpState::kRts || state == QpState::kSqd ||
+           state == QpState::kSqe;
+}
+
+}  // namespace
+
+QueuePair::QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& parts)
+    : hca_(hca),
+      context_(context),
+      pd_(parts.pd),
+      send_cq_(parts.send_cq),
+      receive_cq_(parts.receive_cq),
+      ring_(parts.ring),
+      send_shape_(parts.send),
+      receive_shape_(parts.receive),
+      capacity_(parts.capacity),
+      attributes_{.service = parts.service, .qpn = parts.qpn},
+      acknowledge_timer_(hca.loop(), timer_key(hca.node(), EngineTimer::kAcknowledge, parts.qpn),
+                         *this, static_cast<std::uint64_t>(EngineTimer::kAcknowledge)),
+      rnr_timer_(hca.loop(), timer_key(hca.node(), EngineTimer::kRnr, parts.qpn), *this,
+                 static_cast<std::uint64_t>(EngineTimer::kRnr)),
+      pacing_timer_(hca.loop(), timer_key(hca.node(), EngineTimer::kPacing, parts.qpn), *this,
+                    static_cast<std::uint64_t>(EngineTimer::kPacing)),
+      requester_(attributes_, hca.personality(), send_shape_,
+                 {&context.client().memory(), &hca.own_memory()}, *this),
+      responder_(attributes_, hca.personality(), receive_shape_.max_segments,
+                 {&context.client().memory(), &hca.own_memory()}, *this) {
+    ++pd_.uses;
+    send_cq_.add_user(*this);
+    receive_cq_.add_user(*this);
+}
+
+QueuePair::~QueuePair() {
+    keep_payloads_in_flight();
+    send_cq_.remove_user(*this);
+    receive_cq_.remove_user(*this);
+    --pd_.uses;
+    context_.client().release_ring(ring_);
+}
+
+void QueuePair::posted_sends(std::uint32_t producer) {
+    requester_.post(producer);
+    if (attributes_.state == QpState::kErr || attributes_.state == QpState::kSqe) {
+        requester_.flush(FaultCause::kFlushed);
+        return;
+    }
+    requester_.run();
+}
+
+// A receive needs no doorbell while the queue pair lives; in ERR it is flushed (IBA 10.3.1.7).
+void QueuePair::posted_receives(std::uint32_t /*producer*/) {
+    if (attributes_.state == QpState::kErr) {
+        flush_receives();
+    }
+}
+
+void QueuePair::packet_arrived(const Packet& packet) {
+    if (!receives_packets(attributes_.state)) {
+        hca_.trace(PacketDiscarded{hca_.node(), packet.dest_qpn, packet.psn.value(),
+                                   PacketFate::kQueuePairNotReady});
+        return;
+    }
+    if (packet.operation().response()) {
+        requester_.receive(packet);
+        report_drained();
+    } else {
+        responder_.receive(packet);
+    }
+}
+
+void QueuePair::source_unreadable(Psn psn) {
+    requester_.fail_source(psn);
+}
+
+void QueuePair::handle(const fabric::Event& event) {
+    const auto which = static_cast<EngineTimer>(event.argument);
+    if (which == EngineTimer::kPacing) {
+        responder_.transmitter_free();
+    } else {
+        requester_.timer_expired(which);
+    }
+}
+
+void QueuePair::transmit(const Packet& packet) {
+    put_on_wire(make_frame(packet), packet);
+}
+
+CopyOutcome QueuePair::transmit_snapshot(const Packet& packet) {
+    Snapshot& snapshot = hca_.snapshots().take();
+    const CopyOutcome outcome = gather_payload(packet.payload, snapshot.bytes());
+    if (outcome != CopyOutcome::kCopied) {
+        snapshot.release();
+        return outcome;
+    }
+    Packet copy = packet;
+    copy.payload = snapshot.payload(hca_.own_memory(), packet.payload.length);
+    fabric::FramePtr frame = make_frame(copy);
+    frame->cargo = &snapshot;
+    put_on_wire(std::move(frame), copy);
+    return outcome;
+}
+
+fabric::FramePtr QueuePair::make_frame(const Packet& packet) {
+    const AddressVector& path = attributes_.path;
+    fabric::FramePtr frame = hca_.frames().make();
+    const fabric::Port& port = hca_.port(attributes_.port);
+    frame->source = hca_.node();
+    frame->flow = attributes_.qpn;
+    frame->slid =
+        fabric::Lid(static_cast<std::uint16_t>(port.attributes().lid.value() | path.src_path_bits));
+    frame->dlid = fabric::Lid(path.dlid);
+    frame->sl = path.sl;
+    frame->pkey = port.attributes().pkeys[attributes_.pkey_index];
+    frame->payload_bytes = packet.payload.length;
+    frame->has_grh = path.is_global;
+    if (path.is_global) {
+        frame->grh.sgid = port.attributes().gids[path.sgid_index];
+        frame->grh.dgid.bytes = path.dgid;
+        frame->grh.flow_label = path.flow_label;
+        frame->grh.traffic_class = path.traffic_class;
+        frame->grh.hop_limit = path.hop_limit;
+    }
+    frame->wire_bytes =
+        infiniband_wire_bytes(packet.operation(), packet.payload.length, path.is_global);
+    Packet& slot = frame->transport_as<Packet>();
+    slot = packet;
+    slot.pkey = frame->pkey;
+    return frame;
+}
+
+void QueuePair::put_on_wire(fabric::FramePtr frame, const Packet& packet) {
+    if (!receives_packets(attributes_.state)) {
+        return;  // its completion queue died while it was answering
+    }
+    if (hca_.traces(Category::kPacket)) {
+        hca_.trace(PacketSent{hca_.node(), attributes_.qpn, packet.dest_qpn,
+                              packet.operation().operation, packet.psn.value(),
+                              packet.payload.length, packet.ack_request, packet.attempt > 1,
+                              packet.syndrome.encoded()});
+    }
+    hca_.send(attributes_.port, std::move(frame));
+}
+
+void QueuePair::arm_when_transmitter_free() {
+    pacing_timer_.arm(hca_.transmitter_free_at(attributes_.port, attributes_.path.dlid));
+}
+
+Grant QueuePair::open_local(const Segment& segment, AccessRights needed) {
+    return hca_.keys().open_local(pd_, segment, needed);
+}
+
+Grant QueuePair::open_remote(std::uint32_t rkey, std::uint64_t address, std::uint64_t length,
+                             AccessRights needed) {
+    return hca_.keys().open_remote(pd_, rkey, address, length, needed);
+}
+
+std::uint64_t QueuePair::key_generation() const {
+    return hca_.keys().generation();
+}
+
+CopyOutcome QueuePair::place(const Payload& from, std::span<const MemorySpan> spans,
+                             std::uint64_t offset) {
+    return place_payload(from, context_.client().memory(), spans, offset);
+}
+
+bool QueuePair::load(std::uint64_t address, std::uint64_t& value) {
+    return context_.client().memory().read(address, reinterpret_cast<std::byte*>(&value),
+                                           sizeof value);
+}
+
+bool QueuePair::store(std::uint64_t address, std::uint64_t value) {
+    return context_.client().memory().write(address, reinterpret_cast<const std::byte*>(&value),
+                                            sizeof value);
+}
+
+void QueuePair::source_fault(const Packet& packet) {
+    hca_.report_source_fault(packet);
+}
+
+void QueuePair::fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) {
+    const std::byte* slot = send_slot(index);
+    std::memcpy(&wqe, slot, sizeof wqe);
+    const std::size_t used = (wqe.flags & static_cast<std::uint8_t>(SendFlag::kInline)) != 0
+                                 ? wqe.inline_length
+                                 : wqe.segment_count * sizeof(Segment);
+    std::memcpy(tail.data(), slot + sizeof wqe, std::min(used, tail.size()));
+}
+
+bool QueuePair::take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uint32_t& index) {
+    const std::uint32_t posted =
+        rings().receive_producer.value.load(std::memory_order_acquire) - receives_taken_;
+    if (posted == 0 || posted > receive_shape_.slots) {
+        return false;
+    }
+    const std::byte* slot = receive_slot(receives_taken_);
+    std::memcpy(&wqe, slot, sizeof wqe);
+    const std::size_t count = std::min<std::size_t>(wqe.segment_count, segments.size());
+    std::memcpy(segments.data(), slot + sizeof wqe,
+                std::min<std::size_t>(count, receive_shape_.max_segments) * sizeof(Segment));
+    index = receives_taken_++;
+    return true;
+}
+
+void QueuePair::delivered(MessageKind kind, std::uint64_t length) {
+    hca_.trace(MessageDelivered{hca_.node(), attributes_.qpn, kind, length});
+}
+
+void QueuePair::complete(const SendCompletion& completion, bool signaled) {
+    if (!signaled) {
+        return;
+    }
+    hca_.trace(WorkCompleted{hca_.node(), send_cq_.handle(), attributes_.qpn,
+                             completion.freed_to - 1, completion.status, completion.opcode,
+                             completion.cause, completion.byte_length});
+    Cqe entry;
+    entry.wr_id = completion.wr_id;
+    entry.timestamp_ps = static_cast<std::uint64_t>(to_picoseconds(hca_.loop().now()));
+    entry.status = static_cast<std::uint32_t>(completion.status);
+    entry.opcode = static_cast<std::uint32_t>(completion.opcode);
+    entry.byte_length = completion.byte_length;
+    entry.qpn = attributes_.qpn;
+    entry.freed_to = completion.freed_to;
+    entry.queue = CompletedQueue::kSend;
+    const bool failed = completion.status != WcStatus::kSuccess;
+    if (failed) {
+        entry.vendor_error =
+            vendor_err(hca_.personality(), completion.cause,
+                       consequences(hca_.personality(), completion.cause).requester);
+    }
+    send_cq_.push(entry, failed);
+}
+
+void QueuePair::complete(const ReceiveCompletion& completion) {
+    hca_.trace(WorkCompleted{hca_.node(), receive_cq_.handle(), attributes_.qpn,
+                             completion.freed_to - 1, completion.status, completion.opcode,
+                             completion.cause, completion.byte_length});
+    Cqe entry;
+    entry.wr_id = completion.wr_id;
+    entry.timestamp_ps = static_cast<std::uint64_t>(to_picoseconds(hca_.loop().now()));
+    entry.status = static_cast<std::uint32_t>(completion.status);
+    entry.opcode = static_cast<std::uint32_t>(completion.opcode);
+    entry.byte_length = completion.byte_length;
+    entry.immediate = completion.immediate;
+    entry.qpn = attributes_.qpn;
+    entry.source_qpn = attributes_.dest_qpn;
+    entry.wc_flags = completion.has_immediate ? static_cast<std::uint32_t>(WcFlag::kWithImm) : 0;
+    entry.slid = attributes_.path.dlid;
+    entry.sl = attributes_.path.sl;
+    entry.pkey_index = attributes_.pkey_index;
+    entry.freed_to = completion.freed_to;
+    entry.queue = CompletedQueue::kReceive;
+    const bool failed = completion.status != WcStatus::kSuccess;
+    if (failed) {
+        entry.vendor_error =
+            vendor_err(hca_.personality(), completion.cause,
+                       consequences(hca_.personality(), completion.cause).responder);
+    }
+    receive_cq_.push(entry, failed || completion.solicited);
+}
+
+void QueuePair::flush_receives() {
+    RecvWqe wqe;
+    std::uint32_t index = 0;
+    while (take_receive(wqe, {}, index)) {
+        ReceiveCompletion completion;
+        completion.wr_id = wqe.wr_id;
+        completion.status = WcStatus::kWrFlushErr;
+        completion.cause = FaultCause::kFlushed;
+        completion.freed_to = index + 1;
+        complete(completion);
+    }
+}
+
+// Frames of this queue pair on their way get bytes of their own: what they refer to is about to be
+// the application's again.
+void QueuePair::keep_payloads_in_flight() {
+    hca_.keep_payloads(
+        [this](const fabric::Frame& frame) { return frame.flow == attributes_.qpn; });
+}
+
+void QueuePair::raise(AsyncEvent event) {
+    context_.raise(event, attributes_.qpn);
+}
+
+fabric::Timer& QueuePair::timer(EngineTimer which) {
+    switch (which) {
+        case EngineTimer::kAcknowledge:
+            return acknowledge_timer_;
+        case EngineTimer::kRnr:
+            return rnr_timer_;
+        case EngineTimer::kPacing:
+            break;
+    }
+    return pacing_timer_;
+}
+
+const fabric::Timer& QueuePair::timer(EngineTimer which) const {
+    return const_cast<QueuePair*>(this)->timer(which);
+}
+
+void QueuePair::arm(EngineTimer which, fabric::SimDuration after) {
+    timer(which).arm_in(after);
+}
+
+bool QueuePair::armed(EngineTimer which) const {
+    return timer(which).armed();
+}
+
+void QueuePair::disarm(EngineTimer which) {
+    timer(which).cancel();
+}
+
+std::byte* QueuePair::send_slot(std::uint32_t index) const {
+    return ring_.base + sizeof(QueuePairRings) +
+           std::size_t{index & (send_shape_.slots - 1)} * send_shape_.stride;
+}
+
+std::byte* QueuePair::receive_slot(std::uint32_t index) const {
+    return ring_.base + sizeof(QueuePairRings) + send_shape_.bytes() +
+           std::size_t{index & (receive_shape_.slots - 1)} * receive_shape_.stride;
+}
+
+}  // namespace simverbs

@@ -1,0 +1,132 @@
+// A queue pair of a device: rings, attributes, state, timers, and the engines of its service, whose
+// effects it carries out.
+//
+// The state moves only by rows of kQpTransitions: by modify() when the consumer asks, by fail()
+// when something else happens.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "fabric/core/timer.hpp"
+#include "fabric/net/frame.hpp"
+
+#include "simverbs/hca/client.hpp"
+#include "simverbs/hca/command.hpp"
+#include "simverbs/hca/completion_queue.hpp"
+#include "simverbs/hca/memory_region.hpp"
+#include "simverbs/transport/effects.hpp"
+#include "simverbs/transport/requester.hpp"
+#include "simverbs/transport/responder.hpp"
+
+namespace simverbs {
+
+class DeviceContext;
+class Hca;
+
+struct QueuePairParts {
+    ProtectionDomain& pd;
+    CompletionQueue& send_cq;
+    CompletionQueue& receive_cq;
+    RingMemory ring;
+    WorkQueueShape send;
+    WorkQueueShape receive;
+    QpCapacity capacity;
+    Service service;
+    std::uint32_t qpn;
+};
+
+class QueuePair final : private Effects, private fabric::EventHandler {
+  public:
+    QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& parts);
+    ~QueuePair();
+    QueuePair(const QueuePair&) = delete;
+    QueuePair& operator=(const QueuePair&) = delete;
+
+    // Getters.
+    [[nodiscard]] std::uint32_t qpn() const { return attributes_.qpn; }
+    [[nodiscard]] const QpAttributes& attributes() const { return attributes_; }
+    [[nodiscard]] DeviceContext& context() const { return context_; }
+    [[nodiscard]] ProtectionDomain& pd() const { return pd_; }
+    [[nodiscard]] QueryQpReply query() const;
+
+    // Commands of the consumer (IBA 11.2.5). An errno; with one, nothing has changed.
+    int modify(QpAttrs given, const QpValues& values);
+    void posted_sends(std::uint32_t producer);
+    void posted_receives(std::uint32_t producer);
+
+    // Inputs from the network.
+    void packet_arrived(const Packet& packet);
+    // The payload of a packet of this queue pair could not be read.
+    void source_unreadable(Psn psn);
+
+    // Something failed that takes the queue pair down (DESIGN section 5: nobody assigns a state).
+    void fail(QpTrigger trigger, FaultCause cause) override;
+
+  private:
+    // queue_pair.cpp: effects of the engines.
+    void transmit(const Packet& packet) override;
+    CopyOutcome transmit_snapshot(const Packet& packet) override;
+    void arm_when_transmitter_free() override;
+    Grant open_local(const Segment& segment, AccessRights needed) override;
+    Grant open_remote(std::uint32_t rkey, std::uint64_t address, std::uint64_t length,
+                      AccessRights needed) override;
+    std::uint64_t key_generation() const override;
+    CopyOutcome place(const Payload& from, std::span<const MemorySpan> spans,
+                      std::uint64_t offset) override;
+    bool load(std::uint64_t address, std::uint64_t& value) override;
+    bool store(std::uint64_t address, std::uint64_t value) override;
+    void source_fault(const Packet& packet) override;
+    void fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) override;
+    bool take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uint32_t& index) override;
+    void delivered(MessageKind kind, std::uint64_t length) override;
+    void complete(const SendCompletion& completion, bool signaled) override;
+    void complete(const ReceiveCompletion& completion) override;
+    void arm(EngineTimer timer, fabric::SimDuration after) override;
+    bool armed(EngineTimer timer) const override;
+    void disarm(EngineTimer timer) override;
+    void keep_payloads_in_flight() override;
+    void raise(AsyncEvent event) override;
+    void handle(const fabric::Event& event) override;
+
+    fabric::FramePtr make_frame(const Packet& packet);
+    void put_on_wire(fabric::FramePtr frame, const Packet& packet);
+    void flush_receives();
+    fabric::Timer& timer(EngineTimer which);
+    [[nodiscard]] const fabric::Timer& timer(EngineTimer which) const;
+
+    // modify_qp.cpp
+    [[nodiscard]] int check_values(QpAttrs given, const QpValues& values) const;
+    [[nodiscard]] int check_path(const AddressVector& path) const;
+    void apply(QpAttrs given, const QpValues& values);
+    void enter(QpState to, QpTrigger trigger, FaultCause cause);
+    void reset();
+    void report_drained();
+
+    [[nodiscard]] QueuePairRings& rings() const {
+        return *reinterpret_cast<QueuePairRings*>(ring_.base);
+    }
+    [[nodiscard]] std::byte* send_slot(std::uint32_t index) const;
+    [[nodiscard]] std::byte* receive_slot(std::uint32_t index) const;
+
+    Hca& hca_;
+    DeviceContext& context_;
+    ProtectionDomain& pd_;
+    CompletionQueue& send_cq_;
+    CompletionQueue& receive_cq_;
+    RingMemory ring_;
+    WorkQueueShape send_shape_;
+    WorkQueueShape receive_shape_;
+    QpCapacity capacity_;
+    QpAttributes attributes_;
+    std::uint32_t receives_taken_ = 0;
+    bool notify_drained_ = false;
+    bool drained_ = false;
+    fabric::Timer acknowledge_timer_;
+    fabric::Timer rnr_timer_;
+    fabric::Timer pacing_timer_;
+    Requester requester_;
+    Responder responder_;
+};
+
+}  // namespace simverbs

@@ -1,0 +1,132 @@
+// What the responder sends back, in the order of the requests.
+#include <algorithm>
+
+#include "fabric/core/assert.hpp"
+
+#include "simverbs/transport/responder.hpp"
+
+namespace simverbs {
+namespace {
+
+// READ response packets given to the transmitter at once; more follow when it has drained, so that
+// a long READ neither floods the port nor holds more snapshots than these.
+constexpr std::uint32_t kBurstPackets = 16;
+// Acknowledgments wait behind READ responses and atomics, one at most between two of them.
+constexpr std::size_t kMaxAnswers = 1024;
+
+}  // namespace
+
+void Responder::acknowledge_up_to(Psn psn) {
+    Answer answer{.psn = psn, .syndrome = AethSyndrome::ack(kCreditsUnlimited), .msn = msn_};
+    if (answers_.empty()) {
+        send_single(answer);
+        return;
+    }
+    Answer& last = answers_.back();
+    if (last.kind == MessageKind::kAck && last.syndrome.kind == AethKind::kAck) {
+        last = answer;
+    } else {
+        queue(answer);
+    }
+}
+
+void Responder::send_nak(Psn psn, AethSyndrome syndrome, FaultCause cause) {
+    const Answer answer{.psn = psn, .syndrome = syndrome, .cause = cause, .msn = msn_};
+    if (answers_.empty()) {
+        send_single(answer);
+    } else {
+        queue(answer);
+    }
+}
+
+void Responder::queue(const Answer& answer) {
+    SIMVERBS_ASSERT(answers_.size() < kMaxAnswers, "QP {:#x} has {} answers waiting",
+                    attributes_.qpn, answers_.size());
+    answers_.push_back(answer);
+}
+
+// The requester has gone back to `psn`: it will ask for these again.
+void Responder::drop_answers_from(Psn psn) {
+    std::erase_if(answers_, [psn](const Answer& answer) { return distance(psn, answer.psn) >= 0; });
+}
+
+std::uint32_t Responder::pending_initiations() const {
+    return static_cast<std::uint32_t>(
+        std::count_if(answers_.begin(), answers_.end(),
+                      [](const Answer& answer) { return answer.kind != MessageKind::kAck; }));
+}
+
+void Responder::transmitter_free() {
+    send_answers();
+}
+
+void Responder::send_answers() {
+    while (!answers_.empty()) {
+        Answer& answer = answers_.front();
+        if (answer.kind == MessageKind::kReadResponse) {
+            if (!send_read_response(answer)) {
+                return;
+            }
+        } else {
+            send_single(answer);
+        }
+        answers_.erase(answers_.begin());
+    }
+}
+
+// False when it is not finished: the transmitter has enough for now, or the memory is gone.
+bool Responder::send_read_response(Answer& answer) {
+    const std::uint64_t mtu = attributes_.path_mtu;
+    for (std::uint32_t burst = 0; burst < kBurstPackets; ++burst) {
+        const std::uint64_t left = answer.length - answer.sent;
+        const bool first = answer.sent == 0;
+        const bool last = left <= mtu;
+        const auto length = static_cast<std::uint32_t>(std::min(left, mtu));
+        Packet packet = response(MessageKind::kReadResponse,
+                                 first ? (last ? PacketPosition::kOnly : PacketPosition::kFirst)
+                                       : (last ? PacketPosition::kLast : PacketPosition::kMiddle),
+                                 answer.psn + static_cast<std::uint32_t>(answer.sent / mtu));
+        packet.syndrome = AethSyndrome::ack(kCreditsUnlimited);
+        packet.msn = answer.msn;
+        if (length > 0) {
+            const Grant grant = effects_.open_remote(answer.rkey, answer.address + answer.sent,
+                                                     length, Access::kRemoteRead);
+            packet.payload = {memory_.application, &grant.span, 0, length, 1};
+            if (grant.verdict != KeyVerdict::kGranted ||
+                effects_.transmit_snapshot(packet) != CopyOutcome::kCopied) {
+                answers_.clear();
+                fail(packet, grant.verdict == KeyVerdict::kOutOfRange ? FaultCause::kRemoteRange
+                                                                      : FaultCause::kRemoteKey);
+                return false;
+            }
+        } else {
+            effects_.transmit(packet);
+        }
+        answer.sent += length;
+        if (last) {
+            return true;
+        }
+    }
+    effects_.arm_when_transmitter_free();
+    return false;
+}
+
+void Responder::send_single(const Answer& answer) {
+    Packet packet = response(answer.kind, PacketPosition::kOnly, answer.psn);
+    packet.syndrome = answer.syndrome;
+    packet.msn = answer.msn;
+    packet.compare = answer.original;
+    packet.cause = answer.cause;
+    effects_.transmit(packet);
+}
+
+Packet Responder::response(MessageKind kind, PacketPosition position, Psn psn) const {
+    Packet packet;
+    packet.opcode = kEncodeOpcode(service_.wire_transport, kind, position, Trailer::kNone);
+    packet.psn = psn;
+    packet.dest_qpn = attributes_.dest_qpn;
+    packet.source_qpn = attributes_.qpn;
+    return packet;
+}
+
+}  // namespace simverbs

@@ -1,0 +1,226 @@
+// The requester's side of answers: acknowledgments, NAKs, READ and atomic responses (IBA 9.7.7).
+#include "fabric/core/assert.hpp"
+
+#include "simverbs/transport/requester.hpp"
+
+namespace simverbs {
+namespace {
+
+// What a NAK other than a sequence error makes of the request it names (IBA 9.9.2.4.2).
+WcStatus status_of(NakCode code) {
+    switch (code) {
+        case NakCode::kRemoteAccessError:
+            return WcStatus::kRemAccessErr;
+        case NakCode::kRemoteOperationalError:
+            return WcStatus::kRemOpErr;
+        case NakCode::kInvalidRdRequest:
+            return WcStatus::kRemInvRdReqErr;
+        case NakCode::kInvalidRequest:
+        case NakCode::kPsnSequenceError:
+            break;
+    }
+    return WcStatus::kRemInvReqErr;
+}
+
+}  // namespace
+
+void Requester::receive(const Packet& packet) {
+    if (stopped_ || !awaited(packet.psn)) {
+        return;  // a duplicate, or of an earlier life of the queue pair
+    }
+    if (packet.operation().kind == MessageKind::kAck) {
+        receive_ack(packet);
+    } else {
+        receive_response(packet);
+    }
+    run();
+}
+
+bool Requester::awaited(Psn psn) const {
+    return distance(oldest_psn_, psn) >= 0 && distance(psn, sent_end_) > 0;
+}
+
+void Requester::receive_ack(const Packet& packet) {
+    switch (packet.syndrome.kind) {
+        case AethKind::kAck:
+            if (!acknowledge_before(packet.psn + 1)) {
+                response_lost();
+            }
+            return;
+        case AethKind::kRnrNak:
+            receive_rnr_nak(packet);
+            return;
+        case AethKind::kNak:
+            if (const auto code = packet.syndrome.nak_code()) {
+                receive_nak(packet, *code);
+            }
+            return;
+    }
+}
+
+void Requester::receive_nak(const Packet& packet, NakCode code) {
+    if (!acknowledge_before(packet.psn)) {
+        response_lost();
+        return;
+    }
+    if (stopped_) {
+        return;
+    }
+    if (code == NakCode::kPsnSequenceError) {
+        if (!recovering_) {
+            retry_from(packet.psn, FaultCause::kSequenceRetriesUsedUp);
+        }
+        return;
+    }
+    fail_oldest(status_of(code), packet.cause);
+}
+
+// Waiting for a receive uses neither the acknowledgment timer nor the retry counter
+// (IBA 9.7.5.2.8).
+void Requester::receive_rnr_nak(const Packet& packet) {
+    if (!acknowledge_before(packet.psn)) {
+        response_lost();
+        return;
+    }
+    if (stopped_ || waits_for_receiver_) {
+        return;
+    }
+    if (attributes_.rnr_retry != kRnrRetryForever) {
+        if (rnr_retries_left_ == 0) {
+            fail_oldest(WcStatus::kRnrRetryExcErr, FaultCause::kRnrRetriesUsedUp);
+            return;
+        }
+        --rnr_retries_left_;
+    }
+    waits_for_receiver_ = true;
+    effects_.disarm(EngineTimer::kAcknowledge);
+    effects_.arm(EngineTimer::kRnr, rnr_timer(packet.syndrome.value));
+}
+
+void Requester::receive_response(const Packet& packet) {
+    if (!acknowledge_before(packet.psn)) {
+        response_lost();
+        return;
+    }
+    if (stopped_) {
+        return;
+    }
+    const std::uint32_t index = unacknowledged_;
+    SendRequest& request = window_.at(index);
+    const MessageKind kind = packet.operation().kind;
+    const bool read = request.opcode->message == MessageKind::kRead;
+    if (!request.expects_response() ||
+        kind != (read ? MessageKind::kReadResponse : MessageKind::kAtomicAck)) {
+        fail_oldest(WcStatus::kBadRespErr, FaultCause::kResponseMismatch);
+        return;
+    }
+    if (effects_.key_generation() != request.key_generation && !open_spans(request, index)) {
+        fail_oldest(request.failure, request.cause);
+        return;
+    }
+    if (read) {
+        take_read_response(packet, request, index);
+    } else {
+        take_atomic_response(packet, request, index);
+    }
+}
+
+void Requester::take_read_response(const Packet& packet, SendRequest& request,
+                                   std::uint32_t index) {
+    const std::uint64_t offset = std::uint64_t{request.responses} * attributes_.path_mtu;
+    const std::uint64_t left = request.length - offset;
+    const bool last = request.responses + 1 == request.packets;
+    const std::uint64_t due = last ? left : attributes_.path_mtu;
+    if (packet.payload.length != due || packet.operation().ends_message != last) {
+        fail_oldest(WcStatus::kLocLenErr, FaultCause::kReadLengthMismatch);
+        return;
+    }
+    const std::span<const MemorySpan> spans = window_.spans(index).subspan(0, request.span_count);
+    if (effects_.place(packet.payload, spans, offset) != CopyOutcome::kCopied) {
+        fail_oldest(WcStatus::kLocProtErr, FaultCause::kLandingRange);
+        return;
+    }
+    ++request.responses;
+    progress(request.next_response_psn());
+    if (last) {
+        acknowledge_oldest();
+        complete_acknowledged();
+    }
+}
+
+void Requester::take_atomic_response(const Packet& packet, SendRequest& request,
+                                     std::uint32_t index) {
+    std::uint64_t original = packet.compare;
+    MemorySpan source{reinterpret_cast<std::uint64_t>(&original), sizeof original};
+    const Payload payload{memory_.device, &source, 0, sizeof original, 1};
+    const std::span<const MemorySpan> spans = window_.spans(index).subspan(0, request.span_count);
+    if (effects_.place(payload, spans, 0) != CopyOutcome::kCopied) {
+        fail_oldest(WcStatus::kLocProtErr, FaultCause::kLandingRange);
+        return;
+    }
+    ++request.responses;
+    acknowledge_oldest();
+    complete_acknowledged();
+}
+
+// Every PSN before `end` has reached the responder. False when the answer to a READ or atomic among
+// them is missing: an implicit NAK (IBA 9.7.5.1.1).
+bool Requester::acknowledge_before(Psn end) {
+    bool complete = true;
+    while (unacknowledged_ != window_.fetched()) {
+        const SendRequest& request = window_.at(unacknowledged_);
+        if (!request.started) {
+            break;
+        }
+        if (request.expects_response()) {
+            complete = distance(request.next_response_psn(), end) <= 0;
+            break;
+        }
+        if (distance(request.end_psn(), end) < 0) {
+            if (distance(oldest_psn_, end) > 0) {
+                progress(end);
+            }
+            break;
+        }
+        acknowledge_oldest();
+    }
+    complete_acknowledged();
+    return complete || stopped_;
+}
+
+void Requester::acknowledge_oldest() {
+    SendRequest& request = window_.at(unacknowledged_);
+    request.acknowledged = true;
+    const Psn end = request.end_psn();
+    ++unacknowledged_;
+    progress(end);
+}
+
+// Something new was acknowledged: the retry counters and the timer start afresh.
+void Requester::progress(Psn oldest) {
+    oldest_psn_ = oldest;
+    retries_left_ = attributes_.retry_count;
+    rnr_retries_left_ = attributes_.rnr_retry;
+    recovering_ = false;
+    effects_.disarm(EngineTimer::kAcknowledge);
+    // A late answer to the first transmission may overtake the second.
+    if (static_cast<std::int32_t>(unacknowledged_ - cursor_) > 0) {
+        cursor_ = unacknowledged_;
+        cursor_packet_ = 0;
+    }
+    if (cursor_ == unacknowledged_ && cursor_ != window_.fetched()) {
+        const SendRequest& request = window_.at(cursor_);
+        const std::int32_t done = distance(request.first_psn, oldest_psn_);
+        if (request.started && done > static_cast<std::int32_t>(cursor_packet_)) {
+            cursor_packet_ = static_cast<std::uint32_t>(done);
+        }
+    }
+}
+
+void Requester::complete_acknowledged() {
+    while (!stopped_ && window_.head() != unacknowledged_) {
+        complete_head(WcStatus::kSuccess, FaultCause::kSuccess);
+    }
+}
+
+}  // namespace simverbs

@@ -1,0 +1,121 @@
+// What a protocol engine may cause: the one interface through which its effects leave.
+//
+// Engines hold no clock, no lock and no global. A queue pair of the device implements this, and a
+// test implements it with vectors.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "fabric/core/sim_time.hpp"
+
+#include "simverbs/model/access.hpp"
+#include "simverbs/model/completion_faults.hpp"
+#include "simverbs/model/opcodes.hpp"
+#include "simverbs/model/psn.hpp"
+#include "simverbs/model/qp_transitions.hpp"
+#include "simverbs/model/statuses.hpp"
+#include "simverbs/transport/work_queue.hpp"
+#include "simverbs/wire/packet.hpp"
+#include "simverbs/wire/payload.hpp"
+
+namespace simverbs {
+
+// Why a key did not open a range of memory; what becomes of it depends on who asked.
+enum class KeyVerdict : std::uint8_t {
+    kGranted,
+    kUnknownKey,
+    kOtherProtectionDomain,
+    kRightMissing,
+    kOutOfRange,
+};
+
+// What a granted key opens: bytes of somebody's virtual memory.
+struct Grant {
+    KeyVerdict verdict = KeyVerdict::kUnknownKey;
+    MemorySpan span;
+};
+
+enum class EngineTimer : std::uint8_t {
+    kAcknowledge,  // requester: the oldest unacknowledged packet got no answer
+    kRnr,          // requester: the responder asked to wait
+    kPacing,       // responder: the transmitter has drained, more of a READ response may go
+};
+
+// A completion as an engine sees it; the queue pair adds its number and finds the queue.
+struct SendCompletion {
+    std::uint64_t wr_id = 0;
+    WcStatus status = WcStatus::kSuccess;
+    WcOpcode opcode = WcOpcode::kSend;
+    FaultCause cause = FaultCause::kSuccess;
+    std::uint32_t byte_length = 0;
+    std::uint32_t freed_to = 0;  // send queue index; see Cqe
+};
+
+struct ReceiveCompletion {
+    std::uint64_t wr_id = 0;
+    WcStatus status = WcStatus::kSuccess;
+    WcOpcode opcode = WcOpcode::kRecv;
+    FaultCause cause = FaultCause::kSuccess;
+    std::uint32_t byte_length = 0;
+    std::uint32_t immediate = 0;
+    bool has_immediate = false;
+    bool solicited = false;
+    std::uint32_t freed_to = 0;  // receive queue index; see Cqe
+};
+
+class Effects {
+  public:
+    Effects(const Effects&) = delete;
+    Effects& operator=(const Effects&) = delete;
+
+    // Puts a packet on the wire; its payload spans stay valid until the work request completes.
+    virtual void transmit(const Packet& packet) = 0;
+    // The same, with the payload's bytes taken now: the sender may change or free them at once.
+    virtual CopyOutcome transmit_snapshot(const Packet& packet) = 0;
+    // Arms kPacing for the time at which the port's transmitter has sent all it was given.
+    virtual void arm_when_transmitter_free() = 0;
+
+    [[nodiscard]] virtual Grant open_local(const Segment& segment, AccessRights needed) = 0;
+    [[nodiscard]] virtual Grant open_remote(std::uint32_t rkey, std::uint64_t address,
+                                            std::uint64_t length, AccessRights needed) = 0;
+    // A number that changes whenever a grant given earlier may have ended.
+    [[nodiscard]] virtual std::uint64_t key_generation() const = 0;
+
+    // Copies a packet's payload to `offset` bytes into this side's `spans`.
+    virtual CopyOutcome place(const Payload& from, std::span<const MemorySpan> spans,
+                              std::uint64_t offset) = 0;
+    // Reads or writes eight bytes of this side's memory.
+    virtual bool load(std::uint64_t address, std::uint64_t& value) = 0;
+    virtual bool store(std::uint64_t address, std::uint64_t value) = 0;
+    // The payload of a packet could not be read where it lies: its sender has a protection error.
+    virtual void source_fault(const Packet& packet) = 0;
+
+    // Copies slot `index` of the send ring; `tail` takes its segments or its inline bytes.
+    virtual void fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) = 0;
+    // Takes the next receive; false when none is posted. Segments beyond `tail` are not copied.
+    virtual bool take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uint32_t& index) = 0;
+
+    // A request has been carried out whole, `length` bytes of it.
+    virtual void delivered(MessageKind kind, std::uint64_t length) = 0;
+    virtual void complete(const SendCompletion& completion, bool signaled) = 0;
+    virtual void complete(const ReceiveCompletion& completion) = 0;
+
+    virtual void arm(EngineTimer timer, fabric::SimDuration after) = 0;
+    [[nodiscard]] virtual bool armed(EngineTimer timer) const = 0;
+    virtual void disarm(EngineTimer timer) = 0;
+
+    // Memory goes back to the application while packets that refer to it may still be about: they
+    // get bytes of their own.
+    virtual void keep_payloads_in_flight() = 0;
+
+    // The queue pair fails; the engines' work is flushed before this returns.
+    virtual void fail(QpTrigger trigger, FaultCause cause) = 0;
+    virtual void raise(AsyncEvent event) = 0;
+
+  protected:
+    Effects() = default;
+    ~Effects() = default;
+};
+
+}  // namespace simverbs

@@ -1,0 +1,94 @@
+// What the requester does when an answer does not come, and how a request ends.
+#include "fabric/core/assert.hpp"
+
+#include "simverbs/transport/requester.hpp"
+
+namespace simverbs {
+
+void Requester::timer_expired(EngineTimer timer) {
+    if (stopped_) {
+        return;
+    }
+    if (timer == EngineTimer::kRnr) {
+        waits_for_receiver_ = false;
+        rewind(resume_psn());
+        run();
+        return;
+    }
+    retry_from(resume_psn(), FaultCause::kPacketsLost);
+    run();
+}
+
+// Later PSNs were answered, this one was not.
+void Requester::response_lost() {
+    if (!stopped_ && !recovering_) {
+        retry_from(resume_psn(), FaultCause::kPacketsLost);
+    }
+}
+
+// The PSN from which transmission would have to start again.
+Psn Requester::resume_psn() const {
+    return oldest_psn_;
+}
+
+void Requester::retry_from(Psn psn, FaultCause cause) {
+    if (retries_left_ == 0) {
+        fail_oldest(WcStatus::kRetryExcErr, cause);
+        return;
+    }
+    --retries_left_;
+    rewind(psn);
+}
+
+void Requester::rewind(Psn psn) {
+    for (std::uint32_t index = unacknowledged_; index != window_.fetched(); ++index) {
+        const SendRequest& request = window_.at(index);
+        if (!request.started) {
+            break;
+        }
+        const std::int32_t into = distance(request.first_psn, psn);
+        if (into >= 0 && into < static_cast<std::int32_t>(request.packets)) {
+            cursor_ = index;
+            cursor_packet_ = static_cast<std::uint32_t>(into);
+            window_start_ = psn;
+            since_ack_request_ = 0;
+            recovering_ = true;
+            return;
+        }
+    }
+    SIMVERBS_ASSERT(false, "QP {:#x} rewinds to PSN {}, which no request on the wire has",
+                    attributes_.qpn, psn.value());
+}
+
+// Requests before the oldest unanswered one are complete: it fails, and the queue pair with it.
+void Requester::fail_oldest(WcStatus status, FaultCause cause) {
+    SIMVERBS_ASSERT(window_.head() == unacknowledged_ && window_.head() != window_.fetched(),
+                    "QP {:#x} has no oldest request to fail", attributes_.qpn);
+    stopped_ = true;
+    effects_.disarm(EngineTimer::kAcknowledge);
+    effects_.disarm(EngineTimer::kRnr);
+    complete_head(status, cause);
+    effects_.fail(QpTrigger::kSendError, cause);
+}
+
+void Requester::complete_head(WcStatus status, FaultCause cause) {
+    const SendRequest& request = window_.at(window_.head());
+    SendCompletion completion;
+    completion.wr_id = request.wqe.wr_id;
+    completion.status = status;
+    completion.cause = cause;
+    completion.opcode = request.opcode == nullptr ? WcOpcode::kSend : request.opcode->completion;
+    completion.freed_to = window_.head() + 1;
+    if (status == WcStatus::kSuccess && request.expects_response()) {
+        completion.byte_length = static_cast<std::uint32_t>(request.length);
+    }
+    const bool signaled = status != WcStatus::kSuccess ||
+                          SendFlags::from_bits(request.wqe.flags).contains(SendFlag::kSignaled);
+    if (request.retransmitted) {
+        effects_.keep_payloads_in_flight();
+    }
+    window_.pop_head();
+    effects_.complete(completion, signaled);
+}
+
+}  // namespace simverbs

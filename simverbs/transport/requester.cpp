@@ -1,0 +1,371 @@
+// Transmission; answers are in completer.cpp, recovery is in recovery.cpp.
+#include "simverbs/transport/requester.hpp"
+
+#include <algorithm>
+
+#include "fabric/core/assert.hpp"
+
+namespace simverbs {
+namespace {
+
+// Payload packets on their way at once: enough to fill the pipe of any link here, few enough that
+// two queue pairs of a port share it fairly.
+constexpr std::uint32_t kWindowPackets = 64;
+constexpr std::uint32_t kWindowBytes = 256 * 1024;
+// A PSN is old or new relative to half the circle (IBA 9.7.2): never more than that on the wire.
+constexpr std::uint32_t kMaxPsnsOutstanding = Psn::kModulus / 2 - 1;
+
+std::uint32_t window_packets(std::uint32_t path_mtu) {
+    return std::max(kWindowPackets, kWindowBytes / path_mtu);
+}
+
+FaultCause cause_of(KeyVerdict verdict, bool landing) {
+    switch (verdict) {
+        case KeyVerdict::kRightMissing:
+            return FaultCause::kLandingRight;
+        case KeyVerdict::kOutOfRange:
+            return landing ? FaultCause::kLandingRange : FaultCause::kGatherRange;
+        case KeyVerdict::kGranted:
+        case KeyVerdict::kUnknownKey:
+        case KeyVerdict::kOtherProtectionDomain:
+            break;
+    }
+    return landing ? FaultCause::kLandingKey : FaultCause::kGatherKey;
+}
+
+bool set(const SendWqe& wqe, SendFlag flag) {
+    return SendFlags::from_bits(wqe.flags).contains(flag);
+}
+
+}  // namespace
+
+Requester::Requester(const QpAttributes& attributes, const Personality& personality,
+                     const WorkQueueShape& shape, QpMemory memory, Effects& effects)
+    : attributes_(attributes),
+      personality_(personality),
+      service_(properties(attributes.service)),
+      memory_(memory),
+      effects_(effects),
+      window_(shape) {}
+
+void Requester::start() {
+    next_psn_ = oldest_psn_ = sent_end_ = window_start_ = attributes_.sq_psn;
+    retries_left_ = attributes_.retry_count;
+    rnr_retries_left_ = attributes_.rnr_retry;
+    since_ack_request_ = 0;
+    waits_for_receiver_ = false;
+    recovering_ = false;
+    stopped_ = false;
+}
+
+void Requester::post(std::uint32_t producer) {
+    window_.set_posted(producer);
+}
+
+void Requester::reset(std::uint32_t producer) {
+    effects_.disarm(EngineTimer::kAcknowledge);
+    effects_.disarm(EngineTimer::kRnr);
+    window_.reset(producer);
+    cursor_ = unacknowledged_ = producer;
+    cursor_packet_ = 0;
+    stopped_ = true;
+}
+
+bool Requester::drained() const {
+    return unacknowledged_ == cursor_ && cursor_packet_ == 0;
+}
+
+void Requester::run() {
+    if (stopped_ || waits_for_receiver_) {
+        return;
+    }
+    while (transmit_next()) {
+    }
+    if (!stopped_) {
+        watch_for_answer();
+    }
+}
+
+bool Requester::transmit_next() {
+    SendRequest* request = at_cursor();
+    if (request == nullptr) {
+        return false;
+    }
+    if (request->failure != WcStatus::kSuccess) {
+        // Found before a packet left: it fails in its turn, after those before it.
+        if (cursor_ == window_.head()) {
+            fail_oldest(request->failure, request->cause);
+        }
+        return false;
+    }
+    if (!request->started && !may_start(*request)) {
+        return false;
+    }
+    if (window_full(*request)) {
+        return false;
+    }
+    if (effects_.key_generation() != request->key_generation && !open_spans(*request, cursor_)) {
+        return true;  // look at it again: it has failed
+    }
+    transmit(*request);
+    advance_cursor(*request);
+    return true;
+}
+
+// The request to send from, fetched if need be; null when everything posted has been sent.
+SendRequest* Requester::at_cursor() {
+    if (cursor_ != window_.fetched()) {
+        return &window_.at(cursor_);
+    }
+    if (window_.fetched() == window_.posted()) {
+        return nullptr;
+    }
+    const std::uint32_t index = window_.fetched();
+    SendRequest& request = window_.fetch(effects_);
+    prepare(request, index);
+    return &request;
+}
+
+void Requester::prepare(SendRequest& request, std::uint32_t index) {
+    request.opcode = find_wr_opcode(request.wqe.opcode);
+    check(request, index);
+    request.first_psn = next_psn_;
+    const std::uint64_t mtu = attributes_.path_mtu;
+    request.packets = request.failure == WcStatus::kSuccess
+                          ? static_cast<std::uint32_t>(
+                                std::max<std::uint64_t>(1, (request.length + mtu - 1) / mtu))
+                          : 0;
+    next_psn_ = next_psn_ + request.packets;
+}
+
+void Requester::check(SendRequest& request, std::uint32_t index) {
+    const auto refuse = [&request](WcStatus status, FaultCause cause) {
+        request.failure = status;
+        request.cause = cause;
+    };
+    const SendWqe& wqe = request.wqe;
+    if (request.opcode == nullptr || !request.opcode->services.contains(attributes_.service) ||
+        request.opcode->message == MessageKind::kNone ||
+        wqe.segment_count > window_.spans(index).size()) {
+        refuse(WcStatus::kLocQpOpErr, FaultCause::kOpcodeNotForService);
+        return;
+    }
+    if (request.opcode->occupies_initiator && attributes_.max_rd_atomic == 0) {
+        refuse(WcStatus::kLocQpOpErr, FaultCause::kInitiatorDepthZero);
+        return;
+    }
+    if (!open_spans(request, index)) {
+        return;
+    }
+    if (request.length > personality_.limits.port.max_message_bytes) {
+        refuse(WcStatus::kLocLenErr, FaultCause::kMessageTooLong);
+    } else if (request.opcode->atomic && request.length != kAtomicBytes) {
+        refuse(WcStatus::kLocLenErr, FaultCause::kAtomicNotEightBytes);
+    }
+}
+
+// Checks the local keys, and keeps where the bytes are; false when the request has failed.
+bool Requester::open_spans(SendRequest& request, std::uint32_t index) {
+    const std::span<MemorySpan> spans = window_.spans(index);
+    request.length = 0;
+    request.span_count = 0;
+    request.key_generation = effects_.key_generation();
+    if (set(request.wqe, SendFlag::kInline) && request.opcode->may_be_inline) {
+        const std::span<std::byte> bytes = window_.tail(index);
+        if (request.wqe.inline_length > bytes.size()) {
+            request.failure = WcStatus::kLocQpOpErr;
+            request.cause = FaultCause::kMalformedSend;
+            return false;
+        }
+        spans[0] = {reinterpret_cast<std::uint64_t>(bytes.data()), request.wqe.inline_length};
+        request.span_count = 1;
+        request.length = request.wqe.inline_length;
+        return true;
+    }
+    const auto* segments = reinterpret_cast<const Segment*>(window_.tail(index).data());
+    const AccessRights needed =
+        request.opcode->returns_data ? AccessRights(Access::kLocalWrite) : AccessRights();
+    for (std::uint16_t i = 0; i < request.wqe.segment_count; ++i) {
+        if (segments[i].length == 0) {
+            continue;  // no bytes, no key check (IBA 10.7.2.2)
+        }
+        const Grant grant = effects_.open_local(segments[i], needed);
+        if (grant.verdict != KeyVerdict::kGranted) {
+            request.failure = WcStatus::kLocProtErr;
+            request.cause = cause_of(grant.verdict, request.opcode->returns_data);
+            return false;
+        }
+        spans[request.span_count++] = grant.span;
+        request.length += segments[i].length;
+    }
+    return true;
+}
+
+// READs and atomics that were asked for and not answered.
+std::uint32_t Requester::initiated() {
+    std::uint32_t count = 0;
+    for (std::uint32_t index = unacknowledged_; index != cursor_; ++index) {
+        count += window_.at(index).expects_response() ? 1U : 0U;
+    }
+    return count;
+}
+
+bool Requester::may_start(const SendRequest& request) {
+    if (attributes_.state != QpState::kRts) {
+        return false;  // SQD: those that have started go on, no other begins
+    }
+    if (set(request.wqe, SendFlag::kFence) && initiated() > 0) {
+        return false;
+    }
+    if (request.expects_response() && initiated() >= attributes_.max_rd_atomic) {
+        return false;
+    }
+    const std::int32_t span = distance(oldest_psn_, request.first_psn);
+    return static_cast<std::uint32_t>(span) + request.packets <= kMaxPsnsOutstanding || span == 0;
+}
+
+bool Requester::window_full(const SendRequest& request) const {
+    if (request.expects_response()) {
+        return false;
+    }
+    const Psn psn = request.first_psn + cursor_packet_;
+    const std::int32_t from_oldest = distance(oldest_psn_, psn);
+    const std::int32_t from_start = distance(window_start_, psn);
+    return static_cast<std::uint32_t>(std::max(0, std::min(from_oldest, from_start))) >=
+           window_packets(attributes_.path_mtu);
+}
+
+void Requester::transmit(SendRequest& request) {
+    Packet packet = request_packet(request);
+    const bool last = request.expects_response() || cursor_packet_ + 1 == request.packets;
+    packet.solicited = last && set(request.wqe, SendFlag::kSolicited);
+    packet.ack_request = needs_acknowledgment(request, last);
+    since_ack_request_ = packet.ack_request ? 0 : since_ack_request_ + 1;
+    if (packet.operation().payload) {
+        packet.payload.space = set(request.wqe, SendFlag::kInline) && request.opcode->may_be_inline
+                                   ? memory_.device
+                                   : memory_.application;
+        packet.payload.spans = window_.spans(cursor_).data();
+        packet.payload.span_count = request.span_count;
+        packet.payload.offset = std::uint64_t{cursor_packet_} * attributes_.path_mtu;
+        packet.payload.length = static_cast<std::uint32_t>(
+            std::min<std::uint64_t>(attributes_.path_mtu, request.length - packet.payload.offset));
+    }
+    const bool again = distance(packet.psn, sent_end_) > 0;
+    packet.attempt = again ? 2 : 1;
+    request.retransmitted = request.retransmitted || again;
+    request.started = true;
+    effects_.transmit(packet);
+}
+
+Packet Requester::request_packet(const SendRequest& request) const {
+    const std::uint32_t packet_index = cursor_packet_;
+    const bool responds = request.expects_response();
+    const bool first = responds || packet_index == 0;
+    const bool last = responds || packet_index + 1 == request.packets;
+    const PacketPosition position = first
+                                        ? (last ? PacketPosition::kOnly : PacketPosition::kFirst)
+                                        : (last ? PacketPosition::kLast : PacketPosition::kMiddle);
+    Packet packet;
+    packet.opcode = kEncodeOpcode(service_.wire_transport, request.opcode->message, position,
+                                  last ? request.opcode->trailer : Trailer::kNone);
+    packet.psn = request.first_psn + packet_index;
+    packet.dest_qpn = attributes_.dest_qpn;
+    packet.source_qpn = attributes_.qpn;
+    packet.immediate = request.wqe.immediate;
+    packet.rkey = request.wqe.rkey;
+    packet.remote_address = request.wqe.remote_address;
+    packet.dma_length = static_cast<std::uint32_t>(request.length);
+    if (responds) {
+        // A READ that is asked for again continues behind what has arrived (IBA 9.7.5.1.9).
+        const std::uint64_t done = std::uint64_t{packet_index} * attributes_.path_mtu;
+        packet.remote_address += done;
+        packet.dma_length -= static_cast<std::uint32_t>(done);
+        packet.compare = request.wqe.compare_add;
+        packet.swap_add = request.opcode->message == MessageKind::kFetchAdd
+                              ? request.wqe.compare_add
+                              : request.wqe.swap;
+    }
+    return packet;
+}
+
+// The last packet of a message asks for an acknowledgment unless a later message surely will, and a
+// long message asks often enough to keep its window open.
+bool Requester::needs_acknowledgment(const SendRequest& request, bool last) {
+    if (request.expects_response()) {
+        return true;
+    }
+    if (since_ack_request_ + 1 >= window_packets(attributes_.path_mtu) / 4 || recovering_) {
+        return true;
+    }
+    if (!last) {
+        return false;
+    }
+    if (set(request.wqe, SendFlag::kSignaled)) {
+        return true;
+    }
+    if (cursor_ + 1 == window_.posted()) {
+        return true;
+    }
+    if (cursor_ + 1 == window_.fetched()) {
+        const std::uint32_t next = window_.fetched();
+        prepare(window_.fetch(effects_), next);
+    }
+    const SendRequest& following = window_.at(cursor_ + 1);
+    return following.failure != WcStatus::kSuccess || !may_start(following);
+}
+
+void Requester::advance_cursor(const SendRequest& request) {
+    const bool responds = request.expects_response();
+    const Psn end = responds ? request.end_psn() : request.first_psn + (cursor_packet_ + 1);
+    if (distance(sent_end_, end) > 0) {
+        sent_end_ = end;
+    }
+    if (responds) {
+        window_start_ = request.end_psn();
+    }
+    if (responds || cursor_packet_ + 1 == request.packets) {
+        ++cursor_;
+        cursor_packet_ = 0;
+    } else {
+        ++cursor_packet_;
+    }
+}
+
+void Requester::watch_for_answer() {
+    if (waits_for_receiver_ || distance(oldest_psn_, sent_end_) <= 0) {
+        effects_.disarm(EngineTimer::kAcknowledge);
+        return;
+    }
+    if (const auto wait = ack_timeout(personality_, attributes_.timeout);
+        wait && !effects_.armed(EngineTimer::kAcknowledge)) {
+        effects_.arm(EngineTimer::kAcknowledge, *wait);
+    }
+}
+
+void Requester::fail_source(Psn psn) {
+    if (stopped_ || !awaited(psn)) {
+        return;
+    }
+    acknowledge_before(psn);
+    if (!stopped_) {
+        fail_oldest(WcStatus::kLocProtErr, FaultCause::kGatherRange);
+    }
+}
+
+void Requester::flush(FaultCause cause) {
+    effects_.disarm(EngineTimer::kAcknowledge);
+    effects_.disarm(EngineTimer::kRnr);
+    stopped_ = true;
+    while (!window_.empty()) {
+        if (window_.head() == window_.fetched()) {
+            SendRequest& request = window_.fetch(effects_);
+            request.opcode = find_wr_opcode(request.wqe.opcode);
+        }
+        complete_head(WcStatus::kWrFlushErr, cause);
+    }
+    cursor_ = unacknowledged_ = window_.head();
+    cursor_packet_ = 0;
+}
+
+}  // namespace simverbs

@@ -1,0 +1,108 @@
+// The requester of a connected queue pair: turns send work requests into request packets, keeps
+// those that are not acknowledged, and sends them again when an answer does not come.
+//
+// It branches on properties of the service (acked, retries, reads), never on its name. Every retry
+// is rewind(): the window goes back to a PSN and transmission goes on from there.
+#pragma once
+
+#include <cstdint>
+
+#include "simverbs/model/personality.hpp"
+#include "simverbs/transport/effects.hpp"
+#include "simverbs/transport/qp_attributes.hpp"
+#include "simverbs/transport/send_window.hpp"
+
+namespace simverbs {
+
+// The memories a payload may lie in: the application's, and the device's own (inline data).
+struct QpMemory {
+    AddressSpace* application = nullptr;
+    AddressSpace* device = nullptr;
+};
+
+class Requester {
+  public:
+    Requester(const QpAttributes& attributes, const Personality& personality,
+              const WorkQueueShape& shape, QpMemory memory, Effects& effects);
+    Requester(const Requester&) = delete;
+    Requester& operator=(const Requester&) = delete;
+
+    // Getters.
+    [[nodiscard]] bool has_outstanding() const { return !window_.empty(); }
+    [[nodiscard]] bool drained() const;
+    [[nodiscard]] Psn next_psn() const { return next_psn_; }
+    [[nodiscard]] std::uint8_t retries_left() const { return retries_left_; }
+    [[nodiscard]] std::uint8_t rnr_retries_left() const { return rnr_retries_left_; }
+
+    // Commands of the queue pair.
+    void start();                        // RTR to RTS: takes the PSN and the retry counters
+    void post(std::uint32_t producer);   // work requests before this index exist
+    void run();                          // send what may be sent
+    void flush(FaultCause cause);        // complete all that is left with WR_FLUSH_ERR
+    void reset(std::uint32_t producer);  // forget everything, complete nothing
+    void fail_source(Psn psn);           // the payload of this packet could not be read
+
+    // Inputs from the network and from time.
+    void receive(const Packet& packet);
+    void timer_expired(EngineTimer timer);
+
+  private:
+    // requester.cpp: transmission.
+    SendRequest* at_cursor();
+    void prepare(SendRequest& request, std::uint32_t index);
+    void check(SendRequest& request, std::uint32_t index);
+    bool open_spans(SendRequest& request, std::uint32_t index);
+    [[nodiscard]] std::uint32_t initiated();
+    [[nodiscard]] bool may_start(const SendRequest& request);
+    [[nodiscard]] bool window_full(const SendRequest& request) const;
+    bool transmit_next();
+    void transmit(SendRequest& request);
+    [[nodiscard]] Packet request_packet(const SendRequest& request) const;
+    bool needs_acknowledgment(const SendRequest& request, bool last);
+    void advance_cursor(const SendRequest& request);
+    void watch_for_answer();
+
+    // completer.cpp: answers.
+    [[nodiscard]] bool awaited(Psn psn) const;
+    void receive_ack(const Packet& packet);
+    void receive_nak(const Packet& packet, NakCode code);
+    void receive_rnr_nak(const Packet& packet);
+    void receive_response(const Packet& packet);
+    void take_read_response(const Packet& packet, SendRequest& request, std::uint32_t index);
+    void take_atomic_response(const Packet& packet, SendRequest& request, std::uint32_t index);
+    bool acknowledge_before(Psn end);
+    void acknowledge_oldest();
+    void progress(Psn oldest);
+    void complete_acknowledged();
+
+    // recovery.cpp: what happens when an answer does not come, and how a request ends.
+    void response_lost();
+    [[nodiscard]] Psn resume_psn() const;
+    void retry_from(Psn psn, FaultCause cause);
+    void rewind(Psn psn);
+    void fail_oldest(WcStatus status, FaultCause cause);
+    void complete_head(WcStatus status, FaultCause cause);
+
+    const QpAttributes& attributes_;
+    const Personality& personality_;
+    const ServiceProperties& service_;
+    QpMemory memory_;
+    Effects& effects_;
+    SendWindow window_;
+
+    std::uint32_t cursor_ = 0;          // index of the request whose packet is sent next
+    std::uint32_t cursor_packet_ = 0;   // which of its packets
+    std::uint32_t unacknowledged_ = 0;  // index of the oldest request that expects an answer
+    Psn next_psn_{0};                   // of the next request that starts
+    Psn oldest_psn_{0};                 // not acknowledged
+    Psn sent_end_{0};                   // one past the highest PSN that was ever sent
+    Psn window_start_{0};               // sending of payload packets is bounded from here
+    std::uint32_t since_ack_request_ = 0;
+    std::uint8_t retries_left_ = 0;
+    std::uint8_t rnr_retries_left_ = 0;
+    bool waits_for_receiver_ = false;  // an RNR NAK's time runs
+    bool recovering_ = false;          // rewound, and nothing new was acknowledged since
+    bool stopped_ = true;              // not between start() and a failure
+};
+
+}  // namespace simverbs

@@ -1,0 +1,461 @@
+// The checks of a request packet; what goes back is in answers.cpp.
+#include "simverbs/transport/responder.hpp"
+
+#include <algorithm>
+
+#include "fabric/core/assert.hpp"
+
+#include "simverbs/model/opcodes.hpp"
+
+namespace simverbs {
+namespace {
+
+FaultCause remote_cause(KeyVerdict verdict) {
+    switch (verdict) {
+        case KeyVerdict::kOtherProtectionDomain:
+            return FaultCause::kRemoteOtherPd;
+        case KeyVerdict::kRightMissing:
+            return FaultCause::kRemoteRight;
+        case KeyVerdict::kOutOfRange:
+            return FaultCause::kRemoteRange;
+        case KeyVerdict::kGranted:
+        case KeyVerdict::kUnknownKey:
+            break;
+    }
+    return FaultCause::kRemoteKey;
+}
+
+FaultCause receive_cause(KeyVerdict verdict) {
+    switch (verdict) {
+        case KeyVerdict::kRightMissing:
+            return FaultCause::kReceiveRight;
+        case KeyVerdict::kOutOfRange:
+            return FaultCause::kReceiveRange;
+        case KeyVerdict::kGranted:
+        case KeyVerdict::kUnknownKey:
+        case KeyVerdict::kOtherProtectionDomain:
+            break;
+    }
+    return FaultCause::kReceiveKey;
+}
+
+bool is_atomic(MessageKind kind) {
+    return kind == MessageKind::kCompareSwap || kind == MessageKind::kFetchAdd;
+}
+
+// The right that the queue pair must have given its peer for this kind of request.
+AccessRights right_for(MessageKind kind) {
+    if (kind == MessageKind::kWrite) {
+        return Access::kRemoteWrite;
+    }
+    if (kind == MessageKind::kRead) {
+        return Access::kRemoteRead;
+    }
+    return is_atomic(kind) ? AccessRights(Access::kRemoteAtomic) : AccessRights();
+}
+
+bool modelled(MessageKind kind) {
+    return kind == MessageKind::kSend || kind == MessageKind::kWrite ||
+           kind == MessageKind::kRead || is_atomic(kind);
+}
+
+}  // namespace
+
+Responder::Responder(const QpAttributes& attributes, const Personality& personality,
+                     std::uint32_t max_segments, QpMemory memory, Effects& effects)
+    : attributes_(attributes),
+      personality_(personality),
+      service_(properties(attributes.service)),
+      max_segments_(max_segments),
+      memory_(memory),
+      effects_(effects) {}
+
+void Responder::start() {
+    expected_psn_ = attributes_.rq_psn;
+    msn_ = 0;
+    gap_reported_ = false;
+    established_ = false;
+    inbound_ = {};
+    receive_ = {};
+    executed_.clear();
+    answers_.clear();
+    segments_.resize(std::max(1U, max_segments_));
+    spans_.reserve(std::max(1U, max_segments_));
+}
+
+void Responder::reset() {
+    effects_.disarm(EngineTimer::kPacing);
+    inbound_ = {};
+    receive_ = {};
+    answers_.clear();
+}
+
+void Responder::flush() {
+    const Receive receive = receive_;
+    reset();
+    if (receive.taken) {
+        ReceiveCompletion completion;
+        completion.wr_id = receive.wqe.wr_id;
+        completion.status = WcStatus::kWrFlushErr;
+        completion.cause = FaultCause::kFlushed;
+        completion.freed_to = receive.index + 1;
+        effects_.complete(completion);
+    }
+}
+
+void Responder::receive(const Packet& packet) {
+    for (const ResponderCheck check : personality_.responder_order) {
+        if (run(check, packet) == Verdict::kAnswered) {
+            return;
+        }
+    }
+}
+
+Responder::Verdict Responder::run(ResponderCheck check, const Packet& packet) {
+    switch (check) {
+        case ResponderCheck::kPsn:
+            return check_psn(packet);
+        case ResponderCheck::kSequence:
+            return check_sequence(packet);
+        case ResponderCheck::kOpcode:
+            return check_opcode(packet);
+        case ResponderCheck::kResources:
+            return check_resources(packet);
+        case ResponderCheck::kLength:
+            return check_length(packet);
+        case ResponderCheck::kKey:
+            return check_key(packet);
+        case ResponderCheck::kExecute:
+            return execute(packet);
+        case ResponderCheck::kAcknowledge:
+            return acknowledge(packet);
+    }
+    return Verdict::kAnswered;
+}
+
+Responder::Verdict Responder::check_psn(const Packet& packet) {
+    const std::int32_t ahead = distance(expected_psn_, packet.psn);
+    if (ahead == 0) {
+        return Verdict::kPassed;
+    }
+    if (ahead < 0) {
+        answer_duplicate(packet);
+    } else if (!gap_reported_) {
+        gap_reported_ = true;
+        send_nak(expected_psn_, AethSyndrome::nak(NakCode::kPsnSequenceError),
+                 FaultCause::kSequenceRetriesUsedUp);
+    }
+    return Verdict::kAnswered;
+}
+
+Responder::Verdict Responder::check_sequence(const Packet& packet) {
+    const WireOpcode& operation = packet.operation();
+    const bool fits = inbound_.kind == MessageKind::kNone
+                          ? operation.starts_message
+                          : !operation.starts_message && operation.kind == inbound_.kind;
+    return fits ? Verdict::kPassed : fail(packet, FaultCause::kOpcodeOutOfOrder);
+}
+
+Responder::Verdict Responder::check_opcode(const Packet& packet) {
+    const WireOpcode& operation = packet.operation();
+    if (!operation.known || operation.transport != service_.wire_transport ||
+        !modelled(operation.kind) || operation.trailer == Trailer::kInvalidate) {
+        return fail(packet, FaultCause::kOpcodeReserved);
+    }
+    if (!attributes_.access.contains(right_for(operation.kind))) {
+        return fail(packet, FaultCause::kQpLacksRight);
+    }
+    if (is_atomic(operation.kind) && packet.remote_address % kAtomicBytes != 0) {
+        return fail(packet, FaultCause::kAtomicMisaligned);
+    }
+    return Verdict::kPassed;
+}
+
+Responder::Verdict Responder::check_resources(const Packet& packet) {
+    const WireOpcode& operation = packet.operation();
+    const bool initiates = operation.kind == MessageKind::kRead || is_atomic(operation.kind);
+    if (initiates && pending_initiations() >= attributes_.max_dest_rd_atomic) {
+        return fail(packet, FaultCause::kTooManyReads);
+    }
+    const bool needs_receive =
+        operation.kind == MessageKind::kSend
+            ? operation.starts_message
+            : operation.ends_message && operation.trailer == Trailer::kImmediate;
+    if (needs_receive && !receive_.taken && !take_receive()) {
+        gap_reported_ = true;  // what follows it is not reported as a gap
+        send_nak(packet.psn, AethSyndrome::rnr_nak(attributes_.min_rnr_timer),
+                 FaultCause::kRnrRetriesUsedUp);
+        return Verdict::kAnswered;
+    }
+    return Verdict::kPassed;
+}
+
+bool Responder::take_receive() {
+    if (!effects_.take_receive(receive_.wqe, segments_, receive_.index)) {
+        return false;
+    }
+    receive_.taken = true;
+    receive_.room = 0;
+    const std::size_t count = std::min<std::size_t>(receive_.wqe.segment_count, segments_.size());
+    for (const Segment& segment : std::span(segments_).first(count)) {
+        receive_.room += segment.length;
+    }
+    return true;
+}
+
+Responder::Verdict Responder::check_length(const Packet& packet) {
+    const WireOpcode& operation = packet.operation();
+    const std::uint32_t length = packet.payload.length;
+    if (!operation.payload) {
+        return packet.dma_length <= personality_.limits.port.max_message_bytes
+                   ? Verdict::kPassed
+                   : fail(packet, FaultCause::kPayloadNotMtu);
+    }
+    const bool whole_mtu =
+        operation.ends_message ? length <= attributes_.path_mtu : length == attributes_.path_mtu;
+    const bool empty_last = operation.ends_message && !operation.starts_message && length == 0;
+    if (!whole_mtu || empty_last) {
+        return fail(packet, FaultCause::kPayloadNotMtu);
+    }
+    if (operation.kind == MessageKind::kSend) {
+        const bool malformed = receive_.wqe.segment_count > segments_.size();
+        if (malformed) {
+            return fail(packet, FaultCause::kMalformedReceive);
+        }
+        return inbound_.received + length <= receive_.room
+                   ? Verdict::kPassed
+                   : fail(packet, FaultCause::kReceiveTooSmall);
+    }
+    const std::uint64_t announced = operation.starts_message ? packet.dma_length : inbound_.length;
+    const std::uint64_t reached = inbound_.received + length;
+    const bool agrees = operation.ends_message ? reached == announced : reached <= announced;
+    return agrees ? Verdict::kPassed : fail(packet, FaultCause::kPayloadNotMtu);
+}
+
+Responder::Verdict Responder::check_key(const Packet& packet) {
+    const MessageKind kind = packet.operation().kind;
+    if (kind == MessageKind::kSend) {
+        return open_receive(packet);
+    }
+    if (kind == MessageKind::kWrite) {
+        return open_write(packet);
+    }
+    const std::uint64_t length = is_atomic(kind) ? kAtomicBytes : packet.dma_length;
+    if (length == 0) {
+        return Verdict::kPassed;  // no key is checked for no bytes (IBA 9.7.4.1.5)
+    }
+    target_ = effects_.open_remote(packet.rkey, packet.remote_address, length, right_for(kind));
+    return target_.verdict == KeyVerdict::kGranted ? Verdict::kPassed
+                                                   : fail(packet, remote_cause(target_.verdict));
+}
+
+// Opens the part of the receive's segments that this packet's payload fills.
+Responder::Verdict Responder::open_receive(const Packet& packet) {
+    spans_.clear();
+    std::uint64_t skip = inbound_.received;
+    std::uint64_t left = packet.payload.length;
+    for (std::size_t i = 0; i < receive_.wqe.segment_count && left > 0; ++i) {
+        const Segment& segment = segments_[i];
+        if (skip >= segment.length) {
+            skip -= segment.length;
+            continue;
+        }
+        const auto part =
+            static_cast<std::uint32_t>(std::min<std::uint64_t>(left, segment.length - skip));
+        const Grant grant =
+            effects_.open_local({segment.address + skip, part, segment.lkey}, Access::kLocalWrite);
+        if (grant.verdict != KeyVerdict::kGranted) {
+            return fail(packet, receive_cause(grant.verdict));
+        }
+        spans_.push_back(grant.span);
+        left -= part;
+        skip = 0;
+    }
+    return Verdict::kPassed;
+}
+
+Responder::Verdict Responder::open_write(const Packet& packet) {
+    if (packet.operation().starts_message) {
+        inbound_.address = packet.remote_address;
+        inbound_.rkey = packet.rkey;
+        inbound_.length = packet.dma_length;
+    }
+    spans_.clear();
+    if (packet.payload.length == 0) {
+        return Verdict::kPassed;
+    }
+    const Grant grant = effects_.open_remote(inbound_.rkey, inbound_.address + inbound_.received,
+                                             packet.payload.length, Access::kRemoteWrite);
+    if (grant.verdict != KeyVerdict::kGranted) {
+        return fail(packet, remote_cause(grant.verdict));
+    }
+    spans_.push_back(grant.span);
+    return Verdict::kPassed;
+}
+
+Responder::Verdict Responder::execute(const Packet& packet) {
+    const WireOpcode& operation = packet.operation();
+    if (operation.kind == MessageKind::kRead) {
+        execute_read(packet);
+        return Verdict::kPassed;
+    }
+    if (is_atomic(operation.kind)) {
+        return execute_atomic(packet);
+    }
+    if (packet.payload.length > 0) {
+        switch (effects_.place(packet.payload, spans_, 0)) {
+            case CopyOutcome::kCopied:
+                break;
+            case CopyOutcome::kSourceFault:
+                effects_.source_fault(packet);
+                return Verdict::kAnswered;
+            case CopyOutcome::kDestinationFault:
+                return fail(packet, operation.kind == MessageKind::kSend
+                                        ? FaultCause::kReceiveRange
+                                        : FaultCause::kRemoteRange);
+        }
+    }
+    inbound_.kind = operation.kind;
+    inbound_.received += packet.payload.length;
+    return Verdict::kPassed;
+}
+
+void Responder::execute_read(const Packet& packet) {
+    const std::uint64_t mtu = attributes_.path_mtu;
+    Executed read;
+    read.psn = packet.psn;
+    read.packets =
+        static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (packet.dma_length + mtu - 1) / mtu));
+    remember(read);
+}
+
+Responder::Verdict Responder::execute_atomic(const Packet& packet) {
+    Executed atomic;
+    atomic.psn = packet.psn;
+    atomic.atomic = true;
+    if (!effects_.load(target_.span.address, atomic.original)) {
+        return fail(packet, FaultCause::kRemoteRange);
+    }
+    const bool swaps = packet.operation().kind == MessageKind::kCompareSwap;
+    const bool stores = !swaps || atomic.original == packet.compare;
+    const std::uint64_t value = swaps ? packet.swap_add : atomic.original + packet.swap_add;
+    if (stores && !effects_.store(target_.span.address, value)) {
+        return fail(packet, FaultCause::kRemoteRange);
+    }
+    remember(atomic);
+    return Verdict::kPassed;
+}
+
+void Responder::remember(const Executed& executed) {
+    if (executed_.size() >= std::max<std::size_t>(1, attributes_.max_dest_rd_atomic)) {
+        executed_.erase(executed_.begin());
+    }
+    executed_.push_back(executed);
+}
+
+Responder::Verdict Responder::acknowledge(const Packet& packet) {
+    const WireOpcode& operation = packet.operation();
+    const bool initiated = operation.kind == MessageKind::kRead || is_atomic(operation.kind);
+    expected_psn_ = expected_psn_ + (initiated ? executed_.back().packets : 1);
+    gap_reported_ = false;
+    if (attributes_.state == QpState::kRtr && !established_) {
+        established_ = true;
+        effects_.raise(AsyncEvent::kCommEst);
+    }
+    if (operation.ends_message) {
+        msn_ = (msn_ + 1) % Psn::kModulus;
+        effects_.delivered(operation.kind, initiated ? packet.dma_length : inbound_.received);
+        if (receive_.taken) {
+            complete_receive(packet);
+        }
+        inbound_ = {};
+    }
+    if (initiated) {
+        queue({.kind =
+                   is_atomic(operation.kind) ? MessageKind::kAtomicAck : MessageKind::kReadResponse,
+               .psn = packet.psn,
+               .msn = msn_,
+               .rkey = packet.rkey,
+               .address = packet.remote_address,
+               .length = packet.dma_length,
+               .original = executed_.back().original});
+        send_answers();
+    } else if (packet.ack_request) {
+        acknowledge_up_to(packet.psn);
+    }
+    return Verdict::kAnswered;
+}
+
+void Responder::complete_receive(const Packet& packet) {
+    const bool write = packet.operation().kind == MessageKind::kWrite;
+    ReceiveCompletion completion;
+    completion.wr_id = receive_.wqe.wr_id;
+    completion.opcode = write ? WcOpcode::kRecvRdmaWithImm : WcOpcode::kRecv;
+    completion.byte_length = static_cast<std::uint32_t>(inbound_.received);
+    completion.has_immediate = packet.operation().trailer == Trailer::kImmediate;
+    completion.immediate = completion.has_immediate ? packet.immediate : 0;
+    completion.solicited = packet.solicited;
+    completion.freed_to = receive_.index + 1;
+    receive_.taken = false;
+    effects_.complete(completion);
+}
+
+// Sends the NAK, completes the receive that is concerned, and takes the queue pair down with it.
+Responder::Verdict Responder::fail(const Packet& packet, FaultCause cause) {
+    const WireOpcode& operation = packet.operation();
+    if (receive_.taken && operation.kind == MessageKind::kWrite &&
+        consequences(personality_, cause).wire == WireAnswer::kNak2) {
+        cause = FaultCause::kImmediateWriteRefused;
+    }
+    const CompletionFault fault = consequences(personality_, cause);
+    if (const auto code = nak_code(fault.wire)) {
+        send_nak(packet.psn, AethSyndrome::nak(*code), cause);
+    }
+    if (receive_.taken && fault.responder.status) {
+        ReceiveCompletion completion;
+        completion.wr_id = receive_.wqe.wr_id;
+        completion.status = *fault.responder.status;
+        completion.opcode =
+            operation.kind == MessageKind::kWrite ? WcOpcode::kRecvRdmaWithImm : WcOpcode::kRecv;
+        completion.cause = cause;
+        completion.freed_to = receive_.index + 1;
+        receive_.taken = false;
+        effects_.complete(completion);
+    }
+    if (fault.responder.event) {
+        effects_.raise(*fault.responder.event);
+    }
+    effects_.fail(QpTrigger::kQpError, cause);
+    return Verdict::kAnswered;
+}
+
+// A request seen before: acknowledged again, or a READ or atomic answered again
+// (IBA 9.7.5.1.2 to 9.7.5.1.5).
+void Responder::answer_duplicate(const Packet& packet) {
+    const MessageKind kind = packet.operation().kind;
+    if (kind == MessageKind::kSend || kind == MessageKind::kWrite) {
+        if (packet.ack_request) {
+            acknowledge_up_to(expected_psn_ + (Psn::kModulus - 1));
+        }
+        return;
+    }
+    for (const Executed& executed : executed_) {
+        const std::int32_t into = distance(executed.psn, packet.psn);
+        const bool covers = into >= 0 && into < static_cast<std::int32_t>(executed.packets);
+        if (!covers || executed.atomic != is_atomic(kind)) {
+            continue;
+        }
+        drop_answers_from(packet.psn);
+        queue({.kind = executed.atomic ? MessageKind::kAtomicAck : MessageKind::kReadResponse,
+               .psn = packet.psn,
+               .msn = msn_,
+               .rkey = packet.rkey,
+               .address = packet.remote_address,
+               .length = packet.dma_length,
+               .original = executed.original});
+        send_answers();
+        return;
+    }
+}
+
+}  // namespace simverbs

@@ -1,0 +1,128 @@
+// The responder of an acknowledged service: an ordered list of named checks that a request packet
+// passes, or that answer it. The order is the personality's.
+//
+// It keeps what a duplicate needs (the last READs and atomics, IBA 9.7.5.1.2) and answers in the
+// order of the requests: an acknowledgment waits behind a READ response that is still going out.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "simverbs/model/personality.hpp"
+#include "simverbs/transport/effects.hpp"
+#include "simverbs/transport/qp_attributes.hpp"
+#include "simverbs/transport/requester.hpp"
+
+namespace simverbs {
+
+class Responder {
+  public:
+    Responder(const QpAttributes& attributes, const Personality& personality,
+              std::uint32_t max_segments, QpMemory memory, Effects& effects);
+    Responder(const Responder&) = delete;
+    Responder& operator=(const Responder&) = delete;
+
+    // Getters.
+    [[nodiscard]] Psn expected_psn() const { return expected_psn_; }
+
+    // Commands of the queue pair.
+    void start();  // INIT to RTR: takes the PSN
+    void reset();  // forget everything, complete nothing
+    void flush();  // complete a receive that is in use with WR_FLUSH_ERR
+
+    // Inputs from the network and from time.
+    void receive(const Packet& packet);
+    void transmitter_free();
+
+  private:
+    enum class Verdict : std::uint8_t { kPassed, kAnswered };
+
+    // A message that has begun and not ended.
+    struct Inbound {
+        MessageKind kind = MessageKind::kNone;
+        std::uint64_t received = 0;  // bytes placed
+        std::uint64_t length = 0;    // WRITE: as its RETH says
+        std::uint64_t address = 0;   // WRITE
+        std::uint32_t rkey = 0;      // WRITE
+    };
+    // The receive that a message fills or completes.
+    struct Receive {
+        bool taken = false;
+        RecvWqe wqe;
+        std::uint32_t index = 0;
+        std::uint64_t room = 0;
+    };
+    // A READ or atomic that was executed.
+    struct Executed {
+        Psn psn{0};
+        std::uint32_t packets = 1;
+        bool atomic = false;
+        std::uint64_t original = 0;
+    };
+    // Something to send, in order.
+    struct Answer {
+        MessageKind kind = MessageKind::kAck;
+        Psn psn{0};
+        AethSyndrome syndrome;
+        FaultCause cause = FaultCause::kSuccess;
+        std::uint32_t msn = 0;
+        std::uint32_t rkey = 0;
+        std::uint64_t address = 0;
+        std::uint64_t length = 0;
+        std::uint64_t sent = 0;
+        std::uint64_t original = 0;
+    };
+
+    // responder.cpp: the checks.
+    Verdict run(ResponderCheck check, const Packet& packet);
+    Verdict check_psn(const Packet& packet);
+    Verdict check_sequence(const Packet& packet);
+    Verdict check_opcode(const Packet& packet);
+    Verdict check_resources(const Packet& packet);
+    Verdict check_length(const Packet& packet);
+    Verdict check_key(const Packet& packet);
+    Verdict execute(const Packet& packet);
+    Verdict acknowledge(const Packet& packet);
+    bool take_receive();
+    Verdict open_receive(const Packet& packet);
+    Verdict open_write(const Packet& packet);
+    Verdict execute_atomic(const Packet& packet);
+    void execute_read(const Packet& packet);
+    void complete_receive(const Packet& packet);
+    Verdict fail(const Packet& packet, FaultCause cause);
+    void answer_duplicate(const Packet& packet);
+    void remember(const Executed& executed);
+
+    // answers.cpp: what goes back, in order.
+    void acknowledge_up_to(Psn psn);
+    void send_nak(Psn psn, AethSyndrome syndrome, FaultCause cause);
+    void queue(const Answer& answer);
+    void drop_answers_from(Psn psn);
+    void send_answers();
+    bool send_read_response(Answer& answer);
+    void send_single(const Answer& answer);
+    [[nodiscard]] std::uint32_t pending_initiations() const;
+    [[nodiscard]] Packet response(MessageKind kind, PacketPosition position, Psn psn) const;
+
+    const QpAttributes& attributes_;
+    const Personality& personality_;
+    const ServiceProperties& service_;
+    std::uint32_t max_segments_;
+    QpMemory memory_;
+    Effects& effects_;
+
+    Psn expected_psn_{0};
+    std::uint32_t msn_ = 0;
+    bool gap_reported_ = false;  // answered once; silent until the missing packet comes
+    bool established_ = false;   // COMM_EST was raised
+    Inbound inbound_;
+    Receive receive_;
+    Grant target_;                    // of this packet's WRITE, READ or atomic
+    std::vector<Segment> segments_;   // of the receive in use
+    std::vector<MemorySpan> spans_;   // where this packet's payload goes
+    std::vector<Executed> executed_;  // the last max_dest_rd_atomic, oldest first
+    std::vector<Answer> answers_;     // in order; the first may be partly sent
+};
+
+}  // namespace simverbs

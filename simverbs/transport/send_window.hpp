@@ -1,0 +1,92 @@
+// The send work requests that the device has fetched and not yet completed, in order, with the
+// PSNs that each takes.
+//
+// Requests are addressed by the free-running index of their slot in the send queue. Storage comes
+// in chunks that never move: a packet on the wire refers to the spans and inline bytes in here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "simverbs/model/opcodes.hpp"
+#include "simverbs/model/psn.hpp"
+#include "simverbs/model/statuses.hpp"
+#include "simverbs/transport/effects.hpp"
+#include "simverbs/transport/work_queue.hpp"
+
+namespace simverbs {
+
+// A fetched send work request.
+struct SendRequest {
+    SendWqe wqe;
+    const WrOpcodeProperties* opcode = nullptr;  // null when the opcode is not known
+    std::uint64_t length = 0;                    // bytes of the message
+    std::uint32_t packets = 1;                   // PSNs that it takes
+    std::uint32_t responses = 0;                 // of a READ or atomic, in order
+    Psn first_psn{0};
+    std::uint32_t span_count = 0;
+    WcStatus failure = WcStatus::kSuccess;  // found before a packet was sent
+    FaultCause cause = FaultCause::kSuccess;
+    std::uint64_t key_generation = 0;  // at which the spans were granted
+    bool started = false;              // its first packet has been on the wire
+    bool acknowledged = false;         // nothing more is expected from the responder
+    bool retransmitted = false;        // copies of its packets may still be about
+
+    [[nodiscard]] Psn last_psn() const { return first_psn + (packets - 1); }
+    [[nodiscard]] Psn end_psn() const { return first_psn + packets; }
+    [[nodiscard]] bool expects_response() const {
+        return opcode != nullptr && opcode->occupies_initiator;
+    }
+    // The PSN that would have to be sent again if nothing more came.
+    [[nodiscard]] Psn next_response_psn() const { return first_psn + responses; }
+};
+
+class SendWindow {
+  public:
+    explicit SendWindow(const WorkQueueShape& shape);
+
+    // First index not completed, not fetched, and not posted; in this order.
+    [[nodiscard]] std::uint32_t head() const { return head_; }
+    [[nodiscard]] std::uint32_t fetched() const { return fetched_; }
+    [[nodiscard]] std::uint32_t posted() const { return posted_; }
+    [[nodiscard]] bool empty() const { return head_ == posted_; }
+
+    // Believes a producer index only as far as the queue is deep.
+    void set_posted(std::uint32_t producer);
+
+    // Brings the next posted slot in; its opcode, spans and PSNs are the requester's to fill.
+    SendRequest& fetch(Effects& effects);
+    void pop_head();
+    void reset(std::uint32_t index);
+
+    // Index must be in [head, fetched).
+    [[nodiscard]] SendRequest& at(std::uint32_t index);
+    // What follows the request in its slot: segments, or inline bytes.
+    [[nodiscard]] std::span<std::byte> tail(std::uint32_t index);
+    // Room for one span a segment.
+    [[nodiscard]] std::span<MemorySpan> spans(std::uint32_t index);
+
+  private:
+    static constexpr std::uint32_t kChunkRequests = 16;
+    struct Chunk {
+        std::vector<SendRequest> requests;
+        std::vector<MemorySpan> spans;
+        std::vector<std::byte> tails;
+    };
+    [[nodiscard]] Chunk& chunk(std::uint32_t index);
+    [[nodiscard]] std::uint32_t slot(std::uint32_t index) const {
+        return index & (shape_.slots - 1);
+    }
+
+    WorkQueueShape shape_;
+    std::uint32_t tail_bytes_;
+    std::uint32_t head_ = 0;
+    std::uint32_t fetched_ = 0;
+    std::uint32_t posted_ = 0;
+    std::vector<std::unique_ptr<Chunk>> chunks_;
+};
+
+}  // namespace simverbs

@@ -1,0 +1,137 @@
+// What stands in the rings that the driver and the device share: work queue entries and completion
+// queue entries, as plain structs without pointers.
+//
+// The device trusts none of it: it copies an entry first and checks the copy (DESIGN section 6).
+// Index words run freely over 32 bits; a slot is `index & (slots - 1)`.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace simverbs {
+
+// One scatter/gather element; the layout of struct ibv_sge, which abi/ asserts.
+struct Segment {
+    std::uint64_t address = 0;
+    std::uint32_t length = 0;
+    std::uint32_t lkey = 0;
+};
+static_assert(sizeof(Segment) == 16);
+
+// The head of a slot of the send queue; segments, or the bytes of an inline request, follow it.
+struct SendWqe {
+    std::uint64_t wr_id = 0;
+    std::uint64_t remote_address = 0;
+    std::uint64_t compare_add = 0;
+    std::uint64_t swap = 0;
+    std::uint32_t rkey = 0;
+    std::uint32_t immediate = 0;  // network order, or the rkey that SEND_WITH_INV invalidates
+    std::uint32_t inline_length = 0;
+    std::uint16_t segment_count = 0;
+    std::uint8_t opcode = 0;  // enum ibv_wr_opcode
+    std::uint8_t flags = 0;   // enum ibv_send_flags
+    std::uint32_t remote_qpn = 0;
+    std::uint32_t remote_qkey = 0;
+    std::uint32_t address_handle = 0;
+    std::uint32_t reserved = 0;
+};
+static_assert(sizeof(SendWqe) == 64);
+
+struct RecvWqe {
+    std::uint64_t wr_id = 0;
+    std::uint32_t segment_count = 0;
+    std::uint32_t reserved = 0;
+};
+static_assert(sizeof(RecvWqe) == 16);
+
+enum class CompletedQueue : std::uint8_t { kSend, kReceive };
+
+struct Cqe {
+    std::uint64_t wr_id = 0;
+    std::uint64_t timestamp_ps = 0;
+    std::uint32_t status = 0;  // enum ibv_wc_status
+    std::uint32_t opcode = 0;  // enum ibv_wc_opcode
+    std::uint32_t vendor_error = 0;
+    std::uint32_t byte_length = 0;
+    std::uint32_t immediate = 0;  // network order, or the invalidated rkey
+    std::uint32_t qpn = 0;
+    std::uint32_t source_qpn = 0;
+    std::uint32_t wc_flags = 0;  // enum ibv_wc_flags
+    // Polling this entry frees every slot of `queue` before this index.
+    std::uint32_t freed_to = 0;
+    std::uint16_t pkey_index = 0;
+    std::uint16_t slid = 0;
+    CompletedQueue queue = CompletedQueue::kSend;
+    std::uint8_t sl = 0;
+    std::uint8_t dlid_path_bits = 0;
+    std::uint8_t reserved = 0;
+};
+static_assert(sizeof(Cqe) == 64);
+
+inline constexpr std::size_t kCacheLine = 64;
+
+struct alignas(kCacheLine) SharedIndex {
+    std::atomic<std::uint32_t> value;
+};
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+
+// The head of a queue pair's ring memory; the send slots and then the receive slots follow.
+struct QueuePairRings {
+    SharedIndex state;             // enum QpState, written by the device
+    SharedIndex send_producer;     // written by the driver
+    SharedIndex receive_producer;  // written by the driver
+};
+
+// What a consumer asked to be told about (ibv_req_notify_cq).
+enum class CqArm : std::uint32_t { kNone, kNext, kSolicited };
+
+// The head of a completion queue's ring memory; the entries follow.
+struct CompletionRing {
+    SharedIndex producer;  // written by the device
+    SharedIndex consumer;  // written by the driver
+    SharedIndex arm;       // enum CqArm: set by the driver, cleared by the device
+};
+
+// Geometry of one work queue: a power of two of slots, a limit as the application asked.
+struct WorkQueueShape {
+    std::uint32_t limit = 0;   // work requests that may be outstanding
+    std::uint32_t slots = 0;   // a power of two, at least `limit`; 0 without a queue
+    std::uint32_t stride = 0;  // bytes a slot
+    std::uint32_t max_segments = 0;
+
+    [[nodiscard]] constexpr std::size_t bytes() const {
+        return static_cast<std::size_t>(slots) * stride;
+    }
+};
+
+constexpr std::uint32_t slots_for(std::uint32_t limit) {
+    return limit == 0 ? 0 : std::bit_ceil(limit);
+}
+
+constexpr WorkQueueShape send_queue_shape(std::uint32_t limit, std::uint32_t max_segments,
+                                          std::uint32_t max_inline) {
+    const auto segments = static_cast<std::uint32_t>(max_segments * sizeof(Segment));
+    const std::uint32_t tail = segments > max_inline ? segments : max_inline;
+    const std::uint32_t stride =
+        static_cast<std::uint32_t>(sizeof(SendWqe)) + ((tail + 15U) & ~15U);
+    return {limit, slots_for(limit), stride, max_segments};
+}
+
+constexpr WorkQueueShape receive_queue_shape(std::uint32_t limit, std::uint32_t max_segments) {
+    const auto segments = static_cast<std::uint32_t>(max_segments * sizeof(Segment));
+    return {limit, slots_for(limit), static_cast<std::uint32_t>(sizeof(RecvWqe)) + segments,
+            max_segments};
+}
+
+constexpr std::size_t queue_pair_ring_bytes(const WorkQueueShape& send,
+                                            const WorkQueueShape& receive) {
+    return sizeof(QueuePairRings) + send.bytes() + receive.bytes();
+}
+
+constexpr std::size_t completion_ring_bytes(std::uint32_t slots) {
+    return sizeof(CompletionRing) + static_cast<std::size_t>(slots) * sizeof(Cqe);
+}
+
+}  // namespace simverbs

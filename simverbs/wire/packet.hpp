@@ -1,0 +1,111 @@
+// A transport packet as its parsed headers: what travels in a frame's transport slot.
+//
+// Bytes are built from it only for a capture, a corruption or a test. A field means something only
+// where the opcode has its header (model/wire_opcodes.hpp).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <type_traits>
+
+#include "simverbs/model/aeth.hpp"
+#include "simverbs/model/completion_faults.hpp"
+#include "simverbs/model/psn.hpp"
+#include "simverbs/model/wire_opcodes.hpp"
+#include "simverbs/wire/payload.hpp"
+
+namespace simverbs {
+
+struct Packet {
+    // BTH
+    std::uint8_t opcode = 0;
+    bool solicited = false;
+    bool ack_request = false;
+    bool migration_request = true;
+    std::uint16_t pkey = 0xFFFF;
+    Psn psn{0};
+    std::uint32_t dest_qpn = 0;
+    // DETH; on connected services the frame's flow, which no header carries
+    std::uint32_t source_qpn = 0;
+    std::uint32_t qkey = 0;
+    // AETH
+    AethSyndrome syndrome;
+    std::uint32_t msn = 0;
+    // RETH, AtomicETH
+    std::uint64_t remote_address = 0;
+    std::uint32_t rkey = 0;
+    std::uint32_t dma_length = 0;
+    std::uint64_t swap_add = 0;
+    // AtomicETH: compare; AtomicAckETH: the value that was there
+    std::uint64_t compare = 0;
+    // ImmDt (network order) or IETH
+    std::uint32_t immediate = 0;
+    // Which transmission of this PSN it is; for the trace and for faults, on no wire.
+    std::uint16_t attempt = 1;
+    // Why a NAK was sent; on no wire either, so that a completion can name its cause.
+    FaultCause cause = FaultCause::kSuccess;
+
+    Payload payload;
+
+    [[nodiscard]] const WireOpcode& operation() const { return wire_opcode(opcode); }
+};
+static_assert(std::is_trivially_copyable_v<Packet> && std::is_trivially_destructible_v<Packet>);
+
+inline constexpr std::uint32_t kLrhBytes = 8;
+inline constexpr std::uint32_t kGrhBytes = 40;
+inline constexpr std::uint32_t kIcrcBytes = 4;
+inline constexpr std::uint32_t kVcrcBytes = 2;
+
+// Payloads are padded to four bytes (IBA 9.2.5).
+constexpr std::uint32_t padded(std::uint32_t payload_bytes) {
+    return (payload_bytes + 3U) & ~3U;
+}
+
+// Bytes of an InfiniBand packet on the wire, both CRCs included.
+constexpr std::uint32_t infiniband_wire_bytes(const WireOpcode& operation,
+                                              std::uint32_t payload_bytes, bool global) {
+    return kLrhBytes + (global ? kGrhBytes : 0U) + operation.header_bytes + padded(payload_bytes) +
+           kIcrcBytes + kVcrcBytes;
+}
+
+// The opcode byte of a packet without a search; 0xFF where the transport has none.
+class OpcodeEncoder {
+  public:
+    consteval OpcodeEncoder() {
+        for (auto& row : table_) {
+            row.fill(0xFF);
+        }
+        for (const WireOpcode& row : kWireOpcodes) {
+            if (!row.known || row.transport == WireTransport::kNone) {
+                continue;
+            }
+            const PacketPosition position =
+                row.starts_message
+                    ? (row.ends_message ? PacketPosition::kOnly : PacketPosition::kFirst)
+                    : (row.ends_message ? PacketPosition::kLast : PacketPosition::kMiddle);
+            table_[row_index(row.transport)][cell(row.kind, position, row.trailer)] = row.opcode;
+        }
+    }
+
+    [[nodiscard]] constexpr std::uint8_t operator()(WireTransport transport, MessageKind kind,
+                                                    PacketPosition position,
+                                                    Trailer trailer) const {
+        return table_[row_index(transport)][cell(kind, position, trailer)];
+    }
+
+  private:
+    static constexpr std::size_t kKinds =
+        static_cast<std::size_t>(MessageKind::kCongestionNotification) + 1;
+    static constexpr std::size_t row_index(WireTransport transport) {
+        return static_cast<std::size_t>(transport) >> 5U;
+    }
+    static constexpr std::size_t cell(MessageKind kind, PacketPosition position, Trailer trailer) {
+        return (static_cast<std::size_t>(kind) * 4 + static_cast<std::size_t>(position)) * 3 +
+               static_cast<std::size_t>(trailer);
+    }
+
+    std::array<std::array<std::uint8_t, kKinds * 4 * 3>, 8> table_{};
+};
+inline constexpr OpcodeEncoder kEncodeOpcode{};
+
+}  // namespace simverbs

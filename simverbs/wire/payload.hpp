@@ -1,0 +1,53 @@
+// Where the bytes of a packet live until they are placed: a reference into the sender's memory.
+//
+// A payload is copied once, from these spans to the receiver's, at the instant it is placed; no
+// packet owns bytes unless a snapshot was taken (see transport/README.md for when it is).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace simverbs {
+
+enum class CopyOutcome : std::uint8_t {
+    kCopied,
+    kSourceFault,       // the source is not mapped (any more)
+    kDestinationFault,  // the destination is not mapped (any more)
+};
+
+// Somebody's virtual memory: this process's, or another one's that the server reaches.
+// An address is a number here: only an AddressSpace may turn it into bytes.
+class AddressSpace {
+  public:
+    AddressSpace(const AddressSpace&) = delete;
+    AddressSpace& operator=(const AddressSpace&) = delete;
+    virtual ~AddressSpace() = default;
+
+    // Copies `length` bytes at `address` into `bytes` of this process; false if they are not
+    // mapped.
+    virtual bool read(std::uint64_t address, std::byte* bytes, std::size_t length) = 0;
+    // The other way round.
+    virtual bool write(std::uint64_t address, const std::byte* bytes, std::size_t length) = 0;
+    // Whether an address is a pointer of this process, so that one copy suffices.
+    [[nodiscard]] virtual bool is_own() const = 0;
+
+  protected:
+    AddressSpace() = default;
+};
+
+// Consecutive bytes of an address space.
+struct MemorySpan {
+    std::uint64_t address = 0;
+    std::uint32_t length = 0;
+};
+
+// `length` bytes that begin `offset` bytes into the concatenation of `spans`.
+struct Payload {
+    AddressSpace* space = nullptr;
+    const MemorySpan* spans = nullptr;
+    std::uint64_t offset = 0;
+    std::uint32_t length = 0;
+    std::uint32_t span_count = 0;
+};
+
+}  // namespace simverbs
