@@ -37,6 +37,21 @@ constexpr std::uint64_t hash_name(std::string_view name) {
     return detail::fold_multiply(hash ^ detail::kMixA, detail::kMixB);
 }
 
+// A few words as one: their products do not wait for each other, so this is several times faster
+// than mixing word by word. A word counts by its value and its position.
+class WordsHash {
+  public:
+    constexpr void add(std::uint64_t word) {
+        sum_ += detail::fold_multiply(word ^ position_, detail::kMixB);
+        position_ += detail::kMixA;
+    }
+    [[nodiscard]] constexpr std::uint64_t value() const { return sum_; }
+
+  private:
+    std::uint64_t sum_ = 0;
+    std::uint64_t position_ = detail::kMixA;
+};
+
 // What happened, in order, as one number.
 class Digest {
   public:

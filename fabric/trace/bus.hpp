@@ -26,8 +26,9 @@ class Sink {
     ~Sink() = default;
 };
 
-// What one actor did since the last merge: a digest, and records when a sink wants them. Touches
-// nothing shared, so its actor may fill it without a lock.
+// What one actor did since the last merge: a digest, and records when a sink wants them. It has no
+// time of its own: the merge gives it one. Touches nothing shared, so its actor may fill it without
+// a lock.
 class Stream {
   public:
     explicit Stream(const Bus& bus);
@@ -39,10 +40,10 @@ class Stream {
             return;
         }
         if constexpr (kRunCategories.contains(kCategory)) {
-            detail::mix_event(run_digest_, event);
+            detail::mix_event(run_digest_, SimTime{}, event);
             ++run_records_;
         } else if constexpr (kCategory == Category::kPacket) {
-            detail::mix_event(packet_digest_, event);
+            detail::mix_event(packet_digest_, SimTime{}, event);
             ++packet_records_;
         }
         if (sink_interest_.contains(kCategory)) {
@@ -138,13 +139,11 @@ class Bus {
             return;
         }
         if constexpr (kRunCategories.contains(kCategory)) {
-            run_digest_.mix(static_cast<std::uint64_t>(to_picoseconds(time)));
-            detail::mix_event(run_digest_, event);
+            detail::mix_event(run_digest_, time, event);
             count_run_records(time, 1);
         } else if constexpr (kCategory == Category::kPacket) {
             if (packet_digest_enabled_) {
-                packet_digest_.mix(static_cast<std::uint64_t>(to_picoseconds(time)));
-                detail::mix_event(packet_digest_, event);
+                detail::mix_event(packet_digest_, time, event);
             }
         }
         if (sink_interest_.contains(kCategory)) {

@@ -94,10 +94,13 @@ Field make_field(std::string_view name, const T& value) {
 }
 
 template <TraceEvent E>
-void mix_event(Digest& digest, const E& event) {
-    digest.mix(E::kInfo.name_hash + event.node.value());
-    event.fields(
-        [&digest](std::string_view, const auto& value) { digest.mix(digest_word(value)); });
+void mix_event(Digest& digest, SimTime time, const E& event) {
+    WordsHash words;
+    words.add(E::kInfo.name_hash);
+    words.add(digest_word(to_picoseconds(time)));
+    words.add(event.node.value());
+    event.fields([&words](std::string_view, const auto& value) { words.add(digest_word(value)); });
+    digest.mix(words.value());
 }
 
 template <TraceEvent E>

@@ -1,6 +1,7 @@
 #include "fabric/core/hash.hpp"
 
 #include <bit>
+#include <initializer_list>
 #include <set>
 #include <string>
 
@@ -38,6 +39,20 @@ TEST(Digest, SpreadsEachBitOverTheWord) {
         EXPECT_GT(changed, 12) << "bit " << bit;
         EXPECT_LT(changed, 52) << "bit " << bit;
     }
+}
+
+TEST(WordsHash, KnowsValuesAndPositions) {
+    const auto hash_of = [](std::initializer_list<std::uint64_t> words) {
+        WordsHash hash;
+        for (const std::uint64_t word : words) {
+            hash.add(word);
+        }
+        return hash.value();
+    };
+    EXPECT_NE(hash_of({1, 2}), hash_of({2, 1}));
+    EXPECT_NE(hash_of({1, 2}), hash_of({1, 3}));
+    EXPECT_NE(hash_of({1, 2}), hash_of({0, 3}));
+    EXPECT_NE(hash_of({0}), hash_of({0, 0}));
 }
 
 TEST(HashName, KeepsNearNamesApart) {
