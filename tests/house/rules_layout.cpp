@@ -125,7 +125,8 @@ Violations check_dead_files(const SourceTree& tree) {
     return found;
 }
 
-// A .cpp that implements a header of its own name leaves the saying to that.
+// A .cpp that implements a header of its own name leaves the saying to that, a test to its
+// sentences.
 Violations check_headers(const SourceTree& tree) {
     std::set<std::string, std::less<>> headers;
     for (const SourceFile& file : tree) {
@@ -137,8 +138,9 @@ Violations check_headers(const SourceTree& tree) {
     for (const SourceFile& file : tree) {
         const std::string first = file.lines.empty() ? std::string() : file.lines.front();
         const bool starts = first.starts_with("//") || first.starts_with("/*");
-        const bool implements = file.path.ends_with(".cpp") &&
-                                headers.contains(file.path.substr(0, file.path.size() - 4));
+        const bool implements = file.path.ends_with("_test.cpp") ||
+                                (file.path.ends_with(".cpp") &&
+                                 headers.contains(file.path.substr(0, file.path.size() - 4)));
         if (file.is_cpp() && !starts && !implements) {
             found.push_back({file.path, 1, "does not start with what it models"});
         }
