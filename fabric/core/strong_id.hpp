@@ -17,6 +17,7 @@ class StrongId {
     [[nodiscard]] constexpr Rep value() const { return value_; }
 
     friend constexpr bool operator==(StrongId, StrongId) = default;
+    // NOLINTNEXTLINE(modernize-use-nullptr): takes the defaulted comparison's 0 for a pointer
     friend constexpr auto operator<=>(StrongId, StrongId) = default;
 
   private:

@@ -62,6 +62,7 @@ class TimerWheel {
     static constexpr unsigned kLevelBits = 6;
     static constexpr unsigned kSlots = 1U << kLevelBits;
     static constexpr unsigned kLevels = 8;  // 16 + 8 * 6 bits cover all of SimTime
+    static constexpr std::size_t kPlaces = std::size_t{kLevels} * kSlots;
 
     [[nodiscard]] std::uint32_t place_of(SimTime deadline) const;
     [[nodiscard]] SimTime slot_start(std::uint32_t place) const;
@@ -74,7 +75,7 @@ class TimerWheel {
     void settle_due(std::size_t index, TimerEntry& entry);
     void refresh_lower_bound();
 
-    std::array<TimerEntry*, kLevels * kSlots> slots_{};
+    std::array<TimerEntry*, kPlaces> slots_{};
     std::array<std::uint64_t, kLevels> occupied_{};  // a bit a slot
     std::uint32_t occupied_levels_ = 0;
     SimTime elapsed_{};  // no entry outside the due heap has a deadline in this tick or before

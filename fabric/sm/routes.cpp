@@ -68,7 +68,7 @@ class TableBuilder {
         }
     }
 
-    std::uint16_t nearest_port(const Switch& from, Lid lid) const {
+    [[nodiscard]] std::uint16_t nearest_port(const Switch& from, Lid lid) const {
         const std::uint32_t distance = hops_[from.id().value()];
         if (distance == kUnreachable) {
             return Switch::kNoRoute;

@@ -62,9 +62,7 @@ namespace detail {
 // The word that stands for a value in a digest.
 template <class T>
 constexpr std::uint64_t digest_word(const T& value) {
-    if constexpr (std::is_enum_v<T>) {
-        return static_cast<std::uint64_t>(value);
-    } else if constexpr (std::integral<T>) {
+    if constexpr (std::is_enum_v<T> || std::integral<T>) {
         return static_cast<std::uint64_t>(value);
     } else if constexpr (IdOrKey<T>) {
         return value.value();
