@@ -71,5 +71,23 @@ TEST(Star, TheSameRunHasTheSameDigests) {
     EXPECT_EQ(digests_of_a_run(0).first, digests_of_a_run(1).first);
 }
 
+// A number to be changed on purpose only: every compiler and optimisation level must agree on it.
+TEST(Star, ARunHasTheDigestsThatAreWrittenHere) {
+    const auto [run, packet] = digests_of_a_run(0);
+    EXPECT_EQ(run, 0xCD54'6C16'FC27'B9B1U);
+    EXPECT_EQ(packet, 0x364E'FC28'34E9'214CU);
+}
+
+TEST(Star, FramesInFlightGoWithTheNetwork) {
+    trace::MemorySink sink;
+    {
+        RunningFabric fabric("star:2");
+        fabric.bus.attach(sink, {trace::Category::kPacket});
+        fabric.send(0, 1, 1);
+    }
+    ASSERT_EQ(sink.count("frame_dropped"), 1U);
+    EXPECT_EQ(sink.named("frame_dropped")[0]->text("reason"), "teardown");
+}
+
 }  // namespace
 }  // namespace fabric
