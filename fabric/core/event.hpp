@@ -49,6 +49,7 @@ class EventKey {
     [[nodiscard]] constexpr std::uint64_t packed() const { return packed_; }
 
     friend constexpr bool operator==(EventKey, EventKey) = default;
+    // NOLINTNEXTLINE(modernize-use-nullptr): takes the defaulted comparison's 0 for a pointer
     friend constexpr auto operator<=>(EventKey, EventKey) = default;
 
   private:

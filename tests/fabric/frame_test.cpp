@@ -61,6 +61,7 @@ TEST(FramePool, HandsOutCleanFramesAgain) {
 TEST(FramePool, GrowsAsFarAsItMust) {
     FramePool pool;
     std::vector<FramePtr> held;
+    held.reserve(1000);
     for (int i = 0; i < 1000; ++i) {
         held.push_back(pool.make());
     }
