@@ -26,8 +26,9 @@ class Client {
     virtual void release_ring(const RingMemory& ring) = 0;
     // A descriptor that goes to the client with the reply of the command under way.
     virtual void hand_over(int descriptor) = 0;
-    // A completion or an event has become visible to it.
-    virtual void delivered() = 0;
+    // A completion has become visible to it, or an event can be read from a descriptor.
+    virtual void completion_delivered() = 0;
+    virtual void event_delivered() = 0;
 
   protected:
     Client() = default;

@@ -137,10 +137,16 @@ struct DestroyCq {
     std::uint32_t handle = 0;
 };
 
-// The new ring holds the entries that were not consumed, from index 0.
+// The new ring holds the entries that were not consumed, from index 0; `first` was the first one's
+// index in the old ring, which stays readable until the queue is resized again or destroyed.
+struct ResizeCqReply {
+    std::uint32_t entries = 0;
+    std::uint32_t first = 0;
+    RingReply ring;
+};
 struct ResizeCq {
     static constexpr CommandCode kCode = CommandCode::kResizeCq;
-    using Reply = CreateCqReply;
+    using Reply = ResizeCqReply;
     std::uint32_t context = 0;
     std::uint32_t handle = 0;
     std::uint32_t entries = 0;

@@ -23,7 +23,14 @@ CompletionQueue::~CompletionQueue() {
     if (channel_ != nullptr) {
         --channel_->uses;
     }
+    release_retired();
     context_.client().release_ring(ring_);
+}
+
+void CompletionQueue::release_retired() {
+    if (retired_.base != nullptr) {
+        context_.client().release_ring(retired_);
+    }
 }
 
 std::uint32_t CompletionQueue::unconsumed() const {
@@ -41,7 +48,7 @@ void CompletionQueue::push(const Cqe& entry, bool urgent) {
     slots()[producer_ & mask_] = entry;
     ++producer_;
     head().producer.value.store(producer_, std::memory_order_release);
-    context_.client().delivered();
+    context_.client().completion_delivered();
     notify(urgent);
 }
 
@@ -69,7 +76,7 @@ void CompletionQueue::overrun() {
     }
 }
 
-RingMemory CompletionQueue::replace_ring(RingMemory ring, std::uint32_t entries) {
+std::uint32_t CompletionQueue::replace_ring(RingMemory ring, std::uint32_t entries) {
     const std::uint32_t count = unconsumed();
     const std::uint32_t consumer = producer_ - count;
     auto* target = reinterpret_cast<Cqe*>(ring.base + sizeof(CompletionRing));
@@ -79,12 +86,13 @@ RingMemory CompletionQueue::replace_ring(RingMemory ring, std::uint32_t entries)
     auto& new_head = *reinterpret_cast<CompletionRing*>(ring.base);
     new_head.arm.value.store(head().arm.value.load(std::memory_order_relaxed));
     new_head.producer.value.store(count, std::memory_order_release);
-    const RingMemory old = ring_;
+    release_retired();
+    retired_ = ring_;
     ring_ = ring;
     producer_ = count;
     entries_ = entries;
     mask_ = slots_for(entries) - 1;
-    return old;
+    return consumer;
 }
 
 void CompletionQueue::remove_user(const QueuePair& qp) {

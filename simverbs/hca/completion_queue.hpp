@@ -40,8 +40,9 @@ class CompletionQueue {
     // `urgent`: solicited, or in error (IBA 11.4.2.2: what a solicited-only request wakes for).
     void push(const Cqe& entry, bool urgent);
 
-    // Moves what was not consumed to a new ring, from index 0. The caller frees the old one.
-    RingMemory replace_ring(RingMemory ring, std::uint32_t entries);
+    // Copies what was not consumed to a new ring, from index 0; returns where it began in the old
+    // one, which is kept: a consumer may still be reading it.
+    std::uint32_t replace_ring(RingMemory ring, std::uint32_t entries);
 
     void add_user(QueuePair& qp) { users_.push_back(&qp); }
     void remove_user(const QueuePair& qp);
@@ -55,9 +56,11 @@ class CompletionQueue {
     }
     void notify(bool urgent);
     void overrun();
+    void release_retired();
 
     DeviceContext& context_;
     RingMemory ring_;
+    RingMemory retired_;
     std::uint32_t handle_ = 0;
     std::uint32_t entries_;
     std::uint32_t mask_;

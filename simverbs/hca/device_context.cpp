@@ -45,7 +45,7 @@ void DeviceContext::raise(AsyncEvent event, std::uint32_t subject) {
 
 void DeviceContext::send_event(EventPipe& pipe, const EventMessage& message) {
     pipe.send(message);
-    client_.delivered();
+    client_.event_delivered();
 }
 
 int DeviceContext::execute(const AllocatePd& /*command*/, HandleReply& reply) {
@@ -185,7 +185,7 @@ int DeviceContext::execute(const DestroyCq& command, EmptyReply& /*reply*/) {
     return 0;
 }
 
-int DeviceContext::execute(const ResizeCq& command, CreateCqReply& reply) {
+int DeviceContext::execute(const ResizeCq& command, ResizeCqReply& reply) {
     CompletionQueue* cq = find(cqs_, command.handle);
     if (cq == nullptr) {
         return ENOENT;
@@ -199,8 +199,8 @@ int DeviceContext::execute(const ResizeCq& command, CreateCqReply& reply) {
     if (ring.base == nullptr) {
         return ENOMEM;
     }
-    client_.release_ring(cq->replace_ring(ring, entries));
-    reply = {command.handle, entries, {reinterpret_cast<std::uint64_t>(ring.base), ring.bytes}};
+    const std::uint32_t first = cq->replace_ring(ring, entries);
+    reply = {entries, first, {reinterpret_cast<std::uint64_t>(ring.base), ring.bytes}};
     return 0;
 }
 

@@ -41,7 +41,7 @@ class DeviceContext {
     int execute(const DestroyChannel& command, EmptyReply& reply);
     int execute(const CreateCq& command, CreateCqReply& reply);
     int execute(const DestroyCq& command, EmptyReply& reply);
-    int execute(const ResizeCq& command, CreateCqReply& reply);
+    int execute(const ResizeCq& command, ResizeCqReply& reply);
     int execute(const CreateQp& command, CreateQpReply& reply);
     int execute(const ModifyQp& command, HandleReply& reply);
     int execute(const QueryQp& command, QueryQpReply& reply);

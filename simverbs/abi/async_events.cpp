@@ -1,0 +1,82 @@
+// Asynchronous events: taking them in order, and acknowledging them.
+#include <cerrno>
+#include <mutex>
+
+#include <infiniband/verbs.h>
+
+#include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/event_reader.hpp"
+#include "simverbs/abi/objects.hpp"
+#include "simverbs/model/statuses.hpp"
+
+namespace simverbs::abi {
+namespace {
+
+// Puts the event's object in; false when the object has been destroyed since.
+bool fill_event(Context& context, const EventMessage& message, ibv_async_event& event) {
+    event.event_type = static_cast<ibv_event_type>(message.event);
+    const std::lock_guard lock(context.lock());
+    switch (static_cast<EventSubject>(message.kind)) {
+        case EventSubject::kCq: {
+            const auto found = context.cqs.find(message.subject);
+            if (found == context.cqs.end()) {
+                return false;
+            }
+            ++found->second->async_events.given;
+            event.element.cq = found->second->c_handle();
+            return true;
+        }
+        case EventSubject::kQp: {
+            const auto found = context.qps.find(message.subject);
+            if (found == context.qps.end()) {
+                return false;
+            }
+            ++found->second->async_events.given;
+            event.element.qp = found->second->c_handle();
+            return true;
+        }
+        case EventSubject::kPort:
+        case EventSubject::kDevice:
+        case EventSubject::kSrq:
+        case EventSubject::kWq:
+            break;
+    }
+    event.element.port_num = static_cast<int>(message.subject);
+    return true;
+}
+
+void acknowledge(pthread_mutex_t& mutex, pthread_cond_t& changed, std::uint32_t& completed) {
+    pthread_mutex_lock(&mutex);
+    ++completed;
+    pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&mutex);
+}
+
+}  // namespace
+
+SIMVERBS_ABI int simverbs_abi_ibv_get_async_event(ibv_context* handle, ibv_async_event* event) {
+    Context& context = as_object(handle);
+    EventMessage message;
+    while (read_event(context, handle->async_fd, message)) {
+        if (fill_event(context, message, *event)) {
+            return 0;
+        }
+    }
+    return -1;
+}
+
+SIMVERBS_ABI void simverbs_abi_ibv_ack_async_event(ibv_async_event* event) {
+    if (event->event_type == IBV_EVENT_CQ_ERR) {
+        ibv_cq& cq = *event->element.cq;
+        acknowledge(cq.mutex, cq.cond, cq.async_events_completed);
+        return;
+    }
+    const auto type = static_cast<std::uint32_t>(event->event_type);
+    if (type < kAsyncEventCount &&
+        properties(static_cast<AsyncEvent>(type)).subject == EventSubject::kQp) {
+        ibv_qp& qp = *event->element.qp;
+        acknowledge(qp.mutex, qp.cond, qp.events_completed);
+    }
+}
+
+}  // namespace simverbs::abi

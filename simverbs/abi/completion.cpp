@@ -1,0 +1,188 @@
+// Completion channels, completion queues, polling and events.
+#include <cerrno>
+#include <memory>
+#include <mutex>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <infiniband/verbs.h>
+
+#include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/event_reader.hpp"
+#include "simverbs/abi/objects.hpp"
+#include "simverbs/abi/operations.hpp"
+
+namespace simverbs::abi {
+namespace {
+
+void to_work_completion(const Cqe& entry, ibv_wc& wc) {
+    wc.wr_id = entry.wr_id;
+    wc.status = static_cast<ibv_wc_status>(entry.status);
+    wc.opcode = static_cast<ibv_wc_opcode>(entry.opcode);
+    wc.vendor_err = entry.vendor_error;
+    wc.byte_len = entry.byte_length;
+    wc.imm_data = entry.immediate;
+    wc.qp_num = entry.qpn;
+    wc.src_qp = entry.source_qpn;
+    wc.wc_flags = entry.wc_flags;
+    wc.pkey_index = entry.pkey_index;
+    wc.slid = entry.slid;
+    wc.sl = entry.sl;
+    wc.dlid_path_bits = entry.dlid_path_bits;
+}
+
+}  // namespace
+
+int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) {
+    return as_object(cq).queue.poll_or_step(
+        num_entries, [&wc](const Cqe& entry) { to_work_completion(entry, *wc++); });
+}
+
+int req_notify_cq(ibv_cq* cq, int solicited_only) {
+    as_object(cq).queue.arm(solicited_only != 0 ? CqArm::kSolicited : CqArm::kNext);
+    return 0;
+}
+
+SIMVERBS_ABI ibv_comp_channel* simverbs_abi_ibv_create_comp_channel(ibv_context* handle) {
+    Context& context = as_object(handle);
+    HandleReply reply;
+    int descriptor = -1;
+    if (const int error = context.execute(CreateChannel{}, reply, descriptor); error != 0) {
+        errno = error;
+        return nullptr;
+    }
+    return new CompletionChannel(context, reply.handle, descriptor);
+}
+
+SIMVERBS_ABI int simverbs_abi_ibv_destroy_comp_channel(ibv_comp_channel* handle) {
+    CompletionChannel& channel = as_object(handle);
+    if (channel.refcnt > 0) {
+        return EBUSY;
+    }
+    DestroyChannel command;
+    command.handle = channel.number();
+    const int error = as_object(channel.context).execute(command);
+    if (error == 0) {
+        close(channel.fd);
+        delete &channel;
+    }
+    return error;
+}
+
+SIMVERBS_ABI ibv_cq* simverbs_abi_ibv_create_cq(ibv_context* handle, int cqe, void* cq_context,
+                                                ibv_comp_channel* channel, int comp_vector) {
+    Context& context = as_object(handle);
+    if (cqe <= 0 || comp_vector < 0 || comp_vector >= handle->num_comp_vectors) {
+        errno = EINVAL;
+        return nullptr;
+    }
+    CreateCq command;
+    command.entries = static_cast<std::uint32_t>(cqe);
+    command.channel = channel == nullptr ? 0 : as_object(channel).number();
+    CreateCqReply reply;
+    int descriptor = -1;
+    if (const int error = context.execute(command, reply, descriptor); error != 0) {
+        errno = error;
+        return nullptr;
+    }
+    std::byte* ring = context.channel().map_ring(reply.ring, descriptor);
+    if (ring == nullptr) {
+        errno = ENOMEM;
+        return nullptr;
+    }
+    auto* cq = new CompletionQueue(context, reply, ring);
+    cq->context = handle;
+    cq->channel = channel;
+    cq->cq_context = cq_context;
+    cq->handle = reply.handle;
+    cq->cqe = static_cast<int>(reply.entries);
+    pthread_mutex_init(&cq->mutex, nullptr);
+    pthread_cond_init(&cq->cond, nullptr);
+    const std::lock_guard lock(context.lock());
+    if (channel != nullptr) {
+        ++channel->refcnt;
+    }
+    context.cqs[reply.handle] = cq;
+    return cq->c_handle();
+}
+
+SIMVERBS_ABI int simverbs_abi_ibv_resize_cq(ibv_cq* handle, int cqe) {
+    CompletionQueue& cq = as_object(handle);
+    if (cqe <= 0) {
+        return EINVAL;
+    }
+    Context& context = as_object(cq.context);
+    ResizeCq command;
+    command.handle = cq.handle;
+    command.entries = static_cast<std::uint32_t>(cqe);
+    ResizeCqReply reply;
+    int descriptor = -1;
+    if (const int error = context.execute(command, reply, descriptor); error != 0) {
+        return error;
+    }
+    std::byte* ring = context.channel().map_ring(reply.ring, descriptor);
+    if (ring == nullptr) {
+        return ENOMEM;
+    }
+    cq.queue.replace_ring(ring, reply);
+    cq.cqe = static_cast<int>(reply.entries);
+    return 0;
+}
+
+// Waits until every event that was given out has been acknowledged (ibv_destroy_cq(3)).
+SIMVERBS_ABI int simverbs_abi_ibv_destroy_cq(ibv_cq* handle) {
+    CompletionQueue& cq = as_object(handle);
+    Context& context = as_object(cq.context);
+    DestroyCq command;
+    command.handle = cq.handle;
+    if (const int error = context.execute(command); error != 0) {
+        return error;
+    }
+    {
+        const std::lock_guard lock(context.lock());
+        context.cqs.erase(cq.handle);
+        if (cq.channel != nullptr) {
+            --cq.channel->refcnt;
+        }
+    }
+    pthread_mutex_lock(&cq.mutex);
+    while (cq.comp_events_completed != cq.completion_events.given ||
+           cq.async_events_completed != cq.async_events.given) {
+        pthread_cond_wait(&cq.cond, &cq.mutex);
+    }
+    pthread_mutex_unlock(&cq.mutex);
+    pthread_cond_destroy(&cq.cond);
+    pthread_mutex_destroy(&cq.mutex);
+    delete &cq;
+    return 0;
+}
+
+SIMVERBS_ABI int simverbs_abi_ibv_get_cq_event(ibv_comp_channel* handle, ibv_cq** cq,
+                                               void** cq_context) {
+    CompletionChannel& channel = as_object(handle);
+    Context& context = as_object(channel.context);
+    EventMessage message;
+    while (read_event(context, channel.fd, message)) {
+        const std::lock_guard lock(context.lock());
+        const auto found = context.cqs.find(message.subject);
+        if (found == context.cqs.end()) {
+            continue;  // destroyed since
+        }
+        ++found->second->completion_events.given;
+        *cq = found->second->c_handle();
+        *cq_context = found->second->cq_context;
+        return 0;
+    }
+    return -1;
+}
+
+SIMVERBS_ABI void simverbs_abi_ibv_ack_cq_events(ibv_cq* handle, unsigned int nevents) {
+    CompletionQueue& cq = as_object(handle);
+    pthread_mutex_lock(&cq.mutex);
+    cq.comp_events_completed += nevents;
+    pthread_cond_signal(&cq.cond);
+    pthread_mutex_unlock(&cq.mutex);
+}
+
+}  // namespace simverbs::abi

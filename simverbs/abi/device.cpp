@@ -1,0 +1,336 @@
+// Devices and contexts: listing, opening, closing, and what they report of themselves.
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include <unistd.h>
+
+#include <infiniband/verbs.h>
+
+#include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/objects.hpp"
+#include "simverbs/abi/operations.hpp"
+#include "simverbs/abi/process.hpp"
+#include "simverbs/abi/provider_abi.hpp"
+
+namespace simverbs::abi {
+namespace {
+
+void copy_name(char* to, std::size_t size, const std::string& from) {
+    std::snprintf(to, size, "%s", from.c_str());
+}
+
+}  // namespace
+
+Device::Device(std::uint32_t index, const DeviceInfo& info)
+    : DeviceBlock{}, index_(index), info_(info) {
+    device.node_type = IBV_NODE_CA;
+    device.transport_type = IBV_TRANSPORT_IB;
+    const std::string node = "uverbs" + std::to_string(index);
+    copy_name(device.name, sizeof device.name, info.name);
+    copy_name(device.dev_name, sizeof device.dev_name, node);
+    copy_name(device.dev_path, sizeof device.dev_path, "/sys/class/infiniband_verbs/" + node);
+    copy_name(device.ibdev_path, sizeof device.ibdev_path, "/sys/class/infiniband/" + info.name);
+}
+
+Context::Context(Device& opened, Channel& channel, std::uint32_t handle, int event_descriptor)
+    : NewerVerbsContext{},
+      device_(opened),
+      channel_(channel),
+      handle_(handle),
+      generation_(Process::generation()) {
+    older.sz = sizeof(NewerVerbsContext);
+    ibv_context& context = older.context;
+    context.device = opened.c_handle();
+    context.cmd_fd = -1;
+    context.async_fd = event_descriptor;
+    context.num_comp_vectors = static_cast<int>(personality().limits.completion_vectors);
+    context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+    pthread_mutex_init(&context.mutex, nullptr);
+    set_operations(*this);
+}
+
+Context::~Context() {
+    close(older.context.async_fd);
+    pthread_mutex_destroy(&older.context.mutex);
+}
+
+bool Context::is_foreign() const {
+    return generation_ != Process::generation();
+}
+
+SIMVERBS_ABI ibv_device** simverbs_abi_ibv_get_device_list(int* num_devices) {
+    const std::vector<Device*> devices = Process::current().devices();
+    auto** list = static_cast<ibv_device**>(std::calloc(devices.size() + 1, sizeof(ibv_device*)));
+    if (list == nullptr) {
+        errno = ENOMEM;
+        return nullptr;
+    }
+    std::transform(devices.begin(), devices.end(), list,
+                   [](Device* device) { return device->c_handle(); });
+    if (num_devices != nullptr) {
+        *num_devices = static_cast<int>(devices.size());
+    }
+    return list;
+}
+
+// The devices themselves stay: contexts and later lists refer to them.
+SIMVERBS_ABI void simverbs_abi_ibv_free_device_list(ibv_device** list) {
+    std::free(list);
+}
+
+SIMVERBS_ABI const char* simverbs_abi_ibv_get_device_name(ibv_device* device) {
+    return device->name;
+}
+
+SIMVERBS_ABI __be64 simverbs_abi_ibv_get_device_guid(ibv_device* device) {
+    static_assert(std::endian::native == std::endian::little);
+    return __builtin_bswap64(as_object(device).info().guid);
+}
+
+SIMVERBS_ABI int simverbs_abi_ibv_get_device_index(ibv_device* device) {
+    return static_cast<int>(as_object(device).index());
+}
+
+SIMVERBS_ABI ibv_context* simverbs_abi_ibv_open_device(ibv_device* device) {
+    Device& opened = as_object(device);
+    Channel* channel = Process::current().channel();
+    if (channel == nullptr) {
+        errno = ENODEV;
+        return nullptr;
+    }
+    OpenContext command;
+    command.device = opened.index();
+    HandleReply reply;
+    int descriptor = -1;
+    if (const int error = channel->execute(command, reply, descriptor); error != 0) {
+        errno = error;
+        return nullptr;
+    }
+    Process::current().context_opened();
+    return (new Context(opened, *channel, reply.handle, descriptor))->c_handle();
+}
+
+// Objects that are left go with the context, as the kernel would see to.
+SIMVERBS_ABI int simverbs_abi_ibv_close_device(ibv_context* handle) {
+    Context& context = as_object(handle);
+    if (!context.is_foreign()) {
+        context.execute(CloseContext{});
+        Process::current().context_closed();
+    }
+    delete &context;
+    return 0;
+}
+
+SIMVERBS_ABI int simverbs_abi_ibv_query_device(ibv_context* handle, ibv_device_attr* attr) {
+    Context& context = as_object(handle);
+    if (context.is_foreign()) {
+        return EIO;
+    }
+    const Personality& personality = context.personality();
+    const DeviceLimits& limits = personality.limits;
+    *attr = {};
+    copy_name(attr->fw_ver, sizeof attr->fw_ver, std::string(personality.identity.firmware));
+    attr->node_guid = attr->sys_image_guid =
+        simverbs_abi_ibv_get_device_guid(context.device().c_handle());
+    attr->max_mr_size = limits.max_mr_bytes;
+    attr->page_size_cap = limits.page_size_cap;
+    attr->vendor_id = personality.identity.vendor_id;
+    attr->vendor_part_id = personality.identity.vendor_part_id;
+    attr->hw_ver = personality.identity.hw_ver;
+    attr->max_qp = limits.max_qp;
+    attr->max_qp_wr = limits.max_qp_wr;
+    attr->device_cap_flags = static_cast<unsigned>((limits.caps & kModelledCaps).bits);
+    attr->max_sge = limits.max_sge;
+    attr->max_sge_rd = limits.max_sge_rd;
+    attr->max_cq = limits.max_cq;
+    attr->max_cqe = limits.max_cqe;
+    attr->max_mr = limits.max_mr;
+    attr->max_pd = limits.max_pd;
+    attr->max_qp_rd_atom = limits.max_qp_rd_atom;
+    attr->max_res_rd_atom = limits.max_res_rd_atom;
+    attr->max_qp_init_rd_atom = limits.max_qp_init_rd_atom;
+    attr->atomic_cap = static_cast<ibv_atomic_cap>(limits.atomic_scope);
+    attr->max_pkeys = limits.max_pkeys;
+    attr->local_ca_ack_delay = limits.local_ca_ack_delay;
+    attr->phys_port_cnt = static_cast<std::uint8_t>(context.device().info().ports);
+    return 0;
+}
+
+namespace {
+
+// enum ibv_gid_type_sysfs: what rdma-core reads of sysfs, where InfiniBand and RoCE v1 are one.
+constexpr int kGidTypeInfiniband = 0;
+
+void fill_port(ibv_port_attr& attr, const QueryPortReply& reply, const DeviceLimits& limits) {
+    attr = {};
+    attr.state = static_cast<ibv_port_state>(reply.state);
+    attr.max_mtu = static_cast<ibv_mtu>(reply.max_mtu);
+    attr.active_mtu = static_cast<ibv_mtu>(reply.active_mtu);
+    attr.gid_tbl_len = static_cast<int>(reply.gid_entries);
+    attr.port_cap_flags = static_cast<std::uint32_t>(limits.port.infiniband_caps.bits);
+    attr.max_msg_sz = limits.port.max_message_bytes;
+    attr.bad_pkey_cntr = reply.bad_pkey_count;
+    attr.pkey_tbl_len = reply.pkey_entries;
+    attr.lid = reply.lid;
+    attr.sm_lid = reply.sm_lid;
+    attr.lmc = reply.lmc;
+    attr.max_vl_num = limits.port.max_vl_num;
+    attr.sm_sl = reply.sm_sl;
+    attr.subnet_timeout = limits.port.subnet_timeout;
+    attr.active_width = static_cast<std::uint8_t>(reply.width);
+    // XDR needs the newer member; the older one then says NDR.
+    attr.active_speed = static_cast<std::uint8_t>(std::min(reply.speed, 128U));
+    attr.phys_state = static_cast<std::uint8_t>(reply.physical_state);
+    attr.link_layer = IBV_LINK_LAYER_INFINIBAND;
+}
+
+}  // namespace
+
+// The client says how much of the structure it knows: 48, 52 or 56 bytes.
+int query_port(ibv_context* handle, std::uint8_t port, ibv_port_attr* attr, std::size_t size) {
+    Context& context = as_object(handle);
+    QueryPort command;
+    command.port = port;
+    QueryPortReply reply;
+    if (const int error = context.execute(command, reply); error != 0) {
+        return error;
+    }
+    NewerPortAttr newer{};
+    fill_port(newer.older, reply, context.personality().limits);
+    newer.active_speed_ex = reply.speed;
+    std::memcpy(attr, &newer, std::min(size, sizeof newer));
+    return 0;
+}
+
+int query_device_ex(ibv_context* handle, const ibv_query_device_ex_input* input,
+                    ibv_device_attr_ex* attr, std::size_t size) {
+    if (input != nullptr && input->comp_mask != 0) {
+        return EINVAL;
+    }
+    if (size < sizeof attr->orig_attr) {
+        return EINVAL;
+    }
+    const Context& context = as_object(handle);
+    ibv_device_attr_ex full{};
+    if (const int error = simverbs_abi_ibv_query_device(handle, &full.orig_attr); error != 0) {
+        return error;
+    }
+    full.phys_port_cnt_ex = context.device().info().ports;
+    full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
+    std::memset(attr, 0, size);
+    std::memcpy(attr, &full, std::min(size, sizeof full));
+    return 0;
+}
+
+// The exported function writes the structure as it was before its last members came.
+SIMVERBS_ABI int simverbs_abi_ibv_query_port(ibv_context* context, std::uint8_t port,
+                                             _compat_ibv_port_attr* attr) {
+    constexpr std::size_t kCompatBytes = 48;
+    return query_port(context, port, reinterpret_cast<ibv_port_attr*>(attr), kCompatBytes);
+}
+
+SIMVERBS_ABI int simverbs_abi_ibv_query_gid(ibv_context* handle, std::uint8_t port, int index,
+                                            ibv_gid* gid) {
+    QueryGid command;
+    command.port = port;
+    command.index = static_cast<std::uint32_t>(index);
+    QueryGidReply reply;
+    if (const int error = as_object(handle).execute(command, reply); error != 0) {
+        errno = error;
+        return -1;
+    }
+    std::memcpy(gid->raw, reply.gid.data(), sizeof gid->raw);
+    return 0;
+}
+
+SIMVERBS_ABI int simverbs_abi_ibv_query_pkey(ibv_context* handle, std::uint8_t port, int index,
+                                             __be16* pkey) {
+    QueryPkey command;
+    command.port = port;
+    command.index = static_cast<std::uint32_t>(index);
+    QueryPkeyReply reply;
+    if (const int error = as_object(handle).execute(command, reply); error != 0) {
+        errno = error;
+        return -1;
+    }
+    *pkey = __builtin_bswap16(reply.pkey);
+    return 0;
+}
+
+SIMVERBS_ABI int simverbs_abi_ibv_get_pkey_index(ibv_context* context, std::uint8_t port,
+                                                 __be16 pkey) {
+    __be16 entry = 0;
+    for (int index = 0; simverbs_abi_ibv_query_pkey(context, port, index, &entry) == 0; ++index) {
+        if (entry == pkey) {
+            return index;
+        }
+    }
+    errno = EINVAL;
+    return -1;
+}
+
+SIMVERBS_ABI int simverbs_abi_ibv_query_gid_type(ibv_context* context, std::uint8_t port,
+                                                 unsigned int index, int* type) {
+    ibv_gid gid{};
+    if (simverbs_abi_ibv_query_gid(context, port, static_cast<int>(index), &gid) != 0) {
+        return -1;
+    }
+    *type = kGidTypeInfiniband;
+    return 0;
+}
+
+SIMVERBS_ABI int simverbs_abi_ibv_query_gid_ex(ibv_context* context, std::uint32_t port,
+                                               std::uint32_t index, ibv_gid_entry* entry,
+                                               std::uint32_t flags, std::size_t entry_size) {
+    if (flags != 0 || entry_size < sizeof(ibv_gid_entry)) {
+        return EINVAL;
+    }
+    ibv_gid_entry found{};
+    if (port > UINT8_MAX || simverbs_abi_ibv_query_gid(context, static_cast<std::uint8_t>(port),
+                                                       static_cast<int>(index), &found.gid) != 0) {
+        return EINVAL;
+    }
+    if (found.gid.global.subnet_prefix == 0 && found.gid.global.interface_id == 0) {
+        return ENODATA;
+    }
+    found.gid_index = index;
+    found.port_num = port;
+    found.gid_type = IBV_GID_TYPE_IB;
+    std::memset(entry, 0, entry_size);
+    std::memcpy(entry, &found, sizeof found);
+    return 0;
+}
+
+SIMVERBS_ABI ssize_t simverbs_abi_ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries,
+                                                      std::size_t max_entries, std::uint32_t flags,
+                                                      std::size_t entry_size) {
+    if (flags != 0 || entry_size < sizeof(ibv_gid_entry)) {
+        return -EINVAL;
+    }
+    const std::uint32_t ports = as_object(context).device().info().ports;
+    const std::uint32_t length = as_object(context).personality().limits.port.gid_entries;
+    std::size_t found = 0;
+    for (std::uint32_t port = 1; port <= ports; ++port) {
+        for (std::uint32_t index = 0; index < length; ++index) {
+            alignas(ibv_gid_entry) char entry[sizeof(ibv_gid_entry)];
+            auto* read = reinterpret_cast<ibv_gid_entry*>(entry);
+            if (simverbs_abi_ibv_query_gid_ex(context, port, index, read, 0, sizeof entry) != 0) {
+                continue;
+            }
+            if (found == max_entries) {
+                return -EINVAL;
+            }
+            auto* place = reinterpret_cast<std::byte*>(entries) + found * entry_size;
+            std::memset(place, 0, entry_size);
+            std::memcpy(place, read, sizeof entry);
+            ++found;
+        }
+    }
+    return static_cast<ssize_t>(found);
+}
+
+}  // namespace simverbs::abi

@@ -1,0 +1,175 @@
+// The objects behind the handles of verbs.h. Each derives from the C struct that an application
+// holds, so one cast converts in both directions, and all casts stand in this file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <type_traits>
+
+#include <infiniband/verbs.h>
+
+#include "simverbs/abi/newer_abi.hpp"
+#include "simverbs/driver/channel.hpp"
+#include "simverbs/driver/queues.hpp"
+
+namespace simverbs::abi {
+
+// libmlx5 and libefa read one pointer behind an ibv_device to recognise their own: theirs is never
+// this one's.
+struct DeviceBlock {
+    ibv_device device;
+    void* provider_operations;
+    void* provider_private[15];
+};
+static_assert(std::is_standard_layout_v<DeviceBlock> && offsetof(DeviceBlock, device) == 0);
+static_assert(offsetof(DeviceBlock, provider_operations) == 664 && sizeof(DeviceBlock) >= 720);
+
+class Device final : public DeviceBlock {
+  public:
+    Device(std::uint32_t index, const DeviceInfo& info);
+    [[nodiscard]] ibv_device* c_handle() { return &device; }
+    [[nodiscard]] std::uint32_t index() const { return index_; }
+    [[nodiscard]] const DeviceInfo& info() const { return info_; }
+
+  private:
+    std::uint32_t index_;
+    DeviceInfo info_;
+};
+
+class CompletionQueue;
+class QueuePair;
+
+class Context final : public NewerVerbsContext {
+  public:
+    Context(Device& device, Channel& channel, std::uint32_t handle, int event_descriptor);
+    ~Context();
+    Context(const Context&) = delete;
+    Context& operator=(const Context&) = delete;
+
+    [[nodiscard]] ibv_context* c_handle() { return &older.context; }
+    [[nodiscard]] Device& device() const { return device_; }
+    [[nodiscard]] const Personality& personality() const { return *device_.info().personality; }
+    [[nodiscard]] Channel& channel() const { return channel_; }
+    [[nodiscard]] std::uint32_t number() const { return handle_; }
+    // Inherited through fork: nothing may be done with it here.
+    [[nodiscard]] bool is_foreign() const;
+
+    // An errno; EIO in a forked child.
+    template <Command C>
+    int execute(C command, typename C::Reply& reply, int& descriptor) {
+        if (is_foreign()) {
+            return EIO;
+        }
+        command.context = handle_;
+        return channel_.execute(command, reply, descriptor);
+    }
+    template <Command C>
+    int execute(const C& command, typename C::Reply& reply) {
+        int descriptor = -1;
+        return execute(command, reply, descriptor);
+    }
+    template <Command C>
+    int execute(const C& command) {
+        typename C::Reply reply{};
+        return execute(command, reply);
+    }
+
+    // Whom an event concerns, by handle; under the lock, which also guards event counts.
+    std::mutex& lock() { return lock_; }
+    std::map<std::uint32_t, CompletionQueue*> cqs;
+    std::map<std::uint32_t, QueuePair*> qps;
+
+  private:
+    Device& device_;
+    Channel& channel_;
+    std::uint32_t handle_;
+    std::uint64_t generation_;
+    std::mutex lock_;
+};
+
+class ProtectionDomain final : public ibv_pd {
+  public:
+    ProtectionDomain(Context& owner, std::uint32_t number) : ibv_pd{owner.c_handle(), number} {}
+};
+
+class MemoryRegion final : public ibv_mr {
+  public:
+    MemoryRegion() : ibv_mr{} {}
+};
+
+class CompletionChannel final : public ibv_comp_channel {
+  public:
+    CompletionChannel(Context& owner, std::uint32_t number, int descriptor)
+        : ibv_comp_channel{owner.c_handle(), descriptor, 0}, number_(number) {}
+    [[nodiscard]] std::uint32_t number() const { return number_; }
+
+  private:
+    std::uint32_t number_;
+};
+
+// Events that the application was given and has not acknowledged hold up the destruction of what
+// they are about (ibv_ack_cq_events(3)).
+struct EventCount {
+    std::uint32_t given = 0;
+};
+
+class CompletionQueue final : public ibv_cq_ex {
+  public:
+    CompletionQueue(Context& owner, const CreateCqReply& reply, std::byte* ring)
+        : ibv_cq_ex{}, queue(owner.channel(), ring, reply.ring.bytes, reply.entries) {}
+    [[nodiscard]] ibv_cq* c_handle() { return ibv_cq_ex_to_cq(this); }
+
+    driver::CompletionQueue queue;
+    EventCount completion_events;
+    EventCount async_events;
+};
+
+class QueuePair final : public NewerQpEx {
+  public:
+    QueuePair(Context& owner, const CreateQpReply& reply, std::byte* ring, CompletionQueue& send,
+              CompletionQueue& receive)
+        : NewerQpEx{},
+          queues(owner.channel(), owner.number(), reply, ring, send.queue, receive.queue),
+          capacity(reply.capacity) {}
+    [[nodiscard]] ibv_qp* c_handle() { return &older.qp_base; }
+
+    driver::QueuePair queues;
+    QpCapacity capacity;
+    bool signals_all = false;
+    EventCount async_events;
+};
+
+static_assert(std::is_standard_layout_v<NewerVerbsContext> &&
+              std::is_standard_layout_v<NewerQpEx> && offsetof(NewerQpEx, older) == 0);
+
+inline Device& as_object(ibv_device* handle) {
+    return *static_cast<Device*>(reinterpret_cast<DeviceBlock*>(handle));
+}
+inline Context& as_object(ibv_context* handle) {
+    constexpr std::size_t kOffset =
+        offsetof(NewerVerbsContext, older) + offsetof(verbs_context, context);
+    auto* block =
+        reinterpret_cast<NewerVerbsContext*>(reinterpret_cast<std::byte*>(handle) - kOffset);
+    return *static_cast<Context*>(block);
+}
+inline ProtectionDomain& as_object(ibv_pd* handle) {
+    return *static_cast<ProtectionDomain*>(handle);
+}
+inline MemoryRegion& as_object(ibv_mr* handle) {
+    return *static_cast<MemoryRegion*>(handle);
+}
+inline CompletionChannel& as_object(ibv_comp_channel* handle) {
+    return *static_cast<CompletionChannel*>(handle);
+}
+// ibv_cq and ibv_cq_ex share their head, and every queue is made as the larger.
+inline CompletionQueue& as_object(ibv_cq* handle) {
+    return *static_cast<CompletionQueue*>(reinterpret_cast<ibv_cq_ex*>(handle));
+}
+inline QueuePair& as_object(ibv_qp* handle) {
+    return *static_cast<QueuePair*>(reinterpret_cast<NewerQpEx*>(handle));
+}
+
+}  // namespace simverbs::abi

@@ -1,0 +1,45 @@
+// Fills the pointers of a context. A null pointer in an extended slot is how a client learns that
+// a feature is absent; those that clients call without a look get a function that refuses.
+#include "simverbs/abi/operations.hpp"
+
+#include <cerrno>
+
+#include "simverbs/abi/entry_points.hpp"
+
+namespace simverbs::abi {
+namespace {
+
+int refuse_post_srq_recv(ibv_srq* /*srq*/, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
+    *bad_wr = wr;
+    return EOPNOTSUPP;
+}
+int refuse_bind_mw(ibv_qp* /*qp*/, ibv_mw* /*mw*/, ibv_mw_bind* /*bind*/) {
+    return EOPNOTSUPP;
+}
+int refuse_dealloc_mw(ibv_mw* /*mw*/) {
+    return EOPNOTSUPP;
+}
+int refuse_close_xrcd(ibv_xrcd* /*xrcd*/) {
+    return EOPNOTSUPP;
+}
+
+}  // namespace
+
+void set_operations(Context& context) {
+    ibv_context_ops& ops = context.c_handle()->ops;
+    ops._compat_query_device = simverbs_abi_ibv_query_device;
+    ops._compat_query_port = simverbs_abi_ibv_query_port;
+    ops.poll_cq = poll_cq;
+    ops.req_notify_cq = req_notify_cq;
+    ops.post_send = post_send;
+    ops.post_recv = post_recv;
+    ops.post_srq_recv = refuse_post_srq_recv;
+    ops.bind_mw = refuse_bind_mw;
+    ops.dealloc_mw = refuse_dealloc_mw;
+    verbs_context& extended = context.older;
+    extended.query_port = query_port;
+    extended.query_device_ex = query_device_ex;
+    extended.close_xrcd = refuse_close_xrcd;
+}
+
+}  // namespace simverbs::abi

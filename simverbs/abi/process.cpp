@@ -1,0 +1,126 @@
+#include "simverbs/abi/process.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+namespace simverbs::abi {
+namespace {
+
+std::atomic<std::uint64_t> g_generation{1};
+std::atomic<Process*> g_current{nullptr};
+
+void after_fork_in_child() {
+    g_generation.fetch_add(1, std::memory_order_relaxed);
+    g_current.store(nullptr, std::memory_order_relaxed);
+}
+
+void finish_at_exit() {
+    if (Process* process = g_current.load(std::memory_order_acquire)) {
+        process->finish();
+    }
+}
+
+}  // namespace
+
+std::uint64_t Process::generation() {
+    return g_generation.load(std::memory_order_relaxed);
+}
+
+// Never destroyed: threads may use verbs until the process is gone.
+Process& Process::current() {
+    Process* process = g_current.load(std::memory_order_acquire);
+    if (process != nullptr) [[likely]] {
+        return *process;
+    }
+    static std::mutex mutex;
+    static const bool hooked = [] {
+        pthread_atfork(nullptr, nullptr, after_fork_in_child);
+        std::atexit(finish_at_exit);
+        return true;
+    }();
+    (void)hooked;
+    const std::lock_guard lock(mutex);
+    process = g_current.load(std::memory_order_acquire);
+    if (process == nullptr) {
+        process = new Process;
+        g_current.store(process, std::memory_order_release);
+    }
+    return *process;
+}
+
+driver::EmbeddedOptions& Process::options() {
+    if (options_ == nullptr) {
+        options_ = std::make_unique<driver::EmbeddedOptions>();
+        driver::read_environment(*options_, options_error_);
+    }
+    return *options_;
+}
+
+void Process::make_world() {
+    tried_ = true;
+    const driver::EmbeddedOptions& wanted = options();
+    std::string error = options_error_;
+    if (error.empty()) {
+        embedded_ = driver::EmbeddedWorld::make(wanted, error);
+    }
+    if (embedded_ == nullptr) {
+        fmt::print(stderr, "simverbs: {}\n", error);
+        return;
+    }
+    std::uint32_t index = 0;
+    for (const DeviceInfo& info : embedded_->devices()) {
+        devices_.push_back(std::make_unique<Device>(index++, info));
+    }
+}
+
+driver::EmbeddedWorld* Process::embedded() {
+    const std::lock_guard lock(mutex_);
+    if (!tried_) {
+        make_world();
+    }
+    return embedded_.get();
+}
+
+Channel* Process::channel() {
+    return embedded();
+}
+
+std::vector<Device*> Process::devices() {
+    const std::lock_guard lock(mutex_);
+    channel();
+    std::vector<Device*> all;
+    for (const auto& device : devices_) {
+        all.push_back(device.get());
+    }
+    return all;
+}
+
+void Process::finish() {
+    const std::lock_guard lock(mutex_);
+    if (embedded_ != nullptr) {
+        embedded_->finish();
+    }
+}
+
+bool Process::restart() {
+    const std::lock_guard lock(mutex_);
+    if (open_contexts_ > 0) {
+        return false;
+    }
+    finish();
+    embedded_.reset();
+    for (auto& device : devices_) {
+        former_devices_.push_back(std::move(device));
+    }
+    devices_.clear();
+    options_.reset();
+    options_error_.clear();
+    tried_ = false;
+    return true;
+}
+
+}  // namespace simverbs::abi

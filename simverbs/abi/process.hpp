@@ -1,0 +1,66 @@
+// What this process has of simverbs: its channel to the devices, made at first use, and the
+// ibv_device structures, which stay where they are as long as the process lives.
+//
+// A forked child starts anew: what it inherited belongs to its parent.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "simverbs/abi/objects.hpp"
+#include "simverbs/driver/channel.hpp"
+#include "simverbs/driver/embedded.hpp"
+
+namespace simverbs::abi {
+
+class Process {
+  public:
+    static Process& current();
+    // Changes in a forked child: what was made in another generation is not usable here.
+    static std::uint64_t generation();
+
+    // nullptr when there is none; the reason was printed to stderr, once.
+    Channel* channel();
+    // The world in this process; nullptr when it cannot be made, or is a server's.
+    driver::EmbeddedWorld* embedded();
+    [[nodiscard]] std::vector<Device*> devices();
+
+    // Changes the options of a world that does not exist yet; false when it does.
+    template <class F>
+    bool configure(F&& change) {
+        const std::lock_guard lock(mutex_);
+        if (tried_) {
+            return false;
+        }
+        change(options());
+        return true;
+    }
+    // Ends the embedded world, so that the next use makes another; false while a device is open.
+    bool restart();
+    // What a world has to say at its end; nothing where none was made.
+    void finish();
+
+    void context_opened() { ++open_contexts_; }
+    void context_closed() { --open_contexts_; }
+
+  private:
+    Process() = default;
+    void make_world();
+    driver::EmbeddedOptions& options();
+
+    std::recursive_mutex mutex_;
+    bool tried_ = false;
+    std::atomic<std::uint32_t> open_contexts_{0};
+    std::unique_ptr<driver::EmbeddedOptions> options_;
+    std::string options_error_;
+    std::unique_ptr<driver::EmbeddedWorld> embedded_;
+    std::vector<std::unique_ptr<Device>> devices_;
+    // Devices of worlds that were ended: programs may still hold their pointers.
+    std::vector<std::unique_ptr<Device>> former_devices_;
+};
+
+}  // namespace simverbs::abi

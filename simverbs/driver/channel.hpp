@@ -1,0 +1,64 @@
+// The way from a driver to its devices: commands, doorbells, and the two ways of waiting.
+//
+// Two implementations: the world in this process, and a server's. Thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "simverbs/hca/command.hpp"
+#include "simverbs/model/personality.hpp"
+#include "simverbs/world/attachment.hpp"
+
+namespace simverbs {
+
+// A device that can be opened; `index` of OpenContext is its place in Channel::devices().
+struct DeviceInfo {
+    std::string name;  // "simverbs0"
+    std::string host;
+    std::uint64_t guid = 0;
+    std::uint16_t ports = 1;
+    const Personality* personality = nullptr;
+};
+
+class Channel {
+  public:
+    Channel(const Channel&) = delete;
+    Channel& operator=(const Channel&) = delete;
+    virtual ~Channel() = default;
+
+    [[nodiscard]] virtual const std::vector<DeviceInfo>& devices() const = 0;
+
+    // An errno. `descriptor` takes what comes with the reply, -1 if nothing does.
+    virtual int execute(CommandCode code, std::span<const std::byte> command,
+                        std::span<std::byte> reply, int& descriptor) = 0;
+    virtual void ring(const Doorbell& doorbell) = 0;
+
+    // The caller polled and found nothing: time may move.
+    virtual void empty_poll() = 0;
+    // The caller blocks until `descriptor` is readable; returns early now and then.
+    virtual void wait_readable(int descriptor) = 0;
+
+    // Memory of a ring that a reply announced; nullptr if it cannot be mapped.
+    virtual std::byte* map_ring(const RingReply& ring, int descriptor) = 0;
+    virtual void unmap_ring(std::byte* memory, std::uint64_t bytes) = 0;
+
+    template <Command C>
+    int execute(const C& command, typename C::Reply& reply, int& descriptor) {
+        return execute(C::kCode, std::as_bytes(std::span(&command, 1)),
+                       std::as_writable_bytes(std::span(&reply, 1)), descriptor);
+    }
+    template <Command C>
+    int execute(const C& command, typename C::Reply& reply) {
+        int descriptor = -1;
+        return execute(command, reply, descriptor);
+    }
+
+  protected:
+    Channel() = default;
+};
+
+}  // namespace simverbs

@@ -1,0 +1,232 @@
+#include "simverbs/driver/embedded.hpp"
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "fabric/trace/json_lines_sink.hpp"
+
+namespace simverbs::driver {
+namespace {
+
+bool parse_number(const char* name, std::uint64_t& value, std::string& error) {
+    const char* text = std::getenv(name);
+    if (text == nullptr) {
+        return true;
+    }
+    const char* end = text + std::strlen(text);
+    const auto [stopped, failure] = std::from_chars(text, end, value);
+    if (failure != std::errc() || stopped != end || text == end) {
+        error = fmt::format("{}='{}' is not a number from 0 to 2^64-1", name, text);
+        return false;
+    }
+    return true;
+}
+
+void read_text(const char* name, std::string& value) {
+    if (const char* text = std::getenv(name)) {
+        value = text;
+    }
+}
+
+bool read_schedule(Schedule& schedule, std::string& error) {
+    std::string text = "canonical";
+    read_text("SIMVERBS_SCHEDULE", text);
+    if (text == "canonical") {
+        schedule = Schedule::kCanonical;
+    } else if (text == "free") {
+        schedule = Schedule::kFree;
+    } else if (text == "serial") {
+        schedule = Schedule::kSerial;
+    } else {
+        error = fmt::format("SIMVERBS_SCHEDULE='{}' is none of canonical, free, serial", text);
+        return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+bool read_environment(EmbeddedOptions& options, std::string& error) {
+    read_text("SIMVERBS_TOPOLOGY", options.simulation.topology);
+    read_text("SIMVERBS_PERSONALITY", options.simulation.personality);
+    read_text("SIMVERBS_HOST", options.host);
+    read_text("SIMVERBS_TRACE", options.trace_file);
+    const char* summary = std::getenv("SIMVERBS_SUMMARY");
+    options.summary = summary != nullptr && std::string_view(summary) != "0";
+    auto spin_ms = static_cast<std::uint64_t>(options.conductor.spin_limit.count());
+    if (!parse_number("SIMVERBS_SEED", options.simulation.seed, error) ||
+        !parse_number("SIMVERBS_SPIN_MS", spin_ms, error) ||
+        !read_schedule(options.conductor.schedule, error)) {
+        return false;
+    }
+    options.conductor.spin_limit = std::chrono::milliseconds(spin_ms);
+    return true;
+}
+
+// A trace file for as long as the world lives.
+class EmbeddedWorld::Trace {
+  public:
+    Trace(fabric::trace::Bus& bus, const std::string& path) : bus_(bus), sink_(path) {
+        bus_.attach(sink_, fabric::trace::CategorySet::all());
+    }
+    ~Trace() { bus_.detach(sink_); }
+    Trace(const Trace&) = delete;
+    Trace& operator=(const Trace&) = delete;
+
+    [[nodiscard]] bool ok() const { return sink_.ok(); }
+    void flush() { sink_.flush(); }
+
+  private:
+    fabric::trace::Bus& bus_;
+    fabric::trace::JsonLinesSink sink_;
+};
+
+std::unique_ptr<EmbeddedWorld> EmbeddedWorld::make(const EmbeddedOptions& options,
+                                                   std::string& error) {
+    auto simulation = Simulation::make(options.simulation, error);
+    if (simulation == nullptr) {
+        return nullptr;
+    }
+    if (!options.host.empty() && simulation->network().find_host(options.host) == nullptr) {
+        error = fmt::format("topology '{}' has no host '{}'", options.simulation.topology,
+                            options.host);
+        return nullptr;
+    }
+    std::unique_ptr<EmbeddedWorld> world(new EmbeddedWorld(options, std::move(simulation)));
+    if (world->trace_ != nullptr && !world->trace_->ok()) {
+        error = fmt::format("trace file '{}' cannot be written: {}", options.trace_file,
+                            std::strerror(errno));
+        return nullptr;
+    }
+    return world;
+}
+
+EmbeddedWorld::EmbeddedWorld(const EmbeddedOptions& options, std::unique_ptr<Simulation> simulation)
+    : options_(options), simulation_(std::move(simulation)) {
+    if (!options_.trace_file.empty()) {
+        trace_ = std::make_unique<Trace>(simulation_->bus(), options_.trace_file);
+    }
+    conductor_ = std::make_unique<Conductor>(*simulation_, options_.conductor);
+    std::vector<std::size_t> hcas;
+    for (std::size_t i = 0; i < simulation_->hca_count(); ++i) {
+        const Hca& hca = simulation_->hca(i);
+        if (options_.host.empty() || hca.host() == options_.host) {
+            devices_.push_back({fmt::format("simverbs{}", hcas.size()), hca.host(),
+                                hca.guid().value(), hca.port_count(), &hca.personality()});
+            hcas.push_back(i);
+        }
+    }
+    Client& client = *this;
+    attachment_ = std::make_unique<Attachment>(*simulation_, client, std::move(hcas));
+}
+
+EmbeddedWorld::~EmbeddedWorld() {
+    conductor_.reset();
+    attachment_.reset();
+}
+
+void EmbeddedWorld::finish() {
+    if (trace_ != nullptr) {
+        trace_->flush();
+    }
+    if (options_.summary) {
+        print_summary();
+    }
+}
+
+void EmbeddedWorld::print_summary() const {
+    const RunMarks& marks = conductor_->marks();
+    const auto now = fabric::to_picoseconds(simulation_->loop().now());
+    std::string why;
+    const auto mark = [&why](bool set, const char* text) {
+        if (set) {
+            why += why.empty() ? " (" : ", ";
+            why += text;
+        }
+    };
+    mark(marks.unnamed_actors_raced, "two unnamed threads acted in one step");
+    mark(marks.spun_on_memory, "a thread spun on memory");
+    mark(marks.scheduled_free, "schedule free");
+    why += why.empty() ? "" : ")";
+    fmt::print(stderr,
+               "simverbs: {} events, {}.{:012d} s of virtual time, run digest {:016x}, "
+               "{}deterministic{}, {} jumps past sleepers\n",
+               simulation_->loop().events_run(), now / 1'000'000'000'000, now % 1'000'000'000'000,
+               simulation_->bus().run_digest(), marks.deterministic() ? "" : "not ", why,
+               marks.jumps_past_sleepers);
+}
+
+int EmbeddedWorld::execute(CommandCode code, std::span<const std::byte> command,
+                           std::span<std::byte> reply, int& descriptor) {
+    class Call final : public PendingCommand {
+      public:
+        Call(EmbeddedWorld& world, CommandCode code, std::span<const std::byte> in,
+             std::span<std::byte> out)
+            : world_(world), code_(code), in_(in), out_(out) {}
+        void run() override {
+            world_.handed_over_ = -1;
+            error = world_.attachment_->execute(code_, in_, out_);
+            descriptor = std::exchange(world_.handed_over_, -1);
+        }
+        int error = 0;
+        int descriptor = -1;
+
+      private:
+        EmbeddedWorld& world_;
+        CommandCode code_;
+        std::span<const std::byte> in_;
+        std::span<std::byte> out_;
+    };
+    if (code == CommandCode::kOpenContext) {
+        conductor_->start_helper();
+    }
+    if (code == CommandCode::kRegisterMr) {
+        GuardedCopy::install();
+    }
+    Call call(*this, code, command, reply);
+    conductor_->execute(call);
+    descriptor = call.descriptor;
+    return call.error;
+}
+
+void EmbeddedWorld::ring(const Doorbell& doorbell) {
+    conductor_->ring(*attachment_, doorbell);
+}
+
+void EmbeddedWorld::empty_poll() {
+    conductor_->empty_poll();
+}
+
+void EmbeddedWorld::wait_readable(int descriptor) {
+    conductor_->wait_readable(descriptor);
+}
+
+std::byte* EmbeddedWorld::map_ring(const RingReply& ring, int /*descriptor*/) {
+    return reinterpret_cast<std::byte*>(ring.address);
+}
+
+void EmbeddedWorld::unmap_ring(std::byte* /*memory*/, std::uint64_t /*bytes*/) {}
+
+RingMemory EmbeddedWorld::make_ring(std::size_t bytes) {
+    void* memory = ::operator new(bytes, std::align_val_t(kCacheLine), std::nothrow);
+    if (memory == nullptr) {
+        return {};
+    }
+    std::memset(memory, 0, bytes);
+    return {static_cast<std::byte*>(memory), bytes};
+}
+
+void EmbeddedWorld::release_ring(const RingMemory& ring) {
+    ::operator delete(ring.base, std::align_val_t(kCacheLine));
+}
+
+}  // namespace simverbs::driver

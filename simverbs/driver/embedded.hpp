@@ -1,0 +1,69 @@
+// The world in this process: made at first use from the environment and the control API, shared by
+// everything in the process that opens a device.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "simverbs/driver/channel.hpp"
+#include "simverbs/hca/client.hpp"
+#include "simverbs/world/conductor.hpp"
+
+namespace simverbs::driver {
+
+struct EmbeddedOptions {
+    SimulationOptions simulation;
+    ConductorOptions conductor;
+    std::string host;        // only this host's devices are seen; empty: all
+    std::string trace_file;  // JSON Lines; empty: none
+    bool summary = false;    // printed to stderr at exit
+};
+
+// Reads SIMVERBS_TOPOLOGY, _PERSONALITY, _SEED, _SCHEDULE, _SPIN_MS, _HOST, _TRACE and _SUMMARY
+// into `options`. False, with `error` set, when one has no meaning.
+bool read_environment(EmbeddedOptions& options, std::string& error);
+
+class EmbeddedWorld final : public Channel, private Client {
+  public:
+    static std::unique_ptr<EmbeddedWorld> make(const EmbeddedOptions& options, std::string& error);
+    ~EmbeddedWorld() override;
+
+    [[nodiscard]] Simulation& simulation() { return *simulation_; }
+    [[nodiscard]] Conductor& conductor() { return *conductor_; }
+    // Writes out the trace, and prints the summary if that was asked for.
+    void finish();
+
+    [[nodiscard]] const std::vector<DeviceInfo>& devices() const override { return devices_; }
+    int execute(CommandCode code, std::span<const std::byte> command, std::span<std::byte> reply,
+                int& descriptor) override;
+    void ring(const Doorbell& doorbell) override;
+    void empty_poll() override;
+    void wait_readable(int descriptor) override;
+    std::byte* map_ring(const RingReply& ring, int descriptor) override;
+    void unmap_ring(std::byte* memory, std::uint64_t bytes) override;
+
+  private:
+    class Trace;
+    EmbeddedWorld(const EmbeddedOptions& options, std::unique_ptr<Simulation> simulation);
+
+    void print_summary() const;
+
+    AddressSpace& memory() override { return memory_; }
+    RingMemory make_ring(std::size_t bytes) override;
+    void release_ring(const RingMemory& ring) override;
+    void hand_over(int descriptor) override { handed_over_ = descriptor; }
+    void completion_delivered() override { conductor_->delivered(); }
+    void event_delivered() override { conductor_->event_delivered(); }
+
+    EmbeddedOptions options_;
+    OwnMemory memory_;
+    std::unique_ptr<Simulation> simulation_;
+    std::unique_ptr<Trace> trace_;
+    std::unique_ptr<Conductor> conductor_;
+    std::unique_ptr<Attachment> attachment_;
+    std::vector<DeviceInfo> devices_;
+    int handed_over_ = -1;
+};
+
+}  // namespace simverbs::driver

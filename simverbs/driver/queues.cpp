@@ -1,0 +1,151 @@
+#include "simverbs/driver/queues.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+namespace simverbs::driver {
+namespace {
+
+WorkQueueShape send_shape(const QpCapacity& capacity) {
+    return send_queue_shape(capacity.send_requests, capacity.send_segments, capacity.inline_bytes);
+}
+
+WorkQueueShape receive_shape(const QpCapacity& capacity) {
+    return receive_queue_shape(capacity.receive_requests, capacity.receive_segments);
+}
+
+}  // namespace
+
+CompletionQueue::CompletionQueue(Channel& channel, std::byte* ring, std::uint64_t bytes,
+                                 std::uint32_t entries)
+    : channel_(channel),
+      ring_(ring),
+      bytes_(bytes),
+      entries_(entries),
+      mask_(slots_for(entries) - 1) {}
+
+CompletionQueue::~CompletionQueue() {
+    channel_.unmap_ring(ring_, bytes_);
+}
+
+void CompletionQueue::arm(CqArm arm) {
+    const std::lock_guard guard(lock_);
+    std::atomic<std::uint32_t>& shared = head().arm.value;
+    // "Next" includes "solicited": a weaker request never replaces a stronger one (IBA 11.4.2.2).
+    if (shared.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(CqArm::kNext)) {
+        shared.store(static_cast<std::uint32_t>(arm), std::memory_order_relaxed);
+    }
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // see hca's CompletionQueue::notify
+}
+
+void CompletionQueue::add(QueuePair& qp) {
+    const std::lock_guard guard(lock_);
+    const auto place = std::lower_bound(
+        users_.begin(), users_.end(), qp.qpn(),
+        [](const QueuePair* user, std::uint32_t qpn) { return user->qpn() < qpn; });
+    users_.insert(place, &qp);
+}
+
+void CompletionQueue::remove(const QueuePair& qp) {
+    const std::lock_guard guard(lock_);
+    purge_locked(qp.qpn());
+    users_.erase(std::find(users_.begin(), users_.end(), &qp));
+    last_ = nullptr;
+}
+
+QueuePair* CompletionQueue::find(std::uint32_t qpn) {
+    if (last_ != nullptr && last_->qpn() == qpn) {
+        return last_;
+    }
+    const auto found = std::lower_bound(
+        users_.begin(), users_.end(), qpn,
+        [](const QueuePair* user, std::uint32_t number) { return user->qpn() < number; });
+    if (found == users_.end() || (*found)->qpn() != qpn) {
+        return nullptr;
+    }
+    return last_ = *found;
+}
+
+void CompletionQueue::settle(const Cqe& entry) {
+    QueuePair* qp = find(entry.qpn);
+    if (qp != nullptr) {
+        WorkQueue& queue = entry.queue == CompletedQueue::kSend ? qp->send() : qp->receive();
+        queue.free_to(entry.freed_to);
+    }
+}
+
+void CompletionQueue::purge(std::uint32_t qpn) {
+    const std::lock_guard guard(lock_);
+    purge_locked(qpn);
+}
+
+// The entries that stay move up to the producer's end, so that the device, which only ever adds
+// behind it, is not disturbed.
+void CompletionQueue::purge_locked(std::uint32_t qpn) {
+    const std::uint32_t end = head().producer.value.load(std::memory_order_acquire);
+    std::uint32_t keep = end;
+    for (std::uint32_t at = end; at != consumer_; --at) {
+        const Cqe& entry = slots()[(at - 1) & mask_];
+        if (entry.qpn != qpn) {
+            --keep;
+            slots()[keep & mask_] = entry;
+        }
+    }
+    consumer_ = keep;
+    head().consumer.value.store(consumer_, std::memory_order_release);
+}
+
+// What was consumed from the old ring since the device copied it counts in the new one.
+void CompletionQueue::replace_ring(std::byte* ring, const ResizeCqReply& reply) {
+    const std::lock_guard guard(lock_);
+    channel_.unmap_ring(ring_, bytes_);
+    ring_ = ring;
+    bytes_ = reply.ring.bytes;
+    entries_ = reply.entries;
+    mask_ = slots_for(entries_) - 1;
+    consumer_ -= reply.first;
+    head().consumer.value.store(consumer_, std::memory_order_release);
+}
+
+QueuePair::QueuePair(Channel& channel, std::uint32_t context, const CreateQpReply& reply,
+                     std::byte* ring, CompletionQueue& send_cq, CompletionQueue& receive_cq)
+    : channel_(channel),
+      context_(context),
+      qpn_(reply.qpn),
+      rings_(reinterpret_cast<QueuePairRings*>(ring)),
+      ring_bytes_(reply.ring.bytes),
+      send_(ring + sizeof(QueuePairRings), send_shape(reply.capacity), rings_->send_producer),
+      receive_(ring + sizeof(QueuePairRings) + send_shape(reply.capacity).bytes(),
+               receive_shape(reply.capacity), rings_->receive_producer),
+      send_cq_(send_cq),
+      receive_cq_(receive_cq) {
+    send_cq_.add(*this);
+    receive_cq_.add(*this);
+}
+
+QueuePair::~QueuePair() {
+    send_cq_.remove(*this);
+    receive_cq_.remove(*this);
+    channel_.unmap_ring(reinterpret_cast<std::byte*>(rings_), ring_bytes_);
+}
+
+void QueuePair::ring_send() {
+    send_.publish();
+    channel_.ring({context_, qpn_, send_.producer(), true});
+}
+
+void QueuePair::ring_receive() {
+    receive_.publish();
+    channel_.ring({context_, qpn_, receive_.producer(), false});
+}
+
+void QueuePair::forget_work() {
+    const std::lock_guard send_guard(send_.lock());
+    const std::lock_guard receive_guard(receive_.lock());
+    send_.reset();
+    receive_.reset();
+    send_cq_.purge(qpn_);
+    receive_cq_.purge(qpn_);
+}
+
+}  // namespace simverbs::driver

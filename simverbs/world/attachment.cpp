@@ -1,0 +1,168 @@
+#include "simverbs/world/attachment.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#include "simverbs/hca/device_context.hpp"
+#include "simverbs/hca/hca_events.hpp"
+#include "simverbs/hca/queue_pair.hpp"
+
+namespace simverbs {
+namespace {
+
+// What a command is about, for the trace: the object it made or names, or none.
+template <Command C>
+std::uint32_t subject(const C& command, const typename C::Reply& reply, int error) {
+    if constexpr (requires { command.handle; }) {
+        return command.handle;
+    } else if constexpr (requires { reply.handle; }) {
+        return error == 0 ? reply.handle : 0;
+    } else {
+        return 0;
+    }
+}
+
+}  // namespace
+
+Attachment::Attachment(Simulation& simulation, Client& client, std::vector<std::size_t> hcas)
+    : simulation_(simulation), client_(client), hcas_(std::move(hcas)) {}
+
+Attachment::~Attachment() {
+    for (const Opened& opened : opened_) {
+        if (opened.hca != nullptr) {
+            opened.hca->close(opened.handle);
+        }
+    }
+}
+
+DeviceContext* Attachment::find(std::uint32_t context) const {
+    if (context == 0 || context > opened_.size() || opened_[context - 1].hca == nullptr) {
+        return nullptr;
+    }
+    return opened_[context - 1].hca->find_context(opened_[context - 1].handle);
+}
+
+int Attachment::open(const OpenContext& command, HandleReply& reply) {
+    if (command.device >= hcas_.size()) {
+        return ENODEV;
+    }
+    Hca& hca = device(command.device);
+    DeviceContext* context = hca.open(client_);
+    if (context == nullptr) {
+        return ENOMEM;
+    }
+    client_.hand_over(context->take_event_reader());
+    opened_.push_back({&hca, context->handle()});
+    reply.handle = static_cast<std::uint32_t>(opened_.size());
+    return 0;
+}
+
+int Attachment::close(const CloseContext& command) {
+    if (find(command.context) == nullptr) {
+        return ENOENT;
+    }
+    Opened& opened = opened_[command.context - 1];
+    std::exchange(opened.hca, nullptr)->close(opened.handle);
+    return 0;
+}
+
+template <Command C>
+int Attachment::execute_on_context(const C& command, typename C::Reply& reply) {
+    DeviceContext* context = find(command.context);
+    if (context == nullptr) {
+        return ENOENT;
+    }
+    const int error = context->execute(command, reply);
+    Hca& hca = context->hca();
+    hca.trace(VerbCalled{hca.node(), C::kCode, subject(command, reply, error), error});
+    return error;
+}
+
+template <Command C>
+int Attachment::run(std::span<const std::byte> command, std::span<std::byte> reply) {
+    C in;
+    typename C::Reply out{};
+    if (command.size() != sizeof in || reply.size() < sizeof out) {
+        return EPROTO;
+    }
+    std::memcpy(&in, command.data(), sizeof in);
+    int error = 0;
+    try {
+        if constexpr (std::is_same_v<C, OpenContext>) {
+            error = open(in, out);
+        } else if constexpr (std::is_same_v<C, CloseContext>) {
+            error = close(in);
+        } else {
+            error = execute_on_context(in, out);
+        }
+    } catch (const std::system_error& failure) {
+        error = failure.code().value();  // out of descriptors
+    } catch (const std::bad_alloc&) {
+        error = ENOMEM;
+    }
+    std::memcpy(reply.data(), &out, sizeof out);
+    return error;
+}
+
+int Attachment::execute(CommandCode code, std::span<const std::byte> command,
+                        std::span<std::byte> reply) {
+    switch (code) {
+        case CommandCode::kOpenContext:
+            return run<OpenContext>(command, reply);
+        case CommandCode::kCloseContext:
+            return run<CloseContext>(command, reply);
+        case CommandCode::kAllocatePd:
+            return run<AllocatePd>(command, reply);
+        case CommandCode::kDeallocatePd:
+            return run<DeallocatePd>(command, reply);
+        case CommandCode::kRegisterMr:
+            return run<RegisterMr>(command, reply);
+        case CommandCode::kDeregisterMr:
+            return run<DeregisterMr>(command, reply);
+        case CommandCode::kCreateChannel:
+            return run<CreateChannel>(command, reply);
+        case CommandCode::kDestroyChannel:
+            return run<DestroyChannel>(command, reply);
+        case CommandCode::kCreateCq:
+            return run<CreateCq>(command, reply);
+        case CommandCode::kDestroyCq:
+            return run<DestroyCq>(command, reply);
+        case CommandCode::kResizeCq:
+            return run<ResizeCq>(command, reply);
+        case CommandCode::kCreateQp:
+            return run<CreateQp>(command, reply);
+        case CommandCode::kModifyQp:
+            return run<ModifyQp>(command, reply);
+        case CommandCode::kQueryQp:
+            return run<QueryQp>(command, reply);
+        case CommandCode::kDestroyQp:
+            return run<DestroyQp>(command, reply);
+        case CommandCode::kQueryPort:
+            return run<QueryPort>(command, reply);
+        case CommandCode::kQueryGid:
+            return run<QueryGid>(command, reply);
+        case CommandCode::kQueryPkey:
+            return run<QueryPkey>(command, reply);
+    }
+    return EPROTO;
+}
+
+void Attachment::ring(const Doorbell& doorbell) {
+    const DeviceContext* context = find(doorbell.context);
+    QueuePair* qp = context == nullptr ? nullptr : context->find_qp(doorbell.qpn);
+    if (qp == nullptr) {
+        return;  // destroyed since, or never was
+    }
+    Hca& hca = context->hca();
+    hca.trace(WorkPosted{hca.node(), doorbell.qpn, doorbell.send, doorbell.producer});
+    if (doorbell.send) {
+        qp->posted_sends(doorbell.producer);
+    } else {
+        qp->posted_receives(doorbell.producer);
+    }
+}
+
+}  // namespace simverbs

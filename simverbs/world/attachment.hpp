@@ -1,0 +1,62 @@
+// A process as the world sees it: the devices it may open, what it has opened, and the command
+// channel through which it asks.
+//
+// Everything that comes in is checked here or below: an unknown command, device or context is an
+// errno, whoever sent it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "simverbs/hca/client.hpp"
+#include "simverbs/hca/command.hpp"
+#include "simverbs/world/simulation.hpp"
+
+namespace simverbs {
+
+// Work requests exist up to `producer`; the queue pair is to look.
+struct Doorbell {
+    std::uint32_t context = 0;
+    std::uint32_t qpn = 0;
+    std::uint32_t producer = 0;
+    bool send = true;
+};
+
+class Attachment {
+  public:
+    // `hcas`: ranks of the devices that it sees.
+    Attachment(Simulation& simulation, Client& client, std::vector<std::size_t> hcas);
+    ~Attachment();
+    Attachment(const Attachment&) = delete;
+    Attachment& operator=(const Attachment&) = delete;
+
+    [[nodiscard]] std::size_t device_count() const { return hcas_.size(); }
+    [[nodiscard]] Hca& device(std::size_t index) const { return simulation_.hca(hcas_.at(index)); }
+
+    // An errno; `reply` is filled with 0 only. EPROTO when the sizes are not the command's.
+    int execute(CommandCode code, std::span<const std::byte> command, std::span<std::byte> reply);
+    void ring(const Doorbell& doorbell);
+
+  private:
+    struct Opened {
+        Hca* hca = nullptr;
+        std::uint32_t handle = 0;  // of the device's context
+    };
+    template <Command C>
+    int run(std::span<const std::byte> command, std::span<std::byte> reply);
+    template <Command C>
+    int execute_on_context(const C& command, typename C::Reply& reply);
+    int open(const OpenContext& command, HandleReply& reply);
+    int close(const CloseContext& command);
+    [[nodiscard]] DeviceContext* find(std::uint32_t context) const;
+
+    Simulation& simulation_;
+    Client& client_;
+    std::vector<std::size_t> hcas_;
+    std::vector<Opened> opened_;  // by handle - 1; hca is null once closed
+};
+
+}  // namespace simverbs

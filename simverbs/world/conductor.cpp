@@ -1,0 +1,426 @@
+#include "simverbs/world/conductor.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "simverbs/world/whereabouts.hpp"
+
+namespace simverbs {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Two looks this far apart must agree before a thread counts as asleep.
+constexpr std::int64_t kAsleepNs = 50'000;
+// How long the kernel may take to wake a thread that an event was delivered to.
+constexpr std::int64_t kWakeNs = 5'000'000;
+constexpr int kSpins = 200;
+constexpr int kYields = 20;
+
+std::int64_t wall_ns() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+// Named actors by name, then the others as they came.
+bool comes_before(const std::unique_ptr<Actor>& a, const std::unique_ptr<Actor>& b) {
+    if (a->name.empty() != b->name.empty()) {
+        return !a->name.empty();
+    }
+    return a->name != b->name ? a->name < b->name : a->rank < b->rank;
+}
+
+// The calling thread's actor, and the word to its conductor that the thread has ended.
+struct CurrentActor {
+    Actor* actor = nullptr;
+    const Conductor* conductor = nullptr;
+
+    ~CurrentActor() {
+        if (actor != nullptr) {
+            actor->ended.store(true, std::memory_order_release);
+        }
+    }
+};
+thread_local CurrentActor t_current;
+
+}  // namespace
+
+Conductor::Conductor(Simulation& simulation, ConductorOptions options)
+    : simulation_(simulation), options_(options) {
+    marks_.scheduled_free = options_.schedule == Schedule::kFree;
+}
+
+Conductor::~Conductor() {
+    stop_ = true;
+    helper_wanted_ = true;
+    helper_wanted_.notify_all();
+    if (helper_.joinable()) {
+        helper_.join();
+    }
+    if (t_current.conductor == this) {
+        t_current.actor = nullptr;
+        t_current.conductor = nullptr;
+    }
+}
+
+Actor& Conductor::current() {
+    if (t_current.conductor == this) [[likely]] {
+        return *t_current.actor;
+    }
+    const std::lock_guard lock(mutex_);
+    remove_ended();
+    actors_.push_back(std::make_unique<Actor>());
+    Actor& actor = *actors_.back();
+    actor.rank = next_rank_++;
+    actor.thread = static_cast<pid_t>(syscall(SYS_gettid));
+    t_current.actor = &actor;
+    t_current.conductor = this;
+    return actor;
+}
+
+void Conductor::name_current(std::string_view name) {
+    Actor& actor = current();
+    const std::lock_guard lock(mutex_);
+    actor.name = name;
+    std::sort(actors_.begin(), actors_.end(), comes_before);
+}
+
+void Conductor::ring(Attachment& attachment, const Doorbell& doorbell) {
+    Actor& actor = current();
+    {
+        const std::lock_guard lock(actor.lock);
+        auto& queued = actor.doorbells;
+        if (!queued.empty() && queued.back().attachment == &attachment &&
+            queued.back().doorbell.context == doorbell.context &&
+            queued.back().doorbell.qpn == doorbell.qpn &&
+            queued.back().doorbell.send == doorbell.send) {
+            queued.back().doorbell.producer = doorbell.producer;
+        } else {
+            queued.push_back({&attachment, doorbell});
+        }
+    }
+    if (!helper_wanted_.load(std::memory_order_relaxed)) {
+        helper_wanted_.store(true, std::memory_order_release);
+        helper_wanted_.notify_one();
+    }
+}
+
+void Conductor::execute(PendingCommand& command) {
+    Actor& self = current();
+    Lock lock(mutex_);
+    if (alone() || options_.schedule == Schedule::kFree) {
+        drain(self);
+        command.run();
+        return;
+    }
+    self.command = &command;
+    rendezvous(lock, self, ActorState::kCommand);
+}
+
+void Conductor::empty_poll() {
+    Actor& self = current();
+    Lock lock(mutex_);
+    if (alone()) {
+        drain(self);
+        simulation_.step();
+        return;
+    }
+    if (options_.schedule == Schedule::kFree) {
+        self.state = ActorState::kPolling;
+        if (everyone_waits(&self)) {
+            lead();
+        }
+        self.state = ActorState::kRunning;
+        return;
+    }
+    rendezvous(lock, self, ActorState::kPolling);
+}
+
+void Conductor::wait_readable(int descriptor) {
+    Actor& self = current();
+    Lock lock(mutex_);
+    // With the world held, so that no delivery slips in between the look and the wait.
+    pollfd look{descriptor, POLLIN, 0};
+    if (poll(&look, 1, 0) == 0) {
+        rendezvous(lock, self, ActorState::kBlocked);
+    }
+}
+
+void Conductor::event_delivered() {
+    ++deliveries_;
+    const std::int64_t until = wall_ns() + kWakeNs;
+    for (const auto& actor : actors_) {
+        if (actor->state == ActorState::kRunning) {
+            actor->wakes_until_ns = until;
+        }
+    }
+}
+
+void Conductor::drain(Actor& actor) {
+    std::vector<QueuedDoorbell> queued;
+    {
+        const std::lock_guard lock(actor.lock);
+        if (actor.doorbells.empty()) {
+            return;
+        }
+        queued.swap(actor.doorbells);
+    }
+    for (const QueuedDoorbell& entry : queued) {
+        entry.attachment->ring(entry.doorbell);
+    }
+    queued.clear();
+    const std::lock_guard lock(actor.lock);
+    if (actor.doorbells.empty()) {
+        actor.doorbells.swap(queued);  // keeps its storage: a steady state allocates nothing
+    }
+}
+
+void Conductor::drain_all() {
+    int unnamed = 0;
+    for (const auto& actor : actors_) {
+        if (actor->name.empty() && (!actor->doorbells.empty() || actor->command != nullptr)) {
+            ++unnamed;
+        }
+        drain(*actor);
+    }
+    marks_.unnamed_actors_raced = marks_.unnamed_actors_raced || unnamed > 1;
+}
+
+// Waits in the library until it is let go on; leads the world while nobody runs.
+void Conductor::rendezvous(Lock& lock, Actor& self, ActorState state) {
+    self.state = state;
+    const std::uint64_t ticket = self.released.load(std::memory_order_relaxed);
+    const auto let_go = [&self, ticket] {
+        return self.released.load(std::memory_order_acquire) != ticket;
+    };
+    auto pause = 50us;
+    for (int idle = 0; !let_go();) {
+        if (everyone_waits(&self) && lead()) {
+            idle = 0;
+            continue;
+        }
+        if (idle++ == 0) {
+            // A hand-over between two processors by futex takes longer than most steps do.
+            lock.unlock();
+            for (int i = 0; i < kSpins + kYields && !let_go(); ++i) {
+                if (i >= kSpins) {
+                    sched_yield();
+                }
+            }
+            lock.lock();
+        } else {
+            changed_.wait_for(lock, pause, let_go);
+            pause = std::min(pause * 2, std::chrono::microseconds(2ms));
+        }
+    }
+    self.state = ActorState::kRunning;
+    self.watched = false;
+}
+
+bool Conductor::everyone_waits(const Actor* self) {
+    someone_sleeps_for_time_ = false;
+    bool all = true;
+    for (const auto& actor : actors_) {
+        if (actor.get() != self && actor->state == ActorState::kRunning &&
+            !may_go_on_without(*actor)) {
+            all = false;
+        }
+    }
+    remove_ended();
+    return all;
+}
+
+// Whether time may move though the actor is in its own code: it sleeps in the kernel, has ended, or
+// burns processor time watching memory.
+bool Conductor::may_go_on_without(Actor& actor) {
+    if (actor.ended.load(std::memory_order_acquire)) {
+        return true;
+    }
+    const std::int64_t now = wall_ns();
+    if (actor.watched && now - actor.looked_at_ns < kAsleepNs) {
+        return false;
+    }
+    const ThreadLook look = look_at_thread(getpid(), actor.thread);
+    if (!actor.watched) {
+        actor.watched = true;
+        actor.asleep_before = false;
+        actor.cpu_ns = look.cpu_ns;
+    }
+    const bool asleep =
+        look.where == Whereabouts::kAsleep || look.where == Whereabouts::kAsleepForTime;
+    const bool unmoved = actor.asleep_before && look.switches == actor.switches;
+    if (look.switches != actor.switches) {
+        actor.wakes_until_ns = 0;  // it has been awake since
+    }
+    actor.asleep_before = asleep;
+    actor.switches = look.switches;
+    actor.looked_at_ns = now;
+    switch (look.where) {
+        case Whereabouts::kEnded:
+            actor.ended.store(true, std::memory_order_release);
+            return true;
+        case Whereabouts::kStopped:
+            return false;
+        case Whereabouts::kAsleep:
+        case Whereabouts::kAsleepForTime:
+            if (!unmoved || now < actor.wakes_until_ns) {
+                return false;
+            }
+            someone_sleeps_for_time_ =
+                someone_sleeps_for_time_ || look.where == Whereabouts::kAsleepForTime;
+            return true;
+        case Whereabouts::kOnCpu:
+            break;
+    }
+    const auto limit = std::chrono::nanoseconds(options_.spin_limit).count();
+    if (limit != 0 && look.cpu_ns - actor.cpu_ns > limit && !simulation_.loop().empty()) {
+        marks_.spun_on_memory = true;
+        return true;
+    }
+    return false;
+}
+
+bool Conductor::lead() {
+    drain_all();
+    if (run_commands()) {
+        return true;
+    }
+    if (!walk_allows()) {
+        return false;
+    }
+    const std::uint64_t before = deliveries_;
+    const std::size_t events = simulation_.step();
+    release_after_step(events, deliveries_ != before);
+    return events > 0;
+}
+
+bool Conductor::run_commands() {
+    bool any = false;
+    for (const auto& actor : actors_) {
+        if (actor->command != nullptr) {
+            std::exchange(actor->command, nullptr)->run();
+            release(*actor);
+            any = true;
+            if (options_.schedule == Schedule::kSerial) {
+                break;
+            }
+        }
+    }
+    if (any) {
+        changed_.notify_all();
+    }
+    return any;
+}
+
+// While a thread sleeps for a time, virtual time keeps pace with the wall: it only ever delays.
+bool Conductor::walk_allows() {
+    if (!someone_sleeps_for_time_) {
+        walking_ = false;
+        return true;
+    }
+    const auto next = simulation_.loop().next_time();
+    if (!next) {
+        return true;
+    }
+    const std::int64_t now = wall_ns();
+    if (!walking_) {
+        walking_ = true;
+        walk_began_ns_ = now;
+        walk_began_ = simulation_.loop().now();
+    }
+    return *next - walk_began_ <= std::chrono::nanoseconds(now - walk_began_ns_);
+}
+
+void Conductor::release(Actor& actor) {
+    actor.state = ActorState::kRunning;
+    actor.watched = false;
+    actor.released.fetch_add(1, std::memory_order_release);
+}
+
+// Pollers go on after every step; who blocks goes on when there may be something for it.
+void Conductor::release_after_step(std::size_t events, bool delivered) {
+    bool any = false;
+    for (const auto& actor : actors_) {
+        const bool goes_on = actor->state == ActorState::kPolling ||
+                             (actor->state == ActorState::kBlocked && delivered);
+        if (goes_on) {
+            release(*actor);
+            any = true;
+            if (options_.schedule == Schedule::kSerial) {
+                break;
+            }
+        }
+        if (actor->state == ActorState::kRunning && events > 0 && actor->asleep_before) {
+            ++marks_.jumps_past_sleepers;
+        }
+    }
+    if (any) {
+        changed_.notify_all();
+    }
+}
+
+void Conductor::remove_ended() {
+    std::erase_if(actors_, [this](const std::unique_ptr<Actor>& actor) {
+        if (!actor->ended.load(std::memory_order_acquire)) {
+            return false;
+        }
+        drain(*actor);
+        return true;
+    });
+}
+
+void Conductor::advance(fabric::SimDuration duration) {
+    const std::lock_guard lock(mutex_);
+    drain_all();
+    simulation_.run_for(duration);
+}
+
+void Conductor::start_helper() {
+    if (helper_.joinable()) {
+        return;
+    }
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    helper_ = std::thread([this] { helper_loop(); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+// Moves time when every actor sleeps elsewhere (in epoll_wait on our descriptors, say), so that
+// nobody is left to lead. Parked until something was posted; looks rarely while others lead.
+void Conductor::helper_loop() {
+    while (!stop_) {
+        helper_wanted_.wait(false, std::memory_order_acquire);
+        auto pause = std::chrono::microseconds(100us);
+        while (!stop_) {
+            std::this_thread::sleep_for(pause);
+            const Lock lock(mutex_);
+            const bool someone_leads =
+                std::any_of(actors_.begin(), actors_.end(),
+                            [](const auto& actor) { return actor->state != ActorState::kRunning; });
+            const bool led = !someone_leads && everyone_waits(nullptr) && lead();
+            pause = led ? 20us : std::min(pause * 2, std::chrono::microseconds(1ms));
+            if (!led && simulation_.loop().empty() && nothing_queued()) {
+                helper_wanted_.store(false, std::memory_order_release);
+                break;
+            }
+        }
+    }
+}
+
+bool Conductor::nothing_queued() {
+    return std::all_of(actors_.begin(), actors_.end(), [](const auto& actor) {
+        const std::lock_guard lock(actor->lock);
+        return actor->doorbells.empty();
+    });
+}
+
+}  // namespace simverbs

@@ -1,0 +1,119 @@
+// Who moves time: the actors of a world, and the rule by which a step runs (DESIGN section 4).
+//
+// One lock holds the world. Under `canonical` an empty poll returns only after every actor has
+// stopped running and one step has run; posts are merged at the step by (rank, actor, order), never
+// by arrival, and so are commands where several actors run. Under `free` an empty poll returns at
+// once. A step may be led by any thread that waits; which one leads changes nothing.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "simverbs/world/actor.hpp"
+#include "simverbs/world/simulation.hpp"
+
+namespace simverbs {
+
+enum class Schedule : std::uint8_t { kCanonical, kFree, kSerial };
+
+// Why a run is not to be trusted to repeat itself.
+struct RunMarks {
+    std::uint64_t jumps_past_sleepers = 0;  // counted, not a mark
+    bool unnamed_actors_raced = false;
+    bool spun_on_memory = false;
+    bool scheduled_free = false;
+
+    [[nodiscard]] bool deterministic() const {
+        return !unnamed_actors_raced && !spun_on_memory && !scheduled_free;
+    }
+};
+
+struct ConductorOptions {
+    Schedule schedule = Schedule::kCanonical;
+    // CPU time outside the library after which an actor counts as waiting; 0: never.
+    std::chrono::milliseconds spin_limit{200};
+};
+
+class Conductor {
+  public:
+    Conductor(Simulation& simulation, ConductorOptions options);
+    ~Conductor();
+    Conductor(const Conductor&) = delete;
+    Conductor& operator=(const Conductor&) = delete;
+
+    // The calling thread's actor; made at its first call.
+    Actor& current();
+    // Names it, so that what several threads do within a step has an order of its own.
+    void name_current(std::string_view name);
+
+    void ring(Attachment& attachment, const Doorbell& doorbell);
+    // Runs `command` with the world held, in its turn.
+    void execute(PendingCommand& command);
+    // The caller found nothing to poll.
+    void empty_poll();
+    // The caller blocks in a verb until `descriptor` is readable; may return early.
+    void wait_readable(int descriptor);
+    // With the world held: a completion became visible; an event went to a descriptor.
+    void delivered() { ++deliveries_; }
+    void event_delivered();
+
+    // With the world held: what a test or a control call does between steps.
+    template <class F>
+    auto with_world(F&& act) {
+        const std::lock_guard lock(mutex_);
+        drain_all();
+        return act();
+    }
+    // Runs until virtual time has moved by `duration`.
+    void advance(fabric::SimDuration duration);
+
+    [[nodiscard]] const RunMarks& marks() const { return marks_; }
+
+    // Starts the thread that moves time while all others sleep elsewhere.
+    void start_helper();
+
+  private:
+    using Lock = std::unique_lock<std::mutex>;
+
+    void drain(Actor& actor);
+    void drain_all();
+    [[nodiscard]] bool alone() const { return actors_.size() == 1; }
+    void rendezvous(Lock& lock, Actor& self, ActorState state);
+    [[nodiscard]] bool everyone_waits(const Actor* self);
+    [[nodiscard]] bool may_go_on_without(Actor& actor);
+    // One turn of the world: commands if any wait, else a step. False: not now.
+    bool lead();
+    bool run_commands();
+    bool walk_allows();
+    void release(Actor& actor);
+    void release_after_step(std::size_t events, bool delivered);
+    void remove_ended();
+    void helper_loop();
+    [[nodiscard]] bool nothing_queued();
+
+    Simulation& simulation_;
+    ConductorOptions options_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::vector<std::unique_ptr<Actor>> actors_;  // in order of rank
+    std::uint32_t next_rank_ = 0;
+    std::uint64_t deliveries_ = 0;
+    bool someone_sleeps_for_time_ = false;
+    bool walking_ = false;
+    std::int64_t walk_began_ns_ = 0;
+    fabric::SimTime walk_began_{};
+    RunMarks marks_;
+
+    std::thread helper_;
+    std::atomic<bool> helper_wanted_{false};
+    std::atomic<bool> stop_{false};
+};
+
+}  // namespace simverbs

@@ -1,0 +1,65 @@
+#include "simverbs/world/simulation.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "simverbs/model/personalities.hpp"
+
+namespace simverbs {
+
+std::unique_ptr<Simulation> Simulation::make(const SimulationOptions& options, std::string& error) {
+    const Personality* personality = find_personality(options.personality);
+    if (personality == nullptr) {
+        error = fmt::format("personality '{}' is not known; known are:", options.personality);
+        for (const Personality* known : kPersonalities) {
+            error += fmt::format(" {}", known->name);
+        }
+        return nullptr;
+    }
+    fabric::TopologyResult made = fabric::make_topology(options.topology);
+    if (!made.topology) {
+        error = std::move(made.error);
+        return nullptr;
+    }
+    return std::unique_ptr<Simulation>(
+        new Simulation(options, std::move(*made.topology), *personality));
+}
+
+Simulation::Simulation(SimulationOptions options, fabric::Topology topology,
+                       const Personality& personality)
+    : options_(std::move(options)), network_(loop_, bus_, std::move(topology)) {
+    for (std::size_t i = 0; i < network_.host_count(); ++i) {
+        hcas_.push_back(std::make_unique<Hca>(network_, network_.host(i), personality, commons_));
+    }
+    subnet_manager_ = std::make_unique<fabric::StartupSm>(network_);
+    subnet_manager_->bring_up();
+}
+
+Simulation::~Simulation() = default;
+
+std::size_t Simulation::step() {
+    const fabric::ReplayScope scope(*this);
+    return loop_.run_instant();
+}
+
+void Simulation::run_for(fabric::SimDuration duration) {
+    const fabric::EventKey key(fabric::EventClass::kApplication, fabric::NodeId{},
+                               fabric::PortNumber{}, 0);
+    reached_ = false;
+    loop_.schedule({loop_.now() + duration, key, this, 0});
+    while (!reached_) {
+        step();
+    }
+}
+
+void Simulation::handle(const fabric::Event& /*event*/) {
+    reached_ = true;
+}
+
+std::string Simulation::replay_line() const {
+    return fmt::format("SIMVERBS_TOPOLOGY={} SIMVERBS_PERSONALITY={} SIMVERBS_SEED={}",
+                       options_.topology, options_.personality, options_.seed);
+}
+
+}  // namespace simverbs

@@ -1,0 +1,65 @@
+// A whole simulation: event loop, trace, fabric, subnet manager and a device a host. It knows
+// neither threads nor the wall: somebody else decides when a step runs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fabric/core/assert.hpp"
+#include "fabric/core/event_loop.hpp"
+#include "fabric/net/network.hpp"
+#include "fabric/sm/startup_sm.hpp"
+#include "fabric/trace/bus.hpp"
+
+#include "simverbs/hca/hca.hpp"
+#include "simverbs/model/personality.hpp"
+
+namespace simverbs {
+
+struct SimulationOptions {
+    std::string topology = "star:2";
+    std::string personality = "spec";
+    std::uint64_t seed = 1;
+};
+
+class Simulation final : private fabric::ReplayContext, private fabric::EventHandler {
+  public:
+    // nullptr with `error` set when the options name something that does not exist.
+    static std::unique_ptr<Simulation> make(const SimulationOptions& options, std::string& error);
+    ~Simulation();
+    Simulation(const Simulation&) = delete;
+    Simulation& operator=(const Simulation&) = delete;
+
+    [[nodiscard]] const SimulationOptions& options() const { return options_; }
+    [[nodiscard]] fabric::EventLoop& loop() { return loop_; }
+    [[nodiscard]] fabric::trace::Bus& bus() { return bus_; }
+    [[nodiscard]] fabric::Network& network() { return network_; }
+
+    [[nodiscard]] std::size_t hca_count() const { return hcas_.size(); }
+    [[nodiscard]] Hca& hca(std::size_t index) const { return *hcas_.at(index); }
+
+    // Runs all events of the next instant; how many there were.
+    std::size_t step();
+    // Runs until virtual time has moved by `duration`: an event of its own stands at the end.
+    void run_for(fabric::SimDuration duration);
+
+  private:
+    Simulation(SimulationOptions options, fabric::Topology topology,
+               const Personality& personality);
+    [[nodiscard]] fabric::SimTime now() const override { return loop_.now(); }
+    [[nodiscard]] std::string replay_line() const override;
+    void handle(const fabric::Event& event) override;
+
+    SimulationOptions options_;
+    fabric::EventLoop loop_;
+    fabric::trace::Bus bus_;
+    HcaCommons commons_;
+    fabric::Network network_;
+    std::vector<std::unique_ptr<Hca>> hcas_;
+    std::unique_ptr<fabric::StartupSm> subnet_manager_;
+    bool reached_ = false;  // the end of run_for
+};
+
+}  // namespace simverbs
