@@ -11,7 +11,10 @@ void Requester::timer_expired(EngineTimer timer) {
     }
     if (timer == EngineTimer::kRnr) {
         waits_for_receiver_ = false;
-        rewind(resume_psn());
+        // Another copy of the packet may have found a receive in the meantime.
+        if (distance(oldest_psn_, sent_end_) > 0) {
+            rewind(resume_psn());
+        }
         run();
         return;
     }
