@@ -145,9 +145,12 @@ void Requester::check(SendRequest& request, std::uint32_t index) {
     };
     const SendWqe& wqe = request.wqe;
     if (request.opcode == nullptr || !request.opcode->services.contains(attributes_.service) ||
-        request.opcode->message == MessageKind::kNone ||
-        wqe.segment_count > window_.spans(index).size()) {
+        request.opcode->message == MessageKind::kNone) {
         refuse(WcStatus::kLocQpOpErr, FaultCause::kOpcodeNotForService);
+        return;
+    }
+    if (wqe.segment_count > window_.spans(index).size()) {
+        refuse(WcStatus::kLocQpOpErr, FaultCause::kMalformedSend);
         return;
     }
     if (request.opcode->occupies_initiator && attributes_.max_rd_atomic == 0) {
