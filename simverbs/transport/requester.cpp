@@ -346,14 +346,21 @@ void Requester::watch_for_answer() {
     }
 }
 
+// The packet has arrived where its bytes are missing, so those before it have too; a READ among them
+// is still answered, and the request fails in its turn.
 void Requester::fail_source(Psn psn) {
     if (stopped_ || !awaited(psn)) {
         return;
     }
     acknowledge_before(psn);
-    if (!stopped_) {
-        fail_oldest(WcStatus::kLocProtErr, FaultCause::kGatherRange);
+    if (stopped_) {
+        return;
     }
+    rewind(psn);
+    SendRequest& request = window_.at(cursor_);
+    request.failure = WcStatus::kLocProtErr;
+    request.cause = FaultCause::kGatherRange;
+    run();
 }
 
 void Requester::flush(FaultCause cause) {
