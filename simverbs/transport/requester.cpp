@@ -72,7 +72,8 @@ void Requester::reset(std::uint32_t producer) {
 }
 
 bool Requester::drained() const {
-    return unacknowledged_ == cursor_ && cursor_packet_ == 0;
+    return unacknowledged_ == cursor_ && cursor_packet_ == 0 &&
+           distance(oldest_psn_, sent_end_) <= 0;
 }
 
 void Requester::run() {
@@ -90,6 +91,9 @@ bool Requester::transmit_next() {
     SendRequest* request = at_cursor();
     if (request == nullptr) {
         return false;
+    }
+    if (!request->started && attributes_.state != QpState::kRts) {
+        return false;  // SQD: those that have started go on, no other begins
     }
     if (request->failure != WcStatus::kSuccess) {
         // Found before a packet left: it fails in its turn, after those before it.
@@ -112,13 +116,13 @@ bool Requester::transmit_next() {
     return true;
 }
 
-// The request to send from, fetched if need be; null when everything posted has been sent.
+// The request to send from, fetched if need be; null when there is none that may be sent.
 SendRequest* Requester::at_cursor() {
     if (cursor_ != window_.fetched()) {
         return &window_.at(cursor_);
     }
-    if (window_.fetched() == window_.posted()) {
-        return nullptr;
+    if (window_.fetched() == window_.posted() || attributes_.state != QpState::kRts) {
+        return nullptr;  // what is posted in SQD is looked at when it may start
     }
     const std::uint32_t index = window_.fetched();
     SendRequest& request = window_.fetch(effects_);
@@ -215,7 +219,7 @@ std::uint32_t Requester::initiated() {
 
 bool Requester::may_start(const SendRequest& request) {
     if (attributes_.state != QpState::kRts) {
-        return false;  // SQD: those that have started go on, no other begins
+        return false;
     }
     if (set(request.wqe, SendFlag::kFence) && initiated() > 0) {
         return false;
