@@ -72,6 +72,9 @@ void Responder::send_answers() {
         }
         answers_.erase(answers_.begin());
     }
+    if (refusal_.waiting) {
+        refuse(Refusal(refusal_));
+    }
 }
 
 // False when it is not finished: the transmitter has enough for now, or the memory is gone.
@@ -95,6 +98,7 @@ bool Responder::send_read_response(Answer& answer) {
             if (grant.verdict != KeyVerdict::kGranted ||
                 effects_.transmit_snapshot(packet) != CopyOutcome::kCopied) {
                 answers_.clear();
+                refusal_ = {};
                 fail(packet, grant.verdict == KeyVerdict::kOutOfRange ? FaultCause::kRemoteRange
                                                                       : FaultCause::kRemoteKey);
                 return false;

@@ -77,6 +77,7 @@ void Responder::start() {
     established_ = false;
     inbound_ = {};
     receive_ = {};
+    refusal_ = {};
     executed_.clear();
     answers_.clear();
     segments_.resize(std::max(1U, max_segments_));
@@ -87,6 +88,7 @@ void Responder::reset() {
     effects_.disarm(EngineTimer::kPacing);
     inbound_ = {};
     receive_ = {};
+    refusal_ = {};
     answers_.clear();
 }
 
@@ -104,6 +106,9 @@ void Responder::flush() {
 }
 
 void Responder::receive(const Packet& packet) {
+    if (refusal_.waiting && distance(expected_psn_, packet.psn) >= 0) {
+        return;
+    }
     for (const ResponderCheck check : personality_.responder_order) {
         if (run(check, packet) == Verdict::kAnswered) {
             return;
@@ -400,24 +405,34 @@ void Responder::complete_receive(const Packet& packet) {
     effects_.complete(completion);
 }
 
-// Sends the NAK, completes the receive that is concerned, and takes the queue pair down with it.
+// The queue pair goes down with a refusal, so the READs before it are answered first.
 Responder::Verdict Responder::fail(const Packet& packet, FaultCause cause) {
-    const WireOpcode& operation = packet.operation();
-    if (receive_.taken && operation.kind == MessageKind::kWrite &&
+    Refusal refusal{true, packet.psn, packet.operation().kind, cause};
+    if (receive_.taken && refusal.kind == MessageKind::kWrite &&
         consequences(personality_, cause).wire == WireAnswer::kNak2) {
-        cause = FaultCause::kImmediateWriteRefused;
+        refusal.cause = FaultCause::kImmediateWriteRefused;
     }
-    const CompletionFault fault = consequences(personality_, cause);
+    if (answers_.empty()) {
+        refuse(refusal);
+    } else {
+        refusal_ = refusal;
+    }
+    return Verdict::kAnswered;
+}
+
+// Sends the NAK, completes the receive that is concerned, and takes the queue pair down with it.
+void Responder::refuse(const Refusal& refusal) {
+    const CompletionFault fault = consequences(personality_, refusal.cause);
     if (const auto code = nak_code(fault.wire)) {
-        send_nak(packet.psn, AethSyndrome::nak(*code), cause);
+        send_nak(refusal.psn, AethSyndrome::nak(*code), refusal.cause);
     }
     if (receive_.taken && fault.responder.status) {
         ReceiveCompletion completion;
         completion.wr_id = receive_.wqe.wr_id;
         completion.status = *fault.responder.status;
         completion.opcode =
-            operation.kind == MessageKind::kWrite ? WcOpcode::kRecvRdmaWithImm : WcOpcode::kRecv;
-        completion.cause = cause;
+            refusal.kind == MessageKind::kWrite ? WcOpcode::kRecvRdmaWithImm : WcOpcode::kRecv;
+        completion.cause = refusal.cause;
         completion.freed_to = receive_.index + 1;
         receive_.taken = false;
         effects_.complete(completion);
@@ -425,8 +440,7 @@ Responder::Verdict Responder::fail(const Packet& packet, FaultCause cause) {
     if (fault.responder.event) {
         effects_.raise(*fault.responder.event);
     }
-    effects_.fail(QpTrigger::kQpError, cause);
-    return Verdict::kAnswered;
+    effects_.fail(QpTrigger::kQpError, refusal.cause);
 }
 
 // A request seen before: acknowledged again, or a READ or atomic answered again

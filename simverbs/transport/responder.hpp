@@ -73,6 +73,13 @@ class Responder {
         std::uint64_t sent = 0;
         std::uint64_t original = 0;
     };
+    // A request that is refused once everything before it is answered; none follows it.
+    struct Refusal {
+        bool waiting = false;
+        Psn psn{0};
+        MessageKind kind = MessageKind::kNone;
+        FaultCause cause = FaultCause::kSuccess;
+    };
 
     // responder.cpp: the checks.
     Verdict run(ResponderCheck check, const Packet& packet);
@@ -91,6 +98,7 @@ class Responder {
     void execute_read(const Packet& packet);
     void complete_receive(const Packet& packet);
     Verdict fail(const Packet& packet, FaultCause cause);
+    void refuse(const Refusal& refusal);
     void answer_duplicate(const Packet& packet);
     void remember(const Executed& executed);
 
@@ -123,6 +131,7 @@ class Responder {
     std::vector<MemorySpan> spans_;   // where this packet's payload goes
     std::vector<Executed> executed_;  // the last max_dest_rd_atomic, oldest first
     std::vector<Answer> answers_;     // in order; the first may be partly sent
+    Refusal refusal_;
 };
 
 }  // namespace simverbs
