@@ -45,15 +45,21 @@ void Responder::queue(const Answer& answer) {
     answers_.push_back(answer);
 }
 
-// The requester has gone back to `psn`: it will ask for these again.
+// The requester has gone back to `psn`: it asks again for what reaches this far.
 void Responder::drop_answers_from(Psn psn) {
-    std::erase_if(answers_, [psn](const Answer& answer) { return distance(psn, answer.psn) >= 0; });
+    const std::uint64_t mtu = attributes_.path_mtu;
+    std::erase_if(answers_, [psn, mtu](const Answer& answer) {
+        const std::uint64_t beyond_first = answer.length == 0 ? 0 : (answer.length - 1) / mtu;
+        return distance(psn, answer.psn + static_cast<std::uint32_t>(beyond_first)) >= 0;
+    });
 }
 
+// A duplicate's answer takes no room: its requester may have had the first one in the meantime.
 std::uint32_t Responder::pending_initiations() const {
     return static_cast<std::uint32_t>(
-        std::count_if(answers_.begin(), answers_.end(),
-                      [](const Answer& answer) { return answer.kind != MessageKind::kAck; }));
+        std::count_if(answers_.begin(), answers_.end(), [](const Answer& answer) {
+            return answer.kind != MessageKind::kAck && !answer.again;
+        }));
 }
 
 void Responder::transmitter_free() {

@@ -466,7 +466,8 @@ void Responder::answer_duplicate(const Packet& packet) {
                .rkey = packet.rkey,
                .address = packet.remote_address,
                .length = packet.dma_length,
-               .original = executed.original});
+               .original = executed.original,
+               .again = true});
         send_answers();
         return;
     }

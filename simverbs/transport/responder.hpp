@@ -72,6 +72,7 @@ class Responder {
         std::uint64_t length = 0;
         std::uint64_t sent = 0;
         std::uint64_t original = 0;
+        bool again = false;  // of a duplicate
     };
     // A request that is refused once everything before it is answered; none follows it.
     struct Refusal {
