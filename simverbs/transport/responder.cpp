@@ -240,7 +240,7 @@ Responder::Verdict Responder::check_length(const Packet& packet) {
 Responder::Verdict Responder::check_key(const Packet& packet) {
     const MessageKind kind = packet.operation().kind;
     if (kind == MessageKind::kSend) {
-        return open_receive(packet);
+        return Verdict::kPassed;  // its receive may not be taken yet: see execute()
     }
     if (kind == MessageKind::kWrite) {
         return open_write(packet);
@@ -306,6 +306,9 @@ Responder::Verdict Responder::execute(const Packet& packet) {
     }
     if (is_atomic(operation.kind)) {
         return execute_atomic(packet);
+    }
+    if (operation.kind == MessageKind::kSend && open_receive(packet) == Verdict::kAnswered) {
+        return Verdict::kAnswered;
     }
     if (packet.payload.length > 0) {
         switch (effects_.place(packet.payload, spans_, 0)) {
