@@ -105,8 +105,8 @@ bool Responder::send_read_response(Answer& answer) {
                 effects_.transmit_snapshot(packet) != CopyOutcome::kCopied) {
                 answers_.clear();
                 refusal_ = {};
-                fail(packet, grant.verdict == KeyVerdict::kOutOfRange ? FaultCause::kRemoteRange
-                                                                      : FaultCause::kRemoteKey);
+                fail(packet, grant.verdict == KeyVerdict::kUnknownKey ? FaultCause::kRemoteKey
+                                                                      : FaultCause::kRemoteRange);
                 return false;
             }
         } else {
