@@ -311,7 +311,7 @@ bool Requester::needs_acknowledgment(const SendRequest& request, bool last) {
     if (set(request.wqe, SendFlag::kSignaled)) {
         return true;
     }
-    if (cursor_ + 1 == window_.posted()) {
+    if (cursor_ + 1 == window_.posted() || attributes_.state != QpState::kRts) {
         return true;
     }
     if (cursor_ + 1 == window_.fetched()) {
