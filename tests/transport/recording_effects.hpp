@@ -1,0 +1,140 @@
+// Effects that write down what an engine causes. Keys are those that a test grants; nothing has a
+// clock: a timer is what it was armed with, and a test decides that it fires.
+#pragma once
+
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "simverbs/model/opcodes.hpp"
+#include "simverbs/transport/effects.hpp"
+#include "simverbs/transport/qp_attributes.hpp"
+
+namespace simverbs::test {
+
+struct PostedReceive {
+    std::uint64_t wr_id = 0;
+    std::vector<Segment> segments;
+};
+
+struct PostedSend {
+    SendWqe wqe;
+    std::vector<Segment> segments;
+    std::vector<std::byte> inline_bytes;
+};
+
+// Memory as numbers: placing copies nothing and writes down where.
+struct Placement {
+    std::uint64_t address = 0;
+    std::uint64_t offset = 0;
+    std::uint32_t length = 0;
+};
+
+class RecordingEffects final : public Effects {
+  public:
+    static constexpr std::uint32_t kGoodKey = 0x100;      // every right, addresses below kEnd
+    static constexpr std::uint32_t kReadOnlyKey = 0x200;  // no right that writes
+    static constexpr std::uint32_t kOtherPdKey = 0x300;
+    static constexpr std::uint64_t kEnd = 1ULL << 40;
+
+    explicit RecordingEffects(QpAttributes& attributes) : attributes_(attributes) {}
+
+    // What the engine caused. take_packets() forgets them.
+    std::vector<Packet> packets;
+    std::vector<SendCompletion> sent;  // signaled ones
+    std::vector<ReceiveCompletion> received;
+    std::vector<Placement> placed;
+    std::vector<AsyncEvent> events;
+    std::vector<FaultCause> failures;
+    std::vector<Psn> source_faults;
+    std::map<EngineTimer, fabric::SimDuration> timers;
+    std::size_t snapshots = 0;
+    std::size_t keeps = 0;
+    std::size_t pacings = 0;
+    std::size_t messages_delivered = 0;
+
+    // What the engine finds.
+    std::deque<PostedSend> sends;  // by index, from 0
+    std::deque<PostedReceive> receives;
+    std::map<std::uint64_t, std::uint64_t> words;  // memory that atomics use
+    CopyOutcome place_outcome = CopyOutcome::kCopied;
+    CopyOutcome snapshot_outcome = CopyOutcome::kCopied;
+    std::set<std::uint32_t> revoked;
+    std::uint64_t generation = 1;
+    std::function<void()> on_fail;         // flushes the engines, as a queue pair does
+    std::function<void()> after_complete;  // called within complete()
+
+    std::vector<Packet> take_packets() { return std::exchange(packets, {}); }
+    void revoke(std::uint32_t key) {
+        revoked.insert(key);
+        ++generation;
+    }
+    std::uint32_t post(const PostedSend& send) {
+        sends.push_back(send);
+        return static_cast<std::uint32_t>(sends.size());
+    }
+
+    void transmit(const Packet& packet) override { packets.push_back(packet); }
+    CopyOutcome transmit_snapshot(const Packet& packet) override {
+        if (snapshot_outcome == CopyOutcome::kCopied) {
+            ++snapshots;
+            packets.push_back(packet);
+        }
+        return snapshot_outcome;
+    }
+    void arm_when_transmitter_free() override {
+        ++pacings;
+        timers[EngineTimer::kPacing] = fabric::SimDuration::zero();
+    }
+    Grant open_local(const Segment& segment, AccessRights needed) override {
+        return open(segment.lkey, segment.address, segment.length, needed);
+    }
+    Grant open_remote(std::uint32_t rkey, std::uint64_t address, std::uint64_t length,
+                      AccessRights needed) override {
+        return open(rkey, address, length, needed);
+    }
+    std::uint64_t key_generation() const override { return generation; }
+    CopyOutcome place(const Payload& from, std::span<const MemorySpan> spans,
+                      std::uint64_t offset) override {
+        if (place_outcome == CopyOutcome::kCopied) {
+            placed.push_back({spans.empty() ? 0 : spans[0].address, offset, from.length});
+        }
+        return place_outcome;
+    }
+    bool load(std::uint64_t address, std::uint64_t& value) override {
+        value = words[address];
+        return true;
+    }
+    bool store(std::uint64_t address, std::uint64_t value) override {
+        words[address] = value;
+        return true;
+    }
+    void source_fault(const Packet& packet) override { source_faults.push_back(packet.psn); }
+    void fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) override;
+    bool take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uint32_t& index) override;
+    void delivered(MessageKind /*kind*/, std::uint64_t /*length*/) override {
+        ++messages_delivered;
+    }
+    void complete(const SendCompletion& completion, bool signaled) override;
+    void complete(const ReceiveCompletion& completion) override;
+    void arm(EngineTimer timer, fabric::SimDuration after) override { timers[timer] = after; }
+    bool armed(EngineTimer timer) const override { return timers.contains(timer); }
+    void disarm(EngineTimer timer) override { timers.erase(timer); }
+    void keep_payloads_in_flight() override { ++keeps; }
+    void fail(QpTrigger trigger, FaultCause cause) override;
+    void raise(AsyncEvent event) override { events.push_back(event); }
+
+  private:
+    [[nodiscard]] Grant open(std::uint32_t key, std::uint64_t address, std::uint64_t length,
+                             AccessRights needed) const;
+
+    QpAttributes& attributes_;
+    std::uint32_t receives_taken_ = 0;
+};
+
+}  // namespace simverbs::test
