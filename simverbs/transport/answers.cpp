@@ -56,10 +56,9 @@ void Responder::drop_answers_from(Psn psn) {
 
 // A duplicate's answer takes no room: its requester may have had the first one in the meantime.
 std::uint32_t Responder::pending_initiations() const {
-    return static_cast<std::uint32_t>(
-        std::count_if(answers_.begin(), answers_.end(), [](const Answer& answer) {
-            return answer.kind != MessageKind::kAck && !answer.again;
-        }));
+    return static_cast<std::uint32_t>(std::count_if(
+        answers_.begin(), answers_.end(),
+        [](const Answer& answer) { return answer.kind != MessageKind::kAck && !answer.again; }));
 }
 
 void Responder::transmitter_free() {

@@ -350,8 +350,8 @@ void Requester::watch_for_answer() {
     }
 }
 
-// The packet has arrived where its bytes are missing, so those before it have too; a READ among them
-// is still answered, and the request fails in its turn.
+// The packet has arrived where its bytes are missing, so those before it have too; a READ among
+// them is still answered, and the request fails in its turn.
 void Requester::fail_source(Psn psn) {
     if (stopped_ || !awaited(psn)) {
         return;
