@@ -6,10 +6,9 @@
 #include <string>
 #include <vector>
 
-#include <sys/types.h>
-
 #include "simverbs/world/attachment.hpp"
 #include "simverbs/world/spin_lock.hpp"
+#include "simverbs/world/thread_watch.hpp"
 
 namespace simverbs {
 
@@ -18,15 +17,6 @@ enum class ActorState : std::uint8_t {
     kPolling,  // in an empty poll: goes on after one step
     kBlocked,  // in a blocking verb: goes on when something was delivered
     kCommand,  // asks for a command: goes on when all before it in order have run
-};
-
-// What the kernel says of a thread that is not in the library (DESIGN section 4).
-enum class Whereabouts : std::uint8_t {
-    kOnCpu,
-    kAsleep,         // without a time limit: does not hold time
-    kAsleepForTime,  // with one: time walks
-    kStopped,        // by a debugger or a signal: time stands
-    kEnded,
 };
 
 // A command that waits for its turn.
@@ -46,7 +36,6 @@ struct QueuedDoorbell {
 struct Actor {
     std::string name;        // empty: unnamed
     std::uint32_t rank = 0;  // order among the actors of the world
-    pid_t thread = 0;
     ActorState state = ActorState::kRunning;
     PendingCommand* command = nullptr;
     std::atomic<std::uint64_t> released{0};  // how often it was let go on
@@ -56,13 +45,8 @@ struct Actor {
     SpinLock lock;
     std::vector<QueuedDoorbell> doorbells;
 
-    // Watching it while it runs its own code; see Conductor::may_go_on_without.
-    bool watched = false;             // since it was last let go on
-    bool asleep_before = false;       // the last look found it asleep
-    std::uint64_t switches = 0;       // context switches at the last look
-    std::int64_t looked_at_ns = 0;    // wall clock
-    std::int64_t cpu_ns = 0;          // it had used when it was first looked at
-    std::int64_t wakes_until_ns = 0;  // an event was delivered: the kernel is about to wake it
+    ThreadWatch watch;    // while it runs its own code
+    bool asleep = false;  // and that said it sleeps
 };
 
 }  // namespace simverbs

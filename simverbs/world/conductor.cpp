@@ -9,25 +9,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "simverbs/world/whereabouts.hpp"
-
 namespace simverbs {
 namespace {
 
 using namespace std::chrono_literals;
 
-// Two looks this far apart must agree before a thread counts as asleep.
-constexpr std::int64_t kAsleepNs = 50'000;
-// How long the kernel may take to wake a thread that an event was delivered to.
-constexpr std::int64_t kWakeNs = 5'000'000;
 constexpr int kSpins = 200;
 constexpr int kYields = 20;
-
-std::int64_t wall_ns() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(
-               std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
 
 // Named actors by name, then the others as they came.
 bool comes_before(const std::unique_ptr<Actor>& a, const std::unique_ptr<Actor>& b) {
@@ -79,7 +67,7 @@ Actor& Conductor::current() {
     actors_.push_back(std::make_unique<Actor>());
     Actor& actor = *actors_.back();
     actor.rank = next_rank_++;
-    actor.thread = static_cast<pid_t>(syscall(SYS_gettid));
+    actor.watch = ThreadWatch(getpid(), static_cast<pid_t>(syscall(SYS_gettid)));
     t_current.actor = &actor;
     t_current.conductor = this;
     return actor;
@@ -155,10 +143,9 @@ void Conductor::wait_readable(int descriptor) {
 
 void Conductor::event_delivered() {
     ++deliveries_;
-    const std::int64_t until = wall_ns() + kWakeNs;
     for (const auto& actor : actors_) {
         if (actor->state == ActorState::kRunning) {
-            actor->wakes_until_ns = until;
+            actor->watch.expect_wake();
         }
     }
 }
@@ -221,7 +208,7 @@ void Conductor::rendezvous(Lock& lock, Actor& self, ActorState state) {
         }
     }
     self.state = ActorState::kRunning;
-    self.watched = false;
+    self.watch.forget();
 }
 
 bool Conductor::everyone_waits(const Actor* self) {
@@ -237,54 +224,33 @@ bool Conductor::everyone_waits(const Actor* self) {
     return all;
 }
 
-// Whether time may move though the actor is in its own code: it sleeps in the kernel, has ended, or
-// burns processor time watching memory.
+// Whether time may move though the actor is in its own code.
 bool Conductor::may_go_on_without(Actor& actor) {
     if (actor.ended.load(std::memory_order_acquire)) {
         return true;
     }
-    const std::int64_t now = wall_ns();
-    if (actor.watched && now - actor.looked_at_ns < kAsleepNs) {
-        return false;
-    }
-    const ThreadLook look = look_at_thread(getpid(), actor.thread);
-    if (!actor.watched) {
-        actor.watched = true;
-        actor.asleep_before = false;
-        actor.cpu_ns = look.cpu_ns;
-    }
-    const bool asleep =
-        look.where == Whereabouts::kAsleep || look.where == Whereabouts::kAsleepForTime;
-    const bool unmoved = actor.asleep_before && look.switches == actor.switches;
-    if (look.switches != actor.switches) {
-        actor.wakes_until_ns = 0;  // it has been awake since
-    }
-    actor.asleep_before = asleep;
-    actor.switches = look.switches;
-    actor.looked_at_ns = now;
-    switch (look.where) {
-        case Whereabouts::kEnded:
-            actor.ended.store(true, std::memory_order_release);
-            return true;
-        case Whereabouts::kStopped:
+    actor.asleep = false;
+    switch (actor.watch.look(options_.spin_limit)) {
+        case ThreadState::kRuns:
             return false;
-        case Whereabouts::kAsleep:
-        case Whereabouts::kAsleepForTime:
-            if (!unmoved || now < actor.wakes_until_ns) {
+        case ThreadState::kAsleepForTime:
+            someone_sleeps_for_time_ = true;
+            actor.asleep = true;
+            return true;
+        case ThreadState::kAsleep:
+            actor.asleep = true;
+            return true;
+        case ThreadState::kSpins:
+            if (simulation_.loop().empty()) {
                 return false;
             }
-            someone_sleeps_for_time_ =
-                someone_sleeps_for_time_ || look.where == Whereabouts::kAsleepForTime;
+            marks_.spun_on_memory = true;
             return true;
-        case Whereabouts::kOnCpu:
+        case ThreadState::kEnded:
+            actor.ended.store(true, std::memory_order_release);
             break;
     }
-    const auto limit = std::chrono::nanoseconds(options_.spin_limit).count();
-    if (limit != 0 && look.cpu_ns - actor.cpu_ns > limit && !simulation_.loop().empty()) {
-        marks_.spun_on_memory = true;
-        return true;
-    }
-    return false;
+    return true;
 }
 
 bool Conductor::lead() {
@@ -340,7 +306,7 @@ bool Conductor::walk_allows() {
 
 void Conductor::release(Actor& actor) {
     actor.state = ActorState::kRunning;
-    actor.watched = false;
+    actor.watch.forget();
     actor.released.fetch_add(1, std::memory_order_release);
 }
 
@@ -357,7 +323,7 @@ void Conductor::release_after_step(std::size_t events, bool delivered) {
                 break;
             }
         }
-        if (actor->state == ActorState::kRunning && events > 0 && actor->asleep_before) {
+        if (actor->state == ActorState::kRunning && events > 0 && actor->asleep) {
             ++marks_.jumps_past_sleepers;
         }
     }

@@ -1,0 +1,201 @@
+#include "simverbs/world/thread_watch.hpp"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace simverbs {
+namespace {
+
+// Two looks this far apart must agree before a thread counts as asleep.
+constexpr std::int64_t kAsleepNs = 50'000;
+// How long the kernel may take to wake a thread that an event was delivered to.
+constexpr std::int64_t kWakeNs = 5'000'000;
+
+constexpr std::size_t kBufferBytes = 512;
+
+int open_entry(pid_t process, pid_t thread, const char* entry) {
+    const std::string path = fmt::format("/proc/{}/task/{}/{}", process, thread, entry);
+    return open(path.c_str(), O_RDONLY | O_CLOEXEC);
+}
+
+// The entry's text, "" when it cannot be read.
+std::string_view read_entry(int descriptor, std::array<char, kBufferBytes>& buffer) {
+    const ssize_t got = pread(descriptor, buffer.data(), buffer.size() - 1, 0);
+    const std::size_t length = got > 0 ? static_cast<std::size_t>(got) : 0;
+    buffer[length] = '\0';
+    return {buffer.data(), length};
+}
+
+// The number of a system call and its arguments, from /proc/.../syscall.
+struct SystemCall {
+    long number = -1;
+    std::array<std::uint64_t, 6> arguments{};
+};
+
+std::optional<SystemCall> parse(std::string_view text) {
+    if (text.empty() || text[0] < '0' || text[0] > '9') {
+        return std::nullopt;  // "running", or "-1 ..." outside any call
+    }
+    SystemCall call;
+    char* next = nullptr;
+    call.number = std::strtol(text.data(), &next, 10);
+    for (std::uint64_t& argument : call.arguments) {
+        argument = std::strtoull(next, &next, 16);
+    }
+    return call;
+}
+
+// Whether the call returns by itself after a time.
+bool has_time_limit(const SystemCall& call) {
+    switch (call.number) {
+        case SYS_nanosleep:
+        case SYS_clock_nanosleep:
+            return true;
+        case SYS_futex:
+            return call.arguments[3] != 0;
+#ifdef SYS_poll
+        case SYS_poll:
+            return static_cast<std::int32_t>(call.arguments[2]) >= 0;
+        case SYS_select:
+            return call.arguments[4] != 0;
+        case SYS_epoll_wait:
+#endif
+        case SYS_epoll_pwait:
+            return static_cast<std::int32_t>(call.arguments[3]) >= 0;
+        case SYS_ppoll:
+            return call.arguments[2] != 0;
+        case SYS_pselect6:
+            return call.arguments[4] != 0;
+        case SYS_rt_sigtimedwait:
+            return call.arguments[2] != 0;
+        default:
+            return false;
+    }
+}
+
+}  // namespace
+
+// What the kernel says of a thread.
+struct ThreadWatch::Sight {
+    enum class Where : std::uint8_t { kRunning, kAsleep, kAsleepForTime, kStopped, kEnded };
+    Where where = Where::kRunning;
+    std::uint64_t runs = 0;
+    std::int64_t cpu_ns = 0;
+};
+
+std::int64_t wall_ns() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+void ThreadWatch::expect_wake() {
+    wakes_until_ns_ = wall_ns() + kWakeNs;
+}
+
+ThreadWatch& ThreadWatch::operator=(ThreadWatch&& other) noexcept {
+    std::swap(process_, other.process_);
+    std::swap(thread_, other.thread_);
+    std::swap(stat_, other.stat_);
+    std::swap(schedstat_, other.schedstat_);
+    std::swap(syscall_, other.syscall_);
+    forget();
+    return *this;
+}
+
+ThreadWatch::~ThreadWatch() {
+    for (const int descriptor : {stat_, schedstat_, syscall_}) {
+        if (descriptor >= 0) {
+            close(descriptor);
+        }
+    }
+}
+
+ThreadWatch::Sight ThreadWatch::see() {
+    if (stat_ < 0) {
+        stat_ = open_entry(process_, thread_, "stat");
+        schedstat_ = open_entry(process_, thread_, "schedstat");
+        syscall_ = open_entry(process_, thread_, "syscall");
+    }
+    std::array<char, kBufferBytes> buffer;
+    Sight sight;
+    const std::string_view stat = read_entry(stat_, buffer);
+    const std::size_t name_end = stat.rfind(')');
+    if (name_end == std::string_view::npos || name_end + 2 >= stat.size()) {
+        const bool gone = stat_ < 0 ? errno == ENOENT : errno == ESRCH;
+        sight.where = gone ? Sight::Where::kEnded : Sight::Where::kRunning;
+        return sight;
+    }
+    const char state = stat[name_end + 2];
+    // Time on a processor in ns, time waiting for one, and how often it was given one.
+    const std::string_view schedule = read_entry(schedstat_, buffer);
+    char* next = buffer.data();
+    sight.cpu_ns = static_cast<std::int64_t>(std::strtoull(next, &next, 10));
+    std::strtoull(next, &next, 10);
+    sight.runs = schedule.empty() ? 0 : std::strtoull(next, &next, 10);
+    if (state == 'T' || state == 't') {
+        sight.where = Sight::Where::kStopped;
+    } else if (state == 'Z' || state == 'X') {
+        sight.where = Sight::Where::kEnded;
+    } else if (state == 'S' || state == 'D') {
+        const auto call = parse(read_entry(syscall_, buffer));
+        if (call) {
+            sight.where =
+                has_time_limit(*call) ? Sight::Where::kAsleepForTime : Sight::Where::kAsleep;
+        }
+    }
+    return sight;
+}
+
+ThreadState ThreadWatch::look(std::chrono::nanoseconds spin_limit) {
+    const std::int64_t now = wall_ns();
+    const Sight seen = see();
+    if (!watched_) {
+        watched_ = true;
+        asleep_ = settled_ = false;
+        cpu_ns_ = seen.cpu_ns;
+    }
+    const bool moved = seen.runs != runs_;
+    runs_ = seen.runs;
+    if (moved) {
+        wakes_until_ns_ = 0;  // it has been awake since
+    }
+    switch (seen.where) {
+        case Sight::Where::kEnded:
+            return ThreadState::kEnded;
+        case Sight::Where::kAsleep:
+        case Sight::Where::kAsleepForTime:
+            break;
+        case Sight::Where::kRunning:
+        case Sight::Where::kStopped:
+            asleep_ = settled_ = false;
+            return seen.where == Sight::Where::kRunning && spin_limit.count() != 0 &&
+                           seen.cpu_ns - cpu_ns_ > spin_limit.count()
+                       ? ThreadState::kSpins
+                       : ThreadState::kRuns;
+    }
+    if (!asleep_ || moved) {
+        asleep_ = true;
+        settled_ = false;
+        asleep_since_ns_ = now;
+    }
+    settled_ = settled_ || now - asleep_since_ns_ >= kAsleepNs;
+    if (!settled_ || now < wakes_until_ns_) {
+        return ThreadState::kRuns;
+    }
+    return seen.where == Sight::Where::kAsleep ? ThreadState::kAsleep : ThreadState::kAsleepForTime;
+}
+
+}  // namespace simverbs

@@ -1,0 +1,64 @@
+// Watching a thread that runs its own code, to tell whether time may move without it: whether it
+// sleeps in the kernel, has ended, or burns processor time looking at memory (DESIGN section 4).
+//
+// It asks /proc. A thread whose entries cannot be read counts as running: time is then held, never
+// jumped by mistake.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include <sys/types.h>
+
+namespace simverbs {
+
+enum class ThreadState : std::uint8_t {
+    kRuns,           // time stands for it
+    kAsleep,         // without a time limit: time may pass it
+    kAsleepForTime,  // with one: time walks with the wall
+    kSpins,          // has burnt more than the limit outside the library
+    kEnded,
+};
+
+class ThreadWatch {
+  public:
+    ThreadWatch() = default;
+    ThreadWatch(pid_t process, pid_t thread) : process_(process), thread_(thread) {}
+    ThreadWatch(const ThreadWatch&) = delete;
+    ThreadWatch& operator=(const ThreadWatch&) = delete;
+    ThreadWatch& operator=(ThreadWatch&& other) noexcept;
+    ~ThreadWatch();
+
+    // A thread counts as asleep once two looks, 50 us of wall time apart, agree that it has not
+    // moved between them, and from then on until a look finds that it has. `spin_limit` zero: it
+    // never counts as spinning.
+    ThreadState look(std::chrono::nanoseconds spin_limit);
+    // It has been in the library since the last look.
+    void forget() { watched_ = settled_ = false; }
+    // Something was delivered to a descriptor that it may sleep on: the kernel is about to wake it.
+    void expect_wake();
+
+  private:
+    struct Sight;
+    [[nodiscard]] Sight see();
+
+    pid_t process_ = 0;
+    pid_t thread_ = 0;
+    // Kept open: a look is three reads.
+    int stat_ = -1;
+    int schedstat_ = -1;
+    int syscall_ = -1;
+
+    bool watched_ = false;     // since forget()
+    bool asleep_ = false;      // at the last look
+    bool settled_ = false;     // and found unmoved by two
+    std::uint64_t runs_ = 0;   // times it was given a processor, at the last look
+    std::int64_t cpu_ns_ = 0;  // it had used at the first look
+    std::int64_t asleep_since_ns_ = 0;
+    std::int64_t wakes_until_ns_ = 0;
+};
+
+// The wall clock that only ever delays.
+std::int64_t wall_ns();
+
+}  // namespace simverbs
