@@ -12,8 +12,6 @@
 
 #include <fmt/format.h>
 
-#include "fabric/trace/json_lines_sink.hpp"
-
 namespace simverbs::driver {
 namespace {
 
@@ -72,24 +70,6 @@ bool read_environment(EmbeddedOptions& options, std::string& error) {
     return true;
 }
 
-// A trace file for as long as the world lives.
-class EmbeddedWorld::Trace {
-  public:
-    Trace(fabric::trace::Bus& bus, const std::string& path) : bus_(bus), sink_(path) {
-        bus_.attach(sink_, fabric::trace::CategorySet::all());
-    }
-    ~Trace() { bus_.detach(sink_); }
-    Trace(const Trace&) = delete;
-    Trace& operator=(const Trace&) = delete;
-
-    [[nodiscard]] bool ok() const { return sink_.ok(); }
-    void flush() { sink_.flush(); }
-
-  private:
-    fabric::trace::Bus& bus_;
-    fabric::trace::JsonLinesSink sink_;
-};
-
 std::unique_ptr<EmbeddedWorld> EmbeddedWorld::make(const EmbeddedOptions& options,
                                                    std::string& error) {
     auto simulation = Simulation::make(options.simulation, error);
@@ -102,19 +82,21 @@ std::unique_ptr<EmbeddedWorld> EmbeddedWorld::make(const EmbeddedOptions& option
         return nullptr;
     }
     std::unique_ptr<EmbeddedWorld> world(new EmbeddedWorld(options, std::move(simulation)));
-    if (world->trace_ != nullptr && !world->trace_->ok()) {
-        error = fmt::format("trace file '{}' cannot be written: {}", options.trace_file,
-                            std::strerror(errno));
+    const int failure =
+        options.trace_file.empty() ? 0 : world->traces_.open_file(options.trace_file);
+    if (failure != 0) {
+        error = fmt::format("SIMVERBS_TRACE='{}' cannot be written: {}", options.trace_file,
+                            std::strerror(failure));
         return nullptr;
     }
     return world;
 }
 
 EmbeddedWorld::EmbeddedWorld(const EmbeddedOptions& options, std::unique_ptr<Simulation> simulation)
-    : options_(options), simulation_(std::move(simulation)) {
-    if (!options_.trace_file.empty()) {
-        trace_ = std::make_unique<Trace>(simulation_->bus(), options_.trace_file);
-    }
+    : options_(options),
+      simulation_(std::move(simulation)),
+      traces_(simulation_->bus()),
+      faults_(simulation_->network()) {
     conductor_ = std::make_unique<Conductor>(*simulation_, options_.conductor);
     std::vector<std::size_t> hcas;
     for (std::size_t i = 0; i < simulation_->hca_count(); ++i) {
@@ -135,9 +117,7 @@ EmbeddedWorld::~EmbeddedWorld() {
 }
 
 void EmbeddedWorld::finish() {
-    if (trace_ != nullptr) {
-        trace_->flush();
-    }
+    traces_.flush();
     if (options_.summary) {
         print_summary();
     }

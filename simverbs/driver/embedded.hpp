@@ -9,6 +9,8 @@
 #include "simverbs/driver/channel.hpp"
 #include "simverbs/hca/client.hpp"
 #include "simverbs/world/conductor.hpp"
+#include "simverbs/world/fault_board.hpp"
+#include "simverbs/world/trace_outlets.hpp"
 
 namespace simverbs::driver {
 
@@ -31,6 +33,9 @@ class EmbeddedWorld final : public Channel, private Client {
 
     [[nodiscard]] Simulation& simulation() { return *simulation_; }
     [[nodiscard]] Conductor& conductor() { return *conductor_; }
+    // Both with the world held.
+    [[nodiscard]] TraceOutlets& traces() { return traces_; }
+    [[nodiscard]] FaultBoard& faults() { return faults_; }
     // Writes out the trace, and prints the summary if that was asked for.
     void finish();
 
@@ -44,7 +49,6 @@ class EmbeddedWorld final : public Channel, private Client {
     void unmap_ring(std::byte* memory, std::uint64_t bytes) override;
 
   private:
-    class Trace;
     EmbeddedWorld(const EmbeddedOptions& options, std::unique_ptr<Simulation> simulation);
 
     void print_summary() const;
@@ -59,7 +63,8 @@ class EmbeddedWorld final : public Channel, private Client {
     EmbeddedOptions options_;
     OwnMemory memory_;
     std::unique_ptr<Simulation> simulation_;
-    std::unique_ptr<Trace> trace_;
+    TraceOutlets traces_;
+    FaultBoard faults_;
     std::unique_ptr<Conductor> conductor_;
     std::unique_ptr<Attachment> attachment_;
     std::vector<DeviceInfo> devices_;

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <utility>
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -18,17 +19,18 @@ constexpr int kSpins = 200;
 constexpr int kYields = 20;
 
 // Named actors by name, then the others as they came.
-bool comes_before(const std::unique_ptr<Actor>& a, const std::unique_ptr<Actor>& b) {
+bool comes_before(const std::shared_ptr<Actor>& a, const std::shared_ptr<Actor>& b) {
     if (a->name.empty() != b->name.empty()) {
         return !a->name.empty();
     }
     return a->name != b->name ? a->name < b->name : a->rank < b->rank;
 }
 
-// The calling thread's actor, and the word to its conductor that the thread has ended.
+// The calling thread's actor, and the word to its conductor that the thread has ended. It may
+// outlive the conductor, and another may come to lie at the same address.
 struct CurrentActor {
-    Actor* actor = nullptr;
-    const Conductor* conductor = nullptr;
+    std::shared_ptr<Actor> actor;
+    std::uint64_t conductor = 0;
 
     ~CurrentActor() {
         if (actor != nullptr) {
@@ -38,10 +40,35 @@ struct CurrentActor {
 };
 thread_local CurrentActor t_current;
 
+std::atomic<std::uint64_t> g_last_conductor{0};
+
+// The instant at which an actor's advance() ends.
+class End final : public fabric::EventHandler {
+  public:
+    void handle(const fabric::Event& /*event*/) override { reached = true; }
+    bool reached = false;
+};
+
 }  // namespace
 
+std::string RunMarks::describe() const {
+    std::string why;
+    const auto mark = [&why](bool set, std::string_view text) {
+        if (set) {
+            why += why.empty() ? " (" : ", ";
+            why += text;
+        }
+    };
+    mark(unnamed_actors_raced, "two unnamed threads acted in one step");
+    mark(spun_on_memory, "a thread spun on memory");
+    mark(scheduled_free, "schedule free");
+    why += why.empty() ? "" : ")";
+    return fmt::format("{}deterministic{}, {} jumps past sleepers", deterministic() ? "" : "not ",
+                       why, jumps_past_sleepers);
+}
+
 Conductor::Conductor(Simulation& simulation, ConductorOptions options)
-    : simulation_(simulation), options_(options) {
+    : simulation_(simulation), options_(options), id_(++g_last_conductor) {
     marks_.scheduled_free = options_.schedule == Schedule::kFree;
 }
 
@@ -52,32 +79,35 @@ Conductor::~Conductor() {
     if (helper_.joinable()) {
         helper_.join();
     }
-    if (t_current.conductor == this) {
-        t_current.actor = nullptr;
-        t_current.conductor = nullptr;
-    }
 }
 
 Actor& Conductor::current() {
-    if (t_current.conductor == this) [[likely]] {
+    if (t_current.conductor == id_) [[likely]] {
         return *t_current.actor;
     }
     const std::lock_guard lock(mutex_);
     remove_ended();
-    actors_.push_back(std::make_unique<Actor>());
+    actors_.push_back(std::make_shared<Actor>());
     Actor& actor = *actors_.back();
     actor.rank = next_rank_++;
     actor.watch = ThreadWatch(getpid(), static_cast<pid_t>(syscall(SYS_gettid)));
-    t_current.actor = &actor;
-    t_current.conductor = this;
+    t_current.actor = actors_.back();
+    t_current.conductor = id_;
     return actor;
 }
 
-void Conductor::name_current(std::string_view name) {
-    Actor& actor = current();
+bool Conductor::name_current(std::string_view name) {
+    Actor& self = current();
     const std::lock_guard lock(mutex_);
-    actor.name = name;
+    remove_ended();
+    for (const auto& actor : actors_) {
+        if (actor.get() != &self && actor->name == name) {
+            return false;
+        }
+    }
+    self.name = name;
     std::sort(actors_.begin(), actors_.end(), comes_before);
+    return true;
 }
 
 void Conductor::ring(Attachment& attachment, const Doorbell& doorbell) {
@@ -333,7 +363,7 @@ void Conductor::release_after_step(std::size_t events, bool delivered) {
 }
 
 void Conductor::remove_ended() {
-    std::erase_if(actors_, [this](const std::unique_ptr<Actor>& actor) {
+    std::erase_if(actors_, [this](const std::shared_ptr<Actor>& actor) {
         if (!actor->ended.load(std::memory_order_acquire)) {
             return false;
         }
@@ -343,9 +373,36 @@ void Conductor::remove_ended() {
 }
 
 void Conductor::advance(fabric::SimDuration duration) {
-    const std::lock_guard lock(mutex_);
-    drain_all();
-    simulation_.run_for(duration);
+    Actor& self = current();
+    Lock lock(mutex_);
+    if (alone() || options_.schedule == Schedule::kFree) {
+        drain_all();
+        const std::uint64_t before = deliveries_;
+        simulation_.run_for(duration);
+        release_after_step(0, deliveries_ != before);
+        return;
+    }
+    class Begin final : public PendingCommand {
+      public:
+        Begin(fabric::EventLoop& loop, const fabric::Event& end) : loop_(loop), end_(end) {}
+        void run() override {
+            end_.time = loop_.now() + end_.time.time_since_epoch();
+            loop_.schedule(end_);
+        }
+
+      private:
+        fabric::EventLoop& loop_;
+        fabric::Event end_;
+    };
+    End end;
+    const fabric::EventKey key(fabric::EventClass::kApplication, fabric::NodeId{},
+                               fabric::PortNumber{}, self.rank + 1);
+    Begin begin(simulation_.loop(), {fabric::SimTime(duration), key, &end, 0});
+    self.command = &begin;
+    rendezvous(lock, self, ActorState::kCommand);
+    while (!end.reached) {
+        rendezvous(lock, self, ActorState::kPolling);
+    }
 }
 
 void Conductor::start_helper() {

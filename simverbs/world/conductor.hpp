@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -30,6 +31,8 @@ struct RunMarks {
     bool spun_on_memory = false;
     bool scheduled_free = false;
 
+    // "deterministic", or which mark and why, and how often time jumped past sleepers.
+    [[nodiscard]] std::string describe() const;
     [[nodiscard]] bool deterministic() const {
         return !unnamed_actors_raced && !spun_on_memory && !scheduled_free;
     }
@@ -50,8 +53,9 @@ class Conductor {
 
     // The calling thread's actor; made at its first call.
     Actor& current();
-    // Names it, so that what several threads do within a step has an order of its own.
-    void name_current(std::string_view name);
+    // Names it, so that what several threads do within a step has an order of its own. False:
+    // another living thread has that name.
+    bool name_current(std::string_view name);
 
     void ring(Attachment& attachment, const Doorbell& doorbell);
     // Runs `command` with the world held, in its turn.
@@ -71,7 +75,12 @@ class Conductor {
         drain_all();
         return act();
     }
-    // Runs until virtual time has moved by `duration`.
+    fabric::SimTime now() {
+        const std::lock_guard lock(mutex_);
+        return simulation_.loop().now();
+    }
+    // Returns when virtual time has moved by `duration`; to the other actors the caller is one that
+    // polls all the while.
     void advance(fabric::SimDuration duration);
 
     [[nodiscard]] const RunMarks& marks() const { return marks_; }
@@ -100,9 +109,10 @@ class Conductor {
 
     Simulation& simulation_;
     ConductorOptions options_;
+    std::uint64_t id_;  // never another's in this process
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::vector<std::unique_ptr<Actor>> actors_;  // in order of rank
+    std::vector<std::shared_ptr<Actor>> actors_;  // in order; shared with their threads
     std::uint32_t next_rank_ = 0;
     std::uint64_t deliveries_ = 0;
     bool someone_sleeps_for_time_ = false;

@@ -1,0 +1,146 @@
+/* The control API of simverbs: everything about a simulated fabric that verbs.h has no words for.
+ *
+ * It acts on the embedded world, the one that lives in this process: a program links
+ * libsimverbs (find_package(simverbs), or pkg-config simverbs), uses <infiniband/verbs.h> as on any
+ * machine, and reaches for these functions to lose a packet, move time or read a digest. The world
+ * is made at its first use from the environment (SIMVERBS_TOPOLOGY, _PERSONALITY, _SEED, ...) and
+ * from the simverbs_set_* calls before it, which take precedence.
+ *
+ * Every int returned is 0 or a positive errno; then simverbs_last_error() says what was wrong,
+ * where, and what would have been valid. Common to all that need the world: ENODEV when it cannot
+ * be made (an environment variable has no meaning), or when this process is attached to a server's
+ * world.
+ *
+ * All functions may be called from any thread. Calls that change the world take their turn among
+ * the actors (simverbs_actor): with several threads they return once every other one waits too.
+ */
+#ifndef SIMVERBS_SIMVERBS_H
+#define SIMVERBS_SIMVERBS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- the world ---------------------------------------------------------------------------------
+ * Before its first use, that is before the first ibv_get_device_list, ibv_open_device, or any
+ * function below that is not a simverbs_set_*: EBUSY afterwards, until simverbs_restart(). */
+
+/* "pair" (two hosts, one link), or "star:N" (N hosts h0, h1, ... on the switch s0; N from 2).
+ * Default: "star:2". A name that means nothing is EINVAL, at once. */
+int simverbs_set_topology(const char* topology);
+
+/* What all random streams of the world begin with; any value. Default: 1. */
+int simverbs_set_seed(uint64_t seed);
+
+/* Whose behaviour where devices differ: "spec" (the InfiniBand Architecture Specification; the
+ * default), "connectx6" or "rxe". Unknown: EINVAL. */
+int simverbs_set_personality(const char* personality);
+
+/* Ends the world, its faults, traces and time, and forgets what simverbs_set_* said; the next use
+ * makes another, from time 0. EBUSY while a device is open. ibv_device pointers of before may be
+ * kept but not opened. Other threads that used the world count as gone; they are actors of the next
+ * one, without their names, when they use it. */
+int simverbs_restart(void);
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+/* Virtual time in picoseconds since the world was made: the time of the last event. */
+int simverbs_now_ps(int64_t* now);
+
+/* Returns when virtual time has moved by `duration` picoseconds (from 0 on), with all that is due
+ * until then; takes no longer on the wall than the events do. Completions wait in their queues.
+ * Other actors go on as if the caller polled an empty queue all the while. Negative: EINVAL. */
+int simverbs_advance_ps(int64_t duration);
+
+/* ---- actors ---------------------------------------------------------------------------------- */
+
+/* Names the calling thread. What several threads do within one instant is ordered by their names,
+ * so that a run of named threads repeats itself; unnamed ones are ordered as they came, and the
+ * run is marked when two of them act at once. 1 to 63 bytes; NULL or "" or longer: EINVAL; a
+ * name that another living thread has: EEXIST. */
+int simverbs_actor(const char* name);
+
+/* ---- faults ----------------------------------------------------------------------------------
+ * `link` names a link by its ends in either order, "h0-s0" or "s0-h0", with "#2", "#3", ... for
+ * further links between the same two; `from_node` is the end that transmits. Unknown: ENOENT.
+ * Every firing is a trace event, fault_fired, with the id. */
+
+/* Drops the `nth` frame, counted from 1 and from this call, that `from_node` sends over `link`:
+ * requests, responses and acknowledgements alike. nth 0: EINVAL. *fault (may be NULL) takes the id,
+ * from 1 on. */
+int simverbs_drop_nth(const char* link, const char* from_node, uint64_t nth, uint32_t* fault);
+
+/* Drops every frame that `from_node` sends over `link`, until cleared. */
+int simverbs_drop_all(const char* link, const char* from_node, uint32_t* fault);
+
+/* Takes a fault back, whether it has fired or not. No such id: ENOENT. */
+int simverbs_clear_fault(uint32_t fault);
+
+/* Takes a link down (up = 0), with what is in flight on it, or brings it up again; then the subnet
+ * manager makes its ports ACTIVE, 1 ms of virtual time later. 0 and no effect where it is so
+ * already. */
+int simverbs_set_link(const char* link, int up);
+
+/* ---- what happened --------------------------------------------------------------------------- */
+
+/* Writes every event from here on to `path` as JSON Lines (the schema is the first line), until
+ * simverbs_trace_close() or the end of the world. EBUSY while one is open, whether by this call or
+ * by SIMVERBS_TRACE; or the errno of opening the file. */
+int simverbs_trace_open(const char* path);
+/* ENOENT when none is open; EIO when something could not be written. */
+int simverbs_trace_close(void);
+
+enum simverbs_field_kind {
+    SIMVERBS_FIELD_SIGNED,   /* number, as int64_t */
+    SIMVERBS_FIELD_UNSIGNED, /* number */
+    SIMVERBS_FIELD_BOOL,     /* number, 0 or 1 */
+    SIMVERBS_FIELD_TEXT,     /* text */
+    SIMVERBS_FIELD_ENUM,     /* number, and text: the enumerator's name */
+};
+
+struct simverbs_field {
+    const char* name;
+    enum simverbs_field_kind kind;
+    uint64_t number;
+    const char* text; /* "" where there is none */
+};
+
+struct simverbs_record {
+    int64_t time_ps;
+    const char* node;     /* "h0" */
+    const char* category; /* "completion", "state", "fault", "packet", ... */
+    const char* name;     /* "fault_fired" */
+    const struct simverbs_field* fields;
+    size_t field_count;
+};
+
+/* Calls `callback(record, argument)` for every event from here on; NULL ends that. The record and
+ * all it points to last as long as the call. The callback runs with the world held: it must not
+ * call verbs or this API, nor throw. One at a time: a second one replaces the first. */
+typedef void (*simverbs_record_callback)(const struct simverbs_record* record, void* argument);
+int simverbs_trace_callback(simverbs_record_callback callback, void* argument);
+
+/* What a run is compared by: calls, completions, states, async events, fault firings and message
+ * boundaries so far, with their times. The same program, topology, personality and seed give the
+ * same digest. Looking at a run (traces) does not change it. */
+int simverbs_run_digest(uint64_t* digest);
+
+/* The same of packets, counted from the first call of this function on. */
+int simverbs_packet_digest(uint64_t* digest);
+
+/* *deterministic: 1 when nothing has happened that could differ in another run, else 0, and
+ * simverbs_last_error() says what. */
+int simverbs_is_deterministic(int* deterministic);
+
+/* The reason why the last function of this API that failed in this thread did; "" when none has.
+ * Good until the next failure in this thread. */
+const char* simverbs_last_error(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
