@@ -146,22 +146,22 @@ CopyOutcome GuardedCopy::copy(std::byte* to, const std::byte* from, std::size_t 
 
 void GuardedCopy::install() {
     static std::mutex mutex;
+    static bool was_installed = false;
     const std::lock_guard lock(mutex);
-    if (handler_is_ours()) {
+    if (was_installed) {
+        // A handler that the program has put over ours stays, and may call ours in turn: the kernel
+        // copies while it is there.
+        g_installed.store(handler_is_ours(), std::memory_order_release);
         return;
     }
+    was_installed = true;
     struct sigaction action {};
     action.sa_sigaction = on_fault;
     action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
-    if (!g_installed.load(std::memory_order_relaxed)) {
-        sigaction(SIGSEGV, &action, &g_previous_segv);
-        sigaction(SIGBUS, &action, &g_previous_bus);
-        g_installed.store(true, std::memory_order_release);
-        return;
-    }
-    // The program has installed a handler over ours. It stays; the kernel copies from here on.
-    g_installed.store(false, std::memory_order_release);
+    sigaction(SIGSEGV, &action, &g_previous_segv);
+    sigaction(SIGBUS, &action, &g_previous_bus);
+    g_installed.store(true, std::memory_order_release);
 }
 
 #else
