@@ -9,9 +9,10 @@ bool KeyTable::insert(std::uint32_t block, MemoryRegion& region, bool same_key) 
         return false;
     }
     regions_.assign(*number, region);
-    tag_ = (tag_ + 2) & 0xFEU;
+    std::uint8_t& tag = tags_[block];
+    tag = static_cast<std::uint8_t>(tag + 2);
     region.handle = *number;
-    region.lkey = *number << kTagBits | tag_;
+    region.lkey = *number << kTagBits | tag;
     region.rkey = same_key ? region.lkey : region.lkey | 1U;
     return true;
 }

@@ -1,6 +1,7 @@
 // Registered memory and the one place where a key is turned into bytes that may be touched.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "simverbs/hca/number_table.hpp"
@@ -56,7 +57,7 @@ class KeyTable {
 
     NumberTable<MemoryRegion> regions_;
     std::uint64_t generation_ = 1;
-    std::uint32_t tag_ = 0;
+    std::array<std::uint8_t, kNumberBlocks> tags_{};  // a block's own, like its numbers
 };
 
 }  // namespace simverbs
