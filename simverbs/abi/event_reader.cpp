@@ -8,13 +8,18 @@
 namespace simverbs::abi {
 
 bool read_event(Context& context, int descriptor, EventMessage& message) {
-    const auto receive = [descriptor, &message] {
+    const auto receive = [&context, descriptor, &message] {
         const ssize_t got = recv(descriptor, &message, sizeof message, MSG_DONTWAIT);
         if (got == 0) {
             errno = EIO;  // the device is gone
         }
-        return got == sizeof message;
+        if (got != sizeof message) {
+            return false;
+        }
+        context.channel().event_taken();
+        return true;
     };
+    std::uint64_t seen = context.channel().deliveries();
     if (receive()) {
         return true;
     }
@@ -31,7 +36,8 @@ bool read_event(Context& context, int descriptor, EventMessage& message) {
         if (blocks) {
             context.channel().wait_readable(descriptor);
         } else {
-            context.channel().empty_poll();  // a poll like any other: time may move
+            context.channel().empty_poll(seen);  // a poll like any other: time may move
+            seen = context.channel().deliveries();
         }
         if (receive()) {
             return true;

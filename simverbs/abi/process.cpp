@@ -60,33 +60,45 @@ driver::EmbeddedOptions& Process::options() {
     return *options_;
 }
 
-void Process::make_world() {
+// SIMVERBS_SERVER names a world that a server owns; without it the world is made here.
+void Process::find_world() {
     tried_ = true;
-    const driver::EmbeddedOptions& wanted = options();
-    std::string error = options_error_;
-    if (error.empty()) {
-        embedded_ = driver::EmbeddedWorld::make(wanted, error);
+    std::string error;
+    if (const char* server = std::getenv("SIMVERBS_SERVER")) {
+        const char* host = std::getenv("SIMVERBS_HOST");
+        served_ = driver::ServedChannel::make(server, host == nullptr ? "" : host, error);
+    } else {
+        make_embedded(error);
     }
-    if (embedded_ == nullptr) {
+    if (!error.empty()) {
         fmt::print(stderr, "simverbs: {}\n", error);
         return;
     }
     std::uint32_t index = 0;
-    for (const DeviceInfo& info : embedded_->devices()) {
+    for (const DeviceInfo& info : channel()->devices()) {
         devices_.push_back(std::make_unique<Device>(index++, info));
+    }
+}
+
+void Process::make_embedded(std::string& error) {
+    const driver::EmbeddedOptions& wanted = options();
+    error = options_error_;
+    if (error.empty()) {
+        embedded_ = driver::EmbeddedWorld::make(wanted, error);
     }
 }
 
 driver::EmbeddedWorld* Process::embedded() {
     const std::lock_guard lock(mutex_);
     if (!tried_) {
-        make_world();
+        find_world();
     }
     return embedded_.get();
 }
 
 Channel* Process::channel() {
-    return embedded();
+    driver::EmbeddedWorld* own = embedded();
+    return own != nullptr ? static_cast<Channel*>(own) : served_.get();
 }
 
 std::vector<Device*> Process::devices() {
@@ -113,6 +125,7 @@ bool Process::restart() {
     }
     finish();
     embedded_.reset();
+    served_.reset();
     for (auto& device : devices_) {
         former_devices_.push_back(std::move(device));
     }

@@ -14,6 +14,7 @@
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/driver/channel.hpp"
 #include "simverbs/driver/embedded.hpp"
+#include "simverbs/driver/served.hpp"
 
 namespace simverbs::abi {
 
@@ -49,7 +50,8 @@ class Process {
 
   private:
     Process() = default;
-    void make_world();
+    void find_world();
+    void make_embedded(std::string& error);
     driver::EmbeddedOptions& options();
 
     std::recursive_mutex mutex_;
@@ -57,7 +59,8 @@ class Process {
     std::atomic<std::uint32_t> open_contexts_{0};
     std::unique_ptr<driver::EmbeddedOptions> options_;
     std::string options_error_;
-    std::unique_ptr<driver::EmbeddedWorld> embedded_;
+    std::unique_ptr<driver::EmbeddedWorld> embedded_;  // one of the two, or none
+    std::unique_ptr<driver::ServedChannel> served_;
     std::vector<std::unique_ptr<Device>> devices_;
     // Devices of worlds that were ended: programs may still hold their pointers.
     std::vector<std::unique_ptr<Device>> former_devices_;

@@ -3,6 +3,7 @@
 // Two implementations: the world in this process, and a server's. Thread-safe.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -37,10 +38,16 @@ class Channel {
                         std::span<std::byte> reply, int& descriptor) = 0;
     virtual void ring(const Doorbell& doorbell) = 0;
 
-    // The caller polled and found nothing: time may move.
-    virtual void empty_poll() = 0;
+    // How often something was delivered to this process: to be read before a queue is looked at.
+    [[nodiscard]] std::uint64_t deliveries() const {
+        return deliveries_->load(std::memory_order_acquire);
+    }
+    // The caller found nothing to poll, as of `seen` deliveries: time may move.
+    virtual void empty_poll(std::uint64_t seen) = 0;
     // The caller blocks until `descriptor` is readable; returns early now and then.
     virtual void wait_readable(int descriptor) = 0;
+    // An event was read from a descriptor.
+    virtual void event_taken() = 0;
 
     // Memory of a ring that a reply announced; nullptr if it cannot be mapped.
     virtual std::byte* map_ring(const RingReply& ring, int descriptor) = 0;
@@ -58,7 +65,13 @@ class Channel {
     }
 
   protected:
-    Channel() = default;
+    explicit Channel(const std::atomic<std::uint64_t>& deliveries) : deliveries_(&deliveries) {}
+    void count_deliveries_in(const std::atomic<std::uint64_t>& deliveries) {
+        deliveries_ = &deliveries;
+    }
+
+  private:
+    const std::atomic<std::uint64_t>* deliveries_;
 };
 
 }  // namespace simverbs

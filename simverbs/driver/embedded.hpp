@@ -43,8 +43,9 @@ class EmbeddedWorld final : public Channel, private Client {
     int execute(CommandCode code, std::span<const std::byte> command, std::span<std::byte> reply,
                 int& descriptor) override;
     void ring(const Doorbell& doorbell) override;
-    void empty_poll() override;
+    void empty_poll(std::uint64_t seen) override;
     void wait_readable(int descriptor) override;
+    void event_taken() override {}
     std::byte* map_ring(const RingReply& ring, int descriptor) override;
     void unmap_ring(std::byte* memory, std::uint64_t bytes) override;
 

@@ -131,12 +131,13 @@ QueuePair::~QueuePair() {
 
 void QueuePair::ring_send() {
     send_.publish();
-    channel_.ring({context_, qpn_, send_.producer(), true});
+    channel_.ring({.context = context_, .qpn = qpn_, .producer = send_.producer(), .send = true});
 }
 
 void QueuePair::ring_receive() {
     receive_.publish();
-    channel_.ring({context_, qpn_, receive_.producer(), false});
+    channel_.ring(
+        {.context = context_, .qpn = qpn_, .producer = receive_.producer(), .send = false});
 }
 
 void QueuePair::forget_work() {

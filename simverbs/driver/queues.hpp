@@ -75,11 +75,12 @@ class CompletionQueue {
     // The same; an empty queue lets time move once first.
     template <class F>
     int poll_or_step(int most, F&& take) {
+        const std::uint64_t seen = channel_.deliveries();
         const int found = poll(most, take);
         if (found != 0 || most <= 0) {
             return found;
         }
-        channel_.empty_poll();
+        channel_.empty_poll(seen);
         return poll(most, take);
     }
 

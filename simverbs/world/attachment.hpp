@@ -22,6 +22,7 @@ struct Doorbell {
     std::uint32_t context = 0;
     std::uint32_t qpn = 0;
     std::uint32_t producer = 0;
+    std::uint16_t actor = 0;  // which of the process's threads; served worlds merge by it
     bool send = true;
 };
 

@@ -1,0 +1,27 @@
+// Starting a program on a host of a served world: the environment that makes it find its devices
+// there, and nothing else about it changed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace simverbs::cli {
+
+struct Placement {
+    std::string socket;  // of the world
+    std::string host;
+};
+
+// Where libibverbs.so.1 of simverbs lies, beside this program as built or as installed; empty when
+// it is not found.
+std::string library_folder();
+
+// Sets SIMVERBS_SERVER, SIMVERBS_HOST and LD_LIBRARY_PATH in this process's environment.
+void place_environment(const Placement& placement);
+
+// Replaces this process; returns only when that fails, with errno set.
+void run_program(const std::vector<std::string>& command);
+
+}  // namespace simverbs::cli

@@ -1,0 +1,88 @@
+// The `simverbs` command: its words and options; what they do is in world_commands.cpp.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "simverbs/cli/world_commands.hpp"
+#include "simverbs/world/served_protocol.hpp"
+
+namespace {
+
+using simverbs::Schedule;
+using simverbs::ServerOptions;
+namespace cli = simverbs::cli;
+
+const std::map<std::string, Schedule> kSchedules = {
+    {"canonical", Schedule::kCanonical}, {"free", Schedule::kFree}, {"serial", Schedule::kSerial}};
+
+void add_world_options(CLI::App& command, ServerOptions& options) {
+    command.add_option("topology", options.simulation.topology, "pair, or star:N")->required();
+    command.add_option("--seed", options.simulation.seed, "of every random decision");
+    command.add_option("--personality", options.simulation.personality, "spec, connectx6 or rxe");
+    command.add_option("--trace", options.trace_file, "write every event to FILE (JSON Lines)");
+    command
+        .add_option("--schedule", options.conductor.schedule,
+                    "who moves time: free (default), canonical (deterministic) or serial")
+        ->transform(CLI::CheckedTransformer(kSchedules, CLI::ignore_case));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app("Simulated RDMA: verbs programs on hosts of a simulated fabric.", "simverbs");
+    app.set_version_flag("--version", SIMVERBS_VERSION);
+    app.require_subcommand(1);
+    app.option_defaults()->always_capture_default();
+
+    std::string world = "default";
+    cli::UpOptions up;
+    CLI::App* up_command = app.add_subcommand("up", "Serve a world in the background");
+    add_world_options(*up_command, up.server);
+    up_command->add_flag("--foreground", up.foreground, "stay, and print a summary at the end");
+
+    cli::RunOptions run;
+    std::uint64_t limit_ms = 0;
+    CLI::App* run_command =
+        app.add_subcommand("run", "Serve a world, run programs on its hosts, end it");
+    add_world_options(*run_command, run.server);
+    run_command->add_option("programs", run.programs, "HOST='COMMAND' ..., started in this order")
+        ->required();
+    run_command->add_option("--time-limit", limit_ms, "of wall time, with a unit: 30s, 500ms")
+        ->transform(CLI::AsNumberWithUnit(
+            std::map<std::string, std::uint64_t>{{"ms", 1}, {"s", 1000}, {"min", 60'000}},
+            CLI::AsNumberWithUnit::UNIT_REQUIRED));
+    run_command->add_flag("--quiet", run.quiet, "no summary");
+
+    std::string host;
+    std::vector<std::string> command;
+    CLI::App* on_command = app.add_subcommand("on", "Run a program on a host of a served world");
+    on_command->add_option("host", host, "of the topology")->required();
+    on_command->add_option("command", command, "after --")->required();
+    on_command->prefix_command();
+
+    CLI::App* status_command = app.add_subcommand("status", "What a served world is doing");
+    CLI::App* down_command = app.add_subcommand("down", "End a served world");
+    for (CLI::App* each : {up_command, on_command, status_command, down_command}) {
+        each->add_option("--world", world, "name of the world, or path of its socket");
+    }
+    CLI11_PARSE(app, argc, argv);
+
+    const std::string socket = simverbs::socket_path(world);
+    if (*up_command) {
+        up.server.socket = socket;
+        return cli::up(up);
+    }
+    if (*run_command) {
+        if (limit_ms != 0) {
+            run.time_limit = std::chrono::milliseconds(limit_ms);
+        }
+        return cli::run(run);
+    }
+    if (*on_command) {
+        return cli::on(socket, host, command);
+    }
+    return *status_command ? cli::status(socket) : cli::down(socket);
+}

@@ -1,0 +1,252 @@
+#include "simverbs/cli/programs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "simverbs/world/thread_watch.hpp"
+
+namespace simverbs::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kSettleLimit = 1s;
+constexpr auto kAsleepFor = 100ms;
+constexpr int kTimedOut = 124;  // as timeout(1) says it
+constexpr int kCannotExecute = 127;
+
+// Inodes of TCP sockets in LISTEN, from /proc/PID/net/tcp and tcp6.
+std::set<std::string> listening_inodes(pid_t process) {
+    std::set<std::string> inodes;
+    for (const char* table : {"tcp", "tcp6"}) {
+        std::ifstream file(fmt::format("/proc/{}/net/{}", process, table));
+        std::string line;
+        std::getline(file, line);
+        while (std::getline(file, line)) {
+            std::istringstream words(line);
+            std::array<std::string, 10> word;
+            for (std::string& each : word) {
+                words >> each;
+            }
+            if (word[3] == "0A") {
+                inodes.insert(word[9]);
+            }
+        }
+    }
+    return inodes;
+}
+
+std::vector<pid_t> family_of(pid_t process) {
+    std::vector<pid_t> family{process};
+    for (std::size_t i = 0; i < family.size(); ++i) {
+        std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", family[i]));
+        pid_t child = 0;
+        while (children >> child) {
+            family.push_back(child);
+        }
+    }
+    return family;
+}
+
+bool listens(pid_t process) {
+    const std::set<std::string> inodes = listening_inodes(process);
+    std::error_code ignored;
+    for (const pid_t member : family_of(process)) {
+        const std::string folder = fmt::format("/proc/{}/fd", member);
+        for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+            const std::string target =
+                std::filesystem::read_symlink(entry.path(), ignored).string();
+            constexpr std::string_view kSocket = "socket:[";
+            if (target.starts_with(kSocket) &&
+                inodes.contains(
+                    target.substr(kSocket.size(), target.size() - kSocket.size() - 1))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+int shell_status(int status) {
+    constexpr int kSignalBase = 128;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalBase + WTERMSIG(status);
+}
+
+}  // namespace
+
+Programs::Programs(std::string socket, std::vector<ProgramSpec> specs)
+    : socket_(std::move(socket)), specs_(std::move(specs)) {
+    for (const ProgramSpec& spec : specs_) {
+        prefix_width_ = std::max(prefix_width_, spec.host.size());
+    }
+}
+
+Programs::~Programs() {
+    end_all();
+}
+
+int Programs::run(std::optional<std::chrono::milliseconds> limit) {
+    const auto began = std::chrono::steady_clock::now();
+    programs_.reserve(specs_.size());
+    for (const ProgramSpec& spec : specs_) {
+        start(spec);
+        if (programs_.size() < specs_.size()) {
+            wait_until_settled(programs_.back());
+        }
+    }
+    constexpr int kAttendMs = 20;
+    while (!all_ended()) {
+        attend(kAttendMs);
+        if (limit && std::chrono::steady_clock::now() - began > *limit) {
+            fmt::print(stderr, "simverbs: the time limit of {} ms has passed\n", limit->count());
+            end_all();
+            return kTimedOut;
+        }
+    }
+    return first_failure_.value_or(0);
+}
+
+void Programs::start(const ProgramSpec& spec) {
+    std::array<int, 2> output{};
+    std::array<int, 2> errors{};
+    if (pipe2(output.data(), O_CLOEXEC) != 0 || pipe2(errors.data(), O_CLOEXEC) != 0) {
+        throw std::system_error(errno, std::generic_category(), "pipe");
+    }
+    const pid_t parent = getpid();
+    const pid_t process = fork();
+    if (process == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != parent) {
+            _exit(kCannotExecute);
+        }
+        setpgid(0, 0);
+        dup2(output[1], STDOUT_FILENO);
+        dup2(errors[1], STDERR_FILENO);
+        place_environment({socket_, spec.host});
+        run_program({"/bin/sh", "-c", spec.command});
+        _exit(kCannotExecute);
+    }
+    close(output[1]);
+    close(errors[1]);
+    Running program;
+    program.host = spec.host;
+    program.process = process;
+    program.output = output[0];
+    program.errors = errors[0];
+    programs_.push_back(program);
+}
+
+void Programs::wait_until_settled(const Running& program) {
+    const auto began = std::chrono::steady_clock::now();
+    auto asleep_since = began;
+    ThreadWatch watch(program.process, program.process);
+    while (!program.status && std::chrono::steady_clock::now() - began < kSettleLimit) {
+        constexpr int kLookMs = 5;
+        attend(kLookMs);
+        if (listens(program.process)) {
+            return;
+        }
+        const ThreadState state = watch.look(0ns);
+        const auto now = std::chrono::steady_clock::now();
+        if (state != ThreadState::kAsleep || family_of(program.process).size() > 1) {
+            asleep_since = now;  // a shell that waits for its program says nothing of that
+        } else if (now - asleep_since > kAsleepFor) {
+            return;
+        }
+    }
+}
+
+void Programs::attend(int timeout_ms) {
+    std::vector<pollfd> looks;
+    for (const Running& program : programs_) {
+        looks.push_back({program.output, POLLIN, 0});  // negative ones are passed over
+        looks.push_back({program.errors, POLLIN, 0});
+    }
+    poll(looks.data(), looks.size(), timeout_ms);
+    for (std::size_t i = 0; i < programs_.size(); ++i) {
+        Running& program = programs_[i];
+        if (looks[2 * i].revents != 0) {
+            pass_on(program, program.output, program.output_line, STDOUT_FILENO);
+        }
+        if (looks[2 * i + 1].revents != 0) {
+            pass_on(program, program.errors, program.error_line, STDERR_FILENO);
+        }
+        int status = 0;
+        if (!program.status && waitpid(program.process, &status, WNOHANG) == program.process) {
+            program.status = shell_status(status);
+            if (*program.status != 0 && !first_failure_) {
+                first_failure_ = program.status;
+            }
+        }
+    }
+}
+
+// Whole lines, so that programs do not cut each other's in two.
+void Programs::pass_on(Running& program, int& descriptor, std::string& line, int to) {
+    std::array<char, 4096> buffer;
+    const ssize_t got = read(descriptor, buffer.data(), buffer.size());
+    if (got > 0) {
+        line.append(buffer.data(), static_cast<std::size_t>(got));
+    } else if (got == 0 || errno != EINTR) {
+        close(descriptor);
+        descriptor = -1;
+        line += line.empty() ? "" : "\n";
+    }
+    std::string whole;
+    std::size_t end = 0;
+    for (std::size_t begin = 0; (end = line.find('\n', begin)) != std::string::npos;
+         begin = end + 1) {
+        whole += fmt::format("{:<{}} | {}\n", program.host, prefix_width_,
+                             line.substr(begin, end - begin));
+    }
+    const std::size_t last = line.rfind('\n');
+    line.erase(0, last == std::string::npos ? 0 : last + 1);
+    for (std::size_t written = 0; written < whole.size();) {
+        const ssize_t put = write(to, whole.data() + written, whole.size() - written);
+        if (put < 0 && errno != EINTR) {
+            return;
+        }
+        written += put > 0 ? static_cast<std::size_t>(put) : 0;
+    }
+}
+
+bool Programs::all_ended() const {
+    return std::all_of(programs_.begin(), programs_.end(), [](const Running& program) {
+        return program.status && program.output < 0 && program.errors < 0;
+    });
+}
+
+void Programs::end_all() {
+    for (Running& program : programs_) {
+        if (!program.status) {
+            kill(-program.process, SIGKILL);
+            int status = 0;
+            waitpid(program.process, &status, 0);
+            program.status = shell_status(status);
+        }
+        for (int* descriptor : {&program.output, &program.errors}) {
+            if (*descriptor >= 0) {
+                close(*descriptor);
+                *descriptor = -1;
+            }
+        }
+    }
+}
+
+}  // namespace simverbs::cli

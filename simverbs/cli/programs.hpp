@@ -1,0 +1,59 @@
+// Several programs, each on a host of one world: started in order, their output prefixed by host,
+// ended together.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "simverbs/cli/launch.hpp"
+
+namespace simverbs::cli {
+
+struct ProgramSpec {
+    std::string host;
+    std::string command;  // for /bin/sh
+};
+
+class Programs {
+  public:
+    Programs(std::string socket, std::vector<ProgramSpec> specs);
+    // Kills what still runs.
+    ~Programs();
+    Programs(const Programs&) = delete;
+    Programs& operator=(const Programs&) = delete;
+
+    // Starts them in order, each once the one before has a listening TCP socket, or sleeps outside
+    // the library for 100 ms, or a second has passed; waits for all. Returns the exit status of the
+    // first that failed, as a shell gives it; 124 when `limit` ran out first.
+    int run(std::optional<std::chrono::milliseconds> limit);
+
+  private:
+    struct Running {
+        std::string host;
+        pid_t process = -1;
+        int output = -1;          // its stdout
+        int errors = -1;          // its stderr
+        std::string output_line;  // not ended yet
+        std::string error_line;
+        std::optional<int> status;
+    };
+    void start(const ProgramSpec& spec);
+    void wait_until_settled(const Running& program);
+    // Passes on what programs print and notes who has ended; waits up to `timeout_ms`.
+    void attend(int timeout_ms);
+    void pass_on(Running& program, int& descriptor, std::string& line, int to);
+    void end_all();
+    [[nodiscard]] bool all_ended() const;
+
+    std::string socket_;
+    std::vector<ProgramSpec> specs_;
+    std::size_t prefix_width_ = 0;
+    std::vector<Running> programs_;
+    std::optional<int> first_failure_;
+};
+
+}  // namespace simverbs::cli

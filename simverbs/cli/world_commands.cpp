@@ -1,0 +1,204 @@
+#include "simverbs/cli/world_commands.hpp"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace simverbs::cli {
+namespace {
+
+constexpr int kUsage = 2;
+constexpr int kFailed = 1;
+constexpr int kNotFound = 127;
+
+Server* g_server = nullptr;
+
+void stop_server(int /*signal*/) {
+    if (g_server != nullptr) {
+        g_server->stop();
+    }
+}
+
+int complain(const std::string& what, int status = kFailed) {
+    fmt::print(stderr, "simverbs: {}\n", what);
+    return status;
+}
+
+bool libraries_found() {
+    return !library_folder().empty();
+}
+
+int serve(Server& server) {
+    g_server = &server;
+    struct sigaction action {};
+    action.sa_handler = stop_server;
+    sigaction(SIGTERM, &action, nullptr);
+    sigaction(SIGINT, &action, nullptr);
+    server.run();
+    g_server = nullptr;
+    return 0;
+}
+
+// Forks; the parent returns once the child listens, the child serves and never returns.
+int serve_in_background(const ServerOptions& options) {
+    std::array<int, 2> ready{};
+    if (pipe2(ready.data(), O_CLOEXEC) != 0) {
+        return complain(fmt::format("pipe: {}", std::strerror(errno)));
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+        setsid();
+        std::string error;
+        const auto server = Server::make(options, error);
+        [[maybe_unused]] const ssize_t told = write(ready[1], error.data(), error.size());
+        close(ready[1]);
+        if (server == nullptr) {
+            _exit(kFailed);
+        }
+        const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+        for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+            dup2(nowhere, standard);
+        }
+        const int status = serve(*server);
+        std::exit(status);
+    }
+    close(ready[1]);
+    std::string error;
+    std::array<char, 512> buffer;
+    for (ssize_t got = 0; (got = read(ready[0], buffer.data(), buffer.size())) > 0;) {
+        error.append(buffer.data(), static_cast<std::size_t>(got));
+    }
+    close(ready[0]);
+    if (!error.empty()) {
+        waitpid(child, nullptr, 0);
+        return complain(error);
+    }
+    return 0;
+}
+
+int ask(const std::string& socket, RequestKind kind) {
+    const int connection = connect_to_world(socket);
+    if (connection < 0) {
+        return complain(
+            fmt::format("no world is served at '{}' ({})", socket, std::strerror(errno)));
+    }
+    const RequestHead request{kProtocolVersion, kind};
+    TextReply reply;
+    const bool answered =
+        send_message(connection, std::as_bytes(std::span(&request, 1)), {}) &&
+        receive_message(connection, std::as_writable_bytes(std::span(&reply, 1)), {}, true) > 0;
+    close(connection);
+    if (!answered) {
+        return complain(fmt::format("the world at '{}' does not answer", socket));
+    }
+    const std::string text(reply.text.data(), strnlen(reply.text.data(), reply.text.size()));
+    fmt::print("{}{}", text, text.ends_with('\n') ? "" : "\n");
+    return 0;
+}
+
+}  // namespace
+
+int up(UpOptions options) {
+    if (!libraries_found()) {
+        return complain("libibverbs.so.1 of simverbs is not beside this program");
+    }
+    if (!options.foreground) {
+        const int status = serve_in_background(options.server);
+        if (status == 0) {
+            fmt::print("{} is up; start programs with: simverbs on HOST -- COMMAND\n",
+                       options.server.simulation.topology);
+        }
+        return status;
+    }
+    std::string error;
+    const auto server = Server::make(options.server, error);
+    if (server == nullptr) {
+        return complain(error);
+    }
+    const int status = serve(*server);
+    fmt::print(stderr, "simverbs: {}\n", server->summary());
+    return status;
+}
+
+int run(RunOptions options) {
+    std::vector<ProgramSpec> specs;
+    for (const std::string& text : options.programs) {
+        const std::size_t equals = text.find('=');
+        if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
+            return complain(fmt::format("'{}' is not HOST=COMMAND", text), kUsage);
+        }
+        specs.push_back({text.substr(0, equals), text.substr(equals + 1)});
+    }
+    if (!libraries_found()) {
+        return complain("libibverbs.so.1 of simverbs is not beside this program");
+    }
+    std::array<char, 32> folder{"/tmp/simverbs-run-XXXXXX"};
+    if (mkdtemp(folder.data()) == nullptr) {
+        return complain(fmt::format("mkdtemp: {}", std::strerror(errno)));
+    }
+    options.server.socket = fmt::format("{}/world.sock", folder.data());
+    std::string error;
+    auto server = Server::make(options.server, error);
+    if (server == nullptr) {
+        rmdir(folder.data());
+        return complain(error);
+    }
+    for (const ProgramSpec& spec : specs) {
+        if (!server->has_host(spec.host)) {
+            server.reset();
+            rmdir(folder.data());
+            return complain(fmt::format("topology '{}' has no host '{}'",
+                                        options.server.simulation.topology, spec.host),
+                            kUsage);
+        }
+    }
+    std::thread serving([&server] { server->run(); });
+    int status = kFailed;
+    {
+        Programs programs(options.server.socket, std::move(specs));
+        status = programs.run(options.time_limit);
+    }
+    server->stop();
+    serving.join();
+    if (!options.quiet) {
+        fmt::print(stderr, "simverbs: {}\n", server->summary());
+    }
+    server.reset();
+    rmdir(folder.data());
+    return status;
+}
+
+int on(const std::string& socket, const std::string& host,
+       const std::vector<std::string>& command) {
+    if (!libraries_found()) {
+        return complain("libibverbs.so.1 of simverbs is not beside this program");
+    }
+    const int connection = connect_to_world(socket);
+    if (connection < 0) {
+        return complain(fmt::format("no world is served at '{}' ({}); start one with `simverbs up`",
+                                    socket, std::strerror(errno)));
+    }
+    close(connection);
+    place_environment({socket, host});
+    run_program(command);
+    return complain(fmt::format("{}: {}", command[0], std::strerror(errno)), kNotFound);
+}
+
+int status(const std::string& socket) {
+    return ask(socket, RequestKind::kStatus);
+}
+
+int down(const std::string& socket) {
+    return ask(socket, RequestKind::kShutdown);
+}
+
+}  // namespace simverbs::cli

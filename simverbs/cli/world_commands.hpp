@@ -1,0 +1,34 @@
+// The commands that start, use and end a served world. Each returns an exit status.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simverbs/cli/programs.hpp"
+#include "simverbs/server/server.hpp"
+
+namespace simverbs::cli {
+
+struct UpOptions {
+    ServerOptions server;
+    bool foreground = false;
+};
+int up(UpOptions options);
+
+struct RunOptions {
+    ServerOptions server;
+    std::vector<std::string> programs;  // HOST=COMMAND
+    std::optional<std::chrono::milliseconds> time_limit;
+    bool quiet = false;
+};
+int run(RunOptions options);
+
+// Starts COMMAND on `host` of the world at `socket`; returns only when that fails.
+int on(const std::string& socket, const std::string& host, const std::vector<std::string>& command);
+
+int status(const std::string& socket);
+int down(const std::string& socket);
+
+}  // namespace simverbs::cli

@@ -1,0 +1,321 @@
+#include "simverbs/driver/served.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include <fmt/format.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "simverbs/hca/guarded_copy.hpp"
+#include "simverbs/model/personalities.hpp"
+
+namespace simverbs::driver {
+namespace {
+
+// Yields after a doorbell until the server has taken it: on few processors it runs the sooner, and
+// a program that then watches memory does not keep it from running.
+constexpr int kYieldsAfterRing = 64;
+constexpr int kSpinsBeforeYield = 100;
+constexpr int kBlockMs = 200;
+constexpr std::uint64_t kProbeValue = 0x5349'4D56'4552'4253;
+
+template <std::size_t N>
+std::string to_text(const std::array<char, N>& text) {
+    return {text.data(), strnlen(text.data(), N)};
+}
+
+// The calling thread's place in a client area; given back when the thread ends.
+struct OwnSlot {
+    const ServedChannel* channel = nullptr;
+    ActorSlot* slot = nullptr;
+    std::uint32_t index = 0;
+
+    ~OwnSlot() {
+        if (slot != nullptr) {
+            slot->state.store(static_cast<std::uint32_t>(ActorWord::kFree));
+        }
+    }
+};
+thread_local OwnSlot t_slot;
+
+void set_state(ActorSlot& slot, ActorWord word) {
+    slot.state.store(static_cast<std::uint32_t>(word), std::memory_order_release);
+}
+
+}  // namespace
+
+std::unique_ptr<ServedChannel> ServedChannel::make(const std::string& path, const std::string& host,
+                                                   std::string& error) {
+    const int socket = connect_to_world(path);
+    if (socket < 0) {
+        error = fmt::format("no world is served at '{}' ({}); start one with `simverbs up`", path,
+                            std::strerror(errno));
+        return nullptr;
+    }
+    ucred server{};
+    socklen_t length = sizeof server;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &server, &length) == 0) {
+        prctl(PR_SET_PTRACER, server.pid, 0, 0, 0);  // where Yama asks: the server may copy
+    }
+    static const std::uint64_t probe = kProbeValue;
+    AttachRequest request;
+    std::memcpy(request.host.data(), host.data(), std::min(host.size(), request.host.size() - 1));
+    request.probe_address = reinterpret_cast<std::uint64_t>(&probe);
+    request.probe_value = probe;
+    AttachReply reply;
+    std::array<int, 2> descriptors{};
+    if (!send_message(socket, std::as_bytes(std::span(&request, 1)), {}) ||
+        receive_message(socket, std::as_writable_bytes(std::span(&reply, 1)), descriptors, true) !=
+            sizeof reply) {
+        error = fmt::format("the world at '{}' does not answer", path);
+    } else if (reply.error != 0) {
+        error = to_text(reply.reason);
+    }
+    void* area = error.empty() ? mmap(nullptr, sizeof(ClientArea), PROT_READ | PROT_WRITE,
+                                      MAP_SHARED, descriptors[0], 0)
+                               : MAP_FAILED;
+    close(descriptors[0]);
+    if (area == MAP_FAILED) {
+        if (error.empty()) {
+            error = fmt::format("memory of the world at '{}' cannot be mapped", path);
+        }
+        close(descriptors[1]);
+        close(socket);
+        return nullptr;
+    }
+    return std::unique_ptr<ServedChannel>(
+        new ServedChannel(socket, descriptors[1], *static_cast<ClientArea*>(area), reply));
+}
+
+ServedChannel::ServedChannel(int socket, int wake, ClientArea& area, const AttachReply& reply)
+    : Channel(area.deliveries.value),
+      socket_(socket),
+      wake_(wake),
+      area_(area),
+      canonical_(reply.canonical != 0) {
+    const std::uint32_t count = std::min(reply.device_count, AttachReply::kMaxDevices);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const ServedDevice& device = reply.devices[i];
+        const Personality* personality = find_personality(to_text(device.personality));
+        devices_.push_back({to_text(device.name), to_text(device.host), device.guid,
+                            static_cast<std::uint16_t>(device.ports),
+                            personality == nullptr ? &kSpec : personality});
+    }
+    if (reply.copies_by_client != 0) {
+        sigset_t all;
+        sigset_t before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_BLOCK, &all, &before);
+        copier_ = std::thread([this] { copy_on_request(); });
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    }
+}
+
+ServedChannel::~ServedChannel() {
+    stop_ = true;
+    if (copier_.joinable()) {
+        copier_.join();
+    }
+    if (t_slot.channel == this) {
+        t_slot = OwnSlot{};
+    }
+    close(socket_);
+    close(wake_);
+    munmap(&area_, sizeof(ClientArea));
+}
+
+std::uint32_t ServedChannel::actor() {
+    if (t_slot.channel != this) [[unlikely]] {
+        const std::uint32_t index = take_slot();
+        t_slot.channel = this;
+        t_slot.slot = &area_.actors[index];
+        t_slot.index = index;
+    }
+    return t_slot.index;
+}
+
+// More threads than slots share the last one: time then waits for all of them or none.
+std::uint32_t ServedChannel::take_slot() {
+    const std::lock_guard lock(doorbell_lock_);
+    const std::uint32_t made = area_.actors_made.value.load(std::memory_order_relaxed);
+    std::uint32_t index = 0;
+    while (index < made && area_.actors[index].state.load(std::memory_order_relaxed) !=
+                               static_cast<std::uint32_t>(ActorWord::kFree)) {
+        ++index;
+    }
+    index = std::min(index, ClientArea::kActors - 1);
+    ActorSlot& slot = area_.actors[index];
+    slot.thread.store(static_cast<std::uint32_t>(syscall(SYS_gettid)));
+    set_state(slot, ActorWord::kRunning);
+    area_.actors_made.value.store(std::max(made, index + 1), std::memory_order_release);
+    return index;
+}
+
+void ServedChannel::wake_server() {
+    if (area_.server_sleeps.value.load(std::memory_order_seq_cst) != 0) {
+        const std::uint64_t one = 1;
+        [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof one);
+    }
+}
+
+int ServedChannel::execute(CommandCode code, std::span<const std::byte> command,
+                           std::span<std::byte> reply, int& descriptor) {
+    descriptor = -1;
+    CommandRequest request;
+    if (command.size() > request.bytes.size() || reply.size() > request.bytes.size()) {
+        return EPROTO;
+    }
+    request.actor = actor();
+    set_state(area_.actors[request.actor], ActorWord::kRunning);
+    request.code = code;
+    request.length = static_cast<std::uint32_t>(command.size());
+    request.reply_length = static_cast<std::uint32_t>(reply.size());
+    std::memcpy(request.bytes.data(), command.data(), command.size());
+    const std::lock_guard lock(command_mutex_);
+    if (server_gone_) {
+        return EIO;
+    }
+    CommandReply answer;
+    std::array<int, 2> descriptors{};
+    if (!send_message(socket_, std::as_bytes(std::span(&request, 1)), {}) ||
+        receive_message(socket_, std::as_writable_bytes(std::span(&answer, 1)), descriptors,
+                        true) != sizeof answer) {
+        server_gone_ = true;
+        fmt::print(stderr, "simverbs: the server of this world has gone; verbs answer EIO\n");
+        return EIO;
+    }
+    std::memcpy(reply.data(), answer.bytes.data(), reply.size());
+    descriptor = descriptors[0];
+    return static_cast<int>(answer.error);
+}
+
+void ServedChannel::ring(const Doorbell& doorbell) {
+    const std::uint32_t self = actor();
+    set_state(area_.actors[self], ActorWord::kRunning);
+    std::uint32_t producer = 0;
+    {
+        const std::lock_guard lock(doorbell_lock_);
+        while (doorbell_producer_ - area_.doorbell_consumer.value.load(std::memory_order_acquire) >=
+               ClientArea::kDoorbells) {
+            wake_server();
+            sched_yield();
+        }
+        Doorbell& place = area_.doorbells[doorbell_producer_ % ClientArea::kDoorbells];
+        place = doorbell;
+        place.actor = static_cast<std::uint16_t>(self);
+        producer = ++doorbell_producer_;
+        area_.doorbell_producer.value.store(producer, std::memory_order_seq_cst);
+    }
+    wake_server();
+    if (!doorbell.send || canonical_) {
+        return;
+    }
+    const auto taken = [this, producer] {
+        return static_cast<std::int32_t>(
+                   area_.doorbell_consumer.value.load(std::memory_order_acquire) - producer) >= 0;
+    };
+    for (int i = 0; i < kYieldsAfterRing && !taken(); ++i) {
+        sched_yield();
+    }
+}
+
+void ServedChannel::empty_poll(std::uint64_t seen) {
+    ActorSlot& slot = area_.actors[actor()];
+    if (!canonical_) {
+        const bool newly = slot.seen.load(std::memory_order_relaxed) != seen ||
+                           slot.state.load(std::memory_order_relaxed) !=
+                               static_cast<std::uint32_t>(ActorWord::kPolling);
+        if (newly) {
+            slot.seen.store(seen, std::memory_order_relaxed);
+            set_state(slot, ActorWord::kPolling);
+            wake_server();
+        }
+        sched_yield();
+        return;
+    }
+    const std::uint64_t ticket = slot.ticket.load(std::memory_order_relaxed) + 1;
+    slot.ticket.store(ticket, std::memory_order_relaxed);
+    set_state(slot, ActorWord::kPolling);
+    wake_server();
+    for (int i = 0; slot.released.load(std::memory_order_acquire) != ticket; ++i) {
+        if (i < kSpinsBeforeYield) {
+            continue;
+        }
+        sched_yield();
+        pollfd server{socket_, POLLRDHUP, 0};
+        constexpr int kYieldsPerCheck = 1024;
+        if (i % kYieldsPerCheck == 0 && poll(&server, 1, 0) > 0 &&
+            (server.revents & (POLLRDHUP | POLLHUP)) != 0) {
+            break;  // nobody is left to let us go on
+        }
+    }
+    set_state(slot, ActorWord::kRunning);
+}
+
+void ServedChannel::wait_readable(int descriptor) {
+    ActorSlot& slot = area_.actors[actor()];
+    set_state(slot, ActorWord::kBlocked);
+    wake_server();
+    pollfd look{descriptor, POLLIN, 0};
+    poll(&look, 1, kBlockMs);
+    set_state(slot, ActorWord::kRunning);
+}
+
+void ServedChannel::event_taken() {
+    area_.events_taken.value.fetch_add(1, std::memory_order_release);
+}
+
+std::byte* ServedChannel::map_ring(const RingReply& ring, int descriptor) {
+    void* memory = mmap(nullptr, ring.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    close(descriptor);
+    return memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
+}
+
+void ServedChannel::unmap_ring(std::byte* memory, std::uint64_t bytes) {
+    munmap(memory, bytes);
+}
+
+// Where the server may not reach this process's memory, it asks this thread.
+void ServedChannel::copy_on_request() {
+    GuardedCopy::install();
+    CopyRequest& request = area_.copy;
+    int idle = 0;
+    while (!stop_) {
+        const std::uint32_t word = request.state.load(std::memory_order_acquire);
+        const auto what = static_cast<CopyWord>(word);
+        if (what != CopyWord::kRead && what != CopyWord::kWrite) {
+            if (++idle < kSpinsBeforeYield) {
+                sched_yield();
+                continue;
+            }
+            const timespec limit{.tv_sec = 0, .tv_nsec = 100'000'000};
+            syscall(SYS_futex, &request.state, FUTEX_WAIT, word, &limit, nullptr, 0);
+            continue;
+        }
+        idle = 0;
+        auto* memory = reinterpret_cast<std::byte*>(request.address);
+        const std::size_t length = std::min<std::size_t>(request.length, area_.copied.size());
+        const CopyOutcome outcome = what == CopyWord::kRead
+                                        ? GuardedCopy::copy(area_.copied.data(), memory, length)
+                                        : GuardedCopy::copy(memory, area_.copied.data(), length);
+        request.state.store(
+            static_cast<std::uint32_t>(outcome == CopyOutcome::kCopied ? CopyWord::kDone
+                                                                       : CopyWord::kFault),
+            std::memory_order_release);
+    }
+}
+
+}  // namespace simverbs::driver

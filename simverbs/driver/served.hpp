@@ -1,0 +1,59 @@
+// The channel to a world that a server owns: commands over a socket, doorbells and rings in memory
+// shared with it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "simverbs/driver/channel.hpp"
+#include "simverbs/world/client_area.hpp"
+#include "simverbs/world/served_protocol.hpp"
+#include "simverbs/world/spin_lock.hpp"
+
+namespace simverbs::driver {
+
+class ServedChannel final : public Channel {
+  public:
+    // Attaches this process to the world at `path` as `host`. nullptr with `error` set when there
+    // is none, or it has no such host.
+    static std::unique_ptr<ServedChannel> make(const std::string& path, const std::string& host,
+                                               std::string& error);
+    ~ServedChannel() override;
+
+    [[nodiscard]] const std::vector<DeviceInfo>& devices() const override { return devices_; }
+    int execute(CommandCode code, std::span<const std::byte> command, std::span<std::byte> reply,
+                int& descriptor) override;
+    void ring(const Doorbell& doorbell) override;
+    void empty_poll(std::uint64_t seen) override;
+    void wait_readable(int descriptor) override;
+    void event_taken() override;
+    std::byte* map_ring(const RingReply& ring, int descriptor) override;
+    void unmap_ring(std::byte* memory, std::uint64_t bytes) override;
+
+  private:
+    ServedChannel(int socket, int wake, ClientArea& area, const AttachReply& reply);
+
+    // The calling thread's slot; taken at its first call.
+    std::uint32_t actor();
+    std::uint32_t take_slot();
+    void wake_server();
+    void copy_on_request();
+
+    int socket_;
+    int wake_;
+    ClientArea& area_;
+    bool canonical_;
+    bool server_gone_ = false;  // under command_mutex_
+    std::vector<DeviceInfo> devices_;
+    std::mutex command_mutex_;
+    SpinLock doorbell_lock_;
+    std::uint32_t doorbell_producer_ = 0;
+    std::atomic<bool> stop_{false};
+    std::thread copier_;
+};
+
+}  // namespace simverbs::driver

@@ -1,0 +1,87 @@
+#include "simverbs/server/process_memory.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace simverbs {
+namespace {
+
+// Looks at a client that copies on request before it is asked whether it still lives.
+constexpr int kLooksPerCheck = 4096;
+
+}  // namespace
+
+bool ProcessMemory::read(std::uint64_t address, std::byte* bytes, std::size_t length) {
+    if (gone_) {
+        return false;
+    }
+    if (!by_client_) {
+        const iovec local{bytes, length};
+        const iovec remote{reinterpret_cast<void*>(address), length};
+        return process_vm_readv(process_, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(length);
+    }
+    for (std::size_t done = 0; done < length;) {
+        const std::size_t part = std::min<std::size_t>(length - done, area_.copied.size());
+        if (!ask_client(CopyWord::kRead, address + done, static_cast<std::uint32_t>(part))) {
+            return false;
+        }
+        std::memcpy(bytes + done, area_.copied.data(), part);
+        done += part;
+    }
+    return true;
+}
+
+bool ProcessMemory::write(std::uint64_t address, const std::byte* bytes, std::size_t length) {
+    if (gone_) {
+        return false;
+    }
+    if (!by_client_) {
+        const iovec local{const_cast<std::byte*>(bytes), length};
+        const iovec remote{reinterpret_cast<void*>(address), length};
+        return process_vm_writev(process_, &local, 1, &remote, 1, 0) ==
+               static_cast<ssize_t>(length);
+    }
+    for (std::size_t done = 0; done < length;) {
+        const std::size_t part = std::min<std::size_t>(length - done, area_.copied.size());
+        std::memcpy(area_.copied.data(), bytes + done, part);
+        if (!ask_client(CopyWord::kWrite, address + done, static_cast<std::uint32_t>(part))) {
+            return false;
+        }
+        done += part;
+    }
+    return true;
+}
+
+bool ProcessMemory::probe(std::uint64_t address, std::uint64_t value) {
+    std::uint64_t found = 0;
+    return read(address, reinterpret_cast<std::byte*>(&found), sizeof found) && found == value;
+}
+
+bool ProcessMemory::ask_client(CopyWord what, std::uint64_t address, std::uint32_t length) {
+    CopyRequest& request = area_.copy;
+    request.address = address;
+    request.length = length;
+    request.state.store(static_cast<std::uint32_t>(what), std::memory_order_release);
+    syscall(SYS_futex, &request.state, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+    for (int looks = 1;; ++looks) {
+        const auto state = static_cast<CopyWord>(request.state.load(std::memory_order_acquire));
+        if (state == CopyWord::kDone || state == CopyWord::kFault) {
+            request.state.store(static_cast<std::uint32_t>(CopyWord::kIdle));
+            return state == CopyWord::kDone;
+        }
+        sched_yield();
+        if (looks % kLooksPerCheck == 0 && kill(process_, 0) != 0) {
+            gone_ = true;
+            return false;
+        }
+    }
+}
+
+}  // namespace simverbs

@@ -1,0 +1,36 @@
+// The memory of a client process, reached as a DMA engine would: by process_vm_readv and writev,
+// or, where the system forbids that (Yama, seccomp in containers), through a thread of the client.
+#pragma once
+
+#include <sys/types.h>
+
+#include "simverbs/wire/payload.hpp"
+#include "simverbs/world/client_area.hpp"
+
+namespace simverbs {
+
+class ProcessMemory final : public AddressSpace {
+  public:
+    ProcessMemory(pid_t process, ClientArea& area) : process_(process), area_(area) {}
+
+    bool read(std::uint64_t address, std::byte* bytes, std::size_t length) override;
+    bool write(std::uint64_t address, const std::byte* bytes, std::size_t length) override;
+    [[nodiscard]] bool is_own() const override { return false; }
+
+    // Whether the kernel lets this process reach the client's memory: reads the word at `address`,
+    // which should hold `value`.
+    bool probe(std::uint64_t address, std::uint64_t value);
+    void copy_through_client() { by_client_ = true; }
+    // The process is gone, or has become another program: every access fails from here on.
+    void forget() { gone_ = true; }
+
+  private:
+    bool ask_client(CopyWord what, std::uint64_t address, std::uint32_t length);
+
+    pid_t process_;
+    ClientArea& area_;
+    bool by_client_ = false;
+    bool gone_ = false;
+};
+
+}  // namespace simverbs

@@ -1,0 +1,179 @@
+#include "simverbs/server/remote_client.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace simverbs {
+namespace {
+
+std::vector<std::size_t> devices_of_host(const Simulation& simulation, std::size_t host) {
+    std::vector<std::size_t> devices;
+    for (std::size_t i = 0; i < simulation.hca_count(); ++i) {
+        if (i == host) {
+            devices.push_back(i);
+        }
+    }
+    return devices;
+}
+
+}  // namespace
+
+SharedSegment::SharedSegment(std::size_t bytes) : bytes_(bytes) {
+    const auto refuse = [this](const char* what) {
+        const int error = errno;
+        if (descriptor_ >= 0) {
+            close(descriptor_);
+        }
+        throw std::system_error(error, std::generic_category(), what);
+    };
+    descriptor_ = memfd_create("simverbs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (descriptor_ < 0 || ftruncate(descriptor_, static_cast<off_t>(bytes_)) != 0 ||
+        fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+        refuse("shared memory");
+    }
+    void* mapped = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+    if (mapped == MAP_FAILED) {
+        refuse("mapping shared memory");
+    }
+    base_ = static_cast<std::byte*>(mapped);
+}
+
+SharedSegment::~SharedSegment() {
+    munmap(base_, bytes_);
+    if (descriptor_ >= 0) {
+        close(descriptor_);
+    }
+}
+
+int SharedSegment::take_descriptor() {
+    return std::exchange(descriptor_, -1);
+}
+
+RemoteClient::RemoteClient(Simulation& simulation, int socket, pid_t process, std::size_t host,
+                           std::uint32_t rank)
+    : socket_(socket),
+      process_descriptor_(static_cast<int>(syscall(SYS_pidfd_open, process, 0))),
+      process_(process),
+      host_index_(host),
+      rank_(rank),
+      host_(simulation.network().host(host).name()),
+      area_(sizeof(ClientArea)),
+      memory_(process, area()),
+      attachment_(simulation, *this, devices_of_host(simulation, host)) {}
+
+// Memory of a process that is gone is not read any more, whatever still refers to it.
+RemoteClient::~RemoteClient() {
+    memory_.forget();
+    close(socket_);
+    if (process_descriptor_ >= 0) {
+        close(process_descriptor_);
+    }
+    for (const int descriptor : handed_over_) {
+        close(descriptor);
+    }
+}
+
+// The socket closes on exec, the process descriptor is readable at the end.
+bool RemoteClient::has_gone() const {
+    std::array<pollfd, 2> looks{{{socket_, POLLRDHUP, 0}, {process_descriptor_, POLLIN, 0}}};
+    if (poll(looks.data(), process_descriptor_ >= 0 ? 2 : 1, 0) <= 0) {
+        return false;
+    }
+    return (looks[0].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0 || looks[1].revents != 0;
+}
+
+void RemoteClient::take_doorbells(std::vector<Doorbell>& doorbells) {
+    ClientArea& shared = area();
+    const std::uint32_t producer = shared.doorbell_producer.value.load(std::memory_order_acquire);
+    const std::uint32_t count = std::min(producer - doorbell_consumer_, ClientArea::kDoorbells);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        Doorbell copy;
+        std::memcpy(&copy, &shared.doorbells[doorbell_consumer_++ % ClientArea::kDoorbells],
+                    sizeof copy);
+        doorbells.push_back(copy);
+    }
+    if (count > 0) {
+        shared.doorbell_consumer.value.store(doorbell_consumer_, std::memory_order_release);
+    }
+}
+
+CommandReply RemoteClient::execute(const CommandRequest& request, std::vector<int>& descriptors) {
+    CommandReply reply;
+    const std::size_t length = std::min<std::size_t>(request.length, request.bytes.size());
+    const std::size_t reply_length =
+        std::min<std::size_t>(request.reply_length, reply.bytes.size());
+    handed_over_.clear();
+    reply.error = static_cast<std::uint32_t>(
+        attachment_.execute(request.code, std::span(request.bytes).first(length),
+                            std::span(reply.bytes).first(reply_length)));
+    reply.length = static_cast<std::uint32_t>(reply_length);
+    descriptors.swap(handed_over_);
+    handed_over_.clear();
+    return reply;
+}
+
+RingMemory RemoteClient::make_ring(std::size_t bytes) {
+    try {
+        auto segment = std::make_unique<SharedSegment>(bytes);
+        std::byte* base = segment->base();
+        handed_over_.push_back(segment->take_descriptor());
+        rings_.emplace(base, std::move(segment));
+        return {base, bytes};
+    } catch (const std::system_error&) {
+        return {};
+    } catch (const std::bad_alloc&) {
+        return {};
+    }
+}
+
+void RemoteClient::release_ring(const RingMemory& ring) {
+    rings_.erase(ring.base);
+}
+
+void RemoteClient::completion_delivered() {
+    area().deliveries.value.store(++deliveries_, std::memory_order_release);
+}
+
+void RemoteClient::event_delivered() {
+    ++events_sent_;
+    completion_delivered();
+    for (const auto& watch : watches_) {
+        watch->expect_wake();
+    }
+}
+
+bool RemoteClient::has_unread_events() const {
+    return area().events_taken.value.load(std::memory_order_acquire) < events_sent_;
+}
+
+std::uint32_t RemoteClient::actor_count() {
+    const std::uint32_t claimed = area().actors_made.value.load(std::memory_order_acquire);
+    actors_seen_ = std::max(actors_seen_, std::min(claimed, ClientArea::kActors));
+    return actors_seen_;
+}
+
+// A slot that another thread has taken is watched afresh.
+ThreadWatch& RemoteClient::watch(std::uint32_t actor) {
+    const std::uint32_t thread = area().actors[actor].thread.load(std::memory_order_relaxed);
+    while (watches_.size() <= actor) {
+        watches_.push_back(std::make_unique<ThreadWatch>());
+        watched_threads_.push_back(0);
+    }
+    if (watched_threads_[actor] != thread) {
+        watched_threads_[actor] = thread;
+        *watches_[actor] = ThreadWatch(process_, static_cast<pid_t>(thread));
+    }
+    return *watches_[actor];
+}
+
+}  // namespace simverbs

@@ -1,0 +1,103 @@
+// A client process of a served world: its socket, the memory shared with it, its rings and what it
+// has opened. When it goes, everything of it goes, as if its host had lost power.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "simverbs/hca/client.hpp"
+#include "simverbs/server/process_memory.hpp"
+#include "simverbs/world/attachment.hpp"
+#include "simverbs/world/client_area.hpp"
+#include "simverbs/world/served_protocol.hpp"
+#include "simverbs/world/thread_watch.hpp"
+
+namespace simverbs {
+
+// A memfd mapped here: zeroed, its size sealed.
+class SharedSegment {
+  public:
+    // Throws std::system_error when there is no memory or no descriptor left.
+    explicit SharedSegment(std::size_t bytes);
+    ~SharedSegment();
+    SharedSegment(const SharedSegment&) = delete;
+    SharedSegment& operator=(const SharedSegment&) = delete;
+
+    [[nodiscard]] std::byte* base() const { return base_; }
+    [[nodiscard]] std::size_t bytes() const { return bytes_; }
+    // The descriptor, once: from then on it is the caller's to close.
+    [[nodiscard]] int take_descriptor();
+
+  private:
+    std::byte* base_ = nullptr;
+    std::size_t bytes_;
+    int descriptor_ = -1;
+};
+
+class RemoteClient final : public Client {
+  public:
+    // `socket` becomes the client's own.
+    RemoteClient(Simulation& simulation, int socket, pid_t process, std::size_t host,
+                 std::uint32_t rank);
+    ~RemoteClient() override;
+
+    [[nodiscard]] int socket() const { return socket_; }
+    [[nodiscard]] pid_t process() const { return process_; }
+    [[nodiscard]] const std::string& host() const { return host_; }
+    [[nodiscard]] std::size_t host_index() const { return host_index_; }
+    [[nodiscard]] ClientArea& area() const { return *reinterpret_cast<ClientArea*>(area_.base()); }
+    [[nodiscard]] ProcessMemory& process_memory() { return memory_; }
+    [[nodiscard]] int take_area_descriptor() { return area_.take_descriptor(); }
+
+    // Its memory is not to be touched any more: it has ended, or runs another program.
+    [[nodiscard]] bool has_gone() const;
+
+    // Doorbells that it has rung, oldest first; at most a ring's worth a call.
+    void take_doorbells(std::vector<Doorbell>& doorbells);
+    void ring(const Doorbell& doorbell) { attachment_.ring(doorbell); }
+    // Runs a command; the reply's descriptors are the caller's to send and close.
+    CommandReply execute(const CommandRequest& request, std::vector<int>& descriptors);
+
+    // A command that waits for its turn (canonical).
+    std::optional<CommandRequest> pending;
+
+    [[nodiscard]] std::uint64_t deliveries() const { return deliveries_; }
+    [[nodiscard]] bool has_unread_events() const;
+    // Slots that are in use; the client may only make them more.
+    [[nodiscard]] std::uint32_t actor_count();
+    [[nodiscard]] ThreadWatch& watch(std::uint32_t actor);
+
+  private:
+    AddressSpace& memory() override { return memory_; }
+    RingMemory make_ring(std::size_t bytes) override;
+    void release_ring(const RingMemory& ring) override;
+    void hand_over(int descriptor) override { handed_over_.push_back(descriptor); }
+    void completion_delivered() override;
+    void event_delivered() override;
+
+    int socket_;
+    int process_descriptor_;
+    pid_t process_;
+    std::size_t host_index_;
+    std::uint32_t rank_;
+    std::string host_;
+    SharedSegment area_;
+    ProcessMemory memory_;
+    std::uint32_t doorbell_consumer_ = 0;
+    std::uint64_t deliveries_ = 0;
+    std::uint64_t events_sent_ = 0;
+    std::uint32_t actors_seen_ = 0;
+    std::vector<int> handed_over_;
+    std::vector<std::unique_ptr<ThreadWatch>> watches_;
+    std::vector<std::uint32_t> watched_threads_;
+    std::map<std::byte*, std::unique_ptr<SharedSegment>> rings_;
+    Attachment attachment_;  // last: its objects refer to the rings and the memory
+};
+
+}  // namespace simverbs

@@ -1,0 +1,323 @@
+// The clients of a served world; how its time moves is in time.cpp.
+#include "simverbs/server/server.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+namespace simverbs {
+namespace {
+
+constexpr int kMaxStrangers = 64;
+
+template <std::size_t N>
+void copy_text(std::array<char, N>& to, std::string_view from) {
+    const std::size_t length = std::min(from.size(), N - 1);
+    std::memcpy(to.data(), from.data(), length);
+    to[length] = '\0';
+}
+
+template <class T>
+bool send_struct(int socket, const T& message, std::span<const int> descriptors = {}) {
+    return send_message(socket, std::as_bytes(std::span(&message, 1)), descriptors);
+}
+
+pid_t peer_of(int socket) {
+    ucred credentials{};
+    socklen_t length = sizeof credentials;
+    return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0 ? credentials.pid
+                                                                                   : -1;
+}
+
+int listen_at(const std::string& path, std::string& error) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof address.sun_path) {
+        error = fmt::format("socket path '{}' is longer than {} bytes", path,
+                            sizeof address.sun_path - 1);
+        return -1;
+    }
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    const int running = connect_to_world(path);
+    if (running >= 0) {
+        close(running);
+        error = fmt::format("a world is already served at '{}'; end it with `simverbs down`", path);
+        return -1;
+    }
+    unlink(path.c_str());  // left behind by a server that was killed
+    const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (listener < 0 ||
+        bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+        listen(listener, SOMAXCONN) != 0) {
+        error = fmt::format("cannot listen at '{}': {}", path, std::strerror(errno));
+        if (listener >= 0) {
+            close(listener);
+        }
+        return -1;
+    }
+    return listener;
+}
+
+}  // namespace
+
+std::unique_ptr<Server> Server::make(const ServerOptions& options, std::string& error) {
+    auto simulation = Simulation::make(options.simulation, error);
+    if (simulation == nullptr) {
+        return nullptr;
+    }
+    const int listener = listen_at(options.socket, error);
+    if (listener < 0) {
+        return nullptr;
+    }
+    std::unique_ptr<Server> server(new Server(options, std::move(simulation), listener));
+    if (!options.trace_file.empty()) {
+        if (const int failure = server->traces_.open_file(options.trace_file); failure != 0) {
+            error = fmt::format("trace file '{}' cannot be written: {}", options.trace_file,
+                                std::strerror(failure));
+            return nullptr;
+        }
+    }
+    return server;
+}
+
+Server::Server(const ServerOptions& options, std::unique_ptr<Simulation> simulation, int listener)
+    : options_(options),
+      simulation_(std::move(simulation)),
+      traces_(simulation_->bus()),
+      listener_(listener),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    marks_.scheduled_free = options_.conductor.schedule == Schedule::kFree;
+    for (const int descriptor : {listener_, wake_}) {
+        epoll_event event{.events = EPOLLIN, .data = {.fd = descriptor}};
+        epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event);
+    }
+}
+
+Server::~Server() {
+    clients_.clear();
+    for (const int socket : strangers_) {
+        close(socket);
+    }
+    unlink(options_.socket.c_str());
+    close(listener_);
+    close(epoll_);
+    close(wake_);
+}
+
+void Server::stop() {
+    stop_.store(true, std::memory_order_relaxed);
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof one);
+}
+
+std::string Server::summary() const {
+    const auto now = fabric::to_picoseconds(simulation_->loop().now());
+    return fmt::format("{} events, {}.{:012d} s of virtual time, run digest {:016x}, {}",
+                       simulation_->loop().events_run(), now / 1'000'000'000'000,
+                       now % 1'000'000'000'000, simulation_->bus().run_digest(), marks_.describe());
+}
+
+void Server::serve_sockets(int timeout_ms) {
+    std::array<epoll_event, 16> ready;
+    const int count = epoll_wait(epoll_, ready.data(), ready.size(), timeout_ms);
+    for (int i = 0; i < count; ++i) {
+        const int descriptor = ready[static_cast<std::size_t>(i)].data.fd;
+        if (descriptor == listener_) {
+            accept_client();
+            continue;
+        }
+        if (descriptor == wake_) {
+            std::uint64_t rings = 0;
+            [[maybe_unused]] const ssize_t got = read(wake_, &rings, sizeof rings);
+            continue;
+        }
+        const auto client = std::find_if(
+            clients_.begin(), clients_.end(),
+            [descriptor](const auto& candidate) { return candidate->socket() == descriptor; });
+        if (client != clients_.end()) {
+            serve_client(**client);
+        } else {
+            greet(descriptor);
+        }
+    }
+    remove_gone();
+}
+
+void Server::accept_client() {
+    const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (socket < 0) {
+        return;
+    }
+    if (strangers_.size() >= kMaxStrangers) {
+        close(socket);
+        return;
+    }
+    strangers_.push_back(socket);
+    epoll_event event{.events = EPOLLIN | EPOLLRDHUP, .data = {.fd = socket}};
+    epoll_ctl(epoll_, EPOLL_CTL_ADD, socket, &event);
+}
+
+// The first message of a connection says what it wants.
+void Server::greet(int socket) {
+    std::erase(strangers_, socket);
+    AttachRequest request;
+    std::array<int, 1> descriptors{};
+    const ssize_t got =
+        receive_message(socket, std::as_writable_bytes(std::span(&request, 1)), descriptors, false);
+    const bool understood = got >= static_cast<ssize_t>(sizeof(RequestHead)) &&
+                            request.head.version == kProtocolVersion;
+    if (understood && request.head.kind == RequestKind::kAttach && got == sizeof request) {
+        attach(socket, request);
+        return;
+    }
+    if (understood && (request.head.kind == RequestKind::kStatus ||
+                       request.head.kind == RequestKind::kShutdown)) {
+        TextReply reply;
+        copy_text(reply.text, request.head.kind == RequestKind::kStatus ? status() : summary());
+        send_struct(socket, reply);
+        if (request.head.kind == RequestKind::kShutdown) {
+            stop();
+        }
+    }
+    close(socket);
+}
+
+void Server::attach(int socket, const AttachRequest& request) {
+    AttachReply reply;
+    const auto refuse = [socket, &reply](int error, const std::string& reason) {
+        reply.error = static_cast<std::uint32_t>(error);
+        copy_text(reply.reason, reason);
+        send_struct(socket, reply);
+        close(socket);
+    };
+    const std::string host(request.host.data(), strnlen(request.host.data(), request.host.size()));
+    const fabric::EndNode* node = simulation_->network().find_host(host);
+    if (node == nullptr) {
+        refuse(ENOENT, fmt::format("topology '{}' has no host '{}'",
+                                   simulation_->options().topology, host));
+        return;
+    }
+    std::unique_ptr<RemoteClient> client;
+    try {
+        client = std::make_unique<RemoteClient>(*simulation_, socket, peer_of(socket),
+                                                node->id().value(), next_rank_++);
+    } catch (const std::system_error& failure) {
+        refuse(failure.code().value(), failure.what());
+        return;
+    }
+    if (!client->process_memory().probe(request.probe_address, request.probe_value)) {
+        client->process_memory().copy_through_client();
+        reply.copies_by_client = 1;
+    }
+    const Hca& hca = simulation_->hca(client->host_index());
+    ServedDevice& device = reply.devices[reply.device_count++];
+    copy_text(device.name, "simverbs0");
+    copy_text(device.host, hca.host());
+    copy_text(device.personality, hca.personality().name);
+    device.guid = hca.guid().value();
+    device.ports = hca.port_count();
+    reply.canonical = options_.conductor.schedule == Schedule::kFree ? 0 : 1;
+    reply.server_process = static_cast<std::uint32_t>(getpid());
+    const int area = client->take_area_descriptor();
+    const std::array<int, 2> descriptors{area, wake_};
+    const bool sent = send_struct(socket, reply, descriptors);
+    close(area);
+    if (!sent) {
+        return;  // gone already; its socket goes with it
+    }
+    const auto place = std::find_if(clients_.begin(), clients_.end(), [&client](const auto& other) {
+        return other->host_index() > client->host_index();
+    });
+    clients_.insert(place, std::move(client));
+}
+
+void Server::serve_client(RemoteClient& client) {
+    CommandRequest request;
+    std::array<int, 1> descriptors{};
+    const ssize_t got = receive_message(
+        client.socket(), std::as_writable_bytes(std::span(&request, 1)), descriptors, false);
+    if (descriptors[0] >= 0) {
+        close(descriptors[0]);  // no command takes one
+    }
+    if (got <= 0) {
+        someone_gone_ = someone_gone_ || got == 0 || errno != EAGAIN;
+        return;
+    }
+    const bool understood = got == sizeof request && request.head.version == kProtocolVersion &&
+                            request.head.kind == RequestKind::kCommand && !client.pending;
+    if (!understood) {
+        CommandReply reply;
+        reply.error = EPROTO;
+        send_struct(client.socket(), reply);
+        return;
+    }
+    if (options_.conductor.schedule == Schedule::kFree) {
+        answer(client, request);
+    } else {
+        client.pending = request;
+    }
+}
+
+// What the client posted before the command comes before it.
+void Server::answer(RemoteClient& client, const CommandRequest& request) {
+    doorbells_.clear();
+    client.take_doorbells(doorbells_);
+    for (const Doorbell& doorbell : doorbells_) {
+        client.ring(doorbell);
+    }
+    std::vector<int> descriptors;
+    const CommandReply reply = client.execute(request, descriptors);
+    if (!send_struct(client.socket(), reply, descriptors)) {
+        someone_gone_ = true;
+    }
+    for (const int descriptor : descriptors) {
+        close(descriptor);
+    }
+}
+
+// A client that has ended takes its queue pairs with it: its peers see what a power failure shows.
+void Server::remove_gone() {
+    std::erase_if(clients_, [this](const std::unique_ptr<RemoteClient>& client) {
+        if (!client->has_gone()) {
+            return false;
+        }
+        epoll_ctl(epoll_, EPOLL_CTL_DEL, client->socket(), nullptr);
+        return true;
+    });
+    someone_gone_ = false;
+}
+
+std::string Server::status() const {
+    const auto now = fabric::to_picoseconds(simulation_->loop().now());
+    std::string text =
+        fmt::format("topology {}, personality {}, seed {}, virtual time {} ps\n",
+                    simulation_->options().topology, simulation_->options().personality,
+                    simulation_->options().seed, now);
+    for (std::size_t i = 0; i < simulation_->hca_count(); ++i) {
+        const Hca& hca = simulation_->hca(i);
+        const fabric::Port& port = hca.port(1);
+        text += fmt::format("host {}: lid {}, port {}", hca.host(), port.attributes().lid.value(),
+                            to_string(port.state()));
+        for (const auto& client : clients_) {
+            if (client->host_index() == i) {
+                text += fmt::format(", process {}", client->process());
+            }
+        }
+        text += '\n';
+    }
+    return text;
+}
+
+}  // namespace simverbs

@@ -1,0 +1,92 @@
+// The served world: one thread that owns a simulation, serves client processes and moves time.
+//
+// It trusts nothing that clients say or share, and a client that dies or stalls disturbs nobody
+// else. Schedules are those of DESIGN section 4, with the clients' threads as actors.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "simverbs/server/remote_client.hpp"
+#include "simverbs/world/conductor.hpp"
+#include "simverbs/world/simulation.hpp"
+#include "simverbs/world/trace_outlets.hpp"
+
+namespace simverbs {
+
+struct ServerOptions {
+    SimulationOptions simulation;
+    ConductorOptions conductor{.schedule = Schedule::kFree};
+    std::string socket;      // path
+    std::string trace_file;  // JSON Lines; empty: none
+};
+
+class Server {
+  public:
+    // Listens from here on; nullptr with `error` set when that is not possible.
+    static std::unique_ptr<Server> make(const ServerOptions& options, std::string& error);
+    ~Server();
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+
+    // Serves until stop() or a client's shutdown request.
+    void run();
+    // From any thread or signal handler.
+    void stop();
+
+    [[nodiscard]] bool has_host(const std::string& name) const {
+        return simulation_->network().find_host(name) != nullptr;
+    }
+
+    // How the run went, in one line; after run().
+    [[nodiscard]] std::string summary() const;
+
+  private:
+    Server(const ServerOptions& options, std::unique_ptr<Simulation> simulation, int listener);
+
+    // server.cpp: clients.
+    void serve_sockets(int timeout_ms);
+    void accept_client();
+    void greet(int socket);
+    void attach(int socket, const AttachRequest& request);
+    void serve_client(RemoteClient& client);
+    void answer(RemoteClient& client, const CommandRequest& request);
+    void remove_gone();
+    [[nodiscard]] std::string status() const;
+    [[nodiscard]] bool shut_down_asked() const { return stop_.load(std::memory_order_relaxed); }
+
+    // time.cpp: what moves.
+    bool drain_doorbells();
+    bool move_time();
+    bool everyone_waits();
+    bool may_go_on_without(RemoteClient& client, std::uint32_t actor);
+    bool run_pending_commands();
+    void release_pollers();
+    bool walk_allows();
+    void sleep_until_something_happens();
+    [[nodiscard]] bool doorbells_waiting() const;
+
+    ServerOptions options_;
+    std::unique_ptr<Simulation> simulation_;
+    TraceOutlets traces_;
+    int listener_;
+    int epoll_;
+    int wake_;                    // an eventfd that clients and stop() write
+    std::vector<int> strangers_;  // connected, and have not said what they want
+    std::vector<std::unique_ptr<RemoteClient>> clients_;  // by host, then as they came
+    std::uint32_t next_rank_ = 0;
+    std::vector<Doorbell> doorbells_;  // kept for its storage
+    bool someone_gone_ = false;
+    bool walking_ = false;
+    std::int64_t walk_began_ns_ = 0;
+    fabric::SimTime walk_began_{};
+    bool someone_sleeps_for_time_ = false;
+    RunMarks marks_;
+    std::atomic<bool> stop_{false};
+};
+
+}  // namespace simverbs

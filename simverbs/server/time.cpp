@@ -1,0 +1,203 @@
+// How the time of a served world moves: what Conductor does for threads of one process, for the
+// threads of all clients (DESIGN section 4).
+#include <algorithm>
+#include <array>
+
+#include <sched.h>
+
+#include "simverbs/server/server.hpp"
+
+namespace simverbs {
+namespace {
+
+// Turns of the loop between looks at the sockets: a look is a system call, and commands are rare.
+constexpr int kTurnsPerLook = 16;
+// Idle turns before the server sleeps: handing a message over while awake takes microseconds,
+// waking a sleeper takes fifty times as long.
+constexpr int kIdleTurns = 2000;
+constexpr int kSleepMs = 100;
+constexpr int kWatchMs = 1;
+
+}  // namespace
+
+void Server::run() {
+    int idle = 0;
+    for (int turn = 0; !shut_down_asked(); ++turn) {
+        bool busy = drain_doorbells();
+        if (turn % kTurnsPerLook == 0 || idle > 0) {
+            serve_sockets(0);
+        }
+        busy = move_time() || busy;
+        if (busy) {
+            idle = 0;
+        } else if (++idle < kIdleTurns) {
+            sched_yield();
+        } else {
+            sleep_until_something_happens();
+            idle = simulation_->loop().empty() ? kIdleTurns / 2 : 0;
+        }
+    }
+    traces_.flush();
+}
+
+// Posts are merged by host, then by thread of the process, then in their own order.
+bool Server::drain_doorbells() {
+    if (options_.conductor.schedule != Schedule::kFree && !everyone_waits()) {
+        return false;
+    }
+    bool any = false;
+    for (const auto& client : clients_) {
+        doorbells_.clear();
+        client->take_doorbells(doorbells_);
+        std::stable_sort(doorbells_.begin(), doorbells_.end(),
+                         [](const Doorbell& a, const Doorbell& b) { return a.actor < b.actor; });
+        for (const Doorbell& doorbell : doorbells_) {
+            client->ring(doorbell);
+        }
+        any = any || !doorbells_.empty();
+    }
+    return any;
+}
+
+bool Server::doorbells_waiting() const {
+    return std::any_of(clients_.begin(), clients_.end(), [](const auto& client) {
+        const ClientArea& area = client->area();
+        return area.doorbell_producer.value.load(std::memory_order_seq_cst) !=
+               area.doorbell_consumer.value.load(std::memory_order_relaxed);
+    });
+}
+
+bool Server::move_time() {
+    const bool free = options_.conductor.schedule == Schedule::kFree;
+    if (free && simulation_->loop().empty()) {
+        return false;
+    }
+    if (!everyone_waits()) {
+        // Free: time keeps pace with the wall while somebody runs. Canonical: it stands.
+        if (!free || !walk_allows()) {
+            return false;
+        }
+        return simulation_->step() > 0;
+    }
+    if (free) {
+        walking_ = false;
+        return simulation_->step() > 0;
+    }
+    if (run_pending_commands()) {
+        return true;
+    }
+    if (someone_sleeps_for_time_) {
+        if (!walk_allows()) {
+            return false;
+        }
+    } else {
+        walking_ = false;
+    }
+    const bool stepped = simulation_->step() > 0;
+    release_pollers();
+    return stepped;
+}
+
+bool Server::walk_allows() {
+    const auto next = simulation_->loop().next_time();
+    if (!next) {
+        return true;
+    }
+    const std::int64_t now = wall_ns();
+    if (!walking_) {
+        walking_ = true;
+        walk_began_ns_ = now;
+        walk_began_ = simulation_->loop().now();
+    }
+    return *next - walk_began_ <= std::chrono::nanoseconds(now - walk_began_ns_);
+}
+
+bool Server::everyone_waits() {
+    someone_sleeps_for_time_ = false;
+    bool all = true;
+    for (const auto& client : clients_) {
+        const std::uint32_t actors = client->actor_count();
+        for (std::uint32_t actor = 0; actor < actors; ++actor) {
+            all = may_go_on_without(*client, actor) && all;
+        }
+    }
+    return all;
+}
+
+bool Server::may_go_on_without(RemoteClient& client, std::uint32_t actor) {
+    const ActorSlot& slot = client.area().actors[actor];
+    const auto state = static_cast<ActorWord>(slot.state.load(std::memory_order_acquire));
+    const bool canonical = options_.conductor.schedule != Schedule::kFree;
+    if (state == ActorWord::kFree || (client.pending && client.pending->actor == actor)) {
+        return true;
+    }
+    if (state == ActorWord::kBlocked && !client.has_unread_events()) {
+        client.watch(actor).forget();
+        return true;
+    }
+    if (state == ActorWord::kPolling) {
+        const bool waits = canonical
+                               ? slot.ticket.load(std::memory_order_relaxed) !=
+                                     slot.released.load(std::memory_order_relaxed)
+                               : slot.seen.load(std::memory_order_relaxed) == client.deliveries();
+        if (waits) {
+            client.watch(actor).forget();
+            return true;
+        }
+    }
+    switch (client.watch(actor).look(options_.conductor.spin_limit)) {
+        case ThreadState::kRuns:
+            return false;
+        case ThreadState::kAsleepForTime:
+            someone_sleeps_for_time_ = true;
+            return !canonical || !client.has_unread_events();
+        case ThreadState::kAsleep:
+            return !client.has_unread_events();
+        case ThreadState::kSpins:
+            marks_.spun_on_memory = true;
+            return true;
+        case ThreadState::kEnded:
+            break;
+    }
+    return true;
+}
+
+bool Server::run_pending_commands() {
+    bool any = false;
+    for (const auto& client : clients_) {
+        if (client->pending) {
+            const CommandRequest request = *client->pending;
+            client->pending.reset();
+            answer(*client, request);
+            any = true;
+        }
+    }
+    return any;
+}
+
+void Server::release_pollers() {
+    for (const auto& client : clients_) {
+        const std::uint32_t actors = client->actor_count();
+        for (std::uint32_t actor = 0; actor < actors; ++actor) {
+            ActorSlot& slot = client->area().actors[actor];
+            slot.released.store(slot.ticket.load(std::memory_order_acquire),
+                                std::memory_order_release);
+        }
+    }
+}
+
+// Clients look at the flag after ringing, the server looks for doorbells after raising it: one of
+// the two sees the other.
+void Server::sleep_until_something_happens() {
+    for (const auto& client : clients_) {
+        client->area().server_sleeps.value.store(1, std::memory_order_seq_cst);
+    }
+    if (!doorbells_waiting()) {
+        serve_sockets(simulation_->loop().empty() ? kSleepMs : kWatchMs);
+    }
+    for (const auto& client : clients_) {
+        client->area().server_sleeps.value.store(0, std::memory_order_relaxed);
+    }
+}
+
+}  // namespace simverbs

@@ -1,0 +1,91 @@
+// What a client process and the server of a world say to each other over their socket: one message
+// a datagram (SOCK_SEQPACKET), a reply to each request, descriptors beside it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "simverbs/hca/command.hpp"
+
+namespace simverbs {
+
+inline constexpr std::uint32_t kProtocolVersion = 1;
+
+enum class RequestKind : std::uint32_t {
+    kAttach,    // AttachRequest -> AttachReply with the area, then a wake-up descriptor
+    kCommand,   // CommandRequest -> CommandReply, with a descriptor where the command has one
+    kStatus,    // -> text
+    kShutdown,  // -> text; the world ends
+};
+
+struct RequestHead {
+    std::uint32_t version = kProtocolVersion;
+    RequestKind kind = RequestKind::kCommand;
+};
+
+struct AttachRequest {
+    RequestHead head{kProtocolVersion, RequestKind::kAttach};
+    std::array<char, 64> host{};
+    // A word of the client's memory and where it is: whether the server can reach it.
+    std::uint64_t probe_address = 0;
+    std::uint64_t probe_value = 0;
+};
+
+struct ServedDevice {
+    std::array<char, 64> name{};
+    std::array<char, 64> host{};
+    std::array<char, 32> personality{};
+    std::uint64_t guid = 0;
+    std::uint32_t ports = 1;
+};
+
+struct AttachReply {
+    static constexpr std::uint32_t kMaxDevices = 16;
+    std::uint32_t error = 0;  // errno
+    std::array<char, 256> reason{};
+    std::uint32_t canonical = 0;         // polls wait for the server
+    std::uint32_t copies_by_client = 0;  // the server may not reach the client's memory
+    std::uint32_t device_count = 0;
+    std::uint32_t server_process = 0;
+    std::array<ServedDevice, kMaxDevices> devices{};
+};
+
+struct CommandRequest {
+    static constexpr std::size_t kMaxBytes = 512;
+    RequestHead head{kProtocolVersion, RequestKind::kCommand};
+    CommandCode code = CommandCode::kOpenContext;
+    std::uint32_t length = 0;
+    std::uint32_t reply_length = 0;
+    std::uint32_t actor = 0;  // slot of the calling thread
+    alignas(8) std::array<std::byte, kMaxBytes> bytes{};
+};
+
+struct CommandReply {
+    std::uint32_t error = 0;  // errno
+    std::uint32_t length = 0;
+    alignas(8) std::array<std::byte, CommandRequest::kMaxBytes> bytes{};
+};
+
+struct TextReply {
+    std::array<char, 32 * 1024> text{};
+};
+
+// Sends one message, with up to two descriptors; false when the peer is gone (errno says why).
+bool send_message(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors);
+// Receives one message into `bytes`; its length, 0 when the peer is gone, -1 on an error (EAGAIN
+// where `wait` is false and there is none). Descriptors that came along go to `descriptors`, -1
+// where there was none; surplus ones are closed.
+ssize_t receive_message(int socket, std::span<std::byte> bytes, std::span<int> descriptors,
+                        bool wait);
+
+// Where a world listens: `name` with a slash is a path; otherwise a file of that name in a folder
+// of the user's own.
+std::string socket_path(const std::string& name);
+
+// Connects to a world; -1 with errno set when there is none.
+int connect_to_world(const std::string& path);
+
+}  // namespace simverbs
