@@ -16,6 +16,17 @@ struct ProtectionDomain {
     std::uint32_t uses = 0;  // regions and queue pairs in it
 };
 
+// Every right that has a name (model/access.hpp).
+inline constexpr AccessRights kKnownAccess = [] {
+    AccessRights all;
+    for (const AccessName& row : kAccessNames) {
+        all = all | row.access;
+    }
+    return all;
+}();
+// Rights that a device may ignore (IBV_ACCESS_OPTIONAL_RANGE).
+inline constexpr AccessRights kOptionalAccess = AccessRights::from_bits(0x3FF0'0000);
+
 struct MemoryRegion {
     ProtectionDomain* pd = nullptr;
     AddressSpace* space = nullptr;

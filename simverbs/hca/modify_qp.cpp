@@ -29,14 +29,6 @@ bool is_state(std::uint32_t value) {
     return value <= static_cast<std::uint32_t>(QpState::kErr);
 }
 
-constexpr std::uint32_t kKnownAccess =
-    static_cast<std::uint32_t>(Access::kLocalWrite) | kRemoteRights.bits |
-    static_cast<std::uint32_t>(Access::kMwBind) | static_cast<std::uint32_t>(Access::kZeroBased) |
-    static_cast<std::uint32_t>(Access::kOnDemand) | static_cast<std::uint32_t>(Access::kHugeTlb) |
-    static_cast<std::uint32_t>(Access::kFlushGlobal) |
-    static_cast<std::uint32_t>(Access::kFlushPersistent) |
-    static_cast<std::uint32_t>(Access::kRelaxedOrdering);
-
 }  // namespace
 
 int QueuePair::modify(QpAttrs given, const QpValues& values) {
@@ -54,7 +46,7 @@ int QueuePair::modify(QpAttrs given, const QpValues& values) {
         return EINVAL;
     }
     const QpTransition* row = find_modify(personality, from, to, attributes_.service);
-    if (row == nullptr || !check_attrs(*row, attributes_.service, given, false).ok()) {
+    if (row == nullptr || !check_modify(personality, *row, attributes_.service, given).ok()) {
         return EINVAL;
     }
     if (const int error = check_values(given, values); error != 0) {
@@ -104,7 +96,7 @@ int QueuePair::check_values(QpAttrs given, const QpValues& values) const {
         exceeds(QpAttr::kPathMigState, values.path_mig_state, 2)) {
         return EINVAL;
     }
-    if (given.contains(QpAttr::kAccessFlags) && (values.access & ~kKnownAccess) != 0) {
+    if (given.contains(QpAttr::kAccessFlags) && (values.access & ~kKnownAccess.bits) != 0) {
         return EINVAL;
     }
     return given.contains(QpAttr::kAv) ? check_path(values.path) : 0;
