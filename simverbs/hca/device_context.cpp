@@ -81,8 +81,9 @@ int DeviceContext::execute(const RegisterMr& command, RegisterMrReply& reply) {
     const bool wraps = command.length > std::numeric_limits<std::uint64_t>::max() - command.iova;
     const bool needs_local_write =
         access.intersects(kRightsThatNeedLocalWrite) && !access.contains(Access::kLocalWrite);
+    const bool unknown_right = !(kKnownAccess | kOptionalAccess).contains(access);
     if ((command.length == 0 && !personality.zero_length_mr) || wraps || needs_local_write ||
-        command.length > personality.limits.max_mr_bytes) {
+        unknown_right || command.length > personality.limits.max_mr_bytes) {
         return EINVAL;
     }
     if (exceeds(regions_.size() + 1, personality.limits.max_mr)) {
