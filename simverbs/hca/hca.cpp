@@ -120,7 +120,8 @@ void Hca::deliver(fabric::Port& port, const fabric::Frame& frame) {
         discard(PacketFate::kWrongService);
         return;
     }
-    if (service.connected && frame.slid != fabric::Lid(attributes.path.dlid)) {
+    const bool has_peer = attributes.state != QpState::kReset && attributes.state != QpState::kInit;
+    if (service.connected && has_peer && frame.slid != fabric::Lid(attributes.path.dlid)) {
         discard(PacketFate::kOtherPeer);
         return;
     }
