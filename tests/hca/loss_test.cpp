@@ -109,10 +109,12 @@ TEST(Loss, OfAnyFrameAtomicsHappenOnce) {
 
 TEST(Loss, AGapIsMendedByTheNakLongBeforeTheTimer) {
     Pair pair;
+    pair.watch_packets();
     pair.drop_nth(pair.a, 3);
     pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, kLength));
     using namespace std::chrono_literals;
     EXPECT_LT(pair.drive(), 1ms);
+    EXPECT_EQ(pair.retransmissions(pair.a), 7U) << "from the one that was lost";
     EXPECT_THAT(statuses(pair.a.send_cq.poll()), ElementsAre(WcStatus::kSuccess));
 }
 

@@ -82,6 +82,16 @@ TEST(QueuePairLife, TheFirstPacketInRtrIsAnnouncedToTheOwner) {
     EXPECT_EQ(events[0].subject, qp.handle());
 }
 
+TEST(QueuePairLife, ItIsSilentWhileItIsNotReadyAndTheTraceSaysWhy) {
+    Pair pair({.retry_count = 0});
+    pair.watch_packets();
+    EXPECT_EQ(pair.b.qp.modify_to(QpState::kReset), 0);
+    pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, 8));
+    pair.drive();
+    EXPECT_THAT(pair.fates(), ElementsAre("queue pair not ready"));
+    EXPECT_THAT(pair.packets_of(pair.b), IsEmpty());
+}
+
 TEST(SendQueueDrain, SaysSoWhenTheLastAnswerIsInAndOnlyWhenAsked) {
     for (const bool asked : {false, true}) {
         Pair pair;

@@ -231,6 +231,14 @@ std::size_t Pair::retransmissions(const Side& side) const {
     return count;
 }
 
+std::vector<std::string> Pair::fates() const {
+    std::vector<std::string> fates;
+    for (const fabric::trace::TraceRecord* record : packets_.named("packet_discarded")) {
+        fates.emplace_back(record->text("fate"));
+    }
+    return fates;
+}
+
 Send send_of(const Side& from, std::uint64_t wr_id, std::size_t offset, std::size_t length) {
     return {.wr_id = wr_id, .segments = {from.segment(offset, length)}};
 }

@@ -145,6 +145,8 @@ class Pair {
     void watch_packets();
     [[nodiscard]] std::vector<std::string> packets_of(const Side& side) const;
     [[nodiscard]] std::size_t retransmissions(const Side& side) const;
+    // Why packets that reached a device went no further.
+    [[nodiscard]] std::vector<std::string> fates() const;
 
   private:
     fabric::LinkDirection& direction_from(const Side& side);
