@@ -8,16 +8,12 @@
 namespace simverbs::abi {
 
 bool read_event(Context& context, int descriptor, EventMessage& message) {
-    const auto receive = [&context, descriptor, &message] {
+    const auto receive = [descriptor, &message] {
         const ssize_t got = recv(descriptor, &message, sizeof message, MSG_DONTWAIT);
         if (got == 0) {
             errno = EIO;  // the device is gone
         }
-        if (got != sizeof message) {
-            return false;
-        }
-        context.channel().event_taken();
-        return true;
+        return got == sizeof message;
     };
     std::uint64_t seen = context.channel().deliveries();
     if (receive()) {

@@ -46,8 +46,6 @@ class Channel {
     virtual void empty_poll(std::uint64_t seen) = 0;
     // The caller blocks until `descriptor` is readable; returns early now and then.
     virtual void wait_readable(int descriptor) = 0;
-    // An event was read from a descriptor.
-    virtual void event_taken() = 0;
 
     // Memory of a ring that a reply announced; nullptr if it cannot be mapped.
     virtual std::byte* map_ring(const RingReply& ring, int descriptor) = 0;

@@ -45,7 +45,6 @@ class EmbeddedWorld final : public Channel, private Client {
     void ring(const Doorbell& doorbell) override;
     void empty_poll(std::uint64_t seen) override;
     void wait_readable(int descriptor) override;
-    void event_taken() override {}
     std::byte* map_ring(const RingReply& ring, int descriptor) override;
     void unmap_ring(std::byte* memory, std::uint64_t bytes) override;
 

@@ -29,7 +29,8 @@ namespace {
 // a program that then watches memory does not keep it from running.
 constexpr int kYieldsAfterRing = 64;
 constexpr int kSpinsBeforeYield = 100;
-constexpr int kBlockMs = 200;
+// An event that this thread does not wait for holds time at most this long.
+constexpr int kBlockMs = 20;
 constexpr std::uint64_t kProbeValue = 0x5349'4D56'4552'4253;
 
 template <std::size_t N>
@@ -267,15 +268,12 @@ void ServedChannel::empty_poll(std::uint64_t seen) {
 
 void ServedChannel::wait_readable(int descriptor) {
     ActorSlot& slot = area_.actors[actor()];
+    slot.seen.store(area_.events.value.load(std::memory_order_acquire), std::memory_order_relaxed);
     set_state(slot, ActorWord::kBlocked);
     wake_server();
     pollfd look{descriptor, POLLIN, 0};
     poll(&look, 1, kBlockMs);
     set_state(slot, ActorWord::kRunning);
-}
-
-void ServedChannel::event_taken() {
-    area_.events_taken.value.fetch_add(1, std::memory_order_release);
 }
 
 std::byte* ServedChannel::map_ring(const RingReply& ring, int descriptor) {

@@ -145,15 +145,11 @@ void RemoteClient::completion_delivered() {
 }
 
 void RemoteClient::event_delivered() {
-    ++events_sent_;
+    area().events.value.store(++events_sent_, std::memory_order_release);
     completion_delivered();
     for (const auto& watch : watches_) {
         watch->expect_wake();
     }
-}
-
-bool RemoteClient::has_unread_events() const {
-    return area().events_taken.value.load(std::memory_order_acquire) < events_sent_;
 }
 
 std::uint32_t RemoteClient::actor_count() {

@@ -68,7 +68,7 @@ class RemoteClient final : public Client {
     std::optional<CommandRequest> pending;
 
     [[nodiscard]] std::uint64_t deliveries() const { return deliveries_; }
-    [[nodiscard]] bool has_unread_events() const;
+    [[nodiscard]] std::uint64_t events_sent() const { return events_sent_; }
     // Slots that are in use; the client may only make them more.
     [[nodiscard]] std::uint32_t actor_count();
     [[nodiscard]] ThreadWatch& watch(std::uint32_t actor);

@@ -62,6 +62,8 @@ class Server {
     // time.cpp: what moves.
     bool drain_doorbells();
     bool move_time();
+    bool jump();
+    [[nodiscard]] std::uint64_t deliveries() const;
     bool everyone_waits();
     bool may_go_on_without(RemoteClient& client, std::uint32_t actor);
     bool run_pending_commands();

@@ -15,6 +15,9 @@ constexpr int kTurnsPerLook = 16;
 // Idle turns before the server sleeps: handing a message over while awake takes microseconds,
 // waking a sleeper takes fifty times as long.
 constexpr int kIdleTurns = 2000;
+constexpr int kStepsPerJump = 256;
+// Free: how old an answer of /proc about a running thread may be. It only delays.
+constexpr std::chrono::nanoseconds kLookInterval = std::chrono::microseconds(20);
 constexpr int kSleepMs = 100;
 constexpr int kWatchMs = 1;
 
@@ -81,7 +84,7 @@ bool Server::move_time() {
     }
     if (free) {
         walking_ = false;
-        return simulation_->step() > 0;
+        return jump();
     }
     if (run_pending_commands()) {
         return true;
@@ -96,6 +99,31 @@ bool Server::move_time() {
     const bool stepped = simulation_->step() > 0;
     release_pollers();
     return stepped;
+}
+
+// Everyone waits, and goes on waiting until something is delivered or posted: no need to look again
+// after every step.
+bool Server::jump() {
+    const std::uint64_t before = deliveries();
+    bool stepped = false;
+    for (int steps = 0; steps < kStepsPerJump && deliveries() == before; ++steps) {
+        if (simulation_->step() == 0) {
+            break;
+        }
+        stepped = true;
+        if (doorbells_waiting()) {
+            break;
+        }
+    }
+    return stepped;
+}
+
+std::uint64_t Server::deliveries() const {
+    std::uint64_t sum = 0;
+    for (const auto& client : clients_) {
+        sum += client->deliveries();
+    }
+    return sum;
 }
 
 bool Server::walk_allows() {
@@ -131,7 +159,8 @@ bool Server::may_go_on_without(RemoteClient& client, std::uint32_t actor) {
     if (state == ActorWord::kFree || (client.pending && client.pending->actor == actor)) {
         return true;
     }
-    if (state == ActorWord::kBlocked && !client.has_unread_events()) {
+    if (state == ActorWord::kBlocked &&
+        slot.seen.load(std::memory_order_relaxed) == client.events_sent()) {
         client.watch(actor).forget();
         return true;
     }
@@ -145,14 +174,15 @@ bool Server::may_go_on_without(RemoteClient& client, std::uint32_t actor) {
             return true;
         }
     }
-    switch (client.watch(actor).look(options_.conductor.spin_limit)) {
+    const auto interval = canonical ? std::chrono::nanoseconds::zero() : kLookInterval;
+    switch (client.watch(actor).look(options_.conductor.spin_limit, interval)) {
         case ThreadState::kRuns:
             return false;
         case ThreadState::kAsleepForTime:
             someone_sleeps_for_time_ = true;
-            return !canonical || !client.has_unread_events();
+            return true;
         case ThreadState::kAsleep:
-            return !client.has_unread_events();
+            return true;
         case ThreadState::kSpins:
             marks_.spun_on_memory = true;
             return true;

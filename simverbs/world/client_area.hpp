@@ -20,7 +20,7 @@ enum class ActorWord : std::uint32_t {
     kFree,     // the slot belongs to no thread
     kRunning,  // its own code
     kPolling,  // found nothing to poll; `seen` says as of which delivery
-    kBlocked,  // in a blocking verb; `seen` likewise
+    kBlocked,  // in a blocking verb; `seen` counts events
 };
 
 struct alignas(kCacheLine) ActorSlot {
@@ -54,7 +54,7 @@ struct ClientArea {
     SharedIndex doorbell_consumer;  // written by the server
     SharedIndex server_sleeps;      // 1: wake it after a doorbell
     SharedCount deliveries;         // completions and events, written by the server
-    SharedCount events_taken;       // events read from descriptors, written by the client
+    SharedCount events;             // of them those on descriptors, written by the server
     SharedIndex actors_made;        // slots in use, written by the client
     CopyRequest copy;
     std::array<Doorbell, kDoorbells> doorbells;

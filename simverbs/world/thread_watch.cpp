@@ -159,9 +159,18 @@ ThreadWatch::Sight ThreadWatch::see() {
     return sight;
 }
 
-ThreadState ThreadWatch::look(std::chrono::nanoseconds spin_limit) {
+ThreadState ThreadWatch::look(std::chrono::nanoseconds spin_limit,
+                              std::chrono::nanoseconds interval) {
     const std::int64_t now = wall_ns();
-    const Sight seen = see();
+    if (!watched_ || now - looked_at_ns_ >= interval.count()) {
+        looked_at_ns_ = now;
+        state_ = judge(see(), now, spin_limit);
+    }
+    return state_;
+}
+
+ThreadState ThreadWatch::judge(const Sight& seen, std::int64_t now,
+                               std::chrono::nanoseconds spin_limit) {
     if (!watched_) {
         watched_ = true;
         asleep_ = settled_ = false;

@@ -31,8 +31,9 @@ class ThreadWatch {
 
     // A thread counts as asleep once two looks, 50 us of wall time apart, agree that it has not
     // moved between them, and from then on until a look finds that it has. `spin_limit` zero: it
-    // never counts as spinning.
-    ThreadState look(std::chrono::nanoseconds spin_limit);
+    // never counts as spinning. A look less than `interval` after the last one says the same again.
+    ThreadState look(std::chrono::nanoseconds spin_limit,
+                     std::chrono::nanoseconds interval = std::chrono::nanoseconds::zero());
     // It has been in the library since the last look.
     void forget() { watched_ = settled_ = false; }
     // Something was delivered to a descriptor that it may sleep on: the kernel is about to wake it.
@@ -41,6 +42,7 @@ class ThreadWatch {
   private:
     struct Sight;
     [[nodiscard]] Sight see();
+    ThreadState judge(const Sight& seen, std::int64_t now, std::chrono::nanoseconds spin_limit);
 
     pid_t process_ = 0;
     pid_t thread_ = 0;
@@ -49,6 +51,8 @@ class ThreadWatch {
     int schedstat_ = -1;
     int syscall_ = -1;
 
+    ThreadState state_ = ThreadState::kRuns;  // at the last look
+    std::int64_t looked_at_ns_ = 0;
     bool watched_ = false;     // since forget()
     bool asleep_ = false;      // at the last look
     bool settled_ = false;     // and found unmoved by two
