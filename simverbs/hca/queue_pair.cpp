@@ -206,7 +206,7 @@ void QueuePair::fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byt
     const std::size_t used = (wqe.flags & static_cast<std::uint8_t>(SendFlag::kInline)) != 0
                                  ? wqe.inline_length
                                  : wqe.segment_count * sizeof(Segment);
-    std::memcpy(tail.data(), slot + sizeof wqe, std::min(used, tail.size()));
+    std::copy_n(slot + sizeof wqe, std::min(used, tail.size()), tail.begin());
 }
 
 bool QueuePair::take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uint32_t& index) {
@@ -217,9 +217,10 @@ bool QueuePair::take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uin
     }
     const std::byte* slot = receive_slot(receives_taken_);
     std::memcpy(&wqe, slot, sizeof wqe);
-    const std::size_t count = std::min<std::size_t>(wqe.segment_count, segments.size());
-    std::memcpy(segments.data(), slot + sizeof wqe,
-                std::min<std::size_t>(count, receive_shape_.max_segments) * sizeof(Segment));
+    const std::size_t most = std::min<std::size_t>(receive_shape_.max_segments, segments.size());
+    if (const std::size_t count = std::min<std::size_t>(wqe.segment_count, most); count > 0) {
+        std::memcpy(segments.data(), slot + sizeof wqe, count * sizeof(Segment));
+    }
     index = receives_taken_++;
     return true;
 }
