@@ -49,7 +49,7 @@ TEST_P(GuardedCopyOf, CopiesEveryLength) {
     const std::vector<std::byte> from = pattern(GetParam());
     std::vector<std::byte> to(GetParam() + 1, std::byte{0xEE});
     EXPECT_EQ(GuardedCopy::copy(to.data(), from.data(), from.size()), CopyOutcome::kCopied);
-    EXPECT_EQ(std::memcmp(to.data(), from.data(), from.size()), 0);
+    EXPECT_TRUE(std::equal(from.begin(), from.end(), to.begin()));
     EXPECT_EQ(to.back(), std::byte{0xEE});
 }
 
@@ -57,12 +57,12 @@ TEST_P(GuardedCopyOf, StopsAtTheFirstByteThatItCannotRead) {
     const std::size_t mapped = GetParam() / 2;
     const HalfMapped source;
     const std::vector<std::byte> bytes = pattern(mapped);
-    std::memcpy(source.last(mapped), bytes.data(), mapped);
+    std::copy(bytes.begin(), bytes.end(), source.last(mapped));
     std::vector<std::byte> to(GetParam() + 1);
     EXPECT_EQ(GuardedCopy::copy(to.data(), source.last(mapped), GetParam() + 1),
               CopyOutcome::kSourceFault);
     const std::size_t words = mapped / 8 * 8;  // a word across the border is not taken apart
-    EXPECT_EQ(std::memcmp(to.data(), bytes.data(), words), 0);
+    EXPECT_TRUE(std::equal(to.data(), to.data() + words, bytes.begin()));
 }
 
 TEST_P(GuardedCopyOf, StopsAtTheFirstByteThatItCannotWrite) {
@@ -71,7 +71,7 @@ TEST_P(GuardedCopyOf, StopsAtTheFirstByteThatItCannotWrite) {
     const std::vector<std::byte> from = pattern(GetParam() + 1);
     EXPECT_EQ(GuardedCopy::copy(target.last(mapped), from.data(), from.size()),
               CopyOutcome::kDestinationFault);
-    EXPECT_EQ(std::memcmp(target.last(mapped), from.data(), mapped / 8 * 8), 0);
+    EXPECT_TRUE(std::equal(from.data(), from.data() + mapped / 8 * 8, target.last(mapped)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Lengths, GuardedCopyOf,
