@@ -1,0 +1,247 @@
+#include "two_hosts.hpp"
+
+#include <cstdlib>
+#include <cstring>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+
+namespace verbs_test {
+namespace {
+
+constexpr std::size_t kPageBytes = 4096;
+// More polls than any test has events.
+constexpr int kPatience = 200'000;
+
+}  // namespace
+
+void End::Free::operator()(std::uint8_t* block) const {
+    std::free(block);
+}
+
+End::End(std::size_t device, const Connection& with)
+    : memory(static_cast<std::uint8_t*>(std::aligned_alloc(kPageBytes, kBytes))) {
+    std::memset(memory.get(), 0, kBytes);
+    ibv_device** devices = ibv_get_device_list(nullptr);
+    context = ibv_open_device(devices[device]);
+    ibv_free_device_list(devices);
+    fcntl(context->async_fd, F_SETFL, O_NONBLOCK);
+    pd = ibv_alloc_pd(context);
+    cq = ibv_create_cq(context, with.cq_entries, this, nullptr, 0);
+    mr = ibv_reg_mr(pd, memory.get(), kBytes, kAllAccess);
+    ibv_qp_init_attr init{};
+    init.send_cq = init.recv_cq = cq;
+    init.cap = with.cap;
+    init.qp_type = IBV_QPT_RC;
+    init.sq_sig_all = with.signal_all;
+    qp = ibv_create_qp(pd, &init);
+}
+
+// Whatever a test has taken away itself is null.
+End::~End() {
+    events();
+    if (qp != nullptr) {
+        EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    }
+    if (mr != nullptr) {
+        EXPECT_EQ(ibv_dereg_mr(mr), 0);
+    }
+    if (cq != nullptr) {
+        EXPECT_EQ(ibv_destroy_cq(cq), 0);
+    }
+    if (pd != nullptr) {
+        EXPECT_EQ(ibv_dealloc_pd(pd), 0);
+    }
+    EXPECT_EQ(ibv_close_device(context), 0);
+}
+
+int End::receive(std::uint64_t id, std::vector<ibv_sge> segments) {
+    ibv_recv_wr wr{};
+    wr.wr_id = id;
+    wr.sg_list = segments.data();
+    wr.num_sge = static_cast<int>(segments.size());
+    ibv_recv_wr* bad = nullptr;
+    return ibv_post_recv(qp, &wr, &bad);
+}
+
+ibv_wc End::wait() {
+    ibv_wc wc{};
+    for (int i = 0; i < kPatience; ++i) {
+        const int found = ibv_poll_cq(cq, 1, &wc);
+        if (found != 0) {
+            EXPECT_EQ(found, 1);
+            return wc;
+        }
+    }
+    ADD_FAILURE() << "no completion";
+    wc = {};
+    wc.status = IBV_WC_GENERAL_ERR;
+    return wc;
+}
+
+std::vector<ibv_wc> End::drain() {
+    std::vector<ibv_wc> all;
+    ibv_wc wc{};
+    while (ibv_poll_cq(cq, 1, &wc) == 1) {
+        all.push_back(wc);
+    }
+    return all;
+}
+
+ibv_qp_attr End::query() {
+    ibv_qp_attr attr{};
+    ibv_qp_init_attr init{};
+    EXPECT_EQ(ibv_query_qp(qp, &attr, IBV_QP_STATE, &init), 0);
+    return attr;
+}
+
+ibv_qp_state End::state() {
+    return query().qp_state;
+}
+
+int End::to_state(ibv_qp_state state) {
+    ibv_qp_attr attr{};
+    attr.qp_state = state;
+    return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+}
+
+std::vector<ibv_event_type> End::events() {
+    std::vector<ibv_event_type> all;
+    ibv_async_event event{};
+    while (ibv_get_async_event(context, &event) == 0) {
+        all.push_back(event.event_type);
+        ibv_ack_async_event(&event);
+    }
+    return all;
+}
+
+Request& Request::compare_and_swap(std::uint64_t address, std::uint32_t rkey,
+                                   std::uint64_t expected, std::uint64_t replacement) {
+    wr_.wr.atomic.remote_addr = address;
+    wr_.wr.atomic.rkey = rkey;
+    wr_.wr.atomic.compare_add = expected;
+    wr_.wr.atomic.swap = replacement;
+    return *this;
+}
+
+Request& Request::fetch_and_add(std::uint64_t address, std::uint32_t rkey, std::uint64_t addend) {
+    wr_.wr.atomic.remote_addr = address;
+    wr_.wr.atomic.rkey = rkey;
+    wr_.wr.atomic.compare_add = addend;
+    return *this;
+}
+
+Request& Request::immediate(std::uint32_t value) {
+    wr_.imm_data = htonl(value);
+    return *this;
+}
+
+int Request::post(End& end) {
+    wr_.sg_list = segments_.data();
+    wr_.num_sge = static_cast<int>(segments_.size());
+    ibv_send_wr* bad = nullptr;
+    const int error = ibv_post_send(end.qp, &wr_, &bad);
+    EXPECT_EQ(error != 0, bad == &wr_);
+    return error;
+}
+
+void TwoHosts::SetUp() {
+    ASSERT_EQ(simverbs_restart(), 0) << simverbs_last_error();
+    ASSERT_EQ(simverbs_set_topology("star:2"), 0) << simverbs_last_error();
+}
+
+void TwoHosts::TearDown() {
+    a.reset();
+    b.reset();
+    EXPECT_EQ(simverbs_restart(), 0) << simverbs_last_error();
+}
+
+ibv_qp_attr TwoHosts::init_attr(const Connection& with) {
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_INIT;
+    attr.port_num = 1;
+    attr.qp_access_flags = with.access;
+    return attr;
+}
+
+ibv_qp_attr TwoHosts::rtr_attr(End& end, End& peer, const Connection& with) {
+    ibv_port_attr port{};
+    EXPECT_EQ(ibv_query_port(peer.context, 1, &port), 0);
+    (void)end;
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_RTR;
+    attr.path_mtu = with.mtu;
+    attr.dest_qp_num = peer.qp->qp_num;
+    attr.rq_psn = kPsn;
+    attr.max_dest_rd_atomic = with.reads;
+    attr.min_rnr_timer = with.min_rnr_timer;
+    attr.ah_attr.dlid = port.lid;
+    attr.ah_attr.port_num = 1;
+    return attr;
+}
+
+ibv_qp_attr TwoHosts::rts_attr(const Connection& with) {
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_RTS;
+    attr.timeout = with.timeout;
+    attr.retry_cnt = with.retries;
+    attr.rnr_retry = with.rnr_retries;
+    attr.sq_psn = kPsn;
+    attr.max_rd_atomic = with.reads;
+    return attr;
+}
+
+void TwoHosts::connect(const Connection& with) {
+    a = std::make_unique<End>(0, with);
+    b = std::make_unique<End>(1, with);
+    ASSERT_NE(a->qp, nullptr);
+    ASSERT_NE(b->qp, nullptr);
+    bring_up(with);
+}
+
+void TwoHosts::bring_up(const Connection& with) {
+    for (End* end : {a.get(), b.get()}) {
+        End& peer = end == a.get() ? *b : *a;
+        ibv_qp_attr attr = init_attr(with);
+        ASSERT_EQ(ibv_modify_qp(end->qp, &attr, kInitMask), 0);
+        attr = rtr_attr(*end, peer, with);
+        ASSERT_EQ(ibv_modify_qp(end->qp, &attr, kRtrMask), 0);
+        attr = rts_attr(with);
+        ASSERT_EQ(ibv_modify_qp(end->qp, &attr, kRtsMask), 0);
+    }
+}
+
+void TwoHosts::pass(std::int64_t milliseconds) {
+    ASSERT_EQ(simverbs_advance_ps(milliseconds * 1'000'000'000), 0) << simverbs_last_error();
+}
+
+std::int64_t TwoHosts::now_us() {
+    std::int64_t now = 0;
+    EXPECT_EQ(simverbs_now_ps(&now), 0);
+    return now / 1'000'000;
+}
+
+void TwoHosts::expect_silence() {
+    constexpr std::int64_t kAnHour = 3'600'000;
+    pass(kAnHour);
+    EXPECT_TRUE(a->drain().empty());
+    EXPECT_TRUE(b->drain().empty());
+}
+
+void TwoHosts::expect_works() {
+    constexpr std::size_t kFrom = End::kBytes - 64;
+    std::memset(a->at(kFrom), 0xA5, 16);
+    std::memset(b->at(kFrom), 0, 16);
+    ASSERT_EQ(b->receive(9001, {b->range(kFrom, 16)}), 0);
+    ASSERT_EQ(Request(IBV_WR_SEND).id(9002).from(a->range(kFrom, 16)).post(*a), 0);
+    EXPECT_EQ(b->wait().status, IBV_WC_SUCCESS);
+    EXPECT_EQ(a->wait().status, IBV_WC_SUCCESS);
+    EXPECT_EQ(std::memcmp(a->at(kFrom), b->at(kFrom), 16), 0);
+}
+
+}  // namespace verbs_test
+
+void PrintTo(const ibv_wc& wc, std::ostream* out) {
+    *out << "{id " << wc.wr_id << ", " << ibv_wc_status_str(wc.status) << ", opcode " << wc.opcode
+         << ", " << wc.byte_len << " bytes}";
+}
