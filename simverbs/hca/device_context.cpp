@@ -14,8 +14,6 @@ bool exceeds(std::uint64_t value, std::int64_t most) {
     return value > static_cast<std::uint64_t>(std::max<std::int64_t>(most, 0));
 }
 
-constexpr std::uint32_t kPortSubject = static_cast<std::uint32_t>(EventSubject::kPort);
-
 }  // namespace
 
 DeviceContext::DeviceContext(Hca& hca, Client& client, std::uint32_t handle, std::uint32_t block)
