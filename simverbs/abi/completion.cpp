@@ -35,11 +35,18 @@ void to_work_completion(const Cqe& entry, ibv_wc& wc) {
 }  // namespace
 
 int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) {
+    if (as_object(cq->context).is_foreign()) {
+        errno = EIO;
+        return -1;
+    }
     return as_object(cq).queue.poll_or_step(
         num_entries, [&wc](const Cqe& entry) { to_work_completion(entry, *wc++); });
 }
 
 int req_notify_cq(ibv_cq* cq, int solicited_only) {
+    if (as_object(cq->context).is_foreign()) {
+        return EIO;
+    }
     as_object(cq).queue.arm(solicited_only != 0 ? CqArm::kSolicited : CqArm::kNext);
     return 0;
 }

@@ -20,6 +20,7 @@ static_assert(sizeof(Segment) == sizeof(ibv_sge) &&
 
 constexpr unsigned kSendFlagBits = 0x1F;
 constexpr unsigned kSignaledBit = IBV_SEND_SIGNALED;
+constexpr unsigned kInlineBit = IBV_SEND_INLINE;
 
 bool may_post_sends(QpState state) {
     return state == QpState::kRts || state == QpState::kSqd || state == QpState::kSqe ||
@@ -41,19 +42,25 @@ bool copy_inline(const ibv_send_wr& wr, SendWqe& wqe, std::byte* tail, std::uint
 }
 
 // An errno: what a provider finds out before it rings the doorbell.
-int write_send(QueuePair& qp, const ibv_send_wr& wr, std::byte* slot) {
+int write_send(QueuePair& qp, const Personality& personality, const ibv_send_wr& wr,
+               std::byte* slot) {
     const WrOpcodeProperties* opcode = find_wr_opcode(static_cast<std::uint32_t>(wr.opcode));
-    const bool is_inline = (wr.send_flags & IBV_SEND_INLINE) != 0;
+    const bool wants_inline = (wr.send_flags & kInlineBit) != 0;
     if (opcode == nullptr || wr.num_sge < 0 ||
         static_cast<std::uint32_t>(wr.num_sge) > qp.capacity.send_segments ||
-        (is_inline && !opcode->may_be_inline)) {
+        (wants_inline && !opcode->may_be_inline &&
+         personality.inline_on_read != BadRequest::kIgnore)) {
         return EINVAL;
     }
+    const bool is_inline = wants_inline && opcode->may_be_inline;
     SendWqe wqe;
     wqe.wr_id = wr.wr_id;
     wqe.opcode = static_cast<std::uint8_t>(wr.opcode);
     wqe.flags = static_cast<std::uint8_t>((wr.send_flags & kSendFlagBits) |
                                           (qp.signals_all ? kSignaledBit : 0U));
+    if (!is_inline) {
+        wqe.flags &= static_cast<std::uint8_t>(~kInlineBit);
+    }
     wqe.immediate = wr.imm_data;
     if (opcode->atomic) {
         wqe.remote_address = wr.wr.atomic.remote_addr;
@@ -82,17 +89,26 @@ int write_send(QueuePair& qp, const ibv_send_wr& wr, std::byte* slot) {
 // Requests before the first bad one are executed (ibv_post_send(3)).
 int post_send(ibv_qp* handle, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
     QueuePair& qp = as_object(handle);
+    const Context& context = as_object(handle->context);
+    if (context.is_foreign()) {
+        *bad_wr = wr;
+        return EIO;
+    }
+    const Personality& personality = context.personality();
     driver::WorkQueue& queue = qp.queues.send();
     const std::lock_guard guard(queue.lock());
     const std::uint32_t before = queue.producer();
     int error = 0;
     for (; wr != nullptr; wr = wr->next) {
         if (!may_post_sends(qp.queues.state())) {
+            if (personality.post_send_before_rts == PostTooEarly::kDrop) {
+                continue;
+            }
             error = EINVAL;
         } else if (std::byte* slot = queue.free_slot(); slot == nullptr) {
             error = ENOMEM;
         } else {
-            error = write_send(qp, *wr, slot);
+            error = write_send(qp, personality, *wr, slot);
         }
         if (error != 0) {
             *bad_wr = wr;
@@ -108,12 +124,21 @@ int post_send(ibv_qp* handle, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
 
 int post_recv(ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     QueuePair& qp = as_object(handle);
+    const Context& context = as_object(handle->context);
+    if (context.is_foreign()) {
+        *bad_wr = wr;
+        return EIO;
+    }
+    const bool drops_early = context.personality().post_recv_in_reset == PostTooEarly::kDrop;
     driver::WorkQueue& queue = qp.queues.receive();
     const std::lock_guard guard(queue.lock());
     const std::uint32_t before = queue.producer();
     int error = 0;
     for (; wr != nullptr; wr = wr->next) {
         std::byte* slot = nullptr;
+        if (drops_early && qp.queues.state() == QpState::kReset) {
+            continue;
+        }
         if (qp.queues.state() == QpState::kReset || wr->num_sge < 0 ||
             static_cast<std::uint32_t>(wr->num_sge) > qp.capacity.receive_segments) {
             error = EINVAL;
