@@ -384,20 +384,17 @@ void Conductor::advance(fabric::SimDuration duration) {
     }
     class Begin final : public PendingCommand {
       public:
-        Begin(fabric::EventLoop& loop, const fabric::Event& end) : loop_(loop), end_(end) {}
-        void run() override {
-            end_.time = loop_.now() + end_.time.time_since_epoch();
-            loop_.schedule(end_);
-        }
+        Begin(Simulation& simulation, fabric::SimDuration duration, End& end)
+            : simulation_(simulation), duration_(duration), end_(end) {}
+        void run() override { simulation_.schedule_mark(duration_, end_); }
 
       private:
-        fabric::EventLoop& loop_;
-        fabric::Event end_;
+        Simulation& simulation_;
+        fabric::SimDuration duration_;
+        End& end_;
     };
     End end;
-    const fabric::EventKey key(fabric::EventClass::kApplication, fabric::NodeId{},
-                               fabric::PortNumber{}, self.rank + 1);
-    Begin begin(simulation_.loop(), {fabric::SimTime(duration), key, &end, 0});
+    Begin begin(simulation_, duration, end);
     self.command = &begin;
     rendezvous(lock, self, ActorState::kCommand);
     while (!end.reached) {

@@ -43,11 +43,17 @@ std::size_t Simulation::step() {
     return loop_.run_instant();
 }
 
+void Simulation::schedule_mark(fabric::SimDuration after, fabric::EventHandler& handler) {
+    // Nodes come before the last number; two marks are never pending or run with one key.
+    const fabric::EventKey key(fabric::EventClass::kApplication,
+                               fabric::NodeId{fabric::EventKey::kMaxNode - 1}, fabric::PortNumber{},
+                               ++marks_);
+    loop_.schedule({loop_.now() + after, key, &handler, 0});
+}
+
 void Simulation::run_for(fabric::SimDuration duration) {
-    const fabric::EventKey key(fabric::EventClass::kApplication, fabric::NodeId{},
-                               fabric::PortNumber{}, 0);
     reached_ = false;
-    loop_.schedule({loop_.now() + duration, key, this, 0});
+    schedule_mark(duration, *this);
     while (!reached_) {
         step();
     }

@@ -42,7 +42,10 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
 
     // Runs all events of the next instant; how many there were.
     std::size_t step();
-    // Runs until virtual time has moved by `duration`: an event of its own stands at the end.
+    // An event `after` now, behind all else of its instant; those of one instant in the order of
+    // these calls.
+    void schedule_mark(fabric::SimDuration after, fabric::EventHandler& handler);
+    // Runs until virtual time has moved by `duration`: a mark stands at the end.
     void run_for(fabric::SimDuration duration);
 
   private:
@@ -59,6 +62,7 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
     fabric::Network network_;
     std::vector<std::unique_ptr<Hca>> hcas_;
     std::unique_ptr<fabric::StartupSm> subnet_manager_;
+    std::uint32_t marks_ = 0;
     bool reached_ = false;  // the end of run_for
 };
 
