@@ -73,6 +73,9 @@ CopyOutcome copy_across(AddressSpace& from, std::uint64_t source, AddressSpace& 
 
 CopyOutcome place_payload(const Payload& from, AddressSpace& space, std::span<const MemorySpan> to,
                           std::uint64_t offset) {
+    if (from.length == 0) {
+        return CopyOutcome::kCopied;  // of nothing, from anywhere
+    }
     if (from.space == nullptr) {
         return CopyOutcome::kSourceFault;
     }
