@@ -1,5 +1,7 @@
 // Each completion status that the reliable-connected service has, reached by its causes, and what
 // follows on both sides: completions, queue pair states, async events, flushed requests.
+#include <sys/mman.h>
+
 #include "two_hosts.hpp"
 
 namespace verbs_test {
@@ -180,15 +182,22 @@ TEST_F(RcFault, MessageAboveThePortsMaximumIsLocLen) {
     connect();
     ibv_port_attr port{};
     ASSERT_EQ(ibv_query_port(a->context, 1, &port), 0);
-    // Two segments that add up to one byte too many; nothing of them is ever read.
-    const std::uint32_t half = port.max_msg_sz / 2;
+    const std::size_t bytes = std::size_t{port.max_msg_sz} + 1;
+    void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    ASSERT_NE(pages, MAP_FAILED);
+    ibv_mr* mr = ibv_reg_mr(a->pd, pages, bytes, IBV_ACCESS_LOCAL_WRITE);
+    ASSERT_NE(mr, nullptr);
+    const auto start = reinterpret_cast<std::uint64_t>(pages);
     ASSERT_EQ(failing(IBV_WR_SEND)
-                  .from({a->address(0), half, a->mr->lkey})
-                  .from({a->address(0), port.max_msg_sz - half + 1, a->mr->lkey})
+                  .from({start, port.max_msg_sz, mr->lkey})
+                  .from({start, 1, mr->lkey})
                   .post(*a),
               0);
     post_more();
     expect_requester_failed(IBV_WC_LOC_LEN_ERR);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+    munmap(pages, bytes);
     expect_responder_untouched();
 }
 
