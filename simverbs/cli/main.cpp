@@ -24,9 +24,13 @@ void add_world_options(CLI::App& command, ServerOptions& options) {
     command.add_option("--personality", options.simulation.personality, "spec, connectx6 or rxe");
     command.add_option("--trace", options.trace_file, "write every event to FILE (JSON Lines)");
     command
-        .add_option("--schedule", options.conductor.schedule,
-                    "who moves time: free (default), canonical (deterministic) or serial")
-        ->transform(CLI::CheckedTransformer(kSchedules, CLI::ignore_case));
+        .add_option_function<std::string>(
+            "--schedule",
+            [&options](const std::string& name) {
+                options.conductor.schedule = kSchedules.at(name);
+            },
+            "who moves time: free (default), canonical (deterministic) or serial")
+        ->check(CLI::IsMember(kSchedules));
 }
 
 }  // namespace
@@ -68,7 +72,11 @@ int main(int argc, char** argv) {
     for (CLI::App* each : {up_command, on_command, status_command, down_command}) {
         each->add_option("--world", world, "name of the world, or path of its socket");
     }
-    CLI11_PARSE(app, argc, argv);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? 0 : cli::kUsage;  // help is no error
+    }
 
     const std::string socket = simverbs::socket_path(world);
     if (*up_command) {

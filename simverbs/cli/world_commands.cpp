@@ -16,7 +16,6 @@
 namespace simverbs::cli {
 namespace {
 
-constexpr int kUsage = 2;
 constexpr int kFailed = 1;
 constexpr int kNotFound = 127;
 
@@ -150,7 +149,7 @@ int run(RunOptions options) {
     auto server = Server::make(options.server, error);
     if (server == nullptr) {
         rmdir(folder.data());
-        return complain(error);
+        return complain(error, kUsage);  // the socket is ours: the options are at fault
     }
     for (const ProgramSpec& spec : specs) {
         if (!server->has_host(spec.host)) {

@@ -11,6 +11,8 @@
 
 namespace simverbs::cli {
 
+inline constexpr int kUsage = 2;  // what was asked for does not exist or makes no sense
+
 struct UpOptions {
     ServerOptions server;
     bool foreground = false;
