@@ -41,6 +41,21 @@ bool copy_inline(const ibv_send_wr& wr, SendWqe& wqe, std::byte* tail, std::uint
     return true;
 }
 
+// Neither messages that invalidate a key nor those of IBA 1.5 and later, nor local operations.
+bool is_modelled(const WrOpcodeProperties& opcode) {
+    switch (opcode.message) {
+        case MessageKind::kSend:
+            return opcode.trailer != Trailer::kInvalidate;
+        case MessageKind::kWrite:
+        case MessageKind::kRead:
+        case MessageKind::kCompareSwap:
+        case MessageKind::kFetchAdd:
+            return true;
+        default:
+            return false;
+    }
+}
+
 // An errno: what a provider finds out before it rings the doorbell.
 int write_send(QueuePair& qp, const Personality& personality, const ibv_send_wr& wr,
                std::byte* slot) {
@@ -53,6 +68,9 @@ int write_send(QueuePair& qp, const Personality& personality, const ibv_send_wr&
         return EINVAL;
     }
     const bool is_inline = wants_inline && opcode->may_be_inline;
+    if (opcode->services.contains(Service::kRc) && !is_modelled(*opcode)) {
+        return EOPNOTSUPP;  // what the service itself lacks completes in error
+    }
     SendWqe wqe;
     wqe.wr_id = wr.wr_id;
     wqe.opcode = static_cast<std::uint8_t>(wr.opcode);

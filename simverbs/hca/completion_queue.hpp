@@ -17,6 +17,8 @@ class DeviceContext;
 class QueuePair;
 
 struct CompletionChannel {
+    explicit CompletionChannel(EventBacklog& backlog) : events(backlog) {}
+
     std::uint32_t handle = 0;
     std::uint32_t uses = 0;  // completion queues that report to it
     EventPipe events;

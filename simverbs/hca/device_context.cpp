@@ -17,7 +17,7 @@ bool exceeds(std::uint64_t value, std::int64_t most) {
 }  // namespace
 
 DeviceContext::DeviceContext(Hca& hca, Client& client, std::uint32_t handle, std::uint32_t block)
-    : hca_(hca), client_(client), handle_(handle), block_(block) {}
+    : hca_(hca), client_(client), handle_(handle), block_(block), events_(hca.event_backlog()) {}
 
 DeviceContext::~DeviceContext() {
     for (const auto& [handle, qp] : qps_) {
@@ -129,7 +129,7 @@ int DeviceContext::execute(const DeregisterMr& command, EmptyReply& /*reply*/) {
 }
 
 int DeviceContext::execute(const CreateChannel& /*command*/, HandleReply& reply) {
-    auto channel = std::make_unique<CompletionChannel>();
+    auto channel = std::make_unique<CompletionChannel>(hca_.event_backlog());
     channel->handle = reply.handle = ++last_channel_;
     client_.hand_over(channel->events.take_reader());
     channels_.emplace(reply.handle, std::move(channel));

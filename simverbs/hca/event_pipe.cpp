@@ -10,7 +10,12 @@
 
 namespace simverbs {
 
-EventPipe::EventPipe() {
+bool EventBacklog::flush() {
+    std::erase_if(pipes_, [](EventPipe* pipe) { return pipe->flush(); });
+    return pipes_.empty();
+}
+
+EventPipe::EventPipe(EventBacklog& backlog) : backlog_(backlog) {
     std::array<int, 2> ends{};
     // A socket rather than a pipe: a reader that went away must not raise SIGPIPE in the program.
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
@@ -21,6 +26,7 @@ EventPipe::EventPipe() {
 }
 
 EventPipe::~EventPipe() {
+    std::erase(backlog_.pipes_, this);
     close(writer_);
     if (reader_ >= 0) {
         close(reader_);
@@ -32,8 +38,11 @@ int EventPipe::take_reader() {
 }
 
 void EventPipe::send(const EventMessage& message) {
+    const bool already_waits = !waiting_.empty();
     waiting_.push_back(message);
-    flush();
+    if (!flush() && !already_waits) {
+        backlog_.pipes_.push_back(this);
+    }
 }
 
 bool EventPipe::flush() {

@@ -20,10 +20,24 @@ struct EventMessage {
 };
 static_assert(sizeof(EventMessage) == 16);
 
+class EventPipe;
+
+// The pipes of a world whose sockets were full.
+class EventBacklog {
+  public:
+    // Tries again to hand over what waits; true when nothing is left.
+    bool flush();
+
+  private:
+    friend class EventPipe;
+    std::vector<EventPipe*> pipes_;
+};
+
 class EventPipe {
   public:
-    // Throws std::system_error when the process is out of descriptors.
-    EventPipe();
+    // The backlog outlives the pipe. Throws std::system_error when the process is out of
+    // descriptors.
+    explicit EventPipe(EventBacklog& backlog);
     ~EventPipe();
     EventPipe(const EventPipe&) = delete;
     EventPipe& operator=(const EventPipe&) = delete;
@@ -32,10 +46,13 @@ class EventPipe {
     [[nodiscard]] int take_reader();
 
     void send(const EventMessage& message);
-    // Tries again with what is waiting; true when nothing is left.
-    bool flush();
 
   private:
+    friend class EventBacklog;
+    // Tries to hand over what waits; true when nothing is left.
+    bool flush();
+
+    EventBacklog& backlog_;
     int reader_ = -1;
     int writer_ = -1;
     std::vector<EventMessage> waiting_;

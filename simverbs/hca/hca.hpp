@@ -32,6 +32,7 @@ struct HcaCommons {
     OwnMemory own_memory;
     SnapshotPool snapshots;
     std::vector<Hca*> by_node;  // nullptr: a switch, or a host without one
+    EventBacklog events;
 };
 
 class Hca final : private fabric::EndNodeListener, private LoopbackListener {
@@ -60,6 +61,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     [[nodiscard]] fabric::FramePool& frames() { return network_.frames(); }
     [[nodiscard]] SnapshotPool& snapshots() { return commons_.snapshots; }
     [[nodiscard]] OwnMemory& own_memory() { return commons_.own_memory; }
+    [[nodiscard]] EventBacklog& event_backlog() { return commons_.events; }
     [[nodiscard]] KeyTable& keys() { return keys_; }
     [[nodiscard]] NumberTable<QueuePair>& qps() { return qps_; }
 

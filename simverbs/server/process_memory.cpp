@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <linux/futex.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -38,8 +39,9 @@ bool ProcessMemory::read(std::uint64_t address, std::byte* bytes, std::size_t le
     return true;
 }
 
+// Nothing is written to a process that has become another program since.
 bool ProcessMemory::write(std::uint64_t address, const std::byte* bytes, std::size_t length) {
-    if (gone_) {
+    if (!is_there()) {
         return false;
     }
     if (!by_client_) {
@@ -57,6 +59,12 @@ bool ProcessMemory::write(std::uint64_t address, const std::byte* bytes, std::si
         done += part;
     }
     return true;
+}
+
+bool ProcessMemory::is_there() {
+    pollfd look{socket_, POLLRDHUP, 0};
+    gone_ = gone_ || (poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP)) != 0);
+    return !gone_;
 }
 
 bool ProcessMemory::probe(std::uint64_t address, std::uint64_t value) {

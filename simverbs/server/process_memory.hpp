@@ -11,7 +11,9 @@ namespace simverbs {
 
 class ProcessMemory final : public AddressSpace {
   public:
-    ProcessMemory(pid_t process, ClientArea& area) : process_(process), area_(area) {}
+    // `socket` closes when the process ends or becomes another program.
+    ProcessMemory(pid_t process, int socket, ClientArea& area)
+        : process_(process), socket_(socket), area_(area) {}
 
     bool read(std::uint64_t address, std::byte* bytes, std::size_t length) override;
     bool write(std::uint64_t address, const std::byte* bytes, std::size_t length) override;
@@ -25,9 +27,11 @@ class ProcessMemory final : public AddressSpace {
     void forget() { gone_ = true; }
 
   private:
+    [[nodiscard]] bool is_there();
     bool ask_client(CopyWord what, std::uint64_t address, std::uint32_t length);
 
     pid_t process_;
+    int socket_;
     ClientArea& area_;
     bool by_client_ = false;
     bool gone_ = false;

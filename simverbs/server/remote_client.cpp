@@ -68,7 +68,7 @@ RemoteClient::RemoteClient(Simulation& simulation, int socket, pid_t process, st
       rank_(rank),
       host_(simulation.network().host(host).name()),
       area_(sizeof(ClientArea)),
-      memory_(process, area()),
+      memory_(process, socket, area()),
       attachment_(simulation, *this, devices_of_host(simulation, host)) {}
 
 // Memory of a process that is gone is not read any more, whatever still refers to it.

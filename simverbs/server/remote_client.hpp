@@ -55,6 +55,7 @@ class RemoteClient final : public Client {
     [[nodiscard]] ProcessMemory& process_memory() { return memory_; }
     [[nodiscard]] int take_area_descriptor() { return area_.take_descriptor(); }
 
+    [[nodiscard]] int process_descriptor() const { return process_descriptor_; }
     // Its memory is not to be touched any more: it has ended, or runs another program.
     [[nodiscard]] bool has_gone() const;
 

@@ -294,6 +294,7 @@ void Server::remove_gone() {
             return false;
         }
         epoll_ctl(epoll_, EPOLL_CTL_DEL, client->socket(), nullptr);
+        epoll_ctl(epoll_, EPOLL_CTL_DEL, client->process_descriptor(), nullptr);
         return true;
     });
     someone_gone_ = false;

@@ -27,7 +27,7 @@ void Server::run() {
     int idle = 0;
     for (int turn = 0; !shut_down_asked(); ++turn) {
         bool busy = drain_doorbells();
-        if (turn % kTurnsPerLook == 0 || idle > 0) {
+        if (turn % kTurnsPerLook == 0) {
             serve_sockets(0);
         }
         busy = move_time() || busy;
@@ -73,7 +73,7 @@ bool Server::doorbells_waiting() const {
 bool Server::move_time() {
     const bool free = options_.conductor.schedule == Schedule::kFree;
     if (free && simulation_->loop().empty()) {
-        return false;
+        return simulation_->step() > 0;  // events that wait for a full socket go out
     }
     if (!everyone_waits()) {
         // Free: time keeps pace with the wall while somebody runs. Canonical: it stands.

@@ -40,6 +40,7 @@ Simulation::~Simulation() = default;
 
 std::size_t Simulation::step() {
     const fabric::ReplayScope scope(*this);
+    commons_.events.flush();
     return loop_.run_instant();
 }
 

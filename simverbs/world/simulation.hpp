@@ -40,7 +40,7 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
     [[nodiscard]] std::size_t hca_count() const { return hcas_.size(); }
     [[nodiscard]] Hca& hca(std::size_t index) const { return *hcas_.at(index); }
 
-    // Runs all events of the next instant; how many there were.
+    // Runs all events of the next instant; how many there were. Hands over events that wait.
     std::size_t step();
     // An event `after` now, behind all else of its instant; those of one instant in the order of
     // these calls.

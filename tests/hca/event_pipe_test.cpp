@@ -14,7 +14,8 @@ bool readable(int descriptor) {
 }
 
 TEST(EventPipe, IsReadableExactlyWhileSomethingIsThere) {
-    EventPipe pipe;
+    EventBacklog backlog;
+    EventPipe pipe(backlog);
     const int reader = pipe.take_reader();
     EXPECT_FALSE(readable(reader));
     pipe.send({.subject = 7});
@@ -26,19 +27,20 @@ TEST(EventPipe, IsReadableExactlyWhileSomethingIsThere) {
 
 TEST(EventPipe, LosesNothingThatAFullSocketDoesNotTake) {
     constexpr std::uint32_t kEvents = 5'000;
-    EventPipe pipe;
+    EventBacklog backlog;
+    EventPipe pipe(backlog);
     const int reader = pipe.take_reader();
     for (std::uint32_t i = 0; i < kEvents; ++i) {
         pipe.send({.subject = i});
     }
-    EXPECT_FALSE(pipe.flush()) << "the socket was expected to be full";
+    EXPECT_FALSE(backlog.flush()) << "the socket was expected to be full";
     std::vector<std::uint32_t> subjects;
     bool empty = false;
     while (!empty) {
         for (const EventMessage& message : Host::read_all(reader)) {
             subjects.push_back(message.subject);
         }
-        empty = pipe.flush() && !readable(reader);
+        empty = backlog.flush() && !readable(reader);
     }
     ASSERT_EQ(subjects.size(), kEvents);
     for (std::uint32_t i = 0; i < kEvents; ++i) {
@@ -48,14 +50,16 @@ TEST(EventPipe, LosesNothingThatAFullSocketDoesNotTake) {
 }
 
 TEST(EventPipe, AReaderThatWentAwayHurtsNobody) {
-    EventPipe pipe;
+    EventBacklog backlog;
+    EventPipe pipe(backlog);
     ::close(pipe.take_reader());
     pipe.send({});
-    EXPECT_TRUE(pipe.flush());
+    EXPECT_TRUE(backlog.flush());
 }
 
 TEST(EventPipe, ItsReaderIsGivenOutOnce) {
-    EventPipe pipe;
+    EventBacklog backlog;
+    EventPipe pipe(backlog);
     const int reader = pipe.take_reader();
     EXPECT_GE(reader, 0);
     EXPECT_EQ(pipe.take_reader(), -1);
