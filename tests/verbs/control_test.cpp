@@ -17,11 +17,6 @@ using testing::Test;
 
 class Control : public TwoHosts {
   protected:
-    static std::uint64_t run_digest() {
-        std::uint64_t digest = 0;
-        EXPECT_EQ(simverbs_run_digest(&digest), 0);
-        return digest;
-    }
     static bool error_names(const char* word) {
         return std::strstr(simverbs_last_error(), word) != nullptr;
     }

@@ -359,7 +359,7 @@ TEST_F(RcFault, MoreReadsThanTheResponderTakesIsRemInvReq) {
     b->to_state(IBV_QPS_RESET);
     ibv_qp_attr attr = init_attr({});
     ASSERT_EQ(ibv_modify_qp(b->qp, &attr, kInitMask), 0);
-    attr = rtr_attr(*b, *a, {.reads = 0});
+    attr = rtr_attr(*a, {.reads = 0});
     ASSERT_EQ(ibv_modify_qp(b->qp, &attr, kRtrMask), 0);
     attr = rts_attr({});
     ASSERT_EQ(ibv_modify_qp(b->qp, &attr, kRtsMask), 0);

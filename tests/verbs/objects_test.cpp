@@ -111,7 +111,7 @@ TEST_F(Objects, APathMayNameTheGidToo) {
         End& peer = end == a.get() ? *b : *a;
         ibv_qp_attr attr = init_attr({});
         ASSERT_EQ(ibv_modify_qp(end->qp, &attr, kInitMask), 0);
-        attr = rtr_attr(*end, peer, {});
+        attr = rtr_attr(peer, {});
         attr.ah_attr.is_global = 1;
         attr.ah_attr.grh.hop_limit = 1;
         ASSERT_EQ(ibv_query_gid(peer.context, 1, 0, &attr.ah_attr.grh.dgid), 0);

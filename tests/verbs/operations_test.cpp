@@ -332,7 +332,7 @@ TEST_F(RcOperation, AQueuePairMayTalkToItself) {
     ASSERT_EQ(a->to_state(IBV_QPS_RESET), 0);
     ibv_qp_attr attr = init_attr({});
     ASSERT_EQ(ibv_modify_qp(a->qp, &attr, kInitMask), 0);
-    attr = rtr_attr(*a, *a, {});
+    attr = rtr_attr(*a, {});
     ASSERT_EQ(ibv_modify_qp(a->qp, &attr, kRtrMask), 0);
     attr = rts_attr({});
     ASSERT_EQ(ibv_modify_qp(a->qp, &attr, kRtsMask), 0);
@@ -354,7 +354,7 @@ TEST_F(RcOperation, TheFirstPacketInRtrSaysCommunicationEstablished) {
     ibv_qp_attr attr = init_attr(with);
     ASSERT_EQ(ibv_modify_qp(b->qp, &attr, kInitMask), 0);
     ASSERT_EQ(b->receive(1, {b->range(0, 64)}), 0);
-    attr = rtr_attr(*b, *a, with);
+    attr = rtr_attr(*a, with);
     ASSERT_EQ(ibv_modify_qp(b->qp, &attr, kRtrMask), 0);
     ASSERT_EQ(Request(IBV_WR_SEND).id(2).from(a->range(0, 64)).post(*a), 0);
     EXPECT_EQ(b->wait().status, IBV_WC_SUCCESS);

@@ -221,7 +221,7 @@ TEST_F(RcRetry, PacketsThatAreAheadOfThePeerAreRetriedUntilItGivesUp) {
     ASSERT_EQ(b->to_state(IBV_QPS_RESET), 0);
     ibv_qp_attr attr = init_attr({});
     ASSERT_EQ(ibv_modify_qp(b->qp, &attr, kInitMask), 0);
-    attr = rtr_attr(*b, *a, {});
+    attr = rtr_attr(*a, {});
     attr.rq_psn = kPsn - 1;
     ASSERT_EQ(ibv_modify_qp(b->qp, &attr, kRtrMask), 0);
     ASSERT_EQ(write(1), 0);
@@ -234,7 +234,7 @@ TEST_F(RcRetry, SequenceNumbersWrap) {
     for (End* end : {a.get(), b.get()}) {
         ibv_qp_attr attr = init_attr({});
         ASSERT_EQ(ibv_modify_qp(end->qp, &attr, kInitMask), 0);
-        attr = rtr_attr(*end, end == a.get() ? *b : *a, {});
+        attr = rtr_attr(end == a.get() ? *b : *a, {});
         attr.rq_psn = 0xFFFFFE;
         ASSERT_EQ(ibv_modify_qp(end->qp, &attr, kRtrMask), 0);
         attr = rts_attr({});

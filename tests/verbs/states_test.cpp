@@ -29,7 +29,7 @@ TEST_F(RcState, ReceivesMayBePostedFromInitOnButSendsNotBeforeRts) {
     ASSERT_EQ(ibv_modify_qp(a->qp, &attr, kInitMask), 0);
     EXPECT_EQ(send(1), EINVAL);
     EXPECT_EQ(receive(2), 0);
-    attr = rtr_attr(*a, *b, {});
+    attr = rtr_attr(*b, {});
     ASSERT_EQ(ibv_modify_qp(a->qp, &attr, kRtrMask), 0);
     EXPECT_EQ(send(1), EINVAL);
     EXPECT_EQ(receive(3), 0);
@@ -190,9 +190,7 @@ TEST_P(BadAttribute, IsEinvalAndLeavesTheState) {
     const int masks[] = {kInitMask, kRtrMask, kRtsMask};
     const ibv_qp_state before[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR};
     for (int step = 0; step <= GetParam().step; ++step) {
-        ibv_qp_attr attr = step == 0   ? init_attr({})
-                           : step == 1 ? rtr_attr(*a, *b, {})
-                                       : rts_attr({});
+        ibv_qp_attr attr = step == 0 ? init_attr({}) : step == 1 ? rtr_attr(*b, {}) : rts_attr({});
         if (step == GetParam().step) {
             ibv_qp_attr spoiled = attr;
             GetParam().spoil(spoiled);

@@ -1,5 +1,6 @@
 #include "two_hosts.hpp"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -153,6 +154,10 @@ void TwoHosts::SetUp() {
 void TwoHosts::TearDown() {
     a.reset();
     b.reset();
+    // For whoever compares runs: tests/determinism.
+    char text[17];
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(run_digest()));
+    RecordProperty("run_digest", text);
     EXPECT_EQ(simverbs_restart(), 0) << simverbs_last_error();
 }
 
@@ -164,10 +169,9 @@ ibv_qp_attr TwoHosts::init_attr(const Connection& with) {
     return attr;
 }
 
-ibv_qp_attr TwoHosts::rtr_attr(End& end, End& peer, const Connection& with) {
+ibv_qp_attr TwoHosts::rtr_attr(const End& peer, const Connection& with) {
     ibv_port_attr port{};
     EXPECT_EQ(ibv_query_port(peer.context, 1, &port), 0);
-    (void)end;
     ibv_qp_attr attr{};
     attr.qp_state = IBV_QPS_RTR;
     attr.path_mtu = with.mtu;
@@ -199,12 +203,12 @@ void TwoHosts::connect(const Connection& with) {
     bring_up(with);
 }
 
-void TwoHosts::bring_up(const Connection& with) {
-    for (End* end : {a.get(), b.get()}) {
-        End& peer = end == a.get() ? *b : *a;
+void TwoHosts::bring_up(End& one, End& other, const Connection& with) {
+    for (End* end : {&one, &other}) {
+        const End& peer = end == &one ? other : one;
         ibv_qp_attr attr = init_attr(with);
         ASSERT_EQ(ibv_modify_qp(end->qp, &attr, kInitMask), 0);
-        attr = rtr_attr(*end, peer, with);
+        attr = rtr_attr(peer, with);
         ASSERT_EQ(ibv_modify_qp(end->qp, &attr, kRtrMask), 0);
         attr = rts_attr(with);
         ASSERT_EQ(ibv_modify_qp(end->qp, &attr, kRtsMask), 0);
@@ -219,6 +223,12 @@ std::int64_t TwoHosts::now_us() {
     std::int64_t now = 0;
     EXPECT_EQ(simverbs_now_ps(&now), 0);
     return now / 1'000'000;
+}
+
+std::uint64_t TwoHosts::run_digest() {
+    std::uint64_t digest = 0;
+    EXPECT_EQ(simverbs_run_digest(&digest), 0) << simverbs_last_error();
+    return digest;
 }
 
 void TwoHosts::expect_silence() {

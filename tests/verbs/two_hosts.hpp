@@ -137,11 +137,12 @@ class TwoHosts : public testing::Test {
     // Makes both ends and takes their queue pairs to RTS. `with` holds for both.
     void connect(const Connection& with = {});
     // The same for ends whose queue pairs are in RESET.
-    void bring_up(const Connection& with);
+    void bring_up(const Connection& with) { bring_up(*a, *b, with); }
+    static void bring_up(End& one, End& other, const Connection& with);
 
     // Both directions of the attributes that the three steps to RTS need.
     static ibv_qp_attr init_attr(const Connection& with);
-    static ibv_qp_attr rtr_attr(End& end, End& peer, const Connection& with);
+    static ibv_qp_attr rtr_attr(const End& peer, const Connection& with);
     static ibv_qp_attr rts_attr(const Connection& with);
     static constexpr int kInitMask =
         IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
@@ -154,6 +155,7 @@ class TwoHosts : public testing::Test {
     // Lets virtual time pass.
     static void pass(std::int64_t milliseconds);
     static std::int64_t now_us();
+    static std::uint64_t run_digest();
     // Nothing more happens, however long one waits.
     void expect_silence();
     // A message goes through, from a to b.
