@@ -1,0 +1,121 @@
+// Two threads at once, each with a name: the same run every time, whoever of them is faster.
+#include <barrier>
+#include <cstdlib>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "two_hosts.hpp"
+
+namespace verbs_test {
+namespace {
+
+// One thread's part: traffic between two ends of its own, and messages to the other thread's.
+struct Player {
+    const char* name;
+    std::unique_ptr<End> from;
+    std::unique_ptr<End> to;
+    std::unique_ptr<End> cross;  // connected to the other player's
+    int rounds = 60;
+};
+
+// Takes time on a processor, never the same twice; sleeping would be another matter, since then
+// virtual time keeps pace with the wall.
+void dawdle() {
+    thread_local std::random_device entropy;
+    std::uint64_t burnt = entropy();
+    for (unsigned left = entropy() % 20'000; left > 0; --left) {
+        burnt = burnt * 0x9E3779B97F4A7C15 + left;
+    }
+    if (burnt % 4 == 0) {
+        std::this_thread::yield();
+    }
+}
+
+int post(Player& player, int round) {
+    End& from = *player.from;
+    End& to = *player.to;
+    const auto length = static_cast<std::uint32_t>(1 + (round * 997) % 9000);
+    Request request(round % 3 == 0   ? IBV_WR_RDMA_WRITE
+                    : round % 3 == 1 ? IBV_WR_RDMA_READ
+                                     : IBV_WR_ATOMIC_FETCH_AND_ADD);
+    if (round % 3 == 2) {
+        request.into(from.range(0, 8)).fetch_and_add(to.address(), to.mr->rkey, 1);
+    } else {
+        request.from(from.range(4096, length)).to(to.address(65536), to.mr->rkey);
+    }
+    return request.id(static_cast<std::uint64_t>(round)).post(from);
+}
+
+void play(Player& player, std::barrier<>& ready) {
+    ASSERT_EQ(simverbs_actor(player.name), 0) << simverbs_last_error();
+    ready.arrive_and_wait();
+    for (int round = 0; round < player.rounds; ++round) {
+        dawdle();
+        ASSERT_EQ(player.cross->receive(1, {player.cross->range(0, 64)}), 0);
+        ASSERT_EQ(post(player, round), 0);
+        dawdle();
+        ASSERT_EQ(Request(IBV_WR_SEND).id(2).from(player.cross->range(64, 64)).post(*player.cross),
+                  0);
+        if (round % 20 == 7) {
+            ASSERT_EQ(simverbs_drop_nth("h0-s0", "s0", 3, nullptr), 0);
+        }
+        ASSERT_EQ(player.from->wait().status, IBV_WC_SUCCESS);
+        ASSERT_EQ(player.cross->wait().status, IBV_WC_SUCCESS);
+        ASSERT_EQ(player.cross->wait().status, IBV_WC_SUCCESS);
+        if (round % 10 == 3) {
+            dawdle();
+            ibv_mr* mr = ibv_reg_mr(player.from->pd, player.from->at(0), 4096, 0);
+            ASSERT_NE(mr, nullptr);
+            ASSERT_EQ(ibv_dereg_mr(mr), 0);
+        }
+        if (round % 25 == 11) {
+            ASSERT_EQ(simverbs_advance_ps(3'000'000), 0);
+        }
+    }
+}
+
+class NamedThreads : public TwoHosts {
+  protected:
+    static Player make_player(const char* name, std::size_t from, std::size_t to) {
+        Player player{name, std::make_unique<End>(from, Connection{}),
+                      std::make_unique<End>(to, Connection{}),
+                      std::make_unique<End>(from, Connection{.rnr_retries = 7})};
+        bring_up(*player.from, *player.to, {});
+        return player;
+    }
+    // The digest of a run of both, of which nobody can say who was faster.
+    static std::uint64_t run(int left_rounds, int right_rounds) {
+        EXPECT_EQ(simverbs_restart(), 0) << simverbs_last_error();
+        EXPECT_EQ(simverbs_set_topology("star:4"), 0);
+        EXPECT_EQ(simverbs_actor("main"), 0);
+        Player left = make_player("left", 0, 1);
+        Player right = make_player("right", 2, 3);
+        left.rounds = left_rounds;
+        right.rounds = right_rounds;
+        bring_up(*left.cross, *right.cross, {.rnr_retries = 7});
+        std::barrier ready(2);
+        std::thread first([&] { play(left, ready); });
+        std::thread second([&] { play(right, ready); });
+        first.join();
+        second.join();
+        int deterministic = 0;
+        EXPECT_EQ(simverbs_is_deterministic(&deterministic), 0);
+        EXPECT_EQ(deterministic, 1) << simverbs_last_error();
+        return run_digest();
+    }
+};
+
+TEST_F(NamedThreads, RepeatThemselves) {
+    std::set<std::uint64_t> digests;
+    for (int i = 0; i < 5; ++i) {
+        digests.insert(run(60, 60));
+    }
+    EXPECT_EQ(digests.size(), 1U);
+    char text[17];
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(*digests.begin()));
+    RecordProperty("threads_digest", text);
+}
+
+}  // namespace
+}  // namespace verbs_test
