@@ -26,7 +26,7 @@ constexpr int kWatchMs = 1;
 void Server::run() {
     int idle = 0;
     for (int turn = 0; !shut_down_asked(); ++turn) {
-        bool busy = drain_doorbells();
+        bool busy = options_.conductor.schedule == Schedule::kFree && drain_doorbells();
         if (turn % kTurnsPerLook == 0) {
             serve_sockets(0);
         }
@@ -45,9 +45,6 @@ void Server::run() {
 
 // Posts are merged by host, then by thread of the process, then in their own order.
 bool Server::drain_doorbells() {
-    if (options_.conductor.schedule != Schedule::kFree && !everyone_waits()) {
-        return false;
-    }
     bool any = false;
     for (const auto& client : clients_) {
         doorbells_.clear();
@@ -86,6 +83,8 @@ bool Server::move_time() {
         walking_ = false;
         return jump();
     }
+    // In this order: whoever waits has posted what it had to post.
+    drain_doorbells();
     if (run_pending_commands()) {
         return true;
     }
