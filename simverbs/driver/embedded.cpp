@@ -15,7 +15,7 @@
 namespace simverbs::driver {
 namespace {
 
-// Here the conductor sees deliveries itself.
+// Until the conductor exists, which counts.
 const std::atomic<std::uint64_t> kNotCounted{0};
 
 bool parse_number(const char* name, std::uint64_t& value, std::string& error) {
@@ -102,6 +102,7 @@ EmbeddedWorld::EmbeddedWorld(const EmbeddedOptions& options, std::unique_ptr<Sim
       traces_(simulation_->bus()),
       faults_(simulation_->network()) {
     conductor_ = std::make_unique<Conductor>(*simulation_, options_.conductor);
+    count_deliveries_in(conductor_->deliveries());
     std::vector<std::size_t> hcas;
     for (std::size_t i = 0; i < simulation_->hca_count(); ++i) {
         const Hca& hca = simulation_->hca(i);
@@ -186,12 +187,24 @@ void EmbeddedWorld::ring(const Doorbell& doorbell) {
     conductor_->ring(*attachment_, doorbell);
 }
 
-void EmbeddedWorld::empty_poll(std::uint64_t /*seen*/) {
-    conductor_->empty_poll();
+void EmbeddedWorld::empty_poll(std::uint64_t seen) {
+    conductor_->empty_poll(seen);
 }
 
 void EmbeddedWorld::wait_readable(int descriptor) {
     conductor_->wait_readable(descriptor);
+}
+
+// The one thing said unasked: without it, two programs that were started by themselves look broken.
+void EmbeddedWorld::peer_never_was(std::uint32_t qpn) {
+    if (!hinted_at_other_process_) {
+        hinted_at_other_process_ = true;
+        fmt::print(stderr,
+                   "simverbs: retries exceeded towards QPN {:#08x}, which this world never had; is "
+                   "it another process's? Each has a world of its own unless started with "
+                   "`simverbs run`\n",
+                   qpn);
+    }
 }
 
 std::byte* EmbeddedWorld::map_ring(const RingReply& ring, int /*descriptor*/) {

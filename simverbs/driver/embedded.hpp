@@ -60,6 +60,8 @@ class EmbeddedWorld final : public Channel, private Client {
     void completion_delivered() override { conductor_->delivered(); }
     void event_delivered() override { conductor_->event_delivered(); }
 
+    void peer_never_was(std::uint32_t qpn) override;
+
     EmbeddedOptions options_;
     OwnMemory memory_;
     std::unique_ptr<Simulation> simulation_;
@@ -69,6 +71,7 @@ class EmbeddedWorld final : public Channel, private Client {
     std::unique_ptr<Attachment> attachment_;
     std::vector<DeviceInfo> devices_;
     int handed_over_ = -1;
+    bool hinted_at_other_process_ = false;
 };
 
 }  // namespace simverbs::driver

@@ -130,6 +130,12 @@ void Hca::deliver(fabric::Port& port, const fabric::Frame& frame) {
     arriving_ = nullptr;
 }
 
+bool Hca::was_ever(std::uint32_t qpn) const {
+    return std::any_of(commons_.by_node.begin(), commons_.by_node.end(), [qpn](const Hca* hca) {
+        return hca != nullptr && hca->qps_.was_given_out(qpn);
+    });
+}
+
 void Hca::report_source_fault(const Packet& packet) {
     Hca* sender = commons_.by_node[arriving_->source.value()];
     QueuePair* qp = sender == nullptr ? nullptr : sender->qps_.find(packet.source_qpn);

@@ -73,6 +73,8 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     void send(std::uint32_t port, fabric::FramePtr frame);
     [[nodiscard]] fabric::SimTime transmitter_free_at(std::uint32_t port, std::uint16_t dlid) const;
 
+    // Whether any device of this world has, or once had, a queue pair of this number.
+    [[nodiscard]] bool was_ever(std::uint32_t qpn) const;
     // The payload that the packet under way refers to is gone: its sender is told.
     void report_source_fault(const Packet& packet);
 

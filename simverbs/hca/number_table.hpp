@@ -5,6 +5,7 @@
 // others: a stale one names nothing for as long as possible.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -29,11 +30,19 @@ class NumberTable {
         return page == nullptr ? nullptr : page->entries[number % kPageEntries];
     }
 
+    // Whether the number names something or once did.
+    [[nodiscard]] bool was_given_out(std::uint32_t number) const {
+        const std::uint32_t block = number >> kNumberBlockBits;
+        return block < blocks_.size() && blocks_[block] != nullptr &&
+               number % kBlockNumbers <= blocks_[block]->highest;
+    }
+
     // The next unused number of a block; nothing if the block is full.
     std::optional<std::uint32_t> reserve(std::uint32_t block) {
         Block& in = block_of(block);
         for (std::uint32_t tries = 0; tries < kBlockNumbers; ++tries) {
             in.last = (in.last + 1) % kBlockNumbers;
+            in.highest = std::max(in.highest, in.last);
             if (entry(in, in.last) == nullptr) {
                 return block << kNumberBlockBits | in.last;
             }
@@ -62,6 +71,7 @@ class NumberTable {
     };
     struct Block {
         std::uint32_t last = 0;
+        std::uint32_t highest = 0;
         std::array<std::unique_ptr<Page>, kPages> pages;
     };
     Block& block_of(std::uint32_t block) {

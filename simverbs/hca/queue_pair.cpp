@@ -251,6 +251,9 @@ void QueuePair::complete(const SendCompletion& completion, bool signaled) {
             vendor_err(hca_.personality(), completion.cause,
                        consequences(hca_.personality(), completion.cause).requester);
     }
+    if (completion.status == WcStatus::kRetryExcErr && !hca_.was_ever(attributes_.dest_qpn)) {
+        context_.client().peer_never_was(attributes_.dest_qpn);
+    }
     send_cq_.push(entry, failed);
 }
 

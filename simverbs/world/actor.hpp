@@ -36,7 +36,9 @@ struct QueuedDoorbell {
 struct Actor {
     std::string name;        // empty: unnamed
     std::uint32_t rank = 0;  // order among the actors of the world
-    ActorState state = ActorState::kRunning;
+    std::atomic<ActorState> state{ActorState::kRunning};
+    std::uint64_t seen = 0;  // free: deliveries before its last empty poll
+    bool due = false;        // serial: it may go on, and has not been let yet
     PendingCommand* command = nullptr;
     std::atomic<std::uint64_t> released{0};  // how often it was let go on
     std::atomic<bool> ended{false};          // its thread is gone

@@ -112,6 +112,7 @@ bool Conductor::name_current(std::string_view name) {
 
 void Conductor::ring(Attachment& attachment, const Doorbell& doorbell) {
     Actor& actor = current();
+    actor.state.store(ActorState::kRunning, std::memory_order_relaxed);
     {
         const std::lock_guard lock(actor.lock);
         auto& queued = actor.doorbells;
@@ -134,6 +135,7 @@ void Conductor::execute(PendingCommand& command) {
     Actor& self = current();
     Lock lock(mutex_);
     if (alone() || options_.schedule == Schedule::kFree) {
+        self.state = ActorState::kRunning;
         drain(self);
         command.run();
         return;
@@ -142,7 +144,7 @@ void Conductor::execute(PendingCommand& command) {
     rendezvous(lock, self, ActorState::kCommand);
 }
 
-void Conductor::empty_poll() {
+void Conductor::empty_poll(std::uint64_t seen) {
     Actor& self = current();
     Lock lock(mutex_);
     if (alone()) {
@@ -151,14 +153,24 @@ void Conductor::empty_poll() {
         return;
     }
     if (options_.schedule == Schedule::kFree) {
-        self.state = ActorState::kPolling;
-        if (everyone_waits(&self)) {
-            lead();
-        }
-        self.state = ActorState::kRunning;
+        poll_freely(self, seen);
         return;
     }
     rendezvous(lock, self, ActorState::kPolling);
+}
+
+// The caller counts as waiting from here to its next call that is not an empty poll, or until
+// something is delivered. All wait: time jumps; else it keeps pace with the wall.
+void Conductor::poll_freely(Actor& self, std::uint64_t seen) {
+    self.state = ActorState::kPolling;
+    self.seen = seen;
+    drain_all();
+    if (everyone_waits(nullptr)) {
+        walking_ = false;
+        simulation_.step();
+    } else if (wall_has_caught_up()) {
+        simulation_.step();
+    }
 }
 
 void Conductor::wait_readable(int descriptor) {
@@ -172,7 +184,7 @@ void Conductor::wait_readable(int descriptor) {
 }
 
 void Conductor::event_delivered() {
-    ++deliveries_;
+    delivered();
     for (const auto& actor : actors_) {
         if (actor->state == ActorState::kRunning) {
             actor->watch.expect_wake();
@@ -180,12 +192,12 @@ void Conductor::event_delivered() {
     }
 }
 
-void Conductor::drain(Actor& actor) {
+bool Conductor::drain(Actor& actor) {
     std::vector<QueuedDoorbell> queued;
     {
         const std::lock_guard lock(actor.lock);
         if (actor.doorbells.empty()) {
-            return;
+            return false;
         }
         queued.swap(actor.doorbells);
     }
@@ -197,15 +209,14 @@ void Conductor::drain(Actor& actor) {
     if (actor.doorbells.empty()) {
         actor.doorbells.swap(queued);  // keeps its storage: a steady state allocates nothing
     }
+    return true;
 }
 
 void Conductor::drain_all() {
     int unnamed = 0;
     for (const auto& actor : actors_) {
-        if (actor->name.empty() && (!actor->doorbells.empty() || actor->command != nullptr)) {
-            ++unnamed;
-        }
-        drain(*actor);
+        const bool acted = drain(*actor) || actor->command != nullptr;
+        unnamed += acted && actor->name.empty() ? 1 : 0;
     }
     marks_.unnamed_actors_raced = marks_.unnamed_actors_raced || unnamed > 1;
 }
@@ -245,8 +256,11 @@ bool Conductor::everyone_waits(const Actor* self) {
     someone_sleeps_for_time_ = false;
     bool all = true;
     for (const auto& actor : actors_) {
-        if (actor.get() != self && actor->state == ActorState::kRunning &&
-            !may_go_on_without(*actor)) {
+        const bool idle =
+            actor->state != ActorState::kRunning &&
+            (options_.schedule != Schedule::kFree || actor->state != ActorState::kPolling ||
+             actor->seen == deliveries_.load(std::memory_order_relaxed));
+        if (actor.get() != self && !idle && !may_go_on_without(*actor)) {
             all = false;
         }
     }
@@ -284,6 +298,9 @@ bool Conductor::may_go_on_without(Actor& actor) {
 }
 
 bool Conductor::lead() {
+    if (let_next_go()) {
+        return true;
+    }
     drain_all();
     if (run_commands()) {
         return true;
@@ -291,9 +308,9 @@ bool Conductor::lead() {
     if (!walk_allows()) {
         return false;
     }
-    const std::uint64_t before = deliveries_;
+    const std::uint64_t before = deliveries_.load(std::memory_order_relaxed);
     const std::size_t events = simulation_.step();
-    release_after_step(events, deliveries_ != before);
+    release_after_step(events, deliveries_.load(std::memory_order_relaxed) != before);
     return events > 0;
 }
 
@@ -315,12 +332,18 @@ bool Conductor::run_commands() {
     return any;
 }
 
-// While a thread sleeps for a time, virtual time keeps pace with the wall: it only ever delays.
+// While a thread sleeps for a time, virtual time keeps pace with the wall.
 bool Conductor::walk_allows() {
     if (!someone_sleeps_for_time_) {
         walking_ = false;
         return true;
     }
+    return wall_has_caught_up();
+}
+
+// Whether the next event lies no further from where walking began than the wall has come since: it
+// only ever delays.
+bool Conductor::wall_has_caught_up() {
     const auto next = simulation_.loop().next_time();
     if (!next) {
         return true;
@@ -346,20 +369,33 @@ void Conductor::release_after_step(std::size_t events, bool delivered) {
     for (const auto& actor : actors_) {
         const bool goes_on = actor->state == ActorState::kPolling ||
                              (actor->state == ActorState::kBlocked && delivered);
-        if (goes_on) {
-            release(*actor);
-            any = true;
-            if (options_.schedule == Schedule::kSerial) {
-                break;
-            }
-        }
         if (actor->state == ActorState::kRunning && events > 0 && actor->asleep) {
             ++marks_.jumps_past_sleepers;
+        }
+        if (goes_on && options_.schedule == Schedule::kSerial) {
+            actor->due = true;
+        } else if (goes_on) {
+            release(*actor);
+            any = true;
         }
     }
     if (any) {
         changed_.notify_all();
     }
+    let_next_go();
+}
+
+// Serial: of those that may go on after the last step, one at a time.
+bool Conductor::let_next_go() {
+    for (const auto& actor : actors_) {
+        if (actor->due) {
+            actor->due = false;
+            release(*actor);
+            changed_.notify_all();
+            return true;
+        }
+    }
+    return false;
 }
 
 void Conductor::remove_ended() {

@@ -60,13 +60,14 @@ class Conductor {
     void ring(Attachment& attachment, const Doorbell& doorbell);
     // Runs `command` with the world held, in its turn.
     void execute(PendingCommand& command);
-    // The caller found nothing to poll.
-    void empty_poll();
+    // The caller found nothing to poll, as of `seen` deliveries.
+    void empty_poll(std::uint64_t seen);
     // The caller blocks in a verb until `descriptor` is readable; may return early.
     void wait_readable(int descriptor);
     // With the world held: a completion became visible; an event went to a descriptor.
-    void delivered() { ++deliveries_; }
+    void delivered() { deliveries_.fetch_add(1, std::memory_order_release); }
     void event_delivered();
+    [[nodiscard]] const std::atomic<std::uint64_t>& deliveries() const { return deliveries_; }
 
     // With the world held: what a test or a control call does between steps.
     template <class F>
@@ -91,7 +92,8 @@ class Conductor {
   private:
     using Lock = std::unique_lock<std::mutex>;
 
-    void drain(Actor& actor);
+    // Hands over what the actor posted; whether there was anything.
+    bool drain(Actor& actor);
     void drain_all();
     [[nodiscard]] bool alone() const { return actors_.size() == 1; }
     void rendezvous(Lock& lock, Actor& self, ActorState state);
@@ -100,7 +102,10 @@ class Conductor {
     // One turn of the world: commands if any wait, else a step. False: not now.
     bool lead();
     bool run_commands();
+    void poll_freely(Actor& self, std::uint64_t seen);
+    bool let_next_go();
     bool walk_allows();
+    bool wall_has_caught_up();
     void release(Actor& actor);
     void release_after_step(std::size_t events, bool delivered);
     void remove_ended();
@@ -114,7 +119,7 @@ class Conductor {
     std::condition_variable changed_;
     std::vector<std::shared_ptr<Actor>> actors_;  // in order; shared with their threads
     std::uint32_t next_rank_ = 0;
-    std::uint64_t deliveries_ = 0;
+    std::atomic<std::uint64_t> deliveries_{0};
     bool someone_sleeps_for_time_ = false;
     bool walking_ = false;
     std::int64_t walk_began_ns_ = 0;
