@@ -199,11 +199,12 @@ void EmbeddedWorld::wait_readable(int descriptor) {
 void EmbeddedWorld::peer_never_was(std::uint32_t qpn) {
     if (!hinted_at_other_process_) {
         hinted_at_other_process_ = true;
-        fmt::print(stderr,
-                   "simverbs: retries exceeded towards QPN {:#08x}, which this world never had; is "
-                   "it another process's? Each has a world of its own unless started with "
-                   "`simverbs run`\n",
-                   qpn);
+        fmt::print(
+            stderr,
+            "simverbs: retries exceeded towards QPN {:#08x}, which is no peer in this process's "
+            "world; is it another process's? Each has a world of its own unless started "
+            "with `simverbs run`\n",
+            qpn);
     }
 }
 

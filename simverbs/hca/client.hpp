@@ -30,7 +30,8 @@ class Client {
     // A completion has become visible to it, or an event can be read from a descriptor.
     virtual void completion_delivered() = 0;
     virtual void event_delivered() = 0;
-    // Its retries towards a queue pair were used up that no device of this world ever had.
+    // Its retries were used up towards a queue pair that no device of this world ever had, or that
+    // is the sender itself.
     virtual void peer_never_was(std::uint32_t /*qpn*/) {}
 
   protected:

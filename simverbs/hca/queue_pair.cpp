@@ -251,7 +251,10 @@ void QueuePair::complete(const SendCompletion& completion, bool signaled) {
             vendor_err(hca_.personality(), completion.cause,
                        consequences(hca_.personality(), completion.cause).requester);
     }
-    if (completion.status == WcStatus::kRetryExcErr && !hca_.was_ever(attributes_.dest_qpn)) {
+    // Two processes with a world each draw the same numbers: the peer then looks like this one.
+    const bool is_own_peer = attributes_.dest_qpn == attributes_.qpn;
+    if (completion.status == WcStatus::kRetryExcErr &&
+        (is_own_peer || !hca_.was_ever(attributes_.dest_qpn))) {
         context_.client().peer_never_was(attributes_.dest_qpn);
     }
     send_cq_.push(entry, failed);
