@@ -42,6 +42,8 @@ struct Actor {
     PendingCommand* command = nullptr;
     std::atomic<std::uint64_t> released{0};  // how often it was let go on
     std::atomic<bool> ended{false};          // its thread is gone
+    // Its thread is in the conductor: running, though it may sleep for a lock there.
+    std::atomic<bool> inside{false};
 
     // What it has posted since the last step; a spin lock, since others drain it at a step.
     SpinLock lock;

@@ -42,6 +42,20 @@ thread_local CurrentActor t_current;
 
 std::atomic<std::uint64_t> g_last_conductor{0};
 
+// Marks the calling thread's actor as being in here.
+class Visit {
+  public:
+    explicit Visit(Actor& actor) : actor_(actor) {
+        actor_.inside.store(true, std::memory_order_release);
+    }
+    ~Visit() { actor_.inside.store(false, std::memory_order_release); }
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+
+  private:
+    Actor& actor_;
+};
+
 // The instant at which an actor's advance() ends.
 class End final : public fabric::EventHandler {
   public:
@@ -98,6 +112,7 @@ Actor& Conductor::current() {
 
 bool Conductor::name_current(std::string_view name) {
     Actor& self = current();
+    const Visit visit(self);
     const std::lock_guard lock(mutex_);
     remove_ended();
     for (const auto& actor : actors_) {
@@ -133,6 +148,7 @@ void Conductor::ring(Attachment& attachment, const Doorbell& doorbell) {
 
 void Conductor::execute(PendingCommand& command) {
     Actor& self = current();
+    const Visit visit(self);
     Lock lock(mutex_);
     if (alone() || options_.schedule == Schedule::kFree) {
         self.state = ActorState::kRunning;
@@ -146,6 +162,7 @@ void Conductor::execute(PendingCommand& command) {
 
 void Conductor::empty_poll(std::uint64_t seen) {
     Actor& self = current();
+    const Visit visit(self);
     Lock lock(mutex_);
     if (alone()) {
         drain(self);
@@ -175,6 +192,7 @@ void Conductor::poll_freely(Actor& self, std::uint64_t seen) {
 
 void Conductor::wait_readable(int descriptor) {
     Actor& self = current();
+    const Visit visit(self);
     Lock lock(mutex_);
     // With the world held, so that no delivery slips in between the look and the wait.
     pollfd look{descriptor, POLLIN, 0};
@@ -274,6 +292,9 @@ bool Conductor::may_go_on_without(Actor& actor) {
         return true;
     }
     actor.asleep = false;
+    if (actor.inside.load(std::memory_order_acquire)) {
+        return false;  // on its way in or out, and perhaps asleep for our lock
+    }
     switch (actor.watch.look(options_.spin_limit)) {
         case ThreadState::kRuns:
             return false;
@@ -410,6 +431,7 @@ void Conductor::remove_ended() {
 
 void Conductor::advance(fabric::SimDuration duration) {
     Actor& self = current();
+    const Visit visit(self);
     Lock lock(mutex_);
     if (alone() || options_.schedule == Schedule::kFree) {
         drain_all();

@@ -149,7 +149,7 @@ ThreadWatch::Sight ThreadWatch::see() {
         sight.where = Sight::Where::kStopped;
     } else if (state == 'Z' || state == 'X') {
         sight.where = Sight::Where::kEnded;
-    } else if (state == 'S' || state == 'D') {
+    } else if (state == 'S') {  // not 'D': the kernel is busy for it, and soon done
         const auto call = parse(read_entry(syscall_, buffer));
         if (call) {
             sight.where =
