@@ -254,6 +254,7 @@ TEST_F(Channel, AnEventThatIsNotAcknowledgedHoldsUpDestroy) {
         EXPECT_EQ(ibv_destroy_cq(doomed), 0);
         destroyed = true;
     });
+    repeats = false;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_FALSE(destroyed);
     ibv_ack_cq_events(cq, 1);

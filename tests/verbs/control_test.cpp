@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "two_hosts.hpp"
@@ -237,6 +238,7 @@ TEST_F(Control, NamesOfActorsAreTheirOwn) {
 
 TEST_F(Control, AdvanceWakesAThreadThatBlocksInAVerb) {
     connect();
+    ASSERT_EQ(fcntl(b->context->async_fd, F_SETFL, 0), 0);
     std::thread waiter([this] {
         ibv_async_event event{};
         EXPECT_EQ(ibv_get_async_event(b->context, &event), 0);
@@ -247,6 +249,7 @@ TEST_F(Control, AdvanceWakesAThreadThatBlocksInAVerb) {
     EXPECT_EQ(simverbs_set_link("h1-s0", 0), 0);
     pass(10);
     waiter.join();
+    ASSERT_EQ(fcntl(b->context->async_fd, F_SETFL, O_NONBLOCK), 0);
 }
 
 TEST_F(Control, AThreadMayOutliveTheWorldItUsed) {

@@ -163,6 +163,7 @@ class TwoHosts : public testing::Test {
 
     std::unique_ptr<End> a;
     std::unique_ptr<End> b;
+    bool repeats = true;  // the run: false where a test acts on the wall clock
 };
 
 }  // namespace verbs_test
