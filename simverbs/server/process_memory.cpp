@@ -11,11 +11,16 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "simverbs/world/thread_watch.hpp"
+
 namespace simverbs {
 namespace {
 
 // Looks at a client that copies on request before it is asked whether it still lives.
 constexpr int kLooksPerCheck = 4096;
+// How old the answer may be that a client is still there. The kernel gives a program that calls
+// exec its new memory a little before it closes its socket, so no look is exact.
+constexpr std::int64_t kLookNs = 20'000;
 
 }  // namespace
 
@@ -62,8 +67,13 @@ bool ProcessMemory::write(std::uint64_t address, const std::byte* bytes, std::si
 }
 
 bool ProcessMemory::is_there() {
+    const std::int64_t now = wall_ns();
+    if (gone_ || now - looked_at_ns_ < kLookNs) {
+        return !gone_;
+    }
+    looked_at_ns_ = now;
     pollfd look{socket_, POLLRDHUP, 0};
-    gone_ = gone_ || (poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP)) != 0);
+    gone_ = poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP)) != 0;
     return !gone_;
 }
 

@@ -35,6 +35,7 @@ class ProcessMemory final : public AddressSpace {
     ClientArea& area_;
     bool by_client_ = false;
     bool gone_ = false;
+    std::int64_t looked_at_ns_ = 0;  // wall clock
 };
 
 }  // namespace simverbs
