@@ -33,9 +33,9 @@ void CompletionQueue::arm(CqArm arm) {
     std::atomic<std::uint32_t>& shared = head().arm.value;
     // "Next" includes "solicited": a weaker request never replaces a stronger one (IBA 11.4.2.2).
     if (shared.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(CqArm::kNext)) {
-        shared.store(static_cast<std::uint32_t>(arm), std::memory_order_relaxed);
+        // With the load in consume(): see hca's CompletionQueue::notify.
+        shared.store(static_cast<std::uint32_t>(arm), std::memory_order_seq_cst);
     }
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // see hca's CompletionQueue::notify
 }
 
 void CompletionQueue::add(QueuePair& qp) {

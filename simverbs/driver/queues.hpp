@@ -99,7 +99,7 @@ class CompletionQueue {
         CompletionRing& head = this->head();
         int found = 0;
         while (found < most) {
-            if (consumer_ == head.producer.value.load(std::memory_order_acquire)) {
+            if (consumer_ == head.producer.value.load(std::memory_order_seq_cst)) {
                 break;
             }
             const Cqe& entry = slots()[consumer_ & mask_];

@@ -47,17 +47,16 @@ void CompletionQueue::push(const Cqe& entry, bool urgent) {
     }
     slots()[producer_ & mask_] = entry;
     ++producer_;
-    head().producer.value.store(producer_, std::memory_order_release);
+    head().producer.value.store(producer_, std::memory_order_seq_cst);
     context_.client().completion_delivered();
     notify(urgent);
 }
 
 void CompletionQueue::notify(bool urgent) {
-    // Pairs with the driver, which arms and then looks again: whatever is pushed after the arming
-    // is seen by one of the two.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    // Pairs with the driver, which arms and then looks again: the entry was stored and the arm is
+    // loaded, there the arm is stored and the entry loaded, all in one order; one of the two sees.
     std::atomic<std::uint32_t>& arm = head().arm.value;
-    const auto armed = static_cast<CqArm>(arm.load(std::memory_order_relaxed));
+    const auto armed = static_cast<CqArm>(arm.load(std::memory_order_seq_cst));
     if (armed == CqArm::kNone || (armed == CqArm::kSolicited && !urgent)) {
         return;
     }
