@@ -2,6 +2,7 @@
 #include "simverbs/transport/requester.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "fabric/core/assert.hpp"
 
@@ -161,14 +162,28 @@ void Requester::check(SendRequest& request, std::uint32_t index) {
         refuse(WcStatus::kLocQpOpErr, FaultCause::kInitiatorDepthZero);
         return;
     }
+    if (length_of(request, index) > personality_.limits.port.max_message_bytes &&
+        personality_.checks_message_length) {
+        refuse(WcStatus::kLocLenErr, FaultCause::kMessageTooLong);
+        return;
+    }
     if (!open_spans(request, index)) {
         return;
     }
-    if (request.length > personality_.limits.port.max_message_bytes) {
-        refuse(WcStatus::kLocLenErr, FaultCause::kMessageTooLong);
-    } else if (request.opcode->atomic && request.length != kAtomicBytes) {
+    if (request.opcode->atomic && request.length != kAtomicBytes) {
         refuse(WcStatus::kLocLenErr, FaultCause::kAtomicNotEightBytes);
     }
+}
+
+// Of all segments together, whether they may be touched or not.
+std::uint64_t Requester::length_of(const SendRequest& request, std::uint32_t index) {
+    if (set(request.wqe, SendFlag::kInline)) {
+        return request.wqe.inline_length;
+    }
+    const auto* segments = reinterpret_cast<const Segment*>(window_.tail(index).data());
+    return std::accumulate(
+        segments, segments + request.wqe.segment_count, std::uint64_t{0},
+        [](std::uint64_t sum, const Segment& segment) { return sum + segment.length; });
 }
 
 // Checks the local keys, and keeps where the bytes are; false when the request has failed.

@@ -51,6 +51,7 @@ class Requester {
     SendRequest* at_cursor();
     void prepare(SendRequest& request, std::uint32_t index);
     void check(SendRequest& request, std::uint32_t index);
+    std::uint64_t length_of(const SendRequest& request, std::uint32_t index);
     bool open_spans(SendRequest& request, std::uint32_t index);
     [[nodiscard]] std::uint32_t initiated();
     [[nodiscard]] bool may_start(const SendRequest& request);
