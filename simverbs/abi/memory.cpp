@@ -36,7 +36,8 @@ int register_region(ibv_pd* pd, void* address, std::size_t length, std::uint64_t
         return error;
     }
     const auto start = reinterpret_cast<std::uint64_t>(address);
-    if (start + length < start || (iova ^ start) % kPageBytes != 0) {
+    if (start + length < start || (iova ^ start) % kPageBytes != 0 ||
+        length > context.personality().limits.max_mr_bytes) {
         return EINVAL;
     }
     const bool writable = (access & IBV_ACCESS_LOCAL_WRITE) != 0;
@@ -106,8 +107,14 @@ SIMVERBS_ABI ibv_mr* simverbs_abi_ibv_reg_mr(ibv_pd* pd, void* addr, std::size_t
                                          static_cast<unsigned>(access));
 }
 
-SIMVERBS_ABI int simverbs_abi_ibv_rereg_mr(ibv_mr* /*mr*/, int /*flags*/, ibv_pd* /*pd*/,
-                                           void* /*addr*/, std::size_t /*length*/, int /*access*/) {
+SIMVERBS_ABI int simverbs_abi_ibv_rereg_mr(ibv_mr* /*mr*/, int flags, ibv_pd* /*pd*/, void* addr,
+                                           std::size_t length, int /*access*/) {
+    const bool nowhere =
+        (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0 && (addr == nullptr || length == 0);
+    if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0 || nowhere) {
+        errno = EINVAL;
+        return IBV_REREG_MR_ERR_INPUT;
+    }
     errno = EOPNOTSUPP;
     return IBV_REREG_MR_ERR_CMD;
 }

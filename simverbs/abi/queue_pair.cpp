@@ -119,7 +119,7 @@ int fill_command(const ibv_qp_init_attr& init, CreateQp& command) {
     }
     const ServiceProperties* service = find_service(static_cast<std::uint32_t>(init.qp_type));
     if (service == nullptr) {
-        return EINVAL;
+        return init.qp_type == IBV_QPT_DRIVER ? EOPNOTSUPP : EINVAL;
     }
     if (init.srq != nullptr) {
         return EOPNOTSUPP;
@@ -256,15 +256,12 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_qp(ibv_qp* handle) {
 // Enhanced connection establishment is a matter between ends that have more to agree on than these.
 SIMVERBS_ABI int simverbs_abi_ibv_query_ece(ibv_qp* /*qp*/, ibv_ece* ece) {
     *ece = {};
-    return 0;
+    return EOPNOTSUPP;
 }
 
-SIMVERBS_ABI int simverbs_abi_ibv_set_ece(ibv_qp* /*qp*/, ibv_ece* ece) {
-    if (ece->vendor_id != 0) {
-        errno = EOPNOTSUPP;
-        return EOPNOTSUPP;
-    }
-    return 0;
+SIMVERBS_ABI int simverbs_abi_ibv_set_ece(ibv_qp* /*qp*/, ibv_ece* /*ece*/) {
+    errno = EOPNOTSUPP;
+    return EOPNOTSUPP;
 }
 
 // Bytes land in order within a message, one packet after the other, in this model.

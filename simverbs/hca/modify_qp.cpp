@@ -110,8 +110,12 @@ int QueuePair::check_path(const AddressVector& path) const {
     if (!path.is_global) {
         return 0;
     }
+    if (path.flow_label > kMaxFlowLabel ||
+        path.sgid_index >= hca_.personality().limits.port.gid_entries) {
+        return EINVAL;
+    }
     const std::size_t gids = hca_.port(path.port).attributes().gids.size();
-    return path.sgid_index < gids && path.flow_label <= kMaxFlowLabel ? 0 : EINVAL;
+    return path.sgid_index < gids ? 0 : ENODATA;  // an entry that holds nothing
 }
 
 void QueuePair::apply(QpAttrs given, const QpValues& values) {
