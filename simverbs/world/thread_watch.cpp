@@ -162,7 +162,10 @@ ThreadWatch::Sight ThreadWatch::see() {
 ThreadState ThreadWatch::look(std::chrono::nanoseconds spin_limit,
                               std::chrono::nanoseconds interval) {
     const std::int64_t now = wall_ns();
-    if (!watched_ || now - looked_at_ns_ >= interval.count()) {
+    if (looked_at_ns_ == kNever && interval.count() > 0) {
+        looked_at_ns_ = now;  // it has just been in the library: it runs
+        state_ = ThreadState::kRuns;
+    } else if (now - looked_at_ns_ >= interval.count()) {
         looked_at_ns_ = now;
         state_ = judge(see(), now, spin_limit);
     }

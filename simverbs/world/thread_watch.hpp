@@ -31,11 +31,15 @@ class ThreadWatch {
 
     // A thread counts as asleep once two looks, 50 us of wall time apart, agree that it has not
     // moved between them, and from then on until a look finds that it has. `spin_limit` zero: it
-    // never counts as spinning. A look less than `interval` after the last one says the same again.
+    // never counts as spinning. A look less than `interval` after the last one says the same
+    // again, and less than that after forget(), that it runs.
     ThreadState look(std::chrono::nanoseconds spin_limit,
                      std::chrono::nanoseconds interval = std::chrono::nanoseconds::zero());
     // It has been in the library since the last look.
-    void forget() { watched_ = settled_ = false; }
+    void forget() {
+        watched_ = settled_ = false;
+        looked_at_ns_ = kNever;
+    }
     // Something was delivered to a descriptor that it may sleep on: the kernel is about to wake it.
     void expect_wake();
 
@@ -52,12 +56,13 @@ class ThreadWatch {
     int syscall_ = -1;
 
     ThreadState state_ = ThreadState::kRuns;  // at the last look
-    std::int64_t looked_at_ns_ = 0;
-    bool watched_ = false;     // since forget()
-    bool asleep_ = false;      // at the last look
-    bool settled_ = false;     // and found unmoved by two
-    std::uint64_t runs_ = 0;   // times it was given a processor, at the last look
-    std::int64_t cpu_ns_ = 0;  // it had used at the first look
+    static constexpr std::int64_t kNever = 0;
+    std::int64_t looked_at_ns_ = kNever;  // since forget(); wall clock
+    bool watched_ = false;                // since forget()
+    bool asleep_ = false;                 // at the last look
+    bool settled_ = false;                // and found unmoved by two
+    std::uint64_t runs_ = 0;              // times it was given a processor, at the last look
+    std::int64_t cpu_ns_ = 0;             // it had used at the first look
     std::int64_t asleep_since_ns_ = 0;
     std::int64_t wakes_until_ns_ = 0;
 };
