@@ -29,6 +29,8 @@ namespace {
 // a program that then watches memory does not keep it from running.
 constexpr int kYieldsAfterRing = 64;
 constexpr int kSpinsBeforeYield = 100;
+// While waiting for the server: how often to look whether it lives.
+constexpr int kYieldsPerCheck = 1024;
 // An event that this thread does not wait for holds time at most this long.
 constexpr int kBlockMs = 20;
 constexpr std::uint64_t kProbeValue = 0x5349'4D56'4552'4253;
@@ -119,6 +121,9 @@ ServedChannel::ServedChannel(int socket, int wake, ClientArea& area, const Attac
         sigset_t all;
         sigset_t before;
         sigfillset(&all);
+        for (const int fault : {SIGSEGV, SIGBUS}) {
+            sigdelset(&all, fault);  // guarded copies need them: a blocked one ends the process
+        }
         pthread_sigmask(SIG_BLOCK, &all, &before);
         copier_ = std::thread([this] { copy_on_request(); });
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -209,10 +214,14 @@ void ServedChannel::ring(const Doorbell& doorbell) {
     std::uint32_t producer = 0;
     {
         const std::lock_guard lock(doorbell_lock_);
+        int yields = 0;
         while (doorbell_producer_ - area_.doorbell_consumer.value.load(std::memory_order_acquire) >=
                ClientArea::kDoorbells) {
             wake_server();
             sched_yield();
+            if (++yields % kYieldsPerCheck == 0 && server_has_gone()) {
+                return;
+            }
         }
         Doorbell& place = area_.doorbells[doorbell_producer_ % ClientArea::kDoorbells];
         place = doorbell;
@@ -256,14 +265,16 @@ void ServedChannel::empty_poll(std::uint64_t seen) {
             continue;
         }
         sched_yield();
-        pollfd server{socket_, POLLRDHUP, 0};
-        constexpr int kYieldsPerCheck = 1024;
-        if (i % kYieldsPerCheck == 0 && poll(&server, 1, 0) > 0 &&
-            (server.revents & (POLLRDHUP | POLLHUP)) != 0) {
+        if (i % kYieldsPerCheck == 0 && server_has_gone()) {
             break;  // nobody is left to let us go on
         }
     }
     set_state(slot, ActorWord::kRunning);
+}
+
+bool ServedChannel::server_has_gone() const {
+    pollfd server{socket_, POLLRDHUP, 0};
+    return poll(&server, 1, 0) > 0 && (server.revents & (POLLRDHUP | POLLHUP)) != 0;
 }
 
 void ServedChannel::wait_readable(int descriptor) {

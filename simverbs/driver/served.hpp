@@ -40,6 +40,7 @@ class ServedChannel final : public Channel {
     std::uint32_t actor();
     std::uint32_t take_slot();
     void wake_server();
+    [[nodiscard]] bool server_has_gone() const;
     void copy_on_request();
 
     int socket_;
