@@ -52,6 +52,7 @@ class DeviceContext {
 
     // nullptr unless this context made it.
     [[nodiscard]] QueuePair* find_qp(std::uint32_t handle) const;
+    [[nodiscard]] std::size_t queue_pair_count() const { return qps_.size(); }
 
     // Tells the application; recorded in the trace.
     void raise(AsyncEvent event, std::uint32_t subject);

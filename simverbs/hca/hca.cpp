@@ -71,6 +71,14 @@ bool Hca::close(std::uint32_t context) {
     return contexts_.erase(context) != 0;
 }
 
+std::size_t Hca::queue_pair_count() const {
+    std::size_t count = 0;
+    for (const auto& [handle, context] : contexts_) {
+        count += context->queue_pair_count();
+    }
+    return count;
+}
+
 DeviceContext* Hca::find_context(std::uint32_t handle) const {
     const auto found = contexts_.find(handle);
     return found == contexts_.end() ? nullptr : found->second.get();

@@ -64,6 +64,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     [[nodiscard]] EventBacklog& event_backlog() { return commons_.events; }
     [[nodiscard]] KeyTable& keys() { return keys_; }
     [[nodiscard]] NumberTable<QueuePair>& qps() { return qps_; }
+    [[nodiscard]] std::size_t queue_pair_count() const;
 
     // nullptr when the device has no number block left. Closing returns false for an unknown one.
     DeviceContext* open(Client& client);

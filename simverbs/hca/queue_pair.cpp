@@ -104,7 +104,11 @@ void QueuePair::handle(const fabric::Event& event) {
     }
 }
 
+// A host without power says nothing: no refusal either of what its memory could not take.
 void QueuePair::transmit(const Packet& packet) {
+    if (context_.client().memory().is_gone()) {
+        return;
+    }
     put_on_wire(make_frame(packet), packet);
 }
 

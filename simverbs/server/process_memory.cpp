@@ -1,12 +1,13 @@
 #include "simverbs/server/process_memory.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -17,7 +18,9 @@ namespace simverbs {
 namespace {
 
 // Looks at a client that copies on request before it is asked whether it still lives.
-constexpr int kLooksPerCheck = 4096;
+constexpr int kLooksPerCheck = 256;
+// How long the world stands still for a client that should copy and is stopped, or hostile.
+constexpr std::int64_t kAnswerNs = 1'000'000'000;
 // How old the answer may be that a client is still there. The kernel gives a program that calls
 // exec its new memory a little before it closes its socket, so no look is exact.
 constexpr std::int64_t kLookNs = 20'000;
@@ -29,9 +32,7 @@ bool ProcessMemory::read(std::uint64_t address, std::byte* bytes, std::size_t le
         return false;
     }
     if (!by_client_) {
-        const iovec local{bytes, length};
-        const iovec remote{reinterpret_cast<void*>(address), length};
-        return process_vm_readv(process_, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(length);
+        return by_kernel(false, address, bytes, length);
     }
     for (std::size_t done = 0; done < length;) {
         const std::size_t part = std::min<std::size_t>(length - done, area_.copied.size());
@@ -50,10 +51,7 @@ bool ProcessMemory::write(std::uint64_t address, const std::byte* bytes, std::si
         return false;
     }
     if (!by_client_) {
-        const iovec local{const_cast<std::byte*>(bytes), length};
-        const iovec remote{reinterpret_cast<void*>(address), length};
-        return process_vm_writev(process_, &local, 1, &remote, 1, 0) ==
-               static_cast<ssize_t>(length);
+        return by_kernel(true, address, const_cast<std::byte*>(bytes), length);
     }
     for (std::size_t done = 0; done < length;) {
         const std::size_t part = std::min<std::size_t>(length - done, area_.copied.size());
@@ -66,15 +64,34 @@ bool ProcessMemory::write(std::uint64_t address, const std::byte* bytes, std::si
     return true;
 }
 
+bool ProcessMemory::by_kernel(bool write, std::uint64_t address, std::byte* bytes,
+                              std::size_t length) {
+    const iovec local{bytes, length};
+    const iovec remote{reinterpret_cast<void*>(address), length};
+    const ssize_t done = write ? process_vm_writev(process_, &local, 1, &remote, 1, 0)
+                               : process_vm_readv(process_, &local, 1, &remote, 1, 0);
+    if (done == static_cast<ssize_t>(length)) {
+        return true;
+    }
+    // A process that ends loses its memory first; then its socket.
+    gone_ = gone_ || (done < 0 && errno == ESRCH);
+    look();
+    return false;
+}
+
 bool ProcessMemory::is_there() {
     const std::int64_t now = wall_ns();
-    if (gone_ || now - looked_at_ns_ < kLookNs) {
-        return !gone_;
+    if (!gone_ && now - looked_at_ns_ >= kLookNs) {
+        looked_at_ns_ = now;
+        look();
     }
-    looked_at_ns_ = now;
-    pollfd look{socket_, POLLRDHUP, 0};
-    gone_ = poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP)) != 0;
     return !gone_;
+}
+
+void ProcessMemory::look() {
+    pollfd socket{socket_, POLLRDHUP, 0};
+    gone_ = gone_ ||
+            (poll(&socket, 1, 0) > 0 && (socket.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0);
 }
 
 bool ProcessMemory::probe(std::uint64_t address, std::uint64_t value) {
@@ -88,6 +105,7 @@ bool ProcessMemory::ask_client(CopyWord what, std::uint64_t address, std::uint32
     request.length = length;
     request.state.store(static_cast<std::uint32_t>(what), std::memory_order_release);
     syscall(SYS_futex, &request.state, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+    const std::int64_t began = wall_ns();
     for (int looks = 1;; ++looks) {
         const auto state = static_cast<CopyWord>(request.state.load(std::memory_order_acquire));
         if (state == CopyWord::kDone || state == CopyWord::kFault) {
@@ -95,8 +113,15 @@ bool ProcessMemory::ask_client(CopyWord what, std::uint64_t address, std::uint32
             return state == CopyWord::kDone;
         }
         sched_yield();
-        if (looks % kLooksPerCheck == 0 && kill(process_, 0) != 0) {
+        if (looks % kLooksPerCheck != 0) {
+            continue;
+        }
+        look();
+        if (!gone_ && wall_ns() - began > kAnswerNs) {
+            shutdown(socket_, SHUT_RDWR);  // it is not to disturb the others: its verbs say EIO
             gone_ = true;
+        }
+        if (gone_) {
             return false;
         }
     }

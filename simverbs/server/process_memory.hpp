@@ -25,9 +25,13 @@ class ProcessMemory final : public AddressSpace {
     void copy_through_client() { by_client_ = true; }
     // The process is gone, or has become another program: every access fails from here on.
     void forget() { gone_ = true; }
+    [[nodiscard]] bool is_gone() const override { return gone_; }
 
   private:
+    // Whether the socket is still open; asks at most every 20 us.
     [[nodiscard]] bool is_there();
+    void look();
+    bool by_kernel(bool write, std::uint64_t address, std::byte* bytes, std::size_t length);
     bool ask_client(CopyWord what, std::uint64_t address, std::uint32_t length);
 
     pid_t process_;

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -63,6 +64,7 @@ RemoteClient::RemoteClient(Simulation& simulation, int socket, pid_t process, st
                            std::uint32_t rank)
     : socket_(socket),
       process_descriptor_(static_cast<int>(syscall(SYS_pidfd_open, process, 0))),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       process_(process),
       host_index_(host),
       rank_(rank),
@@ -75,6 +77,7 @@ RemoteClient::RemoteClient(Simulation& simulation, int socket, pid_t process, st
 RemoteClient::~RemoteClient() {
     memory_.forget();
     close(socket_);
+    close(wake_);
     if (process_descriptor_ >= 0) {
         close(process_descriptor_);
     }

@@ -55,6 +55,8 @@ class RemoteClient final : public Client {
     [[nodiscard]] ProcessMemory& process_memory() { return memory_; }
     [[nodiscard]] int take_area_descriptor() { return area_.take_descriptor(); }
 
+    // An eventfd that the client writes.
+    [[nodiscard]] int wake_descriptor() const { return wake_; }
     [[nodiscard]] int process_descriptor() const { return process_descriptor_; }
     // Its memory is not to be touched any more: it has ended, or runs another program.
     [[nodiscard]] bool has_gone() const;
@@ -84,6 +86,7 @@ class RemoteClient final : public Client {
 
     int socket_;
     int process_descriptor_;
+    int wake_;
     pid_t process_;
     std::size_t host_index_;
     std::uint32_t rank_;

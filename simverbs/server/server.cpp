@@ -28,9 +28,15 @@ void copy_text(std::array<char, N>& to, std::string_view from) {
     to[length] = '\0';
 }
 
+// Never waits: a client that does not read its replies is hung up on.
 template <class T>
 bool send_struct(int socket, const T& message, std::span<const int> descriptors = {}) {
-    return send_message(socket, std::as_bytes(std::span(&message, 1)), descriptors);
+    const bool sent =
+        send_message(socket, std::as_bytes(std::span(&message, 1)), descriptors, false);
+    if (!sent) {
+        shutdown(socket, SHUT_RDWR);
+    }
+    return sent;
 }
 
 pid_t peer_of(int socket) {
@@ -99,10 +105,16 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Simulation> simulat
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     marks_.scheduled_free = options_.conductor.schedule == Schedule::kFree;
-    for (const int descriptor : {listener_, wake_}) {
-        epoll_event event{.events = EPOLLIN, .data = {.fd = descriptor}};
-        epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event);
-    }
+    epoll_event event{.events = EPOLLIN, .data = {.fd = listener_}};
+    epoll_ctl(epoll_, EPOLL_CTL_ADD, listener_, &event);
+    watch_wake_ups(wake_);
+}
+
+// Each write is one event, and nobody reads: a client could take the count away, or the flag that
+// keeps a read from blocking.
+void Server::watch_wake_ups(int descriptor) {
+    epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.fd = descriptor}};
+    epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event);
 }
 
 Server::~Server() {
@@ -138,19 +150,15 @@ void Server::serve_sockets(int timeout_ms) {
             accept_client();
             continue;
         }
-        if (descriptor == wake_) {
-            std::uint64_t rings = 0;
-            [[maybe_unused]] const ssize_t got = read(wake_, &rings, sizeof rings);
-            continue;
-        }
         const auto client = std::find_if(
             clients_.begin(), clients_.end(),
             [descriptor](const auto& candidate) { return candidate->socket() == descriptor; });
         if (client != clients_.end()) {
             serve_client(**client);
-        } else {
+        } else if (std::find(strangers_.begin(), strangers_.end(), descriptor) !=
+                   strangers_.end()) {
             greet(descriptor);
-        }
+        }  // else a wake-up: it has done its work
     }
     remove_gone();
 }
@@ -161,8 +169,8 @@ void Server::accept_client() {
         return;
     }
     if (strangers_.size() >= kMaxStrangers) {
-        close(socket);
-        return;
+        close(strangers_.front());  // has been silent the longest
+        strangers_.erase(strangers_.begin());
     }
     strangers_.push_back(socket);
     epoll_event event{.events = EPOLLIN | EPOLLRDHUP, .data = {.fd = socket}};
@@ -231,12 +239,13 @@ void Server::attach(int socket, const AttachRequest& request) {
     reply.canonical = options_.conductor.schedule == Schedule::kFree ? 0 : 1;
     reply.server_process = static_cast<std::uint32_t>(getpid());
     const int area = client->take_area_descriptor();
-    const std::array<int, 2> descriptors{area, wake_};
+    const std::array<int, 2> descriptors{area, client->wake_descriptor()};
     const bool sent = send_struct(socket, reply, descriptors);
     close(area);
     if (!sent) {
         return;  // gone already; its socket goes with it
     }
+    watch_wake_ups(client->wake_descriptor());
     const auto place = std::find_if(clients_.begin(), clients_.end(), [&client](const auto& other) {
         return other->host_index() > client->host_index();
     });
@@ -295,6 +304,7 @@ void Server::remove_gone() {
         }
         epoll_ctl(epoll_, EPOLL_CTL_DEL, client->socket(), nullptr);
         epoll_ctl(epoll_, EPOLL_CTL_DEL, client->process_descriptor(), nullptr);
+        epoll_ctl(epoll_, EPOLL_CTL_DEL, client->wake_descriptor(), nullptr);
         return true;
     });
     someone_gone_ = false;
@@ -315,6 +325,9 @@ std::string Server::status() const {
             if (client->host_index() == i) {
                 text += fmt::format(", process {}", client->process());
             }
+        }
+        if (const std::size_t count = hca.queue_pair_count(); count > 0) {
+            text += fmt::format(", queue pairs {}", count);
         }
         text += '\n';
     }

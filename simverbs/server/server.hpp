@@ -50,6 +50,7 @@ class Server {
 
     // server.cpp: clients.
     void serve_sockets(int timeout_ms);
+    void watch_wake_ups(int descriptor);
     void accept_client();
     void greet(int socket);
     void attach(int socket, const AttachRequest& request);
@@ -77,7 +78,7 @@ class Server {
     TraceOutlets traces_;
     int listener_;
     int epoll_;
-    int wake_;                    // an eventfd that clients and stop() write
+    int wake_;                    // an eventfd that stop() writes
     std::vector<int> strangers_;  // connected, and have not said what they want
     std::vector<std::unique_ptr<RemoteClient>> clients_;  // by host, then as they came
     std::uint32_t next_rank_ = 0;

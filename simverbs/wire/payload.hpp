@@ -30,6 +30,8 @@ class AddressSpace {
     virtual bool write(std::uint64_t address, const std::byte* bytes, std::size_t length) = 0;
     // Whether an address is a pointer of this process, so that one copy suffices.
     [[nodiscard]] virtual bool is_own() const = 0;
+    // Its process has ended, as an access has found: nothing is heard of it any more.
+    [[nodiscard]] virtual bool is_gone() const { return false; }
 
   protected:
     AddressSpace() = default;

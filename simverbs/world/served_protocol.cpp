@@ -23,7 +23,8 @@ union ControlBuffer {
 
 }  // namespace
 
-bool send_message(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors) {
+bool send_message(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors,
+                  bool wait) {
     iovec data{const_cast<std::byte*>(bytes.data()), bytes.size()};
     msghdr message{};
     message.msg_iov = &data;
@@ -40,7 +41,7 @@ bool send_message(int socket, std::span<const std::byte> bytes, std::span<const 
     }
     ssize_t sent = 0;
     do {
-        sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+        sent = sendmsg(socket, &message, MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT));
     } while (sent < 0 && errno == EINTR);
     return sent == static_cast<ssize_t>(bytes.size());
 }

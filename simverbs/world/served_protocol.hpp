@@ -73,8 +73,10 @@ struct TextReply {
     std::array<char, 32 * 1024> text{};
 };
 
-// Sends one message, with up to two descriptors; false when the peer is gone (errno says why).
-bool send_message(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors);
+// Sends one message, with up to two descriptors; false when the peer is gone, or, where `wait` is
+// false, does not read what it was sent (errno says why).
+bool send_message(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors,
+                  bool wait = true);
 // Receives one message into `bytes`; its length, 0 when the peer is gone, -1 on an error (EAGAIN
 // where `wait` is false and there is none). Descriptors that came along go to `descriptors`, -1
 // where there was none; surplus ones are closed.
