@@ -213,7 +213,21 @@ bool ServedWorld::loses(const std::string& word) const {
     return true;
 }
 
+// The server may still be closing the connection that the last status came by: looks until two
+// looks agree.
 Holdings ServedWorld::holdings() const {
+    Holdings last = look();
+    while (true) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        const Holdings now = look();
+        if (now.descriptors == last.descriptors && now.mappings == last.mappings) {
+            return now;
+        }
+        last = now;
+    }
+}
+
+Holdings ServedWorld::look() const {
     const std::string proc = "/proc/" + std::to_string(server_.id());
     Holdings holdings;
     holdings.descriptors = static_cast<std::size_t>(

@@ -74,6 +74,7 @@ class ServedWorld {
     Process& server() { return server_; }
 
   private:
+    [[nodiscard]] Holdings look() const;
     [[nodiscard]] bool loses(const std::string& word) const;
 
     std::string folder_;
