@@ -346,6 +346,9 @@ void Client::orphan() {
     check(ibv_query_port(context_, 1, &port) == EIO, "query_port says EIO");
     errno = 0;
     check(ibv_alloc_pd(context_) == nullptr && errno == EIO, "alloc_pd says EIO");
+    ibv_async_event event{};
+    errno = 0;
+    check(ibv_get_async_event(context_, &event) == -1 && errno == EIO, "no event, EIO");
     constexpr int kPolls = 5000;
     for (int i = 0; i < kPolls; ++i) {
         check(ibv_poll_cq(cq_, 1, &wc) <= 0, "nothing is completed");
