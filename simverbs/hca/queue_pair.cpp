@@ -256,7 +256,9 @@ void QueuePair::complete(const SendCompletion& completion, bool signaled) {
                        consequences(hca_.personality(), completion.cause).requester);
     }
     // Two processes with a world each draw the same numbers: the peer then looks like this one.
-    const bool is_own_peer = attributes_.dest_qpn == attributes_.qpn;
+    const bool is_own_peer =
+        attributes_.dest_qpn == attributes_.qpn &&
+        attributes_.path.dlid == hca_.port(attributes_.port).attributes().lid.value();
     if (completion.status == WcStatus::kRetryExcErr &&
         (is_own_peer || !hca_.was_ever(attributes_.dest_qpn))) {
         context_.client().peer_never_was(attributes_.dest_qpn);
