@@ -31,18 +31,15 @@ Attachment::Attachment(Simulation& simulation, Client& client, std::vector<std::
     : simulation_(simulation), client_(client), hcas_(std::move(hcas)) {}
 
 Attachment::~Attachment() {
-    for (const Opened& opened : opened_) {
-        if (opened.hca != nullptr) {
-            opened.hca->close(opened.handle);
+    for (const DeviceContext* context : opened_) {
+        if (context != nullptr) {
+            context->hca().close(context->handle());
         }
     }
 }
 
 DeviceContext* Attachment::find(std::uint32_t context) const {
-    if (context == 0 || context > opened_.size() || opened_[context - 1].hca == nullptr) {
-        return nullptr;
-    }
-    return opened_[context - 1].hca->find_context(opened_[context - 1].handle);
+    return context == 0 || context > opened_.size() ? nullptr : opened_[context - 1];
 }
 
 int Attachment::open(const OpenContext& command, HandleReply& reply) {
@@ -55,17 +52,18 @@ int Attachment::open(const OpenContext& command, HandleReply& reply) {
         return ENOMEM;
     }
     client_.hand_over(context->take_event_reader());
-    opened_.push_back({&hca, context->handle()});
+    opened_.push_back(context);
     reply.handle = static_cast<std::uint32_t>(opened_.size());
     return 0;
 }
 
 int Attachment::close(const CloseContext& command) {
-    if (find(command.context) == nullptr) {
+    const DeviceContext* context = find(command.context);
+    if (context == nullptr) {
         return ENOENT;
     }
-    Opened& opened = opened_[command.context - 1];
-    std::exchange(opened.hca, nullptr)->close(opened.handle);
+    opened_[command.context - 1] = nullptr;
+    context->hca().close(context->handle());
     return 0;
 }
 

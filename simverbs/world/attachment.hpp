@@ -42,10 +42,6 @@ class Attachment {
     void ring(const Doorbell& doorbell);
 
   private:
-    struct Opened {
-        Hca* hca = nullptr;
-        std::uint32_t handle = 0;  // of the device's context
-    };
     template <Command C>
     int run(std::span<const std::byte> command, std::span<std::byte> reply);
     template <Command C>
@@ -57,7 +53,7 @@ class Attachment {
     Simulation& simulation_;
     Client& client_;
     std::vector<std::size_t> hcas_;
-    std::vector<Opened> opened_;  // by handle - 1; hca is null once closed
+    std::vector<DeviceContext*> opened_;  // by handle - 1; null once closed
 };
 
 }  // namespace simverbs

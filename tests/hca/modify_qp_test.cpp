@@ -180,11 +180,6 @@ std::vector<BadValue> bad_values() {
         rtr("service level 16", [](QpValues& v) { v.path.sl = 16; }),
         rtr("path bits 128", [](QpValues& v) { v.path.src_path_bits = 128; }),
         rtr("static rate 99", [](QpValues& v) { v.path.static_rate = 99; }),
-        rtr("sgid index 200",
-            [](QpValues& v) {
-                v.path.is_global = true;
-                v.path.sgid_index = 200;
-            }),
         rtr("flow label of 21 bits",
             [](QpValues& v) {
                 v.path.is_global = true;
@@ -200,6 +195,20 @@ std::vector<BadValue> bad_values() {
         {"another current state", QpState::kRts, QpState::kRts, QpAttr::kCurState,
          [](QpValues& v) { v.current_state = 4; }},
     };
+}
+
+// An entry of the table that holds nothing, as the Linux core answers (ib_query_gid).
+TEST(ModifyQp, APathFromAnEmptyGidEntryIsNoData) {
+    Pair pair;
+    QueuePairHandle qp = qp_in(pair, QpState::kInit);
+    QpValues values = good_values(pair);
+    values.path.is_global = true;
+    values.path.sgid_index = 200;
+    const QpTransition* row =
+        find_transition(QpState::kInit, QpState::kRtr, QpTrigger::kModify, Service::kRc);
+    ASSERT_NE(row, nullptr);
+    EXPECT_EQ(qp.modify_to(QpState::kRtr, row->required, values), ENODATA);
+    EXPECT_EQ(qp.state(), QpState::kInit);
 }
 
 TEST(ModifyQp, EachValueOutOfRangeIsRefusedAndChangesNothing) {
