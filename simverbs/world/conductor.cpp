@@ -154,6 +154,7 @@ void Conductor::execute(PendingCommand& command) {
         self.state = ActorState::kRunning;
         drain(self);
         command.run();
+        release_waiting(false);
         return;
     }
     self.command = &command;
@@ -188,6 +189,7 @@ void Conductor::poll_freely(Actor& self, std::uint64_t seen) {
     } else if (wall_has_caught_up()) {
         simulation_.step();
     }
+    release_waiting(false);
 }
 
 void Conductor::wait_readable(int descriptor) {
@@ -329,9 +331,8 @@ bool Conductor::lead() {
     if (!walk_allows()) {
         return false;
     }
-    const std::uint64_t before = deliveries_.load(std::memory_order_relaxed);
     const std::size_t events = simulation_.step();
-    release_after_step(events, deliveries_.load(std::memory_order_relaxed) != before);
+    release_after_step(events);
     return events > 0;
 }
 
@@ -349,6 +350,7 @@ bool Conductor::run_commands() {
     }
     if (any) {
         changed_.notify_all();
+        release_waiting(false);  // a command may deliver, too: a flush, a link that goes down
     }
     return any;
 }
@@ -384,15 +386,24 @@ void Conductor::release(Actor& actor) {
     actor.released.fetch_add(1, std::memory_order_release);
 }
 
-// Pollers go on after every step; who blocks goes on when there may be something for it.
-void Conductor::release_after_step(std::size_t events, bool delivered) {
-    bool any = false;
+void Conductor::release_after_step(std::size_t events) {
     for (const auto& actor : actors_) {
-        const bool goes_on = actor->state == ActorState::kPolling ||
-                             (actor->state == ActorState::kBlocked && delivered);
         if (actor->state == ActorState::kRunning && events > 0 && actor->asleep) {
             ++marks_.jumps_past_sleepers;
         }
+    }
+    release_waiting(true);
+    let_next_go();
+}
+
+// Pollers go on after every step; who blocks goes on when there may be something for it.
+void Conductor::release_waiting(bool stepped) {
+    const std::uint64_t deliveries = deliveries_.load(std::memory_order_relaxed);
+    const bool delivered = std::exchange(noticed_, deliveries) != deliveries;
+    bool any = false;
+    for (const auto& actor : actors_) {
+        const bool goes_on = (actor->state == ActorState::kPolling && stepped) ||
+                             (actor->state == ActorState::kBlocked && delivered);
         if (goes_on && options_.schedule == Schedule::kSerial) {
             actor->due = true;
         } else if (goes_on) {
@@ -403,7 +414,6 @@ void Conductor::release_after_step(std::size_t events, bool delivered) {
     if (any) {
         changed_.notify_all();
     }
-    let_next_go();
 }
 
 // Serial: of those that may go on after the last step, one at a time.
@@ -435,9 +445,8 @@ void Conductor::advance(fabric::SimDuration duration) {
     Lock lock(mutex_);
     if (alone() || options_.schedule == Schedule::kFree) {
         drain_all();
-        const std::uint64_t before = deliveries_;
         simulation_.run_for(duration);
-        release_after_step(0, deliveries_ != before);
+        release_waiting(false);
         return;
     }
     class Begin final : public PendingCommand {

@@ -107,7 +107,8 @@ class Conductor {
     bool walk_allows();
     bool wall_has_caught_up();
     void release(Actor& actor);
-    void release_after_step(std::size_t events, bool delivered);
+    void release_after_step(std::size_t events);
+    void release_waiting(bool stepped);
     void remove_ended();
     void helper_loop();
     [[nodiscard]] bool nothing_queued();
@@ -120,6 +121,7 @@ class Conductor {
     std::vector<std::shared_ptr<Actor>> actors_;  // in order; shared with their threads
     std::uint32_t next_rank_ = 0;
     std::atomic<std::uint64_t> deliveries_{0};
+    std::uint64_t noticed_ = 0;  // of them, by those who block
     bool someone_sleeps_for_time_ = false;
     bool walking_ = false;
     std::int64_t walk_began_ns_ = 0;
