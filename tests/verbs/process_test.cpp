@@ -11,6 +11,14 @@
 
 #include "two_hosts.hpp"
 
+#ifdef __SANITIZE_THREAD__
+// Children of these tests start threads of their own.
+// NOLINTNEXTLINE(bugprone-reserved-identifier): the name that the sanitizer looks for
+extern "C" const char* __tsan_default_options() {
+    return "die_after_fork=0";
+}
+#endif
+
 namespace verbs_test {
 namespace {
 
