@@ -14,7 +14,7 @@
 #ifdef __SANITIZE_THREAD__
 // Children of these tests start threads of their own.
 // NOLINTNEXTLINE(bugprone-reserved-identifier): the name that the sanitizer looks for
-extern "C" const char* __tsan_default_options() {
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options() {
     return "die_after_fork=0";
 }
 #endif
