@@ -8,6 +8,7 @@ namespace verbs_test {
 namespace {
 
 constexpr std::uint64_t kFailing = 10;
+constexpr unsigned kLocal = IBV_ACCESS_LOCAL_WRITE;
 
 class RcFault : public TwoHosts {
   protected:
@@ -139,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(
         LocalCase{"another_pd", IBV_WC_LOC_PROT_ERR,
                   [](End& a, End& /*b*/, Request request) {
                       ibv_pd* other = ibv_alloc_pd(a.context);
-                      ibv_mr* mr = ibv_reg_mr(other, a.at(0), 64, IBV_ACCESS_LOCAL_WRITE);
+                      ibv_mr* mr = ibv_reg_mr(other, a.at(0), 64, kLocal);
                       post_with_segment(a, request, {a.address(0), 8, mr->lkey});
                       EXPECT_EQ(simverbs_advance_ps(1'000'000), 0);
                       EXPECT_EQ(ibv_dereg_mr(mr), 0);
@@ -186,7 +187,7 @@ TEST_F(RcFault, MessageAboveThePortsMaximumIsLocLen) {
     void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     ASSERT_NE(pages, MAP_FAILED);
-    ibv_mr* mr = ibv_reg_mr(a->pd, pages, bytes, IBV_ACCESS_LOCAL_WRITE);
+    ibv_mr* mr = ibv_reg_mr(a->pd, pages, bytes, kLocal);
     ASSERT_NE(mr, nullptr);
     const auto start = reinterpret_cast<std::uint64_t>(pages);
     ASSERT_EQ(failing(IBV_WR_SEND)
@@ -328,7 +329,6 @@ void misaligned(End& a, End& b, Request (*request)(ibv_wr_opcode)) {
     post_remote<IBV_WR_ATOMIC_FETCH_AND_ADD>(a, b.address(4), b.mr->rkey, 8, request);
 }
 
-constexpr unsigned kLocal = IBV_ACCESS_LOCAL_WRITE;
 constexpr unsigned kWrite = kLocal | IBV_ACCESS_REMOTE_WRITE;
 constexpr unsigned kRead = kLocal | IBV_ACCESS_REMOTE_READ;
 
