@@ -1,5 +1,6 @@
 // Posting: from the lists of verbs.h to slots of the rings. No allocation, and no lock but the
 // queue's own.
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -34,7 +35,7 @@ bool copy_inline(const ibv_send_wr& wr, SendWqe& wqe, std::byte* tail, std::uint
         if (sge.length > most - length) {
             return false;
         }
-        std::memcpy(tail + length, reinterpret_cast<const void*>(sge.addr), sge.length);
+        std::copy_n(reinterpret_cast<const std::byte*>(sge.addr), sge.length, tail + length);
         length += sge.length;
     }
     wqe.inline_length = length;
@@ -96,7 +97,7 @@ int write_send(QueuePair& qp, const Personality& personality, const ibv_send_wr&
         }
     } else {
         wqe.segment_count = static_cast<std::uint16_t>(wr.num_sge);
-        std::memcpy(tail, wr.sg_list, static_cast<std::size_t>(wr.num_sge) * sizeof(ibv_sge));
+        std::copy_n(wr.sg_list, wr.num_sge, reinterpret_cast<ibv_sge*>(tail));
     }
     std::memcpy(slot, &wqe, sizeof wqe);
     return 0;
@@ -169,8 +170,7 @@ int post_recv(ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
         }
         const RecvWqe wqe{wr->wr_id, static_cast<std::uint32_t>(wr->num_sge), 0};
         std::memcpy(slot, &wqe, sizeof wqe);
-        std::memcpy(slot + sizeof wqe, wr->sg_list,
-                    static_cast<std::size_t>(wr->num_sge) * sizeof(ibv_sge));
+        std::copy_n(wr->sg_list, wr->num_sge, reinterpret_cast<ibv_sge*>(slot + sizeof wqe));
         queue.push();
     }
     if (queue.producer() != before) {
