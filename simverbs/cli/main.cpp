@@ -15,8 +15,8 @@ using simverbs::Schedule;
 using simverbs::ServerOptions;
 namespace cli = simverbs::cli;
 
-const std::map<std::string, Schedule> kSchedules = {
-    {"canonical", Schedule::kCanonical}, {"free", Schedule::kFree}, {"serial", Schedule::kSerial}};
+const std::map<std::string, Schedule> kSchedules = {{"canonical", Schedule::kCanonical},
+                                                    {"free", Schedule::kFree}};
 
 void add_world_options(CLI::App& command, ServerOptions& options) {
     command.add_option("topology", options.simulation.topology, "pair, or star:N")->required();
@@ -29,7 +29,7 @@ void add_world_options(CLI::App& command, ServerOptions& options) {
             [&options](const std::string& name) {
                 options.conductor.schedule = kSchedules.at(name);
             },
-            "who moves time: free (default), canonical (deterministic) or serial")
+            "who moves time: free (default) or canonical (deterministic)")
         ->check(CLI::IsMember(kSchedules));
 }
 
