@@ -32,11 +32,47 @@ enum class CommandCode : std::uint32_t {
     kQueryPort,
     kQueryGid,
     kQueryPkey,
+    kCreateAh,
+    kDestroyAh,
+    kAttachMulticast,
+    kDetachMulticast,
+    kCreateSrq,
+    kModifySrq,
+    kQuerySrq,
+    kDestroySrq,
+    kOpenXrcd,
+    kCloseXrcd,
+    kOpenQp,
 };
-inline constexpr auto kCommandNames = std::to_array<std::string_view>(
-    {"open_device", "close_device", "alloc_pd", "dealloc_pd", "reg_mr", "dereg_mr",
-     "create_comp_channel", "destroy_comp_channel", "create_cq", "destroy_cq", "resize_cq",
-     "create_qp", "modify_qp", "query_qp", "destroy_qp", "query_port", "query_gid", "query_pkey"});
+inline constexpr auto kCommandNames = std::to_array<std::string_view>({"open_device",
+                                                                       "close_device",
+                                                                       "alloc_pd",
+                                                                       "dealloc_pd",
+                                                                       "reg_mr",
+                                                                       "dereg_mr",
+                                                                       "create_comp_channel",
+                                                                       "destroy_comp_channel",
+                                                                       "create_cq",
+                                                                       "destroy_cq",
+                                                                       "resize_cq",
+                                                                       "create_qp",
+                                                                       "modify_qp",
+                                                                       "query_qp",
+                                                                       "destroy_qp",
+                                                                       "query_port",
+                                                                       "query_gid",
+                                                                       "query_pkey",
+                                                                       "create_ah",
+                                                                       "destroy_ah",
+                                                                       "attach_mcast",
+                                                                       "detach_mcast",
+                                                                       "create_srq",
+                                                                       "modify_srq",
+                                                                       "query_srq",
+                                                                       "destroy_srq",
+                                                                       "open_xrcd",
+                                                                       "close_xrcd",
+                                                                       "open_qp"});
 constexpr std::string_view to_string(CommandCode code) {
     return kCommandNames[static_cast<std::size_t>(code)];
 }
@@ -170,9 +206,11 @@ struct CreateQp {
     static constexpr CommandCode kCode = CommandCode::kCreateQp;
     using Reply = CreateQpReply;
     std::uint32_t context = 0;
-    std::uint32_t pd = 0;
+    std::uint32_t pd = 0;  // this and the next four: 0 for none
     std::uint32_t send_cq = 0;
     std::uint32_t receive_cq = 0;
+    std::uint32_t srq = 0;
+    std::uint32_t xrcd = 0;
     Service service = Service::kRc;
     QpCapacity capacity;
 };
@@ -270,6 +308,132 @@ struct QueryPkey {
     std::uint32_t context = 0;
     std::uint32_t port = 0;
     std::uint32_t index = 0;
+};
+
+struct CreateAh {
+    static constexpr CommandCode kCode = CommandCode::kCreateAh;
+    using Reply = HandleReply;
+    std::uint32_t context = 0;
+    std::uint32_t pd = 0;
+    AddressVector path;
+};
+
+struct DestroyAh {
+    static constexpr CommandCode kCode = CommandCode::kDestroyAh;
+    using Reply = EmptyReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
+};
+
+struct AttachMulticast {
+    static constexpr CommandCode kCode = CommandCode::kAttachMulticast;
+    using Reply = EmptyReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;  // of the queue pair
+    std::array<std::uint8_t, 16> gid{};
+    std::uint16_t lid = 0;
+};
+
+struct DetachMulticast {
+    static constexpr CommandCode kCode = CommandCode::kDetachMulticast;
+    using Reply = EmptyReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;  // of the queue pair
+    std::array<std::uint8_t, 16> gid{};
+    std::uint16_t lid = 0;
+};
+
+enum class SrqType : std::uint32_t { kBasic, kXrc };  // values of enum ibv_srq_type
+
+// The handle is the number that names an XRC queue on the wire (ibv_get_srq_num(3)).
+struct CreateSrqReply {
+    std::uint32_t handle = 0;
+    std::uint32_t requests = 0;
+    std::uint32_t segments = 0;
+    RingReply ring;
+};
+struct CreateSrq {
+    static constexpr CommandCode kCode = CommandCode::kCreateSrq;
+    using Reply = CreateSrqReply;
+    std::uint32_t context = 0;
+    std::uint32_t pd = 0;
+    SrqType type = SrqType::kBasic;
+    std::uint32_t xrcd = 0;  // XRC only, like the next
+    std::uint32_t cq = 0;
+    std::uint32_t requests = 0;
+    std::uint32_t segments = 0;
+    std::uint32_t limit = 0;
+};
+
+// Bits of ModifySrq::mask, as enum ibv_srq_attr_mask.
+enum class SrqAttr : std::uint32_t { kMaxRequests = 1U << 0, kLimit = 1U << 1 };
+template <>
+inline constexpr bool kIsSetMember<SrqAttr> = true;
+using SrqAttrs = EnumSet<SrqAttr>;
+
+// With kMaxRequests a new ring comes with the reply: it holds the receives that were not taken,
+// from index 0; `first` was the first one's index in the old ring.
+struct ModifySrqReply {
+    std::uint32_t requests = 0;
+    std::uint32_t first = 0;
+    RingReply ring;
+};
+struct ModifySrq {
+    static constexpr CommandCode kCode = CommandCode::kModifySrq;
+    using Reply = ModifySrqReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
+    std::uint32_t mask = 0;
+    std::uint32_t requests = 0;
+    std::uint32_t limit = 0;
+};
+
+struct QuerySrqReply {
+    std::uint32_t requests = 0;
+    std::uint32_t segments = 0;
+    std::uint32_t limit = 0;
+};
+struct QuerySrq {
+    static constexpr CommandCode kCode = CommandCode::kQuerySrq;
+    using Reply = QuerySrqReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
+};
+
+struct DestroySrq {
+    static constexpr CommandCode kCode = CommandCode::kDestroySrq;
+    using Reply = EmptyReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
+};
+
+// A domain is shared by all who name the same file (ibv_open_xrcd(3)); without a file it is of its
+// own.
+struct OpenXrcd {
+    static constexpr CommandCode kCode = CommandCode::kOpenXrcd;
+    using Reply = HandleReply;
+    std::uint32_t context = 0;
+    bool has_file = false;
+    bool create = false;     // O_CREAT
+    bool exclusive = false;  // O_EXCL
+    std::uint64_t file_device = 0;
+    std::uint64_t file_number = 0;
+};
+
+struct CloseXrcd {
+    static constexpr CommandCode kCode = CommandCode::kCloseXrcd;
+    using Reply = EmptyReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
+};
+
+// Another handle on an XRC target of a domain that is open here.
+struct OpenQp {
+    static constexpr CommandCode kCode = CommandCode::kOpenQp;
+    using Reply = HandleReply;
+    std::uint32_t context = 0;
+    std::uint32_t xrcd = 0;
+    std::uint32_t qpn = 0;
 };
 
 template <class T>

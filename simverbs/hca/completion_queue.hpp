@@ -36,7 +36,7 @@ class CompletionQueue {
     void set_handle(std::uint32_t handle) { handle_ = handle; }
     [[nodiscard]] std::uint32_t entries() const { return entries_; }
     [[nodiscard]] const RingMemory& ring() const { return ring_; }
-    [[nodiscard]] bool in_use() const { return !users_.empty(); }
+    [[nodiscard]] bool in_use() const { return !users_.empty() || shared_users_ > 0; }
     [[nodiscard]] std::uint32_t unconsumed() const;
 
     // `urgent`: solicited, or in error (IBA 11.4.2.2: what a solicited-only request wakes for).
@@ -48,6 +48,9 @@ class CompletionQueue {
 
     void add_user(QueuePair& qp) { users_.push_back(&qp); }
     void remove_user(const QueuePair& qp);
+    // XRC shared receive queues that complete here.
+    void add_shared_user() { ++shared_users_; }
+    void remove_shared_user() { --shared_users_; }
 
   private:
     [[nodiscard]] CompletionRing& head() const {
@@ -67,6 +70,7 @@ class CompletionQueue {
     std::uint32_t entries_;
     std::uint32_t mask_;
     std::uint32_t producer_ = 0;
+    std::uint32_t shared_users_ = 0;
     bool dead_ = false;
     CompletionChannel* channel_;
     std::vector<QueuePair*> users_;  // in the order of their making; twice where both queues are

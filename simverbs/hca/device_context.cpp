@@ -20,10 +20,15 @@ DeviceContext::DeviceContext(Hca& hca, Client& client, std::uint32_t handle, std
     : hca_(hca), client_(client), handle_(handle), block_(block), events_(hca.event_backlog()) {}
 
 DeviceContext::~DeviceContext() {
-    for (const auto& [handle, qp] : qps_) {
-        hca_.qps().erase(qp->qpn());
+    while (!opened_qps_.empty()) {
+        leave(*hca_.qps().find(opened_qps_.begin()->first));
     }
-    qps_.clear();
+    while (!qps_.empty()) {
+        leave(*qps_.begin()->second);
+    }
+    while (!srqs_.empty()) {
+        drop_srq(srqs_.begin()->first);
+    }
     cqs_.clear();
     for (const auto& [handle, region] : regions_) {
         hca_.keys().erase(*region);
@@ -33,7 +38,8 @@ DeviceContext::~DeviceContext() {
 // By the device's table, which a doorbell is looked up in faster than in the context's own.
 QueuePair* DeviceContext::find_qp(std::uint32_t handle) const {
     QueuePair* qp = hca_.qps().find(handle);
-    return qp != nullptr && &qp->context() == this ? qp : nullptr;
+    const bool is_ours = qp != nullptr && (&qp->context() == this || opened_qps_.contains(handle));
+    return is_ours ? qp : nullptr;
 }
 
 void DeviceContext::raise(AsyncEvent event, std::uint32_t subject) {
@@ -215,53 +221,98 @@ int DeviceContext::check_capacity(const CreateQp& command) const {
         asked.inline_bytes > limits.max_inline_bytes) {
         return EINVAL;
     }
-    if (command.service != Service::kRc) {
-        return EOPNOTSUPP;  // the other services are not modelled yet
-    }
     return exceeds(qps_.size() + 1, limits.max_qp) ? ENOMEM : 0;
+}
+
+int DeviceContext::find_parts(const CreateQp& command, QueuePairParts& parts) const {
+    const ServiceProperties& service = properties(command.service);
+    parts.pd = find(pds_, command.pd);
+    parts.send_cq = find(cqs_, command.send_cq);
+    parts.receive_cq = find(cqs_, command.receive_cq);
+    parts.srq = find(srqs_, command.srq);
+    parts.xrcd = find(xrcds_, command.xrcd);
+    const auto is_stale = [](std::uint32_t handle, const void* object) {
+        return handle != 0 && object == nullptr;
+    };
+    if (is_stale(command.pd, parts.pd) || is_stale(command.send_cq, parts.send_cq) ||
+        is_stale(command.receive_cq, parts.receive_cq) || is_stale(command.srq, parts.srq) ||
+        is_stale(command.xrcd, parts.xrcd)) {
+        return ENOENT;
+    }
+    const bool has_all = service.srq_from_packet
+                             ? parts.xrcd != nullptr
+                             : parts.pd != nullptr && parts.send_cq != nullptr &&
+                                   (parts.receive_cq != nullptr || !service.has_responder);
+    const bool wrong_queue =
+        parts.srq != nullptr && (!service.may_use_srq || parts.srq->domain() != nullptr);
+    if (!has_all || wrong_queue) {
+        return EINVAL;
+    }
+    if (service.srq_from_packet) {
+        parts.pd = nullptr;
+        parts.send_cq = parts.receive_cq = nullptr;
+    } else {
+        parts.xrcd = nullptr;
+    }
+    if (!service.has_responder) {
+        parts.receive_cq = nullptr;
+    }
+    return 0;
 }
 
 int DeviceContext::execute(const CreateQp& command, CreateQpReply& reply) {
     const Personality& personality = hca_.personality();
-    ProtectionDomain* pd = find(pds_, command.pd);
-    CompletionQueue* send_cq = find(cqs_, command.send_cq);
-    CompletionQueue* receive_cq = find(cqs_, command.receive_cq);
-    if (pd == nullptr || send_cq == nullptr || receive_cq == nullptr) {
-        return ENOENT;
+    if (find_service(properties(command.service).ibv_qp_type) == nullptr ||
+        properties(command.service).service != command.service) {
+        return EINVAL;
+    }
+    if (command.service == Service::kRawPacket) {
+        return EOPNOTSUPP;  // not modelled yet
+    }
+    QueuePairParts parts{.service = command.service};
+    if (const int error = find_parts(command, parts); error != 0) {
+        return error;
     }
     if (const int error = check_capacity(command); error != 0) {
         return error;
     }
-    QpCapacity granted = command.capacity;
+    const ServiceProperties& service = properties(command.service);
+    QpCapacity& granted = parts.capacity;
+    granted = command.capacity;
+    if (!service.has_requester) {
+        granted.send_requests = granted.send_segments = granted.inline_bytes = 0;
+    }
+    if (!service.has_receive_queue || parts.srq != nullptr) {
+        granted.receive_requests = granted.receive_segments = 0;
+    }
     granted.send_requests = rounded(granted.send_requests, personality.send_queue_rounding);
     granted.receive_requests =
         rounded(granted.receive_requests, personality.receive_queue_rounding);
     granted.inline_bytes =
         std::max(granted.inline_bytes, personality.inline_bytes_per_sge * granted.send_segments);
-    const WorkQueueShape send =
+    parts.send =
         send_queue_shape(granted.send_requests, granted.send_segments, granted.inline_bytes);
-    const WorkQueueShape receive =
-        receive_queue_shape(granted.receive_requests, granted.receive_segments);
-    const RingMemory ring = client_.make_ring(queue_pair_ring_bytes(send, receive));
-    if (ring.base == nullptr) {
+    parts.receive = receive_queue_shape(granted.receive_requests, granted.receive_segments);
+    parts.ring = client_.make_ring(queue_pair_ring_bytes(parts.send, parts.receive));
+    if (parts.ring.base == nullptr) {
         return ENOMEM;
     }
     const auto qpn = hca_.qps().reserve(block_);
     if (!qpn) {
-        client_.release_ring(ring);
+        client_.release_ring(parts.ring);
         return ENOMEM;
     }
-    auto qp = std::make_unique<QueuePair>(hca_, *this,
-                                          QueuePairParts{*pd, *send_cq, *receive_cq, ring, send,
-                                                         receive, granted, command.service, *qpn});
+    parts.qpn = *qpn;
+    auto qp = std::make_unique<QueuePair>(hca_, *this, parts);
     hca_.qps().assign(*qpn, *qp);
     qps_.emplace(*qpn, std::move(qp));
-    reply = {*qpn, *qpn, granted, {reinterpret_cast<std::uint64_t>(ring.base), ring.bytes}};
+    reply = {
+        *qpn, *qpn, granted, {reinterpret_cast<std::uint64_t>(parts.ring.base), parts.ring.bytes}};
     return 0;
 }
 
 int DeviceContext::execute(const ModifyQp& command, HandleReply& reply) {
-    QueuePair* qp = find(qps_, command.handle);
+    QueuePair* qp = find_qp(command.handle);
     if (qp == nullptr) {
         return EINVAL;
     }
@@ -271,7 +322,7 @@ int DeviceContext::execute(const ModifyQp& command, HandleReply& reply) {
 }
 
 int DeviceContext::execute(const QueryQp& command, QueryQpReply& reply) {
-    const QueuePair* qp = find(qps_, command.handle);
+    const QueuePair* qp = find_qp(command.handle);
     if (qp == nullptr) {
         return EINVAL;
     }
@@ -280,13 +331,41 @@ int DeviceContext::execute(const QueryQp& command, QueryQpReply& reply) {
 }
 
 int DeviceContext::execute(const DestroyQp& command, EmptyReply& /*reply*/) {
-    const QueuePair* qp = find(qps_, command.handle);
+    QueuePair* qp = find_qp(command.handle);
     if (qp == nullptr) {
         return EINVAL;
     }
-    hca_.qps().erase(qp->qpn());
-    qps_.erase(command.handle);
+    if (hca_.multicast().is_attached(*qp)) {
+        return EBUSY;
+    }
+    leave(*qp);
     return 0;
+}
+
+// An XRC target lives on while somebody else has it open.
+void DeviceContext::leave(QueuePair& qp) {
+    if (&qp.context() != this) {
+        qp.remove_sharer(*this);
+        const auto opened = opened_qps_.find(qp.qpn());
+        --opened->second->uses;
+        opened_qps_.erase(opened);
+        return;
+    }
+    const auto own = qps_.find(qp.qpn());
+    if (DeviceContext* heir = qp.change_home(); heir != nullptr) {
+        heir->inherit(std::move(own->second));
+    } else {
+        hca_.multicast().forget(qp);
+        hca_.qps().erase(qp.qpn());
+    }
+    qps_.erase(own);
+}
+
+void DeviceContext::inherit(std::unique_ptr<QueuePair> qp) {
+    const auto opened = opened_qps_.find(qp->qpn());
+    --opened->second->uses;
+    opened_qps_.erase(opened);
+    qps_.emplace(qp->qpn(), std::move(qp));
 }
 
 int DeviceContext::execute(const QueryPort& command, QueryPortReply& reply) {

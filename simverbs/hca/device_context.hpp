@@ -20,6 +20,11 @@ namespace simverbs {
 
 class Hca;
 
+struct AddressHandle {
+    ProtectionDomain* pd = nullptr;
+    AddressVector path;
+};
+
 class DeviceContext {
   public:
     DeviceContext(Hca& hca, Client& client, std::uint32_t handle, std::uint32_t block);
@@ -46,13 +51,38 @@ class DeviceContext {
     int execute(const ModifyQp& command, HandleReply& reply);
     int execute(const QueryQp& command, QueryQpReply& reply);
     int execute(const DestroyQp& command, EmptyReply& reply);
+    int execute(const CreateAh& command, HandleReply& reply);
+    int execute(const DestroyAh& command, EmptyReply& reply);
+    int execute(const AttachMulticast& command, EmptyReply& reply);
+    int execute(const DetachMulticast& command, EmptyReply& reply);
+    int execute(const CreateSrq& command, CreateSrqReply& reply);
+    int execute(const ModifySrq& command, ModifySrqReply& reply);
+    int execute(const QuerySrq& command, QuerySrqReply& reply);
+    int execute(const DestroySrq& command, EmptyReply& reply);
+    int execute(const OpenXrcd& command, HandleReply& reply);
+    int execute(const CloseXrcd& command, EmptyReply& reply);
+    int execute(const OpenQp& command, HandleReply& reply);
     int execute(const QueryPort& command, QueryPortReply& reply);
     int execute(const QueryGid& command, QueryGidReply& reply);
     int execute(const QueryPkey& command, QueryPkeyReply& reply);
 
     // nullptr unless this context made it.
     [[nodiscard]] QueuePair* find_qp(std::uint32_t handle) const;
+    // nullptr unless this context made it.
+    [[nodiscard]] const AddressHandle* find_address(std::uint32_t handle) const {
+        const auto found = addresses_.find(handle);
+        return found == addresses_.end() ? nullptr : &found->second;
+    }
+    template <class F>
+    void for_each_qp(F&& visit) const {
+        for (const auto& [handle, qp] : qps_) {
+            visit(*qp);
+        }
+    }
     [[nodiscard]] std::size_t queue_pair_count() const { return qps_.size(); }
+
+    // The domain as this context has it open; nullptr if it has not.
+    [[nodiscard]] OpenedXrcDomain* find_opened(const XrcDomain& domain) const;
 
     // Tells the application; recorded in the trace.
     void raise(AsyncEvent event, std::uint32_t subject);
@@ -60,6 +90,14 @@ class DeviceContext {
 
   private:
     [[nodiscard]] int check_capacity(const CreateQp& command) const;
+    // What the service needs and lacks; a new queue pair's objects go to `parts`.
+    [[nodiscard]] int find_parts(const CreateQp& command, QueuePairParts& parts) const;
+    void leave(QueuePair& qp);
+    void inherit(std::unique_ptr<QueuePair> qp);
+    void drop_srq(std::uint32_t handle);
+    [[nodiscard]] int check_address(const CreateAh& command) const;
+    [[nodiscard]] int check_group(const std::array<std::uint8_t, 16>& gid, std::uint16_t lid,
+                                  const QueuePair* qp) const;
     template <class T>
     static T* find(const std::map<std::uint32_t, std::unique_ptr<T>>& objects,
                    std::uint32_t handle) {
@@ -76,10 +114,16 @@ class DeviceContext {
     std::map<std::uint32_t, std::unique_ptr<MemoryRegion>> regions_;
     std::map<std::uint32_t, std::unique_ptr<CompletionChannel>> channels_;
     std::map<std::uint32_t, std::unique_ptr<CompletionQueue>> cqs_;
+    std::map<std::uint32_t, std::unique_ptr<OpenedXrcDomain>> xrcds_;
+    std::map<std::uint32_t, std::unique_ptr<SharedReceiveQueue>> srqs_;
+    std::map<std::uint32_t, AddressHandle> addresses_;
+    std::map<std::uint32_t, OpenedXrcDomain*> opened_qps_;  // by number: made by somebody else
     std::map<std::uint32_t, std::unique_ptr<QueuePair>> qps_;
     std::uint32_t last_pd_ = 0;
     std::uint32_t last_channel_ = 0;
     std::uint32_t last_cq_ = 0;
+    std::uint32_t last_xrcd_ = 0;
+    std::uint32_t last_address_ = 0;
 };
 
 }  // namespace simverbs

@@ -107,35 +107,57 @@ void Hca::looped_back(fabric::Port& port, fabric::FramePtr frame) {
     deliver(port, *frame);
 }
 
+void Hca::loop_back(std::uint32_t number, fabric::FramePtr frame) {
+    loopbacks_[number - 1]->send(std::move(frame));
+}
+
+fabric::SimTime Hca::transmitters_free_at(std::uint32_t number) const {
+    return std::max(loopbacks_[number - 1]->free_at(), port(number).transmitter_free_at());
+}
+
+void Hca::discard(const Packet& packet, PacketFate fate) {
+    trace(PacketDiscarded{node(), packet.dest_qpn, packet.psn.value(), fate});
+}
+
 void Hca::deliver(fabric::Port& port, const fabric::Frame& frame) {
     const Packet& packet = frame.transport_as<Packet>();
-    const auto discard = [this, &packet](PacketFate fate) {
-        trace(PacketDiscarded{node(), packet.dest_qpn, packet.psn.value(), fate});
-    };
-    QueuePair* qp = qps_.find(packet.dest_qpn);
-    if (qp == nullptr) {
-        discard(PacketFate::kNoQueuePair);
-        return;
+    arriving_ = &frame;
+    if (packet.dest_qpn == kMulticastQpn) {
+        const auto members = frame.has_grh ? multicast_.members(frame.grh.dgid, frame.dlid)
+                                           : std::span<QueuePair* const>();
+        for (QueuePair* member : members) {
+            deliver_to(*member, port, frame);
+        }
+        if (members.empty()) {
+            discard(packet, PacketFate::kNoQueuePair);
+        }
+    } else if (QueuePair* qp = qps_.find(packet.dest_qpn); qp != nullptr) {
+        deliver_to(*qp, port, frame);
+    } else {
+        discard(packet, PacketFate::kNoQueuePair);
     }
-    const QpAttributes& attributes = qp->attributes();
+    arriving_ = nullptr;
+}
+
+void Hca::deliver_to(QueuePair& qp, const fabric::Port& port, const fabric::Frame& frame) {
+    const Packet& packet = frame.transport_as<Packet>();
+    const QpAttributes& attributes = qp.attributes();
     if (!pkeys_match(packet.pkey, port.attributes().pkeys[attributes.pkey_index])) {
         ++bad_pkeys_;
-        discard(PacketFate::kPkeyMismatch);
+        discard(packet, PacketFate::kPkeyMismatch);
         return;
     }
     const ServiceProperties& service = properties(attributes.service);
     if (packet.operation().transport != service.wire_transport) {
-        discard(PacketFate::kWrongService);
+        discard(packet, PacketFate::kWrongService);
         return;
     }
     const bool has_peer = attributes.state != QpState::kReset && attributes.state != QpState::kInit;
     if (service.connected && has_peer && frame.slid != fabric::Lid(attributes.path.dlid)) {
-        discard(PacketFate::kOtherPeer);
+        discard(packet, PacketFate::kOtherPeer);
         return;
     }
-    arriving_ = &frame;
-    qp->packet_arrived(packet);
-    arriving_ = nullptr;
+    qp.packet_arrived(packet);
 }
 
 bool Hca::was_ever(std::uint32_t qpn) const {

@@ -17,6 +17,7 @@
 #include "simverbs/hca/guarded_copy.hpp"
 #include "simverbs/hca/loopback.hpp"
 #include "simverbs/hca/memory_region.hpp"
+#include "simverbs/hca/multicast_table.hpp"
 #include "simverbs/hca/number_table.hpp"
 #include "simverbs/hca/snapshot.hpp"
 #include "simverbs/model/personality.hpp"
@@ -26,6 +27,7 @@ namespace simverbs {
 
 class Hca;
 class QueuePair;
+enum class PacketFate : std::uint8_t;
 
 // What the devices of a world have in common; it outlives them and every frame.
 struct HcaCommons {
@@ -64,7 +66,17 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     [[nodiscard]] EventBacklog& event_backlog() { return commons_.events; }
     [[nodiscard]] KeyTable& keys() { return keys_; }
     [[nodiscard]] NumberTable<QueuePair>& qps() { return qps_; }
+    [[nodiscard]] NumberTable<SharedReceiveQueue>& srqs() { return srqs_; }
+    [[nodiscard]] MulticastTable& multicast() { return multicast_; }
+    // Domains of files that somebody has open.
+    [[nodiscard]] std::map<XrcFile, std::weak_ptr<XrcDomain>>& xrc_files() { return xrc_files_; }
     [[nodiscard]] std::size_t queue_pair_count() const;
+    template <class F>
+    void for_each_qp(F&& visit) const {
+        for (const auto& [handle, context] : contexts_) {
+            context->for_each_qp(visit);
+        }
+    }
 
     // nullptr when the device has no number block left. Closing returns false for an unknown one.
     DeviceContext* open(Client& client);
@@ -72,7 +84,13 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     [[nodiscard]] DeviceContext* find_context(std::uint32_t handle) const;
 
     void send(std::uint32_t port, fabric::FramePtr frame);
+    // To this device alone, whatever its destination.
+    void loop_back(std::uint32_t port, fabric::FramePtr frame);
+    // The frame whose packet is being delivered; only while one is.
+    [[nodiscard]] const fabric::Frame& arriving() const { return *arriving_; }
     [[nodiscard]] fabric::SimTime transmitter_free_at(std::uint32_t port, std::uint16_t dlid) const;
+    // Of the link and of what loops back.
+    [[nodiscard]] fabric::SimTime transmitters_free_at(std::uint32_t port) const;
 
     // Whether any device of this world has, or once had, a queue pair of this number.
     [[nodiscard]] bool was_ever(std::uint32_t qpn) const;
@@ -107,6 +125,8 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     void looped_back(fabric::Port& port, fabric::FramePtr frame) override;
     void keep_payload(fabric::Frame& frame);
     void deliver(fabric::Port& port, const fabric::Frame& frame);
+    void deliver_to(QueuePair& qp, const fabric::Port& port, const fabric::Frame& frame);
+    void discard(const Packet& packet, PacketFate fate);
 
     fabric::Network& network_;
     fabric::EndNode& node_;
@@ -115,6 +135,9 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     std::vector<std::unique_ptr<Loopback>> loopbacks_;  // by port number - 1
     KeyTable keys_;
     NumberTable<QueuePair> qps_;
+    NumberTable<SharedReceiveQueue> srqs_;
+    MulticastTable multicast_;
+    std::map<XrcFile, std::weak_ptr<XrcDomain>> xrc_files_;
     const fabric::Frame* arriving_ = nullptr;
     std::uint32_t bad_pkeys_ = 0;
     std::map<std::uint32_t, std::unique_ptr<DeviceContext>> contexts_;

@@ -125,6 +125,22 @@ struct MessageDelivered {
     }
 };
 
+// A request without acknowledgment went no further; `cause` says why.
+struct MessageDropped {
+    static constexpr EventInfo kInfo{"dropped", Category::kMessage};
+    NodeId node;
+    std::uint32_t qpn;
+    std::uint32_t psn;
+    FaultCause cause;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("qpn", qpn);
+        f("psn", psn);
+        f("cause", cause);
+    }
+};
+
 struct PacketSent {
     static constexpr EventInfo kInfo{"packet_sent", Category::kPacket};
     NodeId node;

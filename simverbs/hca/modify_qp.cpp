@@ -4,6 +4,7 @@
 #include "simverbs/hca/device_context.hpp"
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/hca/hca_events.hpp"
+#include "simverbs/hca/path_rules.hpp"
 #include "simverbs/hca/queue_pair.hpp"
 
 namespace simverbs {
@@ -11,10 +12,6 @@ namespace {
 
 constexpr std::uint32_t kMaxPsn = Psn::kModulus - 1;
 constexpr std::uint32_t kMaxQpn = 0xFFFFFF;
-constexpr std::uint8_t kMaxServiceLevel = 15;
-constexpr std::uint8_t kMaxPathBits = 127;
-constexpr std::uint32_t kMaxFlowLabel = 0xFFFFF;
-constexpr std::uint8_t kMaxStaticRate = 24;  // IBV_RATE_1200_GBPS
 
 // Not modelled yet: alternate paths, resizing, pacing.
 constexpr QpAttrs kModelledAttrs = [] {
@@ -24,6 +21,12 @@ constexpr QpAttrs kModelledAttrs = [] {
     }
     return all.without(QpAttr::kAltPath | QpAttr::kCap | QpAttr::kRateLimit);
 }();
+
+// A queue that it needs is dead.
+bool takes_queue_pairs_down(FaultCause cause) {
+    return cause == FaultCause::kCqOverrun || cause == FaultCause::kSendRingUnreadable ||
+           cause == FaultCause::kReceiveRingUnreadable || cause == FaultCause::kSrqRingUnreadable;
+}
 
 bool is_state(std::uint32_t value) {
     return value <= static_cast<std::uint32_t>(QpState::kErr);
@@ -99,23 +102,7 @@ int QueuePair::check_values(QpAttrs given, const QpValues& values) const {
     if (given.contains(QpAttr::kAccessFlags) && (values.access & ~kKnownAccess.bits) != 0) {
         return EINVAL;
     }
-    return given.contains(QpAttr::kAv) ? check_path(values.path) : 0;
-}
-
-int QueuePair::check_path(const AddressVector& path) const {
-    if (!hca_.has_port(path.port) || path.sl > kMaxServiceLevel ||
-        path.src_path_bits > kMaxPathBits || path.static_rate > kMaxStaticRate) {
-        return EINVAL;
-    }
-    if (!path.is_global) {
-        return 0;
-    }
-    if (path.flow_label > kMaxFlowLabel ||
-        path.sgid_index >= hca_.personality().limits.port.gid_entries) {
-        return EINVAL;
-    }
-    const std::size_t gids = hca_.port(path.port).attributes().gids.size();
-    return path.sgid_index < gids ? 0 : ENODATA;  // an entry that holds nothing
+    return given.contains(QpAttr::kAv) ? check_path(hca_, values.path) : 0;
 }
 
 void QueuePair::apply(QpAttrs given, const QpValues& values) {
@@ -146,9 +133,8 @@ void QueuePair::fail(QpTrigger trigger, FaultCause cause) {
     if (!to || *to == attributes_.state) {
         return;
     }
-    const bool fatal = cause == FaultCause::kCqOverrun;
     enter(*to, trigger, cause);
-    if (fatal) {
+    if (takes_queue_pairs_down(cause)) {
         raise(AsyncEvent::kQpFatal);
     }
 }
@@ -165,12 +151,18 @@ void QueuePair::enter(QpState to, QpTrigger trigger, FaultCause cause) {
             reset();
             break;
         case QpState::kRtr:
+            if (!properties(attributes_.service).segments) {
+                attributes_.path_mtu =
+                    to_bytes(hca_.port(attributes_.port).attributes().active_mtu);
+            }
             responder_.start();
             break;
         case QpState::kRts:
             drained_ = false;
             if (from == QpState::kRtr) {
                 requester_.start();
+            } else if (from == QpState::kSqe) {
+                requester_.resume();
             }
             requester_.post(rings().send_producer.value.load(std::memory_order_acquire));
             requester_.run();
@@ -184,9 +176,15 @@ void QueuePair::enter(QpState to, QpTrigger trigger, FaultCause cause) {
             requester_.flush(FaultCause::kFlushed);
             responder_.flush();
             flush_receives();
+            if (srq_ != nullptr && xrcd_ == nullptr && from != to) {
+                raise(AsyncEvent::kQpLastWqeReached);
+            }
+            break;
+        case QpState::kSqe:
+            requester_.post(rings().send_producer.value.load(std::memory_order_seq_cst));
+            requester_.flush(FaultCause::kFlushed);
             break;
         case QpState::kInit:
-        case QpState::kSqe:
             break;
     }
 }

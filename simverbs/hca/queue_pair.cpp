@@ -20,6 +20,15 @@ fabric::EventKey timer_key(NodeId node, EngineTimer timer, std::uint32_t qpn) {
             qpn};
 }
 
+// An XRC target takes receives of any queue of its domain.
+std::uint32_t segments_of_a_receive(const QueuePairParts& parts, const Hca& hca) {
+    if (parts.srq != nullptr) {
+        return parts.srq->max_segments();
+    }
+    return parts.xrcd != nullptr ? static_cast<std::uint32_t>(hca.personality().limits.max_srq_sge)
+                                 : parts.receive.max_segments;
+}
+
 bool receives_packets(QpState state) {
     return state == QpState::kRtr || state == QpState::kRts || state == QpState::kSqd ||
            state == QpState::kSqe;
@@ -29,10 +38,12 @@ bool receives_packets(QpState state) {
 
 QueuePair::QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& parts)
     : hca_(hca),
-      context_(context),
+      context_(&context),
       pd_(parts.pd),
       send_cq_(parts.send_cq),
       receive_cq_(parts.receive_cq),
+      srq_(parts.srq),
+      xrcd_(parts.xrcd),
       ring_(parts.ring),
       send_shape_(parts.send),
       receive_shape_(parts.receive),
@@ -44,21 +55,47 @@ QueuePair::QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& par
                  static_cast<std::uint64_t>(EngineTimer::kRnr)),
       pacing_timer_(hca.loop(), timer_key(hca.node(), EngineTimer::kPacing, parts.qpn), *this,
                     static_cast<std::uint64_t>(EngineTimer::kPacing)),
+      transmitted_timer_(hca.loop(), timer_key(hca.node(), EngineTimer::kTransmitted, parts.qpn),
+                         *this, static_cast<std::uint64_t>(EngineTimer::kTransmitted)),
       requester_(attributes_, hca.personality(), send_shape_,
                  {&context.client().memory(), &hca.own_memory()}, *this),
-      responder_(attributes_, hca.personality(), receive_shape_.max_segments,
+      responder_(attributes_, hca.personality(), segments_of_a_receive(parts, hca),
                  {&context.client().memory(), &hca.own_memory()}, *this) {
-    ++pd_.uses;
-    send_cq_.add_user(*this);
-    receive_cq_.add_user(*this);
+    if (pd_ != nullptr) {
+        ++pd_->uses;
+    }
+    if (send_cq_ != nullptr) {
+        send_cq_->add_user(*this);
+    }
+    if (receive_cq_ != nullptr) {
+        receive_cq_->add_user(*this);
+    }
+    if (srq_ != nullptr) {
+        srq_->add_user(*this);
+    }
+    if (xrcd_ != nullptr) {
+        ++xrcd_->uses;
+    }
 }
 
 QueuePair::~QueuePair() {
     keep_payloads_in_flight();
-    send_cq_.remove_user(*this);
-    receive_cq_.remove_user(*this);
-    --pd_.uses;
-    context_.client().release_ring(ring_);
+    if (send_cq_ != nullptr) {
+        send_cq_->remove_user(*this);
+    }
+    if (receive_cq_ != nullptr) {
+        receive_cq_->remove_user(*this);
+    }
+    if (srq_ != nullptr && xrcd_ == nullptr) {
+        srq_->remove_user(*this);
+    }
+    if (xrcd_ != nullptr) {
+        --xrcd_->uses;
+    }
+    if (pd_ != nullptr) {
+        --pd_->uses;
+    }
+    context_->client().release_ring(ring_);
 }
 
 void QueuePair::posted_sends(std::uint32_t producer) {
@@ -101,18 +138,33 @@ void QueuePair::handle(const fabric::Event& event) {
         responder_.transmitter_free();
     } else {
         requester_.timer_expired(which);
+        report_drained();
     }
 }
 
 // A host without power says nothing: no refusal either of what its memory could not take.
 void QueuePair::transmit(const Packet& packet) {
-    if (context_.client().memory().is_gone()) {
+    if (context_->client().memory().is_gone()) {
         return;
     }
-    put_on_wire(make_frame(packet), packet);
+    put_on_wire(make_frame(packet, attributes_.path), packet);
 }
 
 CopyOutcome QueuePair::transmit_snapshot(const Packet& packet) {
+    fabric::FramePtr frame;
+    const CopyOutcome outcome = make_snapshot_frame(packet, attributes_.path, frame);
+    if (outcome == CopyOutcome::kCopied) {
+        put_on_wire(std::move(frame), packet);
+    }
+    return outcome;
+}
+
+CopyOutcome QueuePair::make_snapshot_frame(const Packet& packet, const AddressVector& path,
+                                           fabric::FramePtr& frame) {
+    if (packet.payload.length == 0) {
+        frame = make_frame(packet, path);
+        return CopyOutcome::kCopied;
+    }
     Snapshot& snapshot = hca_.snapshots().take();
     const CopyOutcome outcome = gather_payload(packet.payload, snapshot.bytes());
     if (outcome != CopyOutcome::kCopied) {
@@ -121,14 +173,12 @@ CopyOutcome QueuePair::transmit_snapshot(const Packet& packet) {
     }
     Packet copy = packet;
     copy.payload = snapshot.payload(hca_.own_memory(), packet.payload.length);
-    fabric::FramePtr frame = make_frame(copy);
+    frame = make_frame(copy, path);
     frame->cargo = &snapshot;
-    put_on_wire(std::move(frame), copy);
     return outcome;
 }
 
-fabric::FramePtr QueuePair::make_frame(const Packet& packet) {
-    const AddressVector& path = attributes_.path;
+fabric::FramePtr QueuePair::make_frame(const Packet& packet, const AddressVector& path) {
     fabric::FramePtr frame = hca_.frames().make();
     const fabric::Port& port = hca_.port(attributes_.port);
     frame->source = hca_.node();
@@ -168,17 +218,19 @@ void QueuePair::put_on_wire(fabric::FramePtr frame, const Packet& packet) {
     hca_.send(attributes_.port, std::move(frame));
 }
 
-void QueuePair::arm_when_transmitter_free() {
-    pacing_timer_.arm(hca_.transmitter_free_at(attributes_.port, attributes_.path.dlid));
+void QueuePair::arm_when_transmitter_free(EngineTimer which) {
+    timer(which).arm(properties(attributes_.service).connected
+                         ? hca_.transmitter_free_at(attributes_.port, attributes_.path.dlid)
+                         : hca_.transmitters_free_at(attributes_.port));
 }
 
 Grant QueuePair::open_local(const Segment& segment, AccessRights needed) {
-    return hca_.keys().open_local(pd_, segment, needed);
+    return hca_.keys().open_local(protection_domain(), segment, needed);
 }
 
 Grant QueuePair::open_remote(std::uint32_t rkey, std::uint64_t address, std::uint64_t length,
                              AccessRights needed) {
-    return hca_.keys().open_remote(pd_, rkey, address, length, needed);
+    return hca_.keys().open_remote(protection_domain(), rkey, address, length, needed);
 }
 
 std::uint64_t QueuePair::key_generation() const {
@@ -187,17 +239,15 @@ std::uint64_t QueuePair::key_generation() const {
 
 CopyOutcome QueuePair::place(const Payload& from, std::span<const MemorySpan> spans,
                              std::uint64_t offset) {
-    return place_payload(from, context_.client().memory(), spans, offset);
+    return place_payload(from, memory(), spans, offset);
 }
 
 bool QueuePair::load(std::uint64_t address, std::uint64_t& value) {
-    return context_.client().memory().read(address, reinterpret_cast<std::byte*>(&value),
-                                           sizeof value);
+    return memory().read(address, reinterpret_cast<std::byte*>(&value), sizeof value);
 }
 
 bool QueuePair::store(std::uint64_t address, std::uint64_t value) {
-    return context_.client().memory().write(address, reinterpret_cast<const std::byte*>(&value),
-                                            sizeof value);
+    return memory().write(address, reinterpret_cast<const std::byte*>(&value), sizeof value);
 }
 
 void QueuePair::source_fault(const Packet& packet) {
@@ -214,6 +264,9 @@ void QueuePair::fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byt
 }
 
 bool QueuePair::take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uint32_t& index) {
+    if (srq_ != nullptr) {
+        return srq_->take(wqe, segments, index);
+    }
     const std::uint32_t posted =
         rings().receive_producer.value.load(std::memory_order_acquire) - receives_taken_;
     if (posted == 0 || posted > receive_shape_.slots) {
@@ -237,7 +290,7 @@ void QueuePair::complete(const SendCompletion& completion, bool signaled) {
     if (!signaled) {
         return;
     }
-    hca_.trace(WorkCompleted{hca_.node(), send_cq_.handle(), attributes_.qpn,
+    hca_.trace(WorkCompleted{hca_.node(), send_cq_->handle(), attributes_.qpn,
                              completion.freed_to - 1, completion.status, completion.opcode,
                              completion.cause, completion.byte_length});
     Cqe entry;
@@ -261,15 +314,16 @@ void QueuePair::complete(const SendCompletion& completion, bool signaled) {
         attributes_.path.dlid == hca_.port(attributes_.port).attributes().lid.value();
     if (completion.status == WcStatus::kRetryExcErr &&
         (is_own_peer || !hca_.was_ever(attributes_.dest_qpn))) {
-        context_.client().peer_never_was(attributes_.dest_qpn);
+        context_->client().peer_never_was(attributes_.dest_qpn);
     }
-    send_cq_.push(entry, failed);
+    send_cq_->push(entry, failed);
 }
 
 void QueuePair::complete(const ReceiveCompletion& completion) {
-    hca_.trace(WorkCompleted{hca_.node(), receive_cq_.handle(), attributes_.qpn,
-                             completion.freed_to - 1, completion.status, completion.opcode,
-                             completion.cause, completion.byte_length});
+    CompletionQueue& cq = srq_ != nullptr && srq_->cq() != nullptr ? *srq_->cq() : *receive_cq_;
+    hca_.trace(WorkCompleted{hca_.node(), cq.handle(), attributes_.qpn, completion.freed_to - 1,
+                             completion.status, completion.opcode, completion.cause,
+                             completion.byte_length});
     Cqe entry;
     entry.wr_id = completion.wr_id;
     entry.timestamp_ps = static_cast<std::uint64_t>(to_picoseconds(hca_.loop().now()));
@@ -285,16 +339,26 @@ void QueuePair::complete(const ReceiveCompletion& completion) {
     entry.pkey_index = attributes_.pkey_index;
     entry.freed_to = completion.freed_to;
     entry.queue = CompletedQueue::kReceive;
+    if (srq_ != nullptr) {
+        entry.freed_to = srq_->number();
+        entry.queue = CompletedQueue::kShared;
+    }
+    if (!properties(attributes_.service).connected) {
+        describe_datagram(completion, entry);
+    }
     const bool failed = completion.status != WcStatus::kSuccess;
     if (failed) {
         entry.vendor_error =
             vendor_err(hca_.personality(), completion.cause,
                        consequences(hca_.personality(), completion.cause).responder);
     }
-    receive_cq_.push(entry, failed || completion.solicited);
+    cq.push(entry, failed || completion.solicited);
 }
 
 void QueuePair::flush_receives() {
+    if (srq_ != nullptr || xrcd_ != nullptr) {
+        return;  // they are not its own
+    }
     RecvWqe wqe;
     std::uint32_t index = 0;
     while (take_receive(wqe, {}, index)) {
@@ -315,7 +379,13 @@ void QueuePair::keep_payloads_in_flight() {
 }
 
 void QueuePair::raise(AsyncEvent event) {
-    context_.raise(event, attributes_.qpn);
+    if (!hca_.personality().raises_queue_pair_events && event != AsyncEvent::kSqDrained) {
+        return;
+    }
+    context_->raise(event, attributes_.qpn);
+    for (DeviceContext* sharer : sharers_) {
+        sharer->raise(event, attributes_.qpn);
+    }
 }
 
 fabric::Timer& QueuePair::timer(EngineTimer which) {
@@ -324,6 +394,8 @@ fabric::Timer& QueuePair::timer(EngineTimer which) {
             return acknowledge_timer_;
         case EngineTimer::kRnr:
             return rnr_timer_;
+        case EngineTimer::kTransmitted:
+            return transmitted_timer_;
         case EngineTimer::kPacing:
             break;
     }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "fabric/core/timer.hpp"
 #include "fabric/net/frame.hpp"
@@ -15,6 +16,7 @@
 #include "simverbs/hca/command.hpp"
 #include "simverbs/hca/completion_queue.hpp"
 #include "simverbs/hca/memory_region.hpp"
+#include "simverbs/hca/shared_receive_queue.hpp"
 #include "simverbs/transport/effects.hpp"
 #include "simverbs/transport/requester.hpp"
 #include "simverbs/transport/responder.hpp"
@@ -24,10 +26,13 @@ namespace simverbs {
 class DeviceContext;
 class Hca;
 
+// What a queue pair is made of; a service that lacks something has nullptr there.
 struct QueuePairParts {
-    ProtectionDomain& pd;
-    CompletionQueue& send_cq;
-    CompletionQueue& receive_cq;
+    ProtectionDomain* pd;
+    CompletionQueue* send_cq;
+    CompletionQueue* receive_cq;
+    SharedReceiveQueue* srq;
+    OpenedXrcDomain* xrcd;
     RingMemory ring;
     WorkQueueShape send;
     WorkQueueShape receive;
@@ -46,14 +51,24 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     // Getters.
     [[nodiscard]] std::uint32_t qpn() const { return attributes_.qpn; }
     [[nodiscard]] const QpAttributes& attributes() const { return attributes_; }
-    [[nodiscard]] DeviceContext& context() const { return context_; }
-    [[nodiscard]] ProtectionDomain& pd() const { return pd_; }
+    [[nodiscard]] DeviceContext& context() const { return *context_; }
+    [[nodiscard]] const XrcDomain* domain() const {
+        return xrcd_ == nullptr ? nullptr : xrcd_->domain.get();
+    }
     [[nodiscard]] QueryQpReply query() const;
 
     // Commands of the consumer (IBA 11.2.5). An errno; with one, nothing has changed.
     int modify(QpAttrs given, const QpValues& values);
     void posted_sends(std::uint32_t producer);
     void posted_receives(std::uint32_t producer);
+    // A shared receive queue that an XRC request may have named is destroyed.
+    void forget(const SharedReceiveQueue& srq);
+    // Whoever has a handle on an XRC target hears its events, and keeps it alive.
+    void add_sharer(DeviceContext& context) { sharers_.push_back(&context); }
+    void remove_sharer(const DeviceContext& context) { std::erase(sharers_, &context); }
+    // Its maker leaves: another sharer takes over, who then owns it. nullptr when there is none, or
+    // no memory.
+    DeviceContext* change_home();
 
     // Inputs from the network.
     void packet_arrived(const Packet& packet);
@@ -67,19 +82,25 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     // queue_pair.cpp: effects of the engines.
     void transmit(const Packet& packet) override;
     CopyOutcome transmit_snapshot(const Packet& packet) override;
-    void arm_when_transmitter_free() override;
+    CopyOutcome transmit_datagram(const Packet& packet, std::uint32_t address_handle) override;
+    AddressVerdict check_address(std::uint32_t address_handle) const override;
+    void arm_when_transmitter_free(EngineTimer timer) override;
     Grant open_local(const Segment& segment, AccessRights needed) override;
     Grant open_remote(std::uint32_t rkey, std::uint64_t address, std::uint64_t length,
                       AccessRights needed) override;
     std::uint64_t key_generation() const override;
     CopyOutcome place(const Payload& from, std::span<const MemorySpan> spans,
                       std::uint64_t offset) override;
+    CopyOutcome place_grh(std::span<const MemorySpan> spans, bool& had_one) override;
     bool load(std::uint64_t address, std::uint64_t& value) override;
     bool store(std::uint64_t address, std::uint64_t value) override;
     void source_fault(const Packet& packet) override;
     void fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) override;
+    bool select_shared_queue(std::uint32_t number) override;
+    bool has_shared_queue() const override { return srq_ != nullptr; }
     bool take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uint32_t& index) override;
     void delivered(MessageKind kind, std::uint64_t length) override;
+    void discarded(const Packet& packet, FaultCause cause) override;
     void complete(const SendCompletion& completion, bool signaled) override;
     void complete(const ReceiveCompletion& completion) override;
     void arm(EngineTimer timer, fabric::SimDuration after) override;
@@ -89,15 +110,21 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     void raise(AsyncEvent event) override;
     void handle(const fabric::Event& event) override;
 
-    fabric::FramePtr make_frame(const Packet& packet);
+    fabric::FramePtr make_frame(const Packet& packet, const AddressVector& path);
+    CopyOutcome make_snapshot_frame(const Packet& packet, const AddressVector& path,
+                                    fabric::FramePtr& frame);
     void put_on_wire(fabric::FramePtr frame, const Packet& packet);
+    void loop_back_multicast(const Packet& packet, const AddressVector& path);
+    void describe_datagram(const ReceiveCompletion& completion, Cqe& entry) const;
+    // Of the consumer that the request under way concerns.
+    [[nodiscard]] AddressSpace& memory() const;
+    [[nodiscard]] const ProtectionDomain& protection_domain() const;
     void flush_receives();
     fabric::Timer& timer(EngineTimer which);
     [[nodiscard]] const fabric::Timer& timer(EngineTimer which) const;
 
     // modify_qp.cpp
     [[nodiscard]] int check_values(QpAttrs given, const QpValues& values) const;
-    [[nodiscard]] int check_path(const AddressVector& path) const;
     void apply(QpAttrs given, const QpValues& values);
     void enter(QpState to, QpTrigger trigger, FaultCause cause);
     void reset();
@@ -110,10 +137,13 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     [[nodiscard]] std::byte* receive_slot(std::uint32_t index) const;
 
     Hca& hca_;
-    DeviceContext& context_;
-    ProtectionDomain& pd_;
-    CompletionQueue& send_cq_;
-    CompletionQueue& receive_cq_;
+    DeviceContext* context_;
+    ProtectionDomain* pd_;
+    CompletionQueue* send_cq_;
+    CompletionQueue* receive_cq_;
+    SharedReceiveQueue* srq_;  // of an XRC target: the one that the request under way names
+    OpenedXrcDomain* xrcd_;
+    std::vector<DeviceContext*> sharers_;
     RingMemory ring_;
     WorkQueueShape send_shape_;
     WorkQueueShape receive_shape_;
@@ -125,6 +155,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     fabric::Timer acknowledge_timer_;
     fabric::Timer rnr_timer_;
     fabric::Timer pacing_timer_;
+    fabric::Timer transmitted_timer_;
     Requester requester_;
     Responder responder_;
 };

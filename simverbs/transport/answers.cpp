@@ -97,6 +97,9 @@ bool Responder::send_read_response(Answer& answer) {
         packet.syndrome = AethSyndrome::ack(kCreditsUnlimited);
         packet.msn = answer.msn;
         if (length > 0) {
+            if (service_.srq_from_packet) {
+                effects_.select_shared_queue(answer.shared_queue);
+            }
             const Grant grant = effects_.open_remote(answer.rkey, answer.address + answer.sent,
                                                      length, Access::kRemoteRead);
             packet.payload = {memory_.application, &grant.span, 0, length, 1};
@@ -116,7 +119,7 @@ bool Responder::send_read_response(Answer& answer) {
             return true;
         }
     }
-    effects_.arm_when_transmitter_free();
+    effects_.arm_when_transmitter_free(EngineTimer::kPacing);
     return false;
 }
 

@@ -40,7 +40,11 @@ enum class EngineTimer : std::uint8_t {
     kAcknowledge,  // requester: the oldest unacknowledged packet got no answer
     kRnr,          // requester: the responder asked to wait
     kPacing,       // responder: the transmitter has drained, more of a READ response may go
+    kTransmitted,  // requester without acknowledgments: what was handed over has left the port
 };
+
+// Whether a queue pair may send to where an address handle leads (IBA 11.2.2.1).
+enum class AddressVerdict : std::uint8_t { kUsable, kUnknown, kOtherProtectionDomain };
 
 // A completion as an engine sees it; the queue pair adds its number and finds the queue.
 struct SendCompletion {
@@ -61,7 +65,9 @@ struct ReceiveCompletion {
     std::uint32_t immediate = 0;
     bool has_immediate = false;
     bool solicited = false;
-    std::uint32_t freed_to = 0;  // receive queue index; see Cqe
+    bool has_grh = false;          // the first 40 bytes of a datagram's receive were filled
+    std::uint32_t source_qpn = 0;  // of a datagram
+    std::uint32_t freed_to = 0;    // receive queue index; see Cqe
 };
 
 class Effects {
@@ -73,8 +79,11 @@ class Effects {
     virtual void transmit(const Packet& packet) = 0;
     // The same, with the payload's bytes taken now: the sender may change or free them at once.
     virtual CopyOutcome transmit_snapshot(const Packet& packet) = 0;
-    // Arms kPacing for the time at which the port's transmitter has sent all it was given.
-    virtual void arm_when_transmitter_free() = 0;
+    // ... to where an address handle leads, instead of the queue pair's peer.
+    virtual CopyOutcome transmit_datagram(const Packet& packet, std::uint32_t address_handle) = 0;
+    [[nodiscard]] virtual AddressVerdict check_address(std::uint32_t address_handle) const = 0;
+    // Arms a timer for the time at which the port's transmitter has sent all it was given.
+    virtual void arm_when_transmitter_free(EngineTimer timer) = 0;
 
     [[nodiscard]] virtual Grant open_local(const Segment& segment, AccessRights needed) = 0;
     [[nodiscard]] virtual Grant open_remote(std::uint32_t rkey, std::uint64_t address,
@@ -85,6 +94,9 @@ class Effects {
     // Copies a packet's payload to `offset` bytes into this side's `spans`.
     virtual CopyOutcome place(const Payload& from, std::span<const MemorySpan> spans,
                               std::uint64_t offset) = 0;
+    // Writes the global route header of the packet under way to the first 40 bytes of `spans`,
+    // which stay as they are where it has none.
+    virtual CopyOutcome place_grh(std::span<const MemorySpan> spans, bool& had_one) = 0;
     // Reads or writes eight bytes of this side's memory.
     virtual bool load(std::uint64_t address, std::uint64_t& value) = 0;
     virtual bool store(std::uint64_t address, std::uint64_t value) = 0;
@@ -93,11 +105,17 @@ class Effects {
 
     // Copies slot `index` of the send ring; `tail` takes its segments or its inline bytes.
     virtual void fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) = 0;
+    // A request that names a shared receive queue begins: receives and remote keys are its own
+    // until the next one does. False where no such queue serves this queue pair.
+    virtual bool select_shared_queue(std::uint32_t number) = 0;
+    [[nodiscard]] virtual bool has_shared_queue() const = 0;
     // Takes the next receive; false when none is posted. Segments beyond `tail` are not copied.
     virtual bool take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uint32_t& index) = 0;
 
     // A request has been carried out whole, `length` bytes of it.
     virtual void delivered(MessageKind kind, std::uint64_t length) = 0;
+    // A request without acknowledgment went no further; nobody else is told.
+    virtual void discarded(const Packet& packet, FaultCause cause) = 0;
     virtual void complete(const SendCompletion& completion, bool signaled) = 0;
     virtual void complete(const ReceiveCompletion& completion) = 0;
 

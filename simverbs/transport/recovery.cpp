@@ -9,6 +9,11 @@ void Requester::timer_expired(EngineTimer timer) {
     if (stopped_) {
         return;
     }
+    if (timer == EngineTimer::kTransmitted) {
+        acknowledge_before(leaving_end_);
+        run();
+        return;
+    }
     if (timer == EngineTimer::kRnr) {
         waits_for_receiver_ = false;
         // Another copy of the packet may have found a receive in the meantime.

@@ -15,6 +15,7 @@ constexpr std::uint32_t kWindowPackets = 64;
 constexpr std::uint32_t kWindowBytes = 256 * 1024;
 // A PSN is old or new relative to half the circle (IBA 9.7.2): never more than that on the wire.
 constexpr std::uint32_t kMaxPsnsOutstanding = Psn::kModulus / 2 - 1;
+constexpr std::uint32_t kControlledQkeyBit = 0x8000'0000;
 
 std::uint32_t window_packets(std::uint32_t path_mtu) {
     return std::max(kWindowPackets, kWindowBytes / path_mtu);
@@ -59,6 +60,13 @@ void Requester::start() {
     stopped_ = false;
 }
 
+void Requester::resume() {
+    next_psn_ = sent_end_;
+    const Psn psn = next_psn_;
+    start();
+    next_psn_ = oldest_psn_ = sent_end_ = window_start_ = psn;
+}
+
 void Requester::post(std::uint32_t producer) {
     window_.set_posted(producer);
 }
@@ -66,6 +74,7 @@ void Requester::post(std::uint32_t producer) {
 void Requester::reset(std::uint32_t producer) {
     effects_.disarm(EngineTimer::kAcknowledge);
     effects_.disarm(EngineTimer::kRnr);
+    effects_.disarm(EngineTimer::kTransmitted);
     window_.reset(producer);
     cursor_ = unacknowledged_ = producer;
     cursor_packet_ = 0;
@@ -112,8 +121,9 @@ bool Requester::transmit_next() {
     if (effects_.key_generation() != request->key_generation && !open_spans(*request, cursor_)) {
         return true;  // look at it again: it has failed
     }
-    transmit(*request);
-    advance_cursor(*request);
+    if (transmit(*request)) {
+        advance_cursor(*request);
+    }
     return true;
 }
 
@@ -162,9 +172,16 @@ void Requester::check(SendRequest& request, std::uint32_t index) {
         refuse(WcStatus::kLocQpOpErr, FaultCause::kInitiatorDepthZero);
         return;
     }
-    if (length_of(request, index) > personality_.limits.port.max_message_bytes &&
-        personality_.checks_message_length) {
+    const std::uint64_t length = length_of(request, index);
+    if (length > personality_.limits.port.max_message_bytes && personality_.checks_message_length) {
         refuse(WcStatus::kLocLenErr, FaultCause::kMessageTooLong);
+        return;
+    }
+    if (!service_.segments && length > attributes_.path_mtu && personality_.checks_message_length) {
+        refuse(WcStatus::kLocLenErr, FaultCause::kDatagramAboveMtu);
+        return;
+    }
+    if (service_.uses_ah && !check_destination(request)) {
         return;
     }
     if (!open_spans(request, index)) {
@@ -173,6 +190,18 @@ void Requester::check(SendRequest& request, std::uint32_t index) {
     if (request.opcode->atomic && request.length != kAtomicBytes) {
         refuse(WcStatus::kLocLenErr, FaultCause::kAtomicNotEightBytes);
     }
+}
+
+bool Requester::check_destination(SendRequest& request) const {
+    const AddressVerdict verdict = effects_.check_address(request.wqe.address_handle);
+    if (verdict == AddressVerdict::kUsable || (verdict == AddressVerdict::kOtherProtectionDomain &&
+                                               !personality_.checks_pd_of_address_handle)) {
+        return true;
+    }
+    request.failure = WcStatus::kLocQpOpErr;
+    request.cause = verdict == AddressVerdict::kUnknown ? FaultCause::kMalformedSend
+                                                        : FaultCause::kAddressOfOtherPd;
+    return false;
 }
 
 // Of all segments together, whether they may be touched or not.
@@ -257,7 +286,8 @@ bool Requester::window_full(const SendRequest& request) const {
            window_packets(attributes_.path_mtu);
 }
 
-void Requester::transmit(SendRequest& request) {
+// False when the request has failed instead.
+bool Requester::transmit(SendRequest& request) {
     Packet packet = request_packet(request);
     const bool last = request.expects_response() || cursor_packet_ + 1 == request.packets;
     packet.solicited = last && set(request.wqe, SendFlag::kSolicited);
@@ -277,7 +307,28 @@ void Requester::transmit(SendRequest& request) {
     packet.attempt = again ? 2 : 1;
     request.retransmitted = request.retransmitted || again;
     request.started = true;
+    if (!service_.acked) {
+        return transmit_unacknowledged(packet, request);
+    }
     effects_.transmit(packet);
+    return true;
+}
+
+// The bytes are taken now: the buffer goes back before the packet arrives. A datagram that is too
+// long for the port, where the device does not look, leaves and is never seen again.
+bool Requester::transmit_unacknowledged(const Packet& packet, SendRequest& request) {
+    CopyOutcome outcome = CopyOutcome::kCopied;
+    if (service_.uses_ah && packet.payload.length == request.length) {
+        outcome = effects_.transmit_datagram(packet, request.wqe.address_handle);
+    } else if (!service_.uses_ah) {
+        outcome = effects_.transmit_snapshot(packet);
+    }
+    if (outcome == CopyOutcome::kCopied) {
+        return true;
+    }
+    request.failure = WcStatus::kLocProtErr;
+    request.cause = FaultCause::kGatherRange;
+    return false;
 }
 
 Packet Requester::request_packet(const SendRequest& request) const {
@@ -294,6 +345,15 @@ Packet Requester::request_packet(const SendRequest& request) const {
     packet.psn = request.first_psn + packet_index;
     packet.dest_qpn = attributes_.dest_qpn;
     packet.source_qpn = attributes_.qpn;
+    packet.shared_queue = request.wqe.remote_qpn;
+    if (service_.uses_ah) {
+        packet.dest_qpn = request.wqe.remote_qpn;
+        packet.qkey = request.wqe.remote_qkey;
+        // A controlled Q_Key is the queue pair's own (IBA 10.2.5).
+        if ((packet.qkey & kControlledQkeyBit) != 0 && personality_.well_known_qkey_rule) {
+            packet.qkey = attributes_.qkey;
+        }
+    }
     packet.immediate = request.wqe.immediate;
     packet.rkey = request.wqe.rkey;
     packet.remote_address = request.wqe.remote_address;
@@ -314,6 +374,9 @@ Packet Requester::request_packet(const SendRequest& request) const {
 // The last packet of a message asks for an acknowledgment unless a later message surely will, and a
 // long message asks often enough to keep its window open.
 bool Requester::needs_acknowledgment(const SendRequest& request, bool last) {
+    if (!service_.acked) {
+        return false;
+    }
     if (request.expects_response()) {
         return true;
     }
@@ -354,7 +417,18 @@ void Requester::advance_cursor(const SendRequest& request) {
     }
 }
 
+void Requester::watch_transmitter() {
+    if (distance(oldest_psn_, sent_end_) > 0 && !effects_.armed(EngineTimer::kTransmitted)) {
+        leaving_end_ = sent_end_;
+        effects_.arm_when_transmitter_free(EngineTimer::kTransmitted);
+    }
+}
+
 void Requester::watch_for_answer() {
+    if (!service_.acked) {
+        watch_transmitter();
+        return;
+    }
     if (waits_for_receiver_ || distance(oldest_psn_, sent_end_) <= 0) {
         effects_.disarm(EngineTimer::kAcknowledge);
         return;
@@ -385,6 +459,7 @@ void Requester::fail_source(Psn psn) {
 void Requester::flush(FaultCause cause) {
     effects_.disarm(EngineTimer::kAcknowledge);
     effects_.disarm(EngineTimer::kRnr);
+    effects_.disarm(EngineTimer::kTransmitted);
     stopped_ = true;
     while (!window_.empty()) {
         if (window_.head() == window_.fetched()) {

@@ -1,8 +1,9 @@
-// The requester of a connected queue pair: turns send work requests into request packets, keeps
-// those that are not acknowledged, and sends them again when an answer does not come.
+// The requester of a queue pair: turns send work requests into request packets, keeps those that
+// are not acknowledged, and sends them again when an answer does not come.
 //
 // It branches on properties of the service (acked, retries, reads), never on its name. Every retry
-// is rewind(): the window goes back to a PSN and transmission goes on from there.
+// is rewind(): the window goes back to a PSN and transmission goes on from there. Without
+// acknowledgments a request is complete when its last packet has left the port.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +37,7 @@ class Requester {
 
     // Commands of the queue pair.
     void start();                        // RTR to RTS: takes the PSN and the retry counters
+    void resume();                       // SQE to RTS: goes on after what was flushed
     void post(std::uint32_t producer);   // work requests before this index exist
     void run();                          // send what may be sent
     void flush(FaultCause cause);        // complete all that is left with WR_FLUSH_ERR
@@ -51,17 +53,20 @@ class Requester {
     SendRequest* at_cursor();
     void prepare(SendRequest& request, std::uint32_t index);
     void check(SendRequest& request, std::uint32_t index);
+    [[nodiscard]] bool check_destination(SendRequest& request) const;
     std::uint64_t length_of(const SendRequest& request, std::uint32_t index);
     bool open_spans(SendRequest& request, std::uint32_t index);
     [[nodiscard]] std::uint32_t initiated();
     [[nodiscard]] bool may_start(const SendRequest& request);
     [[nodiscard]] bool window_full(const SendRequest& request) const;
     bool transmit_next();
-    void transmit(SendRequest& request);
+    bool transmit(SendRequest& request);
+    bool transmit_unacknowledged(const Packet& packet, SendRequest& request);
     [[nodiscard]] Packet request_packet(const SendRequest& request) const;
     bool needs_acknowledgment(const SendRequest& request, bool last);
     void advance_cursor(const SendRequest& request);
     void watch_for_answer();
+    void watch_transmitter();
 
     // completer.cpp: answers.
     [[nodiscard]] bool awaited(Psn psn) const;
@@ -98,6 +103,7 @@ class Requester {
     Psn oldest_psn_{0};                 // not acknowledged
     Psn sent_end_{0};                   // one past the highest PSN that was ever sent
     Psn window_start_{0};               // sending of payload packets is bounded from here
+    Psn leaving_end_{0};                // one past what has left when kTransmitted expires
     std::uint32_t since_ack_request_ = 0;
     std::uint8_t retries_left_ = 0;
     std::uint8_t rnr_retries_left_ = 0;

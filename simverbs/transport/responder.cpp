@@ -96,16 +96,28 @@ void Responder::flush() {
     const Receive receive = receive_;
     reset();
     if (receive.taken) {
-        ReceiveCompletion completion;
-        completion.wr_id = receive.wqe.wr_id;
-        completion.status = WcStatus::kWrFlushErr;
-        completion.cause = FaultCause::kFlushed;
-        completion.freed_to = receive.index + 1;
-        effects_.complete(completion);
+        receive_ = receive;
+        end_receive(WcStatus::kWrFlushErr, MessageKind::kSend, FaultCause::kFlushed);
     }
 }
 
+// The receive in use completes in error.
+void Responder::end_receive(WcStatus status, MessageKind kind, FaultCause cause) {
+    ReceiveCompletion completion;
+    completion.wr_id = receive_.wqe.wr_id;
+    completion.status = status;
+    completion.opcode = kind == MessageKind::kWrite ? WcOpcode::kRecvRdmaWithImm : WcOpcode::kRecv;
+    completion.cause = cause;
+    completion.freed_to = receive_.index + 1;
+    receive_.taken = false;
+    effects_.complete(completion);
+}
+
 void Responder::receive(const Packet& packet) {
+    if (!service_.ordered) {
+        receive_datagram(packet);
+        return;
+    }
     if (refusal_.waiting && distance(expected_psn_, packet.psn) >= 0) {
         return;
     }
@@ -143,6 +155,9 @@ Responder::Verdict Responder::check_psn(const Packet& packet) {
     if (ahead == 0) {
         return Verdict::kPassed;
     }
+    if (!service_.acked) {
+        return resynchronise(packet);
+    }
     if (ahead < 0) {
         answer_duplicate(packet);
     } else if (!gap_reported_) {
@@ -158,6 +173,9 @@ Responder::Verdict Responder::check_sequence(const Packet& packet) {
     const bool fits = inbound_.kind == MessageKind::kNone
                           ? operation.starts_message
                           : !operation.starts_message && operation.kind == inbound_.kind;
+    if (!fits && !service_.acked) {
+        return resynchronise(packet);
+    }
     return fits ? Verdict::kPassed : fail(packet, FaultCause::kOpcodeOutOfOrder);
 }
 
@@ -166,6 +184,9 @@ Responder::Verdict Responder::check_opcode(const Packet& packet) {
     if (!operation.known || operation.transport != service_.wire_transport ||
         !modelled(operation.kind) || operation.trailer == Trailer::kInvalidate) {
         return fail(packet, FaultCause::kOpcodeReserved);
+    }
+    if (service_.srq_from_packet && !effects_.select_shared_queue(packet.shared_queue)) {
+        return fail(packet, FaultCause::kXrcSrqInvalid);
     }
     if (!attributes_.access.contains(right_for(operation.kind))) {
         return fail(packet, FaultCause::kQpLacksRight);
@@ -187,6 +208,9 @@ Responder::Verdict Responder::check_resources(const Packet& packet) {
             ? operation.starts_message
             : operation.ends_message && operation.trailer == Trailer::kImmediate;
     if (needs_receive && !receive_.taken && !take_receive()) {
+        if (!service_.acked) {
+            return drop(packet, FaultCause::kUnackedNoReceive);
+        }
         gap_reported_ = true;  // what follows it is not reported as a gap
         send_nak(packet.psn, AethSyndrome::rnr_nak(attributes_.min_rnr_timer),
                  FaultCause::kRnrRetriesUsedUp);
@@ -254,11 +278,9 @@ Responder::Verdict Responder::check_key(const Packet& packet) {
                                                    : fail(packet, remote_cause(target_.verdict));
 }
 
-// Opens the part of the receive's segments that this packet's payload fills.
-Responder::Verdict Responder::open_receive(const Packet& packet) {
+// Opens `left` bytes of the receive's segments, `skip` bytes into them; otherwise says why not.
+bool Responder::open_receive(std::uint64_t skip, std::uint64_t left, FaultCause& cause) {
     spans_.clear();
-    std::uint64_t skip = inbound_.received;
-    std::uint64_t left = packet.payload.length;
     for (std::size_t i = 0; i < receive_.wqe.segment_count && left > 0; ++i) {
         const Segment& segment = segments_[i];
         if (skip >= segment.length) {
@@ -270,13 +292,14 @@ Responder::Verdict Responder::open_receive(const Packet& packet) {
         const Grant grant =
             effects_.open_local({segment.address + skip, part, segment.lkey}, Access::kLocalWrite);
         if (grant.verdict != KeyVerdict::kGranted) {
-            return fail(packet, receive_cause(grant.verdict));
+            cause = receive_cause(grant.verdict);
+            return false;
         }
         spans_.push_back(grant.span);
         left -= part;
         skip = 0;
     }
-    return Verdict::kPassed;
+    return true;
 }
 
 Responder::Verdict Responder::open_write(const Packet& packet) {
@@ -307,8 +330,10 @@ Responder::Verdict Responder::execute(const Packet& packet) {
     if (is_atomic(operation.kind)) {
         return execute_atomic(packet);
     }
-    if (operation.kind == MessageKind::kSend && open_receive(packet) == Verdict::kAnswered) {
-        return Verdict::kAnswered;
+    FaultCause cause = FaultCause::kSuccess;
+    if (operation.kind == MessageKind::kSend &&
+        !open_receive(inbound_.received, packet.payload.length, cause)) {
+        return fail(packet, cause);
     }
     if (packet.payload.length > 0) {
         switch (effects_.place(packet.payload, spans_, 0)) {
@@ -384,6 +409,7 @@ Responder::Verdict Responder::acknowledge(const Packet& packet) {
                .psn = packet.psn,
                .msn = msn_,
                .rkey = packet.rkey,
+               .shared_queue = packet.shared_queue,
                .address = packet.remote_address,
                .length = packet.dma_length,
                .original = executed_.back().original});
@@ -410,6 +436,9 @@ void Responder::complete_receive(const Packet& packet) {
 
 // The queue pair goes down with a refusal, so the READs before it are answered first.
 Responder::Verdict Responder::fail(const Packet& packet, FaultCause cause) {
+    if (!service_.acked) {
+        return drop(packet, cause);
+    }
     Refusal refusal{true, packet.psn, packet.operation().kind, cause};
     if (receive_.taken && refusal.kind == MessageKind::kWrite &&
         consequences(personality_, cause).wire == WireAnswer::kNak2) {
@@ -430,15 +459,7 @@ void Responder::refuse(const Refusal& refusal) {
         send_nak(refusal.psn, AethSyndrome::nak(*code), refusal.cause);
     }
     if (receive_.taken && fault.responder.status) {
-        ReceiveCompletion completion;
-        completion.wr_id = receive_.wqe.wr_id;
-        completion.status = *fault.responder.status;
-        completion.opcode =
-            refusal.kind == MessageKind::kWrite ? WcOpcode::kRecvRdmaWithImm : WcOpcode::kRecv;
-        completion.cause = refusal.cause;
-        completion.freed_to = receive_.index + 1;
-        receive_.taken = false;
-        effects_.complete(completion);
+        end_receive(*fault.responder.status, refusal.kind, refusal.cause);
     }
     if (fault.responder.event) {
         effects_.raise(*fault.responder.event);
@@ -467,6 +488,7 @@ void Responder::answer_duplicate(const Packet& packet) {
                .psn = packet.psn,
                .msn = msn_,
                .rkey = packet.rkey,
+               .shared_queue = packet.shared_queue,
                .address = packet.remote_address,
                .length = packet.dma_length,
                .original = executed.original,

@@ -1,5 +1,6 @@
-// The responder of an acknowledged service: an ordered list of named checks that a request packet
-// passes, or that answer it. The order is the personality's.
+// The responder: an ordered list of named checks that a request packet passes, or that answer it.
+// The order is the personality's. Without acknowledgments what fails a check is dropped; datagrams
+// have a path of their own (unacknowledged.cpp).
 //
 // It keeps what a duplicate needs (the last READs and atomics, IBA 9.7.5.1.2) and answers in the
 // order of the requests: an acknowledgment waits behind a READ response that is still going out.
@@ -30,6 +31,9 @@ class Responder {
     void start();  // INIT to RTR: takes the PSN
     void reset();  // forget everything, complete nothing
     void flush();  // complete a receive that is in use with WR_FLUSH_ERR
+
+    // The shared receive queue that its receive came from is destroyed.
+    void forget_receive() { receive_.taken = false; }
 
     // Inputs from the network and from time.
     void receive(const Packet& packet);
@@ -68,6 +72,7 @@ class Responder {
         FaultCause cause = FaultCause::kSuccess;
         std::uint32_t msn = 0;
         std::uint32_t rkey = 0;
+        std::uint32_t shared_queue = 0;
         std::uint64_t address = 0;
         std::uint64_t length = 0;
         std::uint64_t sent = 0;
@@ -93,7 +98,7 @@ class Responder {
     Verdict execute(const Packet& packet);
     Verdict acknowledge(const Packet& packet);
     bool take_receive();
-    Verdict open_receive(const Packet& packet);
+    bool open_receive(std::uint64_t skip, std::uint64_t left, FaultCause& cause);
     Verdict open_write(const Packet& packet);
     Verdict execute_atomic(const Packet& packet);
     void execute_read(const Packet& packet);
@@ -102,6 +107,13 @@ class Responder {
     void refuse(const Refusal& refusal);
     void answer_duplicate(const Packet& packet);
     void remember(const Executed& executed);
+
+    // unacknowledged.cpp: what is dropped instead of answered, and datagrams.
+    Verdict resynchronise(const Packet& packet);
+    Verdict drop(const Packet& packet, FaultCause cause);
+    void receive_datagram(const Packet& packet);
+    bool open_datagram(std::uint64_t length, FaultCause& cause);
+    void end_receive(WcStatus status, MessageKind kind, FaultCause cause);
 
     // answers.cpp: what goes back, in order.
     void acknowledge_up_to(Psn psn);

@@ -46,7 +46,8 @@ struct RecvWqe {
 };
 static_assert(sizeof(RecvWqe) == 16);
 
-enum class CompletedQueue : std::uint8_t { kSend, kReceive };
+// kShared: the receive came from a shared receive queue.
+enum class CompletedQueue : std::uint8_t { kSend, kReceive, kShared };
 
 struct Cqe {
     std::uint64_t wr_id = 0;
@@ -59,7 +60,8 @@ struct Cqe {
     std::uint32_t qpn = 0;
     std::uint32_t source_qpn = 0;
     std::uint32_t wc_flags = 0;  // enum ibv_wc_flags
-    // Polling this entry frees every slot of `queue` before this index.
+    // Polling this entry frees every slot of `queue` before this index; of a shared receive queue,
+    // whose number this then is, it frees one.
     std::uint32_t freed_to = 0;
     std::uint16_t pkey_index = 0;
     std::uint16_t slid = 0;
@@ -82,6 +84,11 @@ struct QueuePairRings {
     SharedIndex state;             // enum QpState, written by the device
     SharedIndex send_producer;     // written by the driver
     SharedIndex receive_producer;  // written by the driver
+};
+
+// The head of a shared receive queue's ring memory; the slots follow.
+struct SharedReceiveRing {
+    SharedIndex producer;  // written by the driver
 };
 
 // What a consumer asked to be told about (ibv_req_notify_cq).
@@ -128,6 +135,10 @@ constexpr WorkQueueShape receive_queue_shape(std::uint32_t limit, std::uint32_t 
 constexpr std::size_t queue_pair_ring_bytes(const WorkQueueShape& send,
                                             const WorkQueueShape& receive) {
     return sizeof(QueuePairRings) + send.bytes() + receive.bytes();
+}
+
+constexpr std::size_t shared_receive_ring_bytes(const WorkQueueShape& shape) {
+    return sizeof(SharedReceiveRing) + shape.bytes();
 }
 
 constexpr std::size_t completion_ring_bytes(std::uint32_t slots) {

@@ -38,6 +38,8 @@ struct Packet {
     std::uint64_t swap_add = 0;
     // AtomicETH: compare; AtomicAckETH: the value that was there
     std::uint64_t compare = 0;
+    // XRCETH: the shared receive queue that the request is for
+    std::uint32_t shared_queue = 0;
     // ImmDt (network order) or IETH
     std::uint32_t immediate = 0;
     // Which transmission of this PSN it is; for the trace and for faults, on no wire.

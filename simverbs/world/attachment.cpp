@@ -144,6 +144,28 @@ int Attachment::execute(CommandCode code, std::span<const std::byte> command,
             return run<QueryGid>(command, reply);
         case CommandCode::kQueryPkey:
             return run<QueryPkey>(command, reply);
+        case CommandCode::kCreateAh:
+            return run<CreateAh>(command, reply);
+        case CommandCode::kDestroyAh:
+            return run<DestroyAh>(command, reply);
+        case CommandCode::kAttachMulticast:
+            return run<AttachMulticast>(command, reply);
+        case CommandCode::kDetachMulticast:
+            return run<DetachMulticast>(command, reply);
+        case CommandCode::kCreateSrq:
+            return run<CreateSrq>(command, reply);
+        case CommandCode::kModifySrq:
+            return run<ModifySrq>(command, reply);
+        case CommandCode::kQuerySrq:
+            return run<QuerySrq>(command, reply);
+        case CommandCode::kDestroySrq:
+            return run<DestroySrq>(command, reply);
+        case CommandCode::kOpenXrcd:
+            return run<OpenXrcd>(command, reply);
+        case CommandCode::kCloseXrcd:
+            return run<CloseXrcd>(command, reply);
+        case CommandCode::kOpenQp:
+            return run<OpenQp>(command, reply);
     }
     return EPROTO;
 }

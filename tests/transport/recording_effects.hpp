@@ -58,7 +58,15 @@ class RecordingEffects final : public Effects {
     std::size_t pacings = 0;
     std::size_t messages_delivered = 0;
 
+    std::vector<FaultCause> discards;
+    std::vector<std::uint32_t> addresses;  // that datagrams went to
+    std::vector<std::uint32_t> selected_queues;
+
     // What the engine finds.
+    static constexpr std::uint32_t kSharedQueue = 7;
+    AddressVerdict address_verdict = AddressVerdict::kUsable;
+    bool has_grh = false;
+    bool shared = false;
     std::deque<PostedSend> sends;  // by index, from 0
     std::deque<PostedReceive> receives;
     std::map<std::uint64_t, std::uint64_t> words;  // memory that atomics use
@@ -87,9 +95,16 @@ class RecordingEffects final : public Effects {
         }
         return snapshot_outcome;
     }
-    void arm_when_transmitter_free() override {
+    CopyOutcome transmit_datagram(const Packet& packet, std::uint32_t address_handle) override {
+        addresses.push_back(address_handle);
+        return transmit_snapshot(packet);
+    }
+    AddressVerdict check_address(std::uint32_t /*address_handle*/) const override {
+        return address_verdict;
+    }
+    void arm_when_transmitter_free(EngineTimer timer) override {
         ++pacings;
-        timers[EngineTimer::kPacing] = fabric::SimDuration::zero();
+        timers[timer] = fabric::SimDuration::zero();
     }
     Grant open_local(const Segment& segment, AccessRights needed) override {
         return open(segment.lkey, segment.address, segment.length, needed);
@@ -106,6 +121,10 @@ class RecordingEffects final : public Effects {
         }
         return place_outcome;
     }
+    CopyOutcome place_grh(std::span<const MemorySpan> /*spans*/, bool& had_one) override {
+        had_one = has_grh;
+        return place_outcome;
+    }
     bool load(std::uint64_t address, std::uint64_t& value) override {
         value = words[address];
         return true;
@@ -117,6 +136,14 @@ class RecordingEffects final : public Effects {
     void source_fault(const Packet& packet) override { source_faults.push_back(packet.psn); }
     void fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) override;
     bool take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uint32_t& index) override;
+    bool select_shared_queue(std::uint32_t number) override {
+        selected_queues.push_back(number);
+        return number == kSharedQueue;
+    }
+    bool has_shared_queue() const override { return shared; }
+    void discarded(const Packet& /*packet*/, FaultCause cause) override {
+        discards.push_back(cause);
+    }
     void delivered(MessageKind /*kind*/, std::uint64_t /*length*/) override {
         ++messages_delivered;
     }

@@ -1,0 +1,58 @@
+#include "simverbs/hca/multicast_table.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace simverbs {
+
+int MulticastTable::attach(const fabric::Gid& group, fabric::Lid lid, QueuePair& qp,
+                           const DeviceLimits& limits) {
+    const auto found = groups_.find({group, lid});
+    if (found == groups_.end() &&
+        groups_.size() >= static_cast<std::size_t>(limits.max_mcast_grp)) {
+        return ENOMEM;
+    }
+    if (found != groups_.end() && std::ranges::count(found->second, &qp) > 0) {
+        return 0;
+    }
+    const std::size_t members = found == groups_.end() ? 0 : found->second.size();
+    if (members >= static_cast<std::size_t>(limits.max_mcast_qp_attach) ||
+        attachments_ >= static_cast<std::size_t>(limits.max_total_mcast_qp_attach)) {
+        return ENOMEM;
+    }
+    groups_[{group, lid}].push_back(&qp);
+    ++attachments_;
+    return 0;
+}
+
+int MulticastTable::detach(const fabric::Gid& group, fabric::Lid lid, QueuePair& qp) {
+    const auto found = groups_.find({group, lid});
+    if (found == groups_.end() || std::erase(found->second, &qp) == 0) {
+        return EINVAL;
+    }
+    --attachments_;
+    if (found->second.empty()) {
+        groups_.erase(found);
+    }
+    return 0;
+}
+
+bool MulticastTable::is_attached(const QueuePair& qp) const {
+    return std::ranges::any_of(
+        groups_, [&qp](const auto& group) { return std::ranges::count(group.second, &qp) > 0; });
+}
+
+void MulticastTable::forget(const QueuePair& qp) {
+    for (auto group = groups_.begin(); group != groups_.end();) {
+        attachments_ -= std::erase(group->second, &qp);
+        group = group->second.empty() ? groups_.erase(group) : std::next(group);
+    }
+}
+
+std::span<QueuePair* const> MulticastTable::members(const fabric::Gid& group,
+                                                    fabric::Lid lid) const {
+    const auto found = groups_.find({group, lid});
+    return found == groups_.end() ? std::span<QueuePair* const>() : found->second;
+}
+
+}  // namespace simverbs

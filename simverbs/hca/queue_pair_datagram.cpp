@@ -1,0 +1,155 @@
+// What a queue pair does for datagrams and for receives that are shared.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "simverbs/hca/device_context.hpp"
+#include "simverbs/hca/hca.hpp"
+#include "simverbs/hca/hca_events.hpp"
+#include "simverbs/hca/placement.hpp"
+#include "simverbs/hca/queue_pair.hpp"
+
+namespace simverbs {
+namespace {
+
+constexpr std::uint8_t kGrhVersion = 6;
+constexpr std::uint8_t kNextHeaderIba = 0x1B;
+
+// IBA 8.3, in network order.
+std::array<std::byte, kGrhBytes> grh_bytes(const fabric::Frame& frame) {
+    std::array<std::byte, kGrhBytes> bytes{};
+    const fabric::Grh& grh = frame.grh;
+    const std::uint32_t first = std::uint32_t{kGrhVersion} << 28U |
+                                std::uint32_t{grh.traffic_class} << 20U | grh.flow_label;
+    // From after this header to the ICRC, which it includes.
+    const std::uint32_t length = frame.wire_bytes - kLrhBytes - kGrhBytes - kVcrcBytes;
+    for (unsigned i = 0; i < 4; ++i) {
+        bytes[i] = static_cast<std::byte>(first >> (24 - 8 * i));
+    }
+    bytes[4] = static_cast<std::byte>(length >> 8U);
+    bytes[5] = static_cast<std::byte>(length);
+    bytes[6] = std::byte{kNextHeaderIba};
+    bytes[7] = std::byte{grh.hop_limit};
+    std::ranges::copy(std::as_bytes(std::span(grh.sgid.bytes)), bytes.begin() + 8);
+    std::ranges::copy(std::as_bytes(std::span(grh.dgid.bytes)), bytes.begin() + 24);
+    return bytes;
+}
+
+fabric::Gid group_of(const AddressVector& path) {
+    fabric::Gid gid;
+    gid.bytes = path.dgid;
+    return gid;
+}
+
+}  // namespace
+
+AddressVerdict QueuePair::check_address(std::uint32_t address_handle) const {
+    const AddressHandle* address = context_->find_address(address_handle);
+    if (address == nullptr) {
+        return AddressVerdict::kUnknown;
+    }
+    return address->pd == pd_ ? AddressVerdict::kUsable : AddressVerdict::kOtherProtectionDomain;
+}
+
+CopyOutcome QueuePair::transmit_datagram(const Packet& packet, std::uint32_t address_handle) {
+    const AddressHandle* address = context_->find_address(address_handle);
+    if (address == nullptr) {
+        return CopyOutcome::kSourceFault;
+    }
+    fabric::FramePtr frame;
+    const CopyOutcome outcome = make_snapshot_frame(packet, address->path, frame);
+    if (outcome == CopyOutcome::kCopied) {
+        if (packet.dest_qpn == kMulticastQpn) {
+            loop_back_multicast(packet, address->path);
+        }
+        put_on_wire(std::move(frame), packet);
+    }
+    return outcome;
+}
+
+// A group's members on the sender's own device get a copy, the sender included (IBA 10.5.2).
+void QueuePair::loop_back_multicast(const Packet& packet, const AddressVector& path) {
+    const bool has_members =
+        !hca_.multicast().members(group_of(path), fabric::Lid(path.dlid)).empty();
+    fabric::FramePtr frame;
+    if (hca_.personality().multicast_loopback && has_members &&
+        make_snapshot_frame(packet, path, frame) == CopyOutcome::kCopied) {
+        hca_.loop_back(attributes_.port, std::move(frame));
+    }
+}
+
+CopyOutcome QueuePair::place_grh(std::span<const MemorySpan> spans, bool& had_one) {
+    const fabric::Frame& frame = hca_.arriving();
+    had_one = frame.has_grh;
+    if (!had_one) {
+        return CopyOutcome::kCopied;
+    }
+    const std::array<std::byte, kGrhBytes> bytes = grh_bytes(frame);
+    const MemorySpan source{reinterpret_cast<std::uint64_t>(bytes.data()), bytes.size()};
+    return place_payload({&hca_.own_memory(), &source, 0, kGrhBytes, 1}, memory(), spans, 0);
+}
+
+void QueuePair::describe_datagram(const ReceiveCompletion& completion, Cqe& entry) const {
+    entry.source_qpn = completion.source_qpn;
+    if (completion.status != WcStatus::kSuccess) {
+        return;
+    }
+    const fabric::Frame& frame = hca_.arriving();
+    const auto path_bits_mask = (1U << hca_.port(attributes_.port).attributes().lmc) - 1;
+    entry.slid = frame.slid.value();
+    entry.sl = frame.sl;
+    entry.dlid_path_bits = static_cast<std::uint8_t>(frame.dlid.value() & path_bits_mask);
+    entry.wc_flags |= completion.has_grh ? static_cast<std::uint32_t>(WcFlag::kGrh) : 0;
+}
+
+bool QueuePair::select_shared_queue(std::uint32_t number) {
+    SharedReceiveQueue* srq = hca_.srqs().find(number);
+    if (srq == nullptr || srq->domain() == nullptr || srq->domain() != domain()) {
+        return false;
+    }
+    srq_ = srq;
+    return true;
+}
+
+void QueuePair::forget(const SharedReceiveQueue& srq) {
+    if (srq_ == &srq) {
+        responder_.forget_receive();
+        srq_ = nullptr;
+    }
+}
+
+DeviceContext* QueuePair::change_home() {
+    if (sharers_.empty()) {
+        return nullptr;
+    }
+    DeviceContext* heir = sharers_.front();
+    const RingMemory ring = heir->client().make_ring(ring_.bytes);
+    if (ring.base == nullptr) {
+        return nullptr;
+    }
+    sharers_.erase(sharers_.begin());
+    context_->client().release_ring(ring_);
+    --xrcd_->uses;
+    ring_ = ring;
+    context_ = heir;
+    xrcd_ = heir->find_opened(*xrcd_->domain);
+    ++xrcd_->uses;
+    rings().state.value.store(static_cast<std::uint32_t>(attributes_.state),
+                              std::memory_order_seq_cst);
+    return heir;
+}
+
+AddressSpace& QueuePair::memory() const {
+    return xrcd_ != nullptr && srq_ != nullptr ? srq_->context().client().memory()
+                                               : context_->client().memory();
+}
+
+const ProtectionDomain& QueuePair::protection_domain() const {
+    return xrcd_ != nullptr && srq_ != nullptr ? srq_->pd() : *pd_;
+}
+
+void QueuePair::discarded(const Packet& packet, FaultCause cause) {
+    hca_.trace(MessageDropped{hca_.node(), attributes_.qpn, packet.psn.value(), cause});
+}
+
+}  // namespace simverbs

@@ -1,0 +1,187 @@
+// Shared receive queues, XRC domains, and queue pairs that somebody else made there.
+#include <algorithm>
+#include <cerrno>
+
+#include "simverbs/hca/device_context.hpp"
+#include "simverbs/hca/hca.hpp"
+
+namespace simverbs {
+
+int DeviceContext::execute(const CreateSrq& command, CreateSrqReply& reply) {
+    const Personality& personality = hca_.personality();
+    const DeviceLimits& limits = personality.limits;
+    ProtectionDomain* pd = find(pds_, command.pd);
+    OpenedXrcDomain* xrcd = find(xrcds_, command.xrcd);
+    CompletionQueue* cq = find(cqs_, command.cq);
+    const bool xrc = command.type == SrqType::kXrc;
+    if (pd == nullptr || (xrc && (xrcd == nullptr || cq == nullptr))) {
+        return ENOENT;
+    }
+    if (command.type > SrqType::kXrc || command.requests == 0 ||
+        command.requests > static_cast<std::uint32_t>(limits.max_srq_wr) ||
+        command.segments > static_cast<std::uint32_t>(limits.max_srq_sge)) {
+        return EINVAL;
+    }
+    if (srqs_.size() >= static_cast<std::size_t>(limits.max_srq)) {
+        return ENOMEM;
+    }
+    const WorkQueueShape shape = receive_queue_shape(
+        rounded(command.requests, personality.srq_rounding), std::max(1U, command.segments));
+    const RingMemory ring = client_.make_ring(shared_receive_ring_bytes(shape));
+    const auto number = ring.base == nullptr ? std::nullopt : hca_.srqs().reserve(block_);
+    if (!number) {
+        if (ring.base != nullptr) {
+            client_.release_ring(ring);
+        }
+        return ENOMEM;
+    }
+    auto srq = std::make_unique<SharedReceiveQueue>(
+        *this, SharedReceiveQueueParts{*pd, xrc ? xrcd : nullptr, xrc ? cq : nullptr, ring, shape,
+                                       *number});
+    hca_.srqs().assign(*number, *srq);
+    srqs_.emplace(*number, std::move(srq));
+    reply = {*number,
+             shape.limit,
+             shape.max_segments,
+             {reinterpret_cast<std::uint64_t>(ring.base), ring.bytes}};
+    return 0;
+}
+
+int DeviceContext::execute(const ModifySrq& command, ModifySrqReply& reply) {
+    SharedReceiveQueue* srq = find(srqs_, command.handle);
+    if (srq == nullptr) {
+        return ENOENT;
+    }
+    const Personality& personality = hca_.personality();
+    const auto given = SrqAttrs::from_bits(command.mask);
+    const bool resizes = given.contains(SrqAttr::kMaxRequests);
+    const bool sets_limit = given.contains(SrqAttr::kLimit);
+    if (personality.refuses_srq_limit_above_size) {
+        const bool unknown = !(SrqAttr::kMaxRequests | SrqAttr::kLimit).contains(given);
+        const std::uint32_t size = resizes ? command.requests : srq->query().requests;
+        if (unknown || given.empty() || (sets_limit && command.limit > size)) {
+            return EINVAL;
+        }
+    }
+    if (resizes) {
+        if (!personality.limits.caps.contains(DeviceCap::kSrqResize)) {
+            return EOPNOTSUPP;
+        }
+        if (command.requests == 0 || command.requests < srq->waiting() ||
+            command.requests > static_cast<std::uint32_t>(personality.limits.max_srq_wr)) {
+            return EINVAL;
+        }
+        const WorkQueueShape shape = receive_queue_shape(
+            rounded(command.requests, personality.srq_rounding), srq->max_segments());
+        const RingMemory ring = client_.make_ring(shared_receive_ring_bytes(shape));
+        if (ring.base == nullptr) {
+            return ENOMEM;
+        }
+        reply.first = srq->replace_ring(ring, shape);
+        reply.requests = shape.limit;
+        reply.ring = {reinterpret_cast<std::uint64_t>(ring.base), ring.bytes};
+    }
+    if (sets_limit) {
+        srq->set_limit(command.limit);
+    }
+    return 0;
+}
+
+int DeviceContext::execute(const QuerySrq& command, QuerySrqReply& reply) {
+    const SharedReceiveQueue* srq = find(srqs_, command.handle);
+    if (srq == nullptr) {
+        return ENOENT;
+    }
+    reply = srq->query();
+    return 0;
+}
+
+int DeviceContext::execute(const DestroySrq& command, EmptyReply& /*reply*/) {
+    const SharedReceiveQueue* srq = find(srqs_, command.handle);
+    if (srq == nullptr) {
+        return ENOENT;
+    }
+    if (srq->in_use()) {
+        return EBUSY;
+    }
+    drop_srq(command.handle);
+    return 0;
+}
+
+// XRC targets name it by number alone: none of them may go on with it.
+void DeviceContext::drop_srq(std::uint32_t handle) {
+    const auto found = srqs_.find(handle);
+    hca_.srqs().erase(handle);
+    if (found->second->domain() != nullptr) {
+        hca_.for_each_qp([&found](QueuePair& qp) { qp.forget(*found->second); });
+    }
+    srqs_.erase(found);
+}
+
+OpenedXrcDomain* DeviceContext::find_opened(const XrcDomain& domain) const {
+    for (const auto& [handle, opened] : xrcds_) {
+        if (opened->domain.get() == &domain) {
+            return opened.get();
+        }
+    }
+    return nullptr;
+}
+
+int DeviceContext::execute(const OpenXrcd& command, HandleReply& reply) {
+    if (xrcds_.size() >= static_cast<std::size_t>(hca_.personality().limits.max_xrcd)) {
+        return ENOMEM;
+    }
+    auto opened = std::make_unique<OpenedXrcDomain>();
+    if (command.has_file) {
+        auto& files = hca_.xrc_files();
+        std::erase_if(files, [](const auto& file) { return file.second.expired(); });
+        std::weak_ptr<XrcDomain>& known = files[{command.file_device, command.file_number}];
+        opened->domain = known.lock();
+        const bool exists = opened->domain != nullptr;
+        if (exists ? command.create && command.exclusive : !command.create) {
+            return EINVAL;
+        }
+        if (!exists) {
+            opened->domain = std::make_shared<XrcDomain>();
+            known = opened->domain;
+        }
+    } else if (!command.create) {
+        return EINVAL;
+    } else {
+        opened->domain = std::make_shared<XrcDomain>();
+    }
+    reply.handle = ++last_xrcd_;
+    xrcds_.emplace(reply.handle, std::move(opened));
+    return 0;
+}
+
+int DeviceContext::execute(const CloseXrcd& command, EmptyReply& /*reply*/) {
+    const OpenedXrcDomain* opened = find(xrcds_, command.handle);
+    if (opened == nullptr) {
+        return ENOENT;
+    }
+    if (opened->uses > 0) {
+        return EBUSY;
+    }
+    xrcds_.erase(command.handle);
+    return 0;
+}
+
+int DeviceContext::execute(const OpenQp& command, HandleReply& reply) {
+    OpenedXrcDomain* opened = find(xrcds_, command.xrcd);
+    QueuePair* qp = hca_.qps().find(command.qpn);
+    if (opened == nullptr) {
+        return ENOENT;
+    }
+    const bool is_there = qp != nullptr && qp->domain() == opened->domain.get();
+    if (!is_there || &qp->context() == this || opened_qps_.contains(qp->qpn())) {
+        return EINVAL;
+    }
+    qp->add_sharer(*this);
+    ++opened->uses;
+    opened_qps_[qp->qpn()] = opened;
+    reply.handle = qp->qpn();
+    return 0;
+}
+
+}  // namespace simverbs
