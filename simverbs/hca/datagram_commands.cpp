@@ -1,9 +1,9 @@
 // Address handles and multicast groups (IBA 11.2.2, 11.3).
 #include <cerrno>
 
+#include "simverbs/hca/addressing.hpp"
 #include "simverbs/hca/device_context.hpp"
 #include "simverbs/hca/hca.hpp"
-#include "simverbs/hca/path_rules.hpp"
 
 namespace simverbs {
 namespace {
@@ -23,7 +23,8 @@ int DeviceContext::execute(const CreateAh& command, HandleReply& reply) {
     if (pd == nullptr) {
         return ENOENT;
     }
-    if (const int error = check_path(hca_, command.path); error != 0) {
+    AddressVector path = command.path;
+    if (const int error = resolve_path(hca_, path); error != 0) {
         return error;
     }
     if (addresses_.size() >= static_cast<std::size_t>(hca_.personality().limits.max_ah)) {
@@ -31,7 +32,7 @@ int DeviceContext::execute(const CreateAh& command, HandleReply& reply) {
     }
     ++pd->uses;
     reply.handle = ++last_address_;
-    addresses_[reply.handle] = {pd, command.path};
+    addresses_[reply.handle] = {pd, path};
     return 0;
 }
 

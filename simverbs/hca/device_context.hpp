@@ -95,7 +95,6 @@ class DeviceContext {
     void leave(QueuePair& qp);
     void inherit(std::unique_ptr<QueuePair> qp);
     void drop_srq(std::uint32_t handle);
-    [[nodiscard]] int check_address(const CreateAh& command) const;
     [[nodiscard]] int check_group(const std::array<std::uint8_t, 16>& gid, std::uint16_t lid,
                                   const QueuePair* qp) const;
     template <class T>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "simverbs/hca/addressing.hpp"
 #include "simverbs/hca/hca_events.hpp"
 #include "simverbs/hca/placement.hpp"
 #include "simverbs/hca/queue_pair.hpp"
@@ -85,18 +86,16 @@ DeviceContext* Hca::find_context(std::uint32_t handle) const {
 }
 
 void Hca::send(std::uint32_t number, fabric::FramePtr frame) {
-    Loopback& loopback = *loopbacks_[number - 1];
-    if (loopback.takes(*frame)) {
-        loopback.send(std::move(frame));
+    if (leads_back(port(number), *frame)) {
+        loopbacks_[number - 1]->send(std::move(frame));
     } else {
         port(number).send(std::move(frame));
     }
 }
 
-fabric::SimTime Hca::transmitter_free_at(std::uint32_t number, std::uint16_t dlid) const {
-    const Loopback& loopback = *loopbacks_[number - 1];
-    return loopback.takes_lid(fabric::Lid(dlid)) ? loopback.free_at()
-                                                 : port(number).transmitter_free_at();
+fabric::SimTime Hca::transmitter_free_at(std::uint32_t number, const AddressVector& path) const {
+    return leads_back(port(number), path) ? loopbacks_[number - 1]->free_at()
+                                          : port(number).transmitter_free_at();
 }
 
 void Hca::frame_arrived(fabric::Port& port, fabric::FramePtr frame) {
@@ -153,7 +152,7 @@ void Hca::deliver_to(QueuePair& qp, const fabric::Port& port, const fabric::Fram
         return;
     }
     const bool has_peer = attributes.state != QpState::kReset && attributes.state != QpState::kInit;
-    if (service.connected && has_peer && frame.slid != fabric::Lid(attributes.path.dlid)) {
+    if (service.connected && has_peer && !came_by(frame, attributes.path)) {
         discard(packet, PacketFate::kOtherPeer);
         return;
     }

@@ -88,7 +88,8 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     void loop_back(std::uint32_t port, fabric::FramePtr frame);
     // The frame whose packet is being delivered; only while one is.
     [[nodiscard]] const fabric::Frame& arriving() const { return *arriving_; }
-    [[nodiscard]] fabric::SimTime transmitter_free_at(std::uint32_t port, std::uint16_t dlid) const;
+    [[nodiscard]] fabric::SimTime transmitter_free_at(std::uint32_t port,
+                                                      const AddressVector& path) const;
     // Of the link and of what loops back.
     [[nodiscard]] fabric::SimTime transmitters_free_at(std::uint32_t port) const;
 

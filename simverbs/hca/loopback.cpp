@@ -16,12 +16,6 @@ Loopback::~Loopback() {
     }
 }
 
-// The LIDs of a port are those that share all but their lowest LMC bits (IBA 4.1.3).
-bool Loopback::takes_lid(fabric::Lid dlid) const {
-    const fabric::PortAttributes& own = port_.attributes();
-    return dlid.value() >> own.lmc == own.lid.value() >> own.lmc && own.lid != fabric::kNoLid;
-}
-
 fabric::SimTime Loopback::free_at() const {
     return std::max(busy_until_, loop_.now());
 }

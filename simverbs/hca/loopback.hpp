@@ -27,8 +27,6 @@ class Loopback final : private fabric::EventHandler {
     Loopback(const Loopback&) = delete;
     Loopback& operator=(const Loopback&) = delete;
 
-    [[nodiscard]] bool takes(const fabric::Frame& frame) const { return takes_lid(frame.dlid); }
-    [[nodiscard]] bool takes_lid(fabric::Lid dlid) const;
     void send(fabric::FramePtr frame);
     [[nodiscard]] fabric::SimTime free_at() const;
 

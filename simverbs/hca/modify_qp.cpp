@@ -1,10 +1,10 @@
 // The life of a queue pair: the only file in which its state changes (IBA 10.3.1, 11.2.5.2).
 #include <cerrno>
 
+#include "simverbs/hca/addressing.hpp"
 #include "simverbs/hca/device_context.hpp"
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/hca/hca_events.hpp"
-#include "simverbs/hca/path_rules.hpp"
 #include "simverbs/hca/queue_pair.hpp"
 
 namespace simverbs {
@@ -102,7 +102,8 @@ int QueuePair::check_values(QpAttrs given, const QpValues& values) const {
     if (given.contains(QpAttr::kAccessFlags) && (values.access & ~kKnownAccess.bits) != 0) {
         return EINVAL;
     }
-    return given.contains(QpAttr::kAv) ? check_path(hca_, values.path) : 0;
+    AddressVector path = values.path;
+    return given.contains(QpAttr::kAv) ? resolve_path(hca_, path) : 0;
 }
 
 void QueuePair::apply(QpAttrs given, const QpValues& values) {
@@ -116,6 +117,9 @@ void QueuePair::apply(QpAttrs given, const QpValues& values) {
     set(QpAttr::kQkey, attributes_.qkey, values.qkey);
     set(QpAttr::kAccessFlags, attributes_.access, AccessRights::from_bits(values.access));
     set(QpAttr::kAv, attributes_.path, values.path);
+    if (given.contains(QpAttr::kAv)) {
+        resolve_path(hca_, attributes_.path);
+    }
     set(QpAttr::kPathMtu, attributes_.path_mtu, 128U << values.path_mtu);
     set(QpAttr::kDestQpn, attributes_.dest_qpn, values.dest_qpn);
     set(QpAttr::kRqPsn, attributes_.rq_psn, Psn(values.rq_psn));

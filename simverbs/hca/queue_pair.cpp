@@ -7,6 +7,7 @@
 
 #include "fabric/core/assert.hpp"
 
+#include "simverbs/hca/addressing.hpp"
 #include "simverbs/hca/device_context.hpp"
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/hca/hca_events.hpp"
@@ -179,26 +180,11 @@ CopyOutcome QueuePair::make_snapshot_frame(const Packet& packet, const AddressVe
 }
 
 fabric::FramePtr QueuePair::make_frame(const Packet& packet, const AddressVector& path) {
-    fabric::FramePtr frame = hca_.frames().make();
     const fabric::Port& port = hca_.port(attributes_.port);
-    frame->source = hca_.node();
-    frame->flow = attributes_.qpn;
-    frame->slid =
-        fabric::Lid(static_cast<std::uint16_t>(port.attributes().lid.value() | path.src_path_bits));
-    frame->dlid = fabric::Lid(path.dlid);
-    frame->sl = path.sl;
+    fabric::FramePtr frame = hca_.frames().make();
+    address_frame(*frame, port, path, attributes_.qpn);
+    size_frame(*frame, packet.operation(), packet.payload.length);
     frame->pkey = port.attributes().pkeys[attributes_.pkey_index];
-    frame->payload_bytes = packet.payload.length;
-    frame->has_grh = path.is_global;
-    if (path.is_global) {
-        frame->grh.sgid = port.attributes().gids[path.sgid_index];
-        frame->grh.dgid.bytes = path.dgid;
-        frame->grh.flow_label = path.flow_label;
-        frame->grh.traffic_class = path.traffic_class;
-        frame->grh.hop_limit = path.hop_limit;
-    }
-    frame->wire_bytes =
-        infiniband_wire_bytes(packet.operation(), packet.payload.length, path.is_global);
     Packet& slot = frame->transport_as<Packet>();
     slot = packet;
     slot.pkey = frame->pkey;
@@ -220,7 +206,7 @@ void QueuePair::put_on_wire(fabric::FramePtr frame, const Packet& packet) {
 
 void QueuePair::arm_when_transmitter_free(EngineTimer which) {
     timer(which).arm(properties(attributes_.service).connected
-                         ? hca_.transmitter_free_at(attributes_.port, attributes_.path.dlid)
+                         ? hca_.transmitter_free_at(attributes_.port, attributes_.path)
                          : hca_.transmitters_free_at(attributes_.port));
 }
 
@@ -309,9 +295,8 @@ void QueuePair::complete(const SendCompletion& completion, bool signaled) {
                        consequences(hca_.personality(), completion.cause).requester);
     }
     // Two processes with a world each draw the same numbers: the peer then looks like this one.
-    const bool is_own_peer =
-        attributes_.dest_qpn == attributes_.qpn &&
-        attributes_.path.dlid == hca_.port(attributes_.port).attributes().lid.value();
+    const bool is_own_peer = attributes_.dest_qpn == attributes_.qpn &&
+                             leads_back(hca_.port(attributes_.port), attributes_.path);
     if (completion.status == WcStatus::kRetryExcErr &&
         (is_own_peer || !hca_.was_ever(attributes_.dest_qpn))) {
         context_->client().peer_never_was(attributes_.dest_qpn);
