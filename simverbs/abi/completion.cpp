@@ -77,16 +77,16 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_comp_channel(ibv_comp_channel* handle)
     return error;
 }
 
-SIMVERBS_ABI ibv_cq* simverbs_abi_ibv_create_cq(ibv_context* handle, int cqe, void* cq_context,
-                                                ibv_comp_channel* channel, int comp_vector) {
+CompletionQueue* make_cq(ibv_context* handle, const ibv_cq_init_attr_ex& wanted) {
     Context& context = as_object(handle);
-    if (cqe <= 0 || comp_vector < 0 || comp_vector >= handle->num_comp_vectors) {
+    if (wanted.comp_vector >= static_cast<std::uint32_t>(handle->num_comp_vectors)) {
         errno = EINVAL;
         return nullptr;
     }
     CreateCq command;
-    command.entries = static_cast<std::uint32_t>(cqe);
-    command.channel = channel == nullptr ? 0 : as_object(channel).number();
+    command.entries = wanted.cqe;
+    command.channel = wanted.channel == nullptr ? 0 : as_object(wanted.channel).number();
+    command.ignores_overrun = (wanted.flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) != 0;
     CreateCqReply reply;
     int descriptor = -1;
     if (const int error = context.execute(command, reply, descriptor); error != 0) {
@@ -100,18 +100,33 @@ SIMVERBS_ABI ibv_cq* simverbs_abi_ibv_create_cq(ibv_context* handle, int cqe, vo
     }
     auto* cq = new CompletionQueue(context, reply, ring);
     cq->context = handle;
-    cq->channel = channel;
-    cq->cq_context = cq_context;
+    cq->channel = wanted.channel;
+    cq->cq_context = wanted.cq_context;
     cq->handle = reply.handle;
     cq->cqe = static_cast<int>(reply.entries);
     pthread_mutex_init(&cq->mutex, nullptr);
     pthread_cond_init(&cq->cond, nullptr);
     const std::lock_guard lock(context.lock());
-    if (channel != nullptr) {
-        ++channel->refcnt;
+    if (wanted.channel != nullptr) {
+        ++wanted.channel->refcnt;
     }
     context.cqs[reply.handle] = cq;
-    return cq->c_handle();
+    return cq;
+}
+
+SIMVERBS_ABI ibv_cq* simverbs_abi_ibv_create_cq(ibv_context* handle, int cqe, void* cq_context,
+                                                ibv_comp_channel* channel, int comp_vector) {
+    if (cqe <= 0 || comp_vector < 0) {
+        errno = EINVAL;
+        return nullptr;
+    }
+    ibv_cq_init_attr_ex wanted{};
+    wanted.cqe = static_cast<std::uint32_t>(cqe);
+    wanted.cq_context = cq_context;
+    wanted.channel = channel;
+    wanted.comp_vector = static_cast<std::uint32_t>(comp_vector);
+    CompletionQueue* cq = make_cq(handle, wanted);
+    return cq == nullptr ? nullptr : cq->c_handle();
 }
 
 SIMVERBS_ABI int simverbs_abi_ibv_resize_cq(ibv_cq* handle, int cqe) {

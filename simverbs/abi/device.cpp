@@ -190,6 +190,16 @@ void fill_port(ibv_port_attr& attr, const QueryPortReply& reply, const DeviceLim
 
 }  // namespace
 
+// What exists behind the functions of a device: the rest of its limits is for features that are not
+// modelled, and a program that finds them at 0 does not ask for them.
+void fill_extended(const DeviceLimits& limits, ibv_device_attr_ex& attr) {
+    attr.completion_timestamp_mask = limits.completion_timestamp_mask;
+    attr.hca_core_clock = limits.core_clock_khz;
+    attr.cq_mod_caps.max_cq_count = limits.max_cq_moderation_count;
+    attr.cq_mod_caps.max_cq_period = limits.max_cq_moderation_microseconds;
+    attr.device_cap_flags_ex = attr.orig_attr.device_cap_flags;
+}
+
 // The client says how much of the structure it knows: 48, 52 or 56 bytes.
 int query_port(ibv_context* handle, std::uint8_t port, ibv_port_attr* attr, std::size_t size) {
     Context& context = as_object(handle);
@@ -220,7 +230,7 @@ int query_device_ex(ibv_context* handle, const ibv_query_device_ex_input* input,
         return error;
     }
     full.phys_port_cnt_ex = context.device().info().ports;
-    full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
+    fill_extended(context.personality().limits, full);
     std::memset(attr, 0, size);
     std::memcpy(attr, &full, std::min(size, sizeof full));
     return 0;

@@ -1,4 +1,4 @@
-// Protection domains and memory regions.
+// Memory regions.
 #include <cerrno>
 #include <cstdint>
 #include <memory>
@@ -65,26 +65,6 @@ int register_region(ibv_pd* pd, void* address, std::size_t length, std::uint64_t
 }
 
 }  // namespace
-
-SIMVERBS_ABI ibv_pd* simverbs_abi_ibv_alloc_pd(ibv_context* handle) {
-    Context& context = as_object(handle);
-    HandleReply reply;
-    if (const int error = context.execute(AllocatePd{}, reply); error != 0) {
-        errno = error;
-        return nullptr;
-    }
-    return new ProtectionDomain(context, reply.handle);
-}
-
-SIMVERBS_ABI int simverbs_abi_ibv_dealloc_pd(ibv_pd* pd) {
-    DeallocatePd command;
-    command.handle = pd->handle;
-    const int error = as_object(pd->context).execute(command);
-    if (error == 0) {
-        delete &as_object(pd);
-    }
-    return error;
-}
 
 SIMVERBS_ABI ibv_mr* simverbs_abi_ibv_reg_mr_iova2(ibv_pd* pd, void* addr, std::size_t length,
                                                    std::uint64_t iova, unsigned access) {

@@ -90,9 +90,22 @@ class Context final : public NewerVerbsContext {
     std::mutex lock_;
 };
 
+class ThreadDomain final : public ibv_td {
+  public:
+    explicit ThreadDomain(Context& owner) : ibv_td{owner.c_handle()} {}
+    std::uint32_t uses = 0;  // parent domains; under the context's lock
+};
+
+// A parent domain is one, too: the same domain to the device, with what it adds here.
 class ProtectionDomain final : public ibv_pd {
   public:
     ProtectionDomain(Context& owner, std::uint32_t number) : ibv_pd{owner.c_handle(), number} {}
+    ProtectionDomain(ProtectionDomain& original, ThreadDomain* thread_domain)
+        : ibv_pd{original.context, original.handle}, extends(&original), threads(thread_domain) {}
+
+    ProtectionDomain* extends = nullptr;  // of a parent domain: what it was made on
+    ThreadDomain* threads = nullptr;
+    std::uint32_t uses = 0;  // parent domains made on it; under the context's lock
 };
 
 class MemoryRegion final : public ibv_mr {
@@ -123,6 +136,8 @@ class CompletionQueue final : public ibv_cq_ex {
     [[nodiscard]] ibv_cq* c_handle() { return ibv_cq_ex_to_cq(this); }
 
     driver::CompletionQueue queue;
+    const Cqe* current = nullptr;           // that the iterator stands at
+    const ibv_pd* parent_domain = nullptr;  // that it was made with
     EventCount completion_events;
     EventCount async_events;
 };
@@ -155,6 +170,9 @@ inline Context& as_object(ibv_context* handle) {
         reinterpret_cast<NewerVerbsContext*>(reinterpret_cast<std::byte*>(handle) - kOffset);
     return *static_cast<Context*>(block);
 }
+inline ThreadDomain& as_object(ibv_td* handle) {
+    return *static_cast<ThreadDomain*>(handle);
+}
 inline ProtectionDomain& as_object(ibv_pd* handle) {
     return *static_cast<ProtectionDomain*>(handle);
 }
@@ -167,6 +185,9 @@ inline CompletionChannel& as_object(ibv_comp_channel* handle) {
 // ibv_cq and ibv_cq_ex share their head, and every queue is made as the larger.
 inline CompletionQueue& as_object(ibv_cq* handle) {
     return *static_cast<CompletionQueue*>(reinterpret_cast<ibv_cq_ex*>(handle));
+}
+inline CompletionQueue& as_object(ibv_cq_ex* handle) {
+    return *static_cast<CompletionQueue*>(handle);
 }
 inline QueuePair& as_object(ibv_qp* handle) {
     return *static_cast<QueuePair*>(reinterpret_cast<NewerQpEx*>(handle));

@@ -40,6 +40,12 @@ void set_operations(Context& context) {
     extended.query_port = query_port;
     extended.query_device_ex = query_device_ex;
     extended.close_xrcd = refuse_close_xrcd;
+    extended.create_cq_ex = create_cq_ex;
+    extended.modify_cq = modify_cq;
+    extended.query_rt_values = query_rt_values;
+    extended.alloc_td = alloc_td;
+    extended.dealloc_td = dealloc_td;
+    extended.alloc_parent_domain = alloc_parent_domain;
 }
 
 }  // namespace simverbs::abi

@@ -26,4 +26,17 @@ int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
 int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc);
 int req_notify_cq(ibv_cq* cq, int solicited_only);
 
+// nullptr with errno. Of the attributes it reads neither wc_flags nor comp_mask, nor the domain.
+CompletionQueue* make_cq(ibv_context* context, const ibv_cq_init_attr_ex& wanted);
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted);
+int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attr);
+int query_rt_values(ibv_context* context, ibv_values_ex* values);
+// What a clock of the device shows at this virtual time (hca_core_clock,
+// completion_timestamp_mask).
+std::uint64_t to_clock_ticks(std::uint64_t picoseconds, const DeviceLimits& limits);
+
+ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attr);
+int dealloc_td(ibv_td* td);
+ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attr);
+
 }  // namespace simverbs::abi

@@ -146,6 +146,9 @@ void fill_handle(QueuePair& object, ibv_pd& pd, const ibv_qp_init_attr& init,
     pthread_mutex_init(&qp.mutex, nullptr);
     pthread_cond_init(&qp.cond, nullptr);
     object.signals_all = init.sq_sig_all != 0;
+    if (as_object(&pd).threads != nullptr) {
+        object.queues.use_from_one_thread();
+    }
 }
 
 }  // namespace

@@ -28,6 +28,43 @@ CompletionQueue::~CompletionQueue() {
     channel_.unmap_ring(ring_, bytes_);
 }
 
+const Cqe* CompletionQueue::first() {
+    lock_.lock();
+    const Cqe* entry = look();
+    at_entry_ = entry != nullptr;
+    if (!at_entry_) {
+        lock_.unlock();
+    }
+    return entry;
+}
+
+const Cqe* CompletionQueue::first_or_step() {
+    const std::uint64_t seen = channel_.deliveries();
+    if (const Cqe* entry = first(); entry != nullptr) {
+        return entry;
+    }
+    channel_.empty_poll(seen);
+    return first();
+}
+
+const Cqe* CompletionQueue::next() {
+    if (at_entry_) {
+        ++consumer_;
+    }
+    const Cqe* entry = look();
+    at_entry_ = entry != nullptr;
+    return entry;
+}
+
+void CompletionQueue::end() {
+    if (at_entry_) {
+        ++consumer_;
+        at_entry_ = false;
+    }
+    head().consumer.value.store(consumer_, std::memory_order_release);
+    lock_.unlock();
+}
+
 void CompletionQueue::arm(CqArm arm) {
     const std::lock_guard guard(lock_);
     std::atomic<std::uint32_t>& shared = head().arm.value;
@@ -138,6 +175,11 @@ void QueuePair::ring_receive() {
     receive_.publish();
     channel_.ring(
         {.context = context_, .qpn = qpn_, .producer = receive_.producer(), .send = false});
+}
+
+void QueuePair::publish_sends() {
+    const std::lock_guard guard(send_.lock());
+    send_.publish();
 }
 
 void QueuePair::forget_work() {

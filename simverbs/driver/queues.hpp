@@ -18,6 +18,28 @@ namespace simverbs::driver {
 
 class QueuePair;
 
+// The lock of one queue; none where the application promised to use the queue from one thread at a
+// time (thread domain, IBV_CREATE_CQ_ATTR_SINGLE_THREADED).
+class QueueLock {
+  public:
+    // Before the queue is used.
+    void elide() { elided_ = true; }
+    void lock() {
+        if (!elided_) {
+            spin_.lock();
+        }
+    }
+    void unlock() {
+        if (!elided_) {
+            spin_.unlock();
+        }
+    }
+
+  private:
+    SpinLock spin_;
+    bool elided_ = false;
+};
+
 // The producer's side of one work queue. Its lock is held by whoever posts.
 class WorkQueue {
   public:
@@ -25,7 +47,7 @@ class WorkQueue {
         : slots_(slots), shape_(shape), shared_producer_(producer) {}
 
     [[nodiscard]] const WorkQueueShape& shape() const { return shape_; }
-    [[nodiscard]] SpinLock& lock() { return lock_; }
+    [[nodiscard]] QueueLock& lock() { return lock_; }
     [[nodiscard]] std::uint32_t producer() const { return producer_; }
 
     // nullptr when every slot is taken.
@@ -37,6 +59,8 @@ class WorkQueue {
     }
     // The slot last given out is filled; the device may see it after publish().
     void push() { ++producer_; }
+    // Takes back what was pushed since producer() was this, and not published.
+    void take_back(std::uint32_t producer) { producer_ = producer; }
     void publish() { shared_producer_.value.store(producer_, std::memory_order_seq_cst); }
 
     void free_to(std::uint32_t index) { freed_.store(index, std::memory_order_release); }
@@ -50,7 +74,7 @@ class WorkQueue {
     std::byte* slots_;
     WorkQueueShape shape_;
     SharedIndex& shared_producer_;
-    SpinLock lock_;
+    QueueLock lock_;
     std::uint32_t producer_ = 0;
     std::atomic<std::uint32_t> freed_{0};
 };
@@ -84,7 +108,16 @@ class CompletionQueue {
         return poll(most, take);
     }
 
+    // The iterator of extended polling. Where first_or_step() finds an entry, the queue's lock is
+    // held from there to end(), and the entry stays where it is until next() or end(). An empty
+    // queue lets time move once first; next() does not.
+    const Cqe* first_or_step();
+    const Cqe* next();
+    void end();
+
     void arm(CqArm arm);
+    // Before the queue is used.
+    void use_from_one_thread() { lock_.elide(); }
 
     void add(QueuePair& qp);
     // Takes the queue pair's entries out, and forgets it.
@@ -99,12 +132,11 @@ class CompletionQueue {
         CompletionRing& head = this->head();
         int found = 0;
         while (found < most) {
-            if (consumer_ == head.producer.value.load(std::memory_order_seq_cst)) {
+            const Cqe* entry = look();
+            if (entry == nullptr) {
                 break;
             }
-            const Cqe& entry = slots()[consumer_ & mask_];
-            settle(entry);
-            take(entry);
+            take(*entry);
             ++consumer_;
             ++found;
         }
@@ -113,6 +145,20 @@ class CompletionQueue {
         }
         return found;
     }
+    // The oldest entry, nullptr where there is none.
+    const Cqe* look() {
+        const std::uint32_t end = head().producer.value.load(std::memory_order_seq_cst);
+        if (consumer_ == end) {
+            return nullptr;
+        }
+        if (end - consumer_ > entries_) {
+            consumer_ = end - entries_;  // of a queue that ignores overruns: the oldest are lost
+        }
+        const Cqe& entry = slots()[consumer_ & mask_];
+        settle(entry);
+        return &entry;
+    }
+    const Cqe* first();
     void settle(const Cqe& entry);
     void purge_locked(std::uint32_t qpn);
     [[nodiscard]] QueuePair* find(std::uint32_t qpn);
@@ -127,7 +173,8 @@ class CompletionQueue {
     std::uint32_t entries_;
     std::uint32_t mask_;
     std::uint32_t consumer_ = 0;
-    SpinLock lock_;
+    bool at_entry_ = false;  // the iterator stands at an entry
+    QueueLock lock_;
     std::vector<QueuePair*> users_;  // by number; twice where both its queues complete here
     QueuePair* last_ = nullptr;
 };
@@ -152,6 +199,13 @@ class QueuePair {
     // Makes what was pushed visible and tells the device; with the queue's lock held.
     void ring_send();
     void ring_receive();
+    // Before a modify to ERR, which flushes also what was pushed without a doorbell.
+    void publish_sends();
+    // Before the queues are used.
+    void use_from_one_thread() {
+        send_.lock().elide();
+        receive_.lock().elide();
+    }
     // After a modify to RESET: the device has forgotten all, and so do the queues.
     void forget_work();
 

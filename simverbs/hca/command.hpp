@@ -43,6 +43,10 @@ enum class CommandCode : std::uint32_t {
     kOpenXrcd,
     kCloseXrcd,
     kOpenQp,
+    kModifyCq,
+    kQueryClock,
+    kQueryPd,
+    kQueryMr,
 };
 inline constexpr auto kCommandNames = std::to_array<std::string_view>({"open_device",
                                                                        "close_device",
@@ -72,7 +76,11 @@ inline constexpr auto kCommandNames = std::to_array<std::string_view>({"open_dev
                                                                        "destroy_srq",
                                                                        "open_xrcd",
                                                                        "close_xrcd",
-                                                                       "open_qp"});
+                                                                       "open_qp",
+                                                                       "modify_cq",
+                                                                       "query_rt_values",
+                                                                       "import_pd",
+                                                                       "import_mr"});
 constexpr std::string_view to_string(CommandCode code) {
     return kCommandNames[static_cast<std::size_t>(code)];
 }
@@ -164,6 +172,18 @@ struct CreateCq {
     std::uint32_t context = 0;
     std::uint32_t entries = 0;
     std::uint32_t channel = 0;  // 0: none
+    bool ignores_overrun = false;
+};
+
+// An event for an armed queue waits until `count` completions have come, or `period_us` have passed
+// since the first of them. With either 0 it does not wait.
+struct ModifyCq {
+    static constexpr CommandCode kCode = CommandCode::kModifyCq;
+    using Reply = EmptyReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
+    std::uint16_t count = 0;
+    std::uint16_t period_us = 0;
 };
 
 struct DestroyCq {
@@ -434,6 +454,37 @@ struct OpenQp {
     std::uint32_t context = 0;
     std::uint32_t xrcd = 0;
     std::uint32_t qpn = 0;
+};
+
+// The device's clock, which is the world's; reading it moves nothing.
+struct QueryClockReply {
+    std::uint64_t now_ps = 0;
+};
+struct QueryClock {
+    static constexpr CommandCode kCode = CommandCode::kQueryClock;
+    using Reply = QueryClockReply;
+    std::uint32_t context = 0;
+};
+
+// What an import needs to know of an object that the context has already.
+struct QueryPd {
+    static constexpr CommandCode kCode = CommandCode::kQueryPd;
+    using Reply = EmptyReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
+};
+
+struct QueryMrReply {
+    std::uint32_t lkey = 0;
+    std::uint32_t rkey = 0;
+    std::uint64_t length = 0;
+};
+struct QueryMr {
+    static constexpr CommandCode kCode = CommandCode::kQueryMr;
+    using Reply = QueryMrReply;
+    std::uint32_t context = 0;
+    std::uint32_t pd = 0;
+    std::uint32_t handle = 0;
 };
 
 template <class T>

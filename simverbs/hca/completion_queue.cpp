@@ -3,9 +3,22 @@
 #include <algorithm>
 
 #include "simverbs/hca/device_context.hpp"
+#include "simverbs/hca/hca.hpp"
 #include "simverbs/hca/queue_pair.hpp"
 
 namespace simverbs {
+namespace {
+
+// Behind the timers of queue pairs, which have the first port numbers.
+constexpr std::uint16_t kModerationPort = 64;
+constexpr unsigned kHandleBits = 22;
+
+fabric::EventKey timer_key(fabric::NodeId node, std::uint32_t block, std::uint32_t handle) {
+    return {fabric::EventClass::kTimer, node, fabric::PortNumber(kModerationPort),
+            block << kHandleBits | handle};
+}
+
+}  // namespace
 
 CompletionQueue::CompletionQueue(DeviceContext& context, RingMemory ring, std::uint32_t entries,
                                  CompletionChannel* channel)
@@ -41,7 +54,7 @@ void CompletionQueue::push(const Cqe& entry, bool urgent) {
     if (dead_) {
         return;
     }
-    if (unconsumed() == entries_) {
+    if (!ignores_overrun_ && unconsumed() == entries_) {
         overrun();
         return;
     }
@@ -60,9 +73,49 @@ void CompletionQueue::notify(bool urgent) {
     if (armed == CqArm::kNone || (armed == CqArm::kSolicited && !urgent)) {
         return;
     }
-    arm.store(static_cast<std::uint32_t>(CqArm::kNone), std::memory_order_relaxed);
+    if (moderation_ == nullptr || !hold_back()) {
+        send_event();
+    }
+}
+
+bool CompletionQueue::hold_back() {
+    Moderation& moderation = *moderation_;
+    if (++moderation.held >= moderation.count) {
+        return false;
+    }
+    if (!moderation.timer.armed()) {
+        moderation.timer.arm_in(moderation.period);
+    }
+    return true;
+}
+
+// The queue is armed, and stays so until this; an event a time it was armed.
+void CompletionQueue::send_event() {
+    head().arm.value.store(static_cast<std::uint32_t>(CqArm::kNone), std::memory_order_relaxed);
+    if (moderation_ != nullptr) {
+        moderation_->held = 0;
+        moderation_->timer.cancel();
+    }
     if (channel_ != nullptr) {
         context_.send_event(channel_->events, {.subject = handle_});
+    }
+}
+
+void CompletionQueue::handle(const fabric::Event& /*event*/) {
+    send_event();
+}
+
+void CompletionQueue::moderate(std::uint16_t count, fabric::SimDuration period,
+                               std::uint32_t block) {
+    if (moderation_ != nullptr && moderation_->held > 0) {
+        send_event();
+    }
+    moderation_.reset();
+    if (count > 0 && period > fabric::SimDuration::zero()) {
+        const Hca& hca = context_.hca();
+        const fabric::EventKey key = timer_key(hca.node(), block, handle_);
+        moderation_.reset(
+            new Moderation{.count = count, .period = period, .timer{hca.loop(), key, *this}});
     }
 }
 

@@ -1,11 +1,15 @@
 // A completion queue: the producer's side of a ring, and what happens when the ring is full.
 //
 // It trusts the consumer index only as far as the ring is deep. An overrun is final: one CQ_ERR,
-// nothing more is written, and every queue pair that completes here fails with QP_FATAL.
+// nothing more is written, and every queue pair that completes here fails with QP_FATAL. A queue
+// that was made to ignore overruns goes on, and its oldest entries are lost.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
+
+#include "fabric/core/timer.hpp"
 
 #include "simverbs/hca/client.hpp"
 #include "simverbs/hca/event_pipe.hpp"
@@ -24,7 +28,7 @@ struct CompletionChannel {
     EventPipe events;
 };
 
-class CompletionQueue {
+class CompletionQueue final : private fabric::EventHandler {
   public:
     CompletionQueue(DeviceContext& context, RingMemory ring, std::uint32_t entries,
                     CompletionChannel* channel);
@@ -41,6 +45,13 @@ class CompletionQueue {
 
     // `urgent`: solicited, or in error (IBA 11.4.2.2: what a solicited-only request wakes for).
     void push(const Cqe& entry, bool urgent);
+
+    // Before the first entry.
+    void ignore_overrun() { ignores_overrun_ = true; }
+    // From now on an event waits for `count` completions, or for `period` after the first of them;
+    // with either 0 it does not wait. One that is held back goes out. `block`: the context's
+    // numbers, for a timer that differs from every other.
+    void moderate(std::uint16_t count, fabric::SimDuration period, std::uint32_t block);
 
     // Copies what was not consumed to a new ring, from index 0; returns where it began in the old
     // one, which is kept: a consumer may still be reading it.
@@ -59,7 +70,18 @@ class CompletionQueue {
     [[nodiscard]] Cqe* slots() const {
         return reinterpret_cast<Cqe*>(ring_.base + sizeof(CompletionRing));
     }
+    // Queues that hold their events back are few, and the others pay a pointer.
+    struct Moderation {
+        std::uint16_t count;
+        std::uint16_t held = 0;  // completions since the queue was armed
+        fabric::SimDuration period;
+        fabric::Timer timer;
+    };
+
+    void handle(const fabric::Event& event) override;
     void notify(bool urgent);
+    bool hold_back();
+    void send_event();
     void overrun();
     void release_retired();
 
@@ -72,7 +94,9 @@ class CompletionQueue {
     std::uint32_t producer_ = 0;
     std::uint32_t shared_users_ = 0;
     bool dead_ = false;
+    bool ignores_overrun_ = false;
     CompletionChannel* channel_;
+    std::unique_ptr<Moderation> moderation_;
     std::vector<QueuePair*> users_;  // in the order of their making; twice where both queues are
 };
 

@@ -175,6 +175,9 @@ int DeviceContext::execute(const CreateCq& command, CreateCqReply& reply) {
     }
     auto cq = std::make_unique<CompletionQueue>(*this, ring, entries, channel);
     cq->set_handle(++last_cq_);
+    if (command.ignores_overrun) {
+        cq->ignore_overrun();
+    }
     reply = {last_cq_, entries, {reinterpret_cast<std::uint64_t>(ring.base), ring.bytes}};
     cqs_.emplace(last_cq_, std::move(cq));
     return 0;
@@ -407,6 +410,46 @@ int DeviceContext::execute(const QueryPkey& command, QueryPkeyReply& reply) {
     }
     const auto& pkeys = hca_.port(command.port).attributes().pkeys;
     reply.pkey = command.index < pkeys.size() ? pkeys[command.index] : 0;
+    return 0;
+}
+
+int DeviceContext::execute(const ModifyCq& command, EmptyReply& /*reply*/) {
+    const DeviceLimits& limits = hca_.personality().limits;
+    CompletionQueue* cq = find(cqs_, command.handle);
+    if (cq == nullptr) {
+        return ENOENT;
+    }
+    if (limits.max_cq_moderation_count == 0) {
+        return EOPNOTSUPP;
+    }
+    if (command.count > limits.max_cq_moderation_count ||
+        command.period_us > limits.max_cq_moderation_microseconds) {
+        return EINVAL;
+    }
+    cq->moderate(command.count, fabric::SimDuration(std::chrono::microseconds(command.period_us)),
+                 block_);
+    return 0;
+}
+
+int DeviceContext::execute(const QueryClock& /*command*/, QueryClockReply& reply) {
+    if (hca_.personality().limits.core_clock_khz == 0) {
+        return EOPNOTSUPP;
+    }
+    reply.now_ps = static_cast<std::uint64_t>(to_picoseconds(hca_.loop().now()));
+    return 0;
+}
+
+int DeviceContext::execute(const QueryPd& command, EmptyReply& /*reply*/) {
+    return find(pds_, command.handle) == nullptr ? ENOENT : 0;
+}
+
+int DeviceContext::execute(const QueryMr& command, QueryMrReply& reply) {
+    const ProtectionDomain* pd = find(pds_, command.pd);
+    const MemoryRegion* region = find(regions_, command.handle);
+    if (pd == nullptr || region == nullptr || region->pd != pd) {
+        return ENOENT;
+    }
+    reply = {region->lkey, region->rkey, region->length};
     return 0;
 }
 

@@ -65,6 +65,10 @@ class DeviceContext {
     int execute(const QueryPort& command, QueryPortReply& reply);
     int execute(const QueryGid& command, QueryGidReply& reply);
     int execute(const QueryPkey& command, QueryPkeyReply& reply);
+    int execute(const ModifyCq& command, EmptyReply& reply);
+    int execute(const QueryClock& command, QueryClockReply& reply);
+    int execute(const QueryPd& command, EmptyReply& reply);
+    int execute(const QueryMr& command, QueryMrReply& reply);
 
     // nullptr unless this context made it.
     [[nodiscard]] QueuePair* find_qp(std::uint32_t handle) const;

@@ -171,6 +171,11 @@ struct Personality {
     bool cq_overrun_kills_cq;  // else the entry is lost, CQ_ERR each time
     bool destroy_qp_purges_completions;
 
+    // Extended queues
+    bool checks_extended_cq_masks;  // unknown flags at creation, unknown bits of a poll
+    bool cq_may_ignore_overrun;     // else EOPNOTSUPP
+    int no_room_in_batch_errno;     // ibv_wr_complete: queue full, too many SGEs or inline bytes
+
     // Retries
     bool rnr_wait_uses_ack_timer;
 

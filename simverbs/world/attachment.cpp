@@ -166,6 +166,14 @@ int Attachment::execute(CommandCode code, std::span<const std::byte> command,
             return run<CloseXrcd>(command, reply);
         case CommandCode::kOpenQp:
             return run<OpenQp>(command, reply);
+        case CommandCode::kModifyCq:
+            return run<ModifyCq>(command, reply);
+        case CommandCode::kQueryClock:
+            return run<QueryClock>(command, reply);
+        case CommandCode::kQueryPd:
+            return run<QueryPd>(command, reply);
+        case CommandCode::kQueryMr:
+            return run<QueryMr>(command, reply);
     }
     return EPROTO;
 }
