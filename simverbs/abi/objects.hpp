@@ -14,6 +14,7 @@
 #include "simverbs/abi/newer_abi.hpp"
 #include "simverbs/driver/channel.hpp"
 #include "simverbs/driver/queues.hpp"
+#include "simverbs/model/services.hpp"
 
 namespace simverbs::abi {
 
@@ -142,6 +143,11 @@ class CompletionQueue final : public ibv_cq_ex {
     EventCount async_events;
 };
 
+struct SendBatch;  // extended_queue_pair.cpp
+struct EndSendBatch {
+    void operator()(SendBatch* batch) const;
+};
+
 class QueuePair final : public NewerQpEx {
   public:
     QueuePair(Context& owner, const CreateQpReply& reply, std::byte* ring, CompletionQueue& send,
@@ -153,6 +159,8 @@ class QueuePair final : public NewerQpEx {
 
     driver::QueuePair queues;
     QpCapacity capacity;
+    const ServiceProperties* service = nullptr;
+    std::unique_ptr<SendBatch, EndSendBatch> batch;  // of a queue pair made with send operations
     bool signals_all = false;
     EventCount async_events;
 };

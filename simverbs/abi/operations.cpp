@@ -46,6 +46,7 @@ void set_operations(Context& context) {
     extended.alloc_td = alloc_td;
     extended.dealloc_td = dealloc_td;
     extended.alloc_parent_domain = alloc_parent_domain;
+    extended.create_qp_ex = create_qp_ex;
 }
 
 }  // namespace simverbs::abi

@@ -39,4 +39,6 @@ ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attr);
 int dealloc_td(ibv_td* td);
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attr);
 
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* init);
+
 }  // namespace simverbs::abi

@@ -1,5 +1,4 @@
-// Posting: from the lists of verbs.h to slots of the rings. No allocation, and no lock but the
-// queue's own.
+// Posting lists of work requests. No allocation, and no lock but the queue's own.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -9,79 +8,32 @@
 
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
-#include "simverbs/model/opcodes.hpp"
+#include "simverbs/abi/send_request.hpp"
 
 namespace simverbs::abi {
 namespace {
 
-static_assert(sizeof(Segment) == sizeof(ibv_sge) &&
-              offsetof(Segment, address) == offsetof(ibv_sge, addr) &&
-              offsetof(Segment, length) == offsetof(ibv_sge, length) &&
-              offsetof(Segment, lkey) == offsetof(ibv_sge, lkey));
-
-constexpr unsigned kSendFlagBits = 0x1F;
-constexpr unsigned kSignaledBit = IBV_SEND_SIGNALED;
-constexpr unsigned kInlineBit = IBV_SEND_INLINE;
-
-bool may_post_sends(QpState state) {
-    return state == QpState::kRts || state == QpState::kSqd || state == QpState::kSqe ||
-           state == QpState::kErr;
+std::span<const std::byte> bytes_of(const ibv_sge& sge) {
+    return {reinterpret_cast<const std::byte*>(sge.addr), sge.length};
 }
 
-bool copy_inline(const ibv_send_wr& wr, SendWqe& wqe, std::byte* tail, std::uint32_t most) {
-    std::uint32_t length = 0;
-    for (int i = 0; i < wr.num_sge; ++i) {
-        const ibv_sge& sge = wr.sg_list[i];
-        if (sge.length > most - length) {
-            return false;
-        }
-        std::copy_n(reinterpret_cast<const std::byte*>(sge.addr), sge.length, tail + length);
-        length += sge.length;
-    }
-    wqe.inline_length = length;
-    return true;
-}
-
-// Neither messages that invalidate a key nor those of IBA 1.5 and later, nor local operations.
-bool is_modelled(const WrOpcodeProperties& opcode) {
-    switch (opcode.message) {
-        case MessageKind::kSend:
-            return opcode.trailer != Trailer::kInvalidate;
-        case MessageKind::kWrite:
-        case MessageKind::kRead:
-        case MessageKind::kCompareSwap:
-        case MessageKind::kFetchAdd:
-            return true;
-        default:
-            return false;
-    }
-}
-
-// An errno: what a provider finds out before it rings the doorbell.
-int write_send(QueuePair& qp, const Personality& personality, const ibv_send_wr& wr,
-               std::byte* slot) {
-    const WrOpcodeProperties* opcode = find_wr_opcode(static_cast<std::uint32_t>(wr.opcode));
-    const bool wants_inline = (wr.send_flags & kInlineBit) != 0;
-    if (opcode == nullptr || wr.num_sge < 0 ||
-        static_cast<std::uint32_t>(wr.num_sge) > qp.capacity.send_segments ||
-        (wants_inline && !opcode->may_be_inline &&
-         personality.inline_on_read != BadRequest::kIgnore)) {
-        return EINVAL;
-    }
-    const bool is_inline = wants_inline && opcode->may_be_inline;
-    if (opcode->services.contains(Service::kRc) && !is_modelled(*opcode)) {
-        return EOPNOTSUPP;  // what the service itself lacks completes in error
-    }
-    SendWqe wqe;
-    wqe.wr_id = wr.wr_id;
-    wqe.opcode = static_cast<std::uint8_t>(wr.opcode);
-    wqe.flags = static_cast<std::uint8_t>((wr.send_flags & kSendFlagBits) |
-                                          (qp.signals_all ? kSignaledBit : 0U));
-    if (!is_inline) {
-        wqe.flags &= static_cast<std::uint8_t>(~kInlineBit);
-    }
+// Which member of the request's union counts depends on the service and on the operation.
+int fill_target(const QueuePair& qp, const ibv_send_wr& wr, SendDraft& draft) {
+    SendWqe& wqe = draft.wqe;
     wqe.immediate = wr.imm_data;
-    if (opcode->atomic) {
+    if (qp.service->uses_ah) {
+        if (wr.wr.ud.ah == nullptr) {
+            return EINVAL;
+        }
+        wqe.address_handle = wr.wr.ud.ah->handle;
+        wqe.remote_qpn = wr.wr.ud.remote_qpn;
+        wqe.remote_qkey = wr.wr.ud.remote_qkey;
+        return 0;
+    }
+    if (qp.service->service == Service::kXrcIni) {
+        wqe.remote_qpn = wr.qp_type.xrc.remote_srqn;
+    }
+    if (wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
         wqe.remote_address = wr.wr.atomic.remote_addr;
         wqe.rkey = wr.wr.atomic.rkey;
         wqe.compare_add = wr.wr.atomic.compare_add;
@@ -90,17 +42,30 @@ int write_send(QueuePair& qp, const Personality& personality, const ibv_send_wr&
         wqe.remote_address = wr.wr.rdma.remote_addr;
         wqe.rkey = wr.wr.rdma.rkey;
     }
-    std::byte* tail = slot + sizeof wqe;
-    if (is_inline) {
-        if (!copy_inline(wr, wqe, tail, qp.capacity.inline_bytes)) {
-            return EINVAL;
-        }
-    } else {
-        wqe.segment_count = static_cast<std::uint16_t>(wr.num_sge);
-        std::copy_n(wr.sg_list, wr.num_sge, reinterpret_cast<ibv_sge*>(tail));
-    }
-    std::memcpy(slot, &wqe, sizeof wqe);
     return 0;
+}
+
+int write_send(QueuePair& qp, const Personality& personality, const ibv_send_wr& wr) {
+    SendDraft draft;
+    int error = begin_send(qp, personality, static_cast<std::uint32_t>(wr.opcode), wr.wr_id,
+                           wr.send_flags, draft);
+    if (error == 0) {
+        error = fill_target(qp, wr, draft);
+    }
+    if (error != 0) {
+        return error;
+    }
+    if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > qp.capacity.send_segments) {
+        return EINVAL;
+    }
+    const auto count = static_cast<std::size_t>(wr.num_sge);
+    const bool is_inline = (draft.wqe.flags & IBV_SEND_INLINE) != 0 && draft.opcode != nullptr &&
+                           draft.opcode->may_be_inline;
+    error = is_inline
+                ? put_inline(
+                      qp, count, [&wr](std::size_t i) { return bytes_of(wr.sg_list[i]); }, draft)
+                : put_segments(qp, wr.sg_list, count, draft);
+    return error == 0 ? finish_send(qp, personality, draft) : error;
 }
 
 }  // namespace
@@ -116,26 +81,23 @@ int post_send(ibv_qp* handle, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
     const Personality& personality = context.personality();
     driver::WorkQueue& queue = qp.queues.send();
     const std::lock_guard guard(queue.lock());
+    const std::optional<PostTooEarly> too_early = too_early_to_send(qp, personality);
+    if (too_early == PostTooEarly::kDrop) {
+        return 0;
+    }
     const std::uint32_t before = queue.producer();
     int error = 0;
     for (; wr != nullptr; wr = wr->next) {
-        if (!may_post_sends(qp.queues.state())) {
-            if (personality.post_send_before_rts == PostTooEarly::kDrop) {
-                continue;
-            }
-            error = EINVAL;
-        } else if (std::byte* slot = queue.free_slot(); slot == nullptr) {
-            error = ENOMEM;
-        } else {
-            error = write_send(qp, personality, *wr, slot);
+        error = too_early == PostTooEarly::kRefuse ? EINVAL : write_send(qp, personality, *wr);
+        if (error == 0 && too_early == PostTooEarly::kRefuseButQueue) {
+            error = EINVAL;  // and yet it is in the ring, for the next doorbell
         }
         if (error != 0) {
             *bad_wr = wr;
             break;
         }
-        queue.push();
     }
-    if (queue.producer() != before) {
+    if (queue.producer() != before && !too_early) {
         qp.queues.ring_send();
     }
     return error;

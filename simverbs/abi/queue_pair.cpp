@@ -146,6 +146,7 @@ void fill_handle(QueuePair& object, ibv_pd& pd, const ibv_qp_init_attr& init,
     pthread_mutex_init(&qp.mutex, nullptr);
     pthread_cond_init(&qp.cond, nullptr);
     object.signals_all = init.sq_sig_all != 0;
+    object.service = find_service(static_cast<std::uint32_t>(init.qp_type));
     if (as_object(&pd).threads != nullptr) {
         object.queues.use_from_one_thread();
     }
@@ -181,17 +182,15 @@ SIMVERBS_ABI ibv_qp* simverbs_abi_ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* in
     return qp->c_handle();
 }
 
-// The extended structure is the same object, but its functions are not modelled yet.
-SIMVERBS_ABI ibv_qp_ex* simverbs_abi_ibv_qp_to_qp_ex(ibv_qp* /*qp*/) {
-    return nullptr;
-}
-
 SIMVERBS_ABI int simverbs_abi_ibv_modify_qp(ibv_qp* handle, ibv_qp_attr* attr, int attr_mask) {
     QueuePair& qp = as_object(handle);
     ModifyQp command;
     command.handle = handle->handle;
     command.mask = static_cast<std::uint32_t>(attr_mask);
     command.values = to_values(*attr);
+    if ((attr_mask & IBV_QP_STATE) != 0 && attr->qp_state == IBV_QPS_ERR) {
+        qp.queues.publish_sends();
+    }
     HandleReply reply;
     const int error = as_object(handle->context).execute(command, reply);
     if (error != 0) {

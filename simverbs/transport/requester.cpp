@@ -164,6 +164,11 @@ void Requester::check(SendRequest& request, std::uint32_t index) {
         refuse(WcStatus::kLocQpOpErr, FaultCause::kOpcodeNotForService);
         return;
     }
+    if (set(wqe, SendFlag::kInline) && !request.opcode->may_be_inline &&
+        personality_.inline_on_read == BadRequest::kComplete) {
+        refuse(WcStatus::kLocProtErr, FaultCause::kLandingKey);
+        return;
+    }
     if (wqe.segment_count > window_.spans(index).size()) {
         refuse(WcStatus::kLocQpOpErr, FaultCause::kMalformedSend);
         return;
@@ -187,7 +192,8 @@ void Requester::check(SendRequest& request, std::uint32_t index) {
     if (!open_spans(request, index)) {
         return;
     }
-    if (request.opcode->atomic && request.length != kAtomicBytes) {
+    if (request.opcode->atomic && request.length != kAtomicBytes &&
+        personality_.atomic_not_eight_bytes == BadRequest::kComplete) {
         refuse(WcStatus::kLocLenErr, FaultCause::kAtomicNotEightBytes);
     }
 }

@@ -1,0 +1,322 @@
+// Extended queue pairs: creation with more than the classic attributes, and posting by function
+// (ibv_wr_*): requests are written one by one, and the device sees all of a batch or none.
+//
+// As with rdma-core's mlx5, only operations that were asked for at creation have a function; the
+// first mistake of a batch is what ibv_wr_complete() answers.
+#include <array>
+#include <cerrno>
+
+#include <infiniband/verbs.h>
+
+#include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/objects.hpp"
+#include "simverbs/abi/operations.hpp"
+#include "simverbs/abi/send_request.hpp"
+
+namespace simverbs::abi {
+
+// What ibv_wr_start() opened; the queue's lock is held as long.
+struct SendBatch {
+    SendDraft draft;
+    std::uint32_t first = 0;  // index of its first request
+    int error = 0;
+};
+
+void EndSendBatch::operator()(SendBatch* batch) const {
+    delete batch;
+}
+
+namespace {
+
+QueuePair& queue_pair_of(ibv_qp_ex* handle) {
+    return as_object(&handle->qp_base);
+}
+
+const Personality& personality_of(const ibv_qp_ex* handle) {
+    return as_object(handle->qp_base.context).personality();
+}
+
+// ---- building requests
+
+// Ends the request that was begun, if one was.
+void finish(QueuePair& qp, const Personality& personality) {
+    SendBatch& batch = *qp.batch;
+    if (batch.error != 0 || batch.draft.slot == nullptr) {
+        return;
+    }
+    const bool without_target = qp.service->uses_ah && batch.draft.wqe.address_handle == 0;
+    batch.error = without_target ? EINVAL : finish_send(qp, personality, batch.draft);
+}
+
+// nullptr when the batch has failed.
+SendWqe* begin(ibv_qp_ex* handle, ibv_wr_opcode opcode) {
+    QueuePair& qp = queue_pair_of(handle);
+    const Personality& personality = personality_of(handle);
+    finish(qp, personality);
+    SendBatch& batch = *qp.batch;
+    if (batch.error == 0) {
+        const unsigned flags = handle->wr_flags & ~static_cast<unsigned>(IBV_SEND_INLINE);
+        batch.error = begin_send(qp, personality, static_cast<std::uint32_t>(opcode), handle->wr_id,
+                                 flags, batch.draft);
+    }
+    return batch.error == 0 ? &batch.draft.wqe : nullptr;
+}
+
+void begin_remote(ibv_qp_ex* handle, ibv_wr_opcode opcode, std::uint32_t rkey,
+                  std::uint64_t remote_address, std::uint32_t immediate = 0) {
+    if (SendWqe* wqe = begin(handle, opcode)) {
+        wqe->rkey = rkey;
+        wqe->remote_address = remote_address;
+        wqe->immediate = immediate;
+    }
+}
+
+void begin_atomic(ibv_qp_ex* handle, ibv_wr_opcode opcode, std::uint32_t rkey,
+                  std::uint64_t remote_address, std::uint64_t compare_add, std::uint64_t swap) {
+    if (SendWqe* wqe = begin(handle, opcode)) {
+        wqe->rkey = rkey;
+        wqe->remote_address = remote_address;
+        wqe->compare_add = compare_add;
+        wqe->swap = swap;
+    }
+}
+
+void wr_send(ibv_qp_ex* qp) {
+    begin(qp, IBV_WR_SEND);
+}
+void wr_send_imm(ibv_qp_ex* qp, __be32 immediate) {
+    begin_remote(qp, IBV_WR_SEND_WITH_IMM, 0, 0, immediate);
+}
+void wr_send_inv(ibv_qp_ex* qp, std::uint32_t rkey) {
+    begin_remote(qp, IBV_WR_SEND_WITH_INV, 0, 0, rkey);
+}
+void wr_rdma_write(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address) {
+    begin_remote(qp, IBV_WR_RDMA_WRITE, rkey, address);
+}
+void wr_rdma_write_imm(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address, __be32 immediate) {
+    begin_remote(qp, IBV_WR_RDMA_WRITE_WITH_IMM, rkey, address, immediate);
+}
+void wr_rdma_read(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address) {
+    begin_remote(qp, IBV_WR_RDMA_READ, rkey, address);
+}
+void wr_atomic_cmp_swp(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address,
+                       std::uint64_t compare, std::uint64_t swap) {
+    begin_atomic(qp, IBV_WR_ATOMIC_CMP_AND_SWP, rkey, address, compare, swap);
+}
+void wr_atomic_fetch_add(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address,
+                         std::uint64_t add) {
+    begin_atomic(qp, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, address, add, 0);
+}
+void wr_local_inv(ibv_qp_ex* qp, std::uint32_t rkey) {
+    begin_remote(qp, IBV_WR_LOCAL_INV, 0, 0, rkey);
+}
+
+// ---- giving them data and a destination
+
+bool is_open(const SendBatch& batch) {
+    return batch.error == 0 && batch.draft.slot != nullptr;
+}
+
+void wr_set_sge_list(ibv_qp_ex* handle, std::size_t count, const ibv_sge* segments) {
+    QueuePair& qp = queue_pair_of(handle);
+    SendBatch& batch = *qp.batch;
+    if (is_open(batch)) {
+        batch.error = put_segments(qp, segments, count, batch.draft);
+    }
+}
+void wr_set_sge(ibv_qp_ex* qp, std::uint32_t lkey, std::uint64_t address, std::uint32_t length) {
+    const ibv_sge segment{address, length, lkey};
+    wr_set_sge_list(qp, 1, &segment);
+}
+
+void wr_set_inline_data_list(ibv_qp_ex* handle, std::size_t count, const ibv_data_buf* buffers) {
+    QueuePair& qp = queue_pair_of(handle);
+    SendBatch& batch = *qp.batch;
+    if (!is_open(batch)) {
+        return;
+    }
+    if (batch.draft.opcode == nullptr || !batch.draft.opcode->may_be_inline) {
+        batch.error = EINVAL;
+        return;
+    }
+    const auto range_of = [buffers](std::size_t i) {
+        return std::span(static_cast<const std::byte*>(buffers[i].addr), buffers[i].length);
+    };
+    batch.error = put_inline(qp, count, range_of, batch.draft);
+}
+void wr_set_inline_data(ibv_qp_ex* qp, void* address, std::size_t length) {
+    const ibv_data_buf buffer{address, length};
+    wr_set_inline_data_list(qp, 1, &buffer);
+}
+
+void wr_set_ud_addr(ibv_qp_ex* handle, ibv_ah* ah, std::uint32_t remote_qpn,
+                    std::uint32_t remote_qkey) {
+    SendBatch& batch = *queue_pair_of(handle).batch;
+    if (is_open(batch)) {
+        batch.draft.wqe.address_handle = ah->handle;
+        batch.draft.wqe.remote_qpn = remote_qpn;
+        batch.draft.wqe.remote_qkey = remote_qkey;
+    }
+}
+void wr_set_xrc_srqn(ibv_qp_ex* handle, std::uint32_t remote_srqn) {
+    SendBatch& batch = *queue_pair_of(handle).batch;
+    if (is_open(batch)) {
+        batch.draft.wqe.remote_qpn = remote_srqn;
+    }
+}
+
+// ---- batches
+
+void wr_start(ibv_qp_ex* handle) {
+    QueuePair& qp = queue_pair_of(handle);
+    SendBatch& batch = *qp.batch;
+    qp.queues.send().lock().lock();
+    batch.first = qp.queues.send().producer();
+    batch.draft.slot = nullptr;
+    const int no_room = personality_of(handle).no_room_in_batch_errno;
+    batch.draft.errors = {.queue_full = no_room, .too_much = no_room};
+    batch.error = as_object(handle->qp_base.context).is_foreign() ? EIO : 0;
+}
+
+int wr_complete(ibv_qp_ex* handle) {
+    QueuePair& qp = queue_pair_of(handle);
+    const Personality& personality = personality_of(handle);
+    finish(qp, personality);
+    SendBatch& batch = *qp.batch;
+    driver::WorkQueue& queue = qp.queues.send();
+    const std::optional<PostTooEarly> too_early = too_early_to_send(qp, personality);
+    if (batch.error != 0 || too_early == PostTooEarly::kRefuse ||
+        too_early == PostTooEarly::kDrop) {
+        queue.take_back(batch.first);
+    } else if (!too_early && queue.producer() != batch.first) {
+        qp.queues.ring_send();
+    }
+    const bool refused = too_early && *too_early != PostTooEarly::kDrop;
+    const int error = batch.error == 0 && refused ? EINVAL : batch.error;
+    queue.lock().unlock();
+    return error;
+}
+
+void wr_abort(ibv_qp_ex* handle) {
+    QueuePair& qp = queue_pair_of(handle);
+    qp.queues.send().take_back(qp.batch->first);
+    qp.queues.send().lock().unlock();
+}
+
+// ---- creation
+
+struct SendOperation {
+    std::uint64_t flag;  // of enum ibv_qp_create_send_ops_flags
+    WrOpcode opcode;
+    void (*install)(ibv_qp_ex& qp);
+};
+constexpr auto kSendOperations = std::to_array<SendOperation>({
+    {IBV_QP_EX_WITH_RDMA_WRITE, WrOpcode::kRdmaWrite,
+     [](ibv_qp_ex& qp) { qp.wr_rdma_write = wr_rdma_write; }},
+    {IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM, WrOpcode::kRdmaWriteWithImm,
+     [](ibv_qp_ex& qp) { qp.wr_rdma_write_imm = wr_rdma_write_imm; }},
+    {IBV_QP_EX_WITH_SEND, WrOpcode::kSend, [](ibv_qp_ex& qp) { qp.wr_send = wr_send; }},
+    {IBV_QP_EX_WITH_SEND_WITH_IMM, WrOpcode::kSendWithImm,
+     [](ibv_qp_ex& qp) { qp.wr_send_imm = wr_send_imm; }},
+    {IBV_QP_EX_WITH_RDMA_READ, WrOpcode::kRdmaRead,
+     [](ibv_qp_ex& qp) { qp.wr_rdma_read = wr_rdma_read; }},
+    {IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, WrOpcode::kAtomicCmpAndSwp,
+     [](ibv_qp_ex& qp) { qp.wr_atomic_cmp_swp = wr_atomic_cmp_swp; }},
+    {IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, WrOpcode::kAtomicFetchAndAdd,
+     [](ibv_qp_ex& qp) { qp.wr_atomic_fetch_add = wr_atomic_fetch_add; }},
+    {IBV_QP_EX_WITH_LOCAL_INV, WrOpcode::kLocalInv,
+     [](ibv_qp_ex& qp) { qp.wr_local_inv = wr_local_inv; }},
+    {IBV_QP_EX_WITH_SEND_WITH_INV, WrOpcode::kSendWithInv,
+     [](ibv_qp_ex& qp) { qp.wr_send_inv = wr_send_inv; }},
+});
+
+// EOPNOTSUPP where the service lacks one of them, or it is not modelled.
+int check_operations(std::uint64_t asked, Service service) {
+    for (const SendOperation& row : kSendOperations) {
+        const WrOpcodeProperties& opcode = properties(row.opcode);
+        if (opcode.services.contains(service) && detail::is_modelled(opcode)) {
+            asked &= ~row.flag;
+        }
+    }
+    return asked == 0 ? 0 : EOPNOTSUPP;
+}
+
+void install_operations(QueuePair& qp, std::uint64_t asked) {
+    ibv_qp_ex& handle = qp.older;
+    for (const SendOperation& row : kSendOperations) {
+        if ((asked & row.flag) != 0) {
+            row.install(handle);
+        }
+    }
+    handle.wr_start = wr_start;
+    handle.wr_complete = wr_complete;
+    handle.wr_abort = wr_abort;
+    handle.wr_set_sge = wr_set_sge;
+    handle.wr_set_sge_list = wr_set_sge_list;
+    handle.wr_set_inline_data = wr_set_inline_data;
+    handle.wr_set_inline_data_list = wr_set_inline_data_list;
+    handle.wr_set_ud_addr = wr_set_ud_addr;
+    handle.wr_set_xrc_srqn = wr_set_xrc_srqn;
+    qp.batch.reset(new SendBatch);
+}
+
+// What no device here has yet: TSO, RSS, and every creation flag that has a name.
+int check(const ibv_qp_init_attr_ex& init) {
+    constexpr std::uint32_t kAttributes = (IBV_QP_INIT_ATTR_SEND_OPS_FLAGS << 1) - 1;
+    constexpr std::uint32_t kFlags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SCATTER_FCS |
+                                     IBV_QP_CREATE_CVLAN_STRIPPING | IBV_QP_CREATE_SOURCE_QPN |
+                                     IBV_QP_CREATE_PCI_WRITE_END_PADDING;
+    const auto given = [&init](std::uint32_t attribute) {
+        return (init.comp_mask & attribute) != 0;
+    };
+    const ServiceProperties* service = find_service(static_cast<std::uint32_t>(init.qp_type));
+    const std::uint32_t flags = given(IBV_QP_INIT_ATTR_CREATE_FLAGS) ? init.create_flags : 0;
+    if ((init.comp_mask & ~kAttributes) != 0 || (flags & ~kFlags) != 0) {
+        return EINVAL;
+    }
+    if (flags != 0 || given(IBV_QP_INIT_ATTR_XRCD) || given(IBV_QP_INIT_ATTR_IND_TABLE) ||
+        given(IBV_QP_INIT_ATTR_RX_HASH) ||
+        (given(IBV_QP_INIT_ATTR_MAX_TSO_HEADER) && init.max_tso_header != 0)) {
+        return EOPNOTSUPP;
+    }
+    if (!given(IBV_QP_INIT_ATTR_PD) || init.pd == nullptr) {
+        return EINVAL;
+    }
+    return given(IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) && service != nullptr
+               ? check_operations(init.send_ops_flags, service->service)
+               : 0;
+}
+
+}  // namespace
+
+ibv_qp* create_qp_ex(ibv_context* /*context*/, ibv_qp_init_attr_ex* init) {
+    if (const int error = check(*init); error != 0) {
+        errno = error;
+        return nullptr;
+    }
+    ibv_qp_init_attr plain{};
+    plain.qp_context = init->qp_context;
+    plain.send_cq = init->send_cq;
+    plain.recv_cq = init->recv_cq;
+    plain.srq = init->srq;
+    plain.cap = init->cap;
+    plain.qp_type = init->qp_type;
+    plain.sq_sig_all = init->sq_sig_all;
+    ibv_qp* qp = simverbs_abi_ibv_create_qp(init->pd, &plain);
+    if (qp == nullptr) {
+        return nullptr;
+    }
+    init->cap = plain.cap;
+    if ((init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {
+        install_operations(as_object(qp), init->send_ops_flags);
+    }
+    return qp;
+}
+
+// nullptr for a queue pair that was made without send operations (ibv_create_qp_ex(3)).
+SIMVERBS_ABI ibv_qp_ex* simverbs_abi_ibv_qp_to_qp_ex(ibv_qp* handle) {
+    QueuePair& qp = as_object(handle);
+    return qp.batch == nullptr ? nullptr : &qp.older;
+}
+
+}  // namespace simverbs::abi

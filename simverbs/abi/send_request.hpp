@@ -1,0 +1,160 @@
+// One send request on its way into a slot of the ring, for ibv_post_send() and ibv_wr_*() alike:
+// what a provider finds out before it rings the doorbell is found out here.
+//
+// With the queue's lock held: begin_send(), then put_segments() or put_inline() at most once and
+// whatever else of draft.wqe the operation needs, then finish_send(). Each returns an errno, after
+// which the request does not exist. No allocation, no lock.
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include <infiniband/verbs.h>
+
+#include "simverbs/abi/objects.hpp"
+#include "simverbs/model/opcodes.hpp"
+
+namespace simverbs::abi {
+
+static_assert(sizeof(Segment) == sizeof(ibv_sge) &&
+              offsetof(Segment, address) == offsetof(ibv_sge, addr) &&
+              offsetof(Segment, length) == offsetof(ibv_sge, length) &&
+              offsetof(Segment, lkey) == offsetof(ibv_sge, lkey));
+
+// What the two ways of posting call the same mistakes.
+struct PostErrors {
+    int queue_full = ENOMEM;
+    int too_much = EINVAL;  // more segments or inline bytes than the queue pair takes
+};
+
+struct SendDraft {
+    std::byte* slot = nullptr;                   // null: no request has begun
+    const WrOpcodeProperties* opcode = nullptr;  // null: unknown, and completes in error
+    std::uint64_t length = 0;                    // of all segments
+    PostErrors errors;
+    SendWqe wqe;
+};
+
+namespace detail {
+inline constexpr unsigned kSendFlagBits = 0x1F;
+inline constexpr std::uint8_t kInlineFlag = static_cast<std::uint8_t>(SendFlag::kInline);
+inline constexpr std::uint8_t kSignaledFlag = static_cast<std::uint8_t>(SendFlag::kSignaled);
+inline constexpr std::uint8_t kNoOpcode = 0xFF;
+
+// Neither messages that invalidate a key nor those of IBA 1.5 and later, nor local operations.
+constexpr bool is_modelled(const WrOpcodeProperties& opcode) {
+    switch (opcode.message) {
+        case MessageKind::kSend:
+            return opcode.trailer != Trailer::kInvalidate && opcode.opcode != WrOpcode::kTso;
+        case MessageKind::kWrite:
+        case MessageKind::kRead:
+        case MessageKind::kCompareSwap:
+        case MessageKind::kFetchAdd:
+            return true;
+        default:
+            return false;
+    }
+}
+
+constexpr bool refuses(BadRequest choice, bool is_bad) {
+    return is_bad && choice == BadRequest::kRefuse;
+}
+}  // namespace detail
+
+// Nothing when sends may be posted in the state that the queue pair is in.
+inline std::optional<PostTooEarly> too_early_to_send(const QueuePair& qp,
+                                                     const Personality& personality) {
+    const QpState state = qp.queues.state();
+    if (state == QpState::kRts || state == QpState::kSqd || state == QpState::kSqe ||
+        state == QpState::kErr) {
+        return std::nullopt;
+    }
+    return personality.post_send_before_rts;
+}
+
+// `flags`: of enum ibv_send_flags. A request with IBV_SEND_INLINE that keeps it in draft.wqe.flags
+// is to be given its bytes.
+inline int begin_send(QueuePair& qp, const Personality& personality, std::uint32_t opcode,
+                      std::uint64_t wr_id, unsigned flags, SendDraft& draft) {
+    draft.opcode = find_wr_opcode(opcode);
+    const bool known = draft.opcode != nullptr;
+    const bool for_service = known && draft.opcode->services.contains(qp.service->service);
+    const bool may_be_inline = known && draft.opcode->may_be_inline;
+    const bool wants_inline = (flags & detail::kInlineFlag) != 0;
+    if (detail::refuses(personality.unknown_opcode, !known) ||
+        detail::refuses(personality.opcode_not_for_service, known && !for_service) ||
+        detail::refuses(personality.inline_on_read, known && wants_inline && !may_be_inline)) {
+        return EINVAL;
+    }
+    if (for_service && !detail::is_modelled(*draft.opcode)) {
+        return EOPNOTSUPP;
+    }
+    draft.slot = qp.queues.send().free_slot();
+    if (draft.slot == nullptr) {
+        return draft.errors.queue_full;
+    }
+    const bool ignores_inline =
+        wants_inline && !may_be_inline && personality.inline_on_read == BadRequest::kIgnore;
+    draft.length = 0;
+    draft.wqe = {};
+    draft.wqe.wr_id = wr_id;
+    draft.wqe.opcode = known ? static_cast<std::uint8_t>(opcode) : detail::kNoOpcode;
+    draft.wqe.flags = static_cast<std::uint8_t>(
+        (flags & detail::kSendFlagBits & ~(ignores_inline ? detail::kInlineFlag : 0U)) |
+        (qp.signals_all ? detail::kSignaledFlag : 0U));
+    return 0;
+}
+
+inline int put_segments(const QueuePair& qp, const ibv_sge* segments, std::size_t count,
+                        SendDraft& draft) {
+    if (count > qp.capacity.send_segments) {
+        return draft.errors.too_much;
+    }
+    draft.length = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        draft.length += segments[i].length;
+    }
+    std::copy_n(segments, count, reinterpret_cast<ibv_sge*>(draft.slot + sizeof draft.wqe));
+    draft.wqe.segment_count = static_cast<std::uint16_t>(count);
+    return 0;
+}
+
+// Copies what `range_of` gives, a range of bytes for each index below `count`.
+template <class F>
+int put_inline(const QueuePair& qp, std::size_t count, F&& range_of, SendDraft& draft) {
+    std::byte* tail = draft.slot + sizeof draft.wqe;
+    std::size_t length = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::span<const std::byte> bytes = range_of(i);
+        if (bytes.size() > qp.capacity.inline_bytes - length) {
+            return draft.errors.too_much;
+        }
+        std::copy_n(bytes.data(), bytes.size(), tail + length);
+        length += bytes.size();
+    }
+    draft.length = length;
+    draft.wqe.inline_length = static_cast<std::uint32_t>(length);
+    draft.wqe.flags |= detail::kInlineFlag;
+    return 0;
+}
+
+// The device may see it after the queue is published.
+inline int finish_send(QueuePair& qp, const Personality& personality, SendDraft& draft) {
+    if (draft.opcode != nullptr && draft.opcode->atomic &&
+        (detail::refuses(personality.atomic_not_eight_bytes, draft.length < kAtomicBytes) ||
+         detail::refuses(personality.atomic_misaligned,
+                         draft.wqe.remote_address % kAtomicBytes != 0))) {
+        return EINVAL;
+    }
+    std::memcpy(draft.slot, &draft.wqe, sizeof draft.wqe);
+    draft.slot = nullptr;
+    qp.queues.send().push();
+    return 0;
+}
+
+}  // namespace simverbs::abi
