@@ -190,14 +190,56 @@ void fill_port(ibv_port_attr& attr, const QueryPortReply& reply, const DeviceLim
 
 }  // namespace
 
-// What exists behind the functions of a device: the rest of its limits is for features that are not
-// modelled, and a program that finds them at 0 does not ask for them.
+constexpr std::uint32_t qp_types(Services services) {
+    std::uint32_t types = 0;
+    for (const ServiceProperties& row : kServices) {
+        types |= services.contains(row.service) ? 1U << row.ibv_qp_type : 0U;
+    }
+    return types;
+}
+
+void fill_on_demand_paging(const OnDemandPaging& odp, ibv_device_attr_ex& attr) {
+    attr.odp_caps.general_caps =
+        (odp.explicit_regions ? static_cast<unsigned>(IBV_ODP_SUPPORT) : 0U) |
+        (odp.implicit_regions ? static_cast<unsigned>(IBV_ODP_SUPPORT_IMPLICIT) : 0U);
+    attr.odp_caps.per_transport_caps.rc_odp_caps = odp.rc;
+    attr.odp_caps.per_transport_caps.uc_odp_caps = odp.uc;
+    attr.odp_caps.per_transport_caps.ud_odp_caps = odp.ud;
+    attr.xrc_odp_caps = odp.xrc;
+}
+
+// A feature without a function behind it is reported as absent, whatever the device has. Tag
+// matching is none of any device here.
 void fill_extended(const DeviceLimits& limits, ibv_device_attr_ex& attr) {
     attr.completion_timestamp_mask = limits.completion_timestamp_mask;
     attr.hca_core_clock = limits.core_clock_khz;
     attr.cq_mod_caps.max_cq_count = limits.max_cq_moderation_count;
     attr.cq_mod_caps.max_cq_period = limits.max_cq_moderation_microseconds;
     attr.device_cap_flags_ex = attr.orig_attr.device_cap_flags;
+    attr.pci_atomic_caps = {limits.pci_atomic_sizes, limits.pci_atomic_sizes,
+                            limits.pci_atomic_sizes};
+    if (kModelledFeatures.on_demand_paging) {
+        fill_on_demand_paging(limits.odp, attr);
+    }
+    if (kModelledFeatures.segmentation_offload) {
+        attr.tso_caps = {limits.max_tso_bytes, qp_types(limits.tso_services)};
+    }
+    if (kModelledFeatures.receive_side_scaling) {
+        attr.rss_caps = {qp_types(limits.rss_services), limits.max_rwq_indirection_tables,
+                         limits.max_rwq_indirection_table_size, limits.rx_hash_fields,
+                         limits.rx_hash_functions};
+        attr.max_wq_type_rq = limits.max_wq_type_rq;
+    }
+    if (kModelledFeatures.packet_pacing) {
+        attr.packet_pacing_caps = {limits.rate_limit_min_kbps, limits.rate_limit_max_kbps,
+                                   qp_types(limits.rate_limit_services)};
+    }
+    if (kModelledFeatures.raw_packets) {
+        attr.raw_packet_caps = limits.raw_packet_caps;
+    }
+    if (kModelledFeatures.device_memory) {
+        attr.max_dm_size = limits.max_device_memory_bytes;
+    }
 }
 
 // The client says how much of the structure it knows: 48, 52 or 56 bytes.
@@ -264,7 +306,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_query_pkey(ibv_context* handle, std::uint8_t p
     command.index = static_cast<std::uint32_t>(index);
     QueryPkeyReply reply;
     if (const int error = as_object(handle).execute(command, reply); error != 0) {
-        errno = error;
+        errno = error == EINVAL ? ENOENT : error;  // rdma-core looks for a file of sysfs
         return -1;
     }
     *pkey = __builtin_bswap16(reply.pkey);

@@ -16,6 +16,17 @@ inline constexpr DeviceCaps kModelledCaps =
     DeviceCaps(DeviceCap::kBadPkeyCntr) | DeviceCap::kCurrQpStateMod | DeviceCap::kPortActiveEvent |
     DeviceCap::kSysImageGuid | DeviceCap::kRcRnrNakGen;
 
+// The same of features that query_device_ex reports by figures.
+struct ModelledFeatures {
+    bool on_demand_paging = false;
+    bool segmentation_offload = false;
+    bool receive_side_scaling = false;
+    bool packet_pacing = false;
+    bool raw_packets = false;
+    bool device_memory = false;
+};
+inline constexpr ModelledFeatures kModelledFeatures{};
+
 void set_operations(Context& context);
 
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr, std::size_t size);

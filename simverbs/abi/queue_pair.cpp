@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include <infiniband/verbs.h>
 
@@ -176,7 +177,11 @@ SIMVERBS_ABI ibv_qp* simverbs_abi_ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* in
     auto* qp =
         new QueuePair(context, reply, ring, as_object(init->send_cq), as_object(init->recv_cq));
     fill_handle(*qp, *pd, *init, reply);
-    init->cap = to_cap(reply.capacity);
+    const ibv_qp_cap asked = std::exchange(init->cap, to_cap(reply.capacity));
+    if (!context.personality().create_returns_rounded) {
+        init->cap.max_send_wr = asked.max_send_wr;
+        init->cap.max_recv_wr = asked.max_recv_wr;
+    }
     const std::lock_guard lock(context.lock());
     context.qps[reply.handle] = qp;
     return qp->c_handle();

@@ -291,8 +291,11 @@ int DeviceContext::execute(const CreateQp& command, CreateQpReply& reply) {
     granted.send_requests = rounded(granted.send_requests, personality.send_queue_rounding);
     granted.receive_requests =
         rounded(granted.receive_requests, personality.receive_queue_rounding);
-    granted.inline_bytes =
-        std::max(granted.inline_bytes, personality.inline_bytes_per_sge * granted.send_segments);
+    if (const std::uint32_t bytes = personality.inline_bytes_per_sge; bytes > 0) {
+        const std::uint32_t needed = (granted.inline_bytes + bytes - 1) / bytes;
+        granted.send_segments = std::max(granted.send_segments, needed);
+        granted.inline_bytes = bytes * granted.send_segments;
+    }
     parts.send =
         send_queue_shape(granted.send_requests, granted.send_segments, granted.inline_bytes);
     parts.receive = receive_queue_shape(granted.receive_requests, granted.receive_segments);

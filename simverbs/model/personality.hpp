@@ -201,7 +201,9 @@ struct Personality {
     Rounding cq_rounding;
     bool create_returns_rounded;  // else only query_qp shows it
     bool refuses_srq_limit_above_size;
-    std::uint32_t inline_bytes_per_sge;  // grants this times max_send_sge; 0: what was asked
+    // An inline request lies where segments would: as many are granted as it needs, and this times
+    // max_send_sge inline bytes. 0: what was asked.
+    std::uint32_t inline_bytes_per_sge;
 
     // Fabric
     bool multicast_loopback;

@@ -1,0 +1,211 @@
+// What a device says of itself, and that it is where it ends: the figure works, the next does not.
+#include <cerrno>
+#include <vector>
+
+#include "two_hosts.hpp"
+
+namespace verbs_test {
+namespace {
+
+class Limits : public TwoHosts {
+  protected:
+    void connect_as(const char* personality) {
+        ASSERT_EQ(simverbs_set_personality(personality), 0);
+        connect();
+        ASSERT_EQ(ibv_query_device(a->context, &device), 0);
+    }
+    // An errno; `granted` and `shown` are what creation and ibv_query_qp return.
+    int create(ibv_qp_cap cap) {
+        ibv_qp_init_attr init{};
+        init.send_cq = init.recv_cq = a->cq;
+        init.cap = cap;
+        init.qp_type = IBV_QPT_RC;
+        errno = 0;
+        ibv_qp* qp = ibv_create_qp(a->pd, &init);
+        if (qp == nullptr) {
+            return errno;
+        }
+        granted = init.cap;
+        ibv_qp_attr attr{};
+        EXPECT_EQ(ibv_query_qp(qp, &attr, IBV_QP_CAP, &init), 0);
+        shown = attr.cap;
+        EXPECT_EQ(ibv_destroy_qp(qp), 0);
+        return 0;
+    }
+    static std::vector<std::uint32_t> list(const ibv_qp_cap& cap) {
+        return {cap.max_send_wr, cap.max_recv_wr, cap.max_send_sge, cap.max_recv_sge,
+                cap.max_inline_data};
+    }
+    int create_cq(int entries) {
+        errno = 0;
+        ibv_cq* cq = ibv_create_cq(a->context, entries, nullptr, nullptr, 0);
+        if (cq == nullptr) {
+            return errno;
+        }
+        entries_granted = cq->cqe;
+        EXPECT_EQ(ibv_destroy_cq(cq), 0);
+        return 0;
+    }
+
+    ibv_device_attr device{};
+    ibv_qp_cap granted{};
+    ibv_qp_cap shown{};
+    int entries_granted = 0;
+};
+
+using Words = std::vector<std::uint32_t>;
+
+TEST_F(Limits, QueuePairsTakeWhatIsAdvertisedAndNoMore) {
+    for (const char* personality : {"spec", "connectx6", "rxe"}) {
+        SCOPED_TRACE(personality);
+        connect_as(personality);
+        const auto wr = static_cast<std::uint32_t>(device.max_qp_wr);
+        const auto sge = static_cast<std::uint32_t>(device.max_sge);
+        if (wr <= 32'768) {  // else the ring alone would be large
+            EXPECT_EQ(create({wr, 1, 1, 1, 0}), 0);
+            EXPECT_EQ(create({1, wr, 1, 1, 0}), 0);
+        }
+        EXPECT_EQ(create({wr + 1, 1, 1, 1, 0}), EINVAL);
+        EXPECT_EQ(create({1, wr + 1, 1, 1, 0}), EINVAL);
+        EXPECT_EQ(create({1, 1, sge, sge, 0}), 0);
+        EXPECT_EQ(create({1, 1, sge + 1, 1, 0}), EINVAL);
+        EXPECT_EQ(create({1, 1, 1, sge + 1, 0}), EINVAL);
+        EXPECT_EQ(create({1, 1, 1, 1, 512}), 0);
+        EXPECT_EQ(create({1, 1, 1, 1, 513}), EINVAL);
+        TearDown();
+        SetUp();
+    }
+}
+
+TEST_F(Limits, CompletionQueuesTakeWhatIsAdvertisedAndNoMore) {
+    connect_as("rxe");
+    EXPECT_EQ(create_cq(device.max_cqe), 0);
+    EXPECT_EQ(entries_granted, device.max_cqe);
+    EXPECT_EQ(create_cq(device.max_cqe + 1), EINVAL);
+    EXPECT_EQ(ibv_resize_cq(a->cq, device.max_cqe), 0);
+    EXPECT_EQ(a->cq->cqe, device.max_cqe);
+    EXPECT_EQ(ibv_resize_cq(a->cq, device.max_cqe + 1), EINVAL);
+    EXPECT_EQ(a->cq->cqe, device.max_cqe);
+}
+
+TEST_F(Limits, ProtectionDomainsEndAtTheAdvertisedNumber) {
+    connect_as("spec");
+    std::vector<ibv_pd*> all;
+    for (int i = 1; i < device.max_pd; ++i) {  // one is there already
+        all.push_back(ibv_alloc_pd(a->context));
+        ASSERT_NE(all.back(), nullptr);
+    }
+    errno = 0;
+    EXPECT_EQ(ibv_alloc_pd(a->context), nullptr);
+    EXPECT_EQ(errno, ENOMEM);
+    ASSERT_EQ(ibv_dealloc_pd(all.back()), 0);
+    all.back() = ibv_alloc_pd(a->context);
+    EXPECT_NE(all.back(), nullptr);
+    for (ibv_pd* pd : all) {
+        ASSERT_EQ(ibv_dealloc_pd(pd), 0);
+    }
+}
+
+TEST_F(Limits, SpecGrantsWhatWasAsked) {
+    connect_as("spec");
+    ASSERT_EQ(create({5, 7, 3, 3, 33}), 0);
+    EXPECT_EQ(list(granted), (Words{5, 7, 3, 3, 33}));
+    EXPECT_EQ(list(shown), list(granted));
+    ASSERT_EQ(create_cq(16), 0);
+    EXPECT_EQ(entries_granted, 16);
+}
+
+TEST_F(Limits, ConnectX6RoundsUpAndSaysSo) {
+    connect_as("connectx6");
+    ASSERT_EQ(create({5, 7, 3, 3, 33}), 0);
+    EXPECT_EQ(list(granted), (Words{8, 8, 3, 3, 33}));
+    EXPECT_EQ(list(shown), list(granted));
+    ASSERT_EQ(create_cq(16), 0);
+    EXPECT_EQ(entries_granted, 31);
+}
+
+TEST_F(Limits, RxeRoundsUpAndShowsItOnlyToAQuery) {
+    connect_as("rxe");
+    ASSERT_EQ(create({4, 7, 3, 3, 33}), 0);
+    EXPECT_EQ(list(granted), (Words{4, 7, 3, 3, 48}));
+    EXPECT_EQ(list(shown), (Words{7, 7, 3, 3, 48}));
+    ASSERT_EQ(create({100, 100, 4, 4, 128}), 0);
+    EXPECT_EQ(list(granted), (Words{100, 100, 8, 4, 128}));
+    ASSERT_EQ(create({1, 1, 1, 1, 400}), 0);
+    EXPECT_EQ(list(granted), (Words{1, 1, 25, 1, 400}));
+    ASSERT_EQ(create({0, 1, 0, 1, 0}), 0);
+    EXPECT_EQ(list(granted), (Words{0, 1, 0, 1, 0}));
+    ASSERT_EQ(create_cq(16), 0);
+    EXPECT_EQ(entries_granted, 31);
+}
+
+// ---- query_device_ex
+
+TEST_F(Limits, ExtendedAttributesSayOnlyWhatThereIs) {
+    connect_as("spec");
+    ibv_device_attr_ex extended{};
+    ASSERT_EQ(ibv_query_device_ex(a->context, nullptr, &extended), 0);
+    EXPECT_EQ(extended.comp_mask, 0U);
+    EXPECT_EQ(extended.phys_port_cnt_ex, 1U);
+    EXPECT_EQ(extended.device_cap_flags_ex, device.device_cap_flags);
+    EXPECT_EQ(extended.hca_core_clock, 1'000'000U);
+    EXPECT_EQ(extended.completion_timestamp_mask, ~std::uint64_t{0});
+    EXPECT_EQ(extended.cq_mod_caps.max_cq_count, 65'535);
+    EXPECT_EQ(extended.tm_caps.max_rndv_hdr_size, 0U);
+    EXPECT_EQ(extended.tm_caps.max_num_tags, 0U);
+    EXPECT_EQ(extended.tso_caps.max_tso, 0U);
+    EXPECT_EQ(extended.rss_caps.supported_qpts, 0U);
+    EXPECT_EQ(extended.packet_pacing_caps.supported_qpts, 0U);
+    EXPECT_EQ(extended.raw_packet_caps, 0U);
+}
+
+TEST_F(Limits, ExtendedAttributesOfRxe) {
+    connect_as("rxe");
+    ibv_device_attr_ex extended{};
+    ASSERT_EQ(ibv_query_device_ex(a->context, nullptr, &extended), 0);
+    EXPECT_EQ(extended.hca_core_clock, 0U);
+    EXPECT_EQ(extended.completion_timestamp_mask, 0U);
+    EXPECT_EQ(extended.cq_mod_caps.max_cq_count, 0);
+    EXPECT_EQ(extended.phys_port_cnt_ex, 1U);
+}
+
+TEST_F(Limits, UnknownInputsOfExtendedQueriesAreEinval) {
+    connect_as("spec");
+    ibv_device_attr_ex extended{};
+    ibv_query_device_ex_input input{};
+    input.comp_mask = 0x40;
+    EXPECT_EQ(ibv_query_device_ex(a->context, &input, &extended), EINVAL);
+    ibv_gid_entry entry{};
+    EXPECT_EQ(ibv_query_gid_ex(a->context, 1, 0, &entry, 1), EINVAL);
+    EXPECT_EQ(ibv_query_gid_ex(a->context, 2, 0, &entry, 0), EINVAL);
+    EXPECT_EQ(ibv_query_gid_ex(a->context, 1, 5000, &entry, 0), EINVAL);
+    EXPECT_EQ(ibv_query_gid_ex(a->context, 1, 50, &entry, 0), ENODATA);
+    EXPECT_EQ(ibv_query_gid_table(a->context, &entry, 0, 0), -EINVAL);
+    EXPECT_EQ(ibv_query_gid_table(a->context, &entry, 1, 1), -EINVAL);
+    EXPECT_EQ(ibv_query_gid_table(a->context, &entry, 1, 0), 1);
+}
+
+// rdma-core looks for a file of sysfs, whatever the device.
+TEST_F(Limits, APartitionKeyBeyondTheTableIsEnoent) {
+    connect_as("spec");
+    __be16 pkey = 0;
+    errno = 0;
+    EXPECT_EQ(ibv_query_pkey(a->context, 1, device.max_pkeys, &pkey), -1);
+    EXPECT_EQ(errno, ENOENT);
+    errno = 0;
+    EXPECT_EQ(ibv_query_pkey(a->context, 2, 0, &pkey), -1);
+    EXPECT_EQ(errno, ENOENT);
+}
+
+TEST_F(Limits, NeitherEceNorOrderIsPromised) {
+    connect_as("spec");
+    ibv_ece ece{1, 2, 3};
+    EXPECT_EQ(ibv_query_ece(a->qp, &ece), EOPNOTSUPP);
+    EXPECT_EQ(ece.vendor_id, 0U);
+    ece.vendor_id = 1;
+    EXPECT_EQ(ibv_set_ece(a->qp, &ece), EOPNOTSUPP);
+    EXPECT_EQ(ibv_query_qp_data_in_order(a->qp, IBV_WR_RDMA_WRITE, 0), 0);
+}
+
+}  // namespace
+}  // namespace verbs_test
