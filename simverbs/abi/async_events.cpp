@@ -35,9 +35,17 @@ bool fill_event(Context& context, const EventMessage& message, ibv_async_event& 
             event.element.qp = found->second->c_handle();
             return true;
         }
+        case EventSubject::kSrq: {
+            const auto found = context.srqs.find(message.subject);
+            if (found == context.srqs.end()) {
+                return false;
+            }
+            ++found->second->async_events.given;
+            event.element.srq = found->second;
+            return true;
+        }
         case EventSubject::kPort:
         case EventSubject::kDevice:
-        case EventSubject::kSrq:
         case EventSubject::kWq:
             break;
     }
@@ -72,10 +80,16 @@ SIMVERBS_ABI void simverbs_abi_ibv_ack_async_event(ibv_async_event* event) {
         return;
     }
     const auto type = static_cast<std::uint32_t>(event->event_type);
-    if (type < kAsyncEventCount &&
-        properties(static_cast<AsyncEvent>(type)).subject == EventSubject::kQp) {
+    if (type >= kAsyncEventCount) {
+        return;
+    }
+    const EventSubject subject = properties(static_cast<AsyncEvent>(type)).subject;
+    if (subject == EventSubject::kQp) {
         ibv_qp& qp = *event->element.qp;
         acknowledge(qp.mutex, qp.cond, qp.events_completed);
+    } else if (subject == EventSubject::kSrq) {
+        ibv_srq& srq = *event->element.srq;
+        acknowledge(srq.mutex, srq.cond, srq.events_completed);
     }
 }
 

@@ -274,12 +274,13 @@ int check(const ibv_qp_init_attr_ex& init) {
     if ((init.comp_mask & ~kAttributes) != 0 || (flags & ~kFlags) != 0) {
         return EINVAL;
     }
-    if (flags != 0 || given(IBV_QP_INIT_ATTR_XRCD) || given(IBV_QP_INIT_ATTR_IND_TABLE) ||
-        given(IBV_QP_INIT_ATTR_RX_HASH) ||
+    if (flags != 0 || given(IBV_QP_INIT_ATTR_IND_TABLE) || given(IBV_QP_INIT_ATTR_RX_HASH) ||
         (given(IBV_QP_INIT_ATTR_MAX_TSO_HEADER) && init.max_tso_header != 0)) {
         return EOPNOTSUPP;
     }
-    if (!given(IBV_QP_INIT_ATTR_PD) || init.pd == nullptr) {
+    const bool takes_domain = service != nullptr && service->srq_from_packet;
+    if (takes_domain ? !given(IBV_QP_INIT_ATTR_XRCD) || init.xrcd == nullptr
+                     : !given(IBV_QP_INIT_ATTR_PD) || init.pd == nullptr) {
         return EINVAL;
     }
     return given(IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) && service != nullptr
@@ -289,24 +290,23 @@ int check(const ibv_qp_init_attr_ex& init) {
 
 }  // namespace
 
-ibv_qp* create_qp_ex(ibv_context* /*context*/, ibv_qp_init_attr_ex* init) {
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* init) {
     if (const int error = check(*init); error != 0) {
         errno = error;
         return nullptr;
     }
-    ibv_qp_init_attr plain{};
-    plain.qp_context = init->qp_context;
-    plain.send_cq = init->send_cq;
-    plain.recv_cq = init->recv_cq;
-    plain.srq = init->srq;
-    plain.cap = init->cap;
-    plain.qp_type = init->qp_type;
-    plain.sq_sig_all = init->sq_sig_all;
-    ibv_qp* qp = simverbs_abi_ibv_create_qp(init->pd, &plain);
+    ibv_qp_init_attr_ex described = *init;
+    if ((init->comp_mask & IBV_QP_INIT_ATTR_PD) == 0) {
+        described.pd = nullptr;
+    }
+    if ((init->comp_mask & IBV_QP_INIT_ATTR_XRCD) == 0) {
+        described.xrcd = nullptr;
+    }
+    ibv_qp* qp = create_queue_pair(*context, described);
     if (qp == nullptr) {
         return nullptr;
     }
-    init->cap = plain.cap;
+    init->cap = described.cap;
     if ((init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {
         install_operations(as_object(qp), init->send_ops_flags);
     }

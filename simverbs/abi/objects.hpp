@@ -42,6 +42,7 @@ class Device final : public DeviceBlock {
 
 class CompletionQueue;
 class QueuePair;
+class SharedReceiveQueue;
 
 class Context final : public NewerVerbsContext {
   public:
@@ -82,6 +83,7 @@ class Context final : public NewerVerbsContext {
     std::mutex& lock() { return lock_; }
     std::map<std::uint32_t, CompletionQueue*> cqs;
     std::map<std::uint32_t, QueuePair*> qps;
+    std::map<std::uint32_t, SharedReceiveQueue*> srqs;
 
   private:
     Device& device_;
@@ -143,6 +145,25 @@ class CompletionQueue final : public ibv_cq_ex {
     EventCount async_events;
 };
 
+class SharedReceiveQueue final : public ibv_srq {
+  public:
+    SharedReceiveQueue(Context& owner, const CreateSrqReply& reply, std::byte* ring)
+        : ibv_srq{}, queue(owner.channel(), reply, ring) {}
+
+    driver::SharedReceiveQueue queue;
+    CompletionQueue* completions = nullptr;  // XRC
+    EventCount async_events;
+};
+
+class XrcDomain final : public ibv_xrcd {
+  public:
+    XrcDomain(Context& owner, std::uint32_t number) : ibv_xrcd{owner.c_handle()}, number_(number) {}
+    [[nodiscard]] std::uint32_t number() const { return number_; }
+
+  private:
+    std::uint32_t number_;
+};
+
 struct SendBatch;  // extended_queue_pair.cpp
 struct EndSendBatch {
     void operator()(SendBatch* batch) const;
@@ -150,10 +171,10 @@ struct EndSendBatch {
 
 class QueuePair final : public NewerQpEx {
   public:
-    QueuePair(Context& owner, const CreateQpReply& reply, std::byte* ring, CompletionQueue& send,
-              CompletionQueue& receive)
+    QueuePair(Context& owner, const CreateQpReply& reply, std::byte* ring,
+              const driver::QueuePairQueues& parts)
         : NewerQpEx{},
-          queues(owner.channel(), owner.number(), reply, ring, send.queue, receive.queue),
+          queues(owner.channel(), owner.number(), reply, ring, parts),
           capacity(reply.capacity) {}
     [[nodiscard]] ibv_qp* c_handle() { return &older.qp_base; }
 
@@ -196,6 +217,12 @@ inline CompletionQueue& as_object(ibv_cq* handle) {
 }
 inline CompletionQueue& as_object(ibv_cq_ex* handle) {
     return *static_cast<CompletionQueue*>(handle);
+}
+inline SharedReceiveQueue& as_object(ibv_srq* handle) {
+    return *static_cast<SharedReceiveQueue*>(handle);
+}
+inline XrcDomain& as_object(ibv_xrcd* handle) {
+    return *static_cast<XrcDomain*>(handle);
 }
 inline QueuePair& as_object(ibv_qp* handle) {
     return *static_cast<QueuePair*>(reinterpret_cast<NewerQpEx*>(handle));

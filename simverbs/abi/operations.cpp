@@ -9,17 +9,10 @@
 namespace simverbs::abi {
 namespace {
 
-int refuse_post_srq_recv(ibv_srq* /*srq*/, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
-    *bad_wr = wr;
-    return EOPNOTSUPP;
-}
 int refuse_bind_mw(ibv_qp* /*qp*/, ibv_mw* /*mw*/, ibv_mw_bind* /*bind*/) {
     return EOPNOTSUPP;
 }
 int refuse_dealloc_mw(ibv_mw* /*mw*/) {
-    return EOPNOTSUPP;
-}
-int refuse_close_xrcd(ibv_xrcd* /*xrcd*/) {
     return EOPNOTSUPP;
 }
 
@@ -33,13 +26,17 @@ void set_operations(Context& context) {
     ops.req_notify_cq = req_notify_cq;
     ops.post_send = post_send;
     ops.post_recv = post_recv;
-    ops.post_srq_recv = refuse_post_srq_recv;
+    ops.post_srq_recv = post_srq_recv;
     ops.bind_mw = refuse_bind_mw;
     ops.dealloc_mw = refuse_dealloc_mw;
     verbs_context& extended = context.older;
     extended.query_port = query_port;
     extended.query_device_ex = query_device_ex;
-    extended.close_xrcd = refuse_close_xrcd;
+    extended.open_xrcd = open_xrcd;
+    extended.close_xrcd = close_xrcd;
+    extended.create_srq_ex = create_srq_ex;
+    extended.get_srq_num = get_srq_num;
+    extended.open_qp = open_qp;
     extended.create_cq_ex = create_cq_ex;
     extended.modify_cq = modify_cq;
     extended.query_rt_values = query_rt_values;

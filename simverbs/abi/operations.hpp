@@ -29,6 +29,16 @@ inline constexpr ModelledFeatures kModelledFeatures{};
 
 void set_operations(Context& context);
 
+// A queue pair by its full description; attributes that it lacks are null. The capabilities granted
+// go to `init`. nullptr with errno.
+ibv_qp* create_queue_pair(ibv_context& context, ibv_qp_init_attr_ex& init);
+ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr);
+ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* init);
+int get_srq_num(ibv_srq* srq, std::uint32_t* number);
+int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
+ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* init);
+int close_xrcd(ibv_xrcd* xrcd);
+
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr, std::size_t size);
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
                     ibv_device_attr_ex* attr, std::size_t size);

@@ -1,48 +1,17 @@
 // Queue pairs: creating, modifying, querying, destroying. Posting is in post.cpp.
 #include <cerrno>
-#include <cstring>
 #include <mutex>
 #include <utility>
 
 #include <infiniband/verbs.h>
 
+#include "simverbs/abi/address_vector.hpp"
 #include "simverbs/abi/entry_points.hpp"
 #include "simverbs/abi/objects.hpp"
+#include "simverbs/abi/operations.hpp"
 
 namespace simverbs::abi {
 namespace {
-
-AddressVector to_address_vector(const ibv_ah_attr& attr) {
-    AddressVector path;
-    std::memcpy(path.dgid.data(), attr.grh.dgid.raw, path.dgid.size());
-    path.flow_label = attr.grh.flow_label;
-    path.sgid_index = attr.grh.sgid_index;
-    path.hop_limit = attr.grh.hop_limit;
-    path.traffic_class = attr.grh.traffic_class;
-    path.dlid = attr.dlid;
-    path.sl = attr.sl;
-    path.src_path_bits = attr.src_path_bits;
-    path.static_rate = attr.static_rate;
-    path.is_global = attr.is_global != 0;
-    path.port = attr.port_num;
-    return path;
-}
-
-ibv_ah_attr to_ah_attr(const AddressVector& path) {
-    ibv_ah_attr attr{};
-    std::memcpy(attr.grh.dgid.raw, path.dgid.data(), path.dgid.size());
-    attr.grh.flow_label = path.flow_label;
-    attr.grh.sgid_index = path.sgid_index;
-    attr.grh.hop_limit = path.hop_limit;
-    attr.grh.traffic_class = path.traffic_class;
-    attr.dlid = path.dlid;
-    attr.sl = path.sl;
-    attr.src_path_bits = path.src_path_bits;
-    attr.static_rate = path.static_rate;
-    attr.is_global = path.is_global ? 1 : 0;
-    attr.port_num = path.port;
-    return attr;
-}
 
 QpValues to_values(const ibv_qp_attr& attr) {
     QpValues values;
@@ -114,32 +83,34 @@ ibv_qp_attr to_qp_attr(const QueryQpReply& reply) {
     return attr;
 }
 
-int fill_command(const ibv_qp_init_attr& init, CreateQp& command) {
-    if (init.send_cq == nullptr || init.recv_cq == nullptr) {
-        return EINVAL;
-    }
+// What the device finds missing it refuses; what has no handle has none there.
+int fill_command(const ibv_qp_init_attr_ex& init, CreateQp& command) {
     const ServiceProperties* service = find_service(static_cast<std::uint32_t>(init.qp_type));
     if (service == nullptr) {
         return init.qp_type == IBV_QPT_DRIVER ? EOPNOTSUPP : EINVAL;
     }
-    if (init.srq != nullptr) {
-        return EOPNOTSUPP;
-    }
+    const auto handle_of = [](const auto* object) {
+        return object == nullptr ? 0 : object->handle;
+    };
     command.service = service->service;
-    command.send_cq = init.send_cq->handle;
-    command.receive_cq = init.recv_cq->handle;
+    command.pd = handle_of(init.pd);
+    command.send_cq = handle_of(init.send_cq);
+    command.receive_cq = handle_of(init.recv_cq);
+    command.srq = handle_of(init.srq);
+    command.xrcd = init.xrcd == nullptr ? 0 : as_object(init.xrcd).number();
     command.capacity = to_capacity(init.cap);
     return 0;
 }
 
-void fill_handle(QueuePair& object, ibv_pd& pd, const ibv_qp_init_attr& init,
+void fill_handle(QueuePair& object, ibv_context& context, const ibv_qp_init_attr_ex& init,
                  const CreateQpReply& reply) {
     ibv_qp& qp = *object.c_handle();
-    qp.context = pd.context;
+    qp.context = &context;
     qp.qp_context = init.qp_context;
-    qp.pd = &pd;
+    qp.pd = init.pd;
     qp.send_cq = init.send_cq;
     qp.recv_cq = init.recv_cq;
+    qp.srq = init.srq;
     qp.handle = reply.handle;
     qp.qp_num = reply.qpn;
     qp.state = IBV_QPS_RESET;
@@ -148,20 +119,39 @@ void fill_handle(QueuePair& object, ibv_pd& pd, const ibv_qp_init_attr& init,
     pthread_cond_init(&qp.cond, nullptr);
     object.signals_all = init.sq_sig_all != 0;
     object.service = find_service(static_cast<std::uint32_t>(init.qp_type));
-    if (as_object(&pd).threads != nullptr) {
+    if (init.pd != nullptr && as_object(init.pd).threads != nullptr) {
         object.queues.use_from_one_thread();
     }
 }
 
+driver::QueuePairQueues queues_of(const ibv_qp_init_attr_ex& init) {
+    driver::QueuePairQueues queues;
+    if (init.send_cq != nullptr) {
+        queues.send_cq = &as_object(init.send_cq).queue;
+    }
+    if (init.recv_cq != nullptr) {
+        queues.receive_cq = &as_object(init.recv_cq).queue;
+    }
+    if (init.srq != nullptr) {
+        queues.shared = &as_object(init.srq).queue;
+    }
+    return queues;
+}
+
+ibv_qp* remember(Context& context, QueuePair& qp, std::uint32_t handle) {
+    const std::lock_guard lock(context.lock());
+    context.qps[handle] = &qp;
+    return qp.c_handle();
+}
+
 }  // namespace
 
-SIMVERBS_ABI ibv_qp* simverbs_abi_ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* init) {
-    Context& context = as_object(pd->context);
+ibv_qp* create_queue_pair(ibv_context& handle, ibv_qp_init_attr_ex& init) {
+    Context& context = as_object(&handle);
     CreateQp command;
-    command.pd = pd->handle;
     CreateQpReply reply;
     int descriptor = -1;
-    int error = fill_command(*init, command);
+    int error = fill_command(init, command);
     if (error == 0) {
         error = context.execute(command, reply, descriptor);
     }
@@ -174,17 +164,61 @@ SIMVERBS_ABI ibv_qp* simverbs_abi_ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* in
         errno = ENOMEM;
         return nullptr;
     }
-    auto* qp =
-        new QueuePair(context, reply, ring, as_object(init->send_cq), as_object(init->recv_cq));
-    fill_handle(*qp, *pd, *init, reply);
-    const ibv_qp_cap asked = std::exchange(init->cap, to_cap(reply.capacity));
-    if (!context.personality().create_returns_rounded) {
-        init->cap.max_send_wr = asked.max_send_wr;
-        init->cap.max_recv_wr = asked.max_recv_wr;
+    if (!properties(command.service).has_responder) {
+        init.recv_cq = nullptr;
     }
-    const std::lock_guard lock(context.lock());
-    context.qps[reply.handle] = qp;
-    return qp->c_handle();
+    auto* qp = new QueuePair(context, reply, ring, queues_of(init));
+    fill_handle(*qp, handle, init, reply);
+    const ibv_qp_cap asked = std::exchange(init.cap, to_cap(reply.capacity));
+    if (!context.personality().create_returns_rounded) {
+        init.cap.max_send_wr = asked.max_send_wr;
+        init.cap.max_recv_wr = asked.max_recv_wr;
+    }
+    return remember(context, *qp, reply.handle);
+}
+
+SIMVERBS_ABI ibv_qp* simverbs_abi_ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* init) {
+    ibv_qp_init_attr_ex with_pd{};
+    with_pd.qp_context = init->qp_context;
+    with_pd.send_cq = init->send_cq;
+    with_pd.recv_cq = init->recv_cq;
+    with_pd.srq = init->srq;
+    with_pd.cap = init->cap;
+    with_pd.qp_type = init->qp_type;
+    with_pd.sq_sig_all = init->sq_sig_all;
+    with_pd.pd = pd;
+    ibv_qp* qp = create_queue_pair(*pd->context, with_pd);
+    init->cap = with_pd.cap;
+    return qp;
+}
+
+// Another handle on an XRC target that somebody else made (ibv_open_qp(3)).
+ibv_qp* open_qp(ibv_context* handle, ibv_qp_open_attr* attr) {
+    constexpr std::uint32_t kNeeded =
+        IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+    if ((attr->comp_mask & kNeeded) != kNeeded || attr->qp_type != IBV_QPT_XRC_RECV ||
+        attr->xrcd == nullptr || attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED) {
+        errno = EINVAL;
+        return nullptr;
+    }
+    Context& context = as_object(handle);
+    OpenQp command;
+    command.xrcd = as_object(attr->xrcd).number();
+    command.qpn = attr->qp_num;
+    HandleReply opened;
+    if (const int error = context.execute(command, opened); error != 0) {
+        errno = error;
+        return nullptr;
+    }
+    const CreateQpReply reply{.handle = opened.handle, .qpn = opened.handle};
+    ibv_qp_init_attr_ex init{};
+    init.qp_type = IBV_QPT_XRC_RECV;
+    if ((attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT) != 0) {
+        init.qp_context = attr->qp_context;
+    }
+    auto* qp = new QueuePair(context, reply, nullptr, {});
+    fill_handle(*qp, *handle, init, reply);
+    return remember(context, *qp, reply.handle);
 }
 
 SIMVERBS_ABI int simverbs_abi_ibv_modify_qp(ibv_qp* handle, ibv_qp_attr* attr, int attr_mask) {

@@ -14,7 +14,49 @@ WorkQueueShape receive_shape(const QpCapacity& capacity) {
     return receive_queue_shape(capacity.receive_requests, capacity.receive_segments);
 }
 
+SharedReceiveRing& head_of(std::byte* ring) {
+    return *reinterpret_cast<SharedReceiveRing*>(ring);
+}
+
 }  // namespace
+
+void WorkQueue::move_to(std::byte* slots, const WorkQueueShape& shape, SharedIndex& producer,
+                        std::uint32_t first, std::uint32_t known) {
+    for (std::uint32_t index = first + known; index != producer_; ++index) {
+        std::copy_n(slots_ + std::size_t{index & (shape_.slots - 1)} * shape_.stride, shape_.stride,
+                    slots + std::size_t{(index - first) & (shape.slots - 1)} * shape.stride);
+    }
+    slots_ = slots;
+    shape_ = shape;
+    shared_producer_ = &producer;
+    producer_ -= first;
+    freed_.fetch_sub(first, std::memory_order_acq_rel);
+    publish();
+}
+
+SharedReceiveQueue::SharedReceiveQueue(Channel& channel, const CreateSrqReply& reply,
+                                       std::byte* ring)
+    : channel_(channel),
+      number_(reply.handle),
+      ring_(ring),
+      ring_bytes_(reply.ring.bytes),
+      receives_(ring + sizeof(SharedReceiveRing),
+                receive_queue_shape(reply.requests, reply.segments), head_of(ring).producer) {}
+
+SharedReceiveQueue::~SharedReceiveQueue() {
+    channel_.unmap_ring(ring_, ring_bytes_);
+}
+
+void SharedReceiveQueue::replace_ring(std::byte* ring, const ModifySrqReply& reply) {
+    const std::lock_guard guard(receives_.lock());
+    SharedIndex& producer = head_of(ring).producer;
+    receives_.move_to(ring + sizeof(SharedReceiveRing),
+                      receive_queue_shape(reply.requests, receives_.shape().max_segments), producer,
+                      reply.first, producer.value.load(std::memory_order_acquire));
+    channel_.unmap_ring(ring_, ring_bytes_);
+    ring_ = ring;
+    ring_bytes_ = reply.ring.bytes;
+}
 
 CompletionQueue::CompletionQueue(Channel& channel, std::byte* ring, std::uint64_t bytes,
                                  std::uint32_t entries)
@@ -90,6 +132,24 @@ void CompletionQueue::remove(const QueuePair& qp) {
     last_ = nullptr;
 }
 
+void CompletionQueue::add(SharedReceiveQueue& queue) {
+    const std::lock_guard guard(lock_);
+    const auto user = std::ranges::find(shared_users_, &queue, &SharedUser::queue);
+    if (user == shared_users_.end()) {
+        shared_users_.push_back({&queue, 1});
+    } else {
+        ++user->uses;
+    }
+}
+
+void CompletionQueue::remove(const SharedReceiveQueue& queue) {
+    const std::lock_guard guard(lock_);
+    const auto user = std::ranges::find(shared_users_, &queue, &SharedUser::queue);
+    if (--user->uses == 0) {
+        shared_users_.erase(user);
+    }
+}
+
 QueuePair* CompletionQueue::find(std::uint32_t qpn) {
     if (last_ != nullptr && last_->qpn() == qpn) {
         return last_;
@@ -104,6 +164,15 @@ QueuePair* CompletionQueue::find(std::uint32_t qpn) {
 }
 
 void CompletionQueue::settle(const Cqe& entry) {
+    if (entry.queue == CompletedQueue::kShared) {
+        const auto user = std::ranges::find_if(shared_users_, [&entry](const SharedUser& shared) {
+            return shared.queue->number() == entry.freed_to;
+        });
+        if (user != shared_users_.end()) {
+            user->queue->receives().free_one();
+        }
+        return;
+    }
     QueuePair* qp = find(entry.qpn);
     if (qp != nullptr) {
         WorkQueue& queue = entry.queue == CompletedQueue::kSend ? qp->send() : qp->receive();
@@ -126,6 +195,8 @@ void CompletionQueue::purge_locked(std::uint32_t qpn) {
         if (entry.qpn != qpn) {
             --keep;
             slots()[keep & mask_] = entry;
+        } else if (entry.queue == CompletedQueue::kShared) {
+            settle(entry);
         }
     }
     consumer_ = keep;
@@ -145,25 +216,40 @@ void CompletionQueue::replace_ring(std::byte* ring, const ResizeCqReply& reply) 
 }
 
 QueuePair::QueuePair(Channel& channel, std::uint32_t context, const CreateQpReply& reply,
-                     std::byte* ring, CompletionQueue& send_cq, CompletionQueue& receive_cq)
+                     std::byte* ring, const QueuePairQueues& queues)
     : channel_(channel),
       context_(context),
       qpn_(reply.qpn),
-      rings_(reinterpret_cast<QueuePairRings*>(ring)),
+      rings_(ring == nullptr ? &no_rings_ : reinterpret_cast<QueuePairRings*>(ring)),
       ring_bytes_(reply.ring.bytes),
       send_(ring + sizeof(QueuePairRings), send_shape(reply.capacity), rings_->send_producer),
       receive_(ring + sizeof(QueuePairRings) + send_shape(reply.capacity).bytes(),
                receive_shape(reply.capacity), rings_->receive_producer),
-      send_cq_(send_cq),
-      receive_cq_(receive_cq) {
-    send_cq_.add(*this);
-    receive_cq_.add(*this);
+      queues_(queues) {
+    if (queues_.send_cq != nullptr) {
+        queues_.send_cq->add(*this);
+    }
+    if (queues_.receive_cq != nullptr) {
+        queues_.receive_cq->add(*this);
+        if (queues_.shared != nullptr) {
+            queues_.receive_cq->add(*queues_.shared);
+        }
+    }
 }
 
 QueuePair::~QueuePair() {
-    send_cq_.remove(*this);
-    receive_cq_.remove(*this);
-    channel_.unmap_ring(reinterpret_cast<std::byte*>(rings_), ring_bytes_);
+    if (queues_.send_cq != nullptr) {
+        queues_.send_cq->remove(*this);
+    }
+    if (queues_.receive_cq != nullptr) {
+        queues_.receive_cq->remove(*this);
+        if (queues_.shared != nullptr) {
+            queues_.receive_cq->remove(*queues_.shared);
+        }
+    }
+    if (rings_ != &no_rings_) {
+        channel_.unmap_ring(reinterpret_cast<std::byte*>(rings_), ring_bytes_);
+    }
 }
 
 void QueuePair::ring_send() {
@@ -187,8 +273,12 @@ void QueuePair::forget_work() {
     const std::lock_guard receive_guard(receive_.lock());
     send_.reset();
     receive_.reset();
-    send_cq_.purge(qpn_);
-    receive_cq_.purge(qpn_);
+    if (queues_.send_cq != nullptr) {
+        queues_.send_cq->purge(qpn_);
+    }
+    if (queues_.receive_cq != nullptr) {
+        queues_.receive_cq->purge(qpn_);
+    }
 }
 
 }  // namespace simverbs::driver

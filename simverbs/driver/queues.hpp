@@ -17,6 +17,7 @@
 namespace simverbs::driver {
 
 class QueuePair;
+class SharedReceiveQueue;
 
 // The lock of one queue; none where the application promised to use the queue from one thread at a
 // time (thread domain, IBV_CREATE_CQ_ATTR_SINGLE_THREADED).
@@ -44,7 +45,7 @@ class QueueLock {
 class WorkQueue {
   public:
     WorkQueue(std::byte* slots, const WorkQueueShape& shape, SharedIndex& producer)
-        : slots_(slots), shape_(shape), shared_producer_(producer) {}
+        : slots_(slots), shape_(shape), shared_producer_(&producer) {}
 
     [[nodiscard]] const WorkQueueShape& shape() const { return shape_; }
     [[nodiscard]] QueueLock& lock() { return lock_; }
@@ -61,9 +62,15 @@ class WorkQueue {
     void push() { ++producer_; }
     // Takes back what was pushed since producer() was this, and not published.
     void take_back(std::uint32_t producer) { producer_ = producer; }
-    void publish() { shared_producer_.value.store(producer_, std::memory_order_seq_cst); }
+    void publish() { shared_producer_->value.store(producer_, std::memory_order_seq_cst); }
 
     void free_to(std::uint32_t index) { freed_.store(index, std::memory_order_release); }
+    // Of a shared receive queue, whose requests complete in any order.
+    void free_one() { freed_.fetch_add(1, std::memory_order_acq_rel); }
+    // The device has copied what it knew, `known` requests from index `first` on, to new slots; the
+    // rest follows here. With the lock held.
+    void move_to(std::byte* slots, const WorkQueueShape& shape, SharedIndex& producer,
+                 std::uint32_t first, std::uint32_t known);
     // After the device forgot everything.
     void reset() {
         producer_ = 0;
@@ -73,7 +80,7 @@ class WorkQueue {
   private:
     std::byte* slots_;
     WorkQueueShape shape_;
-    SharedIndex& shared_producer_;
+    SharedIndex* shared_producer_;
     QueueLock lock_;
     std::uint32_t producer_ = 0;
     std::atomic<std::uint32_t> freed_{0};
@@ -124,6 +131,9 @@ class CompletionQueue {
     void remove(const QueuePair& qp);
     // Takes them out (RESET).
     void purge(std::uint32_t qpn);
+    // Completions of a shared receive queue may stand here: each counts for it.
+    void add(SharedReceiveQueue& queue);
+    void remove(const SharedReceiveQueue& queue);
     void replace_ring(std::byte* ring, const ResizeCqReply& reply);
 
   private:
@@ -177,13 +187,46 @@ class CompletionQueue {
     QueueLock lock_;
     std::vector<QueuePair*> users_;  // by number; twice where both its queues complete here
     QueuePair* last_ = nullptr;
+    struct SharedUser {
+        SharedReceiveQueue* queue;
+        std::uint32_t uses;
+    };
+    std::vector<SharedUser> shared_users_;  // rarely more than one
+};
+
+// The driver's side of a shared receive queue.
+class SharedReceiveQueue {
+  public:
+    SharedReceiveQueue(Channel& channel, const CreateSrqReply& reply, std::byte* ring);
+    ~SharedReceiveQueue();
+    SharedReceiveQueue(const SharedReceiveQueue&) = delete;
+    SharedReceiveQueue& operator=(const SharedReceiveQueue&) = delete;
+
+    [[nodiscard]] std::uint32_t number() const { return number_; }
+    [[nodiscard]] WorkQueue& receives() { return receives_; }
+    void replace_ring(std::byte* ring, const ModifySrqReply& reply);
+
+  private:
+    Channel& channel_;
+    std::uint32_t number_;
+    std::byte* ring_;
+    std::uint64_t ring_bytes_;
+    WorkQueue receives_;
+};
+
+// What a queue pair completes to and takes receives from; nullptr where its service has none.
+struct QueuePairQueues {
+    CompletionQueue* send_cq = nullptr;
+    CompletionQueue* receive_cq = nullptr;
+    SharedReceiveQueue* shared = nullptr;
 };
 
 // The driver's side of a queue pair.
 class QueuePair {
   public:
+    // `ring` is nullptr for one that somebody else made: it has no queues here.
     QueuePair(Channel& channel, std::uint32_t context, const CreateQpReply& reply, std::byte* ring,
-              CompletionQueue& send_cq, CompletionQueue& receive_cq);
+              const QueuePairQueues& queues);
     ~QueuePair();
     QueuePair(const QueuePair&) = delete;
     QueuePair& operator=(const QueuePair&) = delete;
@@ -213,12 +256,12 @@ class QueuePair {
     Channel& channel_;
     std::uint32_t context_;
     std::uint32_t qpn_;
+    QueuePairRings no_rings_{};
     QueuePairRings* rings_;
     std::uint64_t ring_bytes_;
     WorkQueue send_;
     WorkQueue receive_;
-    CompletionQueue& send_cq_;
-    CompletionQueue& receive_cq_;
+    QueuePairQueues queues_;
 };
 
 }  // namespace simverbs::driver

@@ -147,7 +147,8 @@ TEST_F(Hostile, HugeCountsAreRefused) {
     ResizeCqReply resized;
     EXPECT_NE(client->command(ResizeCq{context.handle, cq.handle, kHuge}, resized), 0);
     CreateQpReply qp;
-    CreateQp create{context.handle, pd.handle, cq.handle, cq.handle, Service::kRc, {}};
+    CreateQp create{
+        .context = context.handle, .pd = pd.handle, .send_cq = cq.handle, .receive_cq = cq.handle};
     create.capacity = {kHuge, kHuge, kHuge, kHuge, kHuge};
     EXPECT_NE(client->command(create, qp), 0);
     RegisterMrReply mr;
@@ -319,7 +320,10 @@ TEST_F(Hostile, RingsOfNonsense) {
     ASSERT_EQ(client->command(registration, mr), 0);
     for (int i = 0; i < kRounds; ++i) {
         CreateQpReply qp;
-        CreateQp create{context.handle, pd.handle, cq.handle, cq.handle, Service::kRc, {}};
+        CreateQp create{.context = context.handle,
+                        .pd = pd.handle,
+                        .send_cq = cq.handle,
+                        .receive_cq = cq.handle};
         create.capacity = {16, 16, 4, 4, 64};
         ASSERT_EQ(client->command(create, qp), 0);
         const Mapped ring_memory = client->map(qp.ring.bytes);

@@ -1,0 +1,239 @@
+// Shared receive queues and XRC domains.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <infiniband/verbs.h>
+
+#include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/objects.hpp"
+#include "simverbs/abi/operations.hpp"
+
+namespace simverbs::abi {
+namespace {
+
+ibv_srq* create(ibv_context& handle, const CreateSrq& command, ibv_srq_init_attr_ex& init) {
+    Context& context = as_object(&handle);
+    CreateSrqReply reply;
+    int descriptor = -1;
+    if (const int error = context.execute(command, reply, descriptor); error != 0) {
+        errno = error;
+        return nullptr;
+    }
+    std::byte* ring = context.channel().map_ring(reply.ring, descriptor);
+    if (ring == nullptr) {
+        errno = ENOMEM;
+        return nullptr;
+    }
+    auto* srq = new SharedReceiveQueue(context, reply, ring);
+    srq->context = &handle;
+    srq->srq_context = init.srq_context;
+    srq->pd = init.pd;
+    srq->handle = reply.handle;
+    pthread_mutex_init(&srq->mutex, nullptr);
+    pthread_cond_init(&srq->cond, nullptr);
+    if (command.type == SrqType::kXrc) {
+        srq->completions = &as_object(init.cq);
+        srq->completions->queue.add(srq->queue);
+    }
+    if (as_object(init.pd).threads != nullptr) {
+        srq->queue.receives().lock().elide();
+    }
+    if (context.personality().create_returns_rounded) {
+        init.attr.max_wr = reply.requests;
+    }
+    init.attr.max_sge = reply.segments;
+    const std::lock_guard lock(context.lock());
+    context.srqs[reply.handle] = srq;
+    return srq;
+}
+
+CreateSrq to_command(const ibv_srq_init_attr_ex& init) {
+    CreateSrq command;
+    command.pd = init.pd->handle;
+    command.requests = init.attr.max_wr;
+    command.segments = init.attr.max_sge;
+    return command;
+}
+
+}  // namespace
+
+// The limit is set by ibv_modify_srq() alone; what is given here is ignored (ibv_create_srq(3)).
+SIMVERBS_ABI ibv_srq* simverbs_abi_ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
+    ibv_srq_init_attr_ex init{};
+    init.srq_context = attr->srq_context;
+    init.attr = attr->attr;
+    init.pd = pd;
+    ibv_srq* srq = create(*pd->context, to_command(init), init);
+    if (srq != nullptr) {
+        attr->attr = init.attr;
+    }
+    return srq;
+}
+
+ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* init) {
+    constexpr std::uint32_t kXrcNeeds = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+    const bool typed = (init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0;
+    const ibv_srq_type type = typed ? init->srq_type : IBV_SRQT_BASIC;
+    if (type == IBV_SRQT_TM || (init->comp_mask & IBV_SRQ_INIT_ATTR_TM) != 0) {
+        errno = EOPNOTSUPP;  // tag matching is not modelled
+        return nullptr;
+    }
+    const bool has_pd = (init->comp_mask & IBV_SRQ_INIT_ATTR_PD) != 0 && init->pd != nullptr;
+    const bool has_rest = type != IBV_SRQT_XRC || ((init->comp_mask & kXrcNeeds) == kXrcNeeds &&
+                                                   init->xrcd != nullptr && init->cq != nullptr);
+    if (!has_pd || !has_rest || type > IBV_SRQT_TM ||
+        init->comp_mask >= IBV_SRQ_INIT_ATTR_RESERVED) {
+        errno = EINVAL;
+        return nullptr;
+    }
+    CreateSrq command = to_command(*init);
+    if (type == IBV_SRQT_XRC) {
+        command.type = SrqType::kXrc;
+        command.xrcd = as_object(init->xrcd).number();
+        command.cq = init->cq->handle;
+    }
+    return create(*context, command, *init);
+}
+
+SIMVERBS_ABI int simverbs_abi_ibv_modify_srq(ibv_srq* handle, ibv_srq_attr* attr, int mask) {
+    Context& context = as_object(handle->context);
+    ModifySrq command;
+    command.handle = handle->handle;
+    command.mask = static_cast<std::uint32_t>(mask);
+    command.requests = attr->max_wr;
+    command.limit = attr->srq_limit;
+    ModifySrqReply reply;
+    int descriptor = -1;
+    const int error = context.execute(command, reply, descriptor);
+    if (error != 0 || (mask & IBV_SRQ_MAX_WR) == 0) {
+        return error;
+    }
+    std::byte* ring = context.channel().map_ring(reply.ring, descriptor);
+    if (ring == nullptr) {
+        return ENOMEM;
+    }
+    as_object(handle).queue.replace_ring(ring, reply);
+    attr->max_wr = reply.requests;
+    return 0;
+}
+
+SIMVERBS_ABI int simverbs_abi_ibv_query_srq(ibv_srq* handle, ibv_srq_attr* attr) {
+    QuerySrq command;
+    command.handle = handle->handle;
+    QuerySrqReply reply;
+    const int error = as_object(handle->context).execute(command, reply);
+    if (error == 0) {
+        *attr = {.max_wr = reply.requests, .max_sge = reply.segments, .srq_limit = reply.limit};
+    }
+    return error;
+}
+
+// Waits until every event that was given out has been acknowledged (ibv_ack_async_event(3)).
+SIMVERBS_ABI int simverbs_abi_ibv_destroy_srq(ibv_srq* handle) {
+    SharedReceiveQueue& srq = as_object(handle);
+    Context& context = as_object(handle->context);
+    DestroySrq command;
+    command.handle = handle->handle;
+    if (const int error = context.execute(command); error != 0) {
+        return error;
+    }
+    {
+        const std::lock_guard lock(context.lock());
+        context.srqs.erase(handle->handle);
+    }
+    if (srq.completions != nullptr) {
+        srq.completions->queue.remove(srq.queue);
+    }
+    pthread_mutex_lock(&handle->mutex);
+    while (handle->events_completed != srq.async_events.given) {
+        pthread_cond_wait(&handle->cond, &handle->mutex);
+    }
+    pthread_mutex_unlock(&handle->mutex);
+    pthread_cond_destroy(&handle->cond);
+    pthread_mutex_destroy(&handle->mutex);
+    delete &srq;
+    return 0;
+}
+
+int get_srq_num(ibv_srq* srq, std::uint32_t* number) {
+    if (as_object(srq).completions == nullptr) {
+        return EINVAL;  // only XRC queues are named by number
+    }
+    *number = srq->handle;
+    return 0;
+}
+
+// The device looks at the ring when a message comes: nobody has to be told.
+int post_srq_recv(ibv_srq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
+    SharedReceiveQueue& srq = as_object(handle);
+    if (as_object(handle->context).is_foreign()) {
+        *bad_wr = wr;
+        return EIO;
+    }
+    driver::WorkQueue& queue = srq.queue.receives();
+    const std::lock_guard guard(queue.lock());
+    int error = 0;
+    for (; wr != nullptr; wr = wr->next) {
+        std::byte* slot = queue.free_slot();
+        const bool fits = wr->num_sge >= 0 &&
+                          static_cast<std::uint32_t>(wr->num_sge) <= queue.shape().max_segments;
+        if (!fits || slot == nullptr) {
+            error = fits ? ENOMEM : EINVAL;
+            *bad_wr = wr;
+            break;
+        }
+        const RecvWqe wqe{wr->wr_id, static_cast<std::uint32_t>(wr->num_sge), 0};
+        std::memcpy(slot, &wqe, sizeof wqe);
+        std::copy_n(wr->sg_list, wr->num_sge, reinterpret_cast<ibv_sge*>(slot + sizeof wqe));
+        queue.push();
+    }
+    queue.publish();
+    return error;
+}
+
+// By the file that the descriptor names, so that processes share a domain (ibv_open_xrcd(3)).
+ibv_xrcd* open_xrcd(ibv_context* handle, ibv_xrcd_init_attr* init) {
+    constexpr std::uint32_t kNeeded = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+    OpenXrcd command;
+    command.has_file = init->fd != -1;
+    command.create = (init->oflags & O_CREAT) != 0;
+    command.exclusive = (init->oflags & O_EXCL) != 0;
+    struct stat file {};
+    int error = 0;
+    if ((init->comp_mask & kNeeded) != kNeeded || init->comp_mask >= IBV_XRCD_INIT_ATTR_RESERVED ||
+        (init->oflags & ~(O_CREAT | O_EXCL)) != 0) {
+        error = EINVAL;
+    } else if (command.has_file && fstat(init->fd, &file) != 0) {
+        error = errno;
+    }
+    command.file_device = file.st_dev;
+    command.file_number = file.st_ino;
+    HandleReply reply;
+    Context& context = as_object(handle);
+    if (error == 0) {
+        error = context.execute(command, reply);
+    }
+    if (error != 0) {
+        errno = error;
+        return nullptr;
+    }
+    return new XrcDomain(context, reply.handle);
+}
+
+int close_xrcd(ibv_xrcd* handle) {
+    XrcDomain& domain = as_object(handle);
+    CloseXrcd command;
+    command.handle = domain.number();
+    const int error = as_object(domain.context).execute(command);
+    if (error == 0) {
+        delete &domain;
+    }
+    return error;
+}
+
+}  // namespace simverbs::abi
