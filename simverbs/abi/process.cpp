@@ -37,12 +37,12 @@ Process& Process::current() {
         return *process;
     }
     static std::mutex mutex;
-    static const bool hooked = [] {
+    static const bool kHooked = [] {
         pthread_atfork(nullptr, nullptr, after_fork_in_child);
         std::atexit(finish_at_exit);
         return true;
     }();
-    (void)hooked;
+    (void)kHooked;
     const std::lock_guard lock(mutex);
     process = g_current.load(std::memory_order_acquire);
     if (process == nullptr) {

@@ -46,6 +46,7 @@ void place_environment(const Placement& placement) {
 
 void run_program(const std::vector<std::string>& command) {
     std::vector<char*> arguments;
+    arguments.reserve(command.size() + 1);
     for (const std::string& word : command) {
         arguments.push_back(const_cast<char*>(word.c_str()));
     }

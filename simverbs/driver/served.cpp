@@ -73,11 +73,11 @@ std::unique_ptr<ServedChannel> ServedChannel::make(const std::string& path, cons
     if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &server, &length) == 0) {
         prctl(PR_SET_PTRACER, server.pid, 0, 0, 0);  // where Yama asks: the server may copy
     }
-    static const std::uint64_t probe = kProbeValue;
+    static const std::uint64_t kProbe = kProbeValue;
     AttachRequest request;
     std::memcpy(request.host.data(), host.data(), std::min(host.size(), request.host.size() - 1));
-    request.probe_address = reinterpret_cast<std::uint64_t>(&probe);
-    request.probe_value = probe;
+    request.probe_address = reinterpret_cast<std::uint64_t>(&kProbe);
+    request.probe_value = kProbe;
     AttachReply reply;
     std::array<int, 2> descriptors{};
     if (!send_message(socket, std::as_bytes(std::span(&request, 1)), {}) ||
@@ -209,6 +209,9 @@ int ServedChannel::execute(CommandCode code, std::span<const std::byte> command,
 }
 
 void ServedChannel::ring(const Doorbell& doorbell) {
+    if (server_gone_) {
+        return;
+    }
     const std::uint32_t self = actor();
     set_state(area_.actors[self], ActorWord::kRunning);
     std::uint32_t producer = 0;
@@ -243,6 +246,9 @@ void ServedChannel::ring(const Doorbell& doorbell) {
 }
 
 void ServedChannel::empty_poll(std::uint64_t seen) {
+    if (server_gone_) {
+        return;
+    }
     ActorSlot& slot = area_.actors[actor()];
     if (!canonical_) {
         const bool newly = slot.seen.load(std::memory_order_relaxed) != seen ||
@@ -272,9 +278,12 @@ void ServedChannel::empty_poll(std::uint64_t seen) {
     set_state(slot, ActorWord::kRunning);
 }
 
-bool ServedChannel::server_has_gone() const {
+bool ServedChannel::server_has_gone() {
     pollfd server{socket_, POLLRDHUP, 0};
-    return poll(&server, 1, 0) > 0 && (server.revents & (POLLRDHUP | POLLHUP)) != 0;
+    if (poll(&server, 1, 0) > 0 && (server.revents & (POLLRDHUP | POLLHUP)) != 0) {
+        server_gone_ = true;
+    }
+    return server_gone_;
 }
 
 void ServedChannel::wait_readable(int descriptor) {

@@ -40,14 +40,14 @@ class ServedChannel final : public Channel {
     std::uint32_t actor();
     std::uint32_t take_slot();
     void wake_server();
-    [[nodiscard]] bool server_has_gone() const;
+    bool server_has_gone();
     void copy_on_request();
 
     int socket_;
     int wake_;
     ClientArea& area_;
     bool canonical_;
-    bool server_gone_ = false;  // under command_mutex_
+    std::atomic<bool> server_gone_ = false;
     std::vector<DeviceInfo> devices_;
     std::mutex command_mutex_;
     SpinLock doorbell_lock_;

@@ -83,12 +83,12 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     void transmit(const Packet& packet) override;
     CopyOutcome transmit_snapshot(const Packet& packet) override;
     CopyOutcome transmit_datagram(const Packet& packet, std::uint32_t address_handle) override;
-    AddressVerdict check_address(std::uint32_t address_handle) const override;
+    [[nodiscard]] AddressVerdict check_address(std::uint32_t address_handle) const override;
     void arm_when_transmitter_free(EngineTimer timer) override;
     Grant open_local(const Segment& segment, AccessRights needed) override;
     Grant open_remote(std::uint32_t rkey, std::uint64_t address, std::uint64_t length,
                       AccessRights needed) override;
-    std::uint64_t key_generation() const override;
+    [[nodiscard]] std::uint64_t key_generation() const override;
     CopyOutcome place(const Payload& from, std::span<const MemorySpan> spans,
                       std::uint64_t offset) override;
     CopyOutcome place_grh(std::span<const MemorySpan> spans, bool& had_one) override;
@@ -97,14 +97,14 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     void source_fault(const Packet& packet) override;
     void fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) override;
     bool select_shared_queue(std::uint32_t number) override;
-    bool has_shared_queue() const override { return srq_ != nullptr; }
+    [[nodiscard]] bool has_shared_queue() const override { return srq_ != nullptr; }
     bool take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uint32_t& index) override;
     void delivered(MessageKind kind, std::uint64_t length) override;
     void discarded(const Packet& packet, FaultCause cause) override;
     void complete(const SendCompletion& completion, bool signaled) override;
     void complete(const ReceiveCompletion& completion) override;
     void arm(EngineTimer timer, fabric::SimDuration after) override;
-    bool armed(EngineTimer timer) const override;
+    [[nodiscard]] bool armed(EngineTimer timer) const override;
     void disarm(EngineTimer timer) override;
     void keep_payloads_in_flight() override;
     void raise(AsyncEvent event) override;

@@ -70,7 +70,8 @@ struct CommandReply {
 };
 
 struct TextReply {
-    std::array<char, 32 * 1024> text{};
+    static constexpr std::size_t kMaxBytes = 32768;
+    std::array<char, kMaxBytes> text{};
 };
 
 // Sends one message, with up to two descriptors; false when the peer is gone, or, where `wait` is
