@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <infiniband/verbs.h>
@@ -37,7 +39,23 @@ Device::Device(std::uint32_t index, const DeviceInfo& info)
 }
 
 Context::Context(Device& opened, Channel& channel, std::uint32_t handle, int event_descriptor)
+    : Context(opened, channel, handle, event_descriptor,
+              memfd_create(kCommandDescriptorName, MFD_CLOEXEC),
+              std::make_shared<EventSubjects>()) {}
+
+// Both take events from one stream: whoever reads first has them.
+Context::Context(const Context& original, int command_descriptor)
+    : Context(original.device_, original.channel_, original.handle_,
+              fcntl(original.older.context.async_fd, F_DUPFD_CLOEXEC, 0), command_descriptor,
+              original.subjects_) {}
+
+Context::Context(Device& opened, Channel& channel, std::uint32_t handle, int event_descriptor,
+                 int command_descriptor, std::shared_ptr<EventSubjects> subjects)
     : NewerVerbsContext{},
+      subjects_(std::move(subjects)),
+      cqs(subjects_->cqs),
+      qps(subjects_->qps),
+      srqs(subjects_->srqs),
       device_(opened),
       channel_(channel),
       handle_(handle),
@@ -45,7 +63,7 @@ Context::Context(Device& opened, Channel& channel, std::uint32_t handle, int eve
     older.sz = sizeof(NewerVerbsContext);
     ibv_context& context = older.context;
     context.device = opened.c_handle();
-    context.cmd_fd = -1;
+    context.cmd_fd = command_descriptor;
     context.async_fd = event_descriptor;
     context.num_comp_vectors = static_cast<int>(personality().limits.completion_vectors);
     context.abi_compat = __VERBS_ABI_IS_EXTENDED;
@@ -54,6 +72,7 @@ Context::Context(Device& opened, Channel& channel, std::uint32_t handle, int eve
 }
 
 Context::~Context() {
+    close(older.context.cmd_fd);
     close(older.context.async_fd);
     pthread_mutex_destroy(&older.context.mutex);
 }
@@ -110,16 +129,19 @@ SIMVERBS_ABI ibv_context* simverbs_abi_ibv_open_device(ibv_device* device) {
         errno = error;
         return nullptr;
     }
-    Process::current().context_opened();
-    return (new Context(opened, *channel, reply.handle, descriptor))->c_handle();
+    auto* context = new Context(opened, *channel, reply.handle, descriptor);
+    Process::current().context_opened(*context);
+    return context->c_handle();
 }
 
 // Objects that are left go with the context, as the kernel would see to.
 SIMVERBS_ABI int simverbs_abi_ibv_close_device(ibv_context* handle) {
     Context& context = as_object(handle);
     if (!context.is_foreign()) {
-        context.execute(CloseContext{});
-        Process::current().context_closed();
+        if (context.is_last()) {
+            context.execute(CloseContext{});
+        }
+        Process::current().context_closed(context);
     }
     delete &context;
     return 0;

@@ -44,9 +44,20 @@ class CompletionQueue;
 class QueuePair;
 class SharedReceiveQueue;
 
+// Whom an event concerns, by handle; under the lock, which also guards event counts. One for all
+// that have opened or imported the same context of the device.
+struct EventSubjects {
+    std::mutex lock;
+    std::map<std::uint32_t, CompletionQueue*> cqs;
+    std::map<std::uint32_t, QueuePair*> qps;
+    std::map<std::uint32_t, SharedReceiveQueue*> srqs;
+};
+
 class Context final : public NewerVerbsContext {
   public:
     Context(Device& device, Channel& channel, std::uint32_t handle, int event_descriptor);
+    // The same context of the device once more (ibv_import_device(3)). Takes the descriptor.
+    Context(const Context& original, int command_descriptor);
     ~Context();
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
@@ -56,6 +67,8 @@ class Context final : public NewerVerbsContext {
     [[nodiscard]] const Personality& personality() const { return *device_.info().personality; }
     [[nodiscard]] Channel& channel() const { return channel_; }
     [[nodiscard]] std::uint32_t number() const { return handle_; }
+    // No other is left that has opened or imported the same.
+    [[nodiscard]] bool is_last() const { return subjects_.use_count() == 1; }
     // Inherited through fork: nothing may be done with it here.
     [[nodiscard]] bool is_foreign() const;
 
@@ -79,18 +92,24 @@ class Context final : public NewerVerbsContext {
         return execute(command, reply);
     }
 
-    // Whom an event concerns, by handle; under the lock, which also guards event counts.
-    std::mutex& lock() { return lock_; }
-    std::map<std::uint32_t, CompletionQueue*> cqs;
-    std::map<std::uint32_t, QueuePair*> qps;
-    std::map<std::uint32_t, SharedReceiveQueue*> srqs;
+    std::mutex& lock() { return subjects_->lock; }
+
+  private:
+    Context(Device& device, Channel& channel, std::uint32_t handle, int event_descriptor,
+            int command_descriptor, std::shared_ptr<EventSubjects> subjects);
+
+    std::shared_ptr<EventSubjects> subjects_;
+
+  public:
+    std::map<std::uint32_t, CompletionQueue*>& cqs;
+    std::map<std::uint32_t, QueuePair*>& qps;
+    std::map<std::uint32_t, SharedReceiveQueue*>& srqs;
 
   private:
     Device& device_;
     Channel& channel_;
     std::uint32_t handle_;
     std::uint64_t generation_;
-    std::mutex lock_;
 };
 
 class ThreadDomain final : public ibv_td {

@@ -1,11 +1,14 @@
 #include "simverbs/abi/process.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
 
 #include <fmt/format.h>
 #include <pthread.h>
+#include <sys/stat.h>
+
 
 namespace simverbs::abi {
 namespace {
@@ -111,6 +114,30 @@ std::vector<Device*> Process::devices() {
     return all;
 }
 
+void Process::context_opened(Context& context) {
+    const std::lock_guard lock(mutex_);
+    contexts_.push_back(&context);
+}
+
+void Process::context_closed(Context& context) {
+    const std::lock_guard lock(mutex_);
+    contexts_.erase(std::find(contexts_.begin(), contexts_.end(), &context));
+}
+
+Context* Process::find_context(int command_descriptor) {
+    struct stat wanted {};
+    if (fstat(command_descriptor, &wanted) != 0) {
+        return nullptr;
+    }
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(contexts_.begin(), contexts_.end(), [&](Context* context) {
+        struct stat own {};
+        return fstat(context->c_handle()->cmd_fd, &own) == 0 && own.st_dev == wanted.st_dev &&
+               own.st_ino == wanted.st_ino;
+    });
+    return found == contexts_.end() ? nullptr : *found;
+}
+
 void Process::finish() {
     const std::lock_guard lock(mutex_);
     if (embedded_ != nullptr) {
@@ -120,7 +147,7 @@ void Process::finish() {
 
 bool Process::restart() {
     const std::lock_guard lock(mutex_);
-    if (open_contexts_ > 0) {
+    if (!contexts_.empty()) {
         return false;
     }
     finish();

@@ -18,6 +18,9 @@
 
 namespace simverbs::abi {
 
+// What the kernel calls the memory behind ibv_context.cmd_fd, which tells contexts apart.
+inline constexpr const char* kCommandDescriptorName = "simverbs-context";
+
 class Process {
   public:
     static Process& current();
@@ -45,8 +48,10 @@ class Process {
     // What a world has to say at its end; nothing where none was made.
     void finish();
 
-    void context_opened() { ++open_contexts_; }
-    void context_closed() { --open_contexts_; }
+    void context_opened(Context& context);
+    void context_closed(Context& context);
+    // The open context whose command channel this descriptor is a duplicate of; nullptr: of none.
+    Context* find_context(int command_descriptor);
 
   private:
     Process() = default;
@@ -56,7 +61,7 @@ class Process {
 
     std::recursive_mutex mutex_;
     bool tried_ = false;
-    std::atomic<std::uint32_t> open_contexts_{0};
+    std::vector<Context*> contexts_;  // open, in the order of opening
     std::unique_ptr<driver::EmbeddedOptions> options_;
     std::string options_error_;
     std::unique_ptr<driver::EmbeddedWorld> embedded_;  // one of the two, or none

@@ -3,24 +3,14 @@
 // from symbols.list: to model one, change its row there to `own` and write it.
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <string_view>
 
 #include "simverbs/abi/export.hpp"
+#include "simverbs/abi/warnings.hpp"
 
 namespace {
 
-bool warnings_wanted() {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody in this library changes the environment
-    const char* wanted = std::getenv("SIMVERBS_WARN");
-    return wanted != nullptr && std::string_view(wanted) != "0";
-}
-
 void refuse(std::atomic_flag& named, const char* symbol) {
-    if (warnings_wanted() && !named.test_and_set()) {
-        std::fprintf(stderr, "simverbs: %s is not modelled: EOPNOTSUPP\n", symbol);
-    }
+    simverbs::abi::name_refusal(named, symbol);
     errno = EOPNOTSUPP;
 }
 

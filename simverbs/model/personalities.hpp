@@ -167,6 +167,7 @@ inline constexpr Personality kSpec = {
     .destroy_qp_purges_completions = true,
     .checks_extended_cq_masks = true,
     .cq_may_ignore_overrun = true,
+    .imports_objects = true,
     .no_room_in_batch_errno = ENOMEM,
     .rnr_wait_uses_ack_timer = false,
     .raises_queue_pair_events = true,
@@ -264,6 +265,7 @@ constexpr Personality rxe() {
     p.destroy_qp_purges_completions = false;
     p.checks_extended_cq_masks = false;
     p.cq_may_ignore_overrun = false;
+    p.imports_objects = false;
     p.no_room_in_batch_errno = ENOSPC;
     p.rnr_wait_uses_ack_timer = true;
     p.raises_queue_pair_events = false;

@@ -174,6 +174,7 @@ struct Personality {
     // Extended queues
     bool checks_extended_cq_masks;  // unknown flags at creation, unknown bits of a poll
     bool cq_may_ignore_overrun;     // else EOPNOTSUPP
+    bool imports_objects;           // of the same process, by descriptor and handle
     int no_room_in_batch_errno;     // ibv_wr_complete: queue full, too many SGEs or inline bytes
 
     // Retries

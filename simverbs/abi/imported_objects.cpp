@@ -1,0 +1,92 @@
+// Imported devices and objects: another handle of this process for what it has already.
+//
+// What another process has opened cannot be imported: commands go through that process's own
+// channel to the world, not through a descriptor.
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include <unistd.h>
+
+#include <infiniband/verbs.h>
+
+#include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/objects.hpp"
+#include "simverbs/abi/process.hpp"
+#include "simverbs/abi/warnings.hpp"
+
+namespace simverbs::abi {
+namespace {
+
+bool is_command_descriptor(int descriptor) {
+    char target[64]{};
+    const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
+    return readlink(link.c_str(), target, sizeof target - 1) > 0 &&
+           std::strstr(target, kCommandDescriptorName) != nullptr;
+}
+
+}  // namespace
+
+SIMVERBS_ABI ibv_context* simverbs_abi_ibv_import_device(int command_descriptor) {
+    const Context* original = Process::current().find_context(command_descriptor);
+    if (original == nullptr) {
+        const bool is_foreign = is_command_descriptor(command_descriptor);
+        if (is_foreign) {
+            static std::atomic_flag named;
+            name_refusal(named, "ibv_import_device() of what another process has opened");
+        }
+        errno = is_foreign ? EOPNOTSUPP : EINVAL;
+        return nullptr;
+    }
+    if (!original->personality().imports_objects) {
+        errno = EOPNOTSUPP;
+        return nullptr;
+    }
+    auto* context = new Context(*original, command_descriptor);
+    Process::current().context_opened(*context);
+    return context->c_handle();
+}
+
+SIMVERBS_ABI ibv_pd* simverbs_abi_ibv_import_pd(ibv_context* handle, std::uint32_t pd_handle) {
+    Context& context = as_object(handle);
+    QueryPd command;
+    command.handle = pd_handle;
+    const int error = context.personality().imports_objects ? context.execute(command) : EOPNOTSUPP;
+    if (error != 0) {
+        errno = error;
+        return nullptr;
+    }
+    return new ProtectionDomain(context, pd_handle);
+}
+
+SIMVERBS_ABI void simverbs_abi_ibv_unimport_pd(ibv_pd* pd) {
+    delete &as_object(pd);
+}
+
+SIMVERBS_ABI ibv_mr* simverbs_abi_ibv_import_mr(ibv_pd* pd, std::uint32_t mr_handle) {
+    Context& context = as_object(pd->context);
+    QueryMr command;
+    command.pd = pd->handle;
+    command.handle = mr_handle;
+    QueryMrReply reply;
+    const int error =
+        context.personality().imports_objects ? context.execute(command, reply) : EOPNOTSUPP;
+    if (error != 0) {
+        errno = error;
+        return nullptr;
+    }
+    auto* region = new MemoryRegion;
+    region->context = pd->context;
+    region->pd = pd;
+    region->length = reply.length;
+    region->handle = mr_handle;
+    region->lkey = reply.lkey;
+    region->rkey = reply.rkey;
+    return region;
+}
+
+SIMVERBS_ABI void simverbs_abi_ibv_unimport_mr(ibv_mr* mr) {
+    delete &as_object(mr);
+}
+
+}  // namespace simverbs::abi
