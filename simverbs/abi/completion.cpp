@@ -10,6 +10,7 @@
 
 #include "simverbs/abi/entry_points.hpp"
 #include "simverbs/abi/event_reader.hpp"
+#include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
 
@@ -168,9 +169,17 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_cq(ibv_cq* handle) {
             --cq.channel->refcnt;
         }
     }
+    const auto acknowledged = [&cq] {
+        return cq.comp_events_completed == cq.completion_events.given &&
+               cq.async_events_completed == cq.async_events.given;
+    };
     pthread_mutex_lock(&cq.mutex);
-    while (cq.comp_events_completed != cq.completion_events.given ||
-           cq.async_events_completed != cq.async_events.given) {
+    if (!acknowledged()) {
+        pthread_mutex_unlock(&cq.mutex);
+        name_misuse(context, Misuse::kEventsNotAcknowledged, cq.handle, "completion queue");
+        pthread_mutex_lock(&cq.mutex);
+    }
+    while (!acknowledged()) {
         pthread_cond_wait(&cq.cond, &cq.mutex);
     }
     pthread_mutex_unlock(&cq.mutex);

@@ -13,6 +13,7 @@
 #include <infiniband/verbs.h>
 
 #include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
 #include "simverbs/abi/process.hpp"
@@ -77,6 +78,11 @@ Context::~Context() {
     pthread_mutex_destroy(&older.context.mutex);
 }
 
+std::string Context::describe_objects() const {
+    return device_.info().name + " with " + std::to_string(qps.size()) + " queue pairs and " +
+           std::to_string(cqs.size()) + " completion queues";
+}
+
 bool Context::is_foreign() const {
     return generation_ != Process::generation();
 }
@@ -139,6 +145,9 @@ SIMVERBS_ABI int simverbs_abi_ibv_close_device(ibv_context* handle) {
     Context& context = as_object(handle);
     if (!context.is_foreign()) {
         if (context.is_last()) {
+            if (!context.qps.empty() || !context.cqs.empty()) {
+                name_misuse(context, Misuse::kNotDestroyed, 0, context.describe_objects());
+            }
             context.execute(CloseContext{});
         }
         Process::current().context_closed(context);

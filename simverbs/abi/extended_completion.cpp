@@ -3,10 +3,12 @@
 //
 // A field that was not asked for at creation has a null pointer, as with rdma-core's providers.
 #include <cerrno>
+#include <utility>
 
 #include <infiniband/verbs.h>
 
 #include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
 
@@ -48,7 +50,12 @@ int next_poll(ibv_cq_ex* handle) {
 
 // Harmless after an ENOENT of next_poll(), where it is due (ibv_create_cq_ex(3)).
 void end_poll(ibv_cq_ex* handle) {
-    as_object(handle).queue.end();
+    CompletionQueue& cq = as_object(handle);
+    const bool read_undefined = std::exchange(cq.read_undefined, false);
+    cq.queue.end();
+    if (read_undefined) {
+        name_misuse(as_object(handle->context), Misuse::kUndefinedField, handle->handle, {});
+    }
 }
 
 // ---- the fields
@@ -56,36 +63,44 @@ void end_poll(ibv_cq_ex* handle) {
 const Cqe& entry_of(ibv_cq_ex* handle) {
     return *as_object(handle).current;
 }
+// For a field that a completion in error does not define.
+const Cqe& successful_entry_of(ibv_cq_ex* handle) {
+    CompletionQueue& cq = as_object(handle);
+    if (cq.status != IBV_WC_SUCCESS) [[unlikely]] {
+        cq.read_undefined = true;
+    }
+    return *cq.current;
+}
 
 ibv_wc_opcode read_opcode(ibv_cq_ex* cq) {
-    return static_cast<ibv_wc_opcode>(entry_of(cq).opcode);
+    return static_cast<ibv_wc_opcode>(successful_entry_of(cq).opcode);
 }
 std::uint32_t read_vendor_err(ibv_cq_ex* cq) {
     return entry_of(cq).vendor_error;
 }
 unsigned int read_wc_flags(ibv_cq_ex* cq) {
-    return entry_of(cq).wc_flags;
+    return successful_entry_of(cq).wc_flags;
 }
 std::uint32_t read_byte_len(ibv_cq_ex* cq) {
-    return entry_of(cq).byte_length;
+    return successful_entry_of(cq).byte_length;
 }
 __be32 read_imm_data(ibv_cq_ex* cq) {
-    return entry_of(cq).immediate;
+    return successful_entry_of(cq).immediate;
 }
 std::uint32_t read_qp_num(ibv_cq_ex* cq) {
     return entry_of(cq).qpn;
 }
 std::uint32_t read_src_qp(ibv_cq_ex* cq) {
-    return entry_of(cq).source_qpn;
+    return successful_entry_of(cq).source_qpn;
 }
 std::uint32_t read_slid(ibv_cq_ex* cq) {
-    return entry_of(cq).slid;
+    return successful_entry_of(cq).slid;
 }
 std::uint8_t read_sl(ibv_cq_ex* cq) {
-    return entry_of(cq).sl;
+    return successful_entry_of(cq).sl;
 }
 std::uint8_t read_dlid_path_bits(ibv_cq_ex* cq) {
-    return entry_of(cq).dlid_path_bits;
+    return successful_entry_of(cq).dlid_path_bits;
 }
 std::uint64_t read_completion_ts(ibv_cq_ex* cq) {
     return to_clock_ticks(entry_of(cq).timestamp_ps, as_object(cq->context).personality().limits);

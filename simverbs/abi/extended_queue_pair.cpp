@@ -9,6 +9,7 @@
 #include <infiniband/verbs.h>
 
 #include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
 #include "simverbs/abi/send_request.hpp"
@@ -193,7 +194,11 @@ int wr_complete(ibv_qp_ex* handle) {
     }
     const bool refused = too_early && *too_early != PostTooEarly::kDrop;
     const int error = batch.error == 0 && refused ? EINVAL : batch.error;
+    const std::optional<Misuse> mistake = take_mistake(qp);
     queue.lock().unlock();
+    if (mistake) [[unlikely]] {
+        name_misuse(as_object(handle->qp_base.context), *mistake, handle->qp_base.qp_num, {});
+    }
     return error;
 }
 

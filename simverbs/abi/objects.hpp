@@ -7,6 +7,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <type_traits>
 
 #include <infiniband/verbs.h>
@@ -14,6 +16,7 @@
 #include "simverbs/abi/newer_abi.hpp"
 #include "simverbs/driver/channel.hpp"
 #include "simverbs/driver/queues.hpp"
+#include "simverbs/model/misuse.hpp"
 #include "simverbs/model/services.hpp"
 
 namespace simverbs::abi {
@@ -67,6 +70,8 @@ class Context final : public NewerVerbsContext {
     [[nodiscard]] const Personality& personality() const { return *device_.info().personality; }
     [[nodiscard]] Channel& channel() const { return channel_; }
     [[nodiscard]] std::uint32_t number() const { return handle_; }
+    // How much is left on it, in words.
+    [[nodiscard]] std::string describe_objects() const;
     // No other is left that has opened or imported the same.
     [[nodiscard]] bool is_last() const { return subjects_.use_count() == 1; }
     // Inherited through fork: nothing may be done with it here.
@@ -159,6 +164,7 @@ class CompletionQueue final : public ibv_cq_ex {
 
     driver::CompletionQueue queue;
     const Cqe* current = nullptr;           // that the iterator stands at
+    bool read_undefined = false;            // to be named when the iterator ends
     const ibv_pd* parent_domain = nullptr;  // that it was made with
     EventCount completion_events;
     EventCount async_events;
@@ -202,6 +208,8 @@ class QueuePair final : public NewerQpEx {
     const ServiceProperties* service = nullptr;
     std::unique_ptr<SendBatch, EndSendBatch> batch;  // of a queue pair made with send operations
     bool signals_all = false;
+    std::uint32_t signaled = 0;  // one past the last signaled request; guarded by the queue's lock
+    std::optional<Misuse> mistake;  // to be named once that lock is free
     EventCount async_events;
 };
 

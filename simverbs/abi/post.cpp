@@ -6,6 +6,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
 #include "simverbs/abi/send_request.hpp"
@@ -68,17 +69,9 @@ int write_send(QueuePair& qp, const Personality& personality, const ibv_send_wr&
     return error == 0 ? finish_send(qp, personality, draft) : error;
 }
 
-}  // namespace
-
 // Requests before the first bad one are executed (ibv_post_send(3)).
-int post_send(ibv_qp* handle, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
-    QueuePair& qp = as_object(handle);
-    const Context& context = as_object(handle->context);
-    if (context.is_foreign()) {
-        *bad_wr = wr;
-        return EIO;
-    }
-    const Personality& personality = context.personality();
+int write_sends(QueuePair& qp, const Personality& personality, ibv_send_wr* wr,
+                ibv_send_wr** bad_wr, std::optional<Misuse>& mistake) {
     driver::WorkQueue& queue = qp.queues.send();
     const std::lock_guard guard(queue.lock());
     const std::optional<PostTooEarly> too_early = too_early_to_send(qp, personality);
@@ -99,6 +92,24 @@ int post_send(ibv_qp* handle, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
     }
     if (queue.producer() != before && !too_early) {
         qp.queues.ring_send();
+    }
+    mistake = take_mistake(qp);
+    return error;
+}
+
+}  // namespace
+
+int post_send(ibv_qp* handle, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
+    QueuePair& qp = as_object(handle);
+    Context& context = as_object(handle->context);
+    if (context.is_foreign()) {
+        *bad_wr = wr;
+        return EIO;
+    }
+    std::optional<Misuse> mistake;
+    const int error = write_sends(qp, context.personality(), wr, bad_wr, mistake);
+    if (mistake) [[unlikely]] {
+        name_misuse(context, *mistake, handle->qp_num, {});
     }
     return error;
 }

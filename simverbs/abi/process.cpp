@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
+#include "simverbs/abi/misuse.hpp"
 
 namespace simverbs::abi {
 namespace {
@@ -138,8 +139,18 @@ Context* Process::find_context(int command_descriptor) {
     return found == contexts_.end() ? nullptr : *found;
 }
 
+// Devices that are open as the program ends; what is made on them goes with them.
+void Process::name_what_is_left() {
+    for (Context* context : contexts_) {
+        if (!context->is_foreign()) {
+            say_misuse(Misuse::kNotDestroyed, 0, context->describe_objects());
+        }
+    }
+}
+
 void Process::finish() {
     const std::lock_guard lock(mutex_);
+    name_what_is_left();
     if (embedded_ != nullptr) {
         embedded_->finish();
     }
@@ -151,6 +162,7 @@ bool Process::restart() {
         return false;
     }
     finish();
+    forget_named_misuse();
     embedded_.reset();
     served_.reset();
     for (auto& device : devices_) {

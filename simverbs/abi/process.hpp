@@ -57,6 +57,7 @@ class Process {
     Process() = default;
     void find_world();
     void make_embedded(std::string& error);
+    void name_what_is_left();
     driver::EmbeddedOptions& options();
 
     std::recursive_mutex mutex_;

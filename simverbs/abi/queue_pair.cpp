@@ -7,6 +7,7 @@
 
 #include "simverbs/abi/address_vector.hpp"
 #include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
 
@@ -231,14 +232,25 @@ SIMVERBS_ABI int simverbs_abi_ibv_modify_qp(ibv_qp* handle, ibv_qp_attr* attr, i
         qp.queues.publish_sends();
     }
     HandleReply reply;
-    const int error = as_object(handle->context).execute(command, reply);
+    Context& context = as_object(handle->context);
+    const QpState from = qp.queues.state();
+    const int error = context.execute(command, reply);
     if (error != 0) {
+        const bool moves = (attr_mask & IBV_QP_STATE) != 0;
+        name_bad_modify(context, qp, from, moves ? static_cast<QpState>(attr->qp_state) : from,
+                        QpAttrs::from_bits(command.mask));
         return error;
+    }
+    if (from == QpState::kInit && qp.queues.state() == QpState::kRtr &&
+        qp.service->has_receive_queue && handle->srq == nullptr &&
+        qp.queues.receive().producer() == 0) {
+        name_misuse(context, Misuse::kNoReceiveAtRtr, handle->qp_num, {});
     }
     if ((attr_mask & IBV_QP_STATE) != 0) {
         handle->state = attr->qp_state;
         if (attr->qp_state == IBV_QPS_RESET) {
             qp.queues.forget_work();
+            qp.signaled = 0;
         }
     }
     return 0;
@@ -284,6 +296,11 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_qp(ibv_qp* handle) {
         context.qps.erase(handle->handle);
     }
     pthread_mutex_lock(&handle->mutex);
+    if (handle->events_completed != qp.async_events.given) {
+        pthread_mutex_unlock(&handle->mutex);
+        name_misuse(context, Misuse::kEventsNotAcknowledged, handle->qp_num, "queue pair");
+        pthread_mutex_lock(&handle->mutex);
+    }
     while (handle->events_completed != qp.async_events.given) {
         pthread_cond_wait(&handle->cond, &handle->mutex);
     }

@@ -96,6 +96,9 @@ inline int begin_send(QueuePair& qp, const Personality& personality, std::uint32
     }
     draft.slot = qp.queues.send().free_slot();
     if (draft.slot == nullptr) {
+        if (qp.queues.send().is_free(qp.signaled - 1)) {
+            qp.mistake = Misuse::kOnlyUnsignaledSends;
+        }
         return draft.errors.queue_full;
     }
     const bool ignores_inline =
@@ -110,7 +113,7 @@ inline int begin_send(QueuePair& qp, const Personality& personality, std::uint32
     return 0;
 }
 
-inline int put_segments(const QueuePair& qp, const ibv_sge* segments, std::size_t count,
+inline int put_segments(QueuePair& qp, const ibv_sge* segments, std::size_t count,
                         SendDraft& draft) {
     if (count > qp.capacity.send_segments) {
         return draft.errors.too_much;
@@ -118,6 +121,9 @@ inline int put_segments(const QueuePair& qp, const ibv_sge* segments, std::size_
     draft.length = 0;
     for (std::size_t i = 0; i < count; ++i) {
         draft.length += segments[i].length;
+        if (segments[i].length == 0) [[unlikely]] {
+            qp.mistake = Misuse::kEmptySegment;
+        }
     }
     std::copy_n(segments, count, reinterpret_cast<ibv_sge*>(draft.slot + sizeof draft.wqe));
     draft.wqe.segment_count = static_cast<std::uint16_t>(count);
@@ -143,6 +149,15 @@ int put_inline(const QueuePair& qp, std::size_t count, F&& range_of, SendDraft& 
     return 0;
 }
 
+// What is to be named once the queue's lock is free.
+inline std::optional<Misuse> take_mistake(QueuePair& qp) {
+    const std::optional<Misuse> mistake = qp.mistake;
+    if (mistake) [[unlikely]] {
+        qp.mistake.reset();
+    }
+    return mistake;
+}
+
 // The device may see it after the queue is published.
 inline int finish_send(QueuePair& qp, const Personality& personality, SendDraft& draft) {
     if (draft.opcode != nullptr && draft.opcode->atomic &&
@@ -154,6 +169,9 @@ inline int finish_send(QueuePair& qp, const Personality& personality, SendDraft&
     std::memcpy(draft.slot, &draft.wqe, sizeof draft.wqe);
     draft.slot = nullptr;
     qp.queues.send().push();
+    if ((draft.wqe.flags & detail::kSignaledFlag) != 0) {
+        qp.signaled = qp.queues.send().producer();
+    }
     return 0;
 }
 

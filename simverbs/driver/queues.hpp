@@ -58,6 +58,11 @@ class WorkQueue {
                    ? nullptr
                    : slots_ + std::size_t{producer_ & (shape_.slots - 1)} * shape_.stride;
     }
+    // Whether the request of this index holds no slot, because it was given back or never was.
+    [[nodiscard]] bool is_free(std::uint32_t index) const {
+        const std::uint32_t freed = freed_.load(std::memory_order_acquire);
+        return index - freed >= producer_ - freed;
+    }
     // The slot last given out is filled; the device may see it after publish().
     void push() { ++producer_; }
     // Takes back what was pushed since producer() was this, and not published.

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "simverbs/model/misuse.hpp"
 #include "simverbs/model/qp_transitions.hpp"
 #include "simverbs/transport/qp_attributes.hpp"
 
@@ -47,6 +48,7 @@ enum class CommandCode : std::uint32_t {
     kQueryClock,
     kQueryPd,
     kQueryMr,
+    kReportMisuse,
 };
 inline constexpr auto kCommandNames = std::to_array<std::string_view>({"open_device",
                                                                        "close_device",
@@ -80,7 +82,8 @@ inline constexpr auto kCommandNames = std::to_array<std::string_view>({"open_dev
                                                                        "modify_cq",
                                                                        "query_rt_values",
                                                                        "import_pd",
-                                                                       "import_mr"});
+                                                                       "import_mr",
+                                                                       "misuse"});
 constexpr std::string_view to_string(CommandCode code) {
     return kCommandNames[static_cast<std::size_t>(code)];
 }
@@ -485,6 +488,15 @@ struct QueryMr {
     std::uint32_t context = 0;
     std::uint32_t pd = 0;
     std::uint32_t handle = 0;
+};
+
+// What the driver found out about the program: for the trace alone.
+struct ReportMisuse {
+    static constexpr CommandCode kCode = CommandCode::kReportMisuse;
+    using Reply = EmptyReply;
+    std::uint32_t context = 0;
+    Misuse misuse = Misuse::kAttributeMissing;
+    std::uint32_t subject = 0;
 };
 
 template <class T>

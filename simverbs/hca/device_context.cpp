@@ -456,4 +456,12 @@ int DeviceContext::execute(const QueryMr& command, QueryMrReply& reply) {
     return 0;
 }
 
+int DeviceContext::execute(const ReportMisuse& command, EmptyReply& /*reply*/) {
+    if (static_cast<std::size_t>(command.misuse) >= kMisuseCount) {
+        return EINVAL;
+    }
+    hca_.trace(MisuseNamed{hca_.node(), command.misuse, command.subject});
+    return 0;
+}
+
 }  // namespace simverbs

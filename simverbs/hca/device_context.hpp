@@ -69,6 +69,7 @@ class DeviceContext {
     int execute(const QueryClock& command, QueryClockReply& reply);
     int execute(const QueryPd& command, EmptyReply& reply);
     int execute(const QueryMr& command, QueryMrReply& reply);
+    int execute(const ReportMisuse& command, EmptyReply& reply);
 
     // nullptr unless this context made it.
     [[nodiscard]] QueuePair* find_qp(std::uint32_t handle) const;

@@ -109,6 +109,20 @@ struct AsyncEventRaised {
     }
 };
 
+// The program made a mistake, and asked to be told.
+struct MisuseNamed {
+    static constexpr EventInfo kInfo{"misuse", Category::kWarning};
+    NodeId node;
+    Misuse misuse;
+    std::uint32_t subject;  // number or handle; 0 for none
+
+    template <class F>
+    void fields(F&& f) const {
+        f("misuse", misuse);
+        f("subject", subject);
+    }
+};
+
 // A responder has carried out a request whole.
 struct MessageDelivered {
     static constexpr EventInfo kInfo{"delivered", Category::kMessage};

@@ -74,6 +74,9 @@ int Attachment::execute_on_context(const C& command, typename C::Reply& reply) {
         return ENOENT;
     }
     const int error = context->execute(command, reply);
+    if constexpr (std::is_same_v<C, ReportMisuse>) {
+        return error;  // no call of the program: a run has the same digest with warnings as without
+    }
     Hca& hca = context->hca();
     hca.trace(VerbCalled{hca.node(), C::kCode, subject(command, reply, error), error});
     return error;
@@ -174,6 +177,8 @@ int Attachment::execute(CommandCode code, std::span<const std::byte> command,
             return run<QueryPd>(command, reply);
         case CommandCode::kQueryMr:
             return run<QueryMr>(command, reply);
+        case CommandCode::kReportMisuse:
+            return run<ReportMisuse>(command, reply);
     }
     return EPROTO;
 }

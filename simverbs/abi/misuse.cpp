@@ -1,0 +1,75 @@
+#include "simverbs/abi/misuse.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "simverbs/abi/warnings.hpp"
+
+namespace simverbs::abi {
+namespace {
+
+std::array<std::atomic_flag, kMisuseCount> g_named;
+
+std::string names_of(QpAttrs attributes) {
+    std::string names;
+    for (const QpAttrName& row : kQpAttrNames) {
+        if (attributes.contains(row.attr)) {
+            names += names.empty() ? "" : ", ";
+            names += row.name;
+        }
+    }
+    return names;
+}
+
+}  // namespace
+
+bool say_misuse(Misuse misuse, std::uint32_t subject, std::string_view detail) {
+    if (!warnings_wanted() || g_named[static_cast<std::size_t>(misuse)].test_and_set()) {
+        return false;
+    }
+    fmt::print(stderr, "simverbs: {}: {}{}{}{}\n", to_string(misuse), properties(misuse).text,
+               subject == 0 ? "" : fmt::format(" [{:#x}]", subject), detail.empty() ? "" : ": ",
+               detail);
+    return true;
+}
+
+void name_misuse(Context& context, Misuse misuse, std::uint32_t subject, std::string_view detail) {
+    if (say_misuse(misuse, subject, detail)) {
+        ReportMisuse command;
+        command.misuse = misuse;
+        command.subject = subject;
+        context.execute(command);
+    }
+}
+
+void name_bad_modify(Context& context, const QueuePair& qp, QpState from, QpState to,
+                     QpAttrs given) {
+    const Personality& personality = context.personality();
+    const QpTransition* row = find_modify(personality, from, to, qp.service->service);
+    if (row == nullptr) {
+        return;  // no such transition, whatever the attributes
+    }
+    const QpAttrCheck check = check_modify(personality, *row, qp.service->service, given);
+    const auto detail = [from, to](QpAttrs attributes) {
+        return fmt::format("{} to {}: {}", to_string(from), to_string(to), names_of(attributes));
+    };
+    if (!check.missing.empty()) {
+        name_misuse(context, Misuse::kAttributeMissing, qp.queues.qpn(), detail(check.missing));
+    }
+    if (!check.superfluous.empty()) {
+        name_misuse(context, Misuse::kAttributeSuperfluous, qp.queues.qpn(),
+                    detail(check.superfluous));
+    }
+}
+
+void forget_named_misuse() {
+    for (std::atomic_flag& named : g_named) {
+        named.clear();
+    }
+}
+
+}  // namespace simverbs::abi

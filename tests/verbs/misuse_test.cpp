@@ -1,0 +1,228 @@
+// SIMVERBS_WARN=1: mistakes are named, a line a kind, and traced; without it nothing is said.
+#include <atomic>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include <fcntl.h>
+
+#include "two_hosts.hpp"
+
+namespace verbs_test {
+namespace {
+
+class Misuse : public TwoHosts {
+  protected:
+    void SetUp() override {
+        setenv("SIMVERBS_WARN", "1", 1);
+        TwoHosts::SetUp();
+        testing::internal::CaptureStderr();
+        capturing = true;
+    }
+    void TearDown() override {
+        if (capturing) {
+            testing::internal::GetCapturedStderr();
+        }
+        TwoHosts::TearDown();
+        unsetenv("SIMVERBS_WARN");
+    }
+    // What was said so far.
+    std::string said() {
+        std::string text = testing::internal::GetCapturedStderr();
+        testing::internal::CaptureStderr();
+        return text;
+    }
+    std::string said_of(const std::string& name) {
+        const std::string text = said();
+        const std::size_t begin = text.find("simverbs: " + name + ": ");
+        return begin == std::string::npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
+    }
+    int write(std::uint64_t id, bool signaled) {
+        Request request(IBV_WR_RDMA_WRITE);
+        request.id(id).from(a->range(0, 8)).to(b->address(0), b->mr->rkey);
+        return (signaled ? request : request.unsignaled()).post(*a);
+    }
+    // Ends connected, each with a receive before RTR.
+    void connect_with_receives(const Connection& with = {}) {
+        connect(with);
+        said();
+    }
+    // From now on `traced` counts the events.
+    static void count_traced() {
+        const auto count = [](const simverbs_record* record, void*) {
+            traced += std::string(record->name) == "misuse" ? 1 : 0;
+        };
+        EXPECT_EQ(simverbs_trace_callback(count, nullptr), 0);
+    }
+    static std::atomic<std::uint64_t> traced;
+
+    bool capturing = false;
+};
+std::atomic<std::uint64_t> Misuse::traced{0};
+
+TEST_F(Misuse, NoReceiveAsTheQueuePairEntersRtr) {
+    connect();
+    EXPECT_NE(said_of("no_receive_at_rtr"), "");
+}
+
+TEST_F(Misuse, AReceivePostedInInitIsEnough) {
+    a = std::make_unique<End>(0, Connection{});
+    b = std::make_unique<End>(1, Connection{});
+    for (End* end : {a.get(), b.get()}) {
+        ibv_qp_attr attr = init_attr({});
+        ASSERT_EQ(ibv_modify_qp(end->qp, &attr, kInitMask), 0);
+        ASSERT_EQ(end->receive(1, {end->range(0, 8)}), 0);
+        attr = rtr_attr(end == a.get() ? *b : *a, {});
+        ASSERT_EQ(ibv_modify_qp(end->qp, &attr, kRtrMask), 0);
+    }
+    EXPECT_EQ(said(), "");
+}
+
+TEST_F(Misuse, WhichAttributeIsMissingOrTooMany) {
+    connect_with_receives();
+    ASSERT_EQ(a->to_state(IBV_QPS_RESET), 0);
+    ibv_qp_attr attr = init_attr({});
+    EXPECT_EQ(ibv_modify_qp(a->qp, &attr, kInitMask & ~IBV_QP_PORT), EINVAL);
+    const std::string missing = said_of("attribute_missing");
+    EXPECT_NE(missing.find("RESET to INIT: PORT"), std::string::npos) << missing;
+    EXPECT_EQ(ibv_modify_qp(a->qp, &attr, kInitMask | IBV_QP_TIMEOUT), EINVAL);
+    const std::string superfluous = said_of("attribute_superfluous");
+    EXPECT_NE(superfluous.find("RESET to INIT: TIMEOUT"), std::string::npos) << superfluous;
+}
+
+TEST_F(Misuse, AQueueFullOfUnsignaledRequests) {
+    Connection with;
+    with.cap.max_send_wr = 4;
+    connect_with_receives(with);
+    for (std::uint64_t i = 0; i < 4; ++i) {
+        ASSERT_EQ(write(i, i == 0), 0);
+    }
+    EXPECT_EQ(write(9, false), ENOMEM);
+    EXPECT_EQ(said_of("only_unsignaled_sends"), "");  // the first will free its slot
+    EXPECT_EQ(a->wait().wr_id, 0U);
+    ASSERT_EQ(write(4, false), 0);
+    EXPECT_EQ(write(9, false), ENOMEM);
+    EXPECT_NE(said_of("only_unsignaled_sends"), "");
+}
+
+TEST_F(Misuse, ASegmentWithoutLength) {
+    connect_with_receives();
+    ASSERT_EQ(
+        Request(IBV_WR_RDMA_WRITE).from(a->range(0, 0)).to(b->address(0), b->mr->rkey).post(*a), 0);
+    EXPECT_NE(said_of("empty_segment"), "");
+    EXPECT_EQ(a->wait().status, IBV_WC_SUCCESS);
+}
+
+TEST_F(Misuse, AKindIsNamedOnceAWorld) {
+    for (int world = 0; world < 2; ++world) {
+        connect_with_receives();
+        for (int i = 0; i < 3; ++i) {
+            ASSERT_EQ(Request(IBV_WR_RDMA_WRITE)
+                          .from(a->range(0, 0))
+                          .to(b->address(0), b->mr->rkey)
+                          .post(*a),
+                      0);
+            EXPECT_EQ(said_of("empty_segment") != "", i == 0);
+        }
+        a.reset();
+        b.reset();
+        ASSERT_EQ(simverbs_restart(), 0);
+    }
+}
+
+TEST_F(Misuse, AFieldThatAFailureDoesNotDefine) {
+    connect();
+    ibv_cq_init_attr_ex wanted{};
+    wanted.cqe = 16;
+    wanted.wc_flags = IBV_WC_STANDARD_FLAGS;
+    ibv_cq_ex* cq = ibv_create_cq_ex(a->context, &wanted);
+    ASSERT_EQ(ibv_destroy_qp(a->qp), 0);
+    ibv_qp_init_attr init{};
+    init.send_cq = init.recv_cq = ibv_cq_ex_to_cq(cq);
+    init.cap = Connection{}.cap;
+    init.qp_type = IBV_QPT_RC;
+    a->qp = ibv_create_qp(a->pd, &init);
+    ASSERT_EQ(a->to_state(IBV_QPS_ERR), 0);
+    ASSERT_EQ(a->receive(1, {a->range(0, 8)}), 0);
+    ibv_poll_cq_attr attr{};
+    ASSERT_EQ(ibv_start_poll(cq, &attr), 0);
+    EXPECT_EQ(cq->status, IBV_WC_WR_FLUSH_ERR);
+    ibv_wc_read_qp_num(cq);
+    ibv_wc_read_vendor_err(cq);
+    ibv_end_poll(cq);
+    EXPECT_EQ(said_of("undefined_field"), "");
+    ASSERT_EQ(a->receive(2, {a->range(0, 8)}), 0);
+    ASSERT_EQ(ibv_start_poll(cq, &attr), 0);
+    ibv_wc_read_byte_len(cq);
+    ibv_end_poll(cq);
+    EXPECT_NE(said_of("undefined_field"), "");
+    ASSERT_EQ(ibv_destroy_qp(a->qp), 0);
+    a->qp = nullptr;
+    EXPECT_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+}
+
+TEST_F(Misuse, EventsThatAreNotAcknowledged) {
+    connect_with_receives();
+    ASSERT_EQ(a->to_state(IBV_QPS_SQD), 0);
+    ASSERT_EQ(a->to_state(IBV_QPS_RTS), 0);
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_SQD;
+    attr.en_sqd_async_notify = 1;
+    ASSERT_EQ(ibv_modify_qp(a->qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
+    ibv_async_event event{};
+    ASSERT_EQ(ibv_get_async_event(a->context, &event), 0);
+    repeats = false;
+    ibv_qp* doomed = a->qp;
+    a->qp = nullptr;
+    traced = 0;
+    count_traced();
+    std::thread destroyer([doomed] { EXPECT_EQ(ibv_destroy_qp(doomed), 0); });
+    for (int i = 0; i < 10'000 && traced == 0; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    ibv_ack_async_event(&event);
+    destroyer.join();
+    EXPECT_NE(said_of("events_not_acknowledged"), "");
+}
+
+TEST_F(Misuse, ADeviceClosedWithObjectsOnIt) {
+    connect_with_receives();
+    ibv_device** devices = ibv_get_device_list(nullptr);
+    ibv_context* context = ibv_open_device(devices[0]);
+    ibv_free_device_list(devices);
+    static ibv_cq* left_behind = nullptr;
+    left_behind = ibv_create_cq(context, 4, nullptr, nullptr, 0);
+    ASSERT_NE(left_behind, nullptr);
+    EXPECT_EQ(ibv_close_device(context), 0);
+    EXPECT_NE(said_of("not_destroyed").find("0 queue pairs and 1 completion queues"),
+              std::string::npos);
+}
+
+TEST_F(Misuse, IsTracedAndChangesNoDigest) {
+    const auto run = [this](const char* warn) {
+        setenv("SIMVERBS_WARN", warn, 1);
+        traced = 0;
+        connect();
+        count_traced();
+        EXPECT_EQ(
+            Request(IBV_WR_RDMA_WRITE).from(a->range(0, 0)).to(b->address(0), b->mr->rkey).post(*a),
+            0);
+        a->wait();
+        EXPECT_EQ(simverbs_trace_callback(nullptr, nullptr), 0);
+        const std::uint64_t digest = run_digest();
+        a.reset();
+        b.reset();
+        EXPECT_EQ(simverbs_restart(), 0);
+        return digest;
+    };
+    const std::uint64_t with = run("1");
+    EXPECT_EQ(traced, 1U);
+    EXPECT_NE(said(), "");
+    const std::uint64_t without = run("0");
+    EXPECT_EQ(traced, 0U);
+    EXPECT_EQ(said(), "");
+    EXPECT_EQ(with, without);
+}
+
+}  // namespace
+}  // namespace verbs_test
