@@ -2,19 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <limits>
 
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/hca/hca_events.hpp"
 
 namespace simverbs {
-namespace {
-
-bool exceeds(std::uint64_t value, std::int64_t most) {
-    return value > static_cast<std::uint64_t>(std::max<std::int64_t>(most, 0));
-}
-
-}  // namespace
 
 DeviceContext::DeviceContext(Hca& hca, Client& client, std::uint32_t handle, std::uint32_t block)
     : hca_(hca), client_(client), handle_(handle), block_(block), events_(hca.event_backlog()) {}
@@ -74,65 +66,6 @@ int DeviceContext::execute(const DeallocatePd& command, EmptyReply& /*reply*/) {
         return EBUSY;
     }
     pds_.erase(command.handle);
-    return 0;
-}
-
-int DeviceContext::execute(const RegisterMr& command, RegisterMrReply& reply) {
-    const Personality& personality = hca_.personality();
-    ProtectionDomain* pd = find(pds_, command.pd);
-    if (pd == nullptr) {
-        return ENOENT;
-    }
-    const auto access = AccessRights::from_bits(command.access);
-    const bool wraps = command.length > std::numeric_limits<std::uint64_t>::max() - command.iova;
-    const bool needs_local_write =
-        access.intersects(kRightsThatNeedLocalWrite) && !access.contains(Access::kLocalWrite);
-    const bool unknown_right = !(kKnownAccess | kOptionalAccess).contains(access);
-    if ((command.length == 0 && !personality.zero_length_mr) || wraps || needs_local_write ||
-        unknown_right || command.length > personality.limits.max_mr_bytes) {
-        return EINVAL;
-    }
-    if (exceeds(regions_.size() + 1, personality.limits.max_mr)) {
-        return ENOMEM;
-    }
-    auto region = std::make_unique<MemoryRegion>();
-    region->pd = pd;
-    region->space = &client_.memory();
-    region->address = command.address;
-    region->length = command.length;
-    region->iova = command.iova;
-    region->access = access;
-    if (!hca_.keys().insert(block_, *region, personality.key_style != KeyStyle::kDistinct)) {
-        return ENOMEM;
-    }
-    if (personality.key_style == KeyStyle::kSameWithRemoteRights &&
-        !access.intersects(kRemoteRights)) {
-        region->rkey = 0;
-    }
-    ++pd->uses;
-    reply = {region->handle, region->lkey, region->rkey};
-    regions_.emplace(reply.handle, std::move(region));
-    return 0;
-}
-
-// Packets that refer to the region keep what they carried; the next access by its keys fails.
-int DeviceContext::execute(const DeregisterMr& command, EmptyReply& /*reply*/) {
-    const MemoryRegion* region = find(regions_, command.handle);
-    if (region == nullptr) {
-        return ENOENT;
-    }
-    hca_.keep_payloads([this, region](const fabric::Frame& frame) {
-        const Payload& payload = frame.transport_as<Packet>().payload;
-        return payload.space == region->space && frame.source == hca_.node() &&
-               std::any_of(payload.spans, payload.spans + payload.span_count,
-                           [region](const MemorySpan& span) {
-                               return span.address < region->address + region->length &&
-                                      region->address < span.address + span.length;
-                           });
-    });
-    hca_.keys().erase(*region);
-    --region->pd->uses;
-    regions_.erase(command.handle);
     return 0;
 }
 

@@ -167,6 +167,11 @@ struct DeviceLimits {
     PortLimits port;
 };
 
+// Whether `value` is beyond what a device reports.
+constexpr bool exceeds(std::uint64_t value, std::int64_t most) {
+    return value > static_cast<std::uint64_t>(most < 0 ? 0 : most);
+}
+
 namespace detail {
 inline constexpr DeviceCaps kSpecCaps =
     DeviceCaps(DeviceCap::kResizeMaxWr) | DeviceCap::kBadPkeyCntr | DeviceCap::kBadQkeyCntr |
