@@ -21,6 +21,8 @@ enum class CommandCode : std::uint32_t {
     kDeallocatePd,
     kRegisterMr,
     kDeregisterMr,
+    kAllocateMw,
+    kDeallocateMw,
     kCreateChannel,
     kDestroyChannel,
     kCreateCq,
@@ -56,6 +58,8 @@ inline constexpr auto kCommandNames = std::to_array<std::string_view>({"open_dev
                                                                        "dealloc_pd",
                                                                        "reg_mr",
                                                                        "dereg_mr",
+                                                                       "alloc_mw",
+                                                                       "dealloc_mw",
                                                                        "create_comp_channel",
                                                                        "destroy_comp_channel",
                                                                        "create_cq",
@@ -145,6 +149,25 @@ struct RegisterMr {
 
 struct DeregisterMr {
     static constexpr CommandCode kCode = CommandCode::kDeregisterMr;
+    using Reply = EmptyReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
+};
+
+struct AllocateMwReply {
+    std::uint32_t handle = 0;
+    std::uint32_t rkey = 0;
+};
+struct AllocateMw {
+    static constexpr CommandCode kCode = CommandCode::kAllocateMw;
+    using Reply = AllocateMwReply;
+    std::uint32_t context = 0;
+    std::uint32_t pd = 0;
+    std::uint32_t type = 0;  // enum ibv_mw_type
+};
+
+struct DeallocateMw {
+    static constexpr CommandCode kCode = CommandCode::kDeallocateMw;
     using Reply = EmptyReply;
     std::uint32_t context = 0;
     std::uint32_t handle = 0;

@@ -22,6 +22,9 @@ DeviceContext::~DeviceContext() {
         drop_srq(srqs_.begin()->first);
     }
     cqs_.clear();
+    for (const auto& [handle, window] : windows_) {
+        hca_.keys().erase(*window);
+    }
     for (const auto& [handle, region] : regions_) {
         hca_.keys().erase(*region);
     }
@@ -277,6 +280,7 @@ int DeviceContext::execute(const DestroyQp& command, EmptyReply& /*reply*/) {
     if (hca_.multicast().is_attached(*qp)) {
         return EBUSY;
     }
+    unbind_windows_of(qp->qpn());
     leave(*qp);
     return 0;
 }

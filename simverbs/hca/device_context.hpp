@@ -14,6 +14,7 @@
 #include "simverbs/hca/completion_queue.hpp"
 #include "simverbs/hca/event_pipe.hpp"
 #include "simverbs/hca/memory_region.hpp"
+#include "simverbs/hca/memory_window.hpp"
 #include "simverbs/hca/queue_pair.hpp"
 
 namespace simverbs {
@@ -42,6 +43,8 @@ class DeviceContext {
     int execute(const DeallocatePd& command, EmptyReply& reply);
     int execute(const RegisterMr& command, RegisterMrReply& reply);
     int execute(const DeregisterMr& command, EmptyReply& reply);
+    int execute(const AllocateMw& command, AllocateMwReply& reply);
+    int execute(const DeallocateMw& command, EmptyReply& reply);
     int execute(const CreateChannel& command, HandleReply& reply);
     int execute(const DestroyChannel& command, EmptyReply& reply);
     int execute(const CreateCq& command, CreateCqReply& reply);
@@ -94,6 +97,7 @@ class DeviceContext {
     void send_event(EventPipe& pipe, const EventMessage& message);
 
   private:
+    void unbind_windows_of(std::uint32_t qpn);
     [[nodiscard]] int check_capacity(const CreateQp& command) const;
     // What the service needs and lacks; a new queue pair's objects go to `parts`.
     [[nodiscard]] int find_parts(const CreateQp& command, QueuePairParts& parts) const;
@@ -116,6 +120,7 @@ class DeviceContext {
     EventPipe events_;
     std::map<std::uint32_t, std::unique_ptr<ProtectionDomain>> pds_;
     std::map<std::uint32_t, std::unique_ptr<MemoryRegion>> regions_;
+    std::map<std::uint32_t, std::unique_ptr<MemoryWindow>> windows_;
     std::map<std::uint32_t, std::unique_ptr<CompletionChannel>> channels_;
     std::map<std::uint32_t, std::unique_ptr<CompletionQueue>> cqs_;
     std::map<std::uint32_t, std::unique_ptr<OpenedXrcDomain>> xrcds_;

@@ -33,12 +33,8 @@ int DeviceContext::execute(const RegisterMr& command, RegisterMrReply& reply) {
     region->length = command.length;
     region->iova = command.iova;
     region->access = access;
-    if (!hca_.keys().insert(block_, *region, personality.key_style != KeyStyle::kDistinct)) {
+    if (!hca_.keys().insert(block_, *region, personality.key_style)) {
         return ENOMEM;
-    }
-    if (personality.key_style == KeyStyle::kSameWithRemoteRights &&
-        !access.intersects(kRemoteRights)) {
-        region->rkey = 0;
     }
     ++pd->uses;
     reply = {region->handle, region->lkey, region->rkey};
@@ -51,6 +47,9 @@ int DeviceContext::execute(const DeregisterMr& command, EmptyReply& /*reply*/) {
     const MemoryRegion* region = find(regions_, command.handle);
     if (region == nullptr) {
         return ENOENT;
+    }
+    if (region->windows > 0) {
+        return hca_.personality().dereg_of_bound_mr_errno;
     }
     hca_.keep_payloads([this, region](const fabric::Frame& frame) {
         const Payload& payload = frame.transport_as<Packet>().payload;
@@ -65,6 +64,51 @@ int DeviceContext::execute(const DeregisterMr& command, EmptyReply& /*reply*/) {
     --region->pd->uses;
     regions_.erase(command.handle);
     return 0;
+}
+
+int DeviceContext::execute(const AllocateMw& command, AllocateMwReply& reply) {
+    ProtectionDomain* pd = find(pds_, command.pd);
+    if (pd == nullptr) {
+        return ENOENT;
+    }
+    const auto type = static_cast<WindowType>(command.type);
+    if (type != WindowType::kType1 && type != WindowType::kType2) {
+        return EINVAL;
+    }
+    if (exceeds(windows_.size() + 1, hca_.personality().limits.max_mw)) {
+        return ENOMEM;
+    }
+    auto window = std::make_unique<MemoryWindow>();
+    window->pd = pd;
+    window->type = type;
+    if (!hca_.keys().insert(block_, *window)) {
+        return ENOMEM;
+    }
+    ++pd->uses;
+    reply = {window->handle, window->key};
+    windows_.emplace(reply.handle, std::move(window));
+    return 0;
+}
+
+// Bound or not (ibv_alloc_mw(3)).
+int DeviceContext::execute(const DeallocateMw& command, EmptyReply& /*reply*/) {
+    MemoryWindow* window = find(windows_, command.handle);
+    if (window == nullptr) {
+        return ENOENT;
+    }
+    hca_.keys().erase(*window);
+    --window->pd->uses;
+    windows_.erase(command.handle);
+    return 0;
+}
+
+// A type 2B window does not outlive the binding's queue pair; it may be bound to another one.
+void DeviceContext::unbind_windows_of(std::uint32_t qpn) {
+    for (const auto& [handle, window] : windows_) {
+        if (window->qpn == qpn) {
+            KeyTable::unbind(*window);
+        }
+    }
 }
 
 }  // namespace simverbs

@@ -3,56 +3,75 @@
 namespace simverbs {
 
 // Tags of one region differ in their lowest bit: even is local, odd is remote.
-bool KeyTable::insert(std::uint32_t block, MemoryRegion& region, bool same_key) {
-    const auto number = regions_.reserve(block);
+std::uint8_t KeyTable::next_tag(std::uint32_t block) {
+    return tags_[block] = static_cast<std::uint8_t>(tags_[block] + 2);
+}
+
+bool KeyTable::insert(std::uint32_t block, MemoryRegion& region, KeyStyle style) {
+    const auto number = entries_.reserve(block);
     if (!number) {
         return false;
     }
-    regions_.assign(*number, region);
-    std::uint8_t& tag = tags_[block];
-    tag = static_cast<std::uint8_t>(tag + 2);
+    entries_.assign(*number, region);
     region.handle = *number;
-    region.lkey = *number << kTagBits | tag;
-    region.rkey = same_key ? region.lkey : region.lkey | 1U;
+    region.lkey = *number << kTagBits | next_tag(block);
+    region.rkey = style == KeyStyle::kDistinct ? region.lkey | 1U : region.lkey;
+    if (style == KeyStyle::kSameWithRemoteRights && !region.access.intersects(kRemoteRights)) {
+        region.rkey = 0;
+    }
     return true;
 }
 
 void KeyTable::erase(const MemoryRegion& region) {
-    regions_.erase(region.handle);
+    entries_.erase(region.handle);
     ++generation_;
+}
+
+KeyedMemory* KeyTable::find_local(std::uint32_t lkey) const {
+    KeyedMemory* memory = entries_.find(lkey >> kTagBits);
+    return memory != nullptr && memory->lkey == lkey ? memory : nullptr;
+}
+
+// Only regions have one.
+MemoryRegion* KeyTable::find_region(std::uint32_t lkey) const {
+    return static_cast<MemoryRegion*>(find_local(lkey));
 }
 
 Grant KeyTable::open_local(const ProtectionDomain& pd, const Segment& segment,
                            AccessRights needed) const {
-    const MemoryRegion* region = regions_.find(segment.lkey >> kTagBits);
-    if (region == nullptr || region->lkey != segment.lkey) {
+    const KeyedMemory* memory = find_local(segment.lkey);
+    if (memory == nullptr) {
         return {};
     }
-    return open(*region, pd, segment.address, segment.length, needed);
+    return open(*memory, pd, segment.address, segment.length, needed);
 }
 
-Grant KeyTable::open_remote(const ProtectionDomain& pd, std::uint32_t rkey, std::uint64_t address,
-                            std::uint64_t length, AccessRights needed) const {
-    const MemoryRegion* region = regions_.find(rkey >> kTagBits);
-    if (region == nullptr || region->rkey != rkey) {
+Grant KeyTable::open_remote(const ProtectionDomain& pd, std::uint32_t qpn, std::uint32_t rkey,
+                            std::uint64_t address, std::uint64_t length,
+                            AccessRights needed) const {
+    const KeyedMemory* memory = entries_.find(rkey >> kTagBits);
+    if (memory == nullptr || memory->rkey != rkey) {
         return {};
     }
-    return open(*region, pd, address, length, needed);
-}
-
-Grant KeyTable::open(const MemoryRegion& region, const ProtectionDomain& pd, std::uint64_t address,
-                     std::uint64_t length, AccessRights needed) {
-    if (region.pd != &pd) {
+    if (memory->qpn != 0 && memory->qpn != qpn) {
         return {KeyVerdict::kOtherProtectionDomain, {}};
     }
-    const std::uint64_t offset = address - region.iova;
-    if (address < region.iova || offset > region.length || length > region.length - offset) {
+    return open(*memory, pd, address, length, needed);
+}
+
+Grant KeyTable::open(const KeyedMemory& memory, const ProtectionDomain& pd, std::uint64_t address,
+                     std::uint64_t length, AccessRights needed) {
+    if (memory.pd != &pd) {
+        return {KeyVerdict::kOtherProtectionDomain, {}};
+    }
+    const std::uint64_t offset = address - memory.iova;
+    if (address < memory.iova || offset > memory.length || length > memory.length - offset) {
         return {KeyVerdict::kOutOfRange, {}};
     }
-    if (!region.access.contains(needed)) {
+    if (!memory.access.contains(needed)) {
         return {KeyVerdict::kRightMissing, {}};
     }
-    return {KeyVerdict::kGranted, {region.address + offset, static_cast<std::uint32_t>(length)}};
+    return {KeyVerdict::kGranted, {memory.address + offset, static_cast<std::uint32_t>(length)}};
 }
 
 }  // namespace simverbs

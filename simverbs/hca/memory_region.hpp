@@ -6,14 +6,17 @@
 
 #include "simverbs/hca/number_table.hpp"
 #include "simverbs/model/access.hpp"
+#include "simverbs/model/personality.hpp"
 #include "simverbs/transport/effects.hpp"
 
 namespace simverbs {
 
+struct MemoryWindow;
+
 struct ProtectionDomain {
     std::uint32_t context = 0;
     std::uint32_t handle = 0;
-    std::uint32_t uses = 0;  // regions and queue pairs in it
+    std::uint32_t uses = 0;  // regions, windows and queue pairs in it
 };
 
 // Every right that has a name (model/access.hpp).
@@ -27,46 +30,65 @@ inline constexpr AccessRights kKnownAccess = [] {
 // Rights that a device may ignore (IBV_ACCESS_OPTIONAL_RANGE).
 inline constexpr AccessRights kOptionalAccess = AccessRights::from_bits(0x3FF0'0000);
 
-struct MemoryRegion {
+// What a key opens: bytes, and what may be done with them.
+struct KeyedMemory {
     ProtectionDomain* pd = nullptr;
-    AddressSpace* space = nullptr;
-    std::uint32_t handle = 0;
-    std::uint32_t lkey = 0;
-    std::uint32_t rkey = 0;
+    std::uint32_t handle = 0;  // the number in its keys
+    std::uint32_t lkey = 0;    // 0: none
+    std::uint32_t rkey = 0;    // 0: none
+    std::uint32_t qpn = 0;     // of the only queue pair that may use it; 0: any in the PD
     std::uint64_t address = 0;
     std::uint64_t length = 0;
-    std::uint64_t iova = 0;
+    std::uint64_t iova = 0;  // how work requests name the first of the bytes
     AccessRights access;
+    bool is_window = false;
 };
 
-// A key is the number of its region and a byte that tells a local key from a remote one, and one
-// life of the number from the next (IBA 10.6.3.3: keys are opaque to the consumer).
+struct MemoryRegion : KeyedMemory {
+    AddressSpace* space = nullptr;
+    std::uint32_t windows = 0;  // bound to it
+};
+
+// A key is the number of its region or window and a byte that tells a local key from a remote one,
+// and one life of the number from the next (IBA 10.6.3.3: keys are opaque to the consumer). Of a
+// window's key that byte is the consumer's to choose.
 class KeyTable {
   public:
     static constexpr std::uint32_t kTagBits = 8;
 
     // False when the block of numbers is full.
-    bool insert(std::uint32_t block, MemoryRegion& region, bool same_key);
+    bool insert(std::uint32_t block, MemoryRegion& region, KeyStyle style);
+    bool insert(std::uint32_t block, MemoryWindow& window);
     void erase(const MemoryRegion& region);
-    [[nodiscard]] MemoryRegion* find_handle(std::uint32_t handle) const {
-        return regions_.find(handle);
-    }
+    void erase(MemoryWindow& window);
 
     [[nodiscard]] Grant open_local(const ProtectionDomain& pd, const Segment& segment,
                                    AccessRights needed) const;
-    [[nodiscard]] Grant open_remote(const ProtectionDomain& pd, std::uint32_t rkey,
-                                    std::uint64_t address, std::uint64_t length,
+    [[nodiscard]] Grant open_remote(const ProtectionDomain& pd, std::uint32_t qpn,
+                                    std::uint32_t rkey, std::uint64_t address, std::uint64_t length,
                                     AccessRights needed) const;
 
-    // Changes whenever a grant may have ended.
+    // What a queue pair of this PD asks for (memory_window.cpp); false when it is refused and
+    // nothing has changed.
+    bool bind(const ProtectionDomain& pd, std::uint32_t qpn, const WindowBinding& binding,
+              const Personality& personality);
+    bool invalidate(const ProtectionDomain& pd, std::uint32_t qpn, std::uint32_t rkey);
+    static void unbind(MemoryWindow& window);
+
+    // Changes whenever a grant to a local key may have ended.
     [[nodiscard]] std::uint64_t generation() const { return generation_; }
 
   private:
-    [[nodiscard]] static Grant open(const MemoryRegion& region, const ProtectionDomain& pd,
+    [[nodiscard]] static Grant open(const KeyedMemory& memory, const ProtectionDomain& pd,
                                     std::uint64_t address, std::uint64_t length,
                                     AccessRights needed);
+    // nullptr when the key opens nothing.
+    [[nodiscard]] KeyedMemory* find_local(std::uint32_t lkey) const;
+    [[nodiscard]] MemoryRegion* find_region(std::uint32_t lkey) const;
+    [[nodiscard]] MemoryWindow* find_window(std::uint32_t handle) const;
+    std::uint8_t next_tag(std::uint32_t block);
 
-    NumberTable<MemoryRegion> regions_;
+    NumberTable<KeyedMemory> entries_;
     std::uint64_t generation_ = 1;
     std::array<std::uint8_t, kNumberBlocks> tags_{};  // a block's own, like its numbers
 };

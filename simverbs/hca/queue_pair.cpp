@@ -216,7 +216,15 @@ Grant QueuePair::open_local(const Segment& segment, AccessRights needed) {
 
 Grant QueuePair::open_remote(std::uint32_t rkey, std::uint64_t address, std::uint64_t length,
                              AccessRights needed) {
-    return hca_.keys().open_remote(protection_domain(), rkey, address, length, needed);
+    return hca_.keys().open_remote(protection_domain(), attributes_.qpn, rkey, address, length, needed);
+}
+
+bool QueuePair::bind_window(const WindowBinding& binding) {
+    return hca_.keys().bind(protection_domain(), attributes_.qpn, binding, hca_.personality());
+}
+
+bool QueuePair::invalidate(std::uint32_t rkey) {
+    return hca_.keys().invalidate(protection_domain(), attributes_.qpn, rkey);
 }
 
 std::uint64_t QueuePair::key_generation() const {
@@ -318,7 +326,11 @@ void QueuePair::complete(const ReceiveCompletion& completion) {
     entry.immediate = completion.immediate;
     entry.qpn = attributes_.qpn;
     entry.source_qpn = attributes_.dest_qpn;
-    entry.wc_flags = completion.has_immediate ? static_cast<std::uint32_t>(WcFlag::kWithImm) : 0;
+    if (completion.has_immediate) {
+        entry.wc_flags = static_cast<std::uint32_t>(WcFlag::kWithImm);
+    } else if (completion.invalidated) {
+        entry.wc_flags = static_cast<std::uint32_t>(WcFlag::kWithInv);
+    }
     entry.slid = attributes_.path.dlid;
     entry.sl = attributes_.path.sl;
     entry.pkey_index = attributes_.pkey_index;

@@ -59,6 +59,7 @@ constexpr std::string_view to_string(Access access) {
 // Rights that let a remote side in. Those that change memory need kLocalWrite (IBA 10.6.3.1).
 inline constexpr AccessRights kRemoteRights =
     AccessRights(Access::kRemoteWrite) | Access::kRemoteRead | Access::kRemoteAtomic;
+inline constexpr AccessRights kFlushRights = Access::kFlushGlobal | Access::kFlushPersistent;
 inline constexpr AccessRights kRightsThatNeedLocalWrite =
     Access::kRemoteWrite | Access::kRemoteAtomic;
 

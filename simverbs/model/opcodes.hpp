@@ -162,7 +162,6 @@ inline constexpr Services kImmSend = kAllSend.without(Service::kRawPacket);
 inline constexpr Services kConnectedSend = Services(Service::kRc) | Service::kUc | Service::kXrcIni;
 inline constexpr Services kReliableSend = Service::kRc | Service::kXrcIni;
 inline constexpr Services kTsoSend = Service::kUd | Service::kRawPacket;
-inline constexpr AccessRights kFlushRights = Access::kFlushGlobal | Access::kFlushPersistent;
 inline constexpr std::string_view kManual = "ibv_post_send(3)";
 }  // namespace detail
 

@@ -41,6 +41,7 @@ inline constexpr auto kRxeOverrides = std::to_array<FaultOverride>({
     {FaultCause::kReceiveRight, WireAnswer::kNak3, kRxeRemOp, kRxeReceive},
     {FaultCause::kImmediateWriteRefused, WireAnswer::kNak2, send_fails(WcStatus::kRemAccessErr),
      receive_fails(WcStatus::kRemAccessErr)},
+    {FaultCause::kLocalInvalidateRefused, WireAnswer::kNothing, kRxeSend, kUntouched},
     {FaultCause::kRemoteInvalidateRefused, WireAnswer::kAck, kCompletes,
      receive_fails(WcStatus::kRemInvReqErr)},
     {FaultCause::kUnackedReceiveBad, WireAnswer::kNothing, kCompletes, kRxeReceive},
@@ -217,6 +218,7 @@ constexpr Personality connectx6() {
     p.inline_on_read = BadRequest::kIgnore;
     p.checks_pd_of_address_handle = false;
     p.key_style = KeyStyle::kSame;
+    p.failed_unsignaled_bind_completes = false;
     p.zero_length_mr = true;
     p.bind_checks_range = false;
     p.zero_based_windows = false;

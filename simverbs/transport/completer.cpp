@@ -193,6 +193,7 @@ void Requester::acknowledge_oldest() {
     request.acknowledged = true;
     const Psn end = request.end_psn();
     ++unacknowledged_;
+    retire_local();
     progress(end);
 }
 

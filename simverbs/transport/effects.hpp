@@ -64,6 +64,7 @@ struct ReceiveCompletion {
     std::uint32_t byte_length = 0;
     std::uint32_t immediate = 0;
     bool has_immediate = false;
+    bool invalidated = false;  // `immediate` is the rkey
     bool solicited = false;
     bool has_grh = false;          // the first 40 bytes of a datagram's receive were filled
     std::uint32_t source_qpn = 0;  // of a datagram
@@ -88,6 +89,11 @@ class Effects {
     [[nodiscard]] virtual Grant open_local(const Segment& segment, AccessRights needed) = 0;
     [[nodiscard]] virtual Grant open_remote(std::uint32_t rkey, std::uint64_t address,
                                             std::uint64_t length, AccessRights needed) = 0;
+    // Carries out a BIND_MW of this queue pair; false when it is refused and has changed nothing.
+    virtual bool bind_window(const WindowBinding& binding) = 0;
+    // Takes a type 2 window's rkey away, for LOCAL_INV or the peer's SEND_WITH_INV; false when the
+    // key is not of a window that is bound to this queue pair.
+    virtual bool invalidate(std::uint32_t rkey) = 0;
     // A number that changes whenever a grant given earlier may have ended.
     [[nodiscard]] virtual std::uint64_t key_generation() const = 0;
 

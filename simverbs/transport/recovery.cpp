@@ -90,7 +90,10 @@ void Requester::complete_head(WcStatus status, FaultCause cause) {
     if (status == WcStatus::kSuccess && request.expects_response()) {
         completion.byte_length = static_cast<std::uint32_t>(request.length);
     }
-    const bool signaled = status != WcStatus::kSuccess ||
+    const bool stays_silent = request.is_local() &&
+                              !personality_.failed_unsignaled_bind_completes &&
+                              status != WcStatus::kWrFlushErr;
+    const bool signaled = (status != WcStatus::kSuccess && !stays_silent) ||
                           SendFlags::from_bits(request.wqe.flags).contains(SendFlag::kSignaled);
     if (request.retransmitted) {
         effects_.keep_payloads_in_flight();

@@ -115,6 +115,9 @@ bool Requester::transmit_next() {
     if (!request->started && !may_start(*request)) {
         return false;
     }
+    if (request->is_local()) {
+        return execute_local(*request);
+    }
     if (window_full(*request)) {
         return false;
     }
@@ -146,7 +149,7 @@ void Requester::prepare(SendRequest& request, std::uint32_t index) {
     check(request, index);
     request.first_psn = next_psn_;
     const std::uint64_t mtu = attributes_.path_mtu;
-    request.packets = request.failure == WcStatus::kSuccess
+    request.packets = request.failure == WcStatus::kSuccess && !request.is_local()
                           ? static_cast<std::uint32_t>(
                                 std::max<std::uint64_t>(1, (request.length + mtu - 1) / mtu))
                           : 0;
@@ -159,8 +162,7 @@ void Requester::check(SendRequest& request, std::uint32_t index) {
         request.cause = cause;
     };
     const SendWqe& wqe = request.wqe;
-    if (request.opcode == nullptr || !request.opcode->services.contains(attributes_.service) ||
-        request.opcode->message == MessageKind::kNone) {
+    if (request.opcode == nullptr || !request.opcode->services.contains(attributes_.service)) {
         refuse(WcStatus::kLocQpOpErr, FaultCause::kOpcodeNotForService);
         return;
     }
@@ -168,6 +170,9 @@ void Requester::check(SendRequest& request, std::uint32_t index) {
         personality_.inline_on_read == BadRequest::kComplete) {
         refuse(WcStatus::kLocProtErr, FaultCause::kLandingKey);
         return;
+    }
+    if (request.is_local()) {
+        return;  // what it names is looked at when its turn has come
     }
     if (wqe.segment_count > window_.spans(index).size()) {
         refuse(WcStatus::kLocQpOpErr, FaultCause::kMalformedSend);
@@ -273,6 +278,9 @@ bool Requester::may_start(const SendRequest& request) {
     }
     if (set(request.wqe, SendFlag::kFence) && initiated() > 0) {
         return false;
+    }
+    if (request.opcode->opcode == WrOpcode::kLocalInv && unacknowledged_ != cursor_) {
+        return false;  // requests before it may still need the key (IBA 10.8.3)
     }
     if (request.expects_response() && initiated() >= attributes_.max_rd_atomic) {
         return false;
@@ -403,7 +411,7 @@ bool Requester::needs_acknowledgment(const SendRequest& request, bool last) {
         prepare(window_.fetch(effects_), next);
     }
     const SendRequest& following = window_.at(cursor_ + 1);
-    return following.failure != WcStatus::kSuccess || !may_start(following);
+    return following.failure != WcStatus::kSuccess || following.is_local() || !may_start(following);
 }
 
 void Requester::advance_cursor(const SendRequest& request) {

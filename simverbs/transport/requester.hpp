@@ -68,6 +68,10 @@ class Requester {
     void watch_for_answer();
     void watch_transmitter();
 
+    // local_operations.cpp: requests without a packet.
+    bool execute_local(SendRequest& request);
+    void retire_local();
+
     // completer.cpp: answers.
     [[nodiscard]] bool awaited(Psn psn) const;
     void receive_ack(const Packet& packet);

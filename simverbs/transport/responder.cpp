@@ -182,7 +182,7 @@ Responder::Verdict Responder::check_sequence(const Packet& packet) {
 Responder::Verdict Responder::check_opcode(const Packet& packet) {
     const WireOpcode& operation = packet.operation();
     if (!operation.known || operation.transport != service_.wire_transport ||
-        !modelled(operation.kind) || operation.trailer == Trailer::kInvalidate) {
+        !modelled(operation.kind)) {
         return fail(packet, FaultCause::kOpcodeReserved);
     }
     if (service_.srq_from_packet && !effects_.select_shared_queue(packet.shared_queue)) {
@@ -350,7 +350,10 @@ Responder::Verdict Responder::execute(const Packet& packet) {
     }
     inbound_.kind = operation.kind;
     inbound_.received += packet.payload.length;
-    return Verdict::kPassed;
+    const bool invalidates = operation.trailer == Trailer::kInvalidate;
+    return !invalidates || effects_.invalidate(packet.immediate)
+               ? Verdict::kPassed
+               : fail(packet, FaultCause::kRemoteInvalidateRefused);
 }
 
 void Responder::execute_read(const Packet& packet) {
@@ -427,7 +430,9 @@ void Responder::complete_receive(const Packet& packet) {
     completion.opcode = write ? WcOpcode::kRecvRdmaWithImm : WcOpcode::kRecv;
     completion.byte_length = static_cast<std::uint32_t>(inbound_.received);
     completion.has_immediate = packet.operation().trailer == Trailer::kImmediate;
-    completion.immediate = completion.has_immediate ? packet.immediate : 0;
+    completion.invalidated = packet.operation().trailer == Trailer::kInvalidate;
+    completion.immediate =
+        completion.has_immediate || completion.invalidated ? packet.immediate : 0;
     completion.solicited = packet.solicited;
     completion.freed_to = receive_.index + 1;
     receive_.taken = false;
@@ -457,6 +462,8 @@ void Responder::refuse(const Refusal& refusal) {
     const CompletionFault fault = consequences(personality_, refusal.cause);
     if (const auto code = nak_code(fault.wire)) {
         send_nak(refusal.psn, AethSyndrome::nak(*code), refusal.cause);
+    } else if (fault.wire == WireAnswer::kAck) {
+        acknowledge_up_to(refusal.psn);
     }
     if (receive_.taken && fault.responder.status) {
         end_receive(*fault.responder.status, refusal.kind, refusal.cause);

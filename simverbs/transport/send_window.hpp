@@ -31,7 +31,7 @@ struct SendRequest {
     WcStatus failure = WcStatus::kSuccess;  // found before a packet was sent
     FaultCause cause = FaultCause::kSuccess;
     std::uint64_t key_generation = 0;  // at which the spans were granted
-    bool started = false;              // its first packet has been on the wire
+    bool started = false;              // its first packet has been on the wire; local: carried out
     bool acknowledged = false;         // nothing more is expected from the responder
     bool retransmitted = false;        // copies of its packets may still be about
 
@@ -39,6 +39,10 @@ struct SendRequest {
     [[nodiscard]] Psn end_psn() const { return first_psn + packets; }
     [[nodiscard]] bool expects_response() const {
         return opcode != nullptr && opcode->occupies_initiator;
+    }
+    // The device carries it out by itself, without a packet or a PSN.
+    [[nodiscard]] bool is_local() const {
+        return opcode != nullptr && opcode->message == MessageKind::kNone;
     }
     // The PSN that would have to be sent again if nothing more came.
     [[nodiscard]] Psn next_response_psn() const { return first_psn + responses; }

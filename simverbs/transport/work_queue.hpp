@@ -27,7 +27,7 @@ struct SendWqe {
     std::uint64_t compare_add = 0;
     std::uint64_t swap = 0;
     std::uint32_t rkey = 0;
-    std::uint32_t immediate = 0;  // network order, or the rkey that SEND_WITH_INV invalidates
+    std::uint32_t immediate = 0;  // network order, or the rkey that *_INV invalidates
     std::uint32_t inline_length = 0;
     std::uint16_t segment_count = 0;
     std::uint8_t opcode = 0;  // enum ibv_wr_opcode
@@ -38,6 +38,28 @@ struct SendWqe {
     std::uint32_t reserved = 0;
 };
 static_assert(sizeof(SendWqe) == 64);
+
+// What a BIND_MW says. It travels in fields of SendWqe that mean something else in other requests.
+struct WindowBinding {
+    std::uint32_t window = 0;   // its handle
+    std::uint32_t lkey = 0;     // of the region
+    std::uint32_t rkey = 0;     // of the window from then on: the lowest byte counts
+    std::uint32_t access = 0;   // enum ibv_access_flags
+    std::uint64_t address = 0;  // as the region's own keys name it
+    std::uint64_t length = 0;   // 0: unbinds a type 1 window
+};
+constexpr void put_binding(const WindowBinding& binding, SendWqe& wqe) {
+    wqe.address_handle = binding.window;
+    wqe.remote_qpn = binding.lkey;
+    wqe.remote_qkey = binding.access;
+    wqe.rkey = binding.rkey;
+    wqe.remote_address = binding.address;
+    wqe.swap = binding.length;
+}
+constexpr WindowBinding binding_of(const SendWqe& wqe) {
+    return {wqe.address_handle, wqe.remote_qpn,     wqe.rkey,
+            wqe.remote_qkey,    wqe.remote_address, wqe.swap};
+}
 
 struct RecvWqe {
     std::uint64_t wr_id = 0;

@@ -123,6 +123,10 @@ int Attachment::execute(CommandCode code, std::span<const std::byte> command,
             return run<RegisterMr>(command, reply);
         case CommandCode::kDeregisterMr:
             return run<DeregisterMr>(command, reply);
+        case CommandCode::kAllocateMw:
+            return run<AllocateMw>(command, reply);
+        case CommandCode::kDeallocateMw:
+            return run<DeallocateMw>(command, reply);
         case CommandCode::kCreateChannel:
             return run<CreateChannel>(command, reply);
         case CommandCode::kDestroyChannel:

@@ -91,7 +91,7 @@ TEST_F(Hostile, HostsThatDoNotExist) {
 
 TEST_F(Hostile, CommandsOfNonsense) {
     constexpr int kCommands = 3000;
-    constexpr int kCodes = 20;
+    constexpr std::size_t kCodes = simverbs::kCommandNames.size() + 2;
     const auto client = attached();
     for (int i = 0; i < kCommands; ++i) {
         CommandRequest request;

@@ -59,7 +59,9 @@ SendWqe encode(const Send& send, std::span<std::byte> tail) {
     wqe.immediate = send.immediate;
     wqe.opcode = static_cast<std::uint8_t>(send.opcode);
     wqe.flags = static_cast<std::uint8_t>(send.flags.bits);
-    if (send.flags.contains(SendFlag::kInline)) {
+    if (send.opcode == WrOpcode::kBindMw) {
+        put_binding(send.binding, wqe);
+    } else if (send.flags.contains(SendFlag::kInline)) {
         wqe.inline_length = static_cast<std::uint32_t>(send.inline_bytes.size());
         std::copy_n(send.inline_bytes.begin(), std::min(send.inline_bytes.size(), tail.size()),
                     tail.begin());

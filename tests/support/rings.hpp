@@ -52,6 +52,7 @@ struct Send {
     std::uint64_t compare_add = 0;
     std::uint64_t swap = 0;
     std::uint32_t immediate = 0;
+    WindowBinding binding;                // of a BIND_MW, in place of all between
     std::vector<std::byte> inline_bytes;  // sent where the flags say kInline
 };
 

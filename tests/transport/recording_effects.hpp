@@ -52,6 +52,8 @@ class RecordingEffects final : public Effects {
     std::vector<AsyncEvent> events;
     std::vector<FaultCause> failures;
     std::vector<Psn> source_faults;
+    std::vector<WindowBinding> bindings;
+    std::vector<std::uint32_t> invalidated;
     std::map<EngineTimer, fabric::SimDuration> timers;
     std::size_t snapshots = 0;
     std::size_t keeps = 0;
@@ -72,6 +74,7 @@ class RecordingEffects final : public Effects {
     std::map<std::uint64_t, std::uint64_t> words;  // memory that atomics use
     CopyOutcome place_outcome = CopyOutcome::kCopied;
     CopyOutcome snapshot_outcome = CopyOutcome::kCopied;
+    bool accepts_windows = true;
     std::set<std::uint32_t> revoked;
     std::uint64_t generation = 1;
     std::function<void()> on_fail;         // flushes the engines, as a queue pair does
@@ -112,6 +115,14 @@ class RecordingEffects final : public Effects {
     Grant open_remote(std::uint32_t rkey, std::uint64_t address, std::uint64_t length,
                       AccessRights needed) override {
         return open(rkey, address, length, needed);
+    }
+    bool bind_window(const WindowBinding& binding) override {
+        bindings.push_back(binding);
+        return accepts_windows;
+    }
+    bool invalidate(std::uint32_t rkey) override {
+        invalidated.push_back(rkey);
+        return accepts_windows;
     }
     std::uint64_t key_generation() const override { return generation; }
     CopyOutcome place(const Payload& from, std::span<const MemorySpan> spans,

@@ -118,7 +118,7 @@ TEST(RequesterAnswer, EachLocalCauseHasItsStatus) {
         {WrOpcode::kAtomicFetchAndAdd, 4, kGood, kLocLenErr, FaultCause::kAtomicNotEightBytes},
         {WrOpcode::kAtomicCmpAndSwp, 16, kGood, kLocLenErr, FaultCause::kAtomicNotEightBytes},
         {WrOpcode::kSend, (1U << 30) + 1, kGood, kLocLenErr, FaultCause::kMessageTooLong},
-        {WrOpcode::kLocalInv, 8, kGood, kLocQpOpErr, FaultCause::kOpcodeNotForService},
+        {WrOpcode::kTso, 8, kGood, kLocQpOpErr, FaultCause::kOpcodeNotForService},
         {static_cast<WrOpcode>(99), 8, kGood, kLocQpOpErr, FaultCause::kOpcodeNotForService},
     };
     for (const Case& row : cases) {

@@ -1,0 +1,38 @@
+// Requests that the device carries out by itself, in the order of the send queue: BIND_MW and
+// LOCAL_INV (IBA 10.8.3). They take no PSN, so nothing of them is ever sent again.
+#include "simverbs/transport/requester.hpp"
+
+namespace simverbs {
+
+// At the cursor. One that was carried out before a rewind is passed over. True: look on.
+bool Requester::execute_local(SendRequest& request) {
+    if (!request.started) {
+        const bool binds = request.opcode->opcode == WrOpcode::kBindMw;
+        const bool done = binds ? effects_.bind_window(binding_of(request.wqe))
+                                : effects_.invalidate(request.wqe.immediate);
+        if (!done) {
+            request.cause = binds ? FaultCause::kBindRefused : FaultCause::kLocalInvalidateRefused;
+            request.failure = *consequences(personality_, request.cause).requester.status;
+            return true;  // it fails in its turn
+        }
+        request.started = true;
+    }
+    ++cursor_;
+    retire_local();
+    complete_acknowledged();
+    return true;
+}
+
+// Those that everything before is acknowledged of are complete.
+void Requester::retire_local() {
+    while (unacknowledged_ != window_.fetched()) {
+        SendRequest& request = window_.at(unacknowledged_);
+        if (!request.is_local() || !request.started) {
+            return;
+        }
+        request.acknowledged = true;
+        ++unacknowledged_;
+    }
+}
+
+}  // namespace simverbs
