@@ -181,6 +181,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_query_device(ibv_context* handle, ibv_device_a
     attr->max_cqe = limits.max_cqe;
     attr->max_mr = limits.max_mr;
     attr->max_pd = limits.max_pd;
+    attr->max_mw = limits.max_mw;
     attr->max_qp_rd_atom = limits.max_qp_rd_atom;
     attr->max_res_rd_atom = limits.max_res_rd_atom;
     attr->max_qp_init_rd_atom = limits.max_qp_init_rd_atom;

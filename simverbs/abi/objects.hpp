@@ -140,6 +140,12 @@ class MemoryRegion final : public ibv_mr {
     MemoryRegion() : ibv_mr{} {}
 };
 
+class MemoryWindow final : public ibv_mw {
+  public:
+    MemoryWindow(ibv_pd& owner, ibv_mw_type kind, const AllocateMwReply& reply)
+        : ibv_mw{owner.context, &owner, reply.rkey, reply.handle, kind} {}
+};
+
 class CompletionChannel final : public ibv_comp_channel {
   public:
     CompletionChannel(Context& owner, std::uint32_t number, int descriptor)
@@ -234,6 +240,9 @@ inline ProtectionDomain& as_object(ibv_pd* handle) {
 }
 inline MemoryRegion& as_object(ibv_mr* handle) {
     return *static_cast<MemoryRegion*>(handle);
+}
+inline MemoryWindow& as_object(ibv_mw* handle) {
+    return *static_cast<MemoryWindow*>(handle);
 }
 inline CompletionChannel& as_object(ibv_comp_channel* handle) {
     return *static_cast<CompletionChannel*>(handle);

@@ -2,21 +2,9 @@
 // a feature is absent; those that clients call without a look get a function that refuses.
 #include "simverbs/abi/operations.hpp"
 
-#include <cerrno>
-
 #include "simverbs/abi/entry_points.hpp"
 
 namespace simverbs::abi {
-namespace {
-
-int refuse_bind_mw(ibv_qp* /*qp*/, ibv_mw* /*mw*/, ibv_mw_bind* /*bind*/) {
-    return EOPNOTSUPP;
-}
-int refuse_dealloc_mw(ibv_mw* /*mw*/) {
-    return EOPNOTSUPP;
-}
-
-}  // namespace
 
 void set_operations(Context& context) {
     ibv_context_ops& ops = context.c_handle()->ops;
@@ -27,8 +15,9 @@ void set_operations(Context& context) {
     ops.post_send = post_send;
     ops.post_recv = post_recv;
     ops.post_srq_recv = post_srq_recv;
-    ops.bind_mw = refuse_bind_mw;
-    ops.dealloc_mw = refuse_dealloc_mw;
+    ops.alloc_mw = alloc_mw;
+    ops.bind_mw = bind_mw;
+    ops.dealloc_mw = dealloc_mw;
     verbs_context& extended = context.older;
     extended.query_port = query_port;
     extended.query_device_ex = query_device_ex;

@@ -14,7 +14,8 @@ namespace simverbs::abi {
 // What a device may say of itself: the features that exist behind these functions.
 inline constexpr DeviceCaps kModelledCaps =
     DeviceCaps(DeviceCap::kBadPkeyCntr) | DeviceCap::kCurrQpStateMod | DeviceCap::kPortActiveEvent |
-    DeviceCap::kSysImageGuid | DeviceCap::kRcRnrNakGen;
+    DeviceCap::kSysImageGuid | DeviceCap::kRcRnrNakGen | DeviceCap::kMemWindow |
+    DeviceCap::kMemWindowType2B | DeviceCap::kMemMgtExtensions;
 
 // The same of features that query_device_ex reports by figures.
 struct ModelledFeatures {
@@ -43,6 +44,8 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr, std
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
                     ibv_device_attr_ex* attr, std::size_t size);
 int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr);
+// One BIND_MW on behalf of ibv_bind_mw(); an errno.
+int post_bind(ibv_qp* qp, ibv_send_wr& wr);
 int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
 int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc);
 int req_notify_cq(ibv_cq* cq, int solicited_only);
@@ -61,5 +64,13 @@ int dealloc_td(ibv_td* td);
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attr);
 
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* init);
+ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type);
+int dealloc_mw(ibv_mw* mw);
+int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind);
+// Who posts a BIND_MW.
+enum class Binder : std::uint8_t { kWorkRequest, kVerb };
+// Puts what a BIND_MW says into the slot; an errno.
+int write_binding(const ibv_send_wr& wr, const Personality& personality, Binder binder,
+                  SendWqe& wqe);
 
 }  // namespace simverbs::abi

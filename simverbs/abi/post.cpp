@@ -19,7 +19,8 @@ std::span<const std::byte> bytes_of(const ibv_sge& sge) {
 }
 
 // Which member of the request's union counts depends on the service and on the operation.
-int fill_target(const QueuePair& qp, const ibv_send_wr& wr, SendDraft& draft) {
+int fill_target(const QueuePair& qp, const Personality& personality, const ibv_send_wr& wr,
+                Binder binder, SendDraft& draft) {
     SendWqe& wqe = draft.wqe;
     wqe.immediate = wr.imm_data;
     if (qp.service->uses_ah) {
@@ -34,6 +35,9 @@ int fill_target(const QueuePair& qp, const ibv_send_wr& wr, SendDraft& draft) {
     if (qp.service->service == Service::kXrcIni) {
         wqe.remote_qpn = wr.qp_type.xrc.remote_srqn;
     }
+    if (wr.opcode == IBV_WR_BIND_MW) {
+        return write_binding(wr, personality, binder, wqe);
+    }
     if (wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
         wqe.remote_address = wr.wr.atomic.remote_addr;
         wqe.rkey = wr.wr.atomic.rkey;
@@ -46,12 +50,13 @@ int fill_target(const QueuePair& qp, const ibv_send_wr& wr, SendDraft& draft) {
     return 0;
 }
 
-int write_send(QueuePair& qp, const Personality& personality, const ibv_send_wr& wr) {
+int write_send(QueuePair& qp, const Personality& personality, const ibv_send_wr& wr,
+               Binder binder) {
     SendDraft draft;
     int error = begin_send(qp, personality, static_cast<std::uint32_t>(wr.opcode), wr.wr_id,
                            wr.send_flags, draft);
     if (error == 0) {
-        error = fill_target(qp, wr, draft);
+        error = fill_target(qp, personality, wr, binder, draft);
     }
     if (error != 0) {
         return error;
@@ -59,7 +64,8 @@ int write_send(QueuePair& qp, const Personality& personality, const ibv_send_wr&
     if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > qp.capacity.send_segments) {
         return EINVAL;
     }
-    const auto count = static_cast<std::size_t>(wr.num_sge);
+    const bool is_local = draft.opcode != nullptr && draft.opcode->message == MessageKind::kNone;
+    const auto count = is_local ? 0 : static_cast<std::size_t>(wr.num_sge);
     const bool is_inline = (draft.wqe.flags & IBV_SEND_INLINE) != 0 && draft.opcode != nullptr &&
                            draft.opcode->may_be_inline;
     error = is_inline
@@ -70,7 +76,7 @@ int write_send(QueuePair& qp, const Personality& personality, const ibv_send_wr&
 }
 
 // Requests before the first bad one are executed (ibv_post_send(3)).
-int write_sends(QueuePair& qp, const Personality& personality, ibv_send_wr* wr,
+int write_sends(QueuePair& qp, const Personality& personality, ibv_send_wr* wr, Binder binder,
                 ibv_send_wr** bad_wr, std::optional<Misuse>& mistake) {
     driver::WorkQueue& queue = qp.queues.send();
     const std::lock_guard guard(queue.lock());
@@ -81,7 +87,8 @@ int write_sends(QueuePair& qp, const Personality& personality, ibv_send_wr* wr,
     const std::uint32_t before = queue.producer();
     int error = 0;
     for (; wr != nullptr; wr = wr->next) {
-        error = too_early == PostTooEarly::kRefuse ? EINVAL : write_send(qp, personality, *wr);
+        error =
+            too_early == PostTooEarly::kRefuse ? EINVAL : write_send(qp, personality, *wr, binder);
         if (error == 0 && too_early == PostTooEarly::kRefuseButQueue) {
             error = EINVAL;  // and yet it is in the ring, for the next doorbell
         }
@@ -97,9 +104,7 @@ int write_sends(QueuePair& qp, const Personality& personality, ibv_send_wr* wr,
     return error;
 }
 
-}  // namespace
-
-int post_send(ibv_qp* handle, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
+int post_sends(ibv_qp* handle, ibv_send_wr* wr, Binder binder, ibv_send_wr** bad_wr) {
     QueuePair& qp = as_object(handle);
     Context& context = as_object(handle->context);
     if (context.is_foreign()) {
@@ -107,11 +112,22 @@ int post_send(ibv_qp* handle, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
         return EIO;
     }
     std::optional<Misuse> mistake;
-    const int error = write_sends(qp, context.personality(), wr, bad_wr, mistake);
+    const int error = write_sends(qp, context.personality(), wr, binder, bad_wr, mistake);
     if (mistake) [[unlikely]] {
         name_misuse(context, *mistake, handle->qp_num, {});
     }
     return error;
+}
+
+}  // namespace
+
+int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
+    return post_sends(qp, wr, Binder::kWorkRequest, bad_wr);
+}
+
+int post_bind(ibv_qp* qp, ibv_send_wr& wr) {
+    ibv_send_wr* bad_wr = nullptr;
+    return post_sends(qp, &wr, Binder::kVerb, &bad_wr);
 }
 
 int post_recv(ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {

@@ -46,19 +46,10 @@ inline constexpr std::uint8_t kInlineFlag = static_cast<std::uint8_t>(SendFlag::
 inline constexpr std::uint8_t kSignaledFlag = static_cast<std::uint8_t>(SendFlag::kSignaled);
 inline constexpr std::uint8_t kNoOpcode = 0xFF;
 
-// Neither messages that invalidate a key nor those of IBA 1.5 and later, nor local operations.
+// Neither those of IBA 1.5 and later, nor segmentation.
 constexpr bool is_modelled(const WrOpcodeProperties& opcode) {
-    switch (opcode.message) {
-        case MessageKind::kSend:
-            return opcode.trailer != Trailer::kInvalidate && opcode.opcode != WrOpcode::kTso;
-        case MessageKind::kWrite:
-        case MessageKind::kRead:
-        case MessageKind::kCompareSwap:
-        case MessageKind::kFetchAdd:
-            return true;
-        default:
-            return false;
-    }
+    return opcode.message != MessageKind::kFlush && opcode.message != MessageKind::kAtomicWrite &&
+           opcode.opcode != WrOpcode::kTso;
 }
 
 constexpr bool refuses(BadRequest choice, bool is_bad) {
