@@ -13,6 +13,7 @@
 
 #include "fabric/core/sim_time.hpp"
 #include "fabric/core/strong_id.hpp"
+#include "fabric/net/ethernet.hpp"
 #include "fabric/net/gid.hpp"
 #include "fabric/net/lid.hpp"
 
@@ -25,6 +26,8 @@ class FramePool;
 class FrameCargo {
   public:
     virtual void release() = 0;
+    // One more frame refers to it: it is told once more.
+    virtual void retain() = 0;
 
   protected:
     ~FrameCargo() = default;
@@ -50,7 +53,7 @@ struct Frame {
     FramePool* pool = nullptr;
     FrameCargo* cargo = nullptr;
     std::uint32_t wire_bytes = 0;     // everything on the wire: all headers, payload, ICRC and VCRC
-    std::uint32_t payload_bytes = 0;  // counts against the MTU
+    std::uint32_t payload_bytes = 0;  // counts against the MTU of the link
     NodeId source;                    // node that made the frame
     std::uint32_t flow = 0;           // source queue pair number
     Lid slid;
@@ -58,12 +61,14 @@ struct Frame {
     std::uint16_t pkey = 0xFFFF;
     std::uint8_t sl = 0;
     std::uint8_t vl = 0;
-    Ecn ecn = Ecn::kNotCapable;
-    bool has_grh = false;  // otherwise `grh` means nothing
+    Ecn ecn : 2 = Ecn::kNotCapable;
+    bool over_udp : 1 = false;   // RoCE v2: `grh` stands for the IP header
+    bool is_raw : 1 = false;     // Ethernet: the cargo is the frame itself, as its sender made it
+    bool has_grh = false;        // otherwise `grh` means nothing
+    MacAddress destination_mac;  // Ethernet only
 
     Grh grh;
-    MacAddress source_mac;  // Ethernet only, like the next
-    MacAddress destination_mac;
+    MacAddress source_mac;  // Ethernet only
 
     alignas(16) std::array<std::byte, kTransportBytes> transport;
 
@@ -114,6 +119,9 @@ class FramePool {
         return FramePtr(frame);
     }
 
+    // Another frame like `frame`, with the same cargo.
+    [[nodiscard]] FramePtr copy(const Frame& frame);
+
     // Frames that somebody holds.
     [[nodiscard]] std::size_t live() const { return live_; }
 
@@ -133,7 +141,10 @@ class FramePool {
         frame.sl = 0;
         frame.vl = 0;
         frame.ecn = Ecn::kNotCapable;
+        frame.over_udp = false;
+        frame.is_raw = false;
         frame.has_grh = false;
+        frame.destination_mac = {};
     }
     void recycle(Frame* frame) {
         if (frame->cargo != nullptr) {

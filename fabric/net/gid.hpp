@@ -1,4 +1,4 @@
-// Global identifiers: 64-bit GUIDs, 128-bit GIDs (IBA 4.1.1) and Ethernet addresses.
+// Global identifiers: 64-bit GUIDs and 128-bit GIDs (IBA 4.1.1).
 #pragma once
 
 #include <array>
@@ -35,14 +35,20 @@ inline constexpr std::uint64_t kDefaultSubnetPrefix = 0xFE80'0000'0000'0000U;  /
 
 Gid make_gid(std::uint64_t subnet_prefix, Guid guid);
 
+// How packets from a GID travel; the values of enum ibv_gid_type.
+enum class GidType : std::uint8_t {
+    kInfiniband = 0,  // LRH, and GRH where asked for
+    kRoceV1 = 1,      // Ethernet and GRH (IBA A16)
+    kRoceV2 = 2,      // Ethernet, IP and UDP (IBA A17)
+};
+
+// An entry of a port's GID table.
+struct GidEntry {
+    Gid gid;
+    GidType type = GidType::kInfiniband;
+};
+
 // As an IPv6 address, compressed: "fe80::253:5600:0:1001".
 std::string to_string(const Gid& gid);
-
-struct MacAddress {
-    std::array<std::uint8_t, 6> bytes{};
-
-    friend constexpr bool operator==(const MacAddress&, const MacAddress&) = default;
-    friend constexpr auto operator<=>(const MacAddress&, const MacAddress&) = default;
-};
 
 }  // namespace fabric

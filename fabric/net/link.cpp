@@ -134,7 +134,10 @@ void Link::set_state(LinkState state) {
         }
     }
     for (Port* const port : ends_) {
-        port->apply(state == LinkState::kUp ? PortTrigger::kLinkUp : PortTrigger::kLinkDown);
+        const PortTrigger up = port->attributes().link_layer == LinkLayer::kEthernet
+                                   ? PortTrigger::kCarrier
+                                   : PortTrigger::kLinkUp;
+        port->apply(state == LinkState::kUp ? up : PortTrigger::kLinkDown);
     }
     if (services_.observer != nullptr) {
         services_.observer->link_changed(*this);

@@ -108,7 +108,7 @@ class Link {
     [[nodiscard]] LinkDirection& direction_from(NodeId node);
 
     // Down: both ports go DOWN (kPortError if they were ACTIVE) and frames in flight are dropped.
-    // Up: both ports go to INIT; a subnet manager takes them further.
+    // Up: both ports go to INIT, and a subnet manager takes them further; on Ethernet to ACTIVE.
     void set_state(LinkState state);
 
     // First the direction from end 0, then from end 1; each in order of arrival.

@@ -29,6 +29,39 @@ std::string with_ends_swapped(std::string_view name) {
     const std::size_t ordinal = std::min(rest.find('#'), rest.size());
     return fmt::format("{}-{}{}", rest.substr(0, ordinal), first, rest.substr(ordinal));
 }
+
+// As Linux computes a RoCE port's MTU from that of its Ethernet interface: what is left beside GRH,
+// UDP, BTH, the XRC and atomic headers and the ICRC.
+Mtu mtu_within(std::uint32_t ethernet_mtu) {
+    constexpr std::uint32_t kHeaders = 40 + 8 + 12 + 4 + 28 + 4;
+    Mtu mtu = Mtu::k4096;
+    while (mtu > Mtu::k256 && to_bytes(mtu) + kHeaders > ethernet_mtu) {
+        mtu = static_cast<Mtu>(static_cast<unsigned>(mtu) - 1);
+    }
+    return mtu;
+}
+
+void set_up_port(Port& port, const LinkSpec& spec) {
+    PortAttributes& attributes = port.mutable_attributes();
+    attributes.link_layer = spec.layer;
+    attributes.width = spec.width;
+    attributes.speed = spec.speed;
+    if (spec.layer == LinkLayer::kInfiniband) {
+        attributes.max_mtu = spec.mtu;
+        attributes.active_mtu = spec.mtu;
+        return;
+    }
+    attributes.ethernet_mtu = spec.ethernet_mtu;
+    attributes.active_mtu = mtu_within(spec.ethernet_mtu);
+    attributes.gids.clear();
+    if (port.node().kind() == NodeKind::kHca) {
+        for (const Gid& gid :
+             {link_local_gid(attributes.mac), ipv4_mapped(ipv4_address(port.node().id()))}) {
+            attributes.gids.push_back({gid, GidType::kRoceV1});
+            attributes.gids.push_back({gid, GidType::kRoceV2});
+        }
+    }
+}
 }  // namespace
 
 Network::Network(EventLoop& loop, trace::Bus& bus, Topology topology) : services_{loop, bus} {
@@ -37,6 +70,7 @@ Network::Network(EventLoop& loop, trace::Bus& bus, Topology topology) : services
     topology.sort();
     build_nodes(topology);
     build_links(topology);
+    fill_stations();
 }
 
 Network::~Network() {
@@ -68,11 +102,7 @@ void Network::build_links(const Topology& topology) {
         Port& a = by_name.at(spec.a.node)->port(spec.a.port);
         Port& b = by_name.at(spec.b.node)->port(spec.b.port);
         for (Port* const port : {&a, &b}) {
-            PortAttributes& attributes = port->mutable_attributes();
-            attributes.width = spec.width;
-            attributes.speed = spec.speed;
-            attributes.max_mtu = spec.mtu;
-            attributes.active_mtu = spec.mtu;
+            set_up_port(*port, spec);
         }
         std::string name = fmt::format("{}-{}", a.node().name(), b.node().name());
         if (const int ordinal = ++links_between[name]; ordinal > 1) {
@@ -83,6 +113,41 @@ void Network::build_links(const Topology& topology) {
             effective_rate(spec.width, spec.speed), spec.latency, services_));
         links_.back()->set_state(LinkState::kUp);
     }
+}
+
+void Network::fill_stations() {
+    for (Switch* const one : switches_) {
+        std::vector<Switch::Station> stations;
+        bool is_ethernet = false;
+        for (std::uint16_t number = 1; number <= one->port_count(); ++number) {
+            const Port& port = one->port(PortNumber{number});
+            if (port.attributes().link_layer == LinkLayer::kEthernet) {
+                is_ethernet = true;
+                stations.push_back({port.peer()->attributes().mac, number});
+            }
+        }
+        if (is_ethernet) {
+            std::sort(stations.begin(), stations.end(),
+                      [](const auto& a, const auto& b) { return a.mac < b.mac; });
+            one->port(PortNumber{0}).mutable_attributes().link_layer = LinkLayer::kEthernet;
+            one->set_stations(std::move(stations));
+        }
+    }
+}
+
+const Port* Network::find_neighbour(const Gid& gid) const {
+    for (const EndNode* const host : hosts_) {
+        for (std::uint16_t number = 1; number <= host->port_count(); ++number) {
+            const Port& port = host->port(PortNumber{number});
+            const std::vector<GidEntry>& gids = port.attributes().gids;
+            if (port.attributes().link_layer == LinkLayer::kEthernet &&
+                std::any_of(gids.begin(), gids.end(),
+                            [&gid](const GidEntry& entry) { return entry.gid == gid; })) {
+                return &port;
+            }
+        }
+    }
+    return nullptr;
 }
 
 Node& Network::node(NodeId id) const {

@@ -9,6 +9,7 @@
 
 #include "fabric/core/event_loop.hpp"
 #include "fabric/net/frame.hpp"
+#include "fabric/net/gid.hpp"
 #include "fabric/net/link.hpp"
 #include "fabric/net/node.hpp"
 #include "fabric/net/switch.hpp"
@@ -48,6 +49,10 @@ class Network {
     // The same, asserted to exist.
     [[nodiscard]] Link& link(std::string_view name) const;
 
+    // Who answers to an address on Ethernet: what ARP and neighbour discovery would have found.
+    // A GID of the asking port itself is found too. nullptr: nobody.
+    [[nodiscard]] const Port* find_neighbour(const Gid& gid) const;
+
     // nullptr: nobody.
     void set_link_observer(LinkObserver* observer) { services_.observer = observer; }
 
@@ -62,6 +67,7 @@ class Network {
   private:
     void build_nodes(const Topology& topology);
     void build_links(const Topology& topology);
+    void fill_stations();
 
     NetworkServices services_;
     FramePool frames_;  // outlives the links, which hold frames

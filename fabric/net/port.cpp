@@ -13,11 +13,13 @@
 namespace fabric {
 
 namespace {
-// PortXmitData and PortRcvData count up to the ICRC, without the VCRC (IBA 16.1.3.5).
+// PortXmitData and PortRcvData count up to the ICRC, without the VCRC (IBA 16.1.3.5). On Ethernet
+// the gap between frames is nobody's data.
 constexpr std::uint32_t kVcrcBytes = 2;
 
-std::uint64_t data_words(const Frame& frame) {
-    return (std::max(frame.wire_bytes, kVcrcBytes) - kVcrcBytes) / 4;
+std::uint64_t data_words(const Frame& frame, LinkLayer layer) {
+    const std::uint32_t rest = layer == LinkLayer::kEthernet ? kFrameGapBytes : kVcrcBytes;
+    return (std::max(frame.wire_bytes, rest) - rest) / 4;
 }
 }  // namespace
 
@@ -28,7 +30,8 @@ std::uint64_t PortCounters::total_discards() const {
 Port::Port(Node& node, PortNumber number, const NetworkServices& services)
     : node_(node), services_(services), number_(number) {
     attributes_.guid = make_guid(node.id(), number);
-    attributes_.gids = {make_gid(kDefaultSubnetPrefix, attributes_.guid)};
+    attributes_.mac = make_mac(node.id(), number);
+    attributes_.gids = {{make_gid(kDefaultSubnetPrefix, attributes_.guid), GidType::kInfiniband}};
     if (number == PortNumber{0}) {  // a switch's own port has no link to wait for
         state_ = PortState::kActive;
         physical_state_ = PhysicalState::kLinkUp;
@@ -55,7 +58,7 @@ void Port::send_at(FramePtr frame, SimTime ready) {
         drop(std::move(frame), DropReason::kPeerNotActive);
         return;
     }
-    if (frame->payload_bytes > to_bytes(attributes_.active_mtu)) [[unlikely]] {
+    if (frame->payload_bytes > attributes_.link_mtu_bytes()) [[unlikely]] {
         drop(std::move(frame), DropReason::kExceedsMtu);
         return;
     }
@@ -103,12 +106,12 @@ void Port::raise(PortEvent event) {
 
 void Port::count_sent(const Frame& frame) {
     ++counters_.xmit_packets;
-    counters_.xmit_data_words += data_words(frame);
+    counters_.xmit_data_words += data_words(frame, attributes_.link_layer);
 }
 
 void Port::count_received(const Frame& frame) {
     ++counters_.rcv_packets;
-    counters_.rcv_data_words += data_words(frame);
+    counters_.rcv_data_words += data_words(frame, attributes_.link_layer);
 }
 
 }  // namespace fabric

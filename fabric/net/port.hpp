@@ -12,9 +12,11 @@
 #include "fabric/core/sim_time.hpp"
 #include "fabric/core/strong_id.hpp"
 #include "fabric/net/drop_reason.hpp"
+#include "fabric/net/ethernet.hpp"
 #include "fabric/net/frame.hpp"
 #include "fabric/net/gid.hpp"
 #include "fabric/net/lid.hpp"
+#include "fabric/net/link_layer.hpp"
 #include "fabric/net/port_transitions.hpp"
 
 namespace fabric {
@@ -63,10 +65,15 @@ constexpr std::string_view to_string(PortEvent event) {
     return "?";
 }
 
-// What the subnet manager writes; the width and speed come from the link.
+// What the subnet manager writes; link layer, width and speed come from the link. An Ethernet port
+// has no LIDs and nobody who manages it.
 struct PortAttributes {
+    LinkLayer link_layer = LinkLayer::kInfiniband;
     Guid guid;
-    std::vector<Gid> gids;  // [0] is the subnet prefix and the GUID
+    MacAddress mac;
+    // InfiniBand: [0] is the subnet prefix and the GUID. Ethernet, of a host: link-local and
+    // IPv4-mapped, each for RoCE v1 and v2.
+    std::vector<GidEntry> gids;
     Lid lid;
     std::uint8_t lmc = 0;
     Lid sm_lid;
@@ -74,13 +81,20 @@ struct PortAttributes {
     std::vector<std::uint16_t> pkeys{0xFFFF};
     Mtu max_mtu = Mtu::k4096;
     Mtu active_mtu = Mtu::k4096;
+    std::uint32_t ethernet_mtu = kDefaultEthernetMtu;
     LinkWidth width = LinkWidth::k4x;
     LinkSpeed speed = LinkSpeed::kEdr;
+
+    // What Frame::payload_bytes may reach on the link: of packets, or of Ethernet frames.
+    [[nodiscard]] std::uint32_t link_mtu_bytes() const {
+        return link_layer == LinkLayer::kEthernet ? ethernet_mtu : to_bytes(active_mtu);
+    }
 };
 
 // As PMA's PortCounters (IBA 16.1.3.5), 64 bits wide and never sticking.
 struct PortCounters {
-    std::uint64_t xmit_data_words = 0;  // of 4 bytes, from LRH to ICRC
+    std::uint64_t xmit_data_words =
+        0;  // of 4 bytes: LRH to ICRC; Ethernet header to check sequence
     std::uint64_t rcv_data_words = 0;
     std::uint64_t xmit_packets = 0;
     std::uint64_t rcv_packets = 0;

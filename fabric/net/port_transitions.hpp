@@ -66,15 +66,19 @@ enum class PortTrigger : std::uint8_t {
     kSetArmed,    // ... Armed
     kSetActive,   // ... Active
     kRemoteInit,  // the other end went through INIT again
+    kCarrier,     // an Ethernet link is up: nobody else is asked
 };
 inline constexpr std::array kPortTriggers = {PortTrigger::kLinkUp,    PortTrigger::kLinkDown,
                                              PortTrigger::kSetDown,   PortTrigger::kSetArmed,
-                                             PortTrigger::kSetActive, PortTrigger::kRemoteInit};
+                                             PortTrigger::kSetActive, PortTrigger::kRemoteInit,
+                                             PortTrigger::kCarrier};
 
 constexpr std::string_view to_string(PortTrigger trigger) {
     switch (trigger) {
         case PortTrigger::kLinkUp:
             return "link_up";
+        case PortTrigger::kCarrier:
+            return "carrier";
         case PortTrigger::kLinkDown:
             return "link_down";
         case PortTrigger::kSetDown:
@@ -100,6 +104,7 @@ struct PortTransition {
 inline constexpr std::array kPortTransitions = std::to_array<PortTransition>({
     // from               to                  trigger                   source
     {PortState::kDown,   PortState::kInit,   PortTrigger::kLinkUp,     "IBA 7.2.7"},
+    {PortState::kDown,   PortState::kActive, PortTrigger::kCarrier,    "IBA A16.3"},
     {PortState::kInit,   PortState::kDown,   PortTrigger::kLinkDown,   "IBA 7.2.7"},
     {PortState::kArmed,  PortState::kDown,   PortTrigger::kLinkDown,   "IBA 7.2.7"},
     {PortState::kActive, PortState::kDown,   PortTrigger::kLinkDown,   "IBA 7.2.7"},

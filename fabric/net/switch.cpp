@@ -1,5 +1,6 @@
 #include "fabric/net/switch.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "fabric/core/event_loop.hpp"
@@ -14,11 +15,19 @@ Switch::Switch(NodeId id, std::string name, std::uint16_t port_count,
 // The forwarding delay is no event: the frame joins the outgoing queue now, to start no earlier
 // than the delay allows.
 void Switch::receive(Port& port, FramePtr frame) {
+    if (is_ethernet_) {
+        receive_ethernet(port, std::move(frame));
+        return;
+    }
     const std::uint16_t number = route(frame->dlid);
     if (number == 0) {
         port.drop(std::move(frame), DropReason::kNoConsumer);
         return;
     }
+    forward(port, std::move(frame), number);
+}
+
+void Switch::forward(Port& port, FramePtr frame, std::uint16_t number) {
     Port* const out = port_or_null(number);
     if (out == nullptr) {
         port.drop(std::move(frame), DropReason::kNoRoute);
@@ -29,6 +38,33 @@ void Switch::receive(Port& port, FramePtr frame) {
         return;
     }
     out->send_at(std::move(frame), services_.loop.now() + forwarding_delay_);
+}
+
+void Switch::set_stations(std::vector<Station> stations) {
+    stations_ = std::move(stations);
+    is_ethernet_ = true;
+}
+
+void Switch::receive_ethernet(Port& port, FramePtr frame) {
+    const MacAddress& to = frame->destination_mac;
+    const auto station =
+        std::lower_bound(stations_.begin(), stations_.end(), to,
+                         [](const Station& one, const MacAddress& mac) { return one.mac < mac; });
+    if (to.is_group() || station == stations_.end() || station->mac != to) {
+        flood(port, std::move(frame));
+        return;
+    }
+    forward(port, std::move(frame), station->port);
+}
+
+// Ports that are down are passed over: nothing was meant for them.
+void Switch::flood(const Port& port, FramePtr frame) {
+    for (std::uint16_t number = 1; number <= port_count(); ++number) {
+        Port* const out = port_or_null(number);
+        if (out != &port && out->state() == PortState::kActive) {
+            out->send_at(frame->pool->copy(*frame), services_.loop.now() + forwarding_delay_);
+        }
+    }
 }
 
 // Nobody on a switch listens; the subnet manager hears of links from the network.

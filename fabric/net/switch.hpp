@@ -1,5 +1,6 @@
-// A switch: store and forward by destination LID through a linear table (IBA 14.2.5.10). Refuses
-// multicast until groups exist, and cut-through: a frame is forwarded when its last bit is in.
+// A switch: store and forward by destination LID through a linear table (IBA 14.2.5.10), or on
+// Ethernet by destination MAC address. Refuses cut-through (a frame is forwarded when its last bit
+// is in), multicast on InfiniBand until groups exist, and learning.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +31,27 @@ class Switch final : public Node {
         return lid.value() < table_.size() ? table_[lid.value()] : kNoRoute;
     }
 
+    // Makes it an Ethernet switch: stations by ascending address, each with the port that leads to
+    // it. Groups and stations that are not in the table are reached by flooding.
+    struct Station {
+        MacAddress mac;
+        std::uint16_t port;
+    };
+    void set_stations(std::vector<Station> stations);
+
     void receive(Port& port, FramePtr frame) override;
     void port_changed(Port& port, PortEvent event) override;
 
   private:
+    void forward(Port& port, FramePtr frame, std::uint16_t number);
+    void receive_ethernet(Port& port, FramePtr frame);
+    void flood(const Port& port, FramePtr frame);
+
     const NetworkServices& services_;
     SimDuration forwarding_delay_ = kDefaultForwardingDelay;
     std::vector<std::uint16_t> table_;
+    std::vector<Station> stations_;
+    bool is_ethernet_ = false;
 };
 
 }  // namespace fabric

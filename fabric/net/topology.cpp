@@ -84,6 +84,50 @@ std::optional<std::string> error_in_link(const LinkSpec& link, const NodesByName
     return std::nullopt;
 }
 
+// An Ethernet switch joins hosts and no other switch, so that a flooded frame never comes round; a
+// host has one Ethernet port, since it has one IP address.
+std::optional<std::string> error_in_ethernet(const std::vector<LinkSpec>& links,
+                                             const NodesByName& nodes) {
+    std::map<std::string_view, LinkLayer> switches;
+    std::set<std::string_view> ip_hosts;
+    for (const LinkSpec& link : links) {
+        const bool ethernet = link.layer == LinkLayer::kEthernet;
+        if (ethernet && (link.ethernet_mtu < Topology::kMinEthernetMtu ||
+                         link.ethernet_mtu > Topology::kMaxEthernetMtu)) {
+            return fmt::format(
+                "the link of {} and {} has an MTU of {} bytes: {} to {} are possible", link.a.node,
+                link.b.node, link.ethernet_mtu, Topology::kMinEthernetMtu,
+                Topology::kMaxEthernetMtu);
+        }
+        unsigned switch_ends = 0;
+        for (const LinkEndSpec* const end : {&link.a, &link.b}) {
+            const NodeSpec& node = *nodes.at(end->node);
+            if (node.kind == NodeKind::kHca) {
+                if (ethernet && !ip_hosts.insert(node.name).second) {
+                    return fmt::format("{} has two Ethernet ports: one is possible", node.name);
+                }
+                continue;
+            }
+            ++switch_ends;
+            if (switches.emplace(node.name, link.layer).first->second != link.layer) {
+                return fmt::format("switch {} has links of both link layers", node.name);
+            }
+        }
+        if (ethernet && switch_ends == 2) {
+            return fmt::format("the Ethernet switches {} and {} are linked: a switch joins hosts",
+                               link.a.node, link.b.node);
+        }
+    }
+    const auto hosts =
+        static_cast<std::uint32_t>(std::count_if(nodes.begin(), nodes.end(), [](const auto& entry) {
+            return entry.second->kind == NodeKind::kHca;
+        }));
+    if (!ip_hosts.empty() && hosts > kMaxIpHosts) {
+        return fmt::format("{} hosts: {} have an IP address", hosts, kMaxIpHosts);
+    }
+    return std::nullopt;
+}
+
 }  // namespace
 
 bool natural_less(std::string_view a, std::string_view b) {
@@ -134,7 +178,7 @@ std::optional<std::string> Topology::error() const {
             return error;
         }
     }
-    return std::nullopt;
+    return error_in_ethernet(links, by_name);
 }
 
 void Topology::sort() {
@@ -157,17 +201,18 @@ void Topology::sort() {
               [&key](const LinkSpec& a, const LinkSpec& b) { return key(a.a) < key(b.a); });
 }
 
-Topology make_pair() {
+Topology make_pair(LinkLayer layer) {
     Topology topology;
     topology.nodes = {{"h0", NodeKind::kHca, 1}, {"h1", NodeKind::kHca, 1}};
     LinkSpec link;
     link.a.node = "h0";
     link.b.node = "h1";
+    link.layer = layer;
     topology.links = {link};
     return topology;
 }
 
-Topology make_star(std::uint32_t hosts) {
+Topology make_star(std::uint32_t hosts, LinkLayer layer) {
     SIMVERBS_ASSERT(hosts >= 2 && hosts <= Topology::kMaxStarHosts, "a star of {} hosts", hosts);
     Topology topology;
     for (std::uint32_t i = 0; i < hosts; ++i) {
@@ -175,22 +220,46 @@ Topology make_star(std::uint32_t hosts) {
         LinkSpec link;
         link.a.node = topology.nodes.back().name;
         link.b = {"s0", PortNumber{static_cast<std::uint16_t>(i + 1)}};
+        link.layer = layer;
         topology.links.push_back(link);
     }
     topology.nodes.push_back({"s0", NodeKind::kSwitch, static_cast<std::uint16_t>(hosts)});
     return topology;
 }
 
+Topology make_vpi_pair() {
+    Topology topology = make_pair();
+    for (NodeSpec& node : topology.nodes) {
+        node.port_count = 2;
+    }
+    LinkSpec ethernet = topology.links[0];
+    ethernet.a.port = ethernet.b.port = PortNumber{2};
+    ethernet.layer = LinkLayer::kEthernet;
+    topology.links.push_back(ethernet);
+    return topology;
+}
+
 TopologyResult make_topology(std::string_view spec) {
+    constexpr std::string_view kEthernet = "eth-";
     constexpr std::string_view kStar = "star:";
-    if (spec == "pair") {
-        return {make_pair(), {}};
+    if (spec == "vpi-pair") {
+        return {make_vpi_pair(), {}};
     }
-    if (!spec.starts_with(kStar)) {
-        return {std::nullopt,
-                fmt::format("\"{}\" is no topology: say \"pair\" or \"star:N\"", spec)};
+    std::string_view shape = spec;
+    LinkLayer layer = LinkLayer::kInfiniband;
+    if (shape.starts_with(kEthernet)) {
+        shape.remove_prefix(kEthernet.size());
+        layer = LinkLayer::kEthernet;
     }
-    const std::string_view digits = spec.substr(kStar.size());
+    if (shape == "pair") {
+        return {make_pair(layer), {}};
+    }
+    if (!shape.starts_with(kStar)) {
+        return {std::nullopt, fmt::format("\"{}\" is no topology: say \"pair\" or \"star:N\", "
+                                          "\"eth-pair\" or \"eth-star:N\", or \"vpi-pair\"",
+                                          spec)};
+    }
+    const std::string_view digits = shape.substr(kStar.size());
     std::uint32_t hosts = 0;
     const auto [end, status] = std::from_chars(digits.begin(), digits.end(), hosts);
     if (status != std::errc{} || end != digits.end() || hosts < 2 ||
@@ -198,7 +267,7 @@ TopologyResult make_topology(std::string_view spec) {
         return {std::nullopt, fmt::format("\"{}\": the N of \"star:N\" is a number from 2 to {}",
                                           spec, Topology::kMaxStarHosts)};
     }
-    return {make_star(hosts), {}};
+    return {make_star(hosts, layer), {}};
 }
 
 }  // namespace fabric

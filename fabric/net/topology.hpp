@@ -12,6 +12,8 @@
 #include "fabric/core/rate.hpp"
 #include "fabric/core/sim_time.hpp"
 #include "fabric/core/strong_id.hpp"
+#include "fabric/net/ethernet.hpp"
+#include "fabric/net/link_layer.hpp"
 #include "fabric/net/node.hpp"
 #include "fabric/net/port.hpp"
 
@@ -34,7 +36,9 @@ struct LinkSpec {
     LinkWidth width = LinkWidth::k4x;
     LinkSpeed speed = LinkSpeed::kEdr;  // 4x EDR: 100 Gb/s
     SimDuration latency{500'000};       // 500 ns: about 100 m of fibre, or cable and transceivers
-    Mtu mtu = Mtu::k4096;
+    Mtu mtu = Mtu::k4096;               // of InfiniBand
+    LinkLayer layer = LinkLayer::kInfiniband;
+    std::uint32_t ethernet_mtu = kDefaultEthernetMtu;  // bytes after the Ethernet header
 };
 
 struct Topology {
@@ -43,6 +47,9 @@ struct Topology {
     static constexpr std::uint16_t kMaxSwitchPorts = 1024;
     static constexpr std::uint16_t kMaxHcaPorts = 254;
     static constexpr std::uint32_t kMaxStarHosts = kMaxSwitchPorts;
+    // IPv6's least MTU, and the usual jumbo frame.
+    static constexpr std::uint32_t kMinEthernetMtu = 1280;
+    static constexpr std::uint32_t kMaxEthernetMtu = 9000;
 
     std::vector<NodeSpec> nodes;
     std::vector<LinkSpec> links;
@@ -61,11 +68,14 @@ struct TopologyResult {
     std::string error;
 };
 
-// "pair" (h0 - h1) or "star:N" (h0 .. hN-1 around switch s0).
+// "pair" (h0 - h1) or "star:N" (h0 .. hN-1 around switch s0); "eth-pair" and "eth-star:N" are the
+// same on Ethernet. "vpi-pair": h0 and h1 have two ports each, 1 on InfiniBand and 2 on Ethernet.
 TopologyResult make_topology(std::string_view spec);
 
-Topology make_pair();
-Topology make_star(std::uint32_t hosts);  // 2..kMaxStarHosts, asserted
+Topology make_pair(LinkLayer layer = LinkLayer::kInfiniband);
+Topology make_star(std::uint32_t hosts,  // 2..kMaxStarHosts, asserted
+                   LinkLayer layer = LinkLayer::kInfiniband);
+Topology make_vpi_pair();
 
 // Runs of digits compare as numbers: "h2" < "h10".
 bool natural_less(std::string_view a, std::string_view b);

@@ -103,6 +103,9 @@ std::vector<std::vector<std::uint16_t>> min_hop_tables(const Network& network) {
     TableBuilder builder(network);
     for (std::size_t i = 0; i < network.switch_count(); ++i) {
         const Switch& node = network.switch_at(i);
+        if (node.port(PortNumber{0}).attributes().link_layer == LinkLayer::kEthernet) {
+            continue;
+        }
         builder.add_switch(node);
         for (std::uint16_t number = 1; number <= node.port_count(); ++number) {
             const Port* const peer = reachable_peer(node.port(PortNumber{number}));

@@ -8,6 +8,12 @@
 
 namespace fabric {
 
+namespace {
+bool is_managed(const Link& link) {
+    return link.end(0).attributes().link_layer == LinkLayer::kInfiniband;
+}
+}  // namespace
+
 StartupSm::StartupSm(Network& network, SimDuration reaction_delay)
     : network_(network), reaction_delay_(reaction_delay) {
     SIMVERBS_ASSERT(network.host_count() != 0, "a subnet manager needs a host to live on");
@@ -35,9 +41,15 @@ void StartupSm::bring_up() {
 
 void StartupSm::assign_lids() {
     std::uint32_t next = kFirstUnicastLid.value();
-    const auto assign = [&next](Port& port) {
+    const auto assign = [this, &next](Port& port) {
+        if (port.attributes().link_layer == LinkLayer::kEthernet) {
+            return;
+        }
         SIMVERBS_ASSERT(next <= kLastUnicastLid.value(), "there are more ports than LIDs");
         port.mutable_attributes().lid = Lid{static_cast<std::uint16_t>(next++)};
+        if (sm_lid_ == kNoLid) {
+            sm_lid_ = port.attributes().lid;
+        }
     };
     for (std::size_t i = 0; i < network_.host_count(); ++i) {
         EndNode& host = network_.host(i);
@@ -48,9 +60,11 @@ void StartupSm::assign_lids() {
     for (std::size_t i = 0; i < network_.switch_count(); ++i) {
         assign(network_.switch_at(i).port(PortNumber{0}));
     }
-    sm_lid_ = network_.host(0).port(PortNumber{1}).attributes().lid;
     for (std::size_t i = 0; i < network_.switch_count(); ++i) {
-        network_.switch_at(i).port(PortNumber{0}).mutable_attributes().sm_lid = sm_lid_;
+        Port& port = network_.switch_at(i).port(PortNumber{0});
+        if (port.attributes().lid != kNoLid) {
+            port.mutable_attributes().sm_lid = sm_lid_;
+        }
     }
 }
 
@@ -79,7 +93,7 @@ void StartupSm::build_routes() {
 
 // Both ends are ARMED before either is ACTIVE, so that no frame meets a port that is not ready.
 void StartupSm::activate(Link& link) {
-    if (link.state() != LinkState::kUp) {
+    if (link.state() != LinkState::kUp || !is_managed(link)) {
         return;
     }
     for (const std::size_t which : {0U, 1U}) {
@@ -92,7 +106,7 @@ void StartupSm::activate(Link& link) {
 }
 
 void StartupSm::link_changed(Link& link) {
-    if (is_up_) {
+    if (is_up_ && is_managed(link)) {
         reactions_[link.index()].arm_in(reaction_delay_);
     }
 }

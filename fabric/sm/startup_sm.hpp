@@ -1,7 +1,7 @@
 // The start-up subnet manager: gives a network addresses and routes and makes its ports ACTIVE, by
 // direct access and without management datagrams. Follows links that go down and come up again,
 // after a delay in virtual time; never does anything periodically. It acts from the first host's
-// port 1 and refuses partitions, LMC, QoS and multicast.
+// first InfiniBand port, leaves Ethernet alone, and refuses partitions, LMC, QoS and multicast.
 #pragma once
 
 #include <cstdint>

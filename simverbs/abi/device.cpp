@@ -195,7 +195,15 @@ SIMVERBS_ABI int simverbs_abi_ibv_query_device(ibv_context* handle, ibv_device_a
 namespace {
 
 // enum ibv_gid_type_sysfs: what rdma-core reads of sysfs, where InfiniBand and RoCE v1 are one.
-constexpr int kGidTypeInfiniband = 0;
+constexpr int kSysfsInfinibandOrRoceV1 = 0;
+constexpr int kSysfsRoceV2 = 1;
+
+int query_gid(ibv_context* handle, std::uint32_t port, std::uint32_t index, QueryGidReply& reply) {
+    QueryGid command;
+    command.port = port;
+    command.index = index;
+    return as_object(handle).execute(command, reply);
+}
 
 void fill_port(ibv_port_attr& attr, const QueryPortReply& reply, const DeviceLimits& limits) {
     attr = {};
@@ -203,7 +211,9 @@ void fill_port(ibv_port_attr& attr, const QueryPortReply& reply, const DeviceLim
     attr.max_mtu = static_cast<ibv_mtu>(reply.max_mtu);
     attr.active_mtu = static_cast<ibv_mtu>(reply.active_mtu);
     attr.gid_tbl_len = static_cast<int>(reply.gid_entries);
-    attr.port_cap_flags = static_cast<std::uint32_t>(limits.port.infiniband_caps.bits);
+    const bool is_ethernet = reply.link_layer == IBV_LINK_LAYER_ETHERNET;
+    const PortCaps caps = is_ethernet ? limits.port.ethernet_caps : limits.port.infiniband_caps;
+    attr.port_cap_flags = static_cast<std::uint32_t>(caps.bits);
     attr.max_msg_sz = limits.port.max_message_bytes;
     attr.bad_pkey_cntr = reply.bad_pkey_count;
     attr.pkey_tbl_len = reply.pkey_entries;
@@ -212,12 +222,13 @@ void fill_port(ibv_port_attr& attr, const QueryPortReply& reply, const DeviceLim
     attr.lmc = reply.lmc;
     attr.max_vl_num = limits.port.max_vl_num;
     attr.sm_sl = reply.sm_sl;
-    attr.subnet_timeout = limits.port.subnet_timeout;
+    attr.subnet_timeout = is_ethernet ? 0 : limits.port.subnet_timeout;
     attr.active_width = static_cast<std::uint8_t>(reply.width);
     // XDR needs the newer member; the older one then says NDR.
     attr.active_speed = static_cast<std::uint8_t>(std::min(reply.speed, 128U));
     attr.phys_state = static_cast<std::uint8_t>(reply.physical_state);
-    attr.link_layer = IBV_LINK_LAYER_INFINIBAND;
+    attr.link_layer = reply.link_layer;
+    attr.flags = static_cast<std::uint8_t>(is_ethernet ? IBV_QPF_GRH_REQUIRED : 0);
 }
 
 }  // namespace
@@ -319,11 +330,9 @@ SIMVERBS_ABI int simverbs_abi_ibv_query_port(ibv_context* context, std::uint8_t 
 
 SIMVERBS_ABI int simverbs_abi_ibv_query_gid(ibv_context* handle, std::uint8_t port, int index,
                                             ibv_gid* gid) {
-    QueryGid command;
-    command.port = port;
-    command.index = static_cast<std::uint32_t>(index);
     QueryGidReply reply;
-    if (const int error = as_object(handle).execute(command, reply); error != 0) {
+    if (const int error = query_gid(handle, port, static_cast<std::uint32_t>(index), reply);
+        error != 0) {
         errno = error;
         return -1;
     }
@@ -359,11 +368,12 @@ SIMVERBS_ABI int simverbs_abi_ibv_get_pkey_index(ibv_context* context, std::uint
 
 SIMVERBS_ABI int simverbs_abi_ibv_query_gid_type(ibv_context* context, std::uint8_t port,
                                                  unsigned int index, int* type) {
-    ibv_gid gid{};
-    if (simverbs_abi_ibv_query_gid(context, port, static_cast<int>(index), &gid) != 0) {
+    QueryGidReply reply;
+    if (const int error = query_gid(context, port, index, reply); error != 0) {
+        errno = error;
         return -1;
     }
-    *type = kGidTypeInfiniband;
+    *type = reply.type == IBV_GID_TYPE_ROCE_V2 ? kSysfsRoceV2 : kSysfsInfinibandOrRoceV1;
     return 0;
 }
 
@@ -373,17 +383,19 @@ SIMVERBS_ABI int simverbs_abi_ibv_query_gid_ex(ibv_context* context, std::uint32
     if (flags != 0 || entry_size < sizeof(ibv_gid_entry)) {
         return EINVAL;
     }
-    ibv_gid_entry found{};
-    if (port > UINT8_MAX || simverbs_abi_ibv_query_gid(context, static_cast<std::uint8_t>(port),
-                                                       static_cast<int>(index), &found.gid) != 0) {
+    QueryGidReply reply;
+    if (query_gid(context, port, index, reply) != 0) {
         return EINVAL;
     }
+    ibv_gid_entry found{};
+    std::memcpy(found.gid.raw, reply.gid.data(), sizeof found.gid.raw);
     if (found.gid.global.subnet_prefix == 0 && found.gid.global.interface_id == 0) {
         return ENODATA;
     }
     found.gid_index = index;
     found.port_num = port;
-    found.gid_type = IBV_GID_TYPE_IB;
+    found.gid_type = reply.type;
+    found.ndev_ifindex = reply.ndev;
     std::memset(entry, 0, entry_size);
     std::memcpy(entry, &found, sizeof found);
     return 0;

@@ -19,7 +19,10 @@ const std::map<std::string, Schedule> kSchedules = {{"canonical", Schedule::kCan
                                                     {"free", Schedule::kFree}};
 
 void add_world_options(CLI::App& command, ServerOptions& options) {
-    command.add_option("topology", options.simulation.topology, "pair, or star:N")->required();
+    command
+        .add_option("topology", options.simulation.topology,
+                    "pair, star:N, eth-pair, eth-star:N or vpi-pair")
+        ->required();
     command.add_option("--seed", options.simulation.seed, "of every random decision");
     command.add_option("--personality", options.simulation.personality, "spec, connectx6 or rxe");
     command.add_option("--trace", options.trace_file, "write every event to FILE (JSON Lines)");

@@ -2,6 +2,8 @@
 
 #include <cerrno>
 
+#include "fabric/net/ethernet.hpp"
+
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/wire/packet.hpp"
 
@@ -13,10 +15,40 @@ constexpr std::uint8_t kMaxPathBits = 127;
 constexpr std::uint32_t kMaxFlowLabel = 0xFFFFF;
 constexpr std::uint8_t kMaxStaticRate = 24;  // IBV_RATE_1200_GBPS
 
+bool is_ethernet(const fabric::Port& port) {
+    return port.attributes().link_layer == fabric::LinkLayer::kEthernet;
+}
+
 // The LIDs of a port are those that share all but their lowest LMC bits (IBA 4.1.3).
 bool has_lid(const fabric::Port& port, fabric::Lid lid) {
     const fabric::PortAttributes& own = port.attributes();
     return lid.value() >> own.lmc == own.lid.value() >> own.lmc && own.lid != fabric::kNoLid;
+}
+
+// As Linux does (ib_resolve_eth_dmac): what is link-local on RoCE v1 is not looked up, and both
+// ends of a path are of one address family.
+int resolve_mac(const Hca& hca, const fabric::GidEntry& source, const fabric::Gid& target,
+                fabric::MacAddress& mac) {
+    if (target == fabric::Gid{}) {
+        return EINVAL;
+    }
+    if (is_multicast(target)) {
+        mac = multicast_mac(target);
+        return 0;
+    }
+    if (source.type == fabric::GidType::kRoceV1 && is_link_local(target)) {
+        mac = mac_of_link_local(target);
+        return 0;
+    }
+    if (is_ipv4_mapped(target) != is_ipv4_mapped(source.gid)) {
+        return EINVAL;
+    }
+    const fabric::Port* neighbour = hca.find_neighbour(target);
+    if (neighbour == nullptr) {
+        return ETIMEDOUT;
+    }
+    mac = neighbour->attributes().mac;
+    return 0;
 }
 
 }  // namespace
@@ -26,15 +58,24 @@ int resolve_path(const Hca& hca, AddressVector& path) {
         path.src_path_bits > kMaxPathBits || path.static_rate > kMaxStaticRate) {
         return EINVAL;
     }
+    const fabric::Port& port = hca.port(path.port);
     if (!path.is_global) {
-        return 0;
+        return is_ethernet(port) ? EINVAL : 0;
     }
     if (path.flow_label > kMaxFlowLabel ||
         path.sgid_index >= hca.personality().limits.port.gid_entries) {
         return EINVAL;
     }
-    const std::size_t gids = hca.port(path.port).attributes().gids.size();
-    return path.sgid_index < gids ? 0 : ENODATA;
+    const std::vector<fabric::GidEntry>& gids = port.attributes().gids;
+    if (path.sgid_index >= gids.size()) {
+        return ENODATA;
+    }
+    if (!is_ethernet(port)) {
+        return 0;
+    }
+    path.dlid = 0;
+    path.src_path_bits = 0;
+    return resolve_mac(hca, gids[path.sgid_index], fabric::Gid{path.dgid}, path.destination_mac);
 }
 
 void address_frame(fabric::Frame& frame, const fabric::Port& port, const AddressVector& path,
@@ -42,35 +83,57 @@ void address_frame(fabric::Frame& frame, const fabric::Port& port, const Address
     const fabric::PortAttributes& attributes = port.attributes();
     frame.source = port.node().id();
     frame.flow = source_qpn;
-    frame.slid =
-        fabric::Lid(static_cast<std::uint16_t>(attributes.lid.value() | path.src_path_bits));
-    frame.dlid = fabric::Lid(path.dlid);
     frame.sl = path.sl;
     frame.has_grh = path.is_global;
     if (path.is_global) {
-        frame.grh.sgid = attributes.gids[path.sgid_index];
+        const fabric::GidEntry& source = attributes.gids[path.sgid_index];
+        frame.over_udp = source.type == fabric::GidType::kRoceV2;
+        frame.grh.sgid = source.gid;
         frame.grh.dgid.bytes = path.dgid;
         frame.grh.flow_label = path.flow_label;
         frame.grh.traffic_class = path.traffic_class;
         frame.grh.hop_limit = path.hop_limit;
     }
+    if (is_ethernet(port)) {
+        frame.source_mac = attributes.mac;
+        frame.destination_mac = path.destination_mac;
+        return;
+    }
+    frame.slid =
+        fabric::Lid(static_cast<std::uint16_t>(attributes.lid.value() | path.src_path_bits));
+    frame.dlid = fabric::Lid(path.dlid);
 }
 
-void size_frame(fabric::Frame& frame, const WireOpcode& operation, std::uint32_t payload_bytes) {
+void size_frame(fabric::Frame& frame, const fabric::Port& port, const WireOpcode& operation,
+                std::uint32_t payload_bytes) {
+    if (is_ethernet(port)) {
+        frame.payload_bytes = roce_packet_bytes(operation, payload_bytes, frame.over_udp,
+                                                is_ipv4_mapped(frame.grh.dgid));
+        frame.wire_bytes =
+            fabric::ethernet_wire_bytes(fabric::kEthernetHeaderBytes + frame.payload_bytes);
+        return;
+    }
     frame.payload_bytes = payload_bytes;
     frame.wire_bytes = infiniband_wire_bytes(operation, payload_bytes, frame.has_grh);
 }
 
-bool came_by(const fabric::Frame& frame, const AddressVector& path) {
-    return frame.slid == fabric::Lid(path.dlid);
+bool came_by(const fabric::Frame& frame, const fabric::Port& port, const AddressVector& path) {
+    if (!is_ethernet(port)) {
+        return frame.slid == fabric::Lid(path.dlid);
+    }
+    const fabric::GidEntry& own = port.attributes().gids[path.sgid_index];
+    return frame.grh.sgid.bytes == path.dgid && frame.grh.dgid == own.gid &&
+           frame.over_udp == (own.type == fabric::GidType::kRoceV2);
 }
 
 bool leads_back(const fabric::Port& port, const AddressVector& path) {
-    return has_lid(port, fabric::Lid(path.dlid));
+    return is_ethernet(port) ? path.destination_mac == port.attributes().mac
+                             : has_lid(port, fabric::Lid(path.dlid));
 }
 
 bool leads_back(const fabric::Port& port, const fabric::Frame& frame) {
-    return has_lid(port, frame.dlid);
+    return is_ethernet(port) ? frame.destination_mac == port.attributes().mac
+                             : has_lid(port, frame.dlid);
 }
 
 }  // namespace simverbs

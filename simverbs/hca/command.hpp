@@ -51,6 +51,7 @@ enum class CommandCode : std::uint32_t {
     kQueryPd,
     kQueryMr,
     kReportMisuse,
+    kResolveEthernet,
 };
 inline constexpr auto kCommandNames = std::to_array<std::string_view>({"open_device",
                                                                        "close_device",
@@ -87,7 +88,8 @@ inline constexpr auto kCommandNames = std::to_array<std::string_view>({"open_dev
                                                                        "query_rt_values",
                                                                        "import_pd",
                                                                        "import_mr",
-                                                                       "misuse"});
+                                                                       "misuse",
+                                                                       "resolve_eth"});
 constexpr std::string_view to_string(CommandCode code) {
     return kCommandNames[static_cast<std::size_t>(code)];
 }
@@ -326,6 +328,7 @@ struct QueryPortReply {
     std::uint8_t sm_sl = 0;
     std::uint32_t width = 0;
     std::uint32_t speed = 0;
+    std::uint8_t link_layer = 0;  // IBV_LINK_LAYER_*
 };
 struct QueryPort {
     static constexpr CommandCode kCode = CommandCode::kQueryPort;
@@ -335,7 +338,9 @@ struct QueryPort {
 };
 
 struct QueryGidReply {
-    std::array<std::uint8_t, 16> gid{};
+    std::array<std::uint8_t, 16> gid{};  // zero: the entry holds nothing
+    std::uint32_t type = 0;              // enum ibv_gid_type
+    std::uint32_t ndev = 0;              // index of the network interface; 0: none
 };
 struct QueryGid {
     static constexpr CommandCode kCode = CommandCode::kQueryGid;
@@ -520,6 +525,17 @@ struct ReportMisuse {
     std::uint32_t context = 0;
     Misuse misuse = Misuse::kAttributeMissing;
     std::uint32_t subject = 0;
+};
+
+// Finds the station that a path leads to. Errors as of resolve_path(); EINVAL on InfiniBand.
+struct ResolveEthernetReply {
+    fabric::MacAddress mac;
+};
+struct ResolveEthernet {
+    static constexpr CommandCode kCode = CommandCode::kResolveEthernet;
+    using Reply = ResolveEthernetReply;
+    std::uint32_t context = 0;
+    AddressVector path;
 };
 
 template <class T>

@@ -3,10 +3,20 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "simverbs/hca/addressing.hpp"
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/hca/hca_events.hpp"
 
 namespace simverbs {
+namespace {
+
+// A RoCE port has the default P_Key and no other (IBA A16.4.3).
+constexpr std::uint16_t kEthernetPkeys = 1;
+// The hosts' IP addresses are those of this machine's loopback interface, which is always the
+// first.
+constexpr std::uint32_t kLoopbackInterface = 1;
+
+}  // namespace
 
 DeviceContext::DeviceContext(Hca& hca, Client& client, std::uint32_t handle, std::uint32_t block)
     : hca_(hca), client_(client), handle_(handle), block_(block), events_(hca.event_backlog()) {}
@@ -311,6 +321,12 @@ void DeviceContext::inherit(std::unique_ptr<QueuePair> qp) {
     qps_.emplace(qp->qpn(), std::move(qp));
 }
 
+std::uint16_t DeviceContext::pkey_entries(const fabric::Port& port) const {
+    return port.attributes().link_layer == fabric::LinkLayer::kEthernet
+               ? kEthernetPkeys
+               : hca_.personality().limits.port.pkey_entries;
+}
+
 int DeviceContext::execute(const QueryPort& command, QueryPortReply& reply) {
     if (!hca_.has_port(command.port)) {
         return EINVAL;
@@ -322,7 +338,8 @@ int DeviceContext::execute(const QueryPort& command, QueryPortReply& reply) {
     reply.max_mtu = static_cast<std::uint32_t>(attributes.max_mtu);
     reply.active_mtu = static_cast<std::uint32_t>(attributes.active_mtu);
     reply.gid_entries = hca_.personality().limits.port.gid_entries;
-    reply.pkey_entries = hca_.personality().limits.port.pkey_entries;
+    reply.link_layer = static_cast<std::uint8_t>(attributes.link_layer);
+    reply.pkey_entries = pkey_entries(port);
     reply.bad_pkey_count = hca_.bad_pkeys();
     reply.lid = attributes.lid.value();
     reply.sm_lid = attributes.sm_lid.value();
@@ -339,13 +356,17 @@ int DeviceContext::execute(const QueryGid& command, QueryGidReply& reply) {
         return EINVAL;
     }
     const auto& gids = hca_.port(command.port).attributes().gids;
-    reply.gid = command.index < gids.size() ? gids[command.index].bytes : fabric::Gid{}.bytes;
+    if (command.index < gids.size()) {
+        const fabric::GidEntry& entry = gids[command.index];
+        reply.gid = entry.gid.bytes;
+        reply.type = static_cast<std::uint32_t>(entry.type);
+        reply.ndev = entry.type == fabric::GidType::kInfiniband ? 0 : kLoopbackInterface;
+    }
     return 0;
 }
 
 int DeviceContext::execute(const QueryPkey& command, QueryPkeyReply& reply) {
-    if (!hca_.has_port(command.port) ||
-        command.index >= hca_.personality().limits.port.pkey_entries) {
+    if (!hca_.has_port(command.port) || command.index >= pkey_entries(hca_.port(command.port))) {
         return EINVAL;
     }
     const auto& pkeys = hca_.port(command.port).attributes().pkeys;
@@ -399,6 +420,15 @@ int DeviceContext::execute(const ReportMisuse& command, EmptyReply& /*reply*/) {
     }
     hca_.trace(MisuseNamed{hca_.node(), command.misuse, command.subject});
     return 0;
+}
+
+int DeviceContext::execute(const ResolveEthernet& command, ResolveEthernetReply& reply) {
+    AddressVector path = command.path;
+    const int error = resolve_path(hca_, path);
+    reply.mac = path.destination_mac;
+    const bool found =
+        error == 0 && hca_.port(path.port).attributes().link_layer == fabric::LinkLayer::kEthernet;
+    return error == 0 && !found ? EINVAL : error;
 }
 
 }  // namespace simverbs

@@ -9,6 +9,8 @@
 #include <map>
 #include <memory>
 
+#include "fabric/net/port.hpp"
+
 #include "simverbs/hca/client.hpp"
 #include "simverbs/hca/command.hpp"
 #include "simverbs/hca/completion_queue.hpp"
@@ -73,6 +75,7 @@ class DeviceContext {
     int execute(const QueryPd& command, EmptyReply& reply);
     int execute(const QueryMr& command, QueryMrReply& reply);
     int execute(const ReportMisuse& command, EmptyReply& reply);
+    int execute(const ResolveEthernet& command, ResolveEthernetReply& reply);
 
     // nullptr unless this context made it.
     [[nodiscard]] QueuePair* find_qp(std::uint32_t handle) const;
@@ -106,6 +109,7 @@ class DeviceContext {
     void drop_srq(std::uint32_t handle);
     [[nodiscard]] int check_group(const std::array<std::uint8_t, 16>& gid, std::uint16_t lid,
                                   const QueuePair* qp) const;
+    [[nodiscard]] std::uint16_t pkey_entries(const fabric::Port& port) const;
     template <class T>
     static T* find(const std::map<std::uint32_t, std::unique_ptr<T>>& objects,
                    std::uint32_t handle) {

@@ -37,6 +37,12 @@ bool pkeys_match(std::uint16_t a, std::uint16_t b) {
     return ((a ^ b) & ~kFullMember) == 0 && ((a | b) & kFullMember) != 0;
 }
 
+// A switch that floods brings a port what is meant for others.
+bool is_for(const fabric::Port& port, const fabric::Frame& frame) {
+    return port.attributes().link_layer == fabric::LinkLayer::kInfiniband ||
+           frame.destination_mac.is_group() || frame.destination_mac == port.attributes().mac;
+}
+
 }  // namespace
 
 Hca::Hca(fabric::Network& network, fabric::EndNode& node, const Personality& personality,
@@ -120,6 +126,10 @@ void Hca::discard(const Packet& packet, PacketFate fate) {
 
 void Hca::deliver(fabric::Port& port, const fabric::Frame& frame) {
     const Packet& packet = frame.transport_as<Packet>();
+    if (!is_for(port, frame)) {
+        discard(packet, PacketFate::kOtherStation);
+        return;
+    }
     arriving_ = &frame;
     if (packet.dest_qpn == kMulticastQpn) {
         const auto members = frame.has_grh ? multicast_.members(frame.grh.dgid, frame.dlid)
@@ -152,7 +162,7 @@ void Hca::deliver_to(QueuePair& qp, const fabric::Port& port, const fabric::Fram
         return;
     }
     const bool has_peer = attributes.state != QpState::kReset && attributes.state != QpState::kInit;
-    if (service.connected && has_peer && !came_by(frame, attributes.path)) {
+    if (service.connected && has_peer && !came_by(frame, port, attributes.path)) {
         discard(packet, PacketFate::kOtherPeer);
         return;
     }

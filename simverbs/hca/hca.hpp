@@ -57,6 +57,9 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
         return node_.port(fabric::PortNumber(static_cast<std::uint16_t>(number)));
     }
     [[nodiscard]] const Personality& personality() const { return personality_; }
+    [[nodiscard]] const fabric::Port* find_neighbour(const fabric::Gid& gid) const {
+        return network_.find_neighbour(gid);
+    }
     [[nodiscard]] std::uint32_t bad_pkeys() const { return bad_pkeys_; }
 
     [[nodiscard]] fabric::EventLoop& loop() const { return network_.loop(); }

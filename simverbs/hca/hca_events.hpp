@@ -182,6 +182,7 @@ struct PacketSent {
 
 // Why a packet that reached the device went no further.
 enum class PacketFate : std::uint8_t {
+    kOtherStation,
     kNoQueuePair,
     kQueuePairNotReady,
     kOtherPeer,
@@ -190,6 +191,8 @@ enum class PacketFate : std::uint8_t {
 };
 constexpr std::string_view to_string(PacketFate fate) {
     switch (fate) {
+        case PacketFate::kOtherStation:
+            return "for another station";
         case PacketFate::kNoQueuePair:
             return "no such queue pair";
         case PacketFate::kQueuePairNotReady:

@@ -35,6 +35,10 @@ bool is_state(std::uint32_t value) {
 }  // namespace
 
 int QueuePair::modify(QpAttrs given, const QpValues& values) {
+    if (given.contains(QpAttr::kAltPath) &&
+        hca_.port(attributes_.port).attributes().link_layer == fabric::LinkLayer::kEthernet) {
+        return EINVAL;  // path migration is InfiniBand's
+    }
     if (!kModelledAttrs.contains(given)) {
         return EOPNOTSUPP;
     }
@@ -102,7 +106,12 @@ int QueuePair::check_values(QpAttrs given, const QpValues& values) const {
     if (given.contains(QpAttr::kAccessFlags) && (values.access & ~kKnownAccess.bits) != 0) {
         return EINVAL;
     }
-    AddressVector path = values.path;
+    // A path leaves by the queue pair's own port, also when either changes in SQD.
+    AddressVector path = given.contains(QpAttr::kAv) ? values.path : attributes_.path;
+    const bool has_path = given.contains(QpAttr::kAv) || attributes_.state >= QpState::kRtr;
+    if (has_path && path.port != port && given.intersects(QpAttr::kAv | QpAttr::kPort)) {
+        return EINVAL;
+    }
     return given.contains(QpAttr::kAv) ? resolve_path(hca_, path) : 0;
 }
 

@@ -183,7 +183,7 @@ fabric::FramePtr QueuePair::make_frame(const Packet& packet, const AddressVector
     const fabric::Port& port = hca_.port(attributes_.port);
     fabric::FramePtr frame = hca_.frames().make();
     address_frame(*frame, port, path, attributes_.qpn);
-    size_frame(*frame, packet.operation(), packet.payload.length);
+    size_frame(*frame, port, packet.operation(), packet.payload.length);
     frame->pkey = port.attributes().pkeys[attributes_.pkey_index];
     Packet& slot = frame->transport_as<Packet>();
     slot = packet;
@@ -216,7 +216,8 @@ Grant QueuePair::open_local(const Segment& segment, AccessRights needed) {
 
 Grant QueuePair::open_remote(std::uint32_t rkey, std::uint64_t address, std::uint64_t length,
                              AccessRights needed) {
-    return hca_.keys().open_remote(protection_domain(), attributes_.qpn, rkey, address, length, needed);
+    return hca_.keys().open_remote(protection_domain(), attributes_.qpn, rkey, address, length,
+                                   needed);
 }
 
 bool QueuePair::bind_window(const WindowBinding& binding) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -30,10 +31,12 @@ class Snapshot final : public fabric::FrameCargo {
         span_.length = length;
         return {&own, &span_, 0, length, 1};
     }
+    void retain() override { ++frames_; }
     void release() override;
 
   private:
     SnapshotPool& pool_;
+    std::uint32_t frames_ = 1;  // that carry it
     MemorySpan span_;
     std::array<std::byte, kBytes> bytes_;
 };
@@ -62,7 +65,10 @@ class SnapshotPool {
 };
 
 inline void Snapshot::release() {
-    pool_.give_back(*this);
+    if (--frames_ == 0) {
+        frames_ = 1;
+        pool_.give_back(*this);
+    }
 }
 
 }  // namespace simverbs

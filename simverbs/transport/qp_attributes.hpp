@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdint>
 
+#include "fabric/net/ethernet.hpp"
+
 #include "simverbs/model/access.hpp"
 #include "simverbs/model/psn.hpp"
 #include "simverbs/model/qp_transitions.hpp"
@@ -26,6 +28,7 @@ struct AddressVector {
     std::uint8_t static_rate = 0;
     bool is_global = false;
     std::uint8_t port = 1;
+    fabric::MacAddress destination_mac;  // on Ethernet: found by the device, never believed
 };
 
 struct QpAttributes {

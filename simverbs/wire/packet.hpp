@@ -70,6 +70,18 @@ constexpr std::uint32_t infiniband_wire_bytes(const WireOpcode& operation,
            kIcrcBytes + kVcrcBytes;
 }
 
+// Bytes of a RoCE packet behind the Ethernet header: GRH (IBA A16) or IP and UDP (IBA A17), then
+// the transport's and the ICRC.
+constexpr std::uint32_t roce_packet_bytes(const WireOpcode& operation, std::uint32_t payload_bytes,
+                                          bool over_udp, bool over_ipv4) {
+    constexpr std::uint32_t kIpv4Bytes = 20;
+    constexpr std::uint32_t kIpv6Bytes = 40;
+    constexpr std::uint32_t kUdpBytes = 8;
+    const std::uint32_t network =
+        over_udp ? (over_ipv4 ? kIpv4Bytes : kIpv6Bytes) + kUdpBytes : kGrhBytes;
+    return network + operation.header_bytes + padded(payload_bytes) + kIcrcBytes;
+}
+
 // The opcode byte of a packet without a search; 0xFF where the transport has none.
 class OpcodeEncoder {
   public:

@@ -183,6 +183,8 @@ int Attachment::execute(CommandCode code, std::span<const std::byte> command,
             return run<QueryMr>(command, reply);
         case CommandCode::kReportMisuse:
             return run<ReportMisuse>(command, reply);
+        case CommandCode::kResolveEthernet:
+            return run<ResolveEthernet>(command, reply);
     }
     return EPROTO;
 }

@@ -9,6 +9,8 @@ namespace {
 
 struct CountingCargo final : FrameCargo {
     void release() override { ++released; }
+    void retain() override { ++retained; }
+    int retained = 0;
     int released = 0;
 };
 
@@ -18,7 +20,7 @@ struct Headers {
 };
 
 TEST(Frame, KeepsWhatEveryHopReadsInOneCacheLine) {
-    EXPECT_LE(offsetof(Frame, has_grh), 64U);
+    EXPECT_LE(offsetof(Frame, grh), 64U);
 }
 
 TEST(Frame, LendsItsSlotToTheTransport) {

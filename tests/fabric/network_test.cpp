@@ -52,8 +52,8 @@ TEST(Network, LeavesItsPortsInInit) {
     const Port& port = built.network.host(0).port(PortNumber{1});
     EXPECT_EQ(port.state(), PortState::kInit);
     EXPECT_EQ(port.physical_state(), PhysicalState::kLinkUp);
-    EXPECT_EQ(port.attributes().gids.at(0).subnet_prefix(), kDefaultSubnetPrefix);
-    EXPECT_EQ(port.attributes().gids.at(0).interface_id(), port.attributes().guid.value());
+    EXPECT_EQ(port.attributes().gids.at(0).gid.subnet_prefix(), kDefaultSubnetPrefix);
+    EXPECT_EQ(port.attributes().gids.at(0).gid.interface_id(), port.attributes().guid.value());
 }
 
 TEST(Network, APortWithoutALinkIsDownAndDrops) {

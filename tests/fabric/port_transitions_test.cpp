@@ -14,6 +14,8 @@ namespace {
 std::optional<PortState> oracle(PortState from, PortTrigger trigger) {
     const bool has_link = from != PortState::kDown;
     switch (trigger) {
+        case PortTrigger::kCarrier:
+            return has_link ? std::nullopt : std::optional(PortState::kActive);
         case PortTrigger::kLinkUp:
             return has_link ? std::nullopt : std::optional(PortState::kInit);
         case PortTrigger::kLinkDown:

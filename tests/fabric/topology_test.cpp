@@ -31,8 +31,9 @@ TEST(Topology, MakesAPairAndStars) {
 }
 
 TEST(Topology, SaysWhatWouldBeRight) {
-    EXPECT_THAT(make_topology("ring").error, HasSubstr("say \"pair\" or \"star:N\""));
-    for (const auto* const spec : {"star:", "star:1", "star:1025", "star:4x", "star:-3"}) {
+    EXPECT_THAT(make_topology("ring").error, HasSubstr("say \"pair\" or \"star:N\", \"eth-pair\""));
+    for (const auto* const spec :
+         {"star:", "star:1", "star:1025", "star:4x", "star:-3", "eth-star:1"}) {
         const TopologyResult result = make_topology(spec);
         EXPECT_FALSE(result.topology);
         EXPECT_THAT(result.error, HasSubstr("a number from 2 to 1024"));

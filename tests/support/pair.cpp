@@ -4,13 +4,15 @@
 #include <cstring>
 #include <utility>
 
+#include "simverbs/hca/addressing.hpp"
+
 namespace simverbs::test {
 namespace {
 
 std::unique_ptr<Simulation> make_simulation(const PairOptions& options) {
     std::string error;
     auto simulation =
-        Simulation::make({.topology = "pair", .personality = options.personality}, error);
+        Simulation::make({.topology = options.topology, .personality = options.personality}, error);
     EXPECT_NE(simulation, nullptr) << error;
     return simulation;
 }
@@ -85,6 +87,18 @@ std::uint16_t Side::lid() const {
     return host.hca().port(1).attributes().lid.value();
 }
 
+AddressVector Side::path_to() const {
+    AddressVector path;
+    const fabric::PortAttributes& port = host.hca().port(1).attributes();
+    path.dlid = port.lid.value();
+    if (port.link_layer == fabric::LinkLayer::kEthernet) {
+        path.is_global = true;
+        path.sgid_index = options_.gid_index;
+        path.dgid = port.gids.at(options_.gid_index).gid.bytes;
+    }
+    return path;
+}
+
 std::vector<AsyncEvent> Side::take_events() {
     std::vector<AsyncEvent> events;
     for (const EventMessage& message : host.take_events()) {
@@ -148,7 +162,9 @@ void Pair::connect(const QueuePairHandle& qp, const Side& peer, const QueuePairH
 void Pair::connect(const QueuePairHandle& qp, const Side& peer, const QueuePairHandle& to,
                    const PairOptions& options) const {
     EXPECT_EQ(qp.modify_to(QpState::kInit, kInitAttrs, init_values(options)), 0);
-    EXPECT_EQ(qp.modify_to(QpState::kRtr, kRtrAttrs, rtr_values(options, peer.lid(), to.qpn())), 0);
+    QpValues rtr = rtr_values(options, peer.lid(), to.qpn());
+    rtr.path = peer.path_to();
+    EXPECT_EQ(qp.modify_to(QpState::kRtr, kRtrAttrs, rtr), 0);
     EXPECT_EQ(qp.modify_to(QpState::kRts, kRtsAttrs, rts_values(options)), 0);
 }
 
@@ -196,12 +212,10 @@ void Pair::inject(Side& from, const Side& peer, Packet packet) {
     packet.dest_qpn = peer.qp.qpn();
     packet.source_qpn = from.qp.qpn();
     fabric::FramePtr frame = hca.frames().make();
-    frame->source = hca.node();
-    frame->flow = from.qp.qpn();
-    frame->slid = fabric::Lid(from.lid());
-    frame->dlid = fabric::Lid(peer.lid());
-    frame->payload_bytes = packet.payload.length;
-    frame->wire_bytes = infiniband_wire_bytes(packet.operation(), packet.payload.length, false);
+    AddressVector path = peer.path_to();
+    EXPECT_EQ(resolve_path(hca, path), 0);
+    address_frame(*frame, hca.port(1), path, from.qp.qpn());
+    size_frame(*frame, hca.port(1), packet.operation(), packet.payload.length);
     frame->transport_as<Packet>() = packet;
     hca.send(1, std::move(frame));
 }

@@ -1,5 +1,5 @@
-// Two hosts of topology "pair", each with memory, completion queues and an RC queue pair, connected
-// to each other; time moves by drive() and advance() alone.
+// Two hosts of topology "pair" or "eth-pair", each with memory, completion queues and an RC queue
+// pair, connected to each other; time moves by drive() and advance() alone.
 //
 // Faults are put on the wire between them; nothing here reaches into an engine.
 #pragma once
@@ -30,6 +30,8 @@ inline constexpr AccessRights kAllRights = AccessRights(Access::kLocalWrite) |
 // What the queue pairs of a Pair are made and connected with.
 struct PairOptions {
     std::string personality = "spec";
+    std::string topology = "pair";
+    std::uint8_t gid_index = 0;  // on Ethernet, of both ends
     QpCapacity capacity{.send_requests = 64,
                         .receive_requests = 64,
                         .send_segments = 4,
@@ -81,6 +83,8 @@ class Side {
     void set_word(std::size_t offset, std::uint64_t value);
 
     [[nodiscard]] std::uint16_t lid() const;
+    // How a peer reaches this side by port 1.
+    [[nodiscard]] AddressVector path_to() const;
     // Async events that concern queues; COMM_EST, which nearly every test raises, left out.
     std::vector<AsyncEvent> take_events();
 

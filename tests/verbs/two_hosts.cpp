@@ -30,10 +30,17 @@ End::End(std::size_t device, const Connection& with)
     pd = ibv_alloc_pd(context);
     cq = ibv_create_cq(context, with.cq_entries, this, nullptr, 0);
     mr = ibv_reg_mr(pd, memory.get(), kBytes, kAllAccess);
+    if (with.shared_receives > 0) {
+        ibv_srq_init_attr shared{};
+        shared.attr.max_wr = with.shared_receives;
+        shared.attr.max_sge = 2;
+        srq = ibv_create_srq(pd, &shared);
+    }
     ibv_qp_init_attr init{};
     init.send_cq = init.recv_cq = cq;
+    init.srq = srq;
     init.cap = with.cap;
-    init.qp_type = IBV_QPT_RC;
+    init.qp_type = with.type;
     init.sq_sig_all = with.signal_all;
     qp = ibv_create_qp(pd, &init);
 }
@@ -43,6 +50,12 @@ End::~End() {
     events();
     if (qp != nullptr) {
         EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    }
+    if (ah != nullptr) {
+        EXPECT_EQ(ibv_destroy_ah(ah), 0);
+    }
+    if (srq != nullptr) {
+        EXPECT_EQ(ibv_destroy_srq(srq), 0);
     }
     if (mr != nullptr) {
         EXPECT_EQ(ibv_dereg_mr(mr), 0);
@@ -62,7 +75,7 @@ int End::receive(std::uint64_t id, std::vector<ibv_sge> segments) {
     wr.sg_list = segments.data();
     wr.num_sge = static_cast<int>(segments.size());
     ibv_recv_wr* bad = nullptr;
-    return ibv_post_recv(qp, &wr, &bad);
+    return srq == nullptr ? ibv_post_recv(qp, &wr, &bad) : ibv_post_srq_recv(srq, &wr, &bad);
 }
 
 ibv_wc End::wait() {
@@ -168,7 +181,28 @@ ibv_qp_attr TwoHosts::init_attr(const Connection& with) {
     attr.qp_state = IBV_QPS_INIT;
     attr.port_num = 1;
     attr.qp_access_flags = with.access;
+    attr.qkey = with.qkey;
     return attr;
+}
+
+int TwoHosts::init_mask(const Connection& with) {
+    return with.type == IBV_QPT_UD ? IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY
+                                   : kInitMask;
+}
+
+int TwoHosts::rtr_mask(const Connection& with) {
+    switch (with.type) {
+        case IBV_QPT_UD:
+            return IBV_QP_STATE;
+        case IBV_QPT_UC:
+            return kRtrMask & ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+        default:
+            return kRtrMask;
+    }
+}
+
+int TwoHosts::rts_mask(const Connection& with) {
+    return with.type == IBV_QPT_RC ? kRtsMask : IBV_QP_STATE | IBV_QP_SQ_PSN;
 }
 
 ibv_qp_attr TwoHosts::rtr_attr(const End& peer, const Connection& with) {
@@ -183,6 +217,11 @@ ibv_qp_attr TwoHosts::rtr_attr(const End& peer, const Connection& with) {
     attr.min_rnr_timer = with.min_rnr_timer;
     attr.ah_attr.dlid = port.lid;
     attr.ah_attr.port_num = 1;
+    if (port.link_layer == IBV_LINK_LAYER_ETHERNET) {
+        attr.ah_attr.is_global = 1;
+        attr.ah_attr.grh.sgid_index = with.gid_index;
+        EXPECT_EQ(ibv_query_gid(peer.context, 1, with.gid_index, &attr.ah_attr.grh.dgid), 0);
+    }
     return attr;
 }
 
@@ -209,11 +248,15 @@ void TwoHosts::bring_up(End& one, End& other, const Connection& with) {
     for (End* end : {&one, &other}) {
         const End& peer = end == &one ? other : one;
         ibv_qp_attr attr = init_attr(with);
-        ASSERT_EQ(ibv_modify_qp(end->qp, &attr, kInitMask), 0);
+        ASSERT_EQ(ibv_modify_qp(end->qp, &attr, init_mask(with)), 0);
         attr = rtr_attr(peer, with);
-        ASSERT_EQ(ibv_modify_qp(end->qp, &attr, kRtrMask), 0);
+        ASSERT_EQ(ibv_modify_qp(end->qp, &attr, rtr_mask(with)), 0);
+        if (with.type == IBV_QPT_UD) {
+            end->ah = ibv_create_ah(end->pd, &attr.ah_attr);
+            ASSERT_NE(end->ah, nullptr);
+        }
         attr = rts_attr(with);
-        ASSERT_EQ(ibv_modify_qp(end->qp, &attr, kRtsMask), 0);
+        ASSERT_EQ(ibv_modify_qp(end->qp, &attr, rts_mask(with)), 0);
     }
 }
 

@@ -24,6 +24,9 @@ inline constexpr std::uint32_t kPsn = 100;  // where both sides begin
 
 // How two queue pairs are made and connected.
 struct Connection {
+    ibv_qp_type type = IBV_QPT_RC;
+    std::uint32_t shared_receives = 0;  // of a shared receive queue; 0: a queue of its own
+    std::uint32_t qkey = 0x11111111;    // UD
     ibv_mtu mtu = IBV_MTU_1024;
     std::uint8_t timeout = 14;  // 67.1 ms a try
     std::uint8_t retries = 7;
@@ -38,6 +41,7 @@ struct Connection {
                       .max_recv_sge = 4,
                       .max_inline_data = 256};
     int cq_entries = 64;
+    std::uint8_t gid_index = 3;  // on Ethernet: RoCE v2 over IPv4
 };
 
 // One end: a device, and one of everything on it. Completions of both queues come to one CQ.
@@ -62,6 +66,7 @@ class End {
         return {address(offset), length, mr->lkey};
     }
 
+    // On the shared receive queue where there is one.
     int receive(std::uint64_t id, std::vector<ibv_sge> segments);
     // Polls until a completion is there. One that never comes is a failure, and returned with
     // status IBV_WC_GENERAL_ERR.
@@ -77,7 +82,9 @@ class End {
     ibv_context* context = nullptr;
     ibv_pd* pd = nullptr;
     ibv_cq* cq = nullptr;
+    ibv_srq* srq = nullptr;
     ibv_qp* qp = nullptr;
+    ibv_ah* ah = nullptr;  // UD: leads to the other end
     ibv_mr* mr = nullptr;  // all of `memory`, with every right
 
   private:
@@ -112,6 +119,13 @@ class Request {
     Request& compare_and_swap(std::uint64_t address, std::uint32_t rkey, std::uint64_t expected,
                               std::uint64_t replacement);
     Request& fetch_and_add(std::uint64_t address, std::uint32_t rkey, std::uint64_t addend);
+    // Of a datagram.
+    Request& to(ibv_ah* ah, std::uint32_t qpn, std::uint32_t qkey) {
+        wr_.wr.ud.ah = ah;
+        wr_.wr.ud.remote_qpn = qpn;
+        wr_.wr.ud.remote_qkey = qkey;
+        return *this;
+    }
     Request& immediate(std::uint32_t value);
     Request& with(unsigned flags) {
         wr_.send_flags |= flags;
@@ -144,6 +158,9 @@ class TwoHosts : public testing::Test {
     static ibv_qp_attr init_attr(const Connection& with);
     static ibv_qp_attr rtr_attr(const End& peer, const Connection& with);
     static ibv_qp_attr rts_attr(const Connection& with);
+    static int init_mask(const Connection& with);
+    static int rtr_mask(const Connection& with);
+    static int rts_mask(const Connection& with);
     static constexpr int kInitMask =
         IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
     static constexpr int kRtrMask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |

@@ -1,0 +1,64 @@
+// Ethernet as a link layer: addresses, how IP maps to them, and what a frame costs on the wire.
+// Refuses VLANs, pause frames and learning.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <compare>
+#include <cstdint>
+
+#include "fabric/core/strong_id.hpp"
+#include "fabric/net/gid.hpp"
+
+namespace fabric {
+
+struct MacAddress {
+    std::array<std::uint8_t, 6> bytes{};
+
+    // The group bit: multicast and broadcast (IEEE 802 8.2.2).
+    [[nodiscard]] constexpr bool is_group() const { return (bytes[0] & 1U) != 0; }
+
+    friend constexpr bool operator==(const MacAddress&, const MacAddress&) = default;
+    friend constexpr auto operator<=>(const MacAddress&, const MacAddress&) = default;
+};
+
+// Addresses of this simulation are locally administered: 02, then as make_guid() 28 bits of node
+// rank + 1 and 12 bits of port number.
+MacAddress make_mac(NodeId node, PortNumber port);
+
+// Host n is 127.77.(n div 256).(n mod 256), which is this machine's loopback too: real programs
+// that exchange addresses over sockets name it alike.
+inline constexpr std::uint32_t kMaxIpHosts = 1U << 16;
+constexpr std::uint32_t ipv4_address(NodeId host) {
+    return 127U << 24 | 77U << 16 | host.value();
+}
+
+// The IPv6 address that stands for an IPv4 one in a GID: ::ffff:a.b.c.d (IBA A17.4.5.2).
+Gid ipv4_mapped(std::uint32_t address);
+bool is_ipv4_mapped(const Gid& gid);
+
+// fe80:: and the modified EUI-64 of a MAC address (RFC 4291, appendix A), and the way back.
+Gid link_local_gid(const MacAddress& mac);
+bool is_link_local(const Gid& gid);
+MacAddress mac_of_link_local(const Gid& gid);
+
+// ff00::/8 and, mapped, 224.0.0.0/4.
+bool is_multicast(const Gid& gid);
+// RFC 2464 section 7, RFC 1112 section 6.4.
+MacAddress multicast_mac(const Gid& gid);
+
+inline constexpr std::uint32_t kEthernetHeaderBytes = 14;
+inline constexpr std::uint32_t kDefaultEthernetMtu = 1500;
+// What a frame takes besides header and data: frame check sequence; preamble, start delimiter and
+// the gap before the next frame (IEEE 802.3 3.1.1, 4.4.2).
+inline constexpr std::uint32_t kFrameCheckBytes = 4;
+inline constexpr std::uint32_t kFrameGapBytes = 7 + 1 + 12;
+
+// Of a frame of `bytes` from the destination address to the end of its data: short ones are padded
+// to 64 bytes with the check sequence.
+constexpr std::uint32_t ethernet_wire_bytes(std::uint32_t bytes) {
+    constexpr std::uint32_t kShortest = 64;
+    return std::max(bytes + kFrameCheckBytes, kShortest) + kFrameGapBytes;
+}
+
+}  // namespace fabric

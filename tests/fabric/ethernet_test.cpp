@@ -1,0 +1,232 @@
+#include "fabric/net/ethernet.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/fabric/running_fabric.hpp"
+
+namespace fabric {
+namespace {
+
+using test::Arrival;
+using test::RunningFabric;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr MacAddress kBroadcast{{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}};
+constexpr MacAddress kNobody{{0x66, 0x11, 0x22, 0x33, 0x44, 0x55}};
+
+void send_to(RunningFabric& fabric, std::size_t from, const MacAddress& to, std::uint32_t number,
+             FrameCargo* cargo = nullptr) {
+    FramePtr frame = fabric.network.frames().make();
+    frame->source = fabric.network.host(from).id();
+    frame->source_mac = fabric.port_of(from).attributes().mac;
+    frame->destination_mac = to;
+    frame->payload_bytes = 1000;
+    frame->wire_bytes = ethernet_wire_bytes(kEthernetHeaderBytes + frame->payload_bytes);
+    frame->cargo = cargo;
+    frame->transport_as<std::uint32_t>() = number;
+    fabric.port_of(from).send(std::move(frame));
+}
+
+struct CountingCargo final : FrameCargo {
+    void release() override { ++released; }
+    void retain() override { ++retained; }
+    int released = 0;
+    int retained = 0;
+};
+
+TEST(MacAddress, OfAPortIsLocalAndItsOwn) {
+    const MacAddress mac = make_mac(NodeId{0}, PortNumber{1});
+    EXPECT_THAT(mac.bytes, ElementsAre(0x02, 0, 0, 0, 0x10, 0x01));
+    EXPECT_FALSE(mac.is_group());
+    EXPECT_NE(mac, make_mac(NodeId{0}, PortNumber{2}));
+    EXPECT_NE(mac, make_mac(NodeId{1}, PortNumber{1}));
+}
+
+// RFC 4291, appendix A: ff:fe in the middle, the universal bit inverted.
+TEST(EthernetGid, LinkLocalHoldsTheMacAddress) {
+    const MacAddress mac{{0x34, 0x56, 0x78, 0x9A, 0xBC, 0xDE}};
+    EXPECT_EQ(to_string(link_local_gid(mac)), "fe80::3656:78ff:fe9a:bcde");
+    EXPECT_TRUE(is_link_local(link_local_gid(mac)));
+    EXPECT_EQ(mac_of_link_local(link_local_gid(mac)), mac);
+}
+
+TEST(EthernetGid, OfHostNHoldsItsIpAddress) {
+    EXPECT_EQ(to_string(ipv4_mapped(ipv4_address(NodeId{258}))), "::ffff:7f4d:102");
+    EXPECT_TRUE(is_ipv4_mapped(ipv4_mapped(1)));
+    EXPECT_FALSE(is_ipv4_mapped(Gid{}));
+    EXPECT_FALSE(is_link_local(ipv4_mapped(1)));
+}
+
+// RFC 2464 section 7 and RFC 1112 section 6.4, with their examples' shape.
+TEST(EthernetGid, GroupsHaveAddressesOfTheirOwn) {
+    Gid ipv6;
+    ipv6.bytes = {0xFF, 0x0E, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x12, 0x34, 0x56, 0x78};
+    EXPECT_TRUE(is_multicast(ipv6));
+    EXPECT_THAT(multicast_mac(ipv6).bytes, ElementsAre(0x33, 0x33, 0x12, 0x34, 0x56, 0x78));
+    const Gid ipv4 = ipv4_mapped(0xEF81'0203);  // 239.129.2.3
+    EXPECT_TRUE(is_multicast(ipv4));
+    EXPECT_THAT(multicast_mac(ipv4).bytes, ElementsAre(0x01, 0x00, 0x5E, 0x01, 0x02, 0x03));
+    EXPECT_TRUE(multicast_mac(ipv4).is_group());
+    EXPECT_FALSE(is_multicast(ipv4_mapped(ipv4_address(NodeId{0}))));
+}
+
+// IEEE 802.3: 8 bytes before the frame, 4 of check sequence, 12 of gap, and 64 at the least.
+TEST(EthernetWire, CountsWhatAFrameCosts) {
+    EXPECT_EQ(ethernet_wire_bytes(14 + 1500), 1538U);
+    EXPECT_EQ(ethernet_wire_bytes(14 + 46), 84U);
+    EXPECT_EQ(ethernet_wire_bytes(14 + 1), 84U);
+}
+
+TEST(EthernetPort, IsActiveWithItsLinkAndHasNoLid) {
+    RunningFabric fabric("eth-pair");
+    Port& port = fabric.port_of(0);
+    EXPECT_EQ(port.state(), PortState::kActive);
+    EXPECT_EQ(port.attributes().lid, kNoLid);
+    EXPECT_EQ(port.attributes().sm_lid, kNoLid);
+    EXPECT_EQ(port.attributes().active_mtu, Mtu::k1024);
+    EXPECT_TRUE(fabric.hosts[0]->events.empty());
+    fabric.network.link(0).set_state(LinkState::kDown);
+    EXPECT_EQ(port.state(), PortState::kDown);
+    fabric.network.link(0).set_state(LinkState::kUp);
+    EXPECT_EQ(port.state(), PortState::kActive);
+    fabric.run();
+    EXPECT_THAT(fabric.hosts[0]->events,
+                ElementsAre(PortEvent::kPortError, PortEvent::kPortActive));
+}
+
+TEST(EthernetPort, HasFourGids) {
+    const RunningFabric fabric("eth-pair");
+    const std::vector<GidEntry>& gids = fabric.port_of(1).attributes().gids;
+    ASSERT_EQ(gids.size(), 4U);
+    for (const std::size_t i : {0U, 1U}) {
+        EXPECT_EQ(gids[i].gid, link_local_gid(fabric.port_of(1).attributes().mac));
+        EXPECT_EQ(to_string(gids[2 + i].gid), "::ffff:7f4d:1");
+    }
+    EXPECT_EQ(gids[0].type, GidType::kRoceV1);
+    EXPECT_EQ(gids[1].type, GidType::kRoceV2);
+    EXPECT_EQ(gids[2].type, GidType::kRoceV1);
+    EXPECT_EQ(gids[3].type, GidType::kRoceV2);
+    EXPECT_EQ(fabric.network.find_neighbour(gids[3].gid), &fabric.port_of(1));
+    EXPECT_EQ(fabric.network.find_neighbour(ipv4_mapped(1)), nullptr);
+}
+
+TEST(EthernetPort, LargerFramesCarryLargerPackets) {
+    for (const auto& [bytes, mtu] : {std::pair{1280U, Mtu::k1024}, std::pair{4191U, Mtu::k2048},
+                                     std::pair{4192U, Mtu::k4096}, std::pair{9000U, Mtu::k4096}}) {
+        Topology topology = make_pair(LinkLayer::kEthernet);
+        topology.links[0].ethernet_mtu = bytes;
+        const RunningFabric fabric(topology);
+        EXPECT_EQ(fabric.port_of(0).attributes().active_mtu, mtu) << bytes;
+    }
+}
+
+TEST(EthernetPort, DropsWhatTheLinkCannotCarry) {
+    RunningFabric fabric("eth-pair");
+    FramePtr frame = fabric.network.frames().make();
+    frame->payload_bytes = 1501;
+    fabric.port_of(0).send(std::move(frame));
+    EXPECT_EQ(fabric.port_of(0).counters().discarded(DropReason::kExceedsMtu), 1U);
+}
+
+// The header, the data and the check sequence; not the gap.
+TEST(EthernetPort, CountsItsWords) {
+    RunningFabric fabric("eth-pair");
+    send_to(fabric, 0, fabric.port_of(1).attributes().mac, 1);
+    fabric.run();
+    EXPECT_EQ(fabric.port_of(0).counters().xmit_data_words, (14U + 1000 + 4) / 4);
+    EXPECT_EQ(fabric.port_of(1).counters().rcv_data_words, (14U + 1000 + 4) / 4);
+}
+
+TEST(EthernetSwitch, ForwardsByMacAddressAndOnlyThere) {
+    RunningFabric fabric("eth-star:3");
+    send_to(fabric, 0, fabric.port_of(2).attributes().mac, 42);
+    fabric.run();
+    // Twice 83.04 ns of transmission and 500 ns of latency, and 100 ns in the switch.
+    EXPECT_THAT(fabric.hosts[2]->arrivals, ElementsAre(Arrival{kSimStart + 1'266'080_ps, 42}));
+    EXPECT_TRUE(fabric.hosts[0]->arrivals.empty());
+    EXPECT_TRUE(fabric.hosts[1]->arrivals.empty());
+}
+
+TEST(EthernetSwitch, FloodsGroupsAndStrangers) {
+    RunningFabric fabric("eth-star:4");
+    CountingCargo cargo;
+    send_to(fabric, 1, kBroadcast, 7, &cargo);
+    send_to(fabric, 1, kNobody, 8);
+    fabric.run();
+    for (const std::size_t host : {0U, 2U, 3U}) {
+        ASSERT_EQ(fabric.hosts[host]->arrivals.size(), 2U);
+        EXPECT_EQ(fabric.hosts[host]->arrivals[0].number, 7U);
+        EXPECT_EQ(fabric.hosts[host]->arrivals[1].number, 8U);
+    }
+    EXPECT_TRUE(fabric.hosts[1]->arrivals.empty());
+    EXPECT_EQ(cargo.retained, 3);
+    EXPECT_EQ(cargo.released, 4);
+    EXPECT_EQ(fabric.network.frames().live(), 0U);
+}
+
+TEST(EthernetSwitch, FloodsPastPortsThatAreDown) {
+    RunningFabric fabric("eth-star:3");
+    fabric.network.link("h2-s0").set_state(LinkState::kDown);
+    send_to(fabric, 0, kBroadcast, 7);
+    fabric.run();
+    EXPECT_EQ(fabric.hosts[1]->arrivals.size(), 1U);
+    EXPECT_TRUE(fabric.hosts[2]->arrivals.empty());
+    EXPECT_EQ(fabric.network.switch_at(0).port(PortNumber{3}).counters().total_discards(), 0U);
+}
+
+TEST(EthernetSwitch, DropsWhatIsForItsOwnPort) {
+    RunningFabric fabric("eth-star:2");
+    send_to(fabric, 0, fabric.port_of(0).attributes().mac, 7);
+    fabric.run();
+    EXPECT_EQ(fabric.network.switch_at(0)
+                  .port(PortNumber{1})
+                  .counters()
+                  .discarded(DropReason::kBackToSender),
+              1U);
+}
+
+TEST(VpiPair, HasAPortOfEachKind) {
+    RunningFabric fabric("vpi-pair");
+    const EndNode& host = fabric.network.host(0);
+    EXPECT_EQ(host.port(PortNumber{1}).attributes().link_layer, LinkLayer::kInfiniband);
+    EXPECT_EQ(host.port(PortNumber{1}).attributes().lid, Lid{1});
+    EXPECT_EQ(host.port(PortNumber{2}).attributes().link_layer, LinkLayer::kEthernet);
+    EXPECT_EQ(host.port(PortNumber{2}).attributes().lid, kNoLid);
+    EXPECT_EQ(fabric.network.host(1).port(PortNumber{1}).attributes().lid, Lid{2});
+    for (const std::uint16_t number : {std::uint16_t{1}, std::uint16_t{2}}) {
+        EXPECT_EQ(host.port(PortNumber{number}).state(), PortState::kActive);
+    }
+}
+
+TEST(EthernetTopology, FindsEachMistake) {
+    const auto error_after = [](auto&& spoil) {
+        Topology topology = make_star(3, LinkLayer::kEthernet);
+        spoil(topology);
+        return topology.error().value_or("");
+    };
+    EXPECT_THAT(error_after([](Topology& t) { t.links[0].layer = LinkLayer::kInfiniband; }),
+                HasSubstr("switch s0 has links of both link layers"));
+    EXPECT_THAT(error_after([](Topology& t) { t.links[0].ethernet_mtu = 9001; }),
+                HasSubstr("an MTU of 9001 bytes: 1280 to 9000"));
+    EXPECT_THAT(error_after([](Topology& t) {
+                    t.nodes[0].port_count = 2;
+                    t.nodes.back().port_count = 4;
+                    t.links.push_back(t.links[0]);
+                    t.links.back().a.port = PortNumber{2};
+                    t.links.back().b.port = PortNumber{4};
+                }),
+                HasSubstr("h0 has two Ethernet ports"));
+    EXPECT_THAT(error_after([](Topology& t) {
+                    t.nodes.push_back({"s1", NodeKind::kSwitch, 2});
+                    t.nodes[3].port_count = 4;
+                    t.links.push_back(t.links[0]);
+                    t.links.back().a = {"s1", PortNumber{1}};
+                    t.links.back().b = {"s0", PortNumber{4}};
+                }),
+                HasSubstr("a switch joins hosts"));
+}
+
+}  // namespace
+}  // namespace fabric

@@ -1,0 +1,159 @@
+// Ethernet ports through verbs.h: what they report, how a queue pair is addressed, that data moves.
+#include <cerrno>
+#include <cstring>
+
+#include "two_hosts.hpp"
+
+namespace verbs_test {
+namespace {
+
+class Roce : public TwoHosts {
+  protected:
+    void SetUp() override {
+        TwoHosts::SetUp();
+        ASSERT_EQ(simverbs_restart(), 0) << simverbs_last_error();
+        ASSERT_EQ(simverbs_set_topology("eth-star:2"), 0) << simverbs_last_error();
+    }
+
+    static ibv_gid gid_of(const End& end, int index) {
+        ibv_gid gid{};
+        EXPECT_EQ(ibv_query_gid(end.context, 1, index, &gid), 0);
+        return gid;
+    }
+    // What modify_qp from INIT to RTR answers to an attribute that `change` has spoilt.
+    template <class Change>
+    int rtr_answer(Change&& change, int mask = kRtrMask) {
+        EXPECT_EQ(a->to_state(IBV_QPS_RESET), 0);
+        ibv_qp_attr attr = init_attr({});
+        EXPECT_EQ(ibv_modify_qp(a->qp, &attr, kInitMask), 0);
+        attr = rtr_attr(*b, {});
+        change(attr);
+        return ibv_modify_qp(a->qp, &attr, mask);
+    }
+};
+
+TEST_F(Roce, APortSaysThatItIsEthernet) {
+    connect();
+    ibv_port_attr port{};
+    ASSERT_EQ(ibv_query_port(a->context, 1, &port), 0);
+    EXPECT_EQ(port.link_layer, IBV_LINK_LAYER_ETHERNET);
+    EXPECT_EQ(port.state, IBV_PORT_ACTIVE);
+    EXPECT_EQ(port.active_mtu, IBV_MTU_1024);
+    EXPECT_EQ(port.max_mtu, IBV_MTU_4096);
+    EXPECT_EQ(port.lid, 0);
+    EXPECT_EQ(port.sm_lid, 0);
+    EXPECT_EQ(port.pkey_tbl_len, 1);
+    EXPECT_EQ(port.flags, IBV_QPF_GRH_REQUIRED);
+    EXPECT_EQ(port.port_cap_flags, static_cast<unsigned>(IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS));
+}
+
+TEST_F(Roce, TheGidTableHasBothVersionsOfBothAddresses) {
+    connect();
+    constexpr int kEntries = 8;
+    ibv_gid_entry entries[kEntries];
+    ASSERT_EQ(ibv_query_gid_table(b->context, entries, kEntries, 0), 4);
+    for (std::uint32_t i = 0; i < 4; ++i) {
+        EXPECT_EQ(entries[i].gid_index, i);
+        EXPECT_EQ(entries[i].port_num, 1U);
+        EXPECT_EQ(entries[i].gid_type,
+                  static_cast<unsigned>(i % 2 == 0 ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_ROCE_V2));
+        EXPECT_NE(entries[i].ndev_ifindex, 0U);
+        const ibv_gid gid = gid_of(*b, static_cast<int>(i));
+        EXPECT_EQ(std::memcmp(gid.raw, entries[i].gid.raw, sizeof gid.raw), 0);
+    }
+    const std::uint8_t mapped[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 77, 0, 1};
+    EXPECT_EQ(std::memcmp(entries[2].gid.raw, mapped, sizeof mapped), 0);
+    EXPECT_EQ(entries[0].gid.raw[0], 0xFE);
+    EXPECT_EQ(entries[0].gid.raw[1], 0x80);
+    ibv_gid_entry entry{};
+    EXPECT_EQ(ibv_query_gid_ex(b->context, 1, 4, &entry, 0), ENODATA);
+}
+
+TEST_F(Roce, OneProgramHasOnePkey) {
+    connect();
+    __be16 pkey = 0;
+    EXPECT_EQ(ibv_query_pkey(a->context, 1, 0, &pkey), 0);
+    EXPECT_EQ(pkey, 0xFFFF);
+    EXPECT_EQ(ibv_query_pkey(a->context, 1, 1, &pkey), -1);
+}
+
+TEST_F(Roce, DataMovesByEveryGid) {
+    for (std::uint8_t index = 0; index < 4; ++index) {
+        Connection with;
+        with.gid_index = index;
+        connect(with);
+        expect_works();
+        a.reset();
+        b.reset();
+    }
+}
+
+TEST_F(Roce, APathNeedsAGrhAndANeighbour) {
+    connect();
+    EXPECT_EQ(rtr_answer([](ibv_qp_attr&) {}), 0);
+    EXPECT_EQ(rtr_answer([](ibv_qp_attr& attr) { attr.ah_attr.is_global = 0; }), EINVAL);
+    EXPECT_EQ(rtr_answer([](ibv_qp_attr& attr) { attr.ah_attr.grh.sgid_index = 5; }), ENODATA);
+    EXPECT_EQ(rtr_answer([](ibv_qp_attr& attr) { attr.ah_attr.grh.dgid = {}; }), EINVAL);
+    EXPECT_EQ(rtr_answer([](ibv_qp_attr& attr) { attr.ah_attr.grh.dgid.raw[12] = 203; }),
+              ETIMEDOUT);
+    EXPECT_EQ(rtr_answer([](ibv_qp_attr& attr) { attr.ah_attr.port_num = 2; }), EINVAL);
+    EXPECT_EQ(rtr_answer([](ibv_qp_attr& attr) { attr.path_mtu = IBV_MTU_2048; }), EINVAL);
+    EXPECT_EQ(rtr_answer([](ibv_qp_attr&) {}, kRtrMask | IBV_QP_ALT_PATH), EINVAL);
+    EXPECT_EQ(a->state(), IBV_QPS_INIT);
+}
+
+TEST_F(Roce, ALinkThatGoesDownIsAPortThatGoesDown) {
+    connect();
+    a->events();
+    ASSERT_EQ(simverbs_set_link("h0-s0", 0), 0) << simverbs_last_error();
+    pass(1);
+    ibv_port_attr port{};
+    ASSERT_EQ(ibv_query_port(a->context, 1, &port), 0);
+    EXPECT_EQ(port.state, IBV_PORT_DOWN);
+    ASSERT_EQ(simverbs_set_link("h0-s0", 1), 0) << simverbs_last_error();
+    pass(1);
+    EXPECT_EQ(a->events(),
+              (std::vector<ibv_event_type>{IBV_EVENT_PORT_ERR, IBV_EVENT_PORT_ACTIVE}));
+    expect_works();
+}
+
+TEST_F(Roce, ResolvesANeighbour) {
+    connect();
+    ibv_ah_attr attr = rtr_attr(*b, {}).ah_attr;
+    std::uint8_t mac[6] = {};
+    std::uint16_t vlan = 0;
+    EXPECT_EQ(ibv_resolve_eth_l2_from_gid(a->context, &attr, mac, &vlan), 0);
+    EXPECT_EQ(vlan, 0xFFFF);
+    // Its link-local GID is made of the same address.
+    const ibv_gid link_local = gid_of(*b, 0);
+    EXPECT_EQ(mac[0], link_local.raw[8] ^ 0x02U);
+    EXPECT_EQ(std::memcmp(mac + 1, link_local.raw + 9, 2), 0);
+    EXPECT_EQ(std::memcmp(mac + 3, link_local.raw + 13, 3), 0);
+    EXPECT_EQ(ibv_resolve_eth_l2_from_gid(a->context, &attr, mac, nullptr), 0);
+    attr.grh.dgid.raw[12] = 203;
+    EXPECT_EQ(ibv_resolve_eth_l2_from_gid(a->context, &attr, mac, &vlan), -EHOSTUNREACH);
+    attr.grh.dgid = link_local;
+    EXPECT_EQ(ibv_resolve_eth_l2_from_gid(a->context, &attr, mac, &vlan), -EINVAL);
+    attr.port_num = 2;
+    EXPECT_EQ(ibv_resolve_eth_l2_from_gid(a->context, &attr, mac, &vlan), -1);
+}
+
+TEST_F(Roce, AnInfinibandPortHasNoNeighbours) {
+    ASSERT_EQ(simverbs_restart(), 0);
+    ASSERT_EQ(simverbs_set_topology("vpi-pair"), 0) << simverbs_last_error();
+    connect();
+    expect_works();
+    ibv_port_attr port{};
+    ASSERT_EQ(ibv_query_port(a->context, 1, &port), 0);
+    EXPECT_EQ(port.link_layer, IBV_LINK_LAYER_INFINIBAND);
+    ASSERT_EQ(ibv_query_port(a->context, 2, &port), 0);
+    EXPECT_EQ(port.link_layer, IBV_LINK_LAYER_ETHERNET);
+    ibv_ah_attr attr{};
+    attr.port_num = 1;
+    attr.grh.dgid = gid_of(*b, 0);
+    std::uint8_t mac[6] = {};
+    EXPECT_EQ(ibv_resolve_eth_l2_from_gid(a->context, &attr, mac, nullptr), -EINVAL);
+}
+
+}  // namespace
+}  // namespace verbs_test
