@@ -186,6 +186,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_query_device(ibv_context* handle, ibv_device_a
     attr->max_res_rd_atom = limits.max_res_rd_atom;
     attr->max_qp_init_rd_atom = limits.max_qp_init_rd_atom;
     attr->atomic_cap = static_cast<ibv_atomic_cap>(limits.atomic_scope);
+    attr->max_raw_ethy_qp = limits.max_raw_ethy_qp;
     attr->max_pkeys = limits.max_pkeys;
     attr->local_ca_ack_delay = limits.local_ca_ack_delay;
     attr->phys_port_cnt = static_cast<std::uint8_t>(context.device().info().ports);

@@ -33,6 +33,8 @@ void set_operations(Context& context) {
     extended.dealloc_td = dealloc_td;
     extended.alloc_parent_domain = alloc_parent_domain;
     extended.create_qp_ex = create_qp_ex;
+    extended.ibv_create_flow = create_flow;
+    extended.ibv_destroy_flow = destroy_flow;
 }
 
 }  // namespace simverbs::abi

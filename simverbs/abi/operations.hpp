@@ -15,7 +15,8 @@ namespace simverbs::abi {
 inline constexpr DeviceCaps kModelledCaps =
     DeviceCaps(DeviceCap::kBadPkeyCntr) | DeviceCap::kCurrQpStateMod | DeviceCap::kPortActiveEvent |
     DeviceCap::kSysImageGuid | DeviceCap::kRcRnrNakGen | DeviceCap::kMemWindow |
-    DeviceCap::kMemWindowType2B | DeviceCap::kMemMgtExtensions;
+    DeviceCap::kMemWindowType2B | DeviceCap::kMemMgtExtensions | DeviceCap::kManagedFlowSteering |
+    DeviceCap::kRawIpCsum;
 
 // The same of features that query_device_ex reports by figures.
 struct ModelledFeatures {
@@ -23,7 +24,7 @@ struct ModelledFeatures {
     bool segmentation_offload = false;
     bool receive_side_scaling = false;
     bool packet_pacing = false;
-    bool raw_packets = false;
+    bool raw_packets = true;
     bool device_memory = false;
 };
 inline constexpr ModelledFeatures kModelledFeatures{};
@@ -49,6 +50,8 @@ int post_bind(ibv_qp* qp, ibv_send_wr& wr);
 int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
 int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc);
 int req_notify_cq(ibv_cq* cq, int solicited_only);
+ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attr);
+int destroy_flow(ibv_flow* flow);
 
 // nullptr with errno. Of the attributes it reads neither wc_flags nor comp_mask, nor the domain.
 CompletionQueue* make_cq(ibv_context* context, const ibv_cq_init_attr_ex& wanted);

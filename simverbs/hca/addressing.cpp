@@ -1,6 +1,7 @@
 #include "simverbs/hca/addressing.hpp"
 
 #include <cerrno>
+#include <cstring>
 
 #include "fabric/net/ethernet.hpp"
 
@@ -102,6 +103,19 @@ void address_frame(fabric::Frame& frame, const fabric::Port& port, const Address
     frame.slid =
         fabric::Lid(static_cast<std::uint16_t>(attributes.lid.value() | path.src_path_bits));
     frame.dlid = fabric::Lid(path.dlid);
+}
+
+void address_raw_frame(fabric::Frame& frame, const fabric::Port& port,
+                       std::span<const std::byte> bytes, std::uint32_t source_qpn) {
+    frame.source = port.node().id();
+    frame.flow = source_qpn;
+    frame.is_raw = true;
+    const std::size_t mac_bytes = frame.destination_mac.bytes.size();
+    std::memcpy(frame.destination_mac.bytes.data(), bytes.data(), mac_bytes);
+    std::memcpy(frame.source_mac.bytes.data(), bytes.data() + mac_bytes, mac_bytes);
+    const auto length = static_cast<std::uint32_t>(bytes.size());
+    frame.payload_bytes = length - fabric::kEthernetHeaderBytes;
+    frame.wire_bytes = fabric::ethernet_wire_bytes(length);
 }
 
 void size_frame(fabric::Frame& frame, const fabric::Port& port, const WireOpcode& operation,

@@ -2,7 +2,9 @@
 // and whether a frame came by the path that a connected queue pair expects.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "fabric/net/frame.hpp"
 #include "fabric/net/port.hpp"
@@ -24,6 +26,9 @@ int resolve_path(const Hca& hca, AddressVector& path);
 // service level, GRH. `path` is resolved and names `port`.
 void address_frame(fabric::Frame& frame, const fabric::Port& port, const AddressVector& path,
                    std::uint32_t source_qpn);
+// The same for a frame that its sender made whole: `bytes` begin with the Ethernet header.
+void address_raw_frame(fabric::Frame& frame, const fabric::Port& port,
+                       std::span<const std::byte> bytes, std::uint32_t source_qpn);
 // The lengths of an addressed frame: what counts against the MTU, what is on the wire.
 void size_frame(fabric::Frame& frame, const fabric::Port& port, const WireOpcode& operation,
                 std::uint32_t payload_bytes);

@@ -11,6 +11,7 @@
 #include "simverbs/model/misuse.hpp"
 #include "simverbs/model/qp_transitions.hpp"
 #include "simverbs/transport/qp_attributes.hpp"
+#include "simverbs/wire/ethernet_headers.hpp"
 
 namespace simverbs {
 
@@ -52,6 +53,8 @@ enum class CommandCode : std::uint32_t {
     kQueryMr,
     kReportMisuse,
     kResolveEthernet,
+    kCreateFlow,
+    kDestroyFlow,
 };
 inline constexpr auto kCommandNames = std::to_array<std::string_view>({"open_device",
                                                                        "close_device",
@@ -89,7 +92,9 @@ inline constexpr auto kCommandNames = std::to_array<std::string_view>({"open_dev
                                                                        "import_pd",
                                                                        "import_mr",
                                                                        "misuse",
-                                                                       "resolve_eth"});
+                                                                       "resolve_eth",
+                                                                       "create_flow",
+                                                                       "destroy_flow"});
 constexpr std::string_view to_string(CommandCode code) {
     return kCommandNames[static_cast<std::size_t>(code)];
 }
@@ -536,6 +541,30 @@ struct ResolveEthernet {
     using Reply = ResolveEthernetReply;
     std::uint32_t context = 0;
     AddressVector path;
+};
+
+// Frames that match go to the queue pair. EINVAL for one of another service than raw packets, and
+// for a port that has none.
+struct CreateFlow {
+    static constexpr CommandCode kCode = CommandCode::kCreateFlow;
+    using Reply = HandleReply;
+    std::uint32_t context = 0;
+    std::uint32_t qp = 0;
+    std::uint32_t type = 0;  // enum ibv_flow_attr_type
+    std::uint16_t priority = 0;
+    std::uint8_t port = 1;
+    bool traps = true;
+    bool drops = false;
+    std::uint8_t layers = 0;  // FrameLayer
+    FrameFields value;
+    FrameFields mask;
+};
+
+struct DestroyFlow {
+    static constexpr CommandCode kCode = CommandCode::kDestroyFlow;
+    using Reply = EmptyReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
 };
 
 template <class T>

@@ -22,6 +22,9 @@ DeviceContext::DeviceContext(Hca& hca, Client& client, std::uint32_t handle, std
     : hca_(hca), client_(client), handle_(handle), block_(block), events_(hca.event_backlog()) {}
 
 DeviceContext::~DeviceContext() {
+    for (const auto& [handle, rule] : flows_) {
+        hca_.flows().erase(*rule);
+    }
     while (!opened_qps_.empty()) {
         leave(*hca_.qps().find(opened_qps_.begin()->first));
     }
@@ -170,6 +173,9 @@ int DeviceContext::check_capacity(const CreateQp& command) const {
         asked.inline_bytes > limits.max_inline_bytes) {
         return EINVAL;
     }
+    if (command.service == Service::kRawPacket && !hca_.has_ethernet()) {
+        return EOPNOTSUPP;
+    }
     return exceeds(qps_.size() + 1, limits.max_qp) ? ENOMEM : 0;
 }
 
@@ -287,7 +293,7 @@ int DeviceContext::execute(const DestroyQp& command, EmptyReply& /*reply*/) {
     if (qp == nullptr) {
         return EINVAL;
     }
-    if (hca_.multicast().is_attached(*qp)) {
+    if (hca_.multicast().is_attached(*qp) || hca_.flows().steers_to(*qp)) {
         return EBUSY;
     }
     unbind_windows_of(qp->qpn());
@@ -429,6 +435,40 @@ int DeviceContext::execute(const ResolveEthernet& command, ResolveEthernetReply&
     const bool found =
         error == 0 && hca_.port(path.port).attributes().link_layer == fabric::LinkLayer::kEthernet;
     return error == 0 && !found ? EINVAL : error;
+}
+
+int DeviceContext::execute(const CreateFlow& command, HandleReply& reply) {
+    QueuePair* qp = find(qps_, command.qp);
+    if (qp == nullptr || qp->attributes().service != Service::kRawPacket ||
+        !hca_.has_port(command.port) ||
+        command.type > static_cast<std::uint32_t>(FlowType::kSniffer) ||
+        hca_.port(command.port).attributes().link_layer != fabric::LinkLayer::kEthernet) {
+        return EINVAL;
+    }
+    auto rule = std::make_unique<FlowRule>();
+    rule->type = static_cast<FlowType>(command.type);
+    rule->priority = command.priority;
+    rule->port = command.port;
+    rule->traps = command.traps;
+    rule->drops = command.drops;
+    rule->layers = FrameLayers::from_bits(command.layers);
+    rule->value = command.value;
+    rule->mask = command.mask;
+    rule->qp = qp;
+    hca_.flows().add(*rule);
+    reply.handle = ++last_flow_;
+    flows_.emplace(reply.handle, std::move(rule));
+    return 0;
+}
+
+int DeviceContext::execute(const DestroyFlow& command, EmptyReply& /*reply*/) {
+    const FlowRule* rule = find(flows_, command.handle);
+    if (rule == nullptr) {
+        return ENOENT;
+    }
+    hca_.flows().erase(*rule);
+    flows_.erase(command.handle);
+    return 0;
 }
 
 }  // namespace simverbs

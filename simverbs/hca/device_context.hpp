@@ -15,6 +15,7 @@
 #include "simverbs/hca/command.hpp"
 #include "simverbs/hca/completion_queue.hpp"
 #include "simverbs/hca/event_pipe.hpp"
+#include "simverbs/hca/flow_table.hpp"
 #include "simverbs/hca/memory_region.hpp"
 #include "simverbs/hca/memory_window.hpp"
 #include "simverbs/hca/queue_pair.hpp"
@@ -76,6 +77,8 @@ class DeviceContext {
     int execute(const QueryMr& command, QueryMrReply& reply);
     int execute(const ReportMisuse& command, EmptyReply& reply);
     int execute(const ResolveEthernet& command, ResolveEthernetReply& reply);
+    int execute(const CreateFlow& command, HandleReply& reply);
+    int execute(const DestroyFlow& command, EmptyReply& reply);
 
     // nullptr unless this context made it.
     [[nodiscard]] QueuePair* find_qp(std::uint32_t handle) const;
@@ -132,11 +135,13 @@ class DeviceContext {
     std::map<std::uint32_t, AddressHandle> addresses_;
     std::map<std::uint32_t, OpenedXrcDomain*> opened_qps_;  // by number: made by somebody else
     std::map<std::uint32_t, std::unique_ptr<QueuePair>> qps_;
+    std::map<std::uint32_t, std::unique_ptr<FlowRule>> flows_;
     std::uint32_t last_pd_ = 0;
     std::uint32_t last_channel_ = 0;
     std::uint32_t last_cq_ = 0;
     std::uint32_t last_xrcd_ = 0;
     std::uint32_t last_address_ = 0;
+    std::uint32_t last_flow_ = 0;
 };
 
 }  // namespace simverbs

@@ -74,6 +74,15 @@ DeviceContext* Hca::open(Client& client) {
     return nullptr;
 }
 
+bool Hca::has_ethernet() const {
+    for (std::uint16_t number = 1; number <= port_count(); ++number) {
+        if (port(number).attributes().link_layer == fabric::LinkLayer::kEthernet) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool Hca::close(std::uint32_t context) {
     return contexts_.erase(context) != 0;
 }
@@ -124,7 +133,27 @@ void Hca::discard(const Packet& packet, PacketFate fate) {
     trace(PacketDiscarded{node(), packet.dest_qpn, packet.psn.value(), fate});
 }
 
+// Frames without a transport: rules say who takes them, whatever address they are for.
+void Hca::steer(const fabric::Port& port, const fabric::Frame& frame) {
+    const Packet& packet = frame.transport_as<Packet>();
+    const std::span<const std::byte> bytes(static_cast<const Snapshot*>(frame.cargo)->bytes(),
+                                           packet.payload.length);
+    const bool sound = checksums_hold(bytes);
+    arriving_ = &frame;
+    const bool taken =
+        flows_.match(static_cast<std::uint8_t>(port.number().value()), parse_frame(bytes),
+                     [&packet, sound](QueuePair& qp) { qp.frame_arrived(packet.payload, sound); });
+    arriving_ = nullptr;
+    if (!taken) {
+        trace(PacketDiscarded{node(), 0, 0, PacketFate::kNoFlowRule});
+    }
+}
+
 void Hca::deliver(fabric::Port& port, const fabric::Frame& frame) {
+    if (frame.is_raw) {
+        steer(port, frame);
+        return;
+    }
     const Packet& packet = frame.transport_as<Packet>();
     if (!is_for(port, frame)) {
         discard(packet, PacketFate::kOtherStation);

@@ -14,6 +14,7 @@
 #include "fabric/trace/bus.hpp"
 
 #include "simverbs/hca/device_context.hpp"
+#include "simverbs/hca/flow_table.hpp"
 #include "simverbs/hca/guarded_copy.hpp"
 #include "simverbs/hca/loopback.hpp"
 #include "simverbs/hca/memory_region.hpp"
@@ -56,6 +57,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     [[nodiscard]] fabric::Port& port(std::uint32_t number) const {
         return node_.port(fabric::PortNumber(static_cast<std::uint16_t>(number)));
     }
+    [[nodiscard]] bool has_ethernet() const;
     [[nodiscard]] const Personality& personality() const { return personality_; }
     [[nodiscard]] const fabric::Port* find_neighbour(const fabric::Gid& gid) const {
         return network_.find_neighbour(gid);
@@ -68,6 +70,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     [[nodiscard]] OwnMemory& own_memory() { return commons_.own_memory; }
     [[nodiscard]] EventBacklog& event_backlog() { return commons_.events; }
     [[nodiscard]] KeyTable& keys() { return keys_; }
+    [[nodiscard]] FlowTable& flows() { return flows_; }
     [[nodiscard]] NumberTable<QueuePair>& qps() { return qps_; }
     [[nodiscard]] NumberTable<SharedReceiveQueue>& srqs() { return srqs_; }
     [[nodiscard]] MulticastTable& multicast() { return multicast_; }
@@ -131,6 +134,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     void deliver(fabric::Port& port, const fabric::Frame& frame);
     void deliver_to(QueuePair& qp, const fabric::Port& port, const fabric::Frame& frame);
     void discard(const Packet& packet, PacketFate fate);
+    void steer(const fabric::Port& port, const fabric::Frame& frame);
 
     fabric::Network& network_;
     fabric::EndNode& node_;
@@ -142,6 +146,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     NumberTable<SharedReceiveQueue> srqs_;
     MulticastTable multicast_;
     std::map<XrcFile, std::weak_ptr<XrcDomain>> xrc_files_;
+    FlowTable flows_;
     const fabric::Frame* arriving_ = nullptr;
     std::uint32_t bad_pkeys_ = 0;
     std::map<std::uint32_t, std::unique_ptr<DeviceContext>> contexts_;

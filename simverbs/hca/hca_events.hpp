@@ -188,6 +188,7 @@ enum class PacketFate : std::uint8_t {
     kOtherPeer,
     kPkeyMismatch,
     kWrongService,
+    kNoFlowRule,
 };
 constexpr std::string_view to_string(PacketFate fate) {
     switch (fate) {
@@ -201,6 +202,8 @@ constexpr std::string_view to_string(PacketFate fate) {
             return "not from the peer";
         case PacketFate::kPkeyMismatch:
             return "P_Key mismatch";
+        case PacketFate::kNoFlowRule:
+            return "no flow rule";
         case PacketFate::kWrongService:
             break;
     }

@@ -106,6 +106,10 @@ int QueuePair::check_values(QpAttrs given, const QpValues& values) const {
     if (given.contains(QpAttr::kAccessFlags) && (values.access & ~kKnownAccess.bits) != 0) {
         return EINVAL;
     }
+    if (attributes_.service == Service::kRawPacket &&
+        of_port.link_layer != fabric::LinkLayer::kEthernet) {
+        return EINVAL;
+    }
     // A path leaves by the queue pair's own port, also when either changes in SQD.
     AddressVector path = given.contains(QpAttr::kAv) ? values.path : attributes_.path;
     const bool has_path = given.contains(QpAttr::kAv) || attributes_.state >= QpState::kRtr;
@@ -172,6 +176,11 @@ void QueuePair::enter(QpState to, QpTrigger trigger, FaultCause cause) {
             break;
         case QpState::kRts:
             drained_ = false;
+            if (raw_packets_ != nullptr) {
+                raw_packets_->post(rings().send_producer.value.load(std::memory_order_acquire));
+                raw_packets_->run();
+                break;
+            }
             if (from == QpState::kRtr) {
                 requester_.start();
             } else if (from == QpState::kSqe) {
@@ -185,26 +194,41 @@ void QueuePair::enter(QpState to, QpTrigger trigger, FaultCause cause) {
             break;
         case QpState::kErr:
             keep_payloads_in_flight();
-            requester_.post(rings().send_producer.value.load(std::memory_order_seq_cst));
-            requester_.flush(FaultCause::kFlushed);
+            flush_sends();
             responder_.flush();
+            if (raw_packets_ != nullptr) {
+                raw_packets_->flush_receive();
+            }
             flush_receives();
             if (srq_ != nullptr && xrcd_ == nullptr && from != to) {
                 raise(AsyncEvent::kQpLastWqeReached);
             }
             break;
         case QpState::kSqe:
-            requester_.post(rings().send_producer.value.load(std::memory_order_seq_cst));
-            requester_.flush(FaultCause::kFlushed);
+            flush_sends();
             break;
         case QpState::kInit:
             break;
     }
 }
 
+void QueuePair::flush_sends() {
+    const std::uint32_t producer = rings().send_producer.value.load(std::memory_order_seq_cst);
+    if (raw_packets_ != nullptr) {
+        raw_packets_->post(producer);
+        raw_packets_->flush();
+    } else {
+        requester_.post(producer);
+        requester_.flush(FaultCause::kFlushed);
+    }
+}
+
 // Forgets every work request; the driver takes the completions that were not polled out of the CQ.
 void QueuePair::reset() {
     keep_payloads_in_flight();
+    if (raw_packets_ != nullptr) {
+        raw_packets_->reset();
+    }
     requester_.reset(0);
     responder_.reset();
     receives_taken_ = 0;

@@ -62,6 +62,12 @@ QueuePair::QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& par
                  {&context.client().memory(), &hca.own_memory()}, *this),
       responder_(attributes_, hca.personality(), segments_of_a_receive(parts, hca),
                  {&context.client().memory(), &hca.own_memory()}, *this) {
+    if (parts.service == Service::kRawPacket) {
+        Effects& effects = *this;
+        raw_packets_ = std::make_unique<RawPacketEngine>(
+            attributes_, send_shape_, segments_of_a_receive(parts, hca),
+            QpMemory{&context.client().memory(), &hca.own_memory()}, effects);
+    }
     if (pd_ != nullptr) {
         ++pd_->uses;
     }
@@ -100,6 +106,15 @@ QueuePair::~QueuePair() {
 }
 
 void QueuePair::posted_sends(std::uint32_t producer) {
+    if (raw_packets_ != nullptr) {
+        raw_packets_->post(producer);
+        if (attributes_.state == QpState::kErr || attributes_.state == QpState::kSqe) {
+            raw_packets_->flush();
+        } else {
+            raw_packets_->run();
+        }
+        return;
+    }
     requester_.post(producer);
     if (attributes_.state == QpState::kErr || attributes_.state == QpState::kSqe) {
         requester_.flush(FaultCause::kFlushed);
@@ -110,7 +125,7 @@ void QueuePair::posted_sends(std::uint32_t producer) {
 
 // A receive needs no doorbell while the queue pair lives; in ERR it is flushed (IBA 10.3.1.7).
 void QueuePair::posted_receives(std::uint32_t /*producer*/) {
-    if (attributes_.state == QpState::kErr) {
+    if (attributes_.state == QpState::kErr && hca_.personality().flushes_receives_posted_in_err) {
         flush_receives();
     }
 }
@@ -129,13 +144,21 @@ void QueuePair::packet_arrived(const Packet& packet) {
     }
 }
 
+void QueuePair::frame_arrived(const Payload& frame, bool checksums_hold) {
+    if (receives_packets(attributes_.state)) {
+        raw_packets_->receive(frame, checksums_hold);
+    }
+}
+
 void QueuePair::source_unreadable(Psn psn) {
     requester_.fail_source(psn);
 }
 
 void QueuePair::handle(const fabric::Event& event) {
     const auto which = static_cast<EngineTimer>(event.argument);
-    if (which == EngineTimer::kPacing) {
+    if (raw_packets_ != nullptr) {
+        raw_packets_->run();
+    } else if (which == EngineTimer::kPacing) {
         responder_.transmitter_free();
     } else {
         requester_.timer_expired(which);
@@ -177,6 +200,30 @@ CopyOutcome QueuePair::make_snapshot_frame(const Packet& packet, const AddressVe
     frame = make_frame(copy, path);
     frame->cargo = &snapshot;
     return outcome;
+}
+
+FrameVerdict QueuePair::transmit_frame(const Payload& payload, bool fill) {
+    const fabric::Port& port = hca_.port(attributes_.port);
+    const std::uint32_t most = fabric::kEthernetHeaderBytes + port.attributes().link_mtu_bytes();
+    if (payload.length < fabric::kEthernetHeaderBytes ||
+        payload.length > std::min<std::uint32_t>(most, Snapshot::kBytes)) {
+        return FrameVerdict::kWrongLength;
+    }
+    Snapshot& snapshot = hca_.snapshots().take();
+    fabric::FramePtr frame = hca_.frames().make();
+    frame->cargo = &snapshot;
+    if (gather_payload(payload, snapshot.bytes()) != CopyOutcome::kCopied) {
+        return FrameVerdict::kUnreadable;
+    }
+    const std::span<std::byte> bytes(snapshot.bytes(), payload.length);
+    if (fill) {
+        fill_checksums(bytes);
+    }
+    frame->transport_as<Packet>() = Packet{};
+    frame->transport_as<Packet>().payload = snapshot.payload(hca_.own_memory(), payload.length);
+    address_raw_frame(*frame, port, bytes, attributes_.qpn);
+    hca_.send(attributes_.port, std::move(frame));
+    return FrameVerdict::kSent;
 }
 
 fabric::FramePtr QueuePair::make_frame(const Packet& packet, const AddressVector& path) {
@@ -331,6 +378,8 @@ void QueuePair::complete(const ReceiveCompletion& completion) {
         entry.wc_flags = static_cast<std::uint32_t>(WcFlag::kWithImm);
     } else if (completion.invalidated) {
         entry.wc_flags = static_cast<std::uint32_t>(WcFlag::kWithInv);
+    } else if (completion.ip_checksum_holds) {
+        entry.wc_flags = static_cast<std::uint32_t>(WcFlag::kIpCsumOk);
     }
     entry.slid = attributes_.path.dlid;
     entry.sl = attributes_.path.sl;

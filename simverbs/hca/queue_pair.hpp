@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "simverbs/hca/memory_region.hpp"
 #include "simverbs/hca/shared_receive_queue.hpp"
 #include "simverbs/transport/effects.hpp"
+#include "simverbs/transport/raw_packet.hpp"
 #include "simverbs/transport/requester.hpp"
 #include "simverbs/transport/responder.hpp"
 
@@ -72,6 +74,8 @@ class QueuePair final : private Effects, private fabric::EventHandler {
 
     // Inputs from the network.
     void packet_arrived(const Packet& packet);
+    // An Ethernet frame that a flow rule gives to this queue pair.
+    void frame_arrived(const Payload& frame, bool checksums_hold);
     // The payload of a packet of this queue pair could not be read.
     void source_unreadable(Psn psn);
 
@@ -84,6 +88,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     CopyOutcome transmit_snapshot(const Packet& packet) override;
     CopyOutcome transmit_datagram(const Packet& packet, std::uint32_t address_handle) override;
     [[nodiscard]] AddressVerdict check_address(std::uint32_t address_handle) const override;
+    FrameVerdict transmit_frame(const Payload& frame, bool fill_checksums) override;
     void arm_when_transmitter_free(EngineTimer timer) override;
     Grant open_local(const Segment& segment, AccessRights needed) override;
     Grant open_remote(std::uint32_t rkey, std::uint64_t address, std::uint64_t length,
@@ -121,6 +126,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     // Of the consumer that the request under way concerns.
     [[nodiscard]] AddressSpace& memory() const;
     [[nodiscard]] const ProtectionDomain& protection_domain() const;
+    void flush_sends();
     void flush_receives();
     fabric::Timer& timer(EngineTimer which);
     [[nodiscard]] const fabric::Timer& timer(EngineTimer which) const;
@@ -160,6 +166,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     fabric::Timer transmitted_timer_;
     Requester requester_;
     Responder responder_;
+    std::unique_ptr<RawPacketEngine> raw_packets_;  // instead of both
 };
 
 }  // namespace simverbs

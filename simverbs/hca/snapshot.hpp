@@ -26,6 +26,7 @@ class Snapshot final : public fabric::FrameCargo {
         span_.address = reinterpret_cast<std::uint64_t>(bytes_.data());
     }
     [[nodiscard]] std::byte* bytes() { return bytes_.data(); }
+    [[nodiscard]] const std::byte* bytes() const { return bytes_.data(); }
     // What a packet says of these bytes.
     [[nodiscard]] Payload payload(AddressSpace& own, std::uint32_t length) {
         span_.length = length;

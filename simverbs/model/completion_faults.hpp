@@ -173,6 +173,7 @@ inline constexpr FaultSide kRefusesAccess = stops(AsyncEvent::kQpAccessErr);
 inline constexpr Services kSenders = kAllServices.without(Service::kXrcTgt);
 inline constexpr Services kTwoSides = Service::kRc | Service::kXrcIni;
 inline constexpr Services kUcUd = Service::kUc | Service::kUd;
+inline constexpr Services kUcUdRaw = kUcUd | Service::kRawPacket;
 inline constexpr Services kBinders = Services(Service::kRc) | Service::kUc | Service::kXrcIni;
 
 inline constexpr std::string_view kStatusList = "IBA 11.6.2";
@@ -240,9 +241,9 @@ inline constexpr auto kCompletionFaults = [] {
         {kImmediateWriteRefused, "WRITE with immediate refused", kP, D::kResponder, kTwoSides,             W::kNak2,    send_fails(kRemAccessErr, 0x88),     receive_fails(kLocAccessErr),        "key, range or right fails at the packet that carries the immediate",          kResponderRules},
         {kRemoteInvalidateRefused, "remote invalidate refused", kP, D::kResponder, kTwoSides,              W::kNothing, send_fails(kRetryExcErr, 0x81),      receive_fails(kMwBindErr),           "SEND_WITH_INV of a key that cannot be: class J, neither ACK nor NAK",         kResponderRules},
 
-        {kUnackedReceiveBad,    "receive of UC, UD: protection", kP, D::kReceiver, kUcUd,                   W::kNothing, kCompletes,                          receive_fails(kLocProtErr, 0x52),    "key, range or right of the receive",                                          kResponderRules},
-        {kUnackedMalformedReceive, "receive of UC, UD: malformed", kP, D::kReceiver, kUcUd,               W::kNothing, kCompletes,                          receive_fails(kLocQpOpErr),          "the receive makes no sense to the device",                                    kResponderRules},
-        {kUnackedReceiveTooSmall, "receive of UC, UD: too small", kP, D::kReceiver, kUcUd,                 W::kNothing, kCompletes,                          kUntouched,                          "dropped; the receive stays for a smaller message (class D, E)",               kResponderRules},
+        {kUnackedReceiveBad,    "receive of UC, UD, raw: protection", kP, D::kReceiver, kUcUdRaw,                W::kNothing, kCompletes,                          receive_fails(kLocProtErr, 0x52),    "key, range or right of the receive",                                          kResponderRules},
+        {kUnackedMalformedReceive, "receive of UC, UD, raw: malformed", kP, D::kReceiver, kUcUdRaw,            W::kNothing, kCompletes,                          receive_fails(kLocQpOpErr),          "the receive makes no sense to the device",                                    kResponderRules},
+        {kUnackedReceiveTooSmall, "receive of UC, UD, raw: too small", kP, D::kReceiver, kUcUdRaw,              W::kNothing, kCompletes,                          kUntouched,                          "dropped; the receive stays for a smaller message (class D, E)",               kResponderRules},
         {kDatagramAboveSrqReceive, "datagram above the SRQ's receive", kP, D::kReceiver, Service::kUd,    W::kNothing, kCompletes,                          {kRemAbortErr, {}, {}, 0},           "UD on an SRQ: the receive is used up, the QP stays",                          kResponderRules},
         {kUnackedNoReceive,     "no receive on UC, UD, raw",  kP,  D::kReceiver,  kUcUd | Service::kRawPacket, W::kNothing, kCompletes,                       kUntouched,                          "dropped silently",                                                            kResponderRules},
         {kUnackedMessageCut,    "message cut on UC",          kP,  D::kReceiver,  Service::kUc,             W::kNothing, kCompletes,                          kUntouched,                          "a packet of the message is missing: the rest is dropped, the receive stays",  "IBA 9.8.2.2"},

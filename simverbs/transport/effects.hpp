@@ -46,6 +46,13 @@ enum class EngineTimer : std::uint8_t {
 // Whether a queue pair may send to where an address handle leads (IBA 11.2.2.1).
 enum class AddressVerdict : std::uint8_t { kUsable, kUnknown, kOtherProtectionDomain };
 
+// What became of an Ethernet frame that somebody made by hand.
+enum class FrameVerdict : std::uint8_t {
+    kSent,
+    kWrongLength,  // no header, or more than the link carries
+    kUnreadable,   // its bytes are not mapped (any more)
+};
+
 // A completion as an engine sees it; the queue pair adds its number and finds the queue.
 struct SendCompletion {
     std::uint64_t wr_id = 0;
@@ -66,9 +73,10 @@ struct ReceiveCompletion {
     bool has_immediate = false;
     bool invalidated = false;  // `immediate` is the rkey
     bool solicited = false;
-    bool has_grh = false;          // the first 40 bytes of a datagram's receive were filled
-    std::uint32_t source_qpn = 0;  // of a datagram
-    std::uint32_t freed_to = 0;    // receive queue index; see Cqe
+    bool has_grh = false;            // the first 40 bytes of a datagram's receive were filled
+    std::uint32_t source_qpn = 0;    // of a datagram
+    bool ip_checksum_holds = false;  // of a raw packet
+    std::uint32_t freed_to = 0;      // receive queue index; see Cqe
 };
 
 class Effects {
@@ -83,6 +91,9 @@ class Effects {
     // ... to where an address handle leads, instead of the queue pair's peer.
     virtual CopyOutcome transmit_datagram(const Packet& packet, std::uint32_t address_handle) = 0;
     [[nodiscard]] virtual AddressVerdict check_address(std::uint32_t address_handle) const = 0;
+    // Puts an Ethernet frame on the wire, from its destination address to the end of its data. The
+    // bytes are taken now, and the checksums of IPv4 and what it carries written if wanted.
+    virtual FrameVerdict transmit_frame(const Payload& frame, bool fill_checksums) = 0;
     // Arms a timer for the time at which the port's transmitter has sent all it was given.
     virtual void arm_when_transmitter_free(EngineTimer timer) = 0;
 

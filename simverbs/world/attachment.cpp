@@ -185,6 +185,10 @@ int Attachment::execute(CommandCode code, std::span<const std::byte> command,
             return run<ReportMisuse>(command, reply);
         case CommandCode::kResolveEthernet:
             return run<ResolveEthernet>(command, reply);
+        case CommandCode::kCreateFlow:
+            return run<CreateFlow>(command, reply);
+        case CommandCode::kDestroyFlow:
+            return run<DestroyFlow>(command, reply);
     }
     return EPROTO;
 }

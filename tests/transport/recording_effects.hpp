@@ -35,6 +35,12 @@ struct Placement {
     std::uint32_t length = 0;
 };
 
+struct SentFrame {
+    std::uint32_t length = 0;
+    std::uint32_t spans = 0;
+    bool fill_checksums = false;
+};
+
 class RecordingEffects final : public Effects {
   public:
     static constexpr std::uint32_t kGoodKey = 0x100;      // every right, addresses below kEnd
@@ -55,6 +61,7 @@ class RecordingEffects final : public Effects {
     std::vector<WindowBinding> bindings;
     std::vector<std::uint32_t> invalidated;
     std::map<EngineTimer, fabric::SimDuration> timers;
+    std::vector<SentFrame> frames;
     std::size_t snapshots = 0;
     std::size_t keeps = 0;
     std::size_t pacings = 0;
@@ -75,6 +82,7 @@ class RecordingEffects final : public Effects {
     CopyOutcome place_outcome = CopyOutcome::kCopied;
     CopyOutcome snapshot_outcome = CopyOutcome::kCopied;
     bool accepts_windows = true;
+    FrameVerdict frame_verdict = FrameVerdict::kSent;
     std::set<std::uint32_t> revoked;
     std::uint64_t generation = 1;
     std::function<void()> on_fail;         // flushes the engines, as a queue pair does
@@ -97,6 +105,10 @@ class RecordingEffects final : public Effects {
             packets.push_back(packet);
         }
         return snapshot_outcome;
+    }
+    FrameVerdict transmit_frame(const Payload& frame, bool fill_checksums) override {
+        frames.push_back({frame.length, frame.span_count, fill_checksums});
+        return frame_verdict;
     }
     CopyOutcome transmit_datagram(const Packet& packet, std::uint32_t address_handle) override {
         addresses.push_back(address_handle);

@@ -1,0 +1,62 @@
+// The engine of raw packets: a send is an Ethernet frame as it stands in memory, a receive takes
+// one. Nothing is acknowledged: a send completes when its bytes have been taken.
+//
+// Refuses segmentation (TSO) and VLAN insertion.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "simverbs/transport/effects.hpp"
+#include "simverbs/transport/qp_attributes.hpp"
+#include "simverbs/transport/requester.hpp"
+
+namespace simverbs {
+
+class RawPacketEngine {
+  public:
+    RawPacketEngine(const QpAttributes& attributes, const WorkQueueShape& send,
+                    std::uint32_t receive_segments, QpMemory memory, Effects& effects);
+    RawPacketEngine(const RawPacketEngine&) = delete;
+    RawPacketEngine& operator=(const RawPacketEngine&) = delete;
+
+    // Commands of the queue pair.
+    void post(std::uint32_t producer);  // work requests before this index exist
+    void run();                         // send what may be sent
+    void flush();                       // complete all sends that are left with WR_FLUSH_ERR
+    void flush_receive();               // and the receive that was taken for a frame before
+    void reset();                       // forget everything, complete nothing
+
+    // A frame that flow steering gave to this queue pair.
+    void receive(const Payload& frame, bool checksums_hold);
+
+  private:
+    struct Send {
+        SendWqe wqe;
+        WcStatus status = WcStatus::kSuccess;
+        FaultCause cause = FaultCause::kSuccess;
+        Payload frame;
+    };
+    bool send_next();
+    Send fetch(std::uint32_t index);
+    void gather(Send& send);
+    void complete(const Send& send, std::uint32_t index);
+    bool take_receive();
+    void fail_receive(FaultCause cause, WcStatus status);
+
+    const QpAttributes& attributes_;
+    WorkQueueShape shape_;
+    QpMemory memory_;
+    Effects& effects_;
+    std::uint32_t posted_ = 0;
+    std::uint32_t next_ = 0;
+    std::vector<std::byte> tail_;    // of the send that is being looked at
+    std::vector<MemorySpan> spans_;  // of it, or of the receive that a frame goes to
+    RecvWqe receive_;
+    std::uint32_t receive_index_ = 0;
+    bool has_receive_ = false;  // taken, and not used by a frame that was too long
+    std::vector<Segment> segments_;
+};
+
+}  // namespace simverbs

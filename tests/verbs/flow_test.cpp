@@ -1,0 +1,315 @@
+// Raw packets and flow steering through verbs.h: what steers, what is refused, what arrives.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include <arpa/inet.h>
+
+#include "two_hosts.hpp"
+
+namespace verbs_test {
+namespace {
+
+constexpr std::uint32_t kFrameBytes = 100;
+constexpr std::size_t kInbox = 65536;
+
+// An attribute followed by its specifications, as ibv_create_flow wants them.
+template <class... Specs>
+struct Rule {
+    ibv_flow_attr attr{};
+    std::array<std::byte, (sizeof(Specs) + ... + 0)> bytes{};
+
+    explicit Rule(const Specs&... specs) {
+        attr.type = IBV_FLOW_ATTR_NORMAL;
+        attr.port = 1;
+        attr.size = sizeof attr + sizeof bytes;
+        attr.num_of_specs = sizeof...(Specs);
+        std::size_t offset = 0;
+        ((std::memcpy(bytes.data() + offset, &specs, sizeof specs), offset += sizeof specs), ...);
+    }
+};
+
+template <class Spec>
+Spec spec_of(ibv_flow_spec_type type) {
+    Spec spec{};
+    spec.type = type;
+    spec.size = sizeof spec;
+    return spec;
+}
+
+class RawPackets : public TwoHosts {
+  protected:
+    void SetUp() override {
+        TwoHosts::SetUp();
+        ASSERT_EQ(simverbs_restart(), 0) << simverbs_last_error();
+        ASSERT_EQ(simverbs_set_topology("eth-pair"), 0) << simverbs_last_error();
+        connect();
+        for (End* end : {a.get(), b.get()}) {
+            ibv_qp*& raw = end == a.get() ? sender : receiver;
+            raw = make(*end);
+            ASSERT_NE(raw, nullptr);
+            start(raw);
+            end->drain();
+        }
+    }
+    void TearDown() override {
+        for (ibv_flow* flow : flows) {
+            EXPECT_EQ(ibv_destroy_flow(flow), 0);
+        }
+        EXPECT_EQ(ibv_destroy_qp(sender), 0);
+        EXPECT_EQ(ibv_destroy_qp(receiver), 0);
+        TwoHosts::TearDown();
+    }
+
+    static ibv_qp* make(End& end) {
+        ibv_qp_init_attr init = {};
+        init.send_cq = init.recv_cq = end.cq;
+        init.cap = Connection{}.cap;
+        init.qp_type = IBV_QPT_RAW_PACKET;
+        return ibv_create_qp(end.pd, &init);
+    }
+    static void start(ibv_qp* qp) {
+        ibv_qp_attr attr{};
+        attr.port_num = 1;
+        attr.qp_state = IBV_QPS_INIT;
+        ASSERT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PORT), 0);
+        attr.qp_state = IBV_QPS_RTR;
+        ASSERT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+        attr.qp_state = IBV_QPS_RTS;
+        ASSERT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+    }
+
+    template <class R>
+    int steer(R rule) {
+        errno = 0;
+        ibv_flow* flow = ibv_create_flow(receiver, &rule.attr);
+        if (flow == nullptr) {
+            return errno;
+        }
+        flows.push_back(flow);
+        return 0;
+    }
+
+    static void mac_of(const End& end, std::uint8_t* mac) {
+        ibv_gid gid{};
+        EXPECT_EQ(ibv_query_gid(end.context, 1, 0, &gid), 0);
+        mac[0] = gid.raw[8] ^ 0x02U;
+        std::copy_n(gid.raw + 9, 2, mac + 1);
+        std::copy_n(gid.raw + 13, 3, mac + 3);
+    }
+    // An UDP datagram from port 1000 to port 2000 over IPv4, without checksums.
+    void write_datagram() {
+        std::uint8_t* frame = a->at();
+        std::memset(frame, 0x5A, kFrameBytes);
+        mac_of(*b, frame);
+        mac_of(*a, frame + 6);
+        const std::uint8_t headers[] = {0x08, 0x00, 0x45, 0x00, 0,    86,   0, 1,  0,   0,
+                                        64,   17,   0,    0,    127,  77,   0, 0,  127, 77,
+                                        0,    1,    0x03, 0xE8, 0x07, 0xD0, 0, 66, 0,   0};
+        std::copy(std::begin(headers), std::end(headers), frame + 12);
+    }
+    static int post_receive(ibv_qp* qp, End& end, std::uint64_t id) {
+        ibv_sge segment = end.range(kInbox, 4096);
+        ibv_recv_wr wr{};
+        ibv_recv_wr* bad = nullptr;
+        wr.wr_id = id;
+        wr.sg_list = &segment;
+        wr.num_sge = 1;
+        return ibv_post_recv(qp, &wr, &bad);
+    }
+    int post_send(unsigned flags = IBV_SEND_SIGNALED, ibv_wr_opcode opcode = IBV_WR_SEND) {
+        ibv_sge segment = a->range(0, kFrameBytes);
+        ibv_send_wr wr{};
+        ibv_send_wr* bad = nullptr;
+        wr.wr_id = 1;
+        wr.sg_list = &segment;
+        wr.num_sge = 1;
+        wr.opcode = opcode;
+        wr.send_flags = flags;
+        return ibv_post_send(sender, &wr, &bad);
+    }
+    // Whether the datagram, sent now, comes to the receiver.
+    bool arrives() {
+        EXPECT_EQ(post_receive(receiver, *b, 9), 0);
+        EXPECT_EQ(post_send(), 0);
+        EXPECT_EQ(a->wait().status, IBV_WC_SUCCESS);
+        pass(1);
+        return !b->drain().empty();
+    }
+    bool arrives_by(const ibv_flow_spec_eth& eth) { return arrives_by_rule(Rule(eth)); }
+    template <class R>
+    bool arrives_by_rule(const R& rule) {
+        EXPECT_EQ(steer(rule), 0);
+        const bool came = arrives();
+        EXPECT_EQ(ibv_destroy_flow(flows.back()), 0);
+        flows.pop_back();
+        return came;
+    }
+    ibv_flow_spec_eth eth_to_b() {
+        auto eth = spec_of<ibv_flow_spec_eth>(IBV_FLOW_SPEC_ETH);
+        mac_of(*b, eth.val.dst_mac);
+        std::fill_n(eth.mask.dst_mac, 6, 0xFF);
+        return eth;
+    }
+
+    ibv_qp* sender = nullptr;
+    ibv_qp* receiver = nullptr;
+    std::vector<ibv_flow*> flows;
+};
+
+TEST_F(RawPackets, AFrameArrivesAsItWasSent) {
+    write_datagram();
+    ASSERT_EQ(steer(Rule(eth_to_b())), 0);
+    ASSERT_EQ(post_receive(receiver, *b, 9), 0);
+    ASSERT_EQ(post_send(), 0);
+    const ibv_wc wc = b->wait();
+    EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+    EXPECT_EQ(wc.opcode, IBV_WC_RECV);
+    EXPECT_EQ(wc.byte_len, kFrameBytes);
+    EXPECT_EQ(wc.qp_num, receiver->qp_num);
+    EXPECT_EQ(wc.wc_flags & IBV_WC_IP_CSUM_OK, 0U);  // there is none in the header
+    EXPECT_EQ(std::memcmp(b->at(kInbox), a->at(), kFrameBytes), 0);
+    EXPECT_EQ(a->wait().status, IBV_WC_SUCCESS);
+}
+
+TEST_F(RawPackets, TheDeviceWritesAndChecksChecksums) {
+    write_datagram();
+    ASSERT_EQ(steer(Rule(eth_to_b())), 0);
+    ASSERT_EQ(post_receive(receiver, *b, 9), 0);
+    ASSERT_EQ(post_send(IBV_SEND_SIGNALED | IBV_SEND_IP_CSUM), 0);
+    const ibv_wc wc = b->wait();
+    EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+    EXPECT_NE(wc.wc_flags & IBV_WC_IP_CSUM_OK, 0U);
+    EXPECT_NE(b->at(kInbox)[24] | b->at(kInbox)[25], 0);
+    EXPECT_EQ(a->at()[24] | a->at()[25], 0);  // the sender's memory is its own
+}
+
+TEST_F(RawPackets, EachSpecificationChooses) {
+    write_datagram();
+    EXPECT_TRUE(arrives_by(eth_to_b()));
+    ibv_flow_spec_eth eth = eth_to_b();
+    eth.val.ether_type = htons(0x86DD);
+    EXPECT_TRUE(arrives_by(eth));  // not selected
+    eth.mask.ether_type = 0xFFFF;
+    EXPECT_FALSE(arrives_by(eth));
+
+    auto ipv4 = spec_of<ibv_flow_spec_ipv4>(IBV_FLOW_SPEC_IPV4);
+    ipv4.val.dst_ip = inet_addr("127.77.0.1");
+    ipv4.mask.dst_ip = 0xFFFFFFFF;
+    EXPECT_TRUE(arrives_by_rule(Rule(ipv4)));
+    ipv4.val.src_ip = inet_addr("127.77.0.9");
+    ipv4.mask.src_ip = inet_addr("255.255.255.0");
+    EXPECT_TRUE(arrives_by_rule(Rule(ipv4)));
+    ipv4.mask.src_ip = 0xFFFFFFFF;
+    EXPECT_FALSE(arrives_by_rule(Rule(ipv4)));
+
+    auto extended = spec_of<ibv_flow_spec_ipv4_ext>(IBV_FLOW_SPEC_IPV4_EXT);
+    extended.val.proto = 17;
+    extended.val.ttl = 64;
+    extended.mask.proto = extended.mask.ttl = extended.mask.tos = 0xFF;
+    EXPECT_TRUE(arrives_by_rule(Rule(extended)));
+    extended.val.ttl = 63;
+    EXPECT_FALSE(arrives_by_rule(Rule(extended)));
+
+    auto udp = spec_of<ibv_flow_spec_tcp_udp>(IBV_FLOW_SPEC_UDP);
+    udp.val.dst_port = htons(2000);
+    udp.mask.dst_port = 0xFFFF;
+    EXPECT_TRUE(arrives_by_rule(Rule(eth_to_b(), udp)));
+    udp.val.src_port = htons(1001);
+    udp.mask.src_port = 0xFFFF;
+    EXPECT_FALSE(arrives_by_rule(Rule(udp)));
+    EXPECT_FALSE(arrives_by_rule(Rule(spec_of<ibv_flow_spec_tcp_udp>(IBV_FLOW_SPEC_TCP))));
+    EXPECT_FALSE(arrives_by_rule(Rule(spec_of<ibv_flow_spec_ipv6>(IBV_FLOW_SPEC_IPV6))));
+    EXPECT_FALSE(arrives_by_rule(
+        Rule(eth_to_b(), spec_of<ibv_flow_spec_action_drop>(IBV_FLOW_SPEC_ACTION_DROP))));
+}
+
+TEST_F(RawPackets, TypesOfRules) {
+    write_datagram();
+    EXPECT_FALSE(arrives());
+    Rule<> rule;
+    rule.attr.type = IBV_FLOW_ATTR_SNIFFER;
+    EXPECT_TRUE(arrives_by_rule(rule));
+    rule.attr.type = IBV_FLOW_ATTR_ALL_DEFAULT;
+    EXPECT_TRUE(arrives_by_rule(rule));
+    rule.attr.type = IBV_FLOW_ATTR_MC_DEFAULT;
+    EXPECT_FALSE(arrives_by_rule(rule));
+    std::fill_n(a->at(), 6, 0xFF);
+    EXPECT_TRUE(arrives_by_rule(rule));
+}
+
+TEST_F(RawPackets, RulesThatAreRefused) {
+    EXPECT_EQ(steer(Rule<>()), EINVAL);  // a normal rule without a specification
+    const auto answer = [this](auto&& change) {
+        Rule rule(eth_to_b());
+        change(rule.attr);
+        return steer(rule);
+    };
+    EXPECT_EQ(answer([](ibv_flow_attr& attr) { attr.comp_mask = 1; }), EINVAL);
+    EXPECT_EQ(answer([](ibv_flow_attr& attr) { attr.port = 2; }), EINVAL);
+    EXPECT_EQ(answer([](ibv_flow_attr& attr) { attr.flags = 1; }), EINVAL);
+    EXPECT_EQ(answer([](ibv_flow_attr& attr) { attr.flags = IBV_FLOW_ATTR_FLAGS_EGRESS; }),
+              EOPNOTSUPP);
+    EXPECT_EQ(answer([](ibv_flow_attr& attr) {
+                  attr.type = IBV_FLOW_ATTR_ALL_DEFAULT;
+                  attr.flags = IBV_FLOW_ATTR_FLAGS_DONT_TRAP;
+              }),
+              EINVAL);
+    EXPECT_EQ(answer([](ibv_flow_attr& attr) { attr.type = static_cast<ibv_flow_attr_type>(4); }),
+              EINVAL);
+    ibv_flow_spec_eth eth = eth_to_b();
+    eth.mask.vlan_tag = 0xFFFF;
+    EXPECT_EQ(steer(Rule(eth)), EOPNOTSUPP);
+    eth = eth_to_b();
+    eth.size = 8;
+    EXPECT_EQ(steer(Rule(eth)), EINVAL);
+    EXPECT_EQ(steer(Rule(spec_of<ibv_flow_spec_gre>(IBV_FLOW_SPEC_GRE))), EOPNOTSUPP);
+    EXPECT_EQ(steer(Rule(spec_of<ibv_flow_spec_ipv4>(IBV_FLOW_SPEC_IPV4),
+                         spec_of<ibv_flow_spec_ipv6>(IBV_FLOW_SPEC_IPV6))),
+              EINVAL);
+    Rule rule(eth_to_b());
+    EXPECT_EQ(ibv_create_flow(b->qp, &rule.attr), nullptr);  // RC
+    EXPECT_EQ(errno, EINVAL);
+}
+
+TEST_F(RawPackets, AQueuePairThatIsSteeredToStays) {
+    ASSERT_EQ(steer(Rule(eth_to_b())), 0);
+    EXPECT_EQ(ibv_destroy_qp(receiver), EBUSY);
+    write_datagram();
+    EXPECT_TRUE(arrives());
+}
+
+TEST_F(RawPackets, SegmentationIsRefused) {
+    write_datagram();
+    EXPECT_EQ(post_send(IBV_SEND_SIGNALED, IBV_WR_TSO), EOPNOTSUPP);
+    EXPECT_EQ(post_send(), 0);
+    EXPECT_EQ(a->wait().status, IBV_WC_SUCCESS);
+}
+
+TEST_F(RawPackets, NothingIsPostedBeforeItsTime) {
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_RESET;
+    ASSERT_EQ(ibv_modify_qp(sender, &attr, IBV_QP_STATE), 0);
+    EXPECT_EQ(post_send(), EINVAL);
+    EXPECT_EQ(post_receive(sender, *a, 1), EINVAL);
+    attr.qp_state = IBV_QPS_INIT;
+    EXPECT_EQ(ibv_modify_qp(sender, &attr, IBV_QP_STATE), EINVAL);  // without a port
+    attr.port_num = 1;
+    EXPECT_EQ(ibv_modify_qp(sender, &attr, IBV_QP_STATE | IBV_QP_PORT | IBV_QP_QKEY), EINVAL);
+    start(sender);
+    write_datagram();
+    EXPECT_EQ(post_send(), 0);
+    EXPECT_EQ(a->wait().status, IBV_WC_SUCCESS);
+}
+
+TEST_F(RawPackets, ADeviceSaysThatItSteers) {
+    ibv_device_attr attr{};
+    ASSERT_EQ(ibv_query_device(a->context, &attr), 0);
+    EXPECT_NE(attr.device_cap_flags & IBV_DEVICE_MANAGED_FLOW_STEERING, 0U);
+    EXPECT_NE(attr.device_cap_flags & IBV_DEVICE_RAW_IP_CSUM, 0U);
+    EXPECT_GT(attr.max_raw_ethy_qp, 0);
+}
+
+}  // namespace
+}  // namespace verbs_test

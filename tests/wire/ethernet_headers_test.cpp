@@ -1,0 +1,165 @@
+#include "simverbs/wire/ethernet_headers.hpp"
+
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace simverbs {
+namespace {
+
+using testing::ElementsAre;
+
+// Two hexadecimal digits a byte; spaces are for the reader.
+std::vector<std::byte> frame_of(std::initializer_list<std::string_view> parts) {
+    std::vector<std::byte> frame;
+    const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+    for (const std::string_view part : parts) {
+        for (std::size_t i = 0; i < part.size(); ++i) {
+            if (part[i] != ' ') {
+                frame.push_back(static_cast<std::byte>(digit(part[i]) << 4 | digit(part[i + 1])));
+                ++i;
+            }
+        }
+    }
+    return frame;
+}
+
+constexpr std::string_view kMacs = "020000001001 020000002001";
+// The example of RFC 1071's most quoted explanation: header checksum b861.
+constexpr std::string_view kIpv4 = "0800 4500 0073 0000 4000 4011 b861 c0a8 0001 c0a8 00c7";
+
+std::vector<std::byte> udp_frame(std::string_view checksum) {
+    return frame_of({kMacs, "0800", "4500 0020 0001 0000 4011 0000 7f4d 0000 7f4d 0001",
+                     "1f90 1f91 000c", checksum, "01020304"});
+}
+
+TEST(EthernetHeaders, ReadsIpv4AndUdp) {
+    const FrameHeaders headers = parse_frame(udp_frame("0000"));
+    EXPECT_EQ(headers.layers,
+              FrameLayers(FrameLayer::kEthernet) | FrameLayer::kIpv4 | FrameLayer::kUdp);
+    EXPECT_THAT(headers.fields.destination_mac, ElementsAre(2, 0, 0, 0, 0x10, 1));
+    EXPECT_THAT(headers.fields.source_mac, ElementsAre(2, 0, 0, 0, 0x20, 1));
+    EXPECT_THAT(headers.fields.ether_type, ElementsAre(8, 0));
+    EXPECT_THAT(headers.fields.ipv4_source, ElementsAre(127, 77, 0, 0));
+    EXPECT_THAT(headers.fields.ipv4_destination, ElementsAre(127, 77, 0, 1));
+    EXPECT_EQ(headers.fields.ipv4_protocol, 17);
+    EXPECT_EQ(headers.fields.ipv4_ttl, 64);
+    EXPECT_THAT(headers.fields.source_port, ElementsAre(0x1F, 0x90));
+    EXPECT_THAT(headers.fields.destination_port, ElementsAre(0x1F, 0x91));
+}
+
+TEST(EthernetHeaders, ReadsIpv6AndTcp) {
+    const FrameHeaders headers = parse_frame(frame_of(
+        {kMacs, "86dd", "6ab1 2345 0014 0640", "20010db8000000000000000000000001",
+         "20010db8000000000000000000000002", "0050 1f91 00000000 00000000 5000 0000 0000 0000"}));
+    EXPECT_EQ(headers.layers,
+              FrameLayers(FrameLayer::kEthernet) | FrameLayer::kIpv6 | FrameLayer::kTcp);
+    EXPECT_EQ(headers.fields.ipv6_source[15], 1);
+    EXPECT_EQ(headers.fields.ipv6_destination[15], 2);
+    EXPECT_EQ(headers.fields.ipv6_traffic_class, 0xAB);
+    EXPECT_THAT(headers.fields.ipv6_flow_label, ElementsAre(0, 0x01, 0x23, 0x45));
+    EXPECT_EQ(headers.fields.ipv6_next_header, 6);
+    EXPECT_EQ(headers.fields.ipv6_hop_limit, 64);
+    EXPECT_THAT(headers.fields.source_port, ElementsAre(0, 80));
+}
+
+TEST(EthernetHeaders, LaterFragmentsHaveNoPorts) {
+    std::vector<std::byte> frame = udp_frame("0000");
+    frame[21] = std::byte{1};  // fragment offset
+    EXPECT_FALSE(parse_frame(frame).layers.contains(FrameLayer::kUdp));
+    frame[21] = std::byte{0};
+    frame[20] = std::byte{0x20};  // the first of several
+    EXPECT_TRUE(parse_frame(frame).layers.contains(FrameLayer::kUdp));
+}
+
+TEST(EthernetHeaders, LengthsThatLieEndTheReading) {
+    EXPECT_TRUE(parse_frame(frame_of({"0200"})).layers.empty());
+    EXPECT_EQ(parse_frame(frame_of({kMacs, "0800 4500"})).layers,
+              FrameLayers(FrameLayer::kEthernet));
+    for (const auto& [offset, value] :
+         {std::pair{14, 0x44}, std::pair{14, 0x4F}, std::pair{14, 0x65}, std::pair{17, 0xFF}}) {
+        std::vector<std::byte> frame = udp_frame("0000");
+        frame[static_cast<std::size_t>(offset)] = static_cast<std::byte>(value);
+        EXPECT_EQ(parse_frame(frame).layers, FrameLayers(FrameLayer::kEthernet)) << offset;
+        const std::vector<std::byte> before = frame;
+        fill_checksums(frame);
+        EXPECT_EQ(frame, before);
+        EXPECT_FALSE(checksums_hold(frame));
+    }
+}
+
+TEST(EthernetHeaders, MatchesTheBitsThatAreAskedFor) {
+    const FrameFields fields = parse_frame(udp_frame("0000")).fields;
+    FrameFields value;
+    FrameFields mask;
+    EXPECT_TRUE(fields_match(fields, value, mask));
+    value.ipv4_source = {127, 77, 9, 9};
+    mask.ipv4_source = {255, 255, 0, 0};
+    EXPECT_TRUE(fields_match(fields, value, mask));
+    mask.ipv4_source[3] = 1;
+    EXPECT_FALSE(fields_match(fields, value, mask));
+}
+
+TEST(Checksums, OfAKnownHeader) {
+    std::vector<std::byte> frame = frame_of({kMacs, kIpv4});
+    frame.resize(14 + 0x73);
+    frame[14 + 6] = std::byte{0x40};
+    std::vector<std::byte> fresh = frame;
+    fresh[24] = fresh[25] = std::byte{0};
+    fill_checksums(fresh);
+    EXPECT_EQ(fresh[24], std::byte{0xB8});
+    EXPECT_EQ(fresh[25], std::byte{0x61});
+}
+
+// By hand: ~(7f4d+0000+7f4d+0001 + 11+000c + 1f90+1f91+000c + 0102+0304) = ~(1 41f6+...) = bb24.
+TEST(Checksums, AreWrittenAndHold) {
+    std::vector<std::byte> frame = udp_frame("0000");
+    fill_checksums(frame);
+    std::uint32_t sum =
+        0x7F4D + 0x7F4D + 0x0001 + 0x11 + 0x0C + 0x1F90 + 0x1F91 + 0x0C + 0x0102 + 0x0304;
+    sum = (sum & 0xFFFF) + (sum >> 16);
+    const auto expected = static_cast<std::uint16_t>(~sum);
+    EXPECT_EQ(frame[40], static_cast<std::byte>(expected >> 8));
+    EXPECT_EQ(frame[41], static_cast<std::byte>(expected & 0xFFU));
+    EXPECT_TRUE(checksums_hold(frame));
+    frame[45] ^= std::byte{1};
+    EXPECT_FALSE(checksums_hold(frame));
+}
+
+TEST(Checksums, AnUdpChecksumOfZeroIsNone) {
+    std::vector<std::byte> frame = udp_frame("0000");
+    fill_checksums(frame);
+    frame[40] = frame[41] = std::byte{0};
+    EXPECT_TRUE(checksums_hold(frame));
+}
+
+TEST(Checksums, OfAnOddTcpSegmentCoverItsLastByte) {
+    std::vector<std::byte> frame =
+        frame_of({kMacs, "0800", "4500 0029 0001 0000 4006 0000 7f4d 0000 7f4d 0001",
+                  "0050 1f91 00000000 00000000 5000 0000 0000 0000", "ff"});
+    fill_checksums(frame);
+    EXPECT_TRUE(checksums_hold(frame));
+    frame.back() = std::byte{0xFE};
+    EXPECT_FALSE(checksums_hold(frame));
+}
+
+TEST(Checksums, BytesThatPadTheFrameDoNotCount) {
+    std::vector<std::byte> frame = udp_frame("0000");
+    fill_checksums(frame);
+    frame.resize(60, std::byte{0xEE});
+    EXPECT_TRUE(checksums_hold(frame));
+}
+
+TEST(Checksums, AFrameWithoutIpv4HasNone) {
+    std::vector<std::byte> frame = frame_of({kMacs, "88b5 01020304"});
+    const std::vector<std::byte> before = frame;
+    fill_checksums(frame);
+    EXPECT_EQ(frame, before);
+    EXPECT_FALSE(checksums_hold(frame));
+}
+
+}  // namespace
+}  // namespace simverbs
