@@ -221,9 +221,6 @@ int DeviceContext::execute(const CreateQp& command, CreateQpReply& reply) {
         properties(command.service).service != command.service) {
         return EINVAL;
     }
-    if (command.service == Service::kRawPacket) {
-        return EOPNOTSUPP;  // not modelled yet
-    }
     QueuePairParts parts{.service = command.service};
     if (const int error = find_parts(command, parts); error != 0) {
         return error;
