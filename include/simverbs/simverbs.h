@@ -30,7 +30,8 @@ extern "C" {
 
 /* "pair" (two hosts, one link), or "star:N" (N hosts h0, h1, ... on the switch s0; N from 2); the
  * same on Ethernet: "eth-pair", "eth-star:N"; "vpi-pair": two links, port 1 of each host on
- * InfiniBand and port 2 on Ethernet. Default: "star:2". A name that means nothing is EINVAL, at once. */
+ * InfiniBand and port 2 on Ethernet. Default: "star:2". A name that means nothing is EINVAL, at
+ * once. */
 int simverbs_set_topology(const char* topology);
 
 /* What all random streams of the world begin with; any value. Default: 1. */

@@ -104,7 +104,7 @@ int add_spec(std::uint32_t type, const std::byte* bytes, std::size_t size, Creat
         case IBV_FLOW_SPEC_UDP:
             return add_spec<ibv_flow_spec_tcp_udp>(bytes, size, FrameLayer::kUdp, command);
         case IBV_FLOW_SPEC_ACTION_DROP:
-            command.drops = true;
+            command.drops = 1;
             return size == sizeof(ibv_flow_spec_action_drop) ? 0 : EINVAL;
         default:
             return EOPNOTSUPP;
@@ -148,7 +148,7 @@ int fill_command(const ibv_flow_attr& attr, CreateFlow& command) {
     command.type = static_cast<std::uint32_t>(attr.type);
     command.priority = attr.priority;
     command.port = attr.port;
-    command.traps = !dont_trap;
+    command.traps = dont_trap ? 0 : 1;
     if (const int error = add_specs(attr, command); error != 0) {
         return error;
     }

@@ -544,7 +544,7 @@ struct ResolveEthernet {
 };
 
 // Frames that match go to the queue pair. EINVAL for one of another service than raw packets, and
-// for a port that has none.
+// for a port that has none; EOPNOTSUPP on a device that does not steer; ENOMEM for a rule too many.
 struct CreateFlow {
     static constexpr CommandCode kCode = CommandCode::kCreateFlow;
     using Reply = HandleReply;
@@ -553,8 +553,8 @@ struct CreateFlow {
     std::uint32_t type = 0;  // enum ibv_flow_attr_type
     std::uint16_t priority = 0;
     std::uint8_t port = 1;
-    bool traps = true;
-    bool drops = false;
+    std::uint8_t traps = 1;   // 0: the next rule is tried too
+    std::uint8_t drops = 0;   // 1: instead of delivering
     std::uint8_t layers = 0;  // FrameLayer
     FrameFields value;
     FrameFields mask;

@@ -12,6 +12,8 @@ namespace {
 
 // A RoCE port has the default P_Key and no other (IBA A16.4.3).
 constexpr std::uint16_t kEthernetPkeys = 1;
+// Of one context: each frame is held against all of them.
+constexpr std::size_t kMaxFlowRules = 4'096;
 // The hosts' IP addresses are those of this machine's loopback interface, which is always the
 // first.
 constexpr std::uint32_t kLoopbackInterface = 1;
@@ -173,8 +175,15 @@ int DeviceContext::check_capacity(const CreateQp& command) const {
         asked.inline_bytes > limits.max_inline_bytes) {
         return EINVAL;
     }
-    if (command.service == Service::kRawPacket && !hca_.has_ethernet()) {
+    const bool raw = command.service == Service::kRawPacket;
+    if (raw && (limits.max_raw_ethy_qp == 0 || !hca_.has_ethernet())) {
         return EOPNOTSUPP;
+    }
+    const auto raw_count = std::count_if(qps_.begin(), qps_.end(), [](const auto& entry) {
+        return entry.second->attributes().service == Service::kRawPacket;
+    });
+    if (raw && raw_count >= limits.max_raw_ethy_qp) {
+        return ENOMEM;
     }
     return exceeds(qps_.size() + 1, limits.max_qp) ? ENOMEM : 0;
 }
@@ -442,12 +451,18 @@ int DeviceContext::execute(const CreateFlow& command, HandleReply& reply) {
         hca_.port(command.port).attributes().link_layer != fabric::LinkLayer::kEthernet) {
         return EINVAL;
     }
+    if (!hca_.personality().limits.caps.contains(DeviceCap::kManagedFlowSteering)) {
+        return EOPNOTSUPP;
+    }
+    if (flows_.size() >= kMaxFlowRules) {
+        return ENOMEM;
+    }
     auto rule = std::make_unique<FlowRule>();
     rule->type = static_cast<FlowType>(command.type);
     rule->priority = command.priority;
     rule->port = command.port;
-    rule->traps = command.traps;
-    rule->drops = command.drops;
+    rule->traps = command.traps != 0;
+    rule->drops = command.drops != 0;
     rule->layers = FrameLayers::from_bits(command.layers);
     rule->value = command.value;
     rule->mask = command.mask;

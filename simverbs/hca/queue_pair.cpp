@@ -65,7 +65,7 @@ QueuePair::QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& par
     if (parts.service == Service::kRawPacket) {
         Effects& effects = *this;
         raw_packets_ = std::make_unique<RawPacketEngine>(
-            attributes_, send_shape_, segments_of_a_receive(parts, hca),
+            attributes_, hca.personality(), send_shape_, segments_of_a_receive(parts, hca),
             QpMemory{&context.client().memory(), &hca.own_memory()}, effects);
     }
     if (pd_ != nullptr) {

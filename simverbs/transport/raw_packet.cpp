@@ -14,9 +14,11 @@ bool set(const SendWqe& wqe, SendFlag flag) {
 
 }  // namespace
 
-RawPacketEngine::RawPacketEngine(const QpAttributes& attributes, const WorkQueueShape& send,
-                                 std::uint32_t receive_segments, QpMemory memory, Effects& effects)
+RawPacketEngine::RawPacketEngine(const QpAttributes& attributes, const Personality& personality,
+                                 const WorkQueueShape& send, std::uint32_t receive_segments,
+                                 QpMemory memory, Effects& effects)
     : attributes_(attributes),
+      personality_(personality),
       shape_(send),
       memory_(memory),
       effects_(effects),
@@ -145,7 +147,10 @@ void RawPacketEngine::flush() {
 
 void RawPacketEngine::flush_receive() {
     if (has_receive_) {
-        fail_receive(FaultCause::kFlushed, WcStatus::kWrFlushErr);
+        ReceiveCompletion completion;
+        completion.status = WcStatus::kWrFlushErr;
+        completion.cause = FaultCause::kFlushed;
+        complete_receive(completion);
     }
 }
 
@@ -159,14 +164,14 @@ bool RawPacketEngine::take_receive() {
     return has_receive_;
 }
 
-// A frame that finds no receive, or one that is too small, is lost; the receive is for the next.
+// A frame that finds no receive is lost, and one for which the receive is too small: that receive
+// is for the next.
 void RawPacketEngine::receive(const Payload& frame, bool checksums_hold) {
     if (!take_receive()) {
         return;
     }
     if (receive_.segment_count > segments_.size()) {
-        fail_receive(FaultCause::kUnackedMalformedReceive, WcStatus::kLocQpOpErr);
-        effects_.fail(QpTrigger::kQpError, FaultCause::kUnackedMalformedReceive);
+        refuse_receive(FaultCause::kUnackedMalformedReceive);
         return;
     }
     const std::span<const Segment> segments(segments_.data(), receive_.segment_count);
@@ -175,43 +180,54 @@ void RawPacketEngine::receive(const Payload& frame, bool checksums_hold) {
         room += segment.length;
     }
     if (room < frame.length) {
+        refuse_receive(FaultCause::kUnackedReceiveTooSmall);
         return;
     }
-    std::size_t count = 0;
-    std::uint64_t opened = 0;
-    bool placed = true;
-    for (std::size_t i = 0; i < segments.size() && opened < frame.length; ++i) {
-        const Grant grant = effects_.open_local(segments[i], Access::kLocalWrite);
-        if (grant.verdict != KeyVerdict::kGranted) {
-            placed = false;
-            break;
-        }
-        spans_[count++] = grant.span;
-        opened += segments[i].length;
-    }
-    placed =
-        placed && effects_.place(frame, std::span(spans_).first(count), 0) == CopyOutcome::kCopied;
-    if (!placed) {
-        fail_receive(FaultCause::kUnackedReceiveBad, WcStatus::kLocProtErr);
-        effects_.fail(QpTrigger::kQpError, FaultCause::kUnackedReceiveBad);
+    if (!place(frame, segments)) {
+        refuse_receive(FaultCause::kUnackedReceiveBad);
         return;
     }
-    has_receive_ = false;
     ReceiveCompletion completion;
-    completion.wr_id = receive_.wr_id;
     completion.byte_length = frame.length;
     completion.ip_checksum_holds = checksums_hold;
-    completion.freed_to = receive_index_ + 1;
     effects_.delivered(MessageKind::kSend, frame.length);
-    effects_.complete(completion);
+    complete_receive(completion);
 }
 
-void RawPacketEngine::fail_receive(FaultCause cause, WcStatus status) {
+// Opens the segments that the frame reaches, and copies it there.
+bool RawPacketEngine::place(const Payload& frame, std::span<const Segment> segments) {
+    std::size_t count = 0;
+    std::uint64_t opened = 0;
+    for (const Segment& segment : segments) {
+        if (opened >= frame.length) {
+            break;
+        }
+        const Grant grant = effects_.open_local(segment, Access::kLocalWrite);
+        if (grant.verdict != KeyVerdict::kGranted) {
+            return false;
+        }
+        spans_[count++] = grant.span;
+        opened += segment.length;
+    }
+    return effects_.place(frame, std::span(spans_).first(count), 0) == CopyOutcome::kCopied;
+}
+
+void RawPacketEngine::refuse_receive(FaultCause cause) {
+    const FaultSide side = consequences(personality_, cause).responder;
+    if (side.status) {
+        ReceiveCompletion completion;
+        completion.status = *side.status;
+        completion.cause = cause;
+        complete_receive(completion);
+    }
+    if (side.trigger) {
+        effects_.fail(*side.trigger, cause);
+    }
+}
+
+void RawPacketEngine::complete_receive(ReceiveCompletion completion) {
     has_receive_ = false;
-    ReceiveCompletion completion;
     completion.wr_id = receive_.wr_id;
-    completion.status = status;
-    completion.cause = cause;
     completion.freed_to = receive_index_ + 1;
     effects_.complete(completion);
 }

@@ -6,8 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "simverbs/model/personality.hpp"
 #include "simverbs/transport/effects.hpp"
 #include "simverbs/transport/qp_attributes.hpp"
 #include "simverbs/transport/requester.hpp"
@@ -16,8 +18,9 @@ namespace simverbs {
 
 class RawPacketEngine {
   public:
-    RawPacketEngine(const QpAttributes& attributes, const WorkQueueShape& send,
-                    std::uint32_t receive_segments, QpMemory memory, Effects& effects);
+    RawPacketEngine(const QpAttributes& attributes, const Personality& personality,
+                    const WorkQueueShape& send, std::uint32_t receive_segments, QpMemory memory,
+                    Effects& effects);
     RawPacketEngine(const RawPacketEngine&) = delete;
     RawPacketEngine& operator=(const RawPacketEngine&) = delete;
 
@@ -43,9 +46,12 @@ class RawPacketEngine {
     void gather(Send& send);
     void complete(const Send& send, std::uint32_t index);
     bool take_receive();
-    void fail_receive(FaultCause cause, WcStatus status);
+    bool place(const Payload& frame, std::span<const Segment> segments);
+    void refuse_receive(FaultCause cause);
+    void complete_receive(ReceiveCompletion completion);
 
     const QpAttributes& attributes_;
+    const Personality& personality_;
     WorkQueueShape shape_;
     QpMemory memory_;
     Effects& effects_;

@@ -263,6 +263,33 @@ TEST_F(RawPacket, RulesNameWhatExists) {
     EXPECT_EQ(pair.b.host.ask(rule, reply), EINVAL);
 }
 
+TEST_F(RawPacket, ThereIsALimitToRules) {
+    CreateFlow rule = to_mac(b.mac());
+    rule.qp = b.qp.handle();
+    HandleReply reply;
+    std::size_t made = 0;
+    while (made <= 100'000 && pair.b.host.ask(rule, reply) == 0) {
+        ++made;
+    }
+    EXPECT_EQ(made, 4'096U);
+    EXPECT_EQ(pair.b.host.ask(rule, reply), ENOMEM);
+}
+
+TEST_F(RawPacket, ThereIsALimitToQueuePairs) {
+    CreateQp command{.pd = pair.b.pd,
+                     .send_cq = pair.b.send_cq.handle(),
+                     .receive_cq = pair.b.receive_cq.handle(),
+                     .service = Service::kRawPacket,
+                     .capacity = {.send_requests = 1, .receive_requests = 1}};
+    CreateQpReply reply;
+    std::size_t made = 1;
+    while (made <= 100'000 && pair.b.host.ask(command, reply) == 0) {
+        ++made;
+    }
+    EXPECT_EQ(made, 1'024U);
+    EXPECT_EQ(pair.b.host.ask(command, reply), ENOMEM);
+}
+
 TEST_F(RawPacket, RulesGoWithTheirContext) {
     b.add_rule(to_mac(b.mac()));
     {
@@ -294,6 +321,11 @@ TEST(RawPacketPort, IsEthernet) {
                      .capacity = PairOptions{}.capacity};
     CreateQpReply reply;
     EXPECT_EQ(infiniband.a.host.ask(command, reply), EOPNOTSUPP);
+    Pair rxe({.personality = "rxe", .topology = "eth-pair"});
+    command.pd = rxe.a.pd;
+    command.send_cq = rxe.a.send_cq.handle();
+    command.receive_cq = rxe.a.receive_cq.handle();
+    EXPECT_EQ(rxe.a.host.ask(command, reply), EOPNOTSUPP);
     Pair both({.topology = "vpi-pair"});
     command.pd = both.a.pd;
     command.send_cq = both.a.send_cq.handle();

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "simverbs/model/personalities.hpp"
+
 #include "tests/transport/recording_effects.hpp"
 
 namespace simverbs::test {
@@ -42,7 +44,7 @@ class RawPacketEngineTest : public testing::Test {
 
     QpAttributes attributes;
     RecordingEffects effects{attributes};
-    RawPacketEngine engine{attributes, send_queue_shape(64, 2, 64), 2, {}, effects};
+    RawPacketEngine engine{attributes, kSpec, send_queue_shape(64, 2, 64), 2, {}, effects};
 };
 
 TEST_F(RawPacketEngineTest, SendsAndCompletesAtOnce) {
