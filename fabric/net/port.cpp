@@ -83,7 +83,7 @@ bool Port::apply(PortTrigger trigger) {
         return false;
     }
     state_ = row->to;
-    if (trigger == PortTrigger::kLinkUp) {
+    if (trigger == PortTrigger::kLinkUp || trigger == PortTrigger::kCarrier) {
         physical_state_ = PhysicalState::kLinkUp;
     } else if (state_ == PortState::kDown) {
         physical_state_ = PhysicalState::kPolling;

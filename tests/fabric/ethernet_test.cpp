@@ -83,12 +83,14 @@ TEST(EthernetPort, IsActiveWithItsLinkAndHasNoLid) {
     RunningFabric fabric("eth-pair");
     Port& port = fabric.port_of(0);
     EXPECT_EQ(port.state(), PortState::kActive);
+    EXPECT_EQ(port.physical_state(), PhysicalState::kLinkUp);
     EXPECT_EQ(port.attributes().lid, kNoLid);
     EXPECT_EQ(port.attributes().sm_lid, kNoLid);
     EXPECT_EQ(port.attributes().active_mtu, Mtu::k1024);
     EXPECT_TRUE(fabric.hosts[0]->events.empty());
     fabric.network.link(0).set_state(LinkState::kDown);
     EXPECT_EQ(port.state(), PortState::kDown);
+    EXPECT_EQ(port.physical_state(), PhysicalState::kPolling);
     fabric.network.link(0).set_state(LinkState::kUp);
     EXPECT_EQ(port.state(), PortState::kActive);
     fabric.run();

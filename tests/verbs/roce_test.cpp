@@ -38,6 +38,7 @@ TEST_F(Roce, APortSaysThatItIsEthernet) {
     ASSERT_EQ(ibv_query_port(a->context, 1, &port), 0);
     EXPECT_EQ(port.link_layer, IBV_LINK_LAYER_ETHERNET);
     EXPECT_EQ(port.state, IBV_PORT_ACTIVE);
+    EXPECT_EQ(port.phys_state, 5);
     EXPECT_EQ(port.active_mtu, IBV_MTU_1024);
     EXPECT_EQ(port.max_mtu, IBV_MTU_4096);
     EXPECT_EQ(port.lid, 0);
