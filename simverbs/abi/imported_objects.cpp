@@ -75,14 +75,7 @@ SIMVERBS_ABI ibv_mr* simverbs_abi_ibv_import_mr(ibv_pd* pd, std::uint32_t mr_han
         errno = error;
         return nullptr;
     }
-    auto* region = new MemoryRegion;
-    region->context = pd->context;
-    region->pd = pd;
-    region->length = reply.length;
-    region->handle = mr_handle;
-    region->lkey = reply.lkey;
-    region->rkey = reply.rkey;
-    return region;
+    return new MemoryRegion(*pd, nullptr, reply.length, {mr_handle, reply.lkey, reply.rkey});
 }
 
 SIMVERBS_ABI void simverbs_abi_ibv_unimport_mr(ibv_mr* mr) {

@@ -1,79 +1,82 @@
 // Memory regions.
 #include <cerrno>
 #include <cstdint>
-#include <memory>
+#include <span>
 
 #include <infiniband/verbs.h>
 
 #include "simverbs/abi/entry_points.hpp"
 #include "simverbs/abi/objects.hpp"
+#include "simverbs/abi/operations.hpp"
+#include "simverbs/abi/process.hpp"
 #include "simverbs/driver/mapped_memory.hpp"
 
 namespace simverbs::abi {
 namespace {
 
-// Bits that a provider may ignore when it does not know them (IB_ACCESS_OPTIONAL).
-constexpr unsigned kOptionalAccess = 0x3FF0'0000;
-constexpr unsigned kRegionAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-                                   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
-                                   IBV_ACCESS_MW_BIND | IBV_ACCESS_HUGETLB;
-constexpr unsigned kNotModelledAccess =
-    IBV_ACCESS_ON_DEMAND | kAccessFlushGlobal | kAccessFlushPersistent;
 constexpr std::uint64_t kPageBytes = 4096;
 
-int check_access(unsigned access) {
-    access &= ~kOptionalAccess;
-    if ((access & ~(kRegionAccess | kNotModelledAccess)) != 0) {
-        return EINVAL;
-    }
-    return (access & kNotModelledAccess) != 0 ? EOPNOTSUPP : 0;
-}
-
-int register_region(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova,
-                    unsigned access, MemoryRegion& region) {
-    Context& context = as_object(pd->context);
-    if (const int error = check_access(access); error != 0) {
-        return error;
-    }
+// Whether a process's memory can be registered, and pins it; an errno. Pages of an on-demand region
+// are looked at when they are used.
+int pin(const Context& context, const void* address, std::size_t length, unsigned access) {
     const auto start = reinterpret_cast<std::uint64_t>(address);
-    if (start + length < start || (iova ^ start) % kPageBytes != 0 ||
-        length > context.personality().limits.max_mr_bytes) {
+    if ((access & IBV_ACCESS_ON_DEMAND) != 0) {
+        return 0;
+    }
+    if (start + length < start || length > context.personality().limits.max_mr_bytes) {
         return EINVAL;
     }
     const bool writable = (access & IBV_ACCESS_LOCAL_WRITE) != 0;
-    RegisterMr command;
-    command.pd = pd->handle;
-    command.address = start;
-    command.length = length;
-    command.iova = iova;
-    command.access = access & kRegionAccess;
     if (length > 0 && !driver::is_mapped(start, length, writable)) {
         return EFAULT;
     }
-    RegisterMrReply reply;
-    if (const int error = context.execute(command, reply); error != 0) {
-        return error;
+    return Process::current().pinned().pin(start, length) ? 0 : ENOMEM;
+}
+
+void unpin(const void* address, std::size_t length, unsigned access) {
+    if ((access & IBV_ACCESS_ON_DEMAND) == 0) {
+        Process::current().pinned().unpin(reinterpret_cast<std::uint64_t>(address), length);
     }
-    region.context = pd->context;
-    region.pd = pd;
-    region.addr = address;
-    region.length = length;
-    region.handle = reply.handle;
-    region.lkey = reply.lkey;
-    region.rkey = reply.rkey;
-    return 0;
+}
+
+// nullptr with errno.
+MemoryRegion* register_region(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova,
+                              unsigned access) {
+    Context& context = as_object(pd->context);
+    RegisterMr command;
+    command.pd = pd->handle;
+    command.address = reinterpret_cast<std::uint64_t>(address);
+    command.length = length;
+    command.iova = iova;
+    command.access = access;
+    RegisterMrReply reply;
+    int error =
+        (iova ^ command.address) % kPageBytes == 0 ? pin(context, address, length, access) : EINVAL;
+    if (error == 0) {
+        error = context.execute(command, reply);
+        if (error != 0) {
+            unpin(address, length, access);
+        }
+    }
+    if (error != 0) {
+        errno = error;
+        return nullptr;
+    }
+    auto* region = new MemoryRegion(*pd, address, length, reply);
+    region->is_pinned = (access & IBV_ACCESS_ON_DEMAND) == 0;
+    return region;
+}
+
+int reregister_error(int error) {
+    errno = error;
+    return IBV_REREG_MR_ERR_CMD;
 }
 
 }  // namespace
 
 SIMVERBS_ABI ibv_mr* simverbs_abi_ibv_reg_mr_iova2(ibv_pd* pd, void* addr, std::size_t length,
                                                    std::uint64_t iova, unsigned access) {
-    auto region = std::make_unique<MemoryRegion>();
-    if (const int error = register_region(pd, addr, length, iova, access, *region); error != 0) {
-        errno = error;
-        return nullptr;
-    }
-    return region.release();
+    return register_region(pd, addr, length, iova, access);
 }
 
 SIMVERBS_ABI ibv_mr* simverbs_abi_ibv_reg_mr_iova(ibv_pd* pd, void* addr, std::size_t length,
@@ -87,16 +90,54 @@ SIMVERBS_ABI ibv_mr* simverbs_abi_ibv_reg_mr(ibv_pd* pd, void* addr, std::size_t
                                          static_cast<unsigned>(access));
 }
 
-SIMVERBS_ABI int simverbs_abi_ibv_rereg_mr(ibv_mr* /*mr*/, int flags, ibv_pd* /*pd*/, void* addr,
-                                           std::size_t length, int /*access*/) {
-    const bool nowhere =
-        (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0 && (addr == nullptr || length == 0);
-    if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0 || nowhere) {
+// The same checks as rdma-core's before it asks the device.
+SIMVERBS_ABI int simverbs_abi_ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr,
+                                           std::size_t length, int access) {
+    MemoryRegion& region = as_object(mr);
+    const bool moves = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
+    const bool changes_access = (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0;
+    const bool changes_pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0;
+    if (region.is_null || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0 ||
+        (moves && (addr == nullptr || length == 0)) || (access != 0 && !changes_access)) {
         errno = EINVAL;
         return IBV_REREG_MR_ERR_INPUT;
     }
-    errno = EOPNOTSUPP;
-    return IBV_REREG_MR_ERR_CMD;
+    Context& context = as_object(mr->context);
+    const unsigned pinned_as = region.is_pinned ? 0 : IBV_ACCESS_ON_DEMAND;
+    const unsigned rights = static_cast<unsigned>(access) | pinned_as;
+    if (changes_pd && pd == nullptr) {
+        return reregister_error(EINVAL);
+    }
+    if (moves) {
+        if (const int error = pin(context, addr, length, rights); error != 0) {
+            return reregister_error(error);
+        }
+    }
+    ReregisterMr command;
+    command.handle = mr->handle;
+    command.flags = static_cast<std::uint32_t>(flags);
+    command.pd = changes_pd ? pd->handle : 0;
+    command.address = command.iova = reinterpret_cast<std::uint64_t>(addr);
+    command.length = length;
+    command.access = static_cast<std::uint32_t>(access);
+    RegisterMrReply reply;
+    if (const int error = context.execute(command, reply); error != 0) {
+        if (moves) {
+            unpin(addr, length, rights);
+        }
+        return reregister_error(error);
+    }
+    if (moves) {
+        unpin(mr->addr, mr->length, pinned_as);
+        mr->addr = addr;
+        mr->length = length;
+    }
+    if (changes_pd) {
+        mr->pd = pd;
+    }
+    mr->lkey = reply.lkey;
+    mr->rkey = reply.rkey;
+    return 0;
 }
 
 SIMVERBS_ABI int simverbs_abi_ibv_dereg_mr(ibv_mr* mr) {
@@ -104,9 +145,50 @@ SIMVERBS_ABI int simverbs_abi_ibv_dereg_mr(ibv_mr* mr) {
     command.handle = mr->handle;
     const int error = as_object(mr->context).execute(command);
     if (error == 0) {
-        delete &as_object(mr);
+        const MemoryRegion* region = &as_object(mr);
+        if (region->is_pinned) {
+            unpin(mr->addr, mr->length, 0);
+        }
+        delete region;
     }
     return error;
+}
+
+ibv_mr* alloc_null_mr(ibv_pd* pd) {
+    AllocateNullMr command;
+    command.pd = pd->handle;
+    RegisterMrReply reply;
+    if (const int error = as_object(pd->context).execute(command, reply); error != 0) {
+        errno = error;
+        return nullptr;
+    }
+    auto* region = new MemoryRegion(*pd, nullptr, SIZE_MAX, reply);
+    region->is_null = true;
+    return region;
+}
+
+// Nothing has to be fetched, so advice is looked at and needs no time.
+int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_sge* sg_list,
+              std::uint32_t num_sge) {
+    if (advice > IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT) {
+        return EOPNOTSUPP;
+    }
+    if ((flags & ~static_cast<std::uint32_t>(IBV_ADVISE_MR_FLAG_FLUSH)) != 0 || num_sge == 0) {
+        return EINVAL;
+    }
+    const bool for_writing = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+    for (const ibv_sge& sge : std::span(sg_list, num_sge)) {
+        AdviseMr command;
+        command.pd = pd->handle;
+        command.lkey = sge.lkey;
+        command.for_writing = for_writing ? 1 : 0;
+        command.address = sge.addr;
+        command.length = sge.length;
+        if (const int error = as_object(pd->context).execute(command); error != 0) {
+            return error;
+        }
+    }
+    return 0;
 }
 
 }  // namespace simverbs::abi

@@ -137,7 +137,22 @@ class ProtectionDomain final : public ibv_pd {
 
 class MemoryRegion final : public ibv_mr {
   public:
-    MemoryRegion() : ibv_mr{} {}
+    MemoryRegion(ibv_pd& owner, void* first, std::size_t bytes, const RegisterMrReply& reply)
+        : ibv_mr{owner.context, &owner, first, bytes, reply.handle, reply.lkey, reply.rkey} {}
+
+    bool is_null = false;
+    bool is_pinned = false;  // its pages count against the limit
+};
+
+class DeviceMemory final : public ibv_dm {
+  public:
+    DeviceMemory(std::byte* base, std::uint64_t bytes) : ibv_dm{}, base_(base), bytes_(bytes) {}
+    [[nodiscard]] std::byte* base() const { return base_; }
+    [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+
+  private:
+    std::byte* base_;
+    std::uint64_t bytes_;
 };
 
 class MemoryWindow final : public ibv_mw {
@@ -240,6 +255,9 @@ inline ProtectionDomain& as_object(ibv_pd* handle) {
 }
 inline MemoryRegion& as_object(ibv_mr* handle) {
     return *static_cast<MemoryRegion*>(handle);
+}
+inline DeviceMemory& as_object(ibv_dm* handle) {
+    return *static_cast<DeviceMemory*>(handle);
 }
 inline MemoryWindow& as_object(ibv_mw* handle) {
     return *static_cast<MemoryWindow*>(handle);

@@ -35,6 +35,18 @@ void set_operations(Context& context) {
     extended.create_qp_ex = create_qp_ex;
     extended.ibv_create_flow = create_flow;
     extended.ibv_destroy_flow = destroy_flow;
+    const Personality& personality = context.personality();
+    if (personality.null_mr) {
+        extended.alloc_null_mr = alloc_null_mr;
+    }
+    if (personality.limits.odp.explicit_regions) {
+        extended.advise_mr = advise_mr;
+    }
+    if (personality.limits.max_device_memory_bytes > 0) {
+        extended.alloc_dm = alloc_dm;
+        extended.free_dm = free_dm;
+        extended.reg_dm_mr = reg_dm_mr;
+    }
 }
 
 }  // namespace simverbs::abi

@@ -16,16 +16,16 @@ inline constexpr DeviceCaps kModelledCaps =
     DeviceCaps(DeviceCap::kBadPkeyCntr) | DeviceCap::kCurrQpStateMod | DeviceCap::kPortActiveEvent |
     DeviceCap::kSysImageGuid | DeviceCap::kRcRnrNakGen | DeviceCap::kMemWindow |
     DeviceCap::kMemWindowType2B | DeviceCap::kMemMgtExtensions | DeviceCap::kManagedFlowSteering |
-    DeviceCap::kRawIpCsum;
+    DeviceCap::kRawIpCsum | DeviceCap::kSrqResize | DeviceCap::kUdAvPortEnforce | DeviceCap::kXrc;
 
 // The same of features that query_device_ex reports by figures.
 struct ModelledFeatures {
-    bool on_demand_paging = false;
+    bool on_demand_paging = true;
     bool segmentation_offload = false;
     bool receive_side_scaling = false;
     bool packet_pacing = false;
     bool raw_packets = true;
-    bool device_memory = false;
+    bool device_memory = true;
 };
 inline constexpr ModelledFeatures kModelledFeatures{};
 
@@ -67,6 +67,14 @@ int dealloc_td(ibv_td* td);
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attr);
 
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* init);
+ibv_mr* alloc_null_mr(ibv_pd* pd);
+int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_sge* sg_list,
+              std::uint32_t num_sge);
+ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr);
+int free_dm(ibv_dm* dm);
+ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t length,
+                  unsigned access);
+
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type);
 int dealloc_mw(ibv_mw* mw);
 int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind);

@@ -14,6 +14,7 @@
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/driver/channel.hpp"
 #include "simverbs/driver/embedded.hpp"
+#include "simverbs/driver/pinned_memory.hpp"
 #include "simverbs/driver/served.hpp"
 
 namespace simverbs::abi {
@@ -48,6 +49,8 @@ class Process {
     // What a world has to say at its end; nothing where none was made.
     void finish();
 
+    driver::PinnedMemory& pinned() { return pinned_; }
+
     void context_opened(Context& context);
     void context_closed(Context& context);
     // The open context whose command channel this descriptor is a duplicate of; nullptr: of none.
@@ -67,6 +70,7 @@ class Process {
     std::string options_error_;
     std::unique_ptr<driver::EmbeddedWorld> embedded_;  // one of the two, or none
     std::unique_ptr<driver::ServedChannel> served_;
+    driver::PinnedMemory pinned_;
     std::vector<std::unique_ptr<Device>> devices_;
     // Devices of worlds that were ended: programs may still hold their pointers.
     std::vector<std::unique_ptr<Device>> former_devices_;

@@ -22,6 +22,12 @@ enum class CommandCode : std::uint32_t {
     kDeallocatePd,
     kRegisterMr,
     kDeregisterMr,
+    kReregisterMr,
+    kAllocateNullMr,
+    kAdviseMr,
+    kAllocateDm,
+    kFreeDm,
+    kRegisterDmMr,
     kAllocateMw,
     kDeallocateMw,
     kCreateChannel,
@@ -62,6 +68,12 @@ inline constexpr auto kCommandNames = std::to_array<std::string_view>({"open_dev
                                                                        "dealloc_pd",
                                                                        "reg_mr",
                                                                        "dereg_mr",
+                                                                       "rereg_mr",
+                                                                       "alloc_null_mr",
+                                                                       "advise_mr",
+                                                                       "alloc_dm",
+                                                                       "free_dm",
+                                                                       "reg_dm_mr",
                                                                        "alloc_mw",
                                                                        "dealloc_mw",
                                                                        "create_comp_channel",
@@ -159,6 +171,76 @@ struct DeregisterMr {
     using Reply = EmptyReply;
     std::uint32_t context = 0;
     std::uint32_t handle = 0;
+};
+
+// Changes what `flags` (enum ibv_rereg_mr_flags) names; the rest is not looked at.
+struct ReregisterMr {
+    static constexpr CommandCode kCode = CommandCode::kReregisterMr;
+    using Reply = RegisterMrReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
+    std::uint32_t flags = 0;
+    std::uint32_t pd = 0;
+    std::uint64_t address = 0;
+    std::uint64_t length = 0;
+    std::uint64_t iova = 0;
+    std::uint32_t access = 0;
+};
+inline constexpr std::uint32_t kReregisterTranslation = 1U << 0;
+inline constexpr std::uint32_t kReregisterPd = 1U << 1;
+inline constexpr std::uint32_t kReregisterAccess = 1U << 2;
+inline constexpr std::uint32_t kReregisterAll =
+    kReregisterTranslation | kReregisterPd | kReregisterAccess;
+
+// A region without memory behind it: reads give zeros, writes go nowhere. Only its lkey opens it.
+struct AllocateNullMr {
+    static constexpr CommandCode kCode = CommandCode::kAllocateNullMr;
+    using Reply = RegisterMrReply;
+    std::uint32_t context = 0;
+    std::uint32_t pd = 0;
+};
+
+// Whether a range of an on-demand region could be fetched ahead; nothing has to be.
+struct AdviseMr {
+    static constexpr CommandCode kCode = CommandCode::kAdviseMr;
+    using Reply = EmptyReply;
+    std::uint32_t context = 0;
+    std::uint32_t pd = 0;
+    std::uint32_t lkey = 0;
+    std::uint32_t for_writing = 0;
+    std::uint64_t address = 0;
+    std::uint64_t length = 0;
+};
+
+struct AllocateDmReply {
+    std::uint32_t handle = 0;
+    RingReply memory;
+};
+struct AllocateDm {
+    static constexpr CommandCode kCode = CommandCode::kAllocateDm;
+    using Reply = AllocateDmReply;
+    std::uint32_t context = 0;
+    std::uint32_t log_alignment = 0;
+    std::uint64_t length = 0;
+};
+
+struct FreeDm {
+    static constexpr CommandCode kCode = CommandCode::kFreeDm;
+    using Reply = EmptyReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
+};
+
+// Zero-based: work requests name bytes by their offset in the region.
+struct RegisterDmMr {
+    static constexpr CommandCode kCode = CommandCode::kRegisterDmMr;
+    using Reply = RegisterMrReply;
+    std::uint32_t context = 0;
+    std::uint32_t pd = 0;
+    std::uint32_t dm = 0;
+    std::uint32_t access = 0;
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0;
 };
 
 struct AllocateMwReply {

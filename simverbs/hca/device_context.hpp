@@ -14,6 +14,7 @@
 #include "simverbs/hca/client.hpp"
 #include "simverbs/hca/command.hpp"
 #include "simverbs/hca/completion_queue.hpp"
+#include "simverbs/hca/device_memory.hpp"
 #include "simverbs/hca/event_pipe.hpp"
 #include "simverbs/hca/flow_table.hpp"
 #include "simverbs/hca/memory_region.hpp"
@@ -46,6 +47,12 @@ class DeviceContext {
     int execute(const DeallocatePd& command, EmptyReply& reply);
     int execute(const RegisterMr& command, RegisterMrReply& reply);
     int execute(const DeregisterMr& command, EmptyReply& reply);
+    int execute(const ReregisterMr& command, RegisterMrReply& reply);
+    int execute(const AllocateNullMr& command, RegisterMrReply& reply);
+    int execute(const AdviseMr& command, EmptyReply& reply);
+    int execute(const AllocateDm& command, AllocateDmReply& reply);
+    int execute(const FreeDm& command, EmptyReply& reply);
+    int execute(const RegisterDmMr& command, RegisterMrReply& reply);
     int execute(const AllocateMw& command, AllocateMwReply& reply);
     int execute(const DeallocateMw& command, EmptyReply& reply);
     int execute(const CreateChannel& command, HandleReply& reply);
@@ -103,6 +110,10 @@ class DeviceContext {
     void send_event(EventPipe& pipe, const EventMessage& message);
 
   private:
+    // memory_commands.cpp
+    int check_reregister(const ReregisterMr& command, MemoryRegion& after) const;
+    int add_region(std::unique_ptr<MemoryRegion> region, RegisterMrReply& reply);
+    void keep_payloads_of(const MemoryRegion& region);
     void unbind_windows_of(std::uint32_t qpn);
     [[nodiscard]] int check_capacity(const CreateQp& command) const;
     // What the service needs and lacks; a new queue pair's objects go to `parts`.
@@ -128,6 +139,8 @@ class DeviceContext {
     std::map<std::uint32_t, std::unique_ptr<ProtectionDomain>> pds_;
     std::map<std::uint32_t, std::unique_ptr<MemoryRegion>> regions_;
     std::map<std::uint32_t, std::unique_ptr<MemoryWindow>> windows_;
+    std::map<std::uint32_t, std::unique_ptr<DeviceMemory>> device_memories_;
+    std::uint64_t device_memory_bytes_ = 0;
     std::map<std::uint32_t, std::unique_ptr<CompletionChannel>> channels_;
     std::map<std::uint32_t, std::unique_ptr<CompletionQueue>> cqs_;
     std::map<std::uint32_t, std::unique_ptr<OpenedXrcDomain>> xrcds_;
@@ -142,6 +155,7 @@ class DeviceContext {
     std::uint32_t last_xrcd_ = 0;
     std::uint32_t last_address_ = 0;
     std::uint32_t last_flow_ = 0;
+    std::uint32_t last_device_memory_ = 0;
 };
 
 }  // namespace simverbs

@@ -8,6 +8,59 @@
 
 namespace simverbs {
 
+namespace {
+
+constexpr std::uint64_t kAllOfMemory = std::numeric_limits<std::uint64_t>::max();
+// Of a region in device memory (as mlx5 has it).
+constexpr AccessRights kDeviceMemoryAccess =
+    AccessRights(Access::kLocalWrite) | kRemoteRights | Access::kZeroBased;
+// Rings are that well aligned.
+constexpr std::uint32_t kMostLogAlignment = 6;
+
+// The rights that a device knows; bits that it may ignore are among them.
+AccessRights known_access(const DeviceLimits& limits) {
+    AccessRights known = kKnownAccess | kOptionalAccess;
+    if (!limits.odp.explicit_regions) {
+        known = known.without(Access::kOnDemand);
+    }
+    if (!limits.caps.contains(DeviceCap::kFlushGlobal)) {
+        known = known.without(Access::kFlushGlobal);
+    }
+    if (!limits.caps.contains(DeviceCap::kFlushPersistent)) {
+        known = known.without(Access::kFlushPersistent);
+    }
+    return known;
+}
+
+bool may_have(AccessRights access, const DeviceLimits& limits) {
+    const bool lacks_local_write =
+        access.intersects(kRightsThatNeedLocalWrite) && !access.contains(Access::kLocalWrite);
+    return known_access(limits).contains(access) && !lacks_local_write;
+}
+
+// All of the process's memory, whatever is mapped when (ibv_reg_mr(3)).
+bool is_implicit(AccessRights access, std::uint64_t address, std::uint64_t length) {
+    return access.contains(Access::kOnDemand) && address == 0 && length == kAllOfMemory;
+}
+
+// An errno.
+int check_range(const Personality& personality, AccessRights access, std::uint64_t address,
+                std::uint64_t length, std::uint64_t iova) {
+    if (is_implicit(access, address, length)) {
+        return personality.limits.odp.implicit_regions && iova == 0 ? 0 : EINVAL;
+    }
+    const bool wraps = length > kAllOfMemory - iova || length > kAllOfMemory - address;
+    const bool empty = length == 0 && !personality.zero_length_mr;
+    return wraps || empty || length > personality.limits.max_mr_bytes ? EINVAL : 0;
+}
+
+std::uint64_t effective_iova(const Personality& personality, AccessRights access,
+                             std::uint64_t iova) {
+    return access.contains(Access::kZeroBased) && personality.zero_based_regions ? 0 : iova;
+}
+
+}  // namespace
+
 int DeviceContext::execute(const RegisterMr& command, RegisterMrReply& reply) {
     const Personality& personality = hca_.personality();
     ProtectionDomain* pd = find(pds_, command.pd);
@@ -15,34 +68,53 @@ int DeviceContext::execute(const RegisterMr& command, RegisterMrReply& reply) {
         return ENOENT;
     }
     const auto access = AccessRights::from_bits(command.access);
-    const bool wraps = command.length > std::numeric_limits<std::uint64_t>::max() - command.iova;
-    const bool needs_local_write =
-        access.intersects(kRightsThatNeedLocalWrite) && !access.contains(Access::kLocalWrite);
-    const bool unknown_right = !(kKnownAccess | kOptionalAccess).contains(access);
-    if ((command.length == 0 && !personality.zero_length_mr) || wraps || needs_local_write ||
-        unknown_right || command.length > personality.limits.max_mr_bytes) {
+    const std::uint64_t iova = effective_iova(personality, access, command.iova);
+    if (!may_have(access, personality.limits)) {
         return EINVAL;
     }
-    if (exceeds(regions_.size() + 1, personality.limits.max_mr)) {
-        return ENOMEM;
+    if (const int error = check_range(personality, access, command.address, command.length, iova);
+        error != 0) {
+        return error;
     }
     auto region = std::make_unique<MemoryRegion>();
     region->pd = pd;
-    region->space = &client_.memory();
     region->address = command.address;
     region->length = command.length;
-    region->iova = command.iova;
+    region->iova = iova;
     region->access = access;
+    return add_region(std::move(region), reply);
+}
+
+int DeviceContext::add_region(std::unique_ptr<MemoryRegion> region, RegisterMrReply& reply) {
+    const Personality& personality = hca_.personality();
+    if (exceeds(regions_.size() + 1, personality.limits.max_mr)) {
+        return ENOMEM;
+    }
+    region->space = &client_.memory();
     if (!hca_.keys().insert(block_, *region, personality.key_style)) {
         return ENOMEM;
     }
-    ++pd->uses;
+    ++region->pd->uses;
     reply = {region->handle, region->lkey, region->rkey};
     regions_.emplace(reply.handle, std::move(region));
     return 0;
 }
 
-// Packets that refer to the region keep what they carried; the next access by its keys fails.
+// Packets that refer to the region keep what they carried.
+void DeviceContext::keep_payloads_of(const MemoryRegion& region) {
+    hca_.keep_payloads([this, &region](const fabric::Frame& frame) {
+        const Payload& payload = frame.transport_as<Packet>().payload;
+        return payload.space == region.space && frame.source == hca_.node() &&
+               std::any_of(payload.spans, payload.spans + payload.span_count,
+                           [&region](const MemorySpan& span) {
+                               return span.kind == region.kind &&
+                                      span.address < region.address + region.length &&
+                                      region.address < span.address + span.length;
+                           });
+    });
+}
+
+// The next access by the region's keys fails.
 int DeviceContext::execute(const DeregisterMr& command, EmptyReply& /*reply*/) {
     const MemoryRegion* region = find(regions_, command.handle);
     if (region == nullptr) {
@@ -51,19 +123,171 @@ int DeviceContext::execute(const DeregisterMr& command, EmptyReply& /*reply*/) {
     if (region->windows > 0) {
         return hca_.personality().dereg_of_bound_mr_errno;
     }
-    hca_.keep_payloads([this, region](const fabric::Frame& frame) {
-        const Payload& payload = frame.transport_as<Packet>().payload;
-        return payload.space == region->space && frame.source == hca_.node() &&
-               std::any_of(payload.spans, payload.spans + payload.span_count,
-                           [region](const MemorySpan& span) {
-                               return span.address < region->address + region->length &&
-                                      region->address < span.address + span.length;
-                           });
-    });
+    keep_payloads_of(*region);
     hca_.keys().erase(*region);
     --region->pd->uses;
+    if (region->device_memory != nullptr) {
+        --region->device_memory->regions;
+    }
     regions_.erase(command.handle);
     return 0;
+}
+
+// An errno; `after` is a copy of the region, with what the command changes.
+int DeviceContext::check_reregister(const ReregisterMr& command, MemoryRegion& after) const {
+    const Personality& personality = hca_.personality();
+    const AccessRights before = after.access;
+    if ((command.flags & kReregisterPd) != 0) {
+        after.pd = find(pds_, command.pd);
+    }
+    if ((command.flags & kReregisterAccess) != 0) {
+        after.access = AccessRights::from_bits(command.access);
+    }
+    // What is on demand, or based on zero, is so from its registration on.
+    const AccessRights lasting = Access::kOnDemand | Access::kZeroBased;
+    if (command.flags == 0 || (command.flags & ~kReregisterAll) != 0 || after.pd == nullptr ||
+        after.kind != MemoryKind::kProcess || !may_have(after.access, personality.limits) ||
+        (after.access & lasting) != (before & lasting)) {
+        return EINVAL;
+    }
+    if ((command.flags & kReregisterTranslation) != 0) {
+        after.address = command.address;
+        after.length = command.length;
+        after.iova = effective_iova(personality, after.access, command.iova);
+        return check_range(personality, after.access, after.address, after.length, after.iova);
+    }
+    return 0;
+}
+
+int DeviceContext::execute(const ReregisterMr& command, RegisterMrReply& reply) {
+    const Personality& personality = hca_.personality();
+    if (!personality.rereg_mr) {
+        return EOPNOTSUPP;
+    }
+    MemoryRegion* region = find(regions_, command.handle);
+    if (region == nullptr) {
+        return ENOENT;
+    }
+    MemoryRegion after = *region;
+    if (const int error = check_reregister(command, after); error != 0) {
+        return error;
+    }
+    if (region->windows > 0) {
+        return personality.dereg_of_bound_mr_errno;
+    }
+    keep_payloads_of(*region);
+    --region->pd->uses;
+    ++after.pd->uses;
+    *region = after;
+    if (personality.rereg_keeps_keys) {
+        hca_.keys().changed();
+    } else {
+        hca_.keys().renew(*region, personality.key_style);
+    }
+    reply = {region->handle, region->lkey, region->rkey};
+    return 0;
+}
+
+int DeviceContext::execute(const AllocateNullMr& command, RegisterMrReply& reply) {
+    if (!hca_.personality().null_mr) {
+        return EOPNOTSUPP;
+    }
+    ProtectionDomain* pd = find(pds_, command.pd);
+    if (pd == nullptr) {
+        return ENOENT;
+    }
+    auto region = std::make_unique<MemoryRegion>();
+    region->pd = pd;
+    region->kind = MemoryKind::kNull;
+    region->length = kAllOfMemory;
+    region->access = Access::kLocalWrite;
+    MemoryRegion& made = *region;
+    const int error = add_region(std::move(region), reply);
+    if (error == 0) {
+        reply.rkey = made.rkey = 0;
+    }
+    return error;
+}
+
+// Pages are always resident here. Errors in the order in which mlx5 finds them.
+int DeviceContext::execute(const AdviseMr& command, EmptyReply& /*reply*/) {
+    const ProtectionDomain* pd = find(pds_, command.pd);
+    if (pd == nullptr) {
+        return ENOENT;
+    }
+    const MemoryRegion* region = hca_.keys().find_region(command.lkey);
+    if (region == nullptr || !region->access.contains(Access::kOnDemand)) {
+        return ENOENT;
+    }
+    if (region->pd != pd ||
+        (command.for_writing != 0 && !region->access.contains(Access::kLocalWrite))) {
+        return EPERM;
+    }
+    const std::uint64_t offset = command.address - region->iova;
+    const bool inside = command.address >= region->iova && offset <= region->length &&
+                        command.length <= region->length - offset;
+    return inside ? 0 : EFAULT;
+}
+
+int DeviceContext::execute(const AllocateDm& command, AllocateDmReply& reply) {
+    const std::uint64_t most = hca_.personality().limits.max_device_memory_bytes;
+    if (command.length == 0 || command.log_alignment > kMostLogAlignment) {
+        return EINVAL;
+    }
+    if (command.length > most - device_memory_bytes_) {
+        return ENOMEM;
+    }
+    const RingMemory ring = client_.make_ring(command.length);
+    if (ring.base == nullptr) {
+        return ENOMEM;
+    }
+    auto memory = std::make_unique<DeviceMemory>(client_, ring);
+    reply.handle = ++last_device_memory_;
+    reply.memory = {reinterpret_cast<std::uint64_t>(ring.base), ring.bytes};
+    device_memory_bytes_ += ring.bytes;
+    device_memories_.emplace(reply.handle, std::move(memory));
+    return 0;
+}
+
+int DeviceContext::execute(const FreeDm& command, EmptyReply& /*reply*/) {
+    const DeviceMemory* memory = find(device_memories_, command.handle);
+    if (memory == nullptr) {
+        return ENOENT;
+    }
+    if (memory->regions > 0) {
+        return EBUSY;
+    }
+    device_memory_bytes_ -= memory->ring.bytes;
+    device_memories_.erase(command.handle);
+    return 0;
+}
+
+int DeviceContext::execute(const RegisterDmMr& command, RegisterMrReply& reply) {
+    ProtectionDomain* pd = find(pds_, command.pd);
+    DeviceMemory* memory = find(device_memories_, command.dm);
+    if (pd == nullptr || memory == nullptr) {
+        return ENOENT;
+    }
+    const auto access = AccessRights::from_bits(command.access);
+    const bool inside = command.offset <= memory->ring.bytes &&
+                        command.length <= memory->ring.bytes - command.offset;
+    if (command.length == 0 || !inside || !access.contains(Access::kZeroBased) ||
+        !(kDeviceMemoryAccess | kOptionalAccess).contains(access) ||
+        !may_have(access, hca_.personality().limits)) {
+        return EINVAL;
+    }
+    auto region = std::make_unique<MemoryRegion>();
+    region->pd = pd;
+    region->kind = MemoryKind::kDevice;
+    region->device_memory = memory;
+    region->address = reinterpret_cast<std::uint64_t>(memory->ring.base) + command.offset;
+    region->length = command.length;
+    region->access = access;
+    const int error = add_region(std::move(region), reply);
+    if (error == 0) {
+        ++memory->regions;
+    }
+    return error;
 }
 
 int DeviceContext::execute(const AllocateMw& command, AllocateMwReply& reply) {

@@ -14,17 +14,27 @@ bool KeyTable::insert(std::uint32_t block, MemoryRegion& region, KeyStyle style)
     }
     entries_.assign(*number, region);
     region.handle = *number;
-    region.lkey = *number << kTagBits | next_tag(block);
+    give_keys(region, style);
+    return true;
+}
+
+void KeyTable::renew(MemoryRegion& region, KeyStyle style) {
+    give_keys(region, style);
+    changed();
+}
+
+void KeyTable::give_keys(MemoryRegion& region, KeyStyle style) {
+    const std::uint32_t block = region.handle >> kNumberBlockBits;
+    region.lkey = region.handle << kTagBits | next_tag(block);
     region.rkey = style == KeyStyle::kDistinct ? region.lkey | 1U : region.lkey;
     if (style == KeyStyle::kSameWithRemoteRights && !region.access.intersects(kRemoteRights)) {
         region.rkey = 0;
     }
-    return true;
 }
 
 void KeyTable::erase(const MemoryRegion& region) {
     entries_.erase(region.handle);
-    ++generation_;
+    changed();
 }
 
 KeyedMemory* KeyTable::find_local(std::uint32_t lkey) const {
@@ -71,7 +81,8 @@ Grant KeyTable::open(const KeyedMemory& memory, const ProtectionDomain& pd, std:
     if (!memory.access.contains(needed)) {
         return {KeyVerdict::kRightMissing, {}};
     }
-    return {KeyVerdict::kGranted, {memory.address + offset, static_cast<std::uint32_t>(length)}};
+    return {KeyVerdict::kGranted,
+            {memory.address + offset, static_cast<std::uint32_t>(length), memory.kind}};
 }
 
 }  // namespace simverbs

@@ -37,6 +37,7 @@ struct KeyedMemory {
     std::uint32_t lkey = 0;    // 0: none
     std::uint32_t rkey = 0;    // 0: none
     std::uint32_t qpn = 0;     // of the only queue pair that may use it; 0: any in the PD
+    MemoryKind kind = MemoryKind::kProcess;
     std::uint64_t address = 0;
     std::uint64_t length = 0;
     std::uint64_t iova = 0;  // how work requests name the first of the bytes
@@ -44,9 +45,12 @@ struct KeyedMemory {
     bool is_window = false;
 };
 
+struct DeviceMemory;
+
 struct MemoryRegion : KeyedMemory {
     AddressSpace* space = nullptr;
-    std::uint32_t windows = 0;  // bound to it
+    DeviceMemory* device_memory = nullptr;  // that it is a part of
+    std::uint32_t windows = 0;              // bound to it
 };
 
 // A key is the number of its region or window and a byte that tells a local key from a remote one,
@@ -59,6 +63,10 @@ class KeyTable {
     // False when the block of numbers is full.
     bool insert(std::uint32_t block, MemoryRegion& region, KeyStyle style);
     bool insert(std::uint32_t block, MemoryWindow& window);
+    // Keys that were given out before open nothing from now on.
+    void renew(MemoryRegion& region, KeyStyle style);
+    // What a grant may have opened has changed under keys that stay.
+    void changed() { ++generation_; }
     void erase(const MemoryRegion& region);
     void erase(MemoryWindow& window);
 
@@ -67,6 +75,9 @@ class KeyTable {
     [[nodiscard]] Grant open_remote(const ProtectionDomain& pd, std::uint32_t qpn,
                                     std::uint32_t rkey, std::uint64_t address, std::uint64_t length,
                                     AccessRights needed) const;
+
+    // nullptr when the key opens nothing.
+    [[nodiscard]] MemoryRegion* find_region(std::uint32_t lkey) const;
 
     // What a queue pair of this PD asks for (memory_window.cpp); false when it is refused and
     // nothing has changed.
@@ -79,12 +90,12 @@ class KeyTable {
     [[nodiscard]] std::uint64_t generation() const { return generation_; }
 
   private:
+    void give_keys(MemoryRegion& region, KeyStyle style);
     [[nodiscard]] static Grant open(const KeyedMemory& memory, const ProtectionDomain& pd,
                                     std::uint64_t address, std::uint64_t length,
                                     AccessRights needed);
     // nullptr when the key opens nothing.
     [[nodiscard]] KeyedMemory* find_local(std::uint32_t lkey) const;
-    [[nodiscard]] MemoryRegion* find_region(std::uint32_t lkey) const;
     [[nodiscard]] MemoryWindow* find_window(std::uint32_t handle) const;
     std::uint8_t next_tag(std::uint32_t block);
 

@@ -118,6 +118,7 @@ bool KeyTable::bind(const ProtectionDomain& pd, std::uint32_t qpn, const WindowB
     window->region = region;
     window->key = window->rkey = key;
     window->qpn = is_type1 ? 0 : qpn;
+    window->kind = region->kind;
     window->access = access;
     window->address = region->address + (part.first - region->iova);
     window->length = part.length;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "simverbs/hca/guarded_copy.hpp"
 
@@ -9,6 +10,19 @@ namespace simverbs {
 namespace {
 
 constexpr std::size_t kBounceBytes = 128 * 1024;
+
+class NullMemory final : public AddressSpace {
+  public:
+    bool read(std::uint64_t /*address*/, std::byte* bytes, std::size_t length) override {
+        std::memset(bytes, 0, length);
+        return true;
+    }
+    bool write(std::uint64_t /*address*/, const std::byte* /*bytes*/,
+               std::size_t /*length*/) override {
+        return true;
+    }
+    [[nodiscard]] bool is_own() const override { return false; }
+};
 
 // Steps through a list of spans from an offset.
 class SpanCursor {
@@ -18,6 +32,7 @@ class SpanCursor {
         skip_finished();
     }
     [[nodiscard]] bool done() const { return at_ == end_; }
+    [[nodiscard]] const MemorySpan& span() const { return *at_; }
     [[nodiscard]] std::uint64_t address() const { return at_->address + into_; }
     [[nodiscard]] std::uint64_t left() const { return at_->length - into_; }
     void advance(std::uint64_t bytes) {
@@ -71,6 +86,20 @@ CopyOutcome copy_across(AddressSpace& from, std::uint64_t source, AddressSpace& 
 
 }  // namespace
 
+AddressSpace& space_of(const MemorySpan& span, AddressSpace& process) {
+    static OwnMemory device;
+    static NullMemory null;
+    switch (span.kind) {
+        case MemoryKind::kDevice:
+            return device;
+        case MemoryKind::kNull:
+            return null;
+        case MemoryKind::kProcess:
+            break;
+    }
+    return process;
+}
+
 CopyOutcome place_payload(const Payload& from, AddressSpace& space, std::span<const MemorySpan> to,
                           std::uint64_t offset) {
     if (from.length == 0) {
@@ -91,7 +120,8 @@ CopyOutcome place_payload(const Payload& from, AddressSpace& space, std::span<co
         }
         const std::uint64_t part = std::min({left, source.left(), target.left()});
         const CopyOutcome outcome =
-            copy_across(*from.space, source.address(), space, target.address(), part);
+            copy_across(space_of(source.span(), *from.space), source.address(),
+                        space_of(target.span(), space), target.address(), part);
         if (outcome != CopyOutcome::kCopied) {
             return outcome;
         }

@@ -9,6 +9,9 @@
 
 namespace simverbs {
 
+// Where the bytes of a span are; `process` is where those of kind kProcess are.
+AddressSpace& space_of(const MemorySpan& span, AddressSpace& process);
+
 // Copies `from` to `offset` bytes into the concatenation of `to`. Bytes before a fault have landed.
 CopyOutcome place_payload(const Payload& from, AddressSpace& space, std::span<const MemorySpan> to,
                           std::uint64_t offset);

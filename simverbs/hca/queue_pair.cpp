@@ -284,12 +284,14 @@ CopyOutcome QueuePair::place(const Payload& from, std::span<const MemorySpan> sp
     return place_payload(from, memory(), spans, offset);
 }
 
-bool QueuePair::load(std::uint64_t address, std::uint64_t& value) {
-    return memory().read(address, reinterpret_cast<std::byte*>(&value), sizeof value);
+bool QueuePair::load(const MemorySpan& from, std::uint64_t& value) {
+    return space_of(from, memory())
+        .read(from.address, reinterpret_cast<std::byte*>(&value), sizeof value);
 }
 
-bool QueuePair::store(std::uint64_t address, std::uint64_t value) {
-    return memory().write(address, reinterpret_cast<const std::byte*>(&value), sizeof value);
+bool QueuePair::store(const MemorySpan& to, std::uint64_t value) {
+    return space_of(to, memory())
+        .write(to.address, reinterpret_cast<const std::byte*>(&value), sizeof value);
 }
 
 void QueuePair::source_fault(const Packet& packet) {

@@ -99,8 +99,8 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     CopyOutcome place(const Payload& from, std::span<const MemorySpan> spans,
                       std::uint64_t offset) override;
     CopyOutcome place_grh(std::span<const MemorySpan> spans, bool& had_one) override;
-    bool load(std::uint64_t address, std::uint64_t& value) override;
-    bool store(std::uint64_t address, std::uint64_t value) override;
+    bool load(const MemorySpan& from, std::uint64_t& value) override;
+    bool store(const MemorySpan& to, std::uint64_t value) override;
     void source_fault(const Packet& packet) override;
     void fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) override;
     bool select_shared_queue(std::uint32_t number) override;

@@ -48,6 +48,9 @@ AddressVerdict QueuePair::check_address(std::uint32_t address_handle) const {
     if (address == nullptr) {
         return AddressVerdict::kUnknown;
     }
+    if (address->path.port != attributes_.port) {
+        return AddressVerdict::kOtherPort;
+    }
     return address->pd == pd_ ? AddressVerdict::kUsable : AddressVerdict::kOtherProtectionDomain;
 }
 

@@ -40,6 +40,9 @@ enum class DeviceCap : std::uint64_t {
     kRcIpCsum = 1U << 25,
     kRawIpCsum = 1U << 26,
     kManagedFlowSteering = 1U << 29,
+    kFlushGlobal = 1ULL << 38,  // these three in device_cap_flags_ex only
+    kFlushPersistent = 1ULL << 39,
+    kAtomicWrite = 1ULL << 40,
 };
 template <>
 inline constexpr bool kIsSetMember<DeviceCap> = true;
@@ -73,6 +76,9 @@ inline constexpr auto kDeviceCapNames = std::to_array<DeviceCapName>({
     {DeviceCap::kRcIpCsum, "RC_IP_CSUM"},
     {DeviceCap::kRawIpCsum, "RAW_IP_CSUM"},
     {DeviceCap::kManagedFlowSteering, "MANAGED_FLOW_STEERING"},
+    {DeviceCap::kFlushGlobal, "FLUSH_GLOBAL"},
+    {DeviceCap::kFlushPersistent, "FLUSH_PERSISTENT"},
+    {DeviceCap::kAtomicWrite, "ATOMIC_WRITE"},
 });
 constexpr std::string_view to_string(DeviceCap cap) {
     for (const DeviceCapName& row : kDeviceCapNames) {
@@ -179,7 +185,8 @@ inline constexpr DeviceCaps kSpecCaps =
     DeviceCap::kCurrQpStateMod | DeviceCap::kPortActiveEvent | DeviceCap::kSysImageGuid |
     DeviceCap::kRcRnrNakGen | DeviceCap::kSrqResize | DeviceCap::kMemWindow | DeviceCap::kUdIpCsum |
     DeviceCap::kXrc | DeviceCap::kMemMgtExtensions | DeviceCap::kMemWindowType2B |
-    DeviceCap::kRawIpCsum | DeviceCap::kManagedFlowSteering;
+    DeviceCap::kRawIpCsum | DeviceCap::kManagedFlowSteering | DeviceCap::kFlushGlobal |
+    DeviceCap::kFlushPersistent | DeviceCap::kAtomicWrite;
 inline constexpr PortCaps kInfinibandPortCaps =
     PortCaps(PortCap::kTrapSup) | PortCap::kNoticeSup | PortCap::kAutoMigrSup | PortCap::kSlMapSup |
     PortCap::kSysImageGuidSup | PortCap::kExtendedSpeedsSup | PortCap::kCapMask2Sup |

@@ -176,6 +176,9 @@ inline constexpr Personality kSpec = {
     .key_style = KeyStyle::kDistinct,
     .zero_length_mr = false,
     .rereg_mr = true,
+    .rereg_keeps_keys = false,
+    .null_mr = true,
+    .zero_based_regions = true,
     .dereg_of_bound_mr_errno = EBUSY,
     .window_bounds_hold = true,
     .bind_checks_range = true,
@@ -220,6 +223,8 @@ constexpr Personality connectx6() {
     p.key_style = KeyStyle::kSame;
     p.failed_unsignaled_bind_completes = false;
     p.zero_length_mr = true;
+    p.rereg_keeps_keys = true;
+    p.zero_based_regions = false;
     p.bind_checks_range = false;
     p.zero_based_windows = false;
     p.send_queue_rounding = Rounding::kPowerOfTwo;
@@ -274,6 +279,8 @@ constexpr Personality rxe() {
     p.srq_limit_fires_when_already_below = false;
     p.key_style = KeyStyle::kSameWithRemoteRights;
     p.rereg_mr = false;
+    p.null_mr = false;
+    p.zero_based_regions = false;
     p.dereg_of_bound_mr_errno = EINVAL;
     p.window_bounds_hold = false;
     p.type1_bind_by_work_request = true;

@@ -188,6 +188,9 @@ struct Personality {
     KeyStyle key_style;
     bool zero_length_mr;
     bool rereg_mr;
+    bool rereg_keeps_keys;    // else a changed region has new ones
+    bool null_mr;             // ibv_alloc_null_mr
+    bool zero_based_regions;  // else ZERO_BASED is accepted and without effect
     int dereg_of_bound_mr_errno;
     bool window_bounds_hold;  // else only the region's
     bool bind_checks_range;   // else the access does

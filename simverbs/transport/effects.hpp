@@ -44,7 +44,7 @@ enum class EngineTimer : std::uint8_t {
 };
 
 // Whether a queue pair may send to where an address handle leads (IBA 11.2.2.1).
-enum class AddressVerdict : std::uint8_t { kUsable, kUnknown, kOtherProtectionDomain };
+enum class AddressVerdict : std::uint8_t { kUsable, kUnknown, kOtherPort, kOtherProtectionDomain };
 
 // What became of an Ethernet frame that somebody made by hand.
 enum class FrameVerdict : std::uint8_t {
@@ -115,8 +115,8 @@ class Effects {
     // which stay as they are where it has none.
     virtual CopyOutcome place_grh(std::span<const MemorySpan> spans, bool& had_one) = 0;
     // Reads or writes eight bytes of this side's memory.
-    virtual bool load(std::uint64_t address, std::uint64_t& value) = 0;
-    virtual bool store(std::uint64_t address, std::uint64_t value) = 0;
+    virtual bool load(const MemorySpan& from, std::uint64_t& value) = 0;
+    virtual bool store(const MemorySpan& to, std::uint64_t value) = 0;
     // The payload of a packet could not be read where it lies: its sender has a protection error.
     virtual void source_fault(const Packet& packet) = 0;
 

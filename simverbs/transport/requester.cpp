@@ -210,8 +210,9 @@ bool Requester::check_destination(SendRequest& request) const {
         return true;
     }
     request.failure = WcStatus::kLocQpOpErr;
-    request.cause = verdict == AddressVerdict::kUnknown ? FaultCause::kMalformedSend
-                                                        : FaultCause::kAddressOfOtherPd;
+    request.cause = verdict == AddressVerdict::kOtherProtectionDomain
+                        ? FaultCause::kAddressOfOtherPd
+                        : FaultCause::kMalformedSend;
     return false;
 }
 

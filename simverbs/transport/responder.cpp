@@ -369,13 +369,13 @@ Responder::Verdict Responder::execute_atomic(const Packet& packet) {
     Executed atomic;
     atomic.psn = packet.psn;
     atomic.atomic = true;
-    if (!effects_.load(target_.span.address, atomic.original)) {
+    if (!effects_.load(target_.span, atomic.original)) {
         return fail(packet, FaultCause::kRemoteRange);
     }
     const bool swaps = packet.operation().kind == MessageKind::kCompareSwap;
     const bool stores = !swaps || atomic.original == packet.compare;
     const std::uint64_t value = swaps ? packet.swap_add : atomic.original + packet.swap_add;
-    if (stores && !effects_.store(target_.span.address, value)) {
+    if (stores && !effects_.store(target_.span, value)) {
         return fail(packet, FaultCause::kRemoteRange);
     }
     remember(atomic);

@@ -37,15 +37,23 @@ class AddressSpace {
     AddressSpace() = default;
 };
 
-// Consecutive bytes of an address space.
+// What an address is an address of.
+enum class MemoryKind : std::uint8_t {
+    kProcess,  // an AddressSpace that is known from elsewhere: the payload's, or the owner's
+    kDevice,   // memory on the device itself
+    kNull,     // reads as zeros, takes everything; the address means nothing
+};
+
+// Consecutive bytes of one of them.
 struct MemorySpan {
     std::uint64_t address = 0;
     std::uint32_t length = 0;
+    MemoryKind kind = MemoryKind::kProcess;
 };
 
 // `length` bytes that begin `offset` bytes into the concatenation of `spans`.
 struct Payload {
-    AddressSpace* space = nullptr;
+    AddressSpace* space = nullptr;  // of the spans of kind kProcess
     const MemorySpan* spans = nullptr;
     std::uint64_t offset = 0;
     std::uint32_t length = 0;

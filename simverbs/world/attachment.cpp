@@ -123,6 +123,18 @@ int Attachment::execute(CommandCode code, std::span<const std::byte> command,
             return run<RegisterMr>(command, reply);
         case CommandCode::kDeregisterMr:
             return run<DeregisterMr>(command, reply);
+        case CommandCode::kReregisterMr:
+            return run<ReregisterMr>(command, reply);
+        case CommandCode::kAllocateNullMr:
+            return run<AllocateNullMr>(command, reply);
+        case CommandCode::kAdviseMr:
+            return run<AdviseMr>(command, reply);
+        case CommandCode::kAllocateDm:
+            return run<AllocateDm>(command, reply);
+        case CommandCode::kFreeDm:
+            return run<FreeDm>(command, reply);
+        case CommandCode::kRegisterDmMr:
+            return run<RegisterDmMr>(command, reply);
         case CommandCode::kAllocateMw:
             return run<AllocateMw>(command, reply);
         case CommandCode::kDeallocateMw:

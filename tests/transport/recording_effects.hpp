@@ -148,12 +148,12 @@ class RecordingEffects final : public Effects {
         had_one = has_grh;
         return place_outcome;
     }
-    bool load(std::uint64_t address, std::uint64_t& value) override {
-        value = words[address];
+    bool load(const MemorySpan& from, std::uint64_t& value) override {
+        value = words[from.address];
         return true;
     }
-    bool store(std::uint64_t address, std::uint64_t value) override {
-        words[address] = value;
+    bool store(const MemorySpan& to, std::uint64_t value) override {
+        words[to.address] = value;
         return true;
     }
     void source_fault(const Packet& packet) override { source_faults.push_back(packet.psn); }
