@@ -112,6 +112,43 @@ void wr_local_inv(ibv_qp_ex* qp, std::uint32_t rkey) {
     begin_remote(qp, IBV_WR_LOCAL_INV, 0, 0, rkey);
 }
 
+void wr_bind_mw(ibv_qp_ex* handle, ibv_mw* mw, std::uint32_t rkey,
+                const ibv_mw_bind_info* bind_info) {
+    if (SendWqe* wqe = begin(handle, IBV_WR_BIND_MW)) {
+        ibv_send_wr wr{};
+        wr.bind_mw.mw = mw;
+        wr.bind_mw.rkey = rkey;
+        wr.bind_mw.bind_info = *bind_info;
+        queue_pair_of(handle).batch->error =
+            write_binding(wr, personality_of(handle), Binder::kWorkRequest, *wqe);
+    }
+}
+void wr_flush(ibv_qp_ex* handle, std::uint32_t rkey, std::uint64_t address, std::size_t length,
+              std::uint8_t type, std::uint8_t level) {
+    SendWqe* wqe = begin(handle, kWrFlush);
+    if (wqe == nullptr) {
+        return;
+    }
+    wqe->rkey = rkey;
+    wqe->remote_address = address;
+    put_flush({static_cast<std::uint32_t>(length), type, level}, *wqe);
+    if (length > UINT32_MAX) {
+        queue_pair_of(handle).batch->error = EINVAL;
+    }
+}
+// The eight bytes go into the slot (ibv_wr_atomic_write(3)).
+void wr_atomic_write(ibv_qp_ex* handle, std::uint32_t rkey, std::uint64_t address,
+                     const void* value) {
+    SendWqe* wqe = begin(handle, IBV_WR_ATOMIC_WRITE);
+    if (wqe == nullptr) {
+        return;
+    }
+    wqe->rkey = rkey;
+    wqe->remote_address = address;
+    QueuePair& qp = queue_pair_of(handle);
+    qp.batch->error = put_atomic_value(qp, value, qp.batch->draft);
+}
+
 // ---- giving them data and a destination
 
 bool is_open(const SendBatch& batch) {
@@ -213,33 +250,38 @@ void wr_abort(ibv_qp_ex* handle) {
 struct SendOperation {
     std::uint64_t flag;  // of enum ibv_qp_create_send_ops_flags
     WrOpcode opcode;
-    void (*install)(ibv_qp_ex& qp);
+    void (*install)(NewerQpEx& qp);
 };
 constexpr auto kSendOperations = std::to_array<SendOperation>({
     {IBV_QP_EX_WITH_RDMA_WRITE, WrOpcode::kRdmaWrite,
-     [](ibv_qp_ex& qp) { qp.wr_rdma_write = wr_rdma_write; }},
+     [](NewerQpEx& qp) { qp.older.wr_rdma_write = wr_rdma_write; }},
     {IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM, WrOpcode::kRdmaWriteWithImm,
-     [](ibv_qp_ex& qp) { qp.wr_rdma_write_imm = wr_rdma_write_imm; }},
-    {IBV_QP_EX_WITH_SEND, WrOpcode::kSend, [](ibv_qp_ex& qp) { qp.wr_send = wr_send; }},
+     [](NewerQpEx& qp) { qp.older.wr_rdma_write_imm = wr_rdma_write_imm; }},
+    {IBV_QP_EX_WITH_SEND, WrOpcode::kSend, [](NewerQpEx& qp) { qp.older.wr_send = wr_send; }},
     {IBV_QP_EX_WITH_SEND_WITH_IMM, WrOpcode::kSendWithImm,
-     [](ibv_qp_ex& qp) { qp.wr_send_imm = wr_send_imm; }},
+     [](NewerQpEx& qp) { qp.older.wr_send_imm = wr_send_imm; }},
     {IBV_QP_EX_WITH_RDMA_READ, WrOpcode::kRdmaRead,
-     [](ibv_qp_ex& qp) { qp.wr_rdma_read = wr_rdma_read; }},
+     [](NewerQpEx& qp) { qp.older.wr_rdma_read = wr_rdma_read; }},
     {IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, WrOpcode::kAtomicCmpAndSwp,
-     [](ibv_qp_ex& qp) { qp.wr_atomic_cmp_swp = wr_atomic_cmp_swp; }},
+     [](NewerQpEx& qp) { qp.older.wr_atomic_cmp_swp = wr_atomic_cmp_swp; }},
     {IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, WrOpcode::kAtomicFetchAndAdd,
-     [](ibv_qp_ex& qp) { qp.wr_atomic_fetch_add = wr_atomic_fetch_add; }},
+     [](NewerQpEx& qp) { qp.older.wr_atomic_fetch_add = wr_atomic_fetch_add; }},
     {IBV_QP_EX_WITH_LOCAL_INV, WrOpcode::kLocalInv,
-     [](ibv_qp_ex& qp) { qp.wr_local_inv = wr_local_inv; }},
+     [](NewerQpEx& qp) { qp.older.wr_local_inv = wr_local_inv; }},
+    {IBV_QP_EX_WITH_BIND_MW, WrOpcode::kBindMw,
+     [](NewerQpEx& qp) { qp.older.wr_bind_mw = wr_bind_mw; }},
+    {IBV_QP_EX_WITH_ATOMIC_WRITE, WrOpcode::kAtomicWrite,
+     [](NewerQpEx& qp) { qp.older.wr_atomic_write = wr_atomic_write; }},
+    {kQpExWithFlush, WrOpcode::kFlush, [](NewerQpEx& qp) { qp.wr_flush = wr_flush; }},
     {IBV_QP_EX_WITH_SEND_WITH_INV, WrOpcode::kSendWithInv,
-     [](ibv_qp_ex& qp) { qp.wr_send_inv = wr_send_inv; }},
+     [](NewerQpEx& qp) { qp.older.wr_send_inv = wr_send_inv; }},
 });
 
 // EOPNOTSUPP where the service lacks one of them, or it is not modelled.
-int check_operations(std::uint64_t asked, Service service) {
+int check_operations(std::uint64_t asked, Service service, const Personality& personality) {
     for (const SendOperation& row : kSendOperations) {
         const WrOpcodeProperties& opcode = properties(row.opcode);
-        if (opcode.services.contains(service) && detail::is_modelled(opcode)) {
+        if (opcode.services.contains(service) && offers(personality, opcode.message)) {
             asked &= ~row.flag;
         }
     }
@@ -250,7 +292,7 @@ void install_operations(QueuePair& qp, std::uint64_t asked) {
     ibv_qp_ex& handle = qp.older;
     for (const SendOperation& row : kSendOperations) {
         if ((asked & row.flag) != 0) {
-            row.install(handle);
+            row.install(qp);
         }
     }
     handle.wr_start = wr_start;
@@ -266,7 +308,7 @@ void install_operations(QueuePair& qp, std::uint64_t asked) {
 }
 
 // What no device here has yet: TSO, RSS, and every creation flag that has a name.
-int check(const ibv_qp_init_attr_ex& init) {
+int check(const ibv_qp_init_attr_ex& init, const Personality& personality) {
     constexpr std::uint32_t kAttributes = (IBV_QP_INIT_ATTR_SEND_OPS_FLAGS << 1) - 1;
     constexpr std::uint32_t kFlags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SCATTER_FCS |
                                      IBV_QP_CREATE_CVLAN_STRIPPING | IBV_QP_CREATE_SOURCE_QPN |
@@ -289,14 +331,14 @@ int check(const ibv_qp_init_attr_ex& init) {
         return EINVAL;
     }
     return given(IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) && service != nullptr
-               ? check_operations(init.send_ops_flags, service->service)
+               ? check_operations(init.send_ops_flags, service->service, personality)
                : 0;
 }
 
 }  // namespace
 
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* init) {
-    if (const int error = check(*init); error != 0) {
+    if (const int error = check(*init, as_object(context).personality()); error != 0) {
         errno = error;
         return nullptr;
     }

@@ -184,8 +184,13 @@ int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_
         command.for_writing = for_writing ? 1 : 0;
         command.address = sge.addr;
         command.length = sge.length;
-        if (const int error = as_object(pd->context).execute(command); error != 0) {
+        AdviseMrReply reply;
+        if (const int error = as_object(pd->context).execute(command, reply); error != 0) {
             return error;
+        }
+        if (advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT &&
+            !driver::is_mapped(reply.address, sge.length, for_writing)) {
+            return EFAULT;
         }
     }
     return 0;

@@ -35,6 +35,9 @@ int fill_target(const QueuePair& qp, const Personality& personality, const ibv_s
     if (qp.service->service == Service::kXrcIni) {
         wqe.remote_qpn = wr.qp_type.xrc.remote_srqn;
     }
+    if (wr.opcode == kWrFlush) {
+        return EINVAL;  // no ibv_send_wr can say what it is to do: ibv_wr_flush() can
+    }
     if (wr.opcode == IBV_WR_BIND_MW) {
         return write_binding(wr, personality, binder, wqe);
     }

@@ -46,12 +46,6 @@ inline constexpr std::uint8_t kInlineFlag = static_cast<std::uint8_t>(SendFlag::
 inline constexpr std::uint8_t kSignaledFlag = static_cast<std::uint8_t>(SendFlag::kSignaled);
 inline constexpr std::uint8_t kNoOpcode = 0xFF;
 
-// Neither those of IBA 1.5 and later, nor segmentation.
-constexpr bool is_modelled(const WrOpcodeProperties& opcode) {
-    return opcode.message != MessageKind::kFlush && opcode.message != MessageKind::kAtomicWrite &&
-           opcode.opcode != WrOpcode::kTso;
-}
-
 constexpr bool refuses(BadRequest choice, bool is_bad) {
     return is_bad && choice == BadRequest::kRefuse;
 }
@@ -82,8 +76,11 @@ inline int begin_send(QueuePair& qp, const Personality& personality, std::uint32
         detail::refuses(personality.inline_on_read, known && wants_inline && !may_be_inline)) {
         return EINVAL;
     }
-    if (for_service && !detail::is_modelled(*draft.opcode)) {
-        return EOPNOTSUPP;
+    if (for_service && draft.opcode->opcode == WrOpcode::kTso) {
+        return EOPNOTSUPP;  // segmentation is not modelled
+    }
+    if (for_service && !offers(personality, draft.opcode->message)) {
+        return EINVAL;
     }
     draft.slot = qp.queues.send().free_slot();
     if (draft.slot == nullptr) {
@@ -147,6 +144,20 @@ inline std::optional<Misuse> take_mistake(QueuePair& qp) {
         qp.mistake.reset();
     }
     return mistake;
+}
+
+// The eight bytes of an ATOMIC_WRITE: they need no inline capacity, only a slot with room for one
+// segment.
+inline int put_atomic_value(const QueuePair& qp, const void* value, SendDraft& draft) {
+    const std::size_t room = std::max<std::size_t>(qp.capacity.send_segments * sizeof(Segment),
+                                                   qp.capacity.inline_bytes);
+    if (room < kAtomicBytes) {
+        return draft.errors.too_much;
+    }
+    std::memcpy(draft.slot + sizeof draft.wqe, value, kAtomicBytes);
+    draft.length = draft.wqe.inline_length = kAtomicBytes;
+    draft.wqe.flags |= detail::kInlineFlag;
+    return 0;
 }
 
 // The device may see it after the queue is published.

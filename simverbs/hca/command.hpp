@@ -201,9 +201,12 @@ struct AllocateNullMr {
 };
 
 // Whether a range of an on-demand region could be fetched ahead; nothing has to be.
+struct AdviseMrReply {
+    std::uint64_t address = 0;  // where its bytes are
+};
 struct AdviseMr {
     static constexpr CommandCode kCode = CommandCode::kAdviseMr;
-    using Reply = EmptyReply;
+    using Reply = AdviseMrReply;
     std::uint32_t context = 0;
     std::uint32_t pd = 0;
     std::uint32_t lkey = 0;

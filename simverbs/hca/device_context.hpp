@@ -49,7 +49,7 @@ class DeviceContext {
     int execute(const DeregisterMr& command, EmptyReply& reply);
     int execute(const ReregisterMr& command, RegisterMrReply& reply);
     int execute(const AllocateNullMr& command, RegisterMrReply& reply);
-    int execute(const AdviseMr& command, EmptyReply& reply);
+    int execute(const AdviseMr& command, AdviseMrReply& reply);
     int execute(const AllocateDm& command, AllocateDmReply& reply);
     int execute(const FreeDm& command, EmptyReply& reply);
     int execute(const RegisterDmMr& command, RegisterMrReply& reply);

@@ -210,7 +210,7 @@ int DeviceContext::execute(const AllocateNullMr& command, RegisterMrReply& reply
 }
 
 // Pages are always resident here. Errors in the order in which mlx5 finds them.
-int DeviceContext::execute(const AdviseMr& command, EmptyReply& /*reply*/) {
+int DeviceContext::execute(const AdviseMr& command, AdviseMrReply& reply) {
     const ProtectionDomain* pd = find(pds_, command.pd);
     if (pd == nullptr) {
         return ENOENT;
@@ -226,6 +226,7 @@ int DeviceContext::execute(const AdviseMr& command, EmptyReply& /*reply*/) {
     const std::uint64_t offset = command.address - region->iova;
     const bool inside = command.address >= region->iova && offset <= region->length &&
                         command.length <= region->length - offset;
+    reply.address = region->address + offset;
     return inside ? 0 : EFAULT;
 }
 

@@ -69,6 +69,13 @@ Grant KeyTable::open_remote(const ProtectionDomain& pd, std::uint32_t qpn, std::
     return open(*memory, pd, address, length, needed);
 }
 
+KeyVerdict KeyTable::check_remote(const ProtectionDomain& pd, std::uint32_t qpn, std::uint32_t rkey,
+                                  AccessRights needed) const {
+    const KeyedMemory* memory = entries_.find(rkey >> kTagBits);
+    const std::uint64_t first = memory == nullptr ? 0 : memory->iova;
+    return open_remote(pd, qpn, rkey, first, 0, needed).verdict;
+}
+
 Grant KeyTable::open(const KeyedMemory& memory, const ProtectionDomain& pd, std::uint64_t address,
                      std::uint64_t length, AccessRights needed) {
     if (memory.pd != &pd) {

@@ -76,6 +76,9 @@ class KeyTable {
                                     std::uint32_t rkey, std::uint64_t address, std::uint64_t length,
                                     AccessRights needed) const;
 
+    [[nodiscard]] KeyVerdict check_remote(const ProtectionDomain& pd, std::uint32_t qpn,
+                                          std::uint32_t rkey, AccessRights needed) const;
+
     // nullptr when the key opens nothing.
     [[nodiscard]] MemoryRegion* find_region(std::uint32_t lkey) const;
 

@@ -267,6 +267,10 @@ Grant QueuePair::open_remote(std::uint32_t rkey, std::uint64_t address, std::uin
                                    needed);
 }
 
+KeyVerdict QueuePair::check_remote(std::uint32_t rkey, AccessRights needed) {
+    return hca_.keys().check_remote(protection_domain(), attributes_.qpn, rkey, needed);
+}
+
 bool QueuePair::bind_window(const WindowBinding& binding) {
     return hca_.keys().bind(protection_domain(), attributes_.qpn, binding, hca_.personality());
 }

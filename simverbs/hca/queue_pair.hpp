@@ -93,6 +93,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     Grant open_local(const Segment& segment, AccessRights needed) override;
     Grant open_remote(std::uint32_t rkey, std::uint64_t address, std::uint64_t length,
                       AccessRights needed) override;
+    KeyVerdict check_remote(std::uint32_t rkey, AccessRights needed) override;
     bool bind_window(const WindowBinding& binding) override;
     bool invalidate(std::uint32_t rkey) override;
     [[nodiscard]] std::uint64_t key_generation() const override;

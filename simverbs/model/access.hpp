@@ -56,6 +56,32 @@ constexpr std::string_view to_string(Access access) {
     return "unknown";
 }
 
+// What a FLUSH asks for (IBA A19.4.1): what the bytes are to have reached, and which bytes. Same
+// values as in the FETH, and as enum ibv_placement_type and enum ibv_selectivity_level.
+enum class PlacementType : std::uint8_t { kGlobal = 1U << 0, kPersistent = 1U << 1 };
+template <>
+inline constexpr bool kIsSetMember<PlacementType> = true;
+using PlacementTypes = EnumSet<PlacementType>;
+enum class FlushReach : std::uint8_t { kRange = 0, kRegion = 1 };
+
+// The rights that a FLUSH of these types needs of the queue pair and of the key.
+constexpr AccessRights rights_for(PlacementTypes types) {
+    AccessRights rights;
+    if (types.contains(PlacementType::kGlobal)) {
+        rights = rights | Access::kFlushGlobal;
+    }
+    if (types.contains(PlacementType::kPersistent)) {
+        rights = rights | Access::kFlushPersistent;
+    }
+    return rights;
+}
+// Whether the two fields have a meaning.
+constexpr bool is_flush(PlacementTypes types, FlushReach reach) {
+    return !types.empty() &&
+           (PlacementType::kGlobal | PlacementType::kPersistent).contains(types) &&
+           reach <= FlushReach::kRegion;
+}
+
 // Rights that let a remote side in. Those that change memory need kLocalWrite (IBA 10.6.3.1).
 inline constexpr AccessRights kRemoteRights =
     AccessRights(Access::kRemoteWrite) | Access::kRemoteRead | Access::kRemoteAtomic;

@@ -16,6 +16,7 @@
 #include "simverbs/model/completion_faults.hpp"
 #include "simverbs/model/limits.hpp"
 #include "simverbs/model/timers.hpp"
+#include "simverbs/model/wire_opcodes.hpp"
 
 namespace simverbs {
 
@@ -212,6 +213,19 @@ struct Personality {
     // Fabric
     bool multicast_loopback;
 };
+
+// Whether the device has operations of this kind, by what it reports of itself.
+constexpr bool offers(const Personality& personality, MessageKind kind) {
+    const DeviceCaps caps = personality.limits.caps;
+    switch (kind) {
+        case MessageKind::kFlush:
+            return caps.intersects(DeviceCap::kFlushGlobal | DeviceCap::kFlushPersistent);
+        case MessageKind::kAtomicWrite:
+            return caps.contains(DeviceCap::kAtomicWrite);
+        default:
+            return true;
+    }
+}
 
 // What follows from a cause with this personality.
 constexpr CompletionFault consequences(const Personality& personality, FaultCause cause) {

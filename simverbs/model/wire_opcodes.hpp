@@ -106,6 +106,22 @@ constexpr std::string_view to_string(MessageKind kind) {
     return kMessageKindNames[static_cast<std::size_t>(kind)];
 }
 
+// What answers a request of this kind; a FLUSH and an ATOMIC WRITE get a READ response without data
+// (IBA A19.4.2).
+constexpr MessageKind response_to(MessageKind request) {
+    switch (request) {
+        case MessageKind::kRead:
+        case MessageKind::kFlush:
+        case MessageKind::kAtomicWrite:
+            return MessageKind::kReadResponse;
+        case MessageKind::kCompareSwap:
+        case MessageKind::kFetchAdd:
+            return MessageKind::kAtomicAck;
+        default:
+            return MessageKind::kAck;
+    }
+}
+
 enum class PacketPosition : std::uint8_t { kFirst, kMiddle, kLast, kOnly };
 inline constexpr auto kPacketPositionNames =
     std::to_array<std::string_view>({"first", "middle", "last", "only"});

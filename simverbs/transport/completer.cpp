@@ -108,21 +108,34 @@ void Requester::receive_response(const Packet& packet) {
     const std::uint32_t index = unacknowledged_;
     SendRequest& request = window_.at(index);
     const MessageKind kind = packet.operation().kind;
-    const bool read = request.opcode->message == MessageKind::kRead;
-    if (!request.expects_response() ||
-        kind != (read ? MessageKind::kReadResponse : MessageKind::kAtomicAck)) {
+    if (!request.expects_response() || kind != response_to(request.opcode->message)) {
         fail_oldest(WcStatus::kBadRespErr, FaultCause::kResponseMismatch);
+        return;
+    }
+    if (!request.opcode->returns_data) {
+        take_empty_response(packet, request);
         return;
     }
     if (effects_.key_generation() != request.key_generation && !open_spans(request, index)) {
         fail_oldest(request.failure, request.cause);
         return;
     }
-    if (read) {
+    if (kind == MessageKind::kReadResponse) {
         take_read_response(packet, request, index);
     } else {
         take_atomic_response(packet, request, index);
     }
+}
+
+// Of a FLUSH or an ATOMIC WRITE (IBA A19.4.2): it has been carried out.
+void Requester::take_empty_response(const Packet& packet, SendRequest& request) {
+    if (packet.payload.length != 0) {
+        fail_oldest(WcStatus::kLocLenErr, FaultCause::kReadLengthMismatch);
+        return;
+    }
+    ++request.responses;
+    acknowledge_oldest();
+    complete_acknowledged();
 }
 
 void Requester::take_read_response(const Packet& packet, SendRequest& request,

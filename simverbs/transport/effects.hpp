@@ -100,6 +100,8 @@ class Effects {
     [[nodiscard]] virtual Grant open_local(const Segment& segment, AccessRights needed) = 0;
     [[nodiscard]] virtual Grant open_remote(std::uint32_t rkey, std::uint64_t address,
                                             std::uint64_t length, AccessRights needed) = 0;
+    // The same for a key alone, whichever of its bytes.
+    [[nodiscard]] virtual KeyVerdict check_remote(std::uint32_t rkey, AccessRights needed) = 0;
     // Carries out a BIND_MW of this queue pair; false when it is refused and has changed nothing.
     virtual bool bind_window(const WindowBinding& binding) = 0;
     // Takes a type 2 window's rkey away, for LOCAL_INV or the peer's SEND_WITH_INV; false when the

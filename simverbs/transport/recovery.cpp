@@ -87,7 +87,7 @@ void Requester::complete_head(WcStatus status, FaultCause cause) {
     completion.cause = cause;
     completion.opcode = request.opcode == nullptr ? WcOpcode::kSend : request.opcode->completion;
     completion.freed_to = window_.head() + 1;
-    if (status == WcStatus::kSuccess && request.expects_response()) {
+    if (status == WcStatus::kSuccess && request.opcode->returns_data) {
         completion.byte_length = static_cast<std::uint32_t>(request.length);
     }
     const bool stays_silent = request.is_local() &&

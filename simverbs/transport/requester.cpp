@@ -35,6 +35,12 @@ FaultCause cause_of(KeyVerdict verdict, bool landing) {
     return landing ? FaultCause::kLandingKey : FaultCause::kGatherKey;
 }
 
+bool is_flush(const SendWqe& wqe) {
+    const FlushRequest flush = flush_of(wqe);
+    return wqe.segment_count == 0 && is_flush(PlacementTypes::from_bits(flush.placement),
+                                              static_cast<FlushReach>(flush.reach));
+}
+
 bool set(const SendWqe& wqe, SendFlag flag) {
     return SendFlags::from_bits(wqe.flags).contains(flag);
 }
@@ -162,7 +168,8 @@ void Requester::check(SendRequest& request, std::uint32_t index) {
         request.cause = cause;
     };
     const SendWqe& wqe = request.wqe;
-    if (request.opcode == nullptr || !request.opcode->services.contains(attributes_.service)) {
+    if (request.opcode == nullptr || !request.opcode->services.contains(attributes_.service) ||
+        !offers(personality_, request.opcode->message)) {
         refuse(WcStatus::kLocQpOpErr, FaultCause::kOpcodeNotForService);
         return;
     }
@@ -175,6 +182,10 @@ void Requester::check(SendRequest& request, std::uint32_t index) {
         return;  // what it names is looked at when its turn has come
     }
     if (wqe.segment_count > window_.spans(index).size()) {
+        refuse(WcStatus::kLocQpOpErr, FaultCause::kMalformedSend);
+        return;
+    }
+    if (request.opcode->message == MessageKind::kFlush && !is_flush(wqe)) {
         refuse(WcStatus::kLocQpOpErr, FaultCause::kMalformedSend);
         return;
     }
@@ -373,7 +384,12 @@ Packet Requester::request_packet(const SendRequest& request) const {
     packet.rkey = request.wqe.rkey;
     packet.remote_address = request.wqe.remote_address;
     packet.dma_length = static_cast<std::uint32_t>(request.length);
-    if (responds) {
+    if (request.opcode->message == MessageKind::kFlush) {
+        const FlushRequest flush = flush_of(request.wqe);
+        packet.dma_length = flush.length;
+        packet.placement = PlacementTypes::from_bits(flush.placement);
+        packet.reach = static_cast<FlushReach>(flush.reach);
+    } else if (responds) {
         // A READ that is asked for again continues behind what has arrived (IBA 9.7.5.1.9).
         const std::uint64_t done = std::uint64_t{packet_index} * attributes_.path_mtu;
         packet.remote_address += done;

@@ -78,6 +78,7 @@ class Requester {
     void receive_nak(const Packet& packet, NakCode code);
     void receive_rnr_nak(const Packet& packet);
     void receive_response(const Packet& packet);
+    void take_empty_response(const Packet& packet, SendRequest& request);
     void take_read_response(const Packet& packet, SendRequest& request, std::uint32_t index);
     void take_atomic_response(const Packet& packet, SendRequest& request, std::uint32_t index);
     bool acknowledge_before(Psn end);

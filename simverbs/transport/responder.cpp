@@ -39,24 +39,42 @@ FaultCause receive_cause(KeyVerdict verdict) {
     return FaultCause::kReceiveKey;
 }
 
+// Changes eight bytes at once.
 bool is_atomic(MessageKind kind) {
-    return kind == MessageKind::kCompareSwap || kind == MessageKind::kFetchAdd;
+    return kind == MessageKind::kCompareSwap || kind == MessageKind::kFetchAdd ||
+           kind == MessageKind::kAtomicWrite;
 }
 
-// The right that the queue pair must have given its peer for this kind of request.
-AccessRights right_for(MessageKind kind) {
-    if (kind == MessageKind::kWrite) {
-        return Access::kRemoteWrite;
+// Is answered by more than an acknowledgment, and takes room for that.
+bool initiates(MessageKind kind) {
+    return response_to(kind) != MessageKind::kAck;
+}
+
+// The right that queue pair and key must have given the peer for this request.
+AccessRights right_for(const Packet& packet) {
+    switch (packet.operation().kind) {
+        case MessageKind::kWrite:
+        case MessageKind::kAtomicWrite:
+            return Access::kRemoteWrite;
+        case MessageKind::kRead:
+            return Access::kRemoteRead;
+        case MessageKind::kCompareSwap:
+        case MessageKind::kFetchAdd:
+            return Access::kRemoteAtomic;
+        case MessageKind::kFlush:
+            return rights_for(packet.placement);
+        default:
+            return {};
     }
-    if (kind == MessageKind::kRead) {
-        return Access::kRemoteRead;
-    }
-    return is_atomic(kind) ? AccessRights(Access::kRemoteAtomic) : AccessRights();
 }
 
 bool modelled(MessageKind kind) {
-    return kind == MessageKind::kSend || kind == MessageKind::kWrite ||
-           kind == MessageKind::kRead || is_atomic(kind);
+    return kind == MessageKind::kSend || kind == MessageKind::kWrite || initiates(kind);
+}
+
+// Bytes of the answer.
+std::uint32_t response_length(const Packet& packet) {
+    return packet.operation().kind == MessageKind::kRead ? packet.dma_length : 0;
 }
 
 }  // namespace
@@ -170,6 +188,9 @@ Responder::Verdict Responder::check_psn(const Packet& packet) {
 
 Responder::Verdict Responder::check_sequence(const Packet& packet) {
     const WireOpcode& operation = packet.operation();
+    if (!operation.known) {
+        return Verdict::kPassed;  // of no order: see check_opcode()
+    }
     const bool fits = inbound_.kind == MessageKind::kNone
                           ? operation.starts_message
                           : !operation.starts_message && operation.kind == inbound_.kind;
@@ -182,13 +203,16 @@ Responder::Verdict Responder::check_sequence(const Packet& packet) {
 Responder::Verdict Responder::check_opcode(const Packet& packet) {
     const WireOpcode& operation = packet.operation();
     if (!operation.known || operation.transport != service_.wire_transport ||
-        !modelled(operation.kind)) {
+        !modelled(operation.kind) || !offers(personality_, operation.kind)) {
+        return fail(packet, FaultCause::kOpcodeReserved);
+    }
+    if (operation.kind == MessageKind::kFlush && !is_flush(packet.placement, packet.reach)) {
         return fail(packet, FaultCause::kOpcodeReserved);
     }
     if (service_.srq_from_packet && !effects_.select_shared_queue(packet.shared_queue)) {
         return fail(packet, FaultCause::kXrcSrqInvalid);
     }
-    if (!attributes_.access.contains(right_for(operation.kind))) {
+    if (!attributes_.access.contains(right_for(packet))) {
         return fail(packet, FaultCause::kQpLacksRight);
     }
     if (is_atomic(operation.kind) && packet.remote_address % kAtomicBytes != 0) {
@@ -199,8 +223,7 @@ Responder::Verdict Responder::check_opcode(const Packet& packet) {
 
 Responder::Verdict Responder::check_resources(const Packet& packet) {
     const WireOpcode& operation = packet.operation();
-    const bool initiates = operation.kind == MessageKind::kRead || is_atomic(operation.kind);
-    if (initiates && pending_initiations() >= attributes_.max_dest_rd_atomic) {
+    if (initiates(operation.kind) && pending_initiations() >= attributes_.max_dest_rd_atomic) {
         return fail(packet, FaultCause::kTooManyReads);
     }
     const bool needs_receive =
@@ -235,6 +258,14 @@ bool Responder::take_receive() {
 Responder::Verdict Responder::check_length(const Packet& packet) {
     const WireOpcode& operation = packet.operation();
     const std::uint32_t length = packet.payload.length;
+    if (operation.kind == MessageKind::kFlush) {
+        return Verdict::kPassed;  // its length is of memory, not of a message
+    }
+    if (operation.kind == MessageKind::kAtomicWrite) {
+        return length == kAtomicBytes && packet.dma_length == kAtomicBytes
+                   ? Verdict::kPassed
+                   : fail(packet, FaultCause::kPayloadNotMtu);
+    }
     if (!operation.payload) {
         return packet.dma_length <= personality_.limits.port.max_message_bytes
                    ? Verdict::kPassed
@@ -269,11 +300,16 @@ Responder::Verdict Responder::check_key(const Packet& packet) {
     if (kind == MessageKind::kWrite) {
         return open_write(packet);
     }
+    if (kind == MessageKind::kFlush && packet.reach == FlushReach::kRegion) {
+        const KeyVerdict verdict = effects_.check_remote(packet.rkey, right_for(packet));
+        return verdict == KeyVerdict::kGranted ? Verdict::kPassed
+                                               : fail(packet, remote_cause(verdict));
+    }
     const std::uint64_t length = is_atomic(kind) ? kAtomicBytes : packet.dma_length;
-    if (length == 0) {
+    if (length == 0 && kind == MessageKind::kRead) {
         return Verdict::kPassed;  // no key is checked for no bytes (IBA 9.7.4.1.5)
     }
-    target_ = effects_.open_remote(packet.rkey, packet.remote_address, length, right_for(kind));
+    target_ = effects_.open_remote(packet.rkey, packet.remote_address, length, right_for(packet));
     return target_.verdict == KeyVerdict::kGranted ? Verdict::kPassed
                                                    : fail(packet, remote_cause(target_.verdict));
 }
@@ -323,9 +359,13 @@ Responder::Verdict Responder::open_write(const Packet& packet) {
 
 Responder::Verdict Responder::execute(const Packet& packet) {
     const WireOpcode& operation = packet.operation();
-    if (operation.kind == MessageKind::kRead) {
-        execute_read(packet);
+    if (operation.kind == MessageKind::kRead || operation.kind == MessageKind::kFlush) {
+        // What was written before a FLUSH has been placed: nothing is left to do for it.
+        remember(packet);
         return Verdict::kPassed;
+    }
+    if (operation.kind == MessageKind::kAtomicWrite) {
+        return execute_atomic_write(packet);
     }
     if (is_atomic(operation.kind)) {
         return execute_atomic(packet);
@@ -356,33 +396,40 @@ Responder::Verdict Responder::execute(const Packet& packet) {
                : fail(packet, FaultCause::kRemoteInvalidateRefused);
 }
 
-void Responder::execute_read(const Packet& packet) {
-    const std::uint64_t mtu = attributes_.path_mtu;
-    Executed read;
-    read.psn = packet.psn;
-    read.packets =
-        static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (packet.dma_length + mtu - 1) / mtu));
-    remember(read);
-}
-
-Responder::Verdict Responder::execute_atomic(const Packet& packet) {
-    Executed atomic;
-    atomic.psn = packet.psn;
-    atomic.atomic = true;
-    if (!effects_.load(target_.span, atomic.original)) {
-        return fail(packet, FaultCause::kRemoteRange);
+Responder::Verdict Responder::execute_atomic_write(const Packet& packet) {
+    switch (effects_.place(packet.payload, std::span(&target_.span, 1), 0)) {
+        case CopyOutcome::kCopied:
+            break;
+        case CopyOutcome::kSourceFault:
+            effects_.source_fault(packet);
+            return Verdict::kAnswered;
+        case CopyOutcome::kDestinationFault:
+            return fail(packet, FaultCause::kRemoteRange);
     }
-    const bool swaps = packet.operation().kind == MessageKind::kCompareSwap;
-    const bool stores = !swaps || atomic.original == packet.compare;
-    const std::uint64_t value = swaps ? packet.swap_add : atomic.original + packet.swap_add;
-    if (stores && !effects_.store(target_.span, value)) {
-        return fail(packet, FaultCause::kRemoteRange);
-    }
-    remember(atomic);
+    remember(packet);
     return Verdict::kPassed;
 }
 
-void Responder::remember(const Executed& executed) {
+Responder::Verdict Responder::execute_atomic(const Packet& packet) {
+    std::uint64_t original = 0;
+    if (!effects_.load(target_.span, original)) {
+        return fail(packet, FaultCause::kRemoteRange);
+    }
+    const bool swaps = packet.operation().kind == MessageKind::kCompareSwap;
+    const bool stores = !swaps || original == packet.compare;
+    const std::uint64_t value = swaps ? packet.swap_add : original + packet.swap_add;
+    if (stores && !effects_.store(target_.span, value)) {
+        return fail(packet, FaultCause::kRemoteRange);
+    }
+    remember(packet, original);
+    return Verdict::kPassed;
+}
+
+void Responder::remember(const Packet& packet, std::uint64_t original) {
+    const std::uint64_t mtu = attributes_.path_mtu;
+    const std::uint64_t packets = (response_length(packet) + mtu - 1) / mtu;
+    const Executed executed{packet.psn, std::max(1U, static_cast<std::uint32_t>(packets)),
+                            packet.operation().kind, original};
     if (executed_.size() >= std::max<std::size_t>(1, attributes_.max_dest_rd_atomic)) {
         executed_.erase(executed_.begin());
     }
@@ -391,7 +438,7 @@ void Responder::remember(const Executed& executed) {
 
 Responder::Verdict Responder::acknowledge(const Packet& packet) {
     const WireOpcode& operation = packet.operation();
-    const bool initiated = operation.kind == MessageKind::kRead || is_atomic(operation.kind);
+    const bool initiated = initiates(operation.kind);
     expected_psn_ = expected_psn_ + (initiated ? executed_.back().packets : 1);
     gap_reported_ = false;
     if (attributes_.state == QpState::kRtr && !established_) {
@@ -407,14 +454,13 @@ Responder::Verdict Responder::acknowledge(const Packet& packet) {
         inbound_ = {};
     }
     if (initiated) {
-        queue({.kind =
-                   is_atomic(operation.kind) ? MessageKind::kAtomicAck : MessageKind::kReadResponse,
+        queue({.kind = response_to(operation.kind),
                .psn = packet.psn,
                .msn = msn_,
                .rkey = packet.rkey,
                .shared_queue = packet.shared_queue,
                .address = packet.remote_address,
-               .length = packet.dma_length,
+               .length = response_length(packet),
                .original = executed_.back().original});
         send_answers();
     } else if (packet.ack_request) {
@@ -487,17 +533,17 @@ void Responder::answer_duplicate(const Packet& packet) {
     for (const Executed& executed : executed_) {
         const std::int32_t into = distance(executed.psn, packet.psn);
         const bool covers = into >= 0 && into < static_cast<std::int32_t>(executed.packets);
-        if (!covers || executed.atomic != is_atomic(kind)) {
+        if (!covers || executed.kind != kind) {
             continue;
         }
         drop_answers_from(packet.psn);
-        queue({.kind = executed.atomic ? MessageKind::kAtomicAck : MessageKind::kReadResponse,
+        queue({.kind = response_to(kind),
                .psn = packet.psn,
                .msn = msn_,
                .rkey = packet.rkey,
                .shared_queue = packet.shared_queue,
                .address = packet.remote_address,
-               .length = packet.dma_length,
+               .length = response_length(packet),
                .original = executed.original,
                .again = true});
         send_answers();

@@ -57,11 +57,11 @@ class Responder {
         std::uint32_t index = 0;
         std::uint64_t room = 0;
     };
-    // A READ or atomic that was executed.
+    // A READ, atomic or FLUSH that was executed.
     struct Executed {
         Psn psn{0};
-        std::uint32_t packets = 1;
-        bool atomic = false;
+        std::uint32_t packets = 1;  // of its answer
+        MessageKind kind = MessageKind::kRead;
         std::uint64_t original = 0;
     };
     // Something to send, in order.
@@ -101,12 +101,12 @@ class Responder {
     bool open_receive(std::uint64_t skip, std::uint64_t left, FaultCause& cause);
     Verdict open_write(const Packet& packet);
     Verdict execute_atomic(const Packet& packet);
-    void execute_read(const Packet& packet);
+    Verdict execute_atomic_write(const Packet& packet);
     void complete_receive(const Packet& packet);
     Verdict fail(const Packet& packet, FaultCause cause);
     void refuse(const Refusal& refusal);
     void answer_duplicate(const Packet& packet);
-    void remember(const Executed& executed);
+    void remember(const Packet& packet, std::uint64_t original = 0);
 
     // unacknowledged.cpp: what is dropped instead of answered, and datagrams.
     Verdict resynchronise(const Packet& packet);

@@ -61,6 +61,22 @@ constexpr WindowBinding binding_of(const SendWqe& wqe) {
             wqe.remote_qkey,    wqe.remote_address, wqe.swap};
 }
 
+// What a FLUSH says beside address and rkey; likewise.
+struct FlushRequest {
+    std::uint32_t length = 0;    // of the range
+    std::uint8_t placement = 0;  // enum ibv_placement_type
+    std::uint8_t reach = 0;      // enum ibv_selectivity_level
+};
+constexpr void put_flush(const FlushRequest& flush, SendWqe& wqe) {
+    wqe.compare_add = flush.length;
+    wqe.swap = static_cast<std::uint64_t>(flush.placement) | static_cast<std::uint64_t>(flush.reach)
+                                                                 << 8U;
+}
+constexpr FlushRequest flush_of(const SendWqe& wqe) {
+    return {static_cast<std::uint32_t>(wqe.compare_add), static_cast<std::uint8_t>(wqe.swap),
+            static_cast<std::uint8_t>(wqe.swap >> 8U)};
+}
+
 struct RecvWqe {
     std::uint64_t wr_id = 0;
     std::uint32_t segment_count = 0;

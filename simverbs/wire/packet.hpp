@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "simverbs/model/access.hpp"
 #include "simverbs/model/aeth.hpp"
 #include "simverbs/model/completion_faults.hpp"
 #include "simverbs/model/psn.hpp"
@@ -36,6 +37,9 @@ struct Packet {
     std::uint32_t rkey = 0;
     std::uint32_t dma_length = 0;
     std::uint64_t swap_add = 0;
+    // FETH
+    PlacementTypes placement;
+    FlushReach reach = FlushReach::kRange;
     // AtomicETH: compare; AtomicAckETH: the value that was there
     std::uint64_t compare = 0;
     // XRCETH: the shared receive queue that the request is for

@@ -216,7 +216,7 @@ const std::vector<FaultScenario>& refusal_scenarios() {
         {kOpcodeReserved,
          {},
          lose_both_requests,
-         [](Pair& pair) {
+         [](Pair& pair) {  // of no placement type
              pair.inject(pair.a, pair.b,
                          packet_of(pair, MessageKind::kFlush, PacketPosition::kOnly));
          }},

@@ -61,6 +61,8 @@ SendWqe encode(const Send& send, std::span<std::byte> tail) {
     wqe.flags = static_cast<std::uint8_t>(send.flags.bits);
     if (send.opcode == WrOpcode::kBindMw) {
         put_binding(send.binding, wqe);
+    } else if (send.opcode == WrOpcode::kFlush) {
+        put_flush(send.flush, wqe);
     } else if (send.flags.contains(SendFlag::kInline)) {
         wqe.inline_length = static_cast<std::uint32_t>(send.inline_bytes.size());
         std::copy_n(send.inline_bytes.begin(), std::min(send.inline_bytes.size(), tail.size()),

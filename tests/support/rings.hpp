@@ -53,6 +53,7 @@ struct Send {
     std::uint64_t swap = 0;
     std::uint32_t immediate = 0;
     WindowBinding binding;                // of a BIND_MW, in place of all between
+    FlushRequest flush;                   // of a FLUSH, beside address and rkey
     std::vector<std::byte> inline_bytes;  // sent where the flags say kInline
 };
 

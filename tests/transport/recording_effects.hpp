@@ -128,6 +128,9 @@ class RecordingEffects final : public Effects {
                       AccessRights needed) override {
         return open(rkey, address, length, needed);
     }
+    KeyVerdict check_remote(std::uint32_t rkey, AccessRights needed) override {
+        return open(rkey, 0, 0, needed).verdict;
+    }
     bool bind_window(const WindowBinding& binding) override {
         bindings.push_back(binding);
         return accepts_windows;

@@ -257,6 +257,59 @@ TEST_F(ExtendedQp, BatchesAndListsMayAlternate) {
     }
 }
 
+TEST_F(ExtendedQp, WindowsAreBoundAndInvalidated) {
+    connect();
+    ASSERT_EQ(ibv_destroy_qp(a->qp), 0);
+    ibv_qp_init_attr_ex init = attributes(IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV);
+    a->qp = ibv_create_qp_ex(a->context, &init);
+    ASSERT_NE(a->qp, nullptr);
+    qp = ibv_qp_to_qp_ex(a->qp);
+    ASSERT_EQ(b->to_state(IBV_QPS_RESET), 0);
+    bring_up({});
+    ibv_mr* mr = ibv_reg_mr(a->pd, a->at(0), 4096, kAllAccess | IBV_ACCESS_MW_BIND);
+    ibv_mw* mw = ibv_alloc_mw(a->pd, IBV_MW_TYPE_2);
+    ASSERT_NE(mw, nullptr);
+    const ibv_mw_bind_info info{mr, a->address(0), 64, IBV_ACCESS_REMOTE_WRITE};
+    const auto write = [this, mw] {
+        return Request(IBV_WR_RDMA_WRITE).from(b->range(0, 8)).to(a->address(0), mw->rkey).post(*b);
+    };
+    ibv_wr_start(qp);
+    next(1);
+    ibv_wr_bind_mw(qp, mw, ibv_inc_rkey(mw->rkey), &info);
+    ASSERT_EQ(ibv_wr_complete(qp), 0);
+    expect_success(1, IBV_WC_BIND_MW);
+    ASSERT_EQ(write(), 0);
+    EXPECT_EQ(b->wait().status, IBV_WC_SUCCESS);
+    ibv_wr_start(qp);
+    next(2);
+    ibv_wr_local_inv(qp, mw->rkey);
+    ASSERT_EQ(ibv_wr_complete(qp), 0);
+    expect_success(2, IBV_WC_LOCAL_INV);
+    ASSERT_EQ(write(), 0);
+    EXPECT_EQ(b->wait().status, IBV_WC_REM_ACCESS_ERR);
+    EXPECT_EQ(ibv_dealloc_mw(mw), 0);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+}
+
+TEST_F(ExtendedQp, AtomicWritesAndFlushesReachTheMemory) {
+    constexpr auto kFlushOperation = std::uint64_t{1} << 11U;  // newer than Debian 12's header
+    connect();
+    ASSERT_EQ(ibv_destroy_qp(a->qp), 0);
+    ibv_qp_init_attr_ex init = attributes(IBV_QP_EX_WITH_ATOMIC_WRITE | kFlushOperation);
+    a->qp = ibv_create_qp_ex(a->context, &init);
+    ASSERT_NE(a->qp, nullptr);
+    qp = ibv_qp_to_qp_ex(a->qp);
+    ASSERT_EQ(b->to_state(IBV_QPS_RESET), 0);
+    bring_up({});
+    const std::uint64_t value = 0x1122334455667788;
+    ibv_wr_start(qp);
+    next(1);
+    ibv_wr_atomic_write(qp, b->mr->rkey, b->address(8), &value);
+    ASSERT_EQ(ibv_wr_complete(qp), 0);
+    EXPECT_EQ(a->wait().status, IBV_WC_SUCCESS);
+    EXPECT_EQ(b->word(8), value);
+}
+
 // ---- mistakes: the batch is not there, and the queue pair goes on
 
 TEST_F(ExtendedQp, MoreThanTheQueueHoldsIsEnomemForTheWholeBatch) {

@@ -1,0 +1,509 @@
+// Registered memory in all its kinds through the C API: what each key opens, what the verbs answer,
+// and what is left of a region that changed.
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include <sys/mman.h>
+
+#include "two_hosts.hpp"
+
+namespace verbs_test {
+namespace {
+
+constexpr std::size_t kAt = 8192;
+constexpr std::uint32_t kBytes = 256;
+
+class Memory : public TwoHosts {
+  protected:
+    void SetUp() override {
+        TwoHosts::SetUp();
+        connect();
+        for (std::size_t i = 0; i < kBytes; ++i) {
+            *a->at(i) = static_cast<std::uint8_t>(i + 1);
+        }
+    }
+
+    ibv_wc_status write(std::uint64_t address, std::uint32_t rkey, std::uint32_t length = kBytes) {
+        EXPECT_EQ(Request(IBV_WR_RDMA_WRITE).from(a->range(0, length)).to(address, rkey).post(*a),
+                  0);
+        return a->wait().status;
+    }
+    ibv_wc_status read(std::uint64_t address, std::uint32_t rkey, std::size_t into) {
+        EXPECT_EQ(Request(IBV_WR_RDMA_READ).into(a->range(into, kBytes)).to(address, rkey).post(*a),
+                  0);
+        return a->wait().status;
+    }
+    bool landed(const void* at) { return std::memcmp(at, a->at(0), kBytes) == 0; }
+    void use_personality(const char* name) {
+        a.reset();
+        b.reset();
+        ASSERT_EQ(simverbs_restart(), 0);
+        ASSERT_EQ(simverbs_set_personality(name), 0);
+        connect();
+    }
+};
+
+// Re-registration
+
+TEST_F(Memory, ReregisteringTheAccessTakesRightsAway) {
+    ibv_mr* mr = ibv_reg_mr(b->pd, b->at(kAt), 4096, kAllAccess);
+    const std::uint32_t old = mr->rkey;
+    EXPECT_EQ(write(b->address(kAt), old), IBV_WC_SUCCESS);
+    ASSERT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
+                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ),
+              0);
+    EXPECT_NE(mr->rkey, old);
+    EXPECT_EQ(mr->addr, b->at(kAt));
+    EXPECT_EQ(read(b->address(kAt), mr->rkey, 16384), IBV_WC_SUCCESS);
+    EXPECT_EQ(write(b->address(kAt), mr->rkey), IBV_WC_REM_ACCESS_ERR);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+}
+
+TEST_F(Memory, AKeyFromBeforeOpensNothing) {
+    ibv_mr* mr = ibv_reg_mr(b->pd, b->at(kAt), 4096, kAllAccess);
+    const std::uint32_t old = mr->rkey;
+    ASSERT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, kAllAccess), 0);
+    EXPECT_EQ(write(b->address(kAt), old), IBV_WC_REM_ACCESS_ERR);
+    EXPECT_FALSE(landed(b->at(kAt)));
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+}
+
+TEST_F(Memory, ReregisteringTheTranslationMovesTheRegion) {
+    ibv_mr* mr = ibv_reg_mr(b->pd, b->at(kAt), 4096, kAllAccess);
+    ASSERT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, b->at(65536), 8192, 0), 0);
+    EXPECT_EQ(mr->addr, b->at(65536));
+    EXPECT_EQ(mr->length, 8192U);
+    EXPECT_EQ(write(b->address(65536 + 4096), mr->rkey), IBV_WC_SUCCESS);
+    EXPECT_TRUE(landed(b->at(65536 + 4096)));
+    EXPECT_EQ(write(b->address(kAt), mr->rkey), IBV_WC_REM_ACCESS_ERR);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+}
+
+TEST_F(Memory, ReregisteringThePdMovesTheUse) {
+    ibv_pd* pd = ibv_alloc_pd(b->context);
+    ibv_mr* mr = ibv_reg_mr(b->pd, b->at(kAt), 4096, kAllAccess);
+    ASSERT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, pd, nullptr, 0, 0), 0);
+    EXPECT_EQ(mr->pd, pd);
+    EXPECT_EQ(ibv_dealloc_pd(pd), EBUSY);
+    EXPECT_EQ(write(b->address(kAt), mr->rkey), IBV_WC_REM_ACCESS_ERR);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+    EXPECT_EQ(ibv_dealloc_pd(pd), 0);
+}
+
+TEST_F(Memory, ReregistrationHasCodesOfItsOwn) {
+    ibv_mr* mr = b->mr;
+    const auto answer = [mr](int flags, ibv_pd* pd, void* address, std::size_t length, int access) {
+        errno = 0;
+        return ibv_rereg_mr(mr, flags, pd, address, length, access);
+    };
+    constexpr int kMove = IBV_REREG_MR_CHANGE_TRANSLATION;
+    EXPECT_EQ(answer(0x80, nullptr, nullptr, 0, 0), IBV_REREG_MR_ERR_INPUT);
+    EXPECT_EQ(errno, EINVAL);
+    EXPECT_EQ(answer(kMove, nullptr, b->at(0), 0, 0), IBV_REREG_MR_ERR_INPUT);
+    EXPECT_EQ(answer(kMove, nullptr, nullptr, 8192, 0), IBV_REREG_MR_ERR_INPUT);
+    EXPECT_EQ(answer(kMove, nullptr, b->at(0), 8192, IBV_ACCESS_LOCAL_WRITE),
+              IBV_REREG_MR_ERR_INPUT)
+        << "access without CHANGE_ACCESS";
+    EXPECT_EQ(answer(0, nullptr, nullptr, 0, 0), IBV_REREG_MR_ERR_CMD);
+    EXPECT_EQ(errno, EINVAL);
+    EXPECT_EQ(answer(IBV_REREG_MR_CHANGE_PD, nullptr, nullptr, 0, 0), IBV_REREG_MR_ERR_CMD);
+    EXPECT_EQ(errno, EINVAL);
+    EXPECT_EQ(answer(IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_REMOTE_WRITE),
+              IBV_REREG_MR_ERR_CMD);
+    EXPECT_EQ(errno, EINVAL);
+    EXPECT_EQ(answer(kMove, nullptr, reinterpret_cast<void*>(4096), 4096, 0), IBV_REREG_MR_ERR_CMD);
+    EXPECT_EQ(errno, EFAULT);
+    EXPECT_EQ(write(b->address(kAt), mr->rkey), IBV_WC_SUCCESS) << "it is as it was";
+}
+
+TEST_F(Memory, ARegionWithAWindowIsNotReregistered) {
+    ibv_mr* mr = ibv_reg_mr(b->pd, b->at(kAt), 4096, kAllAccess | IBV_ACCESS_MW_BIND);
+    ibv_mw* mw = ibv_alloc_mw(b->pd, IBV_MW_TYPE_1);
+    ibv_mw_bind bind{};
+    bind.send_flags = IBV_SEND_SIGNALED;
+    bind.bind_info = {mr, b->address(kAt), 64, IBV_ACCESS_REMOTE_READ};
+    ASSERT_EQ(ibv_bind_mw(b->qp, mw, &bind), 0);
+    EXPECT_EQ(b->wait().status, IBV_WC_SUCCESS);
+    EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, 0),
+              IBV_REREG_MR_ERR_CMD);
+    EXPECT_EQ(errno, EBUSY);
+    EXPECT_EQ(ibv_dealloc_mw(mw), 0);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+}
+
+TEST_F(Memory, OfConnectX6KeepsItsKeysWhenReregistered) {
+    use_personality("connectx6");
+    ibv_mr* mr = ibv_reg_mr(b->pd, b->at(kAt), 4096, kAllAccess);
+    const std::uint32_t old = mr->rkey;
+    ASSERT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, b->at(65536), 4096, 0), 0);
+    EXPECT_EQ(mr->rkey, old);
+    EXPECT_EQ(write(b->address(65536), old), IBV_WC_SUCCESS);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+}
+
+TEST_F(Memory, OfRxeHasNeitherReregistrationNorSpecialKinds) {
+    use_personality("rxe");
+    EXPECT_EQ(ibv_rereg_mr(b->mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, 0),
+              IBV_REREG_MR_ERR_CMD);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+    ibv_alloc_dm_attr attr{};
+    attr.length = 64;
+    errno = 0;
+    EXPECT_EQ(ibv_alloc_dm(b->context, &attr), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+    errno = 0;
+    EXPECT_EQ(ibv_alloc_null_mr(b->pd), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+    ibv_sge sge = b->range(0, 64);
+    EXPECT_EQ(ibv_advise_mr(b->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1), EOPNOTSUPP);
+    errno = 0;
+    EXPECT_EQ(ibv_reg_mr(b->pd, b->at(0), 64, IBV_ACCESS_ON_DEMAND), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+    errno = 0;
+    EXPECT_EQ(ibv_reg_mr(b->pd, b->at(0), 64, 1 << 8), nullptr) << "FLUSH_GLOBAL";
+    EXPECT_EQ(errno, EINVAL);
+}
+
+// Addresses
+
+TEST_F(Memory, ThatIsZeroBasedIsNamedByOffset) {
+    ibv_mr* mr = ibv_reg_mr(b->pd, b->at(kAt + 24), 4096, kAllAccess | IBV_ACCESS_ZERO_BASED);
+    ASSERT_NE(mr, nullptr);
+    EXPECT_EQ(write(128, mr->rkey), IBV_WC_SUCCESS);
+    EXPECT_TRUE(landed(b->at(kAt + 24 + 128)));
+    EXPECT_EQ(write(b->address(kAt + 24), mr->rkey), IBV_WC_REM_ACCESS_ERR);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+}
+
+TEST_F(Memory, WithAnIovaHasThePageOffsetOfItsAddress) {
+    constexpr std::uint64_t kIova = 0x7000000;
+    ibv_mr* mr = ibv_reg_mr_iova(b->pd, b->at(kAt), 4096, kIova, kAllAccess);
+    ASSERT_NE(mr, nullptr);
+    EXPECT_EQ(write(kIova + 64, mr->rkey), IBV_WC_SUCCESS);
+    EXPECT_TRUE(landed(b->at(kAt + 64)));
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+    errno = 0;
+    EXPECT_EQ(ibv_reg_mr_iova(b->pd, b->at(kAt + 8), 4096, kIova, kAllAccess), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+}
+
+TEST_F(Memory, TakesTheAccessFlagsThatOnlyConcernSpeed) {
+    for (const unsigned flag : {unsigned{IBV_ACCESS_RELAXED_ORDERING}, unsigned{IBV_ACCESS_HUGETLB},
+                                1U << 25, 1U << 8, 1U << 9}) {
+        ibv_mr* mr = ibv_reg_mr_iova2(b->pd, b->at(kAt), 4096, b->address(kAt), kAllAccess | flag);
+        ASSERT_NE(mr, nullptr) << flag;
+        EXPECT_EQ(write(b->address(kAt), mr->rkey), IBV_WC_SUCCESS) << flag;
+        EXPECT_EQ(ibv_dereg_mr(mr), 0);
+    }
+    errno = 0;
+    EXPECT_EQ(ibv_reg_mr(b->pd, b->at(kAt), 4096, 1 << 10), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+}
+
+TEST_F(Memory, OfADmabufIsNotSupported) {
+    errno = 0;
+    EXPECT_EQ(ibv_reg_dmabuf_mr(b->pd, 0, 4096, 0, -1, IBV_ACCESS_LOCAL_WRITE), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+}
+
+// On demand
+
+TEST_F(Memory, OnDemandMayBeMappedAfterItsRegistration) {
+    constexpr std::size_t kPages = 8192;
+    void* pages = mmap(nullptr, kPages, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(pages, MAP_FAILED);
+    errno = 0;
+    EXPECT_EQ(ibv_reg_mr(b->pd, pages, kPages, kAllAccess), nullptr);
+    EXPECT_EQ(errno, EFAULT);
+    ibv_mr* mr = ibv_reg_mr(b->pd, pages, kPages, kAllAccess | IBV_ACCESS_ON_DEMAND);
+    ASSERT_NE(mr, nullptr);
+    ASSERT_EQ(mprotect(pages, kPages, PROT_READ | PROT_WRITE), 0);
+    EXPECT_EQ(write(reinterpret_cast<std::uint64_t>(pages), mr->rkey), IBV_WC_SUCCESS);
+    EXPECT_TRUE(landed(pages));
+    ASSERT_EQ(munmap(pages, kPages), 0);
+    EXPECT_EQ(write(reinterpret_cast<std::uint64_t>(pages), mr->rkey), IBV_WC_REM_ACCESS_ERR);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+}
+
+TEST_F(Memory, ImplicitOnDemandIsAllThereIs) {
+    ibv_mr* mr = ibv_reg_mr(b->pd, nullptr, SIZE_MAX, kAllAccess | IBV_ACCESS_ON_DEMAND);
+    ASSERT_NE(mr, nullptr);
+    std::vector<std::uint8_t> elsewhere(kBytes);
+    EXPECT_EQ(write(reinterpret_cast<std::uint64_t>(elsewhere.data()), mr->rkey), IBV_WC_SUCCESS);
+    EXPECT_TRUE(landed(elsewhere.data()));
+    ASSERT_EQ(b->receive(1, {{reinterpret_cast<std::uint64_t>(elsewhere.data()), 8, mr->lkey}}), 0);
+    ASSERT_EQ(Request(IBV_WR_SEND).from(a->range(8, 8)).post(*a), 0);
+    EXPECT_EQ(b->wait().status, IBV_WC_SUCCESS);
+    EXPECT_EQ(elsewhere[0], *a->at(8));
+    EXPECT_EQ(a->wait().status, IBV_WC_SUCCESS);
+    EXPECT_EQ(write(4096, mr->rkey), IBV_WC_REM_ACCESS_ERR) << "nothing is mapped there";
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+}
+
+TEST_F(Memory, AdviceIsLookedAt) {
+    ibv_mr* mr = ibv_reg_mr(b->pd, b->at(kAt), 4096, IBV_ACCESS_ON_DEMAND);
+    ibv_sge sge{b->address(kAt), 4096, mr->lkey};
+    const auto advise = [this, &sge](ibv_advise_mr_advice advice, std::uint32_t flags = 0) {
+        return ibv_advise_mr(b->pd, advice, flags, &sge, 1);
+    };
+    constexpr auto kPrefetch = IBV_ADVISE_MR_ADVICE_PREFETCH;
+    EXPECT_EQ(advise(kPrefetch), 0);
+    EXPECT_EQ(advise(kPrefetch, IBV_ADVISE_MR_FLAG_FLUSH), 0);
+    EXPECT_EQ(advise(IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT), 0);
+    EXPECT_EQ(advise(IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE), EPERM) << "it may not be written";
+    EXPECT_EQ(advise(static_cast<ibv_advise_mr_advice>(9)), EOPNOTSUPP);
+    EXPECT_EQ(advise(kPrefetch, 2), EINVAL);
+    EXPECT_EQ(ibv_advise_mr(b->pd, kPrefetch, 0, &sge, 0), EINVAL);
+    sge.length = 4097;
+    EXPECT_EQ(advise(kPrefetch), EFAULT);
+    sge = b->range(0, 64);
+    EXPECT_EQ(advise(kPrefetch), ENOENT) << "not on demand";
+    sge.lkey = mr->lkey;
+    ibv_pd* pd = ibv_alloc_pd(b->context);
+    EXPECT_EQ(ibv_advise_mr(pd, kPrefetch, 0, &sge, 1), EPERM);
+    EXPECT_EQ(ibv_dealloc_pd(pd), 0);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+}
+
+// No memory, and memory elsewhere
+
+TEST_F(Memory, ThatIsNullReadsAsZerosAndTakesEverything) {
+    ibv_mr* null = ibv_alloc_null_mr(a->pd);
+    ASSERT_NE(null, nullptr);
+    std::memset(b->at(kAt), 0xFF, 64);
+    // Eight bytes of memory, eight of nothing, eight of memory.
+    ASSERT_EQ(Request(IBV_WR_RDMA_WRITE)
+                  .from(a->range(0, 8))
+                  .from({0, 8, null->lkey})
+                  .from(a->range(16, 8))
+                  .to(b->address(kAt), b->mr->rkey)
+                  .post(*a),
+              0);
+    EXPECT_EQ(a->wait().status, IBV_WC_SUCCESS);
+    EXPECT_EQ(std::memcmp(b->at(kAt), a->at(0), 8), 0);
+    EXPECT_EQ(b->word(kAt + 8), 0U);
+    EXPECT_EQ(std::memcmp(b->at(kAt + 16), a->at(16), 8), 0);
+    EXPECT_EQ(*b->at(kAt + 24), 0xFF);
+    // Of a READ the middle is thrown away.
+    std::memset(a->at(32768), 0, 64);
+    ASSERT_EQ(Request(IBV_WR_RDMA_READ)
+                  .into(a->range(32768, 8))
+                  .into({12345, 8, null->lkey})
+                  .into(a->range(32768 + 8, 8))
+                  .to(b->address(kAt), b->mr->rkey)
+                  .post(*a),
+              0);
+    EXPECT_EQ(a->wait().status, IBV_WC_SUCCESS);
+    EXPECT_EQ(std::memcmp(a->at(32768), b->at(kAt), 8), 0);
+    EXPECT_EQ(std::memcmp(a->at(32768 + 8), b->at(kAt + 16), 8), 0);
+    EXPECT_EQ(ibv_rereg_mr(null, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, 0),
+              IBV_REREG_MR_ERR_INPUT);
+    EXPECT_EQ(ibv_dereg_mr(null), 0);
+}
+
+TEST_F(Memory, ThatIsNullHasNoRemoteKey) {
+    ibv_mr* null = ibv_alloc_null_mr(b->pd);
+    EXPECT_EQ(null->rkey, 0U);
+    EXPECT_EQ(write(0, null->lkey | 1U), IBV_WC_REM_ACCESS_ERR);
+    EXPECT_EQ(ibv_dereg_mr(null), 0);
+}
+
+class DeviceMemory : public Memory {
+  protected:
+    static ibv_dm* allocate(const End& end, std::size_t length, std::uint32_t log_alignment = 0) {
+        ibv_alloc_dm_attr attr{};
+        attr.length = length;
+        attr.log_align_req = log_alignment;
+        errno = 0;
+        return ibv_alloc_dm(end.context, &attr);
+    }
+    static constexpr unsigned kRights = kAllAccess | IBV_ACCESS_ZERO_BASED;
+};
+
+TEST_F(DeviceMemory, IsReachedByCopyingAndByKeys) {
+    ibv_dm* dm = allocate(*b, 4096, 6);
+    ASSERT_NE(dm, nullptr);
+    EXPECT_EQ(dm->context, b->context);
+    ibv_mr* mr = ibv_reg_dm_mr(b->pd, dm, 1024, 2048, kRights);
+    ASSERT_NE(mr, nullptr);
+    EXPECT_EQ(mr->length, 2048U);
+    EXPECT_EQ(write(64, mr->rkey), IBV_WC_SUCCESS);
+    std::uint8_t bytes[kBytes] = {};
+    EXPECT_EQ(ibv_memcpy_from_dm(bytes, dm, 1024 + 64, kBytes), 0);
+    EXPECT_TRUE(landed(bytes));
+    std::memset(bytes, 0x3C, sizeof bytes);
+    EXPECT_EQ(ibv_memcpy_to_dm(dm, 1024, bytes, kBytes), 0);
+    EXPECT_EQ(read(0, mr->rkey, 16384), IBV_WC_SUCCESS);
+    EXPECT_EQ(std::memcmp(a->at(16384), bytes, kBytes), 0);
+    ASSERT_EQ(Request(IBV_WR_ATOMIC_FETCH_AND_ADD)
+                  .into(a->range(32768, 8))
+                  .fetch_and_add(8, mr->rkey, 1)
+                  .post(*a),
+              0);
+    EXPECT_EQ(a->wait().status, IBV_WC_SUCCESS);
+    EXPECT_EQ(a->word(32768), 0x3C3C3C3C3C3C3C3CU);
+    std::uint64_t word = 0;
+    EXPECT_EQ(ibv_memcpy_from_dm(&word, dm, 1024 + 8, sizeof word), 0);
+    EXPECT_EQ(word, 0x3C3C3C3C3C3C3C3DU);
+    EXPECT_EQ(write(2048 - kBytes + 1, mr->rkey), IBV_WC_REM_ACCESS_ERR);
+    EXPECT_EQ(ibv_free_dm(dm), EBUSY);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+    EXPECT_EQ(ibv_free_dm(dm), 0);
+}
+
+TEST_F(DeviceMemory, SendsAndReceives) {
+    ibv_dm* from = allocate(*a, 4096);
+    ibv_dm* to = allocate(*b, 4096);
+    ibv_mr* out = ibv_reg_dm_mr(a->pd, from, 0, 4096, kRights);
+    ibv_mr* in = ibv_reg_dm_mr(b->pd, to, 0, 4096, kRights);
+    EXPECT_EQ(ibv_memcpy_to_dm(from, 0, a->at(0), kBytes), 0);
+    ASSERT_EQ(b->receive(1, {{512, kBytes, in->lkey}}), 0);
+    ASSERT_EQ(Request(IBV_WR_SEND).from({0, kBytes, out->lkey}).post(*a), 0);
+    // A copy on its way keeps what it carried, though the region and its memory go.
+    EXPECT_EQ(ibv_dereg_mr(out), 0);
+    EXPECT_EQ(ibv_free_dm(from), 0);
+    EXPECT_EQ(b->wait().status, IBV_WC_SUCCESS);
+    std::uint8_t bytes[kBytes] = {};
+    EXPECT_EQ(ibv_memcpy_from_dm(bytes, to, 512, kBytes), 0);
+    EXPECT_TRUE(landed(bytes));
+    EXPECT_EQ(ibv_dereg_mr(in), 0);
+    EXPECT_EQ(ibv_free_dm(to), 0);
+}
+
+TEST_F(DeviceMemory, HasLimits) {
+    EXPECT_EQ(allocate(*b, 0), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+    EXPECT_EQ(allocate(*b, 64, 20), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+    ibv_dm* all = allocate(*b, 131'072);
+    ASSERT_NE(all, nullptr);
+    EXPECT_EQ(allocate(*b, 1), nullptr);
+    EXPECT_EQ(errno, ENOMEM);
+    EXPECT_EQ(ibv_free_dm(all), 0);
+    ibv_dm* dm = allocate(*b, 64);
+    ASSERT_NE(dm, nullptr);
+    std::uint64_t word = 0;
+    EXPECT_EQ(ibv_memcpy_to_dm(dm, 57, &word, 8), EINVAL);
+    EXPECT_EQ(ibv_memcpy_from_dm(&word, dm, 65, 0), EINVAL);
+    EXPECT_EQ(ibv_memcpy_from_dm(&word, dm, 56, 8), 0);
+    EXPECT_EQ(word, 0U) << "it begins as zeros";
+    const auto registers = [this, dm](std::uint64_t offset, std::size_t length, unsigned access) {
+        errno = 0;
+        return ibv_reg_dm_mr(b->pd, dm, offset, length, access) == nullptr ? errno : 0;
+    };
+    EXPECT_EQ(registers(0, 64, kAllAccess), EINVAL) << "without ZERO_BASED";
+    EXPECT_EQ(registers(1, 64, kRights), EINVAL);
+    EXPECT_EQ(registers(0, 0, kRights), EINVAL);
+    EXPECT_EQ(registers(0, 64, kRights | IBV_ACCESS_MW_BIND), EINVAL);
+    EXPECT_EQ(ibv_free_dm(dm), 0);
+}
+
+TEST_F(DeviceMemory, IsNotReregistered) {
+    ibv_dm* dm = allocate(*b, 64);
+    ibv_mr* mr = ibv_reg_dm_mr(b->pd, dm, 0, 64, kRights);
+    EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
+                           static_cast<int>(kRights)),
+              IBV_REREG_MR_ERR_CMD);
+    EXPECT_EQ(errno, EINVAL);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+    EXPECT_EQ(ibv_free_dm(dm), 0);
+}
+
+// The limit on registered memory
+
+class LockedMemory : public Memory {
+  protected:
+    void TearDown() override {
+        unsetenv("SIMVERBS_MEMLOCK");
+        Memory::TearDown();
+    }
+};
+
+TEST_F(LockedMemory, IsLimitedByTheEnvironment) {
+    constexpr std::size_t kBoth = 2 * End::kBytes;  // what both ends have registered already
+    setenv("SIMVERBS_MEMLOCK", std::to_string(kBoth + 8192).c_str(), 1);
+    ibv_mr* first = ibv_reg_mr(b->pd, b->at(kAt), 4096, kAllAccess);
+    ASSERT_NE(first, nullptr);
+    errno = 0;
+    EXPECT_EQ(ibv_reg_mr(b->pd, b->at(kAt + 100), 4096, kAllAccess), nullptr) << "two pages";
+    EXPECT_EQ(errno, ENOMEM);
+    ibv_mr* second = ibv_reg_mr(b->pd, b->at(kAt + 100), 64, kAllAccess);
+    ASSERT_NE(second, nullptr);
+    EXPECT_EQ(ibv_rereg_mr(second, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, b->at(0), 64, 0),
+              IBV_REREG_MR_ERR_CMD);
+    EXPECT_EQ(errno, ENOMEM);
+    ibv_mr* on_demand = ibv_reg_mr(b->pd, b->at(0), 65536, kAllAccess | IBV_ACCESS_ON_DEMAND);
+    EXPECT_NE(on_demand, nullptr) << "pins nothing";
+    EXPECT_EQ(ibv_dereg_mr(on_demand), 0);
+    EXPECT_EQ(ibv_dereg_mr(first), 0);
+    first = ibv_reg_mr(b->pd, b->at(kAt), 4096, kAllAccess);
+    EXPECT_NE(first, nullptr) << "what was deregistered counts no more";
+    EXPECT_EQ(ibv_dereg_mr(first), 0);
+    EXPECT_EQ(ibv_dereg_mr(second), 0);
+}
+
+TEST_F(LockedMemory, ALimitThatIsNoNumberAllowsNothing) {
+    setenv("SIMVERBS_MEMLOCK", "64k", 1);
+    testing::internal::CaptureStderr();
+    errno = 0;
+    EXPECT_EQ(ibv_reg_mr(b->pd, b->at(kAt), 4096, kAllAccess), nullptr);
+    EXPECT_EQ(errno, ENOMEM);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(),
+              "simverbs: SIMVERBS_MEMLOCK='64k' is not a number of bytes\n");
+}
+
+// ATOMIC_WRITE and FLUSH
+
+class AtomicWrite : public Memory {
+  protected:
+    ibv_wc ask(const ibv_sge& from, std::uint64_t address, unsigned flags = 0) {
+        EXPECT_EQ(
+            Request(IBV_WR_ATOMIC_WRITE).from(from).to(address, b->mr->rkey).with(flags).post(*a),
+            0);
+        return a->wait();
+    }
+};
+
+TEST_F(AtomicWrite, LandsEightBytes) {
+    const ibv_wc wc = ask(a->range(0, 8), b->address(kAt));
+    EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+    EXPECT_EQ(wc.opcode, IBV_WC_ATOMIC_WRITE);
+    EXPECT_EQ(b->word(kAt), a->word(0));
+    EXPECT_EQ(b->word(kAt + 8), 0U);
+    EXPECT_EQ(ask(a->range(8, 8), b->address(kAt), IBV_SEND_INLINE).status, IBV_WC_SUCCESS);
+    EXPECT_EQ(b->word(kAt), a->word(8));
+    EXPECT_TRUE(b->drain().empty());
+}
+
+TEST_F(AtomicWrite, IsOfEightBytes) {
+    EXPECT_EQ(ask(a->range(0, 4), b->address(kAt)).status, IBV_WC_LOC_LEN_ERR);
+    EXPECT_EQ(b->word(kAt), 0U);
+}
+
+TEST_F(AtomicWrite, IsAligned) {
+    EXPECT_EQ(ask(a->range(0, 8), b->address(kAt + 4)).status, IBV_WC_REM_INV_REQ_ERR);
+    EXPECT_EQ(b->word(kAt), 0U);
+    EXPECT_EQ(b->word(kAt + 8), 0U);
+}
+
+TEST_F(AtomicWrite, StaysWithinItsRegion) {
+    EXPECT_EQ(ask(a->range(0, 8), b->address(End::kBytes)).status, IBV_WC_REM_ACCESS_ERR);
+}
+
+TEST_F(AtomicWrite, IsUnknownToADeviceThatDoesNotReportIt) {
+    use_personality("connectx6");
+    EXPECT_EQ(
+        Request(IBV_WR_ATOMIC_WRITE).from(a->range(0, 8)).to(b->address(kAt), b->mr->rkey).post(*a),
+        EINVAL);
+}
+
+TEST_F(AtomicWrite, AFlushCannotBeSaidInAnIbvSendWr) {
+    EXPECT_EQ(Request(static_cast<ibv_wr_opcode>(14)).to(b->address(kAt), b->mr->rkey).post(*a),
+              EINVAL);
+    expect_works();
+}
+
+}  // namespace
+}  // namespace verbs_test
