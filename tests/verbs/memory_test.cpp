@@ -177,6 +177,15 @@ TEST_F(Memory, ThatIsZeroBasedIsNamedByOffset) {
     EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
+TEST_F(Memory, OfConnectX6KnowsNoZeroBase) {
+    use_personality("connectx6");
+    ibv_mr* mr = ibv_reg_mr(b->pd, b->at(kAt), 4096, kAllAccess | IBV_ACCESS_ZERO_BASED);
+    ASSERT_NE(mr, nullptr);
+    EXPECT_EQ(write(b->address(kAt), mr->rkey), IBV_WC_SUCCESS);
+    EXPECT_EQ(write(128, mr->rkey), IBV_WC_REM_ACCESS_ERR);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+}
+
 TEST_F(Memory, WithAnIovaHasThePageOffsetOfItsAddress) {
     constexpr std::uint64_t kIova = 0x7000000;
     ibv_mr* mr = ibv_reg_mr_iova(b->pd, b->at(kAt), 4096, kIova, kAllAccess);
