@@ -18,6 +18,7 @@ std::uint64_t pages_of(std::uint64_t address, std::uint64_t length) {
 
 // In pages; a limit that is no number allows nothing.
 std::uint64_t limit() {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody in this library changes the environment
     const char* text = std::getenv("SIMVERBS_MEMLOCK");
     if (text == nullptr) {
         return std::numeric_limits<std::uint64_t>::max();
