@@ -222,7 +222,8 @@ QueuePair::QueuePair(Channel& channel, std::uint32_t context, const CreateQpRepl
       qpn_(reply.qpn),
       rings_(ring == nullptr ? &no_rings_ : reinterpret_cast<QueuePairRings*>(ring)),
       ring_bytes_(reply.ring.bytes),
-      send_(ring + sizeof(QueuePairRings), send_shape(reply.capacity), rings_->send_producer),
+      send_(ring + sizeof(QueuePairRings), send_shape(reply.capacity), rings_->send_producer,
+            &rings_->sends_done),
       receive_(ring + sizeof(QueuePairRings) + send_shape(reply.capacity).bytes(),
                receive_shape(reply.capacity), rings_->receive_producer),
       queues_(queues) {

@@ -44,19 +44,22 @@ class QueueLock {
 // The producer's side of one work queue. Its lock is held by whoever posts.
 class WorkQueue {
   public:
-    WorkQueue(std::byte* slots, const WorkQueueShape& shape, SharedIndex& producer)
-        : slots_(slots), shape_(shape), shared_producer_(&producer) {}
+    // `done`: the device's own index of slots that are free; it stays 0 where only polling frees.
+    WorkQueue(std::byte* slots, const WorkQueueShape& shape, SharedIndex& producer,
+              const SharedIndex* done = nullptr)
+        : slots_(slots), shape_(shape), shared_producer_(&producer), done_(done) {}
 
     [[nodiscard]] const WorkQueueShape& shape() const { return shape_; }
     [[nodiscard]] QueueLock& lock() { return lock_; }
     [[nodiscard]] std::uint32_t producer() const { return producer_; }
 
     // nullptr when every slot is taken.
-    [[nodiscard]] std::byte* free_slot() const {
-        const std::uint32_t taken = producer_ - freed_.load(std::memory_order_acquire);
-        return taken >= shape_.limit
-                   ? nullptr
-                   : slots_ + std::size_t{producer_ & (shape_.slots - 1)} * shape_.stride;
+    [[nodiscard]] std::byte* free_slot() {
+        if (is_full() && done_ != nullptr) {
+            free_to(done_->value.load(std::memory_order_acquire));
+        }
+        return is_full() ? nullptr
+                         : slots_ + std::size_t{producer_ & (shape_.slots - 1)} * shape_.stride;
     }
     // Whether the request of this index holds no slot, because it was given back or never was.
     [[nodiscard]] bool is_free(std::uint32_t index) const {
@@ -69,7 +72,12 @@ class WorkQueue {
     void take_back(std::uint32_t producer) { producer_ = producer; }
     void publish() { shared_producer_->value.store(producer_, std::memory_order_seq_cst); }
 
-    void free_to(std::uint32_t index) { freed_.store(index, std::memory_order_release); }
+    // Not backwards: a completion may be polled long after its slot was free.
+    void free_to(std::uint32_t index) {
+        if (static_cast<std::int32_t>(index - freed_.load(std::memory_order_relaxed)) > 0) {
+            freed_.store(index, std::memory_order_release);
+        }
+    }
     // Of a shared receive queue, whose requests complete in any order.
     void free_one() { freed_.fetch_add(1, std::memory_order_acq_rel); }
     // The device has copied what it knew, `known` requests from index `first` on, to new slots; the
@@ -83,9 +91,14 @@ class WorkQueue {
     }
 
   private:
+    [[nodiscard]] bool is_full() const {
+        return producer_ - freed_.load(std::memory_order_acquire) >= shape_.limit;
+    }
+
     std::byte* slots_;
     WorkQueueShape shape_;
     SharedIndex* shared_producer_;
+    const SharedIndex* done_;
     QueueLock lock_;
     std::uint32_t producer_ = 0;
     std::atomic<std::uint32_t> freed_{0};

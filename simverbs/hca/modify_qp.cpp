@@ -232,6 +232,7 @@ void QueuePair::reset() {
     requester_.reset(0);
     responder_.reset();
     receives_taken_ = 0;
+    rings().sends_done.value.store(0, std::memory_order_release);
     rings().send_producer.value.store(0, std::memory_order_release);
     rings().receive_producer.value.store(0, std::memory_order_release);
     const Service service = attributes_.service;

@@ -335,6 +335,9 @@ void QueuePair::delivered(MessageKind kind, std::uint64_t length) {
 }
 
 void QueuePair::complete(const SendCompletion& completion, bool signaled) {
+    if (!hca_.personality().slot_freed_by_polled_completion) {
+        rings().sends_done.value.store(completion.freed_to, std::memory_order_release);
+    }
     if (!signaled) {
         return;
     }

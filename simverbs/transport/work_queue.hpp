@@ -120,6 +120,7 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 // The head of a queue pair's ring memory; the send slots and then the receive slots follow.
 struct QueuePairRings {
     SharedIndex state;             // enum QpState, written by the device
+    SharedIndex sends_done;        // where done is free, polled or not; written by the device
     SharedIndex send_producer;     // written by the driver
     SharedIndex receive_producer;  // written by the driver
 };

@@ -97,6 +97,29 @@ TEST_F(SendSlots, ManyRoundsGoThroughAShortQueue) {
     }
 }
 
+// A slot is free as soon as its request is done, whether a completion of it was polled or not.
+TEST_F(SendSlots, OfRxeAreFreeOnceTheRequestIsDone) {
+    a.reset();
+    b.reset();
+    ASSERT_EQ(simverbs_restart(), 0);
+    ASSERT_EQ(simverbs_set_personality("rxe"), 0);
+    Connection with;
+    with.cap.max_send_wr = 7;  // as many as rxe has slots
+    connect(with);
+    for (int round = 0; round < 3; ++round) {
+        for (std::uint64_t i = 0; i < 7; ++i) {
+            ASSERT_EQ(write(i, i == 6), 0);
+        }
+        EXPECT_EQ(write(99, false), ENOMEM);
+        pass(1000);
+    }
+    for (int round = 0; round < 3; ++round) {
+        EXPECT_EQ(a->wait().wr_id, 6U);
+    }
+    EXPECT_EQ(write(7, true), 0);
+    EXPECT_EQ(a->wait().wr_id, 7U);
+}
+
 using SignalAll = TwoHosts;
 
 TEST_F(SignalAll, ACompletionForEachRequestWhateverItsFlags) {
