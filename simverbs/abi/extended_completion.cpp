@@ -218,8 +218,8 @@ int modify_cq(ibv_cq* handle, ibv_modify_cq_attr* attr) {
 int query_rt_values(ibv_context* handle, ibv_values_ex* values) {
     Context& context = as_object(handle);
     const bool wants_clock = (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK) != 0;
-    values->comp_mask = 0;
     if (!wants_clock) {
+        values->comp_mask = 0;
         return 0;
     }
     QueryClockReply reply;

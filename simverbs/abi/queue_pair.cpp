@@ -123,6 +123,9 @@ void fill_handle(QueuePair& object, ibv_context& context, const ibv_qp_init_attr
     if (init.pd != nullptr && as_object(init.pd).threads != nullptr) {
         object.queues.use_from_one_thread();
     }
+    if (!as_object(pd.context).personality().destroy_qp_purges_completions) {
+        object.queues.leave_completions();
+    }
 }
 
 driver::QueuePairQueues queues_of(const ibv_qp_init_attr_ex& init) {

@@ -125,9 +125,11 @@ void CompletionQueue::add(QueuePair& qp) {
     users_.insert(place, &qp);
 }
 
-void CompletionQueue::remove(const QueuePair& qp) {
+void CompletionQueue::remove(const QueuePair& qp, bool purges) {
     const std::lock_guard guard(lock_);
-    purge_locked(qp.qpn());
+    if (purges) {
+        purge_locked(qp.qpn());
+    }
     users_.erase(std::find(users_.begin(), users_.end(), &qp));
     last_ = nullptr;
 }
@@ -240,10 +242,10 @@ QueuePair::QueuePair(Channel& channel, std::uint32_t context, const CreateQpRepl
 
 QueuePair::~QueuePair() {
     if (queues_.send_cq != nullptr) {
-        queues_.send_cq->remove(*this);
+        queues_.send_cq->remove(*this, !leaves_completions_);
     }
     if (queues_.receive_cq != nullptr) {
-        queues_.receive_cq->remove(*this);
+        queues_.receive_cq->remove(*this, !leaves_completions_);
         if (queues_.shared != nullptr) {
             queues_.receive_cq->remove(*queues_.shared);
         }

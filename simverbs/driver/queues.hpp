@@ -145,8 +145,8 @@ class CompletionQueue {
     void use_from_one_thread() { lock_.elide(); }
 
     void add(QueuePair& qp);
-    // Takes the queue pair's entries out, and forgets it.
-    void remove(const QueuePair& qp);
+    // Forgets the queue pair; `purges`: and takes its entries out.
+    void remove(const QueuePair& qp, bool purges);
     // Takes them out (RESET).
     void purge(std::uint32_t qpn);
     // Completions of a shared receive queue may stand here: each counts for it.
@@ -262,6 +262,8 @@ class QueuePair {
     void ring_receive();
     // Before a modify to ERR, which flushes also what was pushed without a doorbell.
     void publish_sends();
+    // Its completions stay where they are when it goes.
+    void leave_completions() { leaves_completions_ = true; }
     // Before the queues are used.
     void use_from_one_thread() {
         send_.lock().elide();
@@ -280,6 +282,7 @@ class QueuePair {
     WorkQueue send_;
     WorkQueue receive_;
     QueuePairQueues queues_;
+    bool leaves_completions_ = false;
 };
 
 }  // namespace simverbs::driver

@@ -73,6 +73,23 @@ TEST_F(Completions, ResizeKeepsWhatIsThere) {
     }
 }
 
+TEST_F(Completions, OfADestroyedQueuePairGoWithItExceptForRxe) {
+    for (const char* personality : {"spec", "connectx6", "rxe"}) {
+        SCOPED_TRACE(personality);
+        ASSERT_EQ(simverbs_set_personality(personality), 0);
+        connect();
+        ASSERT_EQ(write(7), 0);
+        pass(1);
+        ASSERT_EQ(ibv_destroy_qp(a->qp), 0);
+        a->qp = nullptr;
+        const std::vector<ibv_wc> left = a->drain();
+        ASSERT_EQ(left.size(), std::string(personality) == "rxe" ? 1U : 0U);
+        EXPECT_TRUE(left.empty() || left[0].wr_id == 7);
+        TearDown();
+        SetUp();
+    }
+}
+
 TEST_F(Completions, CreateRefusesWhatCannotBe) {
     connect();
     for (const int entries : {0, -1, 1 << 30}) {

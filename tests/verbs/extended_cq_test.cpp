@@ -250,6 +250,7 @@ TEST_F(ExtendedCq, RxeHasNoClockNorQueuesThatIgnoreOverrunsAndAcceptsUnknownBits
     ibv_values_ex values{};
     values.comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
     EXPECT_EQ(ibv_query_rt_values_ex(a->context, &values), EOPNOTSUPP);
+    EXPECT_EQ(values.comp_mask, static_cast<std::uint32_t>(IBV_VALUES_MASK_RAW_CLOCK));
     ibv_modify_cq_attr moderation{IBV_CQ_ATTR_MODERATE, {2, 10}};
     EXPECT_EQ(ibv_modify_cq(ibv_cq_ex_to_cq(ex), &moderation), EOPNOTSUPP);
 }
