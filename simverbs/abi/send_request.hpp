@@ -84,7 +84,7 @@ inline int begin_send(QueuePair& qp, const Personality& personality, std::uint32
     }
     draft.slot = qp.queues.send().free_slot();
     if (draft.slot == nullptr) {
-        if (qp.queues.send().is_free(qp.signaled - 1)) {
+        if (qp.capacity.send_requests > 0 && qp.queues.send().is_free(qp.signaled - 1)) {
             qp.mistake = Misuse::kOnlyUnsignaledSends;
         }
         return draft.errors.queue_full;
