@@ -18,6 +18,14 @@ std::span<const std::byte> bytes_of(const ibv_sge& sge) {
     return {reinterpret_cast<const std::byte*>(sge.addr), sge.length};
 }
 
+// A C program may put any number there, which is no value of the enumeration to C++.
+std::uint32_t opcode_of(const ibv_send_wr& wr) {
+    std::uint32_t opcode = 0;
+    static_assert(sizeof opcode == sizeof wr.opcode);
+    std::memcpy(&opcode, &wr.opcode, sizeof opcode);
+    return opcode;
+}
+
 // Which member of the request's union counts depends on the service and on the operation.
 int fill_target(const QueuePair& qp, const Personality& personality, const ibv_send_wr& wr,
                 Binder binder, SendDraft& draft) {
@@ -35,13 +43,14 @@ int fill_target(const QueuePair& qp, const Personality& personality, const ibv_s
     if (qp.service->service == Service::kXrcIni) {
         wqe.remote_qpn = wr.qp_type.xrc.remote_srqn;
     }
-    if (wr.opcode == kWrFlush) {
+    const std::uint32_t opcode = opcode_of(wr);
+    if (opcode == kWrFlush) {
         return EINVAL;  // no ibv_send_wr can say what it is to do: ibv_wr_flush() can
     }
-    if (wr.opcode == IBV_WR_BIND_MW) {
+    if (opcode == IBV_WR_BIND_MW) {
         return write_binding(wr, personality, binder, wqe);
     }
-    if (wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+    if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
         wqe.remote_address = wr.wr.atomic.remote_addr;
         wqe.rkey = wr.wr.atomic.rkey;
         wqe.compare_add = wr.wr.atomic.compare_add;
@@ -56,8 +65,7 @@ int fill_target(const QueuePair& qp, const Personality& personality, const ibv_s
 int write_send(QueuePair& qp, const Personality& personality, const ibv_send_wr& wr,
                Binder binder) {
     SendDraft draft;
-    int error = begin_send(qp, personality, static_cast<std::uint32_t>(wr.opcode), wr.wr_id,
-                           wr.send_flags, draft);
+    int error = begin_send(qp, personality, opcode_of(wr), wr.wr_id, wr.send_flags, draft);
     if (error == 0) {
         error = fill_target(qp, personality, wr, binder, draft);
     }
