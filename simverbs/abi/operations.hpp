@@ -17,7 +17,8 @@ inline constexpr DeviceCaps kModelledCaps =
     DeviceCap::kSysImageGuid | DeviceCap::kRcRnrNakGen | DeviceCap::kMemWindow |
     DeviceCap::kMemWindowType2B | DeviceCap::kMemMgtExtensions | DeviceCap::kManagedFlowSteering |
     DeviceCap::kRawIpCsum | DeviceCap::kSrqResize | DeviceCap::kUdAvPortEnforce | DeviceCap::kXrc |
-    DeviceCap::kFlushGlobal | DeviceCap::kFlushPersistent | DeviceCap::kAtomicWrite;
+    DeviceCap::kAutoPathMig | DeviceCap::kFlushGlobal | DeviceCap::kFlushPersistent |
+    DeviceCap::kAtomicWrite;
 
 // The same of features that query_device_ex reports by figures.
 struct ModelledFeatures {

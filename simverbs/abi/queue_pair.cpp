@@ -35,6 +35,10 @@ QpValues to_values(const ibv_qp_attr& attr) {
     values.max_dest_rd_atomic = attr.max_dest_rd_atomic;
     values.en_sqd_async_notify = attr.en_sqd_async_notify;
     values.path = to_address_vector(attr.ah_attr);
+    values.alternate = to_address_vector(attr.alt_ah_attr);
+    values.alternate.port = attr.alt_port_num;
+    values.alternate_pkey_index = attr.alt_pkey_index;
+    values.alternate_timeout = attr.alt_timeout;
     return values;
 }
 
@@ -64,7 +68,11 @@ ibv_qp_attr to_qp_attr(const QueryQpReply& reply) {
     attr.qp_state = static_cast<ibv_qp_state>(values.state);
     attr.cur_qp_state = static_cast<ibv_qp_state>(values.current_state);
     attr.path_mtu = static_cast<ibv_mtu>(values.path_mtu);
-    attr.path_mig_state = IBV_MIG_MIGRATED;
+    attr.path_mig_state = static_cast<ibv_mig_state>(values.path_mig_state);
+    attr.alt_ah_attr = to_ah_attr(values.alternate);
+    attr.alt_pkey_index = values.alternate_pkey_index;
+    attr.alt_port_num = values.alternate.port;
+    attr.alt_timeout = values.alternate_timeout;
     attr.qkey = values.qkey;
     attr.rq_psn = values.rq_psn;
     attr.sq_psn = values.sq_psn;

@@ -191,7 +191,7 @@ void Hca::deliver_to(QueuePair& qp, const fabric::Port& port, const fabric::Fram
         return;
     }
     const bool has_peer = attributes.state != QpState::kReset && attributes.state != QpState::kInit;
-    if (service.connected && has_peer && !came_by(frame, port, attributes.path)) {
+    if (service.connected && has_peer && !qp.comes_by_its_path(port, frame)) {
         discard(packet, PacketFate::kOtherPeer);
         return;
     }

@@ -13,13 +13,13 @@ namespace {
 constexpr std::uint32_t kMaxPsn = Psn::kModulus - 1;
 constexpr std::uint32_t kMaxQpn = 0xFFFFFF;
 
-// Not modelled yet: alternate paths, resizing, pacing.
+// Not modelled yet: resizing, pacing.
 constexpr QpAttrs kModelledAttrs = [] {
     QpAttrs all;
     for (const QpAttrName& row : kQpAttrNames) {
         all = all | row.attr;
     }
-    return all.without(QpAttr::kAltPath | QpAttr::kCap | QpAttr::kRateLimit);
+    return all.without(QpAttr::kCap | QpAttr::kRateLimit);
 }();
 
 // A queue that it needs is dead.
@@ -59,11 +59,15 @@ int QueuePair::modify(QpAttrs given, const QpValues& values) {
     if (const int error = check_values(given, values); error != 0) {
         return error;
     }
+    if (const int error = check_migration(given, values); error != 0) {
+        return error;
+    }
     if (from == QpState::kSqd && to == QpState::kRts && !drained_ &&
         !personality.sqd_to_rts_while_draining) {
         return EINVAL;
     }
     apply(given, values);
+    apply_migration(given, values);
     if (to == QpState::kSqd && from != to) {
         notify_drained_ =
             given.contains(QpAttr::kEnSqdAsyncNotify) && values.en_sqd_async_notify != 0;
@@ -238,6 +242,7 @@ void QueuePair::reset() {
     const Service service = attributes_.service;
     const std::uint32_t qpn = attributes_.qpn;
     attributes_ = {.service = service, .qpn = qpn};
+    migration_ = nullptr;
     notify_drained_ = drained_ = false;
 }
 
@@ -277,6 +282,12 @@ QueryQpReply QueuePair::query() const {
     values.max_rd_atomic = attributes_.max_rd_atomic;
     values.max_dest_rd_atomic = attributes_.max_dest_rd_atomic;
     values.path = attributes_.path;
+    values.path_mig_state = static_cast<std::uint32_t>(migration_state());
+    if (migration_ != nullptr) {
+        values.alternate = migration_->alternate.path;
+        values.alternate_pkey_index = migration_->alternate.pkey_index;
+        values.alternate_timeout = migration_->alternate.timeout;
+    }
     return reply;
 }
 

@@ -118,6 +118,9 @@ struct QpValues {
     std::uint8_t max_dest_rd_atomic = 0;
     std::uint8_t en_sqd_async_notify = 0;
     AddressVector path;
+    AddressVector alternate;
+    std::uint16_t alternate_pkey_index = 0;
+    std::uint8_t alternate_timeout = 0;
 };
 
 struct ModifyQp {

@@ -174,11 +174,16 @@ void QueuePair::transmit(const Packet& packet) {
     put_on_wire(make_frame(packet, attributes_.path), packet);
 }
 
+// An XRC target answers out of the memory of whoever owns the shared queue that was named.
 CopyOutcome QueuePair::transmit_snapshot(const Packet& packet) {
+    Packet from_here = packet;
+    if (xrcd_ != nullptr) {
+        from_here.payload.space = &memory();
+    }
     fabric::FramePtr frame;
-    const CopyOutcome outcome = make_snapshot_frame(packet, attributes_.path, frame);
+    const CopyOutcome outcome = make_snapshot_frame(from_here, attributes_.path, frame);
     if (outcome == CopyOutcome::kCopied) {
-        put_on_wire(std::move(frame), packet);
+        put_on_wire(std::move(frame), from_here);
     }
     return outcome;
 }
@@ -235,6 +240,7 @@ fabric::FramePtr QueuePair::make_frame(const Packet& packet, const AddressVector
     Packet& slot = frame->transport_as<Packet>();
     slot = packet;
     slot.pkey = frame->pkey;
+    slot.migration_request = migration_state() == MigrationState::kMigrated;
     return frame;
 }
 

@@ -12,11 +12,13 @@
 
 #include "fabric/core/timer.hpp"
 #include "fabric/net/frame.hpp"
+#include "fabric/net/port.hpp"
 
 #include "simverbs/hca/client.hpp"
 #include "simverbs/hca/command.hpp"
 #include "simverbs/hca/completion_queue.hpp"
 #include "simverbs/hca/memory_region.hpp"
+#include "simverbs/hca/path_migration.hpp"
 #include "simverbs/hca/shared_receive_queue.hpp"
 #include "simverbs/transport/effects.hpp"
 #include "simverbs/transport/raw_packet.hpp"
@@ -63,6 +65,8 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     int modify(QpAttrs given, const QpValues& values);
     void posted_sends(std::uint32_t producer);
     void posted_receives(std::uint32_t producer);
+    // Whether a packet came by the path of the connection; the peer's migration is followed.
+    bool comes_by_its_path(const fabric::Port& port, const fabric::Frame& frame);
     // A shared receive queue that an XRC request may have named is destroyed.
     void forget(const SharedReceiveQueue& srq);
     // Whoever has a handle on an XRC target hears its events, and keeps it alive.
@@ -132,6 +136,12 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     fabric::Timer& timer(EngineTimer which);
     [[nodiscard]] const fabric::Timer& timer(EngineTimer which) const;
 
+    // path_migration.cpp
+    [[nodiscard]] int check_migration(QpAttrs given, const QpValues& values) const;
+    void apply_migration(QpAttrs given, const QpValues& values);
+    [[nodiscard]] MigrationState migration_state() const;
+    bool migrate() override;
+
     // modify_qp.cpp
     [[nodiscard]] int check_values(QpAttrs given, const QpValues& values) const;
     void apply(QpAttrs given, const QpValues& values);
@@ -153,6 +163,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     SharedReceiveQueue* srq_;  // of an XRC target: the one that the request under way names
     OpenedXrcDomain* xrcd_;
     std::vector<DeviceContext*> sharers_;
+    std::unique_ptr<PathMigration> migration_;  // where an alternate path is loaded
     RingMemory ring_;
     WorkQueueShape send_shape_;
     WorkQueueShape receive_shape_;

@@ -40,11 +40,14 @@ Psn Requester::resume_psn() const {
 }
 
 void Requester::retry_from(Psn psn, FaultCause cause) {
-    if (retries_left_ == 0) {
+    if (retries_left_ == 0 && effects_.migrate()) {
+        retries_left_ = attributes_.retry_count;
+    } else if (retries_left_ == 0) {
         fail_oldest(WcStatus::kRetryExcErr, cause);
         return;
+    } else {
+        --retries_left_;
     }
-    --retries_left_;
     rewind(psn);
 }
 

@@ -51,7 +51,7 @@ QueuePairHandle qp_in(Pair& pair, QpState state) {
 
 constexpr auto kReachable = std::to_array(
     {QpState::kReset, QpState::kInit, QpState::kRtr, QpState::kRts, QpState::kSqd, QpState::kErr});
-constexpr QpAttrs kUnmodelled = QpAttrs(QpAttr::kAltPath) | QpAttr::kCap | QpAttr::kRateLimit;
+constexpr QpAttrs kUnmodelled = QpAttrs(QpAttr::kCap) | QpAttr::kRateLimit;
 
 TEST(ModifyQp, EachRowOfTheTableTakesWhatItRequiresAndMayTakeTheRest) {
     Pair pair;
@@ -139,7 +139,7 @@ TEST(ModifyQp, EachSuperfluousAttributeIsRefused) {
 
 TEST(ModifyQp, WhatIsNotModelledIsRefusedByName) {
     Pair pair;
-    for (const QpAttr attr : {QpAttr::kAltPath, QpAttr::kCap, QpAttr::kRateLimit}) {
+    for (const QpAttr attr : {QpAttr::kCap, QpAttr::kRateLimit}) {
         EXPECT_EQ(pair.a.qp.modify(attr, {}), EOPNOTSUPP) << to_string(attr);
     }
     EXPECT_EQ(pair.a.qp.modify(QpAttrs::from_bits(1U << 30), {}), EOPNOTSUPP);

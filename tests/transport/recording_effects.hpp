@@ -76,6 +76,7 @@ class RecordingEffects final : public Effects {
     AddressVerdict address_verdict = AddressVerdict::kUsable;
     bool has_grh = false;
     bool shared = false;
+    bool has_alternate_path = false;
     std::deque<PostedSend> sends;  // by index, from 0
     std::deque<PostedReceive> receives;
     std::map<std::uint64_t, std::uint64_t> words;  // memory that atomics use
@@ -179,6 +180,7 @@ class RecordingEffects final : public Effects {
     bool armed(EngineTimer timer) const override { return timers.contains(timer); }
     void disarm(EngineTimer timer) override { timers.erase(timer); }
     void keep_payloads_in_flight() override { ++keeps; }
+    bool migrate() override { return std::exchange(has_alternate_path, false); }
     void fail(QpTrigger trigger, FaultCause cause) override;
     void raise(AsyncEvent event) override { events.push_back(event); }
 
