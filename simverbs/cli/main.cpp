@@ -71,6 +71,8 @@ int main(int argc, char** argv) {
     on_command->prefix_command();
 
     CLI::App* status_command = app.add_subcommand("status", "What a served world is doing");
+    bool verbose = false;
+    status_command->add_flag("-v,--verbose", verbose, "what each queue pair waits for");
     CLI::App* down_command = app.add_subcommand("down", "End a served world");
     for (CLI::App* each : {up_command, on_command, status_command, down_command}) {
         each->add_option("--world", world, "name of the world, or path of its socket");
@@ -95,5 +97,5 @@ int main(int argc, char** argv) {
     if (*on_command) {
         return cli::on(socket, host, command);
     }
-    return *status_command ? cli::status(socket) : cli::down(socket);
+    return *status_command ? cli::status(socket, verbose) : cli::down(socket);
 }

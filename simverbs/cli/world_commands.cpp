@@ -192,8 +192,8 @@ int on(const std::string& socket, const std::string& host,
     return complain(fmt::format("{}: {}", command[0], std::strerror(errno)), kNotFound);
 }
 
-int status(const std::string& socket) {
-    return ask(socket, RequestKind::kStatus);
+int status(const std::string& socket, bool verbose) {
+    return ask(socket, verbose ? RequestKind::kReport : RequestKind::kStatus);
 }
 
 int down(const std::string& socket) {

@@ -30,7 +30,7 @@ int run(RunOptions options);
 // Starts COMMAND on `host` of the world at `socket`; returns only when that fails.
 int on(const std::string& socket, const std::string& host, const std::vector<std::string>& command);
 
-int status(const std::string& socket);
+int status(const std::string& socket, bool verbose);
 int down(const std::string& socket);
 
 }  // namespace simverbs::cli

@@ -1,4 +1,5 @@
 // The life of a queue pair: the only file in which its state changes (IBA 10.3.1, 11.2.5.2).
+#include <algorithm>
 #include <cerrno>
 
 #include "simverbs/hca/addressing.hpp"
@@ -255,6 +256,30 @@ void QueuePair::report_drained() {
     if (notify_drained_ || hca_.personality().drained_event_unasked) {
         raise(AsyncEvent::kSqDrained);
     }
+}
+
+QueuePairReport QueuePair::report() const {
+    QueuePairReport report;
+    report.qpn = attributes_.qpn;
+    report.dest_qpn = attributes_.dest_qpn;
+    report.service = attributes_.service;
+    report.state = attributes_.state;
+    report.next_psn = requester_.next_psn().value();
+    report.expected_psn = responder_.expected_psn().value();
+    report.sends = requester_.outstanding();
+    report.sends_started = requester_.started();
+    const std::uint32_t posted =
+        rings().receive_producer.value.load(std::memory_order_acquire) - receives_taken_;
+    report.receives = srq_ != nullptr ? srq_->waiting() : std::min(posted, receive_shape_.slots);
+    report.retries_left = requester_.retries_left();
+    report.rnr_retries_left = requester_.rnr_retries_left();
+    if (acknowledge_timer_.armed()) {
+        report.answer_until = acknowledge_timer_.deadline();
+    }
+    if (rnr_timer_.armed()) {
+        report.rnr_until = rnr_timer_.deadline();
+    }
+    return report;
 }
 
 QueryQpReply QueuePair::query() const {

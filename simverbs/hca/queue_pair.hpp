@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -45,6 +46,23 @@ struct QueuePairParts {
     std::uint32_t qpn;
 };
 
+// What a queue pair is doing, for whoever wants to know why nothing happens.
+struct QueuePairReport {
+    std::uint32_t qpn = 0;
+    std::uint32_t dest_qpn = 0;
+    Service service = Service::kRc;
+    QpState state = QpState::kReset;
+    std::uint32_t next_psn = 0;
+    std::uint32_t expected_psn = 0;
+    std::uint32_t sends = 0;          // posted and not complete
+    std::uint32_t sends_started = 0;  // of them on the wire
+    std::uint32_t receives = 0;       // posted and not taken, a shared queue's included
+    std::uint8_t retries_left = 0;
+    std::uint8_t rnr_retries_left = 0;
+    std::optional<fabric::SimTime> answer_until;  // an acknowledgment timer runs
+    std::optional<fabric::SimTime> rnr_until;     // the peer asked to wait
+};
+
 class QueuePair final : private Effects, private fabric::EventHandler {
   public:
     QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& parts);
@@ -60,6 +78,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
         return xrcd_ == nullptr ? nullptr : xrcd_->domain.get();
     }
     [[nodiscard]] QueryQpReply query() const;
+    [[nodiscard]] QueuePairReport report() const;
 
     // Commands of the consumer (IBA 11.2.5). An errno; with one, nothing has changed.
     int modify(QpAttrs given, const QpValues& values);

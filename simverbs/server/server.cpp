@@ -16,6 +16,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "simverbs/world/hang_report.hpp"
+
 namespace simverbs {
 namespace {
 
@@ -190,10 +192,13 @@ void Server::greet(int socket) {
         attach(socket, request);
         return;
     }
-    if (understood && (request.head.kind == RequestKind::kStatus ||
-                       request.head.kind == RequestKind::kShutdown)) {
+    const RequestKind kind = request.head.kind;
+    if (understood && (kind == RequestKind::kStatus || kind == RequestKind::kReport ||
+                       kind == RequestKind::kShutdown)) {
         TextReply reply;
-        copy_text(reply.text, request.head.kind == RequestKind::kStatus ? status() : summary());
+        copy_text(reply.text, kind == RequestKind::kShutdown
+                                  ? summary()
+                                  : status(kind == RequestKind::kReport));
         send_struct(socket, reply);
         if (request.head.kind == RequestKind::kShutdown) {
             stop();
@@ -310,7 +315,7 @@ void Server::remove_gone() {
     someone_gone_ = false;
 }
 
-std::string Server::status() const {
+std::string Server::status(bool verbose) const {
     const auto now = fabric::to_picoseconds(simulation_->loop().now());
     std::string text =
         fmt::format("topology {}, personality {}, seed {}, virtual time {} ps\n",
@@ -330,6 +335,9 @@ std::string Server::status() const {
             text += fmt::format(", queue pairs {}", count);
         }
         text += '\n';
+        if (verbose) {
+            text += describe_queue_pairs(hca);
+        }
     }
     return text;
 }

@@ -57,7 +57,7 @@ class Server {
     void serve_client(RemoteClient& client);
     void answer(RemoteClient& client, const CommandRequest& request);
     void remove_gone();
-    [[nodiscard]] std::string status() const;
+    [[nodiscard]] std::string status(bool verbose) const;
     [[nodiscard]] bool shut_down_asked() const { return stop_.load(std::memory_order_relaxed); }
 
     // time.cpp: what moves.

@@ -146,7 +146,7 @@ class Effects {
     // get bytes of their own.
     virtual void keep_payloads_in_flight() = 0;
 
-    // The retries are used up: true where an alternate path is armed, which is the path from now on.
+    // The retries are used up: true where an alternate path was armed, which is the path now.
     virtual bool migrate() = 0;
     // The queue pair fails; the engines' work is flushed before this returns.
     virtual void fail(QpTrigger trigger, FaultCause cause) = 0;

@@ -30,6 +30,11 @@ class Requester {
 
     // Getters.
     [[nodiscard]] bool has_outstanding() const { return !window_.empty(); }
+    // Posted and not complete; of them those with a packet on the wire, or the first of them next.
+    [[nodiscard]] std::uint32_t outstanding() const { return window_.posted() - window_.head(); }
+    [[nodiscard]] std::uint32_t started() const {
+        return cursor_ - window_.head() + (cursor_packet_ > 0 ? 1U : 0U);
+    }
     [[nodiscard]] bool drained() const;
     [[nodiscard]] Psn next_psn() const { return next_psn_; }
     [[nodiscard]] std::uint8_t retries_left() const { return retries_left_; }

@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "simverbs/world/hang_report.hpp"
+
 namespace simverbs {
 namespace {
 
@@ -469,6 +471,12 @@ void Conductor::advance(fabric::SimDuration duration) {
     }
 }
 
+void Conductor::request_report() noexcept {
+    report_wanted_ = true;
+    helper_wanted_ = true;
+    helper_wanted_.notify_one();
+}
+
 void Conductor::start_helper() {
     if (helper_.joinable()) {
         return;
@@ -490,6 +498,11 @@ void Conductor::helper_loop() {
         while (!stop_) {
             std::this_thread::sleep_for(pause);
             const Lock lock(mutex_);
+            if (report_wanted_.exchange(false)) {
+                fmt::print(stderr, "simverbs: at {} ps of virtual time\n{}",
+                           fabric::to_picoseconds(simulation_.loop().now()),
+                           describe_queue_pairs(simulation_));
+            }
             const bool someone_leads =
                 std::any_of(actors_.begin(), actors_.end(),
                             [](const auto& actor) { return actor->state != ActorState::kRunning; });

@@ -88,6 +88,8 @@ class Conductor {
 
     // Starts the thread that moves time while all others sleep elsewhere.
     void start_helper();
+    // That thread writes to stderr what each queue pair waits for. Async-signal-safe.
+    void request_report() noexcept;
 
   private:
     using Lock = std::unique_lock<std::mutex>;
@@ -130,6 +132,7 @@ class Conductor {
 
     std::thread helper_;
     std::atomic<bool> helper_wanted_{false};
+    std::atomic<bool> report_wanted_{false};
     std::atomic<bool> stop_{false};
 };
 

@@ -19,6 +19,7 @@ enum class RequestKind : std::uint32_t {
     kCommand,   // CommandRequest -> CommandReply, with a descriptor where the command has one
     kStatus,    // -> text
     kShutdown,  // -> text; the world ends
+    kReport,    // -> text: kStatus, and what each queue pair waits for
 };
 
 struct RequestHead {

@@ -1,0 +1,72 @@
+#include "simverbs/world/hang_report.hpp"
+
+#include <fmt/format.h>
+
+#include "simverbs/hca/hca.hpp"
+#include "simverbs/hca/queue_pair.hpp"
+#include "simverbs/world/simulation.hpp"
+
+namespace simverbs {
+namespace {
+
+std::string time_text(fabric::SimTime time) {
+    return fmt::format("{} ps", fabric::to_picoseconds(time));
+}
+
+// The one thing that has to happen before the queue pair goes on.
+std::string waits_for(const QueuePairReport& report) {
+    if (report.state == QpState::kErr || report.state == QpState::kSqe) {
+        return "for nothing: what it had was flushed";
+    }
+    if (report.state == QpState::kInit) {
+        return "for its program to connect it";
+    }
+    if (report.rnr_until) {
+        return fmt::format("until {}: its peer had no receive posted ({} RNR retries left)",
+                           time_text(*report.rnr_until), report.rnr_retries_left);
+    }
+    if (report.answer_until) {
+        return fmt::format("for an answer of QP {:#08x}, until {} ({} retries left)",
+                           report.dest_qpn, time_text(*report.answer_until), report.retries_left);
+    }
+    if (report.sends == 0) {
+        return report.receives == 0 ? "for nothing: nothing is posted" : "for a message";
+    }
+    if (report.state != QpState::kRts) {
+        return "for RTS";
+    }
+    return report.sends_started > 0 ? "for an answer, for ever (timeout 0)"
+                                    : "for an earlier READ, atomic or fence";
+}
+
+}  // namespace
+
+std::string describe_queue_pairs(const Hca& hca) {
+    std::string text;
+    hca.for_each_qp([&text](const QueuePair& qp) {
+        const QueuePairReport report = qp.report();
+        if (report.state == QpState::kReset) {
+            return;
+        }
+        text += fmt::format(
+            "  QP {:#08x} {} {}: next PSN {}, expects PSN {}, {} sends outstanding ({} begun), {} "
+            "receives posted; waits {}\n",
+            report.qpn, to_string(report.service), to_string(report.state), report.next_psn,
+            report.expected_psn, report.sends, report.sends_started, report.receives,
+            waits_for(report));
+    });
+    return text;
+}
+
+std::string describe_queue_pairs(const Simulation& simulation) {
+    std::string text;
+    for (std::size_t i = 0; i < simulation.hca_count(); ++i) {
+        const Hca& hca = simulation.hca(i);
+        if (const std::string queue_pairs = describe_queue_pairs(hca); !queue_pairs.empty()) {
+            text += fmt::format("host {}\n{}", hca.host(), queue_pairs);
+        }
+    }
+    return text.empty() ? "no queue pair has left RESET\n" : text;
+}
+
+}  // namespace simverbs

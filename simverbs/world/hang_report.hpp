@@ -1,0 +1,16 @@
+// What every queue pair of a world is doing and what it waits for: the first question when a
+// program hangs.
+#pragma once
+
+#include <string>
+
+namespace simverbs {
+
+class Hca;
+class Simulation;
+
+// Lines of text, with the world held. Queue pairs in RESET are left out.
+std::string describe_queue_pairs(const Hca& hca);
+std::string describe_queue_pairs(const Simulation& simulation);
+
+}  // namespace simverbs
