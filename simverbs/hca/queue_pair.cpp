@@ -257,10 +257,14 @@ void QueuePair::put_on_wire(fabric::FramePtr frame, const Packet& packet) {
     hca_.send(attributes_.port, std::move(frame));
 }
 
+// A port that is down takes no time to lose a packet: never in the instant in which this may just
+// have expired.
 void QueuePair::arm_when_transmitter_free(EngineTimer which) {
-    timer(which).arm(properties(attributes_.service).connected
-                         ? hca_.transmitter_free_at(attributes_.port, attributes_.path)
-                         : hca_.transmitters_free_at(attributes_.port));
+    const fabric::SimTime free_at =
+        properties(attributes_.service).connected
+            ? hca_.transmitter_free_at(attributes_.port, attributes_.path)
+            : hca_.transmitters_free_at(attributes_.port);
+    timer(which).arm(std::max(free_at, hca_.loop().now() + fabric::SimDuration(1)));
 }
 
 Grant QueuePair::open_local(const Segment& segment, AccessRights needed) {
