@@ -55,6 +55,7 @@ void Walk::step() {
             break;
         case 4:
         case 5:
+        case 10:
             connect();
             break;
         case 6:

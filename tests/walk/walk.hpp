@@ -66,6 +66,8 @@ struct Window {
 template <typename Object>
 using List = std::vector<std::unique_ptr<Object>>;
 
+ibv_qp_state state_of(const Pair& pair);
+
 // One host as one walk sees it: a context of its own.
 struct Host {
     ibv_context* context = nullptr;
@@ -132,6 +134,7 @@ class Walk {
     void poll(Host& host, Completions& completions, int most);
     void take_events(Host& host);
     void disturb();
+    Pair* some_pair(const Host& host);
     const Region* some_region(const Host& host, const Domain* domain);
     ibv_sge some_segment(Host& host, const Domain* domain, std::uint32_t most);
     static const Domain* domain_of_peer(const Host& there, const Pair& pair);

@@ -9,6 +9,8 @@ namespace {
 constexpr std::uint32_t kQkey = 0x1111;
 constexpr int kAllAttributes = (IBV_QP_DEST_QPN << 1) - 1;
 
+}  // namespace
+
 ibv_qp_state state_of(const Pair& pair) {
     ibv_qp_attr attr{};
     ibv_qp_init_attr init{};
@@ -18,6 +20,8 @@ ibv_qp_state state_of(const Pair& pair) {
             "ibv_query_qp tells of another queue pair");
     return attr.qp_state;
 }
+
+namespace {
 
 bool is_error(ibv_qp_state state) {
     return state == IBV_QPS_ERR || state == IBV_QPS_SQE;
@@ -107,19 +111,27 @@ void Walk::resize_completions(Host& host) {
     }
 }
 
-// Two queue pairs of one service, of which at least one has nothing better to do.
+// Two queue pairs of one service; mostly such as have nothing better to do.
 void Walk::connect() {
-    Pair* first = any(hosts_[0].pairs);
-    Pair* second = any(hosts_[1].pairs);
-    for (int tries = 0; tries < 4 && first != nullptr && second != nullptr &&
+    const auto idle = [this](const Host& host) {
+        Pair* pair = any(host.pairs);
+        for (int tries = 0; tries < 8 && pair != nullptr && state_of(*pair) == IBV_QPS_RTS;
+             ++tries) {
+            pair = any(host.pairs);
+        }
+        return pair;
+    };
+    Pair* first = idle(hosts_[0]);
+    Pair* second = idle(hosts_[1]);
+    for (int tries = 0; tries < 8 && first != nullptr && second != nullptr &&
                         first->qp->qp_type != second->qp->qp_type;
          ++tries) {
-        second = any(hosts_[1].pairs);
+        second = idle(hosts_[1]);
     }
     if (first == nullptr || second == nullptr || first->qp->qp_type != second->qp->qp_type) {
         return;
     }
-    const bool busy = state_of(*first) == IBV_QPS_RTS && state_of(*second) == IBV_QPS_RTS;
+    const bool busy = state_of(*first) == IBV_QPS_RTS || state_of(*second) == IBV_QPS_RTS;
     if (busy && !random_.one_in(16)) {
         return;
     }

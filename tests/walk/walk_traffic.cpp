@@ -81,6 +81,10 @@ void Walk::aim(Host& host, Pair& pair, ibv_send_wr& wr) {
     Host& there = other(host);
     if (pair.qp->qp_type == IBV_QPT_UD) {
         const Address* address = any(host.addresses);
+        for (int tries = 0; tries < 8 && address != nullptr && address->domain != pair.domain;
+             ++tries) {
+            address = any(host.addresses);
+        }
         const Pair* to = any(there.pairs);
         wr.wr.ud.ah = address == nullptr ? nullptr : address->ah;
         wr.wr.ud.remote_qpn = to == nullptr ? 77 : to->qp->qp_num;
@@ -116,8 +120,10 @@ ibv_send_wr Walk::some_send(Host& host, Pair& pair, std::vector<ibv_sge>& segmen
         {IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
          IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD});
     ibv_send_wr wr{};
-    const bool datagrams = pair.qp->qp_type == IBV_QPT_UD;
-    wr.opcode = kUsual[random_.below(datagrams ? 2 : std::uint32_t{kUsual.size()})];
+    const auto usual = pair.qp->qp_type == IBV_QPT_UD   ? 2U
+                       : pair.qp->qp_type == IBV_QPT_UC ? 4U
+                                                        : std::uint32_t{kUsual.size()};
+    wr.opcode = kUsual[random_.below(usual)];
     if (random_.one_in(128)) {
         constexpr auto kOther = std::to_array<std::uint32_t>(
             {IBV_WR_LOCAL_INV, IBV_WR_SEND_WITH_INV, IBV_WR_BIND_MW, IBV_WR_TSO, 99});
@@ -166,8 +172,17 @@ ibv_send_wr Walk::some_send(Host& host, Pair& pair, std::vector<ibv_sge>& segmen
     return wr;
 }
 
-void Walk::post_sends(Host& host) {
+// Mostly one that was connected.
+Pair* Walk::some_pair(const Host& host) {
     Pair* pair = any(host.pairs);
+    for (int tries = 0; tries < 4 && pair != nullptr && state_of(*pair) != IBV_QPS_RTS; ++tries) {
+        pair = any(host.pairs);
+    }
+    return pair;
+}
+
+void Walk::post_sends(Host& host) {
+    Pair* pair = some_pair(host);
     if (pair == nullptr) {
         return;
     }
@@ -190,7 +205,7 @@ void Walk::post_sends(Host& host) {
 
 void Walk::post_receives(Host& host) {
     Shared* shared = random_.one_in(3) ? any(host.shared) : nullptr;
-    Pair* pair = any(host.pairs);
+    Pair* pair = some_pair(host);
     if (shared == nullptr && (pair == nullptr || pair->shared != nullptr)) {
         return;
     }
