@@ -115,6 +115,7 @@ class Walk {
     void destroy_pair(Host& host, std::size_t at);
     void destroy_address(Host& host, std::size_t at);
     void destroy_window(Host& host, std::size_t at);
+    void bury_dead(Host& host);
     void destroy_everything(Host& host);
     ibv_ah_attr some_path(const Host& from);
 

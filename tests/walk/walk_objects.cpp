@@ -293,6 +293,22 @@ void Walk::destroy_completions(Host& host, std::size_t at) {
     }
 }
 
+// A queue that was overrun serves nobody any more.
+void Walk::bury_dead(Host& host) {
+    for (std::size_t at = host.completions.size(); at-- > 0;) {
+        const Completions* dead = host.completions[at].get();
+        if (!dead->dead || !random_.one_in(2)) {
+            continue;
+        }
+        for (std::size_t i = host.pairs.size(); i-- > 0;) {
+            if (host.pairs[i]->send_cq == dead || host.pairs[i]->receive_cq == dead) {
+                destroy_pair(host, i);
+            }
+        }
+        destroy_completions(host, at);
+    }
+}
+
 void Walk::destroy_shared(Host& host, std::size_t at) {
     const Shared& shared = *host.shared[at];
     if (destroyed(ibv_destroy_srq(shared.srq), shared, "ibv_destroy_srq")) {

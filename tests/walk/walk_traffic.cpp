@@ -126,7 +126,7 @@ ibv_send_wr Walk::some_send(Host& host, Pair& pair, std::vector<ibv_sge>& segmen
     wr.opcode = kUsual[random_.below(usual)];
     if (random_.one_in(128)) {
         constexpr auto kOther = std::to_array<std::uint32_t>(
-            {IBV_WR_LOCAL_INV, IBV_WR_SEND_WITH_INV, IBV_WR_BIND_MW, IBV_WR_TSO, 99});
+            {IBV_WR_LOCAL_INV, IBV_WR_SEND_WITH_INV, IBV_WR_BIND_MW, IBV_WR_TSO, 13});
         wr.opcode = static_cast<ibv_wr_opcode>(kOther[random_.below(std::uint32_t{kOther.size()})]);
     }
     wr.send_flags = random_.one_in(3) ? 0U : unsigned{IBV_SEND_SIGNALED};
@@ -289,6 +289,7 @@ void Walk::take_events(Host& host) {
         }
         ibv_ack_async_event(&event);
     }
+    bury_dead(host);
     if (const Channel* channel = any(host.channels)) {
         ibv_cq* cq = nullptr;
         void* context = nullptr;
