@@ -478,15 +478,14 @@ void Conductor::request_report() noexcept {
 }
 
 void Conductor::start_helper() {
-    if (helper_.joinable()) {
-        return;
-    }
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    helper_ = std::thread([this] { helper_loop(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    std::call_once(helper_started_, [this] {
+        sigset_t all;
+        sigset_t before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_BLOCK, &all, &before);
+        helper_ = std::thread([this] { helper_loop(); });
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    });
 }
 
 // Moves time when every actor sleeps elsewhere (in epoll_wait on our descriptors, say), so that

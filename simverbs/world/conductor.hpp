@@ -130,6 +130,7 @@ class Conductor {
     fabric::SimTime walk_began_{};
     RunMarks marks_;
 
+    std::once_flag helper_started_;
     std::thread helper_;
     std::atomic<bool> helper_wanted_{false};
     std::atomic<bool> report_wanted_{false};

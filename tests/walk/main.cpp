@@ -1,6 +1,7 @@
 // random_walk [--steps N] [--seed S] [--threads T] [--topology NAME]
 //
 // With several threads each walks by itself, in one world: N steps a thread, seeds S, S + 1, ...
+#include <barrier>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -48,13 +49,14 @@ Arguments parse(int argc, char** argv) {
     return arguments;
 }
 
-void run(const Arguments& arguments, std::uint64_t seed) {
+void run(const Arguments& arguments, std::uint64_t seed, std::barrier<>& ready) {
     set_replay("random_walk --steps " + std::to_string(arguments.steps) + " --seed " +
                std::to_string(arguments.seed) + " --threads " + std::to_string(arguments.threads) +
                " --topology " + arguments.topology + " (walk of seed " + std::to_string(seed) +
                ")");
     const std::string name = "walk-" + std::to_string(seed);
     require(simverbs_actor(name.c_str()) == 0, "simverbs_actor");
+    ready.arrive_and_wait();
     Walk walk(seed);
     for (std::uint64_t step = 0; step < arguments.steps; ++step) {
         set_step(step);
@@ -93,11 +95,13 @@ void fail(const std::string& what) {
 int main(int argc, char** argv) {
     const walk::Arguments arguments = walk::parse(argc, argv);
     walk::require(simverbs_set_topology(arguments.topology.c_str()) == 0, "topology");
+    std::barrier ready(static_cast<std::ptrdiff_t>(arguments.threads));
     std::vector<std::thread> threads;
     for (std::uint64_t i = 1; i < arguments.threads; ++i) {
-        threads.emplace_back([&arguments, i] { walk::run(arguments, arguments.seed + i); });
+        threads.emplace_back(
+            [&arguments, &ready, i] { walk::run(arguments, arguments.seed + i, ready); });
     }
-    walk::run(arguments, arguments.seed);
+    walk::run(arguments, arguments.seed, ready);
     for (std::thread& thread : threads) {
         thread.join();
     }
