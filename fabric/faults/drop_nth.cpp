@@ -5,21 +5,6 @@
 
 namespace fabric {
 
-namespace {
-FaultFired fired(const LinkDirection& direction, const Frame& frame, FaultId id,
-                 std::uint64_t nth) {
-    return {.node = direction.from().node().id(),
-            .port = direction.from().number(),
-            .fault = id,
-            .action = "drop",
-            .nth = nth,
-            .source = frame.source,
-            .flow = frame.flow,
-            .slid = frame.slid,
-            .dlid = frame.dlid};
-}
-}  // namespace
-
 DropNth::DropNth(LinkDirection& direction, trace::Bus& bus, std::uint64_t nth, FaultId id)
     : direction_(direction), bus_(bus), nth_(nth), id_(id) {
     SIMVERBS_ASSERT(nth >= 1, "frames are counted from 1");
@@ -30,11 +15,11 @@ DropNth::~DropNth() {
     direction_.remove_filter(*this);
 }
 
-Verdict DropNth::inspect(SimTime now, const Frame& frame, const LinkDirection& direction) {
+Verdict DropNth::inspect(SimTime now, Frame& frame, const LinkDirection& direction) {
     if (++seen_ != nth_) {
         return Verdict::kPass;
     }
-    bus_.emit(now, fired(direction, frame, id_, seen_));
+    bus_.emit(now, fired(direction, frame, id_, "drop", seen_));
     return Verdict::kDrop;
 }
 
@@ -47,8 +32,8 @@ DropAll::~DropAll() {
     direction_.remove_filter(*this);
 }
 
-Verdict DropAll::inspect(SimTime now, const Frame& frame, const LinkDirection& direction) {
-    bus_.emit(now, fired(direction, frame, id_, ++dropped_));
+Verdict DropAll::inspect(SimTime now, Frame& frame, const LinkDirection& direction) {
+    bus_.emit(now, fired(direction, frame, id_, "drop", ++dropped_));
     return Verdict::kDrop;
 }
 

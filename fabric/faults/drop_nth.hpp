@@ -21,7 +21,7 @@ class DropNth final : public LinkFilter {
 
     [[nodiscard]] std::uint64_t seen() const { return seen_; }
 
-    Verdict inspect(SimTime now, const Frame& frame, const LinkDirection& direction) override;
+    Verdict inspect(SimTime now, Frame& frame, const LinkDirection& direction) override;
 
   private:
     LinkDirection& direction_;
@@ -40,7 +40,7 @@ class DropAll final : public LinkFilter {
 
     [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 
-    Verdict inspect(SimTime now, const Frame& frame, const LinkDirection& direction) override;
+    Verdict inspect(SimTime now, Frame& frame, const LinkDirection& direction) override;
 
   private:
     LinkDirection& direction_;

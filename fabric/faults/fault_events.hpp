@@ -6,6 +6,8 @@
 
 #include "fabric/core/strong_id.hpp"
 #include "fabric/net/lid.hpp"
+#include "fabric/net/link.hpp"
+#include "fabric/net/node.hpp"
 #include "fabric/trace/event_info.hpp"
 
 namespace fabric {
@@ -37,5 +39,19 @@ struct FaultFired {
         f("dlid", dlid);
     }
 };
+
+// Of a fault that hit `frame`, the `nth` that it saw.
+inline FaultFired fired(const LinkDirection& direction, const Frame& frame, FaultId id,
+                        std::string_view action, std::uint64_t nth) {
+    return {.node = direction.from().node().id(),
+            .port = direction.from().number(),
+            .fault = id,
+            .action = action,
+            .nth = nth,
+            .source = frame.source,
+            .flow = frame.flow,
+            .slid = frame.slid,
+            .dlid = frame.dlid};
+}
 
 }  // namespace fabric

@@ -41,7 +41,7 @@ void LinkDirection::transmit(FramePtr frame, SimTime ready) {
     enqueue(std::move(frame), arrival);
 }
 
-bool LinkDirection::filters_drop(const Frame& frame) {
+bool LinkDirection::filters_drop(Frame& frame) {
     const SimTime now = services_.loop.now();
     return std::any_of(filters_.begin(), filters_.end(), [&](LinkFilter* filter) {
         return filter->inspect(now, frame, *this) == Verdict::kDrop;
@@ -120,6 +120,19 @@ LinkDirection& Link::direction_from(const Port& port) {
 
 LinkDirection& Link::direction_from(NodeId node) {
     return direction_from(ends_[0]->node().id() == node ? *ends_[0] : *ends_[1]);
+}
+
+void Link::set_rate(LinkWidth width, LinkSpeed speed) {
+    rate_ = effective_rate(width, speed);
+    for (LinkDirection& direction : directions_) {
+        direction.rate_ = rate_;
+    }
+    for (Port* const port : ends_) {
+        PortAttributes& attributes = port->mutable_attributes();
+        attributes.width = width;
+        attributes.speed = speed;
+        port->raise(PortEvent::kSpeedChange);
+    }
 }
 
 void Link::set_state(LinkState state) {

@@ -29,11 +29,11 @@ constexpr std::string_view to_string(LinkState state) {
 // What a filter wants done with a frame.
 enum class Verdict : std::uint8_t { kPass, kDrop };
 
-// Sees each frame when it is given to the direction, before it waits for the transmitter; a dropped
-// frame still takes its time on the wire. Protocol code knows no filters.
+// Sees each frame when it is given to the direction, before it waits for the transmitter, and may
+// change it; a dropped frame still takes its time on the wire. Protocol code knows no filters.
 class LinkFilter {
   public:
-    virtual Verdict inspect(SimTime now, const Frame& frame, const LinkDirection& direction) = 0;
+    virtual Verdict inspect(SimTime now, Frame& frame, const LinkDirection& direction) = 0;
 
   protected:
     ~LinkFilter() = default;
@@ -67,7 +67,7 @@ class LinkDirection final : public EventHandler {
     void transmit(FramePtr frame, SimTime ready);
     void enqueue(FramePtr frame, SimTime arrival);
     FramePtr dequeue();
-    [[nodiscard]] bool filters_drop(const Frame& frame);
+    [[nodiscard]] bool filters_drop(Frame& frame);
     void drop_all(DropReason reason);
 
     template <class F>
@@ -110,6 +110,8 @@ class Link {
     // Down: both ports go DOWN (kPortError if they were ACTIVE) and frames in flight are dropped.
     // Up: both ports go to INIT, and a subnet manager takes them further; on Ethernet to ACTIVE.
     void set_state(LinkState state);
+    // From the next frame on; both ports say that their speed has changed.
+    void set_rate(LinkWidth width, LinkSpeed speed);
 
     // First the direction from end 0, then from end 1; each in order of arrival.
     template <class F>

@@ -43,6 +43,7 @@ enum class PortEvent : std::uint8_t {
     kPkeyChange,
     kGidChange,
     kClientReregister,
+    kSpeedChange,
 };
 
 constexpr std::string_view to_string(PortEvent event) {
@@ -61,6 +62,8 @@ constexpr std::string_view to_string(PortEvent event) {
             return "GID_CHANGE";
         case PortEvent::kClientReregister:
             return "CLIENT_REREGISTER";
+        case PortEvent::kSpeedChange:
+            return "DEVICE_SPEED_CHANGE";
     }
     return "?";
 }

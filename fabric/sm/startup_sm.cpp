@@ -105,6 +105,57 @@ void StartupSm::activate(Link& link) {
     }
 }
 
+bool StartupSm::is_taken(Lid lid) const {
+    for (std::size_t i = 0; i < network_.host_count(); ++i) {
+        const EndNode& host = network_.host(i);
+        for (std::uint16_t number = 1; number <= host.port_count(); ++number) {
+            if (host.port(PortNumber{number}).attributes().lid == lid) {
+                return true;
+            }
+        }
+    }
+    for (std::size_t i = 0; i < network_.switch_count(); ++i) {
+        if (network_.switch_at(i).port(PortNumber{0}).attributes().lid == lid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool StartupSm::set_lid(Port& port, Lid lid) {
+    if (!is_unicast(lid) || (port.attributes().lid != lid && is_taken(lid))) {
+        return false;
+    }
+    port.mutable_attributes().lid = lid;
+    build_routes();
+    port.raise(PortEvent::kLidChange);
+    return true;
+}
+
+void StartupSm::set_pkeys(Port& port, std::vector<std::uint16_t> pkeys) {
+    std::vector<std::uint16_t>& table = port.mutable_attributes().pkeys;
+    pkeys.resize(std::max(pkeys.size(), table.size()), 0);
+    table = std::move(pkeys);
+    port.raise(PortEvent::kPkeyChange);
+}
+
+void StartupSm::set_gid(Port& port, std::size_t index, const Gid& gid) {
+    std::vector<GidEntry>& table = port.mutable_attributes().gids;
+    SIMVERBS_ASSERT(index <= table.size(), "GID {} of a table of {}", index, table.size());
+    table.resize(std::max(table.size(), index + 1));
+    table[index] = {gid, GidType::kInfiniband};
+    port.raise(PortEvent::kGidChange);
+}
+
+void StartupSm::set_sm_lid(Port& port, Lid lid) {
+    port.mutable_attributes().sm_lid = lid;
+    port.raise(PortEvent::kSmChange);
+}
+
+void StartupSm::ask_to_reregister(Port& port) {
+    port.raise(PortEvent::kClientReregister);
+}
+
 void StartupSm::link_changed(Link& link) {
     if (is_up_ && is_managed(link)) {
         reactions_[link.index()].arm_in(reaction_delay_);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <vector>
 
 #include "fabric/core/sim_time.hpp"
 #include "fabric/core/timer.hpp"
@@ -27,10 +28,22 @@ class StartupSm final : public LinkObserver, public EventHandler {
     // everywhere, MTUs, min-hop forwarding tables, then INIT -> ARMED -> ACTIVE.
     void bring_up();
 
+    // What an administrator has it do later, at once and to an InfiniBand port that it manages;
+    // each raises the event that says so. False, and no change: no unicast LID, or another port's.
+    // Routes lead there from now on.
+    bool set_lid(Port& port, Lid lid);
+    // Entries that are left out hold 0, which is no P_Key: a table never gets shorter.
+    void set_pkeys(Port& port, std::vector<std::uint16_t> pkeys);
+    // `index` is an entry of the table or the first behind it.
+    void set_gid(Port& port, std::size_t index, const Gid& gid);
+    void set_sm_lid(Port& port, Lid lid);
+    void ask_to_reregister(Port& port);
+
     void link_changed(Link& link) override;
     void handle(const Event& event) override;
 
   private:
+    [[nodiscard]] bool is_taken(Lid lid) const;
     void assign_lids();
     void configure_port(Port& port);
     void build_routes();

@@ -78,6 +78,12 @@ int simverbs_drop_nth(const char* link, const char* from_node, uint64_t nth, uin
 /* Drops every frame that `from_node` sends over `link`, until cleared. */
 int simverbs_drop_all(const char* link, const char* from_node, uint32_t* fault);
 
+/* Gives the `nth` frame, counted as above, another opcode in its base transport header, and lets it
+ * go on: 0x10 (READ response only) for an acknowledgement makes the requester's
+ * IBV_WC_BAD_RESP_ERR, for one. EINVAL for nth 0, and for a number that is no opcode. */
+int simverbs_rewrite_nth(const char* link, const char* from_node, uint64_t nth, uint8_t opcode,
+                         uint32_t* fault);
+
 /* Takes a fault back, whether it has fired or not. No such id: ENOENT. */
 int simverbs_clear_fault(uint32_t fault);
 
@@ -85,6 +91,77 @@ int simverbs_clear_fault(uint32_t fault);
  * manager makes its ports ACTIVE, 1 ms of virtual time later. 0 and no effect where it is so
  * already. */
 int simverbs_set_link(const char* link, int up);
+
+/* Faults of a device. `node` names its host, "h0"; `qp_num` is that of ibv_qp. No such host, or no
+ * such queue pair of it: ENOENT. *fault (may be NULL) takes the id of a fault that waits for a work
+ * request; EBUSY where one waits for that queue already. What happens at once has its id in the
+ * trace alone, and cannot be taken back. */
+
+/* The device fails as it takes up the next send work request of a queue pair: nothing of it is
+ * sent, it completes with IBV_WC_FATAL_ERR, and the queue pair stops as with any error of a send.
+ */
+int simverbs_fault_execution(const char* node, uint32_t qp_num, uint32_t* fault);
+
+/* The same, reported with a syndrome that the driver does not know: IBV_WC_GENERAL_ERR. */
+int simverbs_fault_syndrome(const char* node, uint32_t qp_num, uint32_t* fault);
+
+enum simverbs_queue { SIMVERBS_SEND_QUEUE, SIMVERBS_RECEIVE_QUEUE };
+
+/* The next work request of that queue completes with `status`, an enum ibv_wc_status from 1 on
+ * (else EINVAL): for statuses that no cause leads to here, and to save a test the cause. A send
+ * fails as above. A receive fails when a message has filled it, and its queue pair goes to ERR;
+ * whether the peer hears an acknowledgement is as it happens. Shared receives count for the queue
+ * pair that takes them. */
+int simverbs_fault_completion(const char* node, uint32_t qp_num, enum simverbs_queue queue,
+                              int status, uint32_t* fault);
+
+/* At once: the device cannot read the ring of that queue. IBV_EVENT_QP_FATAL, and ERR. EINVAL in
+ * RESET and in ERR. */
+int simverbs_fault_ring(const char* node, uint32_t qp_num, enum simverbs_queue queue);
+
+/* At once: the same for the shared receive queue with that ibv_srq.handle. IBV_EVENT_SRQ_ERR, and
+ * IBV_EVENT_QP_FATAL and ERR for each of its queue pairs. */
+int simverbs_fault_srq_ring(const char* node, uint32_t srq_handle);
+
+/* At once, and for good: IBV_EVENT_DEVICE_FATAL in every context of the host's device. Nothing
+ * completes there any more and its peers hear nothing; verbs that ask the device answer EIO, those
+ * that destroy something still work, and posting has no effect. EINVAL when it is dead already. */
+int simverbs_fault_device(const char* node);
+
+/* ---- ports -----------------------------------------------------------------------------------
+ * What a subnet manager, or an administrator, does to port `port` (from 1) of host `node`, at once.
+ * Contexts of that device get the event that is named. No such host or port: ENOENT. Those of
+ * InfiniBand alone answer EOPNOTSUPP for an Ethernet port. */
+
+/* IBV_EVENT_LID_CHANGE; `lid` from 1 to 0xBFFF and no other port's, else EINVAL. Routes lead to the
+ * new one: what is still addressed to the old one is lost. InfiniBand. */
+int simverbs_port_set_lid(const char* node, uint8_t port, uint16_t lid);
+
+/* IBV_EVENT_PKEY_CHANGE. `count` entries in host byte order, from 1 to what the port has, else
+ * EINVAL; further ones that there were become 0, which matches nothing. Queue pairs go on with what
+ * is now at their pkey_index. InfiniBand. */
+int simverbs_port_set_pkeys(const char* node, uint8_t port, const uint16_t* pkeys, size_t count);
+
+/* IBV_EVENT_GID_CHANGE; `index` names an entry of the table or the first empty one, else EINVAL.
+ * InfiniBand. */
+int simverbs_port_set_gid(const char* node, uint8_t port, unsigned int index,
+                          const uint8_t gid[16]);
+
+/* IBV_EVENT_SM_CHANGE: another master subnet manager, at that LID (1 to 0xBFFF, else EINVAL).
+ * InfiniBand. */
+int simverbs_port_set_sm_lid(const char* node, uint8_t port, uint16_t lid);
+
+/* IBV_EVENT_CLIENT_REREGISTER. InfiniBand. */
+int simverbs_port_reregister(const char* node, uint8_t port);
+
+/* Width and speed of the port's link, at both ends, in the encoding of ibv_port_attr.active_width
+ * and active_speed; other numbers: EINVAL. What is under way arrives as it would have. Event
+ * IBV_EVENT_DEVICE_SPEED_CHANGE (20) at both ends, but only after simverbs_port_speed_events(1). */
+int simverbs_port_set_rate(const char* node, uint8_t port, unsigned int width, unsigned int speed);
+
+/* Whether programs are told of changes of speed, from now on. Default: 0, since a program that was
+ * compiled before rdma-core 62 does not know that event. */
+int simverbs_port_speed_events(int wanted);
 
 /* ---- what happened --------------------------------------------------------------------------- */
 

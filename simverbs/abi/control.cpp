@@ -1,4 +1,6 @@
 // The control API of simverbs.h over the embedded world: check, call, say what was wrong.
+#include "simverbs/abi/control.hpp"
+
 #include <cerrno>
 #include <cstring>
 #include <limits>
@@ -17,92 +19,23 @@
 #include "simverbs/simverbs.h"
 
 namespace simverbs::abi {
+
+std::string& last_error() {
+    thread_local std::string text;
+    return text;
+}
+
 namespace {
 
 using driver::EmbeddedWorld;
 
 constexpr std::size_t kMaxActorName = 63;
 
-thread_local std::string t_last_error;
-
-// Keeps the text for simverbs_last_error; returns `error`.
-template <class... Args>
-int fail(int error, fmt::format_string<Args...> format, Args&&... args) {
-    t_last_error = fmt::format(format, std::forward<Args>(args)...);
-    return error;
-}
-
-int fail_without_world() {
-    return fail(ENODEV,
-                "no world in this process: it could not be made (the reason went to stderr), or "
-                "the process is attached to a server's");
-}
-
-// Runs act(world) with the world held, in the caller's turn; what it returns is the answer.
-template <class F>
-int in_turn(F&& act) {
-    EmbeddedWorld* world = Process::current().embedded();
-    if (world == nullptr) {
-        return fail_without_world();
-    }
-    class Call final : public PendingCommand {
-      public:
-        Call(EmbeddedWorld& world, F& act) : world_(world), act_(act) {}
-        void run() override { error = act_(world_); }
-        int error = 0;
-
-      private:
-        EmbeddedWorld& world_;
-        F& act_;
-    };
-    Call call(*world, act);
-    world->conductor().execute(call);
-    return call.error;
-}
-
 int fail_in_use(const char* function) {
     return fail(EBUSY,
                 "{}: the world exists already; call it before the first use of a device, or after "
                 "simverbs_restart()",
                 function);
-}
-
-std::string names_of_links(const fabric::Network& network) {
-    constexpr std::size_t kMost = 8;
-    std::string names;
-    for (std::size_t i = 0; i < network.link_count() && i < kMost; ++i) {
-        names += (i == 0 ? "" : ", ") + network.link(i).name();
-    }
-    return network.link_count() > kMost ? names + ", ..." : names;
-}
-
-fabric::Link* find_link(EmbeddedWorld& world, const char* function, const char* name) {
-    const fabric::Network& network = world.simulation().network();
-    fabric::Link* link = name == nullptr ? nullptr : network.find_link(name);
-    if (link == nullptr) {
-        fail(ENOENT, "{}: there is no link '{}'; topology '{}' has {}", function,
-             name == nullptr ? "" : name, world.simulation().options().topology,
-             names_of_links(network));
-    }
-    return link;
-}
-
-fabric::LinkDirection* find_direction(EmbeddedWorld& world, const char* function, const char* name,
-                                      const char* from_node) {
-    fabric::Link* link = find_link(world, function, name);
-    if (link == nullptr) {
-        return nullptr;
-    }
-    for (const std::size_t which : {0U, 1U}) {
-        fabric::Port& port = link->end(which);
-        if (from_node != nullptr && port.node().name() == from_node) {
-            return &link->direction_from(port);
-        }
-    }
-    fail(ENOENT, "{}: '{}' is no end of link '{}'; its ends are {} and {}", function,
-         from_node == nullptr ? "" : from_node, link->name(), link->end(0).node().name(),
-         link->end(1).node().name());
-    return nullptr;
 }
 
 simverbs_field_kind kind_of(fabric::trace::Field::Kind kind) {
@@ -236,60 +169,6 @@ SIMVERBS_ABI int simverbs_actor(const char* name) {
                : fail(EEXIST, "simverbs_actor: another thread is called '{}'", wanted);
 }
 
-SIMVERBS_ABI int simverbs_drop_nth(const char* link, const char* from_node, uint64_t nth,
-                                   uint32_t* fault) {
-    if (nth == 0) {
-        return fail(EINVAL, "simverbs_drop_nth: frames are counted from 1");
-    }
-    return in_turn([=](EmbeddedWorld& world) {
-        auto* direction = find_direction(world, "simverbs_drop_nth", link, from_node);
-        if (direction == nullptr) {
-            return ENOENT;
-        }
-        const fabric::FaultId id = world.faults().drop_nth(*direction, nth);
-        if (fault != nullptr) {
-            *fault = id.value();
-        }
-        return 0;
-    });
-}
-
-SIMVERBS_ABI int simverbs_drop_all(const char* link, const char* from_node, uint32_t* fault) {
-    return in_turn([=](EmbeddedWorld& world) {
-        auto* direction = find_direction(world, "simverbs_drop_all", link, from_node);
-        if (direction == nullptr) {
-            return ENOENT;
-        }
-        const fabric::FaultId id = world.faults().drop_all(*direction);
-        if (fault != nullptr) {
-            *fault = id.value();
-        }
-        return 0;
-    });
-}
-
-SIMVERBS_ABI int simverbs_clear_fault(uint32_t fault) {
-    return in_turn([=](EmbeddedWorld& world) {
-        return world.faults().clear(fabric::FaultId(fault))
-                   ? 0
-                   : fail(ENOENT, "simverbs_clear_fault: there is no fault {}", fault);
-    });
-}
-
-SIMVERBS_ABI int simverbs_set_link(const char* link, int up) {
-    return in_turn([=](EmbeddedWorld& world) {
-        fabric::Link* found = find_link(world, "simverbs_set_link", link);
-        if (found == nullptr) {
-            return ENOENT;
-        }
-        const auto wanted = up != 0 ? fabric::LinkState::kUp : fabric::LinkState::kDown;
-        if (found->state() != wanted) {
-            found->set_state(wanted);
-        }
-        return 0;
-    });
-}
-
 SIMVERBS_ABI int simverbs_trace_open(const char* path) {
     if (path == nullptr || *path == '\0') {
         return fail(EINVAL, "simverbs_trace_open: no path");
@@ -346,14 +225,14 @@ SIMVERBS_ABI int simverbs_is_deterministic(int* deterministic) {
         const RunMarks& marks = world.conductor().marks();
         *deterministic = marks.deterministic() ? 1 : 0;
         if (!marks.deterministic()) {
-            t_last_error = "simverbs_is_deterministic: " + marks.describe();
+            last_error() = "simverbs_is_deterministic: " + marks.describe();
         }
         return 0;
     });
 }
 
 SIMVERBS_ABI const char* simverbs_last_error(void) {
-    return t_last_error.c_str();
+    return last_error().c_str();
 }
 
 }  // namespace simverbs::abi

@@ -119,6 +119,11 @@ void CompletionQueue::moderate(std::uint16_t count, fabric::SimDuration period,
     }
 }
 
+void CompletionQueue::stop() {
+    dead_ = true;
+    moderation_.reset();
+}
+
 void CompletionQueue::overrun() {
     dead_ = true;
     context_.raise(AsyncEvent::kCqErr, handle_);

@@ -46,6 +46,8 @@ class CompletionQueue final : private fabric::EventHandler {
     // `urgent`: solicited, or in error (IBA 11.4.2.2: what a solicited-only request wakes for).
     void push(const Cqe& entry, bool urgent);
 
+    // Nothing is written and no event is sent any more.
+    void stop();
     // Before the first entry.
     void ignore_overrun() { ignores_overrun_ = true; }
     // From now on an event waits for `count` completions, or for `period` after the first of them;

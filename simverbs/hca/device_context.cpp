@@ -52,7 +52,16 @@ QueuePair* DeviceContext::find_qp(std::uint32_t handle) const {
     return is_ours ? qp : nullptr;
 }
 
+void DeviceContext::stop_completions() {
+    for (const auto& [handle, cq] : cqs_) {
+        cq->stop();
+    }
+}
+
 void DeviceContext::raise(AsyncEvent event, std::uint32_t subject) {
+    if (hca_.is_dead()) {
+        return;
+    }
     hca_.trace(AsyncEventRaised{hca_.node(), event, subject});
     send_event(events_, {.event = static_cast<std::uint32_t>(event),
                          .subject = subject,

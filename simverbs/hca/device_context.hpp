@@ -105,6 +105,9 @@ class DeviceContext {
     // The domain as this context has it open; nullptr if it has not.
     [[nodiscard]] OpenedXrcDomain* find_opened(const XrcDomain& domain) const;
 
+    // Nothing completes any more, whatever happens.
+    void stop_completions();
+
     // Tells the application; recorded in the trace.
     void raise(AsyncEvent event, std::uint32_t subject);
     void send_event(EventPipe& pipe, const EventMessage& message);

@@ -25,6 +25,8 @@ AsyncEvent async_event(fabric::PortEvent event) {
             return AsyncEvent::kPkeyChange;
         case fabric::PortEvent::kGidChange:
             return AsyncEvent::kGidChange;
+        case fabric::PortEvent::kSpeedChange:
+            return AsyncEvent::kDeviceSpeedChange;
         case fabric::PortEvent::kClientReregister:
             break;
     }
@@ -101,6 +103,9 @@ DeviceContext* Hca::find_context(std::uint32_t handle) const {
 }
 
 void Hca::send(std::uint32_t number, fabric::FramePtr frame) {
+    if (is_dead_) [[unlikely]] {
+        return;
+    }
     if (leads_back(port(number), *frame)) {
         loopbacks_[number - 1]->send(std::move(frame));
     } else {
@@ -122,7 +127,9 @@ void Hca::looped_back(fabric::Port& port, fabric::FramePtr frame) {
 }
 
 void Hca::loop_back(std::uint32_t number, fabric::FramePtr frame) {
-    loopbacks_[number - 1]->send(std::move(frame));
+    if (!is_dead_) {
+        loopbacks_[number - 1]->send(std::move(frame));
+    }
 }
 
 fabric::SimTime Hca::transmitters_free_at(std::uint32_t number) const {
@@ -150,6 +157,10 @@ void Hca::steer(const fabric::Port& port, const fabric::Frame& frame) {
 }
 
 void Hca::deliver(fabric::Port& port, const fabric::Frame& frame) {
+    if (is_dead_) [[unlikely]] {
+        discard(frame.transport_as<Packet>(), PacketFate::kDeviceDead);
+        return;
+    }
     if (frame.is_raw) {
         steer(port, frame);
         return;
@@ -213,9 +224,22 @@ void Hca::report_source_fault(const Packet& packet) {
 }
 
 void Hca::port_event(fabric::Port& port, fabric::PortEvent event) {
-    for (const auto& [handle, context] : contexts_) {
-        context->raise(async_event(event), port.number().value());
+    const AsyncEvent told = async_event(event);
+    if (told == AsyncEvent::kDeviceSpeedChange && !commons_.tells_speed_changes) {
+        return;
     }
+    const bool is_of_port = properties(told).subject == EventSubject::kPort;
+    for (const auto& [handle, context] : contexts_) {
+        context->raise(told, is_of_port ? port.number().value() : 0U);
+    }
+}
+
+void Hca::die() {
+    for (const auto& [handle, context] : contexts_) {
+        context->raise(AsyncEvent::kDeviceFatal, 0);
+        context->stop_completions();
+    }
+    is_dead_ = true;
 }
 
 void Hca::keep_payload(fabric::Frame& frame) {

@@ -7,9 +7,11 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fabric/core/event_loop.hpp"
+#include "fabric/faults/fault_events.hpp"
 #include "fabric/net/network.hpp"
 #include "fabric/trace/bus.hpp"
 
@@ -36,6 +38,7 @@ struct HcaCommons {
     SnapshotPool snapshots;
     std::vector<Hca*> by_node;  // nullptr: a switch, or a host without one
     EventBacklog events;
+    bool tells_speed_changes = false;  // programs know DEVICE_SPEED_CHANGE
 };
 
 class Hca final : private fabric::EndNodeListener, private LoopbackListener {
@@ -99,6 +102,10 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     // Of the link and of what loops back.
     [[nodiscard]] fabric::SimTime transmitters_free_at(std::uint32_t port) const;
 
+    // DEVICE_FATAL, once: from now on nothing completes, nothing is sent and what arrives is lost.
+    void die();
+    [[nodiscard]] bool is_dead() const { return is_dead_; }
+
     // Whether any device of this world has, or once had, a queue pair of this number.
     [[nodiscard]] bool was_ever(std::uint32_t qpn) const;
     // The payload that the packet under way refers to is gone: its sender is told.
@@ -126,6 +133,19 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
         network_.bus().emit(network_.loop().now(), event);
     }
 
+    // A fault that somebody asked for has come to pass; `qpn` 0: it is no queue pair's.
+    void trace_fault(fabric::FaultId fault, std::string_view action, std::uint32_t qpn) {
+        trace(fabric::FaultFired{.node = node(),
+                                 .port = fabric::PortNumber{},
+                                 .fault = fault,
+                                 .action = action,
+                                 .nth = 1,
+                                 .source = node(),
+                                 .flow = qpn,
+                                 .slid = fabric::Lid{},
+                                 .dlid = fabric::Lid{}});
+    }
+
   private:
     void frame_arrived(fabric::Port& port, fabric::FramePtr frame) override;
     void port_event(fabric::Port& port, fabric::PortEvent event) override;
@@ -149,6 +169,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     FlowTable flows_;
     const fabric::Frame* arriving_ = nullptr;
     std::uint32_t bad_pkeys_ = 0;
+    bool is_dead_ = false;
     std::map<std::uint32_t, std::unique_ptr<DeviceContext>> contexts_;
 };
 

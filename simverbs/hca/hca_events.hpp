@@ -189,6 +189,7 @@ enum class PacketFate : std::uint8_t {
     kPkeyMismatch,
     kWrongService,
     kNoFlowRule,
+    kDeviceDead,
 };
 constexpr std::string_view to_string(PacketFate fate) {
     switch (fate) {
@@ -204,6 +205,8 @@ constexpr std::string_view to_string(PacketFate fate) {
             return "P_Key mismatch";
         case PacketFate::kNoFlowRule:
             return "no flow rule";
+        case PacketFate::kDeviceDead:
+            return "device fatal";
         case PacketFate::kWrongService:
             break;
     }

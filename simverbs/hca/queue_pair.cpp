@@ -312,13 +312,20 @@ void QueuePair::source_fault(const Packet& packet) {
     hca_.report_source_fault(packet);
 }
 
-void QueuePair::fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) {
+FetchVerdict QueuePair::fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) {
     const std::byte* slot = send_slot(index);
     std::memcpy(&wqe, slot, sizeof wqe);
     const std::size_t used = (wqe.flags & static_cast<std::uint8_t>(SendFlag::kInline)) != 0
                                  ? wqe.inline_length
                                  : wqe.segment_count * sizeof(Segment);
     std::copy_n(slot + sizeof wqe, std::min(used, tail.size()), tail.begin());
+    // What is only flushed is not executed.
+    if (injected_ != nullptr && attributes_.state == QpState::kRts) [[unlikely]] {
+        if (const auto fault = take_fault(CompletedQueue::kSend)) {
+            return {fault->status, fault->cause};
+        }
+    }
+    return {};
 }
 
 bool QueuePair::take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uint32_t& index) {
@@ -380,6 +387,16 @@ void QueuePair::complete(const SendCompletion& completion, bool signaled) {
 }
 
 void QueuePair::complete(const ReceiveCompletion& completion) {
+    if (injected_ != nullptr && completion.status == WcStatus::kSuccess) [[unlikely]] {
+        if (const auto fault = take_fault(CompletedQueue::kReceive)) {
+            ReceiveCompletion failed = completion;
+            failed.status = fault->status;
+            failed.cause = fault->cause;
+            complete(failed);
+            fail(QpTrigger::kQpError, fault->cause);
+            return;
+        }
+    }
     CompletionQueue& cq = srq_ != nullptr && srq_->cq() != nullptr ? *srq_->cq() : *receive_cq_;
     hca_.trace(WorkCompleted{hca_.node(), cq.handle(), attributes_.qpn, completion.freed_to - 1,
                              completion.status, completion.opcode, completion.cause,

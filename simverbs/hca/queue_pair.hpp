@@ -18,6 +18,7 @@
 #include "simverbs/hca/client.hpp"
 #include "simverbs/hca/command.hpp"
 #include "simverbs/hca/completion_queue.hpp"
+#include "simverbs/hca/injected_fault.hpp"
 #include "simverbs/hca/memory_region.hpp"
 #include "simverbs/hca/path_migration.hpp"
 #include "simverbs/hca/shared_receive_queue.hpp"
@@ -105,6 +106,12 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     // Something failed that takes the queue pair down (DESIGN section 5: nobody assigns a state).
     void fail(QpTrigger trigger, FaultCause cause) override;
 
+    // The next work request of a queue fails, because the device does. False: one is to fail
+    // already.
+    bool fail_next(CompletedQueue queue, const InjectedFault& fault);
+    // False: that fault is not waiting here.
+    bool spare_next(fabric::FaultId fault);
+
   private:
     // queue_pair.cpp: effects of the engines.
     void transmit(const Packet& packet) override;
@@ -126,7 +133,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     bool load(const MemorySpan& from, std::uint64_t& value) override;
     bool store(const MemorySpan& to, std::uint64_t value) override;
     void source_fault(const Packet& packet) override;
-    void fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) override;
+    FetchVerdict fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) override;
     bool select_shared_queue(std::uint32_t number) override;
     [[nodiscard]] bool has_shared_queue() const override { return srq_ != nullptr; }
     bool take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uint32_t& index) override;
@@ -145,6 +152,8 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     CopyOutcome make_snapshot_frame(const Packet& packet, const AddressVector& path,
                                     fabric::FramePtr& frame);
     void put_on_wire(fabric::FramePtr frame, const Packet& packet);
+    // The fault that waits for a work request of this queue, which is recorded.
+    std::optional<InjectedFault> take_fault(CompletedQueue queue);
     void loop_back_multicast(const Packet& packet, const AddressVector& path);
     void describe_datagram(const ReceiveCompletion& completion, Cqe& entry) const;
     // Of the consumer that the request under way concerns.
@@ -198,6 +207,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     Requester requester_;
     Responder responder_;
     std::unique_ptr<RawPacketEngine> raw_packets_;  // instead of both
+    std::unique_ptr<InjectedFaults> injected_;      // a queue pair without has a pointer
 };
 
 }  // namespace simverbs

@@ -53,6 +53,12 @@ enum class FrameVerdict : std::uint8_t {
     kUnreadable,   // its bytes are not mapped (any more)
 };
 
+// Whether the device could bring a work request in, or as what it fails.
+struct FetchVerdict {
+    WcStatus failure = WcStatus::kSuccess;
+    FaultCause cause = FaultCause::kSuccess;
+};
+
 // A completion as an engine sees it; the queue pair adds its number and finds the queue.
 struct SendCompletion {
     std::uint64_t wr_id = 0;
@@ -123,7 +129,8 @@ class Effects {
     virtual void source_fault(const Packet& packet) = 0;
 
     // Copies slot `index` of the send ring; `tail` takes its segments or its inline bytes.
-    virtual void fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) = 0;
+    virtual FetchVerdict fetch_send(std::uint32_t index, SendWqe& wqe,
+                                    std::span<std::byte> tail) = 0;
     // A request that names a shared receive queue begins: receives and remote keys are its own
     // until the next one does. False where no such queue serves this queue pair.
     virtual bool select_shared_queue(std::uint32_t number) = 0;

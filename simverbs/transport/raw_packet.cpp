@@ -50,7 +50,9 @@ bool RawPacketEngine::send_next() {
     }
     const std::uint32_t index = next_;
     Send send = fetch(index);
-    gather(send);
+    if (send.status == WcStatus::kSuccess) {
+        gather(send);
+    }
     if (send.status == WcStatus::kSuccess) {
         const FrameVerdict verdict =
             effects_.transmit_frame(send.frame, set(send.wqe, SendFlag::kIpCsum));
@@ -73,7 +75,9 @@ bool RawPacketEngine::send_next() {
 
 RawPacketEngine::Send RawPacketEngine::fetch(std::uint32_t index) {
     Send send;
-    effects_.fetch_send(index, send.wqe, tail_);
+    const FetchVerdict verdict = effects_.fetch_send(index, send.wqe, tail_);
+    send.status = verdict.failure;
+    send.cause = verdict.cause;
     return send;
 }
 

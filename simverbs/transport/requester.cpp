@@ -167,6 +167,9 @@ void Requester::check(SendRequest& request, std::uint32_t index) {
         request.failure = status;
         request.cause = cause;
     };
+    if (request.failure != WcStatus::kSuccess) {
+        return;
+    }
     const SendWqe& wqe = request.wqe;
     if (request.opcode == nullptr || !request.opcode->services.contains(attributes_.service) ||
         !offers(personality_, request.opcode->message)) {

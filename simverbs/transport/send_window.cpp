@@ -24,7 +24,9 @@ SendRequest& SendWindow::fetch(Effects& effects) {
     const std::uint32_t index = fetched_++;
     SendRequest& request = at(index);
     request = SendRequest{};
-    effects.fetch_send(index, request.wqe, tail(index));
+    const FetchVerdict verdict = effects.fetch_send(index, request.wqe, tail(index));
+    request.failure = verdict.failure;
+    request.cause = verdict.cause;
     return request;
 }
 

@@ -1,5 +1,7 @@
 #include "simverbs/world/attachment.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -25,6 +27,19 @@ std::uint32_t subject(const C& command, const typename C::Reply& reply, int erro
     }
 }
 
+// Of a device that died, a driver may still give back what it has: the host's memory of it is its
+// own (Linux mlx5, internal_err_ret_value).
+template <Command C>
+constexpr bool works_when_dead() {
+    constexpr auto kEnds = std::to_array<CommandCode>(
+        {CommandCode::kDeallocatePd, CommandCode::kDeregisterMr, CommandCode::kFreeDm,
+         CommandCode::kDeallocateMw, CommandCode::kDestroyChannel, CommandCode::kDestroyCq,
+         CommandCode::kDestroyQp, CommandCode::kDestroyAh, CommandCode::kDetachMulticast,
+         CommandCode::kDestroySrq, CommandCode::kCloseXrcd, CommandCode::kDestroyFlow,
+         CommandCode::kReportMisuse});
+    return std::find(kEnds.begin(), kEnds.end(), C::kCode) != kEnds.end();
+}
+
 }  // namespace
 
 Attachment::Attachment(Simulation& simulation, Client& client, std::vector<std::size_t> hcas)
@@ -47,6 +62,9 @@ int Attachment::open(const OpenContext& command, HandleReply& reply) {
         return ENODEV;
     }
     Hca& hca = device(command.device);
+    if (hca.is_dead()) {
+        return EIO;
+    }
     DeviceContext* context = hca.open(client_);
     if (context == nullptr) {
         return ENOMEM;
@@ -73,7 +91,8 @@ int Attachment::execute_on_context(const C& command, typename C::Reply& reply) {
     if (context == nullptr) {
         return ENOENT;
     }
-    const int error = context->execute(command, reply);
+    const bool answers = works_when_dead<C>() || !context->hca().is_dead();
+    const int error = answers ? context->execute(command, reply) : EIO;
     if constexpr (std::is_same_v<C, ReportMisuse>) {
         return error;  // no call of the program: a run has the same digest with warnings as without
     }
@@ -212,6 +231,9 @@ void Attachment::ring(const Doorbell& doorbell) {
         return;  // destroyed since, or never was
     }
     Hca& hca = context->hca();
+    if (hca.is_dead()) {
+        return;
+    }
     hca.trace(WorkPosted{hca.node(), doorbell.qpn, doorbell.send, doorbell.producer});
     if (doorbell.send) {
         qp->posted_sends(doorbell.producer);

@@ -1,5 +1,6 @@
 #include "simverbs/world/simulation.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -37,6 +38,12 @@ Simulation::Simulation(SimulationOptions options, fabric::Topology topology,
 }
 
 Simulation::~Simulation() = default;
+
+Hca* Simulation::find_hca(std::string_view host) const {
+    const auto found = std::find_if(hcas_.begin(), hcas_.end(),
+                                    [host](const auto& hca) { return hca->host() == host; });
+    return found == hcas_.end() ? nullptr : found->get();
+}
 
 std::size_t Simulation::step() {
     const fabric::ReplayScope scope(*this);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fabric/core/assert.hpp"
@@ -37,8 +38,15 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
     [[nodiscard]] fabric::trace::Bus& bus() { return bus_; }
     [[nodiscard]] fabric::Network& network() { return network_; }
 
+    [[nodiscard]] fabric::StartupSm& subnet_manager() { return *subnet_manager_; }
+    // Whether programs are told of DEVICE_SPEED_CHANGE, which older ones do not know; at first not.
+    void tell_speed_changes(bool wanted) { commons_.tells_speed_changes = wanted; }
+
     [[nodiscard]] std::size_t hca_count() const { return hcas_.size(); }
     [[nodiscard]] Hca& hca(std::size_t index) const { return *hcas_.at(index); }
+
+    // nullptr: no host of that name.
+    [[nodiscard]] Hca* find_hca(std::string_view host) const;
 
     // Runs all events of the next instant; how many there were. Hands over events that wait.
     std::size_t step();

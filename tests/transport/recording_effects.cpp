@@ -4,12 +4,14 @@
 
 namespace simverbs::test {
 
-void RecordingEffects::fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) {
+FetchVerdict RecordingEffects::fetch_send(std::uint32_t index, SendWqe& wqe,
+                                          std::span<std::byte> tail) {
     const PostedSend& send = sends.at(index);
     wqe = send.wqe;
     const auto bytes = send.inline_bytes.empty() ? std::as_bytes(std::span(send.segments))
                                                  : std::span<const std::byte>(send.inline_bytes);
     std::copy_n(bytes.begin(), std::min(bytes.size(), tail.size()), tail.begin());
+    return {};
 }
 
 bool RecordingEffects::take_receive(RecvWqe& wqe, std::span<Segment> segments,

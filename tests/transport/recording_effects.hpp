@@ -161,7 +161,7 @@ class RecordingEffects final : public Effects {
         return true;
     }
     void source_fault(const Packet& packet) override { source_faults.push_back(packet.psn); }
-    void fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) override;
+    FetchVerdict fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) override;
     bool take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uint32_t& index) override;
     bool select_shared_queue(std::uint32_t number) override {
         selected_queues.push_back(number);

@@ -1,0 +1,158 @@
+// The part of the control API that does to ports what a subnet manager does.
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+#include "simverbs/abi/control.hpp"
+#include "simverbs/abi/export.hpp"
+#include "simverbs/simverbs.h"
+
+namespace simverbs::abi {
+namespace {
+
+using driver::EmbeddedWorld;
+
+fabric::Port* find_port(EmbeddedWorld& world, const char* function, const char* node,
+                        std::uint8_t number) {
+    const Hca* hca = node == nullptr ? nullptr : world.simulation().find_hca(node);
+    if (hca == nullptr) {
+        fail(ENOENT, "{}: there is no host '{}' in topology '{}'", function,
+             node == nullptr ? "" : node, world.simulation().options().topology);
+        return nullptr;
+    }
+    if (!hca->has_port(number)) {
+        fail(ENOENT, "{}: {} has no port {}; its ports are 1 to {}", function, node, number,
+             hca->port_count());
+        return nullptr;
+    }
+    return &hca->port(number);
+}
+
+// Calls act(world, port) for a port that a subnet manager has a say in; what it returns is the
+// answer.
+template <class F>
+int at_managed_port(const char* function, const char* node, std::uint8_t number, F&& act) {
+    return in_turn([&](EmbeddedWorld& world) {
+        fabric::Port* port = find_port(world, function, node, number);
+        if (port == nullptr) {
+            return ENOENT;
+        }
+        if (port->attributes().link_layer == fabric::LinkLayer::kEthernet) {
+            return fail(EOPNOTSUPP,
+                        "{}: port {} of {} is an Ethernet port, which nobody manages; take an "
+                        "InfiniBand port",
+                        function, number, node);
+        }
+        return act(world, *port);
+    });
+}
+
+}  // namespace
+
+SIMVERBS_ABI int simverbs_port_set_lid(const char* node, uint8_t port, uint16_t lid) {
+    return at_managed_port(
+        "simverbs_port_set_lid", node, port, [lid](EmbeddedWorld& world, fabric::Port& found) {
+            return world.simulation().subnet_manager().set_lid(found, fabric::Lid{lid})
+                       ? 0
+                       : fail(EINVAL,
+                              "simverbs_port_set_lid: {:#x} is another port's, or no unicast LID; "
+                              "those are 0x1 to 0xbfff",
+                              lid);
+        });
+}
+
+SIMVERBS_ABI int simverbs_port_set_pkeys(const char* node, uint8_t port, const uint16_t* pkeys,
+                                         size_t count) {
+    return at_managed_port(
+        "simverbs_port_set_pkeys", node, port, [=](EmbeddedWorld& world, fabric::Port& found) {
+            const Hca& hca = *world.simulation().find_hca(node);
+            const std::size_t most = hca.personality().limits.port.pkey_entries;
+            if (pkeys == nullptr || count == 0 || count > most) {
+                return fail(EINVAL, "simverbs_port_set_pkeys: {} entries; a table has 1 to {}",
+                            pkeys == nullptr ? 0 : count, most);
+            }
+            world.simulation().subnet_manager().set_pkeys(found, {pkeys, pkeys + count});
+            return 0;
+        });
+}
+
+SIMVERBS_ABI int simverbs_port_set_gid(const char* node, uint8_t port, unsigned int index,
+                                       const uint8_t gid[16]) {
+    return at_managed_port(
+        "simverbs_port_set_gid", node, port, [=](EmbeddedWorld& world, fabric::Port& found) {
+            const Hca& hca = *world.simulation().find_hca(node);
+            const std::size_t last = std::min<std::size_t>(
+                found.attributes().gids.size(), hca.personality().limits.port.gid_entries - 1U);
+            if (gid == nullptr || index > last) {
+                return fail(EINVAL, "simverbs_port_set_gid: {}",
+                            gid == nullptr
+                                ? std::string("no GID")
+                                : fmt::format("index {}; entries 0 to {} may be set", index, last));
+            }
+            fabric::Gid value;
+            std::copy_n(gid, value.bytes.size(), value.bytes.begin());
+            world.simulation().subnet_manager().set_gid(found, index, value);
+            return 0;
+        });
+}
+
+SIMVERBS_ABI int simverbs_port_set_sm_lid(const char* node, uint8_t port, uint16_t lid) {
+    return at_managed_port(
+        "simverbs_port_set_sm_lid", node, port, [lid](EmbeddedWorld& world, fabric::Port& found) {
+            if (!fabric::is_unicast(fabric::Lid{lid})) {
+                return fail(EINVAL,
+                            "simverbs_port_set_sm_lid: {:#x} is no unicast LID; those are 0x1 to "
+                            "0xbfff",
+                            lid);
+            }
+            world.simulation().subnet_manager().set_sm_lid(found, fabric::Lid{lid});
+            return 0;
+        });
+}
+
+SIMVERBS_ABI int simverbs_port_reregister(const char* node, uint8_t port) {
+    return at_managed_port("simverbs_port_reregister", node, port,
+                           [](EmbeddedWorld& world, fabric::Port& found) {
+                               world.simulation().subnet_manager().ask_to_reregister(found);
+                               return 0;
+                           });
+}
+
+SIMVERBS_ABI int simverbs_port_set_rate(const char* node, uint8_t port, unsigned int width,
+                                        unsigned int speed) {
+    using fabric::LinkSpeed;
+    using fabric::LinkWidth;
+    constexpr auto kWidths = std::to_array(
+        {LinkWidth::k1x, LinkWidth::k2x, LinkWidth::k4x, LinkWidth::k8x, LinkWidth::k12x});
+    constexpr auto kSpeeds = std::to_array({LinkSpeed::kSdr, LinkSpeed::kDdr, LinkSpeed::kQdr,
+                                            LinkSpeed::kFdr10, LinkSpeed::kFdr, LinkSpeed::kEdr,
+                                            LinkSpeed::kHdr, LinkSpeed::kNdr, LinkSpeed::kXdr});
+    const auto names = [](const auto& all, unsigned int value) {
+        return std::any_of(all.begin(), all.end(),
+                           [value](auto each) { return static_cast<unsigned int>(each) == value; });
+    };
+    if (!names(kWidths, width) || !names(kSpeeds, speed)) {
+        return fail(EINVAL,
+                    "simverbs_port_set_rate: width {} and speed {}; widths are 1 (1x), 2 (4x), 4 "
+                    "(8x), 8 (12x), 16 (2x), speeds 1 (SDR), 2 (DDR), 4 (QDR), 8 (FDR10), 16 "
+                    "(FDR), 32 (EDR), 64 (HDR), 128 (NDR), 256 (XDR)",
+                    width, speed);
+    }
+    return in_turn([=](EmbeddedWorld& world) {
+        fabric::Port* found = find_port(world, "simverbs_port_set_rate", node, port);
+        if (found == nullptr) {
+            return ENOENT;
+        }
+        found->link()->set_rate(static_cast<LinkWidth>(width), static_cast<LinkSpeed>(speed));
+        return 0;
+    });
+}
+
+SIMVERBS_ABI int simverbs_port_speed_events(int wanted) {
+    return in_turn([wanted](EmbeddedWorld& world) {
+        world.simulation().tell_speed_changes(wanted != 0);
+        return 0;
+    });
+}
+
+}  // namespace simverbs::abi
