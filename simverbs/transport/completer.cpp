@@ -109,7 +109,8 @@ void Requester::receive_response(const Packet& packet) {
     SendRequest& request = window_.at(index);
     const MessageKind kind = packet.operation().kind;
     if (!request.expects_response() || kind != response_to(request.opcode->message)) {
-        fail_oldest(WcStatus::kBadRespErr, FaultCause::kResponseMismatch);
+        const FaultCause cause = FaultCause::kResponseMismatch;
+        fail_oldest(*consequences(personality_, cause).requester.status, cause);
         return;
     }
     if (!request.opcode->returns_data) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "fabric/faults/rewrite_nth.hpp"
+
 #include "tests/fabric/running_fabric.hpp"
 
 namespace fabric {
@@ -40,6 +42,23 @@ TEST(DropNth, LeavesTheOtherDirectionAlone) {
     fabric.run();
     EXPECT_EQ(fabric.hosts[0]->arrivals.size(), 1U);
     EXPECT_EQ(fault.seen(), 0U);
+}
+
+TEST(RewriteNth, ChangesThatFrameAndLetsItGoOn) {
+    RunningFabric fabric("pair");
+    const RewriteNth fault(
+        from_first_host(fabric), fabric.bus, 2,
+        [](Frame& frame) { frame.transport_as<std::uint32_t>() += 90; }, FaultId{4});
+    for (std::uint32_t i = 1; i <= 3; ++i) {
+        fabric.send(0, 1, i);
+    }
+    fabric.run();
+    ASSERT_EQ(fabric.hosts[1]->arrivals.size(), 3U);
+    EXPECT_EQ(fabric.hosts[1]->arrivals[0].number, 1U);
+    EXPECT_EQ(fabric.hosts[1]->arrivals[1].number, 92U);
+    EXPECT_EQ(fabric.hosts[1]->arrivals[2].number, 3U);
+    ASSERT_EQ(fabric.trace.count("fault_fired"), 1U);
+    EXPECT_EQ(fabric.trace.named("fault_fired")[0]->number("fault"), 4U);
 }
 
 TEST(DropAll, LastsAsLongAsItLives) {

@@ -36,6 +36,27 @@ TEST(StartupSm, TellsHostsWhatItChanged) {
                             PortEvent::kClientReregister, PortEvent::kPortActive));
 }
 
+TEST(StartupSm, MovesAPortToAFreeLidAndRoutesThere) {
+    RunningFabric fabric("star:2");
+    fabric.hosts[1]->events.clear();
+    EXPECT_FALSE(fabric.sm.set_lid(fabric.port_of(1), Lid{1})) << "the other host's";
+    EXPECT_FALSE(fabric.sm.set_lid(fabric.port_of(1), Lid{3})) << "the switch's";
+    EXPECT_FALSE(fabric.sm.set_lid(fabric.port_of(1), kNoLid));
+    EXPECT_TRUE(fabric.hosts[1]->events.empty());
+    ASSERT_TRUE(fabric.sm.set_lid(fabric.port_of(1), Lid{500}));
+    EXPECT_THAT(fabric.hosts[1]->events, ElementsAre(PortEvent::kLidChange));
+    fabric.send(0, 1, 7);
+    fabric.run();
+    EXPECT_EQ(fabric.hosts[1]->arrivals.size(), 1U);
+}
+
+TEST(StartupSm, LeavesNoHoleInAPkeyTable) {
+    RunningFabric fabric("pair");
+    fabric.sm.set_pkeys(fabric.port_of(0), {0x8001, 0xFFFF});
+    fabric.sm.set_pkeys(fabric.port_of(0), {0x8002});
+    EXPECT_EQ(fabric.port_of(0).attributes().pkeys, (std::vector<std::uint16_t>{0x8002, 0}));
+}
+
 TEST(StartupSm, TakesTheSmallerMtuOfALinksEnds) {
     Topology topology = make_pair();
     topology.links[0].mtu = Mtu::k1024;

@@ -1,0 +1,76 @@
+// Which test of verbs_test shows each completion status and each async event, in the order of their
+// numbers; or why none does. atlas.cpp prints and checks them.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "simverbs/model/statuses.hpp"
+
+namespace simverbs::atlas {
+
+struct StatusTest {
+    WcStatus status;
+    std::string_view test;  // as --gtest_list_tests has it: suite, dot, test
+};
+
+// clang-format off
+inline constexpr auto kStatusTests = std::to_array<StatusTest>({
+    {WcStatus::kSuccess,          "RcOperation.SendFillsTheReceive"},
+    {WcStatus::kLocLenErr,        "RcFault.ReceiveTooSmallIsLocLenThereAndRemInvReqHere"},
+    {WcStatus::kLocQpOpErr,       "RcFault.ReadAndAtomicWithInitiatorDepthZeroAreLocQpOp"},
+    {WcStatus::kLocEecOpErr,      "Each/InjectedStatus.FailsASend/LOC_EEC_OP_ERR"},
+    {WcStatus::kLocProtErr,       "Rc/LocalFault.StopsTheRequesterAlone/unknown_lkey"},
+    {WcStatus::kWrFlushErr,       "RcState.ErrByModifyFlushesInOrderOfPosting"},
+    {WcStatus::kMwBindErr,        "Window.ARefusedBindingStopsTheQueuePairAndFlushesWhatFollows"},
+    {WcStatus::kBadRespErr,       "DeviceFault.AResponseThatDoesNotFitIsBadResp"},
+    {WcStatus::kLocAccessErr,     "RcFault.WriteWithImmediateAndABadKeyIsLocAccessThereAndRemAccessHere"},
+    {WcStatus::kRemInvReqErr,     "Rc/RemoteFault.StopsBothAndRaisesAnEvent/qp_lacks_write"},
+    {WcStatus::kRemAccessErr,     "Rc/RemoteFault.StopsBothAndRaisesAnEvent/write_unknown_rkey"},
+    {WcStatus::kRemOpErr,         "RcFault.ReceiveWithABadKeyIsLocProtThereAndRemOpHere"},
+    {WcStatus::kRetryExcErr,      "RcRetry.LossOfEverythingUsesUpTheRetries"},
+    {WcStatus::kRnrRetryExcErr,   "RnrRetry.NoReceiveUsesUpTheRnrRetries"},
+    {WcStatus::kLocRddViolErr,    "Each/InjectedStatus.FailsASend/LOC_RDD_VIOL_ERR"},
+    {WcStatus::kRemInvRdReqErr,   "Xrc.AQueueThatIsNotThereIsAnInvalidRequest"},
+    {WcStatus::kRemAbortErr,      "Datagram.OnASharedQueueTooSmallAReceiveIsAborted"},
+    {WcStatus::kInvEecnErr,       "Each/InjectedStatus.FailsASend/INV_EECN_ERR"},
+    {WcStatus::kInvEecStateErr,   "Each/InjectedStatus.FailsASend/INV_EEC_STATE_ERR"},
+    {WcStatus::kFatalErr,         "DeviceFault.WhileExecutingARequestIsFatalErr"},
+    {WcStatus::kRespTimeoutErr,   "Each/InjectedStatus.FailsASend/RESP_TIMEOUT_ERR"},
+    {WcStatus::kGeneralErr,       "DeviceFault.WithAnUnknownSyndromeIsGeneralErr"},
+    {WcStatus::kTmErr,            "Each/InjectedStatus.FailsAReceiveThatAMessageHasFilled/TM_ERR"},
+    {WcStatus::kTmRndvIncomplete, "Each/InjectedStatus.FailsAReceiveThatAMessageHasFilled/TM_RNDV_INCOMPLETE"},
+});
+
+struct EventTest {
+    AsyncEvent event;
+    std::string_view how;   // it is brought about: protocol, or the control call
+    std::string_view test;  // "": there is none, because
+    std::string_view not_modelled = {};
+};
+inline constexpr auto kEventTests = std::to_array<EventTest>({
+    {AsyncEvent::kCqErr,             "protocol", "Completions.OverflowKillsTheQueueAndItsQueuePairs"},
+    {AsyncEvent::kQpFatal,           "simverbs_fault_ring", "Of/RingFault.TakesTheQueuePairDown/SendQueue"},
+    {AsyncEvent::kQpReqErr,          "protocol", "Rc/RemoteFault.StopsBothAndRaisesAnEvent/qp_lacks_write"},
+    {AsyncEvent::kQpAccessErr,       "protocol", "Rc/RemoteFault.StopsBothAndRaisesAnEvent/write_unknown_rkey"},
+    {AsyncEvent::kCommEst,           "protocol", "RcOperation.TheFirstPacketInRtrSaysCommunicationEstablished"},
+    {AsyncEvent::kSqDrained,         "protocol", "RcState.DrainedIsSaidWhenItWasAskedFor"},
+    {AsyncEvent::kPathMig,           "protocol", "", "alternate paths are not modelled yet"},
+    {AsyncEvent::kPathMigErr,        "protocol", "", "alternate paths are not modelled yet"},
+    {AsyncEvent::kDeviceFatal,       "simverbs_fault_device", "DeviceFault.OfTheWholeDeviceIsToldOnceToEveryContext"},
+    {AsyncEvent::kPortActive,        "simverbs_set_link", "RcRetry.LinkDownIsAPortErrorAndUpIsPortActive"},
+    {AsyncEvent::kPortErr,           "simverbs_set_link", "RcRetry.LinkDownIsAPortErrorAndUpIsPortActive"},
+    {AsyncEvent::kLidChange,         "simverbs_port_set_lid", "PortChange.OfTheLidIsToldAndCutsThePathsThatUseTheOldOne"},
+    {AsyncEvent::kPkeyChange,        "simverbs_port_set_pkeys", "PortChange.OfThePartitionsIsToldAndShutsOutWhoIsInNone"},
+    {AsyncEvent::kSmChange,          "simverbs_port_set_sm_lid", "PortChange.OfTheSubnetManagerIsTold"},
+    {AsyncEvent::kSrqErr,            "simverbs_fault_srq_ring", "DeviceFault.OfASharedRingTakesItsQueuePairsDown"},
+    {AsyncEvent::kSrqLimitReached,   "protocol", "Shared.TheLimitIsReportedOnceAndDisarmed"},
+    {AsyncEvent::kQpLastWqeReached,  "protocol", "Shared.AQueuePairThatStopsLeavesTheReceivesAndSaysSo"},
+    {AsyncEvent::kClientReregister,  "simverbs_port_reregister", "PortChange.MayAskToRegisterAgain"},
+    {AsyncEvent::kGidChange,         "simverbs_port_set_gid", "PortChange.OfTheGidsIsTold"},
+    {AsyncEvent::kWqFatal,           "protocol", "", "work queues are not modelled"},
+    {AsyncEvent::kDeviceSpeedChange, "simverbs_port_set_rate", "PortChange.OfTheRateSlowsTheLinkAndIsToldOnlyWhereAsked"},
+});
+// clang-format on
+
+}  // namespace simverbs::atlas
