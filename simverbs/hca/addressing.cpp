@@ -54,6 +54,14 @@ int resolve_mac(const Hca& hca, const fabric::GidEntry& source, const fabric::Gi
 
 }  // namespace
 
+void cut_path(AddressVector& path) {
+    path.sl &= kMaxServiceLevel;
+    path.flow_label &= kMaxFlowLabel;
+    if (path.static_rate > kMaxStaticRate) {
+        path.static_rate = 0;
+    }
+}
+
 int resolve_path(const Hca& hca, AddressVector& path) {
     if (!hca.has_port(path.port) || path.sl > kMaxServiceLevel ||
         path.src_path_bits > kMaxPathBits || path.static_rate > kMaxStaticRate) {

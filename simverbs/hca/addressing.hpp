@@ -21,6 +21,9 @@ class Hca;
 // without a GRH; ENODATA for an entry of the GID table that holds nothing; ETIMEDOUT when nobody
 // has the address (at once: the seconds that a neighbour is waited for are not modelled).
 int resolve_path(const Hca& hca, AddressVector& path);
+// What a device that does not look at values makes of a path: service level, flow label and rate
+// by the bits that it keeps.
+void cut_path(AddressVector& path);
 
 // Fills in where `frame` comes from and goes to: source node and queue pair, LIDs or MAC addresses,
 // service level, GRH. `path` is resolved and names `port`.

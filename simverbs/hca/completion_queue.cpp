@@ -125,8 +125,11 @@ void CompletionQueue::stop() {
 }
 
 void CompletionQueue::overrun() {
-    dead_ = true;
     context_.raise(AsyncEvent::kCqErr, handle_);
+    if (!context_.hca().personality().cq_overrun_kills_cq) {
+        return;
+    }
+    dead_ = true;
     const std::vector<QueuePair*> users = users_;
     for (QueuePair* qp : users) {
         qp->fail(QpTrigger::kQpError, FaultCause::kCqOverrun);

@@ -1,8 +1,9 @@
 // A completion queue: the producer's side of a ring, and what happens when the ring is full.
 //
 // It trusts the consumer index only as far as the ring is deep. An overrun is final: one CQ_ERR,
-// nothing more is written, and every queue pair that completes here fails with QP_FATAL. A queue
-// that was made to ignore overruns goes on, and its oldest entries are lost.
+// nothing more is written, and every queue pair that completes here fails with QP_FATAL. By
+// personality the entry alone is lost, with a CQ_ERR each. A queue that was made to ignore overruns
+// goes on, and its oldest entries are lost.
 #pragma once
 
 #include <cstdint>

@@ -24,6 +24,9 @@ int DeviceContext::execute(const CreateAh& command, HandleReply& reply) {
         return ENOENT;
     }
     AddressVector path = command.path;
+    if (!hca_.personality().checks_values_of_address_handle) {
+        cut_path(path);
+    }
     if (const int error = resolve_path(hca_, path); error != 0) {
         return error;
     }

@@ -33,9 +33,35 @@ bool is_state(std::uint32_t value) {
     return value <= static_cast<std::uint32_t>(QpState::kErr);
 }
 
+// What a device that does not look at values makes of them: the bits that it keeps.
+QpValues cut(QpValues values, const Personality& personality) {
+    if (personality.attr_values == AttrValues::kRefuse) {
+        return values;
+    }
+    values.retry_count &= kMaxRetryCount;
+    values.rnr_retry &= kMaxRetryCount;
+    if (personality.attr_values == AttrValues::kRefuseButCutRetries) {
+        return values;
+    }
+    const DeviceLimits& limits = personality.limits;
+    values.rq_psn &= kMaxPsn;
+    values.sq_psn &= kMaxPsn;
+    values.dest_qpn &= kMaxQpn;
+    values.min_rnr_timer %= kRnrTimerCodes;
+    values.max_dest_rd_atomic = static_cast<std::uint8_t>(
+        std::min<std::uint32_t>(values.max_dest_rd_atomic, limits.max_qp_rd_atom));
+    values.access &= kKnownAccess.bits;
+    values.path_mtu = std::max(values.path_mtu, 1U);
+    values.pkey_index = values.pkey_index < limits.port.pkey_entries ? values.pkey_index : 0;
+    cut_path(values.path);
+    return values;
+}
+
 }  // namespace
 
-int QueuePair::modify(QpAttrs given, const QpValues& values) {
+int QueuePair::modify(QpAttrs given, const QpValues& asked) {
+    const Personality& personality = hca_.personality();
+    const QpValues values = cut(asked, personality);
     if (given.contains(QpAttr::kAltPath) &&
         hca_.port(attributes_.port).attributes().link_layer == fabric::LinkLayer::kEthernet) {
         return EINVAL;  // path migration is InfiniBand's
@@ -46,13 +72,15 @@ int QueuePair::modify(QpAttrs given, const QpValues& values) {
     if (given.contains(QpAttr::kState) && !is_state(values.state)) {
         return EINVAL;
     }
-    const QpState from = attributes_.state;
-    const QpState to = given.contains(QpAttr::kState) ? static_cast<QpState>(values.state) : from;
-    const Personality& personality = hca_.personality();
+    QpState from = attributes_.state;
     if (given.contains(QpAttr::kCurState) &&
         values.current_state != static_cast<std::uint32_t>(from)) {
-        return EINVAL;
+        if (!personality.cur_state_is_believed || !is_state(values.current_state)) {
+            return EINVAL;
+        }
+        from = static_cast<QpState>(values.current_state);
     }
+    const QpState to = given.contains(QpAttr::kState) ? static_cast<QpState>(values.state) : from;
     const QpTransition* row = find_modify(personality, from, to, attributes_.service);
     if (row == nullptr || !check_modify(personality, *row, attributes_.service, given).ok()) {
         return EINVAL;
@@ -186,7 +214,7 @@ void QueuePair::enter(QpState to, QpTrigger trigger, FaultCause cause) {
                 raw_packets_->run();
                 break;
             }
-            if (from == QpState::kRtr) {
+            if (from < QpState::kRts) {
                 requester_.start();
             } else if (from == QpState::kSqe) {
                 requester_.resume();

@@ -367,6 +367,9 @@ void QueuePair::complete(const SendCompletion& completion, bool signaled) {
     entry.status = static_cast<std::uint32_t>(completion.status);
     entry.opcode = static_cast<std::uint32_t>(completion.opcode);
     entry.byte_length = completion.byte_length;
+    if (completion.has_immediate) {
+        entry.wc_flags = static_cast<std::uint32_t>(WcFlag::kWithImm);
+    }
     entry.qpn = attributes_.qpn;
     entry.freed_to = completion.freed_to;
     entry.queue = CompletedQueue::kSend;
@@ -375,6 +378,7 @@ void QueuePair::complete(const SendCompletion& completion, bool signaled) {
         entry.vendor_error =
             vendor_err(hca_.personality(), completion.cause,
                        consequences(hca_.personality(), completion.cause).requester);
+        forget_opcode(entry);
     }
     // Two processes with a world each draw the same numbers: the peer then looks like this one.
     const bool is_own_peer = attributes_.dest_qpn == attributes_.qpn &&
@@ -434,8 +438,19 @@ void QueuePair::complete(const ReceiveCompletion& completion) {
         entry.vendor_error =
             vendor_err(hca_.personality(), completion.cause,
                        consequences(hca_.personality(), completion.cause).responder);
+        forget_opcode(entry);
+    } else if (properties(attributes_.service).connected &&
+               hca_.personality().connected_receive_has_grh_flag) {
+        entry.wc_flags |= static_cast<std::uint32_t>(WcFlag::kGrh);
     }
     cq.push(entry, failed || completion.solicited);
+}
+
+// Of a failed completion.
+void QueuePair::forget_opcode(Cqe& entry) const {
+    if (!hca_.personality().failed_completion_keeps_opcode) {
+        entry.opcode = 0;
+    }
 }
 
 void QueuePair::flush_receives() {

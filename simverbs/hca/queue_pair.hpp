@@ -159,6 +159,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     // Of the consumer that the request under way concerns.
     [[nodiscard]] AddressSpace& memory() const;
     [[nodiscard]] const ProtectionDomain& protection_domain() const;
+    void forget_opcode(Cqe& entry) const;
     void flush_sends();
     void flush_receives();
     fabric::Timer& timer(EngineTimer which);

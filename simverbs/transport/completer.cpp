@@ -76,7 +76,7 @@ void Requester::receive_nak(const Packet& packet, NakCode code) {
 }
 
 // Waiting for a receive uses neither the acknowledgment timer nor the retry counter
-// (IBA 9.7.5.2.8).
+// (IBA 9.7.5.2.8); with some devices the timer goes on, and ends the wait.
 void Requester::receive_rnr_nak(const Packet& packet) {
     if (!acknowledge_before(packet.psn)) {
         response_lost();
@@ -93,7 +93,9 @@ void Requester::receive_rnr_nak(const Packet& packet) {
         --rnr_retries_left_;
     }
     waits_for_receiver_ = true;
-    effects_.disarm(EngineTimer::kAcknowledge);
+    if (!personality_.rnr_wait_uses_ack_timer) {
+        effects_.disarm(EngineTimer::kAcknowledge);
+    }
     effects_.arm(EngineTimer::kRnr, rnr_timer(packet.syndrome.value));
 }
 

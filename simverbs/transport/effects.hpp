@@ -66,6 +66,7 @@ struct SendCompletion {
     WcOpcode opcode = WcOpcode::kSend;
     FaultCause cause = FaultCause::kSuccess;
     std::uint32_t byte_length = 0;
+    bool has_immediate = false;  // only where the personality reports it to the sender
     std::uint32_t freed_to = 0;  // send queue index; see Cqe
 };
 

@@ -25,6 +25,9 @@ void Requester::timer_expired(EngineTimer timer) {
     }
     retry_from(resume_psn(), FaultCause::kPacketsLost);
     run();
+    if (waits_for_receiver_ && !stopped_) {
+        watch_for_answer();  // its time runs on, where waiting for a receiver counts
+    }
 }
 
 // Later PSNs were answered, this one was not.
@@ -90,8 +93,10 @@ void Requester::complete_head(WcStatus status, FaultCause cause) {
     completion.cause = cause;
     completion.opcode = request.opcode == nullptr ? WcOpcode::kSend : request.opcode->completion;
     completion.freed_to = window_.head() + 1;
-    if (status == WcStatus::kSuccess && request.opcode->returns_data) {
+    if (status == WcStatus::kSuccess &&
+        (request.opcode->returns_data || personality_.send_completion_has_length)) {
         completion.byte_length = static_cast<std::uint32_t>(request.length);
+        completion.has_immediate = request.opcode->trailer == Trailer::kImmediate;
     }
     const bool stays_silent = request.is_local() &&
                               !personality_.failed_unsignaled_bind_completes &&

@@ -192,7 +192,8 @@ void Requester::check(SendRequest& request, std::uint32_t index) {
         refuse(WcStatus::kLocQpOpErr, FaultCause::kMalformedSend);
         return;
     }
-    if (request.opcode->occupies_initiator && attributes_.max_rd_atomic == 0) {
+    if (request.opcode->occupies_initiator && attributes_.max_rd_atomic == 0 &&
+        personality_.initiator_depth_zero_completes) {
         refuse(WcStatus::kLocQpOpErr, FaultCause::kInitiatorDepthZero);
         return;
     }
@@ -463,7 +464,8 @@ void Requester::watch_for_answer() {
         watch_transmitter();
         return;
     }
-    if (waits_for_receiver_ || distance(oldest_psn_, sent_end_) <= 0) {
+    const bool rests = waits_for_receiver_ && !personality_.rnr_wait_uses_ack_timer;
+    if (rests || distance(oldest_psn_, sent_end_) <= 0) {
         effects_.disarm(EngineTimer::kAcknowledge);
         return;
     }
