@@ -237,7 +237,9 @@ SIMVERBS_ABI int simverbs_abi_ibv_modify_qp(ibv_qp* handle, ibv_qp_attr* attr, i
     QueuePair& qp = as_object(handle);
     ModifyQp command;
     command.handle = handle->handle;
-    command.mask = static_cast<std::uint32_t>(attr_mask);
+    command.mask = QpAttrs::from_bits(static_cast<std::uint32_t>(attr_mask))
+                       .without(ignored_attrs(qp.service->service))
+                       .bits;
     command.values = to_values(*attr);
     if ((attr_mask & IBV_QP_STATE) != 0 && attr->qp_state == IBV_QPS_ERR) {
         qp.queues.publish_sends();

@@ -1,14 +1,14 @@
 // Address handles and multicast groups (IBA 11.2.2, 11.3).
 #include <cerrno>
 
+#include "fabric/net/ethernet.hpp"
+
 #include "simverbs/hca/addressing.hpp"
 #include "simverbs/hca/device_context.hpp"
 #include "simverbs/hca/hca.hpp"
 
 namespace simverbs {
 namespace {
-
-constexpr std::uint8_t kMulticastGidPrefix = 0xFF;
 
 fabric::Gid to_gid(const std::array<std::uint8_t, 16>& bytes) {
     fabric::Gid gid;
@@ -49,28 +49,35 @@ int DeviceContext::execute(const DestroyAh& command, EmptyReply& /*reply*/) {
     return 0;
 }
 
-// As rdma-core's kernel side checks: a multicast GID, datagrams, on InfiniBand a multicast LID.
-int DeviceContext::check_group(const std::array<std::uint8_t, 16>& gid, std::uint16_t lid,
-                               const QueuePair* qp) const {
-    const bool takes_part = qp != nullptr && properties(qp->attributes().service).multicast;
-    return takes_part && gid[0] == kMulticastGidPrefix && is_multicast_lid(lid) ? 0 : EINVAL;
+// As Linux ib_attach_mcast checks: a multicast GID, datagrams, on InfiniBand a multicast LID.
+// RoCE has no LIDs: whatever comes as one is ignored (IBA A16).
+int DeviceContext::find_group(const std::array<std::uint8_t, 16>& gid, std::uint16_t lid,
+                              const QueuePair* qp, MulticastGroup& group) const {
+    if (qp == nullptr || !properties(qp->attributes().service).multicast) {
+        return EINVAL;
+    }
+    const bool on_ethernet =
+        hca_.port(qp->attributes().port).attributes().link_layer == fabric::LinkLayer::kEthernet;
+    group = {to_gid(gid), fabric::Lid(on_ethernet ? 0 : lid)};
+    return fabric::is_multicast(group.gid) && (on_ethernet || is_multicast_lid(lid)) ? 0 : EINVAL;
 }
 
 int DeviceContext::execute(const AttachMulticast& command, EmptyReply& /*reply*/) {
     QueuePair* qp = find_qp(command.handle);
-    if (const int error = check_group(command.gid, command.lid, qp); error != 0) {
+    MulticastGroup group;
+    if (const int error = find_group(command.gid, command.lid, qp, group); error != 0) {
         return error;
     }
-    return hca_.multicast().attach(to_gid(command.gid), fabric::Lid(command.lid), *qp,
-                                   hca_.personality().limits);
+    return hca_.multicast().attach(group, *qp, hca_.personality().limits);
 }
 
 int DeviceContext::execute(const DetachMulticast& command, EmptyReply& /*reply*/) {
     QueuePair* qp = find_qp(command.handle);
-    if (const int error = check_group(command.gid, command.lid, qp); error != 0) {
+    MulticastGroup group;
+    if (const int error = find_group(command.gid, command.lid, qp, group); error != 0) {
         return error;
     }
-    return hca_.multicast().detach(to_gid(command.gid), fabric::Lid(command.lid), *qp);
+    return hca_.multicast().detach(group, *qp);
 }
 
 }  // namespace simverbs

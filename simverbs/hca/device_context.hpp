@@ -19,6 +19,7 @@
 #include "simverbs/hca/flow_table.hpp"
 #include "simverbs/hca/memory_region.hpp"
 #include "simverbs/hca/memory_window.hpp"
+#include "simverbs/hca/multicast_table.hpp"
 #include "simverbs/hca/queue_pair.hpp"
 
 namespace simverbs {
@@ -124,8 +125,8 @@ class DeviceContext {
     void leave(QueuePair& qp);
     void inherit(std::unique_ptr<QueuePair> qp);
     void drop_srq(std::uint32_t handle);
-    [[nodiscard]] int check_group(const std::array<std::uint8_t, 16>& gid, std::uint16_t lid,
-                                  const QueuePair* qp) const;
+    [[nodiscard]] int find_group(const std::array<std::uint8_t, 16>& gid, std::uint16_t lid,
+                                 const QueuePair* qp, MulticastGroup& group) const;
     [[nodiscard]] std::uint16_t pkey_entries(const fabric::Port& port) const;
     template <class T>
     static T* find(const std::map<std::uint32_t, std::unique_ptr<T>>& objects,

@@ -172,7 +172,7 @@ void Hca::deliver(fabric::Port& port, const fabric::Frame& frame) {
     }
     arriving_ = &frame;
     if (packet.dest_qpn == kMulticastQpn) {
-        const auto members = frame.has_grh ? multicast_.members(frame.grh.dgid, frame.dlid)
+        const auto members = frame.has_grh ? multicast_.members({frame.grh.dgid, frame.dlid})
                                            : std::span<QueuePair* const>();
         for (QueuePair* member : members) {
             deliver_to(*member, port, frame);

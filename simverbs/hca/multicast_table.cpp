@@ -5,9 +5,9 @@
 
 namespace simverbs {
 
-int MulticastTable::attach(const fabric::Gid& group, fabric::Lid lid, QueuePair& qp,
+int MulticastTable::attach(const MulticastGroup& group, QueuePair& qp,
                            const DeviceLimits& limits) {
-    const auto found = groups_.find({group, lid});
+    const auto found = groups_.find(group);
     if (found == groups_.end() &&
         groups_.size() >= static_cast<std::size_t>(limits.max_mcast_grp)) {
         return ENOMEM;
@@ -20,13 +20,13 @@ int MulticastTable::attach(const fabric::Gid& group, fabric::Lid lid, QueuePair&
         attachments_ >= static_cast<std::size_t>(limits.max_total_mcast_qp_attach)) {
         return ENOMEM;
     }
-    groups_[{group, lid}].push_back(&qp);
+    groups_[group].push_back(&qp);
     ++attachments_;
     return 0;
 }
 
-int MulticastTable::detach(const fabric::Gid& group, fabric::Lid lid, QueuePair& qp) {
-    const auto found = groups_.find({group, lid});
+int MulticastTable::detach(const MulticastGroup& group, QueuePair& qp) {
+    const auto found = groups_.find(group);
     if (found == groups_.end() || std::erase(found->second, &qp) == 0) {
         return EINVAL;
     }
@@ -49,9 +49,8 @@ void MulticastTable::forget(const QueuePair& qp) {
     }
 }
 
-std::span<QueuePair* const> MulticastTable::members(const fabric::Gid& group,
-                                                    fabric::Lid lid) const {
-    const auto found = groups_.find({group, lid});
+std::span<QueuePair* const> MulticastTable::members(const MulticastGroup& group) const {
+    const auto found = groups_.find(group);
     return found == groups_.end() ? std::span<QueuePair* const>() : found->second;
 }
 

@@ -1,11 +1,11 @@
 // Which queue pairs of a device are attached to which multicast group (IBA 10.5).
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "fabric/net/gid.hpp"
@@ -25,22 +25,26 @@ constexpr bool is_multicast_lid(std::uint16_t lid) {
     return lid >= kFirstMulticastLid && lid != kPermissiveLid;
 }
 
+// Who is spoken to: on InfiniBand a GID with a LID, on Ethernet a GID alone (`lid` is 0).
+struct MulticastGroup {
+    fabric::Gid gid;
+    fabric::Lid lid;
+    friend constexpr auto operator<=>(const MulticastGroup&, const MulticastGroup&) = default;
+};
+
 class MulticastTable {
   public:
     // An errno: ENOMEM where the device takes no more. Attaching again changes nothing.
-    int attach(const fabric::Gid& group, fabric::Lid lid, QueuePair& qp,
-               const DeviceLimits& limits);
+    int attach(const MulticastGroup& group, QueuePair& qp, const DeviceLimits& limits);
     // EINVAL where it is not attached.
-    int detach(const fabric::Gid& group, fabric::Lid lid, QueuePair& qp);
+    int detach(const MulticastGroup& group, QueuePair& qp);
     [[nodiscard]] bool is_attached(const QueuePair& qp) const;
     void forget(const QueuePair& qp);
     // In the order in which they were attached.
-    [[nodiscard]] std::span<QueuePair* const> members(const fabric::Gid& group,
-                                                      fabric::Lid lid) const;
+    [[nodiscard]] std::span<QueuePair* const> members(const MulticastGroup& group) const;
 
   private:
-    using Group = std::pair<fabric::Gid, fabric::Lid>;
-    std::map<Group, std::vector<QueuePair*>> groups_;
+    std::map<MulticastGroup, std::vector<QueuePair*>> groups_;
     std::size_t attachments_ = 0;
 };
 

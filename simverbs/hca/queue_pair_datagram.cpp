@@ -73,7 +73,7 @@ CopyOutcome QueuePair::transmit_datagram(const Packet& packet, std::uint32_t add
 // A group's members on the sender's own device get a copy, the sender included (IBA 10.5.2).
 void QueuePair::loop_back_multicast(const Packet& packet, const AddressVector& path) {
     const bool has_members =
-        !hca_.multicast().members(group_of(path), fabric::Lid(path.dlid)).empty();
+        !hca_.multicast().members({group_of(path), fabric::Lid(path.dlid)}).empty();
     fabric::FramePtr frame;
     if (hca_.personality().multicast_loopback && has_members &&
         make_snapshot_frame(packet, path, frame) == CopyOutcome::kCopied) {

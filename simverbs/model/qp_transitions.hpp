@@ -294,6 +294,20 @@ struct QpAttrCheck {
     [[nodiscard]] constexpr bool ok() const { return missing.empty() && superfluous.empty(); }
 };
 
+// What an XRC queue pair has no half for is taken and ignored, so that a program may give RC's
+// attributes to both ends (Linux uverbs modify_qp_mask).
+constexpr QpAttrs ignored_attrs(Service service) {
+    using enum QpAttr;
+    switch (service) {
+        case Service::kXrcIni:
+            return kMaxDestRdAtomic | kMinRnrTimer;
+        case Service::kXrcTgt:
+            return QpAttrs(kMaxRdAtomic) | kRetryCnt | kRnrRetry;
+        default:
+            return {};
+    }
+}
+
 // `resizes`: the device accepts CAP in kResizeSteps, from services that have queues of their own.
 constexpr QpAttrCheck check_attrs(const QpTransition& row, Service service, QpAttrs given,
                                   bool resizes) {

@@ -118,6 +118,35 @@ TEST_F(Roce, ALinkThatGoesDownIsAPortThatGoesDown) {
     expect_works();
 }
 
+TEST_F(Roce, AGroupIsAGidWhateverTheLid) {
+    constexpr std::uint32_t kGroupQpn = 0xFFFFFF;
+    constexpr std::uint32_t kGrh = 40;
+    Connection with;
+    with.type = IBV_QPT_UD;
+    connect(with);
+    ibv_ah_attr attr = rtr_attr(*b, with).ah_attr;
+    const ibv_gid group{{0xFF, 0x01, 0, 0, 0, 2, 0xC9, 0x85, 0, 0, 0, 0, 0, 0, 0, 1}};
+    attr.grh.dgid = group;
+    ASSERT_EQ(ibv_attach_mcast(b->qp, &group, 0), 0) << "perftest gives 0";
+    EXPECT_EQ(ibv_attach_mcast(b->qp, &group, 0xC001), 0) << "the same group";
+    ibv_ah* ah = ibv_create_ah(a->pd, &attr);
+    ASSERT_NE(ah, nullptr);
+    ASSERT_EQ(b->receive(1, {b->range(0, 64)}), 0);
+    std::memcpy(a->at(), "group", 5);
+    ASSERT_EQ(Request(IBV_WR_SEND).from(a->range(0, 5)).to(ah, kGroupQpn, with.qkey).post(*a), 0);
+    EXPECT_EQ(a->wait().status, IBV_WC_SUCCESS);
+    EXPECT_EQ(b->wait().status, IBV_WC_SUCCESS);
+    EXPECT_EQ(std::memcmp(b->at(kGrh), "group", 5), 0);
+    EXPECT_EQ(ibv_detach_mcast(b->qp, &group, 7), 0);
+    EXPECT_EQ(ibv_detach_mcast(b->qp, &group, 0), EINVAL);
+    const ibv_gid unicast = gid_of(*b, 3);
+    EXPECT_EQ(ibv_attach_mcast(b->qp, &unicast, 0), EINVAL);
+    const ibv_gid mapped{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 239, 1, 2, 3}};
+    EXPECT_EQ(ibv_attach_mcast(b->qp, &mapped, 0), 0);
+    EXPECT_EQ(ibv_detach_mcast(b->qp, &mapped, 0), 0);
+    EXPECT_EQ(ibv_destroy_ah(ah), 0);
+}
+
 TEST_F(Roce, ResolvesANeighbour) {
     connect();
     ibv_ah_attr attr = rtr_attr(*b, {}).ah_attr;

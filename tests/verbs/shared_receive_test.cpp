@@ -243,6 +243,21 @@ class Xrc : public TwoHosts {
     Station there;
 };
 
+TEST_F(Xrc, TheAttributesOfRcServeBothEnds) {
+    for (ibv_qp* qp : {here.target, here.initiator}) {
+        ibv_qp_attr attr{};
+        attr.qp_state = IBV_QPS_RESET;
+        ASSERT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+        attr = init_attr({});
+        ASSERT_EQ(ibv_modify_qp(qp, &attr, kInitMask), 0);
+        attr = rtr_attr(*b, {});
+        EXPECT_EQ(ibv_modify_qp(qp, &attr, kRtrMask), 0);
+        attr = rts_attr({});
+        EXPECT_EQ(ibv_modify_qp(qp, &attr, kRtsMask), 0);
+        EXPECT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_QKEY), EINVAL) << "what neither end ignores";
+    }
+}
+
 TEST_F(Xrc, RequestsNameTheirReceiveQueue) {
     std::memset(a->at(), 0x3C, 64);
     ibv_sge range = b->range(0, 64);
