@@ -5,8 +5,7 @@
 
 namespace simverbs {
 
-int MulticastTable::attach(const MulticastGroup& group, QueuePair& qp,
-                           const DeviceLimits& limits) {
+int MulticastTable::attach(const MulticastGroup& group, QueuePair& qp, const DeviceLimits& limits) {
     const auto found = groups_.find(group);
     if (found == groups_.end() &&
         groups_.size() >= static_cast<std::size_t>(limits.max_mcast_grp)) {
