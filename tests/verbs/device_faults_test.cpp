@@ -208,6 +208,42 @@ INSTANTIATE_TEST_SUITE_P(Each, InjectedStatus,
                                         static_cast<int>(IBV_WC_TM_RNDV_INCOMPLETE) + 1),
                          name_of_status);
 
+TEST_F(DeviceFault, OfAReceiveOfADatagramIsNotHeardOfByTheSender) {
+    const Connection with{.type = IBV_QPT_UD};
+    connect(with);
+    ASSERT_EQ(simverbs_fault_completion("h1", b->qp->qp_num, SIMVERBS_RECEIVE_QUEUE,
+                                        IBV_WC_LOC_PROT_ERR, nullptr),
+              0);
+    ASSERT_EQ(b->receive(1, {b->range(0, 64)}), 0);
+    ASSERT_EQ(b->receive(2, {b->range(64, 64)}), 0);
+    ASSERT_EQ(Request(IBV_WR_SEND)
+                  .id(10)
+                  .from(a->range(0, 16))
+                  .to(a->ah, b->qp->qp_num, with.qkey)
+                  .post(*a),
+              0);
+    expect(*a, 10, IBV_WC_SUCCESS);
+    expect(*b, 1, IBV_WC_LOC_PROT_ERR);
+    expect(*b, 2, IBV_WC_WR_FLUSH_ERR);
+    EXPECT_EQ(a->state(), IBV_QPS_RTS);
+    EXPECT_EQ(b->state(), IBV_QPS_ERR);
+}
+
+TEST_F(DeviceFault, OfASharedReceiveFailsTheQueuePairThatTakesIt) {
+    Connection with;
+    with.shared_receives = 8;
+    connect(with);
+    ASSERT_EQ(simverbs_fault_completion("h1", b->qp->qp_num, SIMVERBS_RECEIVE_QUEUE,
+                                        IBV_WC_LOC_PROT_ERR, nullptr),
+              0);
+    exchange();
+    expect(*b, 1, IBV_WC_LOC_PROT_ERR);
+    expect(*a, 10, IBV_WC_RETRY_EXC_ERR);
+    EXPECT_EQ(b->state(), IBV_QPS_ERR);
+    EXPECT_EQ(b->events(), std::vector{IBV_EVENT_QP_LAST_WQE_REACHED});
+    EXPECT_TRUE(b->drain().empty()) << "the other receive stays";
+}
+
 TEST_F(DeviceFault, ThatMakesNoSenseIsRefused) {
     connect();
     const std::uint32_t qp = a->qp->qp_num;
