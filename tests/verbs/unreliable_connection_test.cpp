@@ -143,5 +143,18 @@ TEST_F(Unreliable, TakesNoSharedReceives) {
     EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
 
+TEST_F(Unreliable, SendsOverALinkThatIsDownCompleteOneAfterTheOther) {
+    connect({.type = IBV_QPT_UC});
+    ASSERT_EQ(simverbs_set_link("h0-s0", 0), 0);
+    for (std::uint64_t round = 0; round < 3; ++round) {
+        for (std::uint64_t id = 0; id < 2; ++id) {
+            ASSERT_EQ(Request(IBV_WR_SEND).id(id).from(a->range(0, 64)).post(*a), 0);
+        }
+        EXPECT_EQ(a->wait().wr_id, 0U);
+        EXPECT_EQ(a->wait().wr_id, 1U);
+    }
+    ASSERT_EQ(simverbs_set_link("h0-s0", 1), 0);
+}
+
 }  // namespace
 }  // namespace verbs_test
