@@ -442,6 +442,7 @@ void QueuePair::complete(const ReceiveCompletion& completion) {
     } else if (properties(attributes_.service).connected &&
                hca_.personality().connected_receive_has_grh_flag) {
         entry.wc_flags |= static_cast<std::uint32_t>(WcFlag::kGrh);
+        entry.source_qpn = 0;  // as Linux rxe leaves it
     }
     cq.push(entry, failed || completion.solicited);
 }

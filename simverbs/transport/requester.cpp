@@ -162,48 +162,52 @@ void Requester::prepare(SendRequest& request, std::uint32_t index) {
     next_psn_ = next_psn_ + request.packets;
 }
 
+// It fails in its turn, as the row of its cause says.
+void Requester::fail_request(SendRequest& request, FaultCause cause) const {
+    request.failure =
+        consequences(personality_, cause).requester.status.value_or(WcStatus::kGeneralErr);
+    request.cause = cause;
+}
+
 void Requester::check(SendRequest& request, std::uint32_t index) {
-    const auto refuse = [&request](WcStatus status, FaultCause cause) {
-        request.failure = status;
-        request.cause = cause;
-    };
+    const auto refuse = [this, &request](FaultCause cause) { fail_request(request, cause); };
     if (request.failure != WcStatus::kSuccess) {
         return;
     }
     const SendWqe& wqe = request.wqe;
     if (request.opcode == nullptr || !request.opcode->services.contains(attributes_.service) ||
         !offers(personality_, request.opcode->message)) {
-        refuse(WcStatus::kLocQpOpErr, FaultCause::kOpcodeNotForService);
+        refuse(FaultCause::kOpcodeNotForService);
         return;
     }
     if (set(wqe, SendFlag::kInline) && !request.opcode->may_be_inline &&
         personality_.inline_on_read == BadRequest::kComplete) {
-        refuse(WcStatus::kLocProtErr, FaultCause::kLandingKey);
+        refuse(FaultCause::kLandingKey);
         return;
     }
     if (request.is_local()) {
         return;  // what it names is looked at when its turn has come
     }
     if (wqe.segment_count > window_.spans(index).size()) {
-        refuse(WcStatus::kLocQpOpErr, FaultCause::kMalformedSend);
+        refuse(FaultCause::kMalformedSend);
         return;
     }
     if (request.opcode->message == MessageKind::kFlush && !is_flush(wqe)) {
-        refuse(WcStatus::kLocQpOpErr, FaultCause::kMalformedSend);
+        refuse(FaultCause::kMalformedSend);
         return;
     }
     if (request.opcode->occupies_initiator && attributes_.max_rd_atomic == 0 &&
         personality_.initiator_depth_zero_completes) {
-        refuse(WcStatus::kLocQpOpErr, FaultCause::kInitiatorDepthZero);
+        refuse(FaultCause::kInitiatorDepthZero);
         return;
     }
     const std::uint64_t length = length_of(request, index);
     if (length > personality_.limits.port.max_message_bytes && personality_.checks_message_length) {
-        refuse(WcStatus::kLocLenErr, FaultCause::kMessageTooLong);
+        refuse(FaultCause::kMessageTooLong);
         return;
     }
     if (!service_.segments && length > attributes_.path_mtu && personality_.checks_message_length) {
-        refuse(WcStatus::kLocLenErr, FaultCause::kDatagramAboveMtu);
+        refuse(FaultCause::kDatagramAboveMtu);
         return;
     }
     if (service_.uses_ah && !check_destination(request)) {
@@ -214,7 +218,7 @@ void Requester::check(SendRequest& request, std::uint32_t index) {
     }
     if (request.opcode->atomic && request.length != kAtomicBytes &&
         personality_.atomic_not_eight_bytes == BadRequest::kComplete) {
-        refuse(WcStatus::kLocLenErr, FaultCause::kAtomicNotEightBytes);
+        refuse(FaultCause::kAtomicNotEightBytes);
     }
 }
 
@@ -224,10 +228,9 @@ bool Requester::check_destination(SendRequest& request) const {
                                                !personality_.checks_pd_of_address_handle)) {
         return true;
     }
-    request.failure = WcStatus::kLocQpOpErr;
-    request.cause = verdict == AddressVerdict::kOtherProtectionDomain
-                        ? FaultCause::kAddressOfOtherPd
-                        : FaultCause::kMalformedSend;
+    fail_request(request, verdict == AddressVerdict::kOtherProtectionDomain
+                              ? FaultCause::kAddressOfOtherPd
+                              : FaultCause::kMalformedSend);
     return false;
 }
 
@@ -251,8 +254,7 @@ bool Requester::open_spans(SendRequest& request, std::uint32_t index) {
     if (set(request.wqe, SendFlag::kInline) && request.opcode->may_be_inline) {
         const std::span<std::byte> bytes = window_.tail(index);
         if (request.wqe.inline_length > bytes.size()) {
-            request.failure = WcStatus::kLocQpOpErr;
-            request.cause = FaultCause::kMalformedSend;
+            fail_request(request, FaultCause::kMalformedSend);
             return false;
         }
         spans[0] = {reinterpret_cast<std::uint64_t>(bytes.data()), request.wqe.inline_length};
@@ -269,8 +271,7 @@ bool Requester::open_spans(SendRequest& request, std::uint32_t index) {
         }
         const Grant grant = effects_.open_local(segments[i], needed);
         if (grant.verdict != KeyVerdict::kGranted) {
-            request.failure = WcStatus::kLocProtErr;
-            request.cause = cause_of(grant.verdict, request.opcode->returns_data);
+            fail_request(request, cause_of(grant.verdict, request.opcode->returns_data));
             return false;
         }
         spans[request.span_count++] = grant.span;
@@ -356,8 +357,7 @@ bool Requester::transmit_unacknowledged(const Packet& packet, SendRequest& reque
     if (outcome == CopyOutcome::kCopied) {
         return true;
     }
-    request.failure = WcStatus::kLocProtErr;
-    request.cause = FaultCause::kGatherRange;
+    fail_request(request, FaultCause::kGatherRange);
     return false;
 }
 
@@ -487,8 +487,7 @@ void Requester::fail_source(Psn psn) {
     }
     rewind(psn);
     SendRequest& request = window_.at(cursor_);
-    request.failure = WcStatus::kLocProtErr;
-    request.cause = FaultCause::kGatherRange;
+    fail_request(request, FaultCause::kGatherRange);
     run();
 }
 

@@ -58,6 +58,7 @@ class Requester {
     SendRequest* at_cursor();
     void prepare(SendRequest& request, std::uint32_t index);
     void check(SendRequest& request, std::uint32_t index);
+    void fail_request(SendRequest& request, FaultCause cause) const;
     [[nodiscard]] bool check_destination(SendRequest& request) const;
     std::uint64_t length_of(const SendRequest& request, std::uint32_t index);
     bool open_spans(SendRequest& request, std::uint32_t index);

@@ -40,6 +40,20 @@ TEST(PersonalityChoices, AWrongCurrentStateIsRefusedOrBelieved) {
     EXPECT_EQ(rxe.a.qp.modify_to(QpState::kRts, QpAttr::kCurState, values), EINVAL);
 }
 
+// The row of the cause says which, and personalities have rows of their own.
+TEST(PersonalityChoices, ABadLocalKeyIsAProtectionOrAnOperationError) {
+    const auto status_of_a_bad_key = [](const char* personality) {
+        Pair pair(of(personality));
+        Send send = send_of(pair.a, 1, 0, 8);
+        send.segments[0].lkey ^= 0x100;
+        pair.a.qp.post(send);
+        pair.drive();
+        return statuses(pair.a.send_cq.poll());
+    };
+    EXPECT_THAT(status_of_a_bad_key("spec"), ElementsAre(WcStatus::kLocProtErr));
+    EXPECT_THAT(status_of_a_bad_key("rxe"), ElementsAre(WcStatus::kLocQpOpErr));
+}
+
 // From RTR to RTS with these values; the retry counts afterwards.
 int rts_with(Pair& pair, const QpValues& values) {
     EXPECT_EQ(pair.a.qp.modify_to(QpState::kReset), 0);
