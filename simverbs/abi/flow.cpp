@@ -138,21 +138,25 @@ bool makes_sense(std::uint8_t layers) {
 int fill_command(const ibv_flow_attr& attr, CreateFlow& command) {
     constexpr std::uint32_t kFlags = IBV_FLOW_ATTR_FLAGS_DONT_TRAP | IBV_FLOW_ATTR_FLAGS_EGRESS;
     const bool dont_trap = (attr.flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP) != 0;
+    // A C program may put any number there, which is no value of the enumeration to C++.
+    std::uint32_t type = 0;
+    static_assert(sizeof type == sizeof attr.type);
+    std::memcpy(&type, &attr.type, sizeof type);
     if (attr.comp_mask != 0 || (attr.flags & ~kFlags) != 0 ||
-        (dont_trap && attr.type != IBV_FLOW_ATTR_NORMAL)) {
+        (dont_trap && type != IBV_FLOW_ATTR_NORMAL)) {
         return EINVAL;
     }
     if ((attr.flags & IBV_FLOW_ATTR_FLAGS_EGRESS) != 0) {
         return EOPNOTSUPP;
     }
-    command.type = static_cast<std::uint32_t>(attr.type);
+    command.type = type;
     command.priority = attr.priority;
     command.port = attr.port;
     command.traps = dont_trap ? 0 : 1;
     if (const int error = add_specs(attr, command); error != 0) {
         return error;
     }
-    const bool empty = attr.type == IBV_FLOW_ATTR_NORMAL && attr.num_of_specs == 0;
+    const bool empty = type == IBV_FLOW_ATTR_NORMAL && attr.num_of_specs == 0;
     return empty || !makes_sense(command.layers) ? EINVAL : 0;
 }
 
