@@ -496,6 +496,8 @@ void Conductor::helper_loop() {
         auto pause = std::chrono::microseconds(100us);
         while (!stop_) {
             std::this_thread::sleep_for(pause);
+            // Before looking: what is asked for from here on wakes the helper again.
+            helper_wanted_.store(false, std::memory_order_relaxed);
             const Lock lock(mutex_);
             if (report_wanted_.exchange(false)) {
                 fmt::print(stderr, "simverbs: at {} ps of virtual time\n{}",
@@ -508,7 +510,6 @@ void Conductor::helper_loop() {
             const bool led = !someone_leads && everyone_waits(nullptr) && lead();
             pause = led ? 20us : std::min(pause * 2, std::chrono::microseconds(1ms));
             if (!led && simulation_.loop().empty() && nothing_queued()) {
-                helper_wanted_.store(false, std::memory_order_release);
                 break;
             }
         }
