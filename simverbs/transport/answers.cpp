@@ -97,18 +97,13 @@ bool Responder::send_read_response(Answer& answer) {
         packet.syndrome = AethSyndrome::ack(kCreditsUnlimited);
         packet.msn = answer.msn;
         if (length > 0) {
-            if (service_.srq_from_packet) {
-                effects_.select_shared_queue(answer.shared_queue);
-            }
-            const Grant grant = effects_.open_remote(answer.rkey, answer.address + answer.sent,
-                                                     length, Access::kRemoteRead);
-            packet.payload = {memory_.application, &grant.span, 0, length, 1};
-            if (grant.verdict != KeyVerdict::kGranted ||
-                effects_.transmit_snapshot(packet) != CopyOutcome::kCopied) {
+            packet.payload.length = length;
+            const KeyVerdict verdict = transmit_read_payload(answer, packet);
+            if (verdict != KeyVerdict::kGranted) {
                 answers_.clear();
                 refusal_ = {};
-                fail(packet, grant.verdict == KeyVerdict::kUnknownKey ? FaultCause::kRemoteKey
-                                                                      : FaultCause::kRemoteRange);
+                fail(packet, verdict == KeyVerdict::kUnknownKey ? FaultCause::kRemoteKey
+                                                                : FaultCause::kRemoteRange);
                 return false;
             }
         } else {
@@ -121,6 +116,26 @@ bool Responder::send_read_response(Answer& answer) {
     }
     effects_.arm_when_transmitter_free(EngineTimer::kPacing);
     return false;
+}
+
+// XRC: the key is the one of the queue that the request named, which may be gone; a message that
+// came after the request keeps the queue that its receive is from.
+KeyVerdict Responder::transmit_read_payload(const Answer& answer, Packet& packet) {
+    Grant grant;
+    if (!service_.srq_from_packet || effects_.select_shared_queue(answer.shared_queue)) {
+        grant = effects_.open_remote(answer.rkey, answer.address + answer.sent,
+                                     packet.payload.length, Access::kRemoteRead);
+    }
+    if (grant.verdict == KeyVerdict::kGranted) {
+        packet.payload = {memory_.application, &grant.span, 0, packet.payload.length, 1};
+        if (effects_.transmit_snapshot(packet) != CopyOutcome::kCopied) {
+            grant.verdict = KeyVerdict::kOutOfRange;
+        }
+    }
+    if (service_.srq_from_packet && receive_.taken) {
+        effects_.select_shared_queue(receive_.shared_queue);
+    }
+    return grant.verdict;
 }
 
 void Responder::send_single(const Answer& answer) {

@@ -209,7 +209,7 @@ Responder::Verdict Responder::check_opcode(const Packet& packet) {
     if (operation.kind == MessageKind::kFlush && !is_flush(packet.placement, packet.reach)) {
         return fail(packet, FaultCause::kOpcodeReserved);
     }
-    if (service_.srq_from_packet && !effects_.select_shared_queue(packet.shared_queue)) {
+    if (service_.srq_from_packet && !select_shared_queue(packet)) {
         return fail(packet, FaultCause::kXrcSrqInvalid);
     }
     if (!attributes_.access.contains(right_for(packet))) {
@@ -221,6 +221,12 @@ Responder::Verdict Responder::check_opcode(const Packet& packet) {
     return Verdict::kPassed;
 }
 
+// XRC: a message that fills a receive goes on naming the queue that it came from.
+bool Responder::select_shared_queue(const Packet& packet) {
+    const bool strays = receive_.taken && packet.shared_queue != receive_.shared_queue;
+    return !strays && effects_.select_shared_queue(packet.shared_queue);
+}
+
 Responder::Verdict Responder::check_resources(const Packet& packet) {
     const WireOpcode& operation = packet.operation();
     if (initiates(operation.kind) && pending_initiations() >= attributes_.max_dest_rd_atomic) {
@@ -230,7 +236,7 @@ Responder::Verdict Responder::check_resources(const Packet& packet) {
         operation.kind == MessageKind::kSend
             ? operation.starts_message
             : operation.ends_message && operation.trailer == Trailer::kImmediate;
-    if (needs_receive && !receive_.taken && !take_receive()) {
+    if (needs_receive && !receive_.taken && !take_receive(packet)) {
         if (!service_.acked) {
             return drop(packet, FaultCause::kUnackedNoReceive);
         }
@@ -242,11 +248,12 @@ Responder::Verdict Responder::check_resources(const Packet& packet) {
     return Verdict::kPassed;
 }
 
-bool Responder::take_receive() {
+bool Responder::take_receive(const Packet& packet) {
     if (!effects_.take_receive(receive_.wqe, segments_, receive_.index)) {
         return false;
     }
     receive_.taken = true;
+    receive_.shared_queue = packet.shared_queue;
     receive_.room = 0;
     const std::size_t count = std::min<std::size_t>(receive_.wqe.segment_count, segments_.size());
     for (const Segment& segment : std::span(segments_).first(count)) {

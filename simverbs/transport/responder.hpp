@@ -55,6 +55,7 @@ class Responder {
         bool taken = false;
         RecvWqe wqe;
         std::uint32_t index = 0;
+        std::uint32_t shared_queue = 0;  // XRC: the one that it was taken from
         std::uint64_t room = 0;
     };
     // A READ, atomic or FLUSH that was executed.
@@ -97,7 +98,8 @@ class Responder {
     Verdict check_key(const Packet& packet);
     Verdict execute(const Packet& packet);
     Verdict acknowledge(const Packet& packet);
-    bool take_receive();
+    bool select_shared_queue(const Packet& packet);
+    bool take_receive(const Packet& packet);
     bool open_receive(std::uint64_t skip, std::uint64_t left, FaultCause& cause);
     Verdict open_write(const Packet& packet);
     Verdict execute_atomic(const Packet& packet);
@@ -122,6 +124,7 @@ class Responder {
     void drop_answers_from(Psn psn);
     void send_answers();
     bool send_read_response(Answer& answer);
+    KeyVerdict transmit_read_payload(const Answer& answer, Packet& packet);
     void send_single(const Answer& answer);
     [[nodiscard]] std::uint32_t pending_initiations() const;
     [[nodiscard]] Packet response(MessageKind kind, PacketPosition position, Psn psn) const;

@@ -83,7 +83,7 @@ void Responder::receive_datagram(const Packet& packet) {
         drop(packet, FaultCause::kWrongQkey);
         return;
     }
-    if (!receive_.taken && !take_receive()) {
+    if (!receive_.taken && !take_receive(packet)) {
         drop(packet, FaultCause::kUnackedNoReceive);
         return;
     }

@@ -72,7 +72,7 @@ class RecordingEffects final : public Effects {
     std::vector<std::uint32_t> selected_queues;
 
     // What the engine finds.
-    static constexpr std::uint32_t kSharedQueue = 7;
+    std::set<std::uint32_t> shared_queues;  // that serve this queue pair
     AddressVerdict address_verdict = AddressVerdict::kUsable;
     bool has_grh = false;
     bool shared = false;
@@ -165,7 +165,7 @@ class RecordingEffects final : public Effects {
     bool take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uint32_t& index) override;
     bool select_shared_queue(std::uint32_t number) override {
         selected_queues.push_back(number);
-        return number == kSharedQueue;
+        return shared_queues.contains(number);
     }
     bool has_shared_queue() const override { return shared; }
     void discarded(const Packet& /*packet*/, FaultCause cause) override {
