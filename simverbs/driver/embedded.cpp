@@ -35,6 +35,11 @@ bool parse_number(const char* name, std::uint64_t& value, std::string& error) {
     return true;
 }
 
+bool read_switch(const char* name) {
+    const char* value = std::getenv(name);
+    return value != nullptr && std::string_view(value) != "0";
+}
+
 void read_text(const char* name, std::string& value) {
     if (const char* text = std::getenv(name)) {
         value = text;
@@ -96,8 +101,8 @@ bool read_environment(EmbeddedOptions& options, std::string& error) {
     read_text("SIMVERBS_PERSONALITY", options.simulation.personality);
     read_text("SIMVERBS_HOST", options.host);
     read_text("SIMVERBS_TRACE", options.trace_file);
-    const char* summary = std::getenv("SIMVERBS_SUMMARY");
-    options.summary = summary != nullptr && std::string_view(summary) != "0";
+    options.summary = read_switch("SIMVERBS_SUMMARY");
+    options.conductor.warn = read_switch("SIMVERBS_WARN");
     auto spin_ms = static_cast<std::uint64_t>(options.conductor.spin_limit.count());
     if (!parse_number("SIMVERBS_SEED", options.simulation.seed, error) ||
         !parse_number("SIMVERBS_SPIN_MS", spin_ms, error) ||
@@ -165,25 +170,12 @@ void EmbeddedWorld::finish() {
 }
 
 void EmbeddedWorld::print_summary() const {
-    const RunMarks& marks = conductor_->marks();
     const auto now = fabric::to_picoseconds(simulation_->loop().now());
-    std::string why;
-    const auto mark = [&why](bool set, const char* text) {
-        if (set) {
-            why += why.empty() ? " (" : ", ";
-            why += text;
-        }
-    };
-    mark(marks.unnamed_actors_raced, "two unnamed threads acted in one step");
-    mark(marks.spun_on_memory, "a thread spun on memory");
-    mark(marks.scheduled_free, "schedule free");
-    why += why.empty() ? "" : ")";
     fmt::print(stderr,
                "simverbs: {} events, {}.{:012d} s of virtual time, run digest {:016x}, "
-               "{}deterministic{}, {} jumps past sleepers\n",
+               "{}\n",
                simulation_->loop().events_run(), now / 1'000'000'000'000, now % 1'000'000'000'000,
-               simulation_->bus().run_digest(), marks.deterministic() ? "" : "not ", why,
-               marks.jumps_past_sleepers);
+               simulation_->bus().run_digest(), conductor_->marks().describe());
 }
 
 int EmbeddedWorld::execute(CommandCode code, std::span<const std::byte> command,

@@ -1,16 +1,12 @@
 #include "simverbs/world/conductor.hpp"
 
 #include <algorithm>
-#include <csignal>
 #include <utility>
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "simverbs/world/hang_report.hpp"
 
 namespace simverbs {
 namespace {
@@ -66,22 +62,6 @@ class End final : public fabric::EventHandler {
 };
 
 }  // namespace
-
-std::string RunMarks::describe() const {
-    std::string why;
-    const auto mark = [&why](bool set, std::string_view text) {
-        if (set) {
-            why += why.empty() ? " (" : ", ";
-            why += text;
-        }
-    };
-    mark(unnamed_actors_raced, "two unnamed threads acted in one step");
-    mark(spun_on_memory, "a thread spun on memory");
-    mark(scheduled_free, "schedule free");
-    why += why.empty() ? "" : ")";
-    return fmt::format("{}deterministic{}, {} jumps past sleepers", deterministic() ? "" : "not ",
-                       why, jumps_past_sleepers);
-}
 
 Conductor::Conductor(Simulation& simulation, ConductorOptions options)
     : simulation_(simulation), options_(options), id_(++g_last_conductor) {
@@ -154,6 +134,7 @@ void Conductor::execute(PendingCommand& command) {
     Lock lock(mutex_);
     if (alone() || options_.schedule == Schedule::kFree) {
         self.state = ActorState::kRunning;
+        stall_watch_.called();
         drain(self);
         command.run();
         release_waiting(false);
@@ -169,7 +150,7 @@ void Conductor::empty_poll(std::uint64_t seen) {
     Lock lock(mutex_);
     if (alone()) {
         drain(self);
-        simulation_.step();
+        watch_for_stall(simulation_.step());
         return;
     }
     if (options_.schedule == Schedule::kFree) {
@@ -187,7 +168,7 @@ void Conductor::poll_freely(Actor& self, std::uint64_t seen) {
     drain_all();
     if (everyone_waits(nullptr)) {
         walking_ = false;
-        simulation_.step();
+        watch_for_stall(simulation_.step());
     } else if (wall_has_caught_up()) {
         simulation_.step();
     }
@@ -223,6 +204,7 @@ bool Conductor::drain(Actor& actor) {
         }
         queued.swap(actor.doorbells);
     }
+    stall_watch_.called();
     for (const QueuedDoorbell& entry : queued) {
         entry.attachment->ring(entry.doorbell);
     }
@@ -334,14 +316,31 @@ bool Conductor::lead() {
         return false;
     }
     const std::size_t events = simulation_.step();
+    watch_for_stall(events);
     release_after_step(events);
     return events > 0;
+}
+
+// After a step that was taken because everyone waits.
+void Conductor::watch_for_stall(std::size_t events) {
+    switch (stall_watch_.stepped(events, deliveries_.load(std::memory_order_relaxed))) {
+        case Stall::kNone:
+            break;
+        case Stall::kNothingLeft:
+            warn("everyone waits and no event is left");
+            break;
+        case Stall::kEndless:
+            marks_.endless = true;
+            warn("a million events came while nobody called anything but empty polls");
+            break;
+    }
 }
 
 bool Conductor::run_commands() {
     bool any = false;
     for (const auto& actor : actors_) {
         if (actor->command != nullptr) {
+            stall_watch_.called();
             std::exchange(actor->command, nullptr)->run();
             release(*actor);
             any = true;
@@ -469,58 +468,6 @@ void Conductor::advance(fabric::SimDuration duration) {
     while (!end.reached) {
         rendezvous(lock, self, ActorState::kPolling);
     }
-}
-
-void Conductor::request_report() noexcept {
-    report_wanted_ = true;
-    helper_wanted_ = true;
-    helper_wanted_.notify_one();
-}
-
-void Conductor::start_helper() {
-    std::call_once(helper_started_, [this] {
-        sigset_t all;
-        sigset_t before;
-        sigfillset(&all);
-        pthread_sigmask(SIG_BLOCK, &all, &before);
-        helper_ = std::thread([this] { helper_loop(); });
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    });
-}
-
-// Moves time when every actor sleeps elsewhere (in epoll_wait on our descriptors, say), so that
-// nobody is left to lead. Parked until something was posted; looks rarely while others lead.
-void Conductor::helper_loop() {
-    while (!stop_) {
-        helper_wanted_.wait(false, std::memory_order_acquire);
-        auto pause = std::chrono::microseconds(100us);
-        while (!stop_) {
-            std::this_thread::sleep_for(pause);
-            // Before looking: what is asked for from here on wakes the helper again.
-            helper_wanted_.store(false, std::memory_order_relaxed);
-            const Lock lock(mutex_);
-            if (report_wanted_.exchange(false)) {
-                fmt::print(stderr, "simverbs: at {} ps of virtual time\n{}",
-                           fabric::to_picoseconds(simulation_.loop().now()),
-                           describe_queue_pairs(simulation_));
-            }
-            const bool someone_leads =
-                std::any_of(actors_.begin(), actors_.end(),
-                            [](const auto& actor) { return actor->state != ActorState::kRunning; });
-            const bool led = !someone_leads && everyone_waits(nullptr) && lead();
-            pause = led ? 20us : std::min(pause * 2, std::chrono::microseconds(1ms));
-            if (!led && simulation_.loop().empty() && nothing_queued()) {
-                break;
-            }
-        }
-    }
-}
-
-bool Conductor::nothing_queued() {
-    return std::all_of(actors_.begin(), actors_.end(), [](const auto& actor) {
-        const std::lock_guard lock(actor->lock);
-        return actor->doorbells.empty();
-    });
 }
 
 }  // namespace simverbs

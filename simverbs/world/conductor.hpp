@@ -18,30 +18,19 @@
 #include <vector>
 
 #include "simverbs/world/actor.hpp"
+#include "simverbs/world/run_marks.hpp"
 #include "simverbs/world/simulation.hpp"
+#include "simverbs/world/stall_watch.hpp"
 
 namespace simverbs {
 
 enum class Schedule : std::uint8_t { kCanonical, kFree, kSerial };
 
-// Why a run is not to be trusted to repeat itself.
-struct RunMarks {
-    std::uint64_t jumps_past_sleepers = 0;  // counted, not a mark
-    bool unnamed_actors_raced = false;
-    bool spun_on_memory = false;
-    bool scheduled_free = false;
-
-    // "deterministic", or which mark and why, and how often time jumped past sleepers.
-    [[nodiscard]] std::string describe() const;
-    [[nodiscard]] bool deterministic() const {
-        return !unnamed_actors_raced && !spun_on_memory && !scheduled_free;
-    }
-};
-
 struct ConductorOptions {
     Schedule schedule = Schedule::kCanonical;
     // CPU time outside the library after which an actor counts as waiting; 0: never.
     std::chrono::milliseconds spin_limit{200};
+    bool warn = false;  // say on stderr when the world goes nowhere
 };
 
 class Conductor {
@@ -104,6 +93,9 @@ class Conductor {
     // One turn of the world: commands if any wait, else a step. False: not now.
     bool lead();
     bool run_commands();
+    void watch_for_stall(std::size_t events);
+    void write_report(std::string_view why);
+    void warn(std::string_view why);
     void poll_freely(Actor& self, std::uint64_t seen);
     bool let_next_go();
     bool walk_allows();
@@ -129,6 +121,7 @@ class Conductor {
     std::int64_t walk_began_ns_ = 0;
     fabric::SimTime walk_began_{};
     RunMarks marks_;
+    StallWatch stall_watch_;
 
     std::once_flag helper_started_;
     std::thread helper_;

@@ -1,7 +1,9 @@
 // SIGUSR2 to a program that hangs: what each queue pair waits for.
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include <unistd.h>
@@ -27,15 +29,18 @@ class HangReport : public TwoHosts {
             close(before_);
             EXPECT_EQ(std::fclose(file_), 0);
         }
+        // What was written since the last look.
+        std::string take() {
+            std::array<char, 4096> bytes{};
+            const ssize_t got = pread(fileno(file_), bytes.data(), bytes.size(), read_);
+            read_ += std::max<ssize_t>(got, 0);
+            return {bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
+        }
         // The report is another thread's: it comes soon, and in one piece. Empty: none came.
         std::string ask() {
             EXPECT_EQ(raise(SIGUSR2), 0);
             for (int i = 0; i < kTries; ++i) {
-                std::array<char, 4096> bytes{};
-                const ssize_t got = pread(fileno(file_), bytes.data(), bytes.size(), read_);
-                const std::string text(bytes.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
-                if (text.find("virtual time") != std::string::npos) {
-                    read_ += got;
+                if (const std::string text = take(); !text.empty()) {
                     return text;
                 }
                 usleep(i < kEager ? 0 : 1000);
@@ -80,6 +85,53 @@ TEST_F(HangReport, EveryRequestIsAnswered) {
     for (int i = 0; i < 2000; ++i) {
         ASSERT_NE(reports.ask(), "") << "request " << i;
     }
+}
+
+class StalledWorld : public HangReport {
+  protected:
+    static void SetUpTestSuite() { setenv("SIMVERBS_WARN", "1", 1); }
+    static void TearDownTestSuite() { unsetenv("SIMVERBS_WARN"); }
+};
+
+// Whoever goes on polling for what cannot come is told so, once.
+TEST_F(StalledWorld, IsReportedOnce) {
+    Connection with;
+    with.timeout = 0;
+    connect(with);
+    ASSERT_EQ(simverbs_drop_nth("h0-s0", "h0", 1, nullptr), 0);
+    ASSERT_EQ(Request(IBV_WR_SEND).id(1).from(a->range(0, 8)).post(*a), 0);
+    Stderr reports;
+    ibv_wc wc{};
+    for (int i = 0; i < 900; ++i) {
+        ASSERT_EQ(ibv_poll_cq(a->cq, 1, &wc), 0);
+    }
+    EXPECT_EQ(reports.take(), "");
+    for (int i = 0; i < 5000; ++i) {
+        ASSERT_EQ(ibv_poll_cq(a->cq, 1, &wc), 0);
+    }
+    const std::string report = reports.take();
+    EXPECT_NE(report.find("everyone waits and no event is left"), std::string::npos) << report;
+    EXPECT_EQ(report.find("everyone waits"), report.rfind("everyone waits")) << report;
+    EXPECT_NE(report.find("for ever (timeout 0)"), std::string::npos) << report;
+}
+
+// Retries without end: events never run out, and nothing comes of them.
+TEST_F(StalledWorld, EventsWithoutEndAreReported) {
+    Connection with;
+    with.rnr_retries = 7;
+    connect(with);
+    ASSERT_EQ(Request(IBV_WR_SEND).id(1).from(a->range(0, 8)).post(*a), 0);
+    Stderr reports;
+    ibv_wc wc{};
+    for (int i = 0; i < 1'100'000; ++i) {
+        ASSERT_EQ(ibv_poll_cq(a->cq, 1, &wc), 0);
+    }
+    const std::string report = reports.take();
+    EXPECT_NE(report.find("a million events"), std::string::npos) << report;
+    EXPECT_EQ(report.find("no event is left"), std::string::npos) << report;
+    int deterministic = 0;
+    ASSERT_EQ(simverbs_is_deterministic(&deterministic), 0);
+    EXPECT_EQ(deterministic, 1) << simverbs_last_error();
 }
 
 }  // namespace

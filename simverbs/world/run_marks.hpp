@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace simverbs {
+
+// Why a run is not to be trusted to repeat itself.
+struct RunMarks {
+    std::uint64_t jumps_past_sleepers = 0;  // counted, not a mark
+    bool endless = false;                   // a million events without a call; not a mark
+    bool unnamed_actors_raced = false;
+    bool spun_on_memory = false;
+    bool scheduled_free = false;
+
+    // "deterministic", or which mark and why, and how often time jumped past sleepers.
+    [[nodiscard]] std::string describe() const;
+    [[nodiscard]] bool deterministic() const {
+        return !unnamed_actors_raced && !spun_on_memory && !scheduled_free;
+    }
+};
+
+}  // namespace simverbs
