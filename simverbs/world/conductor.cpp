@@ -134,6 +134,7 @@ void Conductor::execute(PendingCommand& command) {
     Lock lock(mutex_);
     if (alone() || options_.schedule == Schedule::kFree) {
         self.state = ActorState::kRunning;
+        self.watch.forget();
         stall_watch_.called();
         drain(self);
         command.run();
@@ -149,6 +150,7 @@ void Conductor::empty_poll(std::uint64_t seen) {
     const Visit visit(self);
     Lock lock(mutex_);
     if (alone()) {
+        self.watch.forget();  // the helper thread looks at it, too
         drain(self);
         watch_for_stall(simulation_.step());
         return;
