@@ -28,6 +28,9 @@ namespace {
 // Yields after a doorbell until the server has taken it: on few processors it runs the sooner, and
 // a program that then watches memory does not keep it from running.
 constexpr int kYieldsAfterRing = 64;
+// A program that posts many requests before it looks for a completion would pay for each of them,
+// on a busy machine a time slice; it is after the last that it waits.
+constexpr int kPostsThatYield = 4;
 constexpr int kSpinsBeforeYield = 100;
 // While waiting for the server: how often to look whether it lives.
 constexpr int kYieldsPerCheck = 1024;
@@ -45,6 +48,7 @@ struct OwnSlot {
     const ServedChannel* channel = nullptr;
     ActorSlot* slot = nullptr;
     std::uint32_t index = 0;
+    int posts_in_a_row = 0;  // since the thread waited or asked for anything
 
     ~OwnSlot() {
         if (slot != nullptr) {
@@ -185,6 +189,7 @@ int ServedChannel::execute(CommandCode code, std::span<const std::byte> command,
         return EPROTO;
     }
     request.actor = actor();
+    t_slot.posts_in_a_row = 0;
     set_state(area_.actors[request.actor], ActorWord::kRunning);
     request.code = code;
     request.length = static_cast<std::uint32_t>(command.size());
@@ -233,7 +238,7 @@ void ServedChannel::ring(const Doorbell& doorbell) {
         area_.doorbell_producer.value.store(producer, std::memory_order_seq_cst);
     }
     wake_server();
-    if (!doorbell.send || canonical_) {
+    if (!doorbell.send || canonical_ || ++t_slot.posts_in_a_row > kPostsThatYield) {
         return;
     }
     const auto taken = [this, producer] {
@@ -250,6 +255,7 @@ void ServedChannel::empty_poll(std::uint64_t seen) {
         return;
     }
     ActorSlot& slot = area_.actors[actor()];
+    t_slot.posts_in_a_row = 0;
     if (!canonical_) {
         const bool newly = slot.seen.load(std::memory_order_relaxed) != seen ||
                            slot.state.load(std::memory_order_relaxed) !=
