@@ -30,7 +30,10 @@ bool read_event(Context& context, int descriptor, EventMessage& message) {
         }
         const bool blocks = (flags & O_NONBLOCK) == 0;
         if (blocks) {
-            context.channel().wait_readable(descriptor);
+            if (const int error = context.channel().wait_readable(descriptor); error != 0) {
+                errno = error;
+                return false;
+            }
         } else {
             context.channel().empty_poll(seen);  // a poll like any other: time may move
             seen = context.channel().deliveries();

@@ -44,8 +44,9 @@ class Channel {
     }
     // The caller found nothing to poll, as of `seen` deliveries: time may move.
     virtual void empty_poll(std::uint64_t seen) = 0;
-    // The caller blocks until `descriptor` is readable; returns early now and then.
-    virtual void wait_readable(int descriptor) = 0;
+    // The caller blocks until `descriptor` is readable; 0, or EINTR as read(2) would. Several may
+    // wait for one: who returns may find nothing.
+    virtual int wait_readable(int descriptor) = 0;
 
     // Memory of a ring that a reply announced; nullptr if it cannot be mapped.
     virtual std::byte* map_ring(const RingReply& ring, int descriptor) = 0;

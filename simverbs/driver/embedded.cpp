@@ -220,8 +220,8 @@ void EmbeddedWorld::empty_poll(std::uint64_t seen) {
     conductor_->empty_poll(seen);
 }
 
-void EmbeddedWorld::wait_readable(int descriptor) {
-    conductor_->wait_readable(descriptor);
+int EmbeddedWorld::wait_readable(int descriptor) {
+    return conductor_->wait_readable(descriptor);
 }
 
 // The one thing said unasked: without it, two programs that were started by themselves look broken.

@@ -21,6 +21,7 @@
 
 #include "simverbs/hca/guarded_copy.hpp"
 #include "simverbs/model/personalities.hpp"
+#include "simverbs/world/held_signals.hpp"
 
 namespace simverbs::driver {
 namespace {
@@ -34,8 +35,6 @@ constexpr int kPostsThatYield = 4;
 constexpr int kSpinsBeforeYield = 100;
 // While waiting for the server: how often to look whether it lives.
 constexpr int kYieldsPerCheck = 1024;
-// An event that this thread does not wait for holds time at most this long.
-constexpr int kBlockMs = 20;
 constexpr std::uint64_t kProbeValue = 0x5349'4D56'4552'4253;
 
 template <std::size_t N>
@@ -292,14 +291,16 @@ bool ServedChannel::server_has_gone() {
     return server_gone_;
 }
 
-void ServedChannel::wait_readable(int descriptor) {
+int ServedChannel::wait_readable(int descriptor) {
     ActorSlot& slot = area_.actors[actor()];
+    HeldSignals signals;
+    t_slot.posts_in_a_row = 0;
     slot.seen.store(area_.events.value.load(std::memory_order_acquire), std::memory_order_relaxed);
     set_state(slot, ActorWord::kBlocked);
     wake_server();
-    pollfd look{descriptor, POLLIN, 0};
-    poll(&look, 1, kBlockMs);
+    const int error = signals.let_go() ? EINTR : wait_for_message(descriptor);
     set_state(slot, ActorWord::kRunning);
+    return error;
 }
 
 std::byte* ServedChannel::map_ring(const RingReply& ring, int descriptor) {

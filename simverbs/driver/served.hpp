@@ -29,7 +29,7 @@ class ServedChannel final : public Channel {
                 int& descriptor) override;
     void ring(const Doorbell& doorbell) override;
     void empty_poll(std::uint64_t seen) override;
-    void wait_readable(int descriptor) override;
+    int wait_readable(int descriptor) override;
     std::byte* map_ring(const RingReply& ring, int descriptor) override;
     void unmap_ring(std::byte* memory, std::uint64_t bytes) override;
 

@@ -15,7 +15,7 @@ namespace simverbs {
 enum class ActorState : std::uint8_t {
     kRunning,  // its own code
     kPolling,  // in an empty poll: goes on after one step
-    kBlocked,  // in a blocking verb: goes on when something was delivered
+    kBlocked,  // in a blocking verb: goes on when its descriptor is readable
     kCommand,  // asks for a command: goes on when all before it in order have run
 };
 
@@ -40,6 +40,8 @@ struct Actor {
     std::uint64_t seen = 0;  // free: deliveries before its last empty poll
     bool due = false;        // serial: it may go on, and has not been let yet
     PendingCommand* command = nullptr;
+    int awaited = -1;                        // blocked: the descriptor whose message lets it go on
+    bool in_kernel = false;                  // blocked, and leads nobody
     std::atomic<std::uint64_t> released{0};  // how often it was let go on
     std::atomic<bool> ended{false};          // its thread is gone
     // Its thread is in the conductor: running, though it may sleep for a lock there.

@@ -1,12 +1,14 @@
 #include "simverbs/world/conductor.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "simverbs/world/held_signals.hpp"
 
 namespace simverbs {
 namespace {
@@ -15,6 +17,7 @@ using namespace std::chrono_literals;
 
 constexpr int kSpins = 200;
 constexpr int kYields = 20;
+constexpr auto kTurnPause = 50us;
 
 // Named actors by name, then the others as they came.
 bool comes_before(const std::shared_ptr<Actor>& a, const std::shared_ptr<Actor>& b) {
@@ -122,6 +125,10 @@ void Conductor::ring(Attachment& attachment, const Doorbell& doorbell) {
             queued.push_back({&attachment, doorbell});
         }
     }
+    want_helper();
+}
+
+void Conductor::want_helper() noexcept {
     if (!helper_wanted_.load(std::memory_order_relaxed)) {
         helper_wanted_.store(true, std::memory_order_release);
         helper_wanted_.notify_one();
@@ -143,6 +150,9 @@ void Conductor::execute(PendingCommand& command) {
     }
     self.command = &command;
     rendezvous(lock, self, ActorState::kCommand);
+    if (!simulation_.loop().empty()) {
+        want_helper();  // the others may be blocked, and this thread may end
+    }
 }
 
 void Conductor::empty_poll(std::uint64_t seen) {
@@ -177,15 +187,47 @@ void Conductor::poll_freely(Actor& self, std::uint64_t seen) {
     release_waiting(false);
 }
 
-void Conductor::wait_readable(int descriptor) {
+int Conductor::wait_readable(int descriptor) {
     Actor& self = current();
     const Visit visit(self);
+    HeldSignals signals;
     Lock lock(mutex_);
     // With the world held, so that no delivery slips in between the look and the wait.
-    pollfd look{descriptor, POLLIN, 0};
-    if (poll(&look, 1, 0) == 0) {
-        rendezvous(lock, self, ActorState::kBlocked);
+    if (has_message(descriptor)) {
+        return 0;
     }
+    self.awaited = descriptor;
+    self.state = ActorState::kBlocked;
+    const std::uint64_t ticket = self.released.load(std::memory_order_relaxed);
+    const auto let_go = [&self, ticket] {
+        return self.released.load(std::memory_order_acquire) != ticket;
+    };
+    int error = 0;
+    while (error == 0 && !let_go()) {
+        if (everyone_waits(&self) && lead()) {
+            continue;
+        }
+        if (has_message(descriptor)) {
+            if (options_.schedule != Schedule::kSerial) {
+                break;  // delivered between steps
+            }
+            changed_.wait_for(lock, kTurnPause, let_go);
+            continue;
+        }
+        if (!simulation_.loop().empty()) {
+            want_helper();
+        }
+        self.in_kernel = true;
+        lock.unlock();
+        error = signals.let_go() ? EINTR : wait_for_message(descriptor);
+        signals.hold();
+        lock.lock();
+        self.in_kernel = false;
+    }
+    self.awaited = -1;
+    self.state = ActorState::kRunning;
+    self.watch.forget();
+    return error;
 }
 
 void Conductor::event_delivered() {
@@ -405,8 +447,9 @@ void Conductor::release_waiting(bool stepped) {
     const bool delivered = std::exchange(noticed_, deliveries) != deliveries;
     bool any = false;
     for (const auto& actor : actors_) {
-        const bool goes_on = (actor->state == ActorState::kPolling && stepped) ||
-                             (actor->state == ActorState::kBlocked && delivered);
+        const bool goes_on =
+            (actor->state == ActorState::kPolling && stepped) ||
+            (actor->state == ActorState::kBlocked && delivered && has_message(actor->awaited));
         if (goes_on && options_.schedule == Schedule::kSerial) {
             actor->due = true;
         } else if (goes_on) {

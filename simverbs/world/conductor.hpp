@@ -51,8 +51,9 @@ class Conductor {
     void execute(PendingCommand& command);
     // The caller found nothing to poll, as of `seen` deliveries.
     void empty_poll(std::uint64_t seen);
-    // The caller blocks in a verb until `descriptor` is readable; may return early.
-    void wait_readable(int descriptor);
+    // The caller blocks in a verb until `descriptor`, a socket, is readable; 0, or EINTR as read(2)
+    // would. Several may wait for one: who returns may find nothing.
+    int wait_readable(int descriptor);
     // With the world held: a completion became visible; an event went to a descriptor.
     void delivered() { deliveries_.fetch_add(1, std::memory_order_release); }
     void event_delivered();
@@ -101,6 +102,7 @@ class Conductor {
     bool walk_allows();
     bool wall_has_caught_up();
     void release(Actor& actor);
+    void want_helper() noexcept;
     void release_after_step(std::size_t events);
     void release_waiting(bool stepped);
     void remove_ended();

@@ -15,8 +15,7 @@ using namespace std::chrono_literals;
 
 void Conductor::request_report() noexcept {
     report_wanted_ = true;
-    helper_wanted_ = true;
-    helper_wanted_.notify_one();
+    want_helper();
 }
 
 void Conductor::write_report(std::string_view why) {
@@ -56,8 +55,9 @@ void Conductor::helper_loop() {
                 write_report("asked for");
             }
             const bool someone_leads =
-                std::any_of(actors_.begin(), actors_.end(),
-                            [](const auto& actor) { return actor->state != ActorState::kRunning; });
+                std::any_of(actors_.begin(), actors_.end(), [](const auto& actor) {
+                    return actor->state != ActorState::kRunning && !actor->in_kernel;
+                });
             const bool led = !someone_leads && everyone_waits(nullptr) && lead();
             pause = led ? 20us : std::min(pause * 2, std::chrono::microseconds(1ms));
             if (!led && simulation_.loop().empty() && nothing_queued()) {

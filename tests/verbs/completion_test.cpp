@@ -1,6 +1,7 @@
 // Completion queues and channels: overflow, resizing, notification, and waiting for it in every
 // way.
 #include <cerrno>
+#include <csignal>
 #include <thread>
 
 #include <fcntl.h>
@@ -257,6 +258,57 @@ TEST_F(Channel, AnotherThreadMayWait) {
     std::thread waiter([this] { EXPECT_EQ(wait_for_event(), 0); });
     message();
     waiter.join();
+}
+
+volatile std::sig_atomic_t g_signals = 0;
+
+// As read(2): a handler without SA_RESTART ends the wait (signal(7)).
+class InterruptedWait : public Channel {
+  protected:
+    void install(int flags) {
+        g_signals = 0;
+        struct sigaction counts {};
+        counts.sa_handler = [](int) { g_signals = g_signals + 1; };
+        counts.sa_flags = flags;
+        ASSERT_EQ(sigaction(SIGUSR1, &counts, &before_), 0);
+        repeats = false;  // when a signal comes is the kernel's affair
+    }
+    void TearDown() override {
+        EXPECT_EQ(sigaction(SIGUSR1, &before_, nullptr), 0);
+        Channel::TearDown();
+    }
+    static void give_time() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+
+  private:
+    struct sigaction before_ {};
+};
+
+TEST_F(InterruptedWait, EndsWithEintr) {
+    install(0);
+    std::thread other([waits = pthread_self()] {
+        give_time();
+        EXPECT_EQ(pthread_kill(waits, SIGUSR1), 0);
+    });
+    EXPECT_EQ(wait_for_event(), EINTR);
+    EXPECT_EQ(g_signals, 1);
+    other.join();
+    ASSERT_EQ(ibv_req_notify_cq(cq, 0), 0);
+    message();
+    EXPECT_EQ(wait_for_event(), 0) << "and the next one is none the worse";
+}
+
+TEST_F(InterruptedWait, GoesOnWhereTheHandlerRestartsCalls) {
+    install(SA_RESTART);
+    ASSERT_EQ(ibv_req_notify_cq(cq, 0), 0);
+    std::thread other([this, waits = pthread_self()] {
+        give_time();
+        EXPECT_EQ(pthread_kill(waits, SIGUSR1), 0);
+        give_time();
+        EXPECT_EQ(g_signals, 1);
+        message();
+    });
+    EXPECT_EQ(wait_for_event(), 0);
+    other.join();
 }
 
 TEST_F(Channel, AnEventThatIsNotAcknowledgedHoldsUpDestroy) {
