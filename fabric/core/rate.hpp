@@ -1,8 +1,9 @@
 // Link rates as integer bits per second and the time that bytes take on the wire. The rate is the
-// data rate, after line coding (8b/10b up to QDR, 64b/66b from FDR10 on); forward error correction
-// costs nothing here. Refuses fractions of a bit per second: FDR is rounded down.
+// data rate, after line coding and, from HDR on, forward error correction. Refuses fractions of a
+// bit per second: FDR is rounded down.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -10,10 +11,37 @@
 
 namespace fabric {
 
-// PortInfo:LinkWidthActive (IBA 14.2.5.6).
+// PortInfo:LinkWidthActive (IBA 14.2.5.6), ibv_port_attr.active_width.
 enum class LinkWidth : std::uint8_t { k1x = 1, k4x = 2, k8x = 4, k12x = 8, k2x = 16 };
 
-// As struct ibv_port_attr's active_speed and, from XDR on, active_speed_ex.
+struct LinkWidthProperties {
+    LinkWidth width;
+    std::string_view name;
+    std::uint8_t lanes;
+};
+
+inline constexpr auto kLinkWidths = std::to_array<LinkWidthProperties>({
+    {LinkWidth::k1x, "1x", 1},
+    {LinkWidth::k2x, "2x", 2},
+    {LinkWidth::k4x, "4x", 4},
+    {LinkWidth::k8x, "8x", 8},
+    {LinkWidth::k12x, "12x", 12},
+});
+
+constexpr const LinkWidthProperties& properties(LinkWidth width) {
+    for (const LinkWidthProperties& row : kLinkWidths) {
+        if (row.width == width) {
+            return row;
+        }
+    }
+    return kLinkWidths[0];
+}
+
+constexpr std::string_view to_string(LinkWidth width) {
+    return properties(width).name;
+}
+
+// As struct ibv_port_attr's active_speed, which has eight bits, and active_speed_ex from XDR on.
 enum class LinkSpeed : std::uint16_t {
     kSdr = 1,
     kDdr = 2,
@@ -26,44 +54,40 @@ enum class LinkSpeed : std::uint16_t {
     kXdr = 256,
 };
 
-constexpr std::uint32_t lanes(LinkWidth width) {
-    switch (width) {
-        case LinkWidth::k1x:
-            return 1;
-        case LinkWidth::k2x:
-            return 2;
-        case LinkWidth::k4x:
-            return 4;
-        case LinkWidth::k8x:
-            return 8;
-        case LinkWidth::k12x:
-            return 12;
+struct LinkSpeedProperties {
+    LinkSpeed speed;
+    std::string_view name;
+    std::uint32_t lane_kilobits;  // signalling rate of a lane, kbit/s
+    std::uint32_t encoding_data;  // of every `encoding_line` bits sent,
+    std::uint32_t encoding_line;  // `encoding_data` carry data
+    std::string_view source;
+};
+
+// clang-format off
+inline constexpr auto kLinkSpeeds = std::to_array<LinkSpeedProperties>({
+    {LinkSpeed::kSdr,   "SDR",     2'500'000,   8, 10,  "IBA volume 2"},
+    {LinkSpeed::kDdr,   "DDR",     5'000'000,   8, 10,  "IBA volume 2"},
+    {LinkSpeed::kQdr,   "QDR",    10'000'000,   8, 10,  "IBA volume 2"},
+    {LinkSpeed::kFdr10, "FDR10",  10'312'500,  64, 66,  "vendor, 10.3125 Gbaud"},
+    {LinkSpeed::kFdr,   "FDR",    14'062'500,  64, 66,  "IBA volume 2, 14.0625 Gbaud"},
+    {LinkSpeed::kEdr,   "EDR",    25'781'250,  64, 66,  "IBA volume 2, 25.78125 Gbaud"},
+    {LinkSpeed::kHdr,   "HDR",    53'125'000, 256, 272, "IBA volume 2, 26.5625 Gbaud PAM4"},
+    {LinkSpeed::kNdr,   "NDR",   106'250'000, 256, 272, "IBA volume 2, 53.125 Gbaud PAM4"},
+    {LinkSpeed::kXdr,   "XDR",   212'500'000, 256, 272, "IBA volume 2, 106.25 Gbaud PAM4"},
+});
+// clang-format on
+
+constexpr const LinkSpeedProperties& properties(LinkSpeed speed) {
+    for (const LinkSpeedProperties& row : kLinkSpeeds) {
+        if (row.speed == speed) {
+            return row;
+        }
     }
-    return 0;
+    return kLinkSpeeds[0];
 }
 
 constexpr std::string_view to_string(LinkSpeed speed) {
-    switch (speed) {
-        case LinkSpeed::kSdr:
-            return "SDR";
-        case LinkSpeed::kDdr:
-            return "DDR";
-        case LinkSpeed::kQdr:
-            return "QDR";
-        case LinkSpeed::kFdr10:
-            return "FDR10";
-        case LinkSpeed::kFdr:
-            return "FDR";
-        case LinkSpeed::kEdr:
-            return "EDR";
-        case LinkSpeed::kHdr:
-            return "HDR";
-        case LinkSpeed::kNdr:
-            return "NDR";
-        case LinkSpeed::kXdr:
-            return "XDR";
-    }
-    return "?";
+    return properties(speed).name;
 }
 
 class Rate {
@@ -99,43 +123,9 @@ class Rate {
 
 // IBA vol. 2, 5.6 and 6.4: lane rate times coding.
 constexpr Rate effective_rate(LinkWidth width, LinkSpeed speed) {
-    std::uint64_t signalling = 0;  // of a lane, kbit/s
-    std::uint64_t data_bits = 64;
-    std::uint64_t line_bits = 66;
-    switch (speed) {
-        case LinkSpeed::kSdr:
-            signalling = 2'500'000;
-            break;
-        case LinkSpeed::kDdr:
-            signalling = 5'000'000;
-            break;
-        case LinkSpeed::kQdr:
-            signalling = 10'000'000;
-            break;
-        case LinkSpeed::kFdr10:
-            signalling = 10'312'500;
-            break;
-        case LinkSpeed::kFdr:
-            signalling = 14'062'500;
-            break;
-        case LinkSpeed::kEdr:
-            signalling = 25'781'250;
-            break;
-        case LinkSpeed::kHdr:
-            signalling = 51'562'500;
-            break;
-        case LinkSpeed::kNdr:
-            signalling = 103'125'000;
-            break;
-        case LinkSpeed::kXdr:
-            signalling = 206'250'000;
-            break;
-    }
-    if (speed == LinkSpeed::kSdr || speed == LinkSpeed::kDdr || speed == LinkSpeed::kQdr) {
-        data_bits = 8;
-        line_bits = 10;
-    }
-    return Rate(lanes(width) * signalling * 1000 * data_bits / line_bits);
+    const LinkSpeedProperties& row = properties(speed);
+    return Rate(std::uint64_t{properties(width).lanes} * row.lane_kilobits * 1000 *
+                row.encoding_data / row.encoding_line);
 }
 
 static_assert(effective_rate(LinkWidth::k1x, LinkSpeed::kSdr) == Rate(2'000'000'000));

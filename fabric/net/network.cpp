@@ -34,11 +34,7 @@ std::string with_ends_swapped(std::string_view name) {
 // UDP, BTH, the XRC and atomic headers and the ICRC.
 Mtu mtu_within(std::uint32_t ethernet_mtu) {
     constexpr std::uint32_t kHeaders = 40 + 8 + 12 + 4 + 28 + 4;
-    Mtu mtu = Mtu::k4096;
-    while (mtu > Mtu::k256 && to_bytes(mtu) + kHeaders > ethernet_mtu) {
-        mtu = static_cast<Mtu>(static_cast<unsigned>(mtu) - 1);
-    }
-    return mtu;
+    return largest_mtu_within(ethernet_mtu - std::min(ethernet_mtu, kHeaders)).value_or(Mtu::k256);
 }
 
 void set_up_port(Port& port, const LinkSpec& spec) {

@@ -17,6 +17,7 @@
 #include "fabric/net/gid.hpp"
 #include "fabric/net/lid.hpp"
 #include "fabric/net/link_layer.hpp"
+#include "fabric/net/mtu.hpp"
 #include "fabric/net/port_transitions.hpp"
 
 namespace fabric {
@@ -26,13 +27,6 @@ class LinkDirection;
 class Network;
 class Node;
 struct NetworkServices;
-
-// The encoding of PortInfo:NeighborMTU and of ibv_mtu.
-enum class Mtu : std::uint8_t { k256 = 1, k512 = 2, k1024 = 3, k2048 = 4, k4096 = 5 };
-constexpr std::uint32_t to_bytes(Mtu mtu) {
-    return 128U << static_cast<unsigned>(mtu);
-}
-static_assert(to_bytes(Mtu::k256) == 256 && to_bytes(Mtu::k4096) == 4096);
 
 // What a consumer of the port may be told (IBA 11.6.3).
 enum class PortEvent : std::uint8_t {

@@ -318,7 +318,7 @@ QueryQpReply QueuePair::query() const {
     values.state = static_cast<std::uint32_t>(attributes_.state);
     values.current_state = hca_.personality().query_reports_cur_state ? values.state : 0;
     values.path_mtu =
-        static_cast<std::uint32_t>(largest_mtu_within(attributes_.path_mtu).value_or(Mtu::k256));
+        static_cast<std::uint32_t>(fabric::largest_mtu_within(attributes_.path_mtu).value_or(fabric::Mtu::k256));
     values.qkey = attributes_.qkey;
     const bool receiving = attributes_.state >= QpState::kRtr;
     const bool sending = attributes_.state >= QpState::kRts;

@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <string_view>
 
+#include "fabric/net/mtu.hpp"
+
 #include "simverbs/model/enum_set.hpp"
-#include "simverbs/model/ports.hpp"
+#include "simverbs/model/port_caps.hpp"
 #include "simverbs/model/services.hpp"
 
 namespace simverbs {
@@ -111,7 +113,7 @@ struct PortLimits {
     std::uint32_t max_message_bytes = 0;  // ibv_port_attr.max_msg_sz
     std::uint32_t gid_entries = 0;
     std::uint16_t pkey_entries = 0;
-    Mtu max_mtu = Mtu::k4096;
+    fabric::Mtu max_mtu = fabric::Mtu::k4096;
     std::uint8_t max_vl_num = 0;      // coded: 1 = VL0, 2 = VL0-1, 3 = VL0-3, 4 = VL0-7
     std::uint8_t subnet_timeout = 0;  // 4.096 us x 2^n
     PortCaps infiniband_caps;         // ibv_port_attr.port_cap_flags by link layer
@@ -256,7 +258,7 @@ inline constexpr DeviceLimits kSpecLimits = {
     .port = {.max_message_bytes = 1U << 30,
              .gid_entries = 256,
              .pkey_entries = 128,
-             .max_mtu = Mtu::k4096,
+             .max_mtu = fabric::Mtu::k4096,
              .max_vl_num = 4,
              .subnet_timeout = 18,
              .infiniband_caps = detail::kInfinibandPortCaps,

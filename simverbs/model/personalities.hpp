@@ -114,7 +114,7 @@ constexpr DeviceLimits rxe_limits() {
     limits.port = {.max_message_bytes = 8'388'608,
                    .gid_entries = 1'024,
                    .pkey_entries = 1,
-                   .max_mtu = Mtu::k4096,
+                   .max_mtu = fabric::Mtu::k4096,
                    .max_vl_num = 1,
                    .subnet_timeout = 0,
                    .infiniband_caps = {},

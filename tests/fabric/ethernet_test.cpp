@@ -230,5 +230,12 @@ TEST(EthernetTopology, FindsEachMistake) {
                 HasSubstr("a switch joins hosts"));
 }
 
+TEST(Mtu, IsTheLargestThatFits) {
+    EXPECT_EQ(largest_mtu_within(1500), Mtu::k1024);
+    EXPECT_EQ(largest_mtu_within(256), Mtu::k256);
+    EXPECT_EQ(largest_mtu_within(9000), Mtu::k4096);
+    EXPECT_FALSE(largest_mtu_within(255).has_value());
+}
+
 }  // namespace
 }  // namespace fabric

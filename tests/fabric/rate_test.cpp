@@ -16,6 +16,11 @@ TEST(Rate, OfALinkIsItsLanesTimesTheirDataRate) {
     EXPECT_EQ(effective_rate(LinkWidth::k8x, LinkSpeed::kXdr), Rate(1'600'000'000'000));
 }
 
+TEST(Rate, NamesAreThoseOfTheMarket) {
+    EXPECT_EQ(to_string(LinkSpeed::kNdr), "NDR");
+    EXPECT_EQ(to_string(LinkWidth::k2x), "2x");
+}
+
 TEST(Rate, TakesWholePicosecondsWhereItCan) {
     EXPECT_EQ(Rate(100'000'000'000).transmission_time(0), 0_ps);
     EXPECT_EQ(Rate(100'000'000'000).transmission_time(1), 80_ps);

@@ -4,10 +4,14 @@
 
 #include <infiniband/verbs.h>
 
+#include "fabric/net/link_layer.hpp"
+#include "fabric/net/mtu.hpp"
+#include "fabric/net/port_transitions.hpp"
+
 #include "simverbs/model/access.hpp"
 #include "simverbs/model/limits.hpp"
 #include "simverbs/model/opcodes.hpp"
-#include "simverbs/model/ports.hpp"
+#include "simverbs/model/port_caps.hpp"
 #include "simverbs/model/qp_transitions.hpp"
 #include "simverbs/model/services.hpp"
 #include "simverbs/model/statuses.hpp"
@@ -213,20 +217,17 @@ TEST(Numbers, DeviceCapabilitiesAreThoseOfTheHeader) {
 }
 
 TEST(Numbers, PortEnumerationsAreThoseOfTheHeader) {
-    EXPECT_TRUE(same(LinkLayer::kUnspecified, IBV_LINK_LAYER_UNSPECIFIED));
-    EXPECT_TRUE(same(LinkLayer::kInfiniband, IBV_LINK_LAYER_INFINIBAND));
-    EXPECT_TRUE(same(LinkLayer::kEthernet, IBV_LINK_LAYER_ETHERNET));
-    EXPECT_TRUE(same(LogicalPortState::kNop, IBV_PORT_NOP));
-    EXPECT_TRUE(same(LogicalPortState::kDown, IBV_PORT_DOWN));
-    EXPECT_TRUE(same(LogicalPortState::kInit, IBV_PORT_INIT));
-    EXPECT_TRUE(same(LogicalPortState::kArmed, IBV_PORT_ARMED));
-    EXPECT_TRUE(same(LogicalPortState::kActive, IBV_PORT_ACTIVE));
-    EXPECT_TRUE(same(LogicalPortState::kActiveDefer, IBV_PORT_ACTIVE_DEFER));
-    EXPECT_TRUE(same(Mtu::k256, IBV_MTU_256));
-    EXPECT_TRUE(same(Mtu::k512, IBV_MTU_512));
-    EXPECT_TRUE(same(Mtu::k1024, IBV_MTU_1024));
-    EXPECT_TRUE(same(Mtu::k2048, IBV_MTU_2048));
-    EXPECT_TRUE(same(Mtu::k4096, IBV_MTU_4096));
+    EXPECT_TRUE(same(fabric::LinkLayer::kInfiniband, IBV_LINK_LAYER_INFINIBAND));
+    EXPECT_TRUE(same(fabric::LinkLayer::kEthernet, IBV_LINK_LAYER_ETHERNET));
+    EXPECT_TRUE(same(fabric::PortState::kDown, IBV_PORT_DOWN));
+    EXPECT_TRUE(same(fabric::PortState::kInit, IBV_PORT_INIT));
+    EXPECT_TRUE(same(fabric::PortState::kArmed, IBV_PORT_ARMED));
+    EXPECT_TRUE(same(fabric::PortState::kActive, IBV_PORT_ACTIVE));
+    EXPECT_TRUE(same(fabric::Mtu::k256, IBV_MTU_256));
+    EXPECT_TRUE(same(fabric::Mtu::k512, IBV_MTU_512));
+    EXPECT_TRUE(same(fabric::Mtu::k1024, IBV_MTU_1024));
+    EXPECT_TRUE(same(fabric::Mtu::k2048, IBV_MTU_2048));
+    EXPECT_TRUE(same(fabric::Mtu::k4096, IBV_MTU_4096));
     EXPECT_TRUE(same(PortCap::kSm, IBV_PORT_SM));
     EXPECT_TRUE(same(PortCap::kNoticeSup, IBV_PORT_NOTICE_SUP));
     EXPECT_TRUE(same(PortCap::kTrapSup, IBV_PORT_TRAP_SUP));
