@@ -355,6 +355,14 @@ Responder::Verdict Responder::open_write(const Packet& packet) {
     if (packet.payload.length == 0) {
         return Verdict::kPassed;
     }
+    if (inbound_.length > packet.payload.length && packet.operation().starts_message) {
+        // The whole range before the first byte lands, as the RETH names it (IBA 9.7.4.1.5).
+        const Grant whole = effects_.open_remote(inbound_.rkey, inbound_.address, inbound_.length,
+                                                 Access::kRemoteWrite);
+        if (whole.verdict != KeyVerdict::kGranted) {
+            return fail(packet, remote_cause(whole.verdict));
+        }
+    }
     const Grant grant = effects_.open_remote(inbound_.rkey, inbound_.address + inbound_.received,
                                              packet.payload.length, Access::kRemoteWrite);
     if (grant.verdict != KeyVerdict::kGranted) {

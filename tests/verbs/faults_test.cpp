@@ -370,11 +370,13 @@ TEST_F(RcFault, MoreReadsThanTheResponderTakesIsRemInvReq) {
     expect_responder_stopped(IBV_EVENT_QP_ACCESS_ERR, {});
 }
 
-TEST_F(RcFault, NothingAfterTheFailingPacketLands) {
+// The whole range is looked at before the first packet lands.
+TEST_F(RcFault, NothingOfAWriteThatEndsBeyondTheRegionLands) {
     connect();
     std::fill_n(a->at(0), 8192, std::uint8_t{9});
     // The last 4096 bytes of the peer's memory, and 4096 beyond.
     const std::size_t start = End::kBytes - 4096;
+    std::fill_n(b->at(start), 4096, std::uint8_t{5});
     ASSERT_EQ(failing(IBV_WR_RDMA_WRITE)
                   .from(a->range(0, 8192))
                   .to(b->address(start), b->mr->rkey)
@@ -383,6 +385,7 @@ TEST_F(RcFault, NothingAfterTheFailingPacketLands) {
     post_more();
     expect_requester_failed(IBV_WC_REM_ACCESS_ERR);
     expect_responder_stopped(IBV_EVENT_QP_ACCESS_ERR, {});
+    EXPECT_EQ(std::count(b->at(start), b->at(start) + 4096, 5), 4096);
 }
 
 // ---- found by the responder on its own receive
