@@ -187,6 +187,13 @@ SIMVERBS_ABI int simverbs_abi_ibv_query_device(ibv_context* handle, ibv_device_a
     attr->max_qp_init_rd_atom = limits.max_qp_init_rd_atom;
     attr->atomic_cap = static_cast<ibv_atomic_cap>(limits.atomic_scope);
     attr->max_raw_ethy_qp = limits.max_raw_ethy_qp;
+    attr->max_mcast_grp = limits.max_mcast_grp;
+    attr->max_mcast_qp_attach = limits.max_mcast_qp_attach;
+    attr->max_total_mcast_qp_attach = limits.max_total_mcast_qp_attach;
+    attr->max_ah = limits.max_ah;
+    attr->max_srq = limits.max_srq;
+    attr->max_srq_wr = limits.max_srq_wr;
+    attr->max_srq_sge = limits.max_srq_sge;
     attr->max_pkeys = limits.max_pkeys;
     attr->local_ca_ack_delay = limits.local_ca_ack_delay;
     attr->phys_port_cnt = static_cast<std::uint8_t>(context.device().info().ports);
@@ -217,6 +224,7 @@ void fill_port(ibv_port_attr& attr, const QueryPortReply& reply, const DeviceLim
     attr.port_cap_flags = static_cast<std::uint32_t>(caps.bits);
     attr.max_msg_sz = limits.port.max_message_bytes;
     attr.bad_pkey_cntr = reply.bad_pkey_count;
+    attr.qkey_viol_cntr = reply.bad_qkey_count;
     attr.pkey_tbl_len = reply.pkey_entries;
     attr.lid = reply.lid;
     attr.sm_lid = reply.sm_lid;
@@ -419,6 +427,7 @@ SIMVERBS_ABI ssize_t simverbs_abi_ibv_query_gid_table(ibv_context* context, ibv_
                 continue;
             }
             if (found == max_entries) {
+                errno = EINVAL;
                 return -EINVAL;
             }
             auto* place = reinterpret_cast<std::byte*>(entries) + found * entry_size;

@@ -17,8 +17,8 @@ inline constexpr DeviceCaps kModelledCaps =
     DeviceCap::kSysImageGuid | DeviceCap::kRcRnrNakGen | DeviceCap::kMemWindow |
     DeviceCap::kMemWindowType2B | DeviceCap::kMemMgtExtensions | DeviceCap::kManagedFlowSteering |
     DeviceCap::kRawIpCsum | DeviceCap::kSrqResize | DeviceCap::kUdAvPortEnforce | DeviceCap::kXrc |
-    DeviceCap::kAutoPathMig | DeviceCap::kFlushGlobal | DeviceCap::kFlushPersistent |
-    DeviceCap::kAtomicWrite;
+    DeviceCap::kAutoPathMig | DeviceCap::kChangePhyPort | DeviceCap::kBadQkeyCntr |
+    DeviceCap::kFlushGlobal | DeviceCap::kFlushPersistent | DeviceCap::kAtomicWrite;
 
 // The same of features that query_device_ex reports by figures.
 struct ModelledFeatures {

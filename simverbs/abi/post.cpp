@@ -31,6 +31,10 @@ int fill_target(const QueuePair& qp, const Personality& personality, const ibv_s
                 Binder binder, SendDraft& draft) {
     SendWqe& wqe = draft.wqe;
     wqe.immediate = wr.imm_data;
+    const std::uint32_t opcode = opcode_of(wr);
+    if (opcode == IBV_WR_BIND_MW && wr.bind_mw.mw == nullptr) {
+        return EINVAL;
+    }
     if (qp.service->uses_ah) {
         if (wr.wr.ud.ah == nullptr) {
             return EINVAL;
@@ -43,7 +47,6 @@ int fill_target(const QueuePair& qp, const Personality& personality, const ibv_s
     if (qp.service->service == Service::kXrcIni) {
         wqe.remote_qpn = wr.qp_type.xrc.remote_srqn;
     }
-    const std::uint32_t opcode = opcode_of(wr);
     if (opcode == kWrFlush) {
         return EINVAL;  // no ibv_send_wr can say what it is to do: ibv_wr_flush() can
     }

@@ -362,6 +362,7 @@ int DeviceContext::execute(const QueryPort& command, QueryPortReply& reply) {
     reply.link_layer = static_cast<std::uint8_t>(attributes.link_layer);
     reply.pkey_entries = pkey_entries(port);
     reply.bad_pkey_count = hca_.bad_pkeys();
+    reply.bad_qkey_count = hca_.bad_qkeys();
     reply.lid = attributes.lid.value();
     reply.sm_lid = attributes.sm_lid.value();
     reply.lmc = attributes.lmc;

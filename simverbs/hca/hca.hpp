@@ -66,6 +66,8 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
         return network_.find_neighbour(gid);
     }
     [[nodiscard]] std::uint32_t bad_pkeys() const { return bad_pkeys_; }
+    [[nodiscard]] std::uint32_t bad_qkeys() const { return bad_qkeys_; }
+    void count_bad_qkey() { ++bad_qkeys_; }
 
     [[nodiscard]] fabric::EventLoop& loop() const { return network_.loop(); }
     [[nodiscard]] fabric::FramePool& frames() { return network_.frames(); }
@@ -169,6 +171,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     FlowTable flows_;
     const fabric::Frame* arriving_ = nullptr;
     std::uint32_t bad_pkeys_ = 0;
+    std::uint32_t bad_qkeys_ = 0;
     bool is_dead_ = false;
     std::map<std::uint32_t, std::unique_ptr<DeviceContext>> contexts_;
 };

@@ -19,6 +19,7 @@ struct QueryPortReply {
     std::uint32_t active_mtu = 0;
     std::uint32_t gid_entries = 0;
     std::uint32_t bad_pkey_count = 0;
+    std::uint32_t bad_qkey_count = 0;
     std::uint16_t pkey_entries = 0;
     std::uint16_t lid = 0;
     std::uint16_t sm_lid = 0;

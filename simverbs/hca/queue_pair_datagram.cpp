@@ -152,6 +152,9 @@ const ProtectionDomain& QueuePair::protection_domain() const {
 }
 
 void QueuePair::discarded(const Packet& packet, FaultCause cause) {
+    if (cause == FaultCause::kWrongQkey) {
+        hca_.count_bad_qkey();
+    }
     hca_.trace(MessageDropped{hca_.node(), attributes_.qpn, packet.psn.value(), cause});
 }
 

@@ -110,6 +110,27 @@ TEST_F(Datagram, ToAnotherQkeyIsDroppedSilently) {
     EXPECT_EQ(b->wait().wr_id, 1U) << "the receive was kept";
 }
 
+TEST_F(Datagram, ToAnotherQkeyIsCounted) {
+    ibv_port_attr before{};
+    ibv_port_attr after{};
+    ASSERT_EQ(ibv_query_port(b->context, 1, &before), 0);
+    ASSERT_EQ(b->receive(1, {b->range(0, 64)}), 0);
+    ASSERT_EQ(to_b(2, 8, kQkey + 1).post(*a), 0);
+    sent();
+    pass(1);
+    ASSERT_EQ(ibv_query_port(b->context, 1, &after), 0);
+    EXPECT_EQ(after.qkey_viol_cntr, before.qkey_viol_cntr + 1);
+}
+
+// There is no bind without a window, on any service.
+TEST_F(Datagram, ABindOfNoWindowIsRefused) {
+    ibv_send_wr wr{};
+    wr.opcode = IBV_WR_BIND_MW;
+    ibv_send_wr* bad = nullptr;
+    EXPECT_EQ(ibv_post_send(a->qp, &wr, &bad), EINVAL);
+    EXPECT_EQ(bad, &wr);
+}
+
 TEST_F(Datagram, WithAControlledQkeySendsTheQueuePairsOwn) {
     ASSERT_EQ(b->receive(1, {b->range(0, 64)}), 0);
     ASSERT_EQ(to_b(2, 8, kOwnQkey | 5).post(*a), 0);

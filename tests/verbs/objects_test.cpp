@@ -57,7 +57,13 @@ TEST_F(Objects, DeviceSaysWhatItCan) {
     EXPECT_GE(attr.max_sge, 4);
     EXPECT_GE(attr.max_qp_wr, 2000);
     EXPECT_NE(attr.atomic_cap, IBV_ATOMIC_NONE);
-    EXPECT_EQ(attr.max_srq, 0);
+    EXPECT_GT(attr.max_srq, 0);
+    EXPECT_GE(attr.max_srq_wr, 2000);
+    EXPECT_GE(attr.max_srq_sge, 4);
+    EXPECT_GT(attr.max_ah, 0);
+    EXPECT_GT(attr.max_mcast_grp, 0);
+    EXPECT_GT(attr.max_mcast_qp_attach, 0);
+    EXPECT_GE(attr.max_total_mcast_qp_attach, attr.max_mcast_grp);
     ibv_device_attr_ex extended{};
     ASSERT_EQ(ibv_query_device_ex(a->context, nullptr, &extended), 0);
     EXPECT_EQ(std::memcmp(&extended.orig_attr, &attr, sizeof attr), 0);
