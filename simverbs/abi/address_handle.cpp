@@ -64,6 +64,8 @@ struct GlobalHeader {
     ibv_gid destination{};
     std::uint32_t flow_label = 0;
     std::uint8_t traffic_class = 0;
+    std::uint8_t hop_limit = 0;
+    bool over_udp = false;
 };
 
 ibv_gid mapped(const std::byte* ipv4) {
@@ -83,20 +85,29 @@ GlobalHeader parse(const ibv_grh& grh) {
         header.destination = grh.dgid;
         header.flow_label = first & 0xFFFFF;
         header.traffic_class = static_cast<std::uint8_t>(first >> 20U);
+        header.hop_limit = grh.hop_limit;
+        header.over_udp = grh.next_hdr == IPPROTO_UDP;
     } else {
         const std::byte* ipv4 = reinterpret_cast<const std::byte*>(&grh) + kIpv4At;
         header.traffic_class = std::to_integer<std::uint8_t>(ipv4[1]);
+        header.hop_limit = std::to_integer<std::uint8_t>(ipv4[8]);
+        header.over_udp = true;
         header.source = mapped(ipv4 + 12);
         header.destination = mapped(ipv4 + 16);
     }
     return header;
 }
 
-// -1 with errno when the port has no such GID.
-int find_gid(ibv_context& context, std::uint8_t port, const ibv_gid& wanted) {
+// -1 with errno when the port has no such GID, or has it for RoCE v1 (or InfiniBand) only or for v2
+// only, and the other is wanted.
+int find_gid(ibv_context& context, std::uint8_t port, const ibv_gid& wanted, bool over_udp) {
     ibv_gid gid{};
     for (int index = 0; simverbs_abi_ibv_query_gid(&context, port, index, &gid) == 0; ++index) {
-        if (std::memcmp(gid.raw, wanted.raw, sizeof gid.raw) == 0) {
+        ibv_gid_entry entry{};
+        if (std::memcmp(gid.raw, wanted.raw, sizeof gid.raw) == 0 &&
+            simverbs_abi_ibv_query_gid_ex(&context, port, static_cast<std::uint32_t>(index), &entry,
+                                          0, sizeof entry) == 0 &&
+            (entry.gid_type == IBV_GID_TYPE_ROCE_V2) == over_udp) {
             return index;
         }
     }
@@ -119,7 +130,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_init_ah_from_wc(ibv_context* context, std::uin
         return 0;
     }
     const GlobalHeader header = parse(*grh);
-    const int index = find_gid(*context, port_num, header.destination);
+    const int index = find_gid(*context, port_num, header.destination, header.over_udp);
     if (index < 0) {
         return -1;
     }
@@ -128,7 +139,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_init_ah_from_wc(ibv_context* context, std::uin
     attr->grh.sgid_index = static_cast<std::uint8_t>(index);
     attr->grh.flow_label = header.flow_label;
     attr->grh.traffic_class = header.traffic_class;
-    attr->grh.hop_limit = 0xFF;
+    attr->grh.hop_limit = header.hop_limit;
     return 0;
 }
 

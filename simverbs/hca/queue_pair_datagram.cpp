@@ -12,23 +12,62 @@
 namespace simverbs {
 namespace {
 
-constexpr std::uint8_t kGrhVersion = 6;
+using GlobalHeaderBytes = std::array<std::byte, kGrhBytes>;
+
+constexpr std::uint8_t kIpv6Version = 6;
+constexpr std::uint8_t kNextHeaderUdp = 17;
 constexpr std::uint8_t kNextHeaderIba = 0x1B;
 
-// IBA 8.3, in network order.
-std::array<std::byte, kGrhBytes> grh_bytes(const fabric::Frame& frame) {
-    std::array<std::byte, kGrhBytes> bytes{};
+void put_word(std::span<std::byte> bytes, std::size_t at, std::uint32_t value) {
+    bytes[at] = static_cast<std::byte>(value >> 8U);
+    bytes[at + 1] = static_cast<std::byte>(value);
+}
+
+// RoCE v2 over IPv4: its header in the last 20 bytes, in network order (IBA A17.4.5.2).
+GlobalHeaderBytes ipv4_bytes(const fabric::Frame& frame) {
+    constexpr std::size_t kIpv4Bytes = 20;
+    constexpr std::size_t kChecksum = 10;
+    constexpr std::uint32_t kDoNotFragment = 0x4000;
+    GlobalHeaderBytes bytes{};
+    const std::span<std::byte> header = std::span(bytes).last(kIpv4Bytes);
+    const auto address = [](const fabric::Gid& gid) {
+        return std::as_bytes(std::span(gid.bytes)).last(4);
+    };
+    header[0] = std::byte{0x45};  // version 4, five words
+    header[1] = std::byte{frame.grh.traffic_class};
+    put_word(header, 2, frame.payload_bytes);
+    put_word(header, 6, kDoNotFragment);
+    header[8] = std::byte{frame.grh.hop_limit};
+    header[9] = std::byte{kNextHeaderUdp};
+    std::ranges::copy(address(frame.grh.sgid), header.begin() + 12);
+    std::ranges::copy(address(frame.grh.dgid), header.begin() + 16);
+    std::uint32_t sum = 0;
+    for (std::size_t at = 0; at < kIpv4Bytes; at += 2) {
+        sum += std::to_integer<std::uint32_t>(header[at]) << 8U |
+               std::to_integer<std::uint32_t>(header[at + 1]);
+    }
+    sum = (sum & 0xFFFF) + (sum >> 16U);
+    put_word(header, kChecksum, ~((sum & 0xFFFF) + (sum >> 16U)));
+    return bytes;
+}
+
+// IBA 8.3, or the IPv6 header of RoCE v2, in network order.
+GlobalHeaderBytes grh_bytes(const fabric::Frame& frame, bool on_ethernet) {
+    if (frame.over_udp && is_ipv4_mapped(frame.grh.dgid)) {
+        return ipv4_bytes(frame);
+    }
+    GlobalHeaderBytes bytes{};
     const fabric::Grh& grh = frame.grh;
-    const std::uint32_t first = std::uint32_t{kGrhVersion} << 28U |
+    const std::uint32_t first = std::uint32_t{kIpv6Version} << 28U |
                                 std::uint32_t{grh.traffic_class} << 20U | grh.flow_label;
     // From after this header to the ICRC, which it includes.
-    const std::uint32_t length = frame.wire_bytes - kLrhBytes - kGrhBytes - kVcrcBytes;
-    for (unsigned i = 0; i < 4; ++i) {
-        bytes[i] = static_cast<std::byte>(first >> (24 - 8 * i));
-    }
-    bytes[4] = static_cast<std::byte>(length >> 8U);
-    bytes[5] = static_cast<std::byte>(length);
-    bytes[6] = std::byte{kNextHeaderIba};
+    const std::uint32_t length = on_ethernet
+                                     ? frame.payload_bytes - kGrhBytes
+                                     : frame.wire_bytes - kLrhBytes - kGrhBytes - kVcrcBytes;
+    put_word(bytes, 0, first >> 16U);
+    put_word(bytes, 2, first);
+    put_word(bytes, 4, length);
+    bytes[6] = std::byte{frame.over_udp ? kNextHeaderUdp : kNextHeaderIba};
     bytes[7] = std::byte{grh.hop_limit};
     std::ranges::copy(std::as_bytes(std::span(grh.sgid.bytes)), bytes.begin() + 8);
     std::ranges::copy(std::as_bytes(std::span(grh.dgid.bytes)), bytes.begin() + 24);
@@ -87,7 +126,8 @@ CopyOutcome QueuePair::place_grh(std::span<const MemorySpan> spans, bool& had_on
     if (!had_one) {
         return CopyOutcome::kCopied;
     }
-    const std::array<std::byte, kGrhBytes> bytes = grh_bytes(frame);
+    const GlobalHeaderBytes bytes = grh_bytes(
+        frame, hca_.port(attributes_.port).attributes().link_layer == fabric::LinkLayer::kEthernet);
     const MemorySpan source{reinterpret_cast<std::uint64_t>(bytes.data()), bytes.size()};
     return place_payload({&hca_.own_memory(), &source, 0, kGrhBytes, 1}, memory(), spans, 0);
 }

@@ -1,4 +1,5 @@
 // Ethernet ports through verbs.h: what they report, how a queue pair is addressed, that data moves.
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -68,6 +69,70 @@ TEST_F(Roce, TheGidTableHasBothVersionsOfBothAddresses) {
     EXPECT_EQ(entries[0].gid.raw[1], 0x80);
     ibv_gid_entry entry{};
     EXPECT_EQ(ibv_query_gid_ex(b->context, 1, 4, &entry, 0), ENODATA);
+}
+
+TEST_F(Roce, ATableThatIsTooSmallForTheGidsIsEinval) {
+    connect();
+    ibv_gid_entry entry{};
+    errno = 0;
+    EXPECT_EQ(ibv_query_gid_table(a->context, &entry, 1, 0), -EINVAL);
+    EXPECT_EQ(errno, EINVAL);
+}
+
+// The global header that a datagram brings by each GID, and the handle that is made of it.
+TEST_F(Roce, ADatagramBringsTheHeaderOfItsNetworkLayer) {
+    constexpr std::uint8_t kIpv6 = 0x60;
+    constexpr std::uint8_t kUdp = 17;
+    for (std::uint8_t index = 0; index < 4; ++index) {
+        SCOPED_TRACE(index);
+        Connection with;
+        with.type = IBV_QPT_UD;
+        with.gid_index = index;
+        connect(with);
+        ibv_ah_attr attr = rtr_attr(*b, with).ah_attr;
+        attr.grh.hop_limit = 33;
+        attr.grh.traffic_class = 0x60;
+        ibv_ah* ah = ibv_create_ah(a->pd, &attr);
+        ASSERT_NE(ah, nullptr);
+        std::memset(b->at(), 0xEE, 40);
+        ASSERT_EQ(b->receive(1, {b->range(0, 256)}), 0);
+        ASSERT_EQ(
+            Request(IBV_WR_SEND).from(a->range(0, 12)).to(ah, b->qp->qp_num, with.qkey).post(*a),
+            0);
+        ibv_wc wc = b->wait();
+        const std::uint8_t* header = b->at();
+        const bool over_ipv4 = index == 3;
+        if (over_ipv4) {
+            EXPECT_EQ(std::count(header, header + 20, 0), 20);
+            EXPECT_EQ(header[20], 0x45);
+            EXPECT_EQ(header[21], 0x60);
+            EXPECT_EQ(header[22] << 8 | header[23], 20 + 8 + 12 + 8 + 12 + 4);  // to the ICRC
+            EXPECT_EQ(header[28], 33);
+            EXPECT_EQ(header[29], kUdp);
+            EXPECT_EQ(std::memcmp(header + 36, attr.grh.dgid.raw + 12, 4), 0);
+            std::uint32_t sum = 0;
+            for (int i = 20; i < 40; i += 2) {
+                sum += static_cast<std::uint32_t>(header[i] << 8 | header[i + 1]);
+            }
+            EXPECT_EQ((sum & 0xFFFF) + (sum >> 16), 0xFFFFU);
+        } else {
+            EXPECT_EQ(header[0] & 0xF0, kIpv6);
+            EXPECT_EQ(header[6], index == 1 ? kUdp : 0x1B);
+            EXPECT_EQ(header[7], 33);
+            EXPECT_EQ(header[4] << 8 | header[5], (index == 1 ? 8 : 0) + 12 + 8 + 12 + 4);
+        }
+        ibv_ah_attr back{};
+        ASSERT_EQ(
+            ibv_init_ah_from_wc(b->context, 1, &wc, reinterpret_cast<ibv_grh*>(b->at()), &back), 0);
+        EXPECT_EQ(back.grh.sgid_index, index);
+        EXPECT_EQ(back.grh.hop_limit, 33);
+        EXPECT_EQ(back.grh.traffic_class, 0x60);
+        const ibv_gid sender = gid_of(*a, index);
+        EXPECT_EQ(std::memcmp(back.grh.dgid.raw, sender.raw, sizeof sender.raw), 0);
+        EXPECT_EQ(ibv_destroy_ah(ah), 0);
+        a.reset();
+        b.reset();
+    }
 }
 
 TEST_F(Roce, OneProgramHasOnePkey) {
