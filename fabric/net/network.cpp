@@ -53,7 +53,9 @@ void set_up_port(Port& port, const LinkSpec& spec) {
     if (port.node().kind() == NodeKind::kHca) {
         for (const Gid& gid :
              {link_local_gid(attributes.mac), ipv4_mapped(ipv4_address(port.node().id()))}) {
-            attributes.gids.push_back({gid, GidType::kRoceV1});
+            if (spec.has_roce_v1) {
+                attributes.gids.push_back({gid, GidType::kRoceV1});
+            }
             attributes.gids.push_back({gid, GidType::kRoceV2});
         }
     }

@@ -39,6 +39,7 @@ struct LinkSpec {
     Mtu mtu = Mtu::k4096;               // of InfiniBand
     LinkLayer layer = LinkLayer::kInfiniband;
     std::uint32_t ethernet_mtu = kDefaultEthernetMtu;  // bytes after the Ethernet header
+    bool has_roce_v1 = true;  // its ports have each GID as RoCE v1 and as v2, else as v2 only
 };
 
 struct Topology {

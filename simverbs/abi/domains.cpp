@@ -69,10 +69,22 @@ SIMVERBS_ABI int simverbs_abi_ibv_dealloc_pd(ibv_pd* handle) {
     return 0;
 }
 
+namespace {
+
+// Whether the device has thread domains and parent domains; an errno.
+int check_domains(const Context& context) {
+    if (context.is_foreign()) {
+        return EIO;
+    }
+    return context.personality().thread_domains ? 0 : EOPNOTSUPP;
+}
+
+}  // namespace
+
 ibv_td* alloc_td(ibv_context* handle, ibv_td_init_attr* attr) {
     Context& context = as_object(handle);
-    if (context.is_foreign() || attr->comp_mask != 0) {
-        errno = context.is_foreign() ? EIO : EINVAL;
+    if (const int error = check_domains(context); error != 0 || attr->comp_mask != 0) {
+        errno = error != 0 ? error : EINVAL;
         return nullptr;
     }
     return new ThreadDomain(context);
@@ -92,8 +104,9 @@ ibv_pd* alloc_parent_domain(ibv_context* handle, ibv_parent_domain_init_attr* at
     constexpr std::uint32_t kKnown =
         IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
     Context& context = as_object(handle);
-    if (context.is_foreign() || attr->pd == nullptr || (attr->comp_mask & ~kKnown) != 0) {
-        errno = context.is_foreign() ? EIO : EINVAL;
+    if (const int error = check_domains(context);
+        error != 0 || attr->pd == nullptr || (attr->comp_mask & ~kKnown) != 0) {
+        errno = error != 0 ? error : EINVAL;
         return nullptr;
     }
     ProtectionDomain& original = as_object(attr->pd);

@@ -281,7 +281,7 @@ constexpr auto kSendOperations = std::to_array<SendOperation>({
 int check_operations(std::uint64_t asked, Service service, const Personality& personality) {
     for (const SendOperation& row : kSendOperations) {
         const WrOpcodeProperties& opcode = properties(row.opcode);
-        if (opcode.services.contains(service) && offers(personality, opcode.message)) {
+        if (takes(personality, service, opcode) && offers(personality, opcode.message)) {
             asked &= ~row.flag;
         }
     }

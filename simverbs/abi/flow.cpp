@@ -166,9 +166,13 @@ ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attr) {
     CreateFlow command;
     command.qp = qp->handle;
     HandleReply reply;
-    int error = fill_command(*attr, command);
+    Context& context = as_object(qp->context);
+    int error = EOPNOTSUPP;
+    if (context.personality().limits.caps.contains(DeviceCap::kManagedFlowSteering)) {
+        error = fill_command(*attr, command);
+    }
     if (error == 0) {
-        error = as_object(qp->context).execute(command, reply);
+        error = context.execute(command, reply);
     }
     if (error != 0) {
         errno = error;

@@ -15,6 +15,7 @@ namespace simverbs::abi {
 namespace {
 
 constexpr std::uint64_t kPageBytes = 4096;
+constexpr std::uint64_t kMaxPages = 0xFFFFFFFF;  // Linux counts them in 32 bits (ib_umem_get)
 
 // Whether a process's memory can be registered, and pins it; an errno. Pages of an on-demand region
 // are looked at when they are used.
@@ -23,7 +24,8 @@ int pin(const Context& context, const void* address, std::size_t length, unsigne
     if ((access & IBV_ACCESS_ON_DEMAND) != 0) {
         return 0;
     }
-    if (start + length < start || length > context.personality().limits.max_mr_bytes) {
+    if (start + length < start || length / kPageBytes > kMaxPages ||
+        length > context.personality().limits.max_mr_bytes) {
         return EINVAL;
     }
     const bool writable = (access & IBV_ACCESS_LOCAL_WRITE) != 0;
@@ -105,6 +107,9 @@ SIMVERBS_ABI int simverbs_abi_ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, vo
     Context& context = as_object(mr->context);
     const unsigned pinned_as = region.is_pinned ? 0 : IBV_ACCESS_ON_DEMAND;
     const unsigned rights = static_cast<unsigned>(access) | pinned_as;
+    if (!context.personality().rereg_mr) {
+        return reregister_error(EOPNOTSUPP);
+    }
     if (changes_pd && pd == nullptr) {
         return reregister_error(EINVAL);
     }

@@ -131,7 +131,7 @@ void fill_handle(QueuePair& object, ibv_context& context, const ibv_qp_init_attr
     if (init.pd != nullptr && as_object(init.pd).threads != nullptr) {
         object.queues.use_from_one_thread();
     }
-    if (!as_object(&context).personality().destroy_qp_purges_completions) {
+    if (!as_object(&context).personality().purges_completions) {
         object.queues.leave_completions();
     }
 }

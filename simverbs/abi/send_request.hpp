@@ -68,7 +68,7 @@ inline int begin_send(QueuePair& qp, const Personality& personality, std::uint32
                       std::uint64_t wr_id, unsigned flags, SendDraft& draft) {
     draft.opcode = find_wr_opcode(opcode);
     const bool known = draft.opcode != nullptr;
-    const bool for_service = known && draft.opcode->services.contains(qp.service->service);
+    const bool for_service = known && takes(personality, qp.service->service, *draft.opcode);
     const bool may_be_inline = known && draft.opcode->may_be_inline;
     const bool wants_inline = (flags & detail::kInlineFlag) != 0;
     if (detail::refuses(personality.unknown_opcode, !known) ||

@@ -57,12 +57,13 @@ CreateSrq to_command(const ibv_srq_init_attr_ex& init) {
     command.pd = init.pd->handle;
     command.requests = init.attr.max_wr;
     command.segments = init.attr.max_sge;
+    command.limit = init.attr.srq_limit;
     return command;
 }
 
 }  // namespace
 
-// The limit is set by ibv_modify_srq() alone; what is given here is ignored (ibv_create_srq(3)).
+// Most devices ignore the limit given here, as ibv_create_srq(3) has it.
 SIMVERBS_ABI ibv_srq* simverbs_abi_ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
     ibv_srq_init_attr_ex init{};
     init.srq_context = attr->srq_context;
@@ -161,6 +162,9 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_srq(ibv_srq* handle) {
 }
 
 int get_srq_num(ibv_srq* srq, std::uint32_t* number) {
+    if (!as_object(srq->context).personality().limits.caps.contains(DeviceCap::kXrc)) {
+        return EOPNOTSUPP;
+    }
     if (as_object(srq).completions == nullptr) {
         return EINVAL;  // only XRC queues are named by number
     }

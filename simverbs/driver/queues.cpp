@@ -187,6 +187,17 @@ void CompletionQueue::purge(std::uint32_t qpn) {
     purge_locked(qpn);
 }
 
+void CompletionQueue::free_nothing_of(std::uint32_t qpn) {
+    const std::lock_guard guard(lock_);
+    const std::uint32_t end = head().producer.value.load(std::memory_order_acquire);
+    for (std::uint32_t at = consumer_; at != end; ++at) {
+        Cqe& entry = slots()[at & mask_];
+        if (entry.qpn == qpn && entry.queue != CompletedQueue::kShared) {
+            entry.freed_to = 0;
+        }
+    }
+}
+
 // The entries that stay move up to the producer's end, so that the device, which only ever adds
 // behind it, is not disturbed.
 void CompletionQueue::purge_locked(std::uint32_t qpn) {
@@ -276,6 +287,14 @@ void QueuePair::forget_work() {
     const std::lock_guard receive_guard(receive_.lock());
     send_.reset();
     receive_.reset();
+    if (leaves_completions_) {
+        for (CompletionQueue* queue : {queues_.send_cq, queues_.receive_cq}) {
+            if (queue != nullptr) {
+                queue->free_nothing_of(qpn_);
+            }
+        }
+        return;
+    }
     if (queues_.send_cq != nullptr) {
         queues_.send_cq->purge(qpn_);
     }

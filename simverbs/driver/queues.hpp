@@ -149,6 +149,8 @@ class CompletionQueue {
     void remove(const QueuePair& qp, bool purges);
     // Takes them out (RESET).
     void purge(std::uint32_t qpn);
+    // Leaves them there, of slots that are all free by now (RESET).
+    void free_nothing_of(std::uint32_t qpn);
     // Completions of a shared receive queue may stand here: each counts for it.
     void add(SharedReceiveQueue& queue);
     void remove(const SharedReceiveQueue& queue);
@@ -262,7 +264,7 @@ class QueuePair {
     void ring_receive();
     // Before a modify to ERR, which flushes also what was pushed without a doorbell.
     void publish_sends();
-    // Its completions stay where they are when it goes.
+    // Its completions stay where they are when it is reset or goes.
     void leave_completions() { leaves_completions_ = true; }
     // Before the queues are used.
     void use_from_one_thread() {

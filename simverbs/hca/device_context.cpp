@@ -184,6 +184,10 @@ int DeviceContext::check_capacity(const CreateQp& command) const {
         asked.inline_bytes > limits.max_inline_bytes) {
         return EINVAL;
     }
+    const bool xrc = command.service == Service::kXrcIni || command.service == Service::kXrcTgt;
+    if (xrc && !limits.caps.contains(DeviceCap::kXrc)) {
+        return EOPNOTSUPP;
+    }
     const bool raw = command.service == Service::kRawPacket;
     if (raw && (limits.max_raw_ethy_qp == 0 || !hca_.has_ethernet())) {
         return EOPNOTSUPP;
@@ -454,15 +458,15 @@ int DeviceContext::execute(const ResolveEthernet& command, ResolveEthernetReply&
 }
 
 int DeviceContext::execute(const CreateFlow& command, HandleReply& reply) {
+    if (!hca_.personality().limits.caps.contains(DeviceCap::kManagedFlowSteering)) {
+        return EOPNOTSUPP;
+    }
     QueuePair* qp = find(qps_, command.qp);
     if (qp == nullptr || qp->attributes().service != Service::kRawPacket ||
         !hca_.has_port(command.port) ||
         command.type > static_cast<std::uint32_t>(FlowType::kSniffer) ||
         hca_.port(command.port).attributes().link_layer != fabric::LinkLayer::kEthernet) {
         return EINVAL;
-    }
-    if (!hca_.personality().limits.caps.contains(DeviceCap::kManagedFlowSteering)) {
-        return EOPNOTSUPP;
     }
     if (flows_.size() >= kMaxFlowRules) {
         return ENOMEM;

@@ -53,6 +53,7 @@ QpValues cut(QpValues values, const Personality& personality) {
     values.access &= kKnownAccess.bits;
     values.path_mtu = std::max(values.path_mtu, 1U);
     values.pkey_index = values.pkey_index < limits.port.pkey_entries ? values.pkey_index : 0;
+    values.path_mig_state = static_cast<std::uint32_t>(MigrationState::kMigrated);
     cut_path(values.path);
     return values;
 }
@@ -65,6 +66,9 @@ int QueuePair::modify(QpAttrs given, const QpValues& asked) {
     if (given.contains(QpAttr::kAltPath) &&
         hca_.port(attributes_.port).attributes().link_layer == fabric::LinkLayer::kEthernet) {
         return EINVAL;  // path migration is InfiniBand's
+    }
+    if (given.contains(QpAttr::kCap) && !personality.resizes_queues) {
+        return EINVAL;
     }
     if (!kModelledAttrs.contains(given)) {
         return EOPNOTSUPP;
@@ -145,7 +149,7 @@ int QueuePair::check_values(QpAttrs given, const QpValues& values) const {
     }
     // A path leaves by the queue pair's own port, also when either changes in SQD.
     AddressVector path = given.contains(QpAttr::kAv) ? values.path : attributes_.path;
-    const bool has_path = given.contains(QpAttr::kAv) || attributes_.state >= QpState::kRtr;
+    const bool has_path = given.contains(QpAttr::kAv) || attributes_.path.port != kNoPort;
     if (has_path && path.port != port && given.intersects(QpAttr::kAv | QpAttr::kPort)) {
         return EINVAL;
     }
@@ -218,6 +222,9 @@ void QueuePair::enter(QpState to, QpTrigger trigger, FaultCause cause) {
                 requester_.start();
             } else if (from == QpState::kSqe) {
                 requester_.resume();
+            }
+            if (from == QpState::kSqd && !hca_.personality().rts_starts_sends_of_sqd) {
+                break;
             }
             requester_.post(rings().send_producer.value.load(std::memory_order_acquire));
             requester_.run();
@@ -327,7 +334,7 @@ QueryQpReply QueuePair::query() const {
     values.dest_qpn = attributes_.dest_qpn;
     values.access = attributes_.access.bits;
     values.pkey_index = attributes_.pkey_index;
-    values.port = attributes_.port;
+    values.port = attributes_.state == QpState::kReset ? 0 : attributes_.port;
     values.timeout = attributes_.timeout;
     values.retry_count = attributes_.retry_count;
     values.rnr_retry = attributes_.rnr_retry;
@@ -335,6 +342,11 @@ QueryQpReply QueuePair::query() const {
     values.max_rd_atomic = attributes_.max_rd_atomic;
     values.max_dest_rd_atomic = attributes_.max_dest_rd_atomic;
     values.path = attributes_.path;
+    if (attributes_.path.port == kNoPort && hca_.personality().unset_path_reads_global) {
+        values.path.is_global = true;
+        values.path_mtu = static_cast<std::uint32_t>(Mtu::k256);
+    }
+    values.alternate.port = kNoPort;
     values.path_mig_state = static_cast<std::uint32_t>(migration_state());
     if (migration_ != nullptr) {
         values.alternate = migration_->alternate.path;

@@ -38,6 +38,9 @@ int DeviceContext::execute(const CreateSrq& command, CreateSrqReply& reply) {
     auto srq = std::make_unique<SharedReceiveQueue>(
         *this, SharedReceiveQueueParts{*pd, xrc ? xrcd : nullptr, xrc ? cq : nullptr, ring, shape,
                                        *number});
+    if (personality.srq_limit_at_creation) {
+        srq->set_limit(command.limit);
+    }
     hca_.srqs().assign(*number, *srq);
     srqs_.emplace(*number, std::move(srq));
     reply = {*number,
@@ -56,12 +59,13 @@ int DeviceContext::execute(const ModifySrq& command, ModifySrqReply& reply) {
     const auto given = SrqAttrs::from_bits(command.mask);
     const bool resizes = given.contains(SrqAttr::kMaxRequests);
     const bool sets_limit = given.contains(SrqAttr::kLimit);
-    if (personality.refuses_srq_limit_above_size) {
-        const bool unknown = !(SrqAttr::kMaxRequests | SrqAttr::kLimit).contains(given);
-        const std::uint32_t size = resizes ? command.requests : srq->query().requests;
-        if (unknown || given.empty() || (sets_limit && command.limit > size)) {
-            return EINVAL;
-        }
+    const bool known = (SrqAttr::kMaxRequests | SrqAttr::kLimit).contains(given) && !given.empty();
+    const QuerySrqReply now = srq->query();
+    const std::uint32_t size =
+        resizes ? rounded(command.requests, personality.srq_rounding) : now.requests;
+    if ((personality.checks_srq_attr_mask && !known) || (sets_limit && command.limit > size) ||
+        (resizes && !sets_limit && now.limit > command.requests)) {
+        return EINVAL;
     }
     if (resizes) {
         if (!personality.limits.caps.contains(DeviceCap::kSrqResize)) {
@@ -128,7 +132,11 @@ OpenedXrcDomain* DeviceContext::find_opened(const XrcDomain& domain) const {
 }
 
 int DeviceContext::execute(const OpenXrcd& command, HandleReply& reply) {
-    if (xrcds_.size() >= static_cast<std::size_t>(hca_.personality().limits.max_xrcd)) {
+    const DeviceLimits& limits = hca_.personality().limits;
+    if (!limits.caps.contains(DeviceCap::kXrc)) {
+        return EOPNOTSUPP;
+    }
+    if (xrcds_.size() >= static_cast<std::size_t>(limits.max_xrcd)) {
         return ENOMEM;
     }
     auto opened = std::make_unique<OpenedXrcDomain>();

@@ -114,6 +114,8 @@ struct PortLimits {
     std::uint32_t gid_entries = 0;
     std::uint16_t pkey_entries = 0;
     fabric::Mtu max_mtu = fabric::Mtu::k4096;
+    std::uint32_t ethernet_mtu = 0;   // bytes after the Ethernet header
+    bool has_roce_v1 = true;          // of each Ethernet GID, beside RoCE v2
     std::uint8_t max_vl_num = 0;      // coded: 1 = VL0, 2 = VL0-1, 3 = VL0-3, 4 = VL0-7
     std::uint8_t subnet_timeout = 0;  // 4.096 us x 2^n
     PortCaps infiniband_caps;         // ibv_port_attr.port_cap_flags by link layer
@@ -259,6 +261,8 @@ inline constexpr DeviceLimits kSpecLimits = {
              .gid_entries = 256,
              .pkey_entries = 128,
              .max_mtu = fabric::Mtu::k4096,
+             .ethernet_mtu = 1'500,
+             .has_roce_v1 = true,
              .max_vl_num = 4,
              .subnet_timeout = 18,
              .infiniband_caps = detail::kInfinibandPortCaps,

@@ -15,6 +15,7 @@
 
 #include "simverbs/model/completion_faults.hpp"
 #include "simverbs/model/limits.hpp"
+#include "simverbs/model/opcodes.hpp"
 #include "simverbs/model/timers.hpp"
 #include "simverbs/model/wire_opcodes.hpp"
 
@@ -144,8 +145,10 @@ struct Personality {
     bool send_error_enters_sqe;      // UC, UD, raw; else ERR like the others
     bool cur_state_is_believed;      // CUR_STATE replaces the real state instead of being compared
     bool drained_event_unasked;      // SQ_DRAINED without EN_SQD_ASYNC_NOTIFY
+    bool rts_starts_sends_of_sqd;    // else the next doorbell does
     bool query_reports_cur_state;
-    bool av_in_sqd_implies_port;  // Linux adds PORT, which a UC QP may not change in SQD
+    bool unset_path_reads_global;  // query_qp before AV was given: is_global, an MTU of 256
+    bool av_in_sqd_implies_port;   // Linux adds PORT, which a UC QP may not change in SQD
     AttrValues attr_values;
 
     // Posting
@@ -161,6 +164,7 @@ struct Personality {
     bool checks_message_length;           // max_msg_sz, and the MTU on UD
     bool checks_pd_of_address_handle;
     bool checks_values_of_address_handle;
+    bool uc_invalidates;        // SEND_WITH_INV and LOCAL_INV on UC
     bool well_known_qkey_rule;  // remote_qkey with the high bit: the QP's own is sent
 
     // Completions
@@ -170,12 +174,13 @@ struct Personality {
     bool connected_receive_has_grh_flag;
     bool failed_unsignaled_bind_completes;
     bool cq_overrun_kills_cq;  // else the entry is lost, CQ_ERR each time
-    bool destroy_qp_purges_completions;
+    bool purges_completions;   // of a queue pair that is destroyed or reset
 
     // Extended queues
     bool checks_extended_cq_masks;  // unknown flags at creation, unknown bits of a poll
     bool cq_may_ignore_overrun;     // else EOPNOTSUPP
     bool imports_objects;           // of the same process, by descriptor and handle
+    bool thread_domains;            // ibv_alloc_td, ibv_alloc_parent_domain
     int no_room_in_batch_errno;     // ibv_wr_complete: queue full, too many SGEs or inline bytes
 
     // Retries
@@ -205,7 +210,8 @@ struct Personality {
     Rounding srq_rounding;
     Rounding cq_rounding;
     bool create_returns_rounded;  // else only query_qp shows it
-    bool refuses_srq_limit_above_size;
+    bool checks_srq_attr_mask;    // modify_srq: EINVAL for unknown bits and for none
+    bool srq_limit_at_creation;   // else ibv_create_srq ignores it
     // An inline request lies where segments would: as many are granted as it needs, and this times
     // max_send_sge inline bytes. 0: what was asked.
     std::uint32_t inline_bytes_per_sge;
@@ -225,6 +231,15 @@ constexpr bool offers(const Personality& personality, MessageKind kind) {
         default:
             return true;
     }
+}
+
+// Whether queue pairs of this service take the operation.
+constexpr bool takes(const Personality& personality, Service service,
+                     const WrOpcodeProperties& opcode) {
+    const bool invalidates =
+        opcode.opcode == WrOpcode::kLocalInv || opcode.opcode == WrOpcode::kSendWithInv;
+    return opcode.services.contains(service) &&
+           (service != Service::kUc || !invalidates || personality.uc_invalidates);
 }
 
 // What follows from a cause with this personality.

@@ -15,6 +15,8 @@
 
 namespace simverbs {
 
+inline constexpr std::uint8_t kNoPort = 0;
+
 // Where a path leads (struct ibv_ah_attr without its padding).
 struct AddressVector {
     std::array<std::uint8_t, 16> dgid{};
@@ -49,7 +51,7 @@ struct QpAttributes {
     std::uint8_t min_rnr_timer = 0;
     std::uint8_t max_rd_atomic = 0;
     std::uint8_t max_dest_rd_atomic = 0;
-    AddressVector path;
+    AddressVector path{.port = kNoPort};  // until modify_qp gives one
 };
 
 }  // namespace simverbs

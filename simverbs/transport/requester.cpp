@@ -175,7 +175,7 @@ void Requester::check(SendRequest& request, std::uint32_t index) {
         return;
     }
     const SendWqe& wqe = request.wqe;
-    if (request.opcode == nullptr || !request.opcode->services.contains(attributes_.service) ||
+    if (request.opcode == nullptr || !takes(personality_, attributes_.service, *request.opcode) ||
         !offers(personality_, request.opcode->message)) {
         refuse(FaultCause::kOpcodeNotForService);
         return;

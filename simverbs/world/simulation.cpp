@@ -8,6 +8,17 @@
 #include "simverbs/model/personalities.hpp"
 
 namespace simverbs {
+namespace {
+
+// How Ethernet ports are set up is a matter of their devices.
+void set_up_ports(fabric::Topology& topology, const PortLimits& limits) {
+    for (fabric::LinkSpec& link : topology.links) {
+        link.ethernet_mtu = limits.ethernet_mtu;
+        link.has_roce_v1 = limits.has_roce_v1;
+    }
+}
+
+}  // namespace
 
 std::unique_ptr<Simulation> Simulation::make(const SimulationOptions& options, std::string& error) {
     const Personality* personality = find_personality(options.personality);
@@ -23,6 +34,7 @@ std::unique_ptr<Simulation> Simulation::make(const SimulationOptions& options, s
         error = std::move(made.error);
         return nullptr;
     }
+    set_up_ports(*made.topology, personality->limits.port);
     return std::unique_ptr<Simulation>(
         new Simulation(options, std::move(*made.topology), *personality));
 }

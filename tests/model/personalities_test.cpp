@@ -44,7 +44,7 @@ TEST(Personalities, SpecOffersWhatProgramsExpectOfANic) {
     EXPECT_GE(limits.max_srq_wr, 2'000);
     EXPECT_GE(limits.max_qp_rd_atom, 16);
     EXPECT_GE(limits.max_inline_bytes, 512U);
-    EXPECT_EQ(limits.port.max_mtu, Mtu::k4096);
+    EXPECT_EQ(limits.port.max_mtu, fabric::Mtu::k4096);
     EXPECT_GE(limits.max_cqe, limits.max_qp_wr);
 }
 
