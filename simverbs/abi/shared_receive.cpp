@@ -148,6 +148,9 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_srq(ibv_srq* handle) {
         context.srqs.erase(handle->handle);
     }
     if (srq.completions != nullptr) {
+        if (context.personality().purges_completions) {
+            srq.completions->queue.purge(srq.queue);
+        }
         srq.completions->queue.remove(srq.queue);
     }
     pthread_mutex_lock(&handle->mutex);

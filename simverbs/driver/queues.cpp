@@ -128,7 +128,7 @@ void CompletionQueue::add(QueuePair& qp) {
 void CompletionQueue::remove(const QueuePair& qp, bool purges) {
     const std::lock_guard guard(lock_);
     if (purges) {
-        purge_locked(qp.qpn());
+        purge_locked([&qp](const Cqe& entry) { return entry.qpn == qp.qpn(); });
     }
     users_.erase(std::find(users_.begin(), users_.end(), &qp));
     last_ = nullptr;
@@ -184,7 +184,14 @@ void CompletionQueue::settle(const Cqe& entry) {
 
 void CompletionQueue::purge(std::uint32_t qpn) {
     const std::lock_guard guard(lock_);
-    purge_locked(qpn);
+    purge_locked([qpn](const Cqe& entry) { return entry.qpn == qpn; });
+}
+
+void CompletionQueue::purge(const SharedReceiveQueue& queue) {
+    const std::lock_guard guard(lock_);
+    purge_locked([&queue](const Cqe& entry) {
+        return entry.queue == CompletedQueue::kShared && entry.freed_to == queue.number();
+    });
 }
 
 void CompletionQueue::free_nothing_of(std::uint32_t qpn) {
@@ -200,12 +207,13 @@ void CompletionQueue::free_nothing_of(std::uint32_t qpn) {
 
 // The entries that stay move up to the producer's end, so that the device, which only ever adds
 // behind it, is not disturbed.
-void CompletionQueue::purge_locked(std::uint32_t qpn) {
+template <class F>
+void CompletionQueue::purge_locked(F&& goes) {
     const std::uint32_t end = head().producer.value.load(std::memory_order_acquire);
     std::uint32_t keep = end;
     for (std::uint32_t at = end; at != consumer_; --at) {
         const Cqe& entry = slots()[(at - 1) & mask_];
-        if (entry.qpn != qpn) {
+        if (!goes(entry)) {
             --keep;
             slots()[keep & mask_] = entry;
         } else if (entry.queue == CompletedQueue::kShared) {

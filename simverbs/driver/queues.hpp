@@ -149,6 +149,8 @@ class CompletionQueue {
     void remove(const QueuePair& qp, bool purges);
     // Takes them out (RESET).
     void purge(std::uint32_t qpn);
+    // Takes those of receives of this queue out.
+    void purge(const SharedReceiveQueue& queue);
     // Leaves them there, of slots that are all free by now (RESET).
     void free_nothing_of(std::uint32_t qpn);
     // Completions of a shared receive queue may stand here: each counts for it.
@@ -190,7 +192,8 @@ class CompletionQueue {
     }
     const Cqe* first();
     void settle(const Cqe& entry);
-    void purge_locked(std::uint32_t qpn);
+    template <class F>
+    void purge_locked(F&& goes);
     [[nodiscard]] QueuePair* find(std::uint32_t qpn);
     [[nodiscard]] CompletionRing& head() const { return *reinterpret_cast<CompletionRing*>(ring_); }
     [[nodiscard]] Cqe* slots() const {

@@ -174,7 +174,7 @@ struct Personality {
     bool connected_receive_has_grh_flag;
     bool failed_unsignaled_bind_completes;
     bool cq_overrun_kills_cq;  // else the entry is lost, CQ_ERR each time
-    bool purges_completions;   // of a queue pair that is destroyed or reset
+    bool purges_completions;   // of a queue pair that is destroyed or reset, of an XRC queue
 
     // Extended queues
     bool checks_extended_cq_masks;  // unknown flags at creation, unknown bits of a poll

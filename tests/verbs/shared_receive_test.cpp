@@ -283,6 +283,20 @@ TEST_F(Xrc, RequestsNameTheirReceiveQueue) {
     EXPECT_EQ(*a->at(63), 0x3C);
 }
 
+TEST_F(Xrc, AQueueThatIsDestroyedTakesItsCompletionsAlong) {
+    ibv_sge range = b->range(0, 64);
+    ibv_recv_wr wr{};
+    wr.sg_list = &range;
+    wr.num_sge = 1;
+    ibv_recv_wr* bad = nullptr;
+    ASSERT_EQ(ibv_post_srq_recv(there.srq, &wr, &bad), 0);
+    ASSERT_EQ(send(1, there.number), 0);
+    EXPECT_EQ(a->wait().status, IBV_WC_SUCCESS);
+    ASSERT_EQ(ibv_destroy_srq(there.srq), 0);
+    there.srq = nullptr;
+    EXPECT_TRUE(b->drain().empty());
+}
+
 TEST_F(Xrc, AQueueThatIsNotThereIsAnInvalidRequest) {
     ASSERT_EQ(send(1, there.number + 5), 0);
     EXPECT_EQ(a->wait().status, IBV_WC_REM_INV_RD_REQ_ERR);

@@ -26,7 +26,7 @@ void Queue::purge() {
 }
 
 void Queue::completed(const ibv_wc& wc) {
-    if (kind_ == QueueKind::kShared) {
+    if (kind_ == QueueKind::kShared || kind_ == QueueKind::kXrcShared) {
         completed_of_shared(wc);
     } else {
         completed_in_turn(wc);
@@ -85,6 +85,11 @@ Queue& Ledger::open(QueueKind kind) {
 
 void Ledger::close(const Queue& queue) {
     queues_.erase(queue.number());
+}
+
+bool Ledger::outlives_queue_pairs(std::uint64_t id) const {
+    const auto found = queues_.find(static_cast<std::uint32_t>(id >> 32));
+    return found != queues_.end() && found->second->kind() == QueueKind::kXrcShared;
 }
 
 void Ledger::completed(const ibv_wc& wc) {

@@ -13,13 +13,14 @@
 
 namespace walk {
 
-enum class QueueKind : std::uint8_t { kSend, kReceive, kShared };
+enum class QueueKind : std::uint8_t { kSend, kReceive, kShared, kXrcShared };
 
 class Queue {
   public:
     Queue(std::uint32_t number, QueueKind kind) : number_(number), kind_(kind) {}
 
     [[nodiscard]] std::uint32_t number() const { return number_; }
+    [[nodiscard]] QueueKind kind() const { return kind_; }
     // The id that the next request must carry; posted() then says that it was accepted.
     [[nodiscard]] std::uint64_t next_id() const {
         return std::uint64_t{number_} << 32 | next_serial_;
@@ -59,6 +60,8 @@ class Ledger {
     Queue& open(QueueKind kind);
     void close(const Queue& queue);
     void completed(const ibv_wc& wc);
+    // Whether the request was posted to a queue that outlives the queue pairs that complete there.
+    [[nodiscard]] bool outlives_queue_pairs(std::uint64_t id) const;
     [[nodiscard]] std::uint64_t completions() const { return completions_; }
     [[nodiscard]] std::uint64_t with_status(std::size_t status) const { return by_status_[status]; }
 

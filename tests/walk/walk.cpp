@@ -70,6 +70,12 @@ void Walk::step() {
         case 9:
             bind(host);
             break;
+        case 11:
+            random_.one_in(2) ? change_membership(host) : reregister(host);
+            break;
+        case 12:
+            copy_memory(host);
+            break;
         default:
             if (random_.one_in(3)) {
                 post_receives(host);
@@ -99,11 +105,12 @@ void Walk::finish() {
     for (Host& host : hosts_) {
         take_events(host);
         for (const auto& pair : host.pairs) {
-            if (!pair->send_cq->dead && pair->sends->due() != 0) {
+            if (pair->send_cq != nullptr && !pair->send_cq->dead && pair->sends->due() != 0) {
                 fail("QP " + std::to_string(pair->qp->qp_num) + " in ERR keeps " +
                      std::to_string(pair->sends->due()) + " sends");
             }
-            if (!pair->receive_cq->dead && pair->receives->due() != 0) {
+            if (pair->receive_cq != nullptr && !pair->receive_cq->dead &&
+                pair->receives->due() != 0) {
                 fail("QP " + std::to_string(pair->qp->qp_num) + " in ERR keeps " +
                      std::to_string(pair->receives->due()) + " receives");
             }
@@ -137,6 +144,8 @@ void Walk::destroy_everything(Host& host) {
     all(host.completions, &Walk::destroy_completions);
     all(host.channels, &Walk::destroy_channel);
     all(host.regions, &Walk::destroy_region);
+    all(host.memories, &Walk::destroy_memory);
+    all(host.xrc_domains, &Walk::destroy_xrc_domain);
     all(host.domains, &Walk::destroy_domain);
 }
 

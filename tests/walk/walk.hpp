@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,23 @@ struct Domain {
     ibv_pd* pd;
     int uses = 0;
 };
+struct XrcDomain {
+    ibv_xrcd* xrcd;
+    int uses = 0;
+};
+struct DeviceMemory {
+    ibv_dm* dm;
+    std::size_t length;
+    int uses = 0;
+};
 struct Region {
     ibv_mr* mr;
     Domain* domain;
+    std::uint64_t base;  // address of its first byte, as requests name it
+    std::uint32_t length;
+    std::uint32_t slot;  // of the arena
+    int access;
+    DeviceMemory* memory = nullptr;  // where it lies, if not in the arena
 };
 struct Channel {
     ibv_comp_channel* channel;
@@ -32,6 +47,7 @@ struct Channel {
 struct Completions {
     ibv_cq* cq;
     Channel* channel;
+    ibv_cq_ex* extended = nullptr;
     int uses = 0;
     bool dead = false;  // overrun
 };
@@ -40,23 +56,31 @@ struct Shared {
     Domain* domain;
     Queue* queue;
     std::uint32_t max_segments;
+    XrcDomain* xrcd = nullptr;  // with the queue below: of an XRC queue
+    Completions* completions = nullptr;
     int uses = 0;
 };
 struct Pair {
     ibv_qp* qp;
-    Domain* domain;
+    Domain* domain;  // null, like the next two: of an XRC target
     Completions* send_cq;
-    Completions* receive_cq;
-    Shared* shared;  // or null
+    Completions* receive_cq;  // null: also of an XRC initiator
+    Shared* shared;           // or null
     Queue* sends;
     Queue* receives;
     ibv_qp_cap cap;
     bool signals_all;
+    XrcDomain* xrcd = nullptr;  // of an XRC target
+    bool extended = false;      // takes ibv_wr_*()
+    std::set<std::uint32_t> groups;
     std::uint32_t peer_qpn = 0;  // as last connected
+
+    [[nodiscard]] bool is_target() const { return qp->qp_type == IBV_QPT_XRC_RECV; }
 };
 struct Address {
     ibv_ah* ah;
     Domain* domain;
+    bool leads_to_group;
 };
 struct Window {
     ibv_mw* mw;
@@ -67,6 +91,10 @@ template <typename Object>
 using List = std::vector<std::unique_ptr<Object>>;
 
 ibv_qp_state state_of(const Pair& pair);
+
+// Multicast groups, and their LID where they have one.
+inline constexpr std::uint32_t kGroups = 3;
+ibv_gid group(std::uint32_t number);
 
 // One host as one walk sees it: a context of its own.
 struct Host {
@@ -81,7 +109,11 @@ struct Host {
     List<Pair> pairs;
     List<Address> addresses;
     List<Window> windows;
+    List<XrcDomain> xrc_domains;
+    List<DeviceMemory> memories;
 };
+
+std::uint16_t group_lid(const Host& host, std::uint32_t number);
 
 class Walk {
   public:
@@ -103,8 +135,12 @@ class Walk {
     void make_completions(Host& host);
     void make_shared(Host& host);
     void make_pair(Host& host);
+    void make_absurd(ibv_qp_init_attr_ex& init);
     void make_address(Host& host);
     void make_window(Host& host);
+    void make_xrc_domain(Host& host);
+    void make_memory(Host& host);
+    void make_memory_region(Host& host);
     void make_something(Host& host);
     void destroy_something(Host& host);
     void destroy_domain(Host& host, std::size_t at);
@@ -115,6 +151,8 @@ class Walk {
     void destroy_pair(Host& host, std::size_t at);
     void destroy_address(Host& host, std::size_t at);
     void destroy_window(Host& host, std::size_t at);
+    void destroy_xrc_domain(Host& host, std::size_t at);
+    void destroy_memory(Host& host, std::size_t at);
     void bury_dead(Host& host);
     void destroy_everything(Host& host);
     ibv_ah_attr some_path(const Host& from);
@@ -124,14 +162,21 @@ class Walk {
     void modify_shared(Host& host);
     void resize_completions(Host& host);
     void connect();
-    bool bring_up(Host& host, Pair& pair, const Host& peer_host, const Pair& peer);
+    bool bring_up(Host& host, Pair& pair, const Host& peer_host, const Pair& peer,
+                  std::uint32_t send_psn, std::uint32_t receive_psn);
     bool move(Pair& pair, ibv_qp_attr& attr, int mask);
     void fail_or_reset(Host& host);
+
+    // walk_memory.cpp
+    void reregister(Host& host);
+    void copy_memory(Host& host);
 
     // walk_traffic.cpp
     void post_sends(Host& host);
     void post_receives(Host& host);
     void bind(Host& host);
+    int post_extended(Pair& pair, const std::vector<ibv_send_wr>& list);
+    void change_membership(Host& host);
     void poll(Host& host, Completions& completions, int most);
     void take_events(Host& host);
     void disturb();

@@ -1,5 +1,6 @@
 // Objects made and destroyed, with their users counted.
 #include <cerrno>
+#include <cstring>
 
 #include <fcntl.h>
 
@@ -33,7 +34,7 @@ void erase(List<Object>& list, std::size_t at) {
 
 void Walk::make_something(Host& host) {
     const auto room = [](const auto& list) { return list.size() < kMostOfAKind; };
-    switch (random_.below(9)) {
+    switch (random_.below(13)) {
         case 0:
             return host.domains.size() < 2 ? make_domain(host) : void();
         case 1:
@@ -48,6 +49,12 @@ void Walk::make_something(Host& host) {
             return room(host.addresses) ? make_address(host) : void();
         case 6:
             return room(host.windows) ? make_window(host) : void();
+        case 7:
+            return host.xrc_domains.size() < 2 ? make_xrc_domain(host) : void();
+        case 8:
+            return room(host.memories) ? make_memory(host) : void();
+        case 9:
+            return room(host.regions) ? make_memory_region(host) : void();
         default:
             return room(host.pairs) ? make_pair(host) : void();
     }
@@ -81,7 +88,8 @@ void Walk::make_region(Host& host) {
     ibv_mr* mr = ibv_reg_mr(domain->pd, arena_.usable(slot) + begin, length, access);
     require((mr == nullptr) == remote_only, "remote writing needs local writing");
     if (mr != nullptr) {
-        host.regions.push_back(std::make_unique<Region>(Region{mr, domain}));
+        host.regions.push_back(std::make_unique<Region>(
+            Region{mr, domain, reinterpret_cast<std::uint64_t>(mr->addr), length, slot, access}));
         ++domain->uses;
     }
 }
@@ -99,8 +107,18 @@ void Walk::make_completions(Host& host) {
     const int entries = absurd ? (random_.one_in(2) ? 0 : static_cast<int>(kAbsurd))
                                : static_cast<int>(random_.within(8, 128));
     auto made = std::make_unique<Completions>(Completions{nullptr, channel});
-    made->cq = ibv_create_cq(host.context, entries, made.get(),
-                             channel == nullptr ? nullptr : channel->channel, 0);
+    ibv_comp_channel* events = channel == nullptr ? nullptr : channel->channel;
+    if (random_.one_in(2)) {
+        ibv_cq_init_attr_ex init{};
+        init.cqe = static_cast<std::uint32_t>(entries);
+        init.cq_context = made.get();
+        init.channel = events;
+        init.wc_flags = IBV_WC_STANDARD_FLAGS;
+        made->extended = ibv_create_cq_ex(host.context, &init);
+        made->cq = made->extended == nullptr ? nullptr : ibv_cq_ex_to_cq(made->extended);
+    } else {
+        made->cq = ibv_create_cq(host.context, entries, made.get(), events, 0);
+    }
     require((made->cq == nullptr) == absurd, "ibv_create_cq");
     if (absurd) {
         return;
@@ -118,73 +136,142 @@ void Walk::make_shared(Host& host) {
         return;
     }
     const bool absurd = random_.one_in(16);
-    ibv_srq_init_attr init{};
+    XrcDomain* xrcd = random_.one_in(2) ? any(host.xrc_domains) : nullptr;
+    Completions* completions = xrcd == nullptr ? nullptr : any(host.completions);
+    ibv_srq_init_attr_ex init{};
+    init.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
     init.attr.max_wr = absurd ? kAbsurd : random_.within(1, 32);
     init.attr.max_sge = random_.within(1, 4);
-    ibv_srq* srq = ibv_create_srq(domain->pd, &init);
-    require((srq == nullptr) == absurd, "ibv_create_srq");
+    init.pd = domain->pd;
+    if (completions != nullptr) {
+        init.comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+        init.srq_type = IBV_SRQT_XRC;
+        init.xrcd = xrcd->xrcd;
+        init.cq = completions->cq;
+    }
+    ibv_srq* srq = ibv_create_srq_ex(host.context, &init);
+    require((srq == nullptr) == absurd, "ibv_create_srq_ex");
     if (srq == nullptr) {
         return;
     }
     ++domain->uses;
-    host.shared.push_back(std::make_unique<Shared>(
-        Shared{srq, domain, &ledger_.open(QueueKind::kShared), init.attr.max_sge}));
+    const QueueKind kind = completions == nullptr ? QueueKind::kShared : QueueKind::kXrcShared;
+    auto made =
+        std::make_unique<Shared>(Shared{srq, domain, &ledger_.open(kind), init.attr.max_sge});
+    if (completions != nullptr) {
+        made->xrcd = xrcd;
+        made->completions = completions;
+        ++xrcd->uses;
+        ++completions->uses;
+    }
+    host.shared.push_back(std::move(made));
+}
+
+namespace {
+
+template <typename Object>
+void count_uses(Object* object, int change) {
+    if (object != nullptr) {
+        object->uses += change;
+    }
+}
+
+// With ibv_wr_*() for all that the service has.
+std::uint64_t operations_of(ibv_qp_type type) {
+    std::uint64_t operations = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+    if (type != IBV_QPT_UD) {
+        operations |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+                      IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV |
+                      IBV_QP_EX_WITH_BIND_MW;
+    }
+    if (type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND) {
+        operations |= IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+                      IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+    }
+    return operations;
+}
+
+}  // namespace
+
+void Walk::make_absurd(ibv_qp_init_attr_ex& init) {
+    switch (random_.below(4)) {
+        case 0:
+            init.cap.max_send_wr = kAbsurd;
+            break;
+        case 1:
+            init.cap.max_send_sge = kAbsurd;
+            break;
+        case 2:
+            init.send_cq = nullptr;
+            break;
+        default:
+            init.qp_type = static_cast<ibv_qp_type>(77);
+    }
 }
 
 void Walk::make_pair(Host& host) {
-    Domain* domain = any(host.domains);
-    Completions* send_cq = any(host.completions);
-    Completions* receive_cq = any(host.completions);
+    constexpr ibv_qp_type kTypes[] = {IBV_QPT_RC, IBV_QPT_RC,       IBV_QPT_UC,
+                                      IBV_QPT_UD, IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV};
+    ibv_qp_init_attr_ex init{};
+    init.qp_type = kTypes[random_.below(6)];
+    const bool target = init.qp_type == IBV_QPT_XRC_RECV;
+    const bool has_receives = !target && init.qp_type != IBV_QPT_XRC_SEND;
+    XrcDomain* xrcd = target ? any(host.xrc_domains) : nullptr;
+    Domain* domain = target ? nullptr : any(host.domains);
+    Completions* send_cq = target ? nullptr : any(host.completions);
+    Completions* receive_cq = has_receives ? any(host.completions) : nullptr;
     Shared* shared = random_.one_in(3) ? any(host.shared) : nullptr;
-    if (domain == nullptr || send_cq == nullptr) {
+    if (target ? xrcd == nullptr : domain == nullptr || send_cq == nullptr) {
         return;
     }
-    constexpr ibv_qp_type kTypes[] = {IBV_QPT_RC, IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD};
-    ibv_qp_init_attr init{};
-    init.qp_type = kTypes[random_.below(4)];
-    init.send_cq = send_cq->cq;
-    init.recv_cq = receive_cq->cq;
-    if (init.qp_type == IBV_QPT_UC) {
+    if (!has_receives || init.qp_type == IBV_QPT_UC ||
+        (shared != nullptr && shared->xrcd != nullptr)) {
         shared = nullptr;  // IBA 10.2.9.2: of RC and UD
     }
+    init.comp_mask = target ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD;
+    init.xrcd = target ? xrcd->xrcd : nullptr;
+    init.pd = target ? nullptr : domain->pd;
+    init.send_cq = target ? nullptr : send_cq->cq;
+    init.recv_cq = has_receives ? receive_cq->cq : nullptr;
     init.srq = shared == nullptr ? nullptr : shared->srq;
     init.sq_sig_all = random_.one_in(3) ? 1 : 0;
     init.cap = {random_.within(1, 16), random_.within(1, 16), random_.within(1, 4),
                 random_.within(1, 4), random_.below(128)};
-    const bool absurd = random_.one_in(16);
-    if (absurd) {
-        switch (random_.below(4)) {
-            case 0:
-                init.cap.max_send_wr = kAbsurd;
-                break;
-            case 1:
-                init.cap.max_send_sge = kAbsurd;
-                break;
-            case 2:
-                init.send_cq = nullptr;
-                break;
-            default:
-                init.qp_type = static_cast<ibv_qp_type>(77);
-        }
+    const bool extended = !target && random_.one_in(2);
+    if (extended) {
+        init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+        init.send_ops_flags = operations_of(init.qp_type);
     }
-    ibv_qp* qp = ibv_create_qp(domain->pd, &init);
+    const bool absurd = !target && random_.one_in(16);
+    if (absurd) {
+        make_absurd(init);
+    }
+    ibv_qp* qp = ibv_create_qp_ex(host.context, &init);
     if ((qp == nullptr) != absurd) {
-        fail("ibv_create_qp of type " + std::to_string(init.qp_type) + ", " +
+        fail("ibv_create_qp_ex of type " + std::to_string(init.qp_type) + ", " +
              std::to_string(init.cap.max_send_wr) + " sends of " +
              std::to_string(init.cap.max_send_sge) + " segments: errno " + std::to_string(errno));
     }
     if (qp == nullptr) {
         return;
     }
-    ++domain->uses;
-    ++send_cq->uses;
-    ++receive_cq->uses;
-    if (shared != nullptr) {
-        ++shared->uses;
-    }
-    host.pairs.push_back(std::make_unique<Pair>(
-        Pair{qp, domain, send_cq, receive_cq, shared, &ledger_.open(QueueKind::kSend),
-             &ledger_.open(QueueKind::kReceive), init.cap, init.sq_sig_all != 0}));
+    count_uses(domain, 1);
+    count_uses(send_cq, 1);
+    count_uses(receive_cq, 1);
+    count_uses(shared, 1);
+    count_uses(xrcd, 1);
+    host.pairs.push_back(std::make_unique<Pair>(Pair{qp,
+                                                     domain,
+                                                     send_cq,
+                                                     receive_cq,
+                                                     shared,
+                                                     &ledger_.open(QueueKind::kSend),
+                                                     &ledger_.open(QueueKind::kReceive),
+                                                     init.cap,
+                                                     init.sq_sig_all != 0,
+                                                     xrcd,
+                                                     extended,
+                                                     {}}));
 }
 
 // Mostly to the other host, sometimes to nobody.
@@ -202,12 +289,20 @@ ibv_ah_attr Walk::some_path(const Host& from) {
     return path;
 }
 
+// One in four leads to a group.
 void Walk::make_address(Host& host) {
     Domain* domain = any(host.domains);
     if (domain == nullptr) {
         return;
     }
     ibv_ah_attr path = some_path(host);
+    const bool to_group = random_.one_in(4);
+    if (to_group) {
+        const std::uint32_t number = random_.below(kGroups);
+        path.is_global = 1;
+        path.grh.dgid = group(number);
+        path.dlid = group_lid(host, number);
+    }
     const bool bad = random_.one_in(8);
     if (bad) {
         path.port_num = static_cast<std::uint8_t>(random_.within(3, 255));
@@ -215,7 +310,7 @@ void Walk::make_address(Host& host) {
     ibv_ah* ah = ibv_create_ah(domain->pd, &path);
     require(!bad || ah == nullptr, "a port that is not there");
     if (ah != nullptr) {
-        host.addresses.push_back(std::make_unique<Address>(Address{ah, domain}));
+        host.addresses.push_back(std::make_unique<Address>(Address{ah, domain, to_group}));
         ++domain->uses;
     }
 }
@@ -237,7 +332,7 @@ void Walk::destroy_something(Host& host) {
             (this->*destroy)(host, random_.below(static_cast<std::uint32_t>(list.size())));
         }
     };
-    switch (random_.below(8)) {
+    switch (random_.below(10)) {
         case 0:
             return one(host.domains, &Walk::destroy_domain);
         case 1:
@@ -252,6 +347,10 @@ void Walk::destroy_something(Host& host) {
             return one(host.addresses, &Walk::destroy_address);
         case 6:
             return one(host.windows, &Walk::destroy_window);
+        case 7:
+            return one(host.xrc_domains, &Walk::destroy_xrc_domain);
+        case 8:
+            return one(host.memories, &Walk::destroy_memory);
         default:
             return one(host.pairs, &Walk::destroy_pair);
     }
@@ -273,6 +372,7 @@ void Walk::destroy_region(Host& host, std::size_t at) {
     }
     require(error == 0, "ibv_dereg_mr");
     --region.domain->uses;
+    count_uses(region.memory, -1);
     erase(host.regions, at);
 }
 
@@ -305,6 +405,11 @@ void Walk::bury_dead(Host& host) {
                 destroy_pair(host, i);
             }
         }
+        for (std::size_t i = host.shared.size(); i-- > 0;) {
+            if (host.shared[i]->completions == dead) {
+                destroy_shared(host, i);
+            }
+        }
         destroy_completions(host, at);
     }
 }
@@ -313,6 +418,8 @@ void Walk::destroy_shared(Host& host, std::size_t at) {
     const Shared& shared = *host.shared[at];
     if (destroyed(ibv_destroy_srq(shared.srq), shared, "ibv_destroy_srq")) {
         --shared.domain->uses;
+        count_uses(shared.xrcd, -1);
+        count_uses(shared.completions, -1);
         ledger_.close(*shared.queue);
         erase(host.shared, at);
     }
@@ -320,13 +427,19 @@ void Walk::destroy_shared(Host& host, std::size_t at) {
 
 void Walk::destroy_pair(Host& host, std::size_t at) {
     const Pair& pair = *host.pairs[at];
-    require(ibv_destroy_qp(pair.qp) == 0, "ibv_destroy_qp");
-    --pair.domain->uses;
-    --pair.send_cq->uses;
-    --pair.receive_cq->uses;
-    if (pair.shared != nullptr) {
-        --pair.shared->uses;
+    if (!pair.groups.empty()) {
+        require(ibv_destroy_qp(pair.qp) == EBUSY, "ibv_destroy_qp of a member of a group");
     }
+    for (const std::uint32_t number : pair.groups) {
+        const ibv_gid gid = group(number);
+        require(ibv_detach_mcast(pair.qp, &gid, group_lid(host, number)) == 0, "ibv_detach_mcast");
+    }
+    require(ibv_destroy_qp(pair.qp) == 0, "ibv_destroy_qp");
+    count_uses(pair.domain, -1);
+    count_uses(pair.send_cq, -1);
+    count_uses(pair.receive_cq, -1);
+    count_uses(pair.shared, -1);
+    count_uses(pair.xrcd, -1);
     ledger_.close(*pair.sends);
     ledger_.close(*pair.receives);
     erase(host.pairs, at);
@@ -344,6 +457,30 @@ void Walk::destroy_window(Host& host, std::size_t at) {
     require(ibv_dealloc_mw(window.mw) == 0, "ibv_dealloc_mw");
     --window.domain->uses;
     erase(host.windows, at);
+}
+
+void Walk::make_xrc_domain(Host& host) {
+    ibv_xrcd_init_attr init{};
+    init.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+    init.fd = -1;
+    init.oflags = O_CREAT;
+    ibv_xrcd* xrcd = ibv_open_xrcd(host.context, &init);
+    require(xrcd != nullptr, "ibv_open_xrcd");
+    host.xrc_domains.push_back(std::make_unique<XrcDomain>(XrcDomain{xrcd}));
+}
+
+void Walk::destroy_xrc_domain(Host& host, std::size_t at) {
+    const XrcDomain& domain = *host.xrc_domains[at];
+    if (destroyed(ibv_close_xrcd(domain.xrcd), domain, "ibv_close_xrcd")) {
+        erase(host.xrc_domains, at);
+    }
+}
+
+void Walk::destroy_memory(Host& host, std::size_t at) {
+    const DeviceMemory& memory = *host.memories[at];
+    if (destroyed(ibv_free_dm(memory.dm), memory, "ibv_free_dm")) {
+        erase(host.memories, at);
+    }
 }
 
 }  // namespace walk

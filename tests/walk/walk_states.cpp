@@ -7,6 +7,7 @@ namespace walk {
 namespace {
 
 constexpr std::uint32_t kQkey = 0x1111;
+constexpr std::uint32_t kPsns = 1U << 24;
 constexpr int kAllAttributes = (IBV_QP_DEST_QPN << 1) - 1;
 
 }  // namespace
@@ -111,6 +112,18 @@ void Walk::resize_completions(Host& host) {
     }
 }
 
+namespace {
+
+bool fit(const Pair& one, const Pair& other) {
+    const ibv_qp_type type = one.qp->qp_type;
+    const ibv_qp_type wanted = type == IBV_QPT_XRC_SEND   ? IBV_QPT_XRC_RECV
+                               : type == IBV_QPT_XRC_RECV ? IBV_QPT_XRC_SEND
+                                                          : type;
+    return other.qp->qp_type == wanted;
+}
+
+}  // namespace
+
 // Two queue pairs of one service; mostly such as have nothing better to do.
 void Walk::connect() {
     const auto idle = [this](const Host& host) {
@@ -123,29 +136,33 @@ void Walk::connect() {
     };
     Pair* first = idle(hosts_[0]);
     Pair* second = idle(hosts_[1]);
-    for (int tries = 0; tries < 8 && first != nullptr && second != nullptr &&
-                        first->qp->qp_type != second->qp->qp_type;
+    for (int tries = 0; tries < 8 && first != nullptr && second != nullptr && !fit(*first, *second);
          ++tries) {
         second = idle(hosts_[1]);
     }
-    if (first == nullptr || second == nullptr || first->qp->qp_type != second->qp->qp_type) {
+    if (first == nullptr || second == nullptr || !fit(*first, *second)) {
         return;
     }
     const bool busy = state_of(*first) == IBV_QPS_RTS || state_of(*second) == IBV_QPS_RTS;
     if (busy && !random_.one_in(16)) {
         return;
     }
-    if (bring_up(hosts_[0], *first, hosts_[1], *second)) {
-        bring_up(hosts_[1], *second, hosts_[0], *first);
+    // Numbers of its own for each connection: packets of an earlier one that are still under way,
+    // which the communication manager's TimeWait state is for, would be taken for answers to
+    // another request: BAD_RESP_ERR.
+    const std::uint32_t psns[2] = {random_.below(kPsns), random_.below(kPsns)};
+    if (bring_up(hosts_[0], *first, hosts_[1], *second, psns[0], psns[1])) {
+        bring_up(hosts_[1], *second, hosts_[0], *first, psns[1], psns[0]);
     }
 }
 
-bool Walk::bring_up(Host& host, Pair& pair, const Host& peer_host, const Pair& peer) {
+bool Walk::bring_up(Host& host, Pair& pair, const Host& peer_host, const Pair& peer,
+                    std::uint32_t send_psn, std::uint32_t receive_psn) {
     ibv_qp_attr attr{};
     attr.qp_state = IBV_QPS_RESET;
     require(move(pair, attr, IBV_QP_STATE), "to RESET from any state");
     const bool datagrams = pair.qp->qp_type == IBV_QPT_UD;
-    const bool reliable = pair.qp->qp_type == IBV_QPT_RC;
+    const bool reliable = !datagrams && pair.qp->qp_type != IBV_QPT_UC;
     attr.qp_state = IBV_QPS_INIT;
     attr.port_num = 1;
     attr.qkey = kQkey;
@@ -157,6 +174,7 @@ bool Walk::bring_up(Host& host, Pair& pair, const Host& peer_host, const Pair& p
     attr.ah_attr.dlid = peer_host.port.lid;
     attr.path_mtu = random_.one_in(2) ? IBV_MTU_256 : IBV_MTU_1024;
     attr.dest_qp_num = pair.peer_qpn = peer.qp->qp_num;
+    attr.rq_psn = receive_psn;
     attr.min_rnr_timer = static_cast<std::uint8_t>(random_.within(1, 12));
     attr.max_dest_rd_atomic = static_cast<std::uint8_t>(random_.one_in(16) ? 0 : 4);
     int mask = IBV_QP_STATE;
@@ -169,6 +187,7 @@ bool Walk::bring_up(Host& host, Pair& pair, const Host& peer_host, const Pair& p
     require(move(pair, attr, mask), "to RTR");
     attr.qp_state = IBV_QPS_RTS;
     attr.timeout = static_cast<std::uint8_t>(random_.within(8, 12));
+    attr.sq_psn = send_psn;
     attr.retry_cnt = static_cast<std::uint8_t>(random_.within(1, 7));
     attr.rnr_retry = static_cast<std::uint8_t>(random_.below(7));
     attr.max_rd_atomic = attr.max_dest_rd_atomic;

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint32_t kMostRequests = 3;  // of a list
 constexpr std::uint32_t kQkey = 0x1111;
+constexpr std::uint32_t kMulticastQpn = 0xFFFFFF;
 constexpr int kMostCompletions = 200;
 
 // What came of posting a list: those before the one that bad_wr points at were accepted.
@@ -55,7 +56,7 @@ ibv_sge Walk::some_segment(Host& host, const Domain* domain, std::uint32_t most)
     if (region == nullptr) {
         return {};
     }
-    const auto size = static_cast<std::uint32_t>(region->mr->length);
+    const auto size = region->length;
     const std::uint32_t offset = random_.below(std::min(size, 128U));
     std::uint32_t length = random_.within(std::min(most / 2, size - offset), size - offset);
     length = std::min(length, most);
@@ -64,7 +65,7 @@ ibv_sge Walk::some_segment(Host& host, const Domain* domain, std::uint32_t most)
     }
     const std::uint32_t key =
         random_.one_in(256) ? static_cast<std::uint32_t>(random_.next()) : region->mr->lkey;
-    return {reinterpret_cast<std::uint64_t>(region->mr->addr) + offset, length, key};
+    return {region->base + offset, length, key};
 }
 
 // The domain of the queue pair that it was last connected to, if that lives.
@@ -87,16 +88,24 @@ void Walk::aim(Host& host, Pair& pair, ibv_send_wr& wr) {
         }
         const Pair* to = any(there.pairs);
         wr.wr.ud.ah = address == nullptr ? nullptr : address->ah;
-        wr.wr.ud.remote_qpn = to == nullptr ? 77 : to->qp->qp_num;
+        wr.wr.ud.remote_qpn = address != nullptr && address->leads_to_group ? kMulticastQpn
+                              : to == nullptr                               ? 77
+                                                                            : to->qp->qp_num;
         wr.wr.ud.remote_qkey = random_.one_in(16) ? 1 : kQkey;
         return;
+    }
+    if (pair.qp->qp_type == IBV_QPT_XRC_SEND) {
+        const Shared* shared = any(there.shared);
+        wr.qp_type.xrc.remote_srqn = random_.next() & 0xFFFFFF;
+        if (shared != nullptr && shared->xrcd != nullptr) {
+            require(ibv_get_srq_num(shared->srq, &wr.qp_type.xrc.remote_srqn) == 0, "SRQ number");
+        }
     }
     std::uint64_t address = random_.next();
     auto rkey = static_cast<std::uint32_t>(random_.next());
     const Region* region = some_region(there, domain_of_peer(there, pair));
     if (region != nullptr && !random_.one_in(256)) {
-        address = reinterpret_cast<std::uint64_t>(region->mr->addr) +
-                  random_.below(std::min(static_cast<std::uint32_t>(region->mr->length), 128U));
+        address = region->base + random_.below(std::min(region->length, 128U));
         rkey = region->mr->rkey;
         if (const Window* window = any(there.windows); window != nullptr && random_.one_in(32)) {
             rkey = window->mw->rkey;
@@ -144,8 +153,9 @@ ibv_send_wr Walk::some_send(Host& host, Pair& pair, std::vector<ibv_sge>& segmen
         segments.push_back(some_segment(host, pair.domain, most));
         if (atomic && !random_.one_in(128)) {
             segments.back().length = 8;
-        } else if ((wr.send_flags & IBV_SEND_INLINE) != 0 && segments.back().addr != 0) {
+        } else if ((wr.send_flags & IBV_SEND_INLINE) != 0) {
             // An inline byte is read by the program itself: only where memory is.
+            segments.back().addr = reinterpret_cast<std::uint64_t>(arena_.usable(0));
             segments.back().length = random_.below(Arena::kGuardBytes);
         }
     }
@@ -159,7 +169,7 @@ ibv_send_wr Walk::some_send(Host& host, Pair& pair, std::vector<ibv_sge>& segmen
         wr.opcode = window == nullptr || region == nullptr ? IBV_WR_SEND : wr.opcode;
         wr.bind_mw.rkey = static_cast<std::uint32_t>(random_.next());
         if (region != nullptr) {
-            wr.bind_mw.bind_info.addr = reinterpret_cast<std::uint64_t>(region->mr->addr);
+            wr.bind_mw.bind_info.addr = region->base;
             wr.bind_mw.bind_info.length = random_.below(5000);
             wr.bind_mw.bind_info.mw_access_flags = random_.below(16);
         }
@@ -175,10 +185,12 @@ ibv_send_wr Walk::some_send(Host& host, Pair& pair, std::vector<ibv_sge>& segmen
 // Mostly one that was connected.
 Pair* Walk::some_pair(const Host& host) {
     Pair* pair = any(host.pairs);
-    for (int tries = 0; tries < 4 && pair != nullptr && state_of(*pair) != IBV_QPS_RTS; ++tries) {
+    for (int tries = 0;
+         tries < 4 && pair != nullptr && (pair->is_target() || state_of(*pair) != IBV_QPS_RTS);
+         ++tries) {
         pair = any(host.pairs);
     }
-    return pair;
+    return pair != nullptr && pair->is_target() ? nullptr : pair;
 }
 
 void Walk::post_sends(Host& host) {
@@ -193,10 +205,17 @@ void Walk::post_sends(Host& host) {
         list.push_back(some_send(host, *pair, segments[i]));
         list.back().wr_id = pair->sends->next_id() + i;
     }
-    link(list);
-    ibv_send_wr* bad = nullptr;
-    const int error = ibv_post_send(pair->qp, list.data(), &bad);
-    const std::size_t posted = accepted(list, error, bad);
+    int error = 0;
+    std::size_t posted = 0;
+    if (pair->extended && random_.one_in(2)) {
+        error = post_extended(*pair, list);  // all of them or none
+        posted = error == 0 ? list.size() : 0;
+    } else {
+        link(list);
+        ibv_send_wr* bad = nullptr;
+        error = ibv_post_send(pair->qp, list.data(), &bad);
+        posted = accepted(list, error, bad);
+    }
     for (std::size_t i = 0; i < posted; ++i) {
         pair->sends->posted(pair->signals_all || (list[i].send_flags & IBV_SEND_SIGNALED) != 0);
     }
@@ -206,7 +225,8 @@ void Walk::post_sends(Host& host) {
 void Walk::post_receives(Host& host) {
     Shared* shared = random_.one_in(3) ? any(host.shared) : nullptr;
     Pair* pair = some_pair(host);
-    if (shared == nullptr && (pair == nullptr || pair->shared != nullptr)) {
+    if (shared == nullptr &&
+        (pair == nullptr || pair->shared != nullptr || pair->receive_cq == nullptr)) {
         return;
     }
     Queue& queue = shared != nullptr ? *shared->queue : *pair->receives;
@@ -240,30 +260,62 @@ void Walk::bind(Host& host) {
     Pair* pair = any(host.pairs);
     const Window* window = any(host.windows);
     const Region* region = any(host.regions);
-    if (pair == nullptr || window == nullptr || region == nullptr) {
+    if (pair == nullptr || pair->is_target() || window == nullptr || region == nullptr) {
         return;
     }
     ibv_mw_bind request{};
     request.wr_id = pair->sends->next_id();
     request.send_flags = random_.one_in(2) ? 0U : unsigned{IBV_SEND_SIGNALED};
     request.bind_info.mr = region->mr;
-    request.bind_info.addr = reinterpret_cast<std::uint64_t>(region->mr->addr);
-    request.bind_info.length = random_.one_in(16)
-                                   ? 1U << 20
-                                   : random_.below(static_cast<std::uint32_t>(region->mr->length));
+    request.bind_info.addr = region->base;
+    request.bind_info.length = random_.one_in(16) ? 1U << 20 : random_.below(region->length);
     request.bind_info.mw_access_flags = random_.below(16);
     if (ibv_bind_mw(pair->qp, window->mw, &request) == 0) {
         pair->sends->posted(pair->signals_all || request.send_flags != 0);
     }
 }
 
+namespace {
+
+// The same completions by the iterator.
+int poll_extended(ibv_cq_ex* cq, int most, ibv_wc* found) {
+    ibv_poll_cq_attr attr{};
+    int count = 0;
+    int error = most > 0 ? ibv_start_poll(cq, &attr) : ENOENT;
+    if (error == ENOENT) {
+        return 0;
+    }
+    require(error == 0, "ibv_start_poll");
+    do {
+        ibv_wc& wc = found[count++] = {};
+        wc.wr_id = cq->wr_id;
+        wc.status = cq->status;
+        wc.qp_num = ibv_wc_read_qp_num(cq);
+        wc.vendor_err = ibv_wc_read_vendor_err(cq);
+        if (wc.status == IBV_WC_SUCCESS) {
+            wc.opcode = ibv_wc_read_opcode(cq);
+            wc.byte_len = ibv_wc_read_byte_len(cq);
+            wc.wc_flags = ibv_wc_read_wc_flags(cq);
+        }
+        error = count < most ? ibv_next_poll(cq) : ENOENT;
+    } while (error == 0);
+    require(error == ENOENT, "ibv_next_poll");
+    ibv_end_poll(cq);
+    return count;
+}
+
+}  // namespace
+
 void Walk::poll(Host& host, Completions& completions, int most) {
     std::array<ibv_wc, kMostCompletions> found;
-    const int count = ibv_poll_cq(completions.cq, std::min(most, kMostCompletions), found.data());
+    most = std::min(most, kMostCompletions);
+    const int count = completions.extended != nullptr && random_.one_in(2)
+                          ? poll_extended(completions.extended, most, found.data())
+                          : ibv_poll_cq(completions.cq, most, found.data());
     require(count >= 0 && count <= most, "ibv_poll_cq");
     for (int i = 0; i < count; ++i) {
         const ibv_wc& wc = found[static_cast<std::size_t>(i)];
-        bool lives = false;
+        bool lives = ledger_.outlives_queue_pairs(wc.wr_id);
         for (const auto& pair : host.pairs) {
             lives = lives || pair->qp->qp_num == wc.qp_num;
         }
