@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint32_t kMaxPsn = Psn::kModulus - 1;
 constexpr std::uint32_t kMaxQpn = 0xFFFFFF;
+constexpr auto kMaxMigrationState = static_cast<std::uint32_t>(MigrationState::kArmed);
 
 // Not modelled yet: resizing, pacing.
 constexpr QpAttrs kModelledAttrs = [] {
@@ -137,7 +138,7 @@ int QueuePair::check_values(QpAttrs given, const QpValues& values) const {
         exceeds(QpAttr::kMinRnrTimer, values.min_rnr_timer, kRnrTimerCodes - 1) ||
         exceeds(QpAttr::kMaxRdAtomic, values.max_rd_atomic, limits.max_qp_init_rd_atom) ||
         exceeds(QpAttr::kMaxDestRdAtomic, values.max_dest_rd_atomic, limits.max_qp_rd_atom) ||
-        exceeds(QpAttr::kPathMigState, values.path_mig_state, 2)) {
+        exceeds(QpAttr::kPathMigState, values.path_mig_state, kMaxMigrationState)) {
         return EINVAL;
     }
     if (given.contains(QpAttr::kAccessFlags) && (values.access & ~kKnownAccess.bits) != 0) {
