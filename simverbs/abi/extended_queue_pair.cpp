@@ -198,7 +198,9 @@ void wr_set_ud_addr(ibv_qp_ex* handle, ibv_ah* ah, std::uint32_t remote_qpn,
 }
 void wr_set_xrc_srqn(ibv_qp_ex* handle, std::uint32_t remote_srqn) {
     SendBatch& batch = *queue_pair_of(handle).batch;
-    if (is_open(batch)) {
+    // Every request may be told; what the device does by itself goes to no queue.
+    const WrOpcodeProperties* opcode = batch.draft.opcode;
+    if (is_open(batch) && opcode != nullptr && opcode->message != MessageKind::kNone) {
         batch.draft.wqe.remote_qpn = remote_srqn;
     }
 }
