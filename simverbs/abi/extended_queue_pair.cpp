@@ -282,8 +282,7 @@ constexpr auto kSendOperations = std::to_array<SendOperation>({
 // EOPNOTSUPP where the service lacks one of them, or it is not modelled.
 int check_operations(std::uint64_t asked, Service service, const Personality& personality) {
     for (const SendOperation& row : kSendOperations) {
-        const WrOpcodeProperties& opcode = properties(row.opcode);
-        if (takes(personality, service, opcode) && offers(personality, opcode.message)) {
+        if (has_function(personality, properties(row.opcode), service)) {
             asked &= ~row.flag;
         }
     }

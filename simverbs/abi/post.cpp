@@ -30,6 +30,9 @@ std::uint32_t opcode_of(const ibv_send_wr& wr) {
 int fill_target(const QueuePair& qp, const Personality& personality, const ibv_send_wr& wr,
                 Binder binder, SendDraft& draft) {
     SendWqe& wqe = draft.wqe;
+    if (draft.opcode != nullptr && draft.opcode->opcode == WrOpcode::kFlush) {
+        return EINVAL;  // no ibv_send_wr can say what it is to do: ibv_wr_flush() can
+    }
     wqe.immediate = wr.imm_data;
     const std::uint32_t opcode = opcode_of(wr);
     if (opcode == IBV_WR_BIND_MW && wr.bind_mw.mw == nullptr) {
@@ -46,9 +49,6 @@ int fill_target(const QueuePair& qp, const Personality& personality, const ibv_s
     }
     if (qp.service->service == Service::kXrcIni) {
         wqe.remote_qpn = wr.qp_type.xrc.remote_srqn;
-    }
-    if (opcode == kWrFlush) {
-        return EINVAL;  // no ibv_send_wr can say what it is to do: ibv_wr_flush() can
     }
     if (opcode == IBV_WR_BIND_MW) {
         return write_binding(wr, personality, binder, wqe);

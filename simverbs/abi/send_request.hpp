@@ -67,20 +67,22 @@ inline std::optional<PostTooEarly> too_early_to_send(const QueuePair& qp,
 inline int begin_send(QueuePair& qp, const Personality& personality, std::uint32_t opcode,
                       std::uint64_t wr_id, unsigned flags, SendDraft& draft) {
     draft.opcode = find_wr_opcode(opcode);
+    if (draft.opcode != nullptr && !offers(personality, draft.opcode->message)) {
+        draft.opcode = nullptr;  // younger than the device and its driver
+    }
     const bool known = draft.opcode != nullptr;
-    const bool for_service = known && takes(personality, qp.service->service, *draft.opcode);
+    const Service service = qp.service->service;
+    const bool for_service = known && carries_out(personality, *draft.opcode, service);
     const bool may_be_inline = known && draft.opcode->may_be_inline;
     const bool wants_inline = (flags & detail::kInlineFlag) != 0;
     if (detail::refuses(personality.unknown_opcode, !known) ||
-        detail::refuses(personality.opcode_not_for_service, known && !for_service) ||
+        (known && detail::refuses(not_for_service(personality, draft.opcode->opcode, service),
+                                  !for_service)) ||
         detail::refuses(personality.inline_on_read, known && wants_inline && !may_be_inline)) {
         return EINVAL;
     }
     if (for_service && draft.opcode->opcode == WrOpcode::kTso) {
         return EOPNOTSUPP;  // segmentation is not modelled
-    }
-    if (for_service && !offers(personality, draft.opcode->message)) {
-        return EINVAL;
     }
     draft.slot = qp.queues.send().free_slot();
     if (draft.slot == nullptr) {

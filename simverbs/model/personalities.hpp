@@ -48,6 +48,13 @@ inline constexpr auto kRxeOverrides = std::to_array<FaultOverride>({
     {FaultCause::kUnackedReceiveTooSmall, WireAnswer::kNothing, kCompletes, kRxeReceive},
 });
 
+// Keys are invalidated over RC alone; librxe looks at the service of a bind before it posts.
+inline constexpr auto kRxeOpcodes = std::to_array<OpcodeOverride>({
+    {WrOpcode::kSendWithInv, Service::kUc, BadRequest::kComplete, true},
+    {WrOpcode::kLocalInv, Service::kUc, BadRequest::kComplete, false},
+    {WrOpcode::kBindMw, Service::kUd, BadRequest::kRefuse, false},
+});
+
 // As ibv_devinfo -v shows an InfiniBand port of that device; features of Ethernet ports as `spec`.
 constexpr DeviceLimits connectx6_limits() {
     DeviceLimits limits = kSpecLimits;
@@ -137,6 +144,7 @@ inline constexpr Personality kSpec = {
     .responder_order = detail::kSpecOrder,
     .ack_timeout_rule = {},
     .overrides = {},
+    .opcode_overrides = {},
     .cause_as_vendor_err = true,
     .connectx6_vendor_errors = false,
     .reset_to_err_by_modify = true,
@@ -162,7 +170,6 @@ inline constexpr Personality kSpec = {
     .checks_message_length = true,
     .checks_pd_of_address_handle = true,
     .checks_values_of_address_handle = true,
-    .uc_invalidates = true,
     .well_known_qkey_rule = true,
     .slot_freed_by_polled_completion = true,
     .failed_completion_keeps_opcode = true,
@@ -251,6 +258,7 @@ constexpr Personality rxe() {
                   .board_id = ""};
     p.limits = rxe_limits();
     p.overrides = kRxeOverrides;
+    p.opcode_overrides = kRxeOpcodes;
     p.cause_as_vendor_err = false;
     p.reset_to_err_by_modify = false;
     p.resizes_queues = false;
@@ -272,7 +280,6 @@ constexpr Personality rxe() {
     p.initiator_depth_zero_completes = false;
     p.checks_message_length = false;
     p.checks_values_of_address_handle = false;
-    p.uc_invalidates = false;
     p.well_known_qkey_rule = false;
     p.slot_freed_by_polled_completion = false;
     p.failed_completion_keeps_opcode = false;

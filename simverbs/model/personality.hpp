@@ -128,6 +128,15 @@ struct FaultOverride {
     FaultSide responder;
 };
 
+// An operation that a service lacks on this device: one that kWrOpcodes gives it, or one that
+// is answered otherwise than the rest of those that it does not.
+struct OpcodeOverride {
+    WrOpcode opcode;
+    Service service;
+    BadRequest posted;
+    bool has_function;  // in ibv_qp_ex
+};
+
 struct Personality {
     std::string_view name;
     DeviceIdentity identity;
@@ -135,6 +144,7 @@ struct Personality {
     ResponderOrder responder_order;
     AckTimeoutRule ack_timeout_rule;
     std::span<const FaultOverride> overrides;
+    std::span<const OpcodeOverride> opcode_overrides;
     bool cause_as_vendor_err;      // vendor_err is the number of the cause
     bool connectx6_vendor_errors;  // vendor_err as measured on that device, 0 where unknown
 
@@ -164,7 +174,6 @@ struct Personality {
     bool checks_message_length;           // max_msg_sz, and the MTU on UD
     bool checks_pd_of_address_handle;
     bool checks_values_of_address_handle;
-    bool uc_invalidates;        // SEND_WITH_INV and LOCAL_INV on UC
     bool well_known_qkey_rule;  // remote_qkey with the high bit: the QP's own is sent
 
     // Completions
@@ -233,13 +242,35 @@ constexpr bool offers(const Personality& personality, MessageKind kind) {
     }
 }
 
-// Whether queue pairs of this service take the operation.
-constexpr bool takes(const Personality& personality, Service service,
-                     const WrOpcodeProperties& opcode) {
-    const bool invalidates =
-        opcode.opcode == WrOpcode::kLocalInv || opcode.opcode == WrOpcode::kSendWithInv;
-    return opcode.services.contains(service) &&
-           (service != Service::kUc || !invalidates || personality.uc_invalidates);
+constexpr const OpcodeOverride* find_override(const Personality& personality, WrOpcode opcode,
+                                              Service service) {
+    for (const OpcodeOverride& row : personality.opcode_overrides) {
+        if (row.opcode == opcode && row.service == service) {
+            return &row;
+        }
+    }
+    return nullptr;
+}
+
+// Whether a queue pair of that service carries such requests out.
+constexpr bool carries_out(const Personality& personality, const WrOpcodeProperties& opcode,
+                           Service service) {
+    return opcode.services.contains(service) && offers(personality, opcode.message) &&
+           find_override(personality, opcode.opcode, service) == nullptr;
+}
+
+// Whether ibv_create_qp_ex() grants the function that posts them.
+constexpr bool has_function(const Personality& personality, const WrOpcodeProperties& opcode,
+                            Service service) {
+    const OpcodeOverride* row = find_override(personality, opcode.opcode, service);
+    return row != nullptr ? row->has_function : carries_out(personality, opcode, service);
+}
+
+// What becomes of one that the service lacks.
+constexpr BadRequest not_for_service(const Personality& personality, WrOpcode opcode,
+                                     Service service) {
+    const OpcodeOverride* row = find_override(personality, opcode, service);
+    return row != nullptr ? row->posted : personality.opcode_not_for_service;
 }
 
 // What follows from a cause with this personality.

@@ -175,8 +175,8 @@ void Requester::check(SendRequest& request, std::uint32_t index) {
         return;
     }
     const SendWqe& wqe = request.wqe;
-    if (request.opcode == nullptr || !takes(personality_, attributes_.service, *request.opcode) ||
-        !offers(personality_, request.opcode->message)) {
+    if (request.opcode == nullptr ||
+        !carries_out(personality_, *request.opcode, attributes_.service)) {
         refuse(FaultCause::kOpcodeNotForService);
         return;
     }
