@@ -72,6 +72,11 @@ bool modelled(MessageKind kind) {
     return kind == MessageKind::kSend || kind == MessageKind::kWrite || initiates(kind);
 }
 
+// One that is kept from a message that was dropped waits for the next of these.
+bool completes_receive(const WireOpcode& operation) {
+    return operation.kind == MessageKind::kSend || operation.trailer == Trailer::kImmediate;
+}
+
 // Bytes of the answer.
 std::uint32_t response_length(const Packet& packet) {
     return packet.operation().kind == MessageKind::kRead ? packet.dma_length : 0;
@@ -463,7 +468,7 @@ Responder::Verdict Responder::acknowledge(const Packet& packet) {
     if (operation.ends_message) {
         msn_ = (msn_ + 1) % Psn::kModulus;
         effects_.delivered(operation.kind, initiated ? packet.dma_length : inbound_.received);
-        if (receive_.taken) {
+        if (receive_.taken && completes_receive(operation)) {
             complete_receive(packet);
         }
         inbound_ = {};
