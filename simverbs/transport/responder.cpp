@@ -511,8 +511,9 @@ Responder::Verdict Responder::fail(const Packet& packet, FaultCause cause) {
         return drop(packet, cause);
     }
     Refusal refusal{true, packet.psn, packet.operation().kind, cause};
-    if (receive_.taken && refusal.kind == MessageKind::kWrite &&
-        consequences(personality_, cause).wire == WireAnswer::kNak2) {
+    if (refusal.kind == MessageKind::kWrite && completes_receive(packet.operation()) &&
+        consequences(personality_, cause).wire == WireAnswer::kNak2 &&
+        (receive_.taken || take_receive())) {  // where keys are looked at before resources
         refusal.cause = FaultCause::kImmediateWriteRefused;
     }
     if (answers_.empty()) {
