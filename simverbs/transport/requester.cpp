@@ -216,8 +216,9 @@ void Requester::check(SendRequest& request, std::uint32_t index) {
     if (!open_spans(request, index)) {
         return;
     }
-    if (request.opcode->atomic && request.length != kAtomicBytes &&
-        personality_.atomic_not_eight_bytes == BadRequest::kComplete) {
+    const bool takes_more = personality_.atomic_not_eight_bytes != BadRequest::kComplete;
+    if (request.opcode->atomic &&
+        (takes_more ? request.length < kAtomicBytes : request.length != kAtomicBytes)) {
         refuse(FaultCause::kAtomicNotEightBytes);
     }
 }
