@@ -46,6 +46,7 @@ inline constexpr auto kRxeOverrides = std::to_array<FaultOverride>({
      receive_fails(WcStatus::kRemInvReqErr)},
     {FaultCause::kUnackedReceiveBad, WireAnswer::kNothing, kCompletes, kRxeReceive},
     {FaultCause::kUnackedReceiveTooSmall, WireAnswer::kNothing, kCompletes, kRxeReceive},
+    {FaultCause::kDatagramAboveSrqReceive, WireAnswer::kNothing, kCompletes, kRxeReceive},
 });
 
 // Keys are invalidated over RC alone; librxe looks at the service of a bind before it posts.

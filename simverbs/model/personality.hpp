@@ -167,7 +167,7 @@ struct Personality {
     bool flushes_receives_posted_in_err;
     BadRequest unknown_opcode;
     BadRequest opcode_not_for_service;
-    BadRequest atomic_not_eight_bytes;  // kRefuse only below 8 bytes
+    BadRequest atomic_not_eight_bytes;  // kRefuse only below 8 bytes, kIgnore only above
     BadRequest atomic_misaligned;
     BadRequest inline_on_read;
     bool initiator_depth_zero_completes;  // else the request never completes
