@@ -360,9 +360,7 @@ void ConnectedAs::bring_up_raw() {
 
 void ConnectedAs::address(Work& work) {
     if (service_ == Service::kUd) {
-        work.wr.wr.ud.ah = a->ah;
-        work.wr.wr.ud.remote_qpn = b->qp->qp_num;
-        work.wr.wr.ud.remote_qkey = Connection{}.qkey;
+        work.wr.wr.ud = {a->ah, b->qp->qp_num, Connection{}.qkey};
     } else if (service_ == Service::kXrcIni) {
         work.wr.qp_type.xrc.remote_srqn = shared_queue;
     }
@@ -370,6 +368,10 @@ void ConnectedAs::address(Work& work) {
 
 int ConnectedAs::post(Work work) {
     address(work);
+    return post_as_it_is(work);
+}
+
+int ConnectedAs::post_as_it_is(const Work& work) {
     ibv_qp_ex* functions = ibv_qp_to_qp_ex(a->qp);
     return functions != nullptr ? post_by_function(functions, work) : post_to(a->qp, work);
 }

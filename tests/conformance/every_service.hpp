@@ -82,6 +82,7 @@ class ConnectedAs : public verbs_test::TwoHosts {
     // To b, in whichever way the service addresses it.
     void address(Work& work);
     int post(Work work);
+    int post_as_it_is(const Work& work);
 
     [[nodiscard]] Service service() const { return service_; }
 
