@@ -86,11 +86,31 @@ struct ReceiveCompletion {
     std::uint32_t freed_to = 0;      // receive queue index; see Cqe
 };
 
-class Effects {
+// What a queue of receives may cause: a queue pair's, or a work queue's.
+class ReceiveEffects {
   public:
-    Effects(const Effects&) = delete;
-    Effects& operator=(const Effects&) = delete;
+    ReceiveEffects(const ReceiveEffects&) = delete;
+    ReceiveEffects& operator=(const ReceiveEffects&) = delete;
 
+    [[nodiscard]] virtual Grant open_local(const Segment& segment, AccessRights needed) = 0;
+    // Copies a packet's payload to `offset` bytes into this side's `spans`.
+    virtual CopyOutcome place(const Payload& from, std::span<const MemorySpan> spans,
+                              std::uint64_t offset) = 0;
+    // Takes the next receive; false when none is posted. Segments beyond `tail` are not copied.
+    virtual bool take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uint32_t& index) = 0;
+    // A request has been carried out whole, `length` bytes of it.
+    virtual void delivered(MessageKind kind, std::uint64_t length) = 0;
+    virtual void complete(const ReceiveCompletion& completion) = 0;
+    // The queue fails; the engines' work is flushed before this returns.
+    virtual void fail(QpTrigger trigger, FaultCause cause) = 0;
+
+  protected:
+    ReceiveEffects() = default;
+    ~ReceiveEffects() = default;
+};
+
+class Effects : public ReceiveEffects {
+  public:
     // Puts a packet on the wire; its payload spans stay valid until the work request completes.
     virtual void transmit(const Packet& packet) = 0;
     // The same, with the payload's bytes taken now: the sender may change or free them at once.
@@ -104,7 +124,6 @@ class Effects {
     // Arms a timer for the time at which the port's transmitter has sent all it was given.
     virtual void arm_when_transmitter_free(EngineTimer timer) = 0;
 
-    [[nodiscard]] virtual Grant open_local(const Segment& segment, AccessRights needed) = 0;
     [[nodiscard]] virtual Grant open_remote(std::uint32_t rkey, std::uint64_t address,
                                             std::uint64_t length, AccessRights needed) = 0;
     // The same for a key alone, whichever of its bytes.
@@ -117,9 +136,6 @@ class Effects {
     // A number that changes whenever a grant given earlier may have ended.
     [[nodiscard]] virtual std::uint64_t key_generation() const = 0;
 
-    // Copies a packet's payload to `offset` bytes into this side's `spans`.
-    virtual CopyOutcome place(const Payload& from, std::span<const MemorySpan> spans,
-                              std::uint64_t offset) = 0;
     // Writes the global route header of the packet under way to the first 40 bytes of `spans`,
     // which stay as they are where it has none.
     virtual CopyOutcome place_grh(std::span<const MemorySpan> spans, bool& had_one) = 0;
@@ -136,15 +152,11 @@ class Effects {
     // until the next one does. False where no such queue serves this queue pair.
     virtual bool select_shared_queue(std::uint32_t number) = 0;
     [[nodiscard]] virtual bool has_shared_queue() const = 0;
-    // Takes the next receive; false when none is posted. Segments beyond `tail` are not copied.
-    virtual bool take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uint32_t& index) = 0;
 
-    // A request has been carried out whole, `length` bytes of it.
-    virtual void delivered(MessageKind kind, std::uint64_t length) = 0;
     // A request without acknowledgment went no further; nobody else is told.
     virtual void discarded(const Packet& packet, FaultCause cause) = 0;
+    using ReceiveEffects::complete;
     virtual void complete(const SendCompletion& completion, bool signaled) = 0;
-    virtual void complete(const ReceiveCompletion& completion) = 0;
 
     virtual void arm(EngineTimer timer, fabric::SimDuration after) = 0;
     [[nodiscard]] virtual bool armed(EngineTimer timer) const = 0;
@@ -156,8 +168,6 @@ class Effects {
 
     // The retries are used up: true where an alternate path was armed, which is the path now.
     virtual bool migrate() = 0;
-    // The queue pair fails; the engines' work is flushed before this returns.
-    virtual void fail(QpTrigger trigger, FaultCause cause) = 0;
     virtual void raise(AsyncEvent event) = 0;
 
   protected:

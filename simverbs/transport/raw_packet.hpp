@@ -11,6 +11,7 @@
 
 #include "simverbs/model/personality.hpp"
 #include "simverbs/transport/effects.hpp"
+#include "simverbs/transport/frame_receiver.hpp"
 #include "simverbs/transport/qp_attributes.hpp"
 #include "simverbs/transport/requester.hpp"
 
@@ -28,11 +29,13 @@ class RawPacketEngine {
     void post(std::uint32_t producer);  // work requests before this index exist
     void run();                         // send what may be sent
     void flush();                       // complete all sends that are left with WR_FLUSH_ERR
-    void flush_receive();               // and the receive that was taken for a frame before
-    void reset();                       // forget everything, complete nothing
+    void flush_receive() { receiver_.flush(); }
+    void reset();  // forget everything, complete nothing
 
     // A frame that flow steering gave to this queue pair.
-    void receive(const Payload& frame, bool checksums_hold);
+    void receive(const Payload& frame, bool checksums_hold) {
+        receiver_.receive(frame, checksums_hold);
+    }
 
   private:
     struct Send {
@@ -45,10 +48,6 @@ class RawPacketEngine {
     Send fetch(std::uint32_t index);
     void gather(Send& send);
     void complete(const Send& send, std::uint32_t index);
-    bool take_receive();
-    bool place(const Payload& frame, std::span<const Segment> segments);
-    void refuse_receive(FaultCause cause);
-    void complete_receive(ReceiveCompletion completion);
 
     const QpAttributes& attributes_;
     const Personality& personality_;
@@ -58,11 +57,8 @@ class RawPacketEngine {
     std::uint32_t posted_ = 0;
     std::uint32_t next_ = 0;
     std::vector<std::byte> tail_;    // of the send that is being looked at
-    std::vector<MemorySpan> spans_;  // of it, or of the receive that a frame goes to
-    RecvWqe receive_;
-    std::uint32_t receive_index_ = 0;
-    bool has_receive_ = false;  // taken, and not used by a frame that was too long
-    std::vector<Segment> segments_;
+    std::vector<MemorySpan> spans_;  // of it
+    FrameReceiver receiver_;
 };
 
 }  // namespace simverbs
