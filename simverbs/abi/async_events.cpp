@@ -44,9 +44,17 @@ bool fill_event(Context& context, const EventMessage& message, ibv_async_event& 
             event.element.srq = found->second;
             return true;
         }
+        case EventSubject::kWq: {
+            const auto found = context.wqs.find(message.subject);
+            if (found == context.wqs.end()) {
+                return false;
+            }
+            ++found->second->async_events.given;
+            event.element.wq = found->second;
+            return true;
+        }
         case EventSubject::kPort:
         case EventSubject::kDevice:
-        case EventSubject::kWq:
             break;
     }
     event.element.port_num = static_cast<int>(message.subject);
@@ -90,6 +98,9 @@ SIMVERBS_ABI void simverbs_abi_ibv_ack_async_event(ibv_async_event* event) {
     } else if (subject == EventSubject::kSrq) {
         ibv_srq& srq = *event->element.srq;
         acknowledge(srq.mutex, srq.cond, srq.events_completed);
+    } else if (subject == EventSubject::kWq) {
+        ibv_wq& wq = *event->element.wq;
+        acknowledge(wq.mutex, wq.cond, wq.events_completed);
     }
 }
 

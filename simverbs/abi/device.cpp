@@ -57,6 +57,7 @@ Context::Context(Device& opened, Channel& channel, std::uint32_t handle, int eve
       cqs(subjects_->cqs),
       qps(subjects_->qps),
       srqs(subjects_->srqs),
+      wqs(subjects_->wqs),
       device_(opened),
       channel_(channel),
       handle_(handle),

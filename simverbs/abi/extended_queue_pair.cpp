@@ -308,7 +308,7 @@ void install_operations(QueuePair& qp, std::uint64_t asked) {
     qp.batch.reset(new SendBatch);
 }
 
-// What no device here has yet: TSO, RSS, and every creation flag that has a name.
+// What no device here has yet: TSO, and every creation flag that has a name.
 int check(const ibv_qp_init_attr_ex& init, const Personality& personality) {
     constexpr std::uint32_t kAttributes = (IBV_QP_INIT_ATTR_SEND_OPS_FLAGS << 1) - 1;
     constexpr std::uint32_t kFlags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SCATTER_FCS |
@@ -322,8 +322,12 @@ int check(const ibv_qp_init_attr_ex& init, const Personality& personality) {
     if ((init.comp_mask & ~kAttributes) != 0 || (flags & ~kFlags) != 0) {
         return EINVAL;
     }
-    if (flags != 0 || given(IBV_QP_INIT_ATTR_IND_TABLE) || given(IBV_QP_INIT_ATTR_RX_HASH) ||
-        (given(IBV_QP_INIT_ATTR_MAX_TSO_HEADER) && init.max_tso_header != 0)) {
+    const bool spreads = given(IBV_QP_INIT_ATTR_IND_TABLE);
+    if (spreads != given(IBV_QP_INIT_ATTR_RX_HASH) ||
+        (spreads && (init.rwq_ind_tbl == nullptr || init.rx_hash_conf.rx_hash_key == nullptr))) {
+        return EINVAL;
+    }
+    if (flags != 0 || (given(IBV_QP_INIT_ATTR_MAX_TSO_HEADER) && init.max_tso_header != 0)) {
         return EOPNOTSUPP;
     }
     const bool takes_domain = service != nullptr && service->srq_from_packet;

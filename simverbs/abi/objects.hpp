@@ -46,6 +46,7 @@ class Device final : public DeviceBlock {
 class CompletionQueue;
 class QueuePair;
 class SharedReceiveQueue;
+class ReceiveWorkQueue;
 
 // Whom an event concerns, by handle; under the lock, which also guards event counts. One for all
 // that have opened or imported the same context of the device.
@@ -54,6 +55,7 @@ struct EventSubjects {
     std::map<std::uint32_t, CompletionQueue*> cqs;
     std::map<std::uint32_t, QueuePair*> qps;
     std::map<std::uint32_t, SharedReceiveQueue*> srqs;
+    std::map<std::uint32_t, ReceiveWorkQueue*> wqs;
 };
 
 class Context final : public NewerVerbsContext {
@@ -109,6 +111,7 @@ class Context final : public NewerVerbsContext {
     std::map<std::uint32_t, CompletionQueue*>& cqs;
     std::map<std::uint32_t, QueuePair*>& qps;
     std::map<std::uint32_t, SharedReceiveQueue*>& srqs;
+    std::map<std::uint32_t, ReceiveWorkQueue*>& wqs;
 
   private:
     Device& device_;
@@ -201,6 +204,16 @@ class SharedReceiveQueue final : public ibv_srq {
     EventCount async_events;
 };
 
+class ReceiveWorkQueue final : public ibv_wq {
+  public:
+    ReceiveWorkQueue(Context& owner, const CreateWqReply& reply, std::byte* ring,
+                     driver::CompletionQueue& completions)
+        : ibv_wq{}, queue(owner.channel(), owner.number(), reply, ring, completions) {}
+
+    driver::ReceiveWorkQueue queue;
+    EventCount async_events;
+};
+
 class XrcDomain final : public ibv_xrcd {
   public:
     XrcDomain(Context& owner, std::uint32_t number) : ibv_xrcd{owner.c_handle()}, number_(number) {}
@@ -274,6 +287,9 @@ inline CompletionQueue& as_object(ibv_cq_ex* handle) {
 }
 inline SharedReceiveQueue& as_object(ibv_srq* handle) {
     return *static_cast<SharedReceiveQueue*>(handle);
+}
+inline ReceiveWorkQueue& as_object(ibv_wq* handle) {
+    return *static_cast<ReceiveWorkQueue*>(handle);
 }
 inline XrcDomain& as_object(ibv_xrcd* handle) {
     return *static_cast<XrcDomain*>(handle);

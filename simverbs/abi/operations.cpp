@@ -36,6 +36,13 @@ void set_operations(Context& context) {
     extended.ibv_create_flow = create_flow;
     extended.ibv_destroy_flow = destroy_flow;
     const Personality& personality = context.personality();
+    if (personality.limits.max_wq_type_rq > 0) {
+        extended.create_wq = create_wq;
+        extended.modify_wq = modify_wq;
+        extended.destroy_wq = destroy_wq;
+        extended.create_rwq_ind_table = create_rwq_ind_table;
+        extended.destroy_rwq_ind_table = destroy_rwq_ind_table;
+    }
     if (personality.null_mr) {
         extended.alloc_null_mr = alloc_null_mr;
     }

@@ -24,7 +24,7 @@ inline constexpr DeviceCaps kModelledCaps =
 struct ModelledFeatures {
     bool on_demand_paging = true;
     bool segmentation_offload = false;
-    bool receive_side_scaling = false;
+    bool receive_side_scaling = true;
     bool packet_pacing = false;
     bool raw_packets = true;
     bool device_memory = true;
@@ -54,6 +54,12 @@ int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc);
 int req_notify_cq(ibv_cq* cq, int solicited_only);
 ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attr);
 int destroy_flow(ibv_flow* flow);
+
+ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* init);
+int modify_wq(ibv_wq* wq, ibv_wq_attr* attr);
+int destroy_wq(ibv_wq* wq);
+ibv_rwq_ind_table* create_rwq_ind_table(ibv_context* context, ibv_rwq_ind_table_init_attr* init);
+int destroy_rwq_ind_table(ibv_rwq_ind_table* table);
 
 // nullptr with errno. Of the attributes it reads neither wc_flags nor comp_mask, nor the domain.
 CompletionQueue* make_cq(ibv_context* context, const ibv_cq_init_attr_ex& wanted);

@@ -1,5 +1,4 @@
 // Posting lists of work requests. No allocation, and no lock but the queue's own.
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -9,6 +8,7 @@
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
+#include "simverbs/abi/receive_request.hpp"
 #include "simverbs/abi/send_request.hpp"
 
 namespace simverbs::abi {
@@ -157,24 +157,14 @@ int post_recv(ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     const std::uint32_t before = queue.producer();
     int error = 0;
     for (; wr != nullptr; wr = wr->next) {
-        std::byte* slot = nullptr;
         if (drops_early && qp.queues.state() == QpState::kReset) {
             continue;
         }
-        if (qp.queues.state() == QpState::kReset || wr->num_sge < 0 ||
-            static_cast<std::uint32_t>(wr->num_sge) > qp.capacity.receive_segments) {
-            error = EINVAL;
-        } else if (slot = queue.free_slot(); slot == nullptr) {
-            error = ENOMEM;
-        }
+        error = qp.queues.state() == QpState::kReset ? EINVAL : put_receive(queue, *wr);
         if (error != 0) {
             *bad_wr = wr;
             break;
         }
-        const RecvWqe wqe{wr->wr_id, static_cast<std::uint32_t>(wr->num_sge), 0};
-        std::memcpy(slot, &wqe, sizeof wqe);
-        std::copy_n(wr->sg_list, wr->num_sge, reinterpret_cast<ibv_sge*>(slot + sizeof wqe));
-        queue.push();
     }
     if (queue.producer() != before) {
         qp.queues.ring_receive();

@@ -1,4 +1,5 @@
 // Queue pairs: creating, modifying, querying, destroying. Posting is in post.cpp.
+#include <algorithm>
 #include <cerrno>
 #include <mutex>
 #include <utility>
@@ -92,6 +93,16 @@ ibv_qp_attr to_qp_attr(const QueryQpReply& reply) {
     return attr;
 }
 
+ReceiveHash to_hash(const ibv_rx_hash_conf& conf) {
+    ReceiveHash hash;
+    hash.fields = HashFields::from_bits(conf.rx_hash_fields_mask);
+    hash.function = conf.rx_hash_function;
+    hash.key_bytes = conf.rx_hash_key_len;
+    std::copy_n(conf.rx_hash_key, std::min<std::size_t>(hash.key_bytes, hash.key.size()),
+                hash.key.begin());
+    return hash;
+}
+
 // What the device finds missing it refuses; what has no handle has none there.
 int fill_command(const ibv_qp_init_attr_ex& init, CreateQp& command) {
     const ServiceProperties* service = find_service(static_cast<std::uint32_t>(init.qp_type));
@@ -108,6 +119,11 @@ int fill_command(const ibv_qp_init_attr_ex& init, CreateQp& command) {
     command.srq = handle_of(init.srq);
     command.xrcd = init.xrcd == nullptr ? 0 : as_object(init.xrcd).number();
     command.capacity = to_capacity(init.cap);
+    if ((init.comp_mask & IBV_QP_INIT_ATTR_IND_TABLE) != 0) {
+        command.spreads = true;
+        command.indirection_table = static_cast<std::uint32_t>(init.rwq_ind_tbl->ind_tbl_handle);
+        command.hash = to_hash(init.rx_hash_conf);
+    }
     return 0;
 }
 
@@ -178,6 +194,9 @@ ibv_qp* create_queue_pair(ibv_context& handle, ibv_qp_init_attr_ex& init) {
     }
     if (!properties(command.service).has_responder) {
         init.recv_cq = nullptr;
+    }
+    if (command.spreads) {
+        init.send_cq = init.recv_cq = nullptr;
     }
     auto* qp = new QueuePair(context, reply, ring, queues_of(init));
     fill_handle(*qp, handle, init, reply);

@@ -1,7 +1,5 @@
 // Shared receive queues and XRC domains.
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <mutex>
 
 #include <fcntl.h>
@@ -12,6 +10,7 @@
 #include "simverbs/abi/entry_points.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
+#include "simverbs/abi/receive_request.hpp"
 
 namespace simverbs::abi {
 namespace {
@@ -186,18 +185,11 @@ int post_srq_recv(ibv_srq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     const std::lock_guard guard(queue.lock());
     int error = 0;
     for (; wr != nullptr; wr = wr->next) {
-        std::byte* slot = queue.free_slot();
-        const bool fits = wr->num_sge >= 0 &&
-                          static_cast<std::uint32_t>(wr->num_sge) <= queue.shape().max_segments;
-        if (!fits || slot == nullptr) {
-            error = fits ? ENOMEM : EINVAL;
+        error = put_receive(queue, *wr);
+        if (error != 0) {
             *bad_wr = wr;
             break;
         }
-        const RecvWqe wqe{wr->wr_id, static_cast<std::uint32_t>(wr->num_sge), 0};
-        std::memcpy(slot, &wqe, sizeof wqe);
-        std::copy_n(wr->sg_list, wr->num_sge, reinterpret_cast<ibv_sge*>(slot + sizeof wqe));
-        queue.push();
     }
     queue.publish();
     return error;

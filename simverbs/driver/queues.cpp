@@ -125,11 +125,73 @@ void CompletionQueue::add(QueuePair& qp) {
     users_.insert(place, &qp);
 }
 
-void CompletionQueue::remove(const QueuePair& qp, bool purges) {
-    const std::lock_guard guard(lock_);
-    if (purges) {
-        purge_locked([&qp](const Cqe& entry) { return entry.qpn == qp.qpn(); });
+// The entries that stay move up to the producer's end, so that the device, which only ever adds
+// behind it, is not disturbed.
+template <class F>
+void CompletionQueue::purge_locked(F&& goes) {
+    const std::uint32_t end = head().producer.value.load(std::memory_order_acquire);
+    std::uint32_t keep = end;
+    for (std::uint32_t at = end; at != consumer_; --at) {
+        const Cqe& entry = slots()[(at - 1) & mask_];
+        if (!goes(entry)) {
+            --keep;
+            slots()[keep & mask_] = entry;
+        } else if (entry.queue == CompletedQueue::kShared) {
+            settle(entry);
+        }
     }
+    consumer_ = keep;
+    head().consumer.value.store(consumer_, std::memory_order_release);
+}
+
+void CompletionQueue::purge(std::uint32_t qpn) {
+    const std::lock_guard guard(lock_);
+    purge_locked([qpn](const Cqe& entry) {
+        return entry.qpn == qpn && entry.queue != CompletedQueue::kWork;
+    });
+}
+
+void CompletionQueue::purge(const ReceiveWorkQueue& queue) {
+    const std::lock_guard guard(lock_);
+    purge_locked([&queue](const Cqe& entry) {
+        return entry.qpn == queue.number() && entry.queue == CompletedQueue::kWork;
+    });
+}
+
+void CompletionQueue::purge(const SharedReceiveQueue& queue) {
+    const std::lock_guard guard(lock_);
+    purge_locked([&queue](const Cqe& entry) {
+        return entry.queue == CompletedQueue::kShared && entry.freed_to == queue.number();
+    });
+}
+
+void CompletionQueue::free_nothing_of(std::uint32_t qpn) {
+    const std::lock_guard guard(lock_);
+    const std::uint32_t end = head().producer.value.load(std::memory_order_acquire);
+    for (std::uint32_t at = consumer_; at != end; ++at) {
+        Cqe& entry = slots()[at & mask_];
+        if (entry.qpn == qpn && entry.queue != CompletedQueue::kShared &&
+            entry.queue != CompletedQueue::kWork) {
+            entry.freed_to = 0;
+        }
+    }
+}
+
+void CompletionQueue::add(ReceiveWorkQueue& queue) {
+    const std::lock_guard guard(lock_);
+    work_queues_.push_back(&queue);
+}
+
+void CompletionQueue::remove(const ReceiveWorkQueue& queue) {
+    const std::lock_guard guard(lock_);
+    std::erase(work_queues_, &queue);
+}
+
+void CompletionQueue::remove(const QueuePair& qp, bool purges) {
+    if (purges) {
+        purge(qp.qpn());
+    }
+    const std::lock_guard guard(lock_);
     users_.erase(std::find(users_.begin(), users_.end(), &qp));
     last_ = nullptr;
 }
@@ -175,53 +237,18 @@ void CompletionQueue::settle(const Cqe& entry) {
         }
         return;
     }
+    if (entry.queue == CompletedQueue::kWork) {
+        const auto user = std::ranges::find(work_queues_, entry.qpn, &ReceiveWorkQueue::number);
+        if (user != work_queues_.end()) {
+            (*user)->receives().free_to(entry.freed_to);
+        }
+        return;
+    }
     QueuePair* qp = find(entry.qpn);
     if (qp != nullptr) {
         WorkQueue& queue = entry.queue == CompletedQueue::kSend ? qp->send() : qp->receive();
         queue.free_to(entry.freed_to);
     }
-}
-
-void CompletionQueue::purge(std::uint32_t qpn) {
-    const std::lock_guard guard(lock_);
-    purge_locked([qpn](const Cqe& entry) { return entry.qpn == qpn; });
-}
-
-void CompletionQueue::purge(const SharedReceiveQueue& queue) {
-    const std::lock_guard guard(lock_);
-    purge_locked([&queue](const Cqe& entry) {
-        return entry.queue == CompletedQueue::kShared && entry.freed_to == queue.number();
-    });
-}
-
-void CompletionQueue::free_nothing_of(std::uint32_t qpn) {
-    const std::lock_guard guard(lock_);
-    const std::uint32_t end = head().producer.value.load(std::memory_order_acquire);
-    for (std::uint32_t at = consumer_; at != end; ++at) {
-        Cqe& entry = slots()[at & mask_];
-        if (entry.qpn == qpn && entry.queue != CompletedQueue::kShared) {
-            entry.freed_to = 0;
-        }
-    }
-}
-
-// The entries that stay move up to the producer's end, so that the device, which only ever adds
-// behind it, is not disturbed.
-template <class F>
-void CompletionQueue::purge_locked(F&& goes) {
-    const std::uint32_t end = head().producer.value.load(std::memory_order_acquire);
-    std::uint32_t keep = end;
-    for (std::uint32_t at = end; at != consumer_; --at) {
-        const Cqe& entry = slots()[(at - 1) & mask_];
-        if (!goes(entry)) {
-            --keep;
-            slots()[keep & mask_] = entry;
-        } else if (entry.queue == CompletedQueue::kShared) {
-            settle(entry);
-        }
-    }
-    consumer_ = keep;
-    head().consumer.value.store(consumer_, std::memory_order_release);
 }
 
 // What was consumed from the old ring since the device copied it counts in the new one.
@@ -234,6 +261,39 @@ void CompletionQueue::replace_ring(std::byte* ring, const ResizeCqReply& reply) 
     mask_ = slots_for(entries_) - 1;
     consumer_ -= reply.first;
     head().consumer.value.store(consumer_, std::memory_order_release);
+}
+
+ReceiveWorkQueue::ReceiveWorkQueue(Channel& channel, std::uint32_t context,
+                                   const CreateWqReply& reply, std::byte* ring, CompletionQueue& cq)
+    : channel_(channel),
+      context_(context),
+      number_(reply.handle),
+      head_(reinterpret_cast<WorkQueueRing*>(ring)),
+      ring_bytes_(reply.ring.bytes),
+      cq_(cq),
+      receives_(ring + sizeof(WorkQueueRing), receive_queue_shape(reply.requests, reply.segments),
+                head_->producer) {
+    cq_.add(*this);
+}
+
+ReceiveWorkQueue::~ReceiveWorkQueue() {
+    cq_.purge(*this);
+    cq_.remove(*this);
+    channel_.unmap_ring(reinterpret_cast<std::byte*>(head_), ring_bytes_);
+}
+
+void ReceiveWorkQueue::ring() {
+    receives_.publish();
+    channel_.ring({.context = context_,
+                   .qpn = number_,
+                   .producer = receives_.producer(),
+                   .queue = RungQueue::kWork});
+}
+
+void ReceiveWorkQueue::forget_work() {
+    const std::lock_guard guard(receives_.lock());
+    receives_.reset();
+    cq_.purge(*this);
 }
 
 QueuePair::QueuePair(Channel& channel, std::uint32_t context, const CreateQpReply& reply,
@@ -276,13 +336,18 @@ QueuePair::~QueuePair() {
 
 void QueuePair::ring_send() {
     send_.publish();
-    channel_.ring({.context = context_, .qpn = qpn_, .producer = send_.producer(), .send = true});
+    channel_.ring({.context = context_,
+                   .qpn = qpn_,
+                   .producer = send_.producer(),
+                   .queue = RungQueue::kSend});
 }
 
 void QueuePair::ring_receive() {
     receive_.publish();
-    channel_.ring(
-        {.context = context_, .qpn = qpn_, .producer = receive_.producer(), .send = false});
+    channel_.ring({.context = context_,
+                   .qpn = qpn_,
+                   .producer = receive_.producer(),
+                   .queue = RungQueue::kReceive});
 }
 
 void QueuePair::publish_sends() {

@@ -11,6 +11,7 @@
 
 #include "simverbs/driver/channel.hpp"
 #include "simverbs/model/qp_transitions.hpp"
+#include "simverbs/model/wq_transitions.hpp"
 #include "simverbs/transport/work_queue.hpp"
 #include "simverbs/world/spin_lock.hpp"
 
@@ -18,6 +19,7 @@ namespace simverbs::driver {
 
 class QueuePair;
 class SharedReceiveQueue;
+class ReceiveWorkQueue;
 
 // The lock of one queue; none where the application promised to use the queue from one thread at a
 // time (thread domain, IBV_CREATE_CQ_ATTR_SINGLE_THREADED).
@@ -153,6 +155,9 @@ class CompletionQueue {
     void purge(const SharedReceiveQueue& queue);
     // Leaves them there, of slots that are all free by now (RESET).
     void free_nothing_of(std::uint32_t qpn);
+    void add(ReceiveWorkQueue& queue);
+    void remove(const ReceiveWorkQueue& queue);
+    void purge(const ReceiveWorkQueue& queue);
     // Completions of a shared receive queue may stand here: each counts for it.
     void add(SharedReceiveQueue& queue);
     void remove(const SharedReceiveQueue& queue);
@@ -214,7 +219,8 @@ class CompletionQueue {
         SharedReceiveQueue* queue;
         std::uint32_t uses;
     };
-    std::vector<SharedUser> shared_users_;  // rarely more than one
+    std::vector<SharedUser> shared_users_;        // rarely more than one
+    std::vector<ReceiveWorkQueue*> work_queues_;  // likewise
 };
 
 // The driver's side of a shared receive queue.
@@ -234,6 +240,36 @@ class SharedReceiveQueue {
     std::uint32_t number_;
     std::byte* ring_;
     std::uint64_t ring_bytes_;
+    WorkQueue receives_;
+};
+
+// The driver's side of a work queue of receives.
+class ReceiveWorkQueue {
+  public:
+    ReceiveWorkQueue(Channel& channel, std::uint32_t context, const CreateWqReply& reply,
+                     std::byte* ring, CompletionQueue& cq);
+    ~ReceiveWorkQueue();
+    ReceiveWorkQueue(const ReceiveWorkQueue&) = delete;
+    ReceiveWorkQueue& operator=(const ReceiveWorkQueue&) = delete;
+
+    [[nodiscard]] std::uint32_t number() const { return number_; }
+    [[nodiscard]] WorkQueue& receives() { return receives_; }
+    // As the device last said.
+    [[nodiscard]] WqState state() const {
+        return static_cast<WqState>(head_->state.value.load(std::memory_order_seq_cst));
+    }
+    // Makes what was pushed visible and tells the device; with the queue's lock held.
+    void ring();
+    // After a modify to RESET.
+    void forget_work();
+
+  private:
+    Channel& channel_;
+    std::uint32_t context_;
+    std::uint32_t number_;
+    WorkQueueRing* head_;
+    std::uint64_t ring_bytes_;
+    CompletionQueue& cq_;
     WorkQueue receives_;
 };
 

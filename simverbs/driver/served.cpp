@@ -237,7 +237,8 @@ void ServedChannel::ring(const Doorbell& doorbell) {
         area_.doorbell_producer.value.store(producer, std::memory_order_seq_cst);
     }
     wake_server();
-    if (!doorbell.send || canonical_ || ++t_slot.posts_in_a_row > kPostsThatYield) {
+    if (doorbell.queue != RungQueue::kSend || canonical_ ||
+        ++t_slot.posts_in_a_row > kPostsThatYield) {
         return;
     }
     const auto taken = [this, producer] {

@@ -11,6 +11,7 @@
 #include "simverbs/hca/memory_command.hpp"
 #include "simverbs/hca/port_command.hpp"
 #include "simverbs/hca/queue_command.hpp"
+#include "simverbs/hca/work_queue_command.hpp"
 #include "simverbs/model/misuse.hpp"
 
 namespace simverbs {

@@ -54,6 +54,11 @@ enum class CommandCode : std::uint32_t {
     kResolveEthernet,
     kCreateFlow,
     kDestroyFlow,
+    kCreateWq,
+    kModifyWq,
+    kDestroyWq,
+    kCreateIndirectionTable,
+    kDestroyIndirectionTable,
 };
 inline constexpr auto kCommandNames = std::to_array<std::string_view>({"open_device",
                                                                        "close_device",
@@ -99,7 +104,12 @@ inline constexpr auto kCommandNames = std::to_array<std::string_view>({"open_dev
                                                                        "misuse",
                                                                        "resolve_eth",
                                                                        "create_flow",
-                                                                       "destroy_flow"});
+                                                                       "destroy_flow",
+                                                                       "create_wq",
+                                                                       "modify_wq",
+                                                                       "destroy_wq",
+                                                                       "create_rwq_ind_table",
+                                                                       "destroy_rwq_ind_table"});
 constexpr std::string_view to_string(CommandCode code) {
     return kCommandNames[static_cast<std::size_t>(code)];
 }

@@ -5,6 +5,7 @@
 #include "simverbs/hca/device_context.hpp"
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/hca/queue_pair.hpp"
+#include "simverbs/hca/receive_work_queue.hpp"
 
 namespace simverbs {
 namespace {
@@ -133,6 +134,9 @@ void CompletionQueue::overrun() {
     const std::vector<QueuePair*> users = users_;
     for (QueuePair* qp : users) {
         qp->fail(QpTrigger::kQpError, FaultCause::kCqOverrun);
+    }
+    for (ReceiveWorkQueue* wq : work_queues_) {
+        wq->lose_completions();
     }
 }
 

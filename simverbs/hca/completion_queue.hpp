@@ -1,7 +1,8 @@
 // A completion queue: the producer's side of a ring, and what happens when the ring is full.
 //
 // It trusts the consumer index only as far as the ring is deep. An overrun is final: one CQ_ERR,
-// nothing more is written, and every queue pair that completes here fails with QP_FATAL. By
+// nothing more is written, and every queue pair that completes here fails with QP_FATAL, every work
+// queue with WQ_FATAL. By
 // personality the entry alone is lost, with a CQ_ERR each. A queue that was made to ignore overruns
 // goes on, and its oldest entries are lost.
 #pragma once
@@ -20,6 +21,7 @@ namespace simverbs {
 
 class DeviceContext;
 class QueuePair;
+class ReceiveWorkQueue;
 
 struct CompletionChannel {
     explicit CompletionChannel(EventBacklog& backlog) : events(backlog) {}
@@ -41,7 +43,9 @@ class CompletionQueue final : private fabric::EventHandler {
     void set_handle(std::uint32_t handle) { handle_ = handle; }
     [[nodiscard]] std::uint32_t entries() const { return entries_; }
     [[nodiscard]] const RingMemory& ring() const { return ring_; }
-    [[nodiscard]] bool in_use() const { return !users_.empty() || shared_users_ > 0; }
+    [[nodiscard]] bool in_use() const {
+        return !users_.empty() || !work_queues_.empty() || shared_users_ > 0;
+    }
     [[nodiscard]] std::uint32_t unconsumed() const;
 
     // `urgent`: solicited, or in error (IBA 11.4.2.2: what a solicited-only request wakes for).
@@ -62,6 +66,8 @@ class CompletionQueue final : private fabric::EventHandler {
 
     void add_user(QueuePair& qp) { users_.push_back(&qp); }
     void remove_user(const QueuePair& qp);
+    void add_user(ReceiveWorkQueue& wq) { work_queues_.push_back(&wq); }
+    void remove_user(const ReceiveWorkQueue& wq) { std::erase(work_queues_, &wq); }
     // XRC shared receive queues that complete here.
     void add_shared_user() { ++shared_users_; }
     void remove_shared_user() { --shared_users_; }
@@ -101,6 +107,7 @@ class CompletionQueue final : private fabric::EventHandler {
     CompletionChannel* channel_;
     std::unique_ptr<Moderation> moderation_;
     std::vector<QueuePair*> users_;  // in the order of their making; twice where both queues are
+    std::vector<ReceiveWorkQueue*> work_queues_;  // likewise
 };
 
 }  // namespace simverbs

@@ -12,8 +12,6 @@ namespace {
 
 // A RoCE port has the default P_Key and no other (IBA A16.4.3).
 constexpr std::uint16_t kEthernetPkeys = 1;
-// Of one context: each frame is held against all of them.
-constexpr std::size_t kMaxFlowRules = 4'096;
 // The hosts' IP addresses are those of this machine's loopback interface, which is always the
 // first.
 constexpr std::uint32_t kLoopbackInterface = 1;
@@ -33,6 +31,11 @@ DeviceContext::~DeviceContext() {
     while (!qps_.empty()) {
         leave(*qps_.begin()->second);
     }
+    tables_.clear();
+    for (const auto& [handle, wq] : wqs_) {
+        hca_.wqs().erase(handle);
+    }
+    wqs_.clear();
     while (!srqs_.empty()) {
         drop_srq(srqs_.begin()->first);
     }
@@ -208,6 +211,7 @@ int DeviceContext::find_parts(const CreateQp& command, QueuePairParts& parts) co
     parts.receive_cq = find(cqs_, command.receive_cq);
     parts.srq = find(srqs_, command.srq);
     parts.xrcd = find(xrcds_, command.xrcd);
+    parts.table = find(tables_, command.indirection_table);
     const auto is_stale = [](std::uint32_t handle, const void* object) {
         return handle != 0 && object == nullptr;
     };
@@ -216,6 +220,12 @@ int DeviceContext::find_parts(const CreateQp& command, QueuePairParts& parts) co
         is_stale(command.xrcd, parts.xrcd)) {
         return ENOENT;
     }
+    if (command.spreads) {
+        parts.send_cq = parts.receive_cq = nullptr;
+        parts.hash = command.hash;
+        return parts.pd == nullptr ? EINVAL : check_spread(command, parts.table);
+    }
+    parts.table = nullptr;
     const bool has_all = service.srq_from_packet
                              ? parts.xrcd != nullptr
                              : parts.pd != nullptr && parts.send_cq != nullptr &&
@@ -293,6 +303,9 @@ int DeviceContext::execute(const ModifyQp& command, HandleReply& reply) {
     if (qp == nullptr) {
         return EINVAL;
     }
+    if (qp->spreads_frames()) {
+        return EOPNOTSUPP;
+    }
     const int error = qp->modify(QpAttrs::from_bits(command.mask), command.values);
     reply.handle = static_cast<std::uint32_t>(qp->attributes().state);
     return error;
@@ -302,6 +315,9 @@ int DeviceContext::execute(const QueryQp& command, QueryQpReply& reply) {
     const QueuePair* qp = find_qp(command.handle);
     if (qp == nullptr) {
         return EINVAL;
+    }
+    if (qp->spreads_frames()) {
+        return EOPNOTSUPP;
     }
     reply = qp->query();
     return 0;
@@ -455,46 +471,6 @@ int DeviceContext::execute(const ResolveEthernet& command, ResolveEthernetReply&
     const bool found =
         error == 0 && hca_.port(path.port).attributes().link_layer == fabric::LinkLayer::kEthernet;
     return error == 0 && !found ? EINVAL : error;
-}
-
-int DeviceContext::execute(const CreateFlow& command, HandleReply& reply) {
-    if (!hca_.personality().limits.caps.contains(DeviceCap::kManagedFlowSteering)) {
-        return EOPNOTSUPP;
-    }
-    QueuePair* qp = find(qps_, command.qp);
-    if (qp == nullptr || qp->attributes().service != Service::kRawPacket ||
-        !hca_.has_port(command.port) ||
-        command.type > static_cast<std::uint32_t>(FlowType::kSniffer) ||
-        hca_.port(command.port).attributes().link_layer != fabric::LinkLayer::kEthernet) {
-        return EINVAL;
-    }
-    if (flows_.size() >= kMaxFlowRules) {
-        return ENOMEM;
-    }
-    auto rule = std::make_unique<FlowRule>();
-    rule->type = static_cast<FlowType>(command.type);
-    rule->priority = command.priority;
-    rule->port = command.port;
-    rule->traps = command.traps != 0;
-    rule->drops = command.drops != 0;
-    rule->layers = FrameLayers::from_bits(command.layers);
-    rule->value = command.value;
-    rule->mask = command.mask;
-    rule->qp = qp;
-    hca_.flows().add(*rule);
-    reply.handle = ++last_flow_;
-    flows_.emplace(reply.handle, std::move(rule));
-    return 0;
-}
-
-int DeviceContext::execute(const DestroyFlow& command, EmptyReply& /*reply*/) {
-    const FlowRule* rule = find(flows_, command.handle);
-    if (rule == nullptr) {
-        return ENOENT;
-    }
-    hca_.flows().erase(*rule);
-    flows_.erase(command.handle);
-    return 0;
 }
 
 }  // namespace simverbs

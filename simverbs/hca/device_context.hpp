@@ -87,9 +87,17 @@ class DeviceContext {
     int execute(const ResolveEthernet& command, ResolveEthernetReply& reply);
     int execute(const CreateFlow& command, HandleReply& reply);
     int execute(const DestroyFlow& command, EmptyReply& reply);
+    int execute(const CreateWq& command, CreateWqReply& reply);
+    int execute(const ModifyWq& command, HandleReply& reply);
+    int execute(const DestroyWq& command, EmptyReply& reply);
+    int execute(const CreateIndirectionTable& command, HandleReply& reply);
+    int execute(const DestroyIndirectionTable& command, EmptyReply& reply);
 
     // nullptr unless this context made it.
     [[nodiscard]] QueuePair* find_qp(std::uint32_t handle) const;
+    [[nodiscard]] ReceiveWorkQueue* find_wq(std::uint32_t handle) const {
+        return find(wqs_, handle);
+    }
     // nullptr unless this context made it.
     [[nodiscard]] const AddressHandle* find_address(std::uint32_t handle) const {
         const auto found = addresses_.find(handle);
@@ -122,6 +130,7 @@ class DeviceContext {
     [[nodiscard]] int check_capacity(const CreateQp& command) const;
     // What the service needs and lacks; a new queue pair's objects go to `parts`.
     [[nodiscard]] int find_parts(const CreateQp& command, QueuePairParts& parts) const;
+    [[nodiscard]] int check_spread(const CreateQp& command, const IndirectionTable* table) const;
     void leave(QueuePair& qp);
     void inherit(std::unique_ptr<QueuePair> qp);
     void drop_srq(std::uint32_t handle);
@@ -149,6 +158,8 @@ class DeviceContext {
     std::map<std::uint32_t, std::unique_ptr<CompletionQueue>> cqs_;
     std::map<std::uint32_t, std::unique_ptr<OpenedXrcDomain>> xrcds_;
     std::map<std::uint32_t, std::unique_ptr<SharedReceiveQueue>> srqs_;
+    std::map<std::uint32_t, std::unique_ptr<ReceiveWorkQueue>> wqs_;
+    std::map<std::uint32_t, std::unique_ptr<IndirectionTable>> tables_;
     std::map<std::uint32_t, AddressHandle> addresses_;
     std::map<std::uint32_t, OpenedXrcDomain*> opened_qps_;  // by number: made by somebody else
     std::map<std::uint32_t, std::unique_ptr<QueuePair>> qps_;
@@ -159,6 +170,7 @@ class DeviceContext {
     std::uint32_t last_xrcd_ = 0;
     std::uint32_t last_address_ = 0;
     std::uint32_t last_flow_ = 0;
+    std::uint32_t last_table_ = 0;
     std::uint32_t last_device_memory_ = 0;
 };
 

@@ -78,6 +78,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     [[nodiscard]] FlowTable& flows() { return flows_; }
     [[nodiscard]] NumberTable<QueuePair>& qps() { return qps_; }
     [[nodiscard]] NumberTable<SharedReceiveQueue>& srqs() { return srqs_; }
+    [[nodiscard]] NumberTable<ReceiveWorkQueue>& wqs() { return wqs_; }
     [[nodiscard]] MulticastTable& multicast() { return multicast_; }
     // Domains of files that somebody has open.
     [[nodiscard]] std::map<XrcFile, std::weak_ptr<XrcDomain>>& xrc_files() { return xrc_files_; }
@@ -166,6 +167,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     KeyTable keys_;
     NumberTable<QueuePair> qps_;
     NumberTable<SharedReceiveQueue> srqs_;
+    NumberTable<ReceiveWorkQueue> wqs_;
     MulticastTable multicast_;
     std::map<XrcFile, std::weak_ptr<XrcDomain>> xrc_files_;
     FlowTable flows_;

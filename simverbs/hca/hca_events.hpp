@@ -14,6 +14,7 @@
 #include "simverbs/model/opcodes.hpp"
 #include "simverbs/model/qp_transitions.hpp"
 #include "simverbs/model/statuses.hpp"
+#include "simverbs/model/wq_transitions.hpp"
 #include "simverbs/wire/packet.hpp"
 
 namespace simverbs {
@@ -50,6 +51,19 @@ struct WorkPosted {
     void fields(F&& f) const {
         f("qpn", qpn);
         f("send", send);
+        f("posted", posted);
+    }
+};
+
+struct WorkQueuePosted {
+    static constexpr EventInfo kInfo{"wq_posted", Category::kCall};
+    NodeId node;
+    std::uint32_t wqn;
+    std::uint32_t posted;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("wqn", wqn);
         f("posted", posted);
     }
 };
@@ -93,6 +107,23 @@ struct QpStateChanged {
         f("to", to);
         f("trigger", trigger);
         f("cause", cause);
+    }
+};
+
+struct WqStateChanged {
+    static constexpr EventInfo kInfo{"wq_state", Category::kState};
+    NodeId node;
+    std::uint32_t wqn;
+    WqState from;
+    WqState to;
+    WqTrigger trigger;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("wqn", wqn);
+        f("from", from);
+        f("to", to);
+        f("trigger", trigger);
     }
 };
 

@@ -5,6 +5,7 @@
 
 #include "simverbs/hca/command_code.hpp"
 #include "simverbs/model/qp_transitions.hpp"
+#include "simverbs/model/receive_hash.hpp"
 #include "simverbs/transport/qp_attributes.hpp"
 
 namespace simverbs {
@@ -95,6 +96,11 @@ struct CreateQp {
     std::uint32_t xrcd = 0;
     Service service = Service::kRc;
     QpCapacity capacity;
+    // Frames are spread over work queues instead of being received; it has neither sends nor
+    // receives of its own, and no states.
+    bool spreads = false;
+    std::uint32_t indirection_table = 0;
+    ReceiveHash hash;
 };
 
 // Values that modify_qp sets, as the application gave them; a mask of QpAttr says which.

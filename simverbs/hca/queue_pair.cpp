@@ -68,6 +68,10 @@ QueuePair::QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& par
             attributes_, hca.personality(), send_shape_, segments_of_a_receive(parts, hca),
             QpMemory{&context.client().memory(), &hca.own_memory()}, effects);
     }
+    if (parts.table != nullptr) {
+        spread_.reset(new ReceiveSpread{*parts.table, parts.hash});
+        ++spread_->table.uses;
+    }
     if (pd_ != nullptr) {
         ++pd_->uses;
     }
@@ -98,6 +102,9 @@ QueuePair::~QueuePair() {
     }
     if (xrcd_ != nullptr) {
         --xrcd_->uses;
+    }
+    if (spread_ != nullptr) {
+        --spread_->table.uses;
     }
     if (pd_ != nullptr) {
         --pd_->uses;
@@ -144,8 +151,11 @@ void QueuePair::packet_arrived(const Packet& packet) {
     }
 }
 
-void QueuePair::frame_arrived(const Payload& frame, bool checksums_hold) {
-    if (receives_packets(attributes_.state)) {
+void QueuePair::frame_arrived(const Payload& frame, const FrameHeaders& headers,
+                              bool checksums_hold) {
+    if (spread_ != nullptr) {
+        spread_->queue_for(headers).receive(frame, checksums_hold);
+    } else if (receives_packets(attributes_.state)) {
         raw_packets_->receive(frame, checksums_hold);
     }
 }

@@ -21,6 +21,7 @@
 #include "simverbs/hca/injected_fault.hpp"
 #include "simverbs/hca/memory_region.hpp"
 #include "simverbs/hca/path_migration.hpp"
+#include "simverbs/hca/receive_work_queue.hpp"
 #include "simverbs/hca/shared_receive_queue.hpp"
 #include "simverbs/transport/effects.hpp"
 #include "simverbs/transport/raw_packet.hpp"
@@ -45,6 +46,8 @@ struct QueuePairParts {
     QpCapacity capacity;
     Service service;
     std::uint32_t qpn;
+    IndirectionTable* table;  // it spreads frames by this
+    ReceiveHash hash;
 };
 
 // What a queue pair is doing, for whoever wants to know why nothing happens.
@@ -78,6 +81,8 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     [[nodiscard]] const XrcDomain* domain() const {
         return xrcd_ == nullptr ? nullptr : xrcd_->domain.get();
     }
+    // It has no states and nothing to query (Linux mlx5).
+    [[nodiscard]] bool spreads_frames() const { return spread_ != nullptr; }
     [[nodiscard]] QueryQpReply query() const;
     [[nodiscard]] QueuePairReport report() const;
 
@@ -99,7 +104,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     // Inputs from the network.
     void packet_arrived(const Packet& packet);
     // An Ethernet frame that a flow rule gives to this queue pair.
-    void frame_arrived(const Payload& frame, bool checksums_hold);
+    void frame_arrived(const Payload& frame, const FrameHeaders& headers, bool checksums_hold);
     // The payload of a packet of this queue pair could not be read.
     void source_unreadable(Psn psn);
 
@@ -208,6 +213,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     Requester requester_;
     Responder responder_;
     std::unique_ptr<RawPacketEngine> raw_packets_;  // instead of both
+    std::unique_ptr<ReceiveSpread> spread_;         // frames go elsewhere
     std::unique_ptr<InjectedFaults> injected_;      // a queue pair without has a pointer
 };
 

@@ -84,8 +84,9 @@ struct RecvWqe {
 };
 static_assert(sizeof(RecvWqe) == 16);
 
-// kShared: the receive came from a shared receive queue.
-enum class CompletedQueue : std::uint8_t { kSend, kReceive, kShared };
+// kShared: the receive came from a shared receive queue; kWork: from a work queue, which `qpn` then
+// names.
+enum class CompletedQueue : std::uint8_t { kSend, kReceive, kShared, kWork };
 
 struct Cqe {
     std::uint64_t wr_id = 0;
@@ -127,6 +128,12 @@ struct QueuePairRings {
 
 // The head of a shared receive queue's ring memory; the slots follow.
 struct SharedReceiveRing {
+    SharedIndex producer;  // written by the driver
+};
+
+// The head of a work queue's ring memory; the slots follow.
+struct WorkQueueRing {
+    SharedIndex state;     // enum WqState, written by the device
     SharedIndex producer;  // written by the driver
 };
 
@@ -178,6 +185,10 @@ constexpr std::size_t queue_pair_ring_bytes(const WorkQueueShape& send,
 
 constexpr std::size_t shared_receive_ring_bytes(const WorkQueueShape& shape) {
     return sizeof(SharedReceiveRing) + shape.bytes();
+}
+
+constexpr std::size_t work_queue_ring_bytes(const WorkQueueShape& shape) {
+    return sizeof(WorkQueueRing) + shape.bytes();
 }
 
 constexpr std::size_t completion_ring_bytes(std::uint32_t slots) {

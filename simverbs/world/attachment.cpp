@@ -36,6 +36,7 @@ constexpr bool works_when_dead() {
          CommandCode::kDeallocateMw, CommandCode::kDestroyChannel, CommandCode::kDestroyCq,
          CommandCode::kDestroyQp, CommandCode::kDestroyAh, CommandCode::kDetachMulticast,
          CommandCode::kDestroySrq, CommandCode::kCloseXrcd, CommandCode::kDestroyFlow,
+         CommandCode::kDestroyWq, CommandCode::kDestroyIndirectionTable,
          CommandCode::kReportMisuse});
     return std::find(kEnds.begin(), kEnds.end(), C::kCode) != kEnds.end();
 }
@@ -220,12 +221,31 @@ int Attachment::execute(CommandCode code, std::span<const std::byte> command,
             return run<CreateFlow>(command, reply);
         case CommandCode::kDestroyFlow:
             return run<DestroyFlow>(command, reply);
+        case CommandCode::kCreateWq:
+            return run<CreateWq>(command, reply);
+        case CommandCode::kModifyWq:
+            return run<ModifyWq>(command, reply);
+        case CommandCode::kDestroyWq:
+            return run<DestroyWq>(command, reply);
+        case CommandCode::kCreateIndirectionTable:
+            return run<CreateIndirectionTable>(command, reply);
+        case CommandCode::kDestroyIndirectionTable:
+            return run<DestroyIndirectionTable>(command, reply);
     }
     return EPROTO;
 }
 
 void Attachment::ring(const Doorbell& doorbell) {
     const DeviceContext* context = find(doorbell.context);
+    if (doorbell.queue == RungQueue::kWork) {
+        ReceiveWorkQueue* wq = context == nullptr ? nullptr : context->find_wq(doorbell.qpn);
+        if (wq != nullptr && !context->hca().is_dead()) {
+            Hca& hca = context->hca();
+            hca.trace(WorkQueuePosted{hca.node(), doorbell.qpn, doorbell.producer});
+            wq->posted();
+        }
+        return;
+    }
     QueuePair* qp = context == nullptr ? nullptr : context->find_qp(doorbell.qpn);
     if (qp == nullptr) {
         return;  // destroyed since, or never was
@@ -234,8 +254,9 @@ void Attachment::ring(const Doorbell& doorbell) {
     if (hca.is_dead()) {
         return;
     }
-    hca.trace(WorkPosted{hca.node(), doorbell.qpn, doorbell.send, doorbell.producer});
-    if (doorbell.send) {
+    const bool is_send = doorbell.queue == RungQueue::kSend;
+    hca.trace(WorkPosted{hca.node(), doorbell.qpn, is_send, doorbell.producer});
+    if (is_send) {
         qp->posted_sends(doorbell.producer);
     } else {
         qp->posted_receives(doorbell.producer);

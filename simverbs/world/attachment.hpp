@@ -18,12 +18,18 @@
 namespace simverbs {
 
 // Work requests exist up to `producer`; the queue pair is to look.
+enum class RungQueue : std::uint8_t {
+    kSend,
+    kReceive,
+    kWork,  // a work queue, which `qpn` then names
+};
+
 struct Doorbell {
     std::uint32_t context = 0;
     std::uint32_t qpn = 0;
     std::uint32_t producer = 0;
     std::uint16_t actor = 0;  // which of the process's threads; served worlds merge by it
-    bool send = true;
+    RungQueue queue = RungQueue::kSend;
 };
 
 class Attachment {

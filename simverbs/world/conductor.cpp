@@ -119,7 +119,7 @@ void Conductor::ring(Attachment& attachment, const Doorbell& doorbell) {
         if (!queued.empty() && queued.back().attachment == &attachment &&
             queued.back().doorbell.context == doorbell.context &&
             queued.back().doorbell.qpn == doorbell.qpn &&
-            queued.back().doorbell.send == doorbell.send) {
+            queued.back().doorbell.queue == doorbell.queue) {
             queued.back().doorbell.producer = doorbell.producer;
         } else {
             queued.push_back({&attachment, doorbell});

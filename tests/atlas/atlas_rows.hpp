@@ -68,7 +68,7 @@ inline constexpr auto kEventTests = std::to_array<EventTest>({
     {AsyncEvent::kQpLastWqeReached,  "protocol", "Shared.AQueuePairThatStopsLeavesTheReceivesAndSaysSo"},
     {AsyncEvent::kClientReregister,  "simverbs_port_reregister", "PortChange.MayAskToRegisterAgain"},
     {AsyncEvent::kGidChange,         "simverbs_port_set_gid", "PortChange.OfTheGidsIsTold"},
-    {AsyncEvent::kWqFatal,           "protocol", "", "work queues are not modelled"},
+    {AsyncEvent::kWqFatal,           "protocol", "WorkQueues.ADeadCompletionQueueIsFatalToThem"},
     {AsyncEvent::kDeviceSpeedChange, "simverbs_port_set_rate", "PortChange.OfTheRateSlowsTheLinkAndIsToldOnlyWhereAsked"},
 });
 // clang-format on

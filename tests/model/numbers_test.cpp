@@ -13,8 +13,10 @@
 #include "simverbs/model/opcodes.hpp"
 #include "simverbs/model/port_caps.hpp"
 #include "simverbs/model/qp_transitions.hpp"
+#include "simverbs/model/receive_hash.hpp"
 #include "simverbs/model/services.hpp"
 #include "simverbs/model/statuses.hpp"
+#include "simverbs/model/wq_transitions.hpp"
 
 namespace simverbs {
 namespace {
@@ -66,6 +68,25 @@ TEST(Numbers, QpAttributeBitsAreThoseOfTheHeader) {
     EXPECT_TRUE(same(QpAttr::kDestQpn, IBV_QP_DEST_QPN));
     EXPECT_TRUE(same(QpAttr::kRateLimit, IBV_QP_RATE_LIMIT));
     EXPECT_EQ(kQpAttrNames.size(), 22U);
+}
+
+TEST(Numbers, WorkQueuesAndHashesAreThoseOfTheHeader) {
+    EXPECT_TRUE(same(WqState::kReset, IBV_WQS_RESET));
+    EXPECT_TRUE(same(WqState::kReady, IBV_WQS_RDY));
+    EXPECT_TRUE(same(WqState::kErr, IBV_WQS_ERR));
+    EXPECT_TRUE(same(WqAttr::kState, IBV_WQ_ATTR_STATE));
+    EXPECT_TRUE(same(WqAttr::kCurState, IBV_WQ_ATTR_CURR_STATE));
+    EXPECT_TRUE(same(WqAttr::kFlags, IBV_WQ_ATTR_FLAGS));
+    EXPECT_EQ(kKnownWqFlags, static_cast<std::uint32_t>(IBV_WQ_FLAGS_RESERVED) - 1);
+    EXPECT_TRUE(same(kToeplitzHash, IBV_RX_HASH_FUNC_TOEPLITZ));
+    EXPECT_TRUE(same(HashField::kIpv4Source, IBV_RX_HASH_SRC_IPV4));
+    EXPECT_TRUE(same(HashField::kIpv4Destination, IBV_RX_HASH_DST_IPV4));
+    EXPECT_TRUE(same(HashField::kIpv6Source, IBV_RX_HASH_SRC_IPV6));
+    EXPECT_TRUE(same(HashField::kIpv6Destination, IBV_RX_HASH_DST_IPV6));
+    EXPECT_TRUE(same(HashField::kTcpSourcePort, IBV_RX_HASH_SRC_PORT_TCP));
+    EXPECT_TRUE(same(HashField::kTcpDestinationPort, IBV_RX_HASH_DST_PORT_TCP));
+    EXPECT_TRUE(same(HashField::kUdpSourcePort, IBV_RX_HASH_SRC_PORT_UDP));
+    EXPECT_TRUE(same(HashField::kUdpDestinationPort, IBV_RX_HASH_DST_PORT_UDP));
 }
 
 TEST(Numbers, StatusesAreThoseOfTheHeader) {

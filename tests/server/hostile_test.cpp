@@ -128,7 +128,9 @@ TEST_F(Hostile, CommandsOfTheRightSize) {
     for (int i = 0; i < kRounds; ++i) {
         ask_for_nonsense<OpenContext, AllocatePd, RegisterMr, CreateChannel, CreateCq, ResizeCq,
                          CreateQp, ModifyQp, QueryQp, DestroyQp, QueryPort, QueryGid, QueryPkey,
-                         DestroyCq, DestroyChannel, DeregisterMr, DeallocatePd>(*client, random_);
+                         CreateWq, ModifyWq, DestroyWq, CreateIndirectionTable,
+                         DestroyIndirectionTable, CreateFlow, DestroyFlow, DestroyCq,
+                         DestroyChannel, DeregisterMr, DeallocatePd>(*client, random_);
     }
 }
 
@@ -203,7 +205,7 @@ TEST_F(Hostile, DoorbellsOfOthersQueuePairs) {
         doorbell.context = static_cast<std::uint32_t>(random_() % 3);
         doorbell.qpn = kFirstOfOthers + static_cast<std::uint32_t>(random_() % 2);
         doorbell.producer = static_cast<std::uint32_t>(odd_number(random_));
-        doorbell.send = random_() % 2 == 0;
+        doorbell.queue = static_cast<simverbs::RungQueue>(random_() % 4);
         ring(*client, doorbell);
     }
 }
@@ -333,7 +335,7 @@ TEST_F(Hostile, RingsOfNonsense) {
             fill_ring(ring_memory, mr, registration.address, random_);
             fill({completions.base, completions.bytes}, random_);
             Doorbell doorbell{context.handle, qp.qpn, static_cast<std::uint32_t>(random_() % 20)};
-            doorbell.send = send;
+            doorbell.queue = send ? simverbs::RungQueue::kSend : simverbs::RungQueue::kReceive;
             ring(*client, doorbell);
             QueryQpReply state;  // an answer means that the doorbell was taken
             ASSERT_GE(client->command(QueryQp{context.handle, qp.handle}, state), 0);

@@ -144,8 +144,10 @@ void QueuePairHandle::post_receive(std::uint64_t wr_id, const std::vector<Segmen
 }
 
 void QueuePairHandle::ring_doorbell(bool send, std::uint32_t producer) const {
-    host_.attachment().ring(
-        {.context = host_.context(), .qpn = qpn_, .producer = producer, .send = send});
+    host_.attachment().ring({.context = host_.context(),
+                             .qpn = qpn_,
+                             .producer = producer,
+                             .queue = send ? RungQueue::kSend : RungQueue::kReceive});
 }
 
 void QueuePairHandle::write_send_producer(std::uint32_t producer) const {

@@ -154,7 +154,8 @@ TEST_F(Limits, ExtendedAttributesSayOnlyWhatThereIs) {
     EXPECT_EQ(extended.tm_caps.max_rndv_hdr_size, 0U);
     EXPECT_EQ(extended.tm_caps.max_num_tags, 0U);
     EXPECT_EQ(extended.tso_caps.max_tso, 0U);
-    EXPECT_EQ(extended.rss_caps.supported_qpts, 0U);
+    EXPECT_EQ(extended.rss_caps.supported_qpts, 1U << IBV_QPT_RAW_PACKET);
+    EXPECT_EQ(extended.max_wq_type_rq, 8'192U);
     EXPECT_EQ(extended.packet_pacing_caps.supported_qpts, 0U);
     EXPECT_EQ(extended.raw_packet_caps, static_cast<unsigned>(IBV_RAW_PACKET_CAP_IP_CSUM));
 }
@@ -167,6 +168,18 @@ TEST_F(Limits, ExtendedAttributesOfRxe) {
     EXPECT_EQ(extended.completion_timestamp_mask, 0U);
     EXPECT_EQ(extended.cq_mod_caps.max_cq_count, 0);
     EXPECT_EQ(extended.phys_port_cnt_ex, 1U);
+    EXPECT_EQ(extended.max_wq_type_rq, 0U);
+    EXPECT_EQ(extended.rss_caps.supported_qpts, 0U);
+    ibv_wq_init_attr wq{};
+    wq.wq_type = IBV_WQT_RQ;
+    wq.max_wr = wq.max_sge = 1;
+    wq.pd = a->pd;
+    wq.cq = a->cq;
+    EXPECT_EQ(ibv_create_wq(a->context, &wq), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+    ibv_rwq_ind_table_init_attr table{};
+    EXPECT_EQ(ibv_create_rwq_ind_table(a->context, &table), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
 }
 
 TEST_F(Limits, UnknownInputsOfExtendedQueriesAreEinval) {

@@ -1,0 +1,151 @@
+// Work queues, indirection tables, and the queue pairs that spread frames by one.
+#include <algorithm>
+#include <cerrno>
+
+#include "simverbs/hca/device_context.hpp"
+#include "simverbs/hca/hca.hpp"
+
+namespace simverbs {
+
+int DeviceContext::execute(const CreateWq& command, CreateWqReply& reply) {
+    const Personality& personality = hca_.personality();
+    const DeviceLimits& limits = personality.limits;
+    if (limits.max_wq_type_rq == 0) {
+        return EOPNOTSUPP;
+    }
+    ProtectionDomain* pd = find(pds_, command.pd);
+    CompletionQueue* cq = find(cqs_, command.cq);
+    if (pd == nullptr || cq == nullptr || (command.flags & ~kKnownWqFlags) != 0 ||
+        command.requests == 0 || exceeds(command.requests, limits.max_qp_wr) ||
+        exceeds(command.segments, limits.max_sge)) {
+        return EINVAL;
+    }
+    if (command.flags != 0) {
+        return EOPNOTSUPP;
+    }
+    if (wqs_.size() >= limits.max_wq_type_rq) {
+        return ENOMEM;
+    }
+    const WorkQueueShape shape =
+        receive_queue_shape(rounded(command.requests, personality.receive_queue_rounding),
+                            std::max(1U, command.segments));
+    const RingMemory ring = client_.make_ring(work_queue_ring_bytes(shape));
+    const auto number = ring.base == nullptr ? std::nullopt : hca_.wqs().reserve(block_);
+    if (!number) {
+        if (ring.base != nullptr) {
+            client_.release_ring(ring);
+        }
+        return ENOMEM;
+    }
+    auto wq = std::make_unique<ReceiveWorkQueue>(
+        *this, ReceiveWorkQueueParts{*pd, *cq, ring, shape, *number});
+    hca_.wqs().assign(*number, *wq);
+    wqs_.emplace(*number, std::move(wq));
+    reply = {*number,
+             shape.limit,
+             shape.max_segments,
+             {reinterpret_cast<std::uint64_t>(ring.base), ring.bytes}};
+    return 0;
+}
+
+int DeviceContext::execute(const ModifyWq& command, HandleReply& reply) {
+    ReceiveWorkQueue* wq = find(wqs_, command.handle);
+    const WqAttrs given = WqAttrs::from_bits(command.mask);
+    constexpr WqAttrs kKnown = WqAttr::kState | WqAttr::kCurState | WqAttr::kFlags;
+    if (wq == nullptr || given.empty() || !kKnown.contains(given)) {
+        return EINVAL;
+    }
+    const auto now = static_cast<std::uint32_t>(wq->state());
+    const std::uint32_t to = given.contains(WqAttr::kState) ? command.state : now;
+    const bool is_elsewhere = given.contains(WqAttr::kCurState) && command.current_state != now;
+    const std::uint32_t flags = given.contains(WqAttr::kFlags) ? command.flags_mask : 0;
+    if (is_elsewhere || to > static_cast<std::uint32_t>(WqState::kErr) ||
+        (flags & ~kKnownWqFlags) != 0) {
+        return EINVAL;
+    }
+    if (flags != 0) {
+        return EOPNOTSUPP;
+    }
+    const int error = given.contains(WqAttr::kState) ? wq->modify(static_cast<WqState>(to)) : 0;
+    reply.handle = static_cast<std::uint32_t>(wq->state());
+    return error;
+}
+
+int DeviceContext::execute(const DestroyWq& command, EmptyReply& /*reply*/) {
+    const ReceiveWorkQueue* wq = find(wqs_, command.handle);
+    if (wq == nullptr) {
+        return EINVAL;
+    }
+    if (wq->in_use()) {
+        return EBUSY;
+    }
+    hca_.wqs().erase(command.handle);
+    wqs_.erase(command.handle);
+    return 0;
+}
+
+int DeviceContext::execute(const CreateIndirectionTable& command, HandleReply& reply) {
+    const DeviceLimits& limits = hca_.personality().limits;
+    if (limits.max_rwq_indirection_tables == 0) {
+        return EOPNOTSUPP;
+    }
+    if (command.log_size >= 32 || 1U << command.log_size > limits.max_rwq_indirection_table_size) {
+        return EINVAL;
+    }
+    if (tables_.size() >= limits.max_rwq_indirection_tables) {
+        return ENOMEM;
+    }
+    std::vector<std::uint32_t> handles(1U << command.log_size);
+    const auto bytes = std::as_writable_bytes(std::span(handles));
+    if (!client_.memory().read(command.queues, bytes.data(), bytes.size())) {
+        return EFAULT;
+    }
+    auto table = std::make_unique<IndirectionTable>();
+    for (const std::uint32_t handle : handles) {
+        table->queues.push_back(find(wqs_, handle));
+    }
+    if (std::ranges::count(table->queues, nullptr) > 0) {
+        return EINVAL;
+    }
+    std::ranges::for_each(table->queues, &ReceiveWorkQueue::add_use);
+    reply.handle = ++last_table_;
+    tables_.emplace(reply.handle, std::move(table));
+    return 0;
+}
+
+int DeviceContext::execute(const DestroyIndirectionTable& command, EmptyReply& /*reply*/) {
+    const IndirectionTable* table = find(tables_, command.handle);
+    if (table == nullptr) {
+        return EINVAL;
+    }
+    if (table->uses > 0) {
+        return EBUSY;
+    }
+    std::ranges::for_each(table->queues, &ReceiveWorkQueue::remove_use);
+    tables_.erase(command.handle);
+    return 0;
+}
+
+// As Linux mlx5 answers (create_rss_raw_qp_tir).
+int DeviceContext::check_spread(const CreateQp& command, const IndirectionTable* table) const {
+    const DeviceLimits& limits = hca_.personality().limits;
+    const ReceiveHash& hash = command.hash;
+    const QpCapacity& asked = command.capacity;
+    if (!limits.rss_services.contains(command.service)) {
+        return EOPNOTSUPP;
+    }
+    if (table == nullptr || asked.send_requests > 0 || asked.receive_requests > 0 ||
+        asked.receive_segments > 0 || command.srq != 0) {
+        return EINVAL;
+    }
+    if (hash.function != kToeplitzHash || (limits.rx_hash_functions & kToeplitzHash) == 0 ||
+        !HashFields::from_bits(limits.rx_hash_fields).contains(hash.fields)) {
+        return EOPNOTSUPP;
+    }
+    const bool chooses_nothing = hash.fields.empty() && table->queues.size() > 1;
+    return hash.key_bytes != kHashKeyBytes || !can_be_of_one_frame(hash.fields) || chooses_nothing
+               ? EINVAL
+               : 0;
+}
+
+}  // namespace simverbs
