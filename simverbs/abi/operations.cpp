@@ -36,6 +36,9 @@ void set_operations(Context& context) {
     extended.ibv_create_flow = create_flow;
     extended.ibv_destroy_flow = destroy_flow;
     const Personality& personality = context.personality();
+    if (personality.limits.rate_limit_max_kbps > 0) {
+        extended.modify_qp_rate_limit = modify_qp_rate_limit;
+    }
     if (personality.limits.max_wq_type_rq > 0) {
         extended.create_wq = create_wq;
         extended.modify_wq = modify_wq;

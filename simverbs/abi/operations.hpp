@@ -13,19 +13,20 @@ namespace simverbs::abi {
 
 // What a device may say of itself: the features that exist behind these functions.
 inline constexpr DeviceCaps kModelledCaps =
-    DeviceCaps(DeviceCap::kBadPkeyCntr) | DeviceCap::kCurrQpStateMod | DeviceCap::kPortActiveEvent |
-    DeviceCap::kSysImageGuid | DeviceCap::kRcRnrNakGen | DeviceCap::kMemWindow |
-    DeviceCap::kMemWindowType2B | DeviceCap::kMemMgtExtensions | DeviceCap::kManagedFlowSteering |
-    DeviceCap::kRawIpCsum | DeviceCap::kSrqResize | DeviceCap::kUdAvPortEnforce | DeviceCap::kXrc |
-    DeviceCap::kAutoPathMig | DeviceCap::kChangePhyPort | DeviceCap::kBadQkeyCntr |
-    DeviceCap::kFlushGlobal | DeviceCap::kFlushPersistent | DeviceCap::kAtomicWrite;
+    DeviceCaps(DeviceCap::kResizeMaxWr) | DeviceCap::kBadPkeyCntr | DeviceCap::kCurrQpStateMod |
+    DeviceCap::kPortActiveEvent | DeviceCap::kSysImageGuid | DeviceCap::kRcRnrNakGen |
+    DeviceCap::kMemWindow | DeviceCap::kMemWindowType2B | DeviceCap::kMemMgtExtensions |
+    DeviceCap::kManagedFlowSteering | DeviceCap::kRawIpCsum | DeviceCap::kSrqResize |
+    DeviceCap::kUdAvPortEnforce | DeviceCap::kXrc | DeviceCap::kAutoPathMig |
+    DeviceCap::kChangePhyPort | DeviceCap::kBadQkeyCntr | DeviceCap::kFlushGlobal |
+    DeviceCap::kFlushPersistent | DeviceCap::kAtomicWrite;
 
 // The same of features that query_device_ex reports by figures.
 struct ModelledFeatures {
     bool on_demand_paging = true;
     bool segmentation_offload = false;
     bool receive_side_scaling = true;
-    bool packet_pacing = false;
+    bool packet_pacing = true;
     bool raw_packets = true;
     bool device_memory = true;
 };
@@ -36,6 +37,7 @@ void set_operations(Context& context);
 // A queue pair by its full description; attributes that it lacks are null. The capabilities granted
 // go to `init`. nullptr with errno.
 ibv_qp* create_queue_pair(ibv_context& context, ibv_qp_init_attr_ex& init);
+int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* attr);
 ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr);
 ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* init);
 int get_srq_num(ibv_srq* srq, std::uint32_t* number);

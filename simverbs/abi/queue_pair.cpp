@@ -40,6 +40,7 @@ QpValues to_values(const ibv_qp_attr& attr) {
     values.alternate.port = attr.alt_port_num;
     values.alternate_pkey_index = attr.alt_pkey_index;
     values.alternate_timeout = attr.alt_timeout;
+    values.pacing.rate_kbps = attr.rate_limit;
     return values;
 }
 
@@ -252,6 +253,24 @@ ibv_qp* open_qp(ibv_context* handle, ibv_qp_open_attr* attr) {
     return remember(context, *qp, reply.handle);
 }
 
+// An errno. New queues are taken over where there are any.
+static int resize_or_modify(Context& context, QueuePair& qp, const ModifyQp& command) {
+    ModifyQpReply reply;
+    int descriptor = -1;
+    const int error = context.execute(command, reply, descriptor);
+    if (error != 0 || reply.ring.bytes == 0) {
+        return error;
+    }
+    std::byte* ring = context.channel().map_ring(reply.ring, descriptor);
+    if (ring == nullptr) {
+        return ENOMEM;
+    }
+    qp.queues.replace_ring(ring, reply);
+    const std::lock_guard guard(qp.queues.send().lock());
+    qp.capacity = reply.capacity;
+    return 0;
+}
+
 SIMVERBS_ABI int simverbs_abi_ibv_modify_qp(ibv_qp* handle, ibv_qp_attr* attr, int attr_mask) {
     QueuePair& qp = as_object(handle);
     ModifyQp command;
@@ -260,13 +279,13 @@ SIMVERBS_ABI int simverbs_abi_ibv_modify_qp(ibv_qp* handle, ibv_qp_attr* attr, i
                        .without(ignored_attrs(qp.service->service))
                        .bits;
     command.values = to_values(*attr);
+    command.capacity = to_capacity(attr->cap);
     if ((attr_mask & IBV_QP_STATE) != 0 && attr->qp_state == IBV_QPS_ERR) {
         qp.queues.publish_sends();
     }
-    HandleReply reply;
     Context& context = as_object(handle->context);
     const QpState from = qp.queues.state();
-    const int error = context.execute(command, reply);
+    const int error = resize_or_modify(context, qp, command);
     if (error != 0) {
         const bool moves = (attr_mask & IBV_QP_STATE) != 0;
         name_bad_modify(context, qp, from, moves ? static_cast<QpState>(attr->qp_state) : from,
@@ -278,6 +297,9 @@ SIMVERBS_ABI int simverbs_abi_ibv_modify_qp(ibv_qp* handle, ibv_qp_attr* attr, i
         qp.queues.receive().producer() == 0) {
         name_misuse(context, Misuse::kNoReceiveAtRtr, handle->qp_num, {});
     }
+    if ((attr_mask & IBV_QP_CAP) != 0) {
+        attr->cap = to_cap(qp.capacity);
+    }
     if ((attr_mask & IBV_QP_STATE) != 0) {
         handle->state = attr->qp_state;
         if (attr->qp_state == IBV_QPS_RESET) {
@@ -286,6 +308,18 @@ SIMVERBS_ABI int simverbs_abi_ibv_modify_qp(ibv_qp* handle, ibv_qp_attr* attr, i
         }
     }
     return 0;
+}
+
+// The typical packet is a hint to devices that pace by it; this one counts bytes.
+int modify_qp_rate_limit(ibv_qp* handle, ibv_qp_rate_limit_attr* attr) {
+    if (attr->comp_mask != 0 || (attr->typical_pkt_sz != 0 && attr->rate_limit == 0)) {
+        return EINVAL;
+    }
+    ModifyQp command;
+    command.handle = handle->handle;
+    command.mask = QpAttrs(QpAttr::kRateLimit).bits;
+    command.values.pacing = {attr->rate_limit, attr->max_burst_sz};
+    return as_object(handle->context).execute(command);
 }
 
 SIMVERBS_ABI int simverbs_abi_ibv_query_qp(ibv_qp* handle, ibv_qp_attr* attr, int attr_mask,

@@ -21,7 +21,7 @@ SharedReceiveRing& head_of(std::byte* ring) {
 }  // namespace
 
 void WorkQueue::move_to(std::byte* slots, const WorkQueueShape& shape, SharedIndex& producer,
-                        std::uint32_t first, std::uint32_t known) {
+                        std::uint32_t first, std::uint32_t known, const SharedIndex* done) {
     for (std::uint32_t index = first + known; index != producer_; ++index) {
         std::copy_n(slots_ + std::size_t{index & (shape_.slots - 1)} * shape_.stride, shape_.stride,
                     slots + std::size_t{(index - first) & (shape.slots - 1)} * shape.stride);
@@ -29,6 +29,7 @@ void WorkQueue::move_to(std::byte* slots, const WorkQueueShape& shape, SharedInd
     slots_ = slots;
     shape_ = shape;
     shared_producer_ = &producer;
+    done_ = done;
     producer_ -= first;
     freed_.fetch_sub(first, std::memory_order_acq_rel);
     publish();
@@ -348,6 +349,27 @@ void QueuePair::ring_receive() {
                    .qpn = qpn_,
                    .producer = receive_.producer(),
                    .queue = RungQueue::kReceive});
+}
+
+// Requests keep their indices. Whoever posted meanwhile rang for a ring that is no more.
+void QueuePair::replace_ring(std::byte* ring, const ModifyQpReply& reply) {
+    const std::lock_guard send_guard(send_.lock());
+    const std::lock_guard receive_guard(receive_.lock());
+    auto* rings = reinterpret_cast<QueuePairRings*>(ring);
+    std::byte* slots = ring + sizeof(QueuePairRings);
+    const WorkQueueShape send = send_shape(reply.capacity);
+    send_.move_to(slots, send, rings->send_producer, 0, reply.sends, &rings->sends_done);
+    receive_.move_to(slots + send.bytes(), receive_shape(reply.capacity), rings->receive_producer,
+                     0, reply.receives);
+    channel_.unmap_ring(reinterpret_cast<std::byte*>(rings_), ring_bytes_);
+    rings_ = rings;
+    ring_bytes_ = reply.ring.bytes;
+    if (send_.producer() != reply.sends) {
+        ring_send();
+    }
+    if (receive_.producer() != reply.receives) {
+        ring_receive();
+    }
 }
 
 void QueuePair::publish_sends() {

@@ -85,7 +85,7 @@ class WorkQueue {
     // The device has copied what it knew, `known` requests from index `first` on, to new slots; the
     // rest follows here. With the lock held.
     void move_to(std::byte* slots, const WorkQueueShape& shape, SharedIndex& producer,
-                 std::uint32_t first, std::uint32_t known);
+                 std::uint32_t first, std::uint32_t known, const SharedIndex* done = nullptr);
     // After the device forgot everything.
     void reset() {
         producer_ = 0;
@@ -310,6 +310,8 @@ class QueuePair {
         send_.lock().elide();
         receive_.lock().elide();
     }
+    // After a modify with CAP.
+    void replace_ring(std::byte* ring, const ModifyQpReply& reply);
     // After a modify to RESET: the device has forgotten all, and so do the queues.
     void forget_work();
 

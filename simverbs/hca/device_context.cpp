@@ -298,7 +298,7 @@ int DeviceContext::execute(const CreateQp& command, CreateQpReply& reply) {
     return 0;
 }
 
-int DeviceContext::execute(const ModifyQp& command, HandleReply& reply) {
+int DeviceContext::execute(const ModifyQp& command, ModifyQpReply& reply) {
     QueuePair* qp = find_qp(command.handle);
     if (qp == nullptr) {
         return EINVAL;
@@ -306,8 +306,9 @@ int DeviceContext::execute(const ModifyQp& command, HandleReply& reply) {
     if (qp->spreads_frames()) {
         return EOPNOTSUPP;
     }
-    const int error = qp->modify(QpAttrs::from_bits(command.mask), command.values);
-    reply.handle = static_cast<std::uint32_t>(qp->attributes().state);
+    const int error =
+        qp->modify(QpAttrs::from_bits(command.mask), command.values, command.capacity, reply);
+    reply.state = static_cast<std::uint32_t>(qp->attributes().state);
     return error;
 }
 

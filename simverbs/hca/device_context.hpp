@@ -62,7 +62,7 @@ class DeviceContext {
     int execute(const DestroyCq& command, EmptyReply& reply);
     int execute(const ResizeCq& command, ResizeCqReply& reply);
     int execute(const CreateQp& command, CreateQpReply& reply);
-    int execute(const ModifyQp& command, HandleReply& reply);
+    int execute(const ModifyQp& command, ModifyQpReply& reply);
     int execute(const QueryQp& command, QueryQpReply& reply);
     int execute(const DestroyQp& command, EmptyReply& reply);
     int execute(const CreateAh& command, HandleReply& reply);

@@ -23,9 +23,6 @@ int DeviceContext::execute(const CreateFlow& command, HandleReply& reply) {
         hca_.port(command.port).attributes().link_layer != fabric::LinkLayer::kEthernet) {
         return EINVAL;
     }
-    if (!hca_.personality().limits.caps.contains(DeviceCap::kManagedFlowSteering)) {
-        return EOPNOTSUPP;
-    }
     if (flows_.size() >= kMaxFlowRules) {
         return ENOMEM;
     }

@@ -15,13 +15,12 @@ constexpr std::uint32_t kMaxPsn = Psn::kModulus - 1;
 constexpr std::uint32_t kMaxQpn = 0xFFFFFF;
 constexpr auto kMaxMigrationState = static_cast<std::uint32_t>(MigrationState::kArmed);
 
-// Not modelled yet: resizing, pacing.
-constexpr QpAttrs kModelledAttrs = [] {
+constexpr QpAttrs kKnownAttrs = [] {
     QpAttrs all;
     for (const QpAttrName& row : kQpAttrNames) {
         all = all | row.attr;
     }
-    return all.without(QpAttr::kCap | QpAttr::kRateLimit);
+    return all;
 }();
 
 // A queue that it needs is dead.
@@ -61,7 +60,8 @@ QpValues cut(QpValues values, const Personality& personality) {
 
 }  // namespace
 
-int QueuePair::modify(QpAttrs given, const QpValues& asked) {
+int QueuePair::modify(QpAttrs given, const QpValues& asked, const QpCapacity& capacity,
+                      ModifyQpReply& reply) {
     const Personality& personality = hca_.personality();
     const QpValues values = cut(asked, personality);
     if (given.contains(QpAttr::kAltPath) &&
@@ -71,7 +71,8 @@ int QueuePair::modify(QpAttrs given, const QpValues& asked) {
     if (given.contains(QpAttr::kCap) && !personality.resizes_queues) {
         return EINVAL;
     }
-    if (!kModelledAttrs.contains(given)) {
+    const bool is_paced = personality.limits.rate_limit_max_kbps > 0;
+    if (!kKnownAttrs.contains(given) || (given.contains(QpAttr::kRateLimit) && !is_paced)) {
         return EOPNOTSUPP;
     }
     if (given.contains(QpAttr::kState) && !is_state(values.state)) {
@@ -99,6 +100,14 @@ int QueuePair::modify(QpAttrs given, const QpValues& asked) {
     if (from == QpState::kSqd && to == QpState::kRts && !drained_ &&
         !personality.sqd_to_rts_while_draining) {
         return EINVAL;
+    }
+    if (given.contains(QpAttr::kCap)) {
+        if (const int error = check_resize(capacity); error != 0) {
+            return error;
+        }
+        if (!resize(capacity, reply)) {
+            return ENOMEM;
+        }
     }
     apply(given, values);
     apply_migration(given, values);
@@ -141,6 +150,14 @@ int QueuePair::check_values(QpAttrs given, const QpValues& values) const {
         exceeds(QpAttr::kPathMigState, values.path_mig_state, kMaxMigrationState)) {
         return EINVAL;
     }
+    const PacingRule& pacing = values.pacing;
+    const bool bad_rate = pacing.rate_kbps == 0 ? pacing.burst_bytes != 0
+                                                : pacing.rate_kbps < limits.rate_limit_min_kbps ||
+                                                      pacing.rate_kbps > limits.rate_limit_max_kbps;
+    if (given.contains(QpAttr::kRateLimit) &&
+        (bad_rate || !limits.rate_limit_services.contains(attributes_.service))) {
+        return EINVAL;
+    }
     if (given.contains(QpAttr::kAccessFlags) && (values.access & ~kKnownAccess.bits) != 0) {
         return EINVAL;
     }
@@ -180,6 +197,7 @@ void QueuePair::apply(QpAttrs given, const QpValues& values) {
     set(QpAttr::kRnrRetry, attributes_.rnr_retry, values.rnr_retry);
     set(QpAttr::kMinRnrTimer, attributes_.min_rnr_timer, values.min_rnr_timer);
     set(QpAttr::kMaxRdAtomic, attributes_.max_rd_atomic, values.max_rd_atomic);
+    set(QpAttr::kRateLimit, attributes_.pacing, values.pacing);
     set(QpAttr::kMaxDestRdAtomic, attributes_.max_dest_rd_atomic, values.max_dest_rd_atomic);
 }
 
@@ -304,9 +322,7 @@ QueuePairReport QueuePair::report() const {
     report.expected_psn = responder_.expected_psn().value();
     report.sends = requester_.outstanding();
     report.sends_started = requester_.started();
-    const std::uint32_t posted =
-        rings().receive_producer.value.load(std::memory_order_acquire) - receives_taken_;
-    report.receives = srq_ != nullptr ? srq_->waiting() : std::min(posted, receive_shape_.slots);
+    report.receives = srq_ != nullptr ? srq_->waiting() : receives_waiting();
     report.retries_left = requester_.retries_left();
     report.rnr_retries_left = requester_.rnr_retries_left();
     if (acknowledge_timer_.armed()) {
@@ -325,8 +341,8 @@ QueryQpReply QueuePair::query() const {
     QpValues& values = reply.values;
     values.state = static_cast<std::uint32_t>(attributes_.state);
     values.current_state = hca_.personality().query_reports_cur_state ? values.state : 0;
-    values.path_mtu =
-        static_cast<std::uint32_t>(fabric::largest_mtu_within(attributes_.path_mtu).value_or(fabric::Mtu::k256));
+    values.path_mtu = static_cast<std::uint32_t>(
+        fabric::largest_mtu_within(attributes_.path_mtu).value_or(fabric::Mtu::k256));
     values.qkey = attributes_.qkey;
     const bool receiving = attributes_.state >= QpState::kRtr;
     const bool sending = attributes_.state >= QpState::kRts;
@@ -345,9 +361,10 @@ QueryQpReply QueuePair::query() const {
     values.path = attributes_.path;
     if (attributes_.path.port == kNoPort && hca_.personality().unset_path_reads_global) {
         values.path.is_global = true;
-        values.path_mtu = static_cast<std::uint32_t>(Mtu::k256);
+        values.path_mtu = static_cast<std::uint32_t>(fabric::Mtu::k256);
     }
     values.alternate.port = kNoPort;
+    values.pacing = attributes_.pacing;
     values.path_mig_state = static_cast<std::uint32_t>(migration_state());
     if (migration_ != nullptr) {
         values.alternate = migration_->alternate.path;

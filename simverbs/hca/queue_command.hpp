@@ -127,15 +127,26 @@ struct QpValues {
     AddressVector alternate;
     std::uint16_t alternate_pkey_index = 0;
     std::uint8_t alternate_timeout = 0;
+    PacingRule pacing;
 };
 
+// With kCap a new ring comes with the reply: it holds the requests that waited, up to these
+// indices; the rest is the driver's to copy.
+struct ModifyQpReply {
+    std::uint32_t state = 0;  // that it is in now, enum ibv_qp_state
+    QpCapacity capacity;      // this and what follows with kCap only
+    std::uint32_t sends = 0;
+    std::uint32_t receives = 0;
+    RingReply ring;
+};
 struct ModifyQp {
     static constexpr CommandCode kCode = CommandCode::kModifyQp;
-    using Reply = HandleReply;  // the state that it is in now, enum ibv_qp_state
+    using Reply = ModifyQpReply;
     std::uint32_t context = 0;
     std::uint32_t handle = 0;
     std::uint32_t mask = 0;
     QpValues values;
+    QpCapacity capacity;
 };
 
 struct QueryQpReply {

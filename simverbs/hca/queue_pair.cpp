@@ -109,10 +109,16 @@ QueuePair::~QueuePair() {
     if (pd_ != nullptr) {
         --pd_->uses;
     }
+    if (retired_ring_.base != nullptr) {
+        context_->client().release_ring(retired_ring_);
+    }
     context_->client().release_ring(ring_);
 }
 
 void QueuePair::posted_sends(std::uint32_t producer) {
+    if (is_of_retired_ring(producer)) [[unlikely]] {
+        return;
+    }
     if (raw_packets_ != nullptr) {
         raw_packets_->post(producer);
         if (attributes_.state == QpState::kErr || attributes_.state == QpState::kSqe) {
@@ -269,12 +275,13 @@ void QueuePair::put_on_wire(fabric::FramePtr frame, const Packet& packet) {
 
 // A port that is down takes no time to lose a packet: never in the instant in which this may just
 // have expired.
-void QueuePair::arm_when_transmitter_free(EngineTimer which) {
+void QueuePair::arm_when_transmitter_free(EngineTimer which, fabric::SimDuration at_least) {
     const fabric::SimTime free_at =
         properties(attributes_.service).connected
             ? hca_.transmitter_free_at(attributes_.port, attributes_.path)
             : hca_.transmitters_free_at(attributes_.port);
-    timer(which).arm(std::max(free_at, hca_.loop().now() + fabric::SimDuration(1)));
+    timer(which).arm(
+        std::max(free_at, hca_.loop().now() + std::max(at_least, fabric::SimDuration(1))));
 }
 
 Grant QueuePair::open_local(const Segment& segment, AccessRights needed) {

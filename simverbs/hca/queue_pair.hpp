@@ -87,7 +87,8 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     [[nodiscard]] QueuePairReport report() const;
 
     // Commands of the consumer (IBA 11.2.5). An errno; with one, nothing has changed.
-    int modify(QpAttrs given, const QpValues& values);
+    int modify(QpAttrs given, const QpValues& values, const QpCapacity& capacity,
+               ModifyQpReply& reply);
     void posted_sends(std::uint32_t producer);
     void posted_receives(std::uint32_t producer);
     // Whether a packet came by the path of the connection; the peer's migration is followed.
@@ -124,7 +125,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     CopyOutcome transmit_datagram(const Packet& packet, std::uint32_t address_handle) override;
     [[nodiscard]] AddressVerdict check_address(std::uint32_t address_handle) const override;
     FrameVerdict transmit_frame(const Payload& frame, bool fill_checksums) override;
-    void arm_when_transmitter_free(EngineTimer timer) override;
+    void arm_when_transmitter_free(EngineTimer timer, fabric::SimDuration at_least) override;
     Grant open_local(const Segment& segment, AccessRights needed) override;
     Grant open_remote(std::uint32_t rkey, std::uint64_t address, std::uint64_t length,
                       AccessRights needed) override;
@@ -183,6 +184,17 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     void reset();
     void report_drained();
 
+    // resize_qp.cpp
+    [[nodiscard]] bool has_sends() const { return send_cq_ != nullptr; }
+    [[nodiscard]] bool has_receives() const {
+        return srq_ == nullptr && properties(attributes_.service).has_receive_queue;
+    }
+    [[nodiscard]] std::uint32_t sends_waiting() const;
+    [[nodiscard]] std::uint32_t receives_waiting() const;
+    [[nodiscard]] int check_resize(const QpCapacity& asked) const;
+    bool resize(const QpCapacity& asked, ModifyQpReply& reply);
+    bool is_of_retired_ring(std::uint32_t producer);
+
     [[nodiscard]] QueuePairRings& rings() const {
         return *reinterpret_cast<QueuePairRings*>(ring_.base);
     }
@@ -199,11 +211,13 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     std::vector<DeviceContext*> sharers_;
     std::unique_ptr<PathMigration> migration_;  // where an alternate path is loaded
     RingMemory ring_;
+    RingMemory retired_ring_;  // that its driver may still be looking at
     WorkQueueShape send_shape_;
     WorkQueueShape receive_shape_;
     QpCapacity capacity_;
     QpAttributes attributes_;
     std::uint32_t receives_taken_ = 0;
+    std::optional<std::uint32_t> sends_moved_;  // to a ring that the driver has not taken over
     bool notify_drained_ = false;
     bool drained_ = false;
     fabric::Timer acknowledge_timer_;

@@ -114,7 +114,7 @@ bool Responder::send_read_response(Answer& answer) {
             return true;
         }
     }
-    effects_.arm_when_transmitter_free(EngineTimer::kPacing);
+    effects_.arm_when_transmitter_free(EngineTimer::kPacing, {});
     return false;
 }
 

@@ -121,8 +121,9 @@ class Effects : public ReceiveEffects {
     // Puts an Ethernet frame on the wire, from its destination address to the end of its data. The
     // bytes are taken now, and the checksums of IPv4 and what it carries written if wanted.
     virtual FrameVerdict transmit_frame(const Payload& frame, bool fill_checksums) = 0;
-    // Arms a timer for the time at which the port's transmitter has sent all it was given.
-    virtual void arm_when_transmitter_free(EngineTimer timer) = 0;
+    // Arms a timer for the time at which the port's transmitter has sent all it was given, and not
+    // before `at_least` from now.
+    virtual void arm_when_transmitter_free(EngineTimer timer, fabric::SimDuration at_least) = 0;
 
     [[nodiscard]] virtual Grant open_remote(std::uint32_t rkey, std::uint64_t address,
                                             std::uint64_t length, AccessRights needed) = 0;

@@ -33,6 +33,12 @@ struct AddressVector {
     fabric::MacAddress destination_mac;  // on Ethernet: found by the device, never believed
 };
 
+// The most that a queue pair sends (ibv_modify_qp_rate_limit(3)).
+struct PacingRule {
+    std::uint32_t rate_kbps = 0;    // 0: as much as the port does
+    std::uint32_t burst_bytes = 0;  // that may go at once; a packet always may
+};
+
 struct QpAttributes {
     Service service = Service::kRc;
     QpState state = QpState::kReset;
@@ -52,6 +58,7 @@ struct QpAttributes {
     std::uint8_t max_rd_atomic = 0;
     std::uint8_t max_dest_rd_atomic = 0;
     AddressVector path{.port = kNoPort};  // until modify_qp gives one
+    PacingRule pacing;
 };
 
 }  // namespace simverbs

@@ -1,6 +1,7 @@
 #include "simverbs/transport/raw_packet.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace simverbs {
 namespace {
@@ -34,14 +35,36 @@ void RawPacketEngine::post(std::uint32_t producer) {
 }
 
 void RawPacketEngine::run() {
+    if (waits_for_its_rate()) {
+        return;
+    }
     for (std::uint32_t sent = 0; sent < kBurst; ++sent) {
         if (attributes_.state != QpState::kRts || !send_next()) {
             return;
         }
+        if (attributes_.pacing.rate_kbps != 0 && burst_bytes_ >= attributes_.pacing.burst_bytes) {
+            const fabric::SimDuration gap = gap_after(std::exchange(burst_bytes_, 0));
+            effects_.arm_when_transmitter_free(EngineTimer::kPacing, gap);
+            return;
+        }
     }
     if (next_ != posted_) {
-        effects_.arm_when_transmitter_free(EngineTimer::kPacing);
+        effects_.arm_when_transmitter_free(EngineTimer::kPacing, {});
     }
+}
+
+// The timer of a paced queue pair runs in the gap after what it has sent.
+bool RawPacketEngine::waits_for_its_rate() const {
+    return attributes_.pacing.rate_kbps != 0 && effects_.armed(EngineTimer::kPacing);
+}
+
+fabric::SimDuration RawPacketEngine::gap_after(std::uint64_t bytes) const {
+    constexpr std::uint64_t kPicosecondsPerBitAtOneKbps = 1'000'000'000;
+    const std::uint64_t bits = bytes * 8;
+    const std::uint64_t rate = attributes_.pacing.rate_kbps;
+    return fabric::SimDuration(
+        static_cast<std::int64_t>(bits / rate * kPicosecondsPerBitAtOneKbps +
+                                  bits % rate * kPicosecondsPerBitAtOneKbps / rate));
 }
 
 bool RawPacketEngine::send_next() {
@@ -65,6 +88,7 @@ bool RawPacketEngine::send_next() {
         }
     }
     ++next_;
+    burst_bytes_ = attributes_.pacing.rate_kbps == 0 ? 0 : burst_bytes_ + send.frame.length;
     complete(send, index);
     if (send.status != WcStatus::kSuccess) {
         effects_.fail(QpTrigger::kSendError, send.cause);
@@ -151,6 +175,8 @@ void RawPacketEngine::flush() {
 
 void RawPacketEngine::reset() {
     posted_ = next_ = 0;
+    burst_bytes_ = 0;
+    effects_.disarm(EngineTimer::kPacing);
     receiver_.reset();
 }
 

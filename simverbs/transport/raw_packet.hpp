@@ -25,11 +25,15 @@ class RawPacketEngine {
     RawPacketEngine(const RawPacketEngine&) = delete;
     RawPacketEngine& operator=(const RawPacketEngine&) = delete;
 
+    // First request that is not complete.
+    [[nodiscard]] std::uint32_t next() const { return next_; }
+
     // Commands of the queue pair.
     void post(std::uint32_t producer);  // work requests before this index exist
     void run();                         // send what may be sent
     void flush();                       // complete all sends that are left with WR_FLUSH_ERR
     void flush_receive() { receiver_.flush(); }
+    void resize(const WorkQueueShape& shape) { shape_ = shape; }
     void reset();  // forget everything, complete nothing
 
     // A frame that flow steering gave to this queue pair.
@@ -45,6 +49,8 @@ class RawPacketEngine {
         Payload frame;
     };
     bool send_next();
+    [[nodiscard]] bool waits_for_its_rate() const;
+    [[nodiscard]] fabric::SimDuration gap_after(std::uint64_t bytes) const;
     Send fetch(std::uint32_t index);
     void gather(Send& send);
     void complete(const Send& send, std::uint32_t index);
@@ -56,6 +62,7 @@ class RawPacketEngine {
     Effects& effects_;
     std::uint32_t posted_ = 0;
     std::uint32_t next_ = 0;
+    std::uint64_t burst_bytes_ = 0;  // sent since the last gap
     std::vector<std::byte> tail_;    // of the send that is being looked at
     std::vector<MemorySpan> spans_;  // of it
     FrameReceiver receiver_;

@@ -456,7 +456,7 @@ void Requester::advance_cursor(const SendRequest& request) {
 void Requester::watch_transmitter() {
     if (distance(oldest_psn_, sent_end_) > 0 && !effects_.armed(EngineTimer::kTransmitted)) {
         leaving_end_ = sent_end_;
-        effects_.arm_when_transmitter_free(EngineTimer::kTransmitted);
+        effects_.arm_when_transmitter_free(EngineTimer::kTransmitted, {});
     }
 }
 

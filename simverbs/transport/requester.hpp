@@ -35,6 +35,7 @@ class Requester {
     [[nodiscard]] std::uint32_t started() const {
         return cursor_ - window_.head() + (cursor_packet_ > 0 ? 1U : 0U);
     }
+    [[nodiscard]] std::uint32_t first_outstanding() const { return window_.head(); }
     [[nodiscard]] bool drained() const;
     [[nodiscard]] Psn next_psn() const { return next_psn_; }
     [[nodiscard]] std::uint8_t retries_left() const { return retries_left_; }
@@ -47,7 +48,9 @@ class Requester {
     void run();                          // send what may be sent
     void flush(FaultCause cause);        // complete all that is left with WR_FLUSH_ERR
     void reset(std::uint32_t producer);  // forget everything, complete nothing
-    void fail_source(Psn psn);           // the payload of this packet could not be read
+    // The queue has room for more or fewer requests; no packet refers to one any more.
+    void resize(const WorkQueueShape& shape) { window_.resize(shape); }
+    void fail_source(Psn psn);  // the payload of this packet could not be read
 
     // Inputs from the network and from time.
     void receive(const Packet& packet);

@@ -1,6 +1,7 @@
 #include "simverbs/transport/send_window.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "fabric/core/assert.hpp"
 
@@ -42,6 +43,23 @@ void SendWindow::reset(std::uint32_t index) {
     head_ = index;
     fetched_ = index;
     posted_ = index;
+}
+
+void SendWindow::resize(const WorkQueueShape& shape) {
+    SendWindow moved(shape);
+    for (std::uint32_t index = head_; index != fetched_; ++index) {
+        const std::span<std::byte> from = tail(index);
+        const std::span<std::byte> to = moved.tail(index);
+        moved.at(index) = at(index);
+        std::ranges::copy(from, to.begin());
+        std::ranges::copy(spans(index), moved.spans(index).begin());
+        MemorySpan& first = moved.spans(index)[0];
+        if (first.address == reinterpret_cast<std::uint64_t>(from.data())) {  // inline
+            first.address = reinterpret_cast<std::uint64_t>(to.data());
+        }
+    }
+    shape_ = shape;
+    chunks_ = std::move(moved.chunks_);
 }
 
 SendRequest& SendWindow::at(std::uint32_t index) {

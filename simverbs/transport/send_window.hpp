@@ -65,6 +65,8 @@ class SendWindow {
     SendRequest& fetch(Effects& effects);
     void pop_head();
     void reset(std::uint32_t index);
+    // Moves what was fetched; not less room than it needs, and only more or fewer requests.
+    void resize(const WorkQueueShape& shape);
 
     // Index must be in [head, fetched).
     [[nodiscard]] SendRequest& at(std::uint32_t index);

@@ -94,7 +94,9 @@ QueryQpReply QueuePairHandle::query() const {
 }
 
 int QueuePairHandle::modify(QpAttrs given, QpValues values) const {
-    const int error = host_.ask(ModifyQp{.handle = handle_, .mask = given.bits, .values = values});
+    ModifyQpReply reply;
+    const int error =
+        host_.ask(ModifyQp{.handle = handle_, .mask = given.bits, .values = values}, reply);
     if (error == 0 && state() == QpState::kReset) {
         sends_ = receives_ = 0;  // the device has set both indices back
     }

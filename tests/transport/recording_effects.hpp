@@ -118,9 +118,9 @@ class RecordingEffects final : public Effects {
     AddressVerdict check_address(std::uint32_t /*address_handle*/) const override {
         return address_verdict;
     }
-    void arm_when_transmitter_free(EngineTimer timer) override {
+    void arm_when_transmitter_free(EngineTimer timer, fabric::SimDuration at_least) override {
         ++pacings;
-        timers[timer] = fabric::SimDuration::zero();
+        timers[timer] = at_least;
     }
     Grant open_local(const Segment& segment, AccessRights needed) override {
         return open(segment.lkey, segment.address, segment.length, needed);

@@ -156,7 +156,9 @@ TEST_F(Limits, ExtendedAttributesSayOnlyWhatThereIs) {
     EXPECT_EQ(extended.tso_caps.max_tso, 0U);
     EXPECT_EQ(extended.rss_caps.supported_qpts, 1U << IBV_QPT_RAW_PACKET);
     EXPECT_EQ(extended.max_wq_type_rq, 8'192U);
-    EXPECT_EQ(extended.packet_pacing_caps.supported_qpts, 0U);
+    EXPECT_EQ(extended.packet_pacing_caps.supported_qpts, 1U << IBV_QPT_RAW_PACKET);
+    EXPECT_EQ(extended.packet_pacing_caps.qp_rate_limit_min, 1'000U);
+    EXPECT_EQ(extended.packet_pacing_caps.qp_rate_limit_max, 100'000'000U);
     EXPECT_EQ(extended.raw_packet_caps, static_cast<unsigned>(IBV_RAW_PACKET_CAP_IP_CSUM));
 }
 
@@ -177,6 +179,10 @@ TEST_F(Limits, ExtendedAttributesOfRxe) {
     wq.cq = a->cq;
     EXPECT_EQ(ibv_create_wq(a->context, &wq), nullptr);
     EXPECT_EQ(errno, EOPNOTSUPP);
+    ibv_qp_rate_limit_attr rate{};
+    EXPECT_EQ(ibv_modify_qp_rate_limit(a->qp, &rate), EOPNOTSUPP);
+    ibv_qp_attr paced{};
+    EXPECT_EQ(ibv_modify_qp(a->qp, &paced, IBV_QP_RATE_LIMIT), EOPNOTSUPP);
     ibv_rwq_ind_table_init_attr table{};
     EXPECT_EQ(ibv_create_rwq_ind_table(a->context, &table), nullptr);
     EXPECT_EQ(errno, EOPNOTSUPP);

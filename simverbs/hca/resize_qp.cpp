@@ -1,0 +1,121 @@
+// New sizes for the queues of a queue pair (ibv_modify_qp(3) with CAP; IBA 11.2.5.2): how many work
+// requests they hold. What a request may have is fixed when the queue pair is made.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "simverbs/hca/device_context.hpp"
+#include "simverbs/hca/hca.hpp"
+#include "simverbs/hca/queue_pair.hpp"
+
+namespace simverbs {
+namespace {
+
+void copy_slots(const std::byte* from, const WorkQueueShape& old, std::byte* to,
+                const WorkQueueShape& shape, std::uint32_t first, std::uint32_t end) {
+    for (std::uint32_t index = first; index != end; ++index) {
+        std::memcpy(to + std::size_t{index & (shape.slots - 1)} * shape.stride,
+                    from + std::size_t{index & (old.slots - 1)} * old.stride, old.stride);
+    }
+}
+
+}  // namespace
+
+// As much as the rings can be believed.
+std::uint32_t QueuePair::sends_waiting() const {
+    const std::uint32_t begun =
+        raw_packets_ != nullptr ? raw_packets_->next() : requester_.first_outstanding();
+    const std::uint32_t posted =
+        rings().send_producer.value.load(std::memory_order_acquire) - begun;
+    return posted > send_shape_.slots ? 0 : posted;
+}
+
+std::uint32_t QueuePair::receives_waiting() const {
+    const std::uint32_t posted =
+        rings().receive_producer.value.load(std::memory_order_acquire) - receives_taken_;
+    return posted > receive_shape_.slots ? 0 : posted;
+}
+
+// A capacity is at least what is asked for; that of a queue which it has not stays 0.
+int QueuePair::check_resize(const QpCapacity& asked) const {
+    const DeviceLimits& limits = hca_.personality().limits;
+    const bool more_a_request = asked.send_segments > capacity_.send_segments ||
+                                asked.receive_segments > capacity_.receive_segments ||
+                                asked.inline_bytes > capacity_.inline_bytes;
+    const bool loses_requests = (has_sends() && asked.send_requests < sends_waiting()) ||
+                                (has_receives() && asked.receive_requests < receives_waiting());
+    return more_a_request || loses_requests || exceeds(asked.send_requests, limits.max_qp_wr) ||
+                   exceeds(asked.receive_requests, limits.max_qp_wr)
+               ? EINVAL
+               : 0;
+}
+
+// Requests keep their indices. False where there is no memory: nothing has changed.
+bool QueuePair::resize(const QpCapacity& asked, ModifyQpReply& reply) {
+    QpCapacity capacity = capacity_;
+    if (has_sends()) {
+        capacity.send_requests =
+            rounded(asked.send_requests, hca_.personality().send_queue_rounding);
+    }
+    if (has_receives()) {
+        capacity.receive_requests =
+            rounded(asked.receive_requests, hca_.personality().receive_queue_rounding);
+    }
+    const WorkQueueShape send =
+        send_queue_shape(capacity.send_requests, capacity.send_segments, capacity.inline_bytes);
+    const WorkQueueShape receive =
+        receive_queue_shape(capacity.receive_requests, capacity.receive_segments);
+    const RingMemory ring = context_->client().make_ring(queue_pair_ring_bytes(send, receive));
+    if (ring.base == nullptr) {
+        return false;
+    }
+    const std::uint32_t sends = sends_waiting();
+    const std::uint32_t first_send =
+        raw_packets_ != nullptr ? raw_packets_->next() : requester_.first_outstanding();
+    reply.sends = first_send + sends;
+    reply.receives = receives_taken_ + receives_waiting();
+    std::byte* slots = ring.base + sizeof(QueuePairRings);
+    copy_slots(send_slot(0), send_shape_, slots, send, first_send, reply.sends);
+    copy_slots(receive_slot(0), receive_shape_, slots + send.bytes(), receive, receives_taken_,
+               reply.receives);
+    auto& head = *reinterpret_cast<QueuePairRings*>(ring.base);
+    head.state.value.store(rings().state.value.load());
+    head.sends_done.value.store(rings().sends_done.value.load());
+    head.send_producer.value.store(reply.sends);
+    head.receive_producer.value.store(reply.receives);
+
+    keep_payloads_in_flight();  // they may refer to what the requester is about to move
+    if (raw_packets_ != nullptr) {
+        raw_packets_->resize(send);
+    } else {
+        requester_.resize(send);
+    }
+    if (retired_ring_.base != nullptr) {
+        context_->client().release_ring(retired_ring_);
+    }
+    retired_ring_ = ring_;
+    ring_ = ring;
+    send_shape_ = send;
+    receive_shape_ = receive;
+    capacity_ = capacity;
+    sends_moved_ = reply.sends;
+    reply.capacity = capacity;
+    reply.ring = {reinterpret_cast<std::uint64_t>(ring.base), ring.bytes};
+    return true;
+}
+
+// A doorbell that was rung for the ring before: its request is not in this one yet, and the driver
+// rings again when it is.
+bool QueuePair::is_of_retired_ring(std::uint32_t producer) {
+    if (!sends_moved_) {
+        return false;
+    }
+    const std::uint32_t written = rings().send_producer.value.load(std::memory_order_acquire);
+    if (written == *sends_moved_) {
+        return producer != written;
+    }
+    sends_moved_.reset();
+    return false;
+}
+
+}  // namespace simverbs
