@@ -72,16 +72,6 @@ bool modelled(MessageKind kind) {
     return kind == MessageKind::kSend || kind == MessageKind::kWrite || initiates(kind);
 }
 
-// One that is kept from a message that was dropped waits for the next of these.
-bool completes_receive(const WireOpcode& operation) {
-    return operation.kind == MessageKind::kSend || operation.trailer == Trailer::kImmediate;
-}
-
-// Bytes of the answer.
-std::uint32_t response_length(const Packet& packet) {
-    return packet.operation().kind == MessageKind::kRead ? packet.dma_length : 0;
-}
-
 }  // namespace
 
 Responder::Responder(const QpAttributes& attributes, const Personality& personality,
@@ -149,6 +139,10 @@ void Responder::receive(const Packet& packet) {
             return;
         }
     }
+}
+
+bool Responder::completes_receive(const WireOpcode& operation) {
+    return operation.kind == MessageKind::kSend || operation.trailer == Trailer::kImmediate;
 }
 
 Responder::Verdict Responder::run(ResponderCheck check, const Packet& packet) {
@@ -503,73 +497,6 @@ void Responder::complete_receive(const Packet& packet) {
     completion.freed_to = receive_.index + 1;
     receive_.taken = false;
     effects_.complete(completion);
-}
-
-// The queue pair goes down with a refusal, so the READs before it are answered first.
-Responder::Verdict Responder::fail(const Packet& packet, FaultCause cause) {
-    if (!service_.acked) {
-        return drop(packet, cause);
-    }
-    Refusal refusal{true, packet.psn, packet.operation().kind, cause};
-    if (refusal.kind == MessageKind::kWrite && completes_receive(packet.operation()) &&
-        consequences(personality_, cause).wire == WireAnswer::kNak2 &&
-        (receive_.taken || take_receive())) {  // where keys are looked at before resources
-        refusal.cause = FaultCause::kImmediateWriteRefused;
-    }
-    if (answers_.empty()) {
-        refuse(refusal);
-    } else {
-        refusal_ = refusal;
-    }
-    return Verdict::kAnswered;
-}
-
-// Sends the NAK, completes the receive that is concerned, and takes the queue pair down with it.
-void Responder::refuse(const Refusal& refusal) {
-    const CompletionFault fault = consequences(personality_, refusal.cause);
-    if (const auto code = nak_code(fault.wire)) {
-        send_nak(refusal.psn, AethSyndrome::nak(*code), refusal.cause);
-    } else if (fault.wire == WireAnswer::kAck) {
-        acknowledge_up_to(refusal.psn);
-    }
-    if (receive_.taken && fault.responder.status) {
-        end_receive(*fault.responder.status, refusal.kind, refusal.cause);
-    }
-    if (fault.responder.event) {
-        effects_.raise(*fault.responder.event);
-    }
-    effects_.fail(QpTrigger::kQpError, refusal.cause);
-}
-
-// A request seen before: acknowledged again, or a READ or atomic answered again
-// (IBA 9.7.5.1.2 to 9.7.5.1.5).
-void Responder::answer_duplicate(const Packet& packet) {
-    const MessageKind kind = packet.operation().kind;
-    if (kind == MessageKind::kSend || kind == MessageKind::kWrite) {
-        if (packet.ack_request) {
-            acknowledge_up_to(expected_psn_ + (Psn::kModulus - 1));
-        }
-        return;
-    }
-    for (const Executed& executed : executed_) {
-        const std::int32_t into = distance(executed.psn, packet.psn);
-        const bool covers = into >= 0 && into < static_cast<std::int32_t>(executed.packets);
-        if (!covers || executed.kind != kind) {
-            continue;
-        }
-        drop_answers_from(packet.psn);
-        queue({.kind = response_to(kind),
-               .psn = packet.psn,
-               .msn = msn_,
-               .rkey = packet.rkey,
-               .shared_queue = packet.shared_queue,
-               .address = packet.remote_address,
-               .length = response_length(packet),
-               .original = executed.original,
-               .again = true});
-        send_answers();
-        return;
-    }
 }
 
 }  // namespace simverbs

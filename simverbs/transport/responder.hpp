@@ -98,6 +98,8 @@ class Responder {
     Verdict check_key(const Packet& packet);
     Verdict execute(const Packet& packet);
     Verdict acknowledge(const Packet& packet);
+    // One that is kept from a message that was dropped waits for the next of these.
+    static bool completes_receive(const WireOpcode& operation);
     bool select_shared_queue(const Packet& packet);
     bool take_receive(const Packet& packet);
     bool open_receive(std::uint64_t skip, std::uint64_t left, FaultCause& cause);
@@ -105,9 +107,6 @@ class Responder {
     Verdict execute_atomic(const Packet& packet);
     Verdict execute_atomic_write(const Packet& packet);
     void complete_receive(const Packet& packet);
-    Verdict fail(const Packet& packet, FaultCause cause);
-    void refuse(const Refusal& refusal);
-    void answer_duplicate(const Packet& packet);
     void remember(const Packet& packet, std::uint64_t original = 0);
 
     // unacknowledged.cpp: what is dropped instead of answered, and datagrams.
@@ -118,6 +117,10 @@ class Responder {
     void end_receive(WcStatus status, MessageKind kind, FaultCause cause);
 
     // answers.cpp: what goes back, in order.
+    Verdict fail(const Packet& packet, FaultCause cause);
+    void refuse(const Refusal& refusal);
+    void answer_duplicate(const Packet& packet);
+    static std::uint32_t response_length(const Packet& packet);  // bytes
     void acknowledge_up_to(Psn psn);
     void send_nak(Psn psn, AethSyndrome syndrome, FaultCause cause);
     void queue(const Answer& answer);
