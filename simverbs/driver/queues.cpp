@@ -302,7 +302,8 @@ QueuePair::QueuePair(Channel& channel, std::uint32_t context, const CreateQpRepl
     : channel_(channel),
       context_(context),
       qpn_(reply.qpn),
-      rings_(ring == nullptr ? &no_rings_ : reinterpret_cast<QueuePairRings*>(ring)),
+      no_rings_(ring == nullptr ? std::make_unique<QueuePairRings>() : nullptr),
+      rings_(ring == nullptr ? no_rings_.get() : reinterpret_cast<QueuePairRings*>(ring)),
       ring_bytes_(reply.ring.bytes),
       send_(ring + sizeof(QueuePairRings), send_shape(reply.capacity), rings_->send_producer,
             &rings_->sends_done),
@@ -330,7 +331,7 @@ QueuePair::~QueuePair() {
             queues_.receive_cq->remove(*queues_.shared);
         }
     }
-    if (rings_ != &no_rings_) {
+    if (no_rings_ == nullptr) {
         channel_.unmap_ring(reinterpret_cast<std::byte*>(rings_), ring_bytes_);
     }
 }

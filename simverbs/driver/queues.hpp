@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -319,7 +320,7 @@ class QueuePair {
     Channel& channel_;
     std::uint32_t context_;
     std::uint32_t qpn_;
-    QueuePairRings no_rings_{};
+    std::unique_ptr<QueuePairRings> no_rings_;  // of one that somebody else made
     QueuePairRings* rings_;
     std::uint64_t ring_bytes_;
     WorkQueue send_;

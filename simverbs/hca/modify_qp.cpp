@@ -325,11 +325,11 @@ QueuePairReport QueuePair::report() const {
     report.receives = srq_ != nullptr ? srq_->waiting() : receives_waiting();
     report.retries_left = requester_.retries_left();
     report.rnr_retries_left = requester_.rnr_retries_left();
-    if (acknowledge_timer_.armed()) {
-        report.answer_until = acknowledge_timer_.deadline();
+    if (armed(EngineTimer::kAcknowledge)) {
+        report.answer_until = find_timer(EngineTimer::kAcknowledge)->deadline();
     }
-    if (rnr_timer_.armed()) {
-        report.rnr_until = rnr_timer_.deadline();
+    if (armed(EngineTimer::kRnr)) {
+        report.rnr_until = find_timer(EngineTimer::kRnr)->deadline();
     }
     return report;
 }

@@ -50,14 +50,6 @@ QueuePair::QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& par
       receive_shape_(parts.receive),
       capacity_(parts.capacity),
       attributes_{.service = parts.service, .qpn = parts.qpn},
-      acknowledge_timer_(hca.loop(), timer_key(hca.node(), EngineTimer::kAcknowledge, parts.qpn),
-                         *this, static_cast<std::uint64_t>(EngineTimer::kAcknowledge)),
-      rnr_timer_(hca.loop(), timer_key(hca.node(), EngineTimer::kRnr, parts.qpn), *this,
-                 static_cast<std::uint64_t>(EngineTimer::kRnr)),
-      pacing_timer_(hca.loop(), timer_key(hca.node(), EngineTimer::kPacing, parts.qpn), *this,
-                    static_cast<std::uint64_t>(EngineTimer::kPacing)),
-      transmitted_timer_(hca.loop(), timer_key(hca.node(), EngineTimer::kTransmitted, parts.qpn),
-                         *this, static_cast<std::uint64_t>(EngineTimer::kTransmitted)),
       requester_(attributes_, hca.personality(), send_shape_,
                  {&context.client().memory(), &hca.own_memory()}, *this),
       responder_(attributes_, hca.personality(), segments_of_a_receive(parts, hca),
@@ -505,21 +497,14 @@ void QueuePair::raise(AsyncEvent event) {
 }
 
 fabric::Timer& QueuePair::timer(EngineTimer which) {
-    switch (which) {
-        case EngineTimer::kAcknowledge:
-            return acknowledge_timer_;
-        case EngineTimer::kRnr:
-            return rnr_timer_;
-        case EngineTimer::kTransmitted:
-            return transmitted_timer_;
-        case EngineTimer::kPacing:
-            break;
+    std::unique_ptr<fabric::Timer>& timer = timers_[static_cast<std::size_t>(which)];
+    if (timer == nullptr) [[unlikely]] {
+        fabric::EventHandler& handler = *this;
+        timer = std::make_unique<fabric::Timer>(hca_.loop(),
+                                                timer_key(hca_.node(), which, attributes_.qpn),
+                                                handler, static_cast<std::uint64_t>(which));
     }
-    return pacing_timer_;
-}
-
-const fabric::Timer& QueuePair::timer(EngineTimer which) const {
-    return const_cast<QueuePair*>(this)->timer(which);
+    return *timer;
 }
 
 void QueuePair::arm(EngineTimer which, fabric::SimDuration after) {
@@ -527,11 +512,14 @@ void QueuePair::arm(EngineTimer which, fabric::SimDuration after) {
 }
 
 bool QueuePair::armed(EngineTimer which) const {
-    return timer(which).armed();
+    const fabric::Timer* timer = find_timer(which);
+    return timer != nullptr && timer->armed();
 }
 
 void QueuePair::disarm(EngineTimer which) {
-    timer(which).cancel();
+    if (fabric::Timer* timer = find_timer(which); timer != nullptr) {
+        timer->cancel();
+    }
 }
 
 std::byte* QueuePair::send_slot(std::uint32_t index) const {

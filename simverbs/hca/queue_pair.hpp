@@ -5,6 +5,7 @@
 // when something else happens.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -169,7 +170,10 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     void flush_sends();
     void flush_receives();
     fabric::Timer& timer(EngineTimer which);
-    [[nodiscard]] const fabric::Timer& timer(EngineTimer which) const;
+    // nullptr where it was never armed.
+    [[nodiscard]] fabric::Timer* find_timer(EngineTimer which) const {
+        return timers_[static_cast<std::size_t>(which)].get();
+    }
 
     // path_migration.cpp
     [[nodiscard]] int check_migration(QpAttrs given, const QpValues& values) const;
@@ -220,10 +224,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     std::optional<std::uint32_t> sends_moved_;  // to a ring that the driver has not taken over
     bool notify_drained_ = false;
     bool drained_ = false;
-    fabric::Timer acknowledge_timer_;
-    fabric::Timer rnr_timer_;
-    fabric::Timer pacing_timer_;
-    fabric::Timer transmitted_timer_;
+    std::array<std::unique_ptr<fabric::Timer>, kEngineTimers> timers_;  // made when first armed
     Requester requester_;
     Responder responder_;
     std::unique_ptr<RawPacketEngine> raw_packets_;  // instead of both

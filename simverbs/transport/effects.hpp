@@ -4,6 +4,7 @@
 // test implements it with vectors.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -42,6 +43,7 @@ enum class EngineTimer : std::uint8_t {
     kPacing,       // responder: the transmitter has drained, more of a READ response may go
     kTransmitted,  // requester without acknowledgments: what was handed over has left the port
 };
+inline constexpr std::size_t kEngineTimers = 4;
 
 // Whether a queue pair may send to where an address handle leads (IBA 11.2.2.1).
 enum class AddressVerdict : std::uint8_t { kUsable, kUnknown, kOtherPort, kOtherProtectionDomain };

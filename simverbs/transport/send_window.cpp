@@ -11,8 +11,7 @@ SendWindow::SendWindow(const WorkQueueShape& shape)
     : shape_(shape),
       tail_bytes_(shape.stride > sizeof(SendWqe)
                       ? shape.stride - static_cast<std::uint32_t>(sizeof(SendWqe))
-                      : 0),
-      chunks_((shape.slots + kChunkRequests - 1) / kChunkRequests) {}
+                      : 0) {}
 
 void SendWindow::set_posted(std::uint32_t producer) {
     const std::uint32_t ahead = producer - posted_;
@@ -78,6 +77,9 @@ std::span<MemorySpan> SendWindow::spans(std::uint32_t index) {
 }
 
 SendWindow::Chunk& SendWindow::chunk(std::uint32_t index) {
+    if (chunks_.empty()) [[unlikely]] {
+        chunks_.resize((shape_.slots + kChunkRequests - 1) / kChunkRequests);
+    }
     std::unique_ptr<Chunk>& chunk = chunks_[slot(index) / kChunkRequests];
     if (chunk == nullptr) {
         chunk = std::make_unique<Chunk>();

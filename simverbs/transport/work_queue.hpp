@@ -113,22 +113,23 @@ static_assert(sizeof(Cqe) == 64);
 
 inline constexpr std::size_t kCacheLine = 64;
 
-struct alignas(kCacheLine) SharedIndex {
+struct SharedIndex {
     std::atomic<std::uint32_t> value;
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
-// The head of a queue pair's ring memory; the send slots and then the receive slots follow.
+// The head of a queue pair's ring memory; the send slots and then the receive slots follow. A
+// cache line has one writer.
 struct QueuePairRings {
-    SharedIndex state;             // enum QpState, written by the device
-    SharedIndex sends_done;        // where done is free, polled or not; written by the device
-    SharedIndex send_producer;     // written by the driver
-    SharedIndex receive_producer;  // written by the driver
+    alignas(kCacheLine) SharedIndex state;          // enum QpState, written by the device
+    SharedIndex sends_done;                         // where done is free, polled or not; the same
+    alignas(kCacheLine) SharedIndex send_producer;  // written by the driver
+    SharedIndex receive_producer;                   // the same
 };
 
 // The head of a shared receive queue's ring memory; the slots follow.
 struct SharedReceiveRing {
-    SharedIndex producer;  // written by the driver
+    alignas(kCacheLine) SharedIndex producer;  // written by the driver
 };
 
 // The head of a work queue's ring memory; the slots follow.
@@ -142,9 +143,9 @@ enum class CqArm : std::uint32_t { kNone, kNext, kSolicited };
 
 // The head of a completion queue's ring memory; the entries follow.
 struct CompletionRing {
-    SharedIndex producer;  // written by the device
-    SharedIndex consumer;  // written by the driver
-    SharedIndex arm;       // enum CqArm: set by the driver, cleared by the device
+    alignas(kCacheLine) SharedIndex producer;  // written by the device
+    alignas(kCacheLine) SharedIndex consumer;  // written by the driver
+    alignas(kCacheLine) SharedIndex arm;  // enum CqArm: set by the driver, cleared by the device
 };
 
 // Geometry of one work queue: a power of two of slots, a limit as the application asked.

@@ -50,12 +50,12 @@ struct ClientArea {
     static constexpr std::uint32_t kActors = 256;
     static constexpr std::uint32_t kCopyBytes = 128 * 1024;
 
-    SharedIndex doorbell_producer;  // written by the client
-    SharedIndex doorbell_consumer;  // written by the server
-    SharedIndex server_sleeps;      // 1: wake it after a doorbell
-    SharedCount deliveries;         // completions and events, written by the server
-    SharedCount events;             // of them those on descriptors, written by the server
-    SharedIndex actors_made;        // slots in use, written by the client
+    alignas(kCacheLine) SharedIndex doorbell_producer;  // written by the client
+    alignas(kCacheLine) SharedIndex doorbell_consumer;  // written by the server
+    alignas(kCacheLine) SharedIndex server_sleeps;      // 1: wake it after a doorbell
+    SharedCount deliveries;  // completions and events, written by the server
+    SharedCount events;      // of them those on descriptors, written by the server
+    alignas(kCacheLine) SharedIndex actors_made;  // slots in use, written by the client
     CopyRequest copy;
     std::array<Doorbell, kDoorbells> doorbells;
     std::array<ActorSlot, kActors> actors;
