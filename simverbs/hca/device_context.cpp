@@ -195,10 +195,10 @@ int DeviceContext::check_capacity(const CreateQp& command) const {
     if (raw && (limits.max_raw_ethy_qp == 0 || !hca_.has_ethernet())) {
         return EOPNOTSUPP;
     }
-    const auto raw_count = std::count_if(qps_.begin(), qps_.end(), [](const auto& entry) {
+    const auto is_raw = [](const auto& entry) {
         return entry.second->attributes().service == Service::kRawPacket;
-    });
-    if (raw && raw_count >= limits.max_raw_ethy_qp) {
+    };
+    if (raw && std::ranges::count_if(qps_, is_raw) >= limits.max_raw_ethy_qp) {
         return ENOMEM;
     }
     return exceeds(qps_.size() + 1, limits.max_qp) ? ENOMEM : 0;
