@@ -36,12 +36,22 @@ void to_work_completion(const Cqe& entry, ibv_wc& wc) {
 }  // namespace
 
 int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) {
-    if (as_object(cq->context).is_foreign()) {
+    Context& context = as_object(cq->context);
+    if (context.is_foreign()) {
         errno = EIO;
         return -1;
     }
-    return as_object(cq).queue.poll_or_step(
-        num_entries, [&wc](const Cqe& entry) { to_work_completion(entry, *wc++); });
+    BufferWatch* watch = context.watch();
+    const int found = as_object(cq).queue.poll_or_step(num_entries, [&wc, watch](const Cqe& entry) {
+        if (watch != nullptr) [[unlikely]] {
+            watch->completed(entry);
+        }
+        to_work_completion(entry, *wc++);
+    });
+    if (watch != nullptr) [[unlikely]] {
+        name_found(context);
+    }
+    return found;
 }
 
 int req_notify_cq(ibv_cq* cq, int solicited_only) {

@@ -18,6 +18,7 @@
 #include "simverbs/abi/operations.hpp"
 #include "simverbs/abi/process.hpp"
 #include "simverbs/abi/provider_abi.hpp"
+#include "simverbs/abi/warnings.hpp"
 
 namespace simverbs::abi {
 namespace {
@@ -62,6 +63,9 @@ Context::Context(Device& opened, Channel& channel, std::uint32_t handle, int eve
       channel_(channel),
       handle_(handle),
       generation_(Process::generation()) {
+    if (warnings_wanted()) {
+        watch_ = std::make_unique<BufferWatch>(Process::current().embedded() != nullptr);
+    }
     older.sz = sizeof(NewerVerbsContext);
     ibv_context& context = older.context;
     context.device = opened.c_handle();

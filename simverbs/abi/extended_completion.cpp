@@ -26,6 +26,9 @@ int show(CompletionQueue& cq, const Cqe* entry) {
     if (entry == nullptr) {
         return ENOENT;
     }
+    if (BufferWatch* watch = as_object(cq.context).watch(); watch != nullptr) [[unlikely]] {
+        watch->completed(*entry);
+    }
     cq.status = static_cast<ibv_wc_status>(entry->status);
     cq.wr_id = entry->wr_id;
     return 0;
@@ -53,8 +56,12 @@ void end_poll(ibv_cq_ex* handle) {
     CompletionQueue& cq = as_object(handle);
     const bool read_undefined = std::exchange(cq.read_undefined, false);
     cq.queue.end();
+    Context& context = as_object(handle->context);
     if (read_undefined) {
-        name_misuse(as_object(handle->context), Misuse::kUndefinedField, handle->handle, {});
+        name_misuse(context, Misuse::kUndefinedField, handle->handle, {});
+    }
+    if (context.watch() != nullptr) [[unlikely]] {
+        name_found(context);
     }
 }
 

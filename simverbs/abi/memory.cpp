@@ -6,6 +6,7 @@
 #include <infiniband/verbs.h>
 
 #include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
 #include "simverbs/abi/process.hpp"
@@ -66,7 +67,21 @@ MemoryRegion* register_region(ibv_pd* pd, void* address, std::size_t length, std
     }
     auto* region = new MemoryRegion(*pd, address, length, reply);
     region->is_pinned = (access & IBV_ACCESS_ON_DEMAND) == 0;
+    if (context.watch() != nullptr) {
+        context.watch()->region_begins(*region, iova);
+    }
     return region;
+}
+
+// The keys have ended; names what still uses them.
+void name_end_of(const ibv_mr& mr) {
+    Context& context = as_object(mr.context);
+    if (context.watch() == nullptr) {
+        return;
+    }
+    if (const auto found = context.watch()->region_ends(mr)) {
+        name_misuse(context, found->misuse, found->subject, found->detail);
+    }
 }
 
 int reregister_error(int error) {
@@ -118,6 +133,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, vo
             return reregister_error(error);
         }
     }
+    const ibv_mr before = *mr;
     ReregisterMr command;
     command.handle = mr->handle;
     command.flags = static_cast<std::uint32_t>(flags);
@@ -142,6 +158,10 @@ SIMVERBS_ABI int simverbs_abi_ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, vo
     }
     mr->lkey = reply.lkey;
     mr->rkey = reply.rkey;
+    name_end_of(before);
+    if (context.watch() != nullptr) {
+        context.watch()->region_begins(*mr, reinterpret_cast<std::uint64_t>(mr->addr));
+    }
     return 0;
 }
 
@@ -150,6 +170,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_dereg_mr(ibv_mr* mr) {
     command.handle = mr->handle;
     const int error = as_object(mr->context).execute(command);
     if (error == 0) {
+        name_end_of(*mr);
         const MemoryRegion* region = &as_object(mr);
         if (region->is_pinned) {
             unpin(mr->addr, mr->length, 0);

@@ -65,6 +65,9 @@ int write_binding(const ibv_send_wr& wr, const Personality& personality, Binder 
     if (!verb_fits || (is_type1 && zero_based)) {
         return EINVAL;
     }
+    if (as_object(mw->context).watch() != nullptr) {
+        BufferWatch::window_key_begins((mw->rkey & ~kKeyByte) | (wr.bind_mw.rkey & kKeyByte));
+    }
     put_binding({.window = mw->handle,
                  .lkey = info.mr == nullptr ? 0 : info.mr->lkey,
                  .rkey = wr.bind_mw.rkey,

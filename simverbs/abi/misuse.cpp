@@ -66,7 +66,14 @@ void name_bad_modify(Context& context, const QueuePair& qp, QpState from, QpStat
     }
 }
 
+void name_found(Context& context) {
+    if (const auto found = context.watch()->take()) {
+        name_misuse(context, found->misuse, found->subject, found->detail);
+    }
+}
+
 void forget_named_misuse() {
+    BufferWatch::forget_remote_keys();
     for (std::atomic_flag& named : g_named) {
         named.clear();
     }

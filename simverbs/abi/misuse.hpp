@@ -18,6 +18,8 @@ bool say_misuse(Misuse misuse, std::uint32_t subject, std::string_view detail);
 // Which attribute was wrong in an ibv_modify_qp() that failed.
 void name_bad_modify(Context& context, const QueuePair& qp, QpState from, QpState to,
                      QpAttrs given);
+// What the context's watch has found while polling.
+void name_found(Context& context);
 // Names are given anew in the next world.
 void forget_named_misuse();
 

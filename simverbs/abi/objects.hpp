@@ -13,6 +13,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "simverbs/abi/buffer_watch.hpp"
 #include "simverbs/abi/newer_abi.hpp"
 #include "simverbs/driver/channel.hpp"
 #include "simverbs/driver/queues.hpp"
@@ -100,6 +101,8 @@ class Context final : public NewerVerbsContext {
     }
 
     std::mutex& lock() { return subjects_->lock; }
+    // Where mistakes are to be named, as of the opening; else null.
+    [[nodiscard]] BufferWatch* watch() const { return watch_.get(); }
 
   private:
     Context(Device& device, Channel& channel, std::uint32_t handle, int event_descriptor,
@@ -118,6 +121,7 @@ class Context final : public NewerVerbsContext {
     Channel& channel_;
     std::uint32_t handle_;
     std::uint64_t generation_;
+    std::unique_ptr<BufferWatch> watch_;
 };
 
 class ThreadDomain final : public ibv_td {
@@ -244,6 +248,7 @@ class QueuePair final : public NewerQpEx {
     bool signals_all = false;
     std::uint32_t signaled = 0;  // one past the last signaled request; guarded by the queue's lock
     std::optional<Misuse> mistake;  // to be named once that lock is free
+    BufferWatch* watch = nullptr;   // the context's
     EventCount async_events;
 };
 

@@ -118,6 +118,28 @@ int write_sends(QueuePair& qp, const Personality& personality, ibv_send_wr* wr, 
     return error;
 }
 
+int write_receives(QueuePair& qp, bool drops_early, ibv_recv_wr* wr, ibv_recv_wr** bad_wr,
+                   WatchedReceives& watched) {
+    driver::WorkQueue& queue = qp.queues.receive();
+    const std::lock_guard guard(queue.lock());
+    const std::uint32_t before = queue.producer();
+    int error = 0;
+    for (; wr != nullptr; wr = wr->next) {
+        if (drops_early && qp.queues.state() == QpState::kReset) {
+            continue;
+        }
+        error = qp.queues.state() == QpState::kReset ? EINVAL : put_receive(queue, *wr, watched);
+        if (error != 0) {
+            *bad_wr = wr;
+            break;
+        }
+    }
+    if (queue.producer() != before) {
+        qp.queues.ring_receive();
+    }
+    return error;
+}
+
 int post_sends(ibv_qp* handle, ibv_send_wr* wr, Binder binder, ibv_send_wr** bad_wr) {
     QueuePair& qp = as_object(handle);
     Context& context = as_object(handle->context);
@@ -146,28 +168,16 @@ int post_bind(ibv_qp* qp, ibv_send_wr& wr) {
 
 int post_recv(ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     QueuePair& qp = as_object(handle);
-    const Context& context = as_object(handle->context);
+    Context& context = as_object(handle->context);
     if (context.is_foreign()) {
         *bad_wr = wr;
         return EIO;
     }
     const bool drops_early = context.personality().post_recv_in_reset == PostTooEarly::kDrop;
-    driver::WorkQueue& queue = qp.queues.receive();
-    const std::lock_guard guard(queue.lock());
-    const std::uint32_t before = queue.producer();
-    int error = 0;
-    for (; wr != nullptr; wr = wr->next) {
-        if (drops_early && qp.queues.state() == QpState::kReset) {
-            continue;
-        }
-        error = qp.queues.state() == QpState::kReset ? EINVAL : put_receive(queue, *wr);
-        if (error != 0) {
-            *bad_wr = wr;
-            break;
-        }
-    }
-    if (queue.producer() != before) {
-        qp.queues.ring_receive();
+    WatchedReceives watched{qp.watch, {CompletedQueue::kReceive, handle->qp_num}, {}};
+    const int error = write_receives(qp, drops_early, wr, bad_wr, watched);
+    if (watched.mistake) [[unlikely]] {
+        name_misuse(context, *watched.mistake, handle->qp_num, {});
     }
     return error;
 }

@@ -148,8 +148,17 @@ void fill_handle(QueuePair& object, ibv_context& context, const ibv_qp_init_attr
     if (init.pd != nullptr && as_object(init.pd).threads != nullptr) {
         object.queues.use_from_one_thread();
     }
+    object.watch = as_object(&context).watch();
     if (!as_object(&context).personality().purges_completions) {
         object.queues.leave_completions();
+    }
+}
+
+// Their buffers are the program's again.
+void forget_requests(const QueuePair& qp) {
+    if (qp.watch != nullptr) {
+        qp.watch->forget({CompletedQueue::kSend, qp.queues.qpn()});
+        qp.watch->forget({CompletedQueue::kReceive, qp.queues.qpn()});
     }
 }
 
@@ -303,6 +312,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_modify_qp(ibv_qp* handle, ibv_qp_attr* attr, i
     if ((attr_mask & IBV_QP_STATE) != 0) {
         handle->state = attr->qp_state;
         if (attr->qp_state == IBV_QPS_RESET) {
+            forget_requests(qp);
             qp.queues.forget_work();
             qp.signaled = 0;
         }
@@ -373,6 +383,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_qp(ibv_qp* handle) {
     pthread_mutex_unlock(&handle->mutex);
     pthread_cond_destroy(&handle->cond);
     pthread_mutex_destroy(&handle->mutex);
+    forget_requests(qp);
     delete &qp;
     return 0;
 }

@@ -6,6 +6,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
 #include "simverbs/abi/receive_request.hpp"
@@ -19,23 +20,18 @@ class IndirectionTable final : public ibv_rwq_ind_table {
         : ibv_rwq_ind_table{owner, static_cast<int>(number), static_cast<int>(number), 0} {}
 };
 
-int post_wq_recv(ibv_wq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
-    ReceiveWorkQueue& wq = as_object(handle);
-    const Context& context = as_object(handle->context);
-    if (context.is_foreign()) {
-        *bad_wr = wr;
-        return EIO;
-    }
+int write_receives(ReceiveWorkQueue& wq, PostTooEarly in_reset, ibv_recv_wr* wr,
+                   ibv_recv_wr** bad_wr, WatchedReceives& watched) {
     driver::WorkQueue& queue = wq.queue.receives();
     const std::lock_guard guard(queue.lock());
     const bool too_early = wq.queue.state() == WqState::kReset;
-    if (too_early && context.personality().post_recv_in_reset == PostTooEarly::kDrop) {
+    if (too_early && in_reset == PostTooEarly::kDrop) {
         return 0;
     }
     const std::uint32_t before = queue.producer();
     int error = 0;
     for (; wr != nullptr; wr = wr->next) {
-        error = too_early ? EINVAL : put_receive(queue, *wr);
+        error = too_early ? EINVAL : put_receive(queue, *wr, watched);
         if (error != 0) {
             *bad_wr = wr;
             break;
@@ -43,6 +39,21 @@ int post_wq_recv(ibv_wq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     }
     if (queue.producer() != before) {
         wq.queue.ring();
+    }
+    return error;
+}
+
+int post_wq_recv(ibv_wq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
+    Context& context = as_object(handle->context);
+    if (context.is_foreign()) {
+        *bad_wr = wr;
+        return EIO;
+    }
+    WatchedReceives watched{context.watch(), {CompletedQueue::kWork, handle->wq_num}, {}};
+    const int error = write_receives(as_object(handle), context.personality().post_recv_in_reset,
+                                     wr, bad_wr, watched);
+    if (watched.mistake) [[unlikely]] {
+        name_misuse(context, *watched.mistake, handle->wq_num, {});
     }
     return error;
 }
@@ -95,6 +106,16 @@ ibv_wq* create_wq(ibv_context* handle, ibv_wq_init_attr* init) {
     return wq;
 }
 
+namespace {
+
+void forget_buffers(const ibv_wq& wq) {
+    if (BufferWatch* watch = as_object(wq.context).watch(); watch != nullptr) {
+        watch->forget({CompletedQueue::kWork, wq.wq_num});
+    }
+}
+
+}  // namespace
+
 int modify_wq(ibv_wq* handle, ibv_wq_attr* attr) {
     ModifyWq command;
     command.handle = handle->handle;
@@ -110,6 +131,7 @@ int modify_wq(ibv_wq* handle, ibv_wq_attr* attr) {
         handle->state = attr->wq_state;
         if (attr->wq_state == IBV_WQS_RESET) {
             as_object(handle).queue.forget_work();
+            forget_buffers(*handle);
         }
     }
     return 0;
@@ -135,6 +157,7 @@ int destroy_wq(ibv_wq* handle) {
     pthread_mutex_unlock(&handle->mutex);
     pthread_cond_destroy(&handle->cond);
     pthread_mutex_destroy(&handle->mutex);
+    forget_buffers(*handle);
     delete &wq;
     return 0;
 }

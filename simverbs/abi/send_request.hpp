@@ -162,6 +162,26 @@ inline int put_atomic_value(const QueuePair& qp, const void* value, SendDraft& d
     return 0;
 }
 
+namespace detail {
+// Notes whose bytes the device takes, and what is wrong with the keys.
+inline void watch(QueuePair& qp, const SendDraft& draft) {
+    const SendWqe& wqe = draft.wqe;
+    const WrOpcodeProperties* opcode = draft.opcode;
+    const auto* segments = reinterpret_cast<const ibv_sge*>(draft.slot + sizeof wqe);
+    const bool takes_bytes = opcode != nullptr && !opcode->returns_data;
+    std::optional<Misuse> mistake =
+        qp.watch->posted({CompletedQueue::kSend, qp.queues.qpn()}, qp.queues.send().producer(),
+                         wqe.wr_id, {segments, wqe.segment_count}, takes_bytes);
+    if (opcode != nullptr && opcode->addresses_remote && draft.length > 0 &&
+        qp.watch->is_dead_remote_key(wqe.rkey)) {
+        mistake = Misuse::kKeyAfterDereg;
+    }
+    if (mistake) {
+        qp.mistake = mistake;
+    }
+}
+}  // namespace detail
+
 // The device may see it after the queue is published.
 inline int finish_send(QueuePair& qp, const Personality& personality, SendDraft& draft) {
     if (draft.opcode != nullptr && draft.opcode->atomic &&
@@ -171,6 +191,9 @@ inline int finish_send(QueuePair& qp, const Personality& personality, SendDraft&
         return EINVAL;
     }
     std::memcpy(draft.slot, &draft.wqe, sizeof draft.wqe);
+    if (qp.watch != nullptr) [[unlikely]] {
+        detail::watch(qp, draft);
+    }
     draft.slot = nullptr;
     qp.queues.send().push();
     if ((draft.wqe.flags & detail::kSignaledFlag) != 0) {

@@ -8,6 +8,7 @@
 #include <infiniband/verbs.h>
 
 #include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
 #include "simverbs/abi/receive_request.hpp"
@@ -58,6 +59,23 @@ CreateSrq to_command(const ibv_srq_init_attr_ex& init) {
     command.segments = init.attr.max_sge;
     command.limit = init.attr.srq_limit;
     return command;
+}
+
+// The device looks at the ring when a message comes: nobody has to be told.
+int write_receives(SharedReceiveQueue& srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr,
+                   WatchedReceives& watched) {
+    driver::WorkQueue& queue = srq.queue.receives();
+    const std::lock_guard guard(queue.lock());
+    int error = 0;
+    for (; wr != nullptr; wr = wr->next) {
+        error = put_receive(queue, *wr, watched);
+        if (error != 0) {
+            *bad_wr = wr;
+            break;
+        }
+    }
+    queue.publish();
+    return error;
 }
 
 }  // namespace
@@ -159,6 +177,9 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_srq(ibv_srq* handle) {
     pthread_mutex_unlock(&handle->mutex);
     pthread_cond_destroy(&handle->cond);
     pthread_mutex_destroy(&handle->mutex);
+    if (context.watch() != nullptr) {
+        context.watch()->forget({CompletedQueue::kShared, srq.queue.number()});
+    }
     delete &srq;
     return 0;
 }
@@ -174,24 +195,18 @@ int get_srq_num(ibv_srq* srq, std::uint32_t* number) {
     return 0;
 }
 
-// The device looks at the ring when a message comes: nobody has to be told.
 int post_srq_recv(ibv_srq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
-    SharedReceiveQueue& srq = as_object(handle);
-    if (as_object(handle->context).is_foreign()) {
+    Context& context = as_object(handle->context);
+    if (context.is_foreign()) {
         *bad_wr = wr;
         return EIO;
     }
-    driver::WorkQueue& queue = srq.queue.receives();
-    const std::lock_guard guard(queue.lock());
-    int error = 0;
-    for (; wr != nullptr; wr = wr->next) {
-        error = put_receive(queue, *wr);
-        if (error != 0) {
-            *bad_wr = wr;
-            break;
-        }
+    SharedReceiveQueue& srq = as_object(handle);
+    WatchedReceives watched{context.watch(), {CompletedQueue::kShared, srq.queue.number()}, {}};
+    const int error = write_receives(srq, wr, bad_wr, watched);
+    if (watched.mistake) [[unlikely]] {
+        name_misuse(context, *watched.mistake, handle->handle, {});
     }
-    queue.publish();
     return error;
 }
 

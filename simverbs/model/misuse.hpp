@@ -17,6 +17,10 @@ enum class Misuse : std::uint8_t {
     kUndefinedField,
     kEventsNotAcknowledged,
     kNotDestroyed,
+    kKeyAfterDereg,
+    kBufferChanged,
+    kBufferDeregistered,
+    kEmptyReceiveSegment,
 };
 
 struct MisuseRow {
@@ -40,9 +44,17 @@ inline constexpr auto kMisuses = std::to_array<MisuseRow>({
     {Misuse::kEventsNotAcknowledged, "events_not_acknowledged",
      "destroying waits until every event that was taken has been acknowledged"},
     {Misuse::kNotDestroyed, "not_destroyed", "the program left objects behind"},
+    {Misuse::kKeyAfterDereg, "key_after_dereg",
+     "a work request names a key that was deregistered: it fails where the memory is touched"},
+    {Misuse::kBufferChanged, "buffer_changed",
+     "a buffer changed between posting and polling the completion: either content may have left"},
+    {Misuse::kBufferDeregistered, "buffer_deregistered",
+     "memory was deregistered before the completion of a work request that uses it was polled"},
+    {Misuse::kEmptyReceiveSegment, "empty_receive_segment",
+     "a scatter/gather element of length 0 of a receive takes 0 bytes, not 2^31"},
 });
 inline constexpr std::size_t kMisuseCount = kMisuses.size();
-static_assert(static_cast<std::size_t>(Misuse::kNotDestroyed) + 1 == kMisuseCount);
+static_assert(static_cast<std::size_t>(Misuse::kEmptyReceiveSegment) + 1 == kMisuseCount);
 
 constexpr const MisuseRow& properties(Misuse misuse) {
     return kMisuses[static_cast<std::size_t>(misuse)];
