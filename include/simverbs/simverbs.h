@@ -41,6 +41,19 @@ int simverbs_set_seed(uint64_t seed);
  * default), "connectx6" or "rxe". Unknown: EINVAL. */
 int simverbs_set_personality(const char* personality);
 
+/* What a program calls PSN 0 is this PSN in packets, so that one which starts at 0 soon wraps past
+ * 0xFFFFFF; ibv_query_qp() shows the program's own numbers. Above 0xFFFFFF: EINVAL. Default: 0. */
+int simverbs_set_first_psn(uint32_t psn);
+
+/* The low 16 bits of the first queue pair number that a context gives out: they rise from there,
+ * and behind 0xFFFF they begin anew and skip those in use. Above 0xFFFF: EINVAL. Default: 1. */
+int simverbs_set_first_qpn(uint32_t low_bits);
+
+/* The order in which keys of memory are given out; both are used again as late as possible. Random
+ * ones are drawn from the seed, and equal for equal seeds. Another number: EINVAL. */
+enum simverbs_keys { SIMVERBS_KEYS_SEQUENTIAL, SIMVERBS_KEYS_RANDOM };
+int simverbs_set_keys(enum simverbs_keys keys);
+
 /* Ends the world, its faults, traces and time, and forgets what simverbs_set_* said; the next use
  * makes another, from time 0. EBUSY while a device is open. ibv_device pointers of before may be
  * kept but not opened. Other threads that used the world count as gone; they are actors of the next

@@ -110,6 +110,38 @@ SIMVERBS_ABI int simverbs_set_seed(uint64_t seed) {
     return set ? 0 : fail_in_use("simverbs_set_seed");
 }
 
+SIMVERBS_ABI int simverbs_set_first_psn(uint32_t psn) {
+    if (psn > SimulationOptions::kMaxFirstPsn) {
+        return fail(EINVAL, "simverbs_set_first_psn: {:#x} is none; they are from 0 to {:#x}", psn,
+                    SimulationOptions::kMaxFirstPsn);
+    }
+    const bool set = Process::current().configure(
+        [psn](driver::EmbeddedOptions& options) { options.simulation.first_psn = psn; });
+    return set ? 0 : fail_in_use("simverbs_set_first_psn");
+}
+
+SIMVERBS_ABI int simverbs_set_first_qpn(uint32_t low_bits) {
+    if (low_bits > SimulationOptions::kMaxFirstQpn) {
+        return fail(EINVAL, "simverbs_set_first_qpn: {:#x} is more than the low 16 bits", low_bits);
+    }
+    const bool set = Process::current().configure(
+        [low_bits](driver::EmbeddedOptions& options) { options.simulation.first_qpn = low_bits; });
+    return set ? 0 : fail_in_use("simverbs_set_first_qpn");
+}
+
+SIMVERBS_ABI int simverbs_set_keys(enum simverbs_keys keys) {
+    if (keys != SIMVERBS_KEYS_SEQUENTIAL && keys != SIMVERBS_KEYS_RANDOM) {
+        return fail(EINVAL,
+                    "simverbs_set_keys: {} is neither SIMVERBS_KEYS_SEQUENTIAL nor "
+                    "SIMVERBS_KEYS_RANDOM",
+                    static_cast<int>(keys));
+    }
+    const bool random = keys == SIMVERBS_KEYS_RANDOM;
+    const bool set = Process::current().configure(
+        [random](driver::EmbeddedOptions& options) { options.simulation.random_keys = random; });
+    return set ? 0 : fail_in_use("simverbs_set_keys");
+}
+
 SIMVERBS_ABI int simverbs_set_personality(const char* personality) {
     const std::string_view wanted = personality == nullptr ? "" : personality;
     if (find_personality(wanted) == nullptr) {

@@ -24,6 +24,22 @@ void add_world_options(CLI::App& command, ServerOptions& options) {
                     "pair, star:N, eth-pair, eth-star:N or vpi-pair")
         ->required();
     command.add_option("--seed", options.simulation.seed, "of every random decision");
+    command
+        .add_option("--first-psn", options.simulation.first_psn,
+                    "where PSN 0 of programs is on the wire")
+        ->check(CLI::Range(options.simulation.kMaxFirstPsn));
+    command
+        .add_option("--first-qpn", options.simulation.first_qpn,
+                    "low 16 bits of the first queue pair number of a context")
+        ->check(CLI::Range(options.simulation.kMaxFirstQpn));
+    command
+        .add_option_function<std::string>(
+            "--keys",
+            [&options](const std::string& order) {
+                options.simulation.random_keys = order == "random";
+            },
+            "of memory: sequential (default) or random, by the seed")
+        ->check(CLI::IsMember({"sequential", "random"}));
     command.add_option("--personality", options.simulation.personality, "spec, connectx6 or rxe");
     command.add_option("--trace", options.trace_file, "write every event to FILE (JSON Lines)");
     command

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <new>
 #include <numeric>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -20,18 +21,23 @@ namespace {
 
 // Until the conductor exists, which counts.
 const std::atomic<std::uint64_t> kNotCounted{0};
+constexpr std::uint64_t kAnyNumber = ~std::uint64_t{0};
 
-bool parse_number(const char* name, std::uint64_t& value, std::string& error) {
+template <class Number>
+bool parse_number(const char* name, Number& value, std::uint64_t most, std::string& error) {
     const char* text = std::getenv(name);
     if (text == nullptr) {
         return true;
     }
     const char* end = text + std::strlen(text);
-    const auto [stopped, failure] = std::from_chars(text, end, value);
-    if (failure != std::errc() || stopped != end || text == end) {
-        error = fmt::format("{}='{}' is not a number from 0 to 2^64-1", name, text);
+    std::uint64_t number = 0;
+    const auto [stopped, failure] = std::from_chars(text, end, number);
+    if (failure != std::errc() || stopped != end || text == end || number > most) {
+        error = fmt::format("{}='{}' is not a number from 0 to {}", name, text,
+                            most == kAnyNumber ? "2^64-1" : std::to_string(most));
         return false;
     }
+    value = static_cast<Number>(number);
     return true;
 }
 
@@ -57,6 +63,17 @@ bool read_schedule(Schedule& schedule, std::string& error) {
         schedule = Schedule::kSerial;
     } else {
         error = fmt::format("SIMVERBS_SCHEDULE='{}' is none of canonical, free, serial", text);
+        return false;
+    }
+    return true;
+}
+
+bool read_keys(bool& random, std::string& error) {
+    std::string text = "sequential";
+    read_text("SIMVERBS_KEYS", text);
+    random = text == "random";
+    if (!random && text != "sequential") {
+        error = fmt::format("SIMVERBS_KEYS='{}' is none of sequential, random", text);
         return false;
     }
     return true;
@@ -104,8 +121,12 @@ bool read_environment(EmbeddedOptions& options, std::string& error) {
     options.summary = read_switch("SIMVERBS_SUMMARY");
     options.conductor.warn = read_switch("SIMVERBS_WARN");
     auto spin_ms = static_cast<std::uint64_t>(options.conductor.spin_limit.count());
-    if (!parse_number("SIMVERBS_SEED", options.simulation.seed, error) ||
-        !parse_number("SIMVERBS_SPIN_MS", spin_ms, error) ||
+    SimulationOptions& simulation = options.simulation;
+    if (!parse_number("SIMVERBS_SEED", simulation.seed, kAnyNumber, error) ||
+        !parse_number("SIMVERBS_FIRST_PSN", simulation.first_psn, simulation.kMaxFirstPsn, error) ||
+        !parse_number("SIMVERBS_FIRST_QPN", simulation.first_qpn, simulation.kMaxFirstQpn, error) ||
+        !parse_number("SIMVERBS_SPIN_MS", spin_ms, kAnyNumber, error) ||
+        !read_keys(simulation.random_keys, error) ||
         !read_schedule(options.conductor.schedule, error)) {
         return false;
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "fabric/core/hash.hpp"
+
 #include "simverbs/hca/addressing.hpp"
 #include "simverbs/hca/hca_events.hpp"
 #include "simverbs/hca/placement.hpp"
@@ -39,6 +41,14 @@ bool pkeys_match(std::uint16_t a, std::uint16_t b) {
     return ((a ^ b) & ~kFullMember) == 0 && ((a | b) & kFullMember) != 0;
 }
 
+// Of a device's own, so that equal numbers on two hosts are no rule.
+std::optional<std::uint64_t> seed_of_keys(const Numbering& numbering, std::string_view host) {
+    if (!numbering.key_seed) {
+        return std::nullopt;
+    }
+    return fabric::mix_words(*numbering.key_seed, fabric::hash_name(host));
+}
+
 // A switch that floods brings a port what is meant for others.
 bool is_for(const fabric::Port& port, const fabric::Frame& frame) {
     return port.attributes().link_layer == fabric::LinkLayer::kInfiniband ||
@@ -49,7 +59,12 @@ bool is_for(const fabric::Port& port, const fabric::Frame& frame) {
 
 Hca::Hca(fabric::Network& network, fabric::EndNode& node, const Personality& personality,
          HcaCommons& commons)
-    : network_(network), node_(node), personality_(personality), commons_(commons) {
+    : network_(network),
+      node_(node),
+      personality_(personality),
+      commons_(commons),
+      keys_(seed_of_keys(commons.numbering, node.name())),
+      qps_(commons.numbering.first_qpn) {
     for (std::uint16_t number = 1; number <= node_.port_count(); ++number) {
         LoopbackListener& listener = *this;
         loopbacks_.push_back(std::make_unique<Loopback>(network_.loop(), port(number), listener));

@@ -22,6 +22,7 @@
 #include "simverbs/hca/memory_region.hpp"
 #include "simverbs/hca/multicast_table.hpp"
 #include "simverbs/hca/number_table.hpp"
+#include "simverbs/hca/numbering.hpp"
 #include "simverbs/hca/snapshot.hpp"
 #include "simverbs/model/personality.hpp"
 #include "simverbs/wire/packet.hpp"
@@ -39,6 +40,7 @@ struct HcaCommons {
     std::vector<Hca*> by_node;  // nullptr: a switch, or a host without one
     EventBacklog events;
     bool tells_speed_changes = false;  // programs know DEVICE_SPEED_CHANGE
+    Numbering numbering;
 };
 
 class Hca final : private fabric::EndNodeListener, private LoopbackListener {
@@ -74,6 +76,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     [[nodiscard]] SnapshotPool& snapshots() { return commons_.snapshots; }
     [[nodiscard]] OwnMemory& own_memory() { return commons_.own_memory; }
     [[nodiscard]] EventBacklog& event_backlog() { return commons_.events; }
+    [[nodiscard]] const Numbering& numbering() const { return commons_.numbering; }
     [[nodiscard]] KeyTable& keys() { return keys_; }
     [[nodiscard]] FlowTable& flows() { return flows_; }
     [[nodiscard]] NumberTable<QueuePair>& qps() { return qps_; }

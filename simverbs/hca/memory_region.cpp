@@ -1,10 +1,15 @@
 #include "simverbs/hca/memory_region.hpp"
 
+#include "fabric/core/hash.hpp"
+
 namespace simverbs {
 
 // Tags of one region differ in their lowest bit: even is local, odd is remote.
 std::uint8_t KeyTable::next_tag(std::uint32_t block) {
-    return tags_[block] = static_cast<std::uint8_t>(tags_[block] + 2);
+    const std::uint32_t drawn = ++tags_[block];
+    const std::uint64_t tag =
+        seed_ ? fabric::mix_words(*seed_ + block, drawn) & ~std::uint64_t{1} : 2 * drawn;
+    return static_cast<std::uint8_t>(tag);
 }
 
 bool KeyTable::insert(std::uint32_t block, MemoryRegion& region, KeyStyle style) {

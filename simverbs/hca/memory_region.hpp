@@ -60,6 +60,9 @@ class KeyTable {
   public:
     static constexpr std::uint32_t kTagBits = 8;
 
+    // `seed`: of keys in a random order.
+    explicit KeyTable(std::optional<std::uint64_t> seed) : entries_(1, seed), seed_(seed) {}
+
     // False when the block of numbers is full.
     bool insert(std::uint32_t block, MemoryRegion& region, KeyStyle style);
     bool insert(std::uint32_t block, MemoryWindow& window);
@@ -103,8 +106,9 @@ class KeyTable {
     std::uint8_t next_tag(std::uint32_t block);
 
     NumberTable<KeyedMemory> entries_;
+    std::optional<std::uint64_t> seed_;
     std::uint64_t generation_ = 1;
-    std::array<std::uint8_t, kNumberBlocks> tags_{};  // a block's own, like its numbers
+    std::array<std::uint32_t, kNumberBlocks> tags_{};  // drawn; a block's own, like its numbers
 };
 
 }  // namespace simverbs

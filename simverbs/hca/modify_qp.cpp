@@ -190,8 +190,9 @@ void QueuePair::apply(QpAttrs given, const QpValues& values) {
     }
     set(QpAttr::kPathMtu, attributes_.path_mtu, 128U << values.path_mtu);
     set(QpAttr::kDestQpn, attributes_.dest_qpn, values.dest_qpn);
-    set(QpAttr::kRqPsn, attributes_.rq_psn, Psn(values.rq_psn));
-    set(QpAttr::kSqPsn, attributes_.sq_psn, Psn(values.sq_psn));
+    const std::uint32_t first_psn = hca_.numbering().first_psn;
+    set(QpAttr::kRqPsn, attributes_.rq_psn, Psn(values.rq_psn) + first_psn);
+    set(QpAttr::kSqPsn, attributes_.sq_psn, Psn(values.sq_psn) + first_psn);
     set(QpAttr::kTimeout, attributes_.timeout, values.timeout);
     set(QpAttr::kRetryCnt, attributes_.retry_count, values.retry_count);
     set(QpAttr::kRnrRetry, attributes_.rnr_retry, values.rnr_retry);
@@ -282,6 +283,11 @@ void QueuePair::flush_sends() {
     }
 }
 
+QpAttributes QueuePair::fresh_attributes(Service service, std::uint32_t qpn) const {
+    const Psn first(hca_.numbering().first_psn);
+    return {.service = service, .qpn = qpn, .sq_psn = first, .rq_psn = first};
+}
+
 // Forgets every work request; the driver takes the completions that were not polled out of the CQ.
 void QueuePair::reset() {
     keep_payloads_in_flight();
@@ -296,7 +302,7 @@ void QueuePair::reset() {
     rings().receive_producer.value.store(0, std::memory_order_release);
     const Service service = attributes_.service;
     const std::uint32_t qpn = attributes_.qpn;
-    attributes_ = {.service = service, .qpn = qpn};
+    attributes_ = fresh_attributes(service, qpn);
     migration_ = nullptr;
     notify_drained_ = drained_ = false;
 }
@@ -346,8 +352,10 @@ QueryQpReply QueuePair::query() const {
     values.qkey = attributes_.qkey;
     const bool receiving = attributes_.state >= QpState::kRtr;
     const bool sending = attributes_.state >= QpState::kRts;
-    values.rq_psn = (receiving ? responder_.expected_psn() : attributes_.rq_psn).value();
-    values.sq_psn = (sending ? requester_.next_psn() : attributes_.sq_psn).value();
+    const std::uint32_t to_asked = Psn::kModulus - hca_.numbering().first_psn;
+    values.rq_psn =
+        ((receiving ? responder_.expected_psn() : attributes_.rq_psn) + to_asked).value();
+    values.sq_psn = ((sending ? requester_.next_psn() : attributes_.sq_psn) + to_asked).value();
     values.dest_qpn = attributes_.dest_qpn;
     values.access = attributes_.access.bits;
     values.pkey_index = attributes_.pkey_index;

@@ -49,7 +49,7 @@ QueuePair::QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& par
       send_shape_(parts.send),
       receive_shape_(parts.receive),
       capacity_(parts.capacity),
-      attributes_{.service = parts.service, .qpn = parts.qpn},
+      attributes_(fresh_attributes(parts.service, parts.qpn)),
       requester_(attributes_, hca.personality(), send_shape_,
                  {&context.client().memory(), &hca.own_memory()}, *this),
       responder_(attributes_, hca.personality(), segments_of_a_receive(parts, hca),

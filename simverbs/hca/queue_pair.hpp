@@ -186,6 +186,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     void apply(QpAttrs given, const QpValues& values);
     void enter(QpState to, QpTrigger trigger, FaultCause cause);
     void reset();
+    [[nodiscard]] QpAttributes fresh_attributes(Service service, std::uint32_t qpn) const;
     void report_drained();
 
     // resize_qp.cpp

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "fabric/core/hash.hpp"
+
 #include "simverbs/model/personalities.hpp"
 
 namespace simverbs {
@@ -42,6 +44,12 @@ std::unique_ptr<Simulation> Simulation::make(const SimulationOptions& options, s
 Simulation::Simulation(SimulationOptions options, fabric::Topology topology,
                        const Personality& personality)
     : options_(std::move(options)), network_(loop_, bus_, std::move(topology)) {
+    commons_.numbering.first_psn = options_.first_psn;
+    commons_.numbering.first_qpn = options_.first_qpn;
+    if (options_.random_keys) {
+        commons_.numbering.key_seed =
+            fabric::mix_words(options_.seed, fabric::hash_name("keys of memory"));
+    }
     for (std::size_t i = 0; i < network_.host_count(); ++i) {
         hcas_.push_back(std::make_unique<Hca>(network_, network_.host(i), personality, commons_));
     }
@@ -84,8 +92,16 @@ void Simulation::handle(const fabric::Event& /*event*/) {
 }
 
 std::string Simulation::replay_line() const {
-    return fmt::format("SIMVERBS_TOPOLOGY={} SIMVERBS_PERSONALITY={} SIMVERBS_SEED={}",
-                       options_.topology, options_.personality, options_.seed);
+    const SimulationOptions usual;
+    std::string line = fmt::format("SIMVERBS_TOPOLOGY={} SIMVERBS_PERSONALITY={} SIMVERBS_SEED={}",
+                                   options_.topology, options_.personality, options_.seed);
+    if (options_.first_psn != usual.first_psn) {
+        line += fmt::format(" SIMVERBS_FIRST_PSN={}", options_.first_psn);
+    }
+    if (options_.first_qpn != usual.first_qpn) {
+        line += fmt::format(" SIMVERBS_FIRST_QPN={}", options_.first_qpn);
+    }
+    return line + (options_.random_keys ? " SIMVERBS_KEYS=random" : "");
 }
 
 }  // namespace simverbs

@@ -16,6 +16,7 @@
 
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/model/personality.hpp"
+#include "simverbs/model/psn.hpp"
 
 namespace simverbs {
 
@@ -23,6 +24,12 @@ struct SimulationOptions {
     std::string topology = "star:2";
     std::string personality = "spec";
     std::uint64_t seed = 1;
+    std::uint32_t first_psn = 0;  // where a program's PSN 0 is on the wire, up to kMaxFirstPsn
+    std::uint32_t first_qpn = 1;  // low bits of the first number of a context, up to kMaxFirstQpn
+    bool random_keys = false;     // drawn from the seed; else rising
+
+    static constexpr std::uint32_t kMaxFirstPsn = Psn::kModulus - 1;
+    static constexpr std::uint32_t kMaxFirstQpn = (1U << kNumberBlockBits) - 1;
 };
 
 class Simulation final : private fabric::ReplayContext, private fabric::EventHandler {

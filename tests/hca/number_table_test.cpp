@@ -1,5 +1,7 @@
 #include "simverbs/hca/number_table.hpp"
 
+#include <set>
+
 #include <gtest/gtest.h>
 
 namespace simverbs {
@@ -37,6 +39,38 @@ TEST(NumberTable, AWrapStepsOverNumbersInUse) {
     }
     EXPECT_EQ(table.reserve(1), first);
     EXPECT_EQ(table.reserve(1), second + 1);
+}
+
+TEST(NumberTable, ABlockMayBeginAnywhere) {
+    NumberTable<int> table(0xFFFF);
+    EXPECT_FALSE(table.was_given_out(2U << kNumberBlockBits | 0xFFFF));
+    EXPECT_EQ(table.reserve(2), 2U << kNumberBlockBits | 0xFFFF);
+    EXPECT_TRUE(table.was_given_out(2U << kNumberBlockBits | 0xFFFF));
+    EXPECT_FALSE(table.was_given_out(2U << kNumberBlockBits));
+    EXPECT_EQ(table.reserve(2), 2U << kNumberBlockBits);
+    EXPECT_TRUE(table.was_given_out(2U << kNumberBlockBits));
+    EXPECT_FALSE(table.was_given_out(2U << kNumberBlockBits | 1));
+}
+
+TEST(NumberTable, AnOrderFromASeedHasEachNumberOnce) {
+    NumberTable<int> table(1, 77);
+    NumberTable<int> same(1, 77);
+    NumberTable<int> other(1, 78);
+    std::set<std::uint32_t> seen;
+    bool rises = true;
+    bool differs = false;
+    std::uint32_t last = 0;
+    for (std::uint32_t i = 0; i < 1U << kNumberBlockBits; ++i) {
+        const std::uint32_t number = table.reserve(5).value();
+        EXPECT_EQ(number >> kNumberBlockBits, 5U);
+        EXPECT_TRUE(seen.insert(number).second);
+        EXPECT_EQ(same.reserve(5), number);
+        differs = differs || other.reserve(5) != number;
+        rises = rises && number > last;
+        last = number;
+    }
+    EXPECT_TRUE(differs);
+    EXPECT_FALSE(rises);
 }
 
 TEST(NumberTable, AFullBlockHasNoMore) {

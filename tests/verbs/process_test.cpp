@@ -124,13 +124,14 @@ TEST_P(Environment, ThatMakesNoSenseIsSaidAndGivesNoDevices) {
 
 INSTANTIATE_TEST_SUITE_P(
     Of, Environment,
-    testing::Values(BadVariable{"SIMVERBS_TOPOLOGY", "moebius:3"},
-                    BadVariable{"SIMVERBS_TOPOLOGY", "star:x"},
-                    BadVariable{"SIMVERBS_PERSONALITY", "connectx9"},
-                    BadVariable{"SIMVERBS_SEED", "12three"}, BadVariable{"SIMVERBS_SEED", "-1"},
-                    BadVariable{"SIMVERBS_SCHEDULE", "chaotic"},
-                    BadVariable{"SIMVERBS_SPIN_MS", "soon"}, BadVariable{"SIMVERBS_HOST", "h9"},
-                    BadVariable{"SIMVERBS_TRACE", "/nonexistent/folder/trace"}));
+    testing::Values(
+        BadVariable{"SIMVERBS_TOPOLOGY", "moebius:3"}, BadVariable{"SIMVERBS_TOPOLOGY", "star:x"},
+        BadVariable{"SIMVERBS_PERSONALITY", "connectx9"}, BadVariable{"SIMVERBS_SEED", "12three"},
+        BadVariable{"SIMVERBS_SEED", "-1"}, BadVariable{"SIMVERBS_SCHEDULE", "chaotic"},
+        BadVariable{"SIMVERBS_FIRST_PSN", "16777216"}, BadVariable{"SIMVERBS_FIRST_PSN", "0x10"},
+        BadVariable{"SIMVERBS_FIRST_QPN", "65536"}, BadVariable{"SIMVERBS_KEYS", "shuffled"},
+        BadVariable{"SIMVERBS_SPIN_MS", "soon"}, BadVariable{"SIMVERBS_HOST", "h9"},
+        BadVariable{"SIMVERBS_TRACE", "/nonexistent/folder/trace"}));
 
 TEST(EnvironmentOf, HostLimitsWhatIsSeen) {
     const ChildResult result = in_child([] {
