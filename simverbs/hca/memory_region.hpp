@@ -89,7 +89,7 @@ class KeyTable {
     // nothing has changed.
     bool bind(const ProtectionDomain& pd, std::uint32_t qpn, const WindowBinding& binding,
               const Personality& personality);
-    bool invalidate(const ProtectionDomain& pd, std::uint32_t qpn, std::uint32_t rkey);
+    InvalidateVerdict invalidate(const ProtectionDomain& pd, std::uint32_t qpn, std::uint32_t rkey);
     static void unbind(MemoryWindow& window);
 
     // Changes whenever a grant to a local key may have ended.

@@ -126,14 +126,20 @@ bool KeyTable::bind(const ProtectionDomain& pd, std::uint32_t qpn, const WindowB
     return true;
 }
 
-bool KeyTable::invalidate(const ProtectionDomain& pd, std::uint32_t qpn, std::uint32_t rkey) {
+InvalidateVerdict KeyTable::invalidate(const ProtectionDomain& pd, std::uint32_t qpn,
+                                       std::uint32_t rkey) {
     MemoryWindow* window = find_window(rkey >> kTagBits);
-    if (window == nullptr || window->rkey != rkey || window->pd != &pd ||
-        window->type != WindowType::kType2 || window->qpn != qpn) {
-        return false;
+    if (window == nullptr || window->rkey != rkey || window->pd != &pd) {
+        return InvalidateVerdict::kRefused;
+    }
+    if (window->type == WindowType::kType1) {
+        return InvalidateVerdict::kType1;
+    }
+    if (window->qpn != qpn) {
+        return InvalidateVerdict::kRefused;
     }
     unbind(*window);
-    return true;
+    return InvalidateVerdict::kInvalidated;
 }
 
 }  // namespace simverbs

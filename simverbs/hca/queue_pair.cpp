@@ -294,7 +294,7 @@ bool QueuePair::bind_window(const WindowBinding& binding) {
     return hca_.keys().bind(protection_domain(), attributes_.qpn, binding, hca_.personality());
 }
 
-bool QueuePair::invalidate(std::uint32_t rkey) {
+InvalidateVerdict QueuePair::invalidate(std::uint32_t rkey) {
     return hca_.keys().invalidate(protection_domain(), attributes_.qpn, rkey);
 }
 

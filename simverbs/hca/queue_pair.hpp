@@ -132,7 +132,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
                       AccessRights needed) override;
     KeyVerdict check_remote(std::uint32_t rkey, AccessRights needed) override;
     bool bind_window(const WindowBinding& binding) override;
-    bool invalidate(std::uint32_t rkey) override;
+    InvalidateVerdict invalidate(std::uint32_t rkey) override;
     [[nodiscard]] std::uint64_t key_generation() const override;
     CopyOutcome place(const Payload& from, std::span<const MemorySpan> spans,
                       std::uint64_t offset) override;

@@ -36,6 +36,7 @@ enum class FaultCause : std::uint8_t {
     kGatherRange = 0x18,
     kBindRefused = 0x19,
     kLocalInvalidateRefused = 0x1A,
+    kLocalInvalidateOfType1 = 0x1B,
 
     // The requester, by what comes back
     kLandingKey = 0x20,
@@ -208,6 +209,7 @@ inline constexpr auto kCompletionFaults = [] {
         {kGatherRange,          "gather: range",              kP,  D::kRequester, kSenders,                 W::kNothing, send_fails(kLocProtErr, 0x53),       kUntouched,                          "an SGE of a send reaches outside its region, or memory behind it is gone",    "IBA 10.6.3"},
         {kBindRefused,          "bind refused",               kP,  D::kRequester, kBinders,                 W::kNothing, send_fails(kMwBindErr),              kUntouched,                          "window outside the region, region without MW_BIND, another PD",               "IBA 10.6.7"},
         {kLocalInvalidateRefused, "local invalidate refused", kP,  D::kRequester, kBinders,                 W::kNothing, send_fails(kMwBindErr),              kUntouched,                          "LOCAL_INV of a key that cannot be invalidated",                               "IBA 10.6.7"},
+        {kLocalInvalidateOfType1, "local invalidate of a type 1 window", kP, D::kRequester, kBinders,     W::kNothing, send_fails(kLocQpOpErr),             kUntouched,                          "LOCAL_INV of the key of a type 1 window, which is unbound by a bind alone",   "IBA o10-37.2.26"},
 
         {kLandingKey,           "landing: key",               kP,  D::kRequester, kTwoSides,                W::kAck,     send_fails(kLocProtErr, 0x52),       kUntouched,                          "READ or atomic response: lkey unknown, deregistered or of another PD",        "IBA 10.6.3"},
         {kLandingRange,         "landing: range",             kP,  D::kRequester, kTwoSides,                W::kAck,     send_fails(kLocProtErr, 0x53),       kUntouched,                          "READ or atomic response: an SGE reaches outside its region",                  "IBA 10.6.3"},

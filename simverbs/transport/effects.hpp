@@ -88,6 +88,13 @@ struct ReceiveCompletion {
     std::uint32_t freed_to = 0;      // receive queue index; see Cqe
 };
 
+// What became of a key that was to be invalidated.
+enum class InvalidateVerdict : std::uint8_t {
+    kInvalidated,
+    kRefused,  // it is none, or a region's, or another's
+    kType1,    // a window that can never be (IBA o10-37.2.26)
+};
+
 // What a queue of receives may cause: a queue pair's, or a work queue's.
 class ReceiveEffects {
   public:
@@ -133,9 +140,9 @@ class Effects : public ReceiveEffects {
     [[nodiscard]] virtual KeyVerdict check_remote(std::uint32_t rkey, AccessRights needed) = 0;
     // Carries out a BIND_MW of this queue pair; false when it is refused and has changed nothing.
     virtual bool bind_window(const WindowBinding& binding) = 0;
-    // Takes a type 2 window's rkey away, for LOCAL_INV or the peer's SEND_WITH_INV; false when the
-    // key is not of a window that is bound to this queue pair.
-    virtual bool invalidate(std::uint32_t rkey) = 0;
+    // Takes a type 2 window's rkey away, for LOCAL_INV or the peer's SEND_WITH_INV, where the key
+    // is of a window that is bound to this queue pair.
+    virtual InvalidateVerdict invalidate(std::uint32_t rkey) = 0;
     // A number that changes whenever a grant given earlier may have ended.
     [[nodiscard]] virtual std::uint64_t key_generation() const = 0;
 

@@ -4,15 +4,30 @@
 
 namespace simverbs {
 
+FaultCause Requester::bind(const SendWqe& wqe) {
+    return effects_.bind_window(binding_of(wqe)) ? FaultCause::kSuccess : FaultCause::kBindRefused;
+}
+
+FaultCause Requester::invalidate(std::uint32_t rkey) {
+    switch (effects_.invalidate(rkey)) {
+        case InvalidateVerdict::kInvalidated:
+            return FaultCause::kSuccess;
+        case InvalidateVerdict::kType1:
+            return FaultCause::kLocalInvalidateOfType1;
+        case InvalidateVerdict::kRefused:
+            break;
+    }
+    return FaultCause::kLocalInvalidateRefused;
+}
+
 // At the cursor. One that was carried out before a rewind is passed over. True: look on.
 bool Requester::execute_local(SendRequest& request) {
     if (!request.started) {
-        const bool binds = request.opcode->opcode == WrOpcode::kBindMw;
-        const bool done = binds ? effects_.bind_window(binding_of(request.wqe))
-                                : effects_.invalidate(request.wqe.immediate);
-        if (!done) {
-            request.cause = binds ? FaultCause::kBindRefused : FaultCause::kLocalInvalidateRefused;
-            request.failure = *consequences(personality_, request.cause).requester.status;
+        const FaultCause cause = request.opcode->opcode == WrOpcode::kBindMw
+                                     ? bind(request.wqe)
+                                     : invalidate(request.wqe.immediate);
+        if (cause != FaultCause::kSuccess) {
+            fail_request(request, cause);
             return true;  // it fails in its turn
         }
         request.started = true;

@@ -79,6 +79,9 @@ class Requester {
 
     // local_operations.cpp: requests without a packet.
     bool execute_local(SendRequest& request);
+    // Why it was refused, or kSuccess.
+    FaultCause bind(const SendWqe& wqe);
+    FaultCause invalidate(std::uint32_t rkey);
     void retire_local();
 
     // completer.cpp: answers.

@@ -405,7 +405,7 @@ Responder::Verdict Responder::execute(const Packet& packet) {
     inbound_.kind = operation.kind;
     inbound_.received += packet.payload.length;
     const bool invalidates = operation.trailer == Trailer::kInvalidate;
-    return !invalidates || effects_.invalidate(packet.immediate)
+    return !invalidates || effects_.invalidate(packet.immediate) == InvalidateVerdict::kInvalidated
                ? Verdict::kPassed
                : fail(packet, FaultCause::kRemoteInvalidateRefused);
 }

@@ -207,6 +207,24 @@ std::vector<FaultCase> operations() {
          .rxe = {failed("LOC_QP_OP"), kUntouched},
          .arrange =
              [](Stage& stage) { stage.become(IBV_WR_LOCAL_INV).key(stage.here().mr->rkey); }},
+        {.name = "invalidate_a_type_1_window",
+         .cause = FaultCause::kLocalInvalidateOfType1,
+         .service = Service::kRc,
+         .spec = {failed("LOC_QP_OP"), kUntouched},
+         .connectx6 = {failed("LOC_QP_OP"), kUntouched},
+         .rxe = {failed("LOC_QP_OP"), kUntouched},
+         .arrange =
+             [](Stage& stage) {
+                 End& here = stage.here();
+                 ibv_mr* mr = stage.region(here, verbs_test::kAllAccess | IBV_ACCESS_MW_BIND);
+                 ibv_mw* mw = stage.window(here, IBV_MW_TYPE_1);
+                 ibv_mw_bind bind{};
+                 bind.send_flags = IBV_SEND_SIGNALED;
+                 bind.bind_info = {mr, here.address(0), 4096, IBV_ACCESS_REMOTE_READ};
+                 ASSERT_EQ(ibv_bind_mw(here.qp, mw, &bind), 0);
+                 EXPECT_EQ(here.wait().status, IBV_WC_SUCCESS);
+                 stage.become(IBV_WR_LOCAL_INV).key(mw->rkey);
+             }},
     };
 }
 

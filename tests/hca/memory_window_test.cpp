@@ -192,7 +192,7 @@ TEST_F(Windows, OfType1AreNotInvalidated) {
     EXPECT_EQ(bind(binding(window)), WcStatus::kSuccess);
     pair_.b.qp.post({.opcode = WrOpcode::kLocalInv, .immediate = window.rkey + 1});
     pair_.drive();
-    EXPECT_EQ(statuses(pair_.b.send_cq.poll()), std::vector{WcStatus::kMwBindErr});
+    EXPECT_EQ(statuses(pair_.b.send_cq.poll()), std::vector{WcStatus::kLocQpOpErr});
 }
 
 TEST_F(Windows, AreInvalidatedByThePeersSend) {

@@ -142,6 +142,15 @@ TEST(LocalOperation, ARefusedLocalInvalidateIsAMemoryManagementError) {
     EXPECT_EQ(test.effects.sent[0].cause, FaultCause::kLocalInvalidateRefused);
 }
 
+TEST(LocalOperation, ALocalInvalidateOfAType1WindowIsAnOperationError) {
+    RequesterUnderTest test;
+    test.effects.accepts_windows = false;
+    test.effects.refusal = InvalidateVerdict::kType1;
+    test.post(WrOpcode::kLocalInv, 0);
+    EXPECT_THAT(test.statuses(), ElementsAre(kLocQpOpErr));
+    EXPECT_EQ(test.effects.sent[0].cause, FaultCause::kLocalInvalidateOfType1);
+}
+
 TEST(LocalOperation, WaitsInSqdLikeAnyOther) {
     RequesterUnderTest test;
     test.attributes.state = QpState::kSqd;

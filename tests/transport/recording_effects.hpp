@@ -83,6 +83,7 @@ class RecordingEffects final : public Effects {
     CopyOutcome place_outcome = CopyOutcome::kCopied;
     CopyOutcome snapshot_outcome = CopyOutcome::kCopied;
     bool accepts_windows = true;
+    InvalidateVerdict refusal = InvalidateVerdict::kRefused;  // where they are not
     FrameVerdict frame_verdict = FrameVerdict::kSent;
     std::set<std::uint32_t> revoked;
     std::uint64_t generation = 1;
@@ -136,9 +137,9 @@ class RecordingEffects final : public Effects {
         bindings.push_back(binding);
         return accepts_windows;
     }
-    bool invalidate(std::uint32_t rkey) override {
+    InvalidateVerdict invalidate(std::uint32_t rkey) override {
         invalidated.push_back(rkey);
-        return accepts_windows;
+        return accepts_windows ? InvalidateVerdict::kInvalidated : refusal;
     }
     std::uint64_t key_generation() const override { return generation; }
     CopyOutcome place(const Payload& from, std::span<const MemorySpan> spans,
