@@ -182,6 +182,24 @@ ibv_qp* remember(Context& context, QueuePair& qp, std::uint32_t handle) {
     return qp.c_handle();
 }
 
+// An errno. New queues are taken over where there are any.
+int resize_or_modify(Context& context, QueuePair& qp, const ModifyQp& command) {
+    ModifyQpReply reply;
+    int descriptor = -1;
+    const int error = context.execute(command, reply, descriptor);
+    if (error != 0 || reply.ring.bytes == 0) {
+        return error;
+    }
+    std::byte* ring = context.channel().map_ring(reply.ring, descriptor);
+    if (ring == nullptr) {
+        return ENOMEM;
+    }
+    qp.queues.replace_ring(ring, reply);
+    const std::lock_guard guard(qp.queues.send().lock());
+    qp.capacity = reply.capacity;
+    return 0;
+}
+
 }  // namespace
 
 ibv_qp* create_queue_pair(ibv_context& handle, ibv_qp_init_attr_ex& init) {
@@ -260,24 +278,6 @@ ibv_qp* open_qp(ibv_context* handle, ibv_qp_open_attr* attr) {
     auto* qp = new QueuePair(context, reply, nullptr, {});
     fill_handle(*qp, *handle, init, reply);
     return remember(context, *qp, reply.handle);
-}
-
-// An errno. New queues are taken over where there are any.
-static int resize_or_modify(Context& context, QueuePair& qp, const ModifyQp& command) {
-    ModifyQpReply reply;
-    int descriptor = -1;
-    const int error = context.execute(command, reply, descriptor);
-    if (error != 0 || reply.ring.bytes == 0) {
-        return error;
-    }
-    std::byte* ring = context.channel().map_ring(reply.ring, descriptor);
-    if (ring == nullptr) {
-        return ENOMEM;
-    }
-    qp.queues.replace_ring(ring, reply);
-    const std::lock_guard guard(qp.queues.send().lock());
-    qp.capacity = reply.capacity;
-    return 0;
 }
 
 SIMVERBS_ABI int simverbs_abi_ibv_modify_qp(ibv_qp* handle, ibv_qp_attr* attr, int attr_mask) {

@@ -39,9 +39,10 @@ std::uint32_t QueuePair::receives_waiting() const {
 // A capacity is at least what is asked for; that of a queue which it has not stays 0.
 int QueuePair::check_resize(const QpCapacity& asked) const {
     const DeviceLimits& limits = hca_.personality().limits;
-    const bool more_a_request = asked.send_segments > capacity_.send_segments ||
-                                asked.receive_segments > capacity_.receive_segments ||
-                                asked.inline_bytes > capacity_.inline_bytes;
+    const bool more_a_request =
+        asked.send_segments > capacity_.send_segments ||
+        (has_receives() && asked.receive_segments > capacity_.receive_segments) ||
+        asked.inline_bytes > capacity_.inline_bytes;
     const bool loses_requests = (has_sends() && asked.send_requests < sends_waiting()) ||
                                 (has_receives() && asked.receive_requests < receives_waiting());
     return more_a_request || loses_requests || exceeds(asked.send_requests, limits.max_qp_wr) ||

@@ -286,7 +286,7 @@ void connect_to_itself(HostileClient& client, std::uint32_t context,
     values.retry_count = 1;
     values.path.dlid = 3;  // h2
     const auto move = [&](std::uint32_t state, std::initializer_list<QpAttr> attributes) {
-        simverbs::HandleReply reply;
+        simverbs::ModifyQpReply reply;
         values.state = state;
         modify.mask = static_cast<std::uint32_t>(QpAttr::kState);
         for (const QpAttr attribute : attributes) {

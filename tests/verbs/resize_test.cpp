@@ -159,6 +159,19 @@ TEST_F(Resize, ThatCannotBeChangesNothing) {
     EXPECT_EQ(a->state(), IBV_QPS_RESET);
 }
 
+TEST_F(Resize, LeavesASharedQueueAlone) {
+    Connection with = small();
+    with.shared_receives = 8;
+    connect(with);
+    ibv_qp_attr attr{};
+    attr.cap = with.cap;
+    attr.cap.max_send_wr = 12;
+    ASSERT_EQ(ibv_modify_qp(a->qp, &attr, IBV_QP_CAP), 0);
+    EXPECT_EQ(attr.cap.max_send_wr, 12U);
+    EXPECT_EQ(attr.cap.max_recv_wr, 0U);
+    expect_works();
+}
+
 TEST_F(Resize, IsRefusedByDevicesWithoutIt) {
     ASSERT_EQ(simverbs_restart(), 0) << simverbs_last_error();
     ASSERT_EQ(simverbs_set_personality("connectx6"), 0);
