@@ -59,6 +59,7 @@ Context::Context(Device& opened, Channel& channel, std::uint32_t handle, int eve
       qps(subjects_->qps),
       srqs(subjects_->srqs),
       wqs(subjects_->wqs),
+      device_memories(subjects_->device_memories),
       device_(opened),
       channel_(channel),
       handle_(handle),

@@ -4,17 +4,23 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 #include <infiniband/verbs.h>
 
+#include "simverbs/abi/entry_points.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
 
 namespace simverbs::abi {
 namespace {
 
+// Memory that was freed holds nothing any more, whoever has imported it.
 bool holds(const DeviceMemory& memory, std::uint64_t offset, std::size_t length) {
-    return offset <= memory.bytes() && length <= memory.bytes() - offset;
+    Context& context = as_object(memory.context);
+    const std::lock_guard lock(context.lock());
+    return context.device_memories.contains(memory.handle) && offset <= memory.bytes() &&
+           length <= memory.bytes() - offset;
 }
 
 int memcpy_to_dm(ibv_dm* handle, std::uint64_t offset, const void* from, std::size_t length) {
@@ -41,6 +47,16 @@ int memcpy_from_dm(void* to, ibv_dm* handle, std::uint64_t offset, std::size_t l
     return 0;
 }
 
+DeviceMemory* make_handle(ibv_context* context, std::uint32_t number, std::byte* base,
+                          std::uint64_t bytes) {
+    auto* memory = new DeviceMemory(base, bytes);
+    memory->context = context;
+    memory->handle = number;
+    memory->memcpy_to_dm = memcpy_to_dm;
+    memory->memcpy_from_dm = memcpy_from_dm;
+    return memory;
+}
+
 }  // namespace
 
 ibv_dm* alloc_dm(ibv_context* handle, ibv_alloc_dm_attr* attr) {
@@ -63,11 +79,9 @@ ibv_dm* alloc_dm(ibv_context* handle, ibv_alloc_dm_attr* attr) {
         errno = ENOMEM;
         return nullptr;
     }
-    auto* memory = new DeviceMemory(base, reply.memory.bytes);
-    memory->context = handle;
-    memory->handle = reply.handle;
-    memory->memcpy_to_dm = memcpy_to_dm;
-    memory->memcpy_from_dm = memcpy_from_dm;
+    DeviceMemory* memory = make_handle(handle, reply.handle, base, reply.memory.bytes);
+    const std::lock_guard lock(context.lock());
+    context.device_memories[reply.handle] = memory;
     return memory;
 }
 
@@ -78,10 +92,33 @@ int free_dm(ibv_dm* handle) {
     command.handle = handle->handle;
     const int error = context.execute(command);
     if (error == 0) {
+        {
+            const std::lock_guard lock(context.lock());
+            context.device_memories.erase(handle->handle);
+        }
         context.channel().unmap_ring(memory.base(), memory.bytes());
         delete &memory;
     }
     return error;
+}
+
+SIMVERBS_ABI ibv_dm* simverbs_abi_ibv_import_dm(ibv_context* handle, std::uint32_t dm_handle) {
+    Context& context = as_object(handle);
+    if (!context.personality().imports_objects || context.is_foreign()) {
+        errno = context.is_foreign() ? EIO : EOPNOTSUPP;
+        return nullptr;
+    }
+    const std::lock_guard lock(context.lock());
+    const auto found = context.device_memories.find(dm_handle);
+    if (found == context.device_memories.end()) {
+        errno = ENOENT;
+        return nullptr;
+    }
+    return make_handle(handle, dm_handle, found->second->base(), found->second->bytes());
+}
+
+SIMVERBS_ABI void simverbs_abi_ibv_unimport_dm(ibv_dm* dm) {
+    delete &as_object(dm);
 }
 
 ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t length,

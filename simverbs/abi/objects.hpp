@@ -45,18 +45,20 @@ class Device final : public DeviceBlock {
 };
 
 class CompletionQueue;
+class DeviceMemory;
 class QueuePair;
 class SharedReceiveQueue;
 class ReceiveWorkQueue;
 
-// Whom an event concerns, by handle; under the lock, which also guards event counts. One for all
-// that have opened or imported the same context of the device.
+// Whom an event concerns, or an import names, by handle; under the lock, which also guards event
+// counts. One for all that have opened or imported the same context of the device.
 struct EventSubjects {
     std::mutex lock;
     std::map<std::uint32_t, CompletionQueue*> cqs;
     std::map<std::uint32_t, QueuePair*> qps;
     std::map<std::uint32_t, SharedReceiveQueue*> srqs;
     std::map<std::uint32_t, ReceiveWorkQueue*> wqs;
+    std::map<std::uint32_t, const DeviceMemory*> device_memories;
 };
 
 class Context final : public NewerVerbsContext {
@@ -115,6 +117,7 @@ class Context final : public NewerVerbsContext {
     std::map<std::uint32_t, QueuePair*>& qps;
     std::map<std::uint32_t, SharedReceiveQueue*>& srqs;
     std::map<std::uint32_t, ReceiveWorkQueue*>& wqs;
+    std::map<std::uint32_t, const DeviceMemory*>& device_memories;
 
   private:
     Device& device_;

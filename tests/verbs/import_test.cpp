@@ -132,6 +132,37 @@ TEST_F(Import, WhatAnotherProcessHasOpenedIsEopnotsupp) {
     repeats = false;  // how long waitpid() sleeps is the kernel's affair
 }
 
+using ImportOfMemory = TwoHosts;
+
+TEST_F(ImportOfMemory, OnTheDeviceIsTheSameMemory) {
+    connect();
+    ibv_alloc_dm_attr attr{};
+    attr.length = 4096;
+    ibv_dm* dm = ibv_alloc_dm(a->context, &attr);
+    ASSERT_NE(dm, nullptr);
+    EXPECT_EQ(ibv_import_dm(a->context, dm->handle + 1), nullptr);
+    EXPECT_EQ(errno, ENOENT);
+    EXPECT_EQ(ibv_import_dm(b->context, dm->handle), nullptr) << "another device's";
+    ibv_dm* same = ibv_import_dm(a->context, dm->handle);
+    ASSERT_NE(same, nullptr);
+    EXPECT_EQ(same->handle, dm->handle);
+    const std::uint64_t written = 0x1122334455667788;
+    std::uint64_t read = 0;
+    EXPECT_EQ(ibv_memcpy_to_dm(dm, 8, &written, sizeof written), 0);
+    EXPECT_EQ(ibv_memcpy_from_dm(&read, same, 8, sizeof read), 0);
+    EXPECT_EQ(read, written);
+    ibv_mr* mr =
+        ibv_reg_dm_mr(a->pd, same, 0, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ZERO_BASED);
+    EXPECT_NE(mr, nullptr);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+    ibv_unimport_dm(same);
+    EXPECT_EQ(ibv_memcpy_from_dm(&read, dm, 8, sizeof read), 0) << "the original stays";
+    same = ibv_import_dm(a->context, dm->handle);
+    ASSERT_EQ(ibv_free_dm(dm), 0);
+    EXPECT_EQ(ibv_memcpy_from_dm(&read, same, 8, sizeof read), EINVAL) << "it is gone";
+    ibv_unimport_dm(same);
+}
+
 using ImportOfRxe = TwoHosts;
 
 TEST_F(ImportOfRxe, IsEopnotsupp) {
@@ -142,6 +173,9 @@ TEST_F(ImportOfRxe, IsEopnotsupp) {
     EXPECT_EQ(errno, EOPNOTSUPP);
     errno = 0;
     EXPECT_EQ(ibv_import_mr(a->pd, a->mr->handle), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+    errno = 0;
+    EXPECT_EQ(ibv_import_dm(a->context, 1), nullptr);
     EXPECT_EQ(errno, EOPNOTSUPP);
     errno = 0;
     EXPECT_EQ(ibv_import_device(a->context->cmd_fd), nullptr);
