@@ -1,7 +1,7 @@
 // Flow steering: the lists of specifications of verbs.h become one value and one mask.
 //
-// Modelled: ETH, IPV4, IPV4_EXT, IPV6, TCP, UDP and ACTION_DROP, with any mask. Tunnels, ESP, MPLS,
-// tags, counters, VLAN tags and rules for what is sent answer EOPNOTSUPP. Linux asks for
+// Modelled: ETH, IPV4, IPV4_EXT, IPV6, TCP, UDP, ACTION_DROP and ACTION_COUNT, with any mask.
+// Tunnels, ESP, MPLS, tags, VLAN tags and rules for what is sent answer EOPNOTSUPP. Linux asks for
 // CAP_NET_RAW; here everybody may.
 #include <array>
 #include <cerrno>
@@ -89,6 +89,20 @@ int add_spec(const std::byte* bytes, std::size_t size, FrameLayer layer, CreateF
     return 0;
 }
 
+// One set of counters a rule.
+int add_counters(const std::byte* bytes, std::size_t size, CreateFlow& command) {
+    ibv_flow_spec_counter_action action;
+    if (size != sizeof action || command.counters != 0) {
+        return EINVAL;
+    }
+    std::memcpy(&action, bytes, sizeof action);
+    if (action.counters == nullptr) {
+        return EINVAL;
+    }
+    command.counters = as_object(action.counters).number();
+    return 0;
+}
+
 int add_spec(std::uint32_t type, const std::byte* bytes, std::size_t size, CreateFlow& command) {
     switch (type) {
         case IBV_FLOW_SPEC_ETH:
@@ -106,6 +120,8 @@ int add_spec(std::uint32_t type, const std::byte* bytes, std::size_t size, Creat
         case IBV_FLOW_SPEC_ACTION_DROP:
             command.drops = 1;
             return size == sizeof(ibv_flow_spec_action_drop) ? 0 : EINVAL;
+        case IBV_FLOW_SPEC_ACTION_COUNT:
+            return add_counters(bytes, size, command);
         default:
             return EOPNOTSUPP;
     }

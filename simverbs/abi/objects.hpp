@@ -230,6 +230,16 @@ class XrcDomain final : public ibv_xrcd {
     std::uint32_t number_;
 };
 
+class Counters final : public ibv_counters {
+  public:
+    Counters(Context& owner, std::uint32_t number)
+        : ibv_counters{owner.c_handle()}, number_(number) {}
+    [[nodiscard]] std::uint32_t number() const { return number_; }
+
+  private:
+    std::uint32_t number_;
+};
+
 struct SendBatch;  // extended_queue_pair.cpp
 struct EndSendBatch {
     void operator()(SendBatch* batch) const;
@@ -301,6 +311,9 @@ inline ReceiveWorkQueue& as_object(ibv_wq* handle) {
 }
 inline XrcDomain& as_object(ibv_xrcd* handle) {
     return *static_cast<XrcDomain*>(handle);
+}
+inline Counters& as_object(ibv_counters* handle) {
+    return *static_cast<Counters*>(handle);
 }
 inline QueuePair& as_object(ibv_qp* handle) {
     return *static_cast<QueuePair*>(reinterpret_cast<NewerQpEx*>(handle));

@@ -36,6 +36,12 @@ void set_operations(Context& context) {
     extended.ibv_create_flow = create_flow;
     extended.ibv_destroy_flow = destroy_flow;
     const Personality& personality = context.personality();
+    if (personality.limits.caps.contains(DeviceCap::kManagedFlowSteering)) {
+        extended.create_counters = create_counters;
+        extended.destroy_counters = destroy_counters;
+        extended.attach_counters_point_flow = attach_counters_point_flow;
+        extended.read_counters = read_counters;
+    }
     if (personality.limits.rate_limit_max_kbps > 0) {
         extended.modify_qp_rate_limit = modify_qp_rate_limit;
     }

@@ -57,6 +57,13 @@ int req_notify_cq(ibv_cq* cq, int solicited_only);
 ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attr);
 int destroy_flow(ibv_flow* flow);
 
+ibv_counters* create_counters(ibv_context* context, ibv_counters_init_attr* init);
+int destroy_counters(ibv_counters* counters);
+int attach_counters_point_flow(ibv_counters* counters, ibv_counter_attach_attr* attr,
+                               ibv_flow* flow);
+int read_counters(ibv_counters* counters, std::uint64_t* values, std::uint32_t count,
+                  std::uint32_t flags);
+
 ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* init);
 int modify_wq(ibv_wq* wq, ibv_wq_attr* attr);
 int destroy_wq(ibv_wq* wq);

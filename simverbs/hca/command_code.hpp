@@ -59,6 +59,10 @@ enum class CommandCode : std::uint32_t {
     kDestroyWq,
     kCreateIndirectionTable,
     kDestroyIndirectionTable,
+    kCreateCounters,
+    kDestroyCounters,
+    kAttachCounters,
+    kReadCounters,
 };
 inline constexpr auto kCommandNames = std::to_array<std::string_view>({"open_device",
                                                                        "close_device",
@@ -109,7 +113,11 @@ inline constexpr auto kCommandNames = std::to_array<std::string_view>({"open_dev
                                                                        "modify_wq",
                                                                        "destroy_wq",
                                                                        "create_rwq_ind_table",
-                                                                       "destroy_rwq_ind_table"});
+                                                                       "destroy_rwq_ind_table",
+                                                                       "create_counters",
+                                                                       "destroy_counters",
+                                                                       "attach_counters",
+                                                                       "read_counters"});
 constexpr std::string_view to_string(CommandCode code) {
     return kCommandNames[static_cast<std::size_t>(code)];
 }

@@ -87,6 +87,10 @@ class DeviceContext {
     int execute(const ResolveEthernet& command, ResolveEthernetReply& reply);
     int execute(const CreateFlow& command, HandleReply& reply);
     int execute(const DestroyFlow& command, EmptyReply& reply);
+    int execute(const CreateCounters& command, HandleReply& reply);
+    int execute(const DestroyCounters& command, EmptyReply& reply);
+    int execute(const AttachCounters& command, EmptyReply& reply);
+    int execute(const ReadCounters& command, ReadCountersReply& reply);
     int execute(const CreateWq& command, CreateWqReply& reply);
     int execute(const ModifyWq& command, HandleReply& reply);
     int execute(const DestroyWq& command, EmptyReply& reply);
@@ -163,6 +167,7 @@ class DeviceContext {
     std::map<std::uint32_t, AddressHandle> addresses_;
     std::map<std::uint32_t, OpenedXrcDomain*> opened_qps_;  // by number: made by somebody else
     std::map<std::uint32_t, std::unique_ptr<QueuePair>> qps_;
+    std::map<std::uint32_t, std::unique_ptr<CounterSet>> counters_;
     std::map<std::uint32_t, std::unique_ptr<FlowRule>> flows_;
     std::uint32_t last_pd_ = 0;
     std::uint32_t last_channel_ = 0;
@@ -170,6 +175,7 @@ class DeviceContext {
     std::uint32_t last_xrcd_ = 0;
     std::uint32_t last_address_ = 0;
     std::uint32_t last_flow_ = 0;
+    std::uint32_t last_counters_ = 0;
     std::uint32_t last_table_ = 0;
     std::uint32_t last_device_memory_ = 0;
 };

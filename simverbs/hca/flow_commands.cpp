@@ -1,4 +1,5 @@
-// Flow rules.
+// Flow rules, and what they count.
+#include <algorithm>
 #include <cerrno>
 
 #include "simverbs/hca/device_context.hpp"
@@ -9,6 +10,8 @@ namespace {
 
 // Of one context: each frame is held against all of them.
 constexpr std::size_t kMaxFlowRules = 4'096;
+constexpr std::size_t kMaxCounterSets = 4'096;
+constexpr std::size_t kMaxCounterPoints = 64;  // of one: each frame that matches goes through them
 
 }  // namespace
 
@@ -21,6 +24,10 @@ int DeviceContext::execute(const CreateFlow& command, HandleReply& reply) {
         !hca_.has_port(command.port) ||
         command.type > static_cast<std::uint32_t>(FlowType::kSniffer) ||
         hca_.port(command.port).attributes().link_layer != fabric::LinkLayer::kEthernet) {
+        return EINVAL;
+    }
+    CounterSet* counters = find(counters_, command.counters);
+    if (counters == nullptr && command.counters != 0) {
         return EINVAL;
     }
     if (flows_.size() >= kMaxFlowRules) {
@@ -36,6 +43,10 @@ int DeviceContext::execute(const CreateFlow& command, HandleReply& reply) {
     rule->value = command.value;
     rule->mask = command.mask;
     rule->qp = qp;
+    rule->counters = counters;
+    if (counters != nullptr) {
+        ++counters->uses;
+    }
     hca_.flows().add(*rule);
     reply.handle = ++last_flow_;
     flows_.emplace(reply.handle, std::move(rule));
@@ -48,7 +59,66 @@ int DeviceContext::execute(const DestroyFlow& command, EmptyReply& /*reply*/) {
         return ENOENT;
     }
     hca_.flows().erase(*rule);
+    if (rule->counters != nullptr) {
+        --rule->counters->uses;
+    }
     flows_.erase(command.handle);
+    return 0;
+}
+
+int DeviceContext::execute(const CreateCounters& /*command*/, HandleReply& reply) {
+    if (!hca_.personality().limits.caps.contains(DeviceCap::kManagedFlowSteering)) {
+        return EOPNOTSUPP;
+    }
+    if (counters_.size() >= kMaxCounterSets) {
+        return ENOMEM;
+    }
+    reply.handle = ++last_counters_;
+    counters_.emplace(reply.handle, std::make_unique<CounterSet>());
+    return 0;
+}
+
+int DeviceContext::execute(const DestroyCounters& command, EmptyReply& /*reply*/) {
+    const CounterSet* counters = find(counters_, command.handle);
+    if (counters == nullptr) {
+        return EINVAL;
+    }
+    if (counters->uses > 0) {
+        return EBUSY;
+    }
+    counters_.erase(command.handle);
+    return 0;
+}
+
+int DeviceContext::execute(const AttachCounters& command, EmptyReply& /*reply*/) {
+    constexpr std::uint32_t kPackets = 0;  // enum ibv_counter_description
+    constexpr std::uint32_t kBytes = 1;
+    CounterSet* counters = find(counters_, command.handle);
+    if (counters == nullptr || command.index >= kMaxCounters) {
+        return EINVAL;
+    }
+    if (command.what != kPackets && command.what != kBytes) {
+        return EOPNOTSUPP;
+    }
+    if (counters->uses > 0) {
+        return EBUSY;
+    }
+    if (counters->points.size() >= kMaxCounterPoints) {
+        return ENOMEM;
+    }
+    counters->points.push_back({command.what == kBytes, command.index});
+    return 0;
+}
+
+int DeviceContext::execute(const ReadCounters& command, ReadCountersReply& reply) {
+    const CounterSet* counters = find(counters_, command.handle);
+    if (counters == nullptr) {
+        return EINVAL;
+    }
+    for (const CounterSet::Point& point : counters->points) {
+        reply.used = std::max(reply.used, point.index + 1);
+    }
+    reply.values = counters->values;
     return 0;
 }
 

@@ -4,9 +4,11 @@
 // frame, and with it every rule that is its equal; one that does not trap lets the next be tried.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
+#include "simverbs/hca/port_command.hpp"
 #include "simverbs/wire/ethernet_headers.hpp"
 
 namespace simverbs {
@@ -21,6 +23,23 @@ enum class FlowType : std::uint8_t {
     kSniffer = 3,       // a copy of every frame
 };
 
+// What rules have matched, each kind at the indices that it was asked for at.
+struct CounterSet {
+    struct Point {
+        bool bytes = false;  // instead of packets
+        std::uint32_t index = 0;
+    };
+    std::vector<Point> points;
+    std::array<std::uint64_t, kMaxCounters> values{};
+    std::uint32_t uses = 0;  // rules that count here
+
+    void count(std::uint32_t frame_bytes) {
+        for (const Point& point : points) {
+            values[point.index] += point.bytes ? frame_bytes : 1;
+        }
+    }
+};
+
 struct FlowRule {
     FlowType type = FlowType::kNormal;
     std::uint16_t priority = 0;  // 0 is tried first
@@ -31,6 +50,13 @@ struct FlowRule {
     FrameFields value;
     FrameFields mask;
     QueuePair* qp = nullptr;
+    CounterSet* counters = nullptr;
+
+    void count(std::uint32_t frame_bytes) const {
+        if (counters != nullptr) {
+            counters->count(frame_bytes);
+        }
+    }
 };
 
 class FlowTable {
@@ -42,15 +68,18 @@ class FlowTable {
     // Calls deliver(QueuePair&) for each that takes a frame which arrived at `port`; false when
     // there is none but sniffers.
     template <class F>
-    bool match(std::uint8_t port, const FrameHeaders& headers, F&& deliver) const {
+    bool match(std::uint8_t port, const FrameHeaders& headers, std::uint32_t bytes,
+               F&& deliver) const {
         for (const FlowRule* rule : rules_) {
             if (rule->type == FlowType::kSniffer && rule->port == port) {
+                rule->count(bytes);
                 deliver(*rule->qp);
             }
         }
-        return match_type(FlowType::kNormal, port, headers, deliver) ||
-               (is_group(headers) && match_type(FlowType::kGroupDefault, port, headers, deliver)) ||
-               match_type(FlowType::kAllDefault, port, headers, deliver);
+        return match_type(FlowType::kNormal, port, headers, bytes, deliver) ||
+               (is_group(headers) &&
+                match_type(FlowType::kGroupDefault, port, headers, bytes, deliver)) ||
+               match_type(FlowType::kAllDefault, port, headers, bytes, deliver);
     }
 
   private:
@@ -65,13 +94,14 @@ class FlowTable {
 
     template <class F>
     bool match_type(FlowType type, std::uint8_t port, const FrameHeaders& headers,
-                    F& deliver) const {
+                    std::uint32_t bytes, F& deliver) const {
         const FlowRule* trapped = nullptr;
         for (const FlowRule* rule : rules_) {
             if (rule->type != type || rule->port != port || !matches(*rule, headers) ||
                 (trapped != nullptr && !are_equal(*rule, *trapped))) {
                 continue;
             }
+            rule->count(bytes);
             if (!rule->drops) {
                 deliver(*rule->qp);
             }

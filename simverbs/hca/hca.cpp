@@ -163,10 +163,11 @@ void Hca::steer(const fabric::Port& port, const fabric::Frame& frame) {
     const bool sound = checksums_hold(bytes);
     arriving_ = &frame;
     const FrameHeaders headers = parse_frame(bytes);
-    const bool taken = flows_.match(static_cast<std::uint8_t>(port.number().value()), headers,
-                                    [&packet, &headers, sound](QueuePair& qp) {
-                                        qp.frame_arrived(packet.payload, headers, sound);
-                                    });
+    const bool taken =
+        flows_.match(static_cast<std::uint8_t>(port.number().value()), headers,
+                     packet.payload.length, [&packet, &headers, sound](QueuePair& qp) {
+                         qp.frame_arrived(packet.payload, headers, sound);
+                     });
     arriving_ = nullptr;
     if (!taken) {
         trace(PacketDiscarded{node(), 0, 0, PacketFate::kNoFlowRule});

@@ -12,6 +12,8 @@
 
 namespace simverbs {
 
+inline constexpr std::uint32_t kMaxCounters = 32;  // of one object
+
 struct QueryPortReply {
     std::uint32_t state = 0;  // enum ibv_port_state
     std::uint32_t physical_state = 0;
@@ -119,11 +121,46 @@ struct CreateFlow {
     std::uint8_t layers = 0;  // FrameLayer
     FrameFields value;
     FrameFields mask;
+    std::uint32_t counters = 0;  // 0: none
 };
 
 struct DestroyFlow {
     static constexpr CommandCode kCode = CommandCode::kDestroyFlow;
     using Reply = EmptyReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
+};
+
+struct CreateCounters {
+    static constexpr CommandCode kCode = CommandCode::kCreateCounters;
+    using Reply = HandleReply;
+    std::uint32_t context = 0;
+};
+
+struct DestroyCounters {
+    static constexpr CommandCode kCode = CommandCode::kDestroyCounters;
+    using Reply = EmptyReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
+};
+
+// What is counted at an index; several at one index add up. EBUSY once a rule counts.
+struct AttachCounters {
+    static constexpr CommandCode kCode = CommandCode::kAttachCounters;
+    using Reply = EmptyReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
+    std::uint32_t what = 0;  // enum ibv_counter_description
+    std::uint32_t index = 0;
+};
+
+struct ReadCountersReply {
+    std::uint32_t used = 0;  // values up to the highest index
+    std::array<std::uint64_t, kMaxCounters> values{};
+};
+struct ReadCounters {
+    static constexpr CommandCode kCode = CommandCode::kReadCounters;
+    using Reply = ReadCountersReply;
     std::uint32_t context = 0;
     std::uint32_t handle = 0;
 };

@@ -36,8 +36,8 @@ constexpr bool works_when_dead() {
          CommandCode::kDeallocateMw, CommandCode::kDestroyChannel, CommandCode::kDestroyCq,
          CommandCode::kDestroyQp, CommandCode::kDestroyAh, CommandCode::kDetachMulticast,
          CommandCode::kDestroySrq, CommandCode::kCloseXrcd, CommandCode::kDestroyFlow,
-         CommandCode::kDestroyWq, CommandCode::kDestroyIndirectionTable,
-         CommandCode::kReportMisuse});
+         CommandCode::kDestroyCounters, CommandCode::kDestroyWq,
+         CommandCode::kDestroyIndirectionTable, CommandCode::kReportMisuse});
     return std::find(kEnds.begin(), kEnds.end(), C::kCode) != kEnds.end();
 }
 
@@ -221,6 +221,14 @@ int Attachment::execute(CommandCode code, std::span<const std::byte> command,
             return run<CreateFlow>(command, reply);
         case CommandCode::kDestroyFlow:
             return run<DestroyFlow>(command, reply);
+        case CommandCode::kCreateCounters:
+            return run<CreateCounters>(command, reply);
+        case CommandCode::kDestroyCounters:
+            return run<DestroyCounters>(command, reply);
+        case CommandCode::kAttachCounters:
+            return run<AttachCounters>(command, reply);
+        case CommandCode::kReadCounters:
+            return run<ReadCounters>(command, reply);
         case CommandCode::kCreateWq:
             return run<CreateWq>(command, reply);
         case CommandCode::kModifyWq:

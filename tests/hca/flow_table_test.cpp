@@ -52,7 +52,7 @@ class FlowTableTest : public testing::Test {
             table.add(*std::next(rules.begin(), static_cast<std::ptrdiff_t>(entered)));
         }
         std::vector<QueuePair*> got;
-        taken = table.match(port, headers, [&got](QueuePair& qp) { got.push_back(&qp); });
+        taken = table.match(port, headers, 64, [&got](QueuePair& qp) { got.push_back(&qp); });
         return got;
     }
 

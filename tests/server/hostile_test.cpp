@@ -128,9 +128,10 @@ TEST_F(Hostile, CommandsOfTheRightSize) {
     for (int i = 0; i < kRounds; ++i) {
         ask_for_nonsense<OpenContext, AllocatePd, RegisterMr, CreateChannel, CreateCq, ResizeCq,
                          CreateQp, ModifyQp, QueryQp, DestroyQp, QueryPort, QueryGid, QueryPkey,
-                         CreateWq, ModifyWq, DestroyWq, CreateIndirectionTable,
-                         DestroyIndirectionTable, CreateFlow, DestroyFlow, DestroyCq,
-                         DestroyChannel, DeregisterMr, DeallocatePd>(*client, random_);
+                         CreateCounters, AttachCounters, ReadCounters, DestroyCounters, CreateWq,
+                         ModifyWq, DestroyWq, CreateIndirectionTable, DestroyIndirectionTable,
+                         CreateFlow, DestroyFlow, DestroyCq, DestroyChannel, DeregisterMr,
+                         DeallocatePd>(*client, random_);
     }
 }
 

@@ -180,6 +180,18 @@ TEST_F(Limits, ExtendedAttributesOfRxe) {
     EXPECT_EQ(ibv_create_wq(a->context, &wq), nullptr);
     EXPECT_EQ(errno, EOPNOTSUPP);
     ibv_qp_rate_limit_attr rate{};
+    ibv_counters_init_attr counters{};
+    EXPECT_EQ(ibv_create_counters(a->context, &counters), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+    EXPECT_EQ(extended.tso_caps.max_tso, 0U);
+    ibv_qp_init_attr_ex datagram{};
+    datagram.qp_type = IBV_QPT_UD;
+    datagram.send_cq = datagram.recv_cq = a->cq;
+    datagram.pd = a->pd;
+    datagram.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+    datagram.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
+    EXPECT_EQ(ibv_create_qp_ex(a->context, &datagram), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
     EXPECT_EQ(ibv_modify_qp_rate_limit(a->qp, &rate), EOPNOTSUPP);
     ibv_qp_attr paced{};
     EXPECT_EQ(ibv_modify_qp(a->qp, &paced, IBV_QP_RATE_LIMIT), EOPNOTSUPP);
