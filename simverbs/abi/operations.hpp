@@ -24,7 +24,7 @@ inline constexpr DeviceCaps kModelledCaps =
 // The same of features that query_device_ex reports by figures.
 struct ModelledFeatures {
     bool on_demand_paging = true;
-    bool segmentation_offload = false;
+    bool segmentation_offload = true;
     bool receive_side_scaling = true;
     bool packet_pacing = true;
     bool raw_packets = true;

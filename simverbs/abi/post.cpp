@@ -38,6 +38,9 @@ int fill_target(const QueuePair& qp, const Personality& personality, const ibv_s
     if (opcode == IBV_WR_BIND_MW && wr.bind_mw.mw == nullptr) {
         return EINVAL;
     }
+    if (opcode == IBV_WR_TSO && qp.service->service == Service::kRawPacket) {
+        return put_header(qp, wr.tso.hdr, wr.tso.hdr_sz, wr.tso.mss, draft);
+    }
     if (qp.service->uses_ah) {
         if (wr.wr.ud.ah == nullptr) {
             return EINVAL;

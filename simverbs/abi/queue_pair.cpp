@@ -120,6 +120,11 @@ int fill_command(const ibv_qp_init_attr_ex& init, CreateQp& command) {
     command.srq = handle_of(init.srq);
     command.xrcd = init.xrcd == nullptr ? 0 : as_object(init.xrcd).number();
     command.capacity = to_capacity(init.cap);
+    command.blocks_own_multicast = (init.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 &&
+                                   (init.create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) != 0;
+    if ((init.comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER) != 0) {
+        command.capacity.tso_header_bytes = init.max_tso_header;
+    }
     if ((init.comp_mask & IBV_QP_INIT_ATTR_IND_TABLE) != 0) {
         command.spreads = true;
         command.indirection_table = static_cast<std::uint32_t>(init.rwq_ind_tbl->ind_tbl_handle);

@@ -75,14 +75,15 @@ inline int begin_send(QueuePair& qp, const Personality& personality, std::uint32
     const bool for_service = known && carries_out(personality, *draft.opcode, service);
     const bool may_be_inline = known && draft.opcode->may_be_inline;
     const bool wants_inline = (flags & detail::kInlineFlag) != 0;
+    if (known && !for_service && draft.opcode->opcode == WrOpcode::kTso &&
+        draft.opcode->services.contains(service)) {
+        return EOPNOTSUPP;  // an offload that this device has not
+    }
     if (detail::refuses(personality.unknown_opcode, !known) ||
         (known && detail::refuses(not_for_service(personality, draft.opcode->opcode, service),
                                   !for_service)) ||
         detail::refuses(personality.inline_on_read, known && wants_inline && !may_be_inline)) {
         return EINVAL;
-    }
-    if (for_service && draft.opcode->opcode == WrOpcode::kTso) {
-        return EOPNOTSUPP;  // segmentation is not modelled
     }
     draft.slot = qp.queues.send().free_slot();
     if (draft.slot == nullptr) {
@@ -136,6 +137,19 @@ int put_inline(const QueuePair& qp, std::size_t count, F&& range_of, SendDraft& 
     draft.length = length;
     draft.wqe.inline_length = static_cast<std::uint32_t>(length);
     draft.wqe.flags |= detail::kInlineFlag;
+    return 0;
+}
+
+// What stands before the data of each frame of a TSO; the request's own, copied.
+inline int put_header(const QueuePair& qp, const void* header, std::uint16_t bytes,
+                      std::uint16_t segment_bytes, SendDraft& draft) {
+    constexpr std::uint16_t kEthernetBytes = 14;
+    if (bytes < kEthernetBytes || bytes > qp.capacity.tso_header_bytes || segment_bytes == 0) {
+        return EINVAL;
+    }
+    std::memcpy(draft.slot + sizeof draft.wqe + qp.capacity.send_segments * sizeof(Segment), header,
+                bytes);
+    put_segmentation({bytes, segment_bytes}, draft.wqe);
     return 0;
 }
 

@@ -6,10 +6,6 @@
 namespace simverbs::driver {
 namespace {
 
-WorkQueueShape send_shape(const QpCapacity& capacity) {
-    return send_queue_shape(capacity.send_requests, capacity.send_segments, capacity.inline_bytes);
-}
-
 WorkQueueShape receive_shape(const QpCapacity& capacity) {
     return receive_queue_shape(capacity.receive_requests, capacity.receive_segments);
 }

@@ -191,6 +191,12 @@ int DeviceContext::check_capacity(const CreateQp& command) const {
     if (xrc && !limits.caps.contains(DeviceCap::kXrc)) {
         return EOPNOTSUPP;
     }
+    if (asked.tso_header_bytes > 0 && !limits.tso_services.contains(command.service)) {
+        return EOPNOTSUPP;
+    }
+    if (asked.tso_header_bytes > limits.max_inline_bytes) {
+        return EINVAL;
+    }
     const bool raw = command.service == Service::kRawPacket;
     if (raw && (limits.max_raw_ethy_qp == 0 || !hca_.has_ethernet())) {
         return EOPNOTSUPP;
@@ -261,6 +267,13 @@ int DeviceContext::execute(const CreateQp& command, CreateQpReply& reply) {
         return error;
     }
     const ServiceProperties& service = properties(command.service);
+    if (command.blocks_own_multicast && (!service.multicast || command.spreads)) {
+        return EINVAL;
+    }
+    if (command.blocks_own_multicast && !personality.blocks_own_multicast) {
+        return EOPNOTSUPP;
+    }
+    parts.blocks_own_multicast = command.blocks_own_multicast;
     QpCapacity& granted = parts.capacity;
     granted = command.capacity;
     if (!service.has_requester) {
@@ -277,8 +290,7 @@ int DeviceContext::execute(const CreateQp& command, CreateQpReply& reply) {
         granted.send_segments = std::max(granted.send_segments, needed);
         granted.inline_bytes = bytes * granted.send_segments;
     }
-    parts.send =
-        send_queue_shape(granted.send_requests, granted.send_segments, granted.inline_bytes);
+    parts.send = send_shape(granted);
     parts.receive = receive_queue_shape(granted.receive_requests, granted.receive_segments);
     parts.ring = client_.make_ring(queue_pair_ring_bytes(parts.send, parts.receive));
     if (parts.ring.base == nullptr) {

@@ -193,7 +193,10 @@ void Hca::deliver(fabric::Port& port, const fabric::Frame& frame) {
         const auto members = frame.has_grh ? multicast_.members({frame.grh.dgid, frame.dlid})
                                            : std::span<QueuePair* const>();
         for (QueuePair* member : members) {
-            deliver_to(*member, port, frame);
+            const bool is_own = frame.source == node() && packet.source_qpn == member->qpn();
+            if (!is_own || !member->blocks_own_multicast()) {
+                deliver_to(*member, port, frame);
+            }
         }
         if (members.empty()) {
             discard(packet, PacketFate::kNoQueuePair);

@@ -7,6 +7,7 @@
 #include "simverbs/model/qp_transitions.hpp"
 #include "simverbs/model/receive_hash.hpp"
 #include "simverbs/transport/qp_attributes.hpp"
+#include "simverbs/transport/work_queue.hpp"
 
 namespace simverbs {
 
@@ -77,7 +78,13 @@ struct QpCapacity {
     std::uint32_t send_segments = 0;
     std::uint32_t receive_segments = 0;
     std::uint32_t inline_bytes = 0;
+    std::uint32_t tso_header_bytes = 0;  // that a request which is segmented may have
 };
+
+constexpr WorkQueueShape send_shape(const QpCapacity& capacity) {
+    return send_queue_shape(capacity.send_requests, capacity.send_segments, capacity.inline_bytes,
+                            capacity.tso_header_bytes);
+}
 
 struct CreateQpReply {
     std::uint32_t handle = 0;
@@ -96,6 +103,7 @@ struct CreateQp {
     std::uint32_t xrcd = 0;
     Service service = Service::kRc;
     QpCapacity capacity;
+    bool blocks_own_multicast = false;  // of groups it gets no copy of what it sends itself
     // Frames are spread over work queues instead of being received; it has neither sends nor
     // receives of its own, and no states.
     bool spreads = false;

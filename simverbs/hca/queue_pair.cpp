@@ -50,6 +50,7 @@ QueuePair::QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& par
       receive_shape_(parts.receive),
       capacity_(parts.capacity),
       attributes_(fresh_attributes(parts.service, parts.qpn)),
+      blocks_own_multicast_(parts.blocks_own_multicast),
       requester_(attributes_, hca.personality(), send_shape_,
                  {&context.client().memory(), &hca.own_memory()}, *this),
       responder_(attributes_, hca.personality(), segments_of_a_receive(parts, hca),
@@ -324,9 +325,12 @@ void QueuePair::source_fault(const Packet& packet) {
 FetchVerdict QueuePair::fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) {
     const std::byte* slot = send_slot(index);
     std::memcpy(&wqe, slot, sizeof wqe);
-    const std::size_t used = (wqe.flags & static_cast<std::uint8_t>(SendFlag::kInline)) != 0
-                                 ? wqe.inline_length
-                                 : wqe.segment_count * sizeof(Segment);
+    std::size_t used = (wqe.flags & static_cast<std::uint8_t>(SendFlag::kInline)) != 0
+                           ? wqe.inline_length
+                           : wqe.segment_count * sizeof(Segment);
+    if (wqe.opcode == static_cast<std::uint8_t>(WrOpcode::kTso)) {
+        used = tail.size();  // its header stands behind all segments that there may be
+    }
     std::copy_n(slot + sizeof wqe, std::min(used, tail.size()), tail.begin());
     // What is only flushed is not executed.
     if (injected_ != nullptr && attributes_.state == QpState::kRts) [[unlikely]] {

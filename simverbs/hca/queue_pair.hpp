@@ -49,6 +49,7 @@ struct QueuePairParts {
     std::uint32_t qpn;
     IndirectionTable* table;  // it spreads frames by this
     ReceiveHash hash;
+    bool blocks_own_multicast;
 };
 
 // What a queue pair is doing, for whoever wants to know why nothing happens.
@@ -83,6 +84,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
         return xrcd_ == nullptr ? nullptr : xrcd_->domain.get();
     }
     // It has no states and nothing to query (Linux mlx5).
+    [[nodiscard]] bool blocks_own_multicast() const { return blocks_own_multicast_; }
     [[nodiscard]] bool spreads_frames() const { return spread_ != nullptr; }
     [[nodiscard]] QueryQpReply query() const;
     [[nodiscard]] QueuePairReport report() const;
@@ -223,6 +225,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     QpAttributes attributes_;
     std::uint32_t receives_taken_ = 0;
     std::optional<std::uint32_t> sends_moved_;  // to a ring that the driver has not taken over
+    bool blocks_own_multicast_;
     bool notify_drained_ = false;
     bool drained_ = false;
     std::array<std::unique_ptr<fabric::Timer>, kEngineTimers> timers_;  // made when first armed

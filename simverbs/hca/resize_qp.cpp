@@ -62,8 +62,7 @@ bool QueuePair::resize(const QpCapacity& asked, ModifyQpReply& reply) {
         capacity.receive_requests =
             rounded(asked.receive_requests, hca_.personality().receive_queue_rounding);
     }
-    const WorkQueueShape send =
-        send_queue_shape(capacity.send_requests, capacity.send_segments, capacity.inline_bytes);
+    const WorkQueueShape send = send_shape(capacity);
     const WorkQueueShape receive =
         receive_queue_shape(capacity.receive_requests, capacity.receive_segments);
     const RingMemory ring = context_->client().make_ring(queue_pair_ring_bytes(send, receive));

@@ -208,6 +208,7 @@ inline constexpr Personality kSpec = {
     .srq_limit_at_creation = false,
     .inline_bytes_per_sge = 0,
     .multicast_loopback = true,
+    .blocks_own_multicast = true,
 };
 
 namespace detail {
@@ -313,6 +314,7 @@ constexpr Personality rxe() {
     p.srq_limit_at_creation = true;
     p.inline_bytes_per_sge = 16;
     p.multicast_loopback = false;
+    p.blocks_own_multicast = false;
     return p;
 }
 }  // namespace detail

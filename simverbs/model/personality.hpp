@@ -227,6 +227,7 @@ struct Personality {
 
     // Fabric
     bool multicast_loopback;
+    bool blocks_own_multicast;  // BLOCK_SELF_MCAST_LB, else EOPNOTSUPP
 };
 
 // Whether the device has operations of this kind, by what it reports of itself.
@@ -255,7 +256,9 @@ constexpr const OpcodeOverride* find_override(const Personality& personality, Wr
 // Whether a queue pair of that service carries such requests out.
 constexpr bool carries_out(const Personality& personality, const WrOpcodeProperties& opcode,
                            Service service) {
-    return opcode.services.contains(service) && offers(personality, opcode.message) &&
+    const bool offloads =
+        opcode.opcode != WrOpcode::kTso || personality.limits.tso_services.contains(service);
+    return opcode.services.contains(service) && offers(personality, opcode.message) && offloads &&
            find_override(personality, opcode.opcode, service) == nullptr;
 }
 

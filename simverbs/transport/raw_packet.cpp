@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "simverbs/wire/ethernet_headers.hpp"
+
 namespace simverbs {
 namespace {
 
@@ -76,6 +78,10 @@ bool RawPacketEngine::send_next() {
     if (send.status == WcStatus::kSuccess) {
         gather(send);
     }
+    if (send.status == WcStatus::kSuccess &&
+        send.wqe.opcode == static_cast<std::uint8_t>(WrOpcode::kTso)) {
+        cut(send);
+    }
     if (send.status == WcStatus::kSuccess) {
         const FrameVerdict verdict =
             effects_.transmit_frame(send.frame, set(send.wqe, SendFlag::kIpCsum));
@@ -87,8 +93,13 @@ bool RawPacketEngine::send_next() {
             send.cause = FaultCause::kGatherRange;
         }
     }
-    ++next_;
+    const bool has_more = send.has_more && send.status == WcStatus::kSuccess;
+    cut_off_ = has_more ? cut_off_ + segmentation_of(send.wqe).segment_bytes : 0;
     burst_bytes_ = attributes_.pacing.rate_kbps == 0 ? 0 : burst_bytes_ + send.frame.length;
+    if (has_more) {
+        return true;
+    }
+    ++next_;
     complete(send, index);
     if (send.status != WcStatus::kSuccess) {
         effects_.fail(QpTrigger::kSendError, send.cause);
@@ -113,11 +124,13 @@ void RawPacketEngine::gather(Send& send) {
     };
     const SendWqe& wqe = send.wqe;
     const WrOpcodeProperties* opcode = find_wr_opcode(wqe.opcode);
-    if (opcode == nullptr || opcode->opcode != WrOpcode::kSend) {
+    const bool segmented = opcode != nullptr && opcode->opcode == WrOpcode::kTso &&
+                           personality_.limits.tso_services.contains(Service::kRawPacket);
+    if (opcode == nullptr || (opcode->opcode != WrOpcode::kSend && !segmented)) {
         refuse(WcStatus::kLocQpOpErr, FaultCause::kOpcodeNotForService);
         return;
     }
-    const bool is_inline = set(wqe, SendFlag::kInline);
+    const bool is_inline = set(wqe, SendFlag::kInline) && opcode->may_be_inline;
     if (is_inline ? wqe.inline_length > tail_.size() : wqe.segment_count > shape_.max_segments) {
         refuse(WcStatus::kLocQpOpErr, FaultCause::kMalformedSend);
         return;
@@ -151,6 +164,55 @@ void RawPacketEngine::gather(Send& send) {
     send.frame = {memory_.application, spans_.data(), 0, static_cast<std::uint32_t>(length), count};
 }
 
+// Leaves of a send the frame that comes next: its header as that frame's, and a part of the data.
+void RawPacketEngine::cut(Send& send) {
+    const auto refuse = [&send](WcStatus status, FaultCause cause) {
+        send.status = status;
+        send.cause = cause;
+    };
+    const Segmentation how = segmentation_of(send.wqe);
+    const std::size_t header_at = shape_.max_segments * sizeof(Segment);
+    const std::uint64_t length = send.frame.length;
+    if (how.segment_bytes == 0 || how.header_bytes > tail_.size() - header_at ||
+        cut_off_ > length ||
+        !is_tcp_header(std::span(tail_).subspan(header_at, how.header_bytes))) {
+        refuse(WcStatus::kLocQpOpErr, FaultCause::kMalformedSend);
+        return;
+    }
+    if (length > personality_.limits.max_tso_bytes) {
+        refuse(WcStatus::kLocLenErr, FaultCause::kMessageTooLong);
+        return;
+    }
+    const auto part =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(how.segment_bytes, length - cut_off_));
+    send.has_more = cut_off_ + part < length;
+    const auto* header = tail_.data() + header_at;
+    header_.assign(header, header + how.header_bytes);
+    adjust_tcp_header(header_, {.number = static_cast<std::uint32_t>(cut_off_ / how.segment_bytes),
+                                .offset = static_cast<std::uint32_t>(cut_off_),
+                                .length = part,
+                                .is_last = !send.has_more});
+    parts_.clear();
+    parts_.push_back(
+        {reinterpret_cast<std::uint64_t>(header_.data()), how.header_bytes, MemoryKind::kDevice});
+    std::uint64_t skip = cut_off_;
+    std::uint32_t left = part;
+    for (std::uint32_t i = 0; i < send.frame.span_count && left > 0; ++i) {
+        MemorySpan span = spans_[i];
+        if (skip >= span.length) {
+            skip -= span.length;
+            continue;
+        }
+        span.address += skip;
+        span.length = std::min(span.length - static_cast<std::uint32_t>(skip), left);
+        left -= span.length;
+        skip = 0;
+        parts_.push_back(span);
+    }
+    send.frame = {memory_.application, parts_.data(), 0, how.header_bytes + part,
+                  static_cast<std::uint32_t>(parts_.size())};
+}
+
 void RawPacketEngine::complete(const Send& send, std::uint32_t index) {
     SendCompletion completion;
     completion.wr_id = send.wqe.wr_id;
@@ -166,6 +228,7 @@ void RawPacketEngine::complete(const Send& send, std::uint32_t index) {
 void RawPacketEngine::flush() {
     while (next_ != posted_) {
         const std::uint32_t index = next_++;
+        cut_off_ = 0;
         Send send = fetch(index);
         send.status = WcStatus::kWrFlushErr;
         send.cause = FaultCause::kFlushed;
@@ -175,7 +238,7 @@ void RawPacketEngine::flush() {
 
 void RawPacketEngine::reset() {
     posted_ = next_ = 0;
-    burst_bytes_ = 0;
+    cut_off_ = burst_bytes_ = 0;
     effects_.disarm(EngineTimer::kPacing);
     receiver_.reset();
 }

@@ -1,7 +1,8 @@
 // The engine of raw packets: a send is an Ethernet frame as it stands in memory, a receive takes
 // one. Nothing is acknowledged: a send completes when its bytes have been taken.
 //
-// Refuses segmentation (TSO) and VLAN insertion.
+// A send that is to be segmented (TSO) is as many frames as its data needs, and one completion.
+// Refuses VLAN insertion.
 #pragma once
 
 #include <cstddef>
@@ -47,12 +48,14 @@ class RawPacketEngine {
         WcStatus status = WcStatus::kSuccess;
         FaultCause cause = FaultCause::kSuccess;
         Payload frame;
+        bool has_more = false;  // it is the next of several frames
     };
     bool send_next();
     [[nodiscard]] bool waits_for_its_rate() const;
     [[nodiscard]] fabric::SimDuration gap_after(std::uint64_t bytes) const;
     Send fetch(std::uint32_t index);
     void gather(Send& send);
+    void cut(Send& send);
     void complete(const Send& send, std::uint32_t index);
 
     const QpAttributes& attributes_;
@@ -62,9 +65,12 @@ class RawPacketEngine {
     Effects& effects_;
     std::uint32_t posted_ = 0;
     std::uint32_t next_ = 0;
+    std::uint64_t cut_off_ = 0;      // of the data of the next send: in frames before
     std::uint64_t burst_bytes_ = 0;  // sent since the last gap
     std::vector<std::byte> tail_;    // of the send that is being looked at
     std::vector<MemorySpan> spans_;  // of it
+    std::vector<std::byte> header_;  // of the frame that is cut from it
+    std::vector<MemorySpan> parts_;
     FrameReceiver receiver_;
 };
 

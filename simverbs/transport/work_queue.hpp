@@ -77,6 +77,20 @@ constexpr FlushRequest flush_of(const SendWqe& wqe) {
             static_cast<std::uint8_t>(wqe.swap >> 8U)};
 }
 
+// What a request says that is cut into frames (TSO): its header stands behind the room for all
+// segments that a request of its queue may have.
+struct Segmentation {
+    std::uint32_t header_bytes = 0;
+    std::uint16_t segment_bytes = 0;  // of the data in a frame, at most
+};
+constexpr void put_segmentation(const Segmentation& segmentation, SendWqe& wqe) {
+    wqe.inline_length = segmentation.header_bytes;
+    wqe.compare_add = segmentation.segment_bytes;
+}
+constexpr Segmentation segmentation_of(const SendWqe& wqe) {
+    return {wqe.inline_length, static_cast<std::uint16_t>(wqe.compare_add)};
+}
+
 struct RecvWqe {
     std::uint64_t wr_id = 0;
     std::uint32_t segment_count = 0;
@@ -165,9 +179,11 @@ constexpr std::uint32_t slots_for(std::uint32_t limit) {
 }
 
 constexpr WorkQueueShape send_queue_shape(std::uint32_t limit, std::uint32_t max_segments,
-                                          std::uint32_t max_inline) {
+                                          std::uint32_t max_inline,
+                                          std::uint32_t max_tso_header = 0) {
     const auto segments = static_cast<std::uint32_t>(max_segments * sizeof(Segment));
-    const std::uint32_t tail = segments > max_inline ? segments : max_inline;
+    const std::uint32_t gathered = segments + max_tso_header;
+    const std::uint32_t tail = gathered > max_inline ? gathered : max_inline;
     const std::uint32_t stride =
         static_cast<std::uint32_t>(sizeof(SendWqe)) + ((tail + 15U) & ~15U);
     return {limit, slots_for(limit), stride, max_segments};

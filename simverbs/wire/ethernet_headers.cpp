@@ -195,4 +195,49 @@ bool checksums_hold(Bytes frame) {
     return unused || folded(pseudo_header(*ipv4) + sum_of(ipv4->payload)) == kSound;
 }
 
+bool is_tcp_header(Bytes header) {
+    constexpr std::size_t kTcpBytes = 20;
+    if (header.size() < kEthernetBytes + kIpv4Bytes) {
+        return false;
+    }
+    std::size_t network = 0;
+    std::uint8_t protocol = 0;
+    if (word_at(header, 12) == kEtherTypeIpv4) {
+        network = std::size_t{byte_at(header, kEthernetBytes) & 0x0FU} * 4;
+        protocol = byte_at(header, kEthernetBytes + 9);
+        if (network < kIpv4Bytes) {
+            return false;
+        }
+    } else if (word_at(header, 12) == kEtherTypeIpv6) {
+        network = kIpv6Bytes;
+        protocol = byte_at(header, kEthernetBytes + 6);
+    }
+    const std::size_t tcp = kEthernetBytes + network;
+    return network != 0 && protocol == kProtocolTcp && header.size() >= tcp + kTcpBytes &&
+           header.size() == tcp + (std::size_t{byte_at(header, tcp + 12)} >> 4U) * 4;
+}
+
+void adjust_tcp_header(std::span<std::byte> header, const TcpPart& part) {
+    constexpr std::uint8_t kOnLast = 0x01 | 0x08;  // FIN, PSH
+    constexpr std::uint8_t kOnFirst = 0x80;        // CWR (RFC 3168)
+    const bool is_ipv4 = word_at(header, 12) == kEtherTypeIpv4;
+    const std::size_t network =
+        is_ipv4 ? std::size_t{byte_at(header, kEthernetBytes) & 0x0FU} * 4 : kIpv6Bytes;
+    const std::size_t packet = header.size() - kEthernetBytes + part.length;
+    if (is_ipv4) {
+        put_word(header, kEthernetBytes + 2, static_cast<std::uint16_t>(packet));
+        put_word(header, kEthernetBytes + 4,
+                 static_cast<std::uint16_t>(word_at(header, kEthernetBytes + 4) + part.number));
+    } else {
+        put_word(header, kEthernetBytes + 4, static_cast<std::uint16_t>(packet - kIpv6Bytes));
+    }
+    const std::size_t tcp = kEthernetBytes + network;
+    const std::uint32_t sequence =
+        (std::uint32_t{word_at(header, tcp + 4)} << 16U | word_at(header, tcp + 6)) + part.offset;
+    put_word(header, tcp + 4, static_cast<std::uint16_t>(sequence >> 16U));
+    put_word(header, tcp + 6, static_cast<std::uint16_t>(sequence & 0xFFFFU));
+    const unsigned dropped = (part.is_last ? 0U : kOnLast) | (part.number == 0 ? 0U : kOnFirst);
+    header[tcp + 13] &= static_cast<std::byte>(~dropped);
+}
+
 }  // namespace simverbs

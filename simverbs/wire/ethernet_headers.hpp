@@ -55,6 +55,19 @@ FrameHeaders parse_frame(std::span<const std::byte> frame);
 // Whether all bits of `value` that `mask` selects are those of `fields`.
 bool fields_match(const FrameFields& fields, const FrameFields& value, const FrameFields& mask);
 
+// Whether these are the headers of an Ethernet frame up to and including TCP, and nothing else.
+bool is_tcp_header(std::span<const std::byte> header);
+// One of the frames that a TCP stream is cut into.
+struct TcpPart {
+    std::uint32_t number = 0;  // counted from 0
+    std::uint32_t offset = 0;  // of its data in the stream
+    std::uint32_t length = 0;
+    bool is_last = true;
+};
+// Makes the header of the whole that of a part: lengths, identification, sequence number, and the
+// flags that belong to the first or last alone. Checksums stay as they are.
+void adjust_tcp_header(std::span<std::byte> header, const TcpPart& part);
+
 // Writes the checksums of the IPv4 header, and of TCP or UDP over IPv4; other frames are left alone
 // (IBV_SEND_IP_CSUM). A fragment has no checksum of its own.
 void fill_checksums(std::span<std::byte> frame);

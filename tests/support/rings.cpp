@@ -80,8 +80,7 @@ QueuePairHandle::QueuePairHandle(Host& host, const CreateQpReply& reply)
       base_(reinterpret_cast<std::byte*>(reply.ring.address)),
       qpn_(reply.qpn),
       handle_(reply.handle),
-      send_shape_(send_queue_shape(reply.capacity.send_requests, reply.capacity.send_segments,
-                                   reply.capacity.inline_bytes)),
+      send_shape_(send_shape(reply.capacity)),
       receive_shape_(
           receive_queue_shape(reply.capacity.receive_requests, reply.capacity.receive_segments)) {}
 

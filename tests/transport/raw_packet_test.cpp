@@ -102,16 +102,23 @@ TEST_F(RawPacketEngineTest, EachMistakeHasItsStatusAndCause) {
     engine.run();
     attributes.state = QpState::kRts;
     wrong = frame(100);
-    wrong.wqe.opcode = static_cast<std::uint8_t>(WrOpcode::kTso);
+    wrong.wqe.opcode = static_cast<std::uint8_t>(WrOpcode::kTso);  // without a header
+    post(wrong);
+    engine.run();
+    attributes.state = QpState::kRts;
+    wrong = frame(100);
+    wrong.wqe.opcode = static_cast<std::uint8_t>(WrOpcode::kRdmaWrite);
     post(wrong);
     engine.run();
     EXPECT_THAT(sent(),
                 ElementsAre(WcStatus::kLocLenErr, WcStatus::kLocProtErr, WcStatus::kLocProtErr,
-                            WcStatus::kLocQpOpErr, WcStatus::kLocQpOpErr, WcStatus::kLocQpOpErr));
-    EXPECT_THAT(effects.failures,
-                ElementsAre(FaultCause::kMessageTooLong, FaultCause::kGatherRange,
-                            FaultCause::kGatherKey, FaultCause::kMalformedSend,
-                            FaultCause::kMalformedSend, FaultCause::kOpcodeNotForService));
+                            WcStatus::kLocQpOpErr, WcStatus::kLocQpOpErr, WcStatus::kLocQpOpErr,
+                            WcStatus::kLocQpOpErr));
+    EXPECT_THAT(
+        effects.failures,
+        ElementsAre(FaultCause::kMessageTooLong, FaultCause::kGatherRange, FaultCause::kGatherKey,
+                    FaultCause::kMalformedSend, FaultCause::kMalformedSend,
+                    FaultCause::kMalformedSend, FaultCause::kOpcodeNotForService));
 }
 
 TEST_F(RawPacketEngineTest, DoesNotBelieveAnIndexBeyondItsQueue) {
@@ -128,6 +135,54 @@ TEST_F(RawPacketEngineTest, FlushesWhatIsLeft) {
     EXPECT_EQ(effects.sent.size(), 2U);  // unsignaled ones too
     EXPECT_THAT(sent(), Each(WcStatus::kWrFlushErr));
     EXPECT_THAT(effects.frames, IsEmpty());
+}
+
+// A segment of the data may lie in several of the request's, and leaves the others out.
+TEST_F(RawPacketEngineTest, CutsARequestIntoFramesAndCompletesItOnce) {
+    RawPacketEngine cutting{attributes, kSpec, send_queue_shape(64, 2, 0, 64), 2, {}, effects};
+    PostedSend send = frame(0);
+    send.wqe.opcode = static_cast<std::uint8_t>(WrOpcode::kTso);
+    send.wqe.segment_count = 2;
+    put_segmentation({.header_bytes = 54, .segment_bytes = 100}, send.wqe);
+    const std::vector<Segment> segments = {{0x1000, 150, RecordingEffects::kGoodKey},
+                                           {0x2000, 1850, RecordingEffects::kGoodKey}};
+    std::vector<std::byte> header(54);
+    header[12] = std::byte{0x08};  // IPv4
+    header[14] = std::byte{0x45};
+    header[23] = std::byte{6};  // TCP
+    header[46] = std::byte{0x50};
+    const auto bytes = std::as_bytes(std::span(segments));
+    send.inline_bytes.assign(bytes.begin(), bytes.end());
+    send.inline_bytes.insert(send.inline_bytes.end(), header.begin(), header.end());
+    cutting.post(effects.post(send));
+    cutting.run();
+    EXPECT_EQ(effects.frames.size(), 16U) << "a burst";
+    EXPECT_TRUE(effects.armed(EngineTimer::kPacing));
+    EXPECT_THAT(sent(), IsEmpty());
+    cutting.run();
+    ASSERT_EQ(effects.frames.size(), 20U);
+    for (const SentFrame& cut : effects.frames) {
+        EXPECT_EQ(cut.length, 154U);
+    }
+    EXPECT_EQ(effects.frames[0].spans, 2U);
+    EXPECT_EQ(effects.frames[1].spans, 3U);
+    EXPECT_EQ(effects.frames[2].spans, 2U);
+    EXPECT_THAT(sent(), ElementsAre(WcStatus::kSuccess));
+    EXPECT_EQ(effects.sent[0].opcode, WcOpcode::kTso);
+}
+
+TEST_F(RawPacketEngineTest, AGapFollowsEachFrameOfAPacedQueuePair) {
+    attributes.pacing = {.rate_kbps = 8'000, .burst_bytes = 0};
+    post(frame(100));
+    post(frame(100));
+    engine.run();
+    EXPECT_EQ(effects.frames.size(), 1U);
+    EXPECT_EQ(effects.timers[EngineTimer::kPacing], std::chrono::microseconds(100));
+    engine.run();  // a doorbell before its time
+    EXPECT_EQ(effects.frames.size(), 1U);
+    effects.disarm(EngineTimer::kPacing);
+    engine.run();
+    EXPECT_EQ(effects.frames.size(), 2U);
 }
 
 TEST_F(RawPacketEngineTest, ReceivesIntoTheSegmentsThatItNeeds) {

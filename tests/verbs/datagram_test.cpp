@@ -1,6 +1,8 @@
 // Unreliable datagrams: address handles, Q_Keys, the global header, what is dropped, multicast.
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <arpa/inet.h>
 
@@ -283,6 +285,40 @@ TEST_F(Multicast, ReachesTheSendersOwnMembers) {
     EXPECT_EQ(std::memcmp(a->at(8192 + kGrh), "group", 5), 0);
     EXPECT_EQ(ibv_detach_mcast(a->qp, &group, kGroupLid), 0);
     EXPECT_EQ(ibv_detach_mcast(a->qp, &group, kGroupLid), EINVAL);
+}
+
+// The other members of the device hear it all the same.
+TEST_F(Multicast, ASenderMayWantNoCopyOfItsOwn) {
+    ibv_qp_init_attr_ex init{};
+    init.qp_type = IBV_QPT_UD;
+    init.send_cq = init.recv_cq = a->cq;
+    init.cap = ud().cap;
+    init.pd = a->pd;
+    init.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+    init.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
+    ibv_qp* blocking = ibv_create_qp_ex(a->context, &init);
+    ASSERT_NE(blocking, nullptr);
+    ibv_qp* plain = std::exchange(a->qp, blocking);
+    ASSERT_EQ(b->to_state(IBV_QPS_RESET), 0);
+    EXPECT_EQ(ibv_destroy_ah(a->ah), 0);
+    EXPECT_EQ(ibv_destroy_ah(b->ah), 0);
+    bring_up(ud());
+    ASSERT_EQ(ibv_attach_mcast(blocking, &group, kGroupLid), 0);
+    ASSERT_EQ(ibv_attach_mcast(plain, &group, kGroupLid), 0);
+    ASSERT_EQ(a->receive(1, {a->range(8192, 64)}), 0);
+    ASSERT_EQ(Request(IBV_WR_SEND).id(2).from(a->range(0, 5)).to(ah, kGroupQpn, kQkey).post(*a), 0);
+    EXPECT_EQ(a->wait().wr_id, 2U);
+    pass(1);
+    EXPECT_TRUE(a->drain().empty());
+    // What another queue pair of the device sends does come.
+    a->qp = plain;
+    ASSERT_EQ(Request(IBV_WR_SEND).id(3).from(a->range(0, 5)).to(ah, kGroupQpn, kQkey).post(*a), 0);
+    std::vector<std::uint64_t> ids = {a->wait().wr_id, a->wait().wr_id};
+    std::ranges::sort(ids);
+    EXPECT_EQ(ids, (std::vector<std::uint64_t>{1, 3}));
+    EXPECT_EQ(ibv_detach_mcast(blocking, &group, kGroupLid), 0);
+    EXPECT_EQ(ibv_detach_mcast(plain, &group, kGroupLid), 0);
+    EXPECT_EQ(ibv_destroy_qp(blocking), 0);
 }
 
 TEST_F(Multicast, OtherGroupsHearNothing) {

@@ -112,8 +112,13 @@ TEST_F(ExtendedQp, WhatIsMissingOrUnknownIsEinvalAndWhatIsNotModelledEopnotsupp)
     init.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
     init.create_flags = 1U << 0;
     EXPECT_EQ(refusal(init), EINVAL);
-    init.create_flags = IBV_QP_CREATE_SCATTER_FCS;
-    EXPECT_EQ(refusal(init), EOPNOTSUPP);
+    for (const unsigned flag : {IBV_QP_CREATE_SCATTER_FCS, IBV_QP_CREATE_CVLAN_STRIPPING,
+                                IBV_QP_CREATE_SOURCE_QPN, IBV_QP_CREATE_PCI_WRITE_END_PADDING}) {
+        init.create_flags = flag;
+        EXPECT_EQ(refusal(init), EOPNOTSUPP) << flag;
+    }
+    init.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
+    EXPECT_EQ(refusal(init), EINVAL);  // an RC queue pair is in no group
     init.create_flags = 0;
     init.comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
     init.max_tso_header = 64;

@@ -153,7 +153,8 @@ TEST_F(Limits, ExtendedAttributesSayOnlyWhatThereIs) {
     EXPECT_EQ(extended.cq_mod_caps.max_cq_count, 65'535);
     EXPECT_EQ(extended.tm_caps.max_rndv_hdr_size, 0U);
     EXPECT_EQ(extended.tm_caps.max_num_tags, 0U);
-    EXPECT_EQ(extended.tso_caps.max_tso, 0U);
+    EXPECT_EQ(extended.tso_caps.max_tso, 262'144U);
+    EXPECT_EQ(extended.tso_caps.supported_qpts, 1U << IBV_QPT_RAW_PACKET);
     EXPECT_EQ(extended.rss_caps.supported_qpts, 1U << IBV_QPT_RAW_PACKET);
     EXPECT_EQ(extended.max_wq_type_rq, 8'192U);
     EXPECT_EQ(extended.packet_pacing_caps.supported_qpts, 1U << IBV_QPT_RAW_PACKET);
@@ -179,7 +180,6 @@ TEST_F(Limits, ExtendedAttributesOfRxe) {
     wq.cq = a->cq;
     EXPECT_EQ(ibv_create_wq(a->context, &wq), nullptr);
     EXPECT_EQ(errno, EOPNOTSUPP);
-    ibv_qp_rate_limit_attr rate{};
     ibv_counters_init_attr counters{};
     EXPECT_EQ(ibv_create_counters(a->context, &counters), nullptr);
     EXPECT_EQ(errno, EOPNOTSUPP);
@@ -192,6 +192,7 @@ TEST_F(Limits, ExtendedAttributesOfRxe) {
     datagram.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
     EXPECT_EQ(ibv_create_qp_ex(a->context, &datagram), nullptr);
     EXPECT_EQ(errno, EOPNOTSUPP);
+    ibv_qp_rate_limit_attr rate{};
     EXPECT_EQ(ibv_modify_qp_rate_limit(a->qp, &rate), EOPNOTSUPP);
     ibv_qp_attr paced{};
     EXPECT_EQ(ibv_modify_qp(a->qp, &paced, IBV_QP_RATE_LIMIT), EOPNOTSUPP);

@@ -153,6 +153,35 @@ TEST(Checksums, BytesThatPadTheFrameDoNotCount) {
     EXPECT_TRUE(checksums_hold(frame));
 }
 
+TEST(TcpHeader, IsWholeAndNothingElse) {
+    const std::vector<std::byte> ipv4 =
+        frame_of({kMacs, "0800", "4500 0000 0001 4000 4006 0000 7f4d0000 7f4d0001",
+                  "0050 1f91 00000000 00000000 5018 0000 0000 0000"});
+    EXPECT_TRUE(is_tcp_header(ipv4));
+    EXPECT_FALSE(is_tcp_header(std::span(ipv4).first(ipv4.size() - 1)));
+    EXPECT_FALSE(is_tcp_header(std::span(ipv4).first(20)));
+    std::vector<std::byte> longer = ipv4;
+    longer.push_back(std::byte{0});
+    EXPECT_FALSE(is_tcp_header(longer));
+    std::vector<std::byte> udp = ipv4;
+    udp[23] = std::byte{17};
+    EXPECT_FALSE(is_tcp_header(udp));
+}
+
+TEST(TcpHeader, OfAPartOverIpv6) {
+    std::vector<std::byte> header =
+        frame_of({kMacs, "86dd", "60000000 0000 06 40",
+                  "fe800000 00000000 00000000 00000001 fe800000 00000000 00000000 00000002",
+                  "0050 1f91 fffffff0 00000000 5099 0000 0000 0000"});
+    ASSERT_TRUE(is_tcp_header(header));
+    adjust_tcp_header(header, {.number = 2, .offset = 0x20, .length = 0x10, .is_last = false});
+    const std::vector<std::byte> expected =
+        frame_of({kMacs, "86dd", "60000000 0024 06 40",
+                  "fe800000 00000000 00000000 00000001 fe800000 00000000 00000000 00000002",
+                  "0050 1f91 00000010 00000000 5010 0000 0000 0000"});
+    EXPECT_EQ(header, expected);
+}
+
 TEST(Checksums, AFrameWithoutIpv4HasNone) {
     std::vector<std::byte> frame = frame_of({kMacs, "88b5 01020304"});
     const std::vector<std::byte> before = frame;
