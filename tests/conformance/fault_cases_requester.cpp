@@ -1,5 +1,4 @@
-// Causes that the requester finds itself, or hears nothing of: facts/semantics.md 1 and 3, and the
-// columns of facts/answers/deviations.md.
+// Causes that the requester finds itself, or hears nothing of.
 #include <sys/mman.h>
 
 #include "tests/conformance/fault_stage.hpp"

@@ -74,7 +74,7 @@ std::string or_none(const std::string& list) {
     return list.empty() ? "-" : list;
 }
 
-// Measured on ConnectX-5 and 6 (facts/prior-art.md), 0 where nobody has.
+// As published for ConnectX-5 and 6, 0 where nobody has.
 std::uint32_t connectx6_vendor_error(ibv_wc_status status, FaultCause cause) {
     switch (status) {
         case IBV_WC_LOC_PROT_ERR:

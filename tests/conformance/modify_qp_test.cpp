@@ -78,7 +78,7 @@ struct Snapshot {
 };
 
 // A value that is out of range, and what each personality answers: 0 where it cuts it
-// (answers/deviations.md, qpinval; ConnectX cuts retry counts to three bits).
+// (tests/conformance/probes_spec.md; ConnectX cuts retry counts to three bits).
 struct BadValue {
     const char* name;
     QpAttr attr;

@@ -1,6 +1,6 @@
 // Every (personality, service, opcode), by ibv_post_send() and by ibv_wr_*(): what the service has
-// works, with all that lands at either side; what it lacks is refused as facts/semantics.md and
-// facts/answers/deviations.md have it. The oracle is that of tests/model.
+// works, with all that lands at either side; what it lacks is refused as the
+// manuals and the devices have it. The oracle is that of tests/model.
 #include "simverbs/model/opcodes.hpp"
 
 #include <algorithm>
