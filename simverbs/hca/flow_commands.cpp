@@ -20,6 +20,9 @@ int DeviceContext::execute(const CreateFlow& command, HandleReply& reply) {
         return EOPNOTSUPP;
     }
     QueuePair* qp = find(qps_, command.qp);
+    if (qp != nullptr && qp->attributes().service == Service::kUd) {
+        return EOPNOTSUPP;  // Linux lets drivers steer datagrams; this device does not
+    }
     if (qp == nullptr || qp->attributes().service != Service::kRawPacket ||
         !hca_.has_port(command.port) ||
         command.type > static_cast<std::uint32_t>(FlowType::kSniffer) ||

@@ -107,7 +107,8 @@ struct ResolveEthernet {
 };
 
 // Frames that match go to the queue pair. EINVAL for one of another service than raw packets, and
-// for a port that has none; EOPNOTSUPP on a device that does not steer; ENOMEM for a rule too many.
+// for a port that has none; EOPNOTSUPP for UD, and on a device that does not steer; ENOMEM for a
+// rule too many.
 struct CreateFlow {
     static constexpr CommandCode kCode = CommandCode::kCreateFlow;
     using Reply = HandleReply;

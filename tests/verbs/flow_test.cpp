@@ -119,6 +119,15 @@ TEST_F(RawPackets, RulesThatAreRefused) {
     Rule rule(eth_to_b());
     EXPECT_EQ(ibv_create_flow(b->qp, &rule.attr), nullptr);  // RC
     EXPECT_EQ(errno, EINVAL);
+    ibv_qp_init_attr init{};
+    init.send_cq = init.recv_cq = b->cq;
+    init.cap = Connection{}.cap;
+    init.qp_type = IBV_QPT_UD;
+    ibv_qp* datagrams = ibv_create_qp(b->pd, &init);
+    ASSERT_NE(datagrams, nullptr);
+    EXPECT_EQ(ibv_create_flow(datagrams, &rule.attr), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+    EXPECT_EQ(ibv_destroy_qp(datagrams), 0);
 }
 
 TEST_F(RawPackets, AQueuePairThatIsSteeredToStays) {
