@@ -60,6 +60,10 @@ std::string name_of(const Subject& subject) {
            std::string(to_string(subject.service));
 }
 
+void PrintTo(const Subject& subject, std::ostream* out) {
+    *out << name_of(subject);
+}
+
 ibv_qp_type type_of(Service service) {
     switch (service) {
         case Service::kRc:

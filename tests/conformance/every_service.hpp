@@ -1,6 +1,7 @@
 // Queue pairs of every service on two hosts, with every personality, by nothing but the C API.
 #pragma once
 
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@ struct Subject {
 inline constexpr unsigned kFlush = 14;  // IBV_WR_FLUSH: newer than Debian 12's header
 std::vector<Subject> every_subject();
 std::string name_of(const Subject& subject);
+void PrintTo(const Subject& subject, std::ostream* out);  // NOLINT(readability-identifier-naming)
 
 ibv_qp_type type_of(Service service);
 

@@ -37,6 +37,10 @@ std::string name_of_opcode(unsigned opcode) {
     return known != nullptr ? std::string(known->name) : std::to_string(opcode);
 }
 
+void PrintTo(const Case& each, std::ostream* out) {  // NOLINT(readability-identifier-naming)
+    *out << name_of(each.subject) << ' ' << name_of_opcode(each.opcode);
+}
+
 std::vector<Case> every_case() {
     std::vector<Case> all;
     for (const Subject& subject : every_subject()) {
