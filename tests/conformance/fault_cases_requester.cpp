@@ -55,7 +55,7 @@ ibv_ah* address_of_peer(Stage& stage, ibv_pd* pd) {
     to.dlid = port.lid;
     if (port.link_layer == IBV_LINK_LAYER_ETHERNET) {
         to.is_global = 1;
-        to.grh.sgid_index = Connection{}.gid_index;
+        to.grh.sgid_index = verbs_test::ipv4_gid_index(stage.there().context);
         EXPECT_EQ(ibv_query_gid(stage.there().context, 1, to.grh.sgid_index, &to.grh.dgid), 0);
     }
     ibv_ah* ah = ibv_create_ah(pd, &to);

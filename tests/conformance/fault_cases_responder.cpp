@@ -77,14 +77,13 @@ std::vector<FaultCase> access_errors() {
     const auto access = [](std::string name, FaultCause cause, void (*arrange)(Stage&)) {
         return refused(std::move(name), cause, arrange, "REM_ACCESS", "QP_ACCESS_ERR");
     };
-    FaultCase partly =
+    // The whole range is looked at with the first packet, so that nothing lands.
+    const FaultCase reaches_outside =
         access("write_of_packets_past_the_end", FaultCause::kRemoteRange, [](Stage& stage) {
             const std::size_t start = End::kBytes - 1024;
             stage.become_write(3000).wr.wr.rdma.remote_addr = stage.there().address(start);
             stage.message.to_offset = start;
         });
-    // Packet by packet; Soft-RoCE looks at the whole range with the first one.
-    partly.spec.landed = partly.connectx6.landed = kFirstPacket;
     const auto xrc = [](std::string name, FaultCause cause, void (*arrange)(Stage&),
                         const std::string& status, const std::string& peer) {
         const std::string here = "10 " + status + ", 11 FLUSH, 12 FLUSH; -; ERR; -";
@@ -112,7 +111,7 @@ std::vector<FaultCase> access_errors() {
                    stage.become_read().wr.wr.rdma.remote_addr =
                        stage.there().address(End::kBytes - 63);
                }),
-        partly,
+        reaches_outside,
         access("region_without_remote_write", FaultCause::kRemoteRight,
                [](Stage& stage) {
                    stage.become_write().wr.wr.rdma.rkey =

@@ -290,9 +290,7 @@ TEST_F(DeviceFault, AResponseThatDoesNotFitIsBadResp) {
 TEST_F(DeviceFault, AResponseThatDoesNotFitIsFatalErrWithRxe) {
     ASSERT_EQ(simverbs_set_personality("rxe"), 0);
     ASSERT_EQ(simverbs_set_topology("eth-pair"), 0);
-    Connection with;
-    with.gid_index = 1;  // RoCE v2 over IPv4, of that device
-    connect(with);
+    connect({});
     ASSERT_EQ(simverbs_rewrite_nth("h0-h1", "h1", 1, 0x10, nullptr), 0);
     exchange();
     expect(*a, 10, IBV_WC_FATAL_ERR);

@@ -15,15 +15,10 @@ class SoftRoce : public TwoHosts {
         ASSERT_EQ(simverbs_set_topology("eth-pair"), 0) << simverbs_last_error();
         ASSERT_EQ(simverbs_set_personality("rxe"), 0) << simverbs_last_error();
     }
-    static Connection by_ipv4() {
-        Connection with;
-        with.gid_index = 1;
-        return with;
-    }
 };
 
 TEST_F(SoftRoce, APortHasRoceV2AloneAndJumboFrames) {
-    connect(by_ipv4());
+    connect({});
     ibv_gid_entry entries[4];
     ASSERT_EQ(ibv_query_gid_table(a->context, entries, 4, 0), 2);
     EXPECT_EQ(entries[0].gid_type, static_cast<unsigned>(IBV_GID_TYPE_ROCE_V2));
@@ -31,7 +26,7 @@ TEST_F(SoftRoce, APortHasRoceV2AloneAndJumboFrames) {
     ibv_port_attr port{};
     ASSERT_EQ(ibv_query_port(a->context, 1, &port), 0);
     EXPECT_EQ(port.active_mtu, IBV_MTU_4096);
-    Connection wide = by_ipv4();
+    Connection wide = Connection{};
     wide.mtu = IBV_MTU_4096;
     ASSERT_EQ(a->to_state(IBV_QPS_RESET), 0);
     ASSERT_EQ(b->to_state(IBV_QPS_RESET), 0);
@@ -40,7 +35,7 @@ TEST_F(SoftRoce, APortHasRoceV2AloneAndJumboFrames) {
 }
 
 TEST_F(SoftRoce, CompletionsOutliveAResetAndGiveBackNoSlotOfTheNextLife) {
-    Connection with = by_ipv4();
+    Connection with = Connection{};
     with.cap.max_recv_wr = 1;
     connect(with);
     ASSERT_EQ(b->receive(1, {b->range(0, 64)}), 0);
@@ -59,7 +54,7 @@ TEST_F(SoftRoce, CompletionsOutliveAResetAndGiveBackNoSlotOfTheNextLife) {
 }
 
 TEST_F(SoftRoce, WhatIsPostedInSqdStartsWithTheNextDoorbellInRts) {
-    connect(by_ipv4());
+    connect({});
     ASSERT_EQ(a->to_state(IBV_QPS_SQD), 0);
     pass(1);
     ASSERT_EQ(b->receive(1, {b->range(0, 64)}), 0);
@@ -74,7 +69,7 @@ TEST_F(SoftRoce, WhatIsPostedInSqdStartsWithTheNextDoorbellInRts) {
 }
 
 TEST_F(SoftRoce, APathThatWasNeverSetReadsAsAGlobalOne) {
-    Connection with = by_ipv4();
+    Connection with = Connection{};
     connect(with);
     ASSERT_EQ(a->to_state(IBV_QPS_RESET), 0);
     const ibv_qp_attr attr = a->query();
@@ -85,7 +80,7 @@ TEST_F(SoftRoce, APathThatWasNeverSetReadsAsAGlobalOne) {
 }
 
 TEST_F(SoftRoce, ASharedQueueTakesItsLimitAtCreation) {
-    connect(by_ipv4());
+    connect({});
     ibv_srq_init_attr init{};
     init.attr = {.max_wr = 16, .max_sge = 1, .srq_limit = 8};
     ibv_srq* srq = ibv_create_srq(a->pd, &init);
@@ -106,7 +101,7 @@ TEST_F(SoftRoce, ASharedQueueTakesItsLimitAtCreation) {
 }
 
 TEST_F(SoftRoce, LacksXrcThreadDomainsFlowRulesAndReregistering) {
-    connect(by_ipv4());
+    connect({});
     ibv_xrcd_init_attr domain{};
     domain.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
     domain.fd = -1;
@@ -130,7 +125,7 @@ TEST_F(SoftRoce, LacksXrcThreadDomainsFlowRulesAndReregistering) {
 }
 
 TEST_F(SoftRoce, InvalidatesOnReliableConnectionsAlone) {
-    Connection with = by_ipv4();
+    Connection with = Connection{};
     with.type = IBV_QPT_UC;
     connect(with);
     ASSERT_EQ(b->receive(1, {b->range(0, 64)}), 0);
@@ -142,7 +137,7 @@ TEST_F(SoftRoce, InvalidatesOnReliableConnectionsAlone) {
 }
 
 TEST_F(SoftRoce, AMigrationStateMeansNothing) {
-    connect(by_ipv4());
+    connect({});
     ibv_qp_attr attr{};
     attr.path_mig_state = IBV_MIG_ARMED;
     EXPECT_EQ(ibv_modify_qp(a->qp, &attr, IBV_QP_PATH_MIG_STATE), 0);

@@ -205,6 +205,19 @@ int TwoHosts::rts_mask(const Connection& with) {
     return with.type == IBV_QPT_RC ? kRtsMask : IBV_QP_STATE | IBV_QP_SQ_PSN;
 }
 
+std::uint8_t ipv4_gid_index(ibv_context* context) {
+    constexpr std::uint8_t kEntries = 4;
+    ibv_gid_entry entry{};
+    for (std::uint8_t i = 0; i < kEntries; ++i) {
+        if (ibv_query_gid_ex(context, 1, i, &entry, 0) == 0 &&
+            entry.gid_type == IBV_GID_TYPE_ROCE_V2 && entry.gid.global.subnet_prefix == 0) {
+            return i;
+        }
+    }
+    ADD_FAILURE() << "no RoCE v2 address over IPv4";
+    return 0;
+}
+
 ibv_qp_attr TwoHosts::rtr_attr(const End& peer, const Connection& with) {
     ibv_port_attr port{};
     EXPECT_EQ(ibv_query_port(peer.context, 1, &port), 0);
@@ -219,8 +232,9 @@ ibv_qp_attr TwoHosts::rtr_attr(const End& peer, const Connection& with) {
     attr.ah_attr.port_num = 1;
     if (port.link_layer == IBV_LINK_LAYER_ETHERNET) {
         attr.ah_attr.is_global = 1;
-        attr.ah_attr.grh.sgid_index = with.gid_index;
-        EXPECT_EQ(ibv_query_gid(peer.context, 1, with.gid_index, &attr.ah_attr.grh.dgid), 0);
+        const std::uint8_t index = with.gid_index ? *with.gid_index : ipv4_gid_index(peer.context);
+        attr.ah_attr.grh.sgid_index = index;
+        EXPECT_EQ(ibv_query_gid(peer.context, 1, index, &attr.ah_attr.grh.dgid), 0);
     }
     return attr;
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -21,6 +22,9 @@ namespace verbs_test {
 inline constexpr unsigned kAllAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                                        IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 inline constexpr std::uint32_t kPsn = 100;  // where both sides begin
+
+// On Ethernet: of the port's RoCE v2 address over IPv4, which lies elsewhere with each device.
+std::uint8_t ipv4_gid_index(ibv_context* context);
 
 // How two queue pairs are made and connected.
 struct Connection {
@@ -41,7 +45,7 @@ struct Connection {
                       .max_recv_sge = 4,
                       .max_inline_data = 256};
     int cq_entries = 64;
-    std::uint8_t gid_index = 3;  // on Ethernet: RoCE v2 over IPv4
+    std::optional<std::uint8_t> gid_index;  // on Ethernet; without: RoCE v2 over IPv4
 };
 
 // One end: a device, and one of everything on it. Completions of both queues come to one CQ.
