@@ -12,15 +12,15 @@
 namespace simverbs {
 namespace {
 
-// Two pages of which the second is not mapped.
+// Two pages of which the second is nobody's.
 class HalfMapped {
   public:
     HalfMapped() : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
         base_ = static_cast<std::byte*>(
             mmap(nullptr, 2 * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-        munmap(base_ + page_, page_);
+        mprotect(base_ + page_, page_, PROT_NONE);
     }
-    ~HalfMapped() { munmap(base_, page_); }
+    ~HalfMapped() { munmap(base_, 2 * page_); }
     HalfMapped(const HalfMapped&) = delete;
     HalfMapped& operator=(const HalfMapped&) = delete;
 

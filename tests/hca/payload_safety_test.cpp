@@ -17,16 +17,17 @@ class Mapping {
     Mapping()
         : base_(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
     }
-    ~Mapping() { unmap(0); }
+    ~Mapping() { munmap(base_, kBytes); }
     Mapping(const Mapping&) = delete;
     Mapping& operator=(const Mapping&) = delete;
 
     static constexpr std::size_t kBytes = 64 * 1024;
     [[nodiscard]] const void* data() const { return base_; }
     [[nodiscard]] std::uint64_t address() const { return reinterpret_cast<std::uint64_t>(base_); }
-    // Everything from `offset`.
+    // Everything from `offset`; nothing else comes to lie there.
     void unmap(std::size_t offset) {
-        munmap(static_cast<std::byte*>(base_) + offset, kBytes - offset);
+        mmap(static_cast<std::byte*>(base_) + offset, kBytes - offset, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     }
 
   private:

@@ -234,7 +234,7 @@ class Unmapped : public Objects {
         void* pages =
             mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         ibv_mr* mr = ibv_reg_mr(end.pd, pages, kBytes, kAllAccess);
-        munmap(pages, kBytes);
+        take_away(pages, kBytes);
         return mr;
     }
     static ibv_sge all_of(const ibv_mr* mr) {

@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 
 namespace verbs_test {
 namespace {
@@ -203,6 +204,10 @@ int TwoHosts::rtr_mask(const Connection& with) {
 
 int TwoHosts::rts_mask(const Connection& with) {
     return with.type == IBV_QPT_RC ? kRtsMask : IBV_QP_STATE | IBV_QP_SQ_PSN;
+}
+
+void take_away(void* pages, std::size_t bytes) {
+    EXPECT_EQ(mmap(pages, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), pages);
 }
 
 std::uint8_t ipv4_gid_index(ibv_context* context) {

@@ -23,6 +23,9 @@ inline constexpr unsigned kAllAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOT
                                        IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 inline constexpr std::uint32_t kPsn = 100;  // where both sides begin
 
+// As munmap(), but nothing else comes to lie there: not what another thread allocates, say.
+void take_away(void* pages, std::size_t bytes);
+
 // On Ethernet: of the port's RoCE v2 address over IPv4, which lies elsewhere with each device.
 std::uint8_t ipv4_gid_index(ibv_context* context);
 
