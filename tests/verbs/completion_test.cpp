@@ -304,10 +304,10 @@ TEST_F(InterruptedWait, GoesOnWhereTheHandlerRestartsCalls) {
         give_time();
         EXPECT_EQ(pthread_kill(waits, SIGUSR1), 0);
         give_time();
-        EXPECT_EQ(g_signals, 1);
         message();
     });
     EXPECT_EQ(wait_for_event(), 0);
+    EXPECT_EQ(g_signals, 1);  // not looked at before: the thread sanitizer puts handlers off
     other.join();
 }
 
