@@ -12,6 +12,7 @@
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/hca/hca_events.hpp"
 #include "simverbs/hca/placement.hpp"
+#include "simverbs/hca/receive_slot.hpp"
 
 namespace simverbs {
 namespace {
@@ -350,12 +351,7 @@ bool QueuePair::take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uin
     if (posted == 0 || posted > receive_shape_.slots) {
         return false;
     }
-    const std::byte* slot = receive_slot(receives_taken_);
-    std::memcpy(&wqe, slot, sizeof wqe);
-    const std::size_t most = std::min<std::size_t>(receive_shape_.max_segments, segments.size());
-    if (const std::size_t count = std::min<std::size_t>(wqe.segment_count, most); count > 0) {
-        std::memcpy(segments.data(), slot + sizeof wqe, count * sizeof(Segment));
-    }
+    copy_receive(receive_slot(receives_taken_), receive_shape_, wqe, segments);
     index = receives_taken_++;
     return true;
 }

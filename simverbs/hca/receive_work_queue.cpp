@@ -1,6 +1,5 @@
 #include "simverbs/hca/receive_work_queue.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -8,6 +7,7 @@
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/hca/hca_events.hpp"
 #include "simverbs/hca/placement.hpp"
+#include "simverbs/hca/receive_slot.hpp"
 
 namespace simverbs {
 
@@ -109,11 +109,7 @@ bool ReceiveWorkQueue::take_receive(RecvWqe& wqe, std::span<Segment> segments,
     }
     const std::byte* slot = ring_.base + sizeof(WorkQueueRing) +
                             std::size_t{taken_ & (shape_.slots - 1)} * shape_.stride;
-    std::memcpy(&wqe, slot, sizeof wqe);
-    const std::size_t most = std::min<std::size_t>(shape_.max_segments, segments.size());
-    if (const std::size_t count = std::min<std::size_t>(wqe.segment_count, most); count > 0) {
-        std::memcpy(segments.data(), slot + sizeof wqe, count * sizeof(Segment));
-    }
+    copy_receive(slot, shape_, wqe, segments);
     index = taken_++;
     return true;
 }

@@ -1,10 +1,10 @@
 #include "simverbs/hca/shared_receive_queue.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 #include "simverbs/hca/device_context.hpp"
 #include "simverbs/hca/hca.hpp"
+#include "simverbs/hca/receive_slot.hpp"
 
 namespace simverbs {
 
@@ -53,12 +53,7 @@ bool SharedReceiveQueue::take(RecvWqe& wqe, std::span<Segment> segments, std::ui
     if (waiting() == 0) {
         return false;
     }
-    const std::byte* from = slot(taken_);
-    std::memcpy(&wqe, from, sizeof wqe);
-    const std::size_t most = std::min<std::size_t>(shape_.max_segments, segments.size());
-    if (const std::size_t count = std::min<std::size_t>(wqe.segment_count, most); count > 0) {
-        std::memcpy(segments.data(), from + sizeof wqe, count * sizeof(Segment));
-    }
+    copy_receive(slot(taken_), shape_, wqe, segments);
     index = taken_++;
     check_limit();
     return true;
