@@ -383,7 +383,7 @@ void Opcodes::expect(Answer answer, const Work& work) {
 TEST_P(Opcodes, ByPostSend) {
     const Answer expected = to_post_send();
     if (expected == Answer::kOfOtherTests) {
-        GTEST_SKIP() << "segmentation";
+        GTEST_SKIP() << "segmentation: tests/verbs/segmentation_test.cpp";
     }
     if (is(Service::kXrcTgt)) {
         ASSERT_EQ(simverbs_set_personality(GetParam().subject.personality), 0);
@@ -413,7 +413,7 @@ TEST_P(OpcodeFunctions, DoTheSame) {
     const Answer expected = to_function();
     const std::uint64_t flag = function_flag(opcode());
     if (expected == Answer::kOfOtherTests) {
-        GTEST_SKIP() << "segmentation";
+        GTEST_SKIP() << "segmentation: tests/verbs/segmentation_test.cpp";
     }
     if (expected == Answer::kUnsupported) {
         ASSERT_EQ(simverbs_set_personality(GetParam().subject.personality), 0);
