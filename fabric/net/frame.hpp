@@ -62,10 +62,11 @@ struct Frame {
     std::uint8_t sl = 0;
     std::uint8_t vl = 0;
     Ecn ecn : 2 = Ecn::kNotCapable;
-    bool over_udp : 1 = false;   // RoCE v2: `grh` stands for the IP header
-    bool is_raw : 1 = false;     // Ethernet: the cargo is the frame itself, as its sender made it
-    bool has_grh = false;        // otherwise `grh` means nothing
-    MacAddress destination_mac;  // Ethernet only
+    bool over_udp : 1 = false;  // RoCE v2: `grh` stands for the IP header
+    bool is_raw : 1 = false;    // Ethernet: the cargo is the frame itself, as its sender made it
+    bool is_management : 1 = false;  // a ManagementHeader in the slot, the datagram as cargo
+    bool has_grh = false;            // otherwise `grh` means nothing
+    MacAddress destination_mac;      // Ethernet only
 
     Grh grh;
     MacAddress source_mac;  // Ethernet only
@@ -143,6 +144,7 @@ class FramePool {
         frame.ecn = Ecn::kNotCapable;
         frame.over_udp = false;
         frame.is_raw = false;
+        frame.is_management = false;
         frame.has_grh = false;
         frame.destination_mac = {};
     }

@@ -75,7 +75,7 @@ void LinkDirection::handle(const Event& /*event*/) {
     if (head_ != nullptr) {
         services_.loop.schedule({head_->arrival, key_, this, 0});
     }
-    if (to_.state() != PortState::kActive) [[unlikely]] {
+    if (!to_.carries(*frame)) [[unlikely]] {
         to_.drop(std::move(frame), DropReason::kPortNotActive);
         return;
     }

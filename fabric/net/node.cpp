@@ -22,7 +22,19 @@ Port& Node::port(PortNumber number) const {
     return *found;
 }
 
+void Node::receive_management(Port& port, FramePtr frame) {
+    if (management_ == nullptr) {
+        port.drop(std::move(frame), DropReason::kNoConsumer);
+        return;
+    }
+    management_->management_arrived(port, std::move(frame));
+}
+
 void EndNode::receive(Port& port, FramePtr frame) {
+    if (frame->is_management) {
+        receive_management(port, std::move(frame));
+        return;
+    }
     if (listener_ == nullptr) {
         port.drop(std::move(frame), DropReason::kNoConsumer);
         return;

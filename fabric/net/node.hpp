@@ -10,6 +10,7 @@
 
 #include "fabric/core/strong_id.hpp"
 #include "fabric/net/frame.hpp"
+#include "fabric/net/management.hpp"
 #include "fabric/net/port.hpp"
 
 namespace fabric {
@@ -45,7 +46,12 @@ class Node {
     virtual void receive(Port& port, FramePtr frame) = 0;
     virtual void port_changed(Port& port, PortEvent event) = 0;
 
+    // nullptr: management datagrams for this node are dropped (kNoConsumer).
+    void set_management_listener(ManagementListener* listener) { management_ = listener; }
+
   protected:
+    void receive_management(Port& port, FramePtr frame);
+
     Node(NodeId id, std::string name, NodeKind kind, std::uint16_t port_count,
          const NetworkServices& services);
 
@@ -60,6 +66,7 @@ class Node {
     NodeKind kind_;
     std::uint16_t port_count_;
     std::vector<std::unique_ptr<Port>> ports_;  // [0] is a switch's own, else null
+    ManagementListener* management_ = nullptr;
 };
 
 // What takes frames and port events at an end node.

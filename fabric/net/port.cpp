@@ -50,11 +50,11 @@ void Port::send(FramePtr frame) {
 }
 
 void Port::send_at(FramePtr frame, SimTime ready) {
-    if (state_ != PortState::kActive || out_ == nullptr) [[unlikely]] {
+    if (out_ == nullptr || !carries(*frame)) [[unlikely]] {
         drop(std::move(frame), DropReason::kPortNotActive);
         return;
     }
-    if (peer_->state_ != PortState::kActive) [[unlikely]] {
+    if (!peer_->carries(*frame)) [[unlikely]] {
         drop(std::move(frame), DropReason::kPeerNotActive);
         return;
     }

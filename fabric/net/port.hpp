@@ -17,6 +17,7 @@
 #include "fabric/net/gid.hpp"
 #include "fabric/net/lid.hpp"
 #include "fabric/net/link_layer.hpp"
+#include "fabric/net/management.hpp"
 #include "fabric/net/mtu.hpp"
 #include "fabric/net/port_transitions.hpp"
 
@@ -145,6 +146,11 @@ class Port {
     friend class Link;
     friend class LinkDirection;
 
+    // Subnet management packets pass in INIT and ARMED too (IBA 7.2.7).
+    [[nodiscard]] bool carries(const Frame& frame) const {
+        return state_ == PortState::kActive ||
+               (frame.vl == kManagementVl && state_ != PortState::kDown);
+    }
     void attach(Link& link, Port& peer, LinkDirection& out);
     void count_sent(const Frame& frame);
     void count_received(const Frame& frame);

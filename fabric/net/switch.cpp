@@ -19,8 +19,16 @@ void Switch::receive(Port& port, FramePtr frame) {
         receive_ethernet(port, std::move(frame));
         return;
     }
+    if (frame->is_management && frame->dlid == kPermissiveLid) {
+        receive_management(port, std::move(frame));
+        return;
+    }
     const std::uint16_t number = route(frame->dlid);
     if (number == 0) {
+        if (frame->is_management) {
+            receive_management(port, std::move(frame));
+            return;
+        }
         port.drop(std::move(frame), DropReason::kNoConsumer);
         return;
     }
