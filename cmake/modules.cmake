@@ -3,6 +3,7 @@
 add_library(simverbs_options INTERFACE)
 target_include_directories(simverbs_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
 target_compile_options(simverbs_options INTERFACE
+    -ftls-model=initial-exec  # a few words; a call for each use would cost more than what it guards
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-missing-field-initializers
     $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>
     $<$<BOOL:${SIMVERBS_WERROR}>:-Werror>)
