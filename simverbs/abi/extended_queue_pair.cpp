@@ -56,6 +56,7 @@ SendWqe* begin(ibv_qp_ex* handle, ibv_wr_opcode opcode) {
     finish(qp, personality);
     SendBatch& batch = *qp.batch;
     if (batch.error == 0) {
+        batch.draft.wqe = {};
         const unsigned flags = handle->wr_flags & ~static_cast<unsigned>(IBV_SEND_INLINE);
         batch.error = begin_send(qp, personality, static_cast<std::uint32_t>(opcode), handle->wr_id,
                                  flags, batch.draft);

@@ -1,9 +1,9 @@
 // One send request on its way into a slot of the ring, for ibv_post_send() and ibv_wr_*() alike:
 // what a provider finds out before it rings the doorbell is found out here.
 //
-// With the queue's lock held: begin_send(), then put_segments() or put_inline() at most once and
-// whatever else of draft.wqe the operation needs, then finish_send(). Each returns an errno, after
-// which the request does not exist. No allocation, no lock.
+// With the queue's lock held: begin_send() on a new or cleared draft, then put_segments() or
+// put_inline() at most once and whatever else of draft.wqe the operation needs, then finish_send().
+// Each returns an errno, after which the request does not exist. No allocation, no lock.
 #pragma once
 
 #include <algorithm>
@@ -95,7 +95,6 @@ inline int begin_send(QueuePair& qp, const Personality& personality, std::uint32
     const bool ignores_inline =
         wants_inline && !may_be_inline && personality.inline_on_read == BadRequest::kIgnore;
     draft.length = 0;
-    draft.wqe = {};
     draft.wqe.wr_id = wr_id;
     draft.wqe.opcode = known ? static_cast<std::uint8_t>(opcode) : detail::kNoOpcode;
     draft.wqe.flags = static_cast<std::uint8_t>(

@@ -73,7 +73,8 @@ class WorkQueue {
     void push() { ++producer_; }
     // Takes back what was pushed since producer() was this, and not published.
     void take_back(std::uint32_t producer) { producer_ = producer; }
-    void publish() { shared_producer_->value.store(producer_, std::memory_order_seq_cst); }
+    // To be followed by a doorbell, which orders it before whatever the device does next.
+    void publish() { shared_producer_->value.store(producer_, std::memory_order_release); }
 
     // Not backwards: a completion may be polled long after its slot was free.
     void free_to(std::uint32_t index) {

@@ -50,6 +50,7 @@ struct Actor {
     // What it has posted since the last step; a spin lock, since others drain it at a step.
     SpinLock lock;
     std::vector<QueuedDoorbell> doorbells;
+    std::vector<QueuedDoorbell> draining;  // with the world held: what the step is about to take
 
     ThreadWatch watch;    // while it runs its own code
     bool asleep = false;  // and that said it sleeps

@@ -31,7 +31,6 @@ bool comes_before(const std::shared_ptr<Actor>& a, const std::shared_ptr<Actor>&
 // outlive the conductor, and another may come to lie at the same address.
 struct CurrentActor {
     std::shared_ptr<Actor> actor;
-    std::uint64_t conductor = 0;
 
     ~CurrentActor() {
         if (actor != nullptr) {
@@ -40,6 +39,13 @@ struct CurrentActor {
     }
 };
 thread_local CurrentActor t_current;
+
+// The same for a quick look: what has a destructor costs a check at every use.
+struct KnownActor {
+    Actor* actor = nullptr;
+    std::uint64_t conductor = 0;
+};
+constinit thread_local KnownActor t_known;
 
 std::atomic<std::uint64_t> g_last_conductor{0};
 
@@ -81,8 +87,8 @@ Conductor::~Conductor() {
 }
 
 Actor& Conductor::current() {
-    if (t_current.conductor == id_) [[likely]] {
-        return *t_current.actor;
+    if (t_known.conductor == id_) [[likely]] {
+        return *t_known.actor;
     }
     const std::lock_guard lock(mutex_);
     remove_ended();
@@ -91,7 +97,7 @@ Actor& Conductor::current() {
     actor.rank = next_rank_++;
     actor.watch = ThreadWatch(getpid(), static_cast<pid_t>(syscall(SYS_gettid)));
     t_current.actor = actors_.back();
-    t_current.conductor = id_;
+    t_known = {&actor, id_};
     return actor;
 }
 
@@ -240,23 +246,18 @@ void Conductor::event_delivered() {
 }
 
 bool Conductor::drain(Actor& actor) {
-    std::vector<QueuedDoorbell> queued;
     {
         const std::lock_guard lock(actor.lock);
         if (actor.doorbells.empty()) {
             return false;
         }
-        queued.swap(actor.doorbells);
+        actor.doorbells.swap(actor.draining);
     }
     stall_watch_.called();
-    for (const QueuedDoorbell& entry : queued) {
+    for (const QueuedDoorbell& entry : actor.draining) {
         entry.attachment->ring(entry.doorbell);
     }
-    queued.clear();
-    const std::lock_guard lock(actor.lock);
-    if (actor.doorbells.empty()) {
-        actor.doorbells.swap(queued);  // keeps its storage: a steady state allocates nothing
-    }
+    actor.draining.clear();
     return true;
 }
 

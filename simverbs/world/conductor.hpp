@@ -55,7 +55,10 @@ class Conductor {
     // would. Several may wait for one: who returns may find nothing.
     int wait_readable(int descriptor);
     // With the world held: a completion became visible; an event went to a descriptor.
-    void delivered() { deliveries_.fetch_add(1, std::memory_order_release); }
+    void delivered() {
+        deliveries_.store(deliveries_.load(std::memory_order_relaxed) + 1,
+                          std::memory_order_release);
+    }
     void event_delivered();
     [[nodiscard]] const std::atomic<std::uint64_t>& deliveries() const { return deliveries_; }
 

@@ -10,18 +10,24 @@ namespace simverbs {
 class SpinLock {
   public:
     void lock() {
-        while (flag_.test_and_set(std::memory_order_acquire)) {
-            for (int i = 0; flag_.test(std::memory_order_relaxed); ++i) {
-                if (i > 64) {
-                    sched_yield();
-                }
-            }
+        if (flag_.test_and_set(std::memory_order_acquire)) [[unlikely]] {
+            wait();
         }
     }
     bool try_lock() { return !flag_.test_and_set(std::memory_order_acquire); }
     void unlock() { flag_.clear(std::memory_order_release); }
 
   private:
+    [[gnu::noinline]] void wait() {
+        do {
+            for (int i = 0; flag_.test(std::memory_order_relaxed); ++i) {
+                if (i > 64) {
+                    sched_yield();
+                }
+            }
+        } while (flag_.test_and_set(std::memory_order_acquire));
+    }
+
     std::atomic_flag flag_ = ATOMIC_FLAG_INIT;
 };
 
