@@ -69,6 +69,7 @@ Hca::Hca(fabric::Network& network, fabric::EndNode& node, const Personality& per
         LoopbackListener& listener = *this;
         loopbacks_.push_back(std::make_unique<Loopback>(network_.loop(), port(number), listener));
     }
+    hw_counters_.resize(node_.port_count());
     if (commons_.by_node.size() <= node_.id().value()) {
         commons_.by_node.resize(node_.id().value() + 1);
     }

@@ -24,6 +24,7 @@
 #include "simverbs/hca/number_table.hpp"
 #include "simverbs/hca/numbering.hpp"
 #include "simverbs/hca/snapshot.hpp"
+#include "simverbs/model/hw_counters.hpp"
 #include "simverbs/model/personality.hpp"
 #include "simverbs/wire/packet.hpp"
 
@@ -70,6 +71,11 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     [[nodiscard]] std::uint32_t bad_pkeys() const { return bad_pkeys_; }
     [[nodiscard]] std::uint32_t bad_qkeys() const { return bad_qkeys_; }
     void count_bad_qkey() { ++bad_qkeys_; }
+    // `port` counts from 1.
+    [[nodiscard]] HwCounters& hw_counters(std::uint32_t port) { return hw_counters_.at(port - 1); }
+    [[nodiscard]] const HwCounters& hw_counters(std::uint32_t port) const {
+        return hw_counters_.at(port - 1);
+    }
 
     [[nodiscard]] fabric::EventLoop& loop() const { return network_.loop(); }
     [[nodiscard]] fabric::FramePool& frames() { return network_.frames(); }
@@ -167,6 +173,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     const Personality& personality_;
     HcaCommons& commons_;
     std::vector<std::unique_ptr<Loopback>> loopbacks_;  // by port number - 1
+    std::vector<HwCounters> hw_counters_;               // by port number - 1
     KeyTable keys_;
     NumberTable<QueuePair> qps_;
     NumberTable<SharedReceiveQueue> srqs_;

@@ -22,6 +22,21 @@ fabric::EventKey timer_key(NodeId node, EngineTimer timer, std::uint32_t qpn) {
             qpn};
 }
 
+std::optional<HwCounter> counter_of(MessageKind executed) {
+    switch (executed) {
+        case MessageKind::kWrite:
+        case MessageKind::kAtomicWrite:
+            return HwCounter::kRxWriteRequests;
+        case MessageKind::kRead:
+            return HwCounter::kRxReadRequests;
+        case MessageKind::kCompareSwap:
+        case MessageKind::kFetchAdd:
+            return HwCounter::kRxAtomicRequests;
+        default:
+            return std::nullopt;
+    }
+}
+
 // An XRC target takes receives of any queue of its domain.
 std::uint32_t segments_of_a_receive(const QueuePairParts& parts, const Hca& hca) {
     if (parts.srq != nullptr) {
@@ -357,6 +372,9 @@ bool QueuePair::take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uin
 }
 
 void QueuePair::delivered(MessageKind kind, std::uint64_t length) {
+    if (const auto counter = counter_of(kind)) {
+        count(*counter);
+    }
     hca_.trace(MessageDelivered{hca_.node(), attributes_.qpn, kind, length});
 }
 
@@ -388,12 +406,16 @@ void QueuePair::complete(const SendCompletion& completion, bool signaled) {
             vendor_err(hca_.personality(), completion.cause,
                        consequences(hca_.personality(), completion.cause).requester);
         forget_opcode(entry);
+        count(completion.status == WcStatus::kWrFlushErr ? HwCounter::kReqCqeFlushError
+                                                         : HwCounter::kReqCqeError);
     }
     // Two processes with a world each draw the same numbers: the peer then looks like this one.
-    const bool is_own_peer = attributes_.dest_qpn == attributes_.qpn &&
-                             leads_back(hca_.port(attributes_.port), attributes_.path);
+    const auto is_own_peer = [this] {
+        return attributes_.dest_qpn == attributes_.qpn &&
+               leads_back(hca_.port(attributes_.port), attributes_.path);
+    };
     if (completion.status == WcStatus::kRetryExcErr &&
-        (is_own_peer || !hca_.was_ever(attributes_.dest_qpn))) {
+        (is_own_peer() || !hca_.was_ever(attributes_.dest_qpn))) {
         context_->client().peer_never_was(attributes_.dest_qpn);
     }
     send_cq_->push(entry, failed);
@@ -448,6 +470,11 @@ void QueuePair::complete(const ReceiveCompletion& completion) {
             vendor_err(hca_.personality(), completion.cause,
                        consequences(hca_.personality(), completion.cause).responder);
         forget_opcode(entry);
+        count(completion.status == WcStatus::kWrFlushErr ? HwCounter::kRespCqeFlushError
+                                                         : HwCounter::kRespCqeError);
+        if (completion.status == WcStatus::kLocLenErr) {
+            count(HwCounter::kRespLocalLengthError);
+        }
     } else if (properties(attributes_.service).connected &&
                hca_.personality().connected_receive_has_grh_flag) {
         entry.wc_flags |= static_cast<std::uint32_t>(WcFlag::kGrh);
@@ -484,6 +511,10 @@ void QueuePair::flush_receives() {
 void QueuePair::keep_payloads_in_flight() {
     hca_.keep_payloads(
         [this](const fabric::Frame& frame) { return frame.flow == attributes_.qpn; });
+}
+
+void QueuePair::count(HwCounter counter) {
+    hca_.hw_counters(attributes_.port).count(counter);
 }
 
 void QueuePair::raise(AsyncEvent event) {

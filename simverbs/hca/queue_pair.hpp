@@ -155,6 +155,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     void disarm(EngineTimer timer) override;
     void keep_payloads_in_flight() override;
     void raise(AsyncEvent event) override;
+    void count(HwCounter counter) override;
     void handle(const fabric::Event& event) override;
 
     fabric::FramePtr make_frame(const Packet& packet, const AddressVector& path);

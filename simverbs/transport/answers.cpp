@@ -84,6 +84,9 @@ Responder::Verdict Responder::fail(const Packet& packet, FaultCause cause) {
 void Responder::refuse(const Refusal& refusal) {
     const CompletionFault fault = consequences(personality_, refusal.cause);
     if (const auto code = nak_code(fault.wire)) {
+        if (code == NakCode::kRemoteAccessError) {
+            effects_.count(HwCounter::kRespRemoteAccessErrors);
+        }
         send_nak(refusal.psn, AethSyndrome::nak(*code), refusal.cause);
     } else if (fault.wire == WireAnswer::kAck) {
         acknowledge_up_to(refusal.psn);

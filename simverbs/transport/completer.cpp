@@ -6,6 +6,21 @@
 namespace simverbs {
 namespace {
 
+std::optional<HwCounter> counter_of(NakCode code) {
+    switch (code) {
+        case NakCode::kPsnSequenceError:
+            return HwCounter::kPacketSeqErr;
+        case NakCode::kInvalidRequest:
+            return HwCounter::kReqRemoteInvalidRequest;
+        case NakCode::kRemoteAccessError:
+            return HwCounter::kReqRemoteAccessErrors;
+        case NakCode::kRemoteOperationalError:
+        case NakCode::kInvalidRdRequest:
+            return std::nullopt;
+    }
+    return std::nullopt;
+}
+
 // What a NAK other than a sequence error makes of the request it names (IBA 9.9.2.4.2).
 WcStatus status_of(NakCode code) {
     switch (code) {
@@ -66,6 +81,9 @@ void Requester::receive_nak(const Packet& packet, NakCode code) {
     if (stopped_) {
         return;
     }
+    if (const auto counter = counter_of(code)) {
+        effects_.count(*counter);
+    }
     if (code == NakCode::kPsnSequenceError) {
         if (!recovering_) {
             retry_from(packet.psn, FaultCause::kSequenceRetriesUsedUp);
@@ -85,6 +103,7 @@ void Requester::receive_rnr_nak(const Packet& packet) {
     if (stopped_ || waits_for_receiver_) {
         return;
     }
+    effects_.count(HwCounter::kRnrNakRetryErr);
     if (attributes_.rnr_retry != kRnrRetryForever) {
         if (rnr_retries_left_ == 0) {
             fail_oldest(WcStatus::kRnrRetryExcErr, FaultCause::kRnrRetriesUsedUp);

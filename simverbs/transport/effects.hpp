@@ -12,6 +12,7 @@
 
 #include "simverbs/model/access.hpp"
 #include "simverbs/model/completion_faults.hpp"
+#include "simverbs/model/hw_counters.hpp"
 #include "simverbs/model/opcodes.hpp"
 #include "simverbs/model/psn.hpp"
 #include "simverbs/model/qp_transitions.hpp"
@@ -179,6 +180,8 @@ class Effects : public ReceiveEffects {
     // The retries are used up: true where an alternate path was armed, which is the path now.
     virtual bool migrate() = 0;
     virtual void raise(AsyncEvent event) = 0;
+    // What happens on a good day is counted elsewhere: by delivered() and complete().
+    virtual void count(HwCounter counter) = 0;
 
   protected:
     Effects() = default;

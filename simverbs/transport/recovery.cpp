@@ -23,6 +23,7 @@ void Requester::timer_expired(EngineTimer timer) {
         run();
         return;
     }
+    effects_.count(HwCounter::kLocalAckTimeoutErr);
     retry_from(resume_psn(), FaultCause::kPacketsLost);
     run();
     if (waits_for_receiver_ && !stopped_) {
@@ -33,6 +34,7 @@ void Requester::timer_expired(EngineTimer timer) {
 // Later PSNs were answered, this one was not.
 void Requester::response_lost() {
     if (!stopped_ && !recovering_) {
+        effects_.count(HwCounter::kImpliedNakSeqErr);
         retry_from(resume_psn(), FaultCause::kPacketsLost);
     }
 }

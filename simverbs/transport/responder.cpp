@@ -175,6 +175,7 @@ Responder::Verdict Responder::check_psn(const Packet& packet) {
     if (!service_.acked) {
         return resynchronise(packet);
     }
+    effects_.count(ahead < 0 ? HwCounter::kDuplicateRequest : HwCounter::kOutOfSequence);
     if (ahead < 0) {
         answer_duplicate(packet);
     } else if (!gap_reported_) {
@@ -240,6 +241,7 @@ Responder::Verdict Responder::check_resources(const Packet& packet) {
             return drop(packet, FaultCause::kUnackedNoReceive);
         }
         gap_reported_ = true;  // what follows it is not reported as a gap
+        effects_.count(HwCounter::kOutOfBuffer);
         send_nak(packet.psn, AethSyndrome::rnr_nak(attributes_.min_rnr_timer),
                  FaultCause::kRnrRetriesUsedUp);
         return Verdict::kAnswered;

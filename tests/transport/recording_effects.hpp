@@ -56,6 +56,7 @@ class RecordingEffects final : public Effects {
     std::vector<ReceiveCompletion> received;
     std::vector<Placement> placed;
     std::vector<AsyncEvent> events;
+    HwCounters counters;
     std::vector<FaultCause> failures;
     std::vector<Psn> source_faults;
     std::vector<WindowBinding> bindings;
@@ -184,6 +185,7 @@ class RecordingEffects final : public Effects {
     bool migrate() override { return std::exchange(has_alternate_path, false); }
     void fail(QpTrigger trigger, FaultCause cause) override;
     void raise(AsyncEvent event) override { events.push_back(event); }
+    void count(HwCounter counter) override { counters.count(counter); }
 
   private:
     [[nodiscard]] Grant open(std::uint32_t key, std::uint64_t address, std::uint64_t length,
