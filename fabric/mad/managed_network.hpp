@@ -1,0 +1,40 @@
+// Every InfiniBand node of a network with its agents: subnet management (IBA 14), performance
+// management (16), and a management port for whoever else wants to talk.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "fabric/mad/datagram_pool.hpp"
+#include "fabric/mad/managed_node.hpp"
+#include "fabric/mad/management_port.hpp"
+#include "fabric/mad/node_identity.hpp"
+#include "fabric/net/network.hpp"
+
+namespace fabric {
+
+class ManagedNetwork {
+  public:
+    // `host` and `switch_node` are what the nodes of that kind say of themselves. The network
+    // outlives it, and the pool the network. A switch of more than 254 ports has no agents: their
+    // datagrams cannot name its ports.
+    ManagedNetwork(Network& network, DatagramPool& pool, const NodeIdentity& host,
+                   const NodeIdentity& switch_node);
+    ~ManagedNetwork();
+    ManagedNetwork(const ManagedNetwork&) = delete;
+    ManagedNetwork& operator=(const ManagedNetwork&) = delete;
+
+    [[nodiscard]] Network& network() const { return network_; }
+
+    // nullptr: an Ethernet node or such a switch.
+    [[nodiscard]] ManagedNode* find(NodeId node) const { return nodes_.at(node.value()).get(); }
+    // A host's port from 1, or a switch's port 0; nullptr: it has no management.
+    [[nodiscard]] ManagementPort* find_port(NodeId node, PortNumber port) const;
+
+  private:
+    Network& network_;
+    std::vector<std::unique_ptr<ManagedNode>> nodes_;
+};
+
+}  // namespace fabric

@@ -1,0 +1,70 @@
+// The management side of one node: takes SMPs and general management packets from the fabric, leads
+// directed-route SMPs on (IBA 14.2.2), has its agents answer, hands the rest to the clients of its
+// management ports. One datagram after the other, each kAgentDelay after the one before.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "fabric/core/event_loop.hpp"
+#include "fabric/mad/datagram_pool.hpp"
+#include "fabric/mad/management_port.hpp"
+#include "fabric/mad/node_identity.hpp"
+#include "fabric/mad/performance_agent.hpp"
+#include "fabric/mad/subnet_agent.hpp"
+#include "fabric/net/network.hpp"
+
+namespace fabric {
+
+class ManagedNode final : private ManagementListener,
+                          private DatagramCarrier,
+                          private EventHandler {
+  public:
+    // What firmware takes to answer a datagram.
+    static constexpr SimDuration kAgentDelay{1'000'000};  // 1 us
+
+    ManagedNode(Network& network, Node& node, DatagramPool& pool, const NodeIdentity& identity);
+    ~ManagedNode();
+    ManagedNode(const ManagedNode&) = delete;
+    ManagedNode& operator=(const ManagedNode&) = delete;
+
+    [[nodiscard]] Node& node() const { return node_; }
+    // 1..n of a host, 0 of a switch; nullptr: another number, or an Ethernet port.
+    [[nodiscard]] ManagementPort* find_port(PortNumber port) const;
+    [[nodiscard]] PerformanceAgent& performance() { return performance_; }
+    [[nodiscard]] SubnetAgent& subnet() { return subnet_; }
+
+  private:
+    struct Waiting {
+        SimTime due;
+        ArrivedDatagram arrived;
+    };
+
+    void management_arrived(Port& port, FramePtr frame) override;
+    bool carry(Port& port, const mad::Datagram& datagram, std::uint32_t source_qp,
+               const DatagramAddress& to) override;
+    void handle(const Event& event) override;
+
+    void enqueue(ArrivedDatagram arrived);
+    void process(ArrivedDatagram& arrived);
+    void answer(const ArrivedDatagram& request, const mad::Datagram& response);
+    void send_directed(mad::Datagram& datagram, std::uint8_t out);
+    void send_to_lid(Port& port, const mad::Datagram& datagram, std::uint32_t source_qp,
+                     const DatagramAddress& to);
+    FramePtr make_frame(const mad::Datagram& datagram, std::uint32_t source_qp,
+                        const DatagramAddress& to);
+    [[nodiscard]] Port& port_for(PortNumber arrived_by) const;
+
+    Network& network_;
+    Node& node_;
+    DatagramPool& pool_;
+    SubnetAgent subnet_;
+    PerformanceAgent performance_;
+    std::vector<std::unique_ptr<ManagementPort>> ports_;  // by number
+    std::deque<Waiting> waiting_;
+    SimTime free_at_{};
+};
+
+}  // namespace fabric

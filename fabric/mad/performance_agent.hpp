@@ -1,0 +1,70 @@
+// The performance management agent of a node (IBA 16.1): the model's counters as counters of their
+// widths that stick at their limit and can be set. The model's own never go back: what a Set clears
+// is remembered as a base. Refuses sampling.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "fabric/mad/datagram.hpp"
+#include "fabric/net/node.hpp"
+
+namespace fabric {
+
+// What a port has counted, by names of IBA 16.1.3 and 16.1.4.
+enum class PerformanceCounter : std::uint8_t {
+    kSymbolErrors,
+    kLinkErrorRecovery,
+    kLinkDowned,
+    kRcvErrors,
+    kRcvRemotePhysicalErrors,
+    kRcvSwitchRelayErrors,
+    kXmitDiscards,
+    kXmitConstraintErrors,
+    kRcvConstraintErrors,
+    kLocalLinkIntegrityErrors,
+    kExcessiveBufferOverruns,
+    kVl15Dropped,
+    kXmitData,
+    kRcvData,
+    kXmitPackets,
+    kRcvPackets,
+    kXmitWait,
+    kUnicastXmitPackets,
+    kUnicastRcvPackets,
+    kMulticastXmitPackets,
+    kMulticastRcvPackets,
+    kInactiveDiscards,
+    kNeighborMtuDiscards,
+    kLifetimeDiscards,
+    kHeadOfQueueDiscards,
+    kLocalPhysicalErrors,
+    kMalformedPackets,
+    kBufferOverruns,
+    kDlidMappingErrors,
+    kVlMappingErrors,
+    kLoopingErrors,
+};
+inline constexpr std::size_t kPerformanceCounters =
+    static_cast<std::size_t>(PerformanceCounter::kLoopingErrors) + 1;
+
+class PerformanceAgent {
+  public:
+    explicit PerformanceAgent(Node& node);
+
+    // False: no request that an agent of this class answers.
+    bool process(const mad::Datagram& request, mad::Datagram& response);
+
+    // Since it was last set, without a limit.
+    [[nodiscard]] std::uint64_t value(PortNumber port, PerformanceCounter counter) const;
+    void set_value(PortNumber port, PerformanceCounter counter, std::uint64_t value);
+
+  private:
+    Node& node_;
+    // What to subtract from the model's counter, modulo 2^64; by port number.
+    std::vector<std::array<std::uint64_t, kPerformanceCounters>> bases_;
+};
+
+}  // namespace fabric
