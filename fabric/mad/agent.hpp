@@ -87,7 +87,8 @@ struct FinishedSend {
 class AgentClient {
   public:
     virtual void datagram_received(const ReceivedDatagram& datagram) = 0;
-    // Once for each send, after its answer; not for those of an agent that has gone.
+    // Once for each send with a timeout or of an RMPP message, after its answer; not for those of
+    // an agent that has gone.
     virtual void send_finished(const FinishedSend& send) = 0;
 
   protected:

@@ -14,7 +14,7 @@
 
 namespace fabric {
 
-class ManagedNetwork {
+class ManagedNetwork final : private LinkObserver {
   public:
     // `host` and `switch_node` are what the nodes of that kind say of themselves. The network
     // outlives it, and the pool the network. A switch of more than 254 ports has no agents: their
@@ -25,6 +25,10 @@ class ManagedNetwork {
     ManagedNetwork(const ManagedNetwork&) = delete;
     ManagedNetwork& operator=(const ManagedNetwork&) = delete;
 
+    // From now on switches tell the subnet manager of links that change. Not with one that follows
+    // links by itself.
+    void send_traps();
+
     [[nodiscard]] Network& network() const { return network_; }
 
     // nullptr: an Ethernet node or such a switch.
@@ -33,7 +37,10 @@ class ManagedNetwork {
     [[nodiscard]] ManagementPort* find_port(NodeId node, PortNumber port) const;
 
   private:
+    void link_changed(Link& link) override;
+
     Network& network_;
+    bool sends_traps_ = false;
     std::vector<std::unique_ptr<ManagedNode>> nodes_;
 };
 

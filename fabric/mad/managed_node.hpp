@@ -42,28 +42,36 @@ class ManagedNode final : private ManagementListener,
         ArrivedDatagram arrived;
     };
 
+    // More than that is a storm that no fabric survives.
+    static constexpr std::size_t kMaxWaiting = 1U << 20;
+
     void management_arrived(Port& port, FramePtr frame) override;
     bool carry(Port& port, const mad::Datagram& datagram, std::uint32_t source_qp,
                const DatagramAddress& to) override;
+    void mark_sm(Port& port, bool is_sm) override;
     void handle(const Event& event) override;
 
     void enqueue(ArrivedDatagram arrived);
-    void process(ArrivedDatagram& arrived);
+    void process_smp(ArrivedDatagram& arrived);
+    void process_general(ArrivedDatagram& arrived);
+    bool advance(ArrivedDatagram& arrived, std::uint8_t port);
     void answer(const ArrivedDatagram& request, const mad::Datagram& response);
-    void send_directed(mad::Datagram& datagram, std::uint8_t out);
+    void send_directed(const mad::Datagram& datagram, std::uint8_t out);
     void send_to_lid(Port& port, const mad::Datagram& datagram, std::uint32_t source_qp,
                      const DatagramAddress& to);
-    FramePtr make_frame(const mad::Datagram& datagram, std::uint32_t source_qp,
+    FramePtr make_frame(const Port& port, const mad::Datagram& datagram, std::uint32_t source_qp,
                         const DatagramAddress& to);
-    [[nodiscard]] Port& port_for(PortNumber arrived_by) const;
+    // Where what came in by `arrived_by` belongs.
+    [[nodiscard]] PortNumber own_port(PortNumber arrived_by) const;
 
     Network& network_;
     Node& node_;
     DatagramPool& pool_;
     SubnetAgent subnet_;
     PerformanceAgent performance_;
+    EventKey key_;
     std::vector<std::unique_ptr<ManagementPort>> ports_;  // by number
-    std::deque<Waiting> waiting_;
+    std::deque<Waiting> waiting_;                         // the first one's event is in the loop
     SimTime free_at_{};
 };
 

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <list>
 #include <map>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -20,6 +19,12 @@
 
 namespace fabric {
 
+// Timers of a node's management have these sequence numbers in their keys, above those of queue
+// pairs.
+inline constexpr std::uint32_t kManagementTimerSequence = 1U << 29;
+inline constexpr std::uint32_t kSubnetAgentTimerSequence = kManagementTimerSequence + 1;
+inline constexpr std::uint32_t kManagedNodeSequence = kManagementTimerSequence + 2;
+
 // A datagram that came in, or that a node sends to itself.
 struct ArrivedDatagram {
     mad::Datagram datagram;
@@ -28,12 +33,14 @@ struct ArrivedDatagram {
     std::uint32_t destination_qp;  // 0 or 1
 };
 
-// The way out of a port, to the wire or back into the node.
+// What a management port needs of its node.
 class DatagramCarrier {
   public:
-    // False: a directed route that does not begin at this port (IBA 14.2.2).
+    // To the wire, or back into the node. False: a directed route that does not begin at this port
+    // (IBA 14.2.2).
     virtual bool carry(Port& port, const mad::Datagram& datagram, std::uint32_t source_qp,
                        const DatagramAddress& to) = 0;
+    virtual void mark_sm(Port& port, bool is_sm) = 0;
 
   protected:
     ~DatagramCarrier() = default;
@@ -55,8 +62,9 @@ class ManagementPort final : private EventHandler {
     void unregister_agent(AgentId agent);
 
     // 0, or EINVAL: no such agent, a datagram of less than its headers or, without RMPP, of more
-    // than 256 bytes, a P_Key index that the port does not have, a directed route that does not
-    // begin at this port. The high half of a request's transaction id is overwritten.
+    // than 256 bytes, of a class for the other queue pair, a P_Key index that the port does not
+    // have, a directed route that does not begin at this port. The high half of a request's
+    // transaction id is overwritten.
     int send(AgentId agent, const SendRequest& request);
 
     // PortInfo:CapabilityMask.IsSM for as long as any holder says so (/dev/infiniband/issmN).
@@ -67,6 +75,11 @@ class ManagementPort final : private EventHandler {
     bool deliver(const ArrivedDatagram& arrived);
 
   private:
+    // Linux's: an acknowledgement is awaited so long at the most.
+    static constexpr SimDuration kAcknowledgementTime{2'000'000'000'000};  // 2 s
+    // A message that has stopped half way, or whose repetitions are still acknowledged, is kept.
+    static constexpr SimDuration kReceiverLife{10'000'000'000'000};  // 10 s
+
     struct Agent {
         AgentSpec spec;
         AgentClient* client;
@@ -80,37 +93,36 @@ class ManagementPort final : private EventHandler {
         std::uint32_t retries;
         std::uint64_t token;
         SimTime deadline;
-        std::uint64_t order;  // of sending
         std::optional<mad::RmppSender> rmpp;
-        bool waits_for_answer;
+
+        [[nodiscard]] bool awaits_acknowledgement() const {
+            return rmpp && !rmpp->all_acknowledged();
+        }
     };
     using OutstandingList = std::list<Outstanding>;
 
     void handle(const Event& event) override;
-    [[nodiscard]] Agent* find(AgentId agent);
-    [[nodiscard]] AgentId taker_of(const mad::Datagram& datagram, std::uint32_t qp) const;
-    OutstandingList::iterator find_request(AgentId agent, const mad::Datagram& answer);
+    [[nodiscard]] const Agent* find(AgentId agent) const;
+    [[nodiscard]] std::optional<AgentId> taker_of(const ArrivedDatagram& arrived) const;
+    [[nodiscard]] bool conflicts(const AgentSpec& spec) const;
     bool transmit(Outstanding& one);
-    void send_segments(Outstanding& one);
     void wait_for(Outstanding& one);
     void rearm();
-    void expire(OutstandingList::iterator one);
     void finish(OutstandingList::iterator one, SendOutcome outcome);
-    void deliver_to(AgentId agent, const ArrivedDatagram& arrived,
-                    std::span<const std::uint8_t> bytes);
+    void hand_over(AgentId agent, const ArrivedDatagram& arrived, mad::ConstBytes bytes);
     void rmpp_arrived(AgentId agent, const ArrivedDatagram& arrived);
     void rmpp_data(AgentId agent, const ArrivedDatagram& arrived);
     void rmpp_acknowledged(AgentId agent, const ArrivedDatagram& arrived);
+    OutstandingList::iterator find_message(AgentId agent, const ArrivedDatagram& arrived);
 
     Port& port_;
     EventLoop& loop_;
     DatagramCarrier& carrier_;
     Timer timer_;
     std::uint32_t last_agent_ = 0;
-    std::uint64_t last_order_ = 0;
     std::uint32_t sm_holders_ = 0;
     std::map<AgentId, Agent> agents_;
-    OutstandingList outstanding_;
+    OutstandingList outstanding_;  // in order of sending
     std::map<mad::RmppKey, mad::RmppReceiver> receiving_;
 };
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "fabric/mad/datagram.hpp"
@@ -46,22 +47,37 @@ enum class PerformanceCounter : std::uint8_t {
     kDlidMappingErrors,
     kVlMappingErrors,
     kLoopingErrors,
+    // The same as four above, in 64 bits and cleared apart from them.
+    kExtendedXmitData,
+    kExtendedRcvData,
+    kExtendedXmitPackets,
+    kExtendedRcvPackets,
 };
 inline constexpr std::size_t kPerformanceCounters =
-    static_cast<std::size_t>(PerformanceCounter::kLoopingErrors) + 1;
+    static_cast<std::size_t>(PerformanceCounter::kExtendedRcvPackets) + 1;
 
 class PerformanceAgent {
   public:
     explicit PerformanceAgent(Node& node);
 
-    // False: no request that an agent of this class answers.
-    bool process(const mad::Datagram& request, mad::Datagram& response);
+    // False: no request that an agent of this class answers. `response` is a copy of the request;
+    // `arrived_at` is a host's port, 0 on a switch.
+    bool process(PortNumber arrived_at, const mad::Datagram& request, mad::Datagram& response);
 
     // Since it was last set, without a limit.
     [[nodiscard]] std::uint64_t value(PortNumber port, PerformanceCounter counter) const;
     void set_value(PortNumber port, PerformanceCounter counter, std::uint64_t value);
 
   private:
+    struct CounterField;
+
+    mad::Status execute(PortNumber arrived_at, mad::Datagram& response);
+    mad::Status access(std::span<const CounterField> fields, PortNumber arrived_at,
+                       mad::Datagram& response);
+    [[nodiscard]] std::uint64_t counted(PortNumber port, PerformanceCounter counter) const;
+    [[nodiscard]] std::uint64_t sum(std::span<const PortNumber> ports, PerformanceCounter counter,
+                                    std::uint8_t bits) const;
+
     Node& node_;
     // What to subtract from the model's counter, modulo 2^64; by port number.
     std::vector<std::array<std::uint64_t, kPerformanceCounters>> bases_;

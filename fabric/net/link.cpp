@@ -136,6 +136,12 @@ void Link::set_rate(LinkWidth width, LinkSpeed speed) {
 }
 
 void Link::set_state(LinkState state) {
+    plugged_ = state;
+    if (std::any_of(ends_.begin(), ends_.end(), [](const Port* port) {
+            return port->attributes().held != PhysicalState::kLinkUp;
+        })) {
+        state = LinkState::kDown;
+    }
     if (state == state_) {
         return;
     }

@@ -109,7 +109,10 @@ class Link {
 
     // Down: both ports go DOWN (kPortError if they were ACTIVE) and frames in flight are dropped.
     // Up: both ports go to INIT, and a subnet manager takes them further; on Ethernet to ACTIVE.
+    // It stays down while an end holds it.
     void set_state(LinkState state);
+    // What holds an end has changed.
+    void refresh() { set_state(plugged_); }
     // From the next frame on; both ports say that their speed has changed.
     void set_rate(LinkWidth width, LinkSpeed speed);
 
@@ -128,6 +131,7 @@ class Link {
     Rate rate_;
     SimDuration latency_;
     LinkState state_ = LinkState::kDown;
+    LinkState plugged_ = LinkState::kDown;  // what it would be if no end held it
     std::array<LinkDirection, 2> directions_;
 };
 

@@ -82,6 +82,14 @@ struct PortAttributes {
     std::uint32_t ethernet_mtu = kDefaultEthernetMtu;
     LinkWidth width = LinkWidth::k4x;
     LinkSpeed speed = LinkSpeed::kEdr;
+    // What keeps the physical link down from this end: kDisabled, kPolling while it trains;
+    // kLinkUp: nothing. Link::refresh() follows it.
+    PhysicalState held = PhysicalState::kLinkUp;
+    // As PortInfo:LinkWidthEnabled, LinkSpeedEnabled, LinkSpeedExtEnabled; 0: all that is
+    // supported.
+    std::uint8_t width_enabled = 0;
+    std::uint8_t speed_enabled = 0;
+    std::uint8_t extended_speed_enabled = 0;
 
     // What Frame::payload_bytes may reach on the link: of packets, or of Ethernet frames.
     [[nodiscard]] std::uint32_t link_mtu_bytes() const {
@@ -115,7 +123,9 @@ class Port {
     [[nodiscard]] PortNumber number() const { return number_; }
 
     [[nodiscard]] PortState state() const { return state_; }
-    [[nodiscard]] PhysicalState physical_state() const { return physical_state_; }
+    [[nodiscard]] PhysicalState physical_state() const {
+        return attributes_.held == PhysicalState::kLinkUp ? physical_state_ : attributes_.held;
+    }
     [[nodiscard]] const PortAttributes& attributes() const { return attributes_; }
     [[nodiscard]] const PortCounters& counters() const { return counters_; }
 

@@ -48,6 +48,13 @@ void Switch::forward(Port& port, FramePtr frame, std::uint16_t number) {
     out->send_at(std::move(frame), services_.loop.now() + forwarding_delay_);
 }
 
+void Switch::set_route(Lid lid, std::uint16_t port) {
+    if (lid.value() >= table_.size()) {
+        table_.resize(lid.value() + 1U, kNoRoute);
+    }
+    table_[lid.value()] = port;
+}
+
 void Switch::set_stations(std::vector<Station> stations) {
     stations_ = std::move(stations);
     is_ethernet_ = true;

@@ -27,6 +27,8 @@ class Switch final : public Node {
     // Replaces the linear forwarding table: [lid] is the port to leave by, 0 for the switch itself,
     // kNoRoute for none.
     void set_forwarding_table(std::vector<std::uint16_t> table) { table_ = std::move(table); }
+    // One entry of it.
+    void set_route(Lid lid, std::uint16_t port);
     [[nodiscard]] std::uint16_t route(Lid lid) const {
         return lid.value() < table_.size() ? table_[lid.value()] : kNoRoute;
     }

@@ -1,0 +1,330 @@
+#include "fabric/mad/managed_node.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "fabric/core/assert.hpp"
+#include "fabric/mad/directed_route.hpp"
+
+namespace fabric {
+
+namespace {
+
+using mad::Datagram;
+using mad::DirectedStep;
+using mad::Method;
+using mad::Status;
+
+// LRH, BTH, DETH, ICRC, VCRC.
+constexpr std::uint32_t kHeaderBytes = 8 + 12 + 8 + 4 + 2;
+constexpr std::uint32_t kGrhBytes = 40;
+constexpr std::uint16_t kFullMember = 0x8000;
+
+bool has_lid(const PortAttributes& own, Lid lid) {
+    return own.lid != kNoLid && lid.value() >> own.lmc == own.lid.value() >> own.lmc;
+}
+
+std::optional<std::uint16_t> index_of_pkey(const PortAttributes& own, std::uint16_t pkey) {
+    for (std::size_t i = 0; i < own.pkeys.size(); ++i) {
+        const bool same = ((own.pkeys[i] ^ pkey) & ~kFullMember) == 0;
+        if (own.pkeys[i] != 0 && same && ((own.pkeys[i] | pkey) & kFullMember) != 0) {
+            return static_cast<std::uint16_t>(i);
+        }
+    }
+    return std::nullopt;
+}
+
+std::uint8_t index_of_gid(const PortAttributes& own, const Gid& gid) {
+    const auto found = std::find_if(own.gids.begin(), own.gids.end(),
+                                    [&gid](const GidEntry& entry) { return entry.gid == gid; });
+    return found == own.gids.end() ? std::uint8_t{0}
+                                   : static_cast<std::uint8_t>(found - own.gids.begin());
+}
+
+DatagramAddress sender_of(const Frame& frame, const PortAttributes& own) {
+    const auto& header = frame.transport_as<ManagementHeader>();
+    DatagramAddress from{.lid = frame.slid,
+                         .qp = header.source_qp,
+                         .qkey = header.qkey,
+                         .sl = frame.sl,
+                         .path_bits = 0,
+                         .pkey_index = index_of_pkey(own, frame.pkey).value_or(0),
+                         .global = std::nullopt};
+    if (is_unicast(frame.dlid)) {
+        from.path_bits = static_cast<std::uint8_t>(frame.dlid.value() & ((1U << own.lmc) - 1));
+    }
+    if (frame.has_grh) {
+        from.global =
+            GlobalAddress{frame.grh.sgid, index_of_gid(own, frame.grh.dgid), frame.grh.hop_limit,
+                          frame.grh.traffic_class, frame.grh.flow_label};
+    }
+    return from;
+}
+
+void turn_into_answer(Datagram& datagram) {
+    datagram.set(mad::header::kMethod, static_cast<std::uint64_t>(Method::kGetResp));
+    if (datagram.is_directed()) {
+        datagram.set(mad::smp::kDirection, 1);
+    }
+}
+
+// As ib_mad of Linux answers what nobody takes.
+bool refuse(Datagram& request) {
+    if (request.method() != Method::kGet && request.method() != Method::kSet) {
+        return false;
+    }
+    request.set(mad::header::kStatus, static_cast<std::uint64_t>(Status::kBadMethodOrAttribute));
+    turn_into_answer(request);
+    return true;
+}
+
+}  // namespace
+
+ManagedNode::ManagedNode(Network& network, Node& node, DatagramPool& pool,
+                         const NodeIdentity& identity)
+    : network_(network),
+      node_(node),
+      pool_(pool),
+      subnet_(network, node, identity, *this),
+      performance_(node),
+      key_(EventClass::kTimer, node.id(), PortNumber{0}, kManagedNodeSequence) {
+    ports_.resize(node.port_count() + 1U);
+    const bool is_switch = node.kind() == NodeKind::kSwitch;
+    const std::uint16_t last = is_switch ? 0 : node.port_count();
+    for (std::uint16_t number = is_switch ? 0 : 1; number <= last; ++number) {
+        Port& port = node.port(PortNumber{number});
+        if (port.attributes().link_layer == LinkLayer::kInfiniband) {
+            DatagramCarrier& carrier = *this;
+            ports_[number] = std::make_unique<ManagementPort>(port, network.loop(), carrier);
+        }
+    }
+    node_.set_management_listener(this);
+}
+
+ManagedNode::~ManagedNode() {
+    node_.set_management_listener(nullptr);
+    if (!waiting_.empty()) {
+        network_.loop().cancel(waiting_.front().due, key_);
+    }
+}
+
+ManagementPort* ManagedNode::find_port(PortNumber port) const {
+    return port.value() < ports_.size() ? ports_[port.value()].get() : nullptr;
+}
+
+PortNumber ManagedNode::own_port(PortNumber arrived_by) const {
+    return node_.kind() == NodeKind::kSwitch ? PortNumber{0} : arrived_by;
+}
+
+void ManagedNode::management_arrived(Port& port, FramePtr frame) {
+    const auto& header = frame->transport_as<ManagementHeader>();
+    const PortNumber own = own_port(port.number());
+    const PortAttributes& attributes = node_.port(own).attributes();
+    if (header.destination_qp > kGeneralServicesQp || find_port(own) == nullptr) {
+        port.drop(std::move(frame), DropReason::kNoConsumer);
+        return;
+    }
+    if (header.destination_qp == kGeneralServicesQp &&
+        !subnet_.admits(own, header.qkey, index_of_pkey(attributes, frame->pkey).has_value())) {
+        port.drop(std::move(frame), DropReason::kNoConsumer);
+        return;
+    }
+    enqueue(
+        {datagram_of(*frame), sender_of(*frame, attributes), port.number(), header.destination_qp});
+}
+
+void ManagedNode::enqueue(ArrivedDatagram arrived) {
+    SIMVERBS_ASSERT(waiting_.size() < kMaxWaiting, "{} datagrams wait at {}", waiting_.size(),
+                    node_.name());
+    free_at_ = std::max(free_at_, network_.loop().now()) + kAgentDelay;
+    waiting_.push_back({free_at_, std::move(arrived)});
+    if (waiting_.size() == 1) {
+        network_.loop().schedule({free_at_, key_, this, 0});
+    }
+}
+
+void ManagedNode::handle(const Event& /*event*/) {
+    ArrivedDatagram arrived = std::move(waiting_.front().arrived);
+    waiting_.pop_front();
+    if (!waiting_.empty()) {
+        network_.loop().schedule({waiting_.front().due, key_, this, 0});
+    }
+    if (arrived.destination_qp == kGeneralServicesQp) {
+        process_general(arrived);
+    } else if (arrived.datagram.is_smp()) {
+        process_smp(arrived);
+    }
+}
+
+void ManagedNode::process_smp(ArrivedDatagram& arrived) {
+    if (arrived.datagram.is_directed() &&
+        !advance(arrived, static_cast<std::uint8_t>(arrived.port.value()))) {
+        return;
+    }
+    Datagram response = arrived.datagram;
+    switch (subnet_.process(arrived, response)) {
+        case SubnetAgent::Verdict::kAnswer:
+            turn_into_answer(response);
+            answer(arrived, response);
+            return;
+        case SubnetAgent::Verdict::kSilence:
+            return;
+        case SubnetAgent::Verdict::kNotMine:
+            break;
+    }
+    if (!find_port(own_port(arrived.port))->deliver(arrived) && refuse(response)) {
+        answer(arrived, response);
+    }
+}
+
+void ManagedNode::process_general(ArrivedDatagram& arrived) {
+    Datagram response = arrived.datagram;
+    if (performance_.process(own_port(arrived.port), arrived.datagram, response)) {
+        turn_into_answer(response);
+        answer(arrived, response);
+    } else if (!find_port(own_port(arrived.port))->deliver(arrived) && refuse(response)) {
+        answer(arrived, response);
+    }
+}
+
+// True: it has come to its node, which is this one.
+bool ManagedNode::advance(ArrivedDatagram& arrived, std::uint8_t port) {
+    const bool is_switch = node_.kind() == NodeKind::kSwitch;
+    const DirectedStep step = mad::advance_route(arrived.datagram, is_switch, port);
+    switch (step.kind) {
+        case DirectedStep::Kind::kHere:
+            return true;
+        case DirectedStep::Kind::kOut:
+            send_directed(arrived.datagram, step.port);
+            return false;
+        case DirectedStep::Kind::kToLid:
+            send_to_lid(node_.port(own_port(arrived.port)), arrived.datagram, kSubnetManagementQp,
+                        {.lid = step.lid});
+            return false;
+        case DirectedStep::Kind::kDiscard:
+            return false;
+    }
+    return false;
+}
+
+void ManagedNode::answer(const ArrivedDatagram& request, const Datagram& response) {
+    Port& own = node_.port(own_port(request.port));
+    if (!response.is_directed() || response.get(mad::smp::kDrDlid) != kPermissiveLid.value()) {
+        DatagramAddress to = request.from;
+        if (request.destination_qp == kGeneralServicesQp) {
+            to.qkey = kWellKnownQkey;
+        }
+        send_to_lid(own, response, request.destination_qp, to);
+        return;
+    }
+    ArrivedDatagram returning = request;
+    returning.datagram = response;
+    if (advance(returning, static_cast<std::uint8_t>(request.port.value()))) {
+        enqueue(std::move(returning));
+    }
+}
+
+void ManagedNode::send_directed(const Datagram& datagram, std::uint8_t out) {
+    if (out == 0 || out > node_.port_count()) {
+        return;
+    }
+    FramePtr frame = make_frame(node_.port(PortNumber{out}), datagram, kSubnetManagementQp,
+                                {.lid = kPermissiveLid});
+    frame->slid = kPermissiveLid;
+    node_.port(PortNumber{out}).send(std::move(frame));
+}
+
+void ManagedNode::send_to_lid(Port& port, const Datagram& datagram, std::uint32_t source_qp,
+                              const DatagramAddress& to) {
+    const PortAttributes& own = port.attributes();
+    if (has_lid(own, to.lid)) {
+        ArrivedDatagram arrived{datagram, to, port.number(), to.qp};
+        arrived.from.qp = source_qp;
+        enqueue(std::move(arrived));
+        return;
+    }
+    FramePtr frame = make_frame(port, datagram, source_qp, to);
+    if (node_.kind() == NodeKind::kHca) {
+        port.send(std::move(frame));
+        return;
+    }
+    const std::uint16_t out = static_cast<Switch&>(node_).route(to.lid);
+    if (out == 0 || out > node_.port_count()) {
+        port.drop(std::move(frame), DropReason::kNoRoute);
+        return;
+    }
+    node_.port(PortNumber{out}).send(std::move(frame));
+}
+
+FramePtr ManagedNode::make_frame(const Port& port, const Datagram& datagram,
+                                 std::uint32_t source_qp, const DatagramAddress& to) {
+    const PortAttributes& own = port.attributes();
+    DatagramCargo& cargo = pool_.take();
+    cargo.datagram = datagram;
+    FramePtr frame = network_.frames().make();
+    frame->cargo = &cargo;
+    frame->is_management = true;
+    frame->wire_bytes = kHeaderBytes + static_cast<std::uint32_t>(mad::kDatagramBytes);
+    frame->payload_bytes = mad::kDatagramBytes;
+    frame->source = node_.id();
+    frame->flow = source_qp;
+    frame->slid = Lid(static_cast<std::uint16_t>(own.lid.value() | to.path_bits));
+    frame->dlid = to.lid;
+    frame->sl = to.sl;
+    if (source_qp == kSubnetManagementQp) {
+        frame->vl = kManagementVl;
+    } else if (to.pkey_index < own.pkeys.size()) {
+        frame->pkey = own.pkeys[to.pkey_index];
+    }
+    if (to.global) {
+        frame->wire_bytes += kGrhBytes;
+        frame->has_grh = true;
+        const std::size_t index = std::min<std::size_t>(to.global->gid_index, own.gids.size() - 1);
+        frame->grh = {own.gids[index].gid, to.global->gid, to.global->flow_label,
+                      to.global->traffic_class, to.global->hop_limit};
+    }
+    frame->transport_as<ManagementHeader>() = {source_qp, to.qp, to.qkey};
+    return frame;
+}
+
+bool ManagedNode::carry(Port& port, const Datagram& datagram, std::uint32_t source_qp,
+                        const DatagramAddress& to) {
+    if (!datagram.is_directed()) {
+        send_to_lid(port, datagram, source_qp, to);
+        return true;
+    }
+    // A client may answer what came by directed route: SMInfo, say.
+    const bool is_answer = datagram.get(mad::smp::kDirection) != 0;
+    if (is_answer && datagram.get(mad::smp::kDrDlid) != kPermissiveLid.value()) {
+        send_to_lid(port, datagram, source_qp, to);
+        return true;
+    }
+    Datagram smp = datagram;
+    const auto number = static_cast<std::uint8_t>(port.number().value());
+    const DirectedStep step =
+        is_answer ? mad::advance_route(smp, number == 0, number) : mad::start_route(smp, number);
+    switch (step.kind) {
+        case DirectedStep::Kind::kDiscard:
+            return false;
+        case DirectedStep::Kind::kHere:
+            // At the start the pointer moves on when the agent looks at it.
+            enqueue({is_answer ? smp : datagram,
+                     {.lid = kPermissiveLid},
+                     port.number(),
+                     kSubnetManagementQp});
+            return true;
+        case DirectedStep::Kind::kOut:
+            send_directed(smp, step.port);
+            return true;
+        case DirectedStep::Kind::kToLid:
+            send_to_lid(port, smp, source_qp, is_answer ? DatagramAddress{.lid = step.lid} : to);
+            return true;
+    }
+    return false;
+}
+
+void ManagedNode::mark_sm(Port& port, bool is_sm) {
+    subnet_.set_is_sm(port.number(), is_sm);
+}
+
+}  // namespace fabric
