@@ -4,8 +4,13 @@
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
+#include <cstring>
+#include <span>
 
 #include <unistd.h>
+
+#include "simverbs/world/device_protocol.hpp"
+#include "simverbs/world/served_protocol.hpp"
 
 namespace simverbs::cli {
 namespace {
@@ -15,6 +20,44 @@ std::string folder_of_this_program() {
     const ssize_t length = readlink("/proc/self/exe", path.data(), path.size() - 1);
     const std::string whole(path.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
     return whole.substr(0, whole.rfind('/'));
+}
+
+// The host's folder of devices, as its server has made it; empty when it does not answer.
+std::string device_tree(const Placement& placement) {
+    DeviceRequest request;
+    request.head.kind = RequestKind::kDeviceTree;
+    if (placement.host.size() >= sizeof request.host) {
+        return {};
+    }
+    std::memcpy(request.host, placement.host.c_str(), placement.host.size() + 1);
+    const int connection = connect_to_world(placement.socket);
+    PathReply reply;
+    const bool answered =
+        connection >= 0 && send_message(connection, std::as_bytes(std::span(&request, 1)), {}) &&
+        receive_message(connection, std::as_writable_bytes(std::span(&reply, 1)), {}, true) ==
+            sizeof reply;
+    if (connection >= 0) {
+        close(connection);
+    }
+    return answered && reply.error == 0 ? reply.path : std::string();
+}
+
+// For programs that look for devices in /sys and /dev by themselves. Ours stands first, so that a
+// library that the user preloads is asked through it.
+void show_devices(const Placement& placement) {
+    const std::string tree = device_tree(placement);
+    const std::string library = library_folder() + "/libsimverbs-devices.so";
+    if (tree.empty() || access(library.c_str(), R_OK) != 0) {
+        return;
+    }
+    setenv("SIMVERBS_DEVICES", tree.c_str(), 1);
+    std::string preload = library;
+    if (const char* earlier = std::getenv("LD_PRELOAD");
+        earlier != nullptr && std::strstr(earlier, library.c_str()) == nullptr) {
+        preload += ":";
+        preload += earlier;
+    }
+    setenv("LD_PRELOAD", preload.c_str(), 1);
 }
 
 }  // namespace
@@ -42,6 +85,7 @@ void place_environment(const Placement& placement) {
         path += earlier;
     }
     setenv("LD_LIBRARY_PATH", path.c_str(), 1);
+    show_devices(placement);
 }
 
 void run_program(const std::vector<std::string>& command) {

@@ -57,7 +57,7 @@ int serve_in_background(const ServerOptions& options) {
     if (child == 0) {
         setsid();
         std::string error;
-        const auto server = Server::make(options, error);
+        auto server = Server::make(options, error);
         [[maybe_unused]] const ssize_t told = write(ready[1], error.data(), error.size());
         close(ready[1]);
         if (server == nullptr) {
@@ -68,6 +68,7 @@ int serve_in_background(const ServerOptions& options) {
             dup2(nowhere, standard);
         }
         const int status = serve(*server);
+        server.reset();  // its socket and files go with it
         std::exit(status);
     }
     close(ready[1]);

@@ -140,7 +140,8 @@ inline constexpr Personality kSpec = {
                  .vendor_id = 0x025653,
                  .vendor_part_id = 1,
                  .hw_ver = 1,
-                 .board_id = "SIMVERBS_SPEC"},
+                 .board_id = "SIMVERBS_SPEC",
+                 .hca_type = "simverbs"},
     .limits = kSpecLimits,
     .responder_order = detail::kSpecOrder,
     .ack_timeout_rule = {},
@@ -219,7 +220,8 @@ constexpr Personality connectx6() {
                   .vendor_id = 0x02C9,
                   .vendor_part_id = 4123,
                   .hw_ver = 0,
-                  .board_id = "MT_0000000223"};
+                  .board_id = "MT_0000000223",
+                  .hca_type = "MT4123"};
     p.limits = connectx6_limits();
     p.responder_order = kConnectX6Order;
     // Two measured points, 3.67 s at 14 and 58.6 s at 20 with eight tries, fit this rule.
@@ -257,7 +259,8 @@ constexpr Personality rxe() {
                   .vendor_id = 0xFFFFFF,
                   .vendor_part_id = 0,
                   .hw_ver = 0,
-                  .board_id = ""};
+                  .board_id = "",
+                  .hca_type = ""};
     p.limits = rxe_limits();
     p.overrides = kRxeOverrides;
     p.opcode_overrides = kRxeOpcodes;

@@ -111,6 +111,7 @@ struct DeviceIdentity {
     std::uint32_t vendor_part_id;
     std::uint32_t hw_ver;
     std::string_view board_id;
+    std::string_view hca_type;  // as /sys/class/infiniband/<device>/hca_type says it
 };
 
 // The wait before a request is sent again: ack_timeout(max(code, least_code)) x factor.

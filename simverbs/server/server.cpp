@@ -105,7 +105,8 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Simulation> simulat
       traces_(simulation_->bus()),
       listener_(listener),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      devices_(*simulation_, options.socket + ".devices") {
     marks_.scheduled_free = options_.conductor.schedule == Schedule::kFree;
     epoll_event event{.events = EPOLLIN, .data = {.fd = listener_}};
     epoll_ctl(epoll_, EPOLL_CTL_ADD, listener_, &event);
@@ -160,8 +161,12 @@ void Server::serve_sockets(int timeout_ms) {
         } else if (std::find(strangers_.begin(), strangers_.end(), descriptor) !=
                    strangers_.end()) {
             greet(descriptor);
+        } else {
+            devices_.serve(descriptor);
         }  // else a wake-up: it has done its work
     }
+    devices_.tidy();
+    watch_sockets_of_devices();
     remove_gone();
 }
 
@@ -182,17 +187,28 @@ void Server::accept_client() {
 // The first message of a connection says what it wants.
 void Server::greet(int socket) {
     std::erase(strangers_, socket);
-    AttachRequest request;
+    std::array<std::byte, std::max(sizeof(AttachRequest), sizeof(DeviceRequest))> bytes;
     std::array<int, 1> descriptors{};
-    const ssize_t got =
-        receive_message(socket, std::as_writable_bytes(std::span(&request, 1)), descriptors, false);
-    const bool understood = got >= static_cast<ssize_t>(sizeof(RequestHead)) &&
-                            request.head.version == kProtocolVersion;
-    if (understood && request.head.kind == RequestKind::kAttach && got == sizeof request) {
+    const ssize_t got = receive_message(socket, bytes, descriptors, false);
+    RequestHead head;
+    if (got >= static_cast<ssize_t>(sizeof head)) {
+        std::memcpy(&head, bytes.data(), sizeof head);
+    }
+    const bool understood =
+        got >= static_cast<ssize_t>(sizeof head) && head.version == kProtocolVersion;
+    const RequestKind kind = head.kind;
+    if (understood && kind == RequestKind::kAttach && got == sizeof(AttachRequest)) {
+        AttachRequest request;
+        std::memcpy(&request, bytes.data(), sizeof request);
         attach(socket, request);
         return;
     }
-    const RequestKind kind = request.head.kind;
+    if (understood && got == sizeof(DeviceRequest)) {
+        DeviceRequest request;
+        std::memcpy(&request, bytes.data(), sizeof request);
+        serve_device(socket, request);
+        return;
+    }
     if (understood && (kind == RequestKind::kStatus || kind == RequestKind::kReport ||
                        kind == RequestKind::kShutdown)) {
         TextReply reply;
@@ -200,11 +216,40 @@ void Server::greet(int socket) {
                                   ? summary()
                                   : status(kind == RequestKind::kReport));
         send_struct(socket, reply);
-        if (request.head.kind == RequestKind::kShutdown) {
+        if (kind == RequestKind::kShutdown) {
             stop();
         }
     }
     close(socket);
+}
+
+// Where a device is opened, the connection stays for ioctl(2).
+void Server::serve_device(int socket, const DeviceRequest& request) {
+    if (request.head.kind == RequestKind::kOpenDevice) {
+        int descriptor = -1;
+        const OpenDeviceReply reply = devices_.open(request, socket, peer_of(socket), descriptor);
+        const std::array<int, 1> descriptors{descriptor};
+        send_struct(socket, reply, std::span(descriptors).first(descriptor >= 0 ? 1 : 0));
+        if (descriptor >= 0) {
+            close(descriptor);
+        } else {
+            close(socket);
+        }
+        return;
+    }
+    if (request.head.kind == RequestKind::kDeviceTree) {
+        send_struct(socket, devices_.tree(request));
+    } else if (request.head.kind == RequestKind::kReadAttribute) {
+        send_struct(socket, devices_.read(request));
+    }
+    close(socket);
+}
+
+void Server::watch_sockets_of_devices() {
+    for (const int socket : devices_.take_new_sockets()) {
+        epoll_event event{.events = EPOLLIN | EPOLLRDHUP, .data = {.fd = socket}};
+        epoll_ctl(epoll_, EPOLL_CTL_ADD, socket, &event);
+    }
 }
 
 void Server::attach(int socket, const AttachRequest& request) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "simverbs/server/device_files.hpp"
 #include "simverbs/server/remote_client.hpp"
 #include "simverbs/world/conductor.hpp"
 #include "simverbs/world/simulation.hpp"
@@ -53,6 +54,8 @@ class Server {
     void watch_wake_ups(int descriptor);
     void accept_client();
     void greet(int socket);
+    void serve_device(int socket, const DeviceRequest& request);
+    void watch_sockets_of_devices();
     void attach(int socket, const AttachRequest& request);
     void serve_client(RemoteClient& client);
     void answer(RemoteClient& client, const CommandRequest& request);
@@ -66,6 +69,7 @@ class Server {
     bool jump();
     [[nodiscard]] std::uint64_t deliveries() const;
     bool everyone_waits();
+    [[nodiscard]] std::vector<pid_t> processes_of_clients() const;
     bool may_go_on_without(RemoteClient& client, std::uint32_t actor);
     bool run_pending_commands();
     void release_pollers();
@@ -80,6 +84,7 @@ class Server {
     int epoll_;
     int wake_;                    // an eventfd that stop() writes
     std::vector<int> strangers_;  // connected, and have not said what they want
+    DeviceFiles devices_;
     std::vector<std::unique_ptr<RemoteClient>> clients_;  // by host, then as they came
     std::uint32_t next_rank_ = 0;
     std::vector<Doorbell> doorbells_;  // kept for its storage

@@ -43,9 +43,10 @@ void Server::run() {
     traces_.flush();
 }
 
-// Posts are merged by host, then by thread of the process, then in their own order.
+// Posts are merged by host, then by thread of the process, then in their own order; management
+// datagrams come before them.
 bool Server::drain_doorbells() {
-    bool any = false;
+    bool any = devices_.take_written();
     for (const auto& client : clients_) {
         doorbells_.clear();
         client->take_doorbells(doorbells_);
@@ -118,7 +119,7 @@ bool Server::jump() {
 }
 
 std::uint64_t Server::deliveries() const {
-    std::uint64_t sum = 0;
+    std::uint64_t sum = devices_.deliveries();
     for (const auto& client : clients_) {
         sum += client->deliveries();
     }
@@ -139,7 +140,16 @@ bool Server::walk_allows() {
     return *next - walk_began_ <= std::chrono::nanoseconds(now - walk_began_ns_);
 }
 
+std::vector<pid_t> Server::processes_of_clients() const {
+    std::vector<pid_t> processes;
+    for (const auto& client : clients_) {
+        processes.push_back(client->process());
+    }
+    return processes;
+}
+
 bool Server::everyone_waits() {
+    const bool is_free = options_.conductor.schedule == Schedule::kFree;
     someone_sleeps_for_time_ = false;
     bool all = true;
     for (const auto& client : clients_) {
@@ -148,7 +158,7 @@ bool Server::everyone_waits() {
             all = may_go_on_without(*client, actor) && all;
         }
     }
-    return all;
+    return all && (devices_.empty() || devices_.everyone_waits(processes_of_clients(), !is_free));
 }
 
 bool Server::may_go_on_without(RemoteClient& client, std::uint32_t actor) {

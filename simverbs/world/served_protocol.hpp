@@ -9,23 +9,9 @@
 #include <string>
 
 #include "simverbs/hca/command.hpp"
+#include "simverbs/world/request_kind.hpp"
 
 namespace simverbs {
-
-inline constexpr std::uint32_t kProtocolVersion = 1;
-
-enum class RequestKind : std::uint32_t {
-    kAttach,    // AttachRequest -> AttachReply with the area, then a wake-up descriptor
-    kCommand,   // CommandRequest -> CommandReply, with a descriptor where the command has one
-    kStatus,    // -> text
-    kShutdown,  // -> text; the world ends
-    kReport,    // -> text: kStatus, and what each queue pair waits for
-};
-
-struct RequestHead {
-    std::uint32_t version = kProtocolVersion;
-    RequestKind kind = RequestKind::kCommand;
-};
 
 struct AttachRequest {
     RequestHead head{kProtocolVersion, RequestKind::kAttach};

@@ -12,12 +12,32 @@
 namespace simverbs {
 namespace {
 
+constexpr std::uint8_t kGidInfoEntries = 8;  // one block
+
 // How Ethernet ports are set up is a matter of their devices.
 void set_up_ports(fabric::Topology& topology, const PortLimits& limits) {
     for (fabric::LinkSpec& link : topology.links) {
         link.ethernet_mtu = limits.ethernet_mtu;
         link.has_roce_v1 = limits.has_roce_v1;
     }
+}
+
+fabric::NodeIdentity host_identity(const Personality& personality) {
+    const DeviceIdentity& identity = personality.identity;
+    const PortLimits& port = personality.limits.port;
+    return {.vendor_id = identity.vendor_id,
+            .device_id = static_cast<std::uint16_t>(identity.vendor_part_id),
+            .revision = identity.hw_ver,
+            .description = "simverbs0",
+            .pkey_entries = port.pkey_entries,
+            .gid_entries = kGidInfoEntries,
+            .capabilities = port.infiniband_caps.bits};
+}
+
+fabric::NodeIdentity switch_identity(const Personality& personality) {
+    constexpr PortCaps kCaps = PortCap::kTrapSup | PortCap::kSlMapSup | PortCap::kSysImageGuidSup |
+                               PortCap::kExtendedSpeedsSup;
+    return {.vendor_id = personality.identity.vendor_id, .capabilities = kCaps.bits};
 }
 
 }  // namespace
@@ -53,11 +73,23 @@ Simulation::Simulation(SimulationOptions options, fabric::Topology topology,
     for (std::size_t i = 0; i < network_.host_count(); ++i) {
         hcas_.push_back(std::make_unique<Hca>(network_, network_.host(i), personality, commons_));
     }
+    managed_network_ = std::make_unique<fabric::ManagedNetwork>(
+        network_, datagrams_, host_identity(personality), switch_identity(personality));
     subnet_manager_ = std::make_unique<fabric::StartupSm>(network_);
     subnet_manager_->bring_up();
 }
 
 Simulation::~Simulation() = default;
+
+std::vector<std::size_t> Simulation::hcas_of(std::string_view host) const {
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < hcas_.size(); ++i) {
+        if (hcas_[i]->host() == host) {
+            found.push_back(i);
+        }
+    }
+    return found;
+}
 
 Hca* Simulation::find_hca(std::string_view host) const {
     const auto found = std::find_if(hcas_.begin(), hcas_.end(),

@@ -10,6 +10,7 @@
 
 #include "fabric/core/assert.hpp"
 #include "fabric/core/event_loop.hpp"
+#include "fabric/mad/managed_network.hpp"
 #include "fabric/net/network.hpp"
 #include "fabric/sm/startup_sm.hpp"
 #include "fabric/trace/bus.hpp"
@@ -45,6 +46,7 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
     [[nodiscard]] fabric::trace::Bus& bus() { return bus_; }
     [[nodiscard]] fabric::Network& network() { return network_; }
 
+    [[nodiscard]] fabric::ManagedNetwork& managed_network() { return *managed_network_; }
     [[nodiscard]] fabric::StartupSm& subnet_manager() { return *subnet_manager_; }
     // Whether programs are told of DEVICE_SPEED_CHANGE, which older ones do not know; at first not.
     void tell_speed_changes(bool wanted) { commons_.tells_speed_changes = wanted; }
@@ -52,6 +54,8 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
     [[nodiscard]] std::size_t hca_count() const { return hcas_.size(); }
     [[nodiscard]] Hca& hca(std::size_t index) const { return *hcas_.at(index); }
 
+    // The devices of a host, in the order of their names; none: there is no such host.
+    [[nodiscard]] std::vector<std::size_t> hcas_of(std::string_view host) const;
     // nullptr: no host of that name.
     [[nodiscard]] Hca* find_hca(std::string_view host) const;
 
@@ -74,7 +78,9 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
     fabric::EventLoop loop_;
     fabric::trace::Bus bus_;
     HcaCommons commons_;
+    fabric::DatagramPool datagrams_;
     fabric::Network network_;
+    std::unique_ptr<fabric::ManagedNetwork> managed_network_;
     std::vector<std::unique_ptr<Hca>> hcas_;
     std::unique_ptr<fabric::StartupSm> subnet_manager_;
     std::uint32_t marks_ = 0;

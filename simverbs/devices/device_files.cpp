@@ -1,0 +1,303 @@
+#include "simverbs/devices/device_files.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <rdma/ib_user_mad.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "simverbs/world/device_protocol.hpp"
+
+namespace simverbs::devices {
+namespace {
+
+constexpr std::size_t kDatagramBytes = 256;
+constexpr int kMaxDescriptor = 1024;
+
+// A device that is open. Its descriptor may be closed behind our back, and its number be used for
+// something else: the inode tells.
+struct OpenDevice {
+    ino_t inode = 0;
+    int control = -1;
+};
+
+std::atomic<bool> g_is_device[kMaxDescriptor];
+OpenDevice g_devices[kMaxDescriptor];
+pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;  // of g_devices, and one ioctl at a time
+
+// A child is made while no thread of its parent is in here.
+__attribute__((constructor)) void survive_fork() {
+    pthread_atfork([] { pthread_mutex_lock(&g_lock); }, [] { pthread_mutex_unlock(&g_lock); },
+                   [] { pthread_mutex_unlock(&g_lock); });
+}
+
+class Guard {
+  public:
+    Guard() { pthread_mutex_lock(&g_lock); }
+    ~Guard() { pthread_mutex_unlock(&g_lock); }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+};
+
+int fail(int error) {
+    errno = error;
+    return -1;
+}
+
+ssize_t receive(int socket, void* bytes, std::size_t count, int flags, int* descriptor = nullptr) {
+    iovec part{bytes, count};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    const ssize_t got = recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
+    const cmsghdr* extra = got >= 0 ? CMSG_FIRSTHDR(&message) : nullptr;
+    if (extra != nullptr && extra->cmsg_type == SCM_RIGHTS) {
+        int found = -1;
+        std::memcpy(&found, CMSG_DATA(extra), sizeof found);
+        if (descriptor != nullptr) {
+            *descriptor = found;
+        } else {
+            close(found);
+        }
+    }
+    return got;
+}
+
+int connect_to_world() {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const char* path = placement().socket;
+    if (std::strlen(path) >= sizeof address.sun_path) {
+        return fail(ENAMETOOLONG);
+    }
+    std::strcpy(address.sun_path, path);
+    const int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (connection >= 0 &&
+        connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+        close(connection);
+        return fail(ENXIO);  // the world has ended, and its devices with it
+    }
+    return connection;
+}
+
+// Sends the request and takes the reply; -1 with errno set when the world does not answer.
+template <class Reply>
+int ask(int connection, RequestKind kind, const TreePath& path, int flags, Reply& reply,
+        int* descriptor = nullptr) {
+    DeviceRequest request;
+    request.head.kind = kind;
+    request.flags = flags;
+    if (std::strlen(path.name()) >= sizeof request.path ||
+        std::strlen(placement().host) >= sizeof request.host) {
+        return fail(ENAMETOOLONG);
+    }
+    std::strcpy(request.host, placement().host);
+    std::strcpy(request.path, path.name());
+    ssize_t got = send(connection, &request, sizeof request, MSG_NOSIGNAL);
+    if (got == sizeof request) {
+        do {
+            got = receive(connection, &reply, sizeof reply, 0, descriptor);
+        } while (got < 0 && errno == EINTR);
+    }
+    if (got != sizeof reply) {
+        return fail(EIO);
+    }
+    return reply.error == 0 ? 0 : fail(static_cast<int>(reply.error));
+}
+
+void set_flags(int descriptor, int flags) {
+    if ((flags & O_CLOEXEC) == 0) {
+        fcntl(descriptor, F_SETFD, 0);
+    }
+    if ((flags & O_NONBLOCK) != 0) {
+        fcntl(descriptor, F_SETFL, O_NONBLOCK);
+    }
+}
+
+int open_attribute(const TreePath& path, int flags) {
+    if ((flags & O_ACCMODE) != O_RDONLY) {
+        return fail(EACCES);
+    }
+    const int connection = connect_to_world();
+    if (connection < 0) {
+        return -1;
+    }
+    AttributeReply reply;
+    const int asked = ask(connection, RequestKind::kReadAttribute, path, flags, reply);
+    close(connection);
+    if (asked != 0) {
+        return -1;
+    }
+    const int file = memfd_create("simverbs attribute", MFD_CLOEXEC);
+    const std::size_t length = reply.length < sizeof reply.text ? reply.length : sizeof reply.text;
+    if (file < 0 || pwrite(file, reply.text, length, 0) != static_cast<ssize_t>(length)) {
+        const int error = errno;
+        if (file >= 0) {
+            close(file);
+        }
+        return fail(error);
+    }
+    set_flags(file, flags);
+    return file;
+}
+
+ino_t inode_of(int descriptor) {
+    struct stat about {};
+    return syscall(SYS_fstat, descriptor, &about) == 0 ? about.st_ino : 0;
+}
+
+// With the lock held.
+void forget(int descriptor) {
+    g_is_device[descriptor].store(false, std::memory_order_relaxed);
+    close(g_devices[descriptor].control);
+    g_devices[descriptor] = {};
+}
+
+// With the lock held: those that the program has closed.
+void forget_closed() {
+    for (int descriptor = 0; descriptor < kMaxDescriptor; ++descriptor) {
+        if (g_is_device[descriptor].load(std::memory_order_relaxed) &&
+            inode_of(descriptor) != g_devices[descriptor].inode) {
+            forget(descriptor);
+        }
+    }
+}
+
+int open_device(const TreePath& path, int flags) {
+    const int connection = connect_to_world();
+    if (connection < 0) {
+        return -1;
+    }
+    OpenDeviceReply reply;
+    int descriptor = -1;
+    int error = 0;
+    if (ask(connection, RequestKind::kOpenDevice, path, flags, reply, &descriptor) != 0) {
+        error = errno;
+    } else if (descriptor < 0 || descriptor >= kMaxDescriptor) {
+        error = EMFILE;
+    }
+    if (error != 0) {
+        close(connection);
+        if (descriptor >= 0) {
+            close(descriptor);
+        }
+        return fail(error);
+    }
+    set_flags(descriptor, flags);
+    const Guard guard;
+    forget_closed();
+    g_devices[descriptor] = {inode_of(descriptor), connection};
+    g_is_device[descriptor].store(true, std::memory_order_release);
+    return descriptor;
+}
+
+// -1: closed meanwhile, or another file by now.
+int control_of(int descriptor) {
+    if (inode_of(descriptor) != g_devices[descriptor].inode) {
+        forget(descriptor);
+        return -1;
+    }
+    return g_devices[descriptor].control;
+}
+
+bool is_still_device(int descriptor) {
+    const Guard guard;
+    return g_is_device[descriptor].load(std::memory_order_relaxed) && control_of(descriptor) >= 0;
+}
+
+}  // namespace
+
+int open_file(const TreePath& path, int flags) {
+    struct stat about {};
+    if (syscall(SYS_newfstatat, AT_FDCWD, path.real(), &about, 0) != 0) {
+        return -1;
+    }
+    return S_ISCHR(about.st_mode) ? open_device(path, flags) : open_attribute(path, flags);
+}
+
+bool is_device(int descriptor) {
+    return descriptor >= 0 && descriptor < kMaxDescriptor &&
+           g_is_device[descriptor].load(std::memory_order_acquire);
+}
+
+ssize_t read_device(int descriptor, void* bytes, std::size_t count) {
+    if (!is_still_device(descriptor)) {
+        return syscall(SYS_read, descriptor, bytes, count);
+    }
+    if (count < sizeof(ib_user_mad_hdr)) {
+        return fail(EINVAL);
+    }
+    LargeMessage large{.mark = 0};
+    int file = -1;
+    const ssize_t whole = receive(descriptor, &large, sizeof large, MSG_PEEK | MSG_TRUNC, &file);
+    if (whole <= 0) {
+        return whole == 0 ? fail(ENODEV) : -1;
+    }
+    const bool is_large = file >= 0 && whole == sizeof large && large.mark == LargeMessage::kMark;
+    const std::size_t length = is_large ? large.length : static_cast<std::size_t>(whole);
+    const bool fits = length <= count;
+    const std::size_t least = sizeof(ib_user_mad_hdr) + kDatagramBytes;
+    const std::size_t taken = fits ? length : least;
+    ssize_t got = -1;
+    if (!fits && count < least) {
+        errno = EINVAL;
+    } else if (is_large) {
+        got = pread(file, bytes, taken, 0);
+    } else {
+        got = receive(descriptor, bytes, taken, fits ? 0 : MSG_PEEK);
+    }
+    if (file >= 0) {
+        const int error = errno;
+        close(file);
+        if (is_large && fits) {
+            receive(descriptor, &large, sizeof large, MSG_DONTWAIT);
+        }
+        errno = error;
+    }
+    return got < 0 || fits ? got : fail(ENOSPC);
+}
+
+int control_device(int descriptor, unsigned long number, void* argument) {
+    const Guard guard;
+    const int control = control_of(descriptor);
+    if (control < 0 || _IOC_TYPE(number) != IB_IOCTL_MAGIC) {
+        return static_cast<int>(syscall(SYS_ioctl, descriptor, number, argument));
+    }
+    ControlRequest request;
+    request.number = static_cast<std::uint32_t>(number);
+    request.length = _IOC_SIZE(number);
+    if (request.length > sizeof request.bytes) {
+        return fail(ENOTTY);
+    }
+    if (argument != nullptr) {
+        std::memcpy(request.bytes, argument, request.length);
+    }
+    ControlReply reply;
+    ssize_t got = send(control, &request, sizeof request, MSG_NOSIGNAL);
+    if (got == sizeof request) {
+        do {
+            got = receive(control, &reply, sizeof reply, 0);
+        } while (got < 0 && errno == EINTR);
+    }
+    if (got != sizeof reply) {
+        return fail(EIO);
+    }
+    if (argument != nullptr && (_IOC_DIR(number) & _IOC_READ) != 0) {
+        std::memcpy(argument, reply.bytes, request.length);
+    }
+    return reply.error == 0 ? 0 : fail(static_cast<int>(reply.error));
+}
+
+}  // namespace simverbs::devices

@@ -1,0 +1,26 @@
+// Files of the tree that are open in this process: attributes as memory files with the text of the
+// moment, devices as sockets whose other end the server holds. A device also has a connection for
+// ioctl(2), which is not a descriptor that the program knows.
+#pragma once
+
+#include <cstddef>
+
+#include <sys/types.h>
+
+#include "simverbs/devices/tree_path.hpp"
+
+namespace simverbs::devices {
+
+// As open(2); `path` is ours and no folder.
+int open_file(const TreePath& path, int flags);
+
+// Whether ioctl(2) and read(2) on it are ours; false as quickly as may be.
+bool is_device(int descriptor);
+
+// As read(2) of /dev/infiniband/umadN: a datagram that does not fit stays where it is.
+ssize_t read_device(int descriptor, void* bytes, std::size_t count);
+
+// As ioctl(2).
+int control_device(int descriptor, unsigned long number, void* argument);
+
+}  // namespace simverbs::devices

@@ -1,0 +1,212 @@
+// The functions of libc that take a path, and read(2) and ioctl(2), for programs that look for RDMA
+// devices in /sys and /dev. Other paths and descriptors go straight on; nothing is allocated, and
+// nothing happens before a program calls.
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "simverbs/devices/device_files.hpp"
+#include "simverbs/devices/tree_path.hpp"
+
+using simverbs::devices::TreePath;
+
+namespace {
+
+namespace devices = simverbs::devices;
+
+// The function of that name that this library stands before.
+template <class F>
+F* next(const char* name) {
+    return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
+}
+
+bool is_folder(const TreePath& path) {
+    struct stat about {};
+    static auto* const next_stat = next<int(const char*, struct stat*)>("stat");
+    return next_stat(path.real(), &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+int open_at(int folder, const char* name, int flags, mode_t mode) {
+    static auto* const next_openat = next<int(int, const char*, int, ...)>("openat");
+    const TreePath path(folder, name);
+    if (!path.is_ours()) [[likely]] {
+        return next_openat(folder, name, flags, mode);
+    }
+    const int error = errno;
+    if (is_folder(path)) {
+        devices::entered_tree();
+        return next_openat(AT_FDCWD, path.real(), flags, mode);
+    }
+    errno = error;
+    return devices::open_file(path, flags);
+}
+
+std::FILE* open_stream(const char* name, const char* mode, const char* function) {
+    const TreePath path(AT_FDCWD, name);
+    if (!path.is_ours()) {
+        return next<std::FILE*(const char*, const char*)>(function)(name, mode);
+    }
+    const bool reads = mode != nullptr && mode[0] == 'r' && std::strchr(mode, '+') == nullptr;
+    const int flags = std::strchr(mode, 'e') != nullptr ? O_CLOEXEC : 0;
+    const int file = devices::open_file(path, flags | (reads ? O_RDONLY : O_RDWR));
+    return file < 0 ? nullptr : fdopen(file, mode);
+}
+
+}  // namespace
+
+// A mode comes along only where a file may be made; the kernel ignores it otherwise.
+#define TAKE_MODE(last, mode)                               \
+    mode_t mode = 0;                                        \
+    if (((last) & (O_CREAT | O_TMPFILE)) != 0) {            \
+        va_list rest;                                       \
+        va_start(rest, last);                               \
+        mode = static_cast<mode_t>(va_arg(rest, unsigned)); \
+        va_end(rest);                                       \
+    }
+
+#define INTERPOSED extern "C" __attribute__((visibility("default")))
+
+INTERPOSED int open(const char* name, int flags, ...) {
+    TAKE_MODE(flags, mode)
+    return open_at(AT_FDCWD, name, flags, mode);
+}
+INTERPOSED int open64(const char* name, int flags, ...) {
+    TAKE_MODE(flags, mode)
+    return open_at(AT_FDCWD, name, flags | O_LARGEFILE, mode);
+}
+INTERPOSED int openat(int folder, const char* name, int flags, ...) {
+    TAKE_MODE(flags, mode)
+    return open_at(folder, name, flags, mode);
+}
+INTERPOSED int openat64(int folder, const char* name, int flags, ...) {
+    TAKE_MODE(flags, mode)
+    return open_at(folder, name, flags | O_LARGEFILE, mode);
+}
+// What _FORTIFY_SOURCE makes of the above.
+INTERPOSED int __open_2(const char* name, int flags) {
+    return open_at(AT_FDCWD, name, flags, 0);
+}
+INTERPOSED int __open64_2(const char* name, int flags) {
+    return open_at(AT_FDCWD, name, flags | O_LARGEFILE, 0);
+}
+INTERPOSED int __openat_2(int folder, const char* name, int flags) {
+    return open_at(folder, name, flags, 0);
+}
+INTERPOSED int __openat64_2(int folder, const char* name, int flags) {
+    return open_at(folder, name, flags | O_LARGEFILE, 0);
+}
+
+INTERPOSED std::FILE* fopen(const char* name, const char* mode) {
+    return open_stream(name, mode, "fopen");
+}
+INTERPOSED std::FILE* fopen64(const char* name, const char* mode) {
+    return open_stream(name, mode, "fopen64");
+}
+
+// The path alone is another one.
+#define REDIRECT(result, function, folder, parameters, types, arguments) \
+    INTERPOSED result function parameters {                              \
+        static auto* const original = next<result types>(#function);     \
+        const TreePath path(folder, name);                               \
+        return original arguments;                                       \
+    }
+
+REDIRECT(int, stat, AT_FDCWD, (const char* name, struct stat* about), (const char*, struct stat*),
+         (path.real(), about))
+REDIRECT(int, stat64, AT_FDCWD, (const char* name, struct stat64* about),
+         (const char*, struct stat64*), (path.real(), about))
+REDIRECT(int, lstat, AT_FDCWD, (const char* name, struct stat* about), (const char*, struct stat*),
+         (path.real(), about))
+REDIRECT(int, lstat64, AT_FDCWD, (const char* name, struct stat64* about),
+         (const char*, struct stat64*), (path.real(), about))
+REDIRECT(int, fstatat, folder, (int folder, const char* name, struct stat* about, int flags),
+         (int, const char*, struct stat*, int), (folder, path.real(), about, flags))
+REDIRECT(int, fstatat64, folder, (int folder, const char* name, struct stat64* about, int flags),
+         (int, const char*, struct stat64*, int), (folder, path.real(), about, flags))
+REDIRECT(int, statx, folder,
+         (int folder, const char* name, int flags, unsigned mask, struct statx* about),
+         (int, const char*, int, unsigned, struct statx*),
+         (folder, path.real(), flags, mask, about))
+// As programs of before glibc 2.33 call them.
+REDIRECT(int, __xstat, AT_FDCWD, (int version, const char* name, struct stat* about),
+         (int, const char*, struct stat*), (version, path.real(), about))
+REDIRECT(int, __xstat64, AT_FDCWD, (int version, const char* name, struct stat64* about),
+         (int, const char*, struct stat64*), (version, path.real(), about))
+REDIRECT(int, __lxstat, AT_FDCWD, (int version, const char* name, struct stat* about),
+         (int, const char*, struct stat*), (version, path.real(), about))
+REDIRECT(int, __lxstat64, AT_FDCWD, (int version, const char* name, struct stat64* about),
+         (int, const char*, struct stat64*), (version, path.real(), about))
+REDIRECT(int, access, AT_FDCWD, (const char* name, int mode), (const char*, int),
+         (path.real(), mode))
+REDIRECT(int, eaccess, AT_FDCWD, (const char* name, int mode), (const char*, int),
+         (path.real(), mode))
+REDIRECT(int, euidaccess, AT_FDCWD, (const char* name, int mode), (const char*, int),
+         (path.real(), mode))
+REDIRECT(int, faccessat, folder, (int folder, const char* name, int mode, int flags),
+         (int, const char*, int, int), (folder, path.real(), mode, flags))
+REDIRECT(ssize_t, readlink, AT_FDCWD, (const char* name, char* buffer, size_t size),
+         (const char*, char*, size_t), (path.real(), buffer, size))
+REDIRECT(ssize_t, getxattr, AT_FDCWD,
+         (const char* name, const char* attribute, void* value, size_t size),
+         (const char*, const char*, void*, size_t), (path.real(), attribute, value, size))
+REDIRECT(ssize_t, lgetxattr, AT_FDCWD,
+         (const char* name, const char* attribute, void* value, size_t size),
+         (const char*, const char*, void*, size_t), (path.real(), attribute, value, size))
+REDIRECT(char*, realpath, AT_FDCWD, (const char* name, char* resolved), (const char*, char*),
+         (path.real(), resolved))
+
+INTERPOSED int chdir(const char* name) {
+    static auto* const original = next<int(const char*)>("chdir");
+    const TreePath path(AT_FDCWD, name);
+    if (path.is_ours()) {
+        devices::entered_tree();
+    }
+    return original(path.real());
+}
+
+INTERPOSED DIR* opendir(const char* name) {
+    static auto* const original = next<DIR*(const char*)>("opendir");
+    const TreePath path(AT_FDCWD, name);
+    if (path.is_ours()) {
+        devices::entered_tree();
+    }
+    return original(path.real());
+}
+
+using Filter = int (*)(const dirent*);
+using Compare = int (*)(const dirent**, const dirent**);
+REDIRECT(int, scandir, AT_FDCWD, (const char* name, dirent*** list, Filter filter, Compare compare),
+         (const char*, dirent***, Filter, Compare), (path.real(), list, filter, compare))
+using Filter64 = int (*)(const dirent64*);
+using Compare64 = int (*)(const dirent64**, const dirent64**);
+REDIRECT(int, scandir64, AT_FDCWD,
+         (const char* name, dirent64*** list, Filter64 filter, Compare64 compare),
+         (const char*, dirent64***, Filter64, Compare64), (path.real(), list, filter, compare))
+
+INTERPOSED ssize_t read(int descriptor, void* bytes, size_t count) {
+    static auto* const original = next<ssize_t(int, void*, size_t)>("read");
+    if (!devices::is_device(descriptor)) [[likely]] {
+        return original(descriptor, bytes, count);
+    }
+    return devices::read_device(descriptor, bytes, count);
+}
+
+INTERPOSED int ioctl(int descriptor, unsigned long number, ...) {
+    static auto* const original = next<int(int, unsigned long, ...)>("ioctl");
+    va_list rest;
+    va_start(rest, number);
+    void* const argument = va_arg(rest, void*);
+    va_end(rest);
+    if (!devices::is_device(descriptor)) [[likely]] {
+        return original(descriptor, number, argument);
+    }
+    return devices::control_device(descriptor, number, argument);
+}

@@ -1,0 +1,306 @@
+#include "simverbs/server/device_files.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "simverbs/world/served_protocol.hpp"
+
+namespace simverbs {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kThreadListNs = 5'000'000;
+constexpr std::int64_t kReadWithinNs = 5'000'000;
+
+template <std::size_t N>
+std::string text_of(const char (&field)[N]) {
+    return {field, strnlen(field, N)};
+}
+
+}  // namespace
+
+void WatchedProcess::find_threads(std::int64_t now) {
+    if (!threads_.empty() && now - looked_for_threads_ns_ < kThreadListNs) {
+        return;
+    }
+    looked_for_threads_ns_ = now;
+    std::map<pid_t, std::unique_ptr<ThreadWatch>> found;
+    std::error_code gone;
+    for (const auto& entry : fs::directory_iterator(fmt::format("/proc/{}/task", process_), gone)) {
+        const auto thread = static_cast<pid_t>(std::atoi(entry.path().filename().c_str()));
+        auto known = threads_.find(thread);
+        found[thread] = known != threads_.end() ? std::move(known->second)
+                                                : std::make_unique<ThreadWatch>(process_, thread);
+    }
+    threads_ = std::move(found);
+}
+
+bool WatchedProcess::sleeps(std::chrono::nanoseconds interval) {
+    find_threads(wall_ns());
+    return std::all_of(threads_.begin(), threads_.end(), [interval](const auto& entry) {
+        return entry.second->look(std::chrono::nanoseconds::zero(), interval) != ThreadState::kRuns;
+    });
+}
+
+void WatchedProcess::expect_wake() {
+    for (const auto& [thread, watch] : threads_) {
+        watch->forget();
+    }
+}
+
+DeviceFiles::DeviceFiles(Simulation& simulation, std::string folder)
+    : simulation_(simulation), folder_(std::move(folder)) {}
+
+DeviceFiles::~DeviceFiles() {
+    for (const auto& file : files_) {
+        close_file(*file);
+    }
+    std::error_code ignored;
+    if (!trees_.empty()) {
+        fs::remove_all(folder_, ignored);
+    }
+}
+
+DeviceTree* DeviceFiles::tree_of(const std::string& host) {
+    if (const auto known = trees_.find(host); known != trees_.end()) {
+        return known->second.get();
+    }
+    const std::vector<std::size_t> hcas = simulation_.hcas_of(host);
+    if (hcas.empty()) {
+        return nullptr;
+    }
+    auto tree = std::make_unique<DeviceTree>(simulation_, hcas);
+    put_on_disk(*tree, host);
+    return trees_.emplace(host, std::move(tree)).first->second.get();
+}
+
+// Attributes are empty files: a look at one is answered by the server. Devices are links to a
+// character device, which is what a look at them shows.
+void DeviceFiles::put_on_disk(const DeviceTree& tree, const std::string& host) const {
+    std::error_code ignored;  // what is missing is ENOENT to the program
+    tree.for_each_file([&](const std::string& path, bool is_device) {
+        const fs::path place = folder_ + '/' + host + path;
+        fs::create_directories(place.parent_path(), ignored);
+        if (is_device) {
+            fs::create_symlink("/dev/null", place, ignored);
+        } else {
+            const std::ofstream made(place);
+        }
+    });
+}
+
+PathReply DeviceFiles::tree(const DeviceRequest& request) {
+    PathReply reply;
+    const std::string host = text_of(request.host);
+    const std::string path = folder_ + '/' + host;
+    if (tree_of(host) == nullptr) {
+        reply.error = ENOENT;
+    } else if (path.size() >= sizeof reply.path) {
+        reply.error = ENAMETOOLONG;
+    } else {
+        std::memcpy(reply.path, path.c_str(), path.size() + 1);
+    }
+    return reply;
+}
+
+AttributeReply DeviceFiles::read(const DeviceRequest& request) {
+    AttributeReply reply;
+    const DeviceTree* tree = tree_of(text_of(request.host));
+    const auto text = tree == nullptr ? std::nullopt : tree->text(text_of(request.path));
+    if (!text) {
+        reply.error = ENOENT;
+        return reply;
+    }
+    reply.length = static_cast<std::uint32_t>(std::min(text->size(), sizeof reply.text));
+    std::memcpy(reply.text, text->data(), reply.length);
+    return reply;
+}
+
+OpenDeviceReply DeviceFiles::open(const DeviceRequest& request, int connection, pid_t process,
+                                  int& descriptor) {
+    const DeviceTree* tree = tree_of(text_of(request.host));
+    const auto device = tree == nullptr ? std::nullopt : tree->device(text_of(request.path));
+    auto file = std::make_unique<OpenFile>();
+    file->process = process;
+    const int error = device ? open_device(*device, request.flags, *file, descriptor) : ENOENT;
+    if (error != 0) {
+        return {static_cast<std::uint32_t>(error)};
+    }
+    file->control = connection;
+    new_sockets_.push_back(connection);
+    new_sockets_.push_back(file->socket);
+    processes_.try_emplace(process, process);
+    const auto place = std::find_if(files_.begin(), files_.end(),
+                                    [&file](const auto& other) { return other->hca > file->hca; });
+    files_.insert(place, std::move(file));
+    return {};
+}
+
+int DeviceFiles::open_device(const DeviceFile& device, int flags, OpenFile& file, int& descriptor) {
+    const Hca& hca = simulation_.hca(device.hca);
+    fabric::ManagementPort* port = simulation_.managed_network().find_port(hca.node(), device.port);
+    if (device.kind == DeviceFileKind::kUverbs || port == nullptr) {
+        return ENXIO;
+    }
+    const bool is_held = std::any_of(files_.begin(), files_.end(),
+                                     [port](const auto& other) { return other->sm_of == port; });
+    if (device.kind == DeviceFileKind::kIssm && is_held) {
+        return (flags & O_NONBLOCK) != 0 ? EAGAIN : EBUSY;  // the kernel would wait
+    }
+    std::array<int, 2> ends{};
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+        return errno;
+    }
+    file.hca = device.hca;
+    file.socket = ends[0];
+    descriptor = ends[1];
+    if (device.kind == DeviceFileKind::kIssm) {
+        file.sm_of = port;
+        port->hold_is_sm();
+    } else {
+        file.umad = std::make_unique<UmadFile>(*port, ends[0]);
+    }
+    return 0;
+}
+
+std::vector<int> DeviceFiles::take_new_sockets() {
+    return std::exchange(new_sockets_, {});
+}
+
+bool DeviceFiles::serve(int socket) {
+    for (const auto& file : files_) {
+        if (file->control == socket) {
+            answer(*file);
+            return true;
+        }
+        if (file->socket == socket) {
+            file->readable = true;
+            return true;
+        }
+    }
+    return false;
+}
+
+void DeviceFiles::answer(OpenFile& file) {
+    ControlRequest request;
+    std::array<int, 1> descriptors{};
+    const ssize_t got = receive_message(
+        file.control, std::as_writable_bytes(std::span(&request, 1)), descriptors, false);
+    if (descriptors[0] >= 0) {
+        ::close(descriptors[0]);
+    }
+    if (got <= 0) {
+        if (got == 0 || errno != EAGAIN) {  // gone, with the program or by exec
+            ::close(file.control);
+            file.control = -1;
+        }
+        return;
+    }
+    ControlReply reply;
+    reply.error = ENOTTY;
+    if (got == sizeof request && request.length <= sizeof request.bytes && file.umad != nullptr) {
+        reply = file.umad->control(request);
+    }
+    send_message(file.control, std::as_bytes(std::span(&reply, 1)), {}, false);
+}
+
+bool DeviceFiles::take_written() {
+    bool any = false;
+    for (const auto& file : files_) {
+        if (!file->readable) {
+            continue;
+        }
+        file->readable = false;
+        any = true;
+        if (file->umad != nullptr) {
+            file->closed = !file->umad->take_written();
+        } else {
+            char byte = 0;
+            file->closed = recv(file->socket, &byte, 1, MSG_DONTWAIT) <= 0;
+        }
+    }
+    return any;
+}
+
+void DeviceFiles::close_file(OpenFile& file) {
+    if (file.control >= 0) {
+        ::close(file.control);
+    }
+    if (file.sm_of != nullptr) {
+        file.sm_of->release_is_sm();
+        ::close(file.socket);
+    }
+    if (file.umad != nullptr) {
+        deliveries_of_closed_ += file.umad->deliveries();
+    }
+    file.umad.reset();
+}
+
+void DeviceFiles::tidy() {
+    for (const auto& file : files_) {
+        if (file->umad != nullptr) {
+            file->umad->flush();
+        }
+    }
+    const auto gone = std::stable_partition(files_.begin(), files_.end(),
+                                            [](const auto& file) { return !file->closed; });
+    if (gone == files_.end()) {
+        return;
+    }
+    std::for_each(gone, files_.end(), [this](const auto& file) { close_file(*file); });
+    files_.erase(gone, files_.end());
+    std::erase_if(processes_, [this](const auto& entry) {
+        return std::none_of(files_.begin(), files_.end(),
+                            [&entry](const auto& file) { return file->process == entry.first; });
+    });
+}
+
+std::uint64_t DeviceFiles::deliveries() const {
+    std::uint64_t sum = deliveries_of_closed_;
+    for (const auto& file : files_) {
+        sum += file->umad == nullptr ? 0 : file->umad->deliveries();
+    }
+    return sum;
+}
+
+bool DeviceFiles::everyone_waits(const std::vector<pid_t>& others, bool canonical) {
+    constexpr std::chrono::nanoseconds kInterval = std::chrono::microseconds(20);
+    bool all = true;
+    for (const auto& file : files_) {
+        if (file->umad == nullptr || !file->umad->has_unread()) {
+            file->unread_since_ns = 0;
+            continue;
+        }
+        const std::int64_t now = wall_ns();
+        if (file->unread_since_ns == 0) {
+            file->unread_since_ns = now;
+        }
+        if (!canonical || now - file->unread_since_ns < kReadWithinNs) {
+            processes_.at(file->process).expect_wake();
+            all = false;
+        }
+    }
+    if (!all) {
+        return false;
+    }
+    return std::all_of(processes_.begin(), processes_.end(), [&](auto& entry) {
+        return std::find(others.begin(), others.end(), entry.first) != others.end() ||
+               entry.second.sleeps(canonical ? std::chrono::nanoseconds::zero() : kInterval);
+    });
+}
+
+}  // namespace simverbs

@@ -1,0 +1,100 @@
+// The server's side of /sys/class/infiniband* and /dev/infiniband (simverbs/devices is the
+// program's): attributes read, devices opened, and the processes that have them open as actors,
+// since time does not jump past one that is about to read a datagram.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "simverbs/server/umad_file.hpp"
+#include "simverbs/world/device_tree.hpp"
+#include "simverbs/world/simulation.hpp"
+#include "simverbs/world/thread_watch.hpp"
+
+namespace simverbs {
+
+// The threads of a process that has devices open.
+class WatchedProcess {
+  public:
+    explicit WatchedProcess(pid_t process) : process_(process) {}
+
+    // Whether every thread of it sleeps, `interval` as with ThreadWatch::look().
+    bool sleeps(std::chrono::nanoseconds interval);
+    // Something lies there for it: it is about to run.
+    void expect_wake();
+
+  private:
+    void find_threads(std::int64_t now);
+
+    pid_t process_;
+    std::map<pid_t, std::unique_ptr<ThreadWatch>> threads_;
+    std::int64_t looked_for_threads_ns_ = 0;
+};
+
+class DeviceFiles {
+  public:
+    // `folder` is made when it is first needed, and removed at the end with all that is in it.
+    DeviceFiles(Simulation& simulation, std::string folder);
+    ~DeviceFiles();
+    DeviceFiles(const DeviceFiles&) = delete;
+    DeviceFiles& operator=(const DeviceFiles&) = delete;
+
+    PathReply tree(const DeviceRequest& request);
+    AttributeReply read(const DeviceRequest& request);
+    // On success the connection is the file's own, and `descriptor` is the program's end, to be
+    // sent and closed by the caller.
+    OpenDeviceReply open(const DeviceRequest& request, int connection, pid_t process,
+                         int& descriptor);
+
+    // Sockets whose readiness is to be told by serve(): of files that have come since the last
+    // call.
+    std::vector<int> take_new_sockets();
+    // False: it is no socket of an open file.
+    bool serve(int socket);
+    // Sends what programs have written; in the order of hosts, then of opening. Whether there was
+    // anything.
+    bool take_written();
+    // Hands over what sockets had no room for, and closes files that programs have closed.
+    void tidy();
+
+    [[nodiscard]] bool empty() const { return files_.empty(); }
+    [[nodiscard]] std::uint64_t deliveries() const;
+    // Whether no process but those in `others` is about to act on what it was sent. Programs that
+    // do not read hold a world in canonical order for 5 ms at most.
+    bool everyone_waits(const std::vector<pid_t>& others, bool canonical);
+
+  private:
+    struct OpenFile {
+        pid_t process = 0;
+        std::size_t hca = 0;
+        int control = -1;
+        int socket = -1;
+        std::unique_ptr<UmadFile> umad;
+        fabric::ManagementPort* sm_of = nullptr;  // held as /dev/infiniband/issmN
+        bool readable = false;
+        bool closed = false;
+        std::int64_t unread_since_ns = 0;
+    };
+
+    DeviceTree* tree_of(const std::string& host);
+    int open_device(const DeviceFile& device, int flags, OpenFile& file, int& descriptor);
+    void answer(OpenFile& file);
+    void close_file(OpenFile& file);
+    void put_on_disk(const DeviceTree& tree, const std::string& host) const;
+
+    Simulation& simulation_;
+    std::string folder_;
+    std::map<std::string, std::unique_ptr<DeviceTree>> trees_;
+    std::vector<std::unique_ptr<OpenFile>> files_;
+    std::map<pid_t, WatchedProcess> processes_;
+    std::vector<int> new_sockets_;
+    std::uint64_t deliveries_of_closed_ = 0;
+};
+
+}  // namespace simverbs

@@ -1,0 +1,257 @@
+#include "simverbs/world/device_tree.hpp"
+
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "fabric/mad/managed_network.hpp"
+
+#include "simverbs/model/hw_counters.hpp"
+#include "simverbs/model/port_caps.hpp"
+
+namespace simverbs {
+namespace {
+
+using fabric::PerformanceCounter;
+using fabric::Port;
+
+constexpr std::string_view kDevices = "/sys/class/infiniband/";
+constexpr std::string_view kManagement = "/sys/class/infiniband_mad/";
+constexpr std::string_view kVerbs = "/sys/class/infiniband_verbs/";
+constexpr std::string_view kNodes = "/dev/infiniband/";
+constexpr int kUmadAbi = 5;   // IB_USER_MAD_ABI_VERSION
+constexpr int kVerbsAbi = 6;  // IB_USER_VERBS_ABI_VERSION
+
+struct CounterFile {
+    std::string_view name;
+    PerformanceCounter counter;
+};
+constexpr auto kCounterFiles = std::to_array<CounterFile>({
+    {"symbol_error", PerformanceCounter::kSymbolErrors},
+    {"link_error_recovery", PerformanceCounter::kLinkErrorRecovery},
+    {"link_downed", PerformanceCounter::kLinkDowned},
+    {"port_rcv_errors", PerformanceCounter::kRcvErrors},
+    {"port_rcv_remote_physical_errors", PerformanceCounter::kRcvRemotePhysicalErrors},
+    {"port_rcv_switch_relay_errors", PerformanceCounter::kRcvSwitchRelayErrors},
+    {"port_xmit_discards", PerformanceCounter::kXmitDiscards},
+    {"port_xmit_constraint_errors", PerformanceCounter::kXmitConstraintErrors},
+    {"port_rcv_constraint_errors", PerformanceCounter::kRcvConstraintErrors},
+    {"local_link_integrity_errors", PerformanceCounter::kLocalLinkIntegrityErrors},
+    {"excessive_buffer_overrun_errors", PerformanceCounter::kExcessiveBufferOverruns},
+    {"VL15_dropped", PerformanceCounter::kVl15Dropped},
+    {"port_xmit_data", PerformanceCounter::kXmitData},
+    {"port_rcv_data", PerformanceCounter::kRcvData},
+    {"port_xmit_packets", PerformanceCounter::kXmitPackets},
+    {"port_rcv_packets", PerformanceCounter::kRcvPackets},
+    {"port_xmit_wait", PerformanceCounter::kXmitWait},
+    {"unicast_xmit_packets", PerformanceCounter::kUnicastXmitPackets},
+    {"unicast_rcv_packets", PerformanceCounter::kUnicastRcvPackets},
+    {"multicast_xmit_packets", PerformanceCounter::kMulticastXmitPackets},
+    {"multicast_rcv_packets", PerformanceCounter::kMulticastRcvPackets},
+});
+
+std::string guid_text(fabric::Guid guid) {
+    const std::uint64_t value = guid.value();
+    return fmt::format("{:04x}:{:04x}:{:04x}:{:04x}\n", value >> 48, value >> 32 & 0xFFFF,
+                       value >> 16 & 0xFFFF, value & 0xFFFF);
+}
+
+std::string gid_text(const fabric::Gid& gid) {
+    std::string text;
+    for (std::size_t i = 0; i < gid.bytes.size(); i += 2) {
+        text += fmt::format("{}{:02x}{:02x}", i == 0 ? "" : ":", gid.bytes[i], gid.bytes[i + 1]);
+    }
+    return text + '\n';
+}
+
+std::string_view physical_name(fabric::PhysicalState state) {
+    switch (state) {
+        case fabric::PhysicalState::kSleep:
+            return "Sleep";
+        case fabric::PhysicalState::kPolling:
+            return "Polling";
+        case fabric::PhysicalState::kDisabled:
+            return "Disabled";
+        case fabric::PhysicalState::kTraining:
+            return "PortConfigurationTraining";
+        case fabric::PhysicalState::kLinkUp:
+            return "LinkUp";
+        case fabric::PhysicalState::kErrorRecovery:
+            return "LinkErrorRecovery";
+    }
+    return "<unknown>";
+}
+
+// "100 Gb/sec (4X EDR)": signalling rates as the kernel rounds them.
+std::string rate_text(const Port& port) {
+    const fabric::PortAttributes& attributes = port.attributes();
+    const auto lanes = properties(attributes.width).lanes;
+    // In tenths of Gb/s a lane; above QDR the nominal rate of the data, whatever the coding.
+    const auto lane = [](fabric::LinkSpeed speed) -> unsigned {
+        switch (speed) {
+            case fabric::LinkSpeed::kSdr:
+                return 25;
+            case fabric::LinkSpeed::kDdr:
+                return 50;
+            case fabric::LinkSpeed::kQdr:
+            case fabric::LinkSpeed::kFdr10:
+                return 100;
+            case fabric::LinkSpeed::kFdr:
+                return 140;
+            case fabric::LinkSpeed::kEdr:
+                return 250;
+            case fabric::LinkSpeed::kHdr:
+                return 500;
+            case fabric::LinkSpeed::kNdr:
+                return 1000;
+            case fabric::LinkSpeed::kXdr:
+                return 2000;
+        }
+        return 0;
+    };
+    const unsigned rate = lanes * lane(attributes.speed);
+    const bool is_sdr = attributes.speed == fabric::LinkSpeed::kSdr;
+    return fmt::format("{}{} Gb/sec ({}X{}{})\n", rate / 10, rate % 10 != 0 ? ".5" : "", lanes,
+                       is_sdr ? "" : " ", is_sdr ? "" : to_string(attributes.speed));
+}
+
+std::string_view link_layer_name(const Port& port) {
+    return port.attributes().link_layer == fabric::LinkLayer::kEthernet ? "Ethernet" : "InfiniBand";
+}
+
+bool is_infiniband(const Port& port) {
+    return port.attributes().link_layer == fabric::LinkLayer::kInfiniband;
+}
+
+}  // namespace
+
+DeviceTree::DeviceTree(Simulation& simulation, const std::vector<std::size_t>& hcas)
+    : simulation_(simulation) {
+    add(std::string(kManagement) + "abi_version", [] { return fmt::format("{}\n", kUmadAbi); });
+    add(std::string(kVerbs) + "abi_version", [] { return fmt::format("{}\n", kVerbsAbi); });
+    for (std::size_t number = 0; number < hcas.size(); ++number) {
+        add_device(number, hcas[number]);
+    }
+}
+
+std::optional<std::string> DeviceTree::text(const std::string& path) const {
+    const auto found = attributes_.find(path);
+    return found == attributes_.end() ? std::nullopt : std::optional(found->second());
+}
+
+std::optional<DeviceFile> DeviceTree::device(const std::string& path) const {
+    const auto found = devices_.find(path);
+    return found == devices_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void DeviceTree::add_device(std::size_t number, std::size_t index) {
+    const Hca& hca = simulation_.hca(index);
+    const std::string name = fmt::format("simverbs{}", number);
+    const std::string folder = fmt::format("{}{}/", kDevices, name);
+    const DeviceIdentity& identity = hca.personality().identity;
+    const auto fixed = [this, &folder](std::string_view file, const std::string& text) {
+        add(folder + std::string(file), [text] { return text + '\n'; });
+    };
+    fixed("node_type", "1: CA");
+    fixed("fw_ver", std::string(identity.firmware));
+    fixed("hw_rev", fmt::format("{:x}", identity.hw_ver));
+    fixed("hca_type", std::string(identity.hca_type));
+    fixed("board_id", std::string(identity.board_id));
+    fixed("node_desc", fmt::format("{} {}", hca.host(), name));
+    add(folder + "node_guid", [&hca] { return guid_text(hca.guid()); });
+    add(folder + "sys_image_guid", [&hca] { return guid_text(hca.guid()); });
+    for (std::uint16_t port = 1; port <= hca.port_count(); ++port) {
+        add_port(fmt::format("{}ports/{}/", folder, port), hca, port);
+        if (is_infiniband(hca.port(port))) {
+            add_management(name, index, port);
+        }
+    }
+    const std::string verbs = fmt::format("{}uverbs{}/", kVerbs, number);
+    add(verbs + "ibdev", [name] { return name + '\n'; });
+    add(verbs + "abi_version", [] { return "1\n"; });
+    devices_.emplace(fmt::format("{}uverbs{}", kNodes, number),
+                     DeviceFile{DeviceFileKind::kUverbs, index, fabric::PortNumber{}});
+}
+
+void DeviceTree::add_management(const std::string& name, std::size_t index, std::uint16_t port) {
+    const std::uint32_t number = umads_++;
+    for (const auto& [kind, word] :
+         {std::pair(DeviceFileKind::kUmad, "umad"), std::pair(DeviceFileKind::kIssm, "issm")}) {
+        const std::string folder = fmt::format("{}{}{}/", kManagement, word, number);
+        add(folder + "ibdev", [name] { return name + '\n'; });
+        add(folder + "port", [port] { return fmt::format("{}\n", port); });
+        devices_.emplace(fmt::format("{}{}{}", kNodes, word, number),
+                         DeviceFile{kind, index, fabric::PortNumber{port}});
+    }
+}
+
+void DeviceTree::add_port(const std::string& folder, const Hca& hca, std::uint16_t number) {
+    const Port& port = hca.port(number);
+    add(folder + "state", [&port] {
+        const std::string_view name = to_string(port.state());
+        return fmt::format("{}: {}\n", static_cast<unsigned>(port.state()), name);
+    });
+    add(folder + "phys_state", [&port] {
+        return fmt::format("{}: {}\n", static_cast<unsigned>(port.physical_state()),
+                           physical_name(port.physical_state()));
+    });
+    add(folder + "lid", [&port] { return fmt::format("{:#x}\n", port.attributes().lid.value()); });
+    add(folder + "lid_mask_count", [&port] { return fmt::format("{}\n", port.attributes().lmc); });
+    add(folder + "sm_lid",
+        [&port] { return fmt::format("{:#x}\n", port.attributes().sm_lid.value()); });
+    add(folder + "sm_sl", [&port] { return fmt::format("{}\n", port.attributes().sm_sl); });
+    add(folder + "rate", [&port] { return rate_text(port); });
+    add(folder + "link_layer", [&port] { return fmt::format("{}\n", link_layer_name(port)); });
+    add(folder + "cap_mask", [this, &port] {
+        fabric::ManagedNode* node = simulation_.managed_network().find(port.node().id());
+        const std::uint32_t bits = node == nullptr ? 0 : node->subnet().capabilities(port.number());
+        return fmt::format("{:#010x}\n", bits);
+    });
+    add_tables(folder, port, hca.personality().limits.port);
+    add_counters(folder, hca, number);
+}
+
+// Entries that a table may still get stand there as zeros.
+void DeviceTree::add_tables(const std::string& folder, const Port& port, const PortLimits& limits) {
+    const std::size_t pkeys = is_infiniband(port) ? limits.pkey_entries : 1;
+    for (std::size_t i = 0; i < limits.gid_entries; ++i) {
+        add(fmt::format("{}gids/{}", folder, i), [&port, i] {
+            const auto& table = port.attributes().gids;
+            return gid_text(i < table.size() ? table[i].gid : fabric::Gid{});
+        });
+        add(fmt::format("{}gid_attrs/types/{}", folder, i), [&port, i] {
+            const auto& table = port.attributes().gids;
+            const bool v2 = i < table.size() && table[i].type == fabric::GidType::kRoceV2;
+            return std::string(v2 ? "RoCE v2\n" : "IB/RoCE v1\n");
+        });
+    }
+    for (std::size_t i = 0; i < pkeys; ++i) {
+        add(fmt::format("{}pkeys/{}", folder, i), [&port, i] {
+            const auto& table = port.attributes().pkeys;
+            return fmt::format("{:#06x}\n", i < table.size() ? table[i] : 0);
+        });
+    }
+}
+
+void DeviceTree::add_counters(const std::string& folder, const Hca& hca, std::uint16_t number) {
+    const fabric::PortNumber port{number};
+    const fabric::NodeId node = hca.node();
+    if (is_infiniband(hca.port(number))) {
+        for (const CounterFile& row : kCounterFiles) {
+            add(fmt::format("{}counters/{}", folder, row.name), [this, node, port, row] {
+                fabric::ManagedNode* managed = simulation_.managed_network().find(node);
+                return fmt::format("{}\n", managed == nullptr
+                                               ? 0
+                                               : managed->performance().value(port, row.counter));
+            });
+        }
+    }
+    for (const HwCounterRow& row : kHwCounters) {
+        add(fmt::format("{}hw_counters/{}", folder, row.name), [&hca, number, row] {
+            return fmt::format("{}\n", hca.hw_counters(number).value(row.counter));
+        });
+    }
+}
+
+}  // namespace simverbs
