@@ -47,8 +47,8 @@ void set_up_port(Port& port, const LinkSpec& spec) {
         attributes.active_mtu = spec.mtu;
         return;
     }
-    attributes.ethernet_mtu = spec.ethernet_mtu;
-    attributes.active_mtu = mtu_within(spec.ethernet_mtu);
+    attributes.ethernet_mtu = spec.ethernet_mtu.value_or(kDefaultEthernetMtu);
+    attributes.active_mtu = mtu_within(attributes.ethernet_mtu);
     attributes.gids.clear();
     if (port.node().kind() == NodeKind::kHca) {
         for (const Gid& gid :
@@ -58,6 +58,16 @@ void set_up_port(Port& port, const LinkSpec& spec) {
             }
             attributes.gids.push_back({gid, GidType::kRoceV2});
         }
+    }
+}
+
+void identify(Node& node, const NodeSpec& spec) {
+    node.set_identity({node_guid(spec, node.id()), description_of(spec), host_of(spec)});
+    const std::uint16_t first = node.kind() == NodeKind::kSwitch ? 0 : 1;
+    for (std::uint16_t number = first; number <= node.port_count(); ++number) {
+        PortAttributes& attributes = node.port(PortNumber{number}).mutable_attributes();
+        attributes.guid = port_guid(spec, node.id(), PortNumber{number});
+        attributes.gids.at(0).gid = make_gid(kDefaultSubnetPrefix, attributes.guid);
     }
 }
 }  // namespace
@@ -84,9 +94,11 @@ void Network::build_nodes(const Topology& topology) {
             nodes_.push_back(std::move(host));
         } else {
             auto made = std::make_unique<Switch>(id, spec.name, spec.port_count, services_);
+            made->set_forwarding_delay(spec.forwarding_delay);
             switches_.push_back(made.get());
             nodes_.push_back(std::move(made));
         }
+        identify(*nodes_.back(), spec);
     }
 }
 
@@ -158,7 +170,7 @@ Node* Network::find_node(std::string_view name) const {
 
 EndNode* Network::find_host(std::string_view name) const {
     const auto found = std::find_if(hosts_.begin(), hosts_.end(),
-                                    [name](const EndNode* host) { return host->name() == name; });
+                                    [name](const EndNode* hca) { return hca->host() == name; });
     return found == hosts_.end() ? nullptr : *found;
 }
 

@@ -30,7 +30,7 @@ class Network {
     [[nodiscard]] trace::Bus& bus() const { return services_.bus; }
     [[nodiscard]] FramePool& frames() { return frames_; }
 
-    // Hosts first, then switches; NodeId is the index.
+    // HCAs first (one a host, as a rule), then switches; NodeId is the index.
     [[nodiscard]] std::size_t node_count() const { return nodes_.size(); }
     [[nodiscard]] Node& node(NodeId id) const;
     [[nodiscard]] std::size_t host_count() const { return hosts_.size(); }
@@ -44,6 +44,7 @@ class Network {
     // By name; nullptr when there is none. A link's name is its ends', in either order, and
     // "#2", "#3", ... for further links between the same two nodes: "h0-s0", "s0-h0", "s0-s1#2".
     [[nodiscard]] Node* find_node(std::string_view name) const;
+    // The first HCA of a host.
     [[nodiscard]] EndNode* find_host(std::string_view name) const;
     [[nodiscard]] Link* find_link(std::string_view name) const;
     // The same, asserted to exist.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fabric/core/strong_id.hpp"
@@ -27,6 +28,13 @@ constexpr std::string_view to_string(NodeKind kind) {
     return "?";
 }
 
+// What management datagrams say of a node.
+struct NodeIdentity {
+    Guid guid;
+    std::string description;
+    std::string host;  // that an HCA is in; of a switch its own name
+};
+
 class Node {
   public:
     virtual ~Node() = default;
@@ -36,7 +44,11 @@ class Node {
     [[nodiscard]] NodeId id() const { return id_; }
     [[nodiscard]] const std::string& name() const { return name_; }
     [[nodiscard]] NodeKind kind() const { return kind_; }
-    [[nodiscard]] Guid guid() const { return make_guid(id_, PortNumber{0}); }
+    [[nodiscard]] Guid guid() const { return identity_.guid; }
+    [[nodiscard]] const std::string& description() const { return identity_.description; }
+    [[nodiscard]] const std::string& host() const { return identity_.host; }
+    // At first: from its number and name.
+    void set_identity(NodeIdentity identity) { identity_ = std::move(identity); }
 
     // External ports, numbered from 1.
     [[nodiscard]] std::uint16_t port_count() const { return port_count_; }
@@ -65,6 +77,7 @@ class Node {
     std::string name_;
     NodeKind kind_;
     std::uint16_t port_count_;
+    NodeIdentity identity_;
     std::vector<std::unique_ptr<Port>> ports_;  // [0] is a switch's own, else null
     ManagementListener* management_ = nullptr;
 };

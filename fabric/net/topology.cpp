@@ -1,7 +1,7 @@
 #include "fabric/net/topology.hpp"
 
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <map>
 #include <set>
 #include <tuple>
@@ -9,8 +9,8 @@
 
 #include <fmt/core.h>
 
-#include "fabric/core/assert.hpp"
 #include "fabric/core/event.hpp"
+#include "fabric/net/lid.hpp"
 
 namespace fabric {
 
@@ -24,6 +24,12 @@ bool is_name_character(char c) {
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.';
 }
 
+constexpr std::string_view kNameRule = "a name is one or more letters, digits, '_' and '.'";
+
+bool is_name(std::string_view name) {
+    return !name.empty() && std::all_of(name.begin(), name.end(), is_name_character);
+}
+
 // Takes a run of digits from the front, without leading zeros.
 std::string_view take_number(std::string_view& text) {
     const auto end = std::find_if_not(text.begin(), text.end(), is_digit);
@@ -34,9 +40,8 @@ std::string_view take_number(std::string_view& text) {
 }
 
 std::optional<std::string> error_in_node(const NodeSpec& node) {
-    if (node.name.empty() || !std::all_of(node.name.begin(), node.name.end(), is_name_character)) {
-        return fmt::format("node name \"{}\": a name is one or more letters, digits, '_' and '.'",
-                           node.name);
+    if (!is_name(node.name)) {
+        return fmt::format("node name \"{}\": {}", node.name, kNameRule);
     }
     const bool is_switch = node.kind == NodeKind::kSwitch;
     const std::uint16_t limit = is_switch ? Topology::kMaxSwitchPorts : Topology::kMaxHcaPorts;
@@ -44,8 +49,32 @@ std::optional<std::string> error_in_node(const NodeSpec& node) {
         return fmt::format("{} {} has {} ports: 1 to {} are possible", to_string(node.kind),
                            node.name, node.port_count, limit);
     }
+    if (node.description.size() > Topology::kMaxDescriptionBytes) {
+        return fmt::format("{} is described in {} bytes: {} are possible", node.name,
+                           node.description.size(), Topology::kMaxDescriptionBytes);
+    }
+    if (is_switch) {
+        if (!node.host.empty() || !node.personality.empty() || !node.port_guids.empty()) {
+            return fmt::format("{} has what only an HCA has: host, personality or GUIDs of ports",
+                               node.name);
+        }
+        if (node.forwarding_delay < SimDuration::zero()) {
+            return fmt::format("switch {} forwards after a negative delay", node.name);
+        }
+        return std::nullopt;
+    }
+    if (node.port_guids.size() > node.port_count) {
+        return fmt::format("{} has GUIDs of {} ports and {} ports", node.name,
+                           node.port_guids.size(), node.port_count);
+    }
+    if (!is_name(host_of(node))) {
+        return fmt::format("host name \"{}\": {}", node.host, kNameRule);
+    }
     return std::nullopt;
 }
+
+// LRH, GRH, BTH, the largest extended headers, ICRC and VCRC (IBA 5.2, 9.2).
+constexpr std::uint32_t kMaxHeaderBytes = 8 + 40 + 12 + 28 + 4 + 2;
 
 using NodesByName = std::map<std::string_view, const NodeSpec*>;
 using UsedPorts = std::set<std::pair<std::string_view, PortNumber>>;
@@ -81,25 +110,99 @@ std::optional<std::string> error_in_link(const LinkSpec& link, const NodesByName
         return fmt::format("the link of {} and {} has a negative latency", link.a.node,
                            link.b.node);
     }
+    constexpr std::array<std::uint8_t, 5> kLaneCounts = {1, 2, 4, 8, 15};
+    if (std::find(kLaneCounts.begin(), kLaneCounts.end(), link.vls) == kLaneCounts.end()) {
+        return fmt::format("the link of {} and {} has {} VLs: 1, 2, 4, 8 and 15 are possible",
+                           link.a.node, link.b.node, link.vls);
+    }
+    const std::uint32_t least = to_bytes(link.mtu) + kMaxHeaderBytes;
+    if (link.buffer_bytes < least || link.buffer_bytes > Topology::kMaxBufferBytes) {
+        return fmt::format(
+            "the link of {} and {} buffers {} bytes a VL: {} (a packet) to {} are "
+            "possible",
+            link.a.node, link.b.node, link.buffer_bytes, least, Topology::kMaxBufferBytes);
+    }
     return std::nullopt;
 }
 
-// An Ethernet switch joins hosts and no other switch, so that a flooded frame never comes round; a
-// host has one Ethernet port, since it has one IP address.
+// An HCA may be called as its own host only.
+std::optional<std::string> error_in_hosts(const NodesByName& nodes) {
+    for (const auto& [name, node] : nodes) {
+        const auto same = nodes.find(host_of(*node));
+        if (node->kind == NodeKind::kHca && same != nodes.end() &&
+            host_of(*same->second) != same->first) {
+            return fmt::format("{} is a host, and an HCA of host {}", same->first,
+                               host_of(*same->second));
+        }
+        if (node->kind == NodeKind::kHca && same != nodes.end() &&
+            same->second->kind == NodeKind::kSwitch) {
+            return fmt::format("{} is a host and a switch", same->first);
+        }
+    }
+    return std::nullopt;
+}
+
+// Each node's GUID differs, and each port's; a port may have its node's.
+std::optional<std::string> error_in_guids(const Topology& sorted) {
+    std::map<Guid, std::string_view> nodes;
+    std::map<Guid, std::string> ports;
+    for (std::size_t i = 0; i < sorted.nodes.size(); ++i) {
+        const NodeSpec& node = sorted.nodes[i];
+        const NodeId id{static_cast<std::uint32_t>(i)};
+        const auto [same, fresh] = nodes.emplace(node_guid(node, id), node.name);
+        if (!fresh) {
+            return fmt::format("{} and {} have the GUID {:#018x}", same->second, node.name,
+                               same->first.value());
+        }
+        for (std::uint16_t n = 1; node.kind == NodeKind::kHca && n <= node.port_count; ++n) {
+            std::string name = fmt::format("port {} of {}", n, node.name);
+            const auto [other, unused] =
+                ports.emplace(port_guid(node, id, PortNumber{n}), std::move(name));
+            if (!unused) {
+                return fmt::format("{} and port {} of {} have the GUID {:#018x}", other->second, n,
+                                   node.name, other->first.value());
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+// Every port of an HCA and every switch has a LID; Ethernet has none.
+std::optional<std::string> error_in_lids(const Topology& topology, const NodesByName& nodes) {
+    std::uint64_t lids = 0;
+    for (const NodeSpec& node : topology.nodes) {
+        lids += node.kind == NodeKind::kHca ? node.port_count : 1U;
+    }
+    std::set<std::string_view> ethernet_switches;
+    for (const LinkSpec& link : topology.links) {
+        for (const LinkEndSpec* const end : {&link.a, &link.b}) {
+            if (link.layer != LinkLayer::kEthernet) {
+                continue;
+            }
+            const bool is_hca = nodes.at(end->node)->kind == NodeKind::kHca;
+            lids -= is_hca || ethernet_switches.insert(end->node).second ? 1 : 0;
+        }
+    }
+    if (lids > kLastUnicastLid.value()) {
+        return fmt::format("{} ports and switches need a LID: there are {}", lids,
+                           kLastUnicastLid.value());
+    }
+    return std::nullopt;
+}
+
+// An HCA has one Ethernet port, since it has one IP address.
 std::optional<std::string> error_in_ethernet(const std::vector<LinkSpec>& links,
                                              const NodesByName& nodes) {
     std::map<std::string_view, LinkLayer> switches;
     std::set<std::string_view> ip_hosts;
     for (const LinkSpec& link : links) {
         const bool ethernet = link.layer == LinkLayer::kEthernet;
-        if (ethernet && (link.ethernet_mtu < Topology::kMinEthernetMtu ||
-                         link.ethernet_mtu > Topology::kMaxEthernetMtu)) {
+        const std::uint32_t mtu = link.ethernet_mtu.value_or(kDefaultEthernetMtu);
+        if (mtu < Topology::kMinEthernetMtu || mtu > Topology::kMaxEthernetMtu) {
             return fmt::format(
                 "the link of {} and {} has an MTU of {} bytes: {} to {} are possible", link.a.node,
-                link.b.node, link.ethernet_mtu, Topology::kMinEthernetMtu,
-                Topology::kMaxEthernetMtu);
+                link.b.node, mtu, Topology::kMinEthernetMtu, Topology::kMaxEthernetMtu);
         }
-        unsigned switch_ends = 0;
         for (const LinkEndSpec* const end : {&link.a, &link.b}) {
             const NodeSpec& node = *nodes.at(end->node);
             if (node.kind == NodeKind::kHca) {
@@ -108,14 +211,9 @@ std::optional<std::string> error_in_ethernet(const std::vector<LinkSpec>& links,
                 }
                 continue;
             }
-            ++switch_ends;
             if (switches.emplace(node.name, link.layer).first->second != link.layer) {
                 return fmt::format("switch {} has links of both link layers", node.name);
             }
-        }
-        if (ethernet && switch_ends == 2) {
-            return fmt::format("the Ethernet switches {} and {} are linked: a switch joins hosts",
-                               link.a.node, link.b.node);
         }
     }
     const auto hosts =
@@ -178,7 +276,21 @@ std::optional<std::string> Topology::error() const {
             return error;
         }
     }
-    return error_in_ethernet(links, by_name);
+    for (const auto& check : {error_in_hosts(by_name), error_in_lids(*this, by_name),
+                              error_in_ethernet(links, by_name)}) {
+        if (check) {
+            return check;
+        }
+    }
+    const bool given = std::any_of(nodes.begin(), nodes.end(), [](const NodeSpec& node) {
+        return node.guid != Guid{} || !node.port_guids.empty();
+    });
+    if (!given) {
+        return std::nullopt;  // ranks differ, and so do their GUIDs
+    }
+    Topology sorted = *this;
+    sorted.sort();
+    return error_in_guids(sorted);
 }
 
 void Topology::sort() {
@@ -201,73 +313,27 @@ void Topology::sort() {
               [&key](const LinkSpec& a, const LinkSpec& b) { return key(a.a) < key(b.a); });
 }
 
-Topology make_pair(LinkLayer layer) {
-    Topology topology;
-    topology.nodes = {{"h0", NodeKind::kHca, 1}, {"h1", NodeKind::kHca, 1}};
-    LinkSpec link;
-    link.a.node = "h0";
-    link.b.node = "h1";
-    link.layer = layer;
-    topology.links = {link};
-    return topology;
+const std::string& host_of(const NodeSpec& node) {
+    return node.host.empty() ? node.name : node.host;
 }
 
-Topology make_star(std::uint32_t hosts, LinkLayer layer) {
-    SIMVERBS_ASSERT(hosts >= 2 && hosts <= Topology::kMaxStarHosts, "a star of {} hosts", hosts);
-    Topology topology;
-    for (std::uint32_t i = 0; i < hosts; ++i) {
-        topology.nodes.push_back({fmt::format("h{}", i), NodeKind::kHca, 1});
-        LinkSpec link;
-        link.a.node = topology.nodes.back().name;
-        link.b = {"s0", PortNumber{static_cast<std::uint16_t>(i + 1)}};
-        link.layer = layer;
-        topology.links.push_back(link);
+std::string description_of(const NodeSpec& node) {
+    if (!node.description.empty()) {
+        return node.description;
     }
-    topology.nodes.push_back({"s0", NodeKind::kSwitch, static_cast<std::uint16_t>(hosts)});
-    return topology;
+    return host_of(node) == node.name ? node.name : fmt::format("{} {}", node.host, node.name);
 }
 
-Topology make_vpi_pair() {
-    Topology topology = make_pair();
-    for (NodeSpec& node : topology.nodes) {
-        node.port_count = 2;
-    }
-    LinkSpec ethernet = topology.links[0];
-    ethernet.a.port = ethernet.b.port = PortNumber{2};
-    ethernet.layer = LinkLayer::kEthernet;
-    topology.links.push_back(ethernet);
-    return topology;
+Guid node_guid(const NodeSpec& node, NodeId id) {
+    return node.guid == Guid{} ? make_guid(id, PortNumber{0}) : node.guid;
 }
 
-TopologyResult make_topology(std::string_view spec) {
-    constexpr std::string_view kEthernet = "eth-";
-    constexpr std::string_view kStar = "star:";
-    if (spec == "vpi-pair") {
-        return {make_vpi_pair(), {}};
+Guid port_guid(const NodeSpec& node, NodeId id, PortNumber port) {
+    const std::size_t index = port.value() - std::size_t{1};
+    if (port.value() != 0 && index < node.port_guids.size() && node.port_guids[index] != Guid{}) {
+        return node.port_guids[index];
     }
-    std::string_view shape = spec;
-    LinkLayer layer = LinkLayer::kInfiniband;
-    if (shape.starts_with(kEthernet)) {
-        shape.remove_prefix(kEthernet.size());
-        layer = LinkLayer::kEthernet;
-    }
-    if (shape == "pair") {
-        return {make_pair(layer), {}};
-    }
-    if (!shape.starts_with(kStar)) {
-        return {std::nullopt, fmt::format("\"{}\" is no topology: say \"pair\" or \"star:N\", "
-                                          "\"eth-pair\" or \"eth-star:N\", or \"vpi-pair\"",
-                                          spec)};
-    }
-    const std::string_view digits = shape.substr(kStar.size());
-    std::uint32_t hosts = 0;
-    const auto [end, status] = std::from_chars(digits.begin(), digits.end(), hosts);
-    if (status != std::errc{} || end != digits.end() || hosts < 2 ||
-        hosts > Topology::kMaxStarHosts) {
-        return {std::nullopt, fmt::format("\"{}\": the N of \"star:N\" is a number from 2 to {}",
-                                          spec, Topology::kMaxStarHosts)};
-    }
-    return {make_star(hosts, layer), {}};
+    return Guid(node_guid(node, id).value() + port.value());
 }
 
 }  // namespace fabric

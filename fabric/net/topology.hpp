@@ -16,18 +16,42 @@
 #include "fabric/net/link_layer.hpp"
 #include "fabric/net/node.hpp"
 #include "fabric/net/port.hpp"
+#include "fabric/net/switch.hpp"
 
 namespace fabric {
+
+// When a switch starts to send a frame: when its last bit is in, or as soon as its header is read.
+enum class Forwarding : std::uint8_t { kStoreAndForward, kCutThrough };
+
+constexpr std::string_view to_string(Forwarding forwarding) {
+    return forwarding == Forwarding::kCutThrough ? "cut-through" : "store-and-forward";
+}
 
 struct NodeSpec {
     std::string name;  // letters, digits, '_' and '.'
     NodeKind kind = NodeKind::kHca;
     std::uint16_t port_count = 1;
+    std::string description{};       // NodeDescription; empty: see description_of()
+    Guid guid{};                     // 0: from its rank, see node_guid()
+    std::vector<Guid> port_guids{};  // of an HCA, [0] is port 1's; 0 or left out: see port_guid()
+
+    // Of an HCA: the host that it is in, empty: one of its own name. Several HCAs of host h0 are
+    // called h0.0, h0.1, ... unless a file says otherwise.
+    std::string host{};
+    std::string personality{};  // of an HCA; empty: the world's. A name that fabric does not know
+
+    // Of a switch. About what one of the EDR generation takes, see switch.hpp.
+    SimDuration forwarding_delay = Switch::kDefaultForwardingDelay;
+    Forwarding forwarding = Forwarding::kStoreAndForward;
+
+    friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };
 
 struct LinkEndSpec {
     std::string node;
     PortNumber port{1};
+
+    friend bool operator==(const LinkEndSpec&, const LinkEndSpec&) = default;
 };
 
 struct LinkSpec {
@@ -38,8 +62,15 @@ struct LinkSpec {
     SimDuration latency{500'000};       // 500 ns: about 100 m of fibre, or cable and transceivers
     Mtu mtu = Mtu::k4096;               // of InfiniBand
     LinkLayer layer = LinkLayer::kInfiniband;
-    std::uint32_t ethernet_mtu = kDefaultEthernetMtu;  // bytes after the Ethernet header
+    // Bytes after the Ethernet header; unset: what the devices have.
+    std::optional<std::uint32_t> ethernet_mtu{};
     bool has_roce_v1 = true;  // its ports have each GID as RoCE v1 and as v2, else as v2 only
+    // Data lanes of an InfiniBand port (PortInfo:VLCap has 1, 2, 4, 8 and 15; four is what switches
+    // and HCAs usually run), and what its receiver holds of each.
+    std::uint8_t vls = 4;
+    std::uint32_t buffer_bytes = 64 * 1024;
+
+    friend bool operator==(const LinkSpec&, const LinkSpec&) = default;
 };
 
 struct Topology {
@@ -47,10 +78,12 @@ struct Topology {
     // an idealisation that the start-up subnet manager can route.
     static constexpr std::uint16_t kMaxSwitchPorts = 1024;
     static constexpr std::uint16_t kMaxHcaPorts = 254;
-    static constexpr std::uint32_t kMaxStarHosts = kMaxSwitchPorts;
     // IPv6's least MTU, and the usual jumbo frame.
     static constexpr std::uint32_t kMinEthernetMtu = 1280;
     static constexpr std::uint32_t kMaxEthernetMtu = 9000;
+    // Credits count blocks of 64 bytes; no more than 2048 are outstanding (IBA 7.9.4.4).
+    static constexpr std::uint32_t kMaxBufferBytes = 2048 * 64;
+    static constexpr std::size_t kMaxDescriptionBytes = 64;  // NodeDescription (IBA 14.2.5.2)
 
     std::vector<NodeSpec> nodes;
     std::vector<LinkSpec> links;
@@ -61,22 +94,20 @@ struct Topology {
     // Hosts, then switches, each in the natural order of names (h2 before h10); links by their
     // ends, the lower first. Node numbers are ranks in this order.
     void sort();
+
+    friend bool operator==(const Topology&, const Topology&) = default;
 };
 
-// A topology, or why there is none: exactly one of the two.
-struct TopologyResult {
-    std::optional<Topology> topology;
-    std::string error;
-};
+// The host that an HCA is in.
+const std::string& host_of(const NodeSpec& node);
 
-// "pair" (h0 - h1) or "star:N" (h0 .. hN-1 around switch s0); "eth-pair" and "eth-star:N" are the
-// same on Ethernet. "vpi-pair": h0 and h1 have two ports each, 1 on InfiniBand and 2 on Ethernet.
-TopologyResult make_topology(std::string_view spec);
+// Its NodeDescription: as given, else the name, with the host before it where that differs.
+std::string description_of(const NodeSpec& node);
 
-Topology make_pair(LinkLayer layer = LinkLayer::kInfiniband);
-Topology make_star(std::uint32_t hosts,  // 2..kMaxStarHosts, asserted
-                   LinkLayer layer = LinkLayer::kInfiniband);
-Topology make_vpi_pair();
+// Of the node of rank `id`: as given, else from the rank. A port's is its node's plus its number
+// unless given.
+Guid node_guid(const NodeSpec& node, NodeId id);
+Guid port_guid(const NodeSpec& node, NodeId id, PortNumber port);
 
 // Runs of digits compare as numbers: "h2" < "h10".
 bool natural_less(std::string_view a, std::string_view b);

@@ -6,6 +6,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "fabric/topology/generators.hpp"
+
 #include "simverbs/cli/world_commands.hpp"
 #include "simverbs/world/served_protocol.hpp"
 
@@ -19,9 +21,7 @@ const std::map<std::string, Schedule> kSchedules = {{"canonical", Schedule::kCan
                                                     {"free", Schedule::kFree}};
 
 void add_world_options(CLI::App& command, ServerOptions& options) {
-    command
-        .add_option("topology", options.simulation.topology,
-                    "pair, star:N, eth-pair, eth-star:N or vpi-pair")
+    command.add_option("topology", options.simulation.topology, std::string(fabric::generators()))
         ->required();
     command.add_option("--seed", options.simulation.seed, "of every random decision");
     command

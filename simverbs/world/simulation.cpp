@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "fabric/core/hash.hpp"
+#include "fabric/topology/generators.hpp"
 
 #include "simverbs/model/personalities.hpp"
 
@@ -17,7 +18,7 @@ constexpr std::uint8_t kGidInfoEntries = 8;  // one block
 // How Ethernet ports are set up is a matter of their devices.
 void set_up_ports(fabric::Topology& topology, const PortLimits& limits) {
     for (fabric::LinkSpec& link : topology.links) {
-        link.ethernet_mtu = limits.ethernet_mtu;
+        link.ethernet_mtu = link.ethernet_mtu.value_or(limits.ethernet_mtu);
         link.has_roce_v1 = limits.has_roce_v1;
     }
 }
@@ -51,7 +52,7 @@ std::unique_ptr<Simulation> Simulation::make(const SimulationOptions& options, s
         }
         return nullptr;
     }
-    fabric::TopologyResult made = fabric::make_topology(options.topology);
+    fabric::TopologyResult made = fabric::generate_topology(options.topology);
     if (!made.topology) {
         error = std::move(made.error);
         return nullptr;

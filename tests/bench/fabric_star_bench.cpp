@@ -12,6 +12,7 @@
 #include "fabric/core/event_loop.hpp"
 #include "fabric/net/network.hpp"
 #include "fabric/sm/startup_sm.hpp"
+#include "fabric/topology/generators.hpp"
 #include "fabric/trace/bus.hpp"
 
 namespace fabric {

@@ -220,14 +220,6 @@ TEST(EthernetTopology, FindsEachMistake) {
                     t.links.back().b.port = PortNumber{4};
                 }),
                 HasSubstr("h0 has two Ethernet ports"));
-    EXPECT_THAT(error_after([](Topology& t) {
-                    t.nodes.push_back({"s1", NodeKind::kSwitch, 2});
-                    t.nodes[3].port_count = 4;
-                    t.links.push_back(t.links[0]);
-                    t.links.back().a = {"s1", PortNumber{1}};
-                    t.links.back().b = {"s0", PortNumber{4}};
-                }),
-                HasSubstr("a switch joins hosts"));
 }
 
 TEST(Mtu, IsTheLargestThatFits) {

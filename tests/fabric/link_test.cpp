@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "fabric/net/network.hpp"
+#include "fabric/topology/generators.hpp"
 #include "fabric/trace/memory_sink.hpp"
 
 namespace fabric {

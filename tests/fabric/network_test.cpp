@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "fabric/topology/generators.hpp"
+
 namespace fabric {
 namespace {
 

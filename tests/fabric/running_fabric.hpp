@@ -13,6 +13,7 @@
 #include "fabric/core/event_loop.hpp"
 #include "fabric/net/network.hpp"
 #include "fabric/sm/startup_sm.hpp"
+#include "fabric/topology/generators.hpp"
 #include "fabric/trace/bus.hpp"
 #include "fabric/trace/memory_sink.hpp"
 
@@ -42,7 +43,7 @@ class RecordingHost final : public EndNodeListener {
 };
 
 inline Topology topology_of(std::string_view spec) {
-    TopologyResult result = make_topology(spec);
+    TopologyResult result = generate_topology(spec);
     EXPECT_TRUE(result.topology.has_value()) << result.error;
     return *std::move(result.topology);
 }

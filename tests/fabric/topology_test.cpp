@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fabric/net/network.hpp"
+#include "fabric/topology/generators.hpp"
+
 namespace fabric {
 namespace {
 
@@ -17,27 +20,6 @@ TEST(NaturalOrder, CountsRunsOfDigits) {
     EXPECT_TRUE(natural_less("h", "h0"));
     EXPECT_FALSE(natural_less("h1", "h1"));
     EXPECT_NE(natural_less("h1", "h01"), natural_less("h01", "h1"));
-}
-
-TEST(Topology, MakesAPairAndStars) {
-    const TopologyResult pair = make_topology("pair");
-    ASSERT_TRUE(pair.topology);
-    EXPECT_EQ(pair.topology->nodes.size(), 2U);
-    const TopologyResult star = make_topology("star:16");
-    ASSERT_TRUE(star.topology);
-    EXPECT_EQ(star.topology->nodes.size(), 17U);
-    EXPECT_EQ(star.topology->links.size(), 16U);
-    EXPECT_EQ(star.topology->error(), std::nullopt);
-}
-
-TEST(Topology, SaysWhatWouldBeRight) {
-    EXPECT_THAT(make_topology("ring").error, HasSubstr("say \"pair\" or \"star:N\", \"eth-pair\""));
-    for (const auto* const spec :
-         {"star:", "star:1", "star:1025", "star:4x", "star:-3", "eth-star:1"}) {
-        const TopologyResult result = make_topology(spec);
-        EXPECT_FALSE(result.topology);
-        EXPECT_THAT(result.error, HasSubstr("a number from 2 to 1024"));
-    }
 }
 
 TEST(Topology, NumbersFollowNamesNotTheOrderOfWriting) {
@@ -86,6 +68,85 @@ TEST(Topology, FindsEachMistake) {
                     t.links[0].b = {"h0", PortNumber{2}};
                 }),
                 HasSubstr("connects h0 with itself"));
+    EXPECT_THAT(error_after([](Topology& t) { t.links[0].vls = 3; }),
+                HasSubstr("has 3 VLs: 1, 2, 4, 8 and 15 are possible"));
+    EXPECT_THAT(error_after([](Topology& t) { t.links[0].buffer_bytes = 4096; }),
+                HasSubstr("buffers 4096 bytes a VL: 4190 (a packet) to 131072 are possible"));
+    EXPECT_THAT(error_after([](Topology& t) { t.nodes[0].description = std::string(65, 'x'); }),
+                HasSubstr("h0 is described in 65 bytes: 64 are possible"));
+    EXPECT_THAT(error_after([](Topology& t) { t.nodes[0].port_guids.resize(2); }),
+                HasSubstr("h0 has GUIDs of 2 ports and 1 ports"));
+    EXPECT_THAT(error_after([](Topology& t) { t.nodes[0].host = "a-b"; }),
+                HasSubstr("host name \"a-b\""));
+    EXPECT_THAT(error_after([](Topology& t) {
+                    t.nodes[0].host = "h1.x";
+                    t.nodes[1].host = "h0";
+                }),
+                HasSubstr("h0 is a host, and an HCA of host h1.x"));
+    EXPECT_THAT(error_after([](Topology& t) {
+                    t.nodes[0].kind = NodeKind::kSwitch;
+                    t.nodes[0].personality = "rxe";
+                }),
+                HasSubstr("h0 has what only an HCA has"));
+}
+
+TEST(Topology, NeedsALidForEachPort) {
+    Topology topology;
+    for (int i = 0; i < 194; ++i) {
+        topology.nodes.push_back({std::string(1, 'h').append(std::to_string(i)), NodeKind::kHca,
+                                  Topology::kMaxHcaPorts});
+    }
+    EXPECT_THAT(topology.error().value_or(""),
+                HasSubstr("49276 ports and switches need a LID: there are 49151"));
+    topology.nodes.resize(193);
+    EXPECT_EQ(topology.error(), std::nullopt);
+}
+
+TEST(Topology, GuidsAreGivenOrFollowFromTheRank) {
+    NodeSpec node{"h0", NodeKind::kHca, 2};
+    EXPECT_EQ(node_guid(node, NodeId{3}), make_guid(NodeId{3}, PortNumber{0}));
+    EXPECT_EQ(port_guid(node, NodeId{3}, PortNumber{2}), make_guid(NodeId{3}, PortNumber{2}));
+    node.guid = Guid{0x2C9'0000'0010};
+    EXPECT_EQ(node_guid(node, NodeId{3}), node.guid);
+    EXPECT_EQ(port_guid(node, NodeId{3}, PortNumber{2}), Guid{0x2C9'0000'0012});
+    node.port_guids = {Guid{0x2C9'0000'0010}};
+    EXPECT_EQ(port_guid(node, NodeId{3}, PortNumber{1}), node.guid);
+    EXPECT_EQ(port_guid(node, NodeId{3}, PortNumber{2}), Guid{0x2C9'0000'0012});
+}
+
+TEST(Topology, GuidsDiffer) {
+    Topology topology = make_pair();
+    topology.nodes[0].guid = topology.nodes[1].guid = Guid{7};
+    EXPECT_THAT(topology.error().value_or(""),
+                HasSubstr("h0 and h1 have the GUID 0x0000000000000007"));
+    topology.nodes[1].guid = Guid{6};
+    topology.nodes[0].port_guids = {Guid{7}};
+    EXPECT_THAT(topology.error().value_or(""), HasSubstr("port 1 of h0 and port 1 of h1 have"));
+    topology.nodes[1].guid = Guid{9};
+    EXPECT_EQ(topology.error(), std::nullopt);
+}
+
+TEST(Topology, ANetworkHasWhatItSays) {
+    Topology topology = make_star(2);
+    topology.nodes[0] = {"h0.1", NodeKind::kHca, 1};
+    topology.nodes[0].host = "h0";
+    topology.nodes[0].port_guids = {Guid{0x77}};
+    topology.links[0].a.node = "h0.1";
+    topology.nodes[2].description = "a rack's switch";
+    topology.nodes[2].guid = Guid{0x99};
+    topology.nodes[2].forwarding_delay = 5_ns;
+    ASSERT_EQ(topology.error(), std::nullopt);
+    EventLoop loop;
+    trace::Bus bus;
+    const Network network(loop, bus, topology);
+    const EndNode& hca = *network.find_host("h0");
+    EXPECT_EQ(hca.name(), "h0.1");
+    EXPECT_EQ(hca.description(), "h0 h0.1");
+    EXPECT_EQ(hca.guid(), make_guid(NodeId{0}, PortNumber{0}));
+    EXPECT_EQ(hca.port(PortNumber{1}).attributes().guid, Guid{0x77});
+    EXPECT_EQ(hca.port(PortNumber{1}).attributes().gids.at(0).gid.interface_id(), 0x77U);
+    EXPECT_EQ(network.switch_at(0).description(), "a rack's switch");
+    EXPECT_EQ(network.switch_at(0).port(PortNumber{0}).attributes().guid, Guid{0x99});
 }
 
 }  // namespace
