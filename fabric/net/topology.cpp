@@ -127,7 +127,12 @@ std::optional<std::string> error_in_link(const LinkSpec& link, const NodesByName
 
 // An HCA may be called as its own host only.
 std::optional<std::string> error_in_hosts(const NodesByName& nodes) {
+    std::map<std::string_view, std::uint32_t> hcas;
     for (const auto& [name, node] : nodes) {
+        if (node->kind == NodeKind::kHca && ++hcas[host_of(*node)] > Topology::kMaxHcasOfHost) {
+            return fmt::format("host {} has more than {} HCAs", host_of(*node),
+                               Topology::kMaxHcasOfHost);
+        }
         const auto same = nodes.find(host_of(*node));
         if (node->kind == NodeKind::kHca && same != nodes.end() &&
             host_of(*same->second) != same->first) {
@@ -294,6 +299,11 @@ std::optional<std::string> Topology::error() const {
 }
 
 void Topology::sort() {
+    for (NodeSpec& node : nodes) {
+        if (node.host == node.name) {
+            node.host.clear();
+        }
+    }
     std::sort(nodes.begin(), nodes.end(), [](const NodeSpec& a, const NodeSpec& b) {
         return a.kind != b.kind ? a.kind < b.kind : natural_less(a.name, b.name);
     });

@@ -78,6 +78,8 @@ struct Topology {
     // an idealisation that the start-up subnet manager can route.
     static constexpr std::uint16_t kMaxSwitchPorts = 1024;
     static constexpr std::uint16_t kMaxHcaPorts = 254;
+    // A process of a served world is told of so many.
+    static constexpr std::uint32_t kMaxHcasOfHost = 16;
     // IPv6's least MTU, and the usual jumbo frame.
     static constexpr std::uint32_t kMinEthernetMtu = 1280;
     static constexpr std::uint32_t kMaxEthernetMtu = 9000;
@@ -92,7 +94,8 @@ struct Topology {
     [[nodiscard]] std::optional<std::string> error() const;
 
     // Hosts, then switches, each in the natural order of names (h2 before h10); links by their
-    // ends, the lower first. Node numbers are ranks in this order.
+    // ends, the lower first. Node numbers are ranks in this order. A host that is called as its HCA
+    // is left out.
     void sort();
 
     friend bool operator==(const Topology&, const Topology&) = default;

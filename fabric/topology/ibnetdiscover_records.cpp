@@ -297,8 +297,8 @@ class Parser {
         return std::string(text);
     }
 
-    // [1](2c90300a1b2c4) 	"S-0002c90300d5e6f7"[3](...) w=2	# lid 4 lmc 0 "description" lid 2
-    // 4xEDR
+    // [1](2c90300a1b2c4) 	"S-0002c90300d5e6f7"[3](...) w=2	# lid 4 lmc 0 "description"
+    // lid 2 4xEDR
     bool parse_port(Cursor& line) {
         PortRecord port;
         port.place = place_;

@@ -28,10 +28,11 @@ extern "C" {
  * Before its first use, that is before the first ibv_get_device_list, ibv_open_device, or any
  * function below that is not a simverbs_set_*: EBUSY afterwards, until simverbs_restart(). */
 
-/* "pair" (two hosts, one link), or "star:N" (N hosts h0, h1, ... on the switch s0; N from 2); the
- * same on Ethernet: "eth-pair", "eth-star:N"; "vpi-pair": two links, port 1 of each host on
- * InfiniBand and port 2 on Ethernet. Default: "star:2". A name that means nothing is EINVAL, at
- * once. */
+/* "pair" (two hosts, one link), "star:N" (N hosts h0, h1, ... on the switch s0; N from 2), or
+ * another generator (fabric/topology/generators.hpp); the same on Ethernet: "eth-pair",
+ * "eth-star:N"; "vpi-pair": two links, port 1 of each host on InfiniBand and port 2 on Ethernet. Or
+ * the path of a file: .yaml, or text of ibnetdiscover. Default: "star:2". A name that means nothing
+ * and a file with a mistake are EINVAL, at once. */
 int simverbs_set_topology(const char* topology);
 
 /* What all random streams of the world begin with; any value. Default: 1. */

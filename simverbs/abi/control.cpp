@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "fabric/topology/generators.hpp"
+#include "fabric/topology/load.hpp"
 
 #include "simverbs/abi/export.hpp"
 #include "simverbs/abi/process.hpp"
@@ -96,7 +96,7 @@ class RecordCallback {
 
 SIMVERBS_ABI int simverbs_set_topology(const char* topology) {
     const std::string_view wanted = topology == nullptr ? "" : topology;
-    if (const fabric::TopologyResult made = fabric::generate_topology(wanted); !made.topology) {
+    if (const fabric::TopologyResult made = fabric::load_topology(wanted); !made.topology) {
         return fail(EINVAL, "simverbs_set_topology: {}", made.error);
     }
     const bool set = Process::current().configure(

@@ -71,7 +71,7 @@ simverbs::QueuePair* find_queue_pair(Hca& hca, const char* function, std::uint32
     simverbs::QueuePair* qp = hca.qps().find(qp_num);
     if (qp == nullptr) {
         fail(ENOENT, "{}: {} has no queue pair {:#x}; ibv_qp.qp_num is the number to give",
-             function, hca.host(), qp_num);
+             function, hca.name(), qp_num);
     }
     return qp;
 }
@@ -241,7 +241,7 @@ SIMVERBS_ABI int simverbs_fault_srq_ring(const char* node, uint32_t srq_handle) 
             return fail(ENOENT,
                         "simverbs_fault_srq_ring: {} has no shared receive queue {:#x}; "
                         "ibv_srq.handle is the number to give",
-                        hca->host(), srq_handle);
+                        hca->name(), srq_handle);
         }
         world.faults().break_ring(*hca, *srq);
         return 0;

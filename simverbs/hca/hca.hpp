@@ -54,7 +54,9 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     Hca& operator=(const Hca&) = delete;
 
     [[nodiscard]] fabric::NodeId node() const { return node_.id(); }
-    [[nodiscard]] const std::string& host() const { return node_.name(); }
+    [[nodiscard]] const std::string& host() const { return node_.host(); }
+    // In the topology: the host's name where it has this HCA only.
+    [[nodiscard]] const std::string& name() const { return node_.name(); }
     [[nodiscard]] fabric::Guid guid() const { return node_.guid(); }
     [[nodiscard]] std::uint16_t port_count() const { return node_.port_count(); }
     [[nodiscard]] bool has_port(std::uint32_t number) const {

@@ -17,10 +17,10 @@
 namespace simverbs {
 namespace {
 
-std::vector<std::size_t> devices_of_host(const Simulation& simulation, std::size_t host) {
+std::vector<std::size_t> devices_of_host(const Simulation& simulation, std::size_t first) {
     std::vector<std::size_t> devices;
     for (std::size_t i = 0; i < simulation.hca_count(); ++i) {
-        if (i == host) {
+        if (simulation.hca(i).host() == simulation.hca(first).host()) {
             devices.push_back(i);
         }
     }
@@ -68,7 +68,7 @@ RemoteClient::RemoteClient(Simulation& simulation, int socket, pid_t process, st
       process_(process),
       host_index_(host),
       rank_(rank),
-      host_(simulation.network().host(host).name()),
+      host_(simulation.hca(host).host()),
       area_(sizeof(ClientArea)),
       memory_(process, socket, area()),
       attachment_(simulation, *this, devices_of_host(simulation, host)) {}

@@ -42,7 +42,7 @@ class SharedSegment {
 
 class RemoteClient final : public Client {
   public:
-    // `socket` becomes the client's own.
+    // `socket` becomes the client's own. `host`: the rank of its first HCA.
     RemoteClient(Simulation& simulation, int socket, pid_t process, std::size_t host,
                  std::uint32_t rank);
     ~RemoteClient() override;
@@ -50,6 +50,8 @@ class RemoteClient final : public Client {
     [[nodiscard]] int socket() const { return socket_; }
     [[nodiscard]] pid_t process() const { return process_; }
     [[nodiscard]] const std::string& host() const { return host_; }
+    [[nodiscard]] std::size_t device_count() const { return attachment_.device_count(); }
+    [[nodiscard]] const Hca& device(std::size_t index) const { return attachment_.device(index); }
     [[nodiscard]] std::size_t host_index() const { return host_index_; }
     [[nodiscard]] ClientArea& area() const { return *reinterpret_cast<ClientArea*>(area_.base()); }
     [[nodiscard]] ProcessMemory& process_memory() { return memory_; }

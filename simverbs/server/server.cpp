@@ -279,13 +279,16 @@ void Server::attach(int socket, const AttachRequest& request) {
         client->process_memory().copy_through_client();
         reply.copies_by_client = 1;
     }
-    const Hca& hca = simulation_->hca(client->host_index());
-    ServedDevice& device = reply.devices[reply.device_count++];
-    copy_text(device.name, "simverbs0");
-    copy_text(device.host, hca.host());
-    copy_text(device.personality, hca.personality().name);
-    device.guid = hca.guid().value();
-    device.ports = hca.port_count();
+    static_assert(AttachReply::kMaxDevices >= fabric::Topology::kMaxHcasOfHost);
+    for (std::size_t i = 0; i < client->device_count(); ++i) {
+        const Hca& hca = client->device(i);
+        ServedDevice& device = reply.devices[reply.device_count++];
+        copy_text(device.name, fmt::format("simverbs{}", i));
+        copy_text(device.host, hca.host());
+        copy_text(device.personality, hca.personality().name);
+        device.guid = hca.guid().value();
+        device.ports = hca.port_count();
+    }
     reply.canonical = options_.conductor.schedule == Schedule::kFree ? 0 : 1;
     reply.server_process = static_cast<std::uint32_t>(getpid());
     const int area = client->take_area_descriptor();
@@ -369,10 +372,10 @@ std::string Server::status(bool verbose) const {
     for (std::size_t i = 0; i < simulation_->hca_count(); ++i) {
         const Hca& hca = simulation_->hca(i);
         const fabric::Port& port = hca.port(1);
-        text += fmt::format("host {}: lid {}, port {}", hca.host(), port.attributes().lid.value(),
+        text += fmt::format("host {}: lid {}, port {}", hca.name(), port.attributes().lid.value(),
                             to_string(port.state()));
         for (const auto& client : clients_) {
-            if (client->host_index() == i) {
+            if (client->host() == hca.host()) {
                 text += fmt::format(", process {}", client->process());
             }
         }

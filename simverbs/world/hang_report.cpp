@@ -63,7 +63,7 @@ std::string describe_queue_pairs(const Simulation& simulation) {
     for (std::size_t i = 0; i < simulation.hca_count(); ++i) {
         const Hca& hca = simulation.hca(i);
         if (const std::string queue_pairs = describe_queue_pairs(hca); !queue_pairs.empty()) {
-            text += fmt::format("host {}\n{}", hca.host(), queue_pairs);
+            text += fmt::format("host {}\n{}", hca.name(), queue_pairs);
         }
     }
     return text.empty() ? "no queue pair has left RESET\n" : text;

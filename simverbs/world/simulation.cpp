@@ -1,12 +1,13 @@
 #include "simverbs/world/simulation.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "fabric/core/hash.hpp"
-#include "fabric/topology/generators.hpp"
+#include "fabric/topology/load.hpp"
 
 #include "simverbs/model/personalities.hpp"
 
@@ -15,12 +16,47 @@ namespace {
 
 constexpr std::uint8_t kGidInfoEntries = 8;  // one block
 
-// How Ethernet ports are set up is a matter of their devices.
-void set_up_ports(fabric::Topology& topology, const PortLimits& limits) {
-    for (fabric::LinkSpec& link : topology.links) {
-        link.ethernet_mtu = link.ethernet_mtu.value_or(limits.ethernet_mtu);
-        link.has_roce_v1 = limits.has_roce_v1;
+using DevicesOfHcas = std::vector<const Personality*>;
+
+// By rank, in a sorted topology. All are known: load_topology() has been told their names.
+DevicesOfHcas devices_of(const fabric::Topology& topology, const Personality& usual) {
+    DevicesOfHcas devices;
+    for (const fabric::NodeSpec& node : topology.nodes) {
+        if (node.kind == fabric::NodeKind::kHca) {
+            devices.push_back(node.personality.empty() ? &usual
+                                                       : find_personality(node.personality));
+        }
     }
+    return devices;
+}
+
+// How Ethernet ports are set up is a matter of the HCAs at their link, and of the most capable one
+// between switches.
+void set_up_ports(fabric::Topology& topology, const DevicesOfHcas& devices) {
+    std::map<std::string_view, const PortLimits*> of_hcas;
+    std::uint32_t largest_mtu = 0;
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+        of_hcas.emplace(topology.nodes[i].name, &devices[i]->limits.port);
+        largest_mtu = std::max(largest_mtu, devices[i]->limits.port.ethernet_mtu);
+    }
+    for (fabric::LinkSpec& link : topology.links) {
+        std::uint32_t mtu = largest_mtu;
+        for (const fabric::LinkEndSpec* const end : {&link.a, &link.b}) {
+            if (const auto found = of_hcas.find(end->node); found != of_hcas.end()) {
+                mtu = std::min(mtu, found->second->ethernet_mtu);
+                link.has_roce_v1 = link.has_roce_v1 && found->second->has_roce_v1;
+            }
+        }
+        link.ethernet_mtu = link.ethernet_mtu.value_or(mtu);
+    }
+}
+
+std::vector<std::string_view> personality_names() {
+    std::vector<std::string_view> names;
+    for (const Personality* known : kPersonalities) {
+        names.push_back(known->name);
+    }
+    return names;
 }
 
 fabric::NodeIdentity host_identity(const Personality& personality) {
@@ -52,18 +88,23 @@ std::unique_ptr<Simulation> Simulation::make(const SimulationOptions& options, s
         }
         return nullptr;
     }
-    fabric::TopologyResult made = fabric::generate_topology(options.topology);
+    const std::vector<std::string_view> names = personality_names();
+    fabric::TopologyResult made = fabric::load_topology(options.topology, names);
     if (!made.topology) {
         error = std::move(made.error);
         return nullptr;
     }
-    set_up_ports(*made.topology, personality->limits.port);
-    return std::unique_ptr<Simulation>(
-        new Simulation(options, std::move(*made.topology), *personality));
+    const DevicesOfHcas devices = devices_of(*made.topology, *personality);
+    if (devices.empty()) {
+        error = fmt::format("topology '{}' has no host", options.topology);
+        return nullptr;
+    }
+    set_up_ports(*made.topology, devices);
+    return std::unique_ptr<Simulation>(new Simulation(options, std::move(*made.topology), devices));
 }
 
 Simulation::Simulation(SimulationOptions options, fabric::Topology topology,
-                       const Personality& personality)
+                       const std::vector<const Personality*>& personalities)
     : options_(std::move(options)), network_(loop_, bus_, std::move(topology)) {
     commons_.numbering.first_psn = options_.first_psn;
     commons_.numbering.first_qpn = options_.first_qpn;
@@ -72,10 +113,11 @@ Simulation::Simulation(SimulationOptions options, fabric::Topology topology,
             fabric::mix_words(options_.seed, fabric::hash_name("keys of memory"));
     }
     for (std::size_t i = 0; i < network_.host_count(); ++i) {
-        hcas_.push_back(std::make_unique<Hca>(network_, network_.host(i), personality, commons_));
+        hcas_.push_back(
+            std::make_unique<Hca>(network_, network_.host(i), *personalities.at(i), commons_));
     }
     managed_network_ = std::make_unique<fabric::ManagedNetwork>(
-        network_, datagrams_, host_identity(personality), switch_identity(personality));
+        network_, datagrams_, host_identity(*personalities.front()), switch_identity(*personalities.front()));
     subnet_manager_ = std::make_unique<fabric::StartupSm>(network_);
     subnet_manager_->bring_up();
 }
@@ -92,10 +134,13 @@ std::vector<std::size_t> Simulation::hcas_of(std::string_view host) const {
     return found;
 }
 
-Hca* Simulation::find_hca(std::string_view host) const {
-    const auto found = std::find_if(hcas_.begin(), hcas_.end(),
-                                    [host](const auto& hca) { return hca->host() == host; });
-    return found == hcas_.end() ? nullptr : found->get();
+Hca* Simulation::find_hca(std::string_view name) const {
+    const auto find = [this](auto&& is_it) {
+        const auto found = std::find_if(hcas_.begin(), hcas_.end(), is_it);
+        return found == hcas_.end() ? nullptr : found->get();
+    };
+    Hca* const hca = find([name](const auto& one) { return one->name() == name; });
+    return hca != nullptr ? hca : find([name](const auto& one) { return one->host() == name; });
 }
 
 std::size_t Simulation::step() {

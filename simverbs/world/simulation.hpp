@@ -22,7 +22,7 @@
 namespace simverbs {
 
 struct SimulationOptions {
-    std::string topology = "star:2";
+    std::string topology = "star:2";  // a generator or the path of a file
     std::string personality = "spec";
     std::uint64_t seed = 1;
     std::uint32_t first_psn = 0;  // where a program's PSN 0 is on the wire, up to kMaxFirstPsn
@@ -56,8 +56,8 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
 
     // The devices of a host, in the order of their names; none: there is no such host.
     [[nodiscard]] std::vector<std::size_t> hcas_of(std::string_view host) const;
-    // nullptr: no host of that name.
-    [[nodiscard]] Hca* find_hca(std::string_view host) const;
+    // By its name, or the first HCA of the host of that name; nullptr: there is none.
+    [[nodiscard]] Hca* find_hca(std::string_view name) const;
 
     // Runs all events of the next instant; how many there were. Hands over events that wait.
     std::size_t step();
@@ -68,8 +68,9 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
     void run_for(fabric::SimDuration duration);
 
   private:
+    // `personalities`: one an HCA, by rank.
     Simulation(SimulationOptions options, fabric::Topology topology,
-               const Personality& personality);
+               const std::vector<const Personality*>& personalities);
     [[nodiscard]] fabric::SimTime now() const override { return loop_.now(); }
     [[nodiscard]] std::string replay_line() const override;
     void handle(const fabric::Event& event) override;

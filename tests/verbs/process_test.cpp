@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <string>
 
@@ -143,6 +144,52 @@ TEST(EnvironmentOf, HostLimitsWhatIsSeen) {
     });
     EXPECT_EQ(result.status, 1);
     EXPECT_EQ(result.errors, "");
+}
+
+// A topology from a file, in which a host has three HCAs of two kinds.
+class TopologyFile : public testing::Test {
+  protected:
+    ~TopologyFile() override { std::remove(path_.c_str()); }
+    void write(const char* text) const { std::ofstream(path_) << text; }
+    const std::string path_ =
+        testing::TempDir() + "simverbs_topology_" + std::to_string(getpid()) + ".yaml";
+};
+
+TEST_F(TopologyFile, AHostShowsAllItsHcas) {
+    write(
+        "hosts: {a: {hcas: 3, personality: rxe}, b: }\n"
+        "switches: {s: }\nlinks: [{ends: [a.0..2, s]}, {ends: [b, s]}]\n");
+    const ChildResult result = in_child([this] {
+        setenv("SIMVERBS_TOPOLOGY", path_.c_str(), 1);
+        setenv("SIMVERBS_HOST", "a", 1);
+        int count = 0;
+        ibv_device** devices = ibv_get_device_list(&count);
+        ibv_context* context = count == 3 ? ibv_open_device(devices[2]) : nullptr;
+        ibv_device_attr attributes{};
+        ibv_port_attr port{};
+        const bool opened = context != nullptr && ibv_query_device(context, &attributes) == 0 &&
+                            ibv_query_port(context, 1, &port) == 0;
+        return opened && std::string(ibv_get_device_name(devices[2])) == "simverbs2" &&
+                       attributes.vendor_id == 0xFFFFFF && port.lid == 3
+                   ? 0
+                   : 1;
+    });
+    EXPECT_EQ(result.status, 0);
+    EXPECT_EQ(result.errors, "");
+}
+
+TEST_F(TopologyFile, AMistakeInItIsNamedByItsPlace) {
+    write("hosts: {a: {personality: rxee}}\n");
+    const ChildResult result = in_child([this] {
+        setenv("SIMVERBS_TOPOLOGY", path_.c_str(), 1);
+        int count = -1;
+        ibv_get_device_list(&count);
+        return count;
+    });
+    EXPECT_EQ(result.status, 0);
+    EXPECT_EQ(result.errors, "simverbs: " + path_ +
+                                 ":1:26: \"rxee\": did you mean \"rxe\"? valid: spec, connectx6, "
+                                 "rxe\n");
 }
 
 }  // namespace

@@ -1,0 +1,20 @@
+// A topology by what a person says: a generator or the path of a file.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "fabric/topology/result.hpp"
+
+namespace fabric {
+
+// Text with a '/' or a '.' in it names a file, which no generator does; .yaml and .yml is YAML,
+// any other is text as of ibnetdiscover.
+bool names_a_file(std::string_view spec);
+
+// `personalities`: see read_yaml().
+TopologyResult load_topology(std::string_view spec,
+                             std::span<const std::string_view> personalities = {});
+
+}  // namespace fabric

@@ -1,0 +1,125 @@
+#include "fabric/topology/yaml_attributes.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/core.h>
+
+#include "fabric/net/mtu.hpp"
+
+namespace fabric {
+
+namespace {
+
+std::optional<Guid> guid_of(const yaml::Value& value, yaml::Errors& errors) {
+    const auto text = yaml::text_of(value, errors);
+    if (!text) {
+        return std::nullopt;
+    }
+    std::uint64_t guid = 0;
+    const std::string_view digits =
+        std::string_view(*text).substr(std::min<std::size_t>(2, text->size()));
+    const auto [end, status] = std::from_chars(digits.begin(), digits.end(), guid, 16);
+    if (!text->starts_with("0x") || status != std::errc{} || end != digits.end()) {
+        errors.add(value.position,
+                   fmt::format("\"{}\": expected a GUID, such as 0x0002c90300a1b2c3", *text));
+        return std::nullopt;
+    }
+    return Guid(guid);
+}
+
+std::optional<std::vector<Guid>> guids_of(const yaml::Value& value, yaml::Errors& errors) {
+    std::vector<Guid> guids;
+    for (const yaml::Value& item : yaml::items_of(value, errors)) {
+        guids.push_back(guid_of(item, errors).value_or(Guid{}));
+    }
+    return guids;
+}
+
+template <class Narrow>
+std::optional<Narrow> narrowed(std::optional<std::uint64_t> wide) {
+    return wide ? std::optional(static_cast<Narrow>(*wide)) : std::nullopt;
+}
+
+}  // namespace
+
+void NodeAttributes::apply_to(NodeSpec& node) const {
+    node.port_count = ports.value_or(node.port_count);
+    node.personality = personality.value_or(node.personality);
+    node.description = description.value_or(node.description);
+    node.guid = guid.value_or(node.guid);
+    node.port_guids = port_guids.value_or(node.port_guids);
+    node.forwarding = forwarding.value_or(node.forwarding);
+    node.forwarding_delay = delay.value_or(node.forwarding_delay);
+}
+
+// One key for both layers, since a link has one.
+void LinkAttributes::apply_to(LinkSpec& link, yaml::Errors& errors) const {
+    if (rate) {
+        link.width = rate->width;
+        link.speed = rate->speed;
+    }
+    link.latency = latency.value_or(link.latency);
+    link.vls = vls.value_or(link.vls);
+    link.buffer_bytes = buffer.value_or(link.buffer_bytes);
+    link.layer = layer.value_or(link.layer);
+    if (!mtu) {
+        return;
+    }
+    if (link.layer == LinkLayer::kEthernet) {
+        link.ethernet_mtu = *mtu;
+        return;
+    }
+    const auto step =
+        std::find_if(kMtus.begin(), kMtus.end(), [this](Mtu one) { return to_bytes(one) == *mtu; });
+    if (step == kMtus.end()) {
+        errors.add(mtu_position, fmt::format("{}B: an MTU of InfiniBand is 256B, 512B, 1024B, "
+                                             "2048B or 4096B",
+                                             *mtu));
+        return;
+    }
+    link.mtu = *step;
+}
+
+NodeAttributes read_node(const yaml::Fields& fields, NodeKind kind,
+                         std::span<const std::string_view> personalities) {
+    const bool is_switch = kind == NodeKind::kSwitch;
+    const std::uint64_t most = is_switch ? Topology::kMaxSwitchPorts : Topology::kMaxHcaPorts;
+    NodeAttributes node;
+    node.ports =
+        narrowed<std::uint16_t>(fields.get("ports", yaml::number_of, std::uint64_t{1}, most));
+    node.description = fields.get("description", yaml::text_of);
+    node.guid = fields.get("guid", guid_of);
+    node.port_guids = fields.get("port_guids", guids_of);
+    node.delay = fields.get("delay", yaml::duration_of);
+    if (const auto word = fields.choice("forwarding", kForwardingWords)) {
+        node.forwarding = static_cast<Forwarding>(*word);
+    }
+    if (personalities.empty()) {
+        node.personality = fields.get("personality", yaml::text_of);
+    } else if (const auto word = fields.choice("personality", personalities)) {
+        node.personality = std::string(personalities[*word]);
+    }
+    return node;
+}
+
+LinkAttributes read_link(const yaml::Fields& fields) {
+    LinkAttributes link;
+    link.rate = fields.get("rate", yaml::link_rate_of);
+    link.latency = fields.get("latency", yaml::duration_of);
+    link.mtu = narrowed<std::uint32_t>(fields.get("mtu", yaml::bytes_of, std::uint64_t{256},
+                                                  std::uint64_t{Topology::kMaxEthernetMtu}));
+    if (const yaml::Value* const mtu = fields.find("mtu")) {
+        link.mtu_position = mtu->position;
+    }
+    link.vls = narrowed<std::uint8_t>(
+        fields.get("vls", yaml::number_of, std::uint64_t{1}, std::uint64_t{15}));
+    link.buffer = narrowed<std::uint32_t>(fields.get("buffer", yaml::bytes_of, std::uint64_t{1},
+                                                     std::uint64_t{Topology::kMaxBufferBytes}));
+    if (const auto word = fields.choice("layer", kLayerWords)) {
+        link.layer = *word == 0 ? LinkLayer::kInfiniband : LinkLayer::kEthernet;
+    }
+    return link;
+}
+
+}  // namespace fabric

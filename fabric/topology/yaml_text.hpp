@@ -1,0 +1,21 @@
+// Topologies as files that people write. README.md has the keys. What is not said has the default
+// of the specs (net/topology.hpp). Refuses what it does not know, by line and column.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "fabric/net/topology.hpp"
+#include "fabric/topology/result.hpp"
+
+namespace fabric {
+
+// `personalities`: those that a host may have; none: any word is one. `file` is for errors.
+TopologyResult read_yaml(std::string_view text, const std::string& file,
+                         std::span<const std::string_view> personalities = {});
+
+// read_yaml() gives the same topology back, sorted. `topology` has no error().
+std::string write_yaml(const Topology& topology);
+
+}  // namespace fabric

@@ -1,0 +1,41 @@
+// Quantities as people write them: a number, with decimals or without, and a unit. Exact: what is
+// no whole number of the smallest unit is refused.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "fabric/core/rate.hpp"
+#include "fabric/core/sim_time.hpp"
+
+namespace fabric::yaml {
+
+// A value, or why the text is none.
+template <class Value>
+struct Parsed {
+    std::optional<Value> value;
+    std::string error;
+};
+
+Parsed<SimDuration> parse_duration(std::string_view text);           // "500ns", "1.5 us"
+Parsed<std::uint64_t> parse_bytes(std::string_view text);            // "4096B", "64KiB", "1.5 MB"
+Parsed<std::uint64_t> parse_bits_per_second(std::string_view text);  // "100Gb/s"
+
+struct LinkRate {
+    LinkWidth width;
+    LinkSpeed speed;
+
+    friend bool operator==(const LinkRate&, const LinkRate&) = default;
+};
+
+// "4x EDR", or a data rate that some width and speed give exactly, four lanes preferred: "100Gb/s".
+Parsed<LinkRate> parse_link_rate(std::string_view text);
+
+// The shortest that reads back: in the largest unit that needs no decimals.
+std::string duration_text(SimDuration duration);
+std::string bytes_text(std::uint64_t bytes);
+std::string link_rate_text(LinkRate rate);
+
+}  // namespace fabric::yaml

@@ -1,0 +1,56 @@
+// A YAML document as a tree of values, each with the place where it was written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace fabric::yaml {
+
+// Both count from 1.
+struct Position {
+    std::size_t line = 1;
+    std::size_t column = 1;
+};
+
+enum class Kind : std::uint8_t { kNothing, kScalar, kList, kMapping };
+
+struct Value {
+    Kind kind = Kind::kNothing;
+    Position position;
+    std::string text;                              // of a scalar
+    std::vector<Value> items;                      // of a list
+    std::vector<std::pair<Value, Value>> entries;  // of a mapping, as written; keys are scalars
+
+    static constexpr std::size_t kMaxDepth = 32;
+    static constexpr std::size_t kMaxValues = 1'000'000;  // of a document
+};
+
+// What is wrong with a document: every mistake, in the order of finding.
+class Errors {
+  public:
+    explicit Errors(std::string file) : file_(std::move(file)) {}
+
+    void add(Position position, std::string_view text);
+    [[nodiscard]] bool empty() const { return lines_.empty(); }
+    // "file:line:column: ...", a line each; at most kMaxLines of them.
+    [[nodiscard]] std::string text() const;
+
+    static constexpr std::size_t kMaxLines = 20;
+
+  private:
+    std::string file_;
+    std::vector<std::string> lines_;
+};
+
+// One document; nothing, with errors, when it is no YAML or there are several.
+std::optional<Value> parse(std::string_view text, Errors& errors);
+
+// A scalar that reads back as `text`: as it is, or in quotes.
+std::string quoted_if_needed(std::string_view text);
+
+}  // namespace fabric::yaml
