@@ -4,7 +4,8 @@
 #include <utility>
 
 #include "fabric/core/assert.hpp"
-#include "fabric/sm/routes.hpp"
+#include "fabric/sm/network_graph.hpp"
+#include "fabric/sm/routing/engines.hpp"
 
 namespace fabric {
 
@@ -85,9 +86,11 @@ void StartupSm::configure_port(Port& port) {
 }
 
 void StartupSm::build_routes() {
-    std::vector<std::vector<std::uint16_t>> tables = min_hop_tables(network_);
-    for (std::size_t i = 0; i < tables.size(); ++i) {
-        network_.switch_at(i).set_forwarding_table(std::move(tables[i]));
+    static_assert(routing::Tables::kNoRoute == Switch::kNoRoute);
+    const routing::Tables tables = routing::min_hop(graph_of(network_));
+    for (std::size_t i = 0; i < network_.switch_count(); ++i) {
+        const auto row = tables.row(static_cast<routing::SwitchIndex>(i));
+        network_.switch_at(i).set_forwarding_table({row.begin(), row.end()});
     }
 }
 

@@ -1,5 +1,4 @@
-#include "fabric/sm/routes.hpp"
-
+// Routes that the start-up subnet manager gives a running network.
 #include <gtest/gtest.h>
 
 #include "tests/fabric/running_fabric.hpp"
