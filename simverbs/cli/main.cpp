@@ -8,6 +8,7 @@
 
 #include "fabric/topology/generators.hpp"
 
+#include "simverbs/cli/topology_commands.hpp"
 #include "simverbs/cli/world_commands.hpp"
 #include "simverbs/world/served_protocol.hpp"
 
@@ -93,6 +94,26 @@ int main(int argc, char** argv) {
     for (CLI::App* each : {up_command, on_command, status_command, down_command}) {
         each->add_option("--world", world, "name of the world, or path of its socket");
     }
+
+    std::string topology;
+    std::string format = "yaml";
+    bool routes = false;
+    bool dot = false;
+    CLI::App* topology_command =
+        app.add_subcommand("topology", "Look at a topology without serving it");
+    topology_command->require_subcommand(1);
+    CLI::App* check_command = topology_command->add_subcommand("check", "Mistakes, and its sizes");
+    check_command->add_flag("--routes", routes, "what each routing engine makes of it");
+    CLI::App* show_command = topology_command->add_subcommand("show", "Its nodes and links");
+    show_command->add_flag("--dot", dot, "for Graphviz");
+    CLI::App* convert_command =
+        topology_command->add_subcommand("convert", "Write it in another format");
+    convert_command->add_option("--to", format, "yaml (default) or ibnetdiscover")
+        ->check(CLI::IsMember({"yaml", "ibnetdiscover"}));
+    for (CLI::App* each : {check_command, show_command, convert_command}) {
+        each->add_option("topology", topology, "a file or " + std::string(fabric::generators()))
+            ->required();
+    }
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -112,6 +133,11 @@ int main(int argc, char** argv) {
     }
     if (*on_command) {
         return cli::on(socket, host, command);
+    }
+    if (*topology_command) {
+        return *check_command  ? cli::check_topology(topology, routes)
+               : *show_command ? cli::show_topology(topology, dot)
+                               : cli::convert_topology(topology, format);
     }
     return *status_command ? cli::status(socket, verbose) : cli::down(socket);
 }

@@ -1,0 +1,273 @@
+#include "simverbs/cli/topology_commands.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "fabric/net/topology.hpp"
+#include "fabric/sm/routing/checks.hpp"
+#include "fabric/sm/routing/engines.hpp"
+#include "fabric/sm/routing/topology_graph.hpp"
+#include "fabric/topology/ibnetdiscover_text.hpp"
+#include "fabric/topology/load.hpp"
+#include "fabric/topology/yaml_text.hpp"
+#include "fabric/yaml/quantities.hpp"
+
+#include "simverbs/model/personalities.hpp"
+
+namespace simverbs::cli {
+namespace {
+
+using fabric::LinkSpec;
+using fabric::NodeKind;
+using fabric::NodeSpec;
+using fabric::Topology;
+
+constexpr int kWrong = 1;
+
+std::optional<Topology> load(const std::string& spec) {
+    std::vector<std::string_view> personalities;
+    for (const Personality* const known : kPersonalities) {
+        personalities.push_back(known->name);
+    }
+    fabric::TopologyResult result = fabric::load_topology(spec, personalities);
+    if (!result.topology) {
+        fmt::print(stderr, "simverbs: {}\n", result.error);
+    }
+    return std::move(result.topology);
+}
+
+// Who is linked with whom, by rank; hosts come before switches.
+class Neighbours {
+  public:
+    explicit Neighbours(const Topology& topology) : of_(topology.nodes.size()) {
+        std::map<std::string_view, std::size_t> rank;
+        for (std::size_t i = 0; i < topology.nodes.size(); ++i) {
+            rank.emplace(topology.nodes[i].name, i);
+        }
+        hcas_ = static_cast<std::size_t>(
+            std::count_if(topology.nodes.begin(), topology.nodes.end(),
+                          [](const NodeSpec& node) { return node.kind == NodeKind::kHca; }));
+        for (const LinkSpec& link : topology.links) {
+            const std::size_t a = rank.at(link.a.node);
+            const std::size_t b = rank.at(link.b.node);
+            of_[a].push_back(b);
+            of_[b].push_back(a);
+            between_switches_ += a >= hcas_ && b >= hcas_ ? 1 : 0;
+        }
+    }
+
+    [[nodiscard]] std::size_t hcas() const { return hcas_; }
+    [[nodiscard]] std::size_t between_switches() const { return between_switches_; }
+
+    // Links from `start`, by rank; nothing where there is no way. HCAs forward nothing.
+    [[nodiscard]] std::vector<std::optional<std::uint32_t>> links_from(std::size_t start) const {
+        std::vector<std::optional<std::uint32_t>> links(of_.size());
+        std::vector<std::size_t> queue{start};
+        links[start] = 0;
+        for (std::size_t i = 0; i < queue.size(); ++i) {
+            const std::size_t node = queue[i];
+            if (node < hcas_ && node != start) {
+                continue;
+            }
+            for (const std::size_t next : of_[node]) {
+                if (!links[next]) {
+                    links[next] = *links[node] + 1;
+                    queue.push_back(next);
+                }
+            }
+        }
+        return links;
+    }
+
+    // One HCA a switch stands for the others of it with one link.
+    [[nodiscard]] std::vector<std::size_t> different_hcas() const {
+        std::set<std::size_t> seen;
+        std::vector<std::size_t> some;
+        for (std::size_t hca = 0; hca < hcas_; ++hca) {
+            if (of_[hca].size() != 1 || seen.insert(of_[hca][0]).second) {
+                some.push_back(hca);
+            }
+        }
+        return some;
+    }
+
+  private:
+    std::vector<std::vector<std::size_t>> of_;
+    std::size_t hcas_ = 0;
+    std::size_t between_switches_ = 0;
+};
+
+std::string counted(std::size_t count, std::string_view one, std::string_view many) {
+    return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+std::string describe(const fabric::routing::Report& report,
+                     const fabric::routing::NamedGraph& named) {
+    std::string text = fmt::format(
+        "{} of {} pairs reached, {} by more links than needed, at most {} between "
+        "switches; routes a link: {} at most, {} on average; ",
+        report.pairs - report.unreachable, report.pairs, report.longer_than_needed, report.longest,
+        report.most_routes, report.mean_routes());
+    if (report.credit_loop.empty()) {
+        return text + "no credit loop";
+    }
+    text += "a credit loop:";
+    for (const fabric::routing::Channel& channel : report.credit_loop) {
+        text += fmt::format(" {}:{}", named.switches[channel.from], channel.port);
+    }
+    return text;
+}
+
+void print_routes(const Topology& topology) {
+    namespace routing = fabric::routing;
+    const routing::NamedGraph named = routing::graph_of(topology);
+    const routing::Graph& graph = named.graph;
+    if (graph.switch_count() == 0) {
+        fmt::print("no switch on InfiniBand to route\n");
+        return;
+    }
+    fmt::print("min-hop: {}\n", describe(routing::check(graph, routing::min_hop(graph)), named));
+    const std::vector<routing::SwitchIndex> roots = routing::find_roots(graph);
+    fmt::print("up-down: {}\n",
+               describe(routing::check(graph, routing::up_down(graph, roots)), named));
+    const routing::FatTree tree = routing::fat_tree(graph);
+    fmt::print("fat-tree: {}\n", tree.tables ? describe(routing::check(graph, *tree.tables), named)
+                                             : fmt::format("no tree ({})", tree.error));
+}
+
+void print_dot(const Topology& topology) {
+    fmt::print("graph fabric {{\n  node [fontname=\"sans-serif\"];\n");
+    for (const NodeSpec& node : topology.nodes) {
+        const bool is_hca = node.kind == NodeKind::kHca;
+        fmt::print("  \"{}\" [shape={}];\n", node.name, is_hca ? "ellipse" : "box");
+    }
+    for (const LinkSpec& link : topology.links) {
+        fmt::print("  \"{}\" -- \"{}\" [taillabel=\"{}\", headlabel=\"{}\", label=\"{}\"];\n",
+                   link.a.node, link.b.node, link.a.port.value(), link.b.port.value(),
+                   fabric::yaml::link_rate_text({link.width, link.speed}));
+    }
+    fmt::print("}}\n");
+}
+
+std::string mtu_text(const LinkSpec& link) {
+    if (link.layer == fabric::LinkLayer::kInfiniband) {
+        return fmt::format("{}B", to_bytes(link.mtu));
+    }
+    return link.ethernet_mtu ? fmt::format("{}B", *link.ethernet_mtu) : std::string("device's");
+}
+
+using Row = std::vector<std::string>;
+
+// Columns as wide as their widest entry, two spaces apart; the first row is a heading.
+void print_table(const std::vector<Row>& rows) {
+    std::vector<std::size_t> widths(rows.front().size(), 0);
+    for (const Row& row : rows) {
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            widths[i] = std::max(widths[i], row[i].size());
+        }
+    }
+    for (const Row& row : rows) {
+        std::string line;
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            line += fmt::format("{:<{}}", row[i], i + 1 == row.size() ? 0 : widths[i] + 2);
+        }
+        fmt::print("{}\n", line);
+    }
+}
+
+}  // namespace
+
+int check_topology(const std::string& spec, bool routes) {
+    const auto topology = load(spec);
+    if (!topology) {
+        return kWrong;
+    }
+    const Neighbours neighbours(*topology);
+    fmt::print("{}: {}, {}, {} ({} between switches)\n", spec,
+               counted(neighbours.hcas(), "host adapter", "host adapters"),
+               counted(topology->nodes.size() - neighbours.hcas(), "switch", "switches"),
+               counted(topology->links.size(), "link", "links"), neighbours.between_switches());
+    std::uint32_t diameter = 0;
+    std::size_t cut_off = 0;
+    for (const std::size_t hca : neighbours.different_hcas()) {
+        const auto links = neighbours.links_from(hca);
+        std::size_t reached = 0;
+        for (std::size_t other = 0; other < neighbours.hcas(); ++other) {
+            diameter = std::max(diameter, links[other].value_or(0));
+            reached += links[other].has_value() ? 1 : 0;
+        }
+        cut_off = std::max(cut_off, neighbours.hcas() - reached);
+    }
+    fmt::print("diameter: {} from host to host\n", counted(diameter, "link", "links"));
+    if (cut_off != 0) {
+        fmt::print("not connected: {} cannot be reached from another one\n",
+                   counted(cut_off, "host adapter", "host adapters"));
+    }
+    if (routes) {
+        print_routes(*topology);
+    }
+    return 0;
+}
+
+int show_topology(const std::string& spec, bool dot) {
+    const auto topology = load(spec);
+    if (!topology) {
+        return kWrong;
+    }
+    if (dot) {
+        print_dot(*topology);
+        return 0;
+    }
+    std::vector<Row> nodes{{"node", "kind", "host", "ports", "GUID", "description"}};
+    for (std::size_t i = 0; i < topology->nodes.size(); ++i) {
+        const NodeSpec& node = topology->nodes[i];
+        const fabric::NodeId id{static_cast<std::uint32_t>(i)};
+        nodes.push_back({node.name, std::string(to_string(node.kind)),
+                         node.kind == NodeKind::kHca ? host_of(node) : std::string("-"),
+                         std::to_string(node.port_count),
+                         fmt::format("{:#018x}", node_guid(node, id).value()),
+                         description_of(node)});
+    }
+    print_table(nodes);
+    std::vector<Row> links{{"link", "", "layer", "rate", "latency", "MTU", "VLs", "buffer"}};
+    for (const LinkSpec& link : topology->links) {
+        links.push_back({fmt::format("{}:{}", link.a.node, link.a.port.value()),
+                         fmt::format("{}:{}", link.b.node, link.b.port.value()),
+                         std::string(to_string(link.layer)),
+                         fabric::yaml::link_rate_text({link.width, link.speed}),
+                         fabric::yaml::duration_text(link.latency), mtu_text(link),
+                         std::to_string(link.vls), fabric::yaml::bytes_text(link.buffer_bytes)});
+    }
+    fmt::print("\n");
+    print_table(links);
+    return 0;
+}
+
+int convert_topology(const std::string& spec, const std::string& format) {
+    const auto topology = load(spec);
+    if (!topology) {
+        return kWrong;
+    }
+    if (format == "yaml") {
+        fmt::print("{}", fabric::write_yaml(*topology));
+        return 0;
+    }
+    const fabric::TopologyText written = fabric::write_ibnetdiscover(*topology);
+    if (!written.error.empty()) {
+        fmt::print(stderr, "simverbs: {}: {}\n", spec, written.error);
+        return kWrong;
+    }
+    fmt::print("{}", written.text);
+    return 0;
+}
+
+}  // namespace simverbs::cli
