@@ -8,15 +8,20 @@
 namespace fabric {
 
 enum class DropReason : std::uint8_t {
-    kPortNotActive,  // the port that sends or receives is not in ACTIVE
-    kPeerNotActive,  // the port at the other end is not in ACTIVE
-    kExceedsMtu,     // more payload than the active MTU (IBA 7.7.8)
-    kLinkDown,       // in flight when its link went down
-    kFault,          // an injected fault took it
-    kNoRoute,        // the switch has no entry for the DLID
-    kBackToSender,   // the route points at the port it came from
-    kNoConsumer,     // nothing at the destination takes frames
-    kTeardown,       // the network was destroyed with the frame in flight
+    kPortNotActive,        // the port that sends is not in ACTIVE
+    kPeerNotActive,        // the port at the other end is not in ACTIVE
+    kArrivedInactive,      // the port that it arrived at is not in ACTIVE
+    kExceedsMtu,           // more payload than the active MTU (IBA 7.7.8)
+    kLinkDown,             // on a link that went down, or waiting for it
+    kHeadOfQueueLifetime,  // waited in a switch, first in its lane, longer than it may
+    kFault,                // an injected fault took it
+    kNoRoute,              // the switch has no entry for the DLID
+    kNoLane,               // its service level leads to no lane of the outgoing port
+    kBackToSender,         // the route points at the port it came from
+    kPartitionIn,          // not of a partition of the switch port that it arrived at
+    kPartitionOut,         // not of a partition of the switch port that it would leave by
+    kNoConsumer,           // nothing at the destination takes frames
+    kTeardown,             // the network was destroyed with the frame in flight
 };
 inline constexpr std::size_t kDropReasonCount = static_cast<std::size_t>(DropReason::kTeardown) + 1;
 
@@ -26,6 +31,16 @@ constexpr std::string_view to_string(DropReason reason) {
             return "port_not_active";
         case DropReason::kPeerNotActive:
             return "peer_not_active";
+        case DropReason::kArrivedInactive:
+            return "arrived_inactive";
+        case DropReason::kHeadOfQueueLifetime:
+            return "head_of_queue_lifetime";
+        case DropReason::kNoLane:
+            return "no_lane";
+        case DropReason::kPartitionIn:
+            return "partition_in";
+        case DropReason::kPartitionOut:
+            return "partition_out";
         case DropReason::kExceedsMtu:
             return "exceeds_mtu";
         case DropReason::kLinkDown:

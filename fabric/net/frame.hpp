@@ -49,7 +49,7 @@ struct Frame {
 
     // What every hop reads comes first, in one cache line.
     Frame* next = nullptr;  // in the queue that holds the frame
-    SimTime arrival{};      // at the end of the link it is on
+    SimTime arrival{};      // at the end of the link it is on; while it waits: when it may start
     FramePool* pool = nullptr;
     FrameCargo* cargo = nullptr;
     std::uint32_t wire_bytes = 0;     // everything on the wire: all headers, payload, ICRC and VCRC
@@ -65,11 +65,15 @@ struct Frame {
     bool over_udp : 1 = false;  // RoCE v2: `grh` stands for the IP header
     bool is_raw : 1 = false;    // Ethernet: the cargo is the frame itself, as its sender made it
     bool is_management : 1 = false;  // a ManagementHeader in the slot, the datagram as cargo
+    bool is_lost : 1 = false;        // a filter took it: it ends on the wire
+    bool is_ahead : 1 = false;       // has its place on the wire, and may lose it to another lane
     bool has_grh = false;            // otherwise `grh` means nothing
-    MacAddress destination_mac;      // Ethernet only
+    std::uint16_t ingress = 0;       // port of this switch whose buffer it takes room in; 0: none
+    std::uint8_t ingress_vl = 0;
 
     Grh grh;
-    MacAddress source_mac;  // Ethernet only
+    MacAddress source_mac;       // Ethernet only
+    MacAddress destination_mac;  // Ethernet only
 
     alignas(16) std::array<std::byte, kTransportBytes> transport;
 
@@ -145,8 +149,10 @@ class FramePool {
         frame.over_udp = false;
         frame.is_raw = false;
         frame.is_management = false;
+        frame.is_lost = false;
+        frame.is_ahead = false;
         frame.has_grh = false;
-        frame.destination_mac = {};
+        frame.ingress = 0;
     }
     void recycle(Frame* frame) {
         if (frame->cargo != nullptr) {

@@ -1,24 +1,21 @@
-// A link: two directions, each a serialiser and a delay line. Only the first frame of a direction
-// is in the event heap, since a direction delivers in order; the end of transmission is not an
-// event of its own. A link that goes down destroys what is in flight on it.
+// A link: two directions, and the state that both share. A link that goes down destroys what is in
+// flight on it and what waits for it.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
+#include <string_view>
 
-#include "fabric/core/event_loop.hpp"
 #include "fabric/core/rate.hpp"
 #include "fabric/core/sim_time.hpp"
 #include "fabric/net/frame.hpp"
+#include "fabric/net/link_direction.hpp"
 #include "fabric/net/network_services.hpp"
 #include "fabric/net/port.hpp"
 
 namespace fabric {
-
-class LinkDirection;
 
 enum class LinkState : std::uint8_t { kDown, kUp };
 
@@ -26,74 +23,10 @@ constexpr std::string_view to_string(LinkState state) {
     return state == LinkState::kUp ? "UP" : "DOWN";
 }
 
-// What a filter wants done with a frame.
-enum class Verdict : std::uint8_t { kPass, kDrop };
-
-// Sees each frame when it is given to the direction, before it waits for the transmitter, and may
-// change it; a dropped frame still takes its time on the wire. Protocol code knows no filters.
-class LinkFilter {
-  public:
-    virtual Verdict inspect(SimTime now, Frame& frame, const LinkDirection& direction) = 0;
-
-  protected:
-    ~LinkFilter() = default;
-};
-
-class LinkDirection final : public EventHandler {
-  public:
-    // A queue longer than this is a mistake of the model, not traffic.
-    static constexpr std::uint32_t kMaxFramesInFlight = 1U << 22;
-
-    LinkDirection(Port& from, Port& to, Rate rate, SimDuration latency,
-                  const NetworkServices& services);
-    ~LinkDirection();
-    LinkDirection(const LinkDirection&) = delete;
-    LinkDirection& operator=(const LinkDirection&) = delete;
-
-    [[nodiscard]] Port& from() const { return from_; }
-    [[nodiscard]] Port& to() const { return to_; }
-    [[nodiscard]] std::uint32_t frames_in_flight() const { return in_flight_; }
-
-    // Filters are asked in the order of their adding, until one drops. They outlive their stay.
-    void add_filter(LinkFilter& filter) { filters_.push_back(&filter); }
-    void remove_filter(LinkFilter& filter) { std::erase(filters_, &filter); }
-
-    void handle(const Event& event) override;
-
-  private:
-    friend class Link;
-    friend class Port;
-
-    void transmit(FramePtr frame, SimTime ready);
-    void enqueue(FramePtr frame, SimTime arrival);
-    FramePtr dequeue();
-    [[nodiscard]] bool filters_drop(Frame& frame);
-    void drop_all(DropReason reason);
-
-    template <class F>
-    void for_each_in_flight(F&& visit) const {
-        for (Frame* frame = head_; frame != nullptr; frame = frame->next) {
-            visit(*frame);
-        }
-    }
-
-    const NetworkServices& services_;
-    Port& from_;
-    Port& to_;
-    Rate rate_;
-    SimDuration latency_;
-    EventKey key_;
-    SimTime busy_until_{};
-    Frame* head_ = nullptr;  // in the heap while not null
-    Frame* tail_ = nullptr;
-    std::uint32_t in_flight_ = 0;
-    std::vector<LinkFilter*> filters_;
-};
-
 class Link {
   public:
-    Link(std::size_t index, std::string name, std::array<Port*, 2> ends, Rate rate,
-         SimDuration latency, const NetworkServices& services);
+    Link(std::size_t index, std::string name, std::array<Port*, 2> ends,
+         const LinkProperties& properties, const NetworkServices& services);
     Link(const Link&) = delete;
     Link& operator=(const Link&) = delete;
 
@@ -115,6 +48,8 @@ class Link {
     void refresh() { set_state(plugged_); }
     // From the next frame on; both ports say that their speed has changed.
     void set_rate(LinkWidth width, LinkSpeed speed);
+    // Frames on it and waiting for it are gone.
+    void drop_all(DropReason reason);
 
     // First the direction from end 0, then from end 1; each in order of arrival.
     template <class F>

@@ -39,6 +39,28 @@ struct FrameSent {
     }
 };
 
+// What was announced by frame_sent did not start: a frame of another lane goes first.
+struct FrameHeldBack {
+    static constexpr trace::EventInfo kInfo{"frame_held_back", trace::Category::kPacket};
+    NodeId node;
+    PortNumber port;
+    NodeId source;
+    std::uint32_t flow;
+    Lid slid;
+    Lid dlid;
+    std::uint32_t wire_bytes;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("port", port);
+        f("source", source);
+        f("flow", flow);
+        f("slid", slid);
+        f("dlid", dlid);
+        f("wire_bytes", wire_bytes);
+    }
+};
+
 struct FrameReceived {
     static constexpr trace::EventInfo kInfo{"frame_received", trace::Category::kPacket};
     NodeId node;
@@ -110,6 +132,18 @@ struct LinkStateChanged {
     void fields(F&& f) const {
         f("link", link);
         f("to", to);
+    }
+};
+
+// Frames wait for each other's buffers and will do so for ever.
+struct CreditLoopFound {
+    static constexpr trace::EventInfo kInfo{"credit_loop", trace::Category::kWarning};
+    NodeId node;  // of the first port
+    std::string_view ports;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("ports", ports);
     }
 };
 

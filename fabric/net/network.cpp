@@ -7,6 +7,8 @@
 #include <fmt/core.h>
 
 #include "fabric/core/assert.hpp"
+#include "fabric/net/credit_loop.hpp"
+#include "fabric/net/net_events.hpp"
 
 namespace fabric {
 
@@ -37,6 +39,12 @@ Mtu mtu_within(std::uint32_t ethernet_mtu) {
     return largest_mtu_within(ethernet_mtu - std::min(ethernet_mtu, kHeaders)).value_or(Mtu::k256);
 }
 
+LinkProperties properties_of(const LinkSpec& spec) {
+    const bool has_credits = spec.layer == LinkLayer::kInfiniband;
+    return {effective_rate(spec.width, spec.speed), spec.latency,
+            has_credits ? spec.buffer_bytes : 0};
+}
+
 void set_up_port(Port& port, const LinkSpec& spec) {
     PortAttributes& attributes = port.mutable_attributes();
     attributes.link_layer = spec.layer;
@@ -45,6 +53,8 @@ void set_up_port(Port& port, const LinkSpec& spec) {
     if (spec.layer == LinkLayer::kInfiniband) {
         attributes.max_mtu = spec.mtu;
         attributes.active_mtu = spec.mtu;
+        attributes.vl_cap = spec.vls;
+        attributes.operational_vls = spec.vls;
         return;
     }
     attributes.ethernet_mtu = spec.ethernet_mtu.value_or(kDefaultEthernetMtu);
@@ -83,6 +93,10 @@ Network::Network(EventLoop& loop, trace::Bus& bus, Topology topology) : services
 
 Network::~Network() {
     services_.observer = nullptr;
+    // Frames in a switch know the port whose buffer they are in: while all of them are there.
+    for (const auto& link : links_) {
+        link->drop_all(DropReason::kTeardown);
+    }
 }
 
 void Network::build_nodes(const Topology& topology) {
@@ -93,7 +107,9 @@ void Network::build_nodes(const Topology& topology) {
             hosts_.push_back(host.get());
             nodes_.push_back(std::move(host));
         } else {
-            auto made = std::make_unique<Switch>(id, spec.name, spec.port_count, services_);
+            auto made =
+                std::make_unique<Switch>(id, spec.name, spec.port_count,
+                                         spec.forwarding == Forwarding::kCutThrough, services_);
             made->set_forwarding_delay(spec.forwarding_delay);
             switches_.push_back(made.get());
             nodes_.push_back(std::move(made));
@@ -118,9 +134,9 @@ void Network::build_links(const Topology& topology) {
         if (const int ordinal = ++links_between[name]; ordinal > 1) {
             name += fmt::format("#{}", ordinal);
         }
-        links_.push_back(std::make_unique<Link>(
-            links_.size(), std::move(name), std::array<Port*, 2>{&a, &b},
-            effective_rate(spec.width, spec.speed), spec.latency, services_));
+        links_.push_back(std::make_unique<Link>(links_.size(), std::move(name),
+                                                std::array<Port*, 2>{&a, &b}, properties_of(spec),
+                                                services_));
         links_.back()->set_state(LinkState::kUp);
     }
 }
@@ -158,6 +174,19 @@ const Port* Network::find_neighbour(const Gid& gid) const {
         }
     }
     return nullptr;
+}
+
+std::string Network::report_credit_loop() {
+    if (frames_.live() == 0) {
+        return {};
+    }
+    const std::vector<const LinkDirection*> found = find_credit_loop(*this);
+    std::string ports = describe(found);
+    if (!found.empty()) {
+        services_.bus.emit(services_.loop.now(),
+                           CreditLoopFound{found.front()->from().node().id(), ports});
+    }
+    return ports;
 }
 
 Node& Network::node(NodeId id) const {

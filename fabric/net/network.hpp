@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -53,6 +54,10 @@ class Network {
     // Who answers to an address on Ethernet: what ARP and neighbour discovery would have found.
     // A GID of the asking port itself is found too. nullptr: nobody.
     [[nodiscard]] const Port* find_neighbour(const Gid& gid) const;
+
+    // When no event is left: a cycle of ports whose frames wait for each other, traced and in words
+    // ("s0 port 1 > s1 port 2 > s0 port 1"). Empty: there is none.
+    std::string report_credit_loop();
 
     // nullptr: nobody.
     void set_link_observer(LinkObserver* observer) { services_.observer = observer; }

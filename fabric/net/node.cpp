@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "fabric/core/assert.hpp"
+#include "fabric/net/link_direction.hpp"
 
 namespace fabric {
 
@@ -24,6 +25,11 @@ Port& Node::port(PortNumber number) const {
     Port* const found = port_or_null(number.value());
     SIMVERBS_ASSERT(found != nullptr, "{} has no port {}", name_, number.value());
     return *found;
+}
+
+void Node::give_back_buffer(Frame& frame, SimTime when) {
+    ports_[frame.ingress]->incoming()->give_back(frame.ingress_vl, frame.wire_bytes, when);
+    frame.ingress = 0;
 }
 
 void Node::receive_management(Port& port, FramePtr frame) {

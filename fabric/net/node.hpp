@@ -58,6 +58,13 @@ class Node {
     virtual void receive(Port& port, FramePtr frame) = 0;
     virtual void port_changed(Port& port, PortEvent event) = 0;
 
+    // The frame takes no more room in the buffer of the port that it came in by, from `when` on.
+    void release_buffer(Frame& frame, SimTime when) {
+        if (frame.ingress != 0) {
+            give_back_buffer(frame, when);
+        }
+    }
+
     // nullptr: management datagrams for this node are dropped (kNoConsumer).
     void set_management_listener(ManagementListener* listener) { management_ = listener; }
 
@@ -73,6 +80,8 @@ class Node {
     }
 
   private:
+    void give_back_buffer(Frame& frame, SimTime when);
+
     NodeId id_;
     std::string name_;
     NodeKind kind_;

@@ -21,10 +21,27 @@ std::uint64_t data_words(const Frame& frame, LinkLayer layer) {
     const std::uint32_t rest = layer == LinkLayer::kEthernet ? kFrameGapBytes : kVcrcBytes;
     return (std::max(frame.wire_bytes, rest) - rest) / 4;
 }
+
+bool is_multicast(const Frame& frame, LinkLayer layer) {
+    return layer == LinkLayer::kEthernet ? frame.destination_mac.is_group()
+                                         : is_multicast(frame.dlid);
+}
 }  // namespace
 
 std::uint64_t PortCounters::total_discards() const {
     return std::accumulate(discards.begin(), discards.end(), std::uint64_t{0});
+}
+
+std::uint64_t PortCounters::xmit_discards() const {
+    return discarded(DropReason::kPortNotActive) + discarded(DropReason::kPeerNotActive) +
+           discarded(DropReason::kExceedsMtu) + discarded(DropReason::kLinkDown) +
+           discarded(DropReason::kHeadOfQueueLifetime);
+}
+
+// DLID mapping, VL mapping and looping errors (IBA 16.1.4.1).
+std::uint64_t PortCounters::rcv_switch_relay_errors() const {
+    return discarded(DropReason::kNoRoute) + discarded(DropReason::kNoLane) +
+           discarded(DropReason::kBackToSender);
 }
 
 Port::Port(Node& node, PortNumber number, const NetworkServices& services)
@@ -38,15 +55,27 @@ Port::Port(Node& node, PortNumber number, const NetworkServices& services)
     }
 }
 
-void Port::attach(Link& link, Port& peer, LinkDirection& out) {
+void Port::attach(Link& link, Port& peer, LinkDirection& out, LinkDirection& in) {
     SIMVERBS_ASSERT(link_ == nullptr, "port {} of {} has two links", number_.value(), node_.name());
     link_ = &link;
     peer_ = &peer;
     out_ = &out;
+    in_ = &in;
 }
 
 void Port::send(FramePtr frame) {
+    if (!assign_lane(*frame, 0)) [[unlikely]] {
+        drop(std::move(frame), DropReason::kNoLane);
+        return;
+    }
     send_at(std::move(frame), services_.loop.now());
+}
+
+// IBA 7.6.6: lane 15, and one that is not in operation, discard.
+bool Port::look_up_lane(Frame& frame, std::uint16_t from) const {
+    const std::vector<SlToVl>& tables = attributes_.sl_to_vl;
+    frame.vl = from < tables.size() ? tables[from][frame.sl % kServiceLevels] : 0;
+    return frame.vl < attributes_.operational_vls;
 }
 
 void Port::send_at(FramePtr frame, SimTime ready) {
@@ -67,10 +96,11 @@ void Port::send_at(FramePtr frame, SimTime ready) {
 
 SimTime Port::transmitter_free_at() const {
     const SimTime now = services_.loop.now();
-    return out_ == nullptr ? now : std::max(now, out_->busy_until_);
+    return out_ == nullptr ? now : out_->free_at();
 }
 
 void Port::drop(FramePtr frame, DropReason reason) {
+    node_.release_buffer(*frame, services_.loop.now());
     ++counters_.discards[static_cast<std::size_t>(reason)];
     services_.bus.emit(services_.loop.now(),
                        FrameDropped{node_.id(), number_, reason, frame->source, frame->flow,
@@ -107,11 +137,24 @@ void Port::raise(PortEvent event) {
 void Port::count_sent(const Frame& frame) {
     ++counters_.xmit_packets;
     counters_.xmit_data_words += data_words(frame, attributes_.link_layer);
+    counters_.xmit_multicast_packets += is_multicast(frame, attributes_.link_layer) ? 1 : 0;
+}
+
+void Port::uncount_sent(const Frame& frame) {
+    --counters_.xmit_packets;
+    counters_.xmit_data_words -= data_words(frame, attributes_.link_layer);
+    counters_.xmit_multicast_packets -= is_multicast(frame, attributes_.link_layer) ? 1 : 0;
 }
 
 void Port::count_received(const Frame& frame) {
     ++counters_.rcv_packets;
     counters_.rcv_data_words += data_words(frame, attributes_.link_layer);
+    counters_.rcv_multicast_packets += is_multicast(frame, attributes_.link_layer) ? 1 : 0;
+}
+
+void Port::count_wait(SimDuration duration, Rate rate) {
+    counters_.xmit_wait +=
+        static_cast<std::uint64_t>(duration / rate.transmission_time(PortCounters::kWaitTickBytes));
 }
 
 }  // namespace fabric

@@ -1,6 +1,6 @@
 // A port: its attributes, its state and the way out of it. The state moves only by rows of
 // kPortTransitions. A frame leaves when both ends of the link are ACTIVE; otherwise it is dropped,
-// counted and named. Refuses VL credits: a transmit queue is as long as its traffic makes it.
+// counted and named. How it waits for the wire is in link_direction.hpp.
 #pragma once
 
 #include <array>
@@ -20,6 +20,7 @@
 #include "fabric/net/management.hpp"
 #include "fabric/net/mtu.hpp"
 #include "fabric/net/port_transitions.hpp"
+#include "fabric/net/vl_arbitration.hpp"
 
 namespace fabric {
 
@@ -77,9 +78,23 @@ struct PortAttributes {
     Lid sm_lid;
     std::uint8_t sm_sl = 0;
     std::vector<std::uint16_t> pkeys{0xFFFF};
+    // Of a switch's port: whether frames that come in or go out must be of a partition in `pkeys`
+    // (PortInfo:PartitionEnforcementInbound, ...Outbound).
+    bool enforces_partitions_in = false;
+    bool enforces_partitions_out = false;
     Mtu max_mtu = Mtu::k4096;
     Mtu active_mtu = Mtu::k4096;
     std::uint32_t ethernet_mtu = kDefaultEthernetMtu;
+    // Data lanes that the port has and that are in use: VL0 and up (PortInfo:VLCap,
+    // OperationalVLs, as numbers of lanes).
+    std::uint8_t vl_cap = 1;
+    std::uint8_t operational_vls = 1;
+    // PortInfo:HOQLife, of a switch's port: 4.096 us * 2^n, from 20 on without end.
+    std::uint8_t head_of_queue_life = kEndlessLife;
+    // By the switch port that a frame came in by; [0] is for what is made here. Where there is no
+    // table, everything takes VL0.
+    std::vector<SlToVl> sl_to_vl;
+    VlArbitrationTables vl_arbitration;
     LinkWidth width = LinkWidth::k4x;
     LinkSpeed speed = LinkSpeed::kEdr;
     // What keeps the physical link down from this end: kDisabled, kPolling while it trains;
@@ -91,6 +106,14 @@ struct PortAttributes {
     std::uint8_t speed_enabled = 0;
     std::uint8_t extended_speed_enabled = 0;
 
+    static constexpr std::uint8_t kEndlessLife = 20;
+
+    // How long a frame may be the first of its lane; SimDuration::max(): for ever.
+    [[nodiscard]] SimDuration head_of_queue_limit() const {
+        constexpr SimDuration kUnit{4'096'000};
+        return head_of_queue_life >= kEndlessLife ? SimDuration::max()
+                                                  : kUnit * (1U << head_of_queue_life);
+    }
     // What Frame::payload_bytes may reach on the link: of packets, or of Ethernet frames.
     [[nodiscard]] std::uint32_t link_mtu_bytes() const {
         return link_layer == LinkLayer::kEthernet ? ethernet_mtu : to_bytes(active_mtu);
@@ -104,13 +127,36 @@ struct PortCounters {
     std::uint64_t rcv_data_words = 0;
     std::uint64_t xmit_packets = 0;
     std::uint64_t rcv_packets = 0;
+    std::uint64_t xmit_multicast_packets = 0;  // of all packets; the others are unicast
+    std::uint64_t rcv_multicast_packets = 0;
+    // Whole ticks of kWaitTickBytes in which something was ready and nothing was sent.
+    std::uint64_t xmit_wait = 0;
     std::uint64_t link_downed = 0;
+    // Of the physical link, where somebody has it err: no frame does by itself.
+    std::uint64_t symbol_errors = 0;
+    std::uint64_t link_error_recoveries = 0;
+    std::uint64_t rcv_errors = 0;
+    std::uint64_t vl15_dropped = 0;
     std::array<std::uint64_t, kDropReasonCount> discards{};
+
+    // A tick is the time of eight bytes on the port, PortSamplesControl:Tick 7, as NVIDIA's Quantum
+    // switches count.
+    static constexpr std::uint32_t kWaitTickBytes = 8;
 
     [[nodiscard]] std::uint64_t discarded(DropReason reason) const {
         return discards[static_cast<std::size_t>(reason)];
     }
     [[nodiscard]] std::uint64_t total_discards() const;
+
+    // As PortCounters sums them up.
+    [[nodiscard]] std::uint64_t xmit_discards() const;
+    [[nodiscard]] std::uint64_t rcv_switch_relay_errors() const;
+    [[nodiscard]] std::uint64_t rcv_constraint_errors() const {
+        return discarded(DropReason::kPartitionIn);
+    }
+    [[nodiscard]] std::uint64_t xmit_constraint_errors() const {
+        return discarded(DropReason::kPartitionOut);
+    }
 };
 
 class Port {
@@ -132,13 +178,27 @@ class Port {
     // nullptr when nothing is plugged in.
     [[nodiscard]] Link* link() const { return link_; }
     [[nodiscard]] Port* peer() const { return peer_; }
+    // What leads from here and what leads here; nullptr without a link.
+    [[nodiscard]] LinkDirection* outgoing() const { return out_; }
+    [[nodiscard]] LinkDirection* incoming() const { return in_; }
 
-    // Puts the frame on the wire as soon as the transmitter is free, or drops it.
+    // Puts the frame on the wire in its turn, or drops it.
     void send(FramePtr frame);
-    // The same, but not before `ready`, which never goes back for one port (a switch's delay).
+    // The same, but not before `ready`, and in the lane that the frame already has (a switch).
     void send_at(FramePtr frame, SimTime ready);
 
-    // When a frame sent now would start on the wire; never before now(). For pacing.
+    // Gives the frame the lane that its service level takes here, if it came in by port `from` (0:
+    // it was made here). False: none, and it may not be sent.
+    [[nodiscard]] bool assign_lane(Frame& frame, std::uint16_t from) const {
+        if (attributes_.sl_to_vl.empty() || frame.vl == kManagementVl) [[likely]] {
+            frame.vl = frame.vl == kManagementVl ? kManagementVl : 0;
+            return true;
+        }
+        return look_up_lane(frame, from);
+    }
+
+    // When a frame sent now would start on the wire, as far as other frames are in its way; never
+    // before now(). For pacing.
     [[nodiscard]] SimTime transmitter_free_at() const;
 
     // Counts and traces a frame that ends here, and recycles it.
@@ -150,6 +210,8 @@ class Port {
 
     // For whoever manages the subnet: change attributes, then say what the change amounts to.
     [[nodiscard]] PortAttributes& mutable_attributes() { return attributes_; }
+    // For the performance management agent and for faults.
+    [[nodiscard]] PortCounters& mutable_counters() { return counters_; }
     void raise(PortEvent event);
 
   private:
@@ -161,8 +223,11 @@ class Port {
         return state_ == PortState::kActive ||
                (frame.vl == kManagementVl && state_ != PortState::kDown);
     }
-    void attach(Link& link, Port& peer, LinkDirection& out);
+    void attach(Link& link, Port& peer, LinkDirection& out, LinkDirection& in);
+    [[nodiscard]] bool look_up_lane(Frame& frame, std::uint16_t from) const;
     void count_sent(const Frame& frame);
+    void uncount_sent(const Frame& frame);
+    void count_wait(SimDuration duration, Rate rate);
     void count_received(const Frame& frame);
 
     Node& node_;
@@ -173,6 +238,7 @@ class Port {
     Link* link_ = nullptr;
     Port* peer_ = nullptr;
     LinkDirection* out_ = nullptr;
+    LinkDirection* in_ = nullptr;
     PortCounters counters_;
     PortAttributes attributes_;
 };

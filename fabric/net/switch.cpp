@@ -4,13 +4,17 @@
 #include <utility>
 
 #include "fabric/core/event_loop.hpp"
+#include "fabric/net/link.hpp"
 #include "fabric/net/network_services.hpp"
+#include "fabric/net/pkey.hpp"
 
 namespace fabric {
 
-Switch::Switch(NodeId id, std::string name, std::uint16_t port_count,
+Switch::Switch(NodeId id, std::string name, std::uint16_t port_count, bool cuts_through,
                const NetworkServices& services)
-    : Node(id, std::move(name), NodeKind::kSwitch, port_count, services), services_(services) {}
+    : Node(id, std::move(name), NodeKind::kSwitch, port_count, services),
+      services_(services),
+      cuts_through_(cuts_through) {}
 
 // The forwarding delay is no event: the frame joins the outgoing queue now, to start no earlier
 // than the delay allows.
@@ -19,20 +23,30 @@ void Switch::receive(Port& port, FramePtr frame) {
         receive_ethernet(port, std::move(frame));
         return;
     }
-    if (frame->is_management && frame->dlid == kPermissiveLid) {
-        receive_management(port, std::move(frame));
+    if (port.attributes().enforces_partitions_in && frame->vl != kManagementVl &&
+        !admits(port.attributes().pkeys, frame->pkey)) [[unlikely]] {
+        port.drop(std::move(frame), DropReason::kPartitionIn);
         return;
     }
     const std::uint16_t number = route(frame->dlid);
-    if (number == 0) {
-        if (frame->is_management) {
-            receive_management(port, std::move(frame));
-            return;
-        }
-        port.drop(std::move(frame), DropReason::kNoConsumer);
-        return;
+    if (is_multicast(frame->dlid)) [[unlikely]] {
+        forward_to_group(port, std::move(frame));
+    } else if (number == 0 || frame->dlid == kPermissiveLid) [[unlikely]] {
+        consume(port, std::move(frame));
+    } else {
+        forward(port, std::move(frame), number);
     }
-    forward(port, std::move(frame), number);
+}
+
+// What is for the switch itself.
+void Switch::consume(Port& port, FramePtr frame) {
+    if (frame->is_management) {
+        release_buffer(*frame, services_.loop.now());
+        receive_management(port, std::move(frame));
+    } else {
+        port.drop(std::move(frame),
+                  frame->dlid == kPermissiveLid ? DropReason::kNoRoute : DropReason::kNoConsumer);
+    }
 }
 
 void Switch::forward(Port& port, FramePtr frame, std::uint16_t number) {
@@ -45,7 +59,77 @@ void Switch::forward(Port& port, FramePtr frame, std::uint16_t number) {
         port.drop(std::move(frame), DropReason::kBackToSender);
         return;
     }
-    out->send_at(std::move(frame), services_.loop.now() + forwarding_delay_);
+    send_out(port, std::move(frame), *out);
+}
+
+void Switch::send_out(Port& port, FramePtr frame, Port& out) {
+    if (out.attributes().enforces_partitions_out && frame->vl != kManagementVl &&
+        !admits(out.attributes().pkeys, frame->pkey)) [[unlikely]] {
+        out.drop(std::move(frame), DropReason::kPartitionOut);
+        return;
+    }
+    if (!out.assign_lane(*frame, port.number().value())) [[unlikely]] {
+        port.drop(std::move(frame), DropReason::kNoLane);
+        return;
+    }
+    const SimTime ready = ready_at(port, *frame, out);
+    out.send_at(std::move(frame), ready);
+}
+
+// A frame that was cut through is here with its head alone; to a faster way out it goes when it is
+// in as a whole.
+SimTime Switch::ready_at(const Port& port, const Frame& frame, const Port& out) const {
+    const SimTime ready = services_.loop.now() + forwarding_delay_;
+    if (!cuts_through_ || frame.is_management || out.link() == nullptr) {
+        return ready;
+    }
+    const Rate rate = port.link()->rate();
+    if (out.link()->rate().bits_per_second() <= rate.bits_per_second()) [[likely]] {
+        return ready;
+    }
+    return ready + rate.transmission_time(frame.wire_bytes) -
+           rate.transmission_time(std::min(frame.wire_bytes, kCutThroughBytes));
+}
+
+// Each way out gets a frame of its own; the one that is likely to leave last holds the buffer of
+// the port that it came in by.
+template <class Outs>
+void Switch::replicate(Port& port, FramePtr frame, const Outs& for_each_out) {
+    Port* last = nullptr;
+    for_each_out([&last](Port& out) {
+        if (last == nullptr || last->transmitter_free_at() <= out.transmitter_free_at()) {
+            last = &out;
+        }
+    });
+    if (last == nullptr) {
+        release_buffer(*frame, services_.loop.now());
+        return;
+    }
+    for_each_out([this, &port, &frame, last](Port& out) {
+        if (&out != last) {
+            FramePtr copy = frame->pool->copy(*frame);
+            copy->ingress = 0;
+            send_out(port, std::move(copy), out);
+        }
+    });
+    send_out(port, std::move(frame), *last);
+}
+
+// Ports that are down are passed over: their members are away.
+void Switch::forward_to_group(Port& port, FramePtr frame) {
+    const auto group = multicast_.find(frame->dlid);
+    if (group == multicast_.end()) {
+        port.drop(std::move(frame), DropReason::kNoRoute);
+        return;
+    }
+    replicate(port, std::move(frame), [this, &port, group](auto&& visit) {
+        for (const std::uint16_t number : group->second) {
+            Port* const out = number == 0 ? nullptr : port_or_null(number);
+            if (out != nullptr && out != &port && out->state() == PortState::kActive) {
+                visit(*out);
+            }
+        }
+    });
 }
 
 void Switch::set_route(Lid lid, std::uint16_t port) {
@@ -73,13 +157,15 @@ void Switch::receive_ethernet(Port& port, FramePtr frame) {
 }
 
 // Ports that are down are passed over: nothing was meant for them.
-void Switch::flood(const Port& port, FramePtr frame) {
-    for (std::uint16_t number = 1; number <= port_count(); ++number) {
-        Port* const out = port_or_null(number);
-        if (out != &port && out->state() == PortState::kActive) {
-            out->send_at(frame->pool->copy(*frame), services_.loop.now() + forwarding_delay_);
+void Switch::flood(Port& port, FramePtr frame) {
+    replicate(port, std::move(frame), [this, &port](auto&& visit) {
+        for (std::uint16_t number = 1; number <= port_count(); ++number) {
+            Port* const out = port_or_null(number);
+            if (out != &port && out->state() == PortState::kActive) {
+                visit(*out);
+            }
         }
-    }
+    });
 }
 
 // Nobody on a switch listens; the subnet manager hears of links from the network.

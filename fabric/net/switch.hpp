@@ -1,10 +1,12 @@
-// A switch: store and forward by destination LID through a linear table (IBA 14.2.5.10), or on
-// Ethernet by destination MAC address. Refuses cut-through (a frame is forwarded when its last bit
-// is in), multicast on InfiniBand until groups exist, and learning.
+// A switch: forwards by destination LID through a linear table (IBA 14.2.5.10) and, for groups, a
+// multicast table (14.2.5.12), or on Ethernet by destination MAC address. It stores a frame before
+// it forwards it, or cuts through. Refuses learning.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fabric/core/sim_time.hpp"
@@ -15,12 +17,20 @@ namespace fabric {
 
 class Switch final : public Node {
   public:
-    // From the last bit in to the first bit out on a free port: about what a switch of the EDR
-    // generation takes.
+    // From the last bit that it waits for to the first bit out on a free port: about what a switch
+    // of the EDR generation takes.
     static constexpr SimDuration kDefaultForwardingDelay{100'000};
     static constexpr std::uint16_t kNoRoute = 0xFFFF;
 
-    Switch(NodeId id, std::string name, std::uint16_t port_count, const NetworkServices& services);
+    // What a switch that cuts through has to have of a frame: all the headers that it looks at.
+    static constexpr std::uint32_t kCutThroughBytes = 64;
+
+    Switch(NodeId id, std::string name, std::uint16_t port_count, bool cuts_through,
+           const NetworkServices& services);
+
+    // Whether a frame leaves before it is in as a whole, where the way out is no faster than the
+    // way in. Its last bit never leaves before it has come.
+    [[nodiscard]] bool cuts_through() const { return cuts_through_; }
 
     void set_forwarding_delay(SimDuration delay) { forwarding_delay_ = delay; }
 
@@ -32,6 +42,13 @@ class Switch final : public Node {
     [[nodiscard]] std::uint16_t route(Lid lid) const {
         return lid.value() < table_.size() ? table_[lid.value()] : kNoRoute;
     }
+
+    // Replaces the multicast forwarding table: of each group the ports by which a frame for it
+    // leaves. It never leaves by the port that it came in by. A group that is not in the table has
+    // no route.
+    using MulticastTable = std::map<Lid, std::vector<std::uint16_t>>;
+    void set_multicast_table(MulticastTable table) { multicast_ = std::move(table); }
+    [[nodiscard]] const MulticastTable& multicast_table() const { return multicast_; }
 
     // Makes it an Ethernet switch: stations by ascending address, each with the port that leads to
     // it. Groups and stations that are not in the table are reached by flooding.
@@ -46,14 +63,22 @@ class Switch final : public Node {
 
   private:
     void forward(Port& port, FramePtr frame, std::uint16_t number);
+    void forward_to_group(Port& port, FramePtr frame);
+    void send_out(Port& port, FramePtr frame, Port& out);
+    [[nodiscard]] SimTime ready_at(const Port& port, const Frame& frame, const Port& out) const;
+    void consume(Port& port, FramePtr frame);
     void receive_ethernet(Port& port, FramePtr frame);
-    void flood(const Port& port, FramePtr frame);
+    void flood(Port& port, FramePtr frame);
+    template <class Outs>
+    void replicate(Port& port, FramePtr frame, const Outs& for_each_out);
 
     const NetworkServices& services_;
     SimDuration forwarding_delay_ = kDefaultForwardingDelay;
     std::vector<std::uint16_t> table_;
     std::vector<Station> stations_;
+    MulticastTable multicast_;
     bool is_ethernet_ = false;
+    bool cuts_through_;
 };
 
 }  // namespace fabric

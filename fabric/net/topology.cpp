@@ -11,6 +11,7 @@
 
 #include "fabric/core/event.hpp"
 #include "fabric/net/lid.hpp"
+#include "fabric/net/vl_arbitration.hpp"
 
 namespace fabric {
 
@@ -73,9 +74,6 @@ std::optional<std::string> error_in_node(const NodeSpec& node) {
     return std::nullopt;
 }
 
-// LRH, GRH, BTH, the largest extended headers, ICRC and VCRC (IBA 5.2, 9.2).
-constexpr std::uint32_t kMaxHeaderBytes = 8 + 40 + 12 + 28 + 4 + 2;
-
 using NodesByName = std::map<std::string_view, const NodeSpec*>;
 using UsedPorts = std::set<std::pair<std::string_view, PortNumber>>;
 
@@ -110,17 +108,18 @@ std::optional<std::string> error_in_link(const LinkSpec& link, const NodesByName
         return fmt::format("the link of {} and {} has a negative latency", link.a.node,
                            link.b.node);
     }
-    constexpr std::array<std::uint8_t, 5> kLaneCounts = {1, 2, 4, 8, 15};
+    constexpr std::array<std::uint8_t, 5> kLaneCounts = {1, 2, 4, 8, kMaxDataVls};
     if (std::find(kLaneCounts.begin(), kLaneCounts.end(), link.vls) == kLaneCounts.end()) {
         return fmt::format("the link of {} and {} has {} VLs: 1, 2, 4, 8 and 15 are possible",
                            link.a.node, link.b.node, link.vls);
     }
-    const std::uint32_t least = to_bytes(link.mtu) + kMaxHeaderBytes;
-    if (link.buffer_bytes < least || link.buffer_bytes > Topology::kMaxBufferBytes) {
+    if (link.buffer_bytes != 0 &&
+        (link.buffer_bytes < Topology::kMinBufferBytes || link.buffer_bytes > kMaxBufferBytes)) {
         return fmt::format(
-            "the link of {} and {} buffers {} bytes a VL: {} (a packet) to {} are "
-            "possible",
-            link.a.node, link.b.node, link.buffer_bytes, least, Topology::kMaxBufferBytes);
+            "the link of {} and {} buffers {} bytes a VL: {} to {} are possible, or 0 for no flow "
+            "control",
+            link.a.node, link.b.node, link.buffer_bytes, Topology::kMinBufferBytes,
+            kMaxBufferBytes);
     }
     return std::nullopt;
 }

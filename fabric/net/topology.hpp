@@ -12,6 +12,7 @@
 #include "fabric/core/rate.hpp"
 #include "fabric/core/sim_time.hpp"
 #include "fabric/core/strong_id.hpp"
+#include "fabric/net/credits.hpp"
 #include "fabric/net/ethernet.hpp"
 #include "fabric/net/link_layer.hpp"
 #include "fabric/net/node.hpp"
@@ -42,7 +43,7 @@ struct NodeSpec {
 
     // Of a switch. About what one of the EDR generation takes, see switch.hpp.
     SimDuration forwarding_delay = Switch::kDefaultForwardingDelay;
-    Forwarding forwarding = Forwarding::kStoreAndForward;
+    Forwarding forwarding = Forwarding::kCutThrough;
 
     friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };
@@ -61,14 +62,14 @@ struct LinkSpec {
     LinkSpeed speed = LinkSpeed::kEdr;  // 4x EDR: 100 Gb/s
     SimDuration latency{500'000};       // 500 ns: about 100 m of fibre, or cable and transceivers
     Mtu mtu = Mtu::k4096;               // of InfiniBand
+    // Receive buffer of each data lane, at both ends of an InfiniBand link: the most that credits
+    // can express, and more than a round trip of the link at 400 Gb/s. 0: no end of it, no credits.
+    std::uint32_t buffer_bytes = kMaxBufferBytes;
+    std::uint8_t vls = 1;  // data lanes, of InfiniBand: 1, 2, 4, 8 or 15, all of them in use
     LinkLayer layer = LinkLayer::kInfiniband;
     // Bytes after the Ethernet header; unset: what the devices have.
     std::optional<std::uint32_t> ethernet_mtu{};
     bool has_roce_v1 = true;  // its ports have each GID as RoCE v1 and as v2, else as v2 only
-    // Data lanes of an InfiniBand port (PortInfo:VLCap has 1, 2, 4, 8 and 15; four is what switches
-    // and HCAs usually run), and what its receiver holds of each.
-    std::uint8_t vls = 4;
-    std::uint32_t buffer_bytes = 64 * 1024;
 
     friend bool operator==(const LinkSpec&, const LinkSpec&) = default;
 };
@@ -80,11 +81,11 @@ struct Topology {
     static constexpr std::uint16_t kMaxHcaPorts = 254;
     // A process of a served world is told of so many.
     static constexpr std::uint32_t kMaxHcasOfHost = 16;
+    // Two packets of the largest MTU: one that arrives while one leaves.
+    static constexpr std::uint32_t kMinBufferBytes = 8448;
     // IPv6's least MTU, and the usual jumbo frame.
     static constexpr std::uint32_t kMinEthernetMtu = 1280;
     static constexpr std::uint32_t kMaxEthernetMtu = 9000;
-    // Credits count blocks of 64 bytes; no more than 2048 are outstanding (IBA 7.9.4.4).
-    static constexpr std::uint32_t kMaxBufferBytes = 2048 * 64;
     static constexpr std::size_t kMaxDescriptionBytes = 64;  // NodeDescription (IBA 14.2.5.2)
 
     std::vector<NodeSpec> nodes;

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "fabric/net/credits.hpp"
 #include "fabric/net/mtu.hpp"
 
 namespace fabric {
@@ -114,8 +115,8 @@ LinkAttributes read_link(const yaml::Fields& fields) {
     }
     link.vls = narrowed<std::uint8_t>(
         fields.get("vls", yaml::number_of, std::uint64_t{1}, std::uint64_t{15}));
-    link.buffer = narrowed<std::uint32_t>(fields.get("buffer", yaml::bytes_of, std::uint64_t{1},
-                                                     std::uint64_t{Topology::kMaxBufferBytes}));
+    link.buffer = narrowed<std::uint32_t>(
+        fields.get("buffer", yaml::bytes_of, std::uint64_t{0}, std::uint64_t{kMaxBufferBytes}));
     if (const auto word = fields.choice("layer", kLayerWords)) {
         link.layer = *word == 0 ? LinkLayer::kInfiniband : LinkLayer::kEthernet;
     }

@@ -60,6 +60,9 @@ std::string describe_queue_pairs(const Hca& hca) {
 
 std::string describe_queue_pairs(const Simulation& simulation) {
     std::string text;
+    if (!simulation.credit_loop().empty()) {
+        text += fmt::format("frames wait for each other's buffers: {}\n", simulation.credit_loop());
+    }
     for (std::size_t i = 0; i < simulation.hca_count(); ++i) {
         const Hca& hca = simulation.hca(i);
         if (const std::string queue_pairs = describe_queue_pairs(hca); !queue_pairs.empty()) {

@@ -146,7 +146,11 @@ Hca* Simulation::find_hca(std::string_view name) const {
 std::size_t Simulation::step() {
     const fabric::ReplayScope scope(*this);
     commons_.events.flush();
-    return loop_.run_instant();
+    const std::size_t events = loop_.run_instant();
+    if (events == 0 && credit_loop_.empty()) {
+        credit_loop_ = network_.report_credit_loop();
+    }
+    return events;
 }
 
 void Simulation::schedule_mark(fabric::SimDuration after, fabric::EventHandler& handler) {

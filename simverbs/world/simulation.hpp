@@ -61,6 +61,8 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
 
     // Runs all events of the next instant; how many there were. Hands over events that wait.
     std::size_t step();
+    // Ports whose frames wait for each other for ever, found when no event was left; empty: none.
+    [[nodiscard]] const std::string& credit_loop() const { return credit_loop_; }
     // An event `after` now, behind all else of its instant; those of one instant in the order of
     // these calls.
     void schedule_mark(fabric::SimDuration after, fabric::EventHandler& handler);
@@ -85,6 +87,7 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
     std::vector<std::unique_ptr<Hca>> hcas_;
     std::unique_ptr<fabric::StartupSm> subnet_manager_;
     std::uint32_t marks_ = 0;
+    std::string credit_loop_;
     bool reached_ = false;  // the end of run_for
 };
 

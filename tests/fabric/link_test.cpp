@@ -144,7 +144,7 @@ TEST_F(LinkTest, AFrameThatMeetsAPortInInitIsDroppedThere) {
     receiver().apply(PortTrigger::kRemoteInit);
     loop_.run_until(SimTime::max());
     EXPECT_TRUE(arrivals_.empty());
-    EXPECT_EQ(receiver().counters().discarded(DropReason::kPortNotActive), 1U);
+    EXPECT_EQ(receiver().counters().discarded(DropReason::kArrivedInactive), 1U);
 }
 
 TEST_F(LinkTest, AHostWithoutAListenerDrops) {

@@ -2,6 +2,7 @@
 // Knows no transport: frames carry a number in their slot.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -18,6 +19,9 @@
 #include "fabric/trace/memory_sink.hpp"
 
 namespace fabric::test {
+
+// LRH, BTH, ICRC and VCRC.
+inline constexpr std::uint32_t kHeaderBytes = 26;
 
 struct Arrival {
     SimTime time;
@@ -66,13 +70,14 @@ class RunningFabric {
     }
 
     void send(std::size_t from, std::size_t to, std::uint32_t number,
-              std::uint32_t wire_bytes = 1024) {
+              std::uint32_t wire_bytes = 1024, std::uint8_t sl = 0) {
         FramePtr frame = network.frames().make();
         frame->source = network.host(from).id();
         frame->slid = port_of(from).attributes().lid;
         frame->dlid = port_of(to).attributes().lid;
         frame->wire_bytes = wire_bytes;
-        frame->payload_bytes = wire_bytes;
+        frame->payload_bytes = wire_bytes - std::min(wire_bytes, kHeaderBytes);
+        frame->sl = sl;
         frame->transport_as<std::uint32_t>() = number;
         port_of(from).send(std::move(frame));
     }

@@ -1,0 +1,232 @@
+#include "fabric/net/link_direction.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "fabric/core/assert.hpp"
+#include "fabric/net/net_events.hpp"
+#include "fabric/net/node.hpp"
+#include "fabric/net/switch.hpp"
+
+namespace fabric {
+
+namespace {
+
+bool is_switch(const Port& port) {
+    return port.node().kind() == NodeKind::kSwitch;
+}
+
+}  // namespace
+
+// The source port alone makes the key unique: a direction delivers one frame at a time.
+LinkDirection::LinkDirection(Port& from, Port& to, const LinkProperties& properties,
+                             const NetworkServices& services)
+    : services_(services),
+      from_(from),
+      to_(to),
+      rate_(properties.rate),
+      latency_(properties.latency),
+      key_(EventClass::kFrameArrival, from.node().id(), from.number(), 0),
+      buffer_blocks_(properties.buffer_bytes / kCreditBlockBytes),
+      cuts_through_(is_switch(to) && static_cast<const Switch&>(to.node()).cuts_through()),
+      to_switch_(is_switch(to)) {}
+
+LinkDirection::~LinkDirection() {
+    drop_all(DropReason::kTeardown);
+}
+
+SimTime LinkDirection::free_at() const {
+    const SimTime free = std::max(services_.loop.now(), busy_until_);
+    return queues_ == nullptr || queues_->empty()
+               ? free
+               : free + rate_.transmission_time(static_cast<std::uint32_t>(queues_->bytes()));
+}
+
+// What a filter takes goes no further than the wire, and takes no room at the other end: the
+// credits of lost packets come back with the next flow control packet (IBA 7.9.4.4).
+void LinkDirection::transmit(FramePtr frame, SimTime ready) {
+    if (!filters_.empty() && filters_drop(*frame)) [[unlikely]] {
+        frame->is_lost = true;
+    }
+    if (may_go(*frame, ready)) [[likely]] {
+        commit(std::move(frame), std::max(ready, busy_until_));
+    } else {
+        wait(std::move(frame), ready);
+    }
+}
+
+// Whether nothing that comes later could go first. A frame in a switch holds a buffer whose sender
+// may learn only once when it is free, so it is not sent ahead of its time.
+bool LinkDirection::may_go(const Frame& frame, SimTime ready) const {
+    if (queues_ != nullptr && !queues_->empty()) {
+        return false;
+    }
+    if (busy_until_ > ready && (frame.ingress != 0 || frame.vl != last_vl_)) {
+        return false;
+    }
+    return has_credits(frame, std::max(ready, busy_until_));
+}
+
+bool LinkDirection::has_credits(const Frame& frame, SimTime at) const {
+    if (buffer_blocks_ == 0 || frame.vl == kManagementVl || frame.is_lost) {
+        return true;
+    }
+    const std::uint32_t blocks = blocks_of(frame.wire_bytes);
+    return frame.vl < credits_.size() ? credits_[frame.vl].suffice(blocks, at)
+                                      : blocks <= buffer_blocks_;
+}
+
+VlCredits& LinkDirection::credits(std::uint8_t lane) {
+    if (lane >= credits_.size()) [[unlikely]] {
+        credits_.resize(lane + 1U, VlCredits(buffer_blocks_));
+    }
+    return credits_[lane];
+}
+
+void LinkDirection::commit(FramePtr frame, SimTime start) {
+    busy_until_ = start + rate_.transmission_time(frame->wire_bytes);
+    last_vl_ = frame->vl;
+    from_.count_sent(*frame);
+    if (waiting_since_ != SimTime::max()) {
+        from_.count_wait(start - std::min(start, std::exchange(waiting_since_, SimTime::max())),
+                         rate_);
+    }
+    frame->is_ahead = frame->ingress == 0;
+    from_.node().release_buffer(*frame, busy_until_);
+    const SimTime arrival =
+        cuts_through_ ? start + time_to_decide(*frame) + latency_ : busy_until_ + latency_;
+    if (services_.bus.wants(trace::Category::kPacket)) [[unlikely]] {
+        services_.bus.emit(
+            services_.loop.now(),
+            FrameSent{from_.node().id(), from_.number(), frame->source, frame->flow, frame->slid,
+                      frame->dlid, frame->wire_bytes, to_picoseconds(start),
+                      to_picoseconds(busy_until_ + latency_)});
+    }
+    if (frame->is_lost) [[unlikely]] {
+        from_.drop(std::move(frame), DropReason::kFault);
+        return;
+    }
+    if (buffer_blocks_ != 0 && frame->vl != kManagementVl) {
+        credits(frame->vl).take(blocks_of(frame->wire_bytes), start);
+    }
+    put_on_wire(std::move(frame), arrival);
+}
+
+// What has to be in before the other end does something: of a frame that is cut through the part
+// with all that a switch looks at.
+SimDuration LinkDirection::time_to_decide(const Frame& frame) const {
+    return rate_.transmission_time(cuts_through_ && !frame.is_management
+                                       ? std::min(frame.wire_bytes, Switch::kCutThroughBytes)
+                                       : frame.wire_bytes);
+}
+
+bool LinkDirection::filters_drop(Frame& frame) {
+    const SimTime now = services_.loop.now();
+    return std::any_of(filters_.begin(), filters_.end(), [&](LinkFilter* filter) {
+        return filter->inspect(now, frame, *this) == Verdict::kDrop;
+    });
+}
+
+void LinkDirection::put_on_wire(FramePtr frame, SimTime arrival) {
+    SIMVERBS_ASSERT(on_wire_ < kMaxFramesInFlight, "{} frames are queued at {} port {}", on_wire_,
+                    from_.node().name(), from_.number().value());
+    ++on_wire_;
+    frame->arrival = arrival;
+    Frame* const last = frame.release();
+    if (head_ == nullptr) {
+        head_ = last;
+        services_.loop.schedule({arrival, key_, this, 0});
+    } else {
+        tail_->next = last;
+    }
+    tail_ = last;
+}
+
+FramePtr LinkDirection::take_from_wire() {
+    FramePtr frame(head_);
+    head_ = std::exchange(frame->next, nullptr);
+    --on_wire_;
+    return frame;
+}
+
+void LinkDirection::handle(const Event& event) {
+    if (event.key != key_) {
+        send_waiting();
+        return;
+    }
+    FramePtr frame = take_from_wire();
+    if (head_ != nullptr) {
+        services_.loop.schedule({head_->arrival, key_, this, 0});
+    }
+    deliver(std::move(frame));
+}
+
+// A host takes a frame out of the port's buffer as it comes; in a switch it stays until it has left
+// by another port.
+void LinkDirection::deliver(FramePtr frame) {
+    if (buffer_blocks_ != 0 && frame->vl != kManagementVl) {
+        if (to_switch_) {
+            frame->ingress = to_.number().value();
+            frame->ingress_vl = frame->vl;
+        } else {
+            give_back(frame->vl, frame->wire_bytes, services_.loop.now());
+        }
+    }
+    if (!to_.carries(*frame)) [[unlikely]] {
+        to_.drop(std::move(frame), DropReason::kArrivedInactive);
+        return;
+    }
+    to_.count_received(*frame);
+    if (services_.bus.wants(trace::Category::kPacket)) [[unlikely]] {
+        services_.bus.emit(services_.loop.now(),
+                           FrameReceived{to_.node().id(), to_.number(), frame->source, frame->flow,
+                                         frame->slid, frame->dlid, frame->wire_bytes});
+    }
+    to_.node().receive(to_, std::move(frame));
+}
+
+void LinkDirection::give_back(std::uint8_t lane, std::uint32_t bytes, SimTime when) {
+    credits(lane).add_return(blocks_of(bytes), when + latency_);
+    if (queues_ == nullptr || (queues_->occupied() >> lane & 1U) == 0) {
+        return;
+    }
+    const SimTime start = may_start_at(lane, std::max(services_.loop.now(), busy_until_));
+    if (start != SimTime::max() && (!wake_->armed() || start < wake_->deadline())) {
+        wake_at(start);
+    }
+}
+
+void LinkDirection::drop_all(DropReason reason) {
+    if (head_ != nullptr) {
+        services_.loop.cancel(head_->arrival, key_);
+    }
+    while (head_ != nullptr) {
+        FramePtr frame = take_from_wire();
+        if (buffer_blocks_ != 0 && frame->vl != kManagementVl) {
+            credits(frame->vl).put_back(blocks_of(frame->wire_bytes));
+        }
+        from_.drop(std::move(frame), reason);
+    }
+    if (queues_ != nullptr) {
+        wake_->cancel();
+        queues_->for_each_occupied([this, reason](std::uint8_t lane) {
+            while ((queues_->occupied() >> lane & 1U) != 0) {
+                from_.drop(queues_->pop_front(lane, SimTime{}), reason);
+            }
+        });
+    }
+    waiting_since_ = SimTime::max();
+    busy_until_ = SimTime{};
+}
+
+// What is on the wire goes on as it began.
+void LinkDirection::set_rate(Rate rate) {
+    take_back_unstarted();
+    settled_until_ = busy_until_ + latency_;
+    rate_ = rate;
+    if (queues_ != nullptr) {
+        send_waiting();
+    }
+}
+
+}  // namespace fabric

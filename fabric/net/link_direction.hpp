@@ -1,0 +1,157 @@
+// One direction of a link: the queues of the sending port, a serialiser and a delay line.
+//
+// A frame that finds the transmitter free (or that only follows others of its lane from a host) and
+// has its credits goes on the wire at once, as arithmetic. Only what has to wait costs an event
+// more: it queues by lane, and the lanes take turns by the port's arbitration tables. Of what is on
+// the wire only the first frame is in the event heap, since a direction delivers in order.
+//
+// Refuses the stalled state of a lane that keeps losing frames to the lifetime limit (IBA 18.2.5.4)
+// and the errors that flow control packets may have themselves.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "fabric/core/event_loop.hpp"
+#include "fabric/core/rate.hpp"
+#include "fabric/core/sim_time.hpp"
+#include "fabric/core/timer.hpp"
+#include "fabric/net/credits.hpp"
+#include "fabric/net/frame.hpp"
+#include "fabric/net/lane_queues.hpp"
+#include "fabric/net/network_services.hpp"
+#include "fabric/net/port.hpp"
+#include "fabric/net/vl_arbitration.hpp"
+
+namespace fabric {
+
+class LinkDirection;
+
+// What a filter wants done with a frame.
+enum class Verdict : std::uint8_t { kPass, kDrop };
+
+// Sees each frame when it is given to the direction, before it waits for the transmitter, and may
+// change it; a dropped frame still takes its time on the wire. Protocol code knows no filters.
+class LinkFilter {
+  public:
+    virtual Verdict inspect(SimTime now, Frame& frame, const LinkDirection& direction) = 0;
+
+  protected:
+    ~LinkFilter() = default;
+};
+
+struct LinkProperties {
+    Rate rate;
+    SimDuration latency;
+    // Receive buffer of each data lane at both ends (InfiniBand); 0: no end of it, and no credits.
+    std::uint32_t buffer_bytes = 0;
+};
+
+class LinkDirection final : public EventHandler {
+  public:
+    // A queue longer than this is a mistake of the model, not traffic.
+    static constexpr std::uint32_t kMaxFramesInFlight = 1U << 22;
+
+    LinkDirection(Port& from, Port& to, const LinkProperties& properties,
+                  const NetworkServices& services);
+    ~LinkDirection();
+    LinkDirection(const LinkDirection&) = delete;
+    LinkDirection& operator=(const LinkDirection&) = delete;
+
+    [[nodiscard]] Port& from() const { return from_; }
+    [[nodiscard]] Port& to() const { return to_; }
+    // On the wire or waiting for it.
+    [[nodiscard]] std::uint32_t frames_in_flight() const {
+        return on_wire_ + (queues_ != nullptr ? queues_->frames() : 0);
+    }
+    // When a frame handed over now would start, if nothing but frames is in its way.
+    [[nodiscard]] SimTime free_at() const;
+
+    // Filters are asked in the order of their adding, until one drops. They outlive their stay.
+    void add_filter(LinkFilter& filter) { filters_.push_back(&filter); }
+    void remove_filter(LinkFilter& filter) { std::erase(filters_, &filter); }
+
+    // Whether a frame waits in `lane` for credits of which none is on its way back.
+    [[nodiscard]] bool starves(std::uint8_t lane) const;
+    // Blocks of a data lane that no frame takes; and of how many. Nothing without flow control.
+    [[nodiscard]] std::uint32_t unused_credits(std::uint8_t lane) const;
+    [[nodiscard]] std::uint32_t credit_limit() const { return buffer_blocks_; }
+    // The frames that wait in `lane`, the first one first.
+    template <class F>
+    void for_each_waiting(std::uint8_t lane, F&& visit) const {
+        if (queues_ != nullptr) {
+            queues_->for_each_in(lane, visit);
+        }
+    }
+
+    void handle(const Event& event) override;
+
+  private:
+    friend class Link;
+    friend class Node;
+    friend class Port;
+
+    void transmit(FramePtr frame, SimTime ready);
+    [[nodiscard]] bool may_go(const Frame& frame, SimTime ready) const;
+    [[nodiscard]] bool has_credits(const Frame& frame, SimTime at) const;
+    [[nodiscard]] VlCredits& credits(std::uint8_t lane);
+    void commit(FramePtr frame, SimTime start);
+    void put_on_wire(FramePtr frame, SimTime arrival);
+    FramePtr take_from_wire();
+    void deliver(FramePtr frame);
+    [[nodiscard]] bool filters_drop(Frame& frame);
+    [[nodiscard]] SimDuration time_to_decide(const Frame& frame) const;
+    [[nodiscard]] SimTime start_of(const Frame& frame) const {
+        return frame.arrival - latency_ - time_to_decide(frame);
+    }
+
+    // The queues.
+    void wait(FramePtr frame, SimTime ready);
+    void take_back_unstarted();
+    void send_waiting();
+    [[nodiscard]] SimTime may_start_at(std::uint8_t lane, SimTime free) const;
+    [[nodiscard]] SimTime lifetime_ends(std::uint8_t lane) const;
+    bool drop_expired();
+    std::uint8_t choose(std::uint32_t lanes);
+    void wake_at(SimTime time);
+
+    // The receiver's buffer has `bytes` of `lane` free again from `when` on.
+    void give_back(std::uint8_t lane, std::uint32_t bytes, SimTime when);
+    void drop_all(DropReason reason);
+    void set_rate(Rate rate);
+
+    template <class F>
+    void for_each_in_flight(F&& visit) const {
+        for (Frame* frame = head_; frame != nullptr; frame = frame->next) {
+            visit(*frame);
+        }
+        if (queues_ != nullptr) {
+            queues_->for_each(visit);
+        }
+    }
+
+    const NetworkServices& services_;
+    Port& from_;
+    Port& to_;
+    Rate rate_;
+    SimDuration latency_;
+    EventKey key_;
+    SimTime busy_until_{};
+    SimTime settled_until_{};  // what arrives by then began at an earlier rate
+    Frame* head_ = nullptr;    // in the heap while not null
+    Frame* tail_ = nullptr;
+    std::uint32_t on_wire_ = 0;
+    std::uint32_t buffer_blocks_ = 0;
+    std::uint8_t last_vl_ = 0;  // of the frame that was last put on the wire
+    bool cuts_through_ = false;
+    bool to_switch_ = false;
+    std::vector<VlCredits> credits_;  // by lane, as far as lanes were used
+    std::vector<LinkFilter*> filters_;
+    std::unique_ptr<LaneQueues> queues_;
+    std::unique_ptr<Timer> wake_;
+    std::unique_ptr<VlArbiter> arbiter_;
+    SimTime waiting_since_ = SimTime::max();  // the transmitter is free, and a frame is ready
+};
+
+}  // namespace fabric
