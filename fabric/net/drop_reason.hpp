@@ -14,6 +14,7 @@ enum class DropReason : std::uint8_t {
     kExceedsMtu,           // more payload than the active MTU (IBA 7.7.8)
     kLinkDown,             // on a link that went down, or waiting for it
     kHeadOfQueueLifetime,  // waited in a switch, first in its lane, longer than it may
+    kQueueFull,            // an Ethernet switch has no room for more of its priority
     kFault,                // an injected fault took it
     kNoRoute,              // the switch has no entry for the DLID
     kNoLane,               // its service level leads to no lane of the outgoing port
@@ -35,6 +36,8 @@ constexpr std::string_view to_string(DropReason reason) {
             return "arrived_inactive";
         case DropReason::kHeadOfQueueLifetime:
             return "head_of_queue_lifetime";
+        case DropReason::kQueueFull:
+            return "queue_full";
         case DropReason::kNoLane:
             return "no_lane";
         case DropReason::kPartitionIn:

@@ -72,6 +72,10 @@ void Link::set_state(LinkState state) {
                                    : PortTrigger::kLinkUp;
         port->apply(state == LinkState::kUp ? up : PortTrigger::kLinkDown);
     }
+    const bool is_ethernet = ends_[0]->attributes().link_layer == LinkLayer::kEthernet;
+    if (is_ethernet && services_.ethernet_observer != nullptr) {
+        services_.ethernet_observer->link_changed(*this);
+    }
     if (services_.observer != nullptr) {
         services_.observer->link_changed(*this);
     }

@@ -29,7 +29,13 @@ LinkDirection::LinkDirection(Port& from, Port& to, const LinkProperties& propert
       key_(EventClass::kFrameArrival, from.node().id(), from.number(), 0),
       buffer_blocks_(properties.buffer_bytes / kCreditBlockBytes),
       cuts_through_(is_switch(to) && static_cast<const Switch&>(to.node()).cuts_through()),
-      to_switch_(is_switch(to)) {}
+      to_switch_(is_switch(to)),
+      from_switch_(is_switch(from)),
+      queueing_(properties.queueing) {
+    if (queueing_ && to_switch_) {
+        pausing_ = std::make_unique<Pausing>();
+    }
+}
 
 LinkDirection::~LinkDirection() {
     drop_all(DropReason::kTeardown);
@@ -47,6 +53,13 @@ SimTime LinkDirection::free_at() const {
 void LinkDirection::transmit(FramePtr frame, SimTime ready) {
     if (!filters_.empty() && filters_drop(*frame)) [[unlikely]] {
         frame->is_lost = true;
+    }
+    if (queueing_ && from_switch_) {
+        if (has_no_room(*frame)) {
+            from_.drop(std::move(frame), DropReason::kQueueFull);
+            return;
+        }
+        mark_by_queue(*frame);
     }
     if (may_go(*frame, ready)) [[likely]] {
         commit(std::move(frame), std::max(ready, busy_until_));
@@ -68,6 +81,9 @@ bool LinkDirection::may_go(const Frame& frame, SimTime ready) const {
 }
 
 bool LinkDirection::has_credits(const Frame& frame, SimTime at) const {
+    if (pausing_ != nullptr && (pausing_->reached >> frame.vl & 1U) != 0) [[unlikely]] {
+        return false;
+    }
     if (buffer_blocks_ == 0 || frame.vl == kManagementVl || frame.is_lost) {
         return true;
     }
@@ -151,7 +167,11 @@ FramePtr LinkDirection::take_from_wire() {
 
 void LinkDirection::handle(const Event& event) {
     if (event.key != key_) {
-        send_waiting();
+        if (event.key.port() == kWakeTimer) {
+            send_waiting();
+        } else {
+            set_paused(static_cast<std::uint8_t>(event.argument >> 1U), (event.argument & 1U) != 0);
+        }
         return;
     }
     FramePtr frame = take_from_wire();
@@ -172,6 +192,11 @@ void LinkDirection::deliver(FramePtr frame) {
             give_back(frame->vl, frame->wire_bytes, services_.loop.now());
         }
     }
+    if (pausing_ != nullptr && frame->vl < kPriorities) {
+        frame->ingress = to_.number().value();
+        frame->ingress_vl = frame->vl;
+        hold(frame->vl, frame->wire_bytes);
+    }
     if (!to_.carries(*frame)) [[unlikely]] {
         to_.drop(std::move(frame), DropReason::kArrivedInactive);
         return;
@@ -186,6 +211,10 @@ void LinkDirection::deliver(FramePtr frame) {
 }
 
 void LinkDirection::give_back(std::uint8_t lane, std::uint32_t bytes, SimTime when) {
+    if (pausing_ != nullptr) {
+        release_held(lane, bytes);
+        return;
+    }
     credits(lane).add_return(blocks_of(bytes), when + latency_);
     if (queues_ == nullptr || (queues_->occupied() >> lane & 1U) == 0) {
         return;

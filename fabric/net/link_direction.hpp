@@ -5,12 +5,16 @@
 // more: it queues by lane, and the lanes take turns by the port's arbitration tables. Of what is on
 // the wire only the first frame is in the event heap, since a direction delivers in order.
 //
+// On Ethernet a switch drops, marks or pauses by the length of its queues (ethernet_port.cpp).
+//
 // Refuses the stalled state of a lane that keeps losing frames to the lifetime limit (IBA 18.2.5.4)
 // and the errors that flow control packets may have themselves.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "fabric/core/event_loop.hpp"
@@ -18,6 +22,7 @@
 #include "fabric/core/sim_time.hpp"
 #include "fabric/core/timer.hpp"
 #include "fabric/net/credits.hpp"
+#include "fabric/net/ethernet_queueing.hpp"
 #include "fabric/net/frame.hpp"
 #include "fabric/net/lane_queues.hpp"
 #include "fabric/net/network_services.hpp"
@@ -46,6 +51,7 @@ struct LinkProperties {
     SimDuration latency;
     // Receive buffer of each data lane at both ends (InfiniBand); 0: no end of it, and no credits.
     std::uint32_t buffer_bytes = 0;
+    std::optional<EthernetQueueing> queueing;  // of an Ethernet link
 };
 
 class LinkDirection final : public EventHandler {
@@ -92,6 +98,10 @@ class LinkDirection final : public EventHandler {
     friend class Node;
     friend class Port;
 
+    // No timer of a device has these numbers in the place of its port.
+    static constexpr PortNumber kWakeTimer{0xFE0};
+    static constexpr PortNumber kPauseArrival{0xFE1};
+
     void transmit(FramePtr frame, SimTime ready);
     [[nodiscard]] bool may_go(const Frame& frame, SimTime ready) const;
     [[nodiscard]] bool has_credits(const Frame& frame, SimTime at) const;
@@ -107,6 +117,7 @@ class LinkDirection final : public EventHandler {
     }
 
     // The queues.
+    void make_queues();
     void wait(FramePtr frame, SimTime ready);
     void take_back_unstarted();
     void send_waiting();
@@ -115,6 +126,14 @@ class LinkDirection final : public EventHandler {
     bool drop_expired();
     std::uint8_t choose(std::uint32_t lanes);
     void wake_at(SimTime time);
+
+    // Ethernet.
+    [[nodiscard]] bool has_no_room(const Frame& frame) const;
+    void mark_by_queue(Frame& frame);
+    void hold(std::uint8_t priority, std::uint32_t bytes);
+    void release_held(std::uint8_t priority, std::uint32_t bytes);
+    void ask_to_pause(std::uint8_t priority, bool pause);
+    void set_paused(std::uint8_t priority, bool paused);
 
     // The receiver's buffer has `bytes` of `lane` free again from `when` on.
     void give_back(std::uint8_t lane, std::uint32_t bytes, SimTime when);
@@ -131,6 +150,15 @@ class LinkDirection final : public EventHandler {
         }
     }
 
+    // What the switch at the end of an Ethernet direction holds of it, by priority, and the pauses
+    // that it asked for; and which of them have reached the sender.
+    struct Pausing {
+        std::array<std::uint64_t, kPriorities> held{};
+        std::uint8_t asked = 0;
+        std::uint8_t reached = 0;
+        std::uint32_t sent = 0;
+    };
+
     const NetworkServices& services_;
     Port& from_;
     Port& to_;
@@ -146,8 +174,12 @@ class LinkDirection final : public EventHandler {
     std::uint8_t last_vl_ = 0;  // of the frame that was last put on the wire
     bool cuts_through_ = false;
     bool to_switch_ = false;
+    bool from_switch_ = false;
+    std::optional<EthernetQueueing> queueing_;
+    std::uint64_t mark_decisions_ = 0;
     std::vector<VlCredits> credits_;  // by lane, as far as lanes were used
     std::vector<LinkFilter*> filters_;
+    std::unique_ptr<Pausing> pausing_;  // Ethernet, to a switch
     std::unique_ptr<LaneQueues> queues_;
     std::unique_ptr<Timer> wake_;
     std::unique_ptr<VlArbiter> arbiter_;

@@ -8,6 +8,7 @@
 
 #include "fabric/core/assert.hpp"
 #include "fabric/net/credit_loop.hpp"
+#include "fabric/net/ethernet_routes.hpp"
 #include "fabric/net/net_events.hpp"
 
 namespace fabric {
@@ -40,9 +41,15 @@ Mtu mtu_within(std::uint32_t ethernet_mtu) {
 }
 
 LinkProperties properties_of(const LinkSpec& spec) {
-    const bool has_credits = spec.layer == LinkLayer::kInfiniband;
-    return {effective_rate(spec.width, spec.speed), spec.latency,
-            has_credits ? spec.buffer_bytes : 0};
+    const bool is_ethernet = spec.layer == LinkLayer::kEthernet;
+    LinkProperties properties{.rate = effective_rate(spec.width, spec.speed),
+                              .latency = spec.latency,
+                              .buffer_bytes = is_ethernet ? 0 : spec.buffer_bytes,
+                              .queueing = std::nullopt};
+    if (is_ethernet) {
+        properties.queueing = spec.queueing;
+    }
+    return properties;
 }
 
 void set_up_port(Port& port, const LinkSpec& spec) {
@@ -57,6 +64,12 @@ void set_up_port(Port& port, const LinkSpec& spec) {
         attributes.operational_vls = spec.vls;
         return;
     }
+    SlToVl priorities;
+    for (std::uint8_t sl = 0; sl < kServiceLevels; ++sl) {
+        priorities[sl] = sl % kPriorities;
+    }
+    attributes.sl_to_vl = {priorities};
+    attributes.vl_cap = attributes.operational_vls = kPriorities;
     attributes.ethernet_mtu = spec.ethernet_mtu.value_or(kDefaultEthernetMtu);
     attributes.active_mtu = mtu_within(attributes.ethernet_mtu);
     attributes.gids.clear();
@@ -88,11 +101,12 @@ Network::Network(EventLoop& loop, trace::Bus& bus, Topology topology) : services
     topology.sort();
     build_nodes(topology);
     build_links(topology);
-    fill_stations();
+    set_up_ethernet();
 }
 
 Network::~Network() {
     services_.observer = nullptr;
+    services_.ethernet_observer = nullptr;
     // Frames in a switch know the port whose buffer they are in: while all of them are there.
     for (const auto& link : links_) {
         link->drop_all(DropReason::kTeardown);
@@ -141,23 +155,28 @@ void Network::build_links(const Topology& topology) {
     }
 }
 
-void Network::fill_stations() {
+void Network::set_up_ethernet() {
+    bool any = false;
     for (Switch* const one : switches_) {
-        std::vector<Switch::Station> stations;
-        bool is_ethernet = false;
         for (std::uint16_t number = 1; number <= one->port_count(); ++number) {
             const Port& port = one->port(PortNumber{number});
-            if (port.attributes().link_layer == LinkLayer::kEthernet) {
-                is_ethernet = true;
-                stations.push_back({port.peer()->attributes().mac, number});
+            if (port.link() != nullptr && port.attributes().link_layer == LinkLayer::kEthernet) {
+                one->port(PortNumber{0}).mutable_attributes().link_layer = LinkLayer::kEthernet;
+                any = true;
             }
         }
-        if (is_ethernet) {
-            std::sort(stations.begin(), stations.end(),
-                      [](const auto& a, const auto& b) { return a.mac < b.mac; });
-            one->port(PortNumber{0}).mutable_attributes().link_layer = LinkLayer::kEthernet;
-            one->set_stations(std::move(stations));
-        }
+    }
+    if (any) {
+        route_ethernet(*this);
+        services_.ethernet_observer = this;
+    }
+}
+
+// What hosts hang on stays where it is.
+void Network::link_changed(Link& link) {
+    if (link.end(0).node().kind() == NodeKind::kSwitch &&
+        link.end(1).node().kind() == NodeKind::kSwitch) {
+        route_ethernet(*this);
     }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,7 +20,7 @@
 
 namespace fabric {
 
-class Network {
+class Network final : private LinkObserver {
   public:
     // `topology` has no error() (asserted). The loop and the bus outlive the network.
     Network(EventLoop& loop, trace::Bus& bus, Topology topology);
@@ -59,6 +60,9 @@ class Network {
     // ("s0 port 1 > s1 port 2 > s0 port 1"). Empty: there is none.
     std::string report_credit_loop();
 
+    // Of decisions that depend on chance: which frames a switch marks. At first 0.
+    void set_seed(std::uint64_t seed) { services_.seed = seed; }
+
     // nullptr: nobody.
     void set_link_observer(LinkObserver* observer) { services_.observer = observer; }
 
@@ -73,7 +77,8 @@ class Network {
   private:
     void build_nodes(const Topology& topology);
     void build_links(const Topology& topology);
-    void fill_stations();
+    void set_up_ethernet();
+    void link_changed(Link& link) override;
 
     NetworkServices services_;
     FramePool frames_;  // outlives the links, which hold frames

@@ -1,6 +1,8 @@
 // What the parts of one network share: virtual time, the trace, and who follows the links.
 #pragma once
 
+#include <cstdint>
+
 #include "fabric/core/event_loop.hpp"
 #include "fabric/trace/bus.hpp"
 
@@ -20,7 +22,9 @@ class LinkObserver {
 struct NetworkServices {
     EventLoop& loop;
     trace::Bus& bus;
-    LinkObserver* observer = nullptr;
+    LinkObserver* observer = nullptr;           // whoever manages the subnet
+    LinkObserver* ethernet_observer = nullptr;  // of links between Ethernet switches
+    std::uint64_t seed = 0;
 };
 
 }  // namespace fabric

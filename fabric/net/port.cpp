@@ -35,7 +35,7 @@ std::uint64_t PortCounters::total_discards() const {
 std::uint64_t PortCounters::xmit_discards() const {
     return discarded(DropReason::kPortNotActive) + discarded(DropReason::kPeerNotActive) +
            discarded(DropReason::kExceedsMtu) + discarded(DropReason::kLinkDown) +
-           discarded(DropReason::kHeadOfQueueLifetime);
+           discarded(DropReason::kHeadOfQueueLifetime) + discarded(DropReason::kQueueFull);
 }
 
 // DLID mapping, VL mapping and looping errors (IBA 16.1.4.1).
@@ -74,7 +74,8 @@ void Port::send(FramePtr frame) {
 // IBA 7.6.6: lane 15, and one that is not in operation, discard.
 bool Port::look_up_lane(Frame& frame, std::uint16_t from) const {
     const std::vector<SlToVl>& tables = attributes_.sl_to_vl;
-    frame.vl = from < tables.size() ? tables[from][frame.sl % kServiceLevels] : 0;
+    const SlToVl& table = from < tables.size() ? tables[from] : tables.front();
+    frame.vl = table[frame.sl % kServiceLevels];
     return frame.vl < attributes_.operational_vls;
 }
 

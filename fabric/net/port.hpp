@@ -91,8 +91,9 @@ struct PortAttributes {
     std::uint8_t operational_vls = 1;
     // PortInfo:HOQLife, of a switch's port: 4.096 us * 2^n, from 20 on without end.
     std::uint8_t head_of_queue_life = kEndlessLife;
-    // By the switch port that a frame came in by; [0] is for what is made here. Where there is no
-    // table, everything takes VL0.
+    // By the switch port that a frame came in by; [0] is for what is made here and for ports that
+    // have no table of their own. Without any, everything takes VL0. On Ethernet the lanes are the
+    // priorities.
     std::vector<SlToVl> sl_to_vl;
     VlArbitrationTables vl_arbitration;
     LinkWidth width = LinkWidth::k4x;
@@ -137,6 +138,10 @@ struct PortCounters {
     std::uint64_t link_error_recoveries = 0;
     std::uint64_t rcv_errors = 0;
     std::uint64_t vl15_dropped = 0;
+    // Ethernet: frames that left with the congestion mark that they got here; pauses asked of the
+    // port at the other end.
+    std::uint64_t marked = 0;
+    std::uint64_t pauses_sent = 0;
     std::array<std::uint64_t, kDropReasonCount> discards{};
 
     // A tick is the time of eight bytes on the port, PortSamplesControl:Tick 7, as NVIDIA's Quantum

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fabric/core/event_loop.hpp"
+#include "fabric/core/hash.hpp"
 #include "fabric/net/link.hpp"
 #include "fabric/net/network_services.hpp"
 #include "fabric/net/pkey.hpp"
@@ -139,27 +140,48 @@ void Switch::set_route(Lid lid, std::uint16_t port) {
     table_[lid.value()] = port;
 }
 
-void Switch::set_stations(std::vector<Station> stations) {
-    stations_ = std::move(stations);
+void Switch::set_ethernet_routes(EthernetRoutes routes) {
+    ethernet_ = std::move(routes);
     is_ethernet_ = true;
 }
 
 void Switch::receive_ethernet(Port& port, FramePtr frame) {
     const MacAddress& to = frame->destination_mac;
+    const Stations& stations = *ethernet_.stations;
     const auto station =
-        std::lower_bound(stations_.begin(), stations_.end(), to,
+        std::lower_bound(stations.begin(), stations.end(), to,
                          [](const Station& one, const MacAddress& mac) { return one.mac < mac; });
-    if (to.is_group() || station == stations_.end() || station->mac != to) {
+    if (to.is_group() || station == stations.end() || station->mac != to) {
         flood(port, std::move(frame));
         return;
     }
-    forward(port, std::move(frame), station->port);
+    forward(port, std::move(frame), way_to(*station, *frame));
+}
+
+// Each switch hashes in its own way, or all flows that took one way at the first would take one at
+// the second.
+std::uint16_t Switch::way_to(const Station& station, const Frame& frame) const {
+    if (station.switch_index == ethernet_.own_index) {
+        return station.port;
+    }
+    const std::vector<std::uint16_t>& ports = ethernet_.ports_to[station.switch_index];
+    if (ports.empty()) {
+        return kNoRoute;
+    }
+    if (ports.size() == 1) {
+        return ports[0];
+    }
+    WordsHash hash;
+    hash.add(id().value());
+    hash.add(std::uint64_t{frame.source.value()} << 32 | frame.flow);
+    hash.add(std::uint64_t{station.switch_index} << 16 | station.port);
+    return ports[hash.value() % ports.size()];
 }
 
 // Ports that are down are passed over: nothing was meant for them.
 void Switch::flood(Port& port, FramePtr frame) {
     replicate(port, std::move(frame), [this, &port](auto&& visit) {
-        for (std::uint16_t number = 1; number <= port_count(); ++number) {
+        for (const std::uint16_t number : ethernet_.tree_ports) {
             Port* const out = port_or_null(number);
             if (out != &port && out->state() == PortState::kActive) {
                 visit(*out);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fabric/core/sim_time.hpp"
+#include "fabric/net/ethernet_routes.hpp"
 #include "fabric/net/lid.hpp"
 #include "fabric/net/node.hpp"
 
@@ -50,13 +51,10 @@ class Switch final : public Node {
     void set_multicast_table(MulticastTable table) { multicast_ = std::move(table); }
     [[nodiscard]] const MulticastTable& multicast_table() const { return multicast_; }
 
-    // Makes it an Ethernet switch: stations by ascending address, each with the port that leads to
-    // it. Groups and stations that are not in the table are reached by flooding.
-    struct Station {
-        MacAddress mac;
-        std::uint16_t port;
-    };
-    void set_stations(std::vector<Station> stations);
+    // Makes it an Ethernet switch. A station that several ports lead to is reached by the one that
+    // a hash of the flow names: frames of one flow stay in order. Groups and stations that nobody
+    // knows are flooded along the tree.
+    void set_ethernet_routes(EthernetRoutes routes);
 
     void receive(Port& port, FramePtr frame) override;
     void port_changed(Port& port, PortEvent event) override;
@@ -68,6 +66,7 @@ class Switch final : public Node {
     [[nodiscard]] SimTime ready_at(const Port& port, const Frame& frame, const Port& out) const;
     void consume(Port& port, FramePtr frame);
     void receive_ethernet(Port& port, FramePtr frame);
+    [[nodiscard]] std::uint16_t way_to(const Station& station, const Frame& frame) const;
     void flood(Port& port, FramePtr frame);
     template <class Outs>
     void replicate(Port& port, FramePtr frame, const Outs& for_each_out);
@@ -75,7 +74,7 @@ class Switch final : public Node {
     const NetworkServices& services_;
     SimDuration forwarding_delay_ = kDefaultForwardingDelay;
     std::vector<std::uint16_t> table_;
-    std::vector<Station> stations_;
+    EthernetRoutes ethernet_;
     MulticastTable multicast_;
     bool is_ethernet_ = false;
     bool cuts_through_;

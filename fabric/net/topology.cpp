@@ -146,6 +146,27 @@ std::optional<std::string> error_in_hosts(const NodesByName& nodes) {
     return std::nullopt;
 }
 
+std::optional<std::string> error_in_queueing(const LinkSpec& link) {
+    const EthernetQueueing& queueing = link.queueing;
+    const bool marks = queueing.mark_all_bytes != 0;
+    if (marks && (queueing.mark_from_bytes > queueing.mark_all_bytes ||
+                  queueing.mark_probability.denominator == 0 ||
+                  queueing.mark_probability.numerator > queueing.mark_probability.denominator)) {
+        return fmt::format(
+            "the link of {} and {} marks from {} bytes, all from {}, with a "
+            "probability of {}/{}: that does not rise from nothing to one",
+            link.a.node, link.b.node, queueing.mark_from_bytes, queueing.mark_all_bytes,
+            queueing.mark_probability.numerator, queueing.mark_probability.denominator);
+    }
+    if (queueing.paused_priorities != 0 && queueing.resume_bytes > queueing.pause_bytes) {
+        return fmt::format(
+            "the link of {} and {} pauses above {} bytes and resumes at {}, which "
+            "is more",
+            link.a.node, link.b.node, queueing.pause_bytes, queueing.resume_bytes);
+    }
+    return std::nullopt;
+}
+
 // Each node's GUID differs, and each port's; a port may have its node's.
 std::optional<std::string> error_in_guids(const Topology& sorted) {
     std::map<Guid, std::string_view> nodes;
@@ -218,6 +239,9 @@ std::optional<std::string> error_in_ethernet(const std::vector<LinkSpec>& links,
             if (switches.emplace(node.name, link.layer).first->second != link.layer) {
                 return fmt::format("switch {} has links of both link layers", node.name);
             }
+        }
+        if (auto error = ethernet ? error_in_queueing(link) : std::nullopt) {
+            return error;
         }
     }
     const auto hosts =

@@ -14,6 +14,7 @@
 #include "fabric/core/strong_id.hpp"
 #include "fabric/net/credits.hpp"
 #include "fabric/net/ethernet.hpp"
+#include "fabric/net/ethernet_queueing.hpp"
 #include "fabric/net/link_layer.hpp"
 #include "fabric/net/node.hpp"
 #include "fabric/net/port.hpp"
@@ -69,6 +70,7 @@ struct LinkSpec {
     LinkLayer layer = LinkLayer::kInfiniband;
     // Bytes after the Ethernet header; unset: what the devices have.
     std::optional<std::uint32_t> ethernet_mtu{};
+    EthernetQueueing queueing{};
     bool has_roce_v1 = true;  // its ports have each GID as RoCE v1 and as v2, else as v2 only
 
     friend bool operator==(const LinkSpec&, const LinkSpec&) = default;

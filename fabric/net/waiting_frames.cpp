@@ -9,13 +9,6 @@
 
 namespace fabric {
 
-namespace {
-
-// No timer of a device has this number in the place of its port.
-constexpr PortNumber kWakeTimer{0xFE0};
-
-}  // namespace
-
 bool LinkDirection::starves(std::uint8_t lane) const {
     return queues_ != nullptr && (queues_->occupied() >> lane & 1U) != 0 &&
            may_start_at(lane, std::max(services_.loop.now(), busy_until_)) == SimTime::max();
@@ -25,13 +18,17 @@ std::uint32_t LinkDirection::unused_credits(std::uint8_t lane) const {
     return lane < credits_.size() ? credits_[lane].unused() : buffer_blocks_;
 }
 
-void LinkDirection::wait(FramePtr frame, SimTime ready) {
+void LinkDirection::make_queues() {
     if (queues_ == nullptr) {
         queues_ = std::make_unique<LaneQueues>();
         const EventKey key(EventClass::kTimer, from_.node().id(), kWakeTimer,
                            from_.number().value());
         wake_ = std::make_unique<Timer>(services_.loop, key, *this);
     }
+}
+
+void LinkDirection::wait(FramePtr frame, SimTime ready) {
+    make_queues();
     const bool is_first = (queues_->occupied() >> frame->vl & 1U) == 0;
     if (frame->vl != last_vl_) {
         take_back_unstarted();
@@ -90,6 +87,9 @@ SimTime LinkDirection::may_start_at(std::uint8_t lane, SimTime free) const {
     const SimTime start = std::max(free, queues_->ready(lane));
     if (has_credits(frame, start)) {
         return start;
+    }
+    if (buffer_blocks_ == 0) {
+        return SimTime::max();  // paused
     }
     return lane < credits_.size() ? credits_[lane].when(blocks_of(frame.wire_bytes), start)
                                   : SimTime::max();
