@@ -87,7 +87,7 @@ ManagedNode::ManagedNode(Network& network, Node& node, DatagramPool& pool,
       pool_(pool),
       subnet_(network, node, identity, *this),
       performance_(node),
-      key_(EventClass::kTimer, node.id(), PortNumber{0}, kManagedNodeSequence) {
+      key_(EventClass::kTimer, node.id(), PortNumber{kManagedNodeKey}, 0) {
     ports_.resize(node.port_count() + 1U);
     const bool is_switch = node.kind() == NodeKind::kSwitch;
     const std::uint16_t last = is_switch ? 0 : node.port_count();

@@ -48,10 +48,12 @@ ManagementPort::ManagementPort(Port& port, EventLoop& loop, DatagramCarrier& car
     : port_(port),
       loop_(loop),
       carrier_(carrier),
-      timer_(
-          loop,
-          EventKey(EventClass::kTimer, port.node().id(), port.number(), kManagementTimerSequence),
-          *this) {}
+      timer_(loop,
+             EventKey(
+                 EventClass::kTimer, port.node().id(),
+                 PortNumber(static_cast<std::uint16_t>(kManagementPortKey + port.number().value())),
+                 0),
+             *this) {}
 
 ManagementPort::~ManagementPort() = default;
 

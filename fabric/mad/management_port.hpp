@@ -19,11 +19,11 @@
 
 namespace fabric {
 
-// Timers of a node's management have these sequence numbers in their keys, above those of queue
-// pairs.
-inline constexpr std::uint32_t kManagementTimerSequence = 1U << 29;
-inline constexpr std::uint32_t kSubnetAgentTimerSequence = kManagementTimerSequence + 1;
-inline constexpr std::uint32_t kManagedNodeSequence = kManagementTimerSequence + 2;
+// The port numbers in the keys of a node's management events: beyond those of other timers.
+inline constexpr std::uint16_t kManagementPortKey = 1024;  // and the port's number
+inline constexpr std::uint16_t kSubnetAgentKey = 2048;
+inline constexpr std::uint16_t kManagedNodeKey = 2049;
+inline constexpr std::uint16_t kSubnetManagerKey = 2050;
 
 // A datagram that came in, or that a node sends to itself.
 struct ArrivedDatagram {

@@ -46,8 +46,7 @@ SubnetAgent::SubnetAgent(Network& network, Node& node, const NodeIdentity& ident
       identity_(identity),
       carrier_(carrier),
       timer_(network.loop(),
-             EventKey(EventClass::kTimer, node.id(), PortNumber{0}, kSubnetAgentTimerSequence),
-             *this),
+             EventKey(EventClass::kTimer, node.id(), PortNumber{kSubnetAgentKey}, 0), *this),
       description_(described(node, identity)),
       ports_(node.port_count() + 1U) {
     for (std::uint16_t number = 1; number <= node.port_count(); ++number) {
