@@ -13,6 +13,8 @@ namespace fabric {
 struct Ratio {
     std::uint64_t numerator = 0;
     std::uint64_t denominator = 1;
+
+    friend constexpr bool operator==(Ratio, Ratio) = default;
 };
 
 class RandomStream {

@@ -26,10 +26,6 @@ Datagram make_trap() {
     return trap;
 }
 
-std::string described(const Node& node, const NodeIdentity& identity) {
-    return identity.description.empty() ? node.name() : node.name() + " " + identity.description;
-}
-
 }  // namespace
 
 struct SubnetAgent::Row {
@@ -47,7 +43,7 @@ SubnetAgent::SubnetAgent(Network& network, Node& node, const NodeIdentity& ident
       carrier_(carrier),
       timer_(network.loop(),
              EventKey(EventClass::kTimer, node.id(), PortNumber{kSubnetAgentKey}, 0), *this),
-      description_(described(node, identity)),
+      description_(node.description()),
       ports_(node.port_count() + 1U) {
     for (std::uint16_t number = 1; number <= node.port_count(); ++number) {
         const PortAttributes& attributes = node.port(PortNumber{number}).attributes();

@@ -29,6 +29,8 @@ struct EthernetQueueing {
     std::uint8_t paused_priorities = 0;
     std::uint32_t pause_bytes = 64 * 1024;
     std::uint32_t resume_bytes = 32 * 1024;
+
+    friend bool operator==(const EthernetQueueing&, const EthernetQueueing&) = default;
 };
 
 }  // namespace fabric

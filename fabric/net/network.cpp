@@ -85,7 +85,7 @@ void set_up_port(Port& port, const LinkSpec& spec) {
 }
 
 void identify(Node& node, const NodeSpec& spec) {
-    node.set_identity({node_guid(spec, node.id()), description_of(spec), host_of(spec)});
+    node.set_label({node_guid(spec, node.id()), description_of(spec), host_of(spec)});
     const std::uint16_t first = node.kind() == NodeKind::kSwitch ? 0 : 1;
     for (std::uint16_t number = first; number <= node.port_count(); ++number) {
         PortAttributes& attributes = node.port(PortNumber{number}).mutable_attributes();

@@ -13,7 +13,7 @@ Node::Node(NodeId id, std::string name, NodeKind kind, std::uint16_t port_count,
       name_(std::move(name)),
       kind_(kind),
       port_count_(port_count),
-      identity_{make_guid(id, PortNumber{0}), name_, name_} {
+      label_{make_guid(id, PortNumber{0}), name_, name_} {
     ports_.resize(port_count + 1U);
     const std::uint16_t first = kind == NodeKind::kSwitch ? 0 : 1;
     for (std::uint16_t number = first; number <= port_count; ++number) {

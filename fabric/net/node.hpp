@@ -29,7 +29,7 @@ constexpr std::string_view to_string(NodeKind kind) {
 }
 
 // What management datagrams say of a node.
-struct NodeIdentity {
+struct NodeLabel {
     Guid guid;
     std::string description;
     std::string host;  // that an HCA is in; of a switch its own name
@@ -44,11 +44,11 @@ class Node {
     [[nodiscard]] NodeId id() const { return id_; }
     [[nodiscard]] const std::string& name() const { return name_; }
     [[nodiscard]] NodeKind kind() const { return kind_; }
-    [[nodiscard]] Guid guid() const { return identity_.guid; }
-    [[nodiscard]] const std::string& description() const { return identity_.description; }
-    [[nodiscard]] const std::string& host() const { return identity_.host; }
+    [[nodiscard]] Guid guid() const { return label_.guid; }
+    [[nodiscard]] const std::string& description() const { return label_.description; }
+    [[nodiscard]] const std::string& host() const { return label_.host; }
     // At first: from its number and name.
-    void set_identity(NodeIdentity identity) { identity_ = std::move(identity); }
+    void set_label(NodeLabel label) { label_ = std::move(label); }
 
     // External ports, numbered from 1.
     [[nodiscard]] std::uint16_t port_count() const { return port_count_; }
@@ -86,7 +86,7 @@ class Node {
     std::string name_;
     NodeKind kind_;
     std::uint16_t port_count_;
-    NodeIdentity identity_;
+    NodeLabel label_;
     std::vector<std::unique_ptr<Port>> ports_;  // [0] is a switch's own, else null
     ManagementListener* management_ = nullptr;
 };

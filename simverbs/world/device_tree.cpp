@@ -158,7 +158,8 @@ void DeviceTree::add_device(std::size_t number, std::size_t index) {
     fixed("hw_rev", fmt::format("{:x}", identity.hw_ver));
     fixed("hca_type", std::string(identity.hca_type));
     fixed("board_id", std::string(identity.board_id));
-    fixed("node_desc", fmt::format("{} {}", hca.host(), name));
+    add(folder + "node_desc",
+        [this, &hca] { return simulation_.network().node(hca.node()).description() + '\n'; });
     add(folder + "node_guid", [&hca] { return guid_text(hca.guid()); });
     add(folder + "sys_image_guid", [&hca] { return guid_text(hca.guid()); });
     for (std::uint16_t port = 1; port <= hca.port_count(); ++port) {

@@ -65,7 +65,6 @@ fabric::NodeIdentity host_identity(const Personality& personality) {
     return {.vendor_id = identity.vendor_id,
             .device_id = static_cast<std::uint16_t>(identity.vendor_part_id),
             .revision = identity.hw_ver,
-            .description = "simverbs0",
             .pkey_entries = port.pkey_entries,
             .gid_entries = kGidInfoEntries,
             .capabilities = port.infiniband_caps.bits};
@@ -117,7 +116,8 @@ Simulation::Simulation(SimulationOptions options, fabric::Topology topology,
             std::make_unique<Hca>(network_, network_.host(i), *personalities.at(i), commons_));
     }
     managed_network_ = std::make_unique<fabric::ManagedNetwork>(
-        network_, datagrams_, host_identity(*personalities.front()), switch_identity(*personalities.front()));
+        network_, datagrams_, host_identity(*personalities.front()),
+        switch_identity(*personalities.front()));
     subnet_manager_ = std::make_unique<fabric::StartupSm>(network_);
     subnet_manager_->bring_up();
 }

@@ -23,7 +23,6 @@ inline NodeIdentity host_identity() {
     return {.vendor_id = 0x1234,
             .device_id = 7,
             .revision = 1,
-            .description = "test",
             .pkey_entries = 64,
             .gid_entries = 16,
             .capabilities =
@@ -32,7 +31,6 @@ inline NodeIdentity host_identity() {
 inline NodeIdentity switch_identity() {
     NodeIdentity identity = host_identity();
     identity.device_id = 8;
-    identity.description = "";
     return identity;
 }
 

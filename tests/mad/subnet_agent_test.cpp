@@ -75,7 +75,7 @@ TEST_F(Agents, SayWhoTheyAre) {
     EXPECT_EQ(mad::get(far.smp_data(), mad::node_info::kNodeGuid), switch_node().guid().value());
     EXPECT_EQ(mad::get(far.smp_data(), mad::node_info::kLocalPort), 1U) << "it came in there";
     const Datagram text = get(kOther, Attribute::kNodeDescription);
-    EXPECT_STREQ(reinterpret_cast<const char*>(text.smp_data().data()), "h1 test");
+    EXPECT_STREQ(reinterpret_cast<const char*>(text.smp_data().data()), "h1");
 }
 
 TEST_F(Agents, AnswerWhatTheyDoNotHaveWithAStatus) {
