@@ -14,15 +14,37 @@ namespace {
 struct NextPorts {
     std::vector<std::uint32_t> first;  // of `ports`, by switch; one more at the end
     std::vector<std::uint16_t> ports;
+    std::vector<SwitchIndex> farthest_first;  // those that have any; links from the target count
 
     [[nodiscard]] std::span<const std::uint16_t> of(SwitchIndex one) const {
         return std::span(ports).subspan(first[one], first[one + 1] - first[one]);
     }
 };
 
+// Sorts by `hops`, which are below the number of switches.
+void order_by_hops(const std::vector<std::uint32_t>& hops, std::vector<SwitchIndex>& order) {
+    std::vector<std::uint32_t> begins(hops.size() + 1, 0);
+    std::uint32_t count = 0;
+    for (const std::uint32_t one : hops) {
+        if (one != kUnreachable && one != 0) {
+            ++begins[hops.size() - one];
+            ++count;
+        }
+    }
+    std::exclusive_scan(begins.begin(), begins.end(), begins.begin(), 0U);
+    order.resize(count);
+    for (SwitchIndex i = 0; i < hops.size(); ++i) {
+        if (hops[i] != kUnreachable && hops[i] != 0) {
+            order[begins[hops.size() - hops[i]]++] = i;
+        }
+    }
+}
+
 // Keeps the ports of each switch that `leads(from, neighbour)`.
 template <class Leads>
-void collect(const Graph& graph, NextPorts& next, const Leads& leads) {
+void collect(const Graph& graph, const std::vector<std::uint32_t>& hops, NextPorts& next,
+             const Leads& leads) {
+    order_by_hops(hops, next.farthest_first);
     next.first.clear();
     next.ports.clear();
     const auto switches = static_cast<SwitchIndex>(graph.switch_count());
@@ -40,7 +62,7 @@ void collect(const Graph& graph, NextPorts& next, const Leads& leads) {
 
 void shortest_to(const Graph& graph, SwitchIndex target, NextPorts& next) {
     const std::vector<std::uint32_t> hops = hops_to(graph, target);
-    collect(graph, next, [&hops](SwitchIndex from, SwitchIndex to) {
+    collect(graph, hops, next, [&hops](SwitchIndex from, SwitchIndex to) {
         return hops[from] != kUnreachable && hops[to] + 1 == hops[from];
     });
 }
@@ -88,7 +110,7 @@ class UpDownSearch {
                 }
             }
         }
-        collect(graph_, next, [this](SwitchIndex from, SwitchIndex to) {
+        collect(graph_, hops_, next, [this](SwitchIndex from, SwitchIndex to) {
             if (hops_[from] == kUnreachable || hops_[from] == 0) {
                 return false;
             }
@@ -124,9 +146,9 @@ class UpDownSearch {
     std::vector<SwitchIndex> queue_;
 };
 
-// Fills tables: `find(target, next)` has the ports, `choose(from, ports, destination)` picks one.
-template <class Find, class Choose>
-Tables fill(const Graph& graph, Find&& find, Choose&& choose) {
+// Fills tables: `find(target, next)` has the ports, `choice` picks one of them.
+template <class Find, class Choice>
+Tables fill(const Graph& graph, Find&& find, Choice choice) {
     Tables tables(graph.switch_count(), graph.lid_count());
     const auto destinations = graph.destinations_by_switch();
     const auto switches = static_cast<SwitchIndex>(graph.switch_count());
@@ -136,45 +158,50 @@ Tables fill(const Graph& graph, Find&& find, Choose&& choose) {
             continue;
         }
         find(target, next);
-        for (SwitchIndex from = 0; from < switches; ++from) {
-            const std::span<const std::uint16_t> ports = next.of(from);
-            for (const Destination& one : destinations[target]) {
-                if (from == target) {
-                    tables.set(from, one.lid, one.port);
-                } else if (!ports.empty()) {
-                    tables.set(from, one.lid, choose(from, ports, one));
-                }
+        for (const Destination& one : destinations[target]) {
+            tables.set(target, one.lid, one.port);
+            choice.begin(one);
+            for (const SwitchIndex from : next.farthest_first) {
+                tables.set(from, one.lid, choice.pick(from, next.of(from)));
             }
         }
     }
     return tables;
 }
 
-// The port that fewest routes to hosts have taken so far, the first of equals; LIDs of switches
-// carry next to nothing and are not counted.
+// The port that fewest routes between hosts lead through so far, the first of equals; only those
+// that really come by are counted. LIDs of switches carry next to nothing and are spread by number.
 class LeastUsed {
   public:
-    explicit LeastUsed(const Graph& graph) {
+    explicit LeastUsed(const Graph& graph) : graph_(graph), hosts_(graph.hosts_by_switch()) {
         const auto switches = static_cast<SwitchIndex>(graph.switch_count());
         for (SwitchIndex one = 0; one < switches; ++one) {
             used_.emplace_back(graph.ports(one).size(), 0);
         }
     }
-    std::uint16_t operator()(SwitchIndex from, std::span<const std::uint16_t> ports,
-                             const Destination& destination) {
-        std::vector<std::uint32_t>& used = used_[from];
-        if (destination.port == 0) {
-            return ports[destination.lid.value() % ports.size()];
+    void begin(const Destination& destination) {
+        destination_ = destination;
+        coming_by_.assign(hosts_.begin(), hosts_.end());
+    }
+    std::uint16_t pick(SwitchIndex from, std::span<const std::uint16_t> ports) {
+        if (destination_.port == 0) {
+            return ports[destination_.lid.value() % ports.size()];
         }
+        std::vector<std::uint64_t>& used = used_[from];
         const std::uint16_t best = *std::min_element(
             ports.begin(), ports.end(),
             [&used](std::uint16_t a, std::uint16_t b) { return used[a] < used[b]; });
-        ++used[best];
+        used[best] += coming_by_[from];
+        coming_by_[graph_.ports(from)[best].at] += coming_by_[from];
         return best;
     }
 
   private:
-    std::vector<std::vector<std::uint32_t>> used_;
+    const Graph& graph_;
+    std::vector<std::uint32_t> hosts_;
+    std::vector<std::vector<std::uint64_t>> used_;
+    Destination destination_;
+    std::vector<std::uint64_t> coming_by_;  // routes to the destination, by switch
 };
 
 // How far each switch is from the nearest of `from`.
@@ -321,6 +348,30 @@ std::vector<std::uint32_t> number_hosts(const Graph& graph) {
     return numbers;
 }
 
+// By a digit of the destination's number: each level divides it among its links up.
+class ByDigit {
+  public:
+    ByDigit(const Graph& graph, const Levels& levels)
+        : levels_(levels), numbers_(number_hosts(graph)), divisors_(levels.widths.size(), 1) {
+        for (std::size_t i = 1; i < divisors_.size(); ++i) {
+            divisors_[i] = divisors_[i - 1] * std::max(levels.widths[i - 1], 1U);
+        }
+    }
+    void begin(const Destination& destination) {
+        const std::uint16_t lid = destination.lid.value();
+        number_ = destination.port == 0 ? lid : numbers_[lid];
+    }
+    std::uint16_t pick(SwitchIndex from, std::span<const std::uint16_t> ports) const {
+        return ports[number_ / divisors_[levels_.of[from]] % ports.size()];
+    }
+
+  private:
+    const Levels& levels_;
+    std::vector<std::uint32_t> numbers_;   // by LID
+    std::vector<std::uint32_t> divisors_;  // by level
+    std::uint32_t number_ = 0;
+};
+
 }  // namespace
 
 FatTree fat_tree(const Graph& graph) {
@@ -332,25 +383,12 @@ FatTree fat_tree(const Graph& graph) {
     for (const std::uint32_t level : levels.of) {
         heights.push_back(levels.top - level);
     }
-    // Up to here, each level has divided the numbers among its links up.
-    std::vector<std::uint32_t> divisors(levels.widths.size(), 1);
-    for (std::size_t i = 1; i < divisors.size(); ++i) {
-        divisors[i] = divisors[i - 1] * std::max(levels.widths[i - 1], 1U);
-    }
-    const std::vector<std::uint32_t> numbers = number_hosts(graph);
     const Order order(heights);
     UpDownSearch search(graph, order);
-    const auto choose = [&](SwitchIndex from, std::span<const std::uint16_t> ports,
-                            const Destination& destination) {
-        const std::uint32_t number =
-            destination.port == 0 ? destination.lid.value() : numbers[destination.lid.value()];
-        const std::size_t digit = number / divisors[levels.of[from]];
-        return ports[digit % ports.size()];
-    };
     return {
         fill(
             graph, [&search](SwitchIndex target, NextPorts& next) { search.find_to(target, next); },
-            choose),
+            ByDigit(graph, levels)),
         {}};
 }
 

@@ -11,8 +11,8 @@
 
 namespace fabric::routing {
 
-// Every route is a shortest one; of equally short ones that by the port that fewest routes to hosts
-// leave by. Credit loops are possible where the switches form one.
+// Every route is a shortest one; of equally short ones that by the port that fewest routes between
+// hosts leave by so far. Credit loops are possible where the switches form one.
 Tables min_hop(const Graph& graph);
 
 // Routes go up towards the roots and then down, never up again, which no credit loop can come of
