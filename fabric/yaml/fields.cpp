@@ -111,9 +111,9 @@ std::span<const Value> items_of(const Value& value, Errors& errors) {
     return none ? std::span<const Value>() : value.items;
 }
 
-std::span<const std::pair<Value, Value>> entries_of(const Value& value, Errors& errors) {
+std::span<const Entry> entries_of(const Value& value, Errors& errors) {
     const bool none = value.kind == Kind::kNothing || !is(Kind::kMapping, value, errors);
-    return none ? std::span<const std::pair<Value, Value>>() : value.entries;
+    return none ? std::span<const Entry>() : value.entries;
 }
 
 Fields::Fields(const Value& value, Words keys, Errors& errors)

@@ -34,7 +34,7 @@ std::optional<std::uint64_t> bytes_of(const Value& value, Errors& errors, std::u
 std::optional<LinkRate> link_rate_of(const Value& value, Errors& errors);
 // As it is, with an error where it is none; nothing at all is an empty list or mapping.
 std::span<const Value> items_of(const Value& value, Errors& errors);
-std::span<const std::pair<Value, Value>> entries_of(const Value& value, Errors& errors);
+std::span<const Entry> entries_of(const Value& value, Errors& errors);
 
 class Fields {
   public:
@@ -60,7 +60,7 @@ class Fields {
     }
 
   private:
-    std::span<const std::pair<Value, Value>> entries_;
+    std::span<const Entry> entries_;
     Errors& errors_;
 };
 

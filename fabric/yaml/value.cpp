@@ -46,7 +46,7 @@ class Copier {
                     errors_.add(key.position, "a key is a word, no list and no mapping");
                     continue;
                 }
-                value.entries.emplace_back(std::move(key), copy(entry.second, depth + 1));
+                value.entries.push_back({std::move(key), copy(entry.second, depth + 1)});
             }
         }
         return value;

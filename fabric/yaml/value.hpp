@@ -19,15 +19,22 @@ struct Position {
 
 enum class Kind : std::uint8_t { kNothing, kScalar, kList, kMapping };
 
+struct Entry;
+
 struct Value {
     Kind kind = Kind::kNothing;
     Position position;
-    std::string text;                              // of a scalar
-    std::vector<Value> items;                      // of a list
-    std::vector<std::pair<Value, Value>> entries;  // of a mapping, as written; keys are scalars
+    std::string text;            // of a scalar
+    std::vector<Value> items;    // of a list
+    std::vector<Entry> entries;  // of a mapping, as written; keys are scalars
 
     static constexpr std::size_t kMaxDepth = 32;
     static constexpr std::size_t kMaxValues = 1'000'000;  // of a document
+};
+
+struct Entry {
+    Value key;
+    Value value;
 };
 
 // What is wrong with a document: every mistake, in the order of finding.

@@ -35,6 +35,7 @@ constexpr int kWrong = 1;
 
 std::optional<Topology> load(const std::string& spec) {
     std::vector<std::string_view> personalities;
+    personalities.reserve(kPersonalities.size());
     for (const Personality* const known : kPersonalities) {
         personalities.push_back(known->name);
     }

@@ -53,6 +53,7 @@ void set_up_ports(fabric::Topology& topology, const DevicesOfHcas& devices) {
 
 std::vector<std::string_view> personality_names() {
     std::vector<std::string_view> names;
+    names.reserve(kPersonalities.size());
     for (const Personality* known : kPersonalities) {
         names.push_back(known->name);
     }

@@ -80,9 +80,9 @@ TEST(Value, KnowsWhereItWasWritten) {
     Errors errors("f.yaml");
     const auto document = parse("a:\n  - x\n  - {b: 1}\n", errors);
     ASSERT_TRUE(document);
-    const Value& list = document->entries.at(0).second;
-    EXPECT_EQ(list.items.at(1).entries.at(0).second.position.line, 3U);
-    EXPECT_EQ(list.items.at(1).entries.at(0).second.position.column, 9U);
+    const Value& list = document->entries.at(0).value;
+    EXPECT_EQ(list.items.at(1).entries.at(0).value.position.line, 3U);
+    EXPECT_EQ(list.items.at(1).entries.at(0).value.position.column, 9U);
 }
 
 TEST(Value, RefusesWhatIsNoDocument) {

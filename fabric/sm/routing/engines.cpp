@@ -70,7 +70,7 @@ void shortest_to(const Graph& graph, SwitchIndex target, NextPorts& next) {
 // Which of two switches is above: the one of lower height, then of lower index.
 class Order {
   public:
-    Order(const std::vector<std::uint32_t>& heights) : place_(heights.size()) {
+    explicit Order(const std::vector<std::uint32_t>& heights) : place_(heights.size()) {
         from_top_.resize(heights.size());
         std::iota(from_top_.begin(), from_top_.end(), SwitchIndex{0});
         std::stable_sort(
@@ -361,7 +361,7 @@ class ByDigit {
         const std::uint16_t lid = destination.lid.value();
         number_ = destination.port == 0 ? lid : numbers_[lid];
     }
-    std::uint16_t pick(SwitchIndex from, std::span<const std::uint16_t> ports) const {
+    [[nodiscard]] std::uint16_t pick(SwitchIndex from, std::span<const std::uint16_t> ports) const {
         return ports[number_ / divisors_[levels_.of[from]] % ports.size()];
     }
 
