@@ -1,5 +1,5 @@
 // Ethernet as a link layer: addresses, how IP maps to them, and what a frame costs on the wire.
-// Refuses VLANs, pause frames and learning.
+// Refuses VLANs, but for the priority in their tag, and learning.
 #pragma once
 
 #include <algorithm>
@@ -48,6 +48,8 @@ bool is_multicast(const Gid& gid);
 MacAddress multicast_mac(const Gid& gid);
 
 inline constexpr std::uint32_t kEthernetHeaderBytes = 14;
+// Of a frame whose priority is not 0: a tag without a VLAN (IEEE 802.1Q, VID 0).
+inline constexpr std::uint32_t kVlanTagBytes = 4;
 inline constexpr std::uint32_t kDefaultEthernetMtu = 1500;
 // What a frame takes besides header and data: frame check sequence; preamble, start delimiter and
 // the gap before the next frame (IEEE 802.3 3.1.1, 4.4.2).

@@ -30,7 +30,7 @@ LinkDirection::LinkDirection(Port& from, Port& to, const LinkProperties& propert
       buffer_blocks_(properties.buffer_bytes / kCreditBlockBytes),
       cuts_through_(is_switch(to) && static_cast<const Switch&>(to.node()).cuts_through()),
       to_switch_(is_switch(to)),
-      from_switch_(is_switch(from)),
+      limits_queues_(is_switch(from) && properties.queueing.has_value()),
       queueing_(properties.queueing) {
     if (queueing_ && to_switch_) {
         pausing_ = std::make_unique<Pausing>();
@@ -54,7 +54,7 @@ void LinkDirection::transmit(FramePtr frame, SimTime ready) {
     if (!filters_.empty() && filters_drop(*frame)) [[unlikely]] {
         frame->is_lost = true;
     }
-    if (queueing_ && from_switch_) {
+    if (limits_queues_) {
         if (has_no_room(*frame)) {
             from_.drop(std::move(frame), DropReason::kQueueFull);
             return;

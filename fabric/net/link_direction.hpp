@@ -83,6 +83,9 @@ class LinkDirection final : public EventHandler {
     // Blocks of a data lane that no frame takes; and of how many. Nothing without flow control.
     [[nodiscard]] std::uint32_t unused_credits(std::uint8_t lane) const;
     [[nodiscard]] std::uint32_t credit_limit() const { return buffer_blocks_; }
+    [[nodiscard]] std::uint64_t waiting_bytes(std::uint8_t lane) const {
+        return queues_ == nullptr ? 0 : queues_->bytes(lane);
+    }
     // The frames that wait in `lane`, the first one first.
     template <class F>
     void for_each_waiting(std::uint8_t lane, F&& visit) const {
@@ -174,16 +177,16 @@ class LinkDirection final : public EventHandler {
     std::uint8_t last_vl_ = 0;  // of the frame that was last put on the wire
     bool cuts_through_ = false;
     bool to_switch_ = false;
-    bool from_switch_ = false;
-    std::optional<EthernetQueueing> queueing_;
-    std::uint64_t mark_decisions_ = 0;
+    bool limits_queues_ = false;  // from an Ethernet switch
     std::vector<VlCredits> credits_;  // by lane, as far as lanes were used
-    std::vector<LinkFilter*> filters_;
     std::unique_ptr<Pausing> pausing_;  // Ethernet, to a switch
     std::unique_ptr<LaneQueues> queues_;
+    std::vector<LinkFilter*> filters_;
+    SimTime waiting_since_ = SimTime::max();  // the transmitter is free, and a frame is ready
     std::unique_ptr<Timer> wake_;
     std::unique_ptr<VlArbiter> arbiter_;
-    SimTime waiting_since_ = SimTime::max();  // the transmitter is free, and a frame is ready
+    std::optional<EthernetQueueing> queueing_;
+    std::uint64_t mark_decisions_ = 0;
 };
 
 }  // namespace fabric

@@ -53,6 +53,7 @@ void LinkDirection::take_back_unstarted() {
     if (taken == nullptr) {
         return;
     }
+    make_queues();
     if (kept == nullptr) {
         services_.loop.cancel(head_->arrival, key_);
         head_ = nullptr;
@@ -150,6 +151,10 @@ void LinkDirection::send_waiting() {
         const std::uint8_t lane = choose(lanes);
         FramePtr frame = queues_->pop_front(
             lane, first + rate_.transmission_time(queues_->front(lane).wire_bytes));
+        if (!from_.carries(*frame)) [[unlikely]] {
+            from_.drop(std::move(frame), DropReason::kPortNotActive);
+            continue;
+        }
         commit(std::move(frame), first);
     }
     wake_->cancel();

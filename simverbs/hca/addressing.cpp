@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "fabric/net/ethernet.hpp"
+#include "fabric/net/ethernet_queueing.hpp"
 
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/wire/packet.hpp"
@@ -131,8 +132,10 @@ void size_frame(fabric::Frame& frame, const fabric::Port& port, const WireOpcode
     if (is_ethernet(port)) {
         frame.payload_bytes = roce_packet_bytes(operation, payload_bytes, frame.over_udp,
                                                 is_ipv4_mapped(frame.grh.dgid));
-        frame.wire_bytes =
-            fabric::ethernet_wire_bytes(fabric::kEthernetHeaderBytes + frame.payload_bytes);
+        const bool tagged = frame.sl % fabric::kPriorities != 0;
+        frame.wire_bytes = fabric::ethernet_wire_bytes(fabric::kEthernetHeaderBytes +
+                                                       (tagged ? fabric::kVlanTagBytes : 0) +
+                                                       frame.payload_bytes);
         return;
     }
     frame.payload_bytes = payload_bytes;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fabric/core/hash.hpp"
+#include "fabric/net/pkey.hpp"
 
 #include "simverbs/hca/addressing.hpp"
 #include "simverbs/hca/hca_events.hpp"
@@ -33,12 +34,6 @@ AsyncEvent async_event(fabric::PortEvent event) {
             break;
     }
     return AsyncEvent::kClientReregister;
-}
-
-// The membership bit apart, and one of the two a full member (IBA 10.9.3).
-bool pkeys_match(std::uint16_t a, std::uint16_t b) {
-    constexpr std::uint16_t kFullMember = 0x8000;
-    return ((a ^ b) & ~kFullMember) == 0 && ((a | b) & kFullMember) != 0;
 }
 
 // Of a device's own, so that equal numbers on two hosts are no rule.
@@ -213,12 +208,16 @@ void Hca::deliver(fabric::Port& port, const fabric::Frame& frame) {
 void Hca::deliver_to(QueuePair& qp, const fabric::Port& port, const fabric::Frame& frame) {
     const Packet& packet = frame.transport_as<Packet>();
     const QpAttributes& attributes = qp.attributes();
-    if (!pkeys_match(packet.pkey, port.attributes().pkeys[attributes.pkey_index])) {
+    if (!fabric::pkeys_match(packet.pkey, port.attributes().pkeys[attributes.pkey_index])) {
         ++bad_pkeys_;
         discard(packet, PacketFate::kPkeyMismatch);
         return;
     }
     const ServiceProperties& service = properties(attributes.service);
+    if (packet.operation().kind == MessageKind::kCongestionNotification) {
+        qp.congestion_notified();
+        return;
+    }
     if (packet.operation().transport != service.wire_transport) {
         discard(packet, PacketFate::kWrongService);
         return;
@@ -227,6 +226,10 @@ void Hca::deliver_to(QueuePair& qp, const fabric::Port& port, const fabric::Fram
     if (service.connected && has_peer && !qp.comes_by_its_path(port, frame)) {
         discard(packet, PacketFate::kOtherPeer);
         return;
+    }
+    if (frame.ecn == fabric::Ecn::kCongested && personality_.reacts_to_congestion &&
+        service.connected && has_peer && attributes.state != QpState::kErr) [[unlikely]] {
+        qp.congestion_seen();
     }
     qp.packet_arrived(packet);
 }

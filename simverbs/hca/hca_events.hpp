@@ -211,6 +211,20 @@ struct PacketSent {
     }
 };
 
+// A notification of congestion has slowed a queue pair down.
+struct RateReduced {
+    static constexpr EventInfo kInfo{"rate_reduced", Category::kPacket};
+    NodeId node;
+    std::uint32_t qpn;
+    std::uint64_t bits_per_second;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("qpn", qpn);
+        f("bits_per_second", bits_per_second);
+    }
+};
+
 // Why a packet that reached the device went no further.
 enum class PacketFate : std::uint8_t {
     kOtherStation,

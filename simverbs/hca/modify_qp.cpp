@@ -304,6 +304,9 @@ void QueuePair::reset() {
     const std::uint32_t qpn = attributes_.qpn;
     attributes_ = fresh_attributes(service, qpn);
     migration_ = nullptr;
+    if (congestion_ != nullptr) {
+        congestion_->reaction.reset();
+    }
     notify_drained_ = drained_ = false;
 }
 

@@ -185,6 +185,9 @@ void QueuePair::handle(const fabric::Event& event) {
         raw_packets_->run();
     } else if (which == EngineTimer::kPacing) {
         responder_.transmitter_free();
+    } else if (which == EngineTimer::kAlpha || which == EngineTimer::kIncrease) {
+        congestion().reaction.timer_expired(which, has_nothing_to_send());
+        requester_.run();
     } else {
         requester_.timer_expired(which);
         report_drained();
@@ -261,6 +264,10 @@ fabric::FramePtr QueuePair::make_frame(const Packet& packet, const AddressVector
     fabric::FramePtr frame = hca_.frames().make();
     address_frame(*frame, port, path, attributes_.qpn);
     size_frame(*frame, port, packet.operation(), packet.payload.length);
+    if (frame->over_udp && packet.payload.length > 0 && properties(attributes_.service).connected &&
+        hca_.personality().reacts_to_congestion) {
+        frame->ecn = fabric::Ecn::kCapable0;
+    }
     frame->pkey = port.attributes().pkeys[attributes_.pkey_index];
     Packet& slot = frame->transport_as<Packet>();
     slot = packet;

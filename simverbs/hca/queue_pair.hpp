@@ -19,6 +19,7 @@
 #include "simverbs/hca/client.hpp"
 #include "simverbs/hca/command.hpp"
 #include "simverbs/hca/completion_queue.hpp"
+#include "simverbs/hca/congestion.hpp"
 #include "simverbs/hca/injected_fault.hpp"
 #include "simverbs/hca/memory_region.hpp"
 #include "simverbs/hca/path_migration.hpp"
@@ -109,6 +110,12 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     void packet_arrived(const Packet& packet);
     // An Ethernet frame that a flow rule gives to this queue pair.
     void frame_arrived(const Payload& frame, const FrameHeaders& headers, bool checksums_hold);
+    // A packet for this queue pair, which is connected, was marked; a notification tells that one
+    // of its own was.
+    void congestion_seen();
+    void congestion_notified();
+    // bit/s that congestion leaves to this queue pair; 0: all.
+    [[nodiscard]] std::uint64_t congestion_rate() const;
     // The payload of a packet of this queue pair could not be read.
     void source_unreadable(Psn psn);
 
@@ -178,6 +185,10 @@ class QueuePair final : private Effects, private fabric::EventHandler {
         return timers_[static_cast<std::size_t>(which)].get();
     }
 
+    // congestion.cpp
+    Congestion& congestion();
+    [[nodiscard]] bool has_nothing_to_send() const;
+
     // path_migration.cpp
     [[nodiscard]] int check_migration(QpAttrs given, const QpValues& values) const;
     void apply_migration(QpAttrs given, const QpValues& values);
@@ -232,6 +243,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     std::array<std::unique_ptr<fabric::Timer>, kEngineTimers> timers_;  // made when first armed
     Requester requester_;
     Responder responder_;
+    std::unique_ptr<Congestion> congestion_;        // once something was marked
     std::unique_ptr<RawPacketEngine> raw_packets_;  // instead of both
     std::unique_ptr<ReceiveSpread> spread_;         // frames go elsewhere
     std::unique_ptr<InjectedFaults> injected_;      // a queue pair without has a pointer

@@ -210,6 +210,7 @@ inline constexpr Personality kSpec = {
     .inline_bytes_per_sge = 0,
     .multicast_loopback = true,
     .blocks_own_multicast = true,
+    .reacts_to_congestion = true,
 };
 
 namespace detail {
@@ -318,6 +319,7 @@ constexpr Personality rxe() {
     p.inline_bytes_per_sge = 16;
     p.multicast_loopback = false;
     p.blocks_own_multicast = false;
+    p.reacts_to_congestion = false;
     return p;
 }
 }  // namespace detail

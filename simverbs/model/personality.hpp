@@ -229,6 +229,8 @@ struct Personality {
     // Fabric
     bool multicast_loopback;
     bool blocks_own_multicast;  // BLOCK_SELF_MCAST_LB, else EOPNOTSUPP
+    // RoCE v2: data may be marked, marks are answered by CNPs, and those slow a queue pair down.
+    bool reacts_to_congestion;
 };
 
 // Whether the device has operations of this kind, by what it reports of itself.

@@ -159,6 +159,7 @@ void Responder::send_answers() {
 // False when it is not finished: the transmitter has enough for now, or the memory is gone.
 bool Responder::send_read_response(Answer& answer) {
     const std::uint64_t mtu = attributes_.path_mtu;
+    fabric::SimDuration gap{};  // what congestion leaves between two packets
     for (std::uint32_t burst = 0; burst < kBurstPackets; ++burst) {
         const std::uint64_t left = answer.length - answer.sent;
         const bool first = answer.sent == 0;
@@ -184,11 +185,18 @@ bool Responder::send_read_response(Answer& answer) {
             effects_.transmit(packet);
         }
         answer.sent += length;
+        if (rate_ != nullptr && rate_->limited()) {
+            gap += rate_->time_of(length);
+            rate_->sent(length);
+        }
         if (last) {
             return true;
         }
+        if (gap > fabric::SimDuration::zero()) {
+            break;
+        }
     }
-    effects_.arm_when_transmitter_free(EngineTimer::kPacing, {});
+    effects_.arm_when_transmitter_free(EngineTimer::kPacing, gap);
     return false;
 }
 

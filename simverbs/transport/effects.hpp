@@ -43,8 +43,11 @@ enum class EngineTimer : std::uint8_t {
     kRnr,          // requester: the responder asked to wait
     kPacing,       // responder: the transmitter has drained, more of a READ response may go
     kTransmitted,  // requester without acknowledgments: what was handed over has left the port
+    kRate,         // requester: a packet has had its time at the rate that congestion leaves
+    kAlpha,        // the share of congested time falls
+    kIncrease,     // the rate rises
 };
-inline constexpr std::size_t kEngineTimers = 4;
+inline constexpr std::size_t kEngineTimers = 7;
 
 // Whether a queue pair may send to where an address handle leads (IBA 11.2.2.1).
 enum class AddressVerdict : std::uint8_t { kUsable, kUnknown, kOtherPort, kOtherProtectionDomain };

@@ -14,6 +14,10 @@ void Requester::timer_expired(EngineTimer timer) {
         run();
         return;
     }
+    if (timer == EngineTimer::kRate) {
+        run();
+        return;
+    }
     if (timer == EngineTimer::kRnr) {
         waits_for_receiver_ = false;
         // Another copy of the packet may have found a receive in the meantime.

@@ -124,7 +124,7 @@ bool Requester::transmit_next() {
     if (request->is_local()) {
         return execute_local(*request);
     }
-    if (window_full(*request)) {
+    if (window_full(*request) || waits_for_its_rate()) {
         return false;
     }
     if (effects_.key_generation() != request->key_generation && !open_spans(*request, cursor_)) {
@@ -343,7 +343,21 @@ bool Requester::transmit(SendRequest& request) {
         return transmit_unacknowledged(packet, request);
     }
     effects_.transmit(packet);
+    spend_rate(packet);
     return true;
+}
+
+bool Requester::waits_for_its_rate() const {
+    return rate_ != nullptr && rate_->limited() && effects_.armed(EngineTimer::kRate);
+}
+
+// The next packet goes when this one has had its time.
+void Requester::spend_rate(const Packet& packet) {
+    if (rate_ != nullptr && rate_->limited()) {
+        const std::uint64_t bytes = packet.payload.length + packet.operation().header_bytes;
+        effects_.arm(EngineTimer::kRate, rate_->time_of(bytes));
+        rate_->sent(bytes);
+    }
 }
 
 // The bytes are taken now: the buffer goes back before the packet arrives. A datagram that is too
@@ -354,6 +368,7 @@ bool Requester::transmit_unacknowledged(const Packet& packet, SendRequest& reque
         outcome = effects_.transmit_datagram(packet, request.wqe.address_handle);
     } else if (!service_.uses_ah) {
         outcome = effects_.transmit_snapshot(packet);
+        spend_rate(packet);
     }
     if (outcome == CopyOutcome::kCopied) {
         return true;

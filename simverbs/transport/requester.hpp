@@ -11,6 +11,7 @@
 #include "simverbs/model/personality.hpp"
 #include "simverbs/transport/effects.hpp"
 #include "simverbs/transport/qp_attributes.hpp"
+#include "simverbs/transport/rate_reaction.hpp"
 #include "simverbs/transport/send_window.hpp"
 
 namespace simverbs {
@@ -50,6 +51,8 @@ class Requester {
     void reset(std::uint32_t producer);  // forget everything, complete nothing
     // The queue has room for more or fewer requests; no packet refers to one any more.
     void resize(const WorkQueueShape& shape) { window_.resize(shape); }
+    // Congestion limits the rate from now on; it outlives the requester's use of it.
+    void set_rate(RateReaction& rate) { rate_ = &rate; }
     void fail_source(Psn psn);  // the payload of this packet could not be read
 
     // Inputs from the network and from time.
@@ -76,6 +79,8 @@ class Requester {
     void advance_cursor(const SendRequest& request);
     void watch_for_answer();
     void watch_transmitter();
+    [[nodiscard]] bool waits_for_its_rate() const;
+    void spend_rate(const Packet& packet);
 
     // local_operations.cpp: requests without a packet.
     bool execute_local(SendRequest& request);
@@ -113,6 +118,7 @@ class Requester {
     Effects& effects_;
     SendWindow window_;
 
+    RateReaction* rate_ = nullptr;      // nullptr: nobody ever told of congestion
     std::uint32_t cursor_ = 0;          // index of the request whose packet is sent next
     std::uint32_t cursor_packet_ = 0;   // which of its packets
     std::uint32_t unacknowledged_ = 0;  // index of the oldest request that expects an answer

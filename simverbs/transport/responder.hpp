@@ -13,6 +13,7 @@
 #include "simverbs/model/personality.hpp"
 #include "simverbs/transport/effects.hpp"
 #include "simverbs/transport/qp_attributes.hpp"
+#include "simverbs/transport/rate_reaction.hpp"
 #include "simverbs/transport/requester.hpp"
 
 namespace simverbs {
@@ -38,6 +39,8 @@ class Responder {
     // Inputs from the network and from time.
     void receive(const Packet& packet);
     void transmitter_free();
+    void set_rate(RateReaction& rate) { rate_ = &rate; }
+    [[nodiscard]] bool has_answers() const { return !answers_.empty(); }
 
   private:
     enum class Verdict : std::uint8_t { kPassed, kAnswered };
@@ -151,6 +154,7 @@ class Responder {
     std::vector<Executed> executed_;  // the last max_dest_rd_atomic, oldest first
     std::vector<Answer> answers_;     // in order; the first may be partly sent
     Refusal refusal_;
+    RateReaction* rate_ = nullptr;  // nullptr: nobody ever told of congestion
 };
 
 }  // namespace simverbs

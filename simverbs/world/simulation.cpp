@@ -106,6 +106,7 @@ std::unique_ptr<Simulation> Simulation::make(const SimulationOptions& options, s
 Simulation::Simulation(SimulationOptions options, fabric::Topology topology,
                        const std::vector<const Personality*>& personalities)
     : options_(std::move(options)), network_(loop_, bus_, std::move(topology)) {
+    network_.set_seed(options_.seed);
     commons_.numbering.first_psn = options_.first_psn;
     commons_.numbering.first_qpn = options_.first_qpn;
     if (options_.random_keys) {

@@ -209,6 +209,40 @@ TEST(Lanes, ManagementOvertakesWhatHasNotStarted) {
     expect_all_credits_back(fabric);
 }
 
+// From the next frame on: the one on the wire ends as it began.
+TEST(Lanes, ANewRateIsForWhatHasNotStarted) {
+    RunningFabric fabric("pair");
+    for (std::uint32_t i = 0; i < 3; ++i) {
+        fabric.send(0, 1, i, kLarge);
+    }
+    ManagementSender nothing(fabric);
+    fabric.loop.schedule({kSimStart + 100_ns,
+                          EventKey(EventClass::kApplication, NodeId{7}, PortNumber{1}, 0), &nothing,
+                          5000});
+    fabric.loop.run_until(kSimStart + 100_ns);
+    fabric.network.link(0).set_rate(LinkWidth::k4x, LinkSpeed::kSdr);  // 1 ns a byte
+    fabric.run();
+    EXPECT_THAT(fabric.hosts[1]->arrivals,
+                ElementsAre(Arrival{kSimStart + 829'760_ps, 0},
+                            Arrival{kSimStart + 329'760_ps + 290_ns + 500_ns, 5000},
+                            Arrival{kSimStart + 329'760_ps + 290_ns + 4122_ns + 500_ns, 1},
+                            Arrival{kSimStart + 329'760_ps + 290_ns + 8244_ns + 500_ns, 2}));
+    expect_all_credits_back(fabric);
+}
+
+TEST(Lanes, WhatWaitsIsDroppedWhenThePortIsNotActiveAnyMore) {
+    RunningFabric fabric(with_buffers(make_pair(), 8448));
+    for (std::uint32_t i = 0; i < 5; ++i) {
+        fabric.send(0, 1, i, kLarge);
+    }
+    fabric.loop.run_until(kSimStart + 829'760_ps);
+    fabric.port_of(0).apply(PortTrigger::kRemoteInit);
+    fabric.run();
+    EXPECT_EQ(fabric.hosts[1]->arrivals.size(), 2U);
+    EXPECT_EQ(fabric.port_of(0).counters().discarded(DropReason::kPortNotActive), 3U);
+    expect_all_credits_back(fabric);
+}
+
 // VL15 knows no credits.
 TEST(Lanes, ManagementPassesWhereDataIsBlocked) {
     RunningFabric fabric(with_buffers(make_pair(), 8448));

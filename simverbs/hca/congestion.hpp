@@ -1,0 +1,17 @@
+// What a queue pair knows of congestion on its way, once something was marked.
+#pragma once
+
+#include "fabric/core/sim_time.hpp"
+
+#include "simverbs/transport/rate_reaction.hpp"
+
+namespace simverbs {
+
+struct Congestion {
+    explicit Congestion(Effects& effects) : reaction(effects) {}
+
+    RateReaction reaction;
+    fabric::SimTime next_notification{};  // no earlier
+};
+
+}  // namespace simverbs
