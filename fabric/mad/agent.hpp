@@ -90,6 +90,8 @@ class AgentClient {
     // Once for each send with a timeout or of an RMPP message, after its answer; not for those of
     // an agent that has gone.
     virtual void send_finished(const FinishedSend& send) = 0;
+    // The port's own link went up or down: what the kernel tells of as port events.
+    virtual void link_changed() {}
 
   protected:
     ~AgentClient() = default;

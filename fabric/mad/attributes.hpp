@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "fabric/mad/field.hpp"
 
@@ -148,6 +149,19 @@ inline constexpr Field kState{164, 4};
 inline constexpr std::size_t kBytes = 24;
 
 enum class State : std::uint8_t { kNotActive = 0, kDiscovering = 1, kStandby = 2, kMaster = 3 };
+constexpr std::string_view to_string(State state) {
+    switch (state) {
+        case State::kNotActive:
+            return "NOT_ACTIVE";
+        case State::kDiscovering:
+            return "DISCOVERING";
+        case State::kStandby:
+            return "STANDBY";
+        case State::kMaster:
+            return "MASTER";
+    }
+    return "?";
+}
 // AttributeModifier of a Set (IBA 14.4.1).
 enum class Control : std::uint32_t {
     kHandover = 1,

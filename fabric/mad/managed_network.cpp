@@ -48,8 +48,13 @@ ManagementPort* ManagedNetwork::find_port(NodeId node, PortNumber port) const {
 
 void ManagedNetwork::link_changed(Link& link) {
     for (const std::size_t which : {0U, 1U}) {
-        if (ManagedNode* const node = find(link.end(which).node().id()); node != nullptr) {
+        const Port& port = link.end(which);
+        if (ManagedNode* const node = find(port.node().id()); node != nullptr) {
             node->subnet().link_changed();
+            if (ManagementPort* const managed = node->find_port(port.number());
+                managed != nullptr && port.number() != PortNumber{0}) {
+                managed->tell_link_changed();
+            }
         }
     }
 }

@@ -25,8 +25,8 @@ class ManagedNetwork final : private LinkObserver {
     ManagedNetwork(const ManagedNetwork&) = delete;
     ManagedNetwork& operator=(const ManagedNetwork&) = delete;
 
-    // From now on switches tell the subnet manager of links that change. Not with one that follows
-    // links by itself.
+    // From now on switches tell the subnet manager of links that change, and ports their clients.
+    // Not with a subnet manager that follows links by itself.
     void send_traps();
 
     [[nodiscard]] Network& network() const { return network_; }

@@ -215,6 +215,18 @@ void ManagementPort::release_is_sm() {
     }
 }
 
+void ManagementPort::tell_link_changed() {
+    std::vector<AgentClient*> told;
+    for (const auto& [id, agent] : agents_) {
+        if (std::find(told.begin(), told.end(), agent.client) == told.end()) {
+            told.push_back(agent.client);
+        }
+    }
+    for (AgentClient* const client : told) {
+        client->link_changed();
+    }
+}
+
 std::optional<AgentId> ManagementPort::taker_of(const ArrivedDatagram& arrived) const {
     const Datagram& datagram = arrived.datagram;
     if (mad::is_response(datagram.bytes)) {

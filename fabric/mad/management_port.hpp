@@ -71,6 +71,8 @@ class ManagementPort final : private EventHandler {
     void hold_is_sm();
     void release_is_sm();
 
+    // From the node: each client is told once.
+    void tell_link_changed();
     // From the node: true when an agent took it.
     bool deliver(const ArrivedDatagram& arrived);
 

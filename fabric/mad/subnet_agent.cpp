@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fabric/core/assert.hpp"
+#include "fabric/mad/mad_events.hpp"
 
 namespace fabric {
 
@@ -284,6 +285,11 @@ void SubnetAgent::handle(const Event& /*event*/) {
         carrier_.carry(node_.port(trap.port), trap.datagram, kSubnetManagementQp,
                        {.lid = sm_lid, .sl = node_.port(trap.port).attributes().sm_sl});
         ++trap.sent;
+        const mad::ConstBytes notice = std::as_const(trap.datagram).smp_data();
+        network_.bus().emit(
+            now, TrapSent{node_.id(), trap.port,
+                          static_cast<std::uint16_t>(mad::get(notice, mad::notice::kTrapNumber)),
+                          trap.sent});
         trap.due = now + kUnit * (std::int64_t{1} << at(trap.port).subnet_timeout);
     }
     std::erase_if(traps_, [](const Trap& trap) { return trap.sent == kTrapRepeats; });

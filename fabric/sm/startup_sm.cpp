@@ -142,12 +142,13 @@ void StartupSm::set_pkeys(Port& port, std::vector<std::uint16_t> pkeys) {
     port.raise(PortEvent::kPkeyChange);
 }
 
-void StartupSm::set_gid(Port& port, std::size_t index, const Gid& gid) {
+bool StartupSm::set_gid(Port& port, std::size_t index, const Gid& gid) {
     std::vector<GidEntry>& table = port.mutable_attributes().gids;
     SIMVERBS_ASSERT(index <= table.size(), "GID {} of a table of {}", index, table.size());
     table.resize(std::max(table.size(), index + 1));
     table[index] = {gid, GidType::kInfiniband};
     port.raise(PortEvent::kGidChange);
+    return true;
 }
 
 void StartupSm::set_sm_lid(Port& port, Lid lid) {

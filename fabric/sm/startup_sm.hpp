@@ -11,10 +11,11 @@
 #include "fabric/core/sim_time.hpp"
 #include "fabric/core/timer.hpp"
 #include "fabric/net/network.hpp"
+#include "fabric/sm/port_administration.hpp"
 
 namespace fabric {
 
-class StartupSm final : public LinkObserver, public EventHandler {
+class StartupSm final : public PortAdministration, public LinkObserver, public EventHandler {
   public:
     // From a change of a link to the subnet manager's answer: a trap and a light sweep.
     static constexpr SimDuration kDefaultReactionDelay{1'000'000'000};  // 1 ms
@@ -28,16 +29,11 @@ class StartupSm final : public LinkObserver, public EventHandler {
     // everywhere, MTUs, min-hop forwarding tables, then INIT -> ARMED -> ACTIVE.
     void bring_up();
 
-    // What an administrator has it do later, at once and to an InfiniBand port that it manages;
-    // each raises the event that says so. False, and no change: no unicast LID, or another port's.
-    // Routes lead there from now on.
-    bool set_lid(Port& port, Lid lid);
-    // Entries that are left out hold 0, which is no P_Key: a table never gets shorter.
-    void set_pkeys(Port& port, std::vector<std::uint16_t> pkeys);
-    // `index` is an entry of the table or the first behind it.
-    void set_gid(Port& port, std::size_t index, const Gid& gid);
-    void set_sm_lid(Port& port, Lid lid);
-    void ask_to_reregister(Port& port);
+    bool set_lid(Port& port, Lid lid) override;
+    void set_pkeys(Port& port, std::vector<std::uint16_t> pkeys) override;
+    bool set_gid(Port& port, std::size_t index, const Gid& gid) override;
+    void set_sm_lid(Port& port, Lid lid) override;
+    void ask_to_reregister(Port& port) override;
 
     void link_changed(Link& link) override;
     void handle(const Event& event) override;
