@@ -72,7 +72,8 @@ void SweepingSm::stop() {
 void SweepingSm::datagram_received(const ReceivedDatagram& datagram) {
     if (datagram.answers) {
         if (datagram.token == kPollToken) {
-            polled(true);
+            // A port without a subnet manager answers too: that it has none.
+            polled(mad::get(datagram.bytes, mad::smp::kStatus) == 0);
         } else {
             smps_.answered(datagram);
         }

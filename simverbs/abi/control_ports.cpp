@@ -43,6 +43,12 @@ int at_managed_port(const char* function, const char* node, std::uint8_t number,
                         "InfiniBand port",
                         function, number, node);
         }
+        if (world.simulation().subnet_manager() == nullptr) {
+            return fail(EOPNOTSUPP,
+                        "{}: this world has no subnet manager of its own (SIMVERBS_SM=none); ask "
+                        "the one that runs in it",
+                        function);
+        }
         return act(world, *port);
     });
 }
@@ -52,7 +58,7 @@ int at_managed_port(const char* function, const char* node, std::uint8_t number,
 SIMVERBS_ABI int simverbs_port_set_lid(const char* node, uint8_t port, uint16_t lid) {
     return at_managed_port(
         "simverbs_port_set_lid", node, port, [lid](EmbeddedWorld& world, fabric::Port& found) {
-            return world.simulation().subnet_manager().set_lid(found, fabric::Lid{lid})
+            return world.simulation().subnet_manager()->set_lid(found, fabric::Lid{lid})
                        ? 0
                        : fail(EINVAL,
                               "simverbs_port_set_lid: {:#x} is another port's, or no unicast LID; "
@@ -71,7 +77,7 @@ SIMVERBS_ABI int simverbs_port_set_pkeys(const char* node, uint8_t port, const u
                 return fail(EINVAL, "simverbs_port_set_pkeys: {} entries; a table has 1 to {}",
                             pkeys == nullptr ? 0 : count, most);
             }
-            world.simulation().subnet_manager().set_pkeys(found, {pkeys, pkeys + count});
+            world.simulation().subnet_manager()->set_pkeys(found, {pkeys, pkeys + count});
             return 0;
         });
 }
@@ -91,8 +97,11 @@ SIMVERBS_ABI int simverbs_port_set_gid(const char* node, uint8_t port, unsigned 
             }
             fabric::Gid value;
             std::copy_n(gid, value.bytes.size(), value.bytes.begin());
-            world.simulation().subnet_manager().set_gid(found, index, value);
-            return 0;
+            return world.simulation().subnet_manager()->set_gid(found, index, value)
+                       ? 0
+                       : fail(EOPNOTSUPP,
+                              "simverbs_port_set_gid: a subnet manager that sweeps sets GUIDs from "
+                              "index 1 on, under the prefix of its subnet");
         });
 }
 
@@ -105,7 +114,7 @@ SIMVERBS_ABI int simverbs_port_set_sm_lid(const char* node, uint8_t port, uint16
                             "0xbfff",
                             lid);
             }
-            world.simulation().subnet_manager().set_sm_lid(found, fabric::Lid{lid});
+            world.simulation().subnet_manager()->set_sm_lid(found, fabric::Lid{lid});
             return 0;
         });
 }
@@ -113,7 +122,7 @@ SIMVERBS_ABI int simverbs_port_set_sm_lid(const char* node, uint8_t port, uint16
 SIMVERBS_ABI int simverbs_port_reregister(const char* node, uint8_t port) {
     return at_managed_port("simverbs_port_reregister", node, port,
                            [](EmbeddedWorld& world, fabric::Port& found) {
-                               world.simulation().subnet_manager().ask_to_reregister(found);
+                               world.simulation().subnet_manager()->ask_to_reregister(found);
                                return 0;
                            });
 }

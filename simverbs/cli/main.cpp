@@ -41,6 +41,18 @@ void add_world_options(CLI::App& command, ServerOptions& options) {
             },
             "of memory: sequential (default) or random, by the seed")
         ->check(CLI::IsMember({"sequential", "random"}));
+    command
+        .add_option_function<std::string>(
+            "--sm",
+            [&options](const std::string& name) {
+                for (const auto& [known, management] : kSubnetManagementNames) {
+                    if (known == name) {
+                        options.simulation.subnet_management = management;
+                    }
+                }
+            },
+            "who brings ports up: startup (default; at once), sweep (by datagrams) or none")
+        ->check(CLI::IsMember({"startup", "sweep", "none"}));
     command.add_option("--personality", options.simulation.personality, "spec, connectx6 or rxe");
     command.add_option("--trace", options.trace_file, "write every event to FILE (JSON Lines)");
     command

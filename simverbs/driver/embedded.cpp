@@ -79,6 +79,19 @@ bool read_keys(bool& random, std::string& error) {
     return true;
 }
 
+bool read_subnet_management(SubnetManagement& management, std::string& error) {
+    std::string text(to_string(management));
+    read_text("SIMVERBS_SM", text);
+    for (const auto& [name, known] : kSubnetManagementNames) {
+        if (name == text) {
+            management = known;
+            return true;
+        }
+    }
+    error = fmt::format("SIMVERBS_SM='{}' is none of startup, sweep, none", text);
+    return false;
+}
+
 // SIGUSR2 asks for a report of the world that this process has. The handler may run in any thread,
 // also while another one ends that world: whoever ends it waits for the handler.
 std::atomic<Conductor*> g_reporting{nullptr};
@@ -127,6 +140,7 @@ bool read_environment(EmbeddedOptions& options, std::string& error) {
         !parse_number("SIMVERBS_FIRST_QPN", simulation.first_qpn, simulation.kMaxFirstQpn, error) ||
         !parse_number("SIMVERBS_SPIN_MS", spin_ms, kAnyNumber, error) ||
         !read_keys(simulation.random_keys, error) ||
+        !read_subnet_management(simulation.subnet_management, error) ||
         !read_schedule(options.conductor.schedule, error)) {
         return false;
     }

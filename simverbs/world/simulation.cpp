@@ -79,6 +79,12 @@ fabric::NodeIdentity switch_identity(const Personality& personality) {
 
 }  // namespace
 
+std::string_view to_string(SubnetManagement management) {
+    return std::find_if(kSubnetManagementNames.begin(), kSubnetManagementNames.end(),
+                        [management](const auto& row) { return row.second == management; })
+        ->first;
+}
+
 std::unique_ptr<Simulation> Simulation::make(const SimulationOptions& options, std::string& error) {
     const Personality* personality = find_personality(options.personality);
     if (personality == nullptr) {
@@ -120,8 +126,35 @@ Simulation::Simulation(SimulationOptions options, fabric::Topology topology,
     managed_network_ = std::make_unique<fabric::ManagedNetwork>(
         network_, datagrams_, host_identity(*personalities.front()),
         switch_identity(*personalities.front()));
-    subnet_manager_ = std::make_unique<fabric::StartupSm>(network_);
-    subnet_manager_->bring_up();
+    start_subnet_management();
+}
+
+// A world begins when its subnet is up, whatever that took in virtual time.
+void Simulation::start_subnet_management() {
+    fabric::ManagementPort* const first =
+        managed_network_->find_port(network_.host(0).id(), fabric::PortNumber{1});
+    switch (options_.subnet_management) {
+        case SubnetManagement::kStartup:
+            startup_sm_ = std::make_unique<fabric::StartupSm>(network_);
+            startup_sm_->bring_up();
+            administration_ = startup_sm_.get();
+            return;
+        case SubnetManagement::kSweep:
+            managed_network_->send_traps();
+            if (first != nullptr) {
+                sweeping_sm_ = std::make_unique<fabric::SweepingSm>(*first, loop_, bus_,
+                                                                    fabric::SubnetPolicy{});
+                sweeping_sm_->start();
+                while (!sweeping_sm_->is_settled()) {
+                    step();
+                }
+                administration_ = sweeping_sm_.get();
+            }
+            return;
+        case SubnetManagement::kNone:
+            managed_network_->send_traps();
+            return;
+    }
 }
 
 Simulation::~Simulation() = default;
@@ -184,6 +217,9 @@ std::string Simulation::replay_line() const {
     }
     if (options_.first_qpn != usual.first_qpn) {
         line += fmt::format(" SIMVERBS_FIRST_QPN={}", options_.first_qpn);
+    }
+    if (options_.subnet_management != usual.subnet_management) {
+        line += fmt::format(" SIMVERBS_SM={}", to_string(options_.subnet_management));
     }
     return line + (options_.random_keys ? " SIMVERBS_KEYS=random" : "");
 }

@@ -2,10 +2,12 @@
 // neither threads nor the wall: somebody else decides when a step runs.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fabric/core/assert.hpp"
@@ -13,6 +15,7 @@
 #include "fabric/mad/managed_network.hpp"
 #include "fabric/net/network.hpp"
 #include "fabric/sm/startup_sm.hpp"
+#include "fabric/sm/sweeping_sm.hpp"
 #include "fabric/trace/bus.hpp"
 
 #include "simverbs/hca/hca.hpp"
@@ -21,6 +24,20 @@
 
 namespace simverbs {
 
+// Who brings the InfiniBand ports of a world up.
+enum class SubnetManagement : std::uint8_t {
+    kStartup,  // at once, without datagrams
+    kSweep,    // a subnet manager at the first host's first port, by datagrams
+    kNone,     // nobody but what is started in the world: OpenSM, say
+};
+inline constexpr auto kSubnetManagementNames =
+    std::to_array<std::pair<std::string_view, SubnetManagement>>({
+        {"startup", SubnetManagement::kStartup},
+        {"sweep", SubnetManagement::kSweep},
+        {"none", SubnetManagement::kNone},
+    });
+std::string_view to_string(SubnetManagement management);
+
 struct SimulationOptions {
     std::string topology = "star:2";  // a generator or the path of a file
     std::string personality = "spec";
@@ -28,6 +45,7 @@ struct SimulationOptions {
     std::uint32_t first_psn = 0;  // where a program's PSN 0 is on the wire, up to kMaxFirstPsn
     std::uint32_t first_qpn = 1;  // low bits of the first number of a context, up to kMaxFirstQpn
     bool random_keys = false;     // drawn from the seed; else rising
+    SubnetManagement subnet_management = SubnetManagement::kStartup;
 
     static constexpr std::uint32_t kMaxFirstPsn = Psn::kModulus - 1;
     static constexpr std::uint32_t kMaxFirstQpn = (1U << kNumberBlockBits) - 1;
@@ -46,8 +64,10 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
     [[nodiscard]] fabric::trace::Bus& bus() { return bus_; }
     [[nodiscard]] fabric::Network& network() { return network_; }
 
+    // The management of every node; clients of ports stand in for user-level ones.
     [[nodiscard]] fabric::ManagedNetwork& managed_network() { return *managed_network_; }
-    [[nodiscard]] fabric::StartupSm& subnet_manager() { return *subnet_manager_; }
+    // nullptr: nobody, or somebody who is not part of the simulation.
+    [[nodiscard]] fabric::PortAdministration* subnet_manager() { return administration_; }
     // Whether programs are told of DEVICE_SPEED_CHANGE, which older ones do not know; at first not.
     void tell_speed_changes(bool wanted) { commons_.tells_speed_changes = wanted; }
 
@@ -73,6 +93,7 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
     // `personalities`: one an HCA, by rank.
     Simulation(SimulationOptions options, fabric::Topology topology,
                const std::vector<const Personality*>& personalities);
+    void start_subnet_management();
     [[nodiscard]] fabric::SimTime now() const override { return loop_.now(); }
     [[nodiscard]] std::string replay_line() const override;
     void handle(const fabric::Event& event) override;
@@ -83,9 +104,11 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
     HcaCommons commons_;
     fabric::DatagramPool datagrams_;
     fabric::Network network_;
-    std::unique_ptr<fabric::ManagedNetwork> managed_network_;
     std::vector<std::unique_ptr<Hca>> hcas_;
-    std::unique_ptr<fabric::StartupSm> subnet_manager_;
+    std::unique_ptr<fabric::ManagedNetwork> managed_network_;
+    std::unique_ptr<fabric::StartupSm> startup_sm_;
+    std::unique_ptr<fabric::SweepingSm> sweeping_sm_;
+    fabric::PortAdministration* administration_ = nullptr;
     std::uint32_t marks_ = 0;
     std::string credit_loop_;
     bool reached_ = false;  // the end of run_for
