@@ -4,8 +4,6 @@ namespace fabric {
 
 namespace {
 
-constexpr std::uint16_t kMaxPorts = 254;  // in eight bits, without 0 and 255
-
 bool has_infiniband(const Node& node) {
     for (std::uint16_t number = 1; number <= node.port_count(); ++number) {
         const PortAttributes& port = node.port(PortNumber{number}).attributes();

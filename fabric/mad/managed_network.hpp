@@ -16,6 +16,8 @@ namespace fabric {
 
 class ManagedNetwork final : private LinkObserver {
   public:
+    static constexpr std::uint16_t kMaxPorts = 254;  // in eight bits, without 0 and 255
+
     // `host` and `switch_node` are what the nodes of that kind say of themselves. The network
     // outlives it, and the pool the network. A switch of more than 254 ports has no agents: their
     // datagrams cannot name its ports.

@@ -18,7 +18,9 @@ fabric::FaultId FaultBoard::rewrite_nth(fabric::LinkDirection& direction, std::u
                                         std::uint8_t opcode) {
     const fabric::FaultId id(++last_id_);
     const auto rewrite = [opcode](fabric::Frame& frame) {
-        frame.transport_as<Packet>().opcode = opcode;
+        if (!frame.is_management) {
+            frame.transport_as<Packet>().opcode = opcode;
+        }
     };
     faults_.emplace(
         id, std::make_unique<fabric::RewriteNth>(direction, network_.bus(), nth, rewrite, id));

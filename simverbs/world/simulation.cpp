@@ -30,6 +30,14 @@ DevicesOfHcas devices_of(const fabric::Topology& topology, const Personality& us
     return devices;
 }
 
+const fabric::NodeSpec* find_unmanageable(const fabric::Topology& topology) {
+    const auto found = std::find_if(topology.nodes.begin(), topology.nodes.end(),
+                                    [](const fabric::NodeSpec& node) {
+                                        return node.port_count > fabric::ManagedNetwork::kMaxPorts;
+                                    });
+    return found == topology.nodes.end() ? nullptr : &*found;
+}
+
 // How Ethernet ports are set up is a matter of the HCAs at their link, and of the most capable one
 // between switches.
 void set_up_ports(fabric::Topology& topology, const DevicesOfHcas& devices) {
@@ -98,6 +106,14 @@ std::unique_ptr<Simulation> Simulation::make(const SimulationOptions& options, s
     fabric::TopologyResult made = fabric::load_topology(options.topology, names);
     if (!made.topology) {
         error = std::move(made.error);
+        return nullptr;
+    }
+    if (const fabric::NodeSpec* const wide = find_unmanageable(*made.topology);
+        wide != nullptr && options.subnet_management != SubnetManagement::kStartup) {
+        error = fmt::format(
+            "switch {} has {} ports; management datagrams name 254, so that the start-up subnet "
+            "manager alone can bring it up",
+            wide->name, wide->port_count);
         return nullptr;
     }
     const DevicesOfHcas devices = devices_of(*made.topology, *personality);
