@@ -46,7 +46,8 @@ SweepingSm::~SweepingSm() {
 }
 
 void SweepingSm::start() {
-    SIMVERBS_ASSERT(state_ == SmState::kNotActive, "a subnet manager is started twice");
+    SIMVERBS_ASSERT(!is_started_ && !is_stopped_, "a subnet manager is started twice");
+    is_started_ = true;
     enter(SmState::kDiscovering);
     port_.hold_is_sm();
     is_settled_ = false;
@@ -63,8 +64,8 @@ void SweepingSm::stop() {
     for (const AgentId agent : agents_) {
         port_.unregister_agent(agent);
     }
-    if (state_ != SmState::kNotActive) {
-        enter(SmState::kNotActive);
+    enter(SmState::kNotActive);
+    if (is_started_) {
         port_.release_is_sm();
     }
 }
@@ -140,6 +141,9 @@ void SweepingSm::sweep() {
 
 // `from`: the port that leads there.
 void SweepingSm::visit(std::vector<std::uint8_t> path, std::optional<SubnetPortRef> from) {
+    if (path.size() > mad::smp::kMaxHops) {
+        return;  // beyond the reach of directed routes
+    }
     smps_.get(path, Attribute::kNodeInfo, 0, [this, path, from](const Datagram* answer) {
         if (answer != nullptr) {
             found_node(answer->smp_data(), path, from);

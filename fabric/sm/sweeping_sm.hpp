@@ -171,6 +171,7 @@ class SweepingSm final : public PortAdministration, private AgentClient, private
     bool is_settled_ = true;
     bool is_sweeping_ = false;
     bool sweep_again_ = false;
+    bool is_started_ = false;
     bool is_stopped_ = false;
 };
 
