@@ -35,22 +35,44 @@ std::uint64_t PerformanceAgent::counted(PortNumber port, Counter counter) const 
     switch (counter) {
         case Counter::kLinkDowned:
             return model.link_downed;
+        case Counter::kSymbolErrors:
+            return model.symbol_errors;
+        case Counter::kLinkErrorRecovery:
+            return model.link_error_recoveries;
+        case Counter::kRcvErrors:
+            return model.rcv_errors;
+        case Counter::kVl15Dropped:
+            return model.vl15_dropped;
         case Counter::kRcvSwitchRelayErrors:
-            return model.discarded(DropReason::kNoRoute) +
-                   model.discarded(DropReason::kBackToSender);
+            return model.rcv_switch_relay_errors();
+        case Counter::kXmitConstraintErrors:
+            return model.xmit_constraint_errors();
+        case Counter::kRcvConstraintErrors:
+            return model.rcv_constraint_errors();
+        case Counter::kXmitWait:
+            return model.xmit_wait;
+        case Counter::kVlMappingErrors:
+            return model.discarded(DropReason::kNoLane);
+        case Counter::kMulticastXmitPackets:
+            return model.xmit_multicast_packets;
+        case Counter::kMulticastRcvPackets:
+            return model.rcv_multicast_packets;
+        case Counter::kUnicastXmitPackets:
+            return model.xmit_packets - model.xmit_multicast_packets;
+        case Counter::kUnicastRcvPackets:
+            return model.rcv_packets - model.rcv_multicast_packets;
         case Counter::kDlidMappingErrors:
             return model.discarded(DropReason::kNoRoute);
         case Counter::kLoopingErrors:
             return model.discarded(DropReason::kBackToSender);
         case Counter::kXmitDiscards:
-            return model.discarded(DropReason::kPeerNotActive) +
-                   model.discarded(DropReason::kPortNotActive) +
-                   model.discarded(DropReason::kLinkDown) +
-                   model.discarded(DropReason::kExceedsMtu);
+            return model.xmit_discards();
         case Counter::kInactiveDiscards:
             return model.discarded(DropReason::kPeerNotActive) +
                    model.discarded(DropReason::kPortNotActive) +
                    model.discarded(DropReason::kLinkDown);
+        case Counter::kHeadOfQueueDiscards:
+            return model.discarded(DropReason::kHeadOfQueueLifetime);
         case Counter::kNeighborMtuDiscards:
             return model.discarded(DropReason::kExceedsMtu);
         case Counter::kXmitData:
@@ -61,11 +83,9 @@ std::uint64_t PerformanceAgent::counted(PortNumber port, Counter counter) const 
             return model.rcv_data_words;
         case Counter::kXmitPackets:
         case Counter::kExtendedXmitPackets:
-        case Counter::kUnicastXmitPackets:
             return model.xmit_packets;
         case Counter::kRcvPackets:
         case Counter::kExtendedRcvPackets:
-        case Counter::kUnicastRcvPackets:
             return model.rcv_packets;
         default:
             return 0;  // never happens in the model

@@ -33,8 +33,8 @@ struct PortManagement {
     bool is_sm = false;
     std::uint8_t init_type = 0;
     std::uint8_t vl_high_limit = 0;
-    std::uint8_t operational_vls = 1;        // as PortInfo:OperationalVLs
-    std::uint8_t stall_and_lifetime = 0;     // VLStallCount and HOQLife, as in PortInfo
+    std::uint8_t stall_and_lifetime =
+        PortAttributes::kEndlessLife;        // VLStallCount and HOQLife, as in PortInfo
     std::uint8_t partition_enforcement = 0;  // and raw filters, as in PortInfo
     std::uint8_t subnet_timeout = 18;        // 4.096 us * 2^n
     std::uint8_t error_thresholds = 0x88;
@@ -103,7 +103,6 @@ class SubnetAgent final : private EventHandler {
     [[nodiscard]] std::uint32_t capabilities(PortNumber port) const;
 
   private:
-    static constexpr std::uint8_t kVlCap = 4;  // VL0 to VL7
     static constexpr std::uint8_t kVlArbitrationEntries = 64;
 
     struct Request {

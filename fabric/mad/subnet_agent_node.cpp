@@ -1,5 +1,6 @@
 // The attributes of a node and of a switch's forwarding tables.
 #include <algorithm>
+#include <utility>
 
 #include "fabric/mad/subnet_agent.hpp"
 
@@ -152,6 +153,15 @@ Status SubnetAgent::set_multicast_table(const Request& request, mad::ConstBytes 
             switch_.multicast.erase(group);
         }
     }
+    Switch::MulticastTable table;
+    for (const auto& [group, ports] : switch_.multicast) {
+        for (std::uint16_t port = 0; port < ports.size(); ++port) {
+            if (ports[port]) {
+                table[group].push_back(port);
+            }
+        }
+    }
+    as_switch().set_multicast_table(std::move(table));
     return Status::kOk;
 }
 
@@ -177,6 +187,11 @@ Status SubnetAgent::set_sl_to_vl(const Request& request, mad::ConstBytes data) {
     }
     std::array<std::uint8_t, 8>& table = at(*out).sl_to_vl[in];
     std::copy_n(data.begin(), table.size(), table.begin());
+    std::vector<SlToVl>& lanes = node_.port(*out).mutable_attributes().sl_to_vl;
+    lanes.resize(std::max<std::size_t>(lanes.size(), in + 1U));
+    for (std::size_t sl = 0; sl < kServiceLevels; ++sl) {
+        lanes[in][sl] = static_cast<std::uint8_t>(mad::get(data, mad::element({0, 4}, sl)));
+    }
     return Status::kOk;
 }
 
@@ -200,6 +215,21 @@ Status SubnetAgent::set_vl_arbitration(const Request& request, mad::ConstBytes d
     }
     auto& table = at(*port).vl_arbitration[block - 1];
     std::copy_n(data.begin(), table.size(), table.begin());
+    const auto weights_of = [&](std::size_t first) {
+        std::vector<VlWeight> weights;
+        for (const auto& part :
+             {at(*port).vl_arbitration[first], at(*port).vl_arbitration[first + 1]}) {
+            for (std::size_t i = 0; i < part.size(); i += 2) {
+                weights.push_back({static_cast<std::uint8_t>(part[i] & 0xF), part[i + 1]});
+            }
+        }
+        const bool is_empty = std::all_of(weights.begin(), weights.end(),
+                                          [](const VlWeight& one) { return one.weight == 0; });
+        return is_empty ? std::vector<VlWeight>{} : weights;
+    };
+    VlArbitrationTables& tables = node_.port(*port).mutable_attributes().vl_arbitration;
+    tables.low = weights_of(0);
+    tables.high = weights_of(2);
     return Status::kOk;
 }
 

@@ -61,6 +61,20 @@ constexpr std::uint8_t kAllExtendedSpeeds = 31;
 constexpr std::uint8_t kNoExtendedSpeed = 30;
 constexpr std::uint8_t kNoneEnabled = 16;  // a bit of no speed: 0 would be all
 
+// VLCap and OperationalVLs: VL0, to VL1, to VL3, to VL7, to VL14 (IBA 14.2.5.6).
+constexpr auto kLanesOfCode = std::to_array<std::uint8_t>({0, 1, 2, 4, 8, 15});
+std::uint8_t code_of_lanes(std::uint8_t lanes) {
+    std::uint8_t code = 1;
+    for (std::uint8_t i = 1; i < kLanesOfCode.size(); ++i) {
+        code = kLanesOfCode[i] <= lanes ? i : code;
+    }
+    return code;
+}
+
+constexpr std::uint8_t kEnforcesIn = 8;  // of PartitionEnforcement
+constexpr std::uint8_t kEnforcesOut = 4;
+constexpr std::uint8_t kLifetimeBits = 0x1F;  // of VLStallCount and HOQLife
+
 // How many entries of a table are to be kept so that `index` is one.
 template <class T>
 void grow_to(std::vector<T>& table, std::size_t index) {
@@ -142,8 +156,9 @@ void SubnetAgent::get_link(const Port& port, mad::Bytes data) {
 
 void SubnetAgent::get_lanes(PortNumber port, mad::Bytes data) {
     const PortManagement& managed = at(port);
-    mad::set(data, info::kVlCap, kVlCap);
-    mad::set(data, info::kOperationalVls, managed.operational_vls);
+    const PortAttributes& own = node_.port(port).attributes();
+    mad::set(data, info::kVlCap, code_of_lanes(own.vl_cap));
+    mad::set(data, info::kOperationalVls, code_of_lanes(own.operational_vls));
     mad::set(data, info::kVlHighLimit, managed.vl_high_limit);
     mad::set(data, info::kVlArbitrationHighCap, kVlArbitrationEntries);
     mad::set(data, info::kVlArbitrationLowCap, kVlArbitrationEntries);
@@ -162,7 +177,7 @@ Status SubnetAgent::check_port_info(const Port& port, mad::ConstBytes data) cons
     const bool bad_address = has_addresses && ((lid != kNoLid && !is_unicast(lid)) ||
                                                (sm_lid != kNoLid && !is_unicast(sm_lid)));
     if (bad_address || mtu > static_cast<std::uint64_t>(own.max_mtu) ||
-        read(info::kOperationalVls) > kVlCap) {
+        read(info::kOperationalVls) > code_of_lanes(own.vl_cap)) {
         return Status::kBadValue;
     }
     switch (read(info::kState)) {
@@ -264,13 +279,21 @@ void SubnetAgent::set_lanes(PortNumber port, mad::ConstBytes data) {
         return static_cast<std::uint8_t>(mad::get(data, field));
     };
     PortManagement& managed = at(port);
+    PortAttributes& own = node_.port(port).mutable_attributes();
     if (const std::uint8_t vls = read(info::kOperationalVls); vls != 0) {
-        managed.operational_vls = vls;
+        own.operational_vls = kLanesOfCode[vls];
     }
     managed.vl_high_limit = read(info::kVlHighLimit);
     managed.stall_and_lifetime = read(info::kStallCountAndLifetime);
     managed.partition_enforcement = read(info::kPartitionEnforcement);
     managed.error_thresholds = read(info::kErrorThresholds);
+    own.vl_arbitration.high_limit = managed.vl_high_limit;
+    if (is_switch()) {
+        own.enforces_partitions_in = (managed.partition_enforcement & kEnforcesIn) != 0;
+        own.enforces_partitions_out = (managed.partition_enforcement & kEnforcesOut) != 0;
+        own.head_of_queue_life =
+            static_cast<std::uint8_t>(managed.stall_and_lifetime & kLifetimeBits);
+    }
 }
 
 // Widths and speeds are taken at the next training.

@@ -216,6 +216,7 @@ TEST_F(Agents, FillForwardingTables) {
               kOk);
     EXPECT_EQ(fabric.network.switch_at(0).route(Lid{2}), 2);
     EXPECT_EQ(fabric.network.switch_at(0).route(Lid{3}), Switch::kNoRoute);
+    EXPECT_TRUE(fabric.network.switch_at(0).multicast_table().empty());
     EXPECT_EQ(change(kSwitch, Attribute::kMulticastForwardingTable, 0,
                      [](mad::Bytes data) {
                          mad::set(data, {16, 16}, 0b110);

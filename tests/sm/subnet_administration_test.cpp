@@ -176,6 +176,12 @@ TEST_F(Queries, JoinAndLeaveGroups) {
     ASSERT_EQ(tables.records.size(), 1U);
     EXPECT_EQ(mad::get(tables.records[0], {64, 16}), 1U << 4 | 1U << 6) << "ports of h3 and h5";
 
+    fabric.send_to_lid(3, Lid{0xC000}, 99);
+    fabric.run();
+    ASSERT_EQ(fabric.hosts[5]->arrivals.size(), 1U);
+    EXPECT_EQ(fabric.hosts[5]->arrivals[0].number, 99U);
+    EXPECT_TRUE(fabric.hosts[4]->arrivals.empty()) << "no member";
+
     const auto all = [](mad::Bytes) {};
     EXPECT_EQ(ask(Method::kGetTable, SaAttribute::kMcMember, 0, all).records.size(), 1U);
     EXPECT_EQ(ask(Method::kGetTable, SaAttribute::kMcMember, 0, all, 1).records.size(), 2U)
