@@ -177,8 +177,8 @@ class LinkDirection final : public EventHandler {
     std::uint8_t last_vl_ = 0;  // of the frame that was last put on the wire
     bool cuts_through_ = false;
     bool to_switch_ = false;
-    bool limits_queues_ = false;  // from an Ethernet switch
-    std::vector<VlCredits> credits_;  // by lane, as far as lanes were used
+    bool limits_queues_ = false;        // from an Ethernet switch
+    std::vector<VlCredits> credits_;    // by lane, as far as lanes were used
     std::unique_ptr<Pausing> pausing_;  // Ethernet, to a switch
     std::unique_ptr<LaneQueues> queues_;
     std::vector<LinkFilter*> filters_;

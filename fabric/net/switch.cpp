@@ -81,11 +81,13 @@ void Switch::send_out(Port& port, FramePtr frame, Port& out) {
 // in as a whole.
 SimTime Switch::ready_at(const Port& port, const Frame& frame, const Port& out) const {
     const SimTime ready = services_.loop.now() + forwarding_delay_;
-    if (!cuts_through_ || frame.is_management || out.link() == nullptr) {
+    const bool same_rate = port.attributes().width == out.attributes().width &&
+                           port.attributes().speed == out.attributes().speed;
+    if (!cuts_through_ || same_rate || frame.is_management || out.link() == nullptr) [[likely]] {
         return ready;
     }
     const Rate rate = port.link()->rate();
-    if (out.link()->rate().bits_per_second() <= rate.bits_per_second()) [[likely]] {
+    if (out.link()->rate().bits_per_second() <= rate.bits_per_second()) {
         return ready;
     }
     return ready + rate.transmission_time(frame.wire_bytes) -

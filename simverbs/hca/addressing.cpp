@@ -133,9 +133,9 @@ void size_frame(fabric::Frame& frame, const fabric::Port& port, const WireOpcode
         frame.payload_bytes = roce_packet_bytes(operation, payload_bytes, frame.over_udp,
                                                 is_ipv4_mapped(frame.grh.dgid));
         const bool tagged = frame.sl % fabric::kPriorities != 0;
-        frame.wire_bytes = fabric::ethernet_wire_bytes(fabric::kEthernetHeaderBytes +
-                                                       (tagged ? fabric::kVlanTagBytes : 0) +
-                                                       frame.payload_bytes);
+        frame.wire_bytes =
+            fabric::ethernet_wire_bytes(fabric::kEthernetHeaderBytes +
+                                        (tagged ? fabric::kVlanTagBytes : 0) + frame.payload_bytes);
         return;
     }
     frame.payload_bytes = payload_bytes;

@@ -1,5 +1,6 @@
 // Raw fabric: N hosts on one switch, 100 Gb/s, 500 ns, packets of 1024 bytes; host i sends to host
 // i+1 mod N one packet every transmission time. Items are packets received; set-up is excluded.
+// Bare: without flow control; otherwise with credits and buffers as usual. Counters always.
 // fabric_ns3_star.cpp is the same load in ns-3.
 #include <cstddef>
 #include <cstdint>
@@ -61,11 +62,19 @@ class StreamingHost final : public EndNodeListener, public EventHandler {
     std::uint64_t received_ = 0;
 };
 
-void star(benchmark::State& state) {
+Topology make_loaded_star(std::uint32_t hosts, std::uint32_t buffer_bytes) {
+    Topology topology = make_star(hosts);
+    for (LinkSpec& link : topology.links) {
+        link.buffer_bytes = buffer_bytes;
+    }
+    return topology;
+}
+
+void star(benchmark::State& state, std::uint32_t buffer_bytes) {
     const auto host_count = static_cast<std::uint32_t>(state.range(0));
     EventLoop loop;
     trace::Bus bus;
-    Network network(loop, bus, make_star(host_count));
+    Network network(loop, bus, make_loaded_star(host_count, buffer_bytes));
     StartupSm sm(network);
     sm.bring_up();
     std::vector<std::unique_ptr<StreamingHost>> hosts;
@@ -94,7 +103,12 @@ void star(benchmark::State& state) {
     }
     state.SetItemsProcessed(static_cast<std::int64_t>(received() - before));
 }
-BENCHMARK(star)->Arg(16)->Arg(128)->Arg(1024)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(star, bare, 0)->Arg(16)->Arg(128)->Arg(1024)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(star, with_credits, kMaxBufferBytes)
+    ->Arg(16)
+    ->Arg(128)
+    ->Arg(1024)
+    ->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace fabric
