@@ -48,9 +48,12 @@ SimTime LinkDirection::free_at() const {
                : free + rate_.transmission_time(static_cast<std::uint32_t>(queues_->bytes()));
 }
 
+// The two functions of a hop, and Switch::receive, are made one piece each: a tenth to a fifth of
+// the time of a frame on an idle fabric.
+//
 // What a filter takes goes no further than the wire, and takes no room at the other end: the
 // credits of lost packets come back with the next flow control packet (IBA 7.9.4.4).
-void LinkDirection::transmit(FramePtr frame, SimTime ready) {
+[[gnu::flatten]] void LinkDirection::transmit(FramePtr frame, SimTime ready) {
     if (!filters_.empty() && filters_drop(*frame)) [[unlikely]] {
         frame->is_lost = true;
     }
@@ -165,7 +168,7 @@ FramePtr LinkDirection::take_from_wire() {
     return frame;
 }
 
-void LinkDirection::handle(const Event& event) {
+[[gnu::flatten]] void LinkDirection::handle(const Event& event) {
     if (event.key != key_) {
         if (event.key.port() == kWakeTimer) {
             send_waiting();

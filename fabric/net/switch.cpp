@@ -19,7 +19,7 @@ Switch::Switch(NodeId id, std::string name, std::uint16_t port_count, bool cuts_
 
 // The forwarding delay is no event: the frame joins the outgoing queue now, to start no earlier
 // than the delay allows.
-void Switch::receive(Port& port, FramePtr frame) {
+[[gnu::flatten]] void Switch::receive(Port& port, FramePtr frame) {
     if (is_ethernet_) {
         receive_ethernet(port, std::move(frame));
         return;
