@@ -45,7 +45,7 @@ void add_world_options(CLI::App& command, ServerOptions& options) {
         .add_option_function<std::string>(
             "--sm",
             [&options](const std::string& name) {
-                for (const auto& [known, management] : kSubnetManagementNames) {
+                for (const auto& [known, management] : simverbs::kSubnetManagementNames) {
                     if (known == name) {
                         options.simulation.subnet_management = management;
                     }
