@@ -11,6 +11,12 @@ namespace info = mad::port_info;
 
 namespace {
 
+// The rest of PortInfo's modifier is not the port's: bit 31 says that the subnet manager knows
+// extended speeds (IBA 14.2.5.6).
+constexpr std::uint32_t port_of(std::uint32_t modifier) {
+    return modifier & 0xFF;
+}
+
 // PortInfo:LinkSpeed* up to QDR and LinkSpeedExt* from FDR on (IBA 14.2.5.6). FDR10 is a vendor's,
 // and newer speeds than NDR have no bit here: both show as the fastest that is described.
 struct SpeedBits {
@@ -84,7 +90,7 @@ void grow_to(std::vector<T>& table, std::size_t index) {
 }  // namespace
 
 Status SubnetAgent::get_port_info(const Request& request, mad::Bytes data) {
-    const auto named = named_port(request, request.modifier);
+    const auto named = named_port(request, port_of(request.modifier));
     if (!named) {
         return Status::kBadValue;
     }
@@ -204,7 +210,7 @@ Status SubnetAgent::check_port_info(const Port& port, mad::ConstBytes data) cons
 }
 
 Status SubnetAgent::set_port_info(const Request& request, mad::ConstBytes data) {
-    const auto named = named_port(request, request.modifier);
+    const auto named = named_port(request, port_of(request.modifier));
     if (!named) {
         return Status::kBadValue;
     }

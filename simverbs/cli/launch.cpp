@@ -58,6 +58,13 @@ void show_devices(const Placement& placement) {
         preload += earlier;
     }
     setenv("LD_PRELOAD", preload.c_str(), 1);
+    // Else programs with GCC's address sanitizer refuse whatever is loaded before its run time.
+    std::string sanitizer = "verify_asan_link_order=0";
+    if (const char* earlier = std::getenv("ASAN_OPTIONS"); earlier != nullptr) {
+        sanitizer += ":";
+        sanitizer += earlier;
+    }
+    setenv("ASAN_OPTIONS", sanitizer.c_str(), 1);
 }
 
 }  // namespace

@@ -23,16 +23,17 @@ namespace {
 constexpr std::size_t kDatagramBytes = 256;
 constexpr int kMaxDescriptor = 1024;
 
-// A device that is open. Its descriptor may be closed behind our back, and its number be used for
+// A file that is open. Its descriptor may be closed behind our back, and its number be used for
 // something else: the inode tells.
-struct OpenDevice {
+struct OpenFile {
     ino_t inode = 0;
-    int control = -1;
+    int control = -1;                      // of a device
+    char name[DeviceRequest::kMaxPath]{};  // of an attribute
 };
 
-std::atomic<bool> g_is_device[kMaxDescriptor];
-OpenDevice g_devices[kMaxDescriptor];
-pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;  // of g_devices, and one ioctl at a time
+std::atomic<FileKind> g_kinds[kMaxDescriptor];
+OpenFile g_files[kMaxDescriptor];
+pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;  // of g_files, and one ioctl at a time
 
 // A child is made while no thread of its parent is in here.
 __attribute__((constructor)) void survive_fork() {
@@ -94,17 +95,17 @@ int connect_to_world() {
 
 // Sends the request and takes the reply; -1 with errno set when the world does not answer.
 template <class Reply>
-int ask(int connection, RequestKind kind, const TreePath& path, int flags, Reply& reply,
+int ask(int connection, RequestKind kind, const char* name, int flags, Reply& reply,
         int* descriptor = nullptr) {
     DeviceRequest request;
     request.head.kind = kind;
     request.flags = flags;
-    if (std::strlen(path.name()) >= sizeof request.path ||
+    if (std::strlen(name) >= sizeof request.path ||
         std::strlen(placement().host) >= sizeof request.host) {
         return fail(ENAMETOOLONG);
     }
     std::strcpy(request.host, placement().host);
-    std::strcpy(request.path, path.name());
+    std::strcpy(request.path, name);
     ssize_t got = send(connection, &request, sizeof request, MSG_NOSIGNAL);
     if (got == sizeof request) {
         do {
@@ -126,31 +127,22 @@ void set_flags(int descriptor, int flags) {
     }
 }
 
-int open_attribute(const TreePath& path, int flags) {
-    if ((flags & O_ACCMODE) != O_RDONLY) {
-        return fail(EACCES);
-    }
+// Makes the text of now the contents of `file`.
+int fill(int file, const char* name) {
     const int connection = connect_to_world();
     if (connection < 0) {
         return -1;
     }
     AttributeReply reply;
-    const int asked = ask(connection, RequestKind::kReadAttribute, path, flags, reply);
+    const int asked = ask(connection, RequestKind::kReadAttribute, name, O_RDONLY, reply);
     close(connection);
     if (asked != 0) {
         return -1;
     }
-    const int file = memfd_create("simverbs attribute", MFD_CLOEXEC);
     const std::size_t length = reply.length < sizeof reply.text ? reply.length : sizeof reply.text;
-    if (file < 0 || pwrite(file, reply.text, length, 0) != static_cast<ssize_t>(length)) {
-        const int error = errno;
-        if (file >= 0) {
-            close(file);
-        }
-        return fail(error);
-    }
-    set_flags(file, flags);
-    return file;
+    return pwrite(file, reply.text, length, 0) == static_cast<ssize_t>(length)
+               ? ftruncate(file, static_cast<off_t>(length))
+               : -1;
 }
 
 ino_t inode_of(int descriptor) {
@@ -160,19 +152,51 @@ ino_t inode_of(int descriptor) {
 
 // With the lock held.
 void forget(int descriptor) {
-    g_is_device[descriptor].store(false, std::memory_order_relaxed);
-    close(g_devices[descriptor].control);
-    g_devices[descriptor] = {};
+    g_kinds[descriptor].store(FileKind::kNone, std::memory_order_relaxed);
+    if (g_files[descriptor].control >= 0) {
+        close(g_files[descriptor].control);
+    }
+    g_files[descriptor] = {};
 }
 
 // With the lock held: those that the program has closed.
 void forget_closed() {
     for (int descriptor = 0; descriptor < kMaxDescriptor; ++descriptor) {
-        if (g_is_device[descriptor].load(std::memory_order_relaxed) &&
-            inode_of(descriptor) != g_devices[descriptor].inode) {
+        if (g_kinds[descriptor].load(std::memory_order_relaxed) != FileKind::kNone &&
+            inode_of(descriptor) != g_files[descriptor].inode) {
             forget(descriptor);
         }
     }
+}
+
+// With the lock held.
+void note(int descriptor, FileKind kind, int control, const char* name) {
+    forget_closed();
+    OpenFile& file = g_files[descriptor];
+    file.inode = inode_of(descriptor);
+    file.control = control;
+    std::strcpy(file.name, name);
+    g_kinds[descriptor].store(kind, std::memory_order_release);
+}
+
+int open_attribute(const TreePath& path, int flags) {
+    if ((flags & O_ACCMODE) != O_RDONLY) {
+        return fail(EACCES);
+    }
+    const int file = memfd_create("simverbs attribute", MFD_CLOEXEC);
+    if (file < 0 || fill(file, path.name()) != 0) {
+        const int error = errno;
+        if (file >= 0) {
+            close(file);
+        }
+        return fail(error);
+    }
+    set_flags(file, flags);
+    if (file < kMaxDescriptor) {  // beyond, it keeps the text of its opening
+        const Guard guard;
+        note(file, FileKind::kAttribute, -1, path.name());
+    }
+    return file;
 }
 
 int open_device(const TreePath& path, int flags) {
@@ -183,7 +207,7 @@ int open_device(const TreePath& path, int flags) {
     OpenDeviceReply reply;
     int descriptor = -1;
     int error = 0;
-    if (ask(connection, RequestKind::kOpenDevice, path, flags, reply, &descriptor) != 0) {
+    if (ask(connection, RequestKind::kOpenDevice, path.name(), flags, reply, &descriptor) != 0) {
         error = errno;
     } else if (descriptor < 0 || descriptor >= kMaxDescriptor) {
         error = EMFILE;
@@ -197,24 +221,22 @@ int open_device(const TreePath& path, int flags) {
     }
     set_flags(descriptor, flags);
     const Guard guard;
-    forget_closed();
-    g_devices[descriptor] = {inode_of(descriptor), connection};
-    g_is_device[descriptor].store(true, std::memory_order_release);
+    note(descriptor, FileKind::kDevice, connection, "");
     return descriptor;
 }
 
 // -1: closed meanwhile, or another file by now.
 int control_of(int descriptor) {
-    if (inode_of(descriptor) != g_devices[descriptor].inode) {
+    if (inode_of(descriptor) != g_files[descriptor].inode) {
         forget(descriptor);
         return -1;
     }
-    return g_devices[descriptor].control;
+    return g_files[descriptor].control;
 }
 
 bool is_still_device(int descriptor) {
     const Guard guard;
-    return g_is_device[descriptor].load(std::memory_order_relaxed) && control_of(descriptor) >= 0;
+    return kind_of(descriptor) == FileKind::kDevice && control_of(descriptor) >= 0;
 }
 
 }  // namespace
@@ -227,9 +249,21 @@ int open_file(const TreePath& path, int flags) {
     return S_ISCHR(about.st_mode) ? open_device(path, flags) : open_attribute(path, flags);
 }
 
-bool is_device(int descriptor) {
-    return descriptor >= 0 && descriptor < kMaxDescriptor &&
-           g_is_device[descriptor].load(std::memory_order_acquire);
+FileKind kind_of(int descriptor) {
+    return descriptor >= 0 && descriptor < kMaxDescriptor
+               ? g_kinds[descriptor].load(std::memory_order_acquire)
+               : FileKind::kNone;
+}
+
+void refresh_attribute(int descriptor) {
+    const int error = errno;
+    const Guard guard;
+    if (inode_of(descriptor) != g_files[descriptor].inode) {
+        forget(descriptor);
+    } else {
+        fill(descriptor, g_files[descriptor].name);
+    }
+    errno = error;
 }
 
 ssize_t read_device(int descriptor, void* bytes, std::size_t count) {

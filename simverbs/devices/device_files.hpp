@@ -1,6 +1,7 @@
 // Files of the tree that are open in this process: attributes as memory files with the text of the
-// moment, devices as sockets whose other end the server holds. A device also has a connection for
-// ioctl(2), which is not a descriptor that the program knows.
+// moment at which they are read from their beginning, devices as sockets whose other end the server
+// holds. A device also has a connection for ioctl(2), which is not a descriptor that the program
+// knows.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +15,12 @@ namespace simverbs::devices {
 // As open(2); `path` is ours and no folder.
 int open_file(const TreePath& path, int flags);
 
-// Whether ioctl(2) and read(2) on it are ours; false as quickly as may be.
-bool is_device(int descriptor);
+// Whether ioctl(2) and read(2) on it are ours; kNone as quickly as may be.
+enum class FileKind : unsigned char { kNone, kAttribute, kDevice };
+FileKind kind_of(int descriptor);
+
+// To be called before an attribute is read from its beginning: its text is that of now.
+void refresh_attribute(int descriptor);
 
 // As read(2) of /dev/infiniband/umadN: a datagram that does not fit stays where it is.
 ssize_t read_device(int descriptor, void* bytes, std::size_t count);

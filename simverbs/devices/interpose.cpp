@@ -2,6 +2,7 @@
 // devices in /sys and /dev. Other paths and descriptors go straight on; nothing is allocated, and
 // nothing happens before a program calls.
 #include <cerrno>
+#include <climits>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -21,6 +22,7 @@ using simverbs::devices::TreePath;
 namespace {
 
 namespace devices = simverbs::devices;
+using devices::FileKind;
 
 // The function of that name that this library stands before.
 template <class F>
@@ -160,8 +162,23 @@ REDIRECT(ssize_t, getxattr, AT_FDCWD,
 REDIRECT(ssize_t, lgetxattr, AT_FDCWD,
          (const char* name, const char* attribute, void* value, size_t size),
          (const char*, const char*, void*, size_t), (path.real(), attribute, value, size))
-REDIRECT(char*, realpath, AT_FDCWD, (const char* name, char* resolved), (const char*, char*),
-         (path.real(), resolved))
+
+// A file of ours has no other name than the one by which programs ask for it.
+INTERPOSED char* realpath(const char* name, char* resolved) {
+    static auto* const original = next<char*(const char*, char*)>("realpath");
+    const TreePath path(AT_FDCWD, name);
+    if (!path.is_ours()) {
+        return original(name, resolved);
+    }
+    char checked[PATH_MAX];
+    if (original(path.real(), checked) == nullptr) {
+        return nullptr;
+    }
+    if (resolved == nullptr) {
+        return strdup(path.name());
+    }
+    return std::strcpy(resolved, path.name());
+}
 
 INTERPOSED int chdir(const char* name) {
     static auto* const original = next<int(const char*)>("chdir");
@@ -193,10 +210,25 @@ REDIRECT(int, scandir64, AT_FDCWD,
 
 INTERPOSED ssize_t read(int descriptor, void* bytes, size_t count) {
     static auto* const original = next<ssize_t(int, void*, size_t)>("read");
-    if (!devices::is_device(descriptor)) [[likely]] {
-        return original(descriptor, bytes, count);
+    switch (devices::kind_of(descriptor)) {
+        [[likely]] case FileKind::kNone : break;
+        case FileKind::kAttribute:
+            if (lseek(descriptor, 0, SEEK_CUR) == 0) {
+                devices::refresh_attribute(descriptor);
+            }
+            break;
+        case FileKind::kDevice:
+            return devices::read_device(descriptor, bytes, count);
     }
-    return devices::read_device(descriptor, bytes, count);
+    return original(descriptor, bytes, count);
+}
+
+INTERPOSED ssize_t pread(int descriptor, void* bytes, size_t count, off_t offset) {
+    static auto* const original = next<ssize_t(int, void*, size_t, off_t)>("pread");
+    if (offset == 0 && devices::kind_of(descriptor) == FileKind::kAttribute) {
+        devices::refresh_attribute(descriptor);
+    }
+    return original(descriptor, bytes, count, offset);
 }
 
 INTERPOSED int ioctl(int descriptor, unsigned long number, ...) {
@@ -205,7 +237,7 @@ INTERPOSED int ioctl(int descriptor, unsigned long number, ...) {
     va_start(rest, number);
     void* const argument = va_arg(rest, void*);
     va_end(rest);
-    if (!devices::is_device(descriptor)) [[likely]] {
+    if (devices::kind_of(descriptor) != FileKind::kDevice) [[likely]] {
         return original(descriptor, number, argument);
     }
     return devices::control_device(descriptor, number, argument);

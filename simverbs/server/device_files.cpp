@@ -69,10 +69,14 @@ DeviceFiles::~DeviceFiles() {
     for (const auto& file : files_) {
         close_file(*file);
     }
+}
+
+void DeviceFiles::remove_trees() {
     std::error_code ignored;
     if (!trees_.empty()) {
         fs::remove_all(folder_, ignored);
     }
+    trees_.clear();
 }
 
 DeviceTree* DeviceFiles::tree_of(const std::string& host) {

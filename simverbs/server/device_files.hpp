@@ -39,12 +39,14 @@ class WatchedProcess {
 
 class DeviceFiles {
   public:
-    // `folder` is made when it is first needed, and removed at the end with all that is in it.
+    // `folder` is made when it is first needed.
     DeviceFiles(Simulation& simulation, std::string folder);
     ~DeviceFiles();
     DeviceFiles(const DeviceFiles&) = delete;
     DeviceFiles& operator=(const DeviceFiles&) = delete;
 
+    // From now on no tree is on disk.
+    void remove_trees();
     PathReply tree(const DeviceRequest& request);
     AttributeReply read(const DeviceRequest& request);
     // On success the connection is the file's own, and `descriptor` is the program's end, to be

@@ -125,10 +125,18 @@ Server::~Server() {
     for (const int socket : strangers_) {
         close(socket);
     }
-    unlink(options_.socket.c_str());
-    close(listener_);
+    stop_listening();
     close(epoll_);
     close(wake_);
+}
+
+// Leaves nothing on disk: once this is done, another world may be served there.
+void Server::stop_listening() {
+    if (listener_ >= 0) {
+        unlink(options_.socket.c_str());
+        close(std::exchange(listener_, -1));
+        devices_.remove_trees();
+    }
 }
 
 void Server::stop() {
@@ -211,6 +219,9 @@ void Server::greet(int socket) {
     }
     if (understood && (kind == RequestKind::kStatus || kind == RequestKind::kReport ||
                        kind == RequestKind::kShutdown)) {
+        if (kind == RequestKind::kShutdown) {
+            stop_listening();
+        }
         TextReply reply;
         copy_text(reply.text, kind == RequestKind::kShutdown
                                   ? summary()

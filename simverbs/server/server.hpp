@@ -54,6 +54,7 @@ class Server {
     void watch_wake_ups(int descriptor);
     void accept_client();
     void greet(int socket);
+    void stop_listening();
     void serve_device(int socket, const DeviceRequest& request);
     void watch_sockets_of_devices();
     void attach(int socket, const AttachRequest& request);

@@ -58,7 +58,7 @@ Topology at(Topology topology, LinkSpeed speed, LinkWidth width, bool cuts_throu
         link.width = width;
     }
     for (NodeSpec& node : topology.nodes) {
-        node.cuts_through = cuts_through;
+        node.forwarding = cuts_through ? Forwarding::kCutThrough : Forwarding::kStoreAndForward;
     }
     return topology;
 }
