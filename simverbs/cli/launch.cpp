@@ -22,35 +22,14 @@ std::string folder_of_this_program() {
     return whole.substr(0, whole.rfind('/'));
 }
 
-// The host's folder of devices, as its server has made it; empty when it does not answer.
-std::string device_tree(const Placement& placement) {
-    DeviceRequest request;
-    request.head.kind = RequestKind::kDeviceTree;
-    if (placement.host.size() >= sizeof request.host) {
-        return {};
-    }
-    std::memcpy(request.host, placement.host.c_str(), placement.host.size() + 1);
-    const int connection = connect_to_world(placement.socket);
-    PathReply reply;
-    const bool answered =
-        connection >= 0 && send_message(connection, std::as_bytes(std::span(&request, 1)), {}) &&
-        receive_message(connection, std::as_writable_bytes(std::span(&reply, 1)), {}, true) ==
-            sizeof reply;
-    if (connection >= 0) {
-        close(connection);
-    }
-    return answered && reply.error == 0 ? reply.path : std::string();
-}
-
 // For programs that look for devices in /sys and /dev by themselves. Ours stands first, so that a
 // library that the user preloads is asked through it.
 void show_devices(const Placement& placement) {
-    const std::string tree = device_tree(placement);
     const std::string library = library_folder() + "/libsimverbs-devices.so";
-    if (tree.empty() || access(library.c_str(), R_OK) != 0) {
+    if (placement.devices.empty() || access(library.c_str(), R_OK) != 0) {
         return;
     }
-    setenv("SIMVERBS_DEVICES", tree.c_str(), 1);
+    setenv("SIMVERBS_DEVICES", placement.devices.c_str(), 1);
     std::string preload = library;
     if (const char* earlier = std::getenv("LD_PRELOAD");
         earlier != nullptr && std::strstr(earlier, library.c_str()) == nullptr) {
@@ -68,6 +47,25 @@ void show_devices(const Placement& placement) {
 }
 
 }  // namespace
+
+std::string device_tree(const std::string& socket, const std::string& host) {
+    DeviceRequest request;
+    request.head.kind = RequestKind::kDeviceTree;
+    if (host.size() >= sizeof request.host) {
+        return {};
+    }
+    std::memcpy(request.host, host.c_str(), host.size() + 1);
+    const int connection = connect_to_world(socket);
+    PathReply reply;
+    const bool answered =
+        connection >= 0 && send_message(connection, std::as_bytes(std::span(&request, 1)), {}) &&
+        receive_message(connection, std::as_writable_bytes(std::span(&reply, 1)), {}, true) ==
+            sizeof reply;
+    if (connection >= 0) {
+        close(connection);
+    }
+    return answered && reply.error == 0 ? reply.path : std::string();
+}
 
 std::string library_folder() {
     const std::string own = folder_of_this_program();

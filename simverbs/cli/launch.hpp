@@ -12,13 +12,19 @@ namespace simverbs::cli {
 struct Placement {
     std::string socket;  // of the world
     std::string host;
+    std::string devices;  // device_tree(); empty: /sys and /dev are as they are
 };
+
+// The folder that the world's server makes for programs that look for the host's devices in /sys
+// and /dev; empty when it does not answer. Waits for the server.
+std::string device_tree(const std::string& socket, const std::string& host);
 
 // Where libibverbs.so.1 of simverbs lies, beside this program as built or as installed; empty when
 // it is not found.
 std::string library_folder();
 
-// Sets SIMVERBS_SERVER, SIMVERBS_HOST and LD_LIBRARY_PATH in this process's environment.
+// Sets SIMVERBS_SERVER, SIMVERBS_HOST, SIMVERBS_DEVICES, LD_LIBRARY_PATH and LD_PRELOAD in this
+// process's environment.
 void place_environment(const Placement& placement);
 
 // Replaces this process; returns only when that fails, with errno set.

@@ -128,6 +128,8 @@ void Programs::start(const ProgramSpec& spec) {
     if (pipe2(output.data(), O_CLOEXEC) != 0 || pipe2(errors.data(), O_CLOEXEC) != 0) {
         throw std::system_error(errno, std::generic_category(), "pipe");
     }
+    // Asked for here: a child that waits for the server looks like a program that waits.
+    const Placement placement{socket_, spec.host, device_tree(socket_, spec.host)};
     const pid_t parent = getpid();
     const pid_t process = fork();
     if (process == 0) {
@@ -138,7 +140,7 @@ void Programs::start(const ProgramSpec& spec) {
         setpgid(0, 0);
         dup2(output[1], STDOUT_FILENO);
         dup2(errors[1], STDERR_FILENO);
-        place_environment({socket_, spec.host});
+        place_environment(placement);
         run_program({"/bin/sh", "-c", spec.command});
         _exit(kCannotExecute);
     }

@@ -188,7 +188,7 @@ int on(const std::string& socket, const std::string& host,
                                     socket, std::strerror(errno)));
     }
     close(connection);
-    place_environment({socket, host});
+    place_environment({socket, host, device_tree(socket, host)});
     run_program(command);
     return complain(fmt::format("{}: {}", command[0], std::strerror(errno)), kNotFound);
 }

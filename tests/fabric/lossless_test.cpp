@@ -340,7 +340,7 @@ TEST(LosslessTopology, FindsEachMistake) {
     topology.links[0].buffer_bytes = 0;
     EXPECT_FALSE(topology.error().has_value());
     topology.links[0].vls = 3;
-    EXPECT_THAT(topology.error().value_or(""), testing::HasSubstr("3 data VLs"));
+    EXPECT_THAT(topology.error().value_or(""), testing::HasSubstr("3 VLs"));
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ TEST(Topology, FindsEachMistake) {
     EXPECT_THAT(error_after([](Topology& t) { t.links[0].vls = 3; }),
                 HasSubstr("has 3 VLs: 1, 2, 4, 8 and 15 are possible"));
     EXPECT_THAT(error_after([](Topology& t) { t.links[0].buffer_bytes = 4096; }),
-                HasSubstr("buffers 4096 bytes a VL: 4190 (a packet) to 131072 are possible"));
+                HasSubstr("buffers 4096 bytes a VL: 8448 to 131072 are possible"));
     EXPECT_THAT(error_after([](Topology& t) { t.nodes[0].description = std::string(65, 'x'); }),
                 HasSubstr("h0 is described in 65 bytes: 64 are possible"));
     EXPECT_THAT(error_after([](Topology& t) { t.nodes[0].port_guids.resize(2); }),

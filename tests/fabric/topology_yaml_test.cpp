@@ -70,7 +70,7 @@ hosts:
 switches:
   s: {delay: 5ns, ports: 9}
 links:
-  - {ends: [a, s:7], rate: 2x HDR, mtu: 2048B, buffer: 8KiB, vls: 1}
+  - {ends: [a, s:7], rate: 2x HDR, mtu: 2048B, buffer: 16KiB, vls: 1}
   - {ends: [b.0..1, s], count: 1}
 )");
     EXPECT_EQ(topology.nodes[0].guid, Guid{0x10});
@@ -88,7 +88,7 @@ links:
     EXPECT_EQ(first.latency, 1_us);
     EXPECT_EQ(first.mtu, Mtu::k2048);
     EXPECT_EQ(first.vls, 1U);
-    EXPECT_EQ(first.buffer_bytes, 8U * 1024);
+    EXPECT_EQ(first.buffer_bytes, 16U * 1024);
     EXPECT_EQ(topology.links[1].vls, 8U);
     EXPECT_EQ(topology.links[2].b.port, PortNumber{2}) << "the first that is free";
 }
@@ -173,12 +173,12 @@ TEST(TopologyYaml, AnythingReadsBackAsItWasWritten) {
     topology.nodes[0].personality = "rxe";
     topology.nodes[1].name = "null";
     topology.nodes[2].host = "y";
-    topology.nodes[3].forwarding = Forwarding::kCutThrough;
+    topology.nodes[3].forwarding = Forwarding::kStoreAndForward;
     topology.nodes[3].forwarding_delay = 1'001_ps;
     topology.links[0] = {{"x", PortNumber{2}}, topology.links[0].b, LinkWidth::k12x,
                          LinkSpeed::kFdr10,    12'345_ps,           Mtu::k256};
     topology.links[0].vls = 15;
-    topology.links[0].buffer_bytes = 1'000;
+    topology.links[0].buffer_bytes = 10'000;
     topology.links[1].a.node = "null";
     topology.sort();
     ASSERT_EQ(topology.error(), std::nullopt);

@@ -82,7 +82,7 @@ TEST_F(Queries, TablesLongerThanADatagramArrive) {
     EXPECT_GT(client.received[0].bytes.size(), 5 * mad::kDatagramBytes);
     EXPECT_STREQ(
         reinterpret_cast<const char*>(nodes.records[3].data() + mad::node_record::kDescription),
-        "h3 test");
+        "h3");
     EXPECT_EQ(ask(Method::kGetTable, SaAttribute::kPortInfo).records.size(), 16U + 17U);
     EXPECT_EQ(ask(Method::kGetTable, SaAttribute::kLink).records.size(), 32U);
     EXPECT_EQ(ask(Method::kGetTable, SaAttribute::kSwitchInfo).records.size(), 1U);
