@@ -129,6 +129,14 @@ void SweepingSm::request_sweep(SimDuration delay) {
     }
 }
 
+bool SweepingSm::resweep() {
+    if (state_ != SmState::kMaster) {
+        return false;
+    }
+    request_sweep(kSweepDelay);
+    return true;
+}
+
 void SweepingSm::sweep() {
     is_sweeping_ = true;
     sweep_again_ = false;

@@ -59,6 +59,8 @@ class SweepingSm final : public PortAdministration, private AgentClient, private
 
     // Begins the first sweep.
     void start();
+    // Another sweep, as if a trap had come. False: it does not manage the subnet.
+    bool resweep();
     // It does not answer and does nothing any more, as if its host had died.
     void stop();
 

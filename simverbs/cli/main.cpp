@@ -8,6 +8,7 @@
 
 #include "fabric/topology/generators.hpp"
 
+#include "simverbs/cli/fabric_commands.hpp"
 #include "simverbs/cli/topology_commands.hpp"
 #include "simverbs/cli/world_commands.hpp"
 #include "simverbs/world/served_protocol.hpp"
@@ -107,6 +108,8 @@ int main(int argc, char** argv) {
         each->add_option("--world", world, "name of the world, or path of its socket");
     }
 
+    const cli::FabricCommands fabric(app, world);
+
     std::string topology;
     std::string format = "yaml";
     bool routes = false;
@@ -145,6 +148,9 @@ int main(int argc, char** argv) {
     }
     if (*on_command) {
         return cli::on(socket, host, command);
+    }
+    if (fabric.is_chosen()) {
+        return fabric.run(socket);
     }
     if (*topology_command) {
         return *check_command  ? cli::check_topology(topology, routes)

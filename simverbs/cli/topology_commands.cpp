@@ -22,6 +22,7 @@
 #include "fabric/yaml/quantities.hpp"
 
 #include "simverbs/model/personalities.hpp"
+#include "simverbs/server/text_table.hpp"
 
 namespace simverbs::cli {
 namespace {
@@ -111,23 +112,6 @@ std::string counted(std::size_t count, std::string_view one, std::string_view ma
     return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
-std::string describe(const fabric::routing::Report& report,
-                     const fabric::routing::NamedGraph& named) {
-    std::string text = fmt::format(
-        "{} of {} pairs reached, {} by more links than needed, at most {} between "
-        "switches; routes a link: {} at most, {} on average; ",
-        report.pairs - report.unreachable, report.pairs, report.longer_than_needed, report.longest,
-        report.most_routes, report.mean_routes());
-    if (report.credit_loop.empty()) {
-        return text + "no credit loop";
-    }
-    text += "a credit loop:";
-    for (const fabric::routing::Channel& channel : report.credit_loop) {
-        text += fmt::format(" {}:{}", named.switches[channel.from], channel.port);
-    }
-    return text;
-}
-
 void print_routes(const Topology& topology) {
     namespace routing = fabric::routing;
     const routing::NamedGraph named = routing::graph_of(topology);
@@ -136,13 +120,15 @@ void print_routes(const Topology& topology) {
         fmt::print("no switch on InfiniBand to route\n");
         return;
     }
-    fmt::print("min-hop: {}\n", describe(routing::check(graph, routing::min_hop(graph)), named));
+    fmt::print("min-hop: {}\n",
+               describe(routing::check(graph, routing::min_hop(graph)), named.switches));
     const std::vector<routing::SwitchIndex> roots = routing::find_roots(graph);
     fmt::print("up-down: {}\n",
-               describe(routing::check(graph, routing::up_down(graph, roots)), named));
+               describe(routing::check(graph, routing::up_down(graph, roots)), named.switches));
     const routing::FatTree tree = routing::fat_tree(graph);
-    fmt::print("fat-tree: {}\n", tree.tables ? describe(routing::check(graph, *tree.tables), named)
-                                             : fmt::format("no tree ({})", tree.error));
+    fmt::print("fat-tree: {}\n", tree.tables
+                                     ? describe(routing::check(graph, *tree.tables), named.switches)
+                                     : fmt::format("no tree ({})", tree.error));
 }
 
 void print_dot(const Topology& topology) {
@@ -164,25 +150,6 @@ std::string mtu_text(const LinkSpec& link) {
         return fmt::format("{}B", to_bytes(link.mtu));
     }
     return link.ethernet_mtu ? fmt::format("{}B", *link.ethernet_mtu) : std::string("device's");
-}
-
-using Row = std::vector<std::string>;
-
-// Columns as wide as their widest entry, two spaces apart; the first row is a heading.
-void print_table(const std::vector<Row>& rows) {
-    std::vector<std::size_t> widths(rows.front().size(), 0);
-    for (const Row& row : rows) {
-        for (std::size_t i = 0; i < row.size(); ++i) {
-            widths[i] = std::max(widths[i], row[i].size());
-        }
-    }
-    for (const Row& row : rows) {
-        std::string line;
-        for (std::size_t i = 0; i < row.size(); ++i) {
-            line += fmt::format("{:<{}}", row[i], i + 1 == row.size() ? 0 : widths[i] + 2);
-        }
-        fmt::print("{}\n", line);
-    }
 }
 
 }  // namespace
@@ -228,7 +195,7 @@ int show_topology(const std::string& spec, bool dot) {
         print_dot(*topology);
         return 0;
     }
-    std::vector<Row> nodes{{"node", "kind", "host", "ports", "GUID", "description"}};
+    std::vector<TableRow> nodes{{"node", "kind", "host", "ports", "GUID", "description"}};
     for (std::size_t i = 0; i < topology->nodes.size(); ++i) {
         const NodeSpec& node = topology->nodes[i];
         const fabric::NodeId id{static_cast<std::uint32_t>(i)};
@@ -238,8 +205,8 @@ int show_topology(const std::string& spec, bool dot) {
                          fmt::format("{:#018x}", node_guid(node, id).value()),
                          description_of(node)});
     }
-    print_table(nodes);
-    std::vector<Row> links{{"link", "", "layer", "rate", "latency", "MTU", "VLs", "buffer"}};
+    fmt::print("{}\n", text_table(nodes));
+    std::vector<TableRow> links{{"link", "", "layer", "rate", "latency", "MTU", "VLs", "buffer"}};
     for (const LinkSpec& link : topology->links) {
         links.push_back({fmt::format("{}:{}", link.a.node, link.a.port.value()),
                          fmt::format("{}:{}", link.b.node, link.b.port.value()),
@@ -248,8 +215,7 @@ int show_topology(const std::string& spec, bool dot) {
                          fabric::yaml::duration_text(link.latency), mtu_text(link),
                          std::to_string(link.vls), fabric::yaml::bytes_text(link.buffer_bytes)});
     }
-    fmt::print("\n");
-    print_table(links);
+    fmt::print("{}", text_table(links));
     return 0;
 }
 

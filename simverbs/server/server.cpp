@@ -106,7 +106,8 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Simulation> simulat
       listener_(listener),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      devices_(*simulation_, options.socket + ".devices") {
+      devices_(*simulation_, options.socket + ".devices"),
+      fabric_(*simulation_, marks_) {
     marks_.scheduled_free = options_.conductor.schedule == Schedule::kFree;
     epoll_event event{.events = EPOLLIN, .data = {.fd = listener_}};
     epoll_ctl(epoll_, EPOLL_CTL_ADD, listener_, &event);
@@ -195,7 +196,9 @@ void Server::accept_client() {
 // The first message of a connection says what it wants.
 void Server::greet(int socket) {
     std::erase(strangers_, socket);
-    std::array<std::byte, std::max(sizeof(AttachRequest), sizeof(DeviceRequest))> bytes;
+    std::array<std::byte,
+               std::max({sizeof(AttachRequest), sizeof(DeviceRequest), sizeof(FabricRequest)})>
+        bytes;
     std::array<int, 1> descriptors{};
     const ssize_t got = receive_message(socket, bytes, descriptors, false);
     RequestHead head;
@@ -209,6 +212,12 @@ void Server::greet(int socket) {
         AttachRequest request;
         std::memcpy(&request, bytes.data(), sizeof request);
         attach(socket, request);
+        return;
+    }
+    if (understood && kind == RequestKind::kFabric && got == sizeof(FabricRequest)) {
+        FabricRequest request;
+        std::memcpy(&request, bytes.data(), sizeof request);
+        fabric_.serve(socket, request, options_.conductor.schedule != Schedule::kFree);
         return;
     }
     if (understood && got == sizeof(DeviceRequest)) {

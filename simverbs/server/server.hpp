@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "simverbs/server/device_files.hpp"
+#include "simverbs/server/fabric_requests.hpp"
 #include "simverbs/server/remote_client.hpp"
 #include "simverbs/world/conductor.hpp"
 #include "simverbs/world/simulation.hpp"
@@ -95,6 +96,7 @@ class Server {
     fabric::SimTime walk_began_{};
     bool someone_sleeps_for_time_ = false;
     RunMarks marks_;
+    FabricRequests fabric_;
     std::atomic<bool> stop_{false};
 };
 

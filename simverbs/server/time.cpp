@@ -86,7 +86,7 @@ bool Server::move_time() {
     }
     // In this order: whoever waits has posted what it had to post.
     drain_doorbells();
-    if (run_pending_commands()) {
+    if (run_pending_commands() || fabric_.run_waiting()) {
         return true;
     }
     if (someone_sleeps_for_time_) {

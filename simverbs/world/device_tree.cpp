@@ -9,11 +9,11 @@
 
 #include "simverbs/model/hw_counters.hpp"
 #include "simverbs/model/port_caps.hpp"
+#include "simverbs/world/counter_files.hpp"
 
 namespace simverbs {
 namespace {
 
-using fabric::PerformanceCounter;
 using fabric::Port;
 
 constexpr std::string_view kDevices = "/sys/class/infiniband/";
@@ -22,34 +22,6 @@ constexpr std::string_view kVerbs = "/sys/class/infiniband_verbs/";
 constexpr std::string_view kNodes = "/dev/infiniband/";
 constexpr int kUmadAbi = 5;   // IB_USER_MAD_ABI_VERSION
 constexpr int kVerbsAbi = 6;  // IB_USER_VERBS_ABI_VERSION
-
-struct CounterFile {
-    std::string_view name;
-    PerformanceCounter counter;
-};
-constexpr auto kCounterFiles = std::to_array<CounterFile>({
-    {"symbol_error", PerformanceCounter::kSymbolErrors},
-    {"link_error_recovery", PerformanceCounter::kLinkErrorRecovery},
-    {"link_downed", PerformanceCounter::kLinkDowned},
-    {"port_rcv_errors", PerformanceCounter::kRcvErrors},
-    {"port_rcv_remote_physical_errors", PerformanceCounter::kRcvRemotePhysicalErrors},
-    {"port_rcv_switch_relay_errors", PerformanceCounter::kRcvSwitchRelayErrors},
-    {"port_xmit_discards", PerformanceCounter::kXmitDiscards},
-    {"port_xmit_constraint_errors", PerformanceCounter::kXmitConstraintErrors},
-    {"port_rcv_constraint_errors", PerformanceCounter::kRcvConstraintErrors},
-    {"local_link_integrity_errors", PerformanceCounter::kLocalLinkIntegrityErrors},
-    {"excessive_buffer_overrun_errors", PerformanceCounter::kExcessiveBufferOverruns},
-    {"VL15_dropped", PerformanceCounter::kVl15Dropped},
-    {"port_xmit_data", PerformanceCounter::kXmitData},
-    {"port_rcv_data", PerformanceCounter::kRcvData},
-    {"port_xmit_packets", PerformanceCounter::kXmitPackets},
-    {"port_rcv_packets", PerformanceCounter::kRcvPackets},
-    {"port_xmit_wait", PerformanceCounter::kXmitWait},
-    {"unicast_xmit_packets", PerformanceCounter::kUnicastXmitPackets},
-    {"unicast_rcv_packets", PerformanceCounter::kUnicastRcvPackets},
-    {"multicast_xmit_packets", PerformanceCounter::kMulticastXmitPackets},
-    {"multicast_rcv_packets", PerformanceCounter::kMulticastRcvPackets},
-});
 
 std::string guid_text(fabric::Guid guid) {
     const std::uint64_t value = guid.value();

@@ -16,6 +16,7 @@ enum class RequestKind : std::uint32_t {
     kDeviceTree,     // DeviceRequest -> PathReply
     kReadAttribute,  // DeviceRequest -> AttributeReply
     kOpenDevice,     // DeviceRequest -> OpenDeviceReply with a descriptor; ControlRequests follow
+    kFabric,         // FabricRequest -> FabricReply with a descriptor that has the text
 };
 
 struct RequestHead {

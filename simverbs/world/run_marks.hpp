@@ -13,11 +13,12 @@ struct RunMarks {
     bool unnamed_actors_raced = false;
     bool spun_on_memory = false;
     bool scheduled_free = false;
+    bool changed_by_operator = false;  // `simverbs fabric`: by the wall clock
 
     // "deterministic", or which mark and why, and how often time jumped past sleepers.
     [[nodiscard]] std::string describe() const;
     [[nodiscard]] bool deterministic() const {
-        return !unnamed_actors_raced && !spun_on_memory && !scheduled_free;
+        return !unnamed_actors_raced && !spun_on_memory && !scheduled_free && !changed_by_operator;
     }
 };
 

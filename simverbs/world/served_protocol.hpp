@@ -61,6 +61,38 @@ struct TextReply {
     std::array<char, kMaxBytes> text{};
 };
 
+// What an operator does to a running fabric, or wants to know of it.
+enum class FabricAction : std::uint32_t {
+    kShow,         // `name`: a node, a port, a link, or empty for all
+    kCounters,     // of `name`: a node, a port, or empty for all
+    kLinkUp,       // link `name`
+    kLinkDown,     // link `name`; for ever, or for the duration `value` of virtual time
+    kLinkRate,     // link `name`, rate `value`
+    kPortEnable,   // port `name`, as of all that follow
+    kPortDisable,  //
+    kPortLid,      // `value`: a number
+    kPortPkeys,    // `value`: INDEX=P_KEY, with a space between several
+    kPortGid,      // `value`: INDEX=GID
+    kPortAddress,  // `value`: an IPv4 address, on Ethernet
+    kSmStatus,
+    kSmSweep,
+    kSmReregister,  // port `name`
+};
+
+struct FabricRequest {
+    RequestHead head{kProtocolVersion, RequestKind::kFabric};
+    FabricAction action = FabricAction::kShow;
+    std::uint32_t as_json = 0;      // of kShow and kCounters
+    std::uint32_t resets = 0;       // of kCounters: they are 0 afterwards
+    std::uint32_t of_hardware = 0;  // of kCounters: what devices count by themselves, too
+    std::array<char, 128> name{};   // "h0-s0", "s0", "h0:1"
+    std::array<char, 1024> value{};
+};
+
+struct FabricReply {
+    std::uint32_t error = 0;  // errno; the text then says what is wrong
+};
+
 // Sends one message, with up to two descriptors; false when the peer is gone, or, where `wait` is
 // false, does not read what it was sent (errno says why).
 bool send_message(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors,

@@ -68,6 +68,8 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
     [[nodiscard]] fabric::ManagedNetwork& managed_network() { return *managed_network_; }
     // nullptr: nobody, or somebody who is not part of the simulation.
     [[nodiscard]] fabric::PortAdministration* subnet_manager() { return administration_; }
+    // nullptr: the world has none.
+    [[nodiscard]] fabric::SweepingSm* sweeping_sm() { return sweeping_sm_.get(); }
     // Whether programs are told of DEVICE_SPEED_CHANGE, which older ones do not know; at first not.
     void tell_speed_changes(bool wanted) { commons_.tells_speed_changes = wanted; }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fabric/net/ethernet_addresses.hpp"
+
 #include "tests/fabric/running_fabric.hpp"
 
 namespace fabric {
@@ -112,6 +114,28 @@ TEST(EthernetPort, HasFourGids) {
     EXPECT_EQ(gids[3].type, GidType::kRoceV2);
     EXPECT_EQ(fabric.network.find_neighbour(gids[3].gid), &fabric.port_of(1));
     EXPECT_EQ(fabric.network.find_neighbour(ipv4_mapped(1)), nullptr);
+}
+
+TEST(EthernetPort, GetsAnotherAddress) {
+    RunningFabric fabric("eth-star:2");
+    Port& port = fabric.port_of(1);
+    const std::vector<GidEntry> before = port.attributes().gids;
+    constexpr std::uint32_t kNew = 0x0A00'0007;  // 10.0.0.7
+    ASSERT_TRUE(set_ipv4_address(fabric.network, port, kNew));
+    const std::vector<GidEntry>& gids = port.attributes().gids;
+    EXPECT_EQ(gids[1].gid, before[1].gid);
+    for (const std::size_t index : {2U, 3U}) {
+        EXPECT_EQ(gids[index].gid, ipv4_mapped(kNew));
+        EXPECT_EQ(gids[index].type, before[index].type);
+    }
+    EXPECT_EQ(fabric.network.find_neighbour(ipv4_mapped(kNew)), &port);
+    EXPECT_EQ(fabric.network.find_neighbour(before[2].gid), nullptr);
+    EXPECT_TRUE(set_ipv4_address(fabric.network, port, kNew));  // its own is no other's
+
+    EXPECT_FALSE(set_ipv4_address(fabric.network, fabric.port_of(0), kNew));
+    EXPECT_FALSE(set_ipv4_address(fabric.network, port, 0));
+    EXPECT_FALSE(set_ipv4_address(fabric.network, port, 0xE000'0001));
+    EXPECT_EQ(gids[2].gid, ipv4_mapped(kNew));
 }
 
 TEST(EthernetPort, LargerFramesCarryLargerPackets) {

@@ -82,6 +82,24 @@ TEST_F(Hostile, SilentStrangersDoNotKeepOthersOut) {
     attached();
 }
 
+TEST_F(Hostile, NonsenseAboutTheFabric) {
+    constexpr int kTries = 500;
+    constexpr std::uint32_t kActions = 20;
+    for (int i = 0; i < kTries; ++i) {
+        HostileClient client(world_.socket());
+        simverbs::FabricRequest request;
+        fill(std::as_writable_bytes(std::span(&request, 1)), random_);
+        request.head = simverbs::FabricRequest().head;
+        request.action = simverbs::FabricAction{static_cast<std::uint32_t>(random_() % kActions)};
+        if (random_() % 2 == 0) {
+            const std::string name = random_() % 2 == 0 ? "h2:1" : "h2-s0";
+            request.name = {};
+            std::copy(name.begin(), name.end(), request.name.begin());
+        }
+        EXPECT_TRUE(client.send(std::as_bytes(std::span(&request, 1))));
+    }
+}
+
 TEST_F(Hostile, HostsThatDoNotExist) {
     const std::string unterminated(64, 'h');
     for (const std::string& name : {std::string(), std::string("h9"), unterminated}) {

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include <fmt/core.h>
+
 namespace fabric::routing {
 
 namespace {
@@ -264,6 +266,22 @@ class Checker {
 
 Report check(const Graph& graph, const Tables& tables) {
     return Checker(graph, tables).run();
+}
+
+std::string describe(const Report& report, std::span<const std::string> switches) {
+    std::string text = fmt::format(
+        "{} of {} pairs reached, {} by more links than needed, at most {} between "
+        "switches; routes a link: {} at most, {} on average; ",
+        report.pairs - report.unreachable, report.pairs, report.longer_than_needed, report.longest,
+        report.most_routes, report.mean_routes());
+    if (report.credit_loop.empty()) {
+        return text + "no credit loop";
+    }
+    text += "a credit loop:";
+    for (const Channel& channel : report.credit_loop) {
+        text += fmt::format(" {}:{}", switches[channel.from], channel.port);
+    }
+    return text;
 }
 
 }  // namespace fabric::routing

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "fabric/sm/routing/graph.hpp"
@@ -41,5 +43,8 @@ struct Report {
 };
 
 Report check(const Graph& graph, const Tables& tables);
+
+// In one line, without its end; `switches` are their names, by index.
+std::string describe(const Report& report, std::span<const std::string> switches);
 
 }  // namespace fabric::routing

@@ -1,0 +1,15 @@
+// What an administrator does to a host's Ethernet port: nobody manages those over the network.
+#pragma once
+
+#include <cstdint>
+
+#include "fabric/net/network.hpp"
+
+namespace fabric {
+
+// The port's IPv4 address from now on, in each entry of its GID table that had the old one (RoCE v1
+// and v2); raises kGidChange. False, and no change: 0, a multicast or broadcast address, or one
+// that another port has.
+bool set_ipv4_address(const Network& network, Port& port, std::uint32_t address);
+
+}  // namespace fabric

@@ -1,0 +1,229 @@
+#include "simverbs/cli/fabric_commands.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "simverbs/cli/world_commands.hpp"
+
+namespace simverbs::cli {
+namespace {
+
+constexpr int kFailed = 1;
+
+// How many values a change takes.
+struct Change {
+    std::string_view name;
+    FabricAction action;
+    std::size_t least;
+    std::size_t most;
+};
+constexpr std::size_t kAny = 64;
+constexpr auto kLinkChanges = std::to_array<Change>({
+    {"", FabricAction::kShow, 0, 0},
+    {"up", FabricAction::kLinkUp, 0, 0},
+    {"down", FabricAction::kLinkDown, 0, 0},
+    {"rate", FabricAction::kLinkRate, 1, 1},
+});
+constexpr auto kPortChanges = std::to_array<Change>({
+    {"", FabricAction::kShow, 0, 0},
+    {"enable", FabricAction::kPortEnable, 0, 0},
+    {"disable", FabricAction::kPortDisable, 0, 0},
+    {"lid", FabricAction::kPortLid, 1, 1},
+    {"pkey", FabricAction::kPortPkeys, 1, kAny},
+    {"gid", FabricAction::kPortGid, 1, 1},
+    {"ip", FabricAction::kPortAddress, 1, 1},
+});
+constexpr auto kSmChanges = std::to_array<Change>({
+    {"", FabricAction::kSmStatus, 0, 0},
+    {"status", FabricAction::kSmStatus, 0, 0},
+    {"sweep", FabricAction::kSmSweep, 0, 0},
+    {"reregister", FabricAction::kSmReregister, 1, 1},
+});
+
+template <std::size_t N>
+std::vector<std::string> names_of(const std::array<Change, N>& changes) {
+    std::vector<std::string> names;
+    for (const Change& each : changes) {
+        if (!each.name.empty()) {
+            names.emplace_back(each.name);
+        }
+    }
+    return names;
+}
+
+template <std::size_t N>
+FabricAction action_of(const std::array<Change, N>& changes, const std::string& name,
+                       std::size_t values, std::string& wrong) {
+    const Change& change = *std::ranges::find(changes, name, &Change::name);
+    if (values < change.least || values > change.most) {
+        wrong = fmt::format("'{}' takes {}", name,
+                            change.most == 0   ? "no value"
+                            : change.most == 1 ? "one value"
+                                               : "values");
+    }
+    return change.action;
+}
+
+template <std::size_t N>
+bool put(const std::string& text, std::array<char, N>& field) {
+    if (text.size() >= N) {
+        return false;
+    }
+    std::copy(text.begin(), text.end(), field.begin());
+    return true;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) {
+        text += text.empty() ? word : ' ' + word;
+    }
+    return text;
+}
+
+int complain(const std::string& what, int status) {
+    fmt::print(stderr, "simverbs: {}\n", what);
+    return status;
+}
+
+std::string read_all(int descriptor) {
+    std::string text;
+    std::array<char, 65536> buffer;
+    lseek(descriptor, 0, SEEK_SET);
+    for (ssize_t got = 0; (got = read(descriptor, buffer.data(), buffer.size())) > 0;) {
+        text.append(buffer.data(), static_cast<std::size_t>(got));
+    }
+    return text;
+}
+
+}  // namespace
+
+FabricCommands::FabricCommands(CLI::App& app, std::string& world)
+    : world_(world),
+      command_(app.add_subcommand("fabric", "Look at a served fabric, and change it")) {
+    command_->require_subcommand(1);
+    add_show();
+    add_link();
+    add_port();
+    add_sm();
+    add_counters();
+}
+
+CLI::App* FabricCommands::add(const char* name, const char* help) {
+    CLI::App* added = command_->add_subcommand(name, help);
+    added->add_option("--world", world_, "name of the world, or path of its socket");
+    return added;
+}
+
+void FabricCommands::add_show() {
+    show_ = add("show", "Nodes, ports and links");
+    show_->add_option("name", name_, "of a node, a port (h0:1) or a link (h0-s0); all of them");
+    show_->add_flag("--json", as_json_, "for programs");
+}
+
+void FabricCommands::add_link() {
+    link_ = add("link", "A link: take it down or up, or change its rate");
+    link_->add_option("name", name_, "its ends in either order: h0-s0, s0-s1#2")->required();
+    link_->add_option("change", change_, "up, down, rate 4xEDR; nothing: show it")
+        ->check(CLI::IsMember(names_of(kLinkChanges)));
+    link_->add_option("values", values_, "of the change");
+    link_->add_option("--for", duration_, "with down: up again after this much virtual time, 20ms");
+}
+
+void FabricCommands::add_port() {
+    port_ = add("port", "A port: its link, addresses and partitions");
+    port_->add_option("name", name_, "NODE:PORT, such as h0:1")->required();
+    port_
+        ->add_option("change", change_,
+                     "enable, disable, lid 9, pkey 1=0x8001 2=0x7fff, gid 1=fe80::1; on Ethernet "
+                     "ip 10.0.0.1; nothing: show it")
+        ->check(CLI::IsMember(names_of(kPortChanges)));
+    port_->add_option("values", values_, "of the change");
+}
+
+void FabricCommands::add_sm() {
+    sm_ = add("sm", "The subnet manager");
+    sm_->add_option("what", change_,
+                    "status (default): ports and routes; sweep: look at the subnet again; "
+                    "reregister NODE:PORT: ask it to subscribe again")
+        ->check(CLI::IsMember(names_of(kSmChanges)));
+    sm_->add_option("port", values_, "of reregister");
+}
+
+void FabricCommands::add_counters() {
+    counters_ = add("counters", "What ports have counted");
+    counters_->add_option("name", name_, "of a node or a port (h0:1); all of them");
+    counters_->add_flag("--reset", resets_, "0 from now on, as performance management has it");
+    counters_->add_flag("--hw", of_hardware_, "hw_counters of devices, too");
+    counters_->add_flag("--json", as_json_, "for programs");
+}
+
+FabricRequest FabricCommands::request(std::string& wrong) const {
+    FabricRequest request;
+    std::string name = name_;
+    std::string value = joined(values_);
+    if (show_->parsed()) {
+        request.action = FabricAction::kShow;
+    } else if (link_->parsed()) {
+        request.action = action_of(kLinkChanges, change_, values_.size(), wrong);
+        if (!duration_.empty()) {
+            wrong = request.action == FabricAction::kLinkDown ? wrong : "--for goes with down";
+            value = duration_;
+        }
+    } else if (port_->parsed()) {
+        request.action = action_of(kPortChanges, change_, values_.size(), wrong);
+    } else if (sm_->parsed()) {
+        request.action = action_of(kSmChanges, change_, values_.size(), wrong);
+        name = value;
+        value.clear();
+    } else {
+        request.action = FabricAction::kCounters;
+    }
+    request.as_json = as_json_ ? 1 : 0;
+    request.resets = resets_ ? 1 : 0;
+    request.of_hardware = of_hardware_ ? 1 : 0;
+    if (!put(name, request.name) || !put(value, request.value)) {
+        wrong = "that is too long";
+    }
+    return request;
+}
+
+int FabricCommands::run(const std::string& socket) const {
+    std::string wrong;
+    const FabricRequest request = this->request(wrong);
+    if (!wrong.empty()) {
+        return complain(wrong, kUsage);
+    }
+    const int connection = connect_to_world(socket);
+    if (connection < 0) {
+        return complain(
+            fmt::format("no world is served at '{}' ({})", socket, std::strerror(errno)), kFailed);
+    }
+    FabricReply reply;
+    std::array<int, 1> text{};
+    const bool answered = send_message(connection, std::as_bytes(std::span(&request, 1)), {}) &&
+                          receive_message(connection, std::as_writable_bytes(std::span(&reply, 1)),
+                                          text, true) == sizeof reply &&
+                          text[0] >= 0;
+    close(connection);
+    if (!answered) {
+        return complain(fmt::format("the world at '{}' does not answer", socket), kFailed);
+    }
+    const std::string said = read_all(text[0]);
+    close(text[0]);
+    if (reply.error != 0) {
+        const bool is_usage = reply.error == ENOENT || reply.error == EINVAL;
+        return complain(said, is_usage ? kUsage : kFailed);
+    }
+    fmt::print("{}", said);
+    return 0;
+}
+
+}  // namespace simverbs::cli

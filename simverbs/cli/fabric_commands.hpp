@@ -1,0 +1,50 @@
+// `simverbs fabric`: looks at the fabric of a served world and changes it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "simverbs/world/served_protocol.hpp"
+
+namespace simverbs::cli {
+
+class FabricCommands {
+  public:
+    // Adds the words to `app`; `world` gets the option --world. Both outlive it.
+    FabricCommands(CLI::App& app, std::string& world);
+    FabricCommands(const FabricCommands&) = delete;
+    FabricCommands& operator=(const FabricCommands&) = delete;
+
+    [[nodiscard]] bool is_chosen() const { return command_->parsed(); }
+    // What was chosen, of the world at `socket`: an exit status.
+    [[nodiscard]] int run(const std::string& socket) const;
+
+  private:
+    void add_show();
+    void add_link();
+    void add_port();
+    void add_sm();
+    void add_counters();
+    CLI::App* add(const char* name, const char* help);
+    // What the words ask for; "" in `wrong`, or why it is nothing.
+    [[nodiscard]] FabricRequest request(std::string& wrong) const;
+
+    std::string& world_;
+    CLI::App* command_;
+    CLI::App* show_ = nullptr;
+    CLI::App* link_ = nullptr;
+    CLI::App* port_ = nullptr;
+    CLI::App* sm_ = nullptr;
+    CLI::App* counters_ = nullptr;
+    std::string name_;
+    std::string change_;
+    std::vector<std::string> values_;
+    std::string duration_;
+    bool as_json_ = false;
+    bool resets_ = false;
+    bool of_hardware_ = false;
+};
+
+}  // namespace simverbs::cli

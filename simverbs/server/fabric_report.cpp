@@ -1,0 +1,341 @@
+#include "simverbs/server/fabric_report.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "fabric/mad/managed_network.hpp"
+#include "fabric/yaml/quantities.hpp"
+
+#include "simverbs/model/hw_counters.hpp"
+#include "simverbs/server/json_text.hpp"
+#include "simverbs/server/text_table.hpp"
+#include "simverbs/world/counter_files.hpp"
+
+namespace simverbs {
+namespace {
+
+using fabric::Link;
+using fabric::Node;
+using fabric::NodeKind;
+using fabric::Port;
+using fabric::PortCounters;
+using fabric::PortNumber;
+
+constexpr std::uint64_t kWordBytes = 4;  // of xmit_data_words and rcv_data_words
+
+// Of ports without performance management: the same names, and what only Ethernet has.
+struct EthernetCounter {
+    std::string_view name;
+    std::uint64_t PortCounters::*counter;
+};
+constexpr auto kEthernetCounters = std::to_array<EthernetCounter>({
+    {"link_downed", &PortCounters::link_downed},
+    {"port_xmit_data", &PortCounters::xmit_data_words},
+    {"port_rcv_data", &PortCounters::rcv_data_words},
+    {"port_xmit_packets", &PortCounters::xmit_packets},
+    {"port_rcv_packets", &PortCounters::rcv_packets},
+    {"port_xmit_wait", &PortCounters::xmit_wait},
+    {"multicast_xmit_packets", &PortCounters::xmit_multicast_packets},
+    {"multicast_rcv_packets", &PortCounters::rcv_multicast_packets},
+    {"ecn_marked_packets", &PortCounters::marked},
+    {"pause_frames_sent", &PortCounters::pauses_sent},
+});
+
+using Counted = std::vector<std::pair<std::string_view, std::uint64_t>>;
+
+Counted counters_of(Simulation& simulation, const Port& port) {
+    Counted counted;
+    fabric::ManagedNode* const managed = simulation.managed_network().find(port.node().id());
+    if (managed != nullptr) {
+        for (const CounterFile& row : kCounterFiles) {
+            counted.emplace_back(row.name,
+                                 managed->performance().value(port.number(), row.counter));
+        }
+        return counted;
+    }
+    for (const EthernetCounter& row : kEthernetCounters) {
+        counted.emplace_back(row.name, port.counters().*row.counter);
+    }
+    counted.emplace_back("discards", port.counters().total_discards());
+    return counted;
+}
+
+Counted hardware_counters_of(const Simulation& simulation, const Port& port) {
+    Counted counted;
+    if (port.node().kind() != NodeKind::kHca) {
+        return counted;
+    }
+    const HwCounters& counters =
+        simulation.hca(port.node().id().value()).hw_counters(port.number().value());
+    for (const HwCounterRow& row : kHwCounters) {
+        counted.emplace_back(row.name, counters.value(row.counter));
+    }
+    return counted;
+}
+
+std::string rate_of(const Port& port) {
+    return fabric::yaml::link_rate_text({port.attributes().width, port.attributes().speed});
+}
+
+std::string lid_text(const Port& port) {
+    const fabric::PortAttributes& attributes = port.attributes();
+    if (attributes.lid == fabric::kNoLid) {
+        return "-";
+    }
+    const unsigned last = attributes.lid.value() + (1U << attributes.lmc) - 1;
+    return attributes.lmc == 0 ? fmt::format("{}", attributes.lid.value())
+                               : fmt::format("{}-{}", attributes.lid.value(), last);
+}
+
+std::string guid_text(fabric::Guid guid) {
+    return fmt::format("{:#018x}", guid.value());
+}
+
+std::string_view gid_type_name(fabric::GidType type) {
+    switch (type) {
+        case fabric::GidType::kInfiniband:
+            return "InfiniBand";
+        case fabric::GidType::kRoceV1:
+            return "RoCE v1";
+        case fabric::GidType::kRoceV2:
+            return "RoCE v2";
+    }
+    return "?";
+}
+
+std::string node_table(const std::vector<const Node*>& nodes) {
+    std::vector<TableRow> rows{{"node", "kind", "host", "ports", "GUID", "description"}};
+    for (const Node* const node : nodes) {
+        rows.push_back({node->name(), std::string(to_string(node->kind())),
+                        node->kind() == NodeKind::kHca ? node->host() : "-",
+                        std::to_string(node->port_count()), guid_text(node->guid()),
+                        node->description()});
+    }
+    return text_table(rows);
+}
+
+std::string port_table(const std::vector<const Port*>& ports) {
+    std::vector<TableRow> rows{{"port", "LID", "state", "physical", "rate", "MTU", "peer"}};
+    for (const Port* const port : ports) {
+        TableRow row{port_name(*port), lid_text(*port)};
+        if (port->link() == nullptr) {
+            row.resize(rows.front().size(), "-");
+        } else {
+            row.emplace_back(to_string(port->state()));
+            row.emplace_back(to_string(port->physical_state()));
+            row.push_back(rate_of(*port));
+            row.push_back(fmt::format("{}B", port->attributes().link_mtu_bytes()));
+            row.push_back(port_name(*port->peer()));
+        }
+        rows.push_back(std::move(row));
+    }
+    return text_table(rows);
+}
+
+std::string link_table(const std::vector<const Link*>& links) {
+    std::vector<TableRow> rows{{"link", "layer", "state", "rate", "latency", "packets >", "bytes >",
+                                "< packets", "< bytes"}};
+    for (const Link* const link : links) {
+        TableRow row{link->name(), std::string(to_string(link->end(0).attributes().link_layer)),
+                     std::string(to_string(link->state())), rate_of(link->end(0)),
+                     fabric::yaml::duration_text(link->latency())};
+        for (const std::size_t end : {0U, 1U}) {
+            const PortCounters& counters = link->end(end).counters();
+            row.push_back(std::to_string(counters.xmit_packets));
+            row.push_back(std::to_string(counters.xmit_data_words * kWordBytes));
+        }
+        rows.push_back(std::move(row));
+    }
+    return text_table(rows);
+}
+
+void add_node(JsonText& json, const Node& node) {
+    json.open('{');
+    json.member("name", node.name());
+    json.member("kind", to_string(node.kind()));
+    json.member("host", node.host());
+    json.member("ports", node.port_count());
+    json.member("guid", guid_text(node.guid()));
+    json.member("description", node.description());
+    json.close('}');
+}
+
+void add_port(JsonText& json, const Port& port) {
+    const fabric::PortAttributes& attributes = port.attributes();
+    json.open('{');
+    json.member("node", port.node().name());
+    json.member("port", port.number().value());
+    json.member("guid", guid_text(attributes.guid));
+    json.member("lid", attributes.lid.value());
+    json.member("lmc", attributes.lmc);
+    json.member("sm_lid", attributes.sm_lid.value());
+    json.key("pkeys");
+    json.open('[');
+    for (const std::uint16_t pkey : attributes.pkeys) {
+        json.add(std::uint64_t{pkey});
+    }
+    json.close(']');
+    json.key("gids");
+    json.open('[');
+    for (const fabric::GidEntry& entry : attributes.gids) {
+        json.open('{');
+        json.member("gid", to_string(entry.gid));
+        json.member("type", gid_type_name(entry.type));
+        json.close('}');
+    }
+    json.close(']');
+    if (port.link() != nullptr) {
+        json.member("link", port.link()->name());
+        json.member("state", to_string(port.state()));
+        json.member("physical_state", to_string(port.physical_state()));
+        json.member("rate", rate_of(port));
+        json.member("mtu", attributes.link_mtu_bytes());
+        json.member("peer", port_name(*port.peer()));
+    }
+    json.close('}');
+}
+
+void add_link(JsonText& json, const Link& link) {
+    json.open('{');
+    json.member("name", link.name());
+    json.member("layer", to_string(link.end(0).attributes().link_layer));
+    json.member("state", to_string(link.state()));
+    json.member("rate", rate_of(link.end(0)));
+    json.member("bits_per_second", link.rate().bits_per_second());
+    json.member("latency_ps", static_cast<std::uint64_t>(link.latency().count()));
+    json.key("from");
+    json.open('[');
+    for (const std::size_t end : {0U, 1U}) {
+        const PortCounters& counters = link.end(end).counters();
+        json.open('{');
+        json.member("port", port_name(link.end(end)));
+        json.member("packets", counters.xmit_packets);
+        json.member("bytes", counters.xmit_data_words * kWordBytes);
+        json.close('}');
+    }
+    json.close(']');
+    json.close('}');
+}
+
+void add_counted(JsonText& json, std::string_view name, const Counted& counted) {
+    json.key(name);
+    json.open('{');
+    for (const auto& [counter, value] : counted) {
+        json.member(counter, value);
+    }
+    json.close('}');
+}
+
+}  // namespace
+
+std::string port_name(const Port& port) {
+    return fmt::format("{}:{}", port.node().name(), port.number().value());
+}
+
+std::vector<const Port*> ports_of(const Node& node) {
+    std::vector<const Port*> ports;
+    const bool is_switch = node.kind() == NodeKind::kSwitch;
+    for (std::uint16_t number = is_switch ? 0 : 1; number <= node.port_count(); ++number) {
+        const Port& port = node.port(PortNumber{number});
+        if (number == 0 ? port.attributes().link_layer == fabric::LinkLayer::kInfiniband
+                        : port.link() != nullptr) {
+            ports.push_back(&port);
+        }
+    }
+    return ports;
+}
+
+FabricPart whole_fabric(const fabric::Network& network) {
+    FabricPart all;
+    for (std::size_t i = 0; i < network.node_count(); ++i) {
+        const Node& node = network.node(fabric::NodeId{static_cast<std::uint32_t>(i)});
+        all.nodes.push_back(&node);
+        const std::vector<const Port*> ports = ports_of(node);
+        all.ports.insert(all.ports.end(), ports.begin(), ports.end());
+    }
+    for (std::size_t i = 0; i < network.link_count(); ++i) {
+        all.links.push_back(&network.link(i));
+    }
+    return all;
+}
+
+std::string show_fabric(Simulation& simulation, const FabricPart& part, bool as_json) {
+    if (!as_json) {
+        std::string text = part.nodes.empty() ? "" : node_table(part.nodes);
+        for (const bool of_links : {false, true}) {
+            if (of_links ? !part.links.empty() : !part.ports.empty()) {
+                text += text.empty() ? "" : "\n";
+                text += of_links ? link_table(part.links) : port_table(part.ports);
+            }
+        }
+        return text;
+    }
+    JsonText json;
+    const auto add_all = [&json](std::string_view name, const auto& all, auto add_one) {
+        json.key(name);
+        json.open('[');
+        for (const auto* const one : all) {
+            add_one(json, *one);
+        }
+        json.close(']');
+    };
+    json.open('{');
+    json.member("topology", simulation.options().topology);
+    json.member("time_ps", static_cast<std::uint64_t>(to_picoseconds(simulation.loop().now())));
+    add_all("nodes", part.nodes, add_node);
+    add_all("ports", part.ports, add_port);
+    add_all("links", part.links, add_link);
+    json.close('}');
+    return json.text() + '\n';
+}
+
+std::string show_counters(Simulation& simulation, const std::vector<const Port*>& ports,
+                          const CounterChoice& choice) {
+    JsonText json;
+    json.open('{');
+    json.key("ports");
+    json.open('[');
+    std::vector<TableRow> rows{{"port", "counter", "value"}};
+    for (const Port* const port : ports) {
+        const Counted counted = counters_of(simulation, *port);
+        const Counted hardware =
+            choice.of_hardware ? hardware_counters_of(simulation, *port) : Counted{};
+        json.open('{');
+        json.member("node", port->node().name());
+        json.member("port", port->number().value());
+        add_counted(json, "counters", counted);
+        if (choice.of_hardware) {
+            add_counted(json, "hw_counters", hardware);
+        }
+        json.close('}');
+        for (const Counted* const some : {&counted, &hardware}) {
+            for (const auto& [name, value] : *some) {
+                if (choice.with_zeros || value != 0) {
+                    rows.push_back({port_name(*port), std::string(name), std::to_string(value)});
+                }
+            }
+        }
+    }
+    json.close(']');
+    json.close('}');
+    return choice.as_json ? json.text() + '\n' : text_table(rows);
+}
+
+bool reset_counters(Simulation& simulation, const Port& port) {
+    fabric::ManagedNode* const managed = simulation.managed_network().find(port.node().id());
+    if (managed == nullptr) {
+        return false;
+    }
+    for (std::size_t i = 0; i < fabric::kPerformanceCounters; ++i) {
+        managed->performance().set_value(port.number(), static_cast<fabric::PerformanceCounter>(i),
+                                         0);
+    }
+    return true;
+}
+
+}  // namespace simverbs

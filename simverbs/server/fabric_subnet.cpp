@@ -1,0 +1,87 @@
+#include "simverbs/server/fabric_subnet.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "fabric/sm/network_graph.hpp"
+#include "fabric/sm/routing/checks.hpp"
+
+namespace simverbs {
+namespace {
+
+using fabric::Network;
+using fabric::Port;
+namespace routing = fabric::routing;
+
+std::string describe_ports(const Network& network) {
+    std::array<std::size_t, fabric::kPortStates.size()> count{};
+    for (std::size_t i = 0; i < network.link_count(); ++i) {
+        for (const std::size_t end : {0U, 1U}) {
+            const Port& port = network.link(i).end(end);
+            if (port.attributes().link_layer == fabric::LinkLayer::kInfiniband) {
+                ++count[static_cast<std::size_t>(port.state()) - 1];
+            }
+        }
+    }
+    std::string text = "InfiniBand ports:";
+    for (const fabric::PortState state : fabric::kPortStates) {
+        const std::size_t some = count[static_cast<std::size_t>(state) - 1];
+        if (some != 0) {
+            text += fmt::format(" {} {}", some, to_string(state));
+        }
+    }
+    return text;
+}
+
+std::string describe_manager(Simulation& simulation) {
+    const fabric::SweepingSm* const sweeping = simulation.sweeping_sm();
+    if (sweeping != nullptr) {
+        return fmt::format("{}, {}, after {} sweeps, of {} nodes", to_string(sweeping->state()),
+                           sweeping->is_settled() ? "settled" : "at work", sweeping->sweeps(),
+                           sweeping->subnet().nodes.size());
+    }
+    return simulation.subnet_manager() != nullptr ? "start-up: at once, without datagrams"
+                                                  : "none of this world's own";
+}
+
+// As the switches have them.
+routing::Tables tables_of(const Network& network, std::size_t lids) {
+    routing::Tables tables(network.switch_count(), lids);
+    for (std::size_t i = 0; i < network.switch_count(); ++i) {
+        const fabric::Switch& one = network.switch_at(i);
+        for (std::size_t value = 1; value < lids; ++value) {
+            const fabric::Lid lid(static_cast<std::uint16_t>(value));
+            if (one.route(lid) <= one.port_count()) {
+                tables.set(static_cast<routing::SwitchIndex>(i), lid, one.route(lid));
+            }
+        }
+    }
+    return tables;
+}
+
+std::string describe_routes(const Network& network) {
+    const routing::Graph graph = graph_of(network);
+    if (graph.destination_count() == 0) {
+        return "no InfiniBand switch to route";
+    }
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < network.switch_count(); ++i) {
+        names.push_back(network.switch_at(i).name());
+    }
+    const routing::Report report = check(graph, tables_of(network, graph.lid_count()));
+    return "routes: " + describe(report, names);
+}
+
+}  // namespace
+
+std::string describe_subnet(Simulation& simulation) {
+    const Network& network = simulation.network();
+    return fmt::format("subnet manager: {}\n{}\n{}\n", describe_manager(simulation),
+                       describe_ports(network), describe_routes(network));
+}
+
+}  // namespace simverbs
