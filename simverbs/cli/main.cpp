@@ -42,6 +42,8 @@ void add_world_options(CLI::App& command, ServerOptions& options) {
             },
             "of memory: sequential (default) or random, by the seed")
         ->check(CLI::IsMember({"sequential", "random"}));
+    // Unlike an embedded one: the tools of operators ask it.
+    options.simulation.subnet_management = simverbs::SubnetManagement::kSweep;
     command
         .add_option_function<std::string>(
             "--sm",
@@ -52,7 +54,7 @@ void add_world_options(CLI::App& command, ServerOptions& options) {
                     }
                 }
             },
-            "who brings ports up: startup (default; at once), sweep (by datagrams) or none")
+            "who brings ports up: sweep (default; by datagrams), startup (at once) or none")
         ->check(CLI::IsMember({"startup", "sweep", "none"}));
     command.add_option("--personality", options.simulation.personality, "spec, connectx6 or rxe");
     command.add_option("--trace", options.trace_file, "write every event to FILE (JSON Lines)");

@@ -25,7 +25,7 @@ Congestion& QueuePair::congestion() {
 // IBA A17.9.3: a packet of its own, with no answer and no PSN; one in a while, however many packets
 // were marked.
 void QueuePair::congestion_seen() {
-    ++hca_.congestion().np_ecn_marked_roce_packets;
+    count(HwCounter::kNpEcnMarkedRocePackets);
     Congestion& state = congestion();
     const fabric::SimTime now = hca_.loop().now();
     if (now < state.next_notification) {
@@ -38,7 +38,7 @@ void QueuePair::congestion_seen() {
     packet.source_qpn = attributes_.qpn;
     fabric::FramePtr frame = make_frame(packet, attributes_.path);
     size_frame(*frame, hca_.port(attributes_.port), packet.operation(), kCnpPayloadBytes);
-    ++hca_.congestion().np_cnp_sent;
+    count(HwCounter::kNpCnpSent);
     put_on_wire(std::move(frame), packet);
 }
 
@@ -47,7 +47,7 @@ void QueuePair::congestion_notified() {
         return;
     }
     const fabric::Port& port = hca_.port(attributes_.port);
-    ++hca_.congestion().rp_cnp_handled;
+    count(HwCounter::kRpCnpHandled);
     congestion().reaction.notified(port.link()->rate().bits_per_second());
     hca_.trace(RateReduced{hca_.node(), attributes_.qpn, congestion().reaction.rate()});
 }

@@ -44,13 +44,6 @@ struct HcaCommons {
     Numbering numbering;
 };
 
-// Of RoCE v2, as NICs name them in hw_counters.
-struct CongestionCounters {
-    std::uint64_t np_ecn_marked_roce_packets = 0;
-    std::uint64_t np_cnp_sent = 0;
-    std::uint64_t rp_cnp_handled = 0;
-};
-
 class Hca final : private fabric::EndNodeListener, private LoopbackListener {
   public:
     // All but the node's listener outlives the device.
@@ -85,7 +78,6 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     [[nodiscard]] const HwCounters& hw_counters(std::uint32_t port) const {
         return hw_counters_.at(port - 1);
     }
-    [[nodiscard]] CongestionCounters& congestion() { return congestion_; }
 
     [[nodiscard]] fabric::EventLoop& loop() const { return network_.loop(); }
     [[nodiscard]] fabric::FramePool& frames() { return network_.frames(); }
@@ -192,7 +184,6 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     std::map<XrcFile, std::weak_ptr<XrcDomain>> xrc_files_;
     FlowTable flows_;
     const fabric::Frame* arriving_ = nullptr;
-    CongestionCounters congestion_;
     std::uint32_t bad_pkeys_ = 0;
     std::uint32_t bad_qkeys_ = 0;
     bool is_dead_ = false;

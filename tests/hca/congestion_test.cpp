@@ -72,7 +72,9 @@ class Incast {
     [[nodiscard]] const fabric::Port& way_out() {
         return pair_.simulation().network().switch_at(0).port(fabric::PortNumber{2});
     }
-    [[nodiscard]] CongestionCounters& counters(Side& side) { return side.host.hca().congestion(); }
+    [[nodiscard]] static std::uint64_t counted(const Side& side, HwCounter counter) {
+        return side.host.hca().hw_counters(1).value(counter);
+    }
     [[nodiscard]] Pair& pair() { return pair_; }
 
     std::uint64_t least_rate = ~0ULL;
@@ -89,20 +91,21 @@ TEST(Congestion, NotificationsKeepTheQueueShort) {
     const std::uint64_t without = deaf.run();
     EXPECT_GT(without, 600'000U);
     EXPECT_EQ(deaf.way_out().counters().marked, 0U);
-    EXPECT_EQ(deaf.counters(deaf.pair().b).np_cnp_sent, 0U);
+    EXPECT_EQ(deaf.counted(deaf.pair().b, HwCounter::kNpCnpSent), 0U);
 
     Incast dcqcn("spec", 3);
     dcqcn.run();
     Side& receiver = dcqcn.pair().b;
     EXPECT_GT(dcqcn.way_out().counters().marked, 0U);
-    EXPECT_EQ(dcqcn.counters(receiver).np_ecn_marked_roce_packets,
+    EXPECT_EQ(dcqcn.counted(receiver, HwCounter::kNpEcnMarkedRocePackets),
               dcqcn.way_out().counters().marked);
-    EXPECT_GT(dcqcn.counters(receiver).np_cnp_sent, 3U);
-    EXPECT_LT(dcqcn.counters(receiver).np_cnp_sent,
-              dcqcn.counters(receiver).np_ecn_marked_roce_packets);
+    EXPECT_GT(dcqcn.counted(receiver, HwCounter::kNpCnpSent), 3U);
+    EXPECT_LT(dcqcn.counted(receiver, HwCounter::kNpCnpSent),
+              dcqcn.counted(receiver, HwCounter::kNpEcnMarkedRocePackets));
     std::uint64_t handled = 0;
-    dcqcn.for_each_sender([&](Side& side) { handled += dcqcn.counters(side).rp_cnp_handled; });
-    EXPECT_EQ(handled, dcqcn.counters(receiver).np_cnp_sent);
+    dcqcn.for_each_sender(
+        [&](Side& side) { handled += dcqcn.counted(side, HwCounter::kRpCnpHandled); });
+    EXPECT_EQ(handled, dcqcn.counted(receiver, HwCounter::kNpCnpSent));
     EXPECT_LT(dcqcn.least_rate, 50'000'000'001U);
     EXPECT_EQ(dcqcn.way_out().counters().total_discards(), 0U);
 }
@@ -145,7 +148,7 @@ TEST(Congestion, OneFlowIsNeverMarked) {
     pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, 256 * 1024));
     pair.drive();
     EXPECT_THAT(statuses(pair.a.send_cq.poll()), testing::ElementsAre(WcStatus::kSuccess));
-    EXPECT_EQ(pair.b.host.hca().congestion().np_ecn_marked_roce_packets, 0U);
+    EXPECT_EQ(pair.b.host.hca().hw_counters(1).value(HwCounter::kNpEcnMarkedRocePackets), 0U);
 }
 
 // IBA A17.9.3: BTH and 16 bytes that are reserved; to the marked packet's sender, by a queue pair
@@ -158,9 +161,9 @@ TEST(Congestion, ANotificationHalvesTheRateAndTimeRestoresIt) {
     Incast::queue_pair(pair.b).congestion_seen();  // too soon for another
     pair.advance(fabric::SimDuration(1'000'000));
     EXPECT_THAT(pair.packets_of(pair.b), testing::SizeIs(1));
-    EXPECT_EQ(pair.b.host.hca().congestion().np_cnp_sent, 1U);
-    EXPECT_EQ(pair.b.host.hca().congestion().np_ecn_marked_roce_packets, 2U);
-    EXPECT_EQ(pair.a.host.hca().congestion().rp_cnp_handled, 1U);
+    EXPECT_EQ(pair.b.host.hca().hw_counters(1).value(HwCounter::kNpCnpSent), 1U);
+    EXPECT_EQ(pair.b.host.hca().hw_counters(1).value(HwCounter::kNpEcnMarkedRocePackets), 2U);
+    EXPECT_EQ(pair.a.host.hca().hw_counters(1).value(HwCounter::kRpCnpHandled), 1U);
     EXPECT_NEAR(static_cast<double>(sender.congestion_rate()), 50e9, 1e6);
     // 1000 + 28 bytes a packet at 50 Gb/s: 164.48 ns apart instead of 88.
     pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, 100 * 1024));
@@ -177,7 +180,7 @@ TEST(Congestion, ADeviceThatDoesNotReactStaysAsItIs) {
     Pair pair({.personality = "rxe", .topology = "eth-pair", .gid_index = 1});
     Incast::queue_pair(pair.a).congestion_notified();
     EXPECT_EQ(Incast::queue_pair(pair.a).congestion_rate(), 0U);
-    EXPECT_EQ(pair.a.host.hca().congestion().rp_cnp_handled, 0U);
+    EXPECT_EQ(pair.a.host.hca().hw_counters(1).value(HwCounter::kRpCnpHandled), 0U);
 }
 
 }  // namespace
