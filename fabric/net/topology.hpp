@@ -18,6 +18,7 @@
 #include "fabric/net/link_layer.hpp"
 #include "fabric/net/node.hpp"
 #include "fabric/net/port.hpp"
+#include "fabric/net/routing_engine.hpp"
 #include "fabric/net/switch.hpp"
 
 namespace fabric {
@@ -92,6 +93,7 @@ struct Topology {
 
     std::vector<NodeSpec> nodes;
     std::vector<LinkSpec> links;
+    RoutingEngine routing = RoutingEngine::kAutomatic;  // of its InfiniBand switches
 
     // What is wrong with it, in words; nothing if it can be built.
     [[nodiscard]] std::optional<std::string> error() const;

@@ -6,6 +6,8 @@
 
 #include "fabric/core/strong_id.hpp"
 #include "fabric/mad/attributes.hpp"
+#include "fabric/net/lid.hpp"
+#include "fabric/net/routing_engine.hpp"
 #include "fabric/trace/event_info.hpp"
 
 namespace fabric {
@@ -20,6 +22,20 @@ struct SmStateChanged {
     void fields(F&& f) const {
         f("from", from);
         f("to", to);
+    }
+};
+
+// Of a subnet manager that is the master.
+struct TrapReceived {
+    static constexpr trace::EventInfo kInfo{"trap_received", trace::Category::kState};
+    NodeId node;
+    Lid issuer;
+    std::uint64_t number;  // IBA 13.4.8.2
+
+    template <class F>
+    void fields(F&& f) const {
+        f("issuer", issuer);
+        f("number", number);
     }
 };
 
@@ -44,6 +60,23 @@ struct SweepEnded {
     void fields(F&& f) const {
         f("sweep", sweep);
         f("nodes", nodes);
+    }
+};
+
+// What the tables of a subnet are to be. Where nothing is refused and no loop found, the start-up
+// subnet manager does not say it.
+struct RoutesComputed {
+    static constexpr trace::EventInfo kInfo{"routes_computed", trace::Category::kState};
+    NodeId node;
+    RoutingEngine engine;
+    std::string_view refused;      // other engines that were tried, and why not
+    std::string_view credit_loop;  // channels that would wait for each other; empty: none
+
+    template <class F>
+    void fields(F&& f) const {
+        f("engine", engine);
+        f("refused", refused);
+        f("credit_loop", credit_loop);
     }
 };
 

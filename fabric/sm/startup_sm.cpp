@@ -5,7 +5,8 @@
 
 #include "fabric/core/assert.hpp"
 #include "fabric/sm/network_graph.hpp"
-#include "fabric/sm/routing/engines.hpp"
+#include "fabric/sm/routing/choice.hpp"
+#include "fabric/sm/sm_events.hpp"
 
 namespace fabric {
 
@@ -15,8 +16,8 @@ bool is_managed(const Link& link) {
 }
 }  // namespace
 
-StartupSm::StartupSm(Network& network, SimDuration reaction_delay)
-    : network_(network), reaction_delay_(reaction_delay) {
+StartupSm::StartupSm(Network& network, RoutingEngine routing, SimDuration reaction_delay)
+    : network_(network), routing_(routing), reaction_delay_(reaction_delay) {
     SIMVERBS_ASSERT(network.host_count() != 0, "a subnet manager needs a host to live on");
     for (std::size_t i = 0; i < network.link_count(); ++i) {
         const EventKey key(EventClass::kLinkState, network.host(0).id(), PortNumber{0},
@@ -87,10 +88,20 @@ void StartupSm::configure_port(Port& port) {
 
 void StartupSm::build_routes() {
     static_assert(routing::Tables::kNoRoute == Switch::kNoRoute);
-    const routing::Tables tables = routing::min_hop(graph_of(network_));
+    const routing::Routes routes = routing::make_routes(graph_of(network_), routing_);
     for (std::size_t i = 0; i < network_.switch_count(); ++i) {
-        const auto row = tables.row(static_cast<routing::SwitchIndex>(i));
+        const auto row = routes.tables.row(static_cast<routing::SwitchIndex>(i));
         network_.switch_at(i).set_forwarding_table({row.begin(), row.end()});
+    }
+    if (!routes.refused.empty() || !routes.report.credit_loop.empty()) {
+        std::vector<std::string> names;
+        for (std::size_t i = 0; i < network_.switch_count(); ++i) {
+            names.push_back(network_.switch_at(i).name());
+        }
+        const std::string loop = describe(routes.report.credit_loop, names);
+        network_.bus().emit(
+            network_.loop().now(),
+            RoutesComputed{network_.host(0).id(), routes.engine, routes.refused, loop});
     }
 }
 

@@ -20,13 +20,14 @@ class StartupSm final : public PortAdministration, public LinkObserver, public E
     // From a change of a link to the subnet manager's answer: a trap and a light sweep.
     static constexpr SimDuration kDefaultReactionDelay{1'000'000'000};  // 1 ms
 
-    explicit StartupSm(Network& network, SimDuration reaction_delay = kDefaultReactionDelay);
+    explicit StartupSm(Network& network, RoutingEngine routing = RoutingEngine::kAutomatic,
+                       SimDuration reaction_delay = kDefaultReactionDelay);
     ~StartupSm();
     StartupSm(const StartupSm&) = delete;
     StartupSm& operator=(const StartupSm&) = delete;
 
     // At once, at now(): LIDs from 1 in order of nodes and ports, the same GID prefix and P_Key
-    // everywhere, MTUs, min-hop forwarding tables, then INIT -> ARMED -> ACTIVE.
+    // everywhere, MTUs, forwarding tables, then INIT -> ARMED -> ACTIVE.
     void bring_up();
 
     bool set_lid(Port& port, Lid lid) override;
@@ -46,6 +47,7 @@ class StartupSm final : public PortAdministration, public LinkObserver, public E
     void activate(Link& link);
 
     Network& network_;
+    RoutingEngine routing_;
     SimDuration reaction_delay_;
     Lid sm_lid_;
     std::deque<Timer> reactions_;  // one a link

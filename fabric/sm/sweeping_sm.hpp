@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "fabric/core/event_loop.hpp"
@@ -18,7 +19,7 @@
 #include "fabric/mad/subnet_agent.hpp"
 #include "fabric/net/node.hpp"
 #include "fabric/sm/port_administration.hpp"
-#include "fabric/sm/routing_engine.hpp"
+#include "fabric/sm/routing/choice.hpp"
 #include "fabric/sm/smp_window.hpp"
 #include "fabric/sm/subnet.hpp"
 #include "fabric/trace/bus.hpp"
@@ -40,7 +41,7 @@ struct SubnetPolicy {
     std::uint64_t subnet_prefix = kDefaultSubnetPrefix;
     std::uint64_t m_key = 0;
     std::vector<Partition> partitions{Partition{}};
-    RoutingEngine routing = min_hop_routes;
+    RoutingEngine routing = RoutingEngine::kAutomatic;
 };
 
 class SweepingSm final : public PortAdministration, private AgentClient, private EventHandler {
@@ -68,6 +69,10 @@ class SweepingSm final : public PortAdministration, private AgentClient, private
     // Nothing is under way: the subnet is up as far as it can be, or another manages it.
     [[nodiscard]] bool is_settled() const { return is_settled_; }
     [[nodiscard]] const Subnet& subnet() const { return subnet_; }
+    // Who made the routes of the last sweep.
+    [[nodiscard]] RoutingEngine engine() const { return engine_; }
+    // Who else was tried, and why not.
+    [[nodiscard]] const std::string& refused() const { return refused_; }
     [[nodiscard]] std::uint64_t sweeps() const { return sweeps_; }
 
     bool set_lid(Port& port, Lid lid) override;
@@ -138,7 +143,7 @@ class SweepingSm final : public PortAdministration, private AgentClient, private
     void write_multicast_table(SubnetNode& node, const std::map<Lid, std::vector<bool>>& table);
     void set_states(PortState from, PortState to);
     void write_port(const SubnetPortRef& ref, const std::function<void(mad::Bytes)>& edit);
-    [[nodiscard]] RoutingGraph make_graph() const;
+    [[nodiscard]] routing::Graph make_graph() const;
     [[nodiscard]] std::optional<SubnetPortRef> ref_of(Guid port) const;
 
     ManagementPort& port_;
@@ -169,6 +174,8 @@ class SweepingSm final : public PortAdministration, private AgentClient, private
     std::uint32_t activity_ = 0;
     Groups groups_;
     std::vector<std::function<void()>> group_waiters_;
+    RoutingEngine engine_ = RoutingEngine::kMinHop;
+    std::string refused_;
     std::uint64_t sweeps_ = 0;
     bool is_settled_ = true;
     bool is_sweeping_ = false;

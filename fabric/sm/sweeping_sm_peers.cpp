@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fabric/sm/sm_events.hpp"
 #include "fabric/sm/subnet_administration.hpp"
 #include "fabric/sm/sweeping_sm.hpp"
 
@@ -124,6 +125,7 @@ void SweepingSm::trap_received(const ReceivedDatagram& request) {
     port_.send(request.agent, {.bytes = repress.bytes, .to = request.from});
     administration_->trap_received(trap.smp_data());
     const std::uint64_t number = mad::get(trap.smp_data(), mad::notice::kTrapNumber);
+    bus_.emit(loop_.now(), TrapReceived{own_node(), request.from.lid, number});
     if (number == static_cast<std::uint64_t>(TrapNumber::kLinkState) ||
         number == static_cast<std::uint64_t>(TrapNumber::kLocalChange)) {
         request_sweep(kSweepDelay);

@@ -68,6 +68,12 @@ std::array<std::uint8_t, info::kBytes> unchanged(const SubnetPort& port) {
     return data;
 }
 
+// As its agent says it.
+std::string description_of(const SubnetNode& node) {
+    const auto end = std::ranges::find(node.description, 0);
+    return {node.description.begin(), end};
+}
+
 }  // namespace
 
 // Ports that have had a LID keep it, then those that come with one, then the others by GUID.
@@ -203,25 +209,26 @@ void SweepingSm::write_pkeys(const SubnetPortRef& ref) {
     port.pkeys = wanted;
 }
 
-RoutingGraph SweepingSm::make_graph() const {
-    RoutingGraph graph;
-    std::map<Guid, std::uint32_t> index;
+// Switches by GUID, destinations by LID.
+routing::Graph SweepingSm::make_graph() const {
+    routing::Graph graph;
+    std::map<Guid, routing::SwitchIndex> index;
     for (const auto& [guid, node] : subnet_.nodes) {
         if (node.is_switch()) {
-            index.emplace(guid, static_cast<std::uint32_t>(index.size()));
+            index.emplace(guid, graph.add_switch(node.port_count()));
         }
     }
     for (const auto& [guid, number] : index) {
         const SubnetNode& node = subnet_.nodes.at(guid);
-        std::vector<RoutingGraph::Neighbour> ports(node.ports.size());
-        for (std::size_t i = 1; i < ports.size(); ++i) {
-            const auto& peer = node.ports[i].peer;
+        for (std::size_t port = 1; port < node.ports.size(); ++port) {
+            const auto& peer = node.ports[port].peer;
             if (peer && index.contains(peer->node)) {
-                ports[i] = {index.at(peer->node), peer->port};
+                graph.connect(number, static_cast<std::uint16_t>(port), index.at(peer->node),
+                              peer->port);
             }
         }
-        graph.switches.push_back(std::move(ports));
     }
+    std::vector<routing::Destination> destinations;
     for (const auto& [guid, ref] : subnet_.end_ports()) {
         const SubnetPort& port = *subnet_.find(ref);
         const std::optional<SubnetPortRef> last = ref.port == 0 ? std::optional(ref) : port.peer;
@@ -231,21 +238,40 @@ RoutingGraph SweepingSm::make_graph() const {
         const unsigned lmc = ref.port == 0 ? 0U : policy_.lmc;
         for (std::uint32_t i = 0; i < 1U << lmc; ++i) {
             const Lid lid(static_cast<std::uint16_t>(lids_.at(guid).value() + i));
-            graph.targets.push_back({lid, index.at(last->node), last->port});
+            destinations.push_back({lid, index.at(last->node), last->port});
         }
     }
-    std::ranges::sort(graph.targets, {}, &RoutingGraph::Target::lid);
+    std::ranges::sort(destinations, {}, &routing::Destination::lid);
+    for (const routing::Destination& one : destinations) {
+        graph.add_destination(one);
+    }
     return graph;
 }
 
 void SweepingSm::write_routes() {
-    const LinearTables tables = policy_.routing(make_graph());
-    std::size_t next = 0;
+    routing::Routes routes = routing::make_routes(make_graph(), policy_.routing);
+    std::vector<std::string> names;
+    routing::SwitchIndex next = 0;
     for (auto& [guid, node] : subnet_.nodes) {
         if (node.is_switch()) {
-            write_linear_table(node, tables.at(next++));
+            names.push_back(description_of(node));
         }
     }
+    const std::string loop = describe(routes.report.credit_loop, names);
+    bus_.emit(loop_.now(), RoutesComputed{own_node(), routes.engine, routes.refused, loop});
+    for (auto& [guid, node] : subnet_.nodes) {
+        if (node.is_switch()) {
+            std::vector<std::uint8_t> table;
+            for (const std::uint16_t port : routes.tables.row(next++)) {
+                table.push_back(port == routing::Tables::kNoRoute
+                                    ? mad::tables::kNoRoute
+                                    : static_cast<std::uint8_t>(port));
+            }
+            write_linear_table(node, table);
+        }
+    }
+    engine_ = routes.engine;
+    refused_ = std::move(routes.refused);
 }
 
 void SweepingSm::write_linear_table(SubnetNode& node, const std::vector<std::uint8_t>& table) {

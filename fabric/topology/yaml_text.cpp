@@ -19,8 +19,8 @@ namespace fabric {
 
 namespace {
 
-constexpr auto kFileKeys =
-    std::to_array<std::string_view>({"generator", "defaults", "hosts", "switches", "links"});
+constexpr auto kFileKeys = std::to_array<std::string_view>(
+    {"generator", "routing", "defaults", "hosts", "switches", "links"});
 constexpr auto kDefaultKeys = std::to_array<std::string_view>({"host", "switch", "link"});
 constexpr auto kPatternWords = std::to_array<std::string_view>({"share", "all"});
 enum class Pattern : std::uint8_t { kShare, kAll };
@@ -63,6 +63,9 @@ class Reader {
         }
         if (const yaml::Value* const spec = fields.find("generator")) {
             generate(*spec);
+        }
+        if (const auto engine = fields.choice("routing", kRoutingEngineNames)) {
+            topology_.routing = static_cast<RoutingEngine>(*engine);
         }
         if (const yaml::Value* const hosts = fields.find("hosts")) {
             read_nodes(*hosts, NodeKind::kHca);

@@ -115,6 +115,9 @@ std::string write_yaml(const Topology& topology) {
         }
         of_host.push_back(&*node);
     }
+    if (sorted.routing != RoutingEngine::kAutomatic) {
+        text += fmt::format("routing: {}\n", to_string(sorted.routing));
+    }
     text += hosts.empty() ? "" : "hosts:\n";
     for (const std::string& host : hosts) {
         const std::vector<const NodeSpec*>& of_host = hcas[host];

@@ -56,6 +56,14 @@ void add_world_options(CLI::App& command, ServerOptions& options) {
             },
             "who brings ports up: sweep (default; by datagrams), startup (at once) or none")
         ->check(CLI::IsMember({"startup", "sweep", "none"}));
+    command
+        .add_option_function<std::string>(
+            "--routing",
+            [&options](const std::string& name) {
+                options.simulation.routing = fabric::routing_engine_of(name);
+            },
+            "of InfiniBand: auto (default: of the topology), min-hop, up-down, fat-tree")
+        ->check(CLI::IsMember({"auto", "min-hop", "up-down", "fat-tree"}));
     command.add_option("--personality", options.simulation.personality, "spec, connectx6 or rxe");
     command.add_option("--trace", options.trace_file, "write every event to FILE (JSON Lines)");
     command

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sched.h>
 
 namespace simverbs::driver {
@@ -92,6 +93,18 @@ bool read_subnet_management(SubnetManagement& management, std::string& error) {
     return false;
 }
 
+bool read_routing(std::optional<fabric::RoutingEngine>& routing, std::string& error) {
+    std::string text;
+    read_text("SIMVERBS_ROUTING", text);
+    routing = fabric::routing_engine_of(text);
+    if (!text.empty() && !routing) {
+        error = fmt::format("SIMVERBS_ROUTING='{}' is none of {}", text,
+                            fmt::join(fabric::kRoutingEngineNames, ", "));
+        return false;
+    }
+    return true;
+}
+
 // SIGUSR2 asks for a report of the world that this process has. The handler may run in any thread,
 // also while another one ends that world: whoever ends it waits for the handler.
 std::atomic<Conductor*> g_reporting{nullptr};
@@ -141,6 +154,7 @@ bool read_environment(EmbeddedOptions& options, std::string& error) {
         !parse_number("SIMVERBS_SPIN_MS", spin_ms, kAnyNumber, error) ||
         !read_keys(simulation.random_keys, error) ||
         !read_subnet_management(simulation.subnet_management, error) ||
+        !read_routing(simulation.routing, error) ||
         !read_schedule(options.conductor.schedule, error)) {
         return false;
     }

@@ -40,9 +40,12 @@ std::string describe_ports(const Network& network) {
 std::string describe_manager(Simulation& simulation) {
     const fabric::SweepingSm* const sweeping = simulation.sweeping_sm();
     if (sweeping != nullptr) {
-        return fmt::format("{}, {}, after {} sweeps, of {} nodes", to_string(sweeping->state()),
-                           sweeping->is_settled() ? "settled" : "at work", sweeping->sweeps(),
-                           sweeping->subnet().nodes.size());
+        std::string text =
+            fmt::format("{}, {}, after {} sweeps, of {} nodes, by {}", to_string(sweeping->state()),
+                        sweeping->is_settled() ? "settled" : "at work", sweeping->sweeps(),
+                        sweeping->subnet().nodes.size(), to_string(sweeping->engine()));
+        return sweeping->refused().empty() ? text
+                                           : fmt::format("{} ({})", text, sweeping->refused());
     }
     return simulation.subnet_manager() != nullptr ? "start-up: at once, without datagrams"
                                                   : "none of this world's own";

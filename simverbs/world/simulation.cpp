@@ -127,7 +127,9 @@ std::unique_ptr<Simulation> Simulation::make(const SimulationOptions& options, s
 
 Simulation::Simulation(SimulationOptions options, fabric::Topology topology,
                        const std::vector<const Personality*>& personalities)
-    : options_(std::move(options)), network_(loop_, bus_, std::move(topology)) {
+    : options_(std::move(options)),
+      routing_(options_.routing.value_or(topology.routing)),
+      network_(loop_, bus_, std::move(topology)) {
     network_.set_seed(options_.seed);
     commons_.numbering.first_psn = options_.first_psn;
     commons_.numbering.first_qpn = options_.first_qpn;
@@ -151,15 +153,15 @@ void Simulation::start_subnet_management() {
         managed_network_->find_port(network_.host(0).id(), fabric::PortNumber{1});
     switch (options_.subnet_management) {
         case SubnetManagement::kStartup:
-            startup_sm_ = std::make_unique<fabric::StartupSm>(network_);
+            startup_sm_ = std::make_unique<fabric::StartupSm>(network_, routing_);
             startup_sm_->bring_up();
             administration_ = startup_sm_.get();
             return;
         case SubnetManagement::kSweep:
             managed_network_->send_traps();
             if (first != nullptr) {
-                sweeping_sm_ = std::make_unique<fabric::SweepingSm>(*first, loop_, bus_,
-                                                                    fabric::SubnetPolicy{});
+                sweeping_sm_ = std::make_unique<fabric::SweepingSm>(
+                    *first, loop_, bus_, fabric::SubnetPolicy{.routing = routing_});
                 sweeping_sm_->start();
                 while (!sweeping_sm_->is_settled()) {
                     step();
@@ -233,6 +235,9 @@ std::string Simulation::replay_line() const {
     }
     if (options_.first_qpn != usual.first_qpn) {
         line += fmt::format(" SIMVERBS_FIRST_QPN={}", options_.first_qpn);
+    }
+    if (options_.routing) {
+        line += fmt::format(" SIMVERBS_ROUTING={}", to_string(*options_.routing));
     }
     if (options_.subnet_management != usual.subnet_management) {
         line += fmt::format(" SIMVERBS_SM={}", to_string(options_.subnet_management));

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,6 +47,7 @@ struct SimulationOptions {
     std::uint32_t first_qpn = 1;  // low bits of the first number of a context, up to kMaxFirstQpn
     bool random_keys = false;     // drawn from the seed; else rising
     SubnetManagement subnet_management = SubnetManagement::kStartup;
+    std::optional<fabric::RoutingEngine> routing{};  // unset: as the topology has it
 
     static constexpr std::uint32_t kMaxFirstPsn = Psn::kModulus - 1;
     static constexpr std::uint32_t kMaxFirstQpn = (1U << kNumberBlockBits) - 1;
@@ -101,6 +103,7 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
     void handle(const fabric::Event& event) override;
 
     SimulationOptions options_;
+    fabric::RoutingEngine routing_;
     fabric::EventLoop loop_;
     fabric::trace::Bus bus_;
     HcaCommons commons_;

@@ -126,13 +126,22 @@ links: [{ends: [s0:1, h0], latency: 7ns}]
                 HasSubstr("t.yaml:2:12: h0 is a host"));
 }
 
+TEST(TopologyYaml, SaysHowToRoute) {
+    const Topology topology = read("generator: ring:6\nrouting: up-down\n");
+    EXPECT_EQ(topology.routing, RoutingEngine::kUpDown);
+    EXPECT_EQ(read(write_yaml(topology)).routing, RoutingEngine::kUpDown);
+    EXPECT_EQ(read("generator: ring:6\n").routing, RoutingEngine::kAutomatic);
+    EXPECT_THAT(error_of("generator: ring:6\nrouting: up_down\n"),
+                HasSubstr("t.yaml:2:10: \"up_down\""));
+}
+
 TEST(TopologyYaml, NamesEveryMistakeByItsPlace) {
     EXPECT_EQ(error_of("hosts: {h0: , h1: }\nlinks:\n  - {ends: [h0, h1], latncy: 5ns}\n"),
               "t.yaml:3:22: unknown key \"latncy\": did you mean \"latency\"? valid: ends, "
               "pattern, count, rate, latency, mtu, vls, buffer, layer");
     EXPECT_EQ(error_of("host: {h0: }\n"),
               "t.yaml:1:1: unknown key \"host\": did you mean \"hosts\"? valid: generator, "
-              "defaults, hosts, switches, links");
+              "routing, defaults, hosts, switches, links");
     EXPECT_THAT(error_of("hosts: {h0: , h1: }\nlinks: [{ends: [h0, h1], latency: 5}]"),
                 HasSubstr("t.yaml:2:35: \"5\": a duration needs a unit"));
     EXPECT_EQ(error_of("hosts: {h0: }\nlinks: [{ends: [h0, lef0]}]"),

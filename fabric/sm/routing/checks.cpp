@@ -268,20 +268,24 @@ Report check(const Graph& graph, const Tables& tables) {
     return Checker(graph, tables).run();
 }
 
+std::string describe(std::span<const Channel> channels, std::span<const std::string> switches) {
+    std::string text;
+    for (const Channel& channel : channels) {
+        text +=
+            fmt::format("{}{}:{}", text.empty() ? "" : " ", switches[channel.from], channel.port);
+    }
+    return text;
+}
+
 std::string describe(const Report& report, std::span<const std::string> switches) {
     std::string text = fmt::format(
         "{} of {} pairs reached, {} by more links than needed, at most {} between "
         "switches; routes a link: {} at most, {} on average; ",
         report.pairs - report.unreachable, report.pairs, report.longer_than_needed, report.longest,
         report.most_routes, report.mean_routes());
-    if (report.credit_loop.empty()) {
-        return text + "no credit loop";
-    }
-    text += "a credit loop:";
-    for (const Channel& channel : report.credit_loop) {
-        text += fmt::format(" {}:{}", switches[channel.from], channel.port);
-    }
-    return text;
+    return text + (report.credit_loop.empty()
+                       ? std::string("no credit loop")
+                       : "a credit loop: " + describe(report.credit_loop, switches));
 }
 
 }  // namespace fabric::routing

@@ -44,6 +44,8 @@ struct Report {
 
 Report check(const Graph& graph, const Tables& tables);
 
+// "s0:1 s1:2"; `switches` are their names, by index.
+std::string describe(std::span<const Channel> channels, std::span<const std::string> switches);
 // In one line, without its end; `switches` are their names, by index.
 std::string describe(const Report& report, std::span<const std::string> switches);
 

@@ -291,6 +291,11 @@ struct Levels {
     std::string error;
 };
 
+bool is_alone(std::span<const Neighbour> ports) {
+    return std::all_of(ports.begin(), ports.end(),
+                       [](const Neighbour& next) { return next.at == kNobody; });
+}
+
 Levels find_levels(const Graph& graph) {
     Levels levels;
     const std::vector<SwitchIndex> leaves = switches_with_hosts(graph);
@@ -300,7 +305,9 @@ Levels find_levels(const Graph& graph) {
         return levels;
     }
     for (std::size_t i = 0; i < levels.of.size(); ++i) {
-        if (levels.of[i] == kUnreachable) {
+        if (levels.of[i] == kUnreachable && is_alone(graph.ports(static_cast<SwitchIndex>(i)))) {
+            levels.of[i] = 0;  // no matter where
+        } else if (levels.of[i] == kUnreachable) {
             levels.error = fmt::format("switch {} is connected with no host", i);
             return levels;
         }

@@ -1,0 +1,81 @@
+#include "fabric/sm/routing/choice.hpp"
+
+#include <array>
+#include <optional>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "fabric/sm/routing/engines.hpp"
+
+namespace fabric::routing {
+
+namespace {
+
+Routes checked(RoutingEngine engine, const Graph& graph, Tables tables) {
+    Report report = check(graph, tables);
+    return {engine, std::move(tables), std::move(report), {}};
+}
+
+// Nothing with `error` set: the graph is no tree.
+std::optional<Routes> route(RoutingEngine engine, const Graph& graph, std::string& error) {
+    if (engine == RoutingEngine::kMinHop) {
+        return checked(engine, graph, min_hop(graph));
+    }
+    if (engine == RoutingEngine::kUpDown) {
+        return checked(engine, graph, up_down(graph, find_roots(graph)));
+    }
+    FatTree tree = fat_tree(graph);
+    if (!tree.tables) {
+        error = std::move(tree.error);
+        return std::nullopt;
+    }
+    return checked(engine, graph, std::move(*tree.tables));
+}
+
+Routes choose(const Graph& graph) {
+    constexpr auto kInOrder =
+        std::to_array({RoutingEngine::kFatTree, RoutingEngine::kMinHop, RoutingEngine::kUpDown});
+    std::optional<Routes> best;
+    std::string refused;
+    const auto refuse = [&refused](RoutingEngine engine, std::string_view why) {
+        refused += fmt::format("{}{}: {}", refused.empty() ? "" : "; ", to_string(engine), why);
+    };
+    for (const RoutingEngine engine : kInOrder) {
+        std::string error;
+        std::optional<Routes> made = route(engine, graph, error);
+        if (!made) {
+            refuse(engine, error);
+        } else if (!made->report.credit_loop.empty()) {
+            refuse(engine, "a credit loop");
+        } else if (best && made->report.unreachable >= best->report.unreachable) {
+            refuse(engine, fmt::format("leaves out {} pairs", made->report.unreachable));
+        } else {
+            if (best) {
+                refuse(best->engine, fmt::format("leaves out {} pairs", best->report.unreachable));
+            }
+            best = std::move(made);
+            if (best->report.unreachable == 0) {
+                break;
+            }
+        }
+    }
+    best->refused = std::move(refused);  // up-down has no credit loop
+    return std::move(*best);
+}
+
+}  // namespace
+
+Routes make_routes(const Graph& graph, RoutingEngine wanted) {
+    if (graph.destination_count() == 0) {
+        return checked(RoutingEngine::kMinHop, graph, min_hop(graph));
+    }
+    if (wanted == RoutingEngine::kAutomatic) {
+        return choose(graph);
+    }
+    std::string error;
+    std::optional<Routes> made = route(wanted, graph, error);
+    return made ? std::move(*made) : choose(graph);
+}
+
+}  // namespace fabric::routing
