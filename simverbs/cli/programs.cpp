@@ -26,7 +26,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// Of processor time: a busy machine does not make a program start sooner. And of wall time, for one
+// that neither runs nor sleeps.
 constexpr auto kSettleLimit = 1s;
+constexpr auto kSettleWallLimit = 20s;
 constexpr auto kAsleepFor = 100ms;
 constexpr int kTimedOut = 124;  // as timeout(1) says it
 constexpr int kCannotExecute = 127;
@@ -81,6 +84,28 @@ bool listens(pid_t process) {
         }
     }
     return false;
+}
+
+// Processor time that a program and its children have used.
+std::chrono::milliseconds used_by(pid_t process) {
+    const std::int64_t ticks_per_second = sysconf(_SC_CLK_TCK);
+    std::int64_t ticks = 0;
+    for (const pid_t member : family_of(process)) {
+        std::ifstream file(fmt::format("/proc/{}/stat", member));
+        std::string text;
+        std::getline(file, text);
+        // Behind the name, which may hold anything: the 14th and 15th field are the 12th and 13th.
+        std::istringstream words(text.substr(std::min(text.size(), text.rfind(')') + 1)));
+        std::string skipped;
+        for (int i = 0; i < 11; ++i) {
+            words >> skipped;
+        }
+        std::int64_t user = 0;
+        std::int64_t system = 0;
+        words >> user >> system;
+        ticks += user + system;
+    }
+    return std::chrono::milliseconds(ticks * 1000 / ticks_per_second);
 }
 
 int shell_status(int status) {
@@ -158,7 +183,8 @@ void Programs::wait_until_settled(const Running& program) {
     const auto began = std::chrono::steady_clock::now();
     auto asleep_since = began;
     ThreadWatch watch(program.process, program.process);
-    while (!program.status && std::chrono::steady_clock::now() - began < kSettleLimit) {
+    while (!program.status && used_by(program.process) < kSettleLimit &&
+           std::chrono::steady_clock::now() - began < kSettleWallLimit) {
         constexpr int kLookMs = 5;
         attend(kLookMs);
         if (listens(program.process)) {

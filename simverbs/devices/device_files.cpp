@@ -27,7 +27,8 @@ constexpr int kMaxDescriptor = 1024;
 // something else: the inode tells.
 struct OpenFile {
     ino_t inode = 0;
-    int control = -1;                      // of a device
+    int control = -1;  // of a device
+    ino_t control_inode = 0;
     char name[DeviceRequest::kMaxPath]{};  // of an attribute
 };
 
@@ -150,10 +151,16 @@ ino_t inode_of(int descriptor) {
     return syscall(SYS_fstat, descriptor, &about) == 0 ? about.st_ino : 0;
 }
 
+// Programs close descriptors that they do not know.
+bool holds_control(int descriptor) {
+    const OpenFile& file = g_files[descriptor];
+    return file.control >= 0 && inode_of(file.control) == file.control_inode;
+}
+
 // With the lock held.
 void forget(int descriptor) {
     g_kinds[descriptor].store(FileKind::kNone, std::memory_order_relaxed);
-    if (g_files[descriptor].control >= 0) {
+    if (holds_control(descriptor)) {
         close(g_files[descriptor].control);
     }
     g_files[descriptor] = {};
@@ -175,6 +182,7 @@ void note(int descriptor, FileKind kind, int control, const char* name) {
     OpenFile& file = g_files[descriptor];
     file.inode = inode_of(descriptor);
     file.control = control;
+    file.control_inode = control >= 0 ? inode_of(control) : 0;
     std::strcpy(file.name, name);
     g_kinds[descriptor].store(kind, std::memory_order_release);
 }
@@ -225,18 +233,20 @@ int open_device(const TreePath& path, int flags) {
     return descriptor;
 }
 
-// -1: closed meanwhile, or another file by now.
+constexpr int kNoControl = -2;
+
+// -1: closed meanwhile, or another file by now. kNoControl: it cannot be controlled any more.
 int control_of(int descriptor) {
     if (inode_of(descriptor) != g_files[descriptor].inode) {
         forget(descriptor);
         return -1;
     }
-    return g_files[descriptor].control;
+    return holds_control(descriptor) ? g_files[descriptor].control : kNoControl;
 }
 
 bool is_still_device(int descriptor) {
     const Guard guard;
-    return kind_of(descriptor) == FileKind::kDevice && control_of(descriptor) >= 0;
+    return kind_of(descriptor) == FileKind::kDevice && control_of(descriptor) != -1;
 }
 
 }  // namespace
@@ -306,8 +316,11 @@ ssize_t read_device(int descriptor, void* bytes, std::size_t count) {
 int control_device(int descriptor, unsigned long number, void* argument) {
     const Guard guard;
     const int control = control_of(descriptor);
-    if (control < 0 || _IOC_TYPE(number) != IB_IOCTL_MAGIC) {
+    if (control == -1 || _IOC_TYPE(number) != IB_IOCTL_MAGIC) {
         return static_cast<int>(syscall(SYS_ioctl, descriptor, number, argument));
+    }
+    if (control == kNoControl) {
+        return fail(EIO);
     }
     ControlRequest request;
     request.number = static_cast<std::uint32_t>(number);
