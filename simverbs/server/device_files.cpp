@@ -23,6 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Each takes three descriptors of the server.
+constexpr std::size_t kMaxFiles = 256;
 constexpr std::int64_t kThreadListNs = 5'000'000;
 constexpr std::int64_t kReadWithinNs = 5'000'000;
 
@@ -140,7 +142,10 @@ OpenDeviceReply DeviceFiles::open(const DeviceRequest& request, int connection, 
     const auto device = tree == nullptr ? std::nullopt : tree->device(text_of(request.path));
     auto file = std::make_unique<OpenFile>();
     file->process = process;
-    const int error = device ? open_device(*device, request.flags, *file, descriptor) : ENOENT;
+    int error = files_.size() < kMaxFiles ? 0 : ENFILE;
+    if (error == 0) {
+        error = device ? open_device(*device, request.flags, *file, descriptor) : ENOENT;
+    }
     if (error != 0) {
         return {static_cast<std::uint32_t>(error)};
     }

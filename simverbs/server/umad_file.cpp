@@ -20,7 +20,6 @@ namespace {
 constexpr std::size_t kHeader = sizeof(ib_user_mad_hdr);
 // A program may write no less: the datagram's head and, of the classes that have one, RMPP's.
 constexpr std::size_t kLeastDatagram = 36;
-constexpr std::size_t kLongestWrite = 1U << 20;
 constexpr int kWritesPerTurn = 64;
 
 fabric::DatagramAddress address_from(const ib_user_mad_hdr& header) {
@@ -98,13 +97,15 @@ bool UmadFile::has_unread() const {
 }
 
 bool UmadFile::take_written() {
-    std::vector<std::uint8_t> buffer(kLongestWrite);
     for (int i = 0; i < kWritesPerTurn; ++i) {
-        const ssize_t got = recv(socket_, buffer.data(), buffer.size(), MSG_DONTWAIT);
-        if (got <= 0) {
-            return got < 0 && (errno == EAGAIN || errno == EINTR);
+        const ssize_t length = recv(socket_, nullptr, 0, MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC);
+        if (length <= 0) {
+            return length < 0 && (errno == EAGAIN || errno == EINTR);
         }
-        const std::span written(buffer.data(), static_cast<std::size_t>(got));
+        written_.resize(static_cast<std::size_t>(length));
+        const ssize_t got = recv(socket_, written_.data(), written_.size(), MSG_DONTWAIT);
+        const std::span written(written_.data(),
+                                static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
         const int error = send(written);
         if (error != 0 && written.size() >= kHeader) {
             ib_user_mad_hdr header{};

@@ -69,6 +69,7 @@ class UmadFile final : private fabric::AgentClient {
     std::map<std::uint64_t, Sent> sent_;
     std::uint64_t last_token_ = 0;
     std::deque<std::vector<std::uint8_t>> waiting_;
+    std::vector<std::uint8_t> written_;  // kept for its storage
     std::uint64_t deliveries_ = 0;
 };
 
