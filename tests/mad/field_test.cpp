@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <infiniband/mad.h>
+
 #include "fabric/mad/attributes.hpp"
 #include "fabric/mad/datagram.hpp"
-
-#include <infiniband/mad.h>
 
 namespace fabric::mad {
 namespace {

@@ -1,10 +1,12 @@
 /* What a program may expect of /sys/class/infiniband and /dev/infiniband, asked by plain libc: run
  * it on a host of a served world. It names the line that was disappointed. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <rdma/ib_user_mad.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +15,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <arpa/inet.h>
-#include <rdma/ib_user_mad.h>
-
-#define EXPECT(condition)                                                                      \
-    do {                                                                                       \
-        if (!(condition)) {                                                                    \
-            fprintf(stderr, "line %d: %s (errno %d: %s)\n", __LINE__, #condition, errno,       \
-                    strerror(errno));                                                          \
-            exit(1);                                                                           \
-        }                                                                                      \
+#define EXPECT(condition)                                                                \
+    do {                                                                                 \
+        if (!(condition)) {                                                              \
+            fprintf(stderr, "line %d: %s (errno %d: %s)\n", __LINE__, #condition, errno, \
+                    strerror(errno));                                                    \
+            exit(1);                                                                     \
+        }                                                                                \
     } while (0)
 
 enum { kDatagram = 256, kHeader = sizeof(struct ib_user_mad_hdr) };
@@ -80,7 +79,7 @@ static void expect_answer(int umad, int agent, unsigned transaction) {
     EXPECT(answer.bytes[64 + 2] == 1); /* NodeInfo: a channel adapter */
 }
 
-static void read_text(const char *path, char *text, size_t size) {
+static void read_text(const char* path, char* text, size_t size) {
     const int file = open(path, O_RDONLY | O_CLOEXEC);
     EXPECT(file >= 0);
     const ssize_t got = read(file, text, size - 1);
@@ -98,7 +97,7 @@ static void attributes(void) {
     EXPECT(strcmp(text, "0x1\n") == 0);
     read_text("/sys/class/infiniband_mad/./umad0//port", text, sizeof text);
     EXPECT(strcmp(text, "1\n") == 0);
-    FILE *stream = fopen(kLid, "r");
+    FILE* stream = fopen(kLid, "r");
     EXPECT(stream != NULL && fgets(text, sizeof text, stream) != NULL);
     EXPECT(strcmp(text, "0x1\n") == 0);
     fclose(stream);
@@ -227,7 +226,7 @@ static void children(void) {
     close(umad);
 }
 
-static void *one_thread(void *unused) {
+static void* one_thread(void* unused) {
     for (unsigned i = 0; i < 20; ++i) {
         const int umad = open_umad(0);
         const int agent = register_agent(umad, 0, 0x81);
