@@ -17,6 +17,7 @@ std::optional<SimTime> EventLoop::next_time() const {
 
 std::size_t EventLoop::run_instant() {
     SIMVERBS_ASSERT(!running_, "the loop is run from inside an event");
+    only_frames_moved_ = true;
     if (!run_one(SimTime::max())) {
         return 0;
     }
@@ -32,8 +33,10 @@ std::size_t EventLoop::run_instant() {
 std::uint64_t EventLoop::run_until(SimTime limit) {
     SIMVERBS_ASSERT(!running_, "the loop is run from inside an event");
     const std::uint64_t before = events_run_;
+    limit_ = limit == SimTime::max() ? limit : limit + SimDuration(1);
     while (run_one(limit)) {
     }
+    limit_ = SimTime::max();
     return events_run_ - before;
 }
 
@@ -76,6 +79,7 @@ void EventLoop::dispatch(Event event) {
                     "two events of one instant have the key {:#x}", event.key.packed());
     now_ = event.time;
     last_key_ = event.key;
+    only_frames_moved_ &= event.key.event_class() == EventClass::kFrameArrival;
     running_ = true;
     event.handler->handle(event);
     running_ = false;

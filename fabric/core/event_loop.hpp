@@ -2,6 +2,7 @@
 // nothing pending it does not move, and a cancelled timer never moves it. Single-threaded.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -47,6 +48,21 @@ class EventLoop {
     // `limit`. Returns how many ran.
     std::uint64_t run_until(SimTime limit);
 
+    // For the event that runs, which knows what comes next of its own: until when nothing else
+    // happens, and that what it does from here on is of a later time, before horizon().
+    [[nodiscard]] SimTime horizon() const {
+        return std::min(next_time().value_or(SimTime::max()), limit_);
+    }
+    void advance(SimTime time) {
+        SIMVERBS_ASSERT(running_ && time >= now_ && time < horizon(),
+                        "time moves to {} ps inside an event at {} ps", to_picoseconds(time),
+                        to_picoseconds(now_));
+        now_ = time;
+    }
+
+    // Of the last instant: nothing but frames moved.
+    [[nodiscard]] bool only_frames_moved() const { return only_frames_moved_; }
+
     // Events run since the start.
     [[nodiscard]] std::uint64_t events_run() const { return events_run_; }
 
@@ -72,7 +88,9 @@ class EventLoop {
 
     SimTime now_{};
     EventKey last_key_ = kNoKey;
-    bool running_ = false;  // a handler is on the stack
+    SimTime limit_ = SimTime::max();  // nothing is to happen from here on
+    bool running_ = false;            // a handler is on the stack
+    bool only_frames_moved_ = false;
     EventHeap heap_;
     TimerWheel wheel_;
     std::uint64_t events_run_ = 0;

@@ -37,6 +37,30 @@ TEST(EventLoop, TimeIsThatOfTheLastEvent) {
     EXPECT_EQ(loop.now(), at(5_us));
 }
 
+// What is of its own may come to pass before anything else does.
+TEST(EventLoop, AnEventMayTakeTimeUpToTheNext) {
+    EventLoop loop;
+    Recorder first;
+    Recorder other;
+    Timer timer(loop, key(EventClass::kTimer, 2), other);
+    timer.arm(at(7_us));
+    loop.schedule({at(5_us), key(EventClass::kFrameArrival), &first, 0});
+    loop.schedule({at(8_us), key(EventClass::kFrameArrival, 1), &other, 0});
+    first.then = [&loop](const Event&) {
+        EXPECT_EQ(loop.horizon(), at(7_us));
+        loop.advance(at(6_us));
+    };
+    loop.run_instant();
+    EXPECT_EQ(loop.now(), at(6_us));
+    EXPECT_TRUE(loop.only_frames_moved());
+    loop.run_instant();
+    EXPECT_EQ(loop.now(), at(7_us));
+    EXPECT_FALSE(loop.only_frames_moved());
+    loop.schedule({at(7500_ns), key(EventClass::kFrameArrival), &first, 0});
+    first.then = [&loop](const Event&) { EXPECT_EQ(loop.horizon(), at(7600_ns) + SimDuration(1)); };
+    loop.run_until(at(7600_ns));
+}
+
 TEST(EventLoop, StandsStillWithNothingToDo) {
     EventLoop loop;
     EXPECT_TRUE(loop.empty());
