@@ -1,6 +1,9 @@
 #include "fabric/net/credits.hpp"
 
+#include <iterator>
 #include <numeric>
+
+#include "fabric/core/assert.hpp"
 
 namespace fabric {
 
@@ -8,6 +11,34 @@ std::uint32_t VlCredits::unused() const {
     return std::accumulate(
         returns_.begin() + static_cast<std::ptrdiff_t>(first_), returns_.end(), available_,
         [](std::uint32_t sum, const Return& entry) { return sum + entry.blocks; });
+}
+
+std::uint32_t VlCredits::returned_after(SimTime time) const {
+    return std::accumulate(returns_.begin(), returns_.end(), 0U,
+                           [time](std::uint32_t sum, const Return& entry) {
+                               return sum + (entry.time > time ? entry.blocks : 0);
+                           });
+}
+
+void VlCredits::undo(std::uint32_t blocks, SimTime time) {
+    const auto found = std::find_if(returns_.rbegin(), returns_.rend(), [&](const Return& entry) {
+        return entry.time == time && entry.blocks == blocks;
+    });
+    SIMVERBS_ASSERT(found != returns_.rend(), "no credits were to come back at {} ps",
+                    to_picoseconds(time));
+    const auto entry = std::prev(found.base());
+    if (entry - returns_.begin() < static_cast<std::ptrdiff_t>(first_)) {
+        --first_;
+    } else {
+        available_ += blocks;
+    }
+    returns_.erase(entry);
+}
+
+void VlCredits::rewind(SimTime now) {
+    while (first_ > 0 && returns_[first_ - 1].time > now) {
+        available_ -= returns_[--first_].blocks;
+    }
 }
 
 SimTime VlCredits::when(std::uint32_t blocks, SimTime at) const {
@@ -23,8 +54,9 @@ SimTime VlCredits::when(std::uint32_t blocks, SimTime at) const {
 }
 
 void VlCredits::compact() {
-    returns_.erase(returns_.begin(), returns_.begin() + static_cast<std::ptrdiff_t>(first_));
-    first_ = 0;
+    const std::size_t gone = first_ / 2 + 1;
+    returns_.erase(returns_.begin(), returns_.begin() + static_cast<std::ptrdiff_t>(gone));
+    first_ -= gone;
 }
 
 // Frames that leave a switch by different ports give back in another order than they came.

@@ -27,6 +27,8 @@ class VlCredits {
     [[nodiscard]] std::uint32_t limit() const { return limit_; }
     // Those that are not used, be they still on their way back.
     [[nodiscard]] std::uint32_t unused() const;
+    // Of those that come back, what comes later than `time`.
+    [[nodiscard]] std::uint32_t returned_after(SimTime time) const;
 
     [[nodiscard]] bool suffice(std::uint32_t blocks, SimTime at) const {
         return available_ >= blocks || when(blocks, at) == at;
@@ -43,13 +45,19 @@ class VlCredits {
     }
     // Of a frame that did not go after all, or was lost on the wire.
     void put_back(std::uint32_t blocks) { available_ += blocks; }
+    // The same where its return was entered, for `time`. Then rewind() before anything is taken.
+    void undo(std::uint32_t blocks, SimTime time);
+    // What is taken next is taken at `now` or later, though it was later already. Only where
+    // returns were entered in their order.
+    void rewind(SimTime now);
 
-    // The sender learns at `time` that the receiver has room again.
-    void add_return(std::uint32_t blocks, SimTime time) {
-        if (first_ == returns_.size()) {
+    // The sender learns at `time` that the receiver has room again. Not before `now` is time gone
+    // back to.
+    void add_return(std::uint32_t blocks, SimTime time, SimTime now) {
+        if (first_ == returns_.size() && (first_ == 0 || returns_.back().time <= now)) {
             returns_.clear();
             first_ = 0;
-        } else if (first_ >= kCompactAfter && first_ * 2 >= returns_.size()) {
+        } else if (first_ >= kCompactAfter && returns_[first_ / 2].time <= now) {
             compact();
         }
         returns_.push_back({time, blocks});

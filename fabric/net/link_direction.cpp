@@ -126,7 +126,7 @@ void LinkDirection::commit(FramePtr frame, SimTime start) {
         return;
     }
     if (buffer_blocks_ != 0 && frame->vl != kManagementVl) {
-        credits(frame->vl).take(blocks_of(frame->wire_bytes), start);
+        take_credits(frame->vl, frame->wire_bytes, start, arrival);
     }
     put_on_wire(std::move(frame), arrival);
 }
@@ -184,16 +184,41 @@ FramePtr LinkDirection::take_from_wire() {
     deliver(std::move(frame));
 }
 
-// A host takes a frame out of the port's buffer as it comes; in a switch it stays until it has left
-// by another port.
-void LinkDirection::deliver(FramePtr frame) {
-    if (buffer_blocks_ != 0 && frame->vl != kManagementVl) {
-        if (to_switch_) {
-            frame->ingress = to_.number().value();
-            frame->ingress_vl = frame->vl;
-        } else {
-            give_back(frame->vl, frame->wire_bytes, services_.loop.now());
+// A host takes a frame out of the port's buffer as it comes, which is known when it is sent; in a
+// switch it stays until it has left by another port.
+void LinkDirection::take_credits(std::uint8_t lane, std::uint32_t bytes, SimTime start,
+                                 SimTime arrival) {
+    VlCredits& taken = credits(lane);
+    taken.take(blocks_of(bytes), start);
+    if (!to_switch_) {
+        taken.add_return(blocks_of(bytes), arrival + latency_, services_.loop.now());
+    }
+}
+
+// The frame, which is still to arrive, does not.
+void LinkDirection::undo_credits(const Frame& frame) {
+    if (buffer_blocks_ == 0 || frame.vl == kManagementVl) {
+        return;
+    }
+    if (to_switch_) {
+        credits(frame.vl).put_back(blocks_of(frame.wire_bytes));
+    } else {
+        credits(frame.vl).undo(blocks_of(frame.wire_bytes), frame.arrival + latency_);
+    }
+}
+
+void LinkDirection::rewind_credits() {
+    if (!to_switch_) {
+        for (VlCredits& lane : credits_) {
+            lane.rewind(services_.loop.now());
         }
+    }
+}
+
+void LinkDirection::deliver(FramePtr frame) {
+    if (buffer_blocks_ != 0 && to_switch_ && frame->vl != kManagementVl) {
+        frame->ingress = to_.number().value();
+        frame->ingress_vl = frame->vl;
     }
     if (pausing_ != nullptr && frame->vl < kPriorities) {
         frame->ingress = to_.number().value();
@@ -218,7 +243,7 @@ void LinkDirection::give_back(std::uint8_t lane, std::uint32_t bytes, SimTime wh
         release_held(lane, bytes);
         return;
     }
-    credits(lane).add_return(blocks_of(bytes), when + latency_);
+    credits(lane).add_return(blocks_of(bytes), when + latency_, services_.loop.now());
     if (queues_ == nullptr || (queues_->occupied() >> lane & 1U) == 0) {
         return;
     }
@@ -234,11 +259,10 @@ void LinkDirection::drop_all(DropReason reason) {
     }
     while (head_ != nullptr) {
         FramePtr frame = take_from_wire();
-        if (buffer_blocks_ != 0 && frame->vl != kManagementVl) {
-            credits(frame->vl).put_back(blocks_of(frame->wire_bytes));
-        }
+        undo_credits(*frame);
         from_.drop(std::move(frame), reason);
     }
+    rewind_credits();
     if (queues_ != nullptr) {
         wake_->cancel();
         queues_->for_each_occupied([this, reason](std::uint8_t lane) {

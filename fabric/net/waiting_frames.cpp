@@ -15,7 +15,15 @@ bool LinkDirection::starves(std::uint8_t lane) const {
 }
 
 std::uint32_t LinkDirection::unused_credits(std::uint8_t lane) const {
-    return lane < credits_.size() ? credits_[lane].unused() : buffer_blocks_;
+    if (lane >= credits_.size()) {
+        return buffer_blocks_;
+    }
+    if (to_switch_) {
+        return credits_[lane].unused();
+    }
+    // Of a host it is known of every frame on the wire when its credits come back.
+    const SimTime arrived = services_.loop.now() + latency_;
+    return buffer_blocks_ - std::min(buffer_blocks_, credits_[lane].returned_after(arrived));
 }
 
 void LinkDirection::make_queues() {
@@ -72,14 +80,13 @@ void LinkDirection::take_back_unstarted() {
         reversed = std::exchange(frame->next, nullptr);
         --on_wire_;
         from_.uncount_sent(*frame);
-        if (buffer_blocks_ != 0 && frame->vl != kManagementVl) {
-            credits(frame->vl).put_back(blocks_of(frame->wire_bytes));
-        }
+        undo_credits(*frame);
         services_.bus.emit(
             now, FrameHeldBack{from_.node().id(), from_.number(), frame->source, frame->flow,
                                frame->slid, frame->dlid, frame->wire_bytes});
         queues_->push_front(std::move(frame), now);
     }
+    rewind_credits();
 }
 
 // When the lane's first frame may start on a transmitter that is free from `free` on.

@@ -21,8 +21,8 @@ TEST(VlCredits, AreThereWhenTheirReturnHasArrived) {
     EXPECT_FALSE(credits.suffice(5, kSimStart));
     credits.take(4, kSimStart);
     EXPECT_EQ(credits.when(1, kSimStart), SimTime::max());
-    credits.add_return(1, kSimStart + 10_ns);
-    credits.add_return(2, kSimStart + 20_ns);
+    credits.add_return(1, kSimStart + 10_ns, kSimStart);
+    credits.add_return(2, kSimStart + 20_ns, kSimStart);
     EXPECT_EQ(credits.when(1, kSimStart), kSimStart + 10_ns);
     EXPECT_EQ(credits.when(2, kSimStart), kSimStart + 20_ns);
     EXPECT_EQ(credits.when(3, kSimStart + 25_ns), kSimStart + 25_ns);
@@ -37,9 +37,9 @@ TEST(VlCredits, AreThereWhenTheirReturnHasArrived) {
 TEST(VlCredits, ReturnsCountByTheirTimeNotByTheirOrder) {
     VlCredits credits(3);
     credits.take(3, kSimStart);
-    credits.add_return(1, kSimStart + 30_ns);
-    credits.add_return(1, kSimStart + 10_ns);
-    credits.add_return(1, kSimStart + 20_ns);
+    credits.add_return(1, kSimStart + 30_ns, kSimStart);
+    credits.add_return(1, kSimStart + 10_ns, kSimStart);
+    credits.add_return(1, kSimStart + 20_ns, kSimStart);
     EXPECT_EQ(credits.when(1, kSimStart), kSimStart + 10_ns);
     EXPECT_EQ(credits.when(2, kSimStart), kSimStart + 20_ns);
     EXPECT_EQ(credits.when(3, kSimStart), kSimStart + 30_ns);
@@ -53,10 +53,28 @@ TEST(VlCredits, NoneIsLostOrMadeByManyTurns) {
         ASSERT_NE(now, SimTime::max());
         credits.take(48, now);
         for (int part = 0; part < 48; ++part) {
-            credits.add_return(1, now + SimDuration(1 + (part * 37) % 48));
+            credits.add_return(1, now + SimDuration(1 + (part * 37) % 48), now);
         }
         ASSERT_EQ(credits.unused(), 64U);
     }
+}
+
+// What was ahead of its time is taken back: what would have come in between is not there yet.
+TEST(VlCredits, GoBackWithTheFramesThatTookThem) {
+    VlCredits credits(4);
+    for (int frame = 0; frame < 4; ++frame) {
+        const SimTime start = kSimStart + frame * 10_ns;
+        ASSERT_TRUE(credits.suffice(2, start));
+        credits.take(2, start);
+        credits.add_return(2, start + 15_ns, kSimStart);
+    }
+    EXPECT_EQ(credits.returned_after(kSimStart + 15_ns), 6U);
+    credits.undo(2, kSimStart + 45_ns);
+    credits.undo(2, kSimStart + 35_ns);
+    credits.rewind(kSimStart + 1_ns);
+    EXPECT_EQ(credits.when(2, kSimStart + 1_ns), kSimStart + 15_ns);
+    EXPECT_EQ(credits.when(4, kSimStart + 1_ns), kSimStart + 25_ns);
+    EXPECT_EQ(credits.unused(), 4U);
 }
 
 std::string turns(VlArbiter& arbiter, const VlArbitrationTables& tables, std::uint32_t ready,
