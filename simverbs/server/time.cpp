@@ -96,7 +96,9 @@ bool Server::move_time() {
     } else {
         walking_ = false;
     }
-    const bool stepped = simulation_->step() > 0;
+    const std::size_t events =
+        walking_ ? simulation_->step() : simulation_->step_to_news([this] { return deliveries(); });
+    const bool stepped = events > 0;
     release_pollers();
     return stepped;
 }

@@ -168,7 +168,7 @@ void Conductor::empty_poll(std::uint64_t seen) {
     if (alone()) {
         self.watch.forget();  // the helper thread looks at it, too
         drain(self);
-        watch_for_stall(simulation_.step());
+        watch_for_stall(step_to_news());
         return;
     }
     if (options_.schedule == Schedule::kFree) {
@@ -186,7 +186,7 @@ void Conductor::poll_freely(Actor& self, std::uint64_t seen) {
     drain_all();
     if (everyone_waits(nullptr)) {
         walking_ = false;
-        watch_for_stall(simulation_.step());
+        watch_for_stall(step_to_news());
     } else if (wall_has_caught_up()) {
         simulation_.step();
     }
@@ -360,10 +360,14 @@ bool Conductor::lead() {
     if (!walk_allows()) {
         return false;
     }
-    const std::size_t events = simulation_.step();
+    const std::size_t events = walking_ ? simulation_.step() : step_to_news();
     watch_for_stall(events);
     release_after_step(events);
     return events > 0;
+}
+
+std::size_t Conductor::step_to_news() {
+    return simulation_.step_to_news([this] { return deliveries_.load(std::memory_order_relaxed); });
 }
 
 // After a step that was taken because everyone waits.

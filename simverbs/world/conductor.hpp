@@ -96,6 +96,7 @@ class Conductor {
     [[nodiscard]] bool may_go_on_without(Actor& actor);
     // One turn of the world: commands if any wait, else a step. False: not now.
     bool lead();
+    std::size_t step_to_news();
     bool run_commands();
     void watch_for_stall(std::size_t events);
     void write_report(std::string_view why);

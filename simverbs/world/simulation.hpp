@@ -85,6 +85,23 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
 
     // Runs all events of the next instant; how many there were. Hands over events that wait.
     std::size_t step();
+    // The same, on and on while frames alone move and nothing comes of it that a program may wait
+    // for: neither a record of the run digest nor what `deliveries` counts. Packets inside a
+    // message are no news, so it is the same to a program whether they come one by one or as a
+    // train.
+    template <class F>
+    std::size_t step_to_news(F&& deliveries) {
+        const std::uint64_t records = bus_.run_records();
+        const std::uint64_t delivered = deliveries();
+        std::size_t events = 0;
+        for (bool news = false; !news;) {
+            const std::size_t ran = step();
+            events += ran;
+            news = ran == 0 || !loop_.only_frames_moved() || bus_.run_records() != records ||
+                   deliveries() != delivered;
+        }
+        return events;
+    }
     // Ports whose frames wait for each other for ever, found when no event was left; empty: none.
     [[nodiscard]] const std::string& credit_loop() const { return credit_loop_; }
     // An event `after` now, behind all else of its instant; those of one instant in the order of
