@@ -20,6 +20,33 @@ FramePtr FramePool::copy(const Frame& frame) {
     return made;
 }
 
+FramePtr FramePool::take_first(Frame& train) {
+    FramePtr first = copy_first(train, 1);
+    drop_first(train, 1);
+    return first;
+}
+
+FramePtr FramePool::copy_first(const Frame& train, std::uint16_t packets) {
+    SIMVERBS_ASSERT(packets < train.packets && train.cargo == nullptr, "{} of {} packets", packets,
+                    train.packets);
+    FramePtr made = copy(train);
+    made->cutter->keep_first(*made, packets);
+    made->packets = packets;
+    made->last_wire_bytes = train.wire_bytes;
+    made->last_payload_bytes = train.payload_bytes;
+    return made;
+}
+
+void FramePool::drop_first(Frame& train, std::uint16_t packets) {
+    SIMVERBS_ASSERT(packets < train.packets, "{} of {} packets", packets, train.packets);
+    train.cutter->drop_first(train, packets);
+    train.packets = static_cast<std::uint16_t>(train.packets - packets);
+    if (train.packets == 1) {
+        train.wire_bytes = train.last_wire_bytes;
+        train.payload_bytes = train.last_payload_bytes;
+    }
+}
+
 // Frames are handed out in the order of their addresses, which helps the cache and decides nothing.
 void FramePool::add_slab() {
     slabs_.push_back(std::make_unique<Frame[]>(kSlabFrames));

@@ -19,7 +19,21 @@
 
 namespace fabric {
 
+struct Frame;
 class FramePool;
+
+// What the transport keeps of a train in its slot, for the fabric to cut. A train is `packets`
+// consecutive frames written as one: alike but for what the transport counts on from one to the
+// next, and the length of the last.
+class TrainCutter {
+  public:
+    // The slot keeps the first `packets` of its frame's; or loses them.
+    virtual void keep_first(Frame& frame, std::uint16_t packets) const = 0;
+    virtual void drop_first(Frame& frame, std::uint16_t packets) const = 0;
+
+  protected:
+    ~TrainCutter() = default;
+};
 
 // What travels with a frame by reference. Told exactly once when the frame is gone, however it
 // went.
@@ -52,7 +66,9 @@ struct Frame {
     SimTime arrival{};      // at the end of the link it is on; while it waits: when it may start
     FramePool* pool = nullptr;
     FrameCargo* cargo = nullptr;
-    std::uint32_t wire_bytes = 0;     // everything on the wire: all headers, payload, ICRC and VCRC
+    // Everything on the wire: all headers, payload, ICRC and VCRC. Of a train: of each but the
+    // last.
+    std::uint32_t wire_bytes = 0;
     std::uint32_t payload_bytes = 0;  // counts against the MTU of the link
     NodeId source;                    // node that made the frame
     std::uint32_t flow = 0;           // source queue pair number
@@ -70,10 +86,16 @@ struct Frame {
     bool has_grh = false;            // otherwise `grh` means nothing
     std::uint16_t ingress = 0;       // port of this switch whose buffer it takes room in; 0: none
     std::uint8_t ingress_vl = 0;
+    std::uint16_t packets = 1;  // more: a train, of which `arrival` is the first one's
 
     Grh grh;
     MacAddress source_mac;       // Ethernet only
     MacAddress destination_mac;  // Ethernet only
+
+    // Of a train only. It has no cargo.
+    const TrainCutter* cutter = nullptr;
+    std::uint32_t last_wire_bytes = 0;
+    std::uint32_t last_payload_bytes = 0;
 
     alignas(16) std::array<std::byte, kTransportBytes> transport;
 
@@ -127,6 +149,12 @@ class FramePool {
     // Another frame like `frame`, with the same cargo.
     [[nodiscard]] FramePtr copy(const Frame& frame);
 
+    // Takes the first packet out of a train; copies the first `packets` of one that has more.
+    [[nodiscard]] FramePtr take_first(Frame& train);
+    [[nodiscard]] FramePtr copy_first(const Frame& train, std::uint16_t packets);
+    // Drops the first `packets` of a train that has more.
+    static void drop_first(Frame& train, std::uint16_t packets);
+
     // Frames that somebody holds.
     [[nodiscard]] std::size_t live() const { return live_; }
 
@@ -153,6 +181,7 @@ class FramePool {
         frame.is_ahead = false;
         frame.has_grh = false;
         frame.ingress = 0;
+        frame.packets = 1;
     }
     void recycle(Frame* frame) {
         if (frame->cargo != nullptr) {

@@ -53,7 +53,7 @@ class Link {
 
     // First the direction from end 0, then from end 1; each in order of arrival.
     template <class F>
-    void for_each_frame_in_flight(F&& visit) const {
+    void for_each_frame_in_flight(F&& visit) {
         directions_[0].for_each_in_flight(visit);
         directions_[1].for_each_in_flight(visit);
     }

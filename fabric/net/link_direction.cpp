@@ -54,6 +54,10 @@ SimTime LinkDirection::free_at() const {
 // What a filter takes goes no further than the wire, and takes no room at the other end: the
 // credits of lost packets come back with the next flow control packet (IBA 7.9.4.4).
 [[gnu::flatten]] void LinkDirection::transmit(FramePtr frame, SimTime ready) {
+    if (frame->packets > 1) [[unlikely]] {
+        transmit_train(std::move(frame), ready);
+        return;
+    }
     if (!filters_.empty() && filters_drop(*frame)) [[unlikely]] {
         frame->is_lost = true;
     }
@@ -149,7 +153,7 @@ bool LinkDirection::filters_drop(Frame& frame) {
 void LinkDirection::put_on_wire(FramePtr frame, SimTime arrival) {
     SIMVERBS_ASSERT(on_wire_ < kMaxFramesInFlight, "{} frames are queued at {} port {}", on_wire_,
                     from_.node().name(), from_.number().value());
-    ++on_wire_;
+    on_wire_ += frame->packets;
     frame->arrival = arrival;
     Frame* const last = frame.release();
     if (head_ == nullptr) {
@@ -164,7 +168,7 @@ void LinkDirection::put_on_wire(FramePtr frame, SimTime arrival) {
 FramePtr LinkDirection::take_from_wire() {
     FramePtr frame(head_);
     head_ = std::exchange(frame->next, nullptr);
-    --on_wire_;
+    on_wire_ -= frame->packets;
     return frame;
 }
 
@@ -175,6 +179,10 @@ FramePtr LinkDirection::take_from_wire() {
         } else {
             set_paused(static_cast<std::uint8_t>(event.argument >> 1U), (event.argument & 1U) != 0);
         }
+        return;
+    }
+    if (head_->packets > 1) [[unlikely]] {
+        train_arrives();
         return;
     }
     FramePtr frame = take_from_wire();
@@ -254,6 +262,7 @@ void LinkDirection::give_back(std::uint8_t lane, std::uint32_t bytes, SimTime wh
 }
 
 void LinkDirection::drop_all(DropReason reason) {
+    cut_trains();
     if (head_ != nullptr) {
         services_.loop.cancel(head_->arrival, key_);
     }

@@ -5,6 +5,8 @@
 // more: it queues by lane, and the lanes take turns by the port's arbitration tables. Of what is on
 // the wire only the first frame is in the event heap, since a direction delivers in order.
 //
+// Packets that nothing tells apart are one frame, a train (trains.cpp).
+//
 // On Ethernet a switch drops, marks or pauses by the length of its queues (ethernet_port.cpp).
 //
 // Refuses the stalled state of a lane that keeps losing frames to the lifetime limit (IBA 18.2.5.4)
@@ -74,6 +76,13 @@ class LinkDirection final : public EventHandler {
     // When a frame handed over now would start, if nothing but frames is in its way.
     [[nodiscard]] SimTime free_at() const;
 
+    // Whether a train would stay one if it were handed over now and there are credits for it:
+    // nobody looks at single packets, nothing waits, and a host is at the other end.
+    [[nodiscard]] bool takes_trains() const {
+        return !to_switch_ && filters_.empty() && (queues_ == nullptr || queues_->empty()) &&
+               waiting_since_ == SimTime::max() && !services_.bus.wants(trace::Category::kPacket);
+    }
+
     // Filters are asked in the order of their adding, until one drops. They outlive their stay.
     void add_filter(LinkFilter& filter) { filters_.push_back(&filter); }
     void remove_filter(LinkFilter& filter) { std::erase(filters_, &filter); }
@@ -122,6 +131,12 @@ class LinkDirection final : public EventHandler {
         return frame.arrival - latency_ - time_to_decide(frame);
     }
 
+    // trains.cpp
+    void transmit_train(FramePtr train, SimTime ready);
+    void train_arrives();
+    bool deliver_first(std::uint16_t packets);
+    void cut_trains();
+
     // The queues.
     void make_queues();
     void wait(FramePtr frame, SimTime ready);
@@ -147,7 +162,8 @@ class LinkDirection final : public EventHandler {
     void set_rate(Rate rate);
 
     template <class F>
-    void for_each_in_flight(F&& visit) const {
+    void for_each_in_flight(F&& visit) {
+        cut_trains();
         for (Frame* frame = head_; frame != nullptr; frame = frame->next) {
             visit(*frame);
         }
@@ -175,7 +191,8 @@ class LinkDirection final : public EventHandler {
     SimTime settled_until_{};  // what arrives by then began at an earlier rate
     Frame* head_ = nullptr;    // in the heap while not null
     Frame* tail_ = nullptr;
-    std::uint32_t on_wire_ = 0;
+    std::uint32_t on_wire_ = 0;  // packets
+    std::uint32_t trains_ = 0;   // of what is on the wire
     std::uint32_t buffer_blocks_ = 0;
     std::uint8_t last_vl_ = 0;  // of the frame that was last put on the wire
     bool cuts_through_ = false;

@@ -68,7 +68,7 @@ class Network final : private LinkObserver {
 
     // Every frame on a link or waiting for one, link by link.
     template <class F>
-    void for_each_frame_in_flight(F&& visit) const {
+    void for_each_frame_in_flight(F&& visit) {
         for (const auto& link : links_) {
             link->for_each_frame_in_flight(visit);
         }

@@ -56,6 +56,10 @@ class Node {
     [[nodiscard]] Port& port(PortNumber number) const;
 
     virtual void receive(Port& port, FramePtr frame) = 0;
+    // A train of which nobody sees the first packets, whose time it is, apart from the last:
+    // whether they have all been taken as far as that goes. Then it is received when the last has
+    // its time; otherwise nothing has changed, and its packets come one by one.
+    virtual bool take_ahead(Port& /*port*/, const Frame& /*train*/) { return false; }
     virtual void port_changed(Port& port, PortEvent event) = 0;
 
     // The frame takes no more room in the buffer of the port that it came in by, from `when` on.
@@ -95,6 +99,7 @@ class Node {
 class EndNodeListener {
   public:
     virtual void frame_arrived(Port& port, FramePtr frame) = 0;
+    virtual bool take_ahead(Port& /*port*/, const Frame& /*train*/) { return false; }
     virtual void port_event(Port& port, PortEvent event) = 0;
 
   protected:
@@ -110,6 +115,9 @@ class EndNode final : public Node {
     void set_listener(EndNodeListener* listener) { listener_ = listener; }
 
     void receive(Port& port, FramePtr frame) override;
+    bool take_ahead(Port& port, const Frame& train) override {
+        return listener_ != nullptr && listener_->take_ahead(port, train);
+    }
     void port_changed(Port& port, PortEvent event) override;
 
   private:

@@ -19,7 +19,12 @@ constexpr std::uint32_t kVcrcBytes = 2;
 
 std::uint64_t data_words(const Frame& frame, LinkLayer layer) {
     const std::uint32_t rest = layer == LinkLayer::kEthernet ? kFrameGapBytes : kVcrcBytes;
-    return (std::max(frame.wire_bytes, rest) - rest) / 4;
+    const auto words_of = [rest](std::uint32_t bytes) {
+        return (std::max(bytes, rest) - rest) / 4;
+    };
+    return frame.packets == 1 ? words_of(frame.wire_bytes)
+                              : std::uint64_t{words_of(frame.wire_bytes)} * (frame.packets - 1U) +
+                                    words_of(frame.last_wire_bytes);
 }
 
 bool is_multicast(const Frame& frame, LinkLayer layer) {
@@ -101,6 +106,9 @@ SimTime Port::transmitter_free_at() const {
 }
 
 void Port::drop(FramePtr frame, DropReason reason) {
+    while (frame->packets > 1) {
+        drop(frame->pool->take_first(*frame), reason);
+    }
     node_.release_buffer(*frame, services_.loop.now());
     ++counters_.discards[static_cast<std::size_t>(reason)];
     services_.bus.emit(services_.loop.now(),
@@ -136,7 +144,7 @@ void Port::raise(PortEvent event) {
 }
 
 void Port::count_sent(const Frame& frame) {
-    ++counters_.xmit_packets;
+    counters_.xmit_packets += frame.packets;
     counters_.xmit_data_words += data_words(frame, attributes_.link_layer);
     counters_.xmit_multicast_packets += is_multicast(frame, attributes_.link_layer) ? 1 : 0;
 }
@@ -148,7 +156,7 @@ void Port::uncount_sent(const Frame& frame) {
 }
 
 void Port::count_received(const Frame& frame) {
-    ++counters_.rcv_packets;
+    counters_.rcv_packets += frame.packets;
     counters_.rcv_data_words += data_words(frame, attributes_.link_layer);
     counters_.rcv_multicast_packets += is_multicast(frame, attributes_.link_layer) ? 1 : 0;
 }

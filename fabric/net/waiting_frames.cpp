@@ -50,6 +50,7 @@ void LinkDirection::wait(FramePtr frame, SimTime ready) {
 // Frames that were given their time ahead of it wait again: another lane has a word in it now. None
 // of them starts earlier than it would have.
 void LinkDirection::take_back_unstarted() {
+    cut_trains();
     const SimTime now = services_.loop.now();
     Frame* kept = nullptr;
     for (Frame* frame = head_; frame != nullptr; frame = frame->next) {

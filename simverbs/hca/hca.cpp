@@ -234,6 +234,18 @@ void Hca::deliver_to(QueuePair& qp, const fabric::Port& port, const fabric::Fram
     qp.packet_arrived(packet);
 }
 
+// What would stop its packets one by one: see deliver().
+bool Hca::take_ahead(fabric::Port& port, const fabric::Frame& train) {
+    const Packet& packet = train.transport_as<Packet>();
+    QueuePair* const qp = is_dead_ || !is_for(port, train) ? nullptr : qps_.find(packet.dest_qpn);
+    if (qp == nullptr) {
+        return false;
+    }
+    const QpAttributes& attributes = qp->attributes();
+    return fabric::pkeys_match(packet.pkey, port.attributes().pkeys[attributes.pkey_index]) &&
+           train.ecn != fabric::Ecn::kCongested && qp->take_ahead(port, train);
+}
+
 bool Hca::was_ever(std::uint32_t qpn) const {
     return std::any_of(commons_.by_node.begin(), commons_.by_node.end(), [qpn](const Hca* hca) {
         return hca != nullptr && hca->qps_.was_given_out(qpn);

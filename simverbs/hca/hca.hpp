@@ -162,6 +162,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
 
   private:
     void frame_arrived(fabric::Port& port, fabric::FramePtr frame) override;
+    bool take_ahead(fabric::Port& port, const fabric::Frame& train) override;
     void port_event(fabric::Port& port, fabric::PortEvent event) override;
     void looped_back(fabric::Port& port, fabric::FramePtr frame) override;
     void keep_payload(fabric::Frame& frame);

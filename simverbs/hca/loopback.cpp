@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fabric/core/assert.hpp"
 #include "fabric/net/node.hpp"
 
 namespace simverbs {
@@ -21,6 +22,7 @@ fabric::SimTime Loopback::free_at() const {
 }
 
 void Loopback::send(fabric::FramePtr frame) {
+    SIMVERBS_ASSERT(frame->packets == 1, "a train of {} loops back", frame->packets);
     if (port_.state() != fabric::PortState::kActive) {
         port_.drop(std::move(frame), fabric::DropReason::kPortNotActive);
         return;

@@ -3,14 +3,17 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "fabric/core/assert.hpp"
+#include "fabric/net/link_direction.hpp"
 
 #include "simverbs/hca/addressing.hpp"
 #include "simverbs/hca/device_context.hpp"
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/hca/hca_events.hpp"
+#include "simverbs/hca/packet_train.hpp"
 #include "simverbs/hca/placement.hpp"
 #include "simverbs/hca/receive_slot.hpp"
 
@@ -166,6 +169,11 @@ void QueuePair::packet_arrived(const Packet& packet) {
     }
 }
 
+bool QueuePair::take_ahead(const fabric::Port& port, const fabric::Frame& train) {
+    return receives_packets(attributes_.state) && comes_by_its_path(port, train) &&
+           responder_.take_ahead(train.transport_as<Packet>());
+}
+
 void QueuePair::frame_arrived(const Payload& frame, const FrameHeaders& headers,
                               bool checksums_hold) {
     if (spread_ != nullptr) {
@@ -200,6 +208,14 @@ void QueuePair::transmit(const Packet& packet) {
         return;
     }
     put_on_wire(make_frame(packet, attributes_.path), packet);
+}
+
+// What loops back is not on a link.
+std::uint16_t QueuePair::longest_train() const {
+    const fabric::Port& port = hca_.port(attributes_.port);
+    const bool may_be = port.outgoing() != nullptr && port.outgoing()->takes_trains() &&
+                        !leads_back(port, attributes_.path);
+    return may_be ? std::numeric_limits<std::uint16_t>::max() : std::uint16_t{1};
 }
 
 // An XRC target answers out of the memory of whoever owns the shared queue that was named.
@@ -263,7 +279,11 @@ fabric::FramePtr QueuePair::make_frame(const Packet& packet, const AddressVector
     const fabric::Port& port = hca_.port(attributes_.port);
     fabric::FramePtr frame = hca_.frames().make();
     address_frame(*frame, port, path, attributes_.qpn);
-    size_frame(*frame, port, packet.operation(), packet.payload.length);
+    if (packet.packets > 1) {
+        size_train(*frame, port, packet);
+    } else {
+        size_frame(*frame, port, packet.operation(), packet.payload.length);
+    }
     if (frame->over_udp && packet.payload.length > 0 && properties(attributes_.service).connected &&
         hca_.personality().reacts_to_congestion) {
         frame->ecn = fabric::Ecn::kCapable0;

@@ -108,6 +108,8 @@ class QueuePair final : private Effects, private fabric::EventHandler {
 
     // Inputs from the network.
     void packet_arrived(const Packet& packet);
+    // As fabric::Node has it.
+    bool take_ahead(const fabric::Port& port, const fabric::Frame& train);
     // An Ethernet frame that a flow rule gives to this queue pair.
     void frame_arrived(const Payload& frame, const FrameHeaders& headers, bool checksums_hold);
     // A packet for this queue pair, which is connected, was marked; a notification tells that one
@@ -131,6 +133,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
   private:
     // queue_pair.cpp: effects of the engines.
     void transmit(const Packet& packet) override;
+    [[nodiscard]] std::uint16_t longest_train() const override;
     CopyOutcome transmit_snapshot(const Packet& packet) override;
     CopyOutcome transmit_datagram(const Packet& packet, std::uint32_t address_handle) override;
     [[nodiscard]] AddressVerdict check_address(std::uint32_t address_handle) const override;

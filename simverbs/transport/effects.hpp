@@ -124,8 +124,11 @@ class ReceiveEffects {
 
 class Effects : public ReceiveEffects {
   public:
-    // Puts a packet on the wire; its payload spans stay valid until the work request completes.
+    // Puts a packet on the wire, or a train; its payload spans stay valid until the work request
+    // completes.
     virtual void transmit(const Packet& packet) = 0;
+    // As how many packets at most one may go to transmit(), where they follow each other.
+    [[nodiscard]] virtual std::uint16_t longest_train() const = 0;
     // The same, with the payload's bytes taken now: the sender may change or free them at once.
     virtual CopyOutcome transmit_snapshot(const Packet& packet) = 0;
     // ... to where an address handle leads, instead of the queue pair's peer.

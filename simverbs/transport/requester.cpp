@@ -130,8 +130,8 @@ bool Requester::transmit_next() {
     if (effects_.key_generation() != request->key_generation && !open_spans(*request, cursor_)) {
         return true;  // look at it again: it has failed
     }
-    if (transmit(*request)) {
-        advance_cursor(*request);
+    if (const std::uint16_t packets = transmit(*request); packets > 0) {
+        advance_cursor(*request, packets);
     }
     return true;
 }
@@ -308,20 +308,42 @@ bool Requester::may_start(const SendRequest& request) {
 }
 
 bool Requester::window_full(const SendRequest& request) const {
-    if (request.expects_response()) {
-        return false;
-    }
+    return !request.expects_response() && window_left(request) == 0;
+}
+
+// Payload packets that may go before something is acknowledged.
+std::uint32_t Requester::window_left(const SendRequest& request) const {
     const Psn psn = request.first_psn + cursor_packet_;
     const std::int32_t from_oldest = distance(oldest_psn_, psn);
     const std::int32_t from_start = distance(window_start_, psn);
-    return static_cast<std::uint32_t>(std::max(0, std::min(from_oldest, from_start))) >=
-           window_packets(attributes_.path_mtu);
+    const auto used = static_cast<std::uint32_t>(std::max(0, std::min(from_oldest, from_start)));
+    const std::uint32_t window = window_packets(attributes_.path_mtu);
+    return window - std::min(used, window);
 }
 
-// False when the request has failed instead.
-bool Requester::transmit(SendRequest& request) {
-    Packet packet = request_packet(request);
-    const bool last = request.expects_response() || cursor_packet_ + 1 == request.packets;
+// As how many of its packets the next one may go: those behind the first of a message that is sent
+// for the first time, up to one that asks for an acknowledgment or is told from the others.
+std::uint16_t Requester::train_length(const SendRequest& request) const {
+    if (cursor_packet_ == 0 || !service_.acked || service_.srq_from_packet || recovering_ ||
+        request.expects_response() || (rate_ != nullptr && rate_->limited()) ||
+        distance(sent_end_, request.first_psn + cursor_packet_) < 0) {
+        return 1;
+    }
+    const bool ends_alone = request.opcode->trailer != Trailer::kNone;
+    const std::uint32_t to_end = request.packets - cursor_packet_ - (ends_alone ? 1U : 0U);
+    const std::uint32_t to_request = window_packets(attributes_.path_mtu) / 4 - since_ack_request_;
+    const std::uint32_t length = std::min({to_end, to_request, window_left(request)});
+    return length < 2 ? std::uint16_t{1}
+                      : static_cast<std::uint16_t>(
+                            std::min<std::uint32_t>(length, effects_.longest_train()));
+}
+
+// How many packets have gone; 0 when the request has failed instead.
+std::uint16_t Requester::transmit(SendRequest& request) {
+    const std::uint16_t packets = train_length(request);
+    Packet packet = request_packet(request, packets);
+    const bool last = request.expects_response() || cursor_packet_ + packets == request.packets;
+    since_ack_request_ += packets - 1U;
     packet.solicited = last && set(request.wqe, SendFlag::kSolicited);
     packet.ack_request = needs_acknowledgment(request, last);
     since_ack_request_ = packet.ack_request ? 0 : since_ack_request_ + 1;
@@ -332,19 +354,19 @@ bool Requester::transmit(SendRequest& request) {
         packet.payload.spans = window_.spans(cursor_).data();
         packet.payload.span_count = request.span_count;
         packet.payload.offset = std::uint64_t{cursor_packet_} * attributes_.path_mtu;
-        packet.payload.length = static_cast<std::uint32_t>(
-            std::min<std::uint64_t>(attributes_.path_mtu, request.length - packet.payload.offset));
+        packet.payload.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+            std::uint64_t{attributes_.path_mtu} * packets, request.length - packet.payload.offset));
     }
     const bool again = distance(packet.psn, sent_end_) > 0;
     packet.attempt = again ? 2 : 1;
     request.retransmitted = request.retransmitted || again;
     request.started = true;
     if (!service_.acked) {
-        return transmit_unacknowledged(packet, request);
+        return transmit_unacknowledged(packet, request) ? 1 : 0;
     }
     effects_.transmit(packet);
     spend_rate(packet);
-    return true;
+    return packets;
 }
 
 bool Requester::waits_for_its_rate() const {
@@ -377,11 +399,11 @@ bool Requester::transmit_unacknowledged(const Packet& packet, SendRequest& reque
     return false;
 }
 
-Packet Requester::request_packet(const SendRequest& request) const {
+Packet Requester::request_packet(const SendRequest& request, std::uint16_t packets) const {
     const std::uint32_t packet_index = cursor_packet_;
     const bool responds = request.expects_response();
     const bool first = responds || packet_index == 0;
-    const bool last = responds || packet_index + 1 == request.packets;
+    const bool last = responds || packet_index + packets == request.packets;
     const PacketPosition position = first
                                         ? (last ? PacketPosition::kOnly : PacketPosition::kFirst)
                                         : (last ? PacketPosition::kLast : PacketPosition::kMiddle);
@@ -389,6 +411,8 @@ Packet Requester::request_packet(const SendRequest& request) const {
     packet.opcode = kEncodeOpcode(service_.wire_transport, request.opcode->message, position,
                                   last ? request.opcode->trailer : Trailer::kNone);
     packet.psn = request.first_psn + packet_index;
+    packet.packets = packets;
+    packet.train_mtu = static_cast<std::uint16_t>(attributes_.path_mtu);
     packet.dest_qpn = attributes_.dest_qpn;
     packet.source_qpn = attributes_.qpn;
     packet.shared_queue = request.wqe.remote_qpn;
@@ -451,20 +475,20 @@ bool Requester::needs_acknowledgment(const SendRequest& request, bool last) {
     return following.failure != WcStatus::kSuccess || following.is_local() || !may_start(following);
 }
 
-void Requester::advance_cursor(const SendRequest& request) {
+void Requester::advance_cursor(const SendRequest& request, std::uint16_t packets) {
     const bool responds = request.expects_response();
-    const Psn end = responds ? request.end_psn() : request.first_psn + (cursor_packet_ + 1);
+    const Psn end = responds ? request.end_psn() : request.first_psn + (cursor_packet_ + packets);
     if (distance(sent_end_, end) > 0) {
         sent_end_ = end;
     }
     if (responds) {
         window_start_ = request.end_psn();
     }
-    if (responds || cursor_packet_ + 1 == request.packets) {
+    if (responds || cursor_packet_ + packets == request.packets) {
         ++cursor_;
         cursor_packet_ = 0;
     } else {
-        ++cursor_packet_;
+        cursor_packet_ += packets;
     }
 }
 

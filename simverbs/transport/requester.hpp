@@ -72,11 +72,13 @@ class Requester {
     [[nodiscard]] bool may_start(const SendRequest& request);
     [[nodiscard]] bool window_full(const SendRequest& request) const;
     bool transmit_next();
-    bool transmit(SendRequest& request);
+    std::uint16_t transmit(SendRequest& request);
     bool transmit_unacknowledged(const Packet& packet, SendRequest& request);
-    [[nodiscard]] Packet request_packet(const SendRequest& request) const;
+    [[nodiscard]] std::uint32_t window_left(const SendRequest& request) const;
+    [[nodiscard]] std::uint16_t train_length(const SendRequest& request) const;
+    [[nodiscard]] Packet request_packet(const SendRequest& request, std::uint16_t packets) const;
     bool needs_acknowledgment(const SendRequest& request, bool last);
-    void advance_cursor(const SendRequest& request);
+    void advance_cursor(const SendRequest& request, std::uint16_t packets);
     void watch_for_answer();
     void watch_transmitter();
     [[nodiscard]] bool waits_for_its_rate() const;

@@ -131,6 +131,10 @@ void Responder::receive(const Packet& packet) {
         receive_datagram(packet);
         return;
     }
+    if (packet.packets > 1) {
+        receive_train(packet);
+        return;
+    }
     if (refusal_.waiting && distance(expected_psn_, packet.psn) >= 0) {
         return;
     }
@@ -455,7 +459,7 @@ void Responder::remember(const Packet& packet, std::uint64_t original) {
 Responder::Verdict Responder::acknowledge(const Packet& packet) {
     const WireOpcode& operation = packet.operation();
     const bool initiated = initiates(operation.kind);
-    expected_psn_ = expected_psn_ + (initiated ? executed_.back().packets : 1);
+    expected_psn_ = expected_psn_ + (initiated ? executed_.back().packets : packet.packets);
     gap_reported_ = false;
     if (attributes_.state == QpState::kRtr && !established_) {
         established_ = true;
@@ -480,7 +484,7 @@ Responder::Verdict Responder::acknowledge(const Packet& packet) {
                .original = executed_.back().original});
         send_answers();
     } else if (packet.ack_request) {
-        acknowledge_up_to(packet.psn);
+        acknowledge_up_to(packet.psn + (packet.packets - 1U));
     }
     return Verdict::kAnswered;
 }

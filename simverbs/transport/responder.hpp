@@ -38,6 +38,10 @@ class Responder {
 
     // Inputs from the network and from time.
     void receive(const Packet& packet);
+    // A train whose packets will all be taken if nothing happens in between: places what they
+    // carry, and has then to receive it. False: nothing has changed, but that bytes may have landed
+    // in order as far as they can.
+    [[nodiscard]] bool take_ahead(const Packet& train);
     void transmitter_free();
     void set_rate(RateReaction& rate) { rate_ = &rate; }
     [[nodiscard]] bool has_answers() const { return !answers_.empty(); }
@@ -90,6 +94,11 @@ class Responder {
         MessageKind kind = MessageKind::kNone;
         FaultCause cause = FaultCause::kSuccess;
     };
+
+    // train.cpp
+    [[nodiscard]] bool continues_message(const Packet& train) const;
+    [[nodiscard]] bool open_target(const Packet& train);
+    void receive_train(const Packet& train);
 
     // responder.cpp: the checks.
     Verdict run(ResponderCheck check, const Packet& packet);

@@ -46,6 +46,12 @@ struct Packet {
     std::uint32_t shared_queue = 0;
     // ImmDt (network order) or IETH
     std::uint32_t immediate = 0;
+    // More than one: a train, packets in a row that are written as one. The opcode says where in
+    // the message they begin and end, as if one packet could hold them all; `psn` is the first
+    // one's, and the payload what they carry together, all but the last `train_mtu` bytes. The last
+    // one alone asks for an acknowledgment, or for a solicited event.
+    std::uint16_t packets = 1;
+    std::uint16_t train_mtu = 0;
     // Which transmission of this PSN it is; for the trace and for faults, on no wire.
     std::uint16_t attempt = 1;
     // Why a NAK was sent; on no wire either, so that a completion can name its cause.

@@ -83,6 +83,7 @@ class RecordingEffects final : public Effects {
     std::map<std::uint64_t, std::uint64_t> words;  // memory that atomics use
     CopyOutcome place_outcome = CopyOutcome::kCopied;
     CopyOutcome snapshot_outcome = CopyOutcome::kCopied;
+    std::uint16_t train = 1;
     bool accepts_windows = true;
     InvalidateVerdict refusal = InvalidateVerdict::kRefused;  // where they are not
     FrameVerdict frame_verdict = FrameVerdict::kSent;
@@ -102,6 +103,7 @@ class RecordingEffects final : public Effects {
     }
 
     void transmit(const Packet& packet) override { packets.push_back(packet); }
+    std::uint16_t longest_train() const override { return train; }
     CopyOutcome transmit_snapshot(const Packet& packet) override {
         if (snapshot_outcome == CopyOutcome::kCopied) {
             ++snapshots;

@@ -1,0 +1,78 @@
+// Trains at the responder: packets that pass every check and change nothing that anybody could see
+// before the last of them.
+#include <algorithm>
+
+#include "simverbs/transport/responder.hpp"
+
+namespace simverbs {
+namespace {
+
+// What a packet places may then be what the next one carries.
+bool overlaps(const Payload& from, std::span<const MemorySpan> to) {
+    return std::any_of(to.begin(), to.end(), [&from](const MemorySpan& target) {
+        return std::any_of(from.spans, from.spans + from.span_count,
+                           [&target](const MemorySpan& source) {
+                               return source.kind == target.kind &&
+                                      source.address < target.address + target.length &&
+                                      target.address < source.address + source.length;
+                           });
+    });
+}
+
+}  // namespace
+
+// What the checks would say of each of its packets. Of those that they look at, a train has none
+// that begins a message or brings more than a payload.
+bool Responder::continues_message(const Packet& train) const {
+    const WireOpcode& operation = train.operation();
+    const bool is_write = operation.kind == MessageKind::kWrite;
+    if (!service_.acked || service_.srq_from_packet || refusal_.waiting ||
+        operation.transport != service_.wire_transport || operation.starts_message ||
+        operation.kind != inbound_.kind || operation.trailer != Trailer::kNone ||
+        distance(expected_psn_, train.psn) != 0 ||
+        (is_write && !attributes_.access.contains(Access::kRemoteWrite))) {
+        return false;
+    }
+    const std::uint64_t before_last = std::uint64_t{attributes_.path_mtu} * (train.packets - 1U);
+    const std::uint64_t length = train.payload.length;
+    const bool is_cut_by_mtu =
+        length > before_last &&
+        (operation.ends_message ? length <= before_last + attributes_.path_mtu
+                                : length == before_last + attributes_.path_mtu);
+    const std::uint64_t reached = inbound_.received + length;
+    if (is_write) {
+        return is_cut_by_mtu &&
+               (operation.ends_message ? reached == inbound_.length : reached <= inbound_.length);
+    }
+    return is_cut_by_mtu && reached <= receive_.room;
+}
+
+bool Responder::open_target(const Packet& train) {
+    if (train.operation().kind == MessageKind::kSend) {
+        FaultCause cause = FaultCause::kSuccess;
+        return open_receive(inbound_.received, train.payload.length, cause);
+    }
+    const Grant grant = effects_.open_remote(inbound_.rkey, inbound_.address + inbound_.received,
+                                             train.payload.length, Access::kRemoteWrite);
+    spans_.assign(1, grant.span);
+    return grant.verdict == KeyVerdict::kGranted;
+}
+
+bool Responder::take_ahead(const Packet& train) {
+    if (!continues_message(train) || !open_target(train)) {
+        return false;
+    }
+    const AddressSpace* const space = train.payload.space;
+    const bool one_memory =
+        space != nullptr &&
+        (space == memory_.application || (space->is_own() && memory_.application->is_own()));
+    return !(one_memory && overlaps(train.payload, spans_)) &&
+           effects_.place(train.payload, spans_, 0) == CopyOutcome::kCopied;
+}
+
+void Responder::receive_train(const Packet& train) {
+    inbound_.received += train.payload.length;
+    acknowledge(train);
+}
+
+}  // namespace simverbs
