@@ -168,15 +168,19 @@ void ManagementPort::rearm() {
     }
 }
 
-// One expiry an event: what it calls may send, or leave.
+// All that is due, for a key fires once an instant. What it calls may send, or leave.
 void ManagementPort::handle(const Event& /*event*/) {
-    const auto due =
-        std::find_if(outstanding_.begin(), outstanding_.end(),
-                     [this](const Outstanding& one) { return one.deadline <= loop_.now(); });
-    if (due == outstanding_.end()) {
-        rearm();
-        return;
+    const auto next_due = [this] {
+        return std::find_if(outstanding_.begin(), outstanding_.end(),
+                            [this](const Outstanding& one) { return one.deadline <= loop_.now(); });
+    };
+    for (auto due = next_due(); due != outstanding_.end(); due = next_due()) {
+        expire(due);
     }
+    rearm();
+}
+
+void ManagementPort::expire(OutstandingList::iterator due) {
     if (due->retries == 0) {
         finish(due, SendOutcome::kTimedOut);
         return;

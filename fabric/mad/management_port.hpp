@@ -110,6 +110,7 @@ class ManagementPort final : private EventHandler {
     bool transmit(Outstanding& one);
     void wait_for(Outstanding& one);
     void rearm();
+    void expire(OutstandingList::iterator due);
     void finish(OutstandingList::iterator one, SendOutcome outcome);
     void hand_over(AgentId agent, const ArrivedDatagram& arrived, mad::ConstBytes bytes);
     void rmpp_arrived(AgentId agent, const ArrivedDatagram& arrived);

@@ -106,6 +106,21 @@ TEST_F(TwoPorts, RepeatsAndGivesUpInVirtualTime) {
     EXPECT_EQ(fabric.loop.now(), begin + 80_ms);
 }
 
+TEST_F(TwoPorts, WhatWasSentTogetherIsGivenUpTogether) {
+    RecordingClient server(fabric, fabric.port(1), ping_server());
+    RecordingClient client(fabric, fabric.port(0), {});
+    const SimTime begin = fabric.loop.now();
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_EQ(client.send(ping(), gsi(2), 20_ms, 1), 0);
+    }
+    fabric.run();
+    ASSERT_EQ(client.finished.size(), 3U);
+    for (const auto& sent : client.finished) {
+        EXPECT_EQ(sent.outcome, SendOutcome::kTimedOut);
+    }
+    EXPECT_EQ(fabric.loop.now(), begin + 40_ms);
+}
+
 TEST_F(TwoPorts, ALateAnswerIsNobodys) {
     RecordingClient server(fabric, fabric.port(1), ping_server());
     RecordingClient client(fabric, fabric.port(0), {});
