@@ -78,7 +78,7 @@ bool Server::move_time() {
         if (!free || !walk_allows()) {
             return false;
         }
-        return simulation_->step() > 0;
+        return simulation_->step_exactly() > 0;
     }
     if (free) {
         walking_ = false;
@@ -96,8 +96,9 @@ bool Server::move_time() {
     } else {
         walking_ = false;
     }
-    const std::size_t events =
-        walking_ ? simulation_->step() : simulation_->step_to_news([this] { return deliveries(); });
+    const std::size_t events = walking_
+                                   ? simulation_->step_exactly()
+                                   : simulation_->step_to_news([this] { return deliveries(); });
     const bool stepped = events > 0;
     release_pollers();
     return stepped;

@@ -188,7 +188,7 @@ void Conductor::poll_freely(Actor& self, std::uint64_t seen) {
         walking_ = false;
         watch_for_stall(step_to_news());
     } else if (wall_has_caught_up()) {
-        simulation_.step();
+        simulation_.step_exactly();
     }
     release_waiting(false);
 }
@@ -360,7 +360,7 @@ bool Conductor::lead() {
     if (!walk_allows()) {
         return false;
     }
-    const std::size_t events = walking_ ? simulation_.step() : step_to_news();
+    const std::size_t events = walking_ ? simulation_.step_exactly() : step_to_news();
     watch_for_stall(events);
     release_after_step(events);
     return events > 0;

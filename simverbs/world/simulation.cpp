@@ -197,9 +197,21 @@ Hca* Simulation::find_hca(std::string_view name) const {
 }
 
 std::size_t Simulation::step() {
+    return run([this] { return loop_.run_instant(); });
+}
+
+std::size_t Simulation::step_exactly() {
+    return run([this]() -> std::size_t {
+        const auto next = loop_.next_time();
+        return next ? loop_.run_until(*next) : 0;
+    });
+}
+
+template <class F>
+std::size_t Simulation::run(F&& instant) {
     const fabric::ReplayScope scope(*this);
     commons_.events.flush();
-    const std::size_t events = loop_.run_instant();
+    const std::size_t events = instant();
     if (events == 0 && credit_loop_.empty()) {
         credit_loop_ = network_.report_credit_loop();
     }

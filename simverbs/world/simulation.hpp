@@ -83,16 +83,24 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
     // By its name, or the first HCA of the host of that name; nullptr: there is none.
     [[nodiscard]] Hca* find_hca(std::string_view name) const;
 
-    // Runs all events of the next instant; how many there were. Hands over events that wait.
+    // Runs all events of the next instant, a train being one; how many there were. Hands over
+    // events that wait.
     std::size_t step();
-    // The same, on and on while frames alone move and nothing comes of it that a program may wait
+    // The same with trains packet by packet, so that time does not get past that instant.
+    std::size_t step_exactly();
+    // step(), on and on while frames alone move and nothing comes of it that a program may wait
     // for: neither a record of the run digest nor what `deliveries` counts. Packets inside a
     // message are no news, so it is the same to a program whether they come one by one or as a
-    // train.
+    // train. What was delivered before, outside any step, is news too: then step_exactly().
     template <class F>
     std::size_t step_to_news(F&& deliveries) {
         const std::uint64_t records = bus_.run_records();
         const std::uint64_t delivered = deliveries();
+        if (std::exchange(noticed_, delivered) != delivered) {
+            const std::size_t events = step_exactly();
+            noticed_ = deliveries();
+            return events;
+        }
         std::size_t events = 0;
         for (bool news = false; !news;) {
             const std::size_t ran = step();
@@ -100,6 +108,7 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
             news = ran == 0 || !loop_.only_frames_moved() || bus_.run_records() != records ||
                    deliveries() != delivered;
         }
+        noticed_ = deliveries();
         return events;
     }
     // Ports whose frames wait for each other for ever, found when no event was left; empty: none.
@@ -111,6 +120,9 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
     void run_for(fabric::SimDuration duration);
 
   private:
+    template <class F>
+    std::size_t run(F&& instant);
+
     // `personalities`: one an HCA, by rank.
     Simulation(SimulationOptions options, fabric::Topology topology,
                const std::vector<const Personality*>& personalities);
@@ -133,7 +145,8 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
     fabric::PortAdministration* administration_ = nullptr;
     std::uint32_t marks_ = 0;
     std::string credit_loop_;
-    bool reached_ = false;  // the end of run_for
+    std::uint64_t noticed_ = 0;  // deliveries when the last step ended
+    bool reached_ = false;       // the end of run_for
 };
 
 }  // namespace simverbs
