@@ -131,11 +131,11 @@ class LinkDirection final : public EventHandler {
         return frame.arrival - latency_ - time_to_decide(frame);
     }
 
-    // trains.cpp
-    void transmit_train(FramePtr train, SimTime ready);
-    void train_arrives();
+    // trains.cpp; apart from those that the compiler makes of one piece
+    [[gnu::noinline]] void transmit_train(FramePtr train, SimTime ready);
+    [[gnu::noinline]] void train_arrives();
     bool deliver_first(std::uint16_t packets);
-    void cut_trains();
+    [[gnu::noinline]] void cut_trains();
 
     // The queues.
     void make_queues();

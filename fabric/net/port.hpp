@@ -207,7 +207,7 @@ class Port {
     [[nodiscard]] SimTime transmitter_free_at() const;
 
     // Counts and traces a frame that ends here, and recycles it.
-    void drop(FramePtr frame, DropReason reason);
+    [[gnu::noinline]] void drop(FramePtr frame, DropReason reason);
 
     // Moves the state by a row of kPortTransitions. False: no row; nothing changed. Entering and
     // leaving ACTIVE raise kPortActive and kPortError.
