@@ -20,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <simverbs/fault.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -80,8 +82,9 @@ int simverbs_advance_ps(int64_t duration);
 int simverbs_actor(const char* name);
 
 /* ---- faults ----------------------------------------------------------------------------------
- * `link` names a link by its ends in either order, "h0-s0" or "s0-h0", with "#2", "#3", ... for
- * further links between the same two; `from_node` is the end that transmits. Unknown: ENOENT.
+ * All of them are simverbs_inject()'s (simverbs/fault.h); what follows says the frequent ones in a
+ * line. `link` names a link by its ends in either order, "h0-s0" or "s0-h0", with "#2", "#3", ...
+ * for further links between the same two; `from_node` is the end that transmits. Unknown: ENOENT.
  * Every firing is a trace event, fault_fired, with the id. */
 
 /* Drops the `nth` frame, counted from 1 and from this call, that `from_node` sends over `link`:
@@ -97,9 +100,6 @@ int simverbs_drop_all(const char* link, const char* from_node, uint32_t* fault);
  * IBV_WC_BAD_RESP_ERR, for one. EINVAL for nth 0, and for a number that is no opcode. */
 int simverbs_rewrite_nth(const char* link, const char* from_node, uint64_t nth, uint8_t opcode,
                          uint32_t* fault);
-
-/* Takes a fault back, whether it has fired or not. No such id: ENOENT. */
-int simverbs_clear_fault(uint32_t fault);
 
 /* Takes a link down (up = 0), with what is in flight on it, or brings it up again; then the subnet
  * manager makes its ports ACTIVE, 1 ms of virtual time later. 0 and no effect where it is so
@@ -118,8 +118,6 @@ int simverbs_fault_execution(const char* node, uint32_t qp_num, uint32_t* fault)
 
 /* The same, reported with a syndrome that the driver does not know: IBV_WC_GENERAL_ERR. */
 int simverbs_fault_syndrome(const char* node, uint32_t qp_num, uint32_t* fault);
-
-enum simverbs_queue { SIMVERBS_SEND_QUEUE, SIMVERBS_RECEIVE_QUEUE };
 
 /* The next work request of that queue completes with `status`, an enum ibv_wc_status from 1 on
  * (else EINVAL): for statuses that no cause leads to here, and to save a test the cause. A send
