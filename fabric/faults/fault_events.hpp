@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "fabric/core/strong_id.hpp"
+#include "fabric/faults/frame_matcher.hpp"
 #include "fabric/net/lid.hpp"
 #include "fabric/net/link.hpp"
 #include "fabric/net/node.hpp"
@@ -26,6 +27,11 @@ struct FaultFired {
     std::uint32_t flow;
     Lid slid;
     Lid dlid;
+    // Of a packet; "" and 0 where it was none.
+    std::string_view operation;
+    std::uint32_t psn = 0;
+    std::uint16_t attempt = 0;
+    std::uint32_t to_flow = 0;
 
     template <class F>
     void fields(F&& f) const {
@@ -37,12 +43,33 @@ struct FaultFired {
         f("flow", flow);
         f("slid", slid);
         f("dlid", dlid);
+        f("operation", operation);
+        f("psn", psn);
+        f("attempt", attempt);
+        f("to_flow", to_flow);
+    }
+};
+
+// The time of a fault had come, and there was nothing (any more) that it could be done to.
+struct FaultMissed {
+    static constexpr trace::EventInfo kInfo{"fault_missed", trace::Category::kFault};
+    NodeId node;
+    FaultId fault;
+    std::string_view action;
+    std::string_view reason;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("fault", fault);
+        f("action", action);
+        f("reason", reason);
     }
 };
 
 // Of a fault that hit `frame`, the `nth` that it saw.
 inline FaultFired fired(const LinkDirection& direction, const Frame& frame, FaultId id,
-                        std::string_view action, std::uint64_t nth) {
+                        std::string_view action, std::uint64_t nth,
+                        const FrameDescription& packet = {}) {
     return {.node = direction.from().node().id(),
             .port = direction.from().number(),
             .fault = id,
@@ -51,7 +78,11 @@ inline FaultFired fired(const LinkDirection& direction, const Frame& frame, Faul
             .source = frame.source,
             .flow = frame.flow,
             .slid = frame.slid,
-            .dlid = frame.dlid};
+            .dlid = frame.dlid,
+            .operation = packet.operation,
+            .psn = packet.psn,
+            .attempt = packet.attempt,
+            .to_flow = packet.to_flow};
 }
 
 }  // namespace fabric

@@ -80,11 +80,12 @@ struct Frame {
     Ecn ecn : 2 = Ecn::kNotCapable;
     bool over_udp : 1 = false;  // RoCE v2: `grh` stands for the IP header
     bool is_raw : 1 = false;    // Ethernet: the cargo is the frame itself, as its sender made it
-    bool is_management : 1 = false;  // a ManagementHeader in the slot, the datagram as cargo
-    bool is_lost : 1 = false;        // a filter took it: it ends on the wire
-    bool is_ahead : 1 = false;       // has its place on the wire, and may lose it to another lane
-    bool has_grh = false;            // otherwise `grh` means nothing
-    std::uint16_t ingress = 0;       // port of this switch whose buffer it takes room in; 0: none
+    bool is_management : 1 = false;    // a ManagementHeader in the slot, the datagram as cargo
+    bool is_lost : 1 = false;          // a filter took it: it ends on the wire
+    bool is_past_filters : 1 = false;  // of the direction that it is given to next
+    bool is_ahead : 1 = false;         // has its place on the wire, and may lose it to another lane
+    bool has_grh = false;              // otherwise `grh` means nothing
+    std::uint16_t ingress = 0;         // port of this switch whose buffer it takes room in; 0: none
     std::uint8_t ingress_vl = 0;
     std::uint16_t packets = 1;  // more: a train, of which `arrival` is the first one's
 
@@ -178,6 +179,7 @@ class FramePool {
         frame.is_raw = false;
         frame.is_management = false;
         frame.is_lost = false;
+        frame.is_past_filters = false;
         frame.is_ahead = false;
         frame.has_grh = false;
         frame.ingress = 0;

@@ -58,8 +58,9 @@ SimTime LinkDirection::free_at() const {
         transmit_train(std::move(frame), ready);
         return;
     }
-    if (!filters_.empty() && filters_drop(*frame)) [[unlikely]] {
-        frame->is_lost = true;
+    if (!filters_.empty() && filters_take(*frame)) [[unlikely]] {
+        from_.node().release_buffer(*frame, services_.loop.now());
+        return;
     }
     if (limits_queues_) {
         if (has_no_room(*frame)) {
@@ -143,11 +144,24 @@ SimDuration LinkDirection::time_to_decide(const Frame& frame) const {
                                        : frame.wire_bytes);
 }
 
-bool LinkDirection::filters_drop(Frame& frame) {
+bool LinkDirection::filters_take(Frame& frame) {
+    if (frame.is_past_filters) {
+        frame.is_past_filters = false;
+        return false;
+    }
     const SimTime now = services_.loop.now();
-    return std::any_of(filters_.begin(), filters_.end(), [&](LinkFilter* filter) {
-        return filter->inspect(now, frame, *this) == Verdict::kDrop;
-    });
+    for (LinkFilter* filter : filters_) {
+        switch (filter->inspect(now, frame, *this)) {
+            case Verdict::kPass:
+                break;
+            case Verdict::kDrop:
+                frame.is_lost = true;
+                return false;
+            case Verdict::kTake:
+                return true;
+        }
+    }
+    return false;
 }
 
 void LinkDirection::put_on_wire(FramePtr frame, SimTime arrival) {
@@ -282,6 +296,14 @@ void LinkDirection::drop_all(DropReason reason) {
     }
     waiting_since_ = SimTime::max();
     busy_until_ = SimTime{};
+}
+
+void LinkDirection::pause_until(SimTime until) {
+    take_back_unstarted();
+    busy_until_ = std::max(busy_until_, until);
+    if (queues_ != nullptr) {
+        send_waiting();
+    }
 }
 
 // What is on the wire goes on as it began.

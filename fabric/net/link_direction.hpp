@@ -36,10 +36,11 @@ namespace fabric {
 class LinkDirection;
 
 // What a filter wants done with a frame.
-enum class Verdict : std::uint8_t { kPass, kDrop };
+enum class Verdict : std::uint8_t { kPass, kDrop, kTake };
 
 // Sees each frame when it is given to the direction, before it waits for the transmitter, and may
-// change it; a dropped frame still takes its time on the wire. Protocol code knows no filters.
+// change it; a dropped frame still takes its time on the wire, and one that is taken is as if it
+// had never been given: the filter has one like it. Protocol code knows no filters.
 class LinkFilter {
   public:
     virtual Verdict inspect(SimTime now, Frame& frame, const LinkDirection& direction) = 0;
@@ -83,9 +84,13 @@ class LinkDirection final : public EventHandler {
                waiting_since_ == SimTime::max() && !services_.bus.wants(trace::Category::kPacket);
     }
 
-    // Filters are asked in the order of their adding, until one drops. They outlive their stay.
+    // Filters are asked in the order of their adding, until one drops or takes. They outlive their
+    // stay.
     void add_filter(LinkFilter& filter) { filters_.push_back(&filter); }
     void remove_filter(LinkFilter& filter) { std::erase(filters_, &filter); }
+
+    // Begins to send nothing before `until`; what has begun is finished.
+    void pause_until(SimTime until);
 
     // Whether a frame waits in `lane` for credits of which none is on its way back.
     [[nodiscard]] bool starves(std::uint8_t lane) const;
@@ -125,7 +130,7 @@ class LinkDirection final : public EventHandler {
     void put_on_wire(FramePtr frame, SimTime arrival);
     FramePtr take_from_wire();
     void deliver(FramePtr frame);
-    [[nodiscard]] bool filters_drop(Frame& frame);
+    [[nodiscard]] bool filters_take(Frame& frame);
     [[nodiscard]] SimDuration time_to_decide(const Frame& frame) const;
     [[nodiscard]] SimTime start_of(const Frame& frame) const {
         return frame.arrival - latency_ - time_to_decide(frame);

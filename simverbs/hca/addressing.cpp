@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "fabric/net/ethernet.hpp"
-#include "fabric/net/ethernet_queueing.hpp"
 
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/wire/packet.hpp"
@@ -125,21 +124,6 @@ void address_raw_frame(fabric::Frame& frame, const fabric::Port& port,
     const auto length = static_cast<std::uint32_t>(bytes.size());
     frame.payload_bytes = length - fabric::kEthernetHeaderBytes;
     frame.wire_bytes = fabric::ethernet_wire_bytes(length);
-}
-
-void size_frame(fabric::Frame& frame, const fabric::Port& port, const WireOpcode& operation,
-                std::uint32_t payload_bytes) {
-    if (is_ethernet(port)) {
-        frame.payload_bytes = roce_packet_bytes(operation, payload_bytes, frame.over_udp,
-                                                is_ipv4_mapped(frame.grh.dgid));
-        const bool tagged = frame.sl % fabric::kPriorities != 0;
-        frame.wire_bytes =
-            fabric::ethernet_wire_bytes(fabric::kEthernetHeaderBytes +
-                                        (tagged ? fabric::kVlanTagBytes : 0) + frame.payload_bytes);
-        return;
-    }
-    frame.payload_bytes = payload_bytes;
-    frame.wire_bytes = infiniband_wire_bytes(operation, payload_bytes, frame.has_grh);
 }
 
 bool came_by(const fabric::Frame& frame, const fabric::Port& port, const AddressVector& path) {

@@ -9,7 +9,6 @@
 #include "fabric/net/frame.hpp"
 #include "fabric/net/port.hpp"
 
-#include "simverbs/model/wire_opcodes.hpp"
 #include "simverbs/transport/qp_attributes.hpp"
 
 namespace simverbs {
@@ -32,9 +31,6 @@ void address_frame(fabric::Frame& frame, const fabric::Port& port, const Address
 // The same for a frame that its sender made whole: `bytes` begin with the Ethernet header.
 void address_raw_frame(fabric::Frame& frame, const fabric::Port& port,
                        std::span<const std::byte> bytes, std::uint32_t source_qpn);
-// The lengths of an addressed frame: what counts against the MTU, what is on the wire.
-void size_frame(fabric::Frame& frame, const fabric::Port& port, const WireOpcode& operation,
-                std::uint32_t payload_bytes);
 
 // Whether `frame`, which arrived at `port`, was sent by the other end of `path`.
 bool came_by(const fabric::Frame& frame, const fabric::Port& port, const AddressVector& path);

@@ -9,6 +9,7 @@
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/hca/hca_events.hpp"
 #include "simverbs/hca/queue_pair.hpp"
+#include "simverbs/transport/frame_size.hpp"
 
 namespace simverbs {
 

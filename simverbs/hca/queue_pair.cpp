@@ -16,6 +16,7 @@
 #include "simverbs/hca/packet_train.hpp"
 #include "simverbs/hca/placement.hpp"
 #include "simverbs/hca/receive_slot.hpp"
+#include "simverbs/transport/frame_size.hpp"
 
 namespace simverbs {
 namespace {

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "fabric/core/sim_time.hpp"
+
 #include "simverbs/model/access.hpp"
 #include "simverbs/model/aeth.hpp"
 #include "simverbs/model/completion_faults.hpp"
@@ -56,6 +58,12 @@ struct Packet {
     std::uint16_t attempt = 1;
     // Why a NAK was sent; on no wire either, so that a completion can name its cause.
     FaultCause cause = FaultCause::kSuccess;
+    // Bits of one of its bytes, from the BTH on, that a fault has flipped: the invariant CRC says
+    // so to who receives it.
+    std::uint8_t corrupted_bits = 0;
+    std::uint16_t corrupted_byte = 0;
+    // A fault lets the payload reach memory later by this.
+    fabric::SimDuration landing_delay{};
 
     Payload payload;
 

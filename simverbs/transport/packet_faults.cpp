@@ -1,0 +1,205 @@
+#include "simverbs/transport/packet_faults.hpp"
+
+#include <utility>
+
+#include "fabric/net/node.hpp"
+
+#include "simverbs/transport/frame_size.hpp"
+
+namespace simverbs {
+namespace {
+
+struct FieldRow {
+    HeaderField field;
+    WireHeader header;  // that it is in
+    std::uint64_t most;
+};
+constexpr auto kFields = std::to_array<FieldRow>({
+    {HeaderField::kOpcode, WireHeader::kBth, 0xFF},
+    {HeaderField::kPsn, WireHeader::kBth, Psn::kModulus - 1},
+    {HeaderField::kDestQp, WireHeader::kBth, 0xFF'FFFF},
+    {HeaderField::kPkey, WireHeader::kBth, 0xFFFF},
+    {HeaderField::kQkey, WireHeader::kDeth, 0xFFFF'FFFF},
+    {HeaderField::kSyndrome, WireHeader::kAeth, 0x7F},
+    {HeaderField::kMsn, WireHeader::kAeth, 0xFF'FFFF},
+    {HeaderField::kRkey, WireHeader::kReth, 0xFFFF'FFFF},
+    {HeaderField::kRemoteAddress, WireHeader::kReth, UINT64_MAX},
+    {HeaderField::kLength, WireHeader::kReth, 0xFFFF'FFFF},
+    {HeaderField::kImmediate, WireHeader::kImmDt, 0xFFFF'FFFF},
+    {HeaderField::kAckRequest, WireHeader::kBth, 1},
+    {HeaderField::kSolicited, WireHeader::kBth, 1},
+});
+static_assert(kFields.size() == kHeaderFields);
+
+const FieldRow& row_of(HeaderField field) {
+    return kFields[static_cast<std::size_t>(field)];
+}
+
+bool has_field(const WireOpcode& operation, HeaderField field) {
+    const bool of_atomic = operation.has(WireHeader::kAtomicEth) &&
+                           (field == HeaderField::kRkey || field == HeaderField::kRemoteAddress);
+    return operation.has(row_of(field).header) || of_atomic;
+}
+
+void write(Packet& packet, HeaderField field, std::uint64_t value) {
+    const auto word = static_cast<std::uint32_t>(value);
+    switch (field) {
+        case HeaderField::kOpcode:
+            packet.opcode = static_cast<std::uint8_t>(value);
+            return;
+        case HeaderField::kPsn:
+            packet.psn = Psn(word);
+            return;
+        case HeaderField::kDestQp:
+            packet.dest_qpn = word;
+            return;
+        case HeaderField::kPkey:
+            packet.pkey = static_cast<std::uint16_t>(value);
+            return;
+        case HeaderField::kQkey:
+            packet.qkey = word;
+            return;
+        case HeaderField::kSyndrome:
+            packet.syndrome = *decode_aeth_syndrome(static_cast<std::uint8_t>(value));
+            return;
+        case HeaderField::kMsn:
+            packet.msn = word;
+            return;
+        case HeaderField::kRkey:
+            packet.rkey = word;
+            return;
+        case HeaderField::kRemoteAddress:
+            packet.remote_address = value;
+            return;
+        case HeaderField::kLength:
+            packet.dma_length = word;
+            return;
+        case HeaderField::kImmediate:
+            packet.immediate = word;
+            return;
+        case HeaderField::kAckRequest:
+            packet.ack_request = value != 0;
+            return;
+        case HeaderField::kSolicited:
+            packet.solicited = value != 0;
+            return;
+    }
+}
+
+}  // namespace
+
+bool holds(HeaderField field, std::uint64_t value) {
+    if (value > row_of(field).most) {
+        return false;
+    }
+    const auto byte = static_cast<std::uint8_t>(value);
+    return (field != HeaderField::kSyndrome || decode_aeth_syndrome(byte)) &&
+           (field != HeaderField::kOpcode || wire_opcode(byte).known);
+}
+
+bool CorruptPacket::applies(const fabric::Frame& frame) const {
+    if (!has_packet(frame)) {
+        return false;
+    }
+    const Packet& packet = frame.transport_as<Packet>();
+    return byte_ < packet.operation().header_bytes + padded(packet.payload.length) + kIcrcBytes;
+}
+
+fabric::Verdict CorruptPacket::act(fabric::Frame& frame,
+                                   const fabric::LinkDirection& /*direction*/) {
+    Packet& packet = frame.transport_as<Packet>();
+    packet.corrupted_byte = static_cast<std::uint16_t>(byte_);
+    packet.corrupted_bits = bits_;
+    return fabric::Verdict::kPass;
+}
+
+bool RewritePacket::applies(const fabric::Frame& frame) const {
+    return has_packet(frame) && has_field(frame.transport_as<Packet>().operation(), field_);
+}
+
+fabric::Verdict RewritePacket::act(fabric::Frame& frame,
+                                   const fabric::LinkDirection& /*direction*/) {
+    write(frame.transport_as<Packet>(), field_, value_);
+    return fabric::Verdict::kPass;
+}
+
+bool LandLate::applies(const fabric::Frame& frame) const {
+    return has_packet(frame) && frame.transport_as<Packet>().payload.length > 0;
+}
+
+fabric::Verdict LandLate::act(fabric::Frame& frame, const fabric::LinkDirection& /*direction*/) {
+    frame.transport_as<Packet>().landing_delay = delay_;
+    return fabric::Verdict::kPass;
+}
+
+bool MarkCongestion::applies(const fabric::Frame& frame) const {
+    return has_packet(frame) && frame.over_udp;
+}
+
+fabric::Verdict MarkCongestion::act(fabric::Frame& frame,
+                                    const fabric::LinkDirection& /*direction*/) {
+    frame.ecn = fabric::Ecn::kCongested;
+    return fabric::Verdict::kPass;
+}
+
+void AnswerPacket::answer(const fabric::Frame& request, const fabric::LinkDirection& direction,
+                          Packet packet, std::uint32_t payload_bytes) {
+    const Packet& asked = request.transport_as<Packet>();
+    fabric::FramePtr frame = request.pool->make();
+    frame->source = ends_.destination(request).value_or(direction.to().node().id());
+    frame->flow = asked.dest_qpn;
+    frame->slid = request.dlid;
+    frame->dlid = request.slid;
+    frame->pkey = request.pkey;
+    frame->sl = request.sl;
+    frame->over_udp = request.over_udp;
+    frame->has_grh = request.has_grh;
+    if (request.has_grh) {
+        frame->grh = request.grh;
+        std::swap(frame->grh.sgid, frame->grh.dgid);
+    }
+    frame->source_mac = request.destination_mac;
+    frame->destination_mac = request.source_mac;
+    packet.pkey = asked.pkey;
+    packet.dest_qpn = request.flow;
+    packet.source_qpn = asked.dest_qpn;
+    size_frame(*frame, direction.to(), packet.operation(), payload_bytes);
+    frame->transport_as<Packet>() = packet;
+    direction.to().send(std::move(frame));
+}
+
+bool NotifyCongestion::applies(const fabric::Frame& frame) const {
+    return has_packet(frame) && frame.over_udp &&
+           frame.transport_as<Packet>().operation().kind != MessageKind::kCongestionNotification;
+}
+
+fabric::Verdict NotifyCongestion::act(fabric::Frame& frame,
+                                      const fabric::LinkDirection& direction) {
+    Packet packet;
+    packet.opcode = kCnpOpcode;
+    answer(frame, direction, packet, kCnpPayloadBytes);
+    return fabric::Verdict::kPass;
+}
+
+bool RefusePacket::applies(const fabric::Frame& frame) const {
+    if (!has_packet(frame)) {
+        return false;
+    }
+    const WireOpcode& operation = frame.transport_as<Packet>().operation();
+    return operation.known && operation.request &&
+           encode_opcode(operation.transport, MessageKind::kAck, PacketPosition::kOnly);
+}
+
+fabric::Verdict RefusePacket::act(fabric::Frame& frame, const fabric::LinkDirection& direction) {
+    const Packet& asked = frame.transport_as<Packet>();
+    Packet packet;
+    packet.opcode =
+        *encode_opcode(asked.operation().transport, MessageKind::kAck, PacketPosition::kOnly);
+    packet.psn = asked.psn;
+    packet.syndrome = syndrome_;
+    packet.cause = FaultCause::kInjectedStatus;
+    answer(frame, direction, packet, 0);
+    return fabric::Verdict::kDrop;
+}
+
+}  // namespace simverbs

@@ -1,0 +1,104 @@
+#include "simverbs/transport/packet_matcher.hpp"
+
+#include <algorithm>
+
+namespace simverbs {
+namespace {
+
+bool contains(const std::vector<fabric::NodeId>& nodes, fabric::NodeId node) {
+    return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+}
+
+}  // namespace
+
+std::bitset<256> opcodes_named(std::string_view name) {
+    std::bitset<256> found;
+    for (const WireOpcode& row : kWireOpcodes) {
+        const bool same_kind =
+            row.operation.starts_with(name) &&
+            (row.operation.size() == name.size() || row.operation[name.size()] == '_');
+        found[row.opcode] = row.known && !name.empty() && same_kind;
+    }
+    return found;
+}
+
+bool PacketMatcher::matches(const fabric::Frame& frame) {
+    if (!is_between(frame) || (pattern_.management && !frame.is_management)) {
+        return false;
+    }
+    if (!pattern_.asks_for_packets()) {
+        return true;
+    }
+    if (!has_packet(frame)) {
+        return false;
+    }
+    const Packet& packet = frame.transport_as<Packet>();
+    const bool is_response = packet.operation().response();
+    if ((pattern_.direction == PacketDirection::kRequest && is_response) ||
+        (pattern_.direction == PacketDirection::kResponse && !is_response) ||
+        (pattern_.opcodes && !pattern_.opcodes->test(packet.opcode)) ||
+        !is_of_queue_pair(frame, packet)) {
+        return false;
+    }
+    return pattern_.attempt == 0 || count_attempt(frame, packet) == pattern_.attempt;
+}
+
+bool PacketMatcher::is_between(const fabric::Frame& frame) const {
+    if (!pattern_.from.empty() && !contains(pattern_.from, frame.source)) {
+        return false;
+    }
+    if (pattern_.to.empty()) {
+        return true;
+    }
+    const auto destination = ends_.destination(frame);
+    return destination && contains(pattern_.to, *destination);
+}
+
+bool PacketMatcher::is_of_queue_pair(const fabric::Frame& frame, const Packet& packet) const {
+    if (pattern_.ordinal == 0 && pattern_.qpn == 0 && pattern_.relative_psn == 0) {
+        return true;
+    }
+    const bool is_response = packet.operation().response();
+    const std::uint32_t qpn = is_response ? packet.dest_qpn : frame.flow;
+    if (pattern_.qpn != 0 && pattern_.qpn != qpn) {
+        return false;
+    }
+    const auto node = is_response ? ends_.destination(frame) : frame.source;
+    const auto origin = node ? ends_.origin(*node, qpn) : std::nullopt;
+    if (!origin || (pattern_.ordinal != 0 && pattern_.ordinal != origin->ordinal)) {
+        return false;
+    }
+    const std::uint32_t steps = (packet.psn + (Psn::kModulus - origin->first_psn.value())).value();
+    return pattern_.relative_psn == 0 || steps + 1 == pattern_.relative_psn;
+}
+
+// A requester says of itself whether it sends a PSN for the first time.
+std::uint32_t PacketMatcher::count_attempt(const fabric::Frame& frame, const Packet& packet) {
+    const auto key = std::make_tuple(frame.source, frame.flow, packet.psn.value());
+    const bool is_response = packet.operation().response();
+    if (!is_response && packet.attempt == 1) {
+        attempts_.erase(key);
+        return 1;
+    }
+    if (attempts_.size() >= kMostPsns) {
+        attempts_.clear();
+    }
+    std::uint32_t& attempts = attempts_.try_emplace(key, is_response ? 0 : 1).first->second;
+    return ++attempts;
+}
+
+fabric::FrameDescription PacketMatcher::describe(const fabric::Frame& frame) const {
+    if (frame.is_management) {
+        return {.operation = "MAD"};
+    }
+    if (frame.is_raw) {
+        return {.operation = "raw"};
+    }
+    const Packet& packet = frame.transport_as<Packet>();
+    return {.operation = packet.operation().operation,
+            .psn = packet.psn.value(),
+            .attempt = packet.attempt,
+            .to_flow = packet.dest_qpn};
+}
+
+}  // namespace simverbs

@@ -1,0 +1,95 @@
+// Which packets a fault is meant for: addressed as people think of them, by hosts, operation, queue
+// pair, distance from its first PSN and number of the attempt.
+//
+// Frames without a transport (management, raw Ethernet) match where nothing is asked of one.
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "fabric/core/strong_id.hpp"
+#include "fabric/faults/frame_matcher.hpp"
+
+#include "simverbs/model/psn.hpp"
+#include "simverbs/wire/packet.hpp"
+
+namespace simverbs {
+
+// What only the devices know of the ends of a packet.
+class PacketEnds {
+  public:
+    // Where queue pair `qpn` of a node stands in the order of its device's, from 1, and where its
+    // PSNs begin.
+    struct Origin {
+        std::uint32_t ordinal = 0;
+        Psn first_psn{0};
+    };
+    // Nothing: there is no such queue pair (any more).
+    [[nodiscard]] virtual std::optional<Origin> origin(fabric::NodeId node,
+                                                       std::uint32_t qpn) const = 0;
+    // Whom a frame is addressed to; nothing: nobody, or a group.
+    [[nodiscard]] virtual std::optional<fabric::NodeId> destination(
+        const fabric::Frame& frame) const = 0;
+
+  protected:
+    ~PacketEnds() = default;
+};
+
+enum class PacketDirection : std::uint8_t { kEither, kRequest, kResponse };
+
+struct PacketPattern {
+    std::vector<fabric::NodeId> from;  // empty: any
+    std::vector<fabric::NodeId> to;
+    std::optional<std::bitset<256>> opcodes;
+    bool management = false;  // management datagrams, and nothing else
+    PacketDirection direction = PacketDirection::kEither;
+    // The requester's queue pair; 0: any.
+    std::uint32_t ordinal = 0;
+    std::uint32_t qpn = 0;
+    // From 1; 0: any.
+    std::uint32_t relative_psn = 0;
+    std::uint32_t attempt = 0;
+
+    // Whether frames without a transport are left out.
+    [[nodiscard]] bool asks_for_packets() const {
+        return opcodes || direction != PacketDirection::kEither || ordinal != 0 || qpn != 0 ||
+               relative_psn != 0 || attempt != 0;
+    }
+};
+
+// The opcodes whose operation is `name` or one of its kind, "SEND" of "SEND_FIRST"; none: no such
+// operation.
+std::bitset<256> opcodes_named(std::string_view name);
+
+// Whether the frame carries a packet of the transport.
+inline bool has_packet(const fabric::Frame& frame) {
+    return !frame.is_management && !frame.is_raw;
+}
+
+class PacketMatcher final : public fabric::FrameMatcher {
+  public:
+    PacketMatcher(PacketPattern pattern, const PacketEnds& ends)
+        : pattern_(std::move(pattern)), ends_(ends) {}
+
+    bool matches(const fabric::Frame& frame) override;
+    [[nodiscard]] fabric::FrameDescription describe(const fabric::Frame& frame) const override;
+
+  private:
+    // Attempts are remembered of so many PSNs at most; then all are forgotten.
+    static constexpr std::size_t kMostPsns = 1U << 16;
+
+    [[nodiscard]] bool is_between(const fabric::Frame& frame) const;
+    [[nodiscard]] bool is_of_queue_pair(const fabric::Frame& frame, const Packet& packet) const;
+    std::uint32_t count_attempt(const fabric::Frame& frame, const Packet& packet);
+
+    PacketPattern pattern_;
+    const PacketEnds& ends_;
+    // By source node, its queue pair, PSN.
+    std::map<std::tuple<fabric::NodeId, std::uint32_t, std::uint32_t>, std::uint32_t> attempts_;
+};
+
+}  // namespace simverbs
