@@ -1,14 +1,13 @@
 // The part of the control API that makes things go wrong: links, packets, devices.
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <optional>
-#include <string>
-
-#include <fmt/format.h>
-
-#include "fabric/faults/fault_events.hpp"
 
 #include "simverbs/abi/control.hpp"
+#include "simverbs/abi/control_names.hpp"
 #include "simverbs/abi/export.hpp"
+#include "simverbs/abi/fault_request.hpp"
 #include "simverbs/model/statuses.hpp"
 #include "simverbs/model/wire_opcodes.hpp"
 #include "simverbs/simverbs.h"
@@ -17,64 +16,6 @@ namespace simverbs::abi {
 namespace {
 
 using driver::EmbeddedWorld;
-
-std::string names_of_links(const fabric::Network& network) {
-    constexpr std::size_t kMost = 8;
-    std::string names;
-    for (std::size_t i = 0; i < network.link_count() && i < kMost; ++i) {
-        names += (i == 0 ? "" : ", ") + network.link(i).name();
-    }
-    return network.link_count() > kMost ? names + ", ..." : names;
-}
-
-fabric::Link* find_link(EmbeddedWorld& world, const char* function, const char* name) {
-    const fabric::Network& network = world.simulation().network();
-    fabric::Link* link = name == nullptr ? nullptr : network.find_link(name);
-    if (link == nullptr) {
-        fail(ENOENT, "{}: there is no link '{}'; topology '{}' has {}", function,
-             name == nullptr ? "" : name, world.simulation().options().topology,
-             names_of_links(network));
-    }
-    return link;
-}
-
-fabric::LinkDirection* find_direction(EmbeddedWorld& world, const char* function, const char* name,
-                                      const char* from_node) {
-    fabric::Link* link = find_link(world, function, name);
-    if (link == nullptr) {
-        return nullptr;
-    }
-    for (const std::size_t which : {0U, 1U}) {
-        fabric::Port& port = link->end(which);
-        if (from_node != nullptr && port.node().name() == from_node) {
-            return &link->direction_from(port);
-        }
-    }
-    fail(ENOENT, "{}: '{}' is no end of link '{}'; its ends are {} and {}", function,
-         from_node == nullptr ? "" : from_node, link->name(), link->end(0).node().name(),
-         link->end(1).node().name());
-    return nullptr;
-}
-
-Hca* find_device(EmbeddedWorld& world, const char* function, const char* node) {
-    Hca* hca = node == nullptr ? nullptr : world.simulation().find_hca(node);
-    if (hca == nullptr) {
-        const fabric::Network& network = world.simulation().network();
-        fail(ENOENT, "{}: there is no host '{}'; topology '{}' has {} to {}", function,
-             node == nullptr ? "" : node, world.simulation().options().topology,
-             network.host(0).name(), network.host(network.host_count() - 1).name());
-    }
-    return hca;
-}
-
-simverbs::QueuePair* find_queue_pair(Hca& hca, const char* function, std::uint32_t qp_num) {
-    simverbs::QueuePair* qp = hca.qps().find(qp_num);
-    if (qp == nullptr) {
-        fail(ENOENT, "{}: {} has no queue pair {:#x}; ibv_qp.qp_num is the number to give",
-             function, hca.name(), qp_num);
-    }
-    return qp;
-}
 
 std::optional<CompletedQueue> queue_of(const char* function, simverbs_queue queue) {
     switch (queue) {
@@ -88,57 +29,106 @@ std::optional<CompletedQueue> queue_of(const char* function, simverbs_queue queu
     return std::nullopt;
 }
 
-int give_id(fabric::FaultId id, std::uint32_t* fault) {
+int inject(EmbeddedWorld& world, const FaultSpec& spec, std::uint32_t* fault) {
+    const fabric::FaultId id = world.faults().inject(spec);
     if (fault != nullptr) {
         *fault = id.value();
     }
     return 0;
 }
 
-int fail_next(const char* function, const char* node, std::uint32_t qp_num, CompletedQueue queue,
-              WcStatus status, FaultCause cause, std::uint32_t* fault) {
-    return in_turn([=](EmbeddedWorld& world) {
-        Hca* hca = find_device(world, function, node);
-        simverbs::QueuePair* qp =
-            hca == nullptr ? nullptr : find_queue_pair(*hca, function, qp_num);
-        if (qp == nullptr) {
+// Of the frames that `from_node` sends over `link`.
+int inject_on_link(const char* function, const char* link, const char* from_node,
+                   const FaultSpec& what, std::uint32_t* fault) {
+    return in_turn([&](EmbeddedWorld& world) {
+        fabric::Link* found = find_link(world, function, link);
+        fabric::LinkDirection* direction =
+            found == nullptr ? nullptr : find_direction(*found, function, from_node);
+        if (direction == nullptr) {
             return ENOENT;
         }
-        const auto id = world.faults().fail_next(*hca, *qp, queue, status, cause);
-        return id ? give_id(*id, fault)
-                  : fail(EBUSY,
-                         "{}: a fault waits for that queue already; simverbs_clear_fault() it, or "
-                         "post a request for it first",
-                         function);
+        FaultSpec spec = what;
+        spec.on = OnPacket{{direction}, {}};
+        return inject(world, spec, fault);
+    });
+}
+
+int fail_next(const char* function, const char* node, std::uint32_t qp_num, CompletedQueue queue,
+              FaultAction action, int status, std::uint32_t* fault) {
+    return in_turn([=](EmbeddedWorld& world) {
+        Hca* hca = find_device(world, function, node);
+        if (hca == nullptr || find_queue_pair(*hca, function, qp_num) == nullptr) {
+            return ENOENT;
+        }
+        if (world.faults().waits_for(*hca, qp_num, queue)) {
+            return fail(EBUSY,
+                        "{}: a fault waits for that queue already; simverbs_clear_fault() it, or "
+                        "post a request for it first",
+                        function);
+        }
+        FaultSpec spec{.action = action, .on = OnWorkRequest{hca, {.qpn = qp_num}, queue}};
+        spec.with.value = static_cast<std::uint64_t>(status);
+        return inject(world, spec, fault);
     });
 }
 
 }  // namespace
+
+SIMVERBS_ABI void simverbs_fault_init(struct simverbs_fault* fault) {
+    *fault = {};
+    fault->size = sizeof *fault;
+}
+
+SIMVERBS_ABI int simverbs_inject(const struct simverbs_fault* fault, uint32_t* id) {
+    if (fault == nullptr || fault->size == 0) {
+        return fail(EINVAL, "simverbs_inject: no fault; simverbs_fault_init() it first");
+    }
+    simverbs_fault asked{};
+    std::memcpy(&asked, fault, std::min(fault->size, sizeof asked));
+    return in_turn([&asked, id](EmbeddedWorld& world) {
+        FaultRequest request(world, asked);
+        const int error = request.read();
+        return error != 0 ? error : inject(world, request.spec(), id);
+    });
+}
+
+SIMVERBS_ABI int simverbs_clear_faults(void) {
+    return in_turn([](EmbeddedWorld& world) {
+        world.faults().clear_all();
+        return 0;
+    });
+}
+
+SIMVERBS_ABI int simverbs_fault_fired(uint32_t id, uint64_t* count) {
+    return in_turn([=](EmbeddedWorld& world) {
+        const auto fired = world.faults().fired(fabric::FaultId(id));
+        if (!fired) {
+            return fail(ENOENT, "simverbs_fault_fired: there is no fault {}", id);
+        }
+        *count = *fired;
+        return 0;
+    });
+}
+
+SIMVERBS_ABI const char* simverbs_fault_action_str(enum simverbs_fault_action action) {
+    const bool is_one = action > SIMVERBS_FAULT_NONE && action <= SIMVERBS_FAULT_CALL;
+    return is_one ? to_string(static_cast<FaultAction>(action - 1)).data() : nullptr;
+}
 
 SIMVERBS_ABI int simverbs_drop_nth(const char* link, const char* from_node, uint64_t nth,
                                    uint32_t* fault) {
     if (nth == 0) {
         return fail(EINVAL, "simverbs_drop_nth: frames are counted from 1");
     }
-    return in_turn([=](EmbeddedWorld& world) {
-        auto* direction = find_direction(world, "simverbs_drop_nth", link, from_node);
-        if (direction == nullptr) {
-            return ENOENT;
-        }
-        const fabric::FaultId id = world.faults().drop_nth(*direction, nth);
-        return give_id(id, fault);
-    });
+    FaultSpec spec{.action = FaultAction::kDrop};
+    spec.when.nth = nth;
+    return inject_on_link("simverbs_drop_nth", link, from_node, spec, fault);
 }
 
 SIMVERBS_ABI int simverbs_drop_all(const char* link, const char* from_node, uint32_t* fault) {
-    return in_turn([=](EmbeddedWorld& world) {
-        auto* direction = find_direction(world, "simverbs_drop_all", link, from_node);
-        if (direction == nullptr) {
-            return ENOENT;
-        }
-        const fabric::FaultId id = world.faults().drop_all(*direction);
-        return give_id(id, fault);
-    });
+    FaultSpec spec{.action = FaultAction::kDrop};
+    spec.when.count = fabric::kEveryTime;
+    return inject_on_link("simverbs_drop_all", link, from_node, spec, fault);
 }
 
 SIMVERBS_ABI int simverbs_clear_fault(uint32_t fault) {
@@ -174,22 +164,21 @@ SIMVERBS_ABI int simverbs_rewrite_nth(const char* link, const char* from_node, u
                     "is an acknowledgement of a reliable connection, 0x10 a whole READ response",
                     opcode);
     }
-    return in_turn([=](EmbeddedWorld& world) {
-        auto* direction = find_direction(world, "simverbs_rewrite_nth", link, from_node);
-        return direction == nullptr
-                   ? ENOENT
-                   : give_id(world.faults().rewrite_nth(*direction, nth, opcode), fault);
-    });
+    FaultSpec spec{.action = FaultAction::kRewrite};
+    spec.when.nth = nth;
+    spec.with.field = HeaderField::kOpcode;
+    spec.with.value = opcode;
+    return inject_on_link("simverbs_rewrite_nth", link, from_node, spec, fault);
 }
 
 SIMVERBS_ABI int simverbs_fault_execution(const char* node, uint32_t qp_num, uint32_t* fault) {
     return fail_next("simverbs_fault_execution", node, qp_num, CompletedQueue::kSend,
-                     WcStatus::kFatalErr, FaultCause::kExecutionFault, fault);
+                     FaultAction::kExecution, 0, fault);
 }
 
 SIMVERBS_ABI int simverbs_fault_syndrome(const char* node, uint32_t qp_num, uint32_t* fault) {
     return fail_next("simverbs_fault_syndrome", node, qp_num, CompletedQueue::kSend,
-                     WcStatus::kGeneralErr, FaultCause::kUnknownSyndrome, fault);
+                     FaultAction::kSyndrome, 0, fault);
 }
 
 SIMVERBS_ABI int simverbs_fault_completion(const char* node, uint32_t qp_num, simverbs_queue queue,
@@ -205,8 +194,8 @@ SIMVERBS_ABI int simverbs_fault_completion(const char* node, uint32_t qp_num, si
                     status, to_string(WcStatus::kLocLenErr), kWcStatuses - 1,
                     to_string(WcStatus::kTmRndvIncomplete));
     }
-    return fail_next("simverbs_fault_completion", node, qp_num, *which,
-                     static_cast<WcStatus>(status), FaultCause::kInjectedStatus, fault);
+    return fail_next("simverbs_fault_completion", node, qp_num, *which, FaultAction::kCompletion,
+                     status, fault);
 }
 
 SIMVERBS_ABI int simverbs_fault_ring(const char* node, uint32_t qp_num, simverbs_queue queue) {
@@ -221,12 +210,18 @@ SIMVERBS_ABI int simverbs_fault_ring(const char* node, uint32_t qp_num, simverbs
         if (qp == nullptr) {
             return ENOENT;
         }
-        return world.faults().break_ring(*hca, *qp, *which)
-                   ? 0
-                   : fail(EINVAL,
-                          "simverbs_fault_ring: queue pair {:#x} is in {}, where no ring is read; "
-                          "take it to INIT or further",
-                          qp_num, to_string(qp->attributes().state));
+        const QpAttributes& attributes = qp->attributes();
+        if (attributes.state == QpState::kErr || attributes.state == QpState::kReset) {
+            return fail(EINVAL,
+                        "simverbs_fault_ring: queue pair {:#x} is in {}, where no ring is read; "
+                        "take it to INIT or further",
+                        qp_num, to_string(attributes.state));
+        }
+        FaultSpec spec{.action = FaultAction::kRing};
+        spec.target.hca = hca;
+        spec.target.qp = {.qpn = qp_num};
+        spec.target.queue = *which;
+        return inject(world, spec, nullptr);
     });
 }
 
@@ -236,15 +231,16 @@ SIMVERBS_ABI int simverbs_fault_srq_ring(const char* node, uint32_t srq_handle) 
         if (hca == nullptr) {
             return ENOENT;
         }
-        simverbs::SharedReceiveQueue* srq = hca->srqs().find(srq_handle);
-        if (srq == nullptr) {
+        if (hca->srqs().find(srq_handle) == nullptr) {
             return fail(ENOENT,
                         "simverbs_fault_srq_ring: {} has no shared receive queue {:#x}; "
                         "ibv_srq.handle is the number to give",
                         hca->name(), srq_handle);
         }
-        world.faults().break_ring(*hca, *srq);
-        return 0;
+        FaultSpec spec{.action = FaultAction::kSrqRing};
+        spec.target.hca = hca;
+        spec.target.object = srq_handle;
+        return inject(world, spec, nullptr);
     });
 }
 
@@ -257,8 +253,10 @@ SIMVERBS_ABI int simverbs_fault_device(const char* node) {
         if (hca->is_dead()) {
             return fail(EINVAL, "simverbs_fault_device: the device of {} is dead already", node);
         }
-        world.faults().kill(*hca);
-        return 0;
+        FaultSpec spec{.action = FaultAction::kDeviceFatal};
+        spec.target.hca = hca;
+        spec.target.node = &world.simulation().network().node(hca->node());
+        return inject(world, spec, nullptr);
     });
 }
 

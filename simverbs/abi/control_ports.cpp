@@ -5,6 +5,7 @@
 
 #include "simverbs/abi/control.hpp"
 #include "simverbs/abi/export.hpp"
+#include "simverbs/abi/link_rates.hpp"
 #include "simverbs/simverbs.h"
 
 namespace simverbs::abi {
@@ -129,30 +130,17 @@ SIMVERBS_ABI int simverbs_port_reregister(const char* node, uint8_t port) {
 
 SIMVERBS_ABI int simverbs_port_set_rate(const char* node, uint8_t port, unsigned int width,
                                         unsigned int speed) {
-    using fabric::LinkSpeed;
-    using fabric::LinkWidth;
-    constexpr auto kWidths = std::to_array(
-        {LinkWidth::k1x, LinkWidth::k2x, LinkWidth::k4x, LinkWidth::k8x, LinkWidth::k12x});
-    constexpr auto kSpeeds = std::to_array({LinkSpeed::kSdr, LinkSpeed::kDdr, LinkSpeed::kQdr,
-                                            LinkSpeed::kFdr10, LinkSpeed::kFdr, LinkSpeed::kEdr,
-                                            LinkSpeed::kHdr, LinkSpeed::kNdr, LinkSpeed::kXdr});
-    const auto names = [](const auto& all, unsigned int value) {
-        return std::any_of(all.begin(), all.end(),
-                           [value](auto each) { return static_cast<unsigned int>(each) == value; });
-    };
-    if (!names(kWidths, width) || !names(kSpeeds, speed)) {
-        return fail(EINVAL,
-                    "simverbs_port_set_rate: width {} and speed {}; widths are 1 (1x), 2 (4x), 4 "
-                    "(8x), 8 (12x), 16 (2x), speeds 1 (SDR), 2 (DDR), 4 (QDR), 8 (FDR10), 16 "
-                    "(FDR), 32 (EDR), 64 (HDR), 128 (NDR), 256 (XDR)",
-                    width, speed);
+    const auto rate = link_rate(width, speed);
+    if (!rate) {
+        return fail(EINVAL, "simverbs_port_set_rate: width {} and speed {}; {}", width, speed,
+                    kLinkRatesInWords);
     }
     return in_turn([=](EmbeddedWorld& world) {
         fabric::Port* found = find_port(world, "simverbs_port_set_rate", node, port);
         if (found == nullptr) {
             return ENOENT;
         }
-        found->link()->set_rate(static_cast<LinkWidth>(width), static_cast<LinkSpeed>(speed));
+        found->link()->set_rate(rate->first, rate->second);
         return 0;
     });
 }

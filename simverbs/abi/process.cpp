@@ -110,7 +110,9 @@ std::vector<Device*> Process::devices() {
     channel();
     std::vector<Device*> all;
     for (const auto& device : devices_) {
-        all.push_back(device.get());
+        if (embedded_ == nullptr || embedded_->is_present(device->index())) {
+            all.push_back(device.get());
+        }
     }
     return all;
 }

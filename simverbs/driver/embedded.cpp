@@ -189,7 +189,7 @@ EmbeddedWorld::EmbeddedWorld(const EmbeddedOptions& options, std::unique_ptr<Sim
       options_(options),
       simulation_(std::move(simulation)),
       traces_(simulation_->bus()),
-      faults_(simulation_->network()) {
+      faults_(*simulation_) {
     conductor_ = std::make_unique<Conductor>(*simulation_, options_.conductor);
     count_deliveries_in(conductor_->deliveries());
     std::vector<std::size_t> hcas;

@@ -40,6 +40,10 @@ class EmbeddedWorld final : public Channel, private Client {
     void finish();
 
     [[nodiscard]] const std::vector<DeviceInfo>& devices() const override { return devices_; }
+    // Whether the device is plugged in.
+    [[nodiscard]] bool is_present(std::size_t device) const {
+        return attachment_->device(device).is_present();
+    }
     int execute(CommandCode code, std::span<const std::byte> command, std::span<std::byte> reply,
                 int& descriptor) override;
     void ring(const Doorbell& doorbell) override;

@@ -140,7 +140,7 @@ bool leads_back(const fabric::Port& port, const AddressVector& path) {
                              : has_lid(port, fabric::Lid(path.dlid));
 }
 
-bool leads_back(const fabric::Port& port, const fabric::Frame& frame) {
+bool is_addressed_to(const fabric::Frame& frame, const fabric::Port& port) {
     return is_ethernet(port) ? frame.destination_mac == port.attributes().mac
                              : has_lid(port, frame.dlid);
 }

@@ -34,8 +34,9 @@ void address_raw_frame(fabric::Frame& frame, const fabric::Port& port,
 
 // Whether `frame`, which arrived at `port`, was sent by the other end of `path`.
 bool came_by(const fabric::Frame& frame, const fabric::Port& port, const AddressVector& path);
+// Whether a port is who `frame` is for. Never of a group.
+bool is_addressed_to(const fabric::Frame& frame, const fabric::Port& port);
 // Whether what leaves by `port` comes back to it.
 bool leads_back(const fabric::Port& port, const AddressVector& path);
-bool leads_back(const fabric::Port& port, const fabric::Frame& frame);
 
 }  // namespace simverbs

@@ -51,6 +51,8 @@ class CompletionQueue final : private fabric::EventHandler {
     // `urgent`: solicited, or in error (IBA 11.4.2.2: what a solicited-only request wakes for).
     void push(const Cqe& entry, bool urgent);
 
+    // There is no room for an entry.
+    void overrun();
     // Nothing is written and no event is sent any more.
     void stop();
     // Before the first entry.
@@ -91,7 +93,6 @@ class CompletionQueue final : private fabric::EventHandler {
     void notify(bool urgent);
     bool hold_back();
     void send_event();
-    void overrun();
     void release_retired();
 
     DeviceContext& context_;

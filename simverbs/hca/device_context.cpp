@@ -22,6 +22,7 @@ DeviceContext::DeviceContext(Hca& hca, Client& client, std::uint32_t handle, std
     : hca_(hca), client_(client), handle_(handle), block_(block), events_(hca.event_backlog()) {}
 
 DeviceContext::~DeviceContext() {
+    hca_.late_landings().finish();
     for (const auto& [handle, rule] : flows_) {
         hca_.flows().erase(*rule);
     }
@@ -55,14 +56,15 @@ QueuePair* DeviceContext::find_qp(std::uint32_t handle) const {
     return is_ours ? qp : nullptr;
 }
 
-void DeviceContext::stop_completions() {
+void DeviceContext::die() {
+    is_dead_ = true;
     for (const auto& [handle, cq] : cqs_) {
         cq->stop();
     }
 }
 
 void DeviceContext::raise(AsyncEvent event, std::uint32_t subject) {
-    if (hca_.is_dead()) {
+    if (is_dead_) {
         return;
     }
     hca_.trace(AsyncEventRaised{hca_.node(), event, subject});

@@ -43,6 +43,8 @@ class DeviceContext {
     [[nodiscard]] Client& client() const { return client_; }
     [[nodiscard]] std::uint32_t handle() const { return handle_; }
     [[nodiscard]] int take_event_reader() { return events_.take_reader(); }
+    // Its device died, or left: also when the device is back.
+    [[nodiscard]] bool is_dead() const { return is_dead_; }
 
     int execute(const AllocatePd& command, HandleReply& reply);
     int execute(const DeallocatePd& command, EmptyReply& reply);
@@ -97,6 +99,9 @@ class DeviceContext {
     int execute(const CreateIndirectionTable& command, HandleReply& reply);
     int execute(const DestroyIndirectionTable& command, EmptyReply& reply);
 
+    [[nodiscard]] CompletionQueue* find_cq(std::uint32_t handle) const {
+        return find(cqs_, handle);
+    }
     // nullptr unless this context made it.
     [[nodiscard]] QueuePair* find_qp(std::uint32_t handle) const;
     [[nodiscard]] ReceiveWorkQueue* find_wq(std::uint32_t handle) const {
@@ -118,8 +123,8 @@ class DeviceContext {
     // The domain as this context has it open; nullptr if it has not.
     [[nodiscard]] OpenedXrcDomain* find_opened(const XrcDomain& domain) const;
 
-    // Nothing completes any more, whatever happens.
-    void stop_completions();
+    // Nothing completes any more and no event is raised.
+    void die();
 
     // Tells the application; recorded in the trace.
     void raise(AsyncEvent event, std::uint32_t subject);
@@ -153,6 +158,7 @@ class DeviceContext {
     std::uint32_t handle_;
     std::uint32_t block_;  // of numbers
     EventPipe events_;
+    bool is_dead_ = false;
     std::map<std::uint32_t, std::unique_ptr<ProtectionDomain>> pds_;
     std::map<std::uint32_t, std::unique_ptr<MemoryRegion>> regions_;
     std::map<std::uint32_t, std::unique_ptr<MemoryWindow>> windows_;

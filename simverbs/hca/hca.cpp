@@ -114,10 +114,10 @@ DeviceContext* Hca::find_context(std::uint32_t handle) const {
 }
 
 void Hca::send(std::uint32_t number, fabric::FramePtr frame) {
-    if (is_dead_) [[unlikely]] {
+    if (is_dead_ || (has_dead_contexts_ && is_of_dead_context(frame->flow))) [[unlikely]] {
         return;
     }
-    if (leads_back(port(number), *frame)) {
+    if (is_addressed_to(*frame, port(number))) {
         loopbacks_[number - 1]->send(std::move(frame));
     } else {
         port(number).send(std::move(frame));
@@ -151,6 +151,16 @@ void Hca::discard(const Packet& packet, PacketFate fate) {
     trace(PacketDiscarded{node(), packet.dest_qpn, packet.psn.value(), fate});
 }
 
+// IBA 7.8.1: an error of the port that finds it.
+void Hca::discard_corrupted(fabric::Port& port, const Packet& packet) {
+    if (port.attributes().link_layer == fabric::LinkLayer::kEthernet) {
+        hw_counters(port.number().value()).count(HwCounter::kRxIcrcEncapsulated);
+    } else {
+        ++port.mutable_counters().rcv_errors;
+    }
+    discard(packet, PacketFate::kCrcWrong);
+}
+
 // Frames without a transport: rules say who takes them, whatever address they are for.
 void Hca::steer(const fabric::Port& port, const fabric::Frame& frame) {
     const Packet& packet = frame.transport_as<Packet>();
@@ -180,6 +190,10 @@ void Hca::deliver(fabric::Port& port, const fabric::Frame& frame) {
         return;
     }
     const Packet& packet = frame.transport_as<Packet>();
+    if (packet.corrupted_bits != 0) [[unlikely]] {
+        discard_corrupted(port, packet);
+        return;
+    }
     if (!is_for(port, frame)) {
         discard(packet, PacketFate::kOtherStation);
         return;
@@ -207,6 +221,10 @@ void Hca::deliver(fabric::Port& port, const fabric::Frame& frame) {
 
 void Hca::deliver_to(QueuePair& qp, const fabric::Port& port, const fabric::Frame& frame) {
     const Packet& packet = frame.transport_as<Packet>();
+    if (has_dead_contexts_ && qp.context().is_dead()) [[unlikely]] {
+        discard(packet, PacketFate::kDeviceDead);
+        return;
+    }
     const QpAttributes& attributes = qp.attributes();
     if (!fabric::pkeys_match(packet.pkey, port.attributes().pkeys[attributes.pkey_index])) {
         ++bad_pkeys_;
@@ -274,12 +292,56 @@ void Hca::port_event(fabric::Port& port, fabric::PortEvent event) {
 void Hca::die() {
     for (const auto& [handle, context] : contexts_) {
         context->raise(AsyncEvent::kDeviceFatal, 0);
-        context->stop_completions();
+    }
+    stop_contexts();
+}
+
+void Hca::lose_power() {
+    stop_contexts();
+}
+
+void Hca::stop_contexts() {
+    late_landings_.finish();
+    for (const auto& [handle, context] : contexts_) {
+        context->die();
     }
     is_dead_ = true;
 }
 
+void Hca::restart() {
+    is_dead_ = false;
+    is_present_ = true;
+    has_dead_contexts_ = !contexts_.empty();
+}
+
+bool Hca::is_of_dead_context(std::uint32_t qpn) const {
+    const QueuePair* qp = qps_.find(qpn);
+    return qp != nullptr && qp->context().is_dead();
+}
+
+QueuePair* Hca::find_made(std::uint32_t ordinal) const {
+    QueuePair* found = nullptr;
+    for_each_qp([&found, ordinal](QueuePair& qp) {
+        if (qp.ordinal() == ordinal) {
+            found = &qp;
+        }
+    });
+    return found;
+}
+
+CompletionQueue* Hca::find_cq(std::uint32_t handle) const {
+    for (const auto& [number, context] : contexts_) {
+        if (CompletionQueue* cq = context->find_cq(handle); cq != nullptr) {
+            return cq;
+        }
+    }
+    return nullptr;
+}
+
 void Hca::keep_payload(fabric::Frame& frame) {
+    if (frame.cargo != nullptr || frame.is_management) {
+        return;
+    }
     Packet& packet = frame.transport_as<Packet>();
     if (packet.payload.length == 0) {
         return;

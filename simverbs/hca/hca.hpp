@@ -3,6 +3,7 @@
 // Single-threaded, like all below the driver: whoever calls holds the world.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -11,13 +12,14 @@
 #include <vector>
 
 #include "fabric/core/event_loop.hpp"
-#include "fabric/faults/fault_events.hpp"
 #include "fabric/net/network.hpp"
 #include "fabric/trace/bus.hpp"
 
 #include "simverbs/hca/device_context.hpp"
 #include "simverbs/hca/flow_table.hpp"
 #include "simverbs/hca/guarded_copy.hpp"
+#include "simverbs/hca/injected_fault.hpp"
+#include "simverbs/hca/late_landing.hpp"
 #include "simverbs/hca/loopback.hpp"
 #include "simverbs/hca/memory_region.hpp"
 #include "simverbs/hca/multicast_table.hpp"
@@ -42,6 +44,7 @@ struct HcaCommons {
     EventBacklog events;
     bool tells_speed_changes = false;  // programs know DEVICE_SPEED_CHANGE
     Numbering numbering;
+    DeviceFaults* faults = nullptr;  // nobody has any
 };
 
 class Hca final : private fabric::EndNodeListener, private LoopbackListener {
@@ -84,6 +87,8 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     [[nodiscard]] SnapshotPool& snapshots() { return commons_.snapshots; }
     [[nodiscard]] OwnMemory& own_memory() { return commons_.own_memory; }
     [[nodiscard]] EventBacklog& event_backlog() { return commons_.events; }
+    // nullptr: nobody is to be asked.
+    [[nodiscard]] DeviceFaults* faults() const { return commons_.faults; }
     [[nodiscard]] const Numbering& numbering() const { return commons_.numbering; }
     [[nodiscard]] KeyTable& keys() { return keys_; }
     [[nodiscard]] FlowTable& flows() { return flows_; }
@@ -94,6 +99,14 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     // Domains of files that somebody has open.
     [[nodiscard]] std::map<XrcFile, std::weak_ptr<XrcDomain>>& xrc_files() { return xrc_files_; }
     [[nodiscard]] std::size_t queue_pair_count() const;
+    // Of a new queue pair: its place in the order of all, from 1.
+    [[nodiscard]] std::uint32_t count_queue_pair() { return ++queue_pairs_made_; }
+    // nullptr for a number that names none.
+    [[nodiscard]] QueuePair* find_qp(std::uint32_t qpn) const { return qps_.find(qpn); }
+    // The `ordinal`-th that was made, or nullptr.
+    [[nodiscard]] QueuePair* find_made(std::uint32_t ordinal) const;
+    // A context's queue of that handle; the first context's that has one.
+    [[nodiscard]] CompletionQueue* find_cq(std::uint32_t handle) const;
     template <class F>
     void for_each_qp(F&& visit) const {
         for (const auto& [handle, context] : contexts_) {
@@ -111,6 +124,12 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     void loop_back(std::uint32_t port, fabric::FramePtr frame);
     // The frame whose packet is being delivered; only while one is.
     [[nodiscard]] const fabric::Frame& arriving() const { return *arriving_; }
+    // By how much the payload of the packet under way reaches memory late.
+    [[nodiscard]] fabric::SimDuration landing_delay() const {
+        return arriving_ == nullptr ? fabric::SimDuration{}
+                                    : arriving_->transport_as<Packet>().landing_delay;
+    }
+    [[nodiscard]] LateLandings& late_landings() { return late_landings_; }
     [[nodiscard]] fabric::SimTime transmitter_free_at(std::uint32_t port,
                                                       const AddressVector& path) const;
     // Of the link and of what loops back.
@@ -118,18 +137,27 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
 
     // DEVICE_FATAL, once: from now on nothing completes, nothing is sent and what arrives is lost.
     void die();
+    // The same without a word: its host has lost power.
+    void lose_power();
+    // It works again, for contexts that are opened from now on.
+    void restart();
     [[nodiscard]] bool is_dead() const { return is_dead_; }
+    // Whether it is plugged in, and listed.
+    [[nodiscard]] bool is_present() const { return is_present_; }
+    void set_present(bool present) { is_present_ = present; }
 
     // Whether any device of this world has, or once had, a queue pair of this number.
     [[nodiscard]] bool was_ever(std::uint32_t qpn) const;
     // The payload that the packet under way refers to is gone: its sender is told.
     void report_source_fault(const Packet& packet);
 
+    // Gives the frame payload bytes of its own, if it refers to others'.
+    void keep_payload(fabric::Frame& frame);
     // Gives frames in flight for which `concerns` is true payload bytes of their own.
     template <class F>
     void keep_payloads(F&& concerns) {
         const auto keep = [this, &concerns](fabric::Frame& frame) {
-            if (frame.cargo == nullptr && frame.source == node() && concerns(frame)) {
+            if (frame.source == node() && frame.cargo == nullptr && concerns(frame)) {
                 keep_payload(frame);
             }
         };
@@ -147,28 +175,17 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
         network_.bus().emit(network_.loop().now(), event);
     }
 
-    // A fault that somebody asked for has come to pass; `qpn` 0: it is no queue pair's.
-    void trace_fault(fabric::FaultId fault, std::string_view action, std::uint32_t qpn) {
-        trace(fabric::FaultFired{.node = node(),
-                                 .port = fabric::PortNumber{},
-                                 .fault = fault,
-                                 .action = action,
-                                 .nth = 1,
-                                 .source = node(),
-                                 .flow = qpn,
-                                 .slid = fabric::Lid{},
-                                 .dlid = fabric::Lid{}});
-    }
-
   private:
     void frame_arrived(fabric::Port& port, fabric::FramePtr frame) override;
     bool take_ahead(fabric::Port& port, const fabric::Frame& train) override;
     void port_event(fabric::Port& port, fabric::PortEvent event) override;
     void looped_back(fabric::Port& port, fabric::FramePtr frame) override;
-    void keep_payload(fabric::Frame& frame);
+    void stop_contexts();
+    [[nodiscard]] bool is_of_dead_context(std::uint32_t qpn) const;
     void deliver(fabric::Port& port, const fabric::Frame& frame);
     void deliver_to(QueuePair& qp, const fabric::Port& port, const fabric::Frame& frame);
     void discard(const Packet& packet, PacketFate fate);
+    void discard_corrupted(fabric::Port& port, const Packet& packet);
     void steer(const fabric::Port& port, const fabric::Frame& frame);
 
     fabric::Network& network_;
@@ -187,7 +204,11 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     const fabric::Frame* arriving_ = nullptr;
     std::uint32_t bad_pkeys_ = 0;
     std::uint32_t bad_qkeys_ = 0;
+    std::uint32_t queue_pairs_made_ = 0;
     bool is_dead_ = false;
+    std::atomic<bool> is_present_ = true;  // also read without the world
+    bool has_dead_contexts_ = false;
+    LateLandings late_landings_{*this};
     std::map<std::uint32_t, std::unique_ptr<DeviceContext>> contexts_;
 };
 

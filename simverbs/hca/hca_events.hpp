@@ -235,6 +235,7 @@ enum class PacketFate : std::uint8_t {
     kWrongService,
     kNoFlowRule,
     kDeviceDead,
+    kCrcWrong,
 };
 constexpr std::string_view to_string(PacketFate fate) {
     switch (fate) {
@@ -252,6 +253,8 @@ constexpr std::string_view to_string(PacketFate fate) {
             return "no flow rule";
         case PacketFate::kDeviceDead:
             return "device fatal";
+        case PacketFate::kCrcWrong:
+            return "invariant CRC wrong";
         case PacketFate::kWrongService:
             break;
     }

@@ -124,6 +124,7 @@ int DeviceContext::execute(const DeregisterMr& command, EmptyReply& /*reply*/) {
         return hca_.personality().dereg_of_bound_mr_errno;
     }
     keep_payloads_of(*region);
+    hca_.late_landings().finish();
     hca_.keys().erase(*region);
     --region->pd->uses;
     if (region->device_memory != nullptr) {

@@ -26,7 +26,8 @@ constexpr QpAttrs kKnownAttrs = [] {
 // A queue that it needs is dead.
 bool takes_queue_pairs_down(FaultCause cause) {
     return cause == FaultCause::kCqOverrun || cause == FaultCause::kSendRingUnreadable ||
-           cause == FaultCause::kReceiveRingUnreadable || cause == FaultCause::kSrqRingUnreadable;
+           cause == FaultCause::kReceiveRingUnreadable || cause == FaultCause::kSrqRingUnreadable ||
+           cause == FaultCause::kInternalError;
 }
 
 bool is_state(std::uint32_t value) {

@@ -70,6 +70,7 @@ QueuePair::QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& par
       receive_shape_(parts.receive),
       capacity_(parts.capacity),
       attributes_(fresh_attributes(parts.service, parts.qpn)),
+      ordinal_(hca.count_queue_pair()),
       blocks_own_multicast_(parts.blocks_own_multicast),
       requester_(attributes_, hca.personality(), send_shape_,
                  {&context.client().memory(), &hca.own_memory()}, *this),
@@ -349,6 +350,9 @@ std::uint64_t QueuePair::key_generation() const {
 
 CopyOutcome QueuePair::place(const Payload& from, std::span<const MemorySpan> spans,
                              std::uint64_t offset) {
+    if (const auto delay = hca_.landing_delay(); delay > fabric::SimDuration::zero()) [[unlikely]] {
+        return hca_.late_landings().add(from, memory(), spans, offset, delay);
+    }
     return place_payload(from, memory(), spans, offset);
 }
 
@@ -377,8 +381,8 @@ FetchVerdict QueuePair::fetch_send(std::uint32_t index, SendWqe& wqe, std::span<
     }
     std::copy_n(slot + sizeof wqe, std::min(used, tail.size()), tail.begin());
     // What is only flushed is not executed.
-    if (injected_ != nullptr && attributes_.state == QpState::kRts) [[unlikely]] {
-        if (const auto fault = take_fault(CompletedQueue::kSend)) {
+    if (hca_.faults() != nullptr && attributes_.state == QpState::kRts) [[unlikely]] {
+        if (const auto fault = hca_.faults()->work_request(*this, CompletedQueue::kSend)) {
             return {fault->status, fault->cause};
         }
     }
@@ -450,8 +454,8 @@ void QueuePair::complete(const SendCompletion& completion, bool signaled) {
 }
 
 void QueuePair::complete(const ReceiveCompletion& completion) {
-    if (injected_ != nullptr && completion.status == WcStatus::kSuccess) [[unlikely]] {
-        if (const auto fault = take_fault(CompletedQueue::kReceive)) {
+    if (hca_.faults() != nullptr && completion.status == WcStatus::kSuccess) [[unlikely]] {
+        if (const auto fault = hca_.faults()->work_request(*this, CompletedQueue::kReceive)) {
             ReceiveCompletion failed = completion;
             failed.status = fault->status;
             failed.cause = fault->cause;

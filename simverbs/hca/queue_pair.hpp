@@ -20,7 +20,6 @@
 #include "simverbs/hca/command.hpp"
 #include "simverbs/hca/completion_queue.hpp"
 #include "simverbs/hca/congestion.hpp"
-#include "simverbs/hca/injected_fault.hpp"
 #include "simverbs/hca/memory_region.hpp"
 #include "simverbs/hca/path_migration.hpp"
 #include "simverbs/hca/receive_work_queue.hpp"
@@ -81,6 +80,8 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     [[nodiscard]] std::uint32_t qpn() const { return attributes_.qpn; }
     [[nodiscard]] const QpAttributes& attributes() const { return attributes_; }
     [[nodiscard]] DeviceContext& context() const { return *context_; }
+    // Its place in the order in which its device made queue pairs, from 1.
+    [[nodiscard]] std::uint32_t ordinal() const { return ordinal_; }
     [[nodiscard]] const XrcDomain* domain() const {
         return xrcd_ == nullptr ? nullptr : xrcd_->domain.get();
     }
@@ -124,12 +125,6 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     // Something failed that takes the queue pair down (DESIGN section 5: nobody assigns a state).
     void fail(QpTrigger trigger, FaultCause cause) override;
 
-    // The next work request of a queue fails, because the device does. False: one is to fail
-    // already.
-    bool fail_next(CompletedQueue queue, const InjectedFault& fault);
-    // False: that fault is not waiting here.
-    bool spare_next(fabric::FaultId fault);
-
   private:
     // queue_pair.cpp: effects of the engines.
     void transmit(const Packet& packet) override;
@@ -172,8 +167,6 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     CopyOutcome make_snapshot_frame(const Packet& packet, const AddressVector& path,
                                     fabric::FramePtr& frame);
     void put_on_wire(fabric::FramePtr frame, const Packet& packet);
-    // The fault that waits for a work request of this queue, which is recorded.
-    std::optional<InjectedFault> take_fault(CompletedQueue queue);
     void loop_back_multicast(const Packet& packet, const AddressVector& path);
     void describe_datagram(const ReceiveCompletion& completion, Cqe& entry) const;
     // Of the consumer that the request under way concerns.
@@ -238,6 +231,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     WorkQueueShape receive_shape_;
     QpCapacity capacity_;
     QpAttributes attributes_;
+    std::uint32_t ordinal_;
     std::uint32_t receives_taken_ = 0;
     std::optional<std::uint32_t> sends_moved_;  // to a ring that the driver has not taken over
     bool blocks_own_multicast_;
@@ -249,7 +243,6 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     std::unique_ptr<Congestion> congestion_;        // once something was marked
     std::unique_ptr<RawPacketEngine> raw_packets_;  // instead of both
     std::unique_ptr<ReceiveSpread> spread_;         // frames go elsewhere
-    std::unique_ptr<InjectedFaults> injected_;      // a queue pair without has a pointer
 };
 
 }  // namespace simverbs

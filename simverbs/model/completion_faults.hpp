@@ -96,6 +96,7 @@ enum class FaultCause : std::uint8_t {
     kSendRingUnreadable = 0x74,
     kReceiveRingUnreadable = 0x75,
     kSrqRingUnreadable = 0x76,
+    kInternalError = 0x77,
     kInjectedStatus = 0x7F,
 };
 
@@ -263,6 +264,7 @@ inline constexpr auto kCompletionFaults = [] {
         {kSendRingUnreadable,   "send ring unreadable",       kF,  D::kDevice,    kSenders,                 W::kNothing, stops(AsyncEvent::kQpFatal),         kUntouched,                          "the device cannot read the send queue",                                       "IBA 11.6.3.2"},
         {kReceiveRingUnreadable, "receive ring unreadable",   kF,  D::kDevice,    kSenders,                 W::kNothing, kUntouched,                          stops(AsyncEvent::kQpFatal),         "the device cannot read the receive queue",                                    "IBA 11.6.3.2"},
         {kSrqRingUnreadable,    "SRQ ring unreadable",        kF,  D::kDevice,    kSenders,                 W::kNothing, kUntouched,                          stops(AsyncEvent::kQpFatal),         "SRQ_ERR once; each QP of the SRQ goes to ERR with QP_FATAL",                  "IBA 11.6.3.2"},
+        {kInternalError,        "internal error",             kF,  D::kDevice,    kSenders,                 W::kNothing, stops(AsyncEvent::kQpFatal),         kUntouched,                          "the device finds an error of its own on this queue pair",                     "IBA 11.6.3.2"},
         {kInjectedStatus,       "status asked for by name",   FaultKind::kInjection, D::kDevice, kAllServices, W::kNothing, {{}, QpTrigger::kSendError, {}, 0}, {{}, QpTrigger::kQpError, {}, 0}, "the next work request of a queue completes with the status that was named", "simverbs.h"},
     });
 }();

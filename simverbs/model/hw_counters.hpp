@@ -29,6 +29,7 @@ enum class HwCounter : std::uint8_t {
     kRnrNakRetryErr,
     kRpCnpHandled,
     kRxAtomicRequests,
+    kRxIcrcEncapsulated,
     kRxReadRequests,
     kRxWriteRequests,
 };
@@ -60,6 +61,7 @@ inline constexpr auto kHwCounters = std::to_array<HwCounterRow>({
     {HwCounter::kRnrNakRetryErr,          "rnr_nak_retry_err",          "RNR NAKs that a requester got"},
     {HwCounter::kRpCnpHandled,            "rp_cnp_handled",             "notifications that slowed a sender down"},
     {HwCounter::kRxAtomicRequests,        "rx_atomic_requests",         "atomics executed for a peer"},
+    {HwCounter::kRxIcrcEncapsulated,      "rx_icrc_encapsulated",       "RoCE packets whose invariant CRC does not fit"},
     {HwCounter::kRxReadRequests,          "rx_read_requests",           "READs executed for a peer"},
     {HwCounter::kRxWriteRequests,         "rx_write_requests",          "WRITEs executed for a peer"},
 });

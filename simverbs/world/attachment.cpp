@@ -41,6 +41,11 @@ constexpr bool works_when_dead() {
     return std::find(kEnds.begin(), kEnds.end(), C::kCode) != kEnds.end();
 }
 
+// The errno of a fault that is due.
+int refused(Hca& hca, CommandCode command) {
+    return hca.faults() == nullptr ? 0 : hca.faults()->command(hca, command);
+}
+
 }  // namespace
 
 Attachment::Attachment(Simulation& simulation, Client& client, std::vector<std::size_t> hcas)
@@ -63,8 +68,14 @@ int Attachment::open(const OpenContext& command, HandleReply& reply) {
         return ENODEV;
     }
     Hca& hca = device(command.device);
+    if (!hca.is_present()) {
+        return ENODEV;
+    }
     if (hca.is_dead()) {
         return EIO;
+    }
+    if (const int error = refused(hca, OpenContext::kCode); error != 0) {
+        return error;
     }
     DeviceContext* context = hca.open(client_);
     if (context == nullptr) {
@@ -92,12 +103,16 @@ int Attachment::execute_on_context(const C& command, typename C::Reply& reply) {
     if (context == nullptr) {
         return ENOENT;
     }
-    const bool answers = works_when_dead<C>() || !context->hca().is_dead();
-    const int error = answers ? context->execute(command, reply) : EIO;
+    const bool answers = works_when_dead<C>() || !context->is_dead();
     if constexpr (std::is_same_v<C, ReportMisuse>) {
-        return error;  // no call of the program: a run has the same digest with warnings as without
+        // No call of the program: a run has the same digest with warnings as without.
+        return answers ? context->execute(command, reply) : EIO;
     }
     Hca& hca = context->hca();
+    int error = answers ? refused(hca, C::kCode) : EIO;
+    if (error == 0) {
+        error = context->execute(command, reply);
+    }
     hca.trace(VerbCalled{hca.node(), C::kCode, subject(command, reply, error), error});
     return error;
 }
@@ -247,7 +262,7 @@ void Attachment::ring(const Doorbell& doorbell) {
     const DeviceContext* context = find(doorbell.context);
     if (doorbell.queue == RungQueue::kWork) {
         ReceiveWorkQueue* wq = context == nullptr ? nullptr : context->find_wq(doorbell.qpn);
-        if (wq != nullptr && !context->hca().is_dead()) {
+        if (wq != nullptr && !context->is_dead()) {
             Hca& hca = context->hca();
             hca.trace(WorkQueuePosted{hca.node(), doorbell.qpn, doorbell.producer});
             wq->posted();
@@ -258,10 +273,10 @@ void Attachment::ring(const Doorbell& doorbell) {
     if (qp == nullptr) {
         return;  // destroyed since, or never was
     }
-    Hca& hca = context->hca();
-    if (hca.is_dead()) {
+    if (context->is_dead()) {
         return;
     }
+    Hca& hca = context->hca();
     const bool is_send = doorbell.queue == RungQueue::kSend;
     hca.trace(WorkPosted{hca.node(), doorbell.qpn, is_send, doorbell.producer});
     if (is_send) {

@@ -1,80 +1,349 @@
 #include "simverbs/world/fault_board.hpp"
 
+#include <algorithm>
+#include <utility>
+
+#include "simverbs/hca/addressing.hpp"
+#include "simverbs/hca/queue_pair.hpp"
+#include "simverbs/world/fault_effects.hpp"
+
 namespace simverbs {
 
-fabric::FaultId FaultBoard::drop_nth(fabric::LinkDirection& direction, std::uint64_t nth) {
-    const fabric::FaultId id(++last_id_);
-    faults_.emplace(id, std::make_unique<fabric::DropNth>(direction, network_.bus(), nth, id));
-    return id;
+using fabric::FaultId;
+
+bool QueuePairName::fits(const QueuePair& qp) const {
+    return (qpn == 0 || qp.qpn() == qpn) && (ordinal == 0 || qp.ordinal() == ordinal);
 }
 
-fabric::FaultId FaultBoard::drop_all(fabric::LinkDirection& direction) {
-    const fabric::FaultId id(++last_id_);
-    faults_.emplace(id, std::make_unique<fabric::DropAll>(direction, network_.bus(), id));
-    return id;
+QueuePair* QueuePairName::find(const Hca& hca) const {
+    return qpn != 0 ? hca.find_qp(qpn) : hca.find_made(ordinal);
 }
 
-fabric::FaultId FaultBoard::rewrite_nth(fabric::LinkDirection& direction, std::uint64_t nth,
-                                        std::uint8_t opcode) {
-    const fabric::FaultId id(++last_id_);
-    const auto rewrite = [opcode](fabric::Frame& frame) {
-        if (!frame.is_management) {
-            frame.transport_as<Packet>().opcode = opcode;
-        }
-    };
-    faults_.emplace(
-        id, std::make_unique<fabric::RewriteNth>(direction, network_.bus(), nth, rewrite, id));
-    return id;
-}
-
-std::optional<fabric::FaultId> FaultBoard::fail_next(Hca& hca, QueuePair& qp, CompletedQueue queue,
-                                                     WcStatus status, FaultCause cause) {
-    const fabric::FaultId id(last_id_ + 1);
-    if (!qp.fail_next(queue, {id, status, cause})) {
-        return std::nullopt;
+// A packet that only sets something else off.
+class FaultBoard::FrameTrigger final : public fabric::FrameAction {
+  public:
+    FrameTrigger(FaultBoard& board, FaultId id, std::string_view name)
+        : board_(board), id_(id), name_(name) {}
+    [[nodiscard]] std::string_view name() const override { return name_; }
+    fabric::Verdict act(fabric::Frame& /*frame*/,
+                        const fabric::LinkDirection& /*direction*/) override {
+        board_.act_later(id_, {});
+        return fabric::Verdict::kPass;
     }
-    ++last_id_;
-    faults_.emplace(id, OfQueuePair{&hca, qp.qpn()});
+
+  private:
+    FaultBoard& board_;
+    FaultId id_;
+    std::string_view name_;
+};
+
+FaultBoard::FaultBoard(Simulation& simulation)
+    : simulation_(simulation), clock_(simulation.loop()) {}
+
+FaultBoard::~FaultBoard() {
+    simulation_.set_device_faults(nullptr);
+}
+
+FaultId FaultBoard::inject(const FaultSpec& spec) {
+    const FaultId id(++last_id_);
+    fabric::OccasionRules rules = spec.when;
+    rules.seed = simulation_.options().seed;
+    Fault& fault =
+        faults_.emplace(id, Fault{spec, fabric::Occasion(id, rules), nullptr, {}}).first->second;
+    if (const auto* on = std::get_if<OnPacket>(&spec.on)) {
+        fault.frames = std::make_unique<fabric::FrameFault>(
+            simulation_.bus(), id,
+            std::make_unique<PacketMatcher>(on->pattern, static_cast<const PacketEnds&>(*this)),
+            rules, make_action(id, spec), on->directions,
+            static_cast<fabric::FiringListener*>(this));
+    }
+    hook_devices();
+    if (spec.after.value() == 0) {
+        start(id, fault);
+        return id;
+    }
+    fault.occasion.sleep();
+    if (fault.frames != nullptr) {
+        fault.frames->occasion().sleep();
+    }
+    if (fired(spec.after).value_or(0) > 0) {
+        wake(id);
+    }
     return id;
 }
 
-bool FaultBoard::clear(fabric::FaultId id) {
+std::unique_ptr<fabric::FrameAction> FaultBoard::make_action(FaultId id, const FaultSpec& spec) {
+    const FaultArguments& with = spec.with;
+    fabric::PayloadKeeper& keeper = *this;
+    const PacketEnds& ends = *this;
+    switch (spec.action) {
+        case FaultAction::kMark:
+            return std::make_unique<fabric::MarkFrame>();
+        case FaultAction::kDrop:
+            return std::make_unique<fabric::DropFrame>();
+        case FaultAction::kCorrupt:
+            return std::make_unique<CorruptPacket>(with.offset, with.bits);
+        case FaultAction::kRewrite:
+            return std::make_unique<RewritePacket>(with.field, with.value);
+        case FaultAction::kDuplicate:
+            return std::make_unique<fabric::DuplicateFrame>(clock_, keeper, with.times,
+                                                            with.duration);
+        case FaultAction::kDelay:
+            return std::make_unique<fabric::DelayFrame>(clock_, keeper, with.duration);
+        case FaultAction::kReorder:
+            return std::make_unique<fabric::ReorderFrame>(clock_, keeper, with.duration);
+        case FaultAction::kHold:
+            return std::make_unique<fabric::HoldFrame>(clock_, keeper, with.duration);
+        case FaultAction::kLandLate:
+            return std::make_unique<LandLate>(with.duration);
+        case FaultAction::kMarkCongestion:
+            return std::make_unique<MarkCongestion>();
+        case FaultAction::kNotifyCongestion:
+            return std::make_unique<NotifyCongestion>(ends);
+        case FaultAction::kNak:
+            return std::make_unique<RefusePacket>(
+                ends, AethSyndrome::nak(static_cast<NakCode>(with.value)));
+        case FaultAction::kRnrNak:
+            return std::make_unique<RefusePacket>(
+                ends, AethSyndrome::rnr_nak(static_cast<std::uint8_t>(with.value)));
+        default:
+            return std::make_unique<FrameTrigger>(*this, id, to_string(spec.action));
+    }
+}
+
+void FaultBoard::start(FaultId id, Fault& fault) {
+    if (std::holds_alternative<OnTime>(fault.spec.on)) {
+        const fabric::SimTime due = std::max(clock_.now(), fault.spec.when.from);
+        if (due == clock_.now()) {
+            fire_on_time(id);
+        } else {
+            fault.appointments.push_back(clock_.at(due, [this, id] { fire_on_time(id); }));
+        }
+    }
+}
+
+void FaultBoard::wake(FaultId id) {
+    Fault& fault = faults_.at(id);
+    const auto rouse = [this, id] {
+        Fault& awake = faults_.at(id);
+        awake.occasion.wake();
+        if (awake.frames != nullptr) {
+            awake.frames->occasion().wake();
+        }
+        start(id, awake);
+    };
+    fault.appointments.push_back(clock_.after(fault.spec.after_delay, rouse));
+}
+
+// Devices ask only while somebody may want something of them.
+void FaultBoard::hook_devices() {
+    const bool wanted = std::any_of(faults_.begin(), faults_.end(), [](const auto& entry) {
+        const FaultTrigger& on = entry.second.spec.on;
+        return std::holds_alternative<OnWorkRequest>(on) || std::holds_alternative<OnCall>(on);
+    });
+    simulation_.set_device_faults(wanted ? this : nullptr);
+}
+
+bool FaultBoard::clear(FaultId id) {
+    auto node = faults_.extract(id);
+    if (node.empty()) {
+        return false;
+    }
+    Fault& fault = node.mapped();
+    for (const auto appointment : fault.appointments) {
+        clock_.cancel(appointment);
+    }
+    if (fault.frames != nullptr) {
+        fault.frames->action().release();
+    }
+    hook_devices();
+    return true;
+}
+
+void FaultBoard::clear_all() {
+    while (!faults_.empty()) {
+        clear(faults_.begin()->first);
+    }
+}
+
+std::optional<std::uint64_t> FaultBoard::fired(FaultId id) const {
     const auto found = faults_.find(id);
     if (found == faults_.end()) {
-        return false;
+        return std::nullopt;
     }
-    if (const auto* fault = std::get_if<OfQueuePair>(&found->second)) {
-        if (QueuePair* qp = fault->hca->qps().find(fault->qpn); qp != nullptr) {
-            qp->spare_next(id);
+    const Fault& fault = found->second;
+    return fault.frames != nullptr ? fault.frames->occasion().fired() : fault.occasion.fired();
+}
+
+bool FaultBoard::waits_for(const Hca& hca, std::uint32_t qpn, CompletedQueue queue) const {
+    return std::any_of(faults_.begin(), faults_.end(), [&](const auto& entry) {
+        const auto* on = std::get_if<OnWorkRequest>(&entry.second.spec.on);
+        return on != nullptr && on->hca == &hca && on->qp.qpn == qpn && on->queue == queue &&
+               !entry.second.occasion.is_over();
+    });
+}
+
+void FaultBoard::fire_on_time(FaultId id) {
+    Fault& fault = faults_.at(id);
+    if (fault.occasion.arrives(clock_.now(), 0, 0)) {
+        fire(id, fault, {}, 1);
+    }
+}
+
+void FaultBoard::emit(FaultId id, const Fault& fault, const Site& site, std::uint64_t nth) {
+    const FaultTarget& target = fault.spec.target;
+    fabric::FaultFired event{};
+    const Hca* hca = site.hca != nullptr ? site.hca : target.hca;
+    if (hca != nullptr) {
+        event.node = event.source = hca->node();
+    } else if (target.port != nullptr) {
+        event.node = target.port->node().id();
+        event.port = target.port->number();
+    } else if (target.node != nullptr) {
+        event.node = target.node->id();
+    } else if (target.link != nullptr) {
+        event.node = target.link->end(0).node().id();
+        event.port = target.link->end(0).number();
+    }
+    event.fault = id;
+    event.action = to_string(fault.spec.action);
+    event.nth = nth;
+    event.flow = site.qpn != 0 ? site.qpn : target.qp.qpn;
+    simulation_.bus().emit(clock_.now(), event);
+}
+
+void FaultBoard::fire(FaultId id, Fault& fault, const Site& site, std::uint64_t nth) {
+    emit(id, fault, site, nth);
+    fault_fired(id);
+    if (fault.spec.delay == fabric::SimDuration::zero()) {
+        act(id, site);
+    } else {
+        act_later(id, site);
+    }
+}
+
+// Never within what is going on now: a link does not go down under a frame that is being sent.
+void FaultBoard::act_later(FaultId id, const Site& site) {
+    Fault& fault = faults_.at(id);
+    fault.appointments.push_back(
+        clock_.after(fault.spec.delay, [this, id, site] { act(id, site); }));
+}
+
+void FaultBoard::act(FaultId id, const Site& site) {
+    const FaultSpec spec = faults_.at(id).spec;
+    FaultTarget target = spec.target;
+    if (target.hca == nullptr && site.hca != nullptr) {
+        target.hca = site.hca;
+        target.node = &simulation_.network().node(site.hca->node());
+        target.qp = {.qpn = site.qpn};
+    }
+    std::string_view reason;
+    if (spec.action == FaultAction::kRelease) {
+        const auto held = faults_.find(target.fault);
+        if (held != faults_.end() && held->second.frames != nullptr) {
+            held->second.frames->action().release();
+        } else {
+            reason = "that fault is gone";
+        }
+    } else {
+        reason = carry_out(spec, target, simulation_, clock_);
+    }
+    if (!reason.empty()) {
+        const fabric::NodeId node = target.hca != nullptr ? target.hca->node() : fabric::NodeId{};
+        simulation_.bus().emit(clock_.now(),
+                               fabric::FaultMissed{node, id, to_string(spec.action), reason});
+    }
+}
+
+// Those that come after it wake up.
+void FaultBoard::fault_fired(FaultId id) {
+    if (fired(id) != 1) {
+        return;
+    }
+    for (auto& [other, fault] : faults_) {
+        if (fault.spec.after == id) {
+            wake(other);
         }
     }
-    faults_.erase(found);
-    return true;
 }
 
-bool FaultBoard::break_ring(Hca& hca, QueuePair& qp, CompletedQueue queue) {
-    const bool send = queue == CompletedQueue::kSend;
-    const FaultCause cause =
-        send ? FaultCause::kSendRingUnreadable : FaultCause::kReceiveRingUnreadable;
-    const QpAttributes& attributes = qp.attributes();
-    if (!next_state(hca.personality(), attributes.state, QpTrigger::kQpError, attributes.service) ||
-        attributes.state == QpState::kErr) {
-        return false;
+std::optional<InjectedFault> FaultBoard::work_request(QueuePair& qp, CompletedQueue queue) {
+    Hca& hca = qp.context().hca();
+    std::optional<InjectedFault> failure;
+    for (auto& [id, fault] : faults_) {
+        const auto* on = std::get_if<OnWorkRequest>(&fault.spec.on);
+        if (on == nullptr || (on->hca != nullptr && on->hca != &hca) || on->queue != queue ||
+            !on->qp.fits(qp) ||
+            !fault.occasion.arrives(clock_.now(), hca.node().value(), qp.qpn())) {
+            continue;
+        }
+        const Site site{&hca, qp.qpn()};
+        emit(id, fault, site, fault.occasion.seen());
+        fault_fired(id);
+        switch (fault.spec.action) {
+            case FaultAction::kCompletion:
+                failure = {static_cast<WcStatus>(fault.spec.with.value),
+                           FaultCause::kInjectedStatus};
+                break;
+            case FaultAction::kExecution:
+                failure = {WcStatus::kFatalErr, FaultCause::kExecutionFault};
+                break;
+            case FaultAction::kSyndrome:
+                failure = {WcStatus::kGeneralErr, FaultCause::kUnknownSyndrome};
+                break;
+            default:
+                act_later(id, site);
+        }
     }
-    hca.trace_fault(fabric::FaultId(++last_id_), send ? "break send ring" : "break receive ring",
-                    qp.qpn());
-    qp.fail(QpTrigger::kQpError, cause);
-    return true;
+    return failure;
 }
 
-void FaultBoard::break_ring(Hca& hca, SharedReceiveQueue& srq) {
-    hca.trace_fault(fabric::FaultId(++last_id_), "break shared ring", 0);
-    srq.fail();
+// Nothing of a device is under way when a consumer asks for something.
+int FaultBoard::command(Hca& hca, CommandCode command) {
+    int error = 0;
+    std::vector<FaultId> due;
+    for (auto& [id, fault] : faults_) {
+        const auto* on = std::get_if<OnCall>(&fault.spec.on);
+        if (on != nullptr && on->command == command && (on->hca == nullptr || on->hca == &hca) &&
+            fault.occasion.arrives(clock_.now(), hca.node().value(),
+                                   static_cast<std::uint64_t>(command))) {
+            due.push_back(id);
+        }
+    }
+    for (const FaultId id : due) {
+        Fault& fault = faults_.at(id);
+        if (fault.spec.action == FaultAction::kCall) {
+            error = static_cast<int>(fault.spec.with.value);
+        }
+        fire(id, fault, {&hca, 0}, fault.occasion.seen());
+    }
+    return error;
 }
 
-void FaultBoard::kill(Hca& hca) {
-    hca.trace_fault(fabric::FaultId(++last_id_), "kill device", 0);
-    hca.die();
+std::optional<PacketEnds::Origin> FaultBoard::origin(fabric::NodeId node, std::uint32_t qpn) const {
+    const Hca* hca = simulation_.hca_at(node);
+    const QueuePair* qp = hca == nullptr ? nullptr : hca->find_qp(qpn);
+    if (qp == nullptr) {
+        return std::nullopt;
+    }
+    return Origin{qp->ordinal(), qp->attributes().sq_psn};
+}
+
+std::optional<fabric::NodeId> FaultBoard::destination(const fabric::Frame& frame) const {
+    const fabric::Network& network = simulation_.network();
+    for (std::size_t i = 0; i < network.host_count(); ++i) {
+        const fabric::EndNode& host = network.host(i);
+        for (std::uint16_t number = 1; number <= host.port_count(); ++number) {
+            if (is_addressed_to(frame, host.port(fabric::PortNumber{number}))) {
+                return host.id();
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+void FaultBoard::keep_payload(fabric::Frame& frame) {
+    simulation_.hca(0).keep_payload(frame);
 }
 
 }  // namespace simverbs

@@ -1,55 +1,85 @@
-// The faults of a world that a test put in place by hand, by id. Ids count from 1 and are never
+// The faults of a world, by id: when each is due, and who is told. Ids count from 1 and are never
 // used again.
+//
+// What has no filter or hook to wait at is done by fault_effects.hpp.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
-#include <variant>
+#include <vector>
 
-#include "fabric/faults/drop_nth.hpp"
-#include "fabric/faults/rewrite_nth.hpp"
-#include "fabric/net/network.hpp"
+#include "fabric/faults/fault_clock.hpp"
+#include "fabric/faults/frame_actions.hpp"
+#include "fabric/faults/frame_fault.hpp"
 
-#include "simverbs/hca/hca.hpp"
-#include "simverbs/hca/queue_pair.hpp"
+#include "simverbs/hca/injected_fault.hpp"
+#include "simverbs/world/fault_spec.hpp"
+#include "simverbs/world/simulation.hpp"
 
 namespace simverbs {
 
-class FaultBoard {
+class FaultBoard final : private DeviceFaults,
+                         private PacketEnds,
+                         private fabric::PayloadKeeper,
+                         private fabric::FiringListener {
   public:
-    // The network outlives the board.
-    explicit FaultBoard(fabric::Network& network) : network_(network) {}
+    // The simulation outlives the board, and has no other.
+    explicit FaultBoard(Simulation& simulation);
+    ~FaultBoard();
+    FaultBoard(const FaultBoard&) = delete;
+    FaultBoard& operator=(const FaultBoard&) = delete;
 
-    // `nth` counts from 1, from now on.
-    fabric::FaultId drop_nth(fabric::LinkDirection& direction, std::uint64_t nth);
-    fabric::FaultId drop_all(fabric::LinkDirection& direction);
-    // Another opcode in the base transport header of that frame.
-    fabric::FaultId rewrite_nth(fabric::LinkDirection& direction, std::uint64_t nth,
-                                std::uint8_t opcode);
-    // The next work request of that queue completes with `status`. Nothing: one is to fail already.
-    std::optional<fabric::FaultId> fail_next(Hca& hca, QueuePair& qp, CompletedQueue queue,
-                                             WcStatus status, FaultCause cause);
-    // False: there is none of that id.
+    // From now on. What the specification names is there; `after` is nothing or a fault of the
+    // board.
+    fabric::FaultId inject(const FaultSpec& spec);
+    [[nodiscard]] bool has(fabric::FaultId id) const { return faults_.contains(id); }
+    // False: there is none of that id. What a fault keeps goes on.
     bool clear(fabric::FaultId id);
-
-    // These happen at once, and cannot be taken back.
-    // The device cannot read a ring of its own queues. False: the queue pair has none in use.
-    bool break_ring(Hca& hca, QueuePair& qp, CompletedQueue queue);
-    void break_ring(Hca& hca, SharedReceiveQueue& srq);
-    void kill(Hca& hca);
+    void clear_all();
+    // Nothing: there is none of that id.
+    [[nodiscard]] std::optional<std::uint64_t> fired(fabric::FaultId id) const;
+    // Whether a fault waits for the next request of that queue of one queue pair.
+    [[nodiscard]] bool waits_for(const Hca& hca, std::uint32_t qpn, CompletedQueue queue) const;
 
   private:
-    // Waits at a queue pair, which may be gone by now.
-    struct OfQueuePair {
-        Hca* hca;
-        std::uint32_t qpn;
+    struct Fault {
+        FaultSpec spec;
+        fabric::Occasion occasion;  // of what is no frame
+        std::unique_ptr<fabric::FrameFault> frames;
+        std::vector<fabric::FaultClock::Appointment> appointments;
     };
-    using Fault = std::variant<std::unique_ptr<fabric::DropNth>, std::unique_ptr<fabric::DropAll>,
-                               std::unique_ptr<fabric::RewriteNth>, OfQueuePair>;
+    // Where a fault has come to pass.
+    struct Site {
+        Hca* hca = nullptr;
+        std::uint32_t qpn = 0;
+    };
+    class FrameTrigger;
 
-    fabric::Network& network_;
+    std::optional<InjectedFault> work_request(QueuePair& qp, CompletedQueue queue) override;
+    int command(Hca& hca, CommandCode command) override;
+    [[nodiscard]] std::optional<Origin> origin(fabric::NodeId node,
+                                               std::uint32_t qpn) const override;
+    [[nodiscard]] std::optional<fabric::NodeId> destination(
+        const fabric::Frame& frame) const override;
+    void keep_payload(fabric::Frame& frame) override;
+    void fault_fired(fabric::FaultId id) override;
+
+    void start(fabric::FaultId id, Fault& fault);
+    void wake(fabric::FaultId id);
+    void hook_devices();
+    [[nodiscard]] std::unique_ptr<fabric::FrameAction> make_action(fabric::FaultId id,
+                                                                   const FaultSpec& spec);
+    void fire_on_time(fabric::FaultId id);
+    // After what it waits for has come: traced, and done after its delay.
+    void fire(fabric::FaultId id, Fault& fault, const Site& site, std::uint64_t nth);
+    void act_later(fabric::FaultId id, const Site& site);
+    void act(fabric::FaultId id, const Site& site);
+    void emit(fabric::FaultId id, const Fault& fault, const Site& site, std::uint64_t nth);
+
+    Simulation& simulation_;
+    fabric::FaultClock clock_;
     std::map<fabric::FaultId, Fault> faults_;
     std::uint32_t last_id_ = 0;
 };

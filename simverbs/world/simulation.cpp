@@ -177,6 +177,18 @@ void Simulation::start_subnet_management() {
 
 Simulation::~Simulation() = default;
 
+bool Simulation::stop_subnet_manager() {
+    if (administration_ == nullptr) {
+        return false;
+    }
+    administration_ = nullptr;
+    startup_sm_ = nullptr;
+    if (sweeping_sm_ != nullptr) {
+        sweeping_sm_->stop();
+    }
+    return true;
+}
+
 std::vector<std::size_t> Simulation::hcas_of(std::string_view host) const {
     std::vector<std::size_t> found;
     for (std::size_t i = 0; i < hcas_.size(); ++i) {

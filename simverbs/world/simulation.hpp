@@ -72,11 +72,21 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
     [[nodiscard]] fabric::PortAdministration* subnet_manager() { return administration_; }
     // nullptr: the world has none.
     [[nodiscard]] fabric::SweepingSm* sweeping_sm() { return sweeping_sm_.get(); }
+    // It does nothing any more, as if it had died. False: there is none.
+    bool stop_subnet_manager();
     // Whether programs are told of DEVICE_SPEED_CHANGE, which older ones do not know; at first not.
     void tell_speed_changes(bool wanted) { commons_.tells_speed_changes = wanted; }
 
+    // Who is asked whether devices are to fail; nullptr: nobody.
+    void set_device_faults(DeviceFaults* faults) { commons_.faults = faults; }
+
     [[nodiscard]] std::size_t hca_count() const { return hcas_.size(); }
     [[nodiscard]] Hca& hca(std::size_t index) const { return *hcas_.at(index); }
+
+    // nullptr: a node that is none.
+    [[nodiscard]] Hca* hca_at(fabric::NodeId node) const {
+        return node.value() < commons_.by_node.size() ? commons_.by_node[node.value()] : nullptr;
+    }
 
     // The devices of a host, in the order of their names; none: there is no such host.
     [[nodiscard]] std::vector<std::size_t> hcas_of(std::string_view host) const;

@@ -1,0 +1,337 @@
+#include "simverbs/abi/fault_request.hpp"
+
+#include <cerrno>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "simverbs/abi/control_names.hpp"
+#include "simverbs/model/statuses.hpp"
+
+namespace simverbs::abi {
+namespace {
+
+static_assert(SIMVERBS_FAULT_CALL == static_cast<int>(FaultAction::kCall) + 1);
+static_assert(SIMVERBS_HEADER_SOLICITED == static_cast<int>(HeaderField::kSolicited) + 1);
+static_assert(SIMVERBS_NAK_REMOTE_OPERATIONAL ==
+              static_cast<int>(NakCode::kRemoteOperationalError));
+
+constexpr std::uint32_t kMaxPsn = 1U << 23;
+
+bool is_given(const char* name) {
+    return name != nullptr && *name != '\0';
+}
+
+// What is not a verb that a program calls, or is never refused.
+bool is_refusable(CommandCode code) {
+    return code != CommandCode::kCloseContext && code != CommandCode::kReportMisuse &&
+           code != CommandCode::kResolveEthernet;
+}
+
+std::string names_of_calls() {
+    std::string names;
+    for (std::size_t i = 0; i < kCommandNames.size(); ++i) {
+        if (is_refusable(static_cast<CommandCode>(i))) {
+            names += fmt::format("{}ibv_{}", names.empty() ? "" : ", ", kCommandNames[i]);
+        }
+    }
+    return names;
+}
+
+// Of a verb's name; extended forms ask the device for the same.
+std::optional<CommandCode> command_of(std::string_view verb) {
+    if (verb.starts_with("ibv_")) {
+        verb.remove_prefix(4);
+    }
+    for (const std::string_view ending : {"_ex", "_iova", "_iova2"}) {
+        if (verb.ends_with(ending)) {
+            verb.remove_suffix(ending.size());
+        }
+    }
+    for (std::size_t i = 0; i < kCommandNames.size(); ++i) {
+        const auto code = static_cast<CommandCode>(i);
+        if (kCommandNames[i] == verb && is_refusable(code)) {
+            return code;
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+int FaultRequest::read() {
+    for (const auto step :
+         {&FaultRequest::read_action, &FaultRequest::read_time, &FaultRequest::read_count,
+          &FaultRequest::read_trigger, &FaultRequest::read_target, &FaultRequest::read_arguments}) {
+        if (const int error = (this->*step)(); error != 0) {
+            return error;
+        }
+    }
+    return 0;
+}
+
+int FaultRequest::read_action() {
+    if (asked_.action <= SIMVERBS_FAULT_NONE || asked_.action > SIMVERBS_FAULT_CALL) {
+        return fail(EINVAL,
+                    "simverbs_inject: action {} is none; SIMVERBS_FAULT_MARK ({}) to "
+                    "SIMVERBS_FAULT_CALL ({}) are",
+                    static_cast<int>(asked_.action), static_cast<int>(SIMVERBS_FAULT_MARK),
+                    static_cast<int>(SIMVERBS_FAULT_CALL));
+    }
+    spec_.action = static_cast<FaultAction>(asked_.action - 1);
+    return 0;
+}
+
+int FaultRequest::read_time() {
+    const fabric::FaultId after(asked_.after);
+    if (asked_.after != 0 && !world_.faults().has(after)) {
+        return fail(ENOENT, "simverbs_inject: after: there is no fault {}", asked_.after);
+    }
+    for (const auto& [member, value] : {std::pair{"after_delay_ps", asked_.after_delay_ps},
+                                        {"from_ps", asked_.from_ps},
+                                        {"until_ps", asked_.until_ps},
+                                        {"delay_ps", asked_.delay_ps},
+                                        {"with.duration_ps", asked_.with.duration_ps},
+                                        {"with.interval_ps", asked_.with.interval_ps}}) {
+        if (value < 0) {
+            return fail(EINVAL, "simverbs_inject: {} is {}; times are 0 or more", member, value);
+        }
+    }
+    if (asked_.until_ps != 0 && asked_.until_ps <= asked_.from_ps) {
+        return fail(EINVAL, "simverbs_inject: until_ps is {}, not behind from_ps, {}",
+                    asked_.until_ps, asked_.from_ps);
+    }
+    spec_.after = after;
+    spec_.after_delay = fabric::SimDuration(asked_.after_delay_ps);
+    spec_.when.from = fabric::kSimStart + fabric::SimDuration(asked_.from_ps);
+    if (asked_.until_ps != 0) {
+        spec_.when.until = fabric::kSimStart + fabric::SimDuration(asked_.until_ps);
+    }
+    spec_.delay = fabric::SimDuration(asked_.delay_ps);
+    return 0;
+}
+
+int FaultRequest::read_count() {
+    if (asked_.chance > asked_.chance_of) {
+        return fail(EINVAL, "simverbs_inject: a chance of {} in {}; chance is at most chance_of",
+                    asked_.chance, asked_.chance_of);
+    }
+    spec_.when.nth = std::max<std::uint64_t>(asked_.nth, 1);
+    spec_.when.count = std::max<std::uint64_t>(asked_.count, 1);
+    if (asked_.chance_of != 0) {
+        spec_.when.chance = {asked_.chance, asked_.chance_of};
+        spec_.when.count = asked_.count == 0 ? fabric::kEveryTime : asked_.count;
+    }
+    return 0;
+}
+
+int FaultRequest::read_trigger() {
+    simverbs_fault_trigger usual = SIMVERBS_ON_TIME;
+    switch (subject()) {
+        case FaultSubject::kPacket:
+            usual = SIMVERBS_ON_PACKET;
+            break;
+        case FaultSubject::kWorkRequest:
+            usual = SIMVERBS_ON_WORK_REQUEST;
+            break;
+        case FaultSubject::kCall:
+            usual = SIMVERBS_ON_CALL;
+            break;
+        default:
+            break;
+    }
+    on_ = asked_.on == SIMVERBS_ON_DEFAULT ? usual : asked_.on;
+    if (usual != SIMVERBS_ON_TIME && (on_ != usual || asked_.delay_ps != 0)) {
+        return fail(EINVAL,
+                    "simverbs_inject: {} is done to what matches, when it matches; leave {} 0",
+                    to_string(spec_.action), on_ != usual ? "on" : "delay_ps");
+    }
+    switch (on_) {
+        case SIMVERBS_ON_TIME:
+            spec_.on = OnTime{};
+            return 0;
+        case SIMVERBS_ON_PACKET:
+            return read_packets();
+        case SIMVERBS_ON_WORK_REQUEST:
+            return read_work_request();
+        case SIMVERBS_ON_CALL:
+            return read_call();
+        case SIMVERBS_ON_DEFAULT:
+            break;
+    }
+    return fail(EINVAL,
+                "simverbs_inject: on is {}; SIMVERBS_ON_TIME (1), _PACKET (2), _WORK_REQUEST (3) "
+                "or _CALL (4), or 0",
+                static_cast<int>(asked_.on));
+}
+
+// A host's devices, or one by its name.
+int FaultRequest::read_hosts(const char* member, const char* name,
+                             std::vector<fabric::NodeId>& nodes) {
+    if (!is_given(name)) {
+        return 0;
+    }
+    const Simulation& simulation = world_.simulation();
+    for (const std::size_t index : simulation.hcas_of(name)) {
+        nodes.push_back(simulation.hca(index).node());
+    }
+    if (nodes.empty()) {
+        const std::string what = fmt::format("simverbs_inject: match.{}", member);
+        const Hca* hca = find_device(world_, what.c_str(), name);
+        if (hca == nullptr) {
+            return ENOENT;
+        }
+        nodes.push_back(hca->node());
+    }
+    return 0;
+}
+
+int FaultRequest::read_opcode(PacketPattern& pattern) {
+    const std::string_view name = text_of(asked_.match.opcode);
+    if (name.empty()) {
+        return 0;
+    }
+    if (name == "MAD") {
+        pattern.management = true;
+        return 0;
+    }
+    pattern.opcodes = opcodes_named(name);
+    if (pattern.opcodes->none()) {
+        std::string names;
+        for (const WireOperation& row : kWireOperations) {
+            names += fmt::format("{}, ", row.name);
+        }
+        return fail(EINVAL,
+                    "simverbs_inject: match.opcode '{}' is no operation; these are: {}CNP; 'SEND' "
+                    "is all that begin with it, 'MAD' management datagrams",
+                    name, names);
+    }
+    return 0;
+}
+
+int FaultRequest::read_packets() {
+    const simverbs_fault_match& match = asked_.match;
+    OnPacket on;
+    PacketPattern& pattern = on.pattern;
+    if (const int error = read_hosts("from", match.from, pattern.from); error != 0) {
+        return error;
+    }
+    if (const int error = read_hosts("to", match.to, pattern.to); error != 0) {
+        return error;
+    }
+    if (const int error = read_opcode(pattern); error != 0) {
+        return error;
+    }
+    if (match.direction < SIMVERBS_EITHER_WAY || match.direction > SIMVERBS_RESPONSES) {
+        return fail(EINVAL,
+                    "simverbs_inject: match.direction is {}; SIMVERBS_REQUESTS (1) or "
+                    "SIMVERBS_RESPONSES (2), or 0",
+                    static_cast<int>(match.direction));
+    }
+    if (match.psn > kMaxPsn) {
+        return fail(EINVAL, "simverbs_inject: match.psn is {}; from 1 to {}, relative to the first",
+                    match.psn, kMaxPsn);
+    }
+    pattern.direction = static_cast<PacketDirection>(match.direction);
+    pattern.ordinal = match.qp;
+    pattern.qpn = match.qp_num;
+    pattern.relative_psn = match.psn;
+    pattern.attempt = match.attempt;
+    fabric::Network& network = world_.simulation().network();
+    if (is_given(match.link)) {
+        fabric::Link* link = find_link(world_, "simverbs_inject: match.link", match.link);
+        if (link == nullptr) {
+            return ENOENT;
+        }
+        if (is_given(match.transmitter)) {
+            auto* direction =
+                find_direction(*link, "simverbs_inject: match.transmitter", match.transmitter);
+            if (direction == nullptr) {
+                return ENOENT;
+            }
+            on.directions = {direction};
+        } else {
+            on.directions = {&link->direction_from(link->end(0)),
+                             &link->direction_from(link->end(1))};
+        }
+    } else if (is_given(match.transmitter)) {
+        return fail(EINVAL,
+                    "simverbs_inject: match.transmitter is an end of match.link, which is "
+                    "missing");
+    } else {
+        for (std::size_t i = 0; i < network.host_count(); ++i) {
+            const fabric::EndNode& host = network.host(i);
+            const bool is_wanted = pattern.from.empty() ||
+                                   std::find(pattern.from.begin(), pattern.from.end(), host.id()) !=
+                                       pattern.from.end();
+            for (std::uint16_t n = 1; is_wanted && n <= host.port_count(); ++n) {
+                if (auto* out = host.port(fabric::PortNumber{n}).outgoing(); out != nullptr) {
+                    on.directions.push_back(out);
+                }
+            }
+        }
+    }
+    spec_.on = std::move(on);
+    return 0;
+}
+
+int FaultRequest::read_queue(const char* member, simverbs_queue queue, CompletedQueue& into) const {
+    if (queue != SIMVERBS_SEND_QUEUE && queue != SIMVERBS_RECEIVE_QUEUE) {
+        return fail(EINVAL,
+                    "simverbs_inject: {} is {}; SIMVERBS_SEND_QUEUE (0) or SIMVERBS_RECEIVE_QUEUE "
+                    "(1)",
+                    member, static_cast<int>(queue));
+    }
+    into = queue == SIMVERBS_SEND_QUEUE ? CompletedQueue::kSend : CompletedQueue::kReceive;
+    return 0;
+}
+
+int FaultRequest::read_work_request() {
+    const simverbs_fault_match& match = asked_.match;
+    OnWorkRequest on;
+    if (is_given(match.node)) {
+        on.hca = find_device(world_, "simverbs_inject: match.node", match.node);
+        if (on.hca == nullptr) {
+            return ENOENT;
+        }
+        if (match.qp_num != 0 &&
+            find_queue_pair(*on.hca, "simverbs_inject: match.qp_num", match.qp_num) == nullptr) {
+            return ENOENT;
+        }
+    }
+    on.qp = {.qpn = match.qp_num, .ordinal = match.qp};
+    if (const int error = read_queue("match.queue", match.queue, on.queue); error != 0) {
+        return error;
+    }
+    const bool sends_alone =
+        spec_.action == FaultAction::kExecution || spec_.action == FaultAction::kSyndrome;
+    if (sends_alone && on.queue != CompletedQueue::kSend) {
+        return fail(EINVAL, "simverbs_inject: {} is of sends; match.queue is to be 0",
+                    to_string(spec_.action));
+    }
+    spec_.on = on;
+    return 0;
+}
+
+int FaultRequest::read_call() {
+    OnCall on;
+    if (is_given(asked_.match.node)) {
+        on.hca = find_device(world_, "simverbs_inject: match.node", asked_.match.node);
+        if (on.hca == nullptr) {
+            return ENOENT;
+        }
+    }
+    const auto command = command_of(text_of(asked_.match.call));
+    if (!command) {
+        return fail(EINVAL,
+                    "simverbs_inject: match.call '{}' is no verb that asks the device; these are: "
+                    "{}",
+                    text_of(asked_.match.call), names_of_calls());
+    }
+    on.command = *command;
+    spec_.on = on;
+    return 0;
+}
+
+}  // namespace simverbs::abi

@@ -1,0 +1,267 @@
+// Of a request for a fault: what it is done to, and the values that it takes.
+#include <array>
+#include <cerrno>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "simverbs/abi/control_names.hpp"
+#include "simverbs/abi/fault_request.hpp"
+#include "simverbs/abi/link_rates.hpp"
+#include "simverbs/model/statuses.hpp"
+
+namespace simverbs::abi {
+namespace {
+
+constexpr std::uint64_t kMostTimes = 1U << 16;
+constexpr std::uint64_t kMostErrno = 4095;
+constexpr std::uint64_t kMostRnrTimer = 31;
+
+bool is_given(const char* name) {
+    return name != nullptr && *name != '\0';
+}
+
+}  // namespace
+
+int FaultRequest::read_target() {
+    switch (subject()) {
+        case FaultSubject::kFault:
+            spec_.target.fault = fabric::FaultId(asked_.target.fault);
+            return world_.faults().has(spec_.target.fault)
+                       ? 0
+                       : fail(ENOENT, "simverbs_inject: target.fault: there is no fault {}",
+                              asked_.target.fault);
+        case FaultSubject::kLink:
+            return read_target_link(false);
+        case FaultSubject::kLinkEnd:
+            return read_target_link(true);
+        case FaultSubject::kPort:
+            return read_target_port();
+        case FaultSubject::kSwitch:
+            return read_target_switch();
+        case FaultSubject::kHost:
+            return read_target_device();
+        case FaultSubject::kQueuePair:
+        case FaultSubject::kQueue:
+            return read_target_queue_pair();
+        case FaultSubject::kObject:
+            spec_.target.object = asked_.target.object;
+            return read_target_device();
+        case FaultSubject::kNothing:
+        case FaultSubject::kPacket:
+        case FaultSubject::kWorkRequest:
+        case FaultSubject::kCall:
+            break;
+    }
+    if (spec_.action == FaultAction::kSmDeath && world_.simulation().subnet_manager() == nullptr) {
+        return fail(EOPNOTSUPP, "simverbs_inject: sm_death: this world has no subnet manager");
+    }
+    return 0;
+}
+
+int FaultRequest::read_target_link(bool one_end) {
+    const char* name = is_given(asked_.target.link) ? asked_.target.link : asked_.match.link;
+    fabric::Link* link = find_link(world_, "simverbs_inject: target.link", name);
+    if (link == nullptr) {
+        return ENOENT;
+    }
+    spec_.target.link = link;
+    if (one_end) {
+        spec_.target.direction =
+            find_direction(*link, "simverbs_inject: target.node", asked_.target.node);
+        if (spec_.target.direction == nullptr) {
+            return ENOENT;
+        }
+        spec_.target.port = &spec_.target.direction->from();
+    }
+    return 0;
+}
+
+int FaultRequest::read_target_port() {
+    fabric::Network& network = world_.simulation().network();
+    fabric::Node* node = network.find_node(text_of(asked_.target.node));
+    if (node == nullptr) {
+        node = network.find_host(text_of(asked_.target.node));
+    }
+    if (node == nullptr) {
+        return fail(ENOENT, "simverbs_inject: target.node: there is no node '{}' in topology '{}'",
+                    text_of(asked_.target.node), world_.simulation().options().topology);
+    }
+    const std::uint8_t number = std::max<std::uint8_t>(asked_.target.port, 1);
+    if (number > node->port_count() || node->port(fabric::PortNumber{number}).link() == nullptr) {
+        return fail(ENOENT, "simverbs_inject: target.port: {} has no port {} with a link",
+                    node->name(), number);
+    }
+    fabric::Port& port = node->port(fabric::PortNumber{number});
+    spec_.target.port = &port;
+    if (spec_.action == FaultAction::kPortError) {
+        return 0;
+    }
+    if (port.attributes().link_layer == fabric::LinkLayer::kEthernet) {
+        return fail(EOPNOTSUPP,
+                    "simverbs_inject: {}: port {} of {} is an Ethernet port, which nobody manages",
+                    to_string(spec_.action), number, node->name());
+    }
+    if (world_.simulation().subnet_manager() == nullptr) {
+        return fail(EOPNOTSUPP, "simverbs_inject: {}: this world has no subnet manager of its own",
+                    to_string(spec_.action));
+    }
+    return 0;
+}
+
+int FaultRequest::read_target_switch() {
+    fabric::Node* node = world_.simulation().network().find_node(text_of(asked_.target.node));
+    if (node == nullptr || node->kind() != fabric::NodeKind::kSwitch) {
+        return fail(ENOENT, "simverbs_inject: target.node: '{}' is no switch of topology '{}'{}",
+                    text_of(asked_.target.node), world_.simulation().options().topology,
+                    node == nullptr ? "" : "; for a host take SIMVERBS_FAULT_HOST_KILL");
+    }
+    spec_.target.node = node;
+    return 0;
+}
+
+int FaultRequest::read_target_device() {
+    if (!is_given(asked_.target.node) &&
+        (on_ == SIMVERBS_ON_WORK_REQUEST || on_ == SIMVERBS_ON_CALL)) {
+        return 0;
+    }
+    spec_.target.hca = find_device(world_, "simverbs_inject: target.node", asked_.target.node);
+    if (spec_.target.hca == nullptr) {
+        return ENOENT;
+    }
+    spec_.target.node = &world_.simulation().network().node(spec_.target.hca->node());
+    return 0;
+}
+
+int FaultRequest::read_target_queue_pair() {
+    if (const int error = read_target_device(); error != 0) {
+        return error;
+    }
+    if (const int error = read_queue("target.queue", asked_.target.queue, spec_.target.queue);
+        error != 0) {
+        return error;
+    }
+    spec_.target.qp = {.qpn = asked_.target.qp_num, .ordinal = asked_.target.qp};
+    if (spec_.target.hca == nullptr) {
+        return on_ == SIMVERBS_ON_WORK_REQUEST
+                   ? 0
+                   : fail(EINVAL,
+                          "simverbs_inject: target.node is missing: a call has no queue "
+                          "pair");
+    }
+    if (asked_.target.qp == 0 && asked_.target.qp_num == 0) {
+        return fail(EINVAL,
+                    "simverbs_inject: target.qp (the n-th of its device) or target.qp_num is "
+                    "missing");
+    }
+    if (asked_.target.qp_num != 0 &&
+        find_queue_pair(*spec_.target.hca, "simverbs_inject: target.qp_num",
+                        asked_.target.qp_num) == nullptr) {
+        return ENOENT;
+    }
+    return 0;
+}
+
+int FaultRequest::read_arguments() {
+    const simverbs_fault_arguments& with = asked_.with;
+    spec_.with.duration = fabric::SimDuration(with.duration_ps);
+    spec_.with.interval = fabric::SimDuration(with.interval_ps);
+    spec_.with.times = std::max<std::uint64_t>(with.times, 1);
+    spec_.with.value = with.value;
+    spec_.with.offset = with.offset;
+    spec_.with.bits = with.bits == 0 ? std::uint8_t{0xFF} : with.bits;
+    const auto out_of_range = [this](const char* what) {
+        return fail(EINVAL, "simverbs_inject: {}: {}", to_string(spec_.action), what);
+    };
+    switch (spec_.action) {
+        case FaultAction::kDelay:
+        case FaultAction::kLandLate:
+        case FaultAction::kPause:
+            return with.duration_ps > 0 ? 0 : out_of_range("with.duration_ps is missing");
+        case FaultAction::kDuplicate:
+            return with.times <= kMostTimes ? 0 : out_of_range("with.times is at most 65536");
+        case FaultAction::kLinkFlap:
+            if (with.duration_ps == 0 || (with.times > 1 && with.interval_ps == 0)) {
+                return out_of_range(
+                    "with.duration_ps, and with.interval_ps for more than one "
+                    "time, are not 0");
+            }
+            return 0;
+        case FaultAction::kNak:
+            return with.value <= SIMVERBS_NAK_REMOTE_OPERATIONAL
+                       ? 0
+                       : out_of_range("with.value is an enum simverbs_nak, 0 to 3");
+        case FaultAction::kRnrNak:
+            return with.value <= kMostRnrTimer ? 0 : out_of_range("with.value is a timer, 0 to 31");
+        case FaultAction::kCompletion:
+            return with.value > 0 && with.value < kWcStatuses
+                       ? 0
+                       : out_of_range("with.value is a failure of enum ibv_wc_status, from 1 on");
+        case FaultAction::kCall:
+            return with.value > 0 && with.value <= kMostErrno
+                       ? 0
+                       : out_of_range("with.value is an errno, 1 to 4095");
+        case FaultAction::kRewrite:
+            return read_header_field();
+        case FaultAction::kLid:
+        case FaultAction::kSmLid:
+        case FaultAction::kPkey:
+            return read_port_value();
+        case FaultAction::kLinkRate:
+            return read_rate();
+        default:
+            return 0;
+    }
+}
+
+int FaultRequest::read_header_field() {
+    if (asked_.with.field < SIMVERBS_HEADER_OPCODE ||
+        asked_.with.field > SIMVERBS_HEADER_SOLICITED) {
+        return fail(EINVAL,
+                    "simverbs_inject: with.field is {}; SIMVERBS_HEADER_OPCODE (1) to "
+                    "SIMVERBS_HEADER_SOLICITED (13)",
+                    static_cast<int>(asked_.with.field));
+    }
+    spec_.with.field = static_cast<HeaderField>(asked_.with.field - 1);
+    return holds(spec_.with.field, asked_.with.value)
+               ? 0
+               : fail(EINVAL,
+                      "simverbs_inject: with.value {:#x} does not fit the field; opcodes and "
+                      "syndromes are those that have a meaning",
+                      asked_.with.value);
+}
+
+int FaultRequest::read_port_value() {
+    if (asked_.with.value > 0xFFFF) {
+        return fail(EINVAL, "simverbs_inject: with.value {:#x} has more than 16 bits",
+                    asked_.with.value);
+    }
+    if (spec_.action == FaultAction::kPkey) {
+        const Hca* hca = world_.simulation().hca_at(spec_.target.port->node().id());
+        const std::size_t most = hca == nullptr ? 1 : hca->personality().limits.port.pkey_entries;
+        return asked_.with.offset < most
+                   ? 0
+                   : fail(EINVAL, "simverbs_inject: with.offset is {}; the table has 0 to {}",
+                          asked_.with.offset, most - 1);
+    }
+    const auto lid = static_cast<std::uint16_t>(asked_.with.value);
+    return fabric::is_unicast(fabric::Lid{lid})
+               ? 0
+               : fail(EINVAL,
+                      "simverbs_inject: with.value {:#x} is no unicast LID; those are 0x1 "
+                      "to 0xbfff",
+                      lid);
+}
+
+int FaultRequest::read_rate() {
+    const auto rate = link_rate(asked_.with.width, asked_.with.speed);
+    if (!rate) {
+        return fail(EINVAL, "simverbs_inject: with.width {} and with.speed {}; {}",
+                    asked_.with.width, asked_.with.speed, kLinkRatesInWords);
+    }
+    spec_.with.width = rate->first;
+    spec_.with.speed = rate->second;
+    return 0;
+}
+
+}  // namespace simverbs::abi
