@@ -149,6 +149,9 @@ bool LinkDirection::filters_take(Frame& frame) {
         frame.is_past_filters = false;
         return false;
     }
+    for (LinkFilter* filter : filters_) {
+        filter->observe(frame);
+    }
     const SimTime now = services_.loop.now();
     for (LinkFilter* filter : filters_) {
         switch (filter->inspect(now, frame, *this)) {

@@ -142,6 +142,9 @@ int FaultRequest::read_trigger() {
             break;
     }
     on_ = asked_.on == SIMVERBS_ON_DEFAULT ? usual : asked_.on;
+    if (asked_.on == SIMVERBS_ON_DEFAULT && spec_.action == FaultAction::kMark) {
+        on_ = SIMVERBS_ON_PACKET;
+    }
     if (usual != SIMVERBS_ON_TIME && (on_ != usual || asked_.delay_ps != 0)) {
         return fail(EINVAL,
                     "simverbs_inject: {} is done to what matches, when it matches; leave {} 0",
@@ -149,8 +152,7 @@ int FaultRequest::read_trigger() {
     }
     switch (on_) {
         case SIMVERBS_ON_TIME:
-            spec_.on = OnTime{};
-            return 0;
+            return read_no_match();
         case SIMVERBS_ON_PACKET:
             return read_packets();
         case SIMVERBS_ON_WORK_REQUEST:
@@ -164,6 +166,24 @@ int FaultRequest::read_trigger() {
                 "simverbs_inject: on is {}; SIMVERBS_ON_TIME (1), _PACKET (2), _WORK_REQUEST (3) "
                 "or _CALL (4), or 0",
                 static_cast<int>(asked_.on));
+}
+
+// What would be left out of account is no mistake that anybody wants to look for.
+int FaultRequest::read_no_match() {
+    const simverbs_fault_match& match = asked_.match;
+    const bool has_text = is_given(match.transmitter) || is_given(match.from) ||
+                          is_given(match.to) || is_given(match.opcode) || is_given(match.node) ||
+                          is_given(match.call);
+    const bool has_number = match.direction != SIMVERBS_EITHER_WAY || match.qp != 0 ||
+                            match.qp_num != 0 || match.psn != 0 || match.attempt != 0;
+    if (has_text || has_number) {
+        return fail(EINVAL,
+                    "simverbs_inject: match says of what, but {} waits for a time; set on to "
+                    "SIMVERBS_ON_PACKET, _WORK_REQUEST or _CALL",
+                    to_string(spec_.action));
+    }
+    spec_.on = OnTime{};
+    return 0;
 }
 
 // A host's devices, or one by its name.
@@ -238,7 +258,6 @@ int FaultRequest::read_packets() {
     pattern.qpn = match.qp_num;
     pattern.relative_psn = match.psn;
     pattern.attempt = match.attempt;
-    fabric::Network& network = world_.simulation().network();
     if (is_given(match.link)) {
         fabric::Link* link = find_link(world_, "simverbs_inject: match.link", match.link);
         if (link == nullptr) {
@@ -260,17 +279,7 @@ int FaultRequest::read_packets() {
                     "simverbs_inject: match.transmitter is an end of match.link, which is "
                     "missing");
     } else {
-        for (std::size_t i = 0; i < network.host_count(); ++i) {
-            const fabric::EndNode& host = network.host(i);
-            const bool is_wanted = pattern.from.empty() ||
-                                   std::find(pattern.from.begin(), pattern.from.end(), host.id()) !=
-                                       pattern.from.end();
-            for (std::uint16_t n = 1; is_wanted && n <= host.port_count(); ++n) {
-                if (auto* out = host.port(fabric::PortNumber{n}).outgoing(); out != nullptr) {
-                    on.directions.push_back(out);
-                }
-            }
-        }
+        on.directions = directions_from_hosts(world_.simulation().network(), pattern.from);
     }
     spec_.on = std::move(on);
     return 0;

@@ -24,6 +24,7 @@ class FaultRequest {
     int read_time();
     int read_count();
     int read_trigger();
+    int read_no_match();
     int read_packets();
     int read_opcode(PacketPattern& pattern);
     int read_hosts(const char* member, const char* name, std::vector<fabric::NodeId>& nodes);

@@ -40,7 +40,7 @@ bool PacketMatcher::matches(const fabric::Frame& frame) {
         !is_of_queue_pair(frame, packet)) {
         return false;
     }
-    return pattern_.attempt == 0 || count_attempt(frame, packet) == pattern_.attempt;
+    return pattern_.attempt == 0 || packet.attempt == pattern_.attempt;
 }
 
 bool PacketMatcher::is_between(const fabric::Frame& frame) const {
@@ -72,19 +72,35 @@ bool PacketMatcher::is_of_queue_pair(const fabric::Frame& frame, const Packet& p
     return pattern_.relative_psn == 0 || steps + 1 == pattern_.relative_psn;
 }
 
-// A requester says of itself whether it sends a PSN for the first time.
-std::uint32_t PacketMatcher::count_attempt(const fabric::Frame& frame, const Packet& packet) {
+AttemptCounter::AttemptCounter(std::vector<fabric::LinkDirection*> directions)
+    : directions_(std::move(directions)) {
+    for (fabric::LinkDirection* direction : directions_) {
+        direction->add_filter(*this);
+    }
+}
+
+AttemptCounter::~AttemptCounter() {
+    for (fabric::LinkDirection* direction : directions_) {
+        direction->remove_filter(*this);
+    }
+}
+
+void AttemptCounter::observe(fabric::Frame& frame) {
+    if (!has_packet(frame)) {
+        return;
+    }
+    Packet& packet = frame.transport_as<Packet>();
     const auto key = std::make_tuple(frame.source, frame.flow, packet.psn.value());
     const bool is_response = packet.operation().response();
     if (!is_response && packet.attempt == 1) {
         attempts_.erase(key);
-        return 1;
+        return;
     }
     if (attempts_.size() >= kMostPsns) {
         attempts_.clear();
     }
-    std::uint32_t& attempts = attempts_.try_emplace(key, is_response ? 0 : 1).first->second;
-    return ++attempts;
+    const std::uint16_t before = is_response ? 0 : 1;
+    packet.attempt = ++attempts_.try_emplace(key, before).first->second;
 }
 
 fabric::FrameDescription PacketMatcher::describe(const fabric::Frame& frame) const {

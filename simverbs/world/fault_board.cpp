@@ -19,6 +19,22 @@ QueuePair* QueuePairName::find(const Hca& hca) const {
     return qpn != 0 ? hca.find_qp(qpn) : hca.find_made(ordinal);
 }
 
+std::vector<fabric::LinkDirection*> directions_from_hosts(
+    const fabric::Network& network, const std::vector<fabric::NodeId>& hosts) {
+    std::vector<fabric::LinkDirection*> directions;
+    for (std::size_t i = 0; i < network.host_count(); ++i) {
+        const fabric::EndNode& host = network.host(i);
+        const bool is_wanted =
+            hosts.empty() || std::find(hosts.begin(), hosts.end(), host.id()) != hosts.end();
+        for (std::uint16_t n = 1; is_wanted && n <= host.port_count(); ++n) {
+            if (auto* out = host.port(fabric::PortNumber{n}).outgoing(); out != nullptr) {
+                directions.push_back(out);
+            }
+        }
+    }
+    return directions;
+}
+
 // A packet that only sets something else off.
 class FaultBoard::FrameTrigger final : public fabric::FrameAction {
   public:
@@ -58,6 +74,7 @@ FaultId FaultBoard::inject(const FaultSpec& spec) {
             static_cast<fabric::FiringListener*>(this));
     }
     hook_devices();
+    count_attempts();
     if (spec.after.value() == 0) {
         start(id, fault);
         return id;
@@ -144,6 +161,19 @@ void FaultBoard::hook_devices() {
     simulation_.set_device_faults(wanted ? this : nullptr);
 }
 
+void FaultBoard::count_attempts() {
+    const bool wanted = std::any_of(faults_.begin(), faults_.end(), [](const auto& entry) {
+        const auto* on = std::get_if<OnPacket>(&entry.second.spec.on);
+        return on != nullptr && on->pattern.attempt != 0;
+    });
+    if (!wanted) {
+        attempts_ = nullptr;
+    } else if (attempts_ == nullptr) {
+        attempts_ =
+            std::make_unique<AttemptCounter>(directions_from_hosts(simulation_.network(), {}));
+    }
+}
+
 bool FaultBoard::clear(FaultId id) {
     auto node = faults_.extract(id);
     if (node.empty()) {
@@ -157,6 +187,7 @@ bool FaultBoard::clear(FaultId id) {
         fault.frames->action().release();
     }
     hook_devices();
+    count_attempts();
     return true;
 }
 

@@ -150,6 +150,10 @@ struct QueuePairName {
     [[nodiscard]] QueuePair* find(const Hca& hca) const;
 };
 
+// Where packets begin: what leads out of these hosts' ports, or, without any, out of all.
+std::vector<fabric::LinkDirection*> directions_from_hosts(const fabric::Network& network,
+                                                          const std::vector<fabric::NodeId>& hosts);
+
 // What a fault waits for.
 struct OnTime {};
 struct OnPacket {

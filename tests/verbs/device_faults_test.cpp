@@ -125,7 +125,7 @@ TEST_F(DeviceFault, IsAFiringInTheTrace) {
     expect(*a, 10, IBV_WC_FATAL_ERR);
     EXPECT_EQ(seen.count, 1);
     EXPECT_EQ(seen.id, fault);
-    EXPECT_EQ(seen.action, "fail send");
+    EXPECT_EQ(seen.action, "execution");
     ASSERT_EQ(simverbs_trace_callback(nullptr, nullptr), 0);
 }
 

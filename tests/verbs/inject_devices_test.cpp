@@ -1,0 +1,329 @@
+// What simverbs_inject does to hosts, devices, their objects, work requests and calls.
+#include "injection.hpp"
+
+namespace verbs_test {
+namespace {
+
+class InjectedDevice : public Injection {
+  protected:
+    void SetUp() override {
+        Injection::SetUp();
+        watch();
+    }
+    static simverbs_fault on_host(simverbs_fault_action action, const char* node) {
+        simverbs_fault fault = fault_of(action);
+        fault.target.node = node;
+        return fault;
+    }
+    static int listed() {
+        int count = 0;
+        ibv_free_device_list(ibv_get_device_list(&count));
+        return count;
+    }
+    void exchange(std::uint64_t id) {
+        ASSERT_EQ(b->receive(id, {b->range(0, 64)}), 0);
+        ASSERT_EQ(Request(IBV_WR_SEND).id(id).from(a->range(0, 16)).post(*a), 0);
+    }
+};
+
+// ---- hosts and devices
+
+TEST_F(InjectedDevice, HostThatIsKilledIsSilent) {
+    connect({.timeout = 10, .retries = 1});
+    simverbs_fault fault = on_host(SIMVERBS_FAULT_HOST_KILL, "h1");
+    fault.on = SIMVERBS_ON_PACKET;
+    fault.match.from = "h0";
+    fault.match.psn = 2;
+    fault.match.qp = 1;
+    const std::uint32_t id = inject(fault);
+    write(1, 1);
+    expect(*a, 1, IBV_WC_SUCCESS);
+    EXPECT_EQ(fired(id), 0U);
+    write(2, 1, 2 * kPacket);
+    expect(*a, 2, IBV_WC_RETRY_EXC_ERR);
+    EXPECT_EQ(fired(id), 1U);
+    EXPECT_EQ(a->state(), IBV_QPS_ERR);
+    EXPECT_TRUE(a->events().empty());
+    EXPECT_TRUE(b->events().empty()) << "it has no power to say so";
+    EXPECT_EQ(*b->at(2 * kPacket), 0);
+    ibv_qp_attr attr{};
+    ibv_qp_init_attr init{};
+    EXPECT_EQ(ibv_query_qp(b->qp, &attr, IBV_QP_STATE, &init), EIO);
+    EXPECT_EQ(b->receive(1, {b->range(0, 8)}), 0);
+    EXPECT_TRUE(b->drain().empty());
+    EXPECT_EQ(listed(), 2);
+}
+
+// What was open stays dead, and takes no part: old numbers and keys lead nowhere.
+TEST_F(InjectedDevice, HostThatRestartsIsAFreshOne) {
+    connect({.timeout = 10, .retries = 1});
+    simverbs_fault fault = on_host(SIMVERBS_FAULT_HOST_KILL, "h1");
+    fault.with.duration_ps = 10 * kMillisecond;
+    inject(fault);
+    pass(20);
+    write(1, 1);
+    expect(*a, 1, IBV_WC_RETRY_EXC_ERR);
+    EXPECT_GT(discarded("device fatal"), 0U);
+    EXPECT_EQ(b->to_state(IBV_QPS_RESET), EIO);
+    b.reset();
+    ASSERT_EQ(a->to_state(IBV_QPS_RESET), 0);
+    b = std::make_unique<End>(1, Connection{});
+    bring_up({});
+    expect_works();
+}
+
+TEST_F(InjectedDevice, DeviceIsFatal) {
+    connect({.timeout = 10, .retries = 1});
+    inject(on_host(SIMVERBS_FAULT_DEVICE_FATAL, "h1"));
+    EXPECT_EQ(b->events(), std::vector{IBV_EVENT_DEVICE_FATAL});
+    write(1, 1);
+    expect(*a, 1, IBV_WC_RETRY_EXC_ERR);
+    inject(on_host(SIMVERBS_FAULT_DEVICE_FATAL, "h1"));
+    EXPECT_EQ(missed, std::vector<std::string>{"it is dead"});
+}
+
+TEST_F(InjectedDevice, DeviceIsRemovedAndArrives) {
+    connect({.timeout = 10, .retries = 1});
+    ASSERT_EQ(listed(), 2);
+    ibv_device* device = b->context->device;
+    inject(on_host(SIMVERBS_FAULT_DEVICE_REMOVE, "h1"));
+    EXPECT_EQ(b->events(), std::vector{IBV_EVENT_DEVICE_FATAL});
+    EXPECT_EQ(listed(), 1);
+    EXPECT_EQ(ibv_open_device(device), nullptr);
+    EXPECT_EQ(errno, ENODEV);
+    write(1, 1);
+    expect(*a, 1, IBV_WC_RETRY_EXC_ERR);
+    inject(on_host(SIMVERBS_FAULT_DEVICE_ARRIVE, "h1"));
+    EXPECT_EQ(listed(), 2);
+    pass(10);
+    b.reset();
+    ASSERT_EQ(a->to_state(IBV_QPS_RESET), 0);
+    b = std::make_unique<End>(1, Connection{});
+    bring_up({});
+    expect_works();
+    inject(on_host(SIMVERBS_FAULT_DEVICE_ARRIVE, "h1"));
+    EXPECT_EQ(missed, std::vector<std::string>{"it works"});
+}
+
+// ---- their objects
+
+TEST_F(InjectedDevice, QueuePairFails) {
+    connect();
+    ASSERT_EQ(a->receive(1, {a->range(0, 8)}), 0);
+    simverbs_fault fault = on_host(SIMVERBS_FAULT_QP_ERROR, "h0");
+    fault.target.qp = 1;
+    const std::uint32_t id = inject(fault);
+    EXPECT_EQ(fired(id), 1U);
+    EXPECT_EQ(a->events(), std::vector{IBV_EVENT_QP_FATAL});
+    EXPECT_EQ(a->state(), IBV_QPS_ERR);
+    expect(*a, 1, IBV_WC_WR_FLUSH_ERR);
+    EXPECT_EQ(b->state(), IBV_QPS_RTS);
+    fault.target.qp = 2;
+    inject(fault);
+    EXPECT_EQ(missed, std::vector<std::string>{"there is no such queue pair"});
+    fault.target.qp = 0;
+    expect_refused(fault, EINVAL, "target.qp");
+    fault.target.qp_num = a->qp->qp_num + 1000;
+    expect_refused(fault, ENOENT, "ibv_qp.qp_num");
+}
+
+TEST_F(InjectedDevice, RingBecomesUnreadableInTheMiddleOfAMessage) {
+    connect({.timeout = 10, .retries = 1});
+    simverbs_fault fault = on_request(SIMVERBS_FAULT_RING, 3);
+    fault.on = SIMVERBS_ON_PACKET;
+    fault.target.node = "h1";
+    fault.target.qp = 1;
+    fault.target.queue = SIMVERBS_RECEIVE_QUEUE;
+    inject(fault);
+    write(1, 5);
+    expect(*a, 1, IBV_WC_RETRY_EXC_ERR);
+    EXPECT_EQ(b->events(), std::vector{IBV_EVENT_QP_FATAL});
+    EXPECT_EQ(b->state(), IBV_QPS_ERR);
+}
+
+TEST_F(InjectedDevice, SharedRingBecomesUnreadable) {
+    connect({.shared_receives = 8});
+    simverbs_fault fault = on_host(SIMVERBS_FAULT_SRQ_RING, "h1");
+    fault.target.object = b->srq->handle;
+    inject(fault);
+    const std::vector<ibv_event_type> events = b->events();
+    EXPECT_EQ(std::count(events.begin(), events.end(), IBV_EVENT_SRQ_ERR), 1);
+    EXPECT_EQ(std::count(events.begin(), events.end(), IBV_EVENT_QP_FATAL), 1);
+    EXPECT_EQ(b->state(), IBV_QPS_ERR);
+}
+
+TEST_F(InjectedDevice, CompletionQueueOverruns) {
+    connect({.timeout = 10, .retries = 1});
+    simverbs_fault fault = on_host(SIMVERBS_FAULT_CQ_OVERRUN, "h1");
+    fault.target.object = b->cq->handle;
+    inject(fault);
+    const std::vector<ibv_event_type> events = b->events();
+    EXPECT_EQ(events.front(), IBV_EVENT_CQ_ERR);
+    EXPECT_EQ(std::count(events.begin(), events.end(), IBV_EVENT_QP_FATAL), 1);
+    EXPECT_EQ(b->state(), IBV_QPS_ERR);
+    EXPECT_TRUE(b->drain().empty());
+    write(1, 1);
+    expect(*a, 1, IBV_WC_RETRY_EXC_ERR);
+    fault.target.object = 4711;
+    inject(fault);
+    EXPECT_EQ(missed, std::vector<std::string>{"there is no such completion queue"});
+}
+
+// The packets before it have landed.
+TEST_F(InjectedDevice, RegionIsGoneInTheMiddleOfAMessage) {
+    connect();
+    simverbs_fault fault = on_request(SIMVERBS_FAULT_MR_INVALIDATE, 3);
+    fault.on = SIMVERBS_ON_PACKET;
+    fault.match.link = "s0-h1";
+    fault.match.from = "h0";
+    fault.target.node = "h1";
+    fault.target.object = b->mr->lkey;
+    inject(fault);
+    write(1, 2);
+    expect(*a, 1, IBV_WC_SUCCESS);
+    write(2, 4, 8 * kPacket);
+    expect(*a, 2, IBV_WC_REM_ACCESS_ERR);
+    EXPECT_EQ(b->events(), std::vector{IBV_EVENT_QP_ACCESS_ERR});
+    EXPECT_EQ(*b->at(11 * kPacket), 0);
+    EXPECT_EQ(ibv_dereg_mr(b->mr), 0);
+    b->mr = nullptr;
+}
+
+// ---- work requests
+
+TEST_F(InjectedDevice, NthSendCompletesWithAStatus) {
+    connect();
+    simverbs_fault fault = fault_of(SIMVERBS_FAULT_COMPLETION);
+    fault.match.node = "h0";
+    fault.match.qp = 1;
+    fault.nth = 2;
+    fault.with.value = IBV_WC_RESP_TIMEOUT_ERR;
+    const std::uint32_t id = inject(fault);
+    exchange(1);
+    exchange(2);
+    exchange(3);
+    expect(*a, 1, IBV_WC_SUCCESS);
+    expect(*a, 2, IBV_WC_RESP_TIMEOUT_ERR);
+    expect(*a, 3, IBV_WC_WR_FLUSH_ERR);
+    EXPECT_EQ(fired(id), 1U);
+    EXPECT_EQ(a->state(), IBV_QPS_ERR);
+    EXPECT_EQ(b->state(), IBV_QPS_RTS);
+    ASSERT_EQ(firings.size(), 1U);
+    EXPECT_EQ(firings[0].node, "h0");
+    EXPECT_EQ(firings[0].flow, a->qp->qp_num);
+    EXPECT_EQ(firings[0].action, "completion");
+}
+
+TEST_F(InjectedDevice, NthReceiveCompletesWithAStatus) {
+    connect();
+    simverbs_fault fault = fault_of(SIMVERBS_FAULT_COMPLETION);
+    fault.match.node = "h1";
+    fault.match.queue = SIMVERBS_RECEIVE_QUEUE;
+    fault.nth = 2;
+    fault.with.value = IBV_WC_LOC_PROT_ERR;
+    inject(fault);
+    exchange(1);
+    exchange(2);
+    expect(*b, 1, IBV_WC_SUCCESS);
+    expect(*b, 2, IBV_WC_LOC_PROT_ERR);
+    EXPECT_EQ(b->state(), IBV_QPS_ERR);
+}
+
+TEST_F(InjectedDevice, FailsWhileExecutingOrWithAnUnknownSyndrome) {
+    for (const auto& [action, status] : {std::pair{SIMVERBS_FAULT_EXECUTION, IBV_WC_FATAL_ERR},
+                                         std::pair{SIMVERBS_FAULT_SYNDROME, IBV_WC_GENERAL_ERR}}) {
+        if (a == nullptr) {
+            connect();
+        } else {
+            ASSERT_EQ(a->to_state(IBV_QPS_RESET), 0);
+            ASSERT_EQ(b->to_state(IBV_QPS_RESET), 0);
+            bring_up({});
+        }
+        simverbs_fault fault = fault_of(action);
+        fault.match.node = "h0";
+        inject(fault);
+        exchange(1);
+        expect(*a, 1, status);
+        fault.match.queue = SIMVERBS_RECEIVE_QUEUE;
+        expect_refused(fault, EINVAL, "match.queue");
+    }
+}
+
+TEST_F(InjectedDevice, WorkRequestSetsSomethingElseOff) {
+    connect({.timeout = 10, .retries = 1});
+    simverbs_fault fault = fault_of(SIMVERBS_FAULT_QP_ERROR);
+    fault.on = SIMVERBS_ON_WORK_REQUEST;
+    fault.match.node = "h1";
+    fault.match.queue = SIMVERBS_RECEIVE_QUEUE;
+    inject(fault);
+    exchange(1);
+    expect(*b, 1, IBV_WC_SUCCESS);
+    pass(1);
+    EXPECT_EQ(b->events(), std::vector{IBV_EVENT_QP_FATAL});
+    EXPECT_EQ(b->state(), IBV_QPS_ERR);
+}
+
+// ---- calls
+
+TEST_F(InjectedDevice, NthCallFailsWithAnErrnoAndDoesNothing) {
+    connect();
+    simverbs_fault fault = fault_of(SIMVERBS_FAULT_CALL);
+    fault.match.node = "h0";
+    fault.match.call = "ibv_modify_qp";
+    fault.nth = 2;
+    fault.with.value = EAGAIN;
+    const std::uint32_t id = inject(fault);
+    EXPECT_EQ(b->to_state(IBV_QPS_ERR), 0) << "another host";
+    EXPECT_EQ(a->to_state(IBV_QPS_RTS), 0);
+    EXPECT_EQ(a->to_state(IBV_QPS_ERR), EAGAIN);
+    EXPECT_EQ(a->state(), IBV_QPS_RTS);
+    EXPECT_EQ(a->to_state(IBV_QPS_ERR), 0);
+    EXPECT_EQ(fired(id), 1U);
+    EXPECT_EQ(firings.back().action, "call");
+    EXPECT_EQ(firings.back().node, "h0");
+}
+
+TEST_F(InjectedDevice, CallsThatMakeSomethingFailToo) {
+    connect();
+    simverbs_fault fault = fault_of(SIMVERBS_FAULT_CALL);
+    fault.with.value = ENOMEM;
+    for (const char* call : {"ibv_reg_mr", "ibv_alloc_pd", "ibv_create_cq", "ibv_open_device"}) {
+        fault.match.call = call;
+        inject(fault);
+    }
+    errno = 0;
+    EXPECT_EQ(ibv_alloc_pd(a->context), nullptr);
+    EXPECT_EQ(errno, ENOMEM);
+    errno = 0;
+    EXPECT_EQ(ibv_reg_mr(a->pd, a->at(0), 64, 0), nullptr);
+    EXPECT_EQ(errno, ENOMEM);
+    errno = 0;
+    EXPECT_EQ(ibv_create_cq(a->context, 1, nullptr, nullptr, 0), nullptr);
+    EXPECT_EQ(errno, ENOMEM);
+    errno = 0;
+    EXPECT_EQ(ibv_open_device(a->context->device), nullptr);
+    EXPECT_EQ(errno, ENOMEM);
+    ibv_pd* pd = ibv_alloc_pd(a->context);
+    ASSERT_NE(pd, nullptr) << "once";
+    EXPECT_EQ(ibv_dealloc_pd(pd), 0);
+    fault.match.call = "ibv_poll_cq";
+    expect_refused(fault, EINVAL, "ibv_modify_qp");
+    fault.match.call = "ibv_modify_qp";
+    fault.with.value = 0;
+    expect_refused(fault, EINVAL, "errno");
+}
+
+TEST_F(InjectedDevice, RepeatsItself) {
+    expect_repeats([this] {
+        connect({.timeout = 10, .retries = 2});
+        simverbs_fault fault = on_host(SIMVERBS_FAULT_HOST_KILL, "h1");
+        fault.from_ps = now_us() * kMicrosecond + 3 * kMicrosecond;
+        fault.with.duration_ps = kMillisecond;
+        inject(fault);
+        write(1, 100);
+        expect(*a, 1, IBV_WC_RETRY_EXC_ERR);
+    });
+}
+
+}  // namespace
+}  // namespace verbs_test
