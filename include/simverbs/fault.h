@@ -121,10 +121,11 @@ enum simverbs_fault_action {
 
 /* What it waits for. */
 enum simverbs_fault_trigger {
-    SIMVERBS_ON_DEFAULT =
-        0,              /* what its action is done to: packets, work requests, calls; else time */
-    SIMVERBS_ON_TIME,   /* from_ps, or at once */
-    SIMVERBS_ON_PACKET, /* match: link to attempt */
+    /* What its action is done to: packets (SIMVERBS_FAULT_MARK: too), work requests, calls; else
+     * time. */
+    SIMVERBS_ON_DEFAULT = 0,
+    SIMVERBS_ON_TIME,         /* from_ps, or at once */
+    SIMVERBS_ON_PACKET,       /* match: link to attempt */
     SIMVERBS_ON_WORK_REQUEST, /* match: node, qp or qp_num, queue */
     SIMVERBS_ON_CALL          /* match: node, call; before it is carried out */
 };

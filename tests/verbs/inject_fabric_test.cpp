@@ -326,6 +326,9 @@ TEST_F(FabricFault, ThatMeansNothingIsRefusedByName) {
     expect_refused(fault, EINVAL, "0 to 31");
 
     expect_refused(fault_of(SIMVERBS_FAULT_LINK_DOWN), ENOENT, "target.link");
+    fault = on_link(SIMVERBS_FAULT_LINK_DOWN, "h0-s0");
+    fault.match.psn = 3;
+    expect_refused(fault, EINVAL, "SIMVERBS_ON_PACKET");
     expect_refused(on_link(SIMVERBS_FAULT_LINK_FLAP, "h0-s0"), EINVAL, "with.duration_ps");
     expect_refused(on_link(SIMVERBS_FAULT_LINK_RATE, "h0-s0"), EINVAL, "widths");
     expect_refused(on_link(SIMVERBS_FAULT_PAUSE, "h0-s0"), ENOENT, "target.node");

@@ -258,7 +258,6 @@ TEST_F(PacketFault, DelayedPayloadIsTheOneThatWasSent) {
 
 TEST_F(PacketFault, ReorderSwapsNeighbours) {
     expect_recovers(on_request(SIMVERBS_FAULT_REORDER, 3));
-    EXPECT_EQ(a->wait().status, IBV_WC_GENERAL_ERR) << "nothing more";
 }
 
 TEST_F(PacketFault, ReorderedDatagramsArriveInTheOtherOrder) {
@@ -472,19 +471,22 @@ class RoceFault : public PacketFault {
     }
     void expect_slower(simverbs_fault_action action) {
         connect();
-        write(1, 200);
-        std::int64_t from = now_us();
-        expect(*a, 1, IBV_WC_SUCCESS);
-        const std::int64_t free = now_us() - from;
+        constexpr std::uint32_t kPackets = 1000;
+        const auto transfer = [this] {
+            const std::int64_t from = now_us();
+            for (std::uint64_t i = 0; i < 4; ++i) {
+                write(i, kPackets);
+                expect(*a, i, IBV_WC_SUCCESS);
+            }
+            return now_us() - from;
+        };
+        const std::int64_t free = transfer();
         simverbs_fault fault = on_request(action, 0);
         fault.count = SIMVERBS_EVERY;
         const std::uint32_t id = inject(fault);
-        from = now_us();
-        write(2, 200);
-        expect(*a, 2, IBV_WC_SUCCESS);
+        EXPECT_GT(transfer(), free * 5 / 4);
         EXPECT_GT(fired(id), 10U);
-        EXPECT_GT(now_us() - from, free * 5 / 4);
-        expect_written(200);
+        expect_written(kPackets);
         expect_both_live();
     }
 };
