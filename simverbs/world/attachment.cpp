@@ -103,15 +103,15 @@ int Attachment::execute_on_context(const C& command, typename C::Reply& reply) {
     if (context == nullptr) {
         return ENOENT;
     }
-    const bool answers = works_when_dead<C>() || !context->is_dead();
     if constexpr (std::is_same_v<C, ReportMisuse>) {
         // No call of the program: a run has the same digest with warnings as without.
-        return answers ? context->execute(command, reply) : EIO;
+        return context->execute(command, reply);
     }
     Hca& hca = context->hca();
-    int error = answers ? refused(hca, C::kCode) : EIO;
-    if (error == 0) {
-        error = context->execute(command, reply);
+    int error = context->is_dead() ? 0 : refused(hca, C::kCode);
+    if (error == 0) {  // what came of the call may have been the end of the device
+        const bool answers = works_when_dead<C>() || !context->is_dead();
+        error = answers ? context->execute(command, reply) : EIO;
     }
     hca.trace(VerbCalled{hca.node(), C::kCode, subject(command, reply, error), error});
     return error;

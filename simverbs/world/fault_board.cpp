@@ -128,28 +128,43 @@ std::unique_ptr<fabric::FrameAction> FaultBoard::make_action(FaultId id, const F
     }
 }
 
+// On a fault of the consumer's own asking, what is due is done before the call returns.
 void FaultBoard::start(FaultId id, Fault& fault) {
-    if (std::holds_alternative<OnTime>(fault.spec.on)) {
-        const fabric::SimTime due = std::max(clock_.now(), fault.spec.when.from);
-        if (due == clock_.now()) {
-            fire_on_time(id);
-        } else {
-            fault.appointments.push_back(clock_.at(due, [this, id] { fire_on_time(id); }));
-        }
+    if (!std::holds_alternative<OnTime>(fault.spec.on)) {
+        return;
     }
+    if (fault.spec.when.from <= clock_.now()) {
+        fire_on_time(id);
+    } else {
+        fire_later(id, fault);
+    }
+}
+
+void FaultBoard::fire_later(FaultId id, Fault& fault) {
+    const fabric::SimTime due = std::max(clock_.now(), fault.spec.when.from);
+    fault.appointments.push_back(clock_.at(due, [this, id] { fire_on_time(id); }));
 }
 
 void FaultBoard::wake(FaultId id) {
     Fault& fault = faults_.at(id);
-    const auto rouse = [this, id] {
-        Fault& awake = faults_.at(id);
-        awake.occasion.wake();
-        if (awake.frames != nullptr) {
-            awake.frames->occasion().wake();
-        }
-        start(id, awake);
-    };
-    fault.appointments.push_back(clock_.after(fault.spec.after_delay, rouse));
+    if (fault.spec.after_delay == fabric::SimDuration::zero()) {
+        rouse(id);
+    } else {
+        fault.appointments.push_back(
+            clock_.after(fault.spec.after_delay, [this, id] { rouse(id); }));
+    }
+}
+
+// Perhaps while a frame is being sent: the next one may be hit, but nothing happens to its link.
+void FaultBoard::rouse(FaultId id) {
+    Fault& fault = faults_.at(id);
+    fault.occasion.wake();
+    if (fault.frames != nullptr) {
+        fault.frames->occasion().wake();
+    }
+    if (std::holds_alternative<OnTime>(fault.spec.on)) {
+        fire_later(id, fault);
+    }
 }
 
 // Devices ask only while somebody may want something of them.

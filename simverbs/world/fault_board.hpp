@@ -68,6 +68,8 @@ class FaultBoard final : private DeviceFaults,
 
     void start(fabric::FaultId id, Fault& fault);
     void wake(fabric::FaultId id);
+    void rouse(fabric::FaultId id);
+    void fire_later(fabric::FaultId id, Fault& fault);
     void hook_devices();
     void count_attempts();
     [[nodiscard]] std::unique_ptr<fabric::FrameAction> make_action(fabric::FaultId id,

@@ -108,8 +108,8 @@ void restart(Hca& hca, const fabric::Node& node) {
     set_links(node, LinkState::kUp);
 }
 
-std::string_view on_host(const FaultSpec& spec, Hca& hca, const fabric::Node& node,
-                         FaultClock& later) {
+std::string_view on_device(const FaultSpec& spec, Hca& hca, const fabric::Node& node,
+                           FaultClock& later) {
     const bool comes_back =
         spec.action == FaultAction::kHostRestart || spec.action == FaultAction::kDeviceArrive;
     if (comes_back == !hca.is_dead()) {
@@ -133,6 +133,22 @@ std::string_view on_host(const FaultSpec& spec, Hca& hca, const fabric::Node& no
             restart(hca, node);
             return kDone;
     }
+}
+
+// Power is a host's, with all its devices.
+std::string_view on_host(const FaultSpec& spec, const FaultTarget& target, Simulation& simulation,
+                         FaultClock& later) {
+    if (spec.action != FaultAction::kHostKill && spec.action != FaultAction::kHostRestart) {
+        return on_device(spec, *target.hca, *target.node, later);
+    }
+    std::string_view outcome;
+    for (const std::size_t index : simulation.hcas_of(target.hca->host())) {
+        Hca& hca = simulation.hca(index);
+        const std::string_view reason =
+            on_device(spec, hca, simulation.network().node(hca.node()), later);
+        outcome = reason.empty() ? outcome : reason;
+    }
+    return outcome;
 }
 
 std::string_view on_queue_pair(const FaultSpec& spec, const FaultTarget& target) {
@@ -204,7 +220,7 @@ std::string_view carry_out(const FaultSpec& spec, const FaultTarget& target, Sim
             return kDone;
         }
         case FaultSubject::kHost:
-            return on_host(spec, *target.hca, *target.node, later);
+            return on_host(spec, target, simulation, later);
         case FaultSubject::kQueuePair:
         case FaultSubject::kQueue:
             return on_queue_pair(spec, target);

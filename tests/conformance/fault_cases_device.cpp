@@ -75,6 +75,17 @@ std::vector<FaultCase> unreadable_rings() {
                       0);
         });
     receives.rxe.b = stopped("-");
+    FaultCase inside = same_for_all("queue_pair_fails_inside", FaultCause::kInternalError,
+                                    {all_flushed + "QP_FATAL", kUntouched}, [](Stage& stage) {
+                                        simverbs_fault fault;
+                                        simverbs_fault_init(&fault);
+                                        fault.action = SIMVERBS_FAULT_QP_ERROR;
+                                        fault.target.node = "h0";
+                                        fault.target.qp_num = number(stage.here().qp);
+                                        EXPECT_EQ(simverbs_inject(&fault, nullptr), 0)
+                                            << simverbs_last_error();
+                                    });
+    inside.rxe.a = all_flushed + "-";
     // Receives that are shared are flushed by nobody.
     const std::string gives_up = "10 RETRY_EXC, 11 FLUSH, 12 FLUSH; -; ERR; ";
     FaultCase shared = same_for_all(
@@ -84,7 +95,7 @@ std::vector<FaultCase> unreadable_rings() {
         });
     shared.options = [](Connection& with) { with.shared_receives = 8; };
     shared.rxe = {gives_up + "-", "-; ERR; SRQ_ERR"};
-    return {sends, receives, shared};
+    return {sends, receives, inside, shared};
 }
 
 }  // namespace

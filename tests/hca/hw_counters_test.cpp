@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "simverbs/transport/packet_faults.hpp"
+
+
 #include "tests/support/pair.hpp"
 
 namespace simverbs::test {
@@ -47,6 +50,18 @@ TEST(HwCounters, OfALostRequestNameBothSidesOfItsNak) {
     EXPECT_EQ(counted(pair.a, HwCounter::kLocalAckTimeoutErr), 0U);
     EXPECT_EQ(counted(pair.b, HwCounter::kOutOfSequence), 2U) << "the third and the fourth";
     EXPECT_EQ(counted(pair.b, HwCounter::kDuplicateRequest), 0U);
+}
+
+// The port of an InfiniBand device counts it, and nothing else of the device sees it.
+TEST(HwCounters, OfACorruptPacketAreThePorts) {
+    Pair pair;
+    pair.fault_nth(pair.a, 2, std::make_unique<CorruptPacket>(20, 1));
+    pair.a.qp.post(std::vector<Send>{write_of(pair.a, pair.b, 1, 0, 4096)});
+    pair.drive();
+    EXPECT_EQ(pair.b.host.hca().port(1).counters().rcv_errors, 1U);
+    EXPECT_EQ(pair.a.host.hca().port(1).counters().rcv_errors, 0U);
+    EXPECT_EQ(counted(pair.b, HwCounter::kOutOfSequence), 2U);
+    EXPECT_EQ(counted(pair.b, HwCounter::kRxIcrcEncapsulated), 0U);
 }
 
 TEST(HwCounters, OfALostAcknowledgmentATimeoutAndADuplicate) {

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fabric/faults/drop_nth.hpp"
+#include "fabric/faults/frame_actions.hpp"
 
 #include "tests/mad/managed_fabric.hpp"
 
@@ -229,6 +229,16 @@ class LongMessages : public TwoPorts {
         }
     }
 
+    // The n-th frame of a host.
+    FrameFault losing(std::size_t host, std::uint64_t nth) {
+        return {fabric.bus,
+                FaultId(1),
+                std::make_unique<EveryFrame>(),
+                OccasionRules{.nth = nth},
+                std::make_unique<DropFrame>(),
+                {&fabric.network.link(0).direction_from(fabric.port_of(host))}};
+    }
+
     RecordingClient server_{fabric, fabric.port(1), sa_server()};
     RecordingClient client_{
         fabric, fabric.port(0), {.management_class = 3, .class_version = 2, .joins_rmpp = true}};
@@ -244,10 +254,8 @@ TEST_F(LongMessages, ArriveInOnePiece) {
 
 TEST_F(LongMessages, SurviveTheLossOfSegmentsAndAcknowledgements) {
     ask();
-    DropNth segment(fabric.network.link(0).direction_from(fabric.port_of(1)), fabric.bus, 40,
-                    FaultId(1));
-    DropNth acknowledgement(fabric.network.link(0).direction_from(fabric.port_of(0)), fabric.bus, 1,
-                            FaultId(2));
+    const FrameFault segment = losing(1, 40);
+    const FrameFault acknowledgement = losing(0, 1);
     answer();
     fabric.run();
     expect_whole();

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "fabric/faults/frame_actions.hpp"
+
 #include "simverbs/hca/addressing.hpp"
 
 namespace simverbs::test {
@@ -189,18 +191,27 @@ fabric::LinkDirection& Pair::direction_from(const Side& side) {
 }
 
 void Pair::drop_nth(const Side& from, std::uint64_t nth) {
-    lost_.push_back(
-        std::make_unique<fabric::DropNth>(direction_from(from), simulation_->bus(), nth));
+    fault_nth(from, nth, std::make_unique<fabric::DropFrame>());
+}
+
+void Pair::fault_nth(const Side& from, std::uint64_t nth,
+                     std::unique_ptr<fabric::FrameAction> action) {
+    add_fault(from, {.nth = nth}, std::move(action));
 }
 
 void Pair::drop_all(const Side& from) {
-    all_lost_.push_back(
-        std::make_unique<fabric::DropAll>(direction_from(from), simulation_->bus()));
+    add_fault(from, {.count = fabric::kEveryTime}, std::make_unique<fabric::DropFrame>());
+}
+
+void Pair::add_fault(const Side& from, const fabric::OccasionRules& rules,
+                     std::unique_ptr<fabric::FrameAction> action) {
+    faults_.push_back(std::make_unique<fabric::FrameFault>(
+        simulation_->bus(), fabric::FaultId{}, std::make_unique<fabric::EveryFrame>(), rules,
+        std::move(action), std::vector{&direction_from(from)}));
 }
 
 void Pair::stop_dropping() {
-    lost_.clear();
-    all_lost_.clear();
+    faults_.clear();
 }
 
 void Pair::set_link(fabric::LinkState state) {

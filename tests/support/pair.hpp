@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "fabric/core/sim_time.hpp"
-#include "fabric/faults/drop_nth.hpp"
+#include "fabric/faults/frame_fault.hpp"
 #include "fabric/net/link.hpp"
 #include "fabric/trace/memory_sink.hpp"
 
@@ -138,6 +138,9 @@ class Pair {
 
     // The n-th frame, from 1 and from now, that `from` puts on the link is lost.
     void drop_nth(const Side& from, std::uint64_t nth);
+    // Something else happens to it.
+    void fault_nth(const Side& from, std::uint64_t nth,
+                   std::unique_ptr<fabric::FrameAction> action);
     void drop_all(const Side& from);
     void stop_dropping();
     void set_link(fabric::LinkState state);
@@ -158,8 +161,9 @@ class Pair {
     fabric::SimTime began_;
     fabric::trace::MemorySink packets_;
     bool watching_ = false;
-    std::vector<std::unique_ptr<fabric::DropNth>> lost_;
-    std::vector<std::unique_ptr<fabric::DropAll>> all_lost_;
+    void add_fault(const Side& from, const fabric::OccasionRules& rules,
+                   std::unique_ptr<fabric::FrameAction> action);
+    std::vector<std::unique_ptr<fabric::FrameFault>> faults_;
 };
 
 // Requests between the two memories of a pair: `offset` on both sides unless told otherwise.

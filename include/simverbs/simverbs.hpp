@@ -1,0 +1,267 @@
+// The control API for C++: a world, faults and a trace that last as long as their objects, and
+// faults spelled as they are meant:
+//
+//     simverbs::World world({.topology = "star:2", .seed = 7});
+//     simverbs::Fault lost = simverbs::drop().from("h0").qp(1).psn(3).attempt(1).inject();
+//     ... plain verbs ...
+//     EXPECT_EQ(lost.fired(), 1);
+//
+// Header only, over <simverbs/simverbs.h>. What that refuses is thrown as simverbs::Error, with the
+// errno and the sentence of simverbs_last_error().
+#ifndef SIMVERBS_SIMVERBS_HPP
+#define SIMVERBS_SIMVERBS_HPP
+
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <simverbs/simverbs.h>
+
+namespace simverbs {
+
+// Of virtual time.
+using Picoseconds = std::chrono::duration<std::int64_t, std::pico>;
+
+class Error : public std::system_error {
+  public:
+    explicit Error(int error)
+        : std::system_error(error, std::generic_category(), simverbs_last_error()) {}
+};
+
+inline void check(int error) {
+    if (error != 0) {
+        throw Error(error);
+    }
+}
+
+inline Picoseconds now() {
+    std::int64_t picoseconds = 0;
+    check(simverbs_now_ps(&picoseconds));
+    return Picoseconds(picoseconds);
+}
+inline void advance(Picoseconds duration) {
+    check(simverbs_advance_ps(duration.count()));
+}
+inline std::uint64_t run_digest() {
+    std::uint64_t digest = 0;
+    check(simverbs_run_digest(&digest));
+    return digest;
+}
+
+struct WorldOptions {
+    std::string topology = "star:2";
+    std::string personality = "spec";
+    std::uint64_t seed = 1;
+};
+
+// The world of this process, from its beginning; the next one begins afresh. Devices are closed
+// before it ends: one that is still open keeps the world.
+class World {
+  public:
+    explicit World(const WorldOptions& options = {}) {
+        check(simverbs_restart());
+        check(simverbs_set_topology(options.topology.c_str()));
+        check(simverbs_set_personality(options.personality.c_str()));
+        check(simverbs_set_seed(options.seed));
+    }
+    ~World() { simverbs_restart(); }
+    World(const World&) = delete;
+    World& operator=(const World&) = delete;
+};
+
+// A fault in place, until its end or take_back(). Moved from, it is none.
+class Fault {
+  public:
+    explicit Fault(const simverbs_fault& fault) { check(simverbs_inject(&fault, &id_)); }
+    Fault(Fault&& other) noexcept : id_(std::exchange(other.id_, 0)) {}
+    Fault& operator=(Fault&& other) noexcept {
+        take_back();
+        id_ = std::exchange(other.id_, 0);
+        return *this;
+    }
+    ~Fault() { take_back(); }
+
+    [[nodiscard]] std::uint32_t id() const { return id_; }
+    [[nodiscard]] std::uint64_t fired() const {
+        std::uint64_t count = 0;
+        check(simverbs_fault_fired(id_, &count));
+        return count;
+    }
+    void take_back() {
+        if (id_ != 0) {
+            simverbs_clear_fault(std::exchange(id_, 0));
+        }
+    }
+    // It stays for as long as the world; its id.
+    std::uint32_t leave() { return std::exchange(id_, 0); }
+
+  private:
+    std::uint32_t id_ = 0;
+};
+
+// A fault in words. Names are copied when it is injected: they are to last until then.
+class FaultWords {
+  public:
+    explicit FaultWords(simverbs_fault_action action) {
+        simverbs_fault_init(&fault_);
+        fault_.action = action;
+    }
+
+    // Which packets.
+    FaultWords& link(const char* name) { return set(fault_.match.link, name); }
+    FaultWords& transmitter(const char* node) { return set(fault_.match.transmitter, node); }
+    FaultWords& from(const char* host) { return set(fault_.match.from, host); }
+    FaultWords& to(const char* host) { return set(fault_.match.to, host); }
+    FaultWords& opcode(const char* name) { return set(fault_.match.opcode, name); }
+    FaultWords& requests() { return set(fault_.match.direction, SIMVERBS_REQUESTS); }
+    FaultWords& responses() { return set(fault_.match.direction, SIMVERBS_RESPONSES); }
+    FaultWords& qp(std::uint32_t ordinal) { return set(fault_.match.qp, ordinal); }
+    FaultWords& qp_num(std::uint32_t number) { return set(fault_.match.qp_num, number); }
+    FaultWords& psn(std::uint32_t relative) { return set(fault_.match.psn, relative); }
+    FaultWords& attempt(std::uint32_t nth) { return set(fault_.match.attempt, nth); }
+
+    // What sets it off, where that is not what it is done to.
+    FaultWords& on_packet() { return set(fault_.on, SIMVERBS_ON_PACKET); }
+    FaultWords& on_work_request(const char* host, simverbs_queue queue = SIMVERBS_SEND_QUEUE) {
+        set(fault_.match.queue, queue);
+        return set(fault_.on, SIMVERBS_ON_WORK_REQUEST).set(fault_.match.node, host);
+    }
+    FaultWords& on_call(const char* host, const char* verb) {
+        set(fault_.match.call, verb);
+        return set(fault_.on, SIMVERBS_ON_CALL).set(fault_.match.node, host);
+    }
+    FaultWords& at(Picoseconds time) { return set(fault_.from_ps, time.count()); }
+    FaultWords& until(Picoseconds time) { return set(fault_.until_ps, time.count()); }
+    FaultWords& after(const Fault& other, Picoseconds delay = Picoseconds::zero()) {
+        return set(fault_.after, other.id()).set(fault_.after_delay_ps, delay.count());
+    }
+    FaultWords& delayed(Picoseconds delay) { return set(fault_.delay_ps, delay.count()); }
+    FaultWords& nth(std::uint64_t first) { return set(fault_.nth, first); }
+    FaultWords& times(std::uint64_t count) { return set(fault_.count, count); }
+    FaultWords& every_time() { return times(SIMVERBS_EVERY); }
+    FaultWords& with_chance(std::uint32_t of, std::uint32_t in) {
+        return set(fault_.chance, of).set(fault_.chance_of, in);
+    }
+
+    // What it is done to, and with what.
+    FaultWords& target_link(const char* name) { return set(fault_.target.link, name); }
+    FaultWords& target(const char* node) { return set(fault_.target.node, node); }
+    FaultWords& target_qp_num(std::uint32_t number) { return set(fault_.target.qp_num, number); }
+    FaultWords& target_object(std::uint32_t handle) { return set(fault_.target.object, handle); }
+    FaultWords& target_fault(const Fault& other) { return set(fault_.target.fault, other.id()); }
+    FaultWords& lasting(Picoseconds duration) {
+        return set(fault_.with.duration_ps, duration.count());
+    }
+    FaultWords& value(std::uint64_t value) { return set(fault_.with.value, value); }
+    FaultWords& field(simverbs_header_field field) { return set(fault_.with.field, field); }
+
+    // For members without a word.
+    simverbs_fault& members() { return fault_; }
+
+    [[nodiscard]] Fault inject() const { return Fault(fault_); }
+
+  private:
+    template <class T>
+    FaultWords& set(T& member, T value) {
+        member = value;
+        return *this;
+    }
+
+    simverbs_fault fault_;
+};
+
+// The frequent ones.
+inline FaultWords drop() {
+    return FaultWords(SIMVERBS_FAULT_DROP);
+}
+inline FaultWords corrupt() {
+    return FaultWords(SIMVERBS_FAULT_CORRUPT);
+}
+inline FaultWords duplicate() {
+    return FaultWords(SIMVERBS_FAULT_DUPLICATE);
+}
+inline FaultWords delay(Picoseconds duration) {
+    return FaultWords(SIMVERBS_FAULT_DELAY).lasting(duration);
+}
+inline FaultWords reorder() {
+    return FaultWords(SIMVERBS_FAULT_REORDER);
+}
+inline FaultWords nak(simverbs_nak code) {
+    return FaultWords(SIMVERBS_FAULT_NAK).value(code);
+}
+inline FaultWords link_down(const char* link, Picoseconds duration = Picoseconds::zero()) {
+    return FaultWords(SIMVERBS_FAULT_LINK_DOWN).target_link(link).lasting(duration);
+}
+inline FaultWords host_kill(const char* host) {
+    return FaultWords(SIMVERBS_FAULT_HOST_KILL).target(host);
+}
+inline FaultWords call_fails(const char* host, const char* verb, int error) {
+    return FaultWords(SIMVERBS_FAULT_CALL)
+        .on_call(host, verb)
+        .value(static_cast<std::uint64_t>(error));
+}
+
+// Everything that happens while it lives, as text. One at a time.
+class Trace {
+  public:
+    struct Field {
+        std::string name;
+        std::uint64_t number;
+        std::string text;
+    };
+    struct Record {
+        Picoseconds time;
+        std::string node;
+        std::string category;
+        std::string name;
+        std::vector<Field> fields;
+
+        // Its text, or its number in words; nothing: it has no such field.
+        [[nodiscard]] std::optional<std::string> field(const std::string& wanted) const {
+            for (const Field& field : fields) {
+                if (field.name == wanted) {
+                    return field.text.empty() ? std::to_string(field.number) : field.text;
+                }
+            }
+            return std::nullopt;
+        }
+    };
+
+    Trace() { check(simverbs_trace_callback(&Trace::take, this)); }
+    ~Trace() { simverbs_trace_callback(nullptr, nullptr); }
+    Trace(const Trace&) = delete;
+    Trace& operator=(const Trace&) = delete;
+
+    [[nodiscard]] const std::vector<Record>& records() const { return records_; }
+    [[nodiscard]] std::size_t count(const std::string& name) const {
+        std::size_t count = 0;
+        for (const Record& record : records_) {
+            count += record.name == name ? 1U : 0U;
+        }
+        return count;
+    }
+
+  private:
+    static void take(const simverbs_record* record, void* argument) noexcept {
+        Record taken{
+            Picoseconds(record->time_ps), record->node, record->category, record->name, {}};
+        for (std::size_t i = 0; i < record->field_count; ++i) {
+            const simverbs_field& field = record->fields[i];
+            taken.fields.push_back({field.name, field.number, field.text});
+        }
+        static_cast<Trace*>(argument)->records_.push_back(std::move(taken));
+    }
+
+    std::vector<Record> records_;
+};
+
+}  // namespace simverbs
+
+#endif

@@ -1,0 +1,118 @@
+#include "simverbs/transport/packet_matcher.hpp"
+
+#include <gtest/gtest.h>
+
+#include "simverbs/transport/packet_faults.hpp"
+
+namespace simverbs {
+namespace {
+
+using fabric::NodeId;
+
+// Node 1 and node 2; queue pair 7 is the third of node 1, and begins at PSN 0xFFFFFE.
+class TwoNodes final : public PacketEnds {
+  public:
+    [[nodiscard]] std::optional<Origin> origin(NodeId node, std::uint32_t qpn) const override {
+        return node == NodeId{1} && qpn == 7 ? std::optional(Origin{3, Psn(0xFFFFFE)})
+                                             : std::nullopt;
+    }
+    [[nodiscard]] std::optional<NodeId> destination(const fabric::Frame& frame) const override {
+        return frame.source == NodeId{1} ? NodeId{2} : NodeId{1};
+    }
+};
+
+class PacketMatchers : public testing::Test {
+  protected:
+    // Of queue pair 7 of node 1, to queue pair 9 of node 2; or back.
+    fabric::FramePtr frame(WireTransport transport, MessageKind kind, std::uint32_t psn) {
+        fabric::FramePtr made = frames.make();
+        Packet packet;
+        packet.opcode = *encode_opcode(transport, kind, PacketPosition::kOnly);
+        packet.psn = Psn(psn);
+        const bool back = packet.operation().response();
+        made->source = back ? NodeId{2} : NodeId{1};
+        made->flow = back ? 9 : 7;
+        packet.dest_qpn = back ? 7 : 9;
+        made->transport_as<Packet>() = packet;
+        return made;
+    }
+    fabric::FramePtr write(std::uint32_t psn) {
+        return frame(WireTransport::kRc, MessageKind::kWrite, psn);
+    }
+    fabric::FramePtr ack(std::uint32_t psn) {
+        return frame(WireTransport::kRc, MessageKind::kAck, psn);
+    }
+    bool matches(const PacketPattern& pattern, const fabric::FramePtr& of) {
+        return PacketMatcher(pattern, ends).matches(*of);
+    }
+
+    fabric::FramePool frames;
+    TwoNodes ends;
+};
+
+TEST_F(PacketMatchers, TakeEverythingWhereNothingIsAsked) {
+    EXPECT_TRUE(matches({}, write(0)));
+    fabric::FramePtr datagram = frames.make();
+    datagram->is_management = true;
+    EXPECT_TRUE(matches({}, datagram));
+    EXPECT_TRUE(matches({.management = true}, datagram));
+    EXPECT_FALSE(matches({.management = true}, write(0)));
+    EXPECT_FALSE(matches({.direction = PacketDirection::kRequest}, datagram));
+}
+
+TEST_F(PacketMatchers, CountPsnsFromTheFirstAcrossTheWrap) {
+    EXPECT_TRUE(matches({.relative_psn = 1}, write(0xFFFFFE)));
+    EXPECT_TRUE(matches({.relative_psn = 3}, write(0)));
+    EXPECT_FALSE(matches({.relative_psn = 3}, write(1)));
+    EXPECT_TRUE(matches({.relative_psn = 3}, ack(0))) << "of the requester's";
+}
+
+TEST_F(PacketMatchers, TellQueuePairsByNumberAndByOrder) {
+    EXPECT_TRUE(matches({.qpn = 7}, write(0)));
+    EXPECT_TRUE(matches({.qpn = 7}, ack(0)));
+    EXPECT_FALSE(matches({.qpn = 9}, ack(0))) << "it asked for nothing";
+    EXPECT_TRUE(matches({.ordinal = 3}, write(0)));
+    EXPECT_TRUE(matches({.ordinal = 3}, ack(0)));
+    EXPECT_FALSE(matches({.ordinal = 2}, write(0)));
+}
+
+TEST_F(PacketMatchers, TellDirectionsAndHosts) {
+    EXPECT_TRUE(matches({.direction = PacketDirection::kRequest}, write(0)));
+    EXPECT_FALSE(matches({.direction = PacketDirection::kRequest}, ack(0)));
+    EXPECT_TRUE(matches({.direction = PacketDirection::kResponse}, ack(0)));
+    EXPECT_TRUE(matches({.from = {NodeId{1}}, .to = {NodeId{2}}}, write(0)));
+    EXPECT_FALSE(matches({.from = {NodeId{2}}}, write(0)));
+    EXPECT_FALSE(matches({.to = {NodeId{1}}}, write(0)));
+}
+
+TEST_F(PacketMatchers, DescribeWhatTheyMatched) {
+    const fabric::FrameDescription what = PacketMatcher({}, ends).describe(*write(5));
+    EXPECT_EQ(what.operation, "RDMA_WRITE_ONLY");
+    EXPECT_EQ(what.psn, 5U);
+    EXPECT_EQ(what.to_flow, 9U);
+}
+
+TEST(OpcodesNamed, AreThoseThatBeginWithTheWords) {
+    EXPECT_EQ(opcodes_named("CNP").count(), 1U);
+    EXPECT_TRUE(opcodes_named("SEND").test(0x04));
+    EXPECT_TRUE(opcodes_named("SEND").test(0x64)) << "UD";
+    EXPECT_FALSE(opcodes_named("SEND").test(0x06));
+    EXPECT_TRUE(opcodes_named("RDMA_READ_RESPONSE").test(0x0D));
+    EXPECT_FALSE(opcodes_named("RDMA_READ_RESPONSE").test(0x0C));
+    EXPECT_TRUE(opcodes_named("SEN").none());
+    EXPECT_TRUE(opcodes_named("").none());
+    EXPECT_TRUE(opcodes_named("reserved").none());
+}
+
+TEST(HeaderFields, HoldWhatHasAMeaning) {
+    EXPECT_TRUE(holds(HeaderField::kOpcode, 0x11));
+    EXPECT_FALSE(holds(HeaderField::kOpcode, 0x1F));
+    EXPECT_TRUE(holds(HeaderField::kSyndrome, 0x60));
+    EXPECT_FALSE(holds(HeaderField::kSyndrome, 0x40));
+    EXPECT_FALSE(holds(HeaderField::kPsn, 1U << 24));
+    EXPECT_TRUE(holds(HeaderField::kRemoteAddress, UINT64_MAX));
+    EXPECT_FALSE(holds(HeaderField::kAckRequest, 2));
+}
+
+}  // namespace
+}  // namespace simverbs
