@@ -35,6 +35,24 @@ std::vector<fabric::LinkDirection*> directions_from_hosts(
     return directions;
 }
 
+namespace {
+
+// The node in whose name the trace speaks of a fault.
+fabric::NodeId place_of(const FaultTarget& target, const Hca* hca) {
+    if (hca != nullptr || target.hca != nullptr) {
+        return (hca != nullptr ? hca : target.hca)->node();
+    }
+    if (target.port != nullptr) {
+        return target.port->node().id();
+    }
+    if (target.node != nullptr) {
+        return target.node->id();
+    }
+    return target.link != nullptr ? target.link->end(0).node().id() : fabric::NodeId{};
+}
+
+}  // namespace
+
 // A packet that only sets something else off.
 class FaultBoard::FrameTrigger final : public fabric::FrameAction {
   public:
@@ -239,16 +257,10 @@ void FaultBoard::fire_on_time(FaultId id) {
 void FaultBoard::emit(FaultId id, const Fault& fault, const Site& site, std::uint64_t nth) {
     const FaultTarget& target = fault.spec.target;
     fabric::FaultFired event{};
-    const Hca* hca = site.hca != nullptr ? site.hca : target.hca;
-    if (hca != nullptr) {
-        event.node = event.source = hca->node();
-    } else if (target.port != nullptr) {
-        event.node = target.port->node().id();
+    event.node = event.source = place_of(target, site.hca);
+    if (target.port != nullptr) {
         event.port = target.port->number();
-    } else if (target.node != nullptr) {
-        event.node = target.node->id();
     } else if (target.link != nullptr) {
-        event.node = target.link->end(0).node().id();
         event.port = target.link->end(0).number();
     }
     event.fault = id;
@@ -295,9 +307,8 @@ void FaultBoard::act(FaultId id, const Site& site) {
         reason = carry_out(spec, target, simulation_, clock_);
     }
     if (!reason.empty()) {
-        const fabric::NodeId node = target.hca != nullptr ? target.hca->node() : fabric::NodeId{};
-        simulation_.bus().emit(clock_.now(),
-                               fabric::FaultMissed{node, id, to_string(spec.action), reason});
+        simulation_.bus().emit(clock_.now(), fabric::FaultMissed{place_of(target, site.hca), id,
+                                                                 to_string(spec.action), reason});
     }
 }
 
