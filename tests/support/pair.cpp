@@ -7,6 +7,7 @@
 #include "fabric/faults/frame_actions.hpp"
 
 #include "simverbs/hca/addressing.hpp"
+#include "simverbs/transport/frame_size.hpp"
 
 namespace simverbs::test {
 namespace {
