@@ -19,7 +19,7 @@ FramePtr ParkedFrames::copy(const Frame& frame) {
 }
 
 void ParkedFrames::send(FramePtr frame, const LinkDirection& direction, SimTime now) {
-    frame->is_past_filters = true;
+    frame->is_past_filters = direction.has_filters();
     direction.from().send_at(std::move(frame), now);
 }
 

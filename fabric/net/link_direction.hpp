@@ -91,6 +91,8 @@ class LinkDirection final : public EventHandler {
     void add_filter(LinkFilter& filter) { filters_.push_back(&filter); }
     void remove_filter(LinkFilter& filter) { std::erase(filters_, &filter); }
 
+    [[nodiscard]] bool has_filters() const { return !filters_.empty(); }
+
     // Begins to send nothing before `until`; what has begun is finished.
     void pause_until(SimTime until);
 

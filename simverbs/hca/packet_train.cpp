@@ -1,6 +1,6 @@
 #include "simverbs/hca/packet_train.hpp"
 
-#include "simverbs/hca/addressing.hpp"
+#include "simverbs/transport/frame_size.hpp"
 
 namespace simverbs {
 namespace {
