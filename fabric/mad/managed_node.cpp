@@ -268,6 +268,7 @@ FramePtr ManagedNode::make_frame(const Port& port, const Datagram& datagram,
     frame->payload_bytes = mad::kDatagramBytes;
     frame->source = node_.id();
     frame->flow = source_qp;
+    frame->number = 0;
     frame->slid = Lid(static_cast<std::uint16_t>(own.lid.value() | to.path_bits));
     frame->dlid = to.lid;
     frame->sl = to.sl;

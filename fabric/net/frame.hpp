@@ -90,6 +90,9 @@ struct Frame {
     std::uint16_t packets = 1;  // more: a train, of which `arrival` is the first one's
 
     Grh grh;
+    // Counts the frames of a queue pair, from 1; with `source` and `flow` a name of the frame, for
+    // traces. 0: nobody counts. Whoever makes a frame sets it.
+    std::uint32_t number;
     MacAddress source_mac;       // Ethernet only
     MacAddress destination_mac;  // Ethernet only
 

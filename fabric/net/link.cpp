@@ -43,6 +43,16 @@ void Link::set_rate(LinkWidth width, LinkSpeed speed) {
         attributes.speed = speed;
         port->raise(PortEvent::kSpeedChange);
     }
+    describe();
+}
+
+void Link::describe() const {
+    const Port& a = *ends_[0];
+    const Port& b = *ends_[1];
+    services_.bus.emit(services_.loop.now(),
+                       LinkDescribed{a.node().id(), name_, a.number(), b.node().id(), b.number(),
+                                     a.attributes().link_layer, rate_.bits_per_second(),
+                                     latency_.count(), state_});
 }
 
 void Link::drop_all(DropReason reason) {

@@ -48,6 +48,8 @@ class Link {
     void refresh() { set_state(plugged_); }
     // From the next frame on; both ports say that their speed has changed.
     void set_rate(LinkWidth width, LinkSpeed speed);
+    // Says in the trace what it is and how.
+    void describe() const;
     // Frames on it and waiting for it are gone.
     void drop_all(DropReason reason);
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fabric/core/assert.hpp"
+#include "fabric/net/frame_observer.hpp"
 #include "fabric/net/net_events.hpp"
 #include "fabric/net/node.hpp"
 #include "fabric/net/switch.hpp"
@@ -122,11 +123,12 @@ void LinkDirection::commit(FramePtr frame, SimTime start) {
     if (services_.bus.wants(trace::Category::kPacket)) [[unlikely]] {
         services_.bus.emit(
             services_.loop.now(),
-            FrameSent{from_.node().id(), from_.number(), frame->source, frame->flow, frame->slid,
-                      frame->dlid, frame->wire_bytes, to_picoseconds(start),
+            FrameSent{from_.node().id(), from_.number(), frame->source, frame->flow, frame->number,
+                      frame->slid, frame->dlid, frame->wire_bytes, to_picoseconds(start),
                       to_picoseconds(busy_until_ + latency_)});
     }
     if (frame->is_lost) [[unlikely]] {
+        frame->arrival = start;  // for who observes it
         from_.drop(std::move(frame), DropReason::kFault);
         return;
     }
@@ -153,18 +155,16 @@ bool LinkDirection::filters_take(Frame& frame) {
         filter->observe(frame);
     }
     const SimTime now = services_.loop.now();
-    for (LinkFilter* filter : filters_) {
-        switch (filter->inspect(now, frame, *this)) {
-            case Verdict::kPass:
-                break;
-            case Verdict::kDrop:
-                frame.is_lost = true;
-                return false;
-            case Verdict::kTake:
-                return true;
-        }
+    Verdict verdict = Verdict::kPass;
+    for (auto filter = filters_.begin(); filter != filters_.end() && verdict == Verdict::kPass;
+         ++filter) {
+        verdict = (*filter)->inspect(now, frame, *this);
     }
-    return false;
+    if (services_.frame_observer != nullptr) {
+        services_.frame_observer->filtered(frame);
+    }
+    frame.is_lost = frame.is_lost || verdict == Verdict::kDrop;
+    return verdict == Verdict::kTake;
 }
 
 void LinkDirection::put_on_wire(FramePtr frame, SimTime arrival) {
@@ -256,9 +256,13 @@ void LinkDirection::deliver(FramePtr frame) {
     }
     to_.count_received(*frame);
     if (services_.bus.wants(trace::Category::kPacket)) [[unlikely]] {
-        services_.bus.emit(services_.loop.now(),
-                           FrameReceived{to_.node().id(), to_.number(), frame->source, frame->flow,
-                                         frame->slid, frame->dlid, frame->wire_bytes});
+        services_.bus.emit(
+            services_.loop.now(),
+            FrameReceived{to_.node().id(), to_.number(), frame->source, frame->flow, frame->number,
+                          frame->slid, frame->dlid, frame->wire_bytes});
+        if (services_.frame_observer != nullptr) {
+            services_.frame_observer->delivered(*this, *frame, start_of(*frame));
+        }
     }
     to_.node().receive(to_, std::move(frame));
 }

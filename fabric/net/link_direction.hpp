@@ -83,7 +83,8 @@ class LinkDirection final : public EventHandler {
     // nobody looks at single packets, nothing waits, and a host is at the other end.
     [[nodiscard]] bool takes_trains() const {
         return !to_switch_ && filters_.empty() && (queues_ == nullptr || queues_->empty()) &&
-               waiting_since_ == SimTime::max() && !services_.bus.wants(trace::Category::kPacket);
+               waiting_since_ == SimTime::max() && services_.frame_observer == nullptr &&
+               !services_.bus.wants(trace::Category::kPacket);
     }
 
     // Filters are asked in the order of their adding, until one drops or takes. They outlive their

@@ -8,6 +8,8 @@
 #include "fabric/net/drop_reason.hpp"
 #include "fabric/net/lid.hpp"
 #include "fabric/net/link.hpp"
+#include "fabric/net/link_layer.hpp"
+#include "fabric/net/node.hpp"
 #include "fabric/net/port.hpp"
 #include "fabric/net/port_transitions.hpp"
 #include "fabric/trace/event_info.hpp"
@@ -20,6 +22,7 @@ struct FrameSent {
     PortNumber port;
     NodeId source;
     std::uint32_t flow;
+    std::uint32_t frame;  // Frame::number
     Lid slid;
     Lid dlid;
     std::uint32_t wire_bytes;
@@ -31,6 +34,7 @@ struct FrameSent {
         f("port", port);
         f("source", source);
         f("flow", flow);
+        f("frame", frame);
         f("slid", slid);
         f("dlid", dlid);
         f("wire_bytes", wire_bytes);
@@ -46,6 +50,7 @@ struct FrameHeldBack {
     PortNumber port;
     NodeId source;
     std::uint32_t flow;
+    std::uint32_t frame;  // Frame::number
     Lid slid;
     Lid dlid;
     std::uint32_t wire_bytes;
@@ -55,6 +60,7 @@ struct FrameHeldBack {
         f("port", port);
         f("source", source);
         f("flow", flow);
+        f("frame", frame);
         f("slid", slid);
         f("dlid", dlid);
         f("wire_bytes", wire_bytes);
@@ -67,6 +73,7 @@ struct FrameReceived {
     PortNumber port;
     NodeId source;
     std::uint32_t flow;
+    std::uint32_t frame;  // Frame::number
     Lid slid;
     Lid dlid;
     std::uint32_t wire_bytes;
@@ -76,6 +83,7 @@ struct FrameReceived {
         f("port", port);
         f("source", source);
         f("flow", flow);
+        f("frame", frame);
         f("slid", slid);
         f("dlid", dlid);
         f("wire_bytes", wire_bytes);
@@ -89,6 +97,7 @@ struct FrameDropped {
     DropReason reason;
     NodeId source;
     std::uint32_t flow;
+    std::uint32_t frame;  // Frame::number
     Lid slid;
     Lid dlid;
     std::uint32_t wire_bytes;
@@ -99,9 +108,69 @@ struct FrameDropped {
         f("reason", reason);
         f("source", source);
         f("flow", flow);
+        f("frame", frame);
         f("slid", slid);
         f("dlid", dlid);
         f("wire_bytes", wire_bytes);
+    }
+};
+
+// What the number of a node stands for. Told when a trace begins, like the next two.
+struct NodeDescribed {
+    static constexpr trace::EventInfo kInfo{"node", trace::Category::kObject};
+    NodeId node;
+    std::string_view label;
+    std::string_view host;
+    NodeKind kind;
+    std::uint64_t ports;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("label", label);
+        f("host", host);
+        f("kind", kind);
+        f("ports", ports);
+    }
+};
+
+// Told again when its rate changes.
+struct LinkDescribed {
+    static constexpr trace::EventInfo kInfo{"link", trace::Category::kObject};
+    NodeId node;  // of end 0
+    std::string_view link;
+    PortNumber port;
+    NodeId peer;
+    PortNumber peer_port;
+    LinkLayer layer;
+    std::uint64_t bits_per_second;
+    std::int64_t latency;  // ps
+    LinkState state;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("link", link);
+        f("port", port);
+        f("peer", peer);
+        f("peer_port", peer_port);
+        f("layer", layer);
+        f("bits_per_second", bits_per_second);
+        f("latency", latency);
+        f("state", state);
+    }
+};
+
+struct PortDescribed {
+    static constexpr trace::EventInfo kInfo{"port", trace::Category::kObject};
+    NodeId node;
+    PortNumber port;
+    Lid lid;
+    PortState state;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("port", port);
+        f("lid", lid);
+        f("state", state);
     }
 };
 

@@ -180,6 +180,24 @@ void Network::link_changed(Link& link) {
     }
 }
 
+void Network::describe() const {
+    const SimTime now = services_.loop.now();
+    for (const auto& node : nodes_) {
+        bus().emit(now, NodeDescribed{node->id(), node->name(), node->host(), node->kind(),
+                                      node->port_count()});
+        for (std::uint16_t number = 1; number <= node->port_count(); ++number) {
+            const Port& port = node->port(PortNumber{number});
+            if (port.link() != nullptr) {
+                bus().emit(now, PortDescribed{node->id(), port.number(), port.attributes().lid,
+                                              port.state()});
+            }
+        }
+    }
+    for (const auto& link : links_) {
+        link->describe();
+    }
+}
+
 const Port* Network::find_neighbour(const Gid& gid) const {
     for (const EndNode* const host : hosts_) {
         for (std::uint16_t number = 1; number <= host->port_count(); ++number) {
@@ -200,7 +218,7 @@ std::string Network::report_credit_loop() {
         return {};
     }
     const std::vector<const LinkDirection*> found = find_credit_loop(*this);
-    std::string ports = describe(found);
+    std::string ports = fabric::describe(found);
     if (!found.empty()) {
         services_.bus.emit(services_.loop.now(),
                            CreditLoopFound{found.front()->from().node().id(), ports});

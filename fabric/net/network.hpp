@@ -63,8 +63,15 @@ class Network final : private LinkObserver {
     // Of decisions that depend on chance: which frames a switch marks. At first 0.
     void set_seed(std::uint64_t seed) { services_.seed = seed; }
 
+    // Says in the trace what the numbers of nodes stand for, which links there are and how they
+    // are.
+    void describe() const;
+
     // nullptr: nobody.
     void set_link_observer(LinkObserver* observer) { services_.observer = observer; }
+
+    // nullptr: nobody. It is told while somebody wants events of category kPacket.
+    void set_frame_observer(FrameObserver* observer) { services_.frame_observer = observer; }
 
     // Every frame on a link or waiting for one, link by link.
     template <class F>

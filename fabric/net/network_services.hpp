@@ -8,6 +8,7 @@
 
 namespace fabric {
 
+class FrameObserver;
 class Link;
 
 // Told after the ports of a link have changed: how a subnet manager learns of it.
@@ -24,6 +25,7 @@ struct NetworkServices {
     trace::Bus& bus;
     LinkObserver* observer = nullptr;           // whoever manages the subnet
     LinkObserver* ethernet_observer = nullptr;  // of links between Ethernet switches
+    FrameObserver* frame_observer = nullptr;    // who sees frames; besides wanting their events
     std::uint64_t seed = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fabric/core/assert.hpp"
+#include "fabric/net/frame_observer.hpp"
 #include "fabric/net/link.hpp"
 #include "fabric/net/net_events.hpp"
 #include "fabric/net/network_services.hpp"
@@ -113,7 +114,10 @@ void Port::drop(FramePtr frame, DropReason reason) {
     ++counters_.discards[static_cast<std::size_t>(reason)];
     services_.bus.emit(services_.loop.now(),
                        FrameDropped{node_.id(), number_, reason, frame->source, frame->flow,
-                                    frame->slid, frame->dlid, frame->wire_bytes});
+                                    frame->number, frame->slid, frame->dlid, frame->wire_bytes});
+    if (services_.frame_observer != nullptr) [[unlikely]] {
+        services_.frame_observer->dropped(*this, *frame, reason);
+    }
 }
 
 bool Port::apply(PortTrigger trigger) {

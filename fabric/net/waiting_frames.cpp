@@ -84,7 +84,7 @@ void LinkDirection::take_back_unstarted() {
         undo_credits(*frame);
         services_.bus.emit(
             now, FrameHeldBack{from_.node().id(), from_.number(), frame->source, frame->flow,
-                               frame->slid, frame->dlid, frame->wire_bytes});
+                               frame->number, frame->slid, frame->dlid, frame->wire_bytes});
         queues_->push_front(std::move(frame), now);
     }
     rewind_credits();

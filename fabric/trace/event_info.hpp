@@ -27,6 +27,7 @@ enum class Category : std::uint8_t {
     kMessage,     // a message begins or ends
     kPacket,      // a frame was sent, received or dropped
     kPort,        // an attribute of a port changed, an event was raised at it
+    kObject,      // what a number in other events stands for; moves that no other category tells
     kWarning,     // do not trust this run without reading it
 };
 
@@ -48,6 +49,8 @@ constexpr std::string_view to_string(Category category) {
             return "packet";
         case Category::kPort:
             return "port";
+        case Category::kObject:
+            return "object";
         case Category::kWarning:
             return "warning";
     }
@@ -83,8 +86,8 @@ class CategorySet {
 };
 
 // What a run is compared by. Packets are not among them, so that looking at a run (which may cut
-// messages into packets) does not change its digest; warnings and port attributes follow from what
-// is.
+// messages into packets) does not change its digest; warnings, port attributes and what objects are
+// follow from what is.
 inline constexpr CategorySet kRunCategories{Category::kCall,  Category::kCompletion,
                                             Category::kState, Category::kAsyncEvent,
                                             Category::kFault, Category::kMessage};

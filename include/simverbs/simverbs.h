@@ -184,6 +184,14 @@ int simverbs_trace_open(const char* path);
 /* ENOENT when none is open; EIO when something could not be written. */
 int simverbs_trace_close(void);
 
+/* Writes every packet that a port of an HCA sends or gets, and every one that is lost, to `path` as
+ * Wireshark reads it (pcapng; InfiniBand as ERF records, RoCE in Ethernet), until
+ * simverbs_capture_close() or the end of the world. Errors as of simverbs_trace_open(); here the
+ * variable is SIMVERBS_PCAP. */
+int simverbs_capture_open(const char* path);
+/* ENOENT when none is open; EIO when something could not be written. */
+int simverbs_capture_close(void);
+
 enum simverbs_field_kind {
     SIMVERBS_FIELD_SIGNED,   /* number, as int64_t */
     SIMVERBS_FIELD_UNSIGNED, /* number */

@@ -226,6 +226,32 @@ SIMVERBS_ABI int simverbs_trace_close(void) {
     });
 }
 
+SIMVERBS_ABI int simverbs_capture_open(const char* path) {
+    if (path == nullptr || *path == '\0') {
+        return fail(EINVAL, "simverbs_capture_open: no path");
+    }
+    return in_turn([path](EmbeddedWorld& world) {
+        const int error = world.traces().open_capture(path);
+        if (error == EBUSY) {
+            return fail(EBUSY,
+                        "simverbs_capture_open: a capture is open; simverbs_capture_close() it");
+        }
+        return error == 0 ? 0
+                          : fail(error, "simverbs_capture_open: '{}' cannot be written: {}", path,
+                                 std::strerror(error));
+    });
+}
+
+SIMVERBS_ABI int simverbs_capture_close(void) {
+    return in_turn([](EmbeddedWorld& world) {
+        const int error = world.traces().close_capture();
+        if (error == ENOENT) {
+            return fail(ENOENT, "simverbs_capture_close: no capture is open");
+        }
+        return error == 0 ? 0 : fail(error, "simverbs_capture_close: the capture is not complete");
+    });
+}
+
 SIMVERBS_ABI int simverbs_trace_callback(simverbs_record_callback callback, void* argument) {
     return in_turn([=](EmbeddedWorld& world) {
         if (callback == nullptr) {

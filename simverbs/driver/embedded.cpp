@@ -144,6 +144,7 @@ bool read_environment(EmbeddedOptions& options, std::string& error) {
     read_text("SIMVERBS_PERSONALITY", options.simulation.personality);
     read_text("SIMVERBS_HOST", options.host);
     read_text("SIMVERBS_TRACE", options.trace_file);
+    read_text("SIMVERBS_PCAP", options.capture_file);
     options.summary = read_switch("SIMVERBS_SUMMARY");
     options.conductor.warn = read_switch("SIMVERBS_WARN");
     auto spin_ms = static_cast<std::uint64_t>(options.conductor.spin_limit.count());
@@ -174,6 +175,13 @@ std::unique_ptr<EmbeddedWorld> EmbeddedWorld::make(const EmbeddedOptions& option
         return nullptr;
     }
     std::unique_ptr<EmbeddedWorld> world(new EmbeddedWorld(options, std::move(simulation)));
+    if (const int failure =
+            options.capture_file.empty() ? 0 : world->traces_.open_capture(options.capture_file);
+        failure != 0) {
+        error = fmt::format("SIMVERBS_PCAP='{}' cannot be written: {}", options.capture_file,
+                            std::strerror(failure));
+        return nullptr;
+    }
     const int failure =
         options.trace_file.empty() ? 0 : world->traces_.open_file(options.trace_file);
     if (failure != 0) {
@@ -188,7 +196,7 @@ EmbeddedWorld::EmbeddedWorld(const EmbeddedOptions& options, std::unique_ptr<Sim
     : Channel(kNotCounted),
       options_(options),
       simulation_(std::move(simulation)),
-      traces_(simulation_->bus()),
+      traces_(*simulation_),
       faults_(*simulation_) {
     conductor_ = std::make_unique<Conductor>(*simulation_, options_.conductor);
     count_deliveries_in(conductor_->deliveries());

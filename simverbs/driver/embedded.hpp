@@ -17,9 +17,10 @@ namespace simverbs::driver {
 struct EmbeddedOptions {
     SimulationOptions simulation;
     ConductorOptions conductor;
-    std::string host;        // only this host's devices are seen; empty: all
-    std::string trace_file;  // JSON Lines; empty: none
-    bool summary = false;    // printed to stderr at exit
+    std::string host;          // only this host's devices are seen; empty: all
+    std::string trace_file;    // JSON Lines; empty: none
+    std::string capture_file;  // pcapng; empty: none
+    bool summary = false;      // printed to stderr at exit
 };
 
 // Reads SIMVERBS_TOPOLOGY, _PERSONALITY, _SEED, _SCHEDULE, _SPIN_MS, _HOST, _TRACE and _SUMMARY

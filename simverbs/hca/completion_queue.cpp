@@ -4,6 +4,7 @@
 
 #include "simverbs/hca/device_context.hpp"
 #include "simverbs/hca/hca.hpp"
+#include "simverbs/hca/hca_events.hpp"
 #include "simverbs/hca/queue_pair.hpp"
 #include "simverbs/hca/receive_work_queue.hpp"
 
@@ -92,6 +93,8 @@ bool CompletionQueue::hold_back() {
 
 // The queue is armed, and stays so until this; an event a time it was armed.
 void CompletionQueue::send_event() {
+    trace_move(armed_state() == CqState::kArmedSolicited ? CqTrigger::kUrgentCompletion
+                                                         : CqTrigger::kCompletion);
     head().arm.value.store(static_cast<std::uint32_t>(CqArm::kNone), std::memory_order_relaxed);
     if (moderation_ != nullptr) {
         moderation_->held = 0;
@@ -99,6 +102,30 @@ void CompletionQueue::send_event() {
     }
     if (channel_ != nullptr) {
         context_.send_event(channel_->events, {.subject = handle_});
+    }
+}
+
+CqState CompletionQueue::armed_state() const {
+    switch (static_cast<CqArm>(head().arm.value.load(std::memory_order_relaxed))) {
+        case CqArm::kNone:
+            return CqState::kQuiet;
+        case CqArm::kSolicited:
+            return CqState::kArmedSolicited;
+        case CqArm::kNext:
+            break;
+    }
+    return CqState::kArmed;
+}
+
+// Between two looks at memory that the consumer writes there may be no such row.
+void CompletionQueue::trace_move(CqTrigger trigger) const {
+    Hca& hca = context_.hca();
+    if (!hca.traces(Category::kObject)) {
+        return;
+    }
+    const CqState from = armed_state();
+    if (const CqTransition* row = find_transition(from, trigger); row != nullptr) {
+        hca.trace(CqStateChanged{hca.node(), handle_, from, row->to, trigger});
     }
 }
 
@@ -130,6 +157,7 @@ void CompletionQueue::overrun() {
     if (!context_.hca().personality().cq_overrun_kills_cq) {
         return;
     }
+    trace_move(CqTrigger::kOverrun);
     dead_ = true;
     const std::vector<QueuePair*> users = users_;
     for (QueuePair* qp : users) {

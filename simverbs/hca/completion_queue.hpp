@@ -15,6 +15,7 @@
 
 #include "simverbs/hca/client.hpp"
 #include "simverbs/hca/event_pipe.hpp"
+#include "simverbs/model/cq_transitions.hpp"
 #include "simverbs/transport/work_queue.hpp"
 
 namespace simverbs {
@@ -93,6 +94,8 @@ class CompletionQueue final : private fabric::EventHandler {
     void notify(bool urgent);
     bool hold_back();
     void send_event();
+    [[nodiscard]] CqState armed_state() const;
+    void trace_move(CqTrigger trigger) const;
     void release_retired();
 
     DeviceContext& context_;

@@ -306,6 +306,7 @@ int DeviceContext::execute(const CreateQp& command, CreateQpReply& reply) {
     parts.qpn = *qpn;
     auto qp = std::make_unique<QueuePair>(hca_, *this, parts);
     hca_.qps().assign(*qpn, *qp);
+    qp->describe();
     qps_.emplace(*qpn, std::move(qp));
     reply = {
         *qpn, *qpn, granted, {reinterpret_cast<std::uint64_t>(parts.ring.base), parts.ring.bytes}};

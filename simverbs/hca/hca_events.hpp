@@ -11,8 +11,11 @@
 
 #include "simverbs/hca/command.hpp"
 #include "simverbs/model/completion_faults.hpp"
+#include "simverbs/model/cq_transitions.hpp"
 #include "simverbs/model/opcodes.hpp"
 #include "simverbs/model/qp_transitions.hpp"
+#include "simverbs/model/services.hpp"
+#include "simverbs/model/srq_transitions.hpp"
 #include "simverbs/model/statuses.hpp"
 #include "simverbs/model/wq_transitions.hpp"
 #include "simverbs/wire/packet.hpp"
@@ -22,6 +25,65 @@ namespace simverbs {
 using fabric::NodeId;
 using fabric::trace::Category;
 using fabric::trace::EventInfo;
+
+// What a queue pair number stands for. Told when it is made, and when a trace begins.
+struct QueuePairDescribed {
+    static constexpr EventInfo kInfo{"queue_pair", Category::kObject};
+    NodeId node;
+    std::uint32_t qpn;
+    Service service;
+    std::uint32_t send_cq;     // 0: none
+    std::uint32_t receive_cq;  // likewise
+    std::uint32_t srq;         // likewise
+    QpState state;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("qpn", qpn);
+        f("service", service);
+        f("send_cq", send_cq);
+        f("receive_cq", receive_cq);
+        f("srq", srq);
+        f("state", state);
+    }
+};
+
+// A row of kCqTransitions, as far as the device hears of it: a queue is armed in memory that only
+// its next completion looks at.
+struct CqStateChanged {
+    static constexpr EventInfo kInfo{"cq_state", Category::kObject};
+    NodeId node;
+    std::uint32_t cq;
+    CqState from;
+    CqState to;
+    CqTrigger trigger;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("cq", cq);
+        f("from", from);
+        f("to", to);
+        f("trigger", trigger);
+    }
+};
+
+// A row of kSrqTransitions.
+struct SrqStateChanged {
+    static constexpr EventInfo kInfo{"srq_state", Category::kObject};
+    NodeId node;
+    std::uint32_t srq;
+    SrqState from;
+    SrqState to;
+    SrqTrigger trigger;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("srq", srq);
+        f("from", from);
+        f("to", to);
+        f("trigger", trigger);
+    }
+};
 
 // A command of the control channel and its errno.
 struct VerbCalled {
@@ -186,28 +248,40 @@ struct MessageDropped {
     }
 };
 
+// Without the address in an RDMA header: see above. A field means something only where the opcode
+// has its header.
 struct PacketSent {
     static constexpr EventInfo kInfo{"packet_sent", Category::kPacket};
     NodeId node;
     std::uint32_t qpn;
+    std::uint32_t frame;  // Frame::number
     std::uint32_t dest_qpn;
+    std::uint8_t bth_opcode;
     std::string_view opcode;
     std::uint32_t psn;
     std::uint32_t payload;
     bool ack_request;
     bool retransmission;
     std::uint8_t syndrome;
+    std::uint32_t msn;
+    std::uint32_t rkey;
+    std::uint32_t dma_length;
 
     template <class F>
     void fields(F&& f) const {
         f("qpn", qpn);
+        f("frame", frame);
         f("dest_qpn", dest_qpn);
+        f("bth_opcode", bth_opcode);
         f("opcode", opcode);
         f("psn", psn);
         f("payload", payload);
         f("ack_request", ack_request);
         f("retransmission", retransmission);
         f("syndrome", syndrome);
+        f("msn", msn);
+        f("rkey", rkey);
+        f("dma_length", dma_length);
     }
 };
 

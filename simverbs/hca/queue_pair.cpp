@@ -272,6 +272,7 @@ FrameVerdict QueuePair::transmit_frame(const Payload& payload, bool fill) {
     }
     frame->transport_as<Packet>() = Packet{};
     frame->transport_as<Packet>().payload = snapshot.payload(hca_.own_memory(), payload.length);
+    frame->number = ++frames_made_;
     address_raw_frame(*frame, port, bytes, attributes_.qpn);
     hca_.send(attributes_.port, std::move(frame));
     return FrameVerdict::kSent;
@@ -280,6 +281,7 @@ FrameVerdict QueuePair::transmit_frame(const Payload& payload, bool fill) {
 fabric::FramePtr QueuePair::make_frame(const Packet& packet, const AddressVector& path) {
     const fabric::Port& port = hca_.port(attributes_.port);
     fabric::FramePtr frame = hca_.frames().make();
+    frame->number = ++frames_made_;
     address_frame(*frame, port, path, attributes_.qpn);
     if (packet.packets > 1) {
         size_train(*frame, port, packet);
@@ -298,15 +300,24 @@ fabric::FramePtr QueuePair::make_frame(const Packet& packet, const AddressVector
     return frame;
 }
 
+void QueuePair::describe() const {
+    hca_.trace(QueuePairDescribed{hca_.node(), attributes_.qpn, attributes_.service,
+                                  send_cq_ == nullptr ? 0 : send_cq_->handle(),
+                                  receive_cq_ == nullptr ? 0 : receive_cq_->handle(),
+                                  srq_ == nullptr || xrcd_ != nullptr ? 0 : srq_->number(),
+                                  attributes_.state});
+}
+
 void QueuePair::put_on_wire(fabric::FramePtr frame, const Packet& packet) {
     if (!receives_packets(attributes_.state)) {
         return;  // its completion queue died while it was answering
     }
     if (hca_.traces(Category::kPacket)) {
-        hca_.trace(PacketSent{hca_.node(), attributes_.qpn, packet.dest_qpn,
-                              packet.operation().operation, packet.psn.value(),
+        hca_.trace(PacketSent{hca_.node(), attributes_.qpn, frame->number, packet.dest_qpn,
+                              packet.opcode, packet.operation().operation, packet.psn.value(),
                               packet.payload.length, packet.ack_request, packet.attempt > 1,
-                              packet.syndrome.encoded()});
+                              packet.syndrome.encoded(), packet.msn, packet.rkey,
+                              packet.dma_length});
     }
     hca_.send(attributes_.port, std::move(frame));
 }

@@ -90,6 +90,8 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     [[nodiscard]] bool spreads_frames() const { return spread_ != nullptr; }
     [[nodiscard]] QueryQpReply query() const;
     [[nodiscard]] QueuePairReport report() const;
+    // Says in the trace what its number stands for.
+    void describe() const;
 
     // Commands of the consumer (IBA 11.2.5). An errno; with one, nothing has changed.
     int modify(QpAttrs given, const QpValues& values, const QpCapacity& capacity,
@@ -233,6 +235,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     QpAttributes attributes_;
     std::uint32_t ordinal_;
     std::uint32_t receives_taken_ = 0;
+    std::uint32_t frames_made_ = 0;
     std::optional<std::uint32_t> sends_moved_;  // to a ring that the driver has not taken over
     bool blocks_own_multicast_;
     bool notify_drained_ = false;

@@ -4,6 +4,7 @@
 
 #include "simverbs/hca/device_context.hpp"
 #include "simverbs/hca/hca.hpp"
+#include "simverbs/hca/hca_events.hpp"
 #include "simverbs/hca/receive_slot.hpp"
 
 namespace simverbs {
@@ -60,14 +61,26 @@ bool SharedReceiveQueue::take(RecvWqe& wqe, std::span<Segment> segments, std::ui
 }
 
 void SharedReceiveQueue::set_limit(std::uint32_t limit) {
+    trace_move(limit > 0 ? SrqTrigger::kSetLimit : SrqTrigger::kClearLimit);
     limit_ = limit;
     if (context_.hca().personality().srq_limit_fires_when_already_below) {
         check_limit();
     }
 }
 
+void SharedReceiveQueue::trace_move(SrqTrigger trigger) const {
+    const SrqState from = dead_        ? SrqState::kErr
+                          : limit_ > 0 ? SrqState::kLimitArmed
+                                       : SrqState::kUnlimited;
+    Hca& hca = context_.hca();
+    if (const SrqTransition* row = find_transition(from, trigger); row != nullptr) {
+        hca.trace(SrqStateChanged{hca.node(), number_, from, row->to, trigger});
+    }
+}
+
 void SharedReceiveQueue::check_limit() {
     if (limit_ > 0 && waiting() < limit_) {
+        trace_move(SrqTrigger::kBelowLimit);
         limit_ = 0;
         context_.raise(AsyncEvent::kSrqLimitReached, number_);
     }
@@ -96,6 +109,7 @@ void SharedReceiveQueue::fail() {
     if (dead_) {
         return;
     }
+    trace_move(SrqTrigger::kUnreadable);
     dead_ = true;
     context_.raise(AsyncEvent::kSrqErr, number_);
     const std::vector<QueuePair*> users = users_;

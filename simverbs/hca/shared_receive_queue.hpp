@@ -11,6 +11,7 @@
 #include "simverbs/hca/client.hpp"
 #include "simverbs/hca/command.hpp"
 #include "simverbs/hca/memory_region.hpp"
+#include "simverbs/model/srq_transitions.hpp"
 #include "simverbs/transport/work_queue.hpp"
 
 namespace simverbs {
@@ -86,6 +87,7 @@ class SharedReceiveQueue {
                std::size_t{index & (shape_.slots - 1)} * shape_.stride;
     }
     void check_limit();
+    void trace_move(SrqTrigger trigger) const;
 
     DeviceContext& context_;
     ProtectionDomain& pd_;

@@ -89,6 +89,13 @@ std::unique_ptr<Server> Server::make(const ServerOptions& options, std::string& 
         return nullptr;
     }
     std::unique_ptr<Server> server(new Server(options, std::move(simulation), listener));
+    if (!options.capture_file.empty()) {
+        if (const int failure = server->traces_.open_capture(options.capture_file); failure != 0) {
+            error = fmt::format("capture file '{}' cannot be written: {}", options.capture_file,
+                                std::strerror(failure));
+            return nullptr;
+        }
+    }
     if (!options.trace_file.empty()) {
         if (const int failure = server->traces_.open_file(options.trace_file); failure != 0) {
             error = fmt::format("trace file '{}' cannot be written: {}", options.trace_file,
@@ -102,7 +109,7 @@ std::unique_ptr<Server> Server::make(const ServerOptions& options, std::string& 
 Server::Server(const ServerOptions& options, std::unique_ptr<Simulation> simulation, int listener)
     : options_(options),
       simulation_(std::move(simulation)),
-      traces_(simulation_->bus()),
+      traces_(*simulation_),
       listener_(listener),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),

@@ -23,8 +23,9 @@ namespace simverbs {
 struct ServerOptions {
     SimulationOptions simulation;
     ConductorOptions conductor{.schedule = Schedule::kFree};
-    std::string socket;      // path
-    std::string trace_file;  // JSON Lines; empty: none
+    std::string socket;        // path
+    std::string trace_file;    // JSON Lines; empty: none
+    std::string capture_file;  // pcapng; empty: none
 };
 
 class Server {

@@ -9,6 +9,7 @@
 #include "fabric/core/hash.hpp"
 #include "fabric/topology/load.hpp"
 
+#include "simverbs/hca/queue_pair.hpp"
 #include "simverbs/model/personalities.hpp"
 
 namespace simverbs {
@@ -206,6 +207,13 @@ Hca* Simulation::find_hca(std::string_view name) const {
     };
     Hca* const hca = find([name](const auto& one) { return one->name() == name; });
     return hca != nullptr ? hca : find([name](const auto& one) { return one->host() == name; });
+}
+
+void Simulation::describe() {
+    network_.describe();
+    for (const auto& hca : hcas_) {
+        hca->for_each_qp([](const QueuePair& qp) { qp.describe(); });
+    }
 }
 
 std::size_t Simulation::step() {

@@ -93,6 +93,9 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
     // By its name, or the first HCA of the host of that name; nullptr: there is none.
     [[nodiscard]] Hca* find_hca(std::string_view name) const;
 
+    // Says in the trace what its numbers stand for.
+    void describe();
+
     // Runs all events of the next instant, a train being one; how many there were. Hands over
     // events that wait.
     std::size_t step();

@@ -14,10 +14,12 @@ class TraceOutlets::ListenerSink final : public fabric::trace::Sink {
     Listener listener_;
 };
 
-TraceOutlets::TraceOutlets(fabric::trace::Bus& bus) : bus_(bus) {}
+TraceOutlets::TraceOutlets(Simulation& simulation)
+    : simulation_(simulation), bus_(simulation.bus()) {}
 
 TraceOutlets::~TraceOutlets() {
     close_file();
+    close_capture();
     listen({});
 }
 
@@ -32,6 +34,7 @@ int TraceOutlets::open_file(const std::string& path) {
     }
     file_ = std::move(file);
     bus_.attach(*file_, fabric::trace::CategorySet::all());
+    simulation_.describe();
     return 0;
 }
 
@@ -50,6 +53,32 @@ void TraceOutlets::flush() {
     if (file_ != nullptr) {
         file_->flush();
     }
+    if (capture_ != nullptr) {
+        capture_->flush();
+    }
+}
+
+int TraceOutlets::open_capture(const std::string& path) {
+    if (capture_ != nullptr) {
+        return EBUSY;
+    }
+    errno = 0;
+    auto capture = std::make_unique<Capture>(simulation_, path);
+    if (!capture->ok()) {
+        return errno != 0 ? errno : EIO;
+    }
+    capture_ = std::move(capture);
+    return 0;
+}
+
+int TraceOutlets::close_capture() {
+    if (capture_ == nullptr) {
+        return ENOENT;
+    }
+    capture_->flush();
+    const bool written = capture_->ok();
+    capture_.reset();
+    return written ? 0 : EIO;
 }
 
 void TraceOutlets::listen(Listener listener) {

@@ -1,4 +1,5 @@
-// Where the trace of a world goes while it lives: a JSON Lines file, and whoever wants each record.
+// Where the trace of a world goes while it lives: a JSON Lines file, a capture of its packets, and
+// whoever wants each record.
 #pragma once
 
 #include <functional>
@@ -8,23 +9,31 @@
 #include "fabric/trace/bus.hpp"
 #include "fabric/trace/json_lines_sink.hpp"
 
+#include "simverbs/world/capture.hpp"
+#include "simverbs/world/simulation.hpp"
+
 namespace simverbs {
 
 class TraceOutlets {
   public:
     using Listener = std::function<void(const fabric::trace::TraceRecord&)>;
 
-    // The bus outlives the outlets.
-    explicit TraceOutlets(fabric::trace::Bus& bus);
+    // The simulation outlives the outlets.
+    explicit TraceOutlets(Simulation& simulation);
     ~TraceOutlets();
     TraceOutlets(const TraceOutlets&) = delete;
     TraceOutlets& operator=(const TraceOutlets&) = delete;
 
-    // An errno: of creating or truncating the file; EBUSY while one is open.
+    // What the numbers in it stand for comes first. An errno: of creating or truncating the file;
+    // EBUSY while one is open.
     int open_file(const std::string& path);
     // ENOENT when none is open, EIO when a write failed.
     int close_file();
     void flush();
+
+    // The same of a capture file for Wireshark. While it is open packets are looked at one by one.
+    int open_capture(const std::string& path);
+    int close_capture();
 
     // Replaces the listener; an empty one ends it.
     void listen(Listener listener);
@@ -32,8 +41,10 @@ class TraceOutlets {
   private:
     class ListenerSink;
 
+    Simulation& simulation_;
     fabric::trace::Bus& bus_;
     std::unique_ptr<fabric::trace::JsonLinesSink> file_;
+    std::unique_ptr<Capture> capture_;
     std::unique_ptr<ListenerSink> listener_;
 };
 

@@ -1,0 +1,110 @@
+// The sample packet of IBA 7.8 as an oracle for the CRC, and the sizes that the device counts by.
+#include "simverbs/wire/packet_bytes.hpp"
+
+#include <array>
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "simverbs/wire/packet.hpp"
+
+namespace simverbs {
+namespace {
+
+// With the fields that may change on the way as ones.
+constexpr auto kSample = std::to_array<std::uint8_t>(
+    {0xF0, 0x12, 0x37, 0x5C, 0x00, 0x0E, 0x17, 0xD2, 0x0A, 0x20, 0x24, 0x87, 0xFF,
+     0x87, 0xB1, 0xB3, 0x00, 0x0D, 0xEC, 0x2A, 0x01, 0x71, 0x0A, 0x1C, 0x01, 0x5D,
+     0x40, 0x02, 0x38, 0xF2, 0x7A, 0x05, 0x00, 0x00, 0x00, 0x0E, 0xBB, 0x88, 0x4D,
+     0x85, 0xFD, 0x5C, 0xFB, 0xA4, 0x72, 0x8B, 0xC0, 0x69, 0x0E, 0xD4, 0x00, 0x00});
+
+TEST(PacketBytes, TheInvariantCrcIsThatOfTheSpecification) {
+    // 96 25 B7 5A on the wire.
+    EXPECT_EQ(invariant_crc(std::as_bytes(std::span(kSample))), 0x5AB72596U);
+}
+
+TEST(PacketBytes, AVariantCrcThatIsAppendedLeavesTheResidue) {
+    Bytes bytes(kSample.size());
+    std::memcpy(bytes.data(), kSample.data(), kSample.size());
+    const auto residue = [](Bytes of) {
+        const std::uint16_t crc = variant_crc(of);
+        of.push_back(static_cast<std::byte>(crc));
+        of.push_back(static_cast<std::byte>(crc >> 8U));
+        return variant_crc(of);
+    };
+    const std::uint16_t good = residue(bytes);
+    bytes[7] ^= std::byte{0x10};
+    EXPECT_EQ(residue(bytes), good) << "one residue for all";
+    EXPECT_NE(variant_crc(bytes), variant_crc(std::as_bytes(std::span(kSample))));
+}
+
+class EveryOpcode : public testing::Test {
+  protected:
+    fabric::FramePool pool;
+    fabric::FramePtr frame = pool.make();
+};
+
+TEST_F(EveryOpcode, IsAsLongAsTheDeviceCounts) {
+    for (const WireOpcode& opcode : kWireOpcodes) {
+        if (!opcode.known || opcode.transport == WireTransport::kRd ||
+            opcode.opcode == kCnpOpcode) {
+            continue;
+        }
+        for (const std::uint32_t length : {0U, 1U, 8U, 255U}) {
+            const Bytes payload(opcode.payload ? length : 0);
+            const auto bytes = static_cast<std::uint32_t>(payload.size());
+            frame->transport_as<Packet>() = Packet{};
+            frame->transport_as<Packet>().opcode = opcode.opcode;
+            for (const bool global : {false, true}) {
+                frame->has_grh = global;
+                Bytes built;
+                append_packet(built, *frame, fabric::LinkLayer::kInfiniband, payload);
+                EXPECT_EQ(built.size(), infiniband_wire_bytes(opcode, bytes, global))
+                    << opcode.operation;
+            }
+            for (const bool over_udp : {false, true}) {
+                frame->has_grh = true;
+                frame->over_udp = over_udp;
+                frame->grh = {};
+                frame->sl = 0;
+                Bytes built;
+                append_packet(built, *frame, fabric::LinkLayer::kEthernet, payload);
+                EXPECT_EQ(built.size(), fabric::kEthernetHeaderBytes +
+                                            roce_packet_bytes(opcode, bytes, over_udp, false))
+                    << opcode.operation;
+            }
+            frame->over_udp = false;
+        }
+    }
+}
+
+TEST_F(EveryOpcode, WhatMayChangeOnTheWayIsNotInTheInvariantCrc) {
+    frame->transport_as<Packet>() = Packet{};
+    frame->transport_as<Packet>().opcode = 0x04;
+    const Bytes payload(16, std::byte{7});
+    const auto crc = [&] {
+        Bytes built;
+        append_packet(built, *frame, fabric::LinkLayer::kInfiniband, payload);
+        std::uint32_t value = 0;
+        std::memcpy(&value, built.data() + built.size() - kVcrcBytes - kIcrcBytes, sizeof value);
+        return value;
+    };
+    frame->has_grh = false;
+    const std::uint32_t local = crc();
+    frame->vl = 3;
+    EXPECT_EQ(crc(), local);
+    frame->sl = 3;
+    EXPECT_NE(crc(), local);
+    frame->has_grh = true;
+    frame->grh = {};
+    const std::uint32_t global = crc();
+    frame->sl = 4;
+    frame->grh.hop_limit = 9;
+    frame->grh.traffic_class = 8;
+    EXPECT_EQ(crc(), global);
+    frame->grh.dgid.bytes[3] = 1;
+    EXPECT_NE(crc(), global);
+}
+
+}  // namespace
+}  // namespace simverbs
