@@ -10,6 +10,7 @@
 
 #include "simverbs/cli/fabric_commands.hpp"
 #include "simverbs/cli/topology_commands.hpp"
+#include "simverbs/cli/viz_commands.hpp"
 #include "simverbs/cli/world_commands.hpp"
 #include "simverbs/world/served_protocol.hpp"
 
@@ -66,6 +67,8 @@ void add_world_options(CLI::App& command, ServerOptions& options) {
         ->check(CLI::IsMember({"auto", "min-hop", "up-down", "fat-tree"}));
     command.add_option("--personality", options.simulation.personality, "spec, connectx6 or rxe");
     command.add_option("--trace", options.trace_file, "write every event to FILE (JSON Lines)");
+    command.add_option("--pcap", options.capture_file,
+                       "write every packet to FILE (for Wireshark)");
     command
         .add_option_function<std::string>(
             "--schedule",
@@ -119,6 +122,7 @@ int main(int argc, char** argv) {
     }
 
     const cli::FabricCommands fabric(app, world);
+    const cli::VizCommands viz(app);
 
     std::string topology;
     std::string format = "yaml";
@@ -161,6 +165,9 @@ int main(int argc, char** argv) {
     }
     if (fabric.is_chosen()) {
         return fabric.run(socket);
+    }
+    if (viz.is_chosen()) {
+        return viz.run();
     }
     if (*topology_command) {
         return *check_command  ? cli::check_topology(topology, routes)

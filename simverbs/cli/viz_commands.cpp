@@ -1,0 +1,227 @@
+#include "simverbs/cli/viz_commands.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "simverbs/model/services.hpp"
+
+#include "viz/coverage.hpp"
+#include "viz/graphviz.hpp"
+#include "viz/ladder.hpp"
+#include "viz/report.hpp"
+#include "viz/run.hpp"
+#include "viz/state_diagram.hpp"
+#include "viz/state_machine.hpp"
+#include "viz/timeline.hpp"
+#include "viz/topology_picture.hpp"
+#include "viz/trace_file.hpp"
+
+namespace simverbs::cli {
+namespace {
+
+constexpr int kFailed = 1;
+
+int complain(std::string_view what) {
+    fmt::print(stderr, "simverbs: {}\n", what);
+    return kFailed;
+}
+
+int write_out(const std::string& path, std::string_view text) {
+    if (path.empty()) {
+        fmt::print("{}", text);
+        return 0;
+    }
+    errno = 0;
+    std::ofstream file(path, std::ios::binary | std::ios::trunc);
+    file << text << std::flush;
+    return file ? 0 : complain(fmt::format("{}: {}", path, std::strerror(errno)));
+}
+
+// By its ending a file is DOT text or what `dot` makes of it; without a file: the text.
+int write_graph(const std::string& path, const std::string& dot) {
+    const std::size_t point = path.rfind('.');
+    const std::string format = point == std::string::npos ? "" : path.substr(point + 1);
+    if (path.empty() || format == "dot" || format == "gv") {
+        return write_out(path, dot);
+    }
+    if (format != "svg" && format != "png" && format != "pdf") {
+        return complain(fmt::format("{}: the ending is not .dot, .svg, .png or .pdf", path));
+    }
+    std::string error;
+    const std::optional<std::string> picture = viz::draw(dot, format, error);
+    return picture ? write_out(path, *picture) : complain(error);
+}
+
+bool find_qps(const viz::Run& run, const std::vector<std::string>& names,
+              std::vector<viz::QpName>& found, std::string& error) {
+    for (const std::string& name : names) {
+        const std::optional<viz::QpName> qp = run.parse_qp(name);
+        if (!qp) {
+            error = fmt::format("'{}' is not HOST:NUMBER of a queue pair in the trace", name);
+            return false;
+        }
+        found.push_back(*qp);
+    }
+    return true;
+}
+
+std::vector<std::string> service_names() {
+    std::vector<std::string> names;
+    for (const ServiceProperties& row : kServices) {
+        names.emplace_back(row.name);
+    }
+    return names;
+}
+
+Service service_named(std::string_view name) {
+    for (const ServiceProperties& row : kServices) {
+        if (row.name == name) {
+            return row.service;
+        }
+    }
+    return Service::kRc;  // not reached: the option admits the names of the table
+}
+
+}  // namespace
+
+VizCommands::VizCommands(CLI::App& app)
+    : command_(app.add_subcommand("viz", "Pictures of the model, and of what a trace tells")) {
+    command_->require_subcommand(1);
+    add_state_diagrams();
+    add_views();
+}
+
+CLI::App* VizCommands::add(const char* name, const char* help) {
+    CLI::App* const command = command_->add_subcommand(name, help);
+    command->add_option("-o,--output", output_, "file; its ending says which format");
+    return command;
+}
+
+void VizCommands::add_state_diagrams() {
+    qp_ = add("qp", "Life of a queue pair (.dot, .svg, .png)");
+    qp_->add_option("--service", service_, "RC, UC, UD, XRC_INI, XRC_TGT or RAW_PACKET")
+        ->check(CLI::IsMember(service_names()));
+    port_ = add("port", "Life of a port");
+    cq_ = add("cq", "Life of a completion queue");
+    srq_ = add("srq", "Life of a shared receive queue");
+    wq_ = add("wq", "Life of a receive work queue");
+    for (CLI::App* each : {qp_, port_, cq_, srq_, wq_}) {
+        each->add_option("--trace", traces_, "shows which moves these traces made");
+    }
+}
+
+CLI::App* VizCommands::add_view(const char* name, const char* help) {
+    CLI::App* const command = add(name, help);
+    command->add_option("trace", trace_, "file that SIMVERBS_TRACE or --trace wrote")->required();
+    return command;
+}
+
+void VizCommands::add_views() {
+    ladder_ = add_view("ladder", "Packets between queue pairs (.svg)");
+    ladder_->add_option("--qp", qps_, "HOST:NUMBER ..., the life lines; default: the first ones");
+    ladder_->add_option("--rows", rows_, "how many to draw at most");
+    timeline_ = add_view("timeline", "For Perfetto and chrome://tracing (.json)");
+    topology_ = add_view("topology", "Links, and what went over them (.dot, .svg, .png)");
+    topology_->add_option("--flow", qps_, "HOST:NUMBER, whose way to show")->expected(1);
+    coverage_ = add("coverage", "What of the model traces have reached");
+    coverage_->add_option("traces", traces_, "files")->required();
+    coverage_->add_flag("--json", as_json_, "for programs");
+    report_ = add_view("report", "All of it as one page (.html)");
+}
+
+int VizCommands::run() const {
+    if (*coverage_) {
+        return write_coverage();
+    }
+    if (*topology_) {
+        return draw_topology();
+    }
+    if (*ladder_) {
+        return draw_ladder();
+    }
+    if (*report_) {
+        return write_report();
+    }
+    if (!*timeline_) {
+        return draw_machine();
+    }
+    std::string error;
+    const std::optional<viz::Trace> trace = viz::read_trace(trace_, error);
+    return trace ? write_out(output_, viz::timeline(*trace, viz::read_run(*trace)))
+                 : complain(error);
+}
+
+int VizCommands::draw_ladder() const {
+    std::string error;
+    const std::optional<viz::Trace> trace = viz::read_trace(trace_, error);
+    if (!trace) {
+        return complain(error);
+    }
+    const viz::Run run = viz::read_run(*trace);
+    viz::LadderOptions options{.rows = rows_};
+    if (!find_qps(run, qps_, options.qps, error)) {
+        return complain(error);
+    }
+    return write_out(output_, viz::ladder(*trace, run, options));
+}
+
+int VizCommands::draw_topology() const {
+    std::string error;
+    const std::optional<viz::Trace> trace = viz::read_trace(trace_, error);
+    if (!trace) {
+        return complain(error);
+    }
+    const viz::Run run = viz::read_run(*trace);
+    std::vector<viz::QpName> flow;
+    if (!find_qps(run, qps_, flow, error)) {
+        return complain(error);
+    }
+    return write_graph(
+        output_, viz::topology_picture(run, flow.empty() ? std::nullopt : std::optional(flow[0])));
+}
+
+int VizCommands::write_coverage() const {
+    viz::Coverage coverage;
+    for (const std::string& path : traces_) {
+        std::string error;
+        const std::optional<viz::Trace> trace = viz::read_trace(path, error);
+        if (!trace) {
+            return complain(error);
+        }
+        coverage.add(*trace);
+    }
+    return write_out(output_, as_json_ ? coverage.json() : coverage.text());
+}
+
+int VizCommands::write_report() const {
+    std::string error;
+    const std::optional<viz::Trace> trace = viz::read_trace(trace_, error);
+    return trace ? write_out(output_, viz::report(*trace, trace_)) : complain(error);
+}
+
+int VizCommands::draw_machine() const {
+    viz::StateMachine machine = *qp_     ? viz::qp_machine(service_named(service_))
+                                : *port_ ? viz::port_machine()
+                                : *cq_   ? viz::cq_machine()
+                                : *srq_  ? viz::srq_machine()
+                                         : viz::wq_machine();
+    for (const std::string& path : traces_) {
+        std::string error;
+        const std::optional<viz::Trace> trace = viz::read_trace(path, error);
+        if (!trace) {
+            return complain(error);
+        }
+        viz::count_moves(machine, *trace);
+    }
+    if (machine.unlisted > 0) {
+        return complain(fmt::format("{} moves of the trace are in no table", machine.unlisted));
+    }
+    return write_graph(output_, viz::state_diagram(machine));
+}
+
+}  // namespace simverbs::cli

@@ -1,0 +1,53 @@
+// `simverbs viz`: pictures of the model and of what a trace tells.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace simverbs::cli {
+
+class VizCommands {
+  public:
+    // Adds the words to `app`, which outlives it.
+    explicit VizCommands(CLI::App& app);
+    VizCommands(const VizCommands&) = delete;
+    VizCommands& operator=(const VizCommands&) = delete;
+
+    [[nodiscard]] bool is_chosen() const { return command_->parsed(); }
+    // Draws what was chosen: an exit status.
+    [[nodiscard]] int run() const;
+
+  private:
+    CLI::App* add(const char* name, const char* help);
+    CLI::App* add_view(const char* name, const char* help);
+    void add_state_diagrams();
+    void add_views();
+    [[nodiscard]] int draw_machine() const;
+    [[nodiscard]] int draw_ladder() const;
+    [[nodiscard]] int draw_topology() const;
+    [[nodiscard]] int write_coverage() const;
+    [[nodiscard]] int write_report() const;
+
+    CLI::App* command_;
+    CLI::App* qp_ = nullptr;
+    CLI::App* port_ = nullptr;
+    CLI::App* cq_ = nullptr;
+    CLI::App* srq_ = nullptr;
+    CLI::App* wq_ = nullptr;
+    CLI::App* ladder_ = nullptr;
+    CLI::App* timeline_ = nullptr;
+    CLI::App* topology_ = nullptr;
+    CLI::App* coverage_ = nullptr;
+    CLI::App* report_ = nullptr;
+    std::string service_ = "RC";
+    std::vector<std::string> traces_;
+    std::string output_;
+    std::string trace_;
+    std::vector<std::string> qps_;
+    std::size_t rows_ = 400;
+    bool as_json_ = false;
+};
+
+}  // namespace simverbs::cli

@@ -1,0 +1,24 @@
+// Text inside markup, and numbers as people read them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace simverbs::viz {
+
+// For XML, HTML and Graphviz' HTML-like labels. Control characters, which XML has no words for, are
+// left out.
+std::string escaped(std::string_view text);
+
+// A quoted string of DOT.
+std::string dot_quoted(std::string_view text);
+
+// Of virtual time: "0 ps", "12.3 ns", "1.05 us", "58 s"; at most three decimals, exactly rounded
+// down.
+std::string time_text(std::int64_t picoseconds);
+
+// "100 Gb/s".
+std::string rate_text(std::uint64_t bits_per_second);
+
+}  // namespace simverbs::viz

@@ -1,0 +1,215 @@
+#include "viz/run.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "simverbs/model/aeth.hpp"
+#include "simverbs/model/wire_opcodes.hpp"
+
+namespace simverbs::viz {
+namespace {
+
+using FrameName = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
+
+FrameName frame_of(const Record& record) {
+    return {record.id("source"), record.id("flow"), record.id("frame")};
+}
+
+RunPacket packet_of(const Record& record) {
+    RunPacket packet;
+    packet.from = {record.node, record.id("qpn")};
+    packet.dest_qpn = record.id("dest_qpn");
+    packet.bth_opcode = static_cast<std::uint8_t>(record.number("bth_opcode"));
+    packet.opcode = record.text("opcode");
+    packet.psn = record.id("psn");
+    packet.payload = record.id("payload");
+    packet.retransmission = record.number("retransmission") != 0;
+    packet.syndrome = static_cast<std::uint8_t>(record.number("syndrome"));
+    packet.sent = record.time;
+    packet.sent_seq = record.seq;
+    return packet;
+}
+
+RunLink link_of(const Record& record) {
+    return {.name = std::string(record.text("link")),
+            .node = record.node,
+            .port = record.id("port"),
+            .peer = record.id("peer"),
+            .peer_port = record.id("peer_port"),
+            .layer = std::string(record.text("layer")),
+            .bits_per_second = static_cast<std::uint64_t>(record.number("bits_per_second")),
+            .up = record.text("state") == "UP"};
+}
+
+// Follows the records one by one.
+class Reader {
+  public:
+    explicit Reader(Run& run) : run_(run) {}
+
+    void read(const Record& record) {
+        if (record.category == "object") {
+            describe(record);
+        } else if (record.category == "packet") {
+            follow(record);
+        } else if (record.name == "link_state") {
+            for (RunLink& link : run_.links) {
+                link.up = link.name == record.text("link") ? record.text("to") == "UP" : link.up;
+            }
+        }
+    }
+
+  private:
+    void describe(const Record& record) {
+        if (record.name == "node") {
+            run_.nodes[record.node] = {std::string(record.text("label")),
+                                       record.text("kind") == "switch"};
+        } else if (record.name == "queue_pair") {
+            run_.services[{record.node, record.id("qpn")}] = record.text("service");
+        } else if (record.name == "link") {
+            const auto known = std::find_if(
+                run_.links.begin(), run_.links.end(),
+                [&record](const RunLink& link) { return link.name == record.text("link"); });
+            if (known == run_.links.end()) {
+                run_.links.push_back(link_of(record));
+            } else {
+                *known = link_of(record);
+            }
+        }
+    }
+
+    void follow(const Record& record) {
+        if (record.name == "packet_sent") {
+            open_[{record.node, record.id("qpn"), record.id("frame")}] = run_.packets.size();
+            run_.packets.push_back(packet_of(record));
+            return;
+        }
+        if (record.name == "packet_discarded" || record.name == "rate_reduced") {
+            return;
+        }
+        PortUse& port = run_.ports[{record.node, record.id("port")}];
+        const auto bytes = static_cast<std::uint64_t>(record.number("wire_bytes"));
+        const auto found = open_.find(frame_of(record));
+        RunPacket* const packet = found == open_.end() ? nullptr : &run_.packets[found->second];
+        if (record.name == "frame_sent") {
+            ++port.frames;
+            port.bytes += bytes;
+            if (packet != nullptr) {
+                packet->hops.push_back({record.node, record.id("port"), record.number("start"),
+                                        record.number("arrival")});
+            }
+        } else if (record.name == "frame_held_back") {
+            --port.frames;
+            port.bytes -= bytes;
+            if (packet != nullptr && !packet->hops.empty()) {
+                packet->hops.pop_back();
+            }
+        } else if (record.name == "frame_dropped") {
+            ++port.lost;
+            if (packet != nullptr) {
+                packet->lost = record.text("reason");
+                packet->lost_where =
+                    fmt::format("{} port {}", run_.label(record.node), record.id("port"));
+                packet->lost_time = record.time;
+                packet->end_seq = record.seq;
+            }
+        } else if (record.name == "frame_received" && packet != nullptr) {
+            const auto node = run_.nodes.find(record.node);
+            if (node != run_.nodes.end() && !node->second.is_switch) {
+                packet->arrived_at = record.node;
+                packet->arrived = record.time;
+                packet->end_seq = record.seq;
+                run_.peers.insert_or_assign(std::pair(packet->from, packet->dest_qpn),
+                                            QpName{record.node, packet->dest_qpn});
+            }
+        }
+    }
+
+    Run& run_;
+    std::map<FrameName, std::size_t> open_;
+};
+
+}  // namespace
+
+std::string RunPacket::answer() const {
+    if (!wire_opcode(bth_opcode).has(WireHeader::kAeth)) {
+        return {};
+    }
+    const std::optional<AethSyndrome> decoded = decode_aeth_syndrome(syndrome);
+    if (!decoded) {
+        return fmt::format("reserved syndrome 0x{:02x}", syndrome);
+    }
+    if (const std::optional<NakCode> code = decoded->nak_code(); code) {
+        return fmt::format("NAK: {}", to_string(*code));
+    }
+    return decoded->kind == AethKind::kRnrNak ? fmt::format("RNR NAK, timer {}", decoded->value)
+                                              : std::string(to_string(decoded->kind));
+}
+
+std::string Run::label(std::uint32_t node) const {
+    const auto found = nodes.find(node);
+    return found == nodes.end() ? fmt::format("node {}", node) : found->second.label;
+}
+
+std::string Run::label(const QpName& qp) const {
+    return fmt::format("{} QP 0x{:x}", label(qp.node), qp.qpn);
+}
+
+std::optional<QpName> Run::destination(const RunPacket& packet) const {
+    if (packet.arrived_at) {
+        return QpName{*packet.arrived_at, packet.dest_qpn};
+    }
+    const auto peer = peers.find({packet.from, packet.dest_qpn});
+    if (peer != peers.end()) {
+        return peer->second;
+    }
+    std::optional<QpName> only;
+    for (const auto& [qp, service] : services) {
+        if (qp.qpn == packet.dest_qpn && qp != packet.from) {
+            if (only) {
+                return std::nullopt;
+            }
+            only = qp;
+        }
+    }
+    return only;
+}
+
+std::optional<QpName> Run::parse_qp(std::string_view text) const {
+    const std::size_t colon = text.rfind(':');
+    if (colon == std::string_view::npos) {
+        return std::nullopt;
+    }
+    std::string_view digits = text.substr(colon + 1);
+    const bool is_hex = digits.starts_with("0x");
+    digits.remove_prefix(is_hex ? 2 : 0);
+    std::uint32_t qpn = 0;
+    const auto [rest, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), qpn, is_hex ? 16 : 10);
+    if (error != std::errc() || rest != digits.data() + digits.size()) {
+        return std::nullopt;
+    }
+    for (const auto& [number, node] : nodes) {
+        if (node.label == text.substr(0, colon)) {
+            return QpName{number, qpn};
+        }
+    }
+    return std::nullopt;
+}
+
+Run read_run(const Trace& trace) {
+    Run run;
+    Reader reader(run);
+    for (const Record& record : trace.records) {
+        reader.read(record);
+    }
+    if (!trace.records.empty()) {
+        run.begin = trace.records.front().time;
+        run.end = trace.records.back().time;
+    }
+    return run;
+}
+
+}  // namespace simverbs::viz

@@ -1,0 +1,98 @@
+// What a trace tells of the fabric, its queue pairs and its packets, put together: each packet with
+// the hops that its frame made and its end.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "viz/trace_file.hpp"
+
+namespace simverbs::viz {
+
+struct QpName {
+    std::uint32_t node = 0;
+    std::uint32_t qpn = 0;
+    friend constexpr auto operator<=>(const QpName&, const QpName&) = default;
+};
+
+struct RunNode {
+    std::string label;
+    bool is_switch = false;
+};
+
+struct RunLink {
+    std::string name;
+    std::uint32_t node = 0;
+    std::uint32_t port = 0;
+    std::uint32_t peer = 0;
+    std::uint32_t peer_port = 0;
+    std::string layer;
+    std::uint64_t bits_per_second = 0;
+    bool up = false;
+};
+
+struct Hop {
+    std::uint32_t node = 0;  // that sent
+    std::uint32_t port = 0;
+    std::int64_t start = 0;    // first bit, ps
+    std::int64_t arrival = 0;  // last bit at the other end, ps
+};
+
+struct RunPacket {
+    QpName from;
+    std::uint32_t dest_qpn = 0;
+    std::uint8_t bth_opcode = 0;
+    std::string opcode;
+    std::uint32_t psn = 0;
+    std::uint32_t payload = 0;
+    bool retransmission = false;
+    std::uint8_t syndrome = 0;
+    std::int64_t sent = 0;       // given to the port
+    std::uint64_t sent_seq = 0;  // number of that record; and of the one that tells the end
+    std::uint64_t end_seq = 0;
+    std::vector<Hop> hops;
+    std::optional<std::uint32_t> arrived_at;  // an HCA
+    std::int64_t arrived = 0;
+    std::string lost;        // why; "": it was not
+    std::string lost_where;  // "s0 port 1"
+    std::int64_t lost_time = 0;
+
+    // "ACK", "RNR NAK", "NAK: invalid request"; "" of packets without an AETH.
+    [[nodiscard]] std::string answer() const;
+};
+
+struct PortUse {
+    std::uint64_t frames = 0;  // sent
+    std::uint64_t bytes = 0;   // likewise, as on the wire
+    std::uint64_t lost = 0;    // dropped here
+};
+
+struct Run {
+    std::map<std::uint32_t, RunNode> nodes;
+    std::vector<RunLink> links;
+    std::map<QpName, std::string> services;  // of queue pairs that the trace describes
+    std::vector<RunPacket> packets;          // in order of sending
+    std::map<std::pair<std::uint32_t, std::uint32_t>, PortUse> ports;  // node, port
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+
+    [[nodiscard]] std::string label(std::uint32_t node) const;
+    // "h0 QP 0x10001".
+    [[nodiscard]] std::string label(const QpName& qp) const;
+    // Where a packet was to go, arrived or not; nothing where no other packet tells.
+    [[nodiscard]] std::optional<QpName> destination(const RunPacket& packet) const;
+    // "h0:65537", "h0:0x10001"; nothing where there is no such node.
+    [[nodiscard]] std::optional<QpName> parse_qp(std::string_view text) const;
+
+    // Of packets that arrived.
+    std::map<std::pair<QpName, std::uint32_t>, QpName> peers;  // sender, destination number
+};
+
+Run read_run(const Trace& trace);
+
+}  // namespace simverbs::viz

@@ -1,0 +1,190 @@
+#include "viz/timeline.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "fabric/trace/json_lines_sink.hpp"
+
+namespace simverbs::viz {
+namespace {
+
+enum class Track : std::uint8_t { kSends, kReceives, kSent, kCame };
+constexpr std::uint32_t kTracks = 4;
+constexpr std::array<std::string_view, kTracks> kTrackNames = {"send queue", "receive queue",
+                                                               "packets out", "packets in"};
+
+std::string quoted(std::string_view text) {
+    std::string out;
+    fabric::trace::append_json_string(out, text);
+    return out;
+}
+
+std::string microseconds(std::int64_t picoseconds) {
+    constexpr std::int64_t kMicro = 1'000'000;
+    return fmt::format("{}.{:06}", picoseconds / kMicro, picoseconds % kMicro);
+}
+
+class Timeline {
+  public:
+    Timeline(const Trace& trace, const Run& run) : run_(run) {
+        for (const Record& record : trace.records) {
+            if (record.name == "posted") {
+                post(record);
+            } else if (record.name == "completion") {
+                complete(record);
+            } else if (record.name == "qp_state" || record.name == "async_event" ||
+                       record.name == "fault_fired") {
+                mark(record);
+            }
+        }
+        add_packets();
+        name_tracks();
+    }
+
+    [[nodiscard]] std::string text() const {
+        std::string out = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
+        for (const std::string& event : events_) {
+            out += event;
+            out += &event == &events_.back() ? "\n" : ",\n";
+        }
+        return out + "]}\n";
+    }
+
+  private:
+    using Queue = std::pair<QpName, bool>;  // sends
+    struct QueueState {
+        std::map<std::uint32_t, std::int64_t> posted;  // index after the post: when
+        std::int64_t free_since = 0;
+        std::uint32_t next = 0;  // index of the oldest request
+    };
+
+    // Tracks of one node have numbers of their own; 1 is the node's.
+    std::uint32_t track(const QpName& qp, Track which) {
+        const auto place = numbers_.try_emplace(qp, static_cast<std::uint32_t>(numbers_.size()));
+        used_.insert({qp, which});
+        return 2 + place.first->second * kTracks + static_cast<std::uint32_t>(which);
+    }
+    static std::uint32_t process(std::uint32_t node) { return node + 1; }
+
+    void post(const Record& record) {
+        QueueState& queue = queues_[{{record.node, record.id("qpn")}, record.number("send") != 0}];
+        queue.posted[record.id("posted")] = record.time;
+    }
+
+    void complete(const Record& record) {
+        const QpName qp{record.node, record.id("qpn")};
+        const bool send = !record.text("opcode").starts_with("RECV");
+        QueueState& queue = queues_[{qp, send}];
+        const std::uint32_t index = record.id("index");
+        const auto posted = queue.posted.upper_bound(index);
+        const std::int64_t since = posted == queue.posted.end() ? run_.begin : posted->second;
+        const std::int64_t begin = std::min(record.time, std::max(since, queue.free_since));
+        const std::string name =
+            record.text("status") == "SUCCESS"
+                ? std::string(record.text("opcode"))
+                : fmt::format("{} {}", record.text("opcode"), record.text("status"));
+        slice(
+            qp, send ? Track::kSends : Track::kReceives, name, begin, record.time,
+            fmt::format("{{\"index\":{},\"status\":{},\"cause\":{},\"bytes\":{},\"posted_us\":{}}}",
+                        index, quoted(record.text("status")), quoted(record.text("cause")),
+                        record.number("bytes"), microseconds(since)));
+        queue.free_since = record.time;
+    }
+
+    void mark(const Record& record) {
+        const bool is_qp = record.name == "qp_state";
+        const QpName qp{record.node, record.id("qpn")};
+        const std::string name =
+            is_qp ? fmt::format("{} > {}", record.text("from"), record.text("to"))
+            : record.name == "async_event"
+                ? std::string(record.text("event"))
+                : fmt::format("fault {}: {}", record.number("fault"), record.text("action"));
+        events_.push_back(
+            fmt::format(R"({{"ph":"i","s":"{}","cat":"{}","name":{},"ts":{},"pid":{},"tid":{}}})",
+                        is_qp ? "t" : "p", record.category, quoted(name), microseconds(record.time),
+                        process(record.node), is_qp ? track(qp, Track::kSends) : 1));
+    }
+
+    void slice(const QpName& qp, Track which, std::string_view name, std::int64_t begin,
+               std::int64_t end, std::string_view arguments) {
+        events_.push_back(fmt::format(
+            R"({{"ph":"X","cat":"{}","name":{},"ts":{},"dur":{},"pid":{},"tid":{},"args":{}}})",
+            which == Track::kSends || which == Track::kReceives ? "work" : "packet", quoted(name),
+            microseconds(begin), microseconds(end - begin), process(qp.node), track(qp, which),
+            arguments));
+    }
+
+    // A packet is as long as its first wire is busy, but never into the next one of its track.
+    void add_packets() {
+        std::map<std::pair<QpName, Track>, std::int64_t> free_from;
+        for (std::size_t i = run_.packets.size(); i-- > 0;) {
+            const RunPacket& packet = run_.packets[i];
+            if (packet.hops.empty()) {
+                continue;
+            }
+            const Hop& first = packet.hops.front();
+            const std::string arguments = fmt::format(
+                R"({{"psn":{},"payload":{},"again":{},"answer":{},"lost":{}}})", packet.psn,
+                packet.payload, packet.retransmission, quoted(packet.answer()),
+                quoted(packet.lost.empty() ? "" : packet.lost + " at " + packet.lost_where));
+            const auto next = free_from.find({packet.from, Track::kSent});
+            const std::int64_t out_end =
+                next == free_from.end() ? first.arrival : std::min(first.arrival, next->second);
+            slice(packet.from, Track::kSent, packet.opcode, first.start,
+                  std::max(first.start, out_end), arguments);
+            free_from[{packet.from, Track::kSent}] = first.start;
+            if (!packet.arrived_at) {
+                continue;
+            }
+            const QpName to{*packet.arrived_at, packet.dest_qpn};
+            slice(to, Track::kCame, packet.opcode, packet.arrived, packet.arrived, arguments);
+            flow("s", i, packet.from, Track::kSent, first.start);
+            flow("f", i, to, Track::kCame, packet.arrived);
+        }
+    }
+
+    void flow(std::string_view phase, std::size_t id, const QpName& qp, Track which,
+              std::int64_t time) {
+        events_.push_back(fmt::format(
+            R"({{"ph":"{}","cat":"packet","name":"packet","id":{},"ts":{},"pid":{},"tid":{}{}}})",
+            phase, id, microseconds(time), process(qp.node), track(qp, which),
+            phase == "f" ? R"(,"bp":"e")" : ""));
+    }
+
+    void name_tracks() {
+        for (const auto& [number, node] : run_.nodes) {
+            if (!node.is_switch) {
+                meta("process_name", process(number), 0, node.label);
+            }
+        }
+        for (const auto& [qp, which] : used_) {
+            meta("thread_name", process(qp.node), track(qp, which),
+                 fmt::format("QP 0x{:x} {}", qp.qpn, kTrackNames[static_cast<std::size_t>(which)]));
+        }
+    }
+
+    void meta(std::string_view what, std::uint32_t pid, std::uint32_t tid, std::string_view name) {
+        events_.push_back(
+            fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"ts":0,"args":{{"name":{}}}}})",
+                        what, pid, tid, quoted(name)));
+    }
+
+    const Run& run_;
+    std::map<Queue, QueueState> queues_;
+    std::map<QpName, std::uint32_t> numbers_;
+    std::set<std::pair<QpName, Track>> used_;
+    std::vector<std::string> events_;
+};
+
+}  // namespace
+
+std::string timeline(const Trace& trace, const Run& run) {
+    return Timeline(trace, run).text();
+}
+
+}  // namespace simverbs::viz

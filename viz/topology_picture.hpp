@@ -1,0 +1,15 @@
+// The fabric of a trace as a Graphviz graph: links with their state and rate, what went over them
+// and what was lost; the busiest ones stand out, and the way of one flow.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "viz/run.hpp"
+
+namespace simverbs::viz {
+
+// `flow`: of the packets that this queue pair sent.
+std::string topology_picture(const Run& run, const std::optional<QpName>& flow);
+
+}  // namespace simverbs::viz
