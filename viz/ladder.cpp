@@ -233,7 +233,9 @@ class Ladder {
         const int x1 = x_of(packet.from);
         int x2 = to ? x_of(*to) : x1 + kColumn / 2;
         const int y1 = y_of(at);
-        const int y2 = end == end_row_.end() ? y1 + kRow / 2 : y_of(end->second);
+        const int y2 = end != end_row_.end() ? y_of(end->second)
+                       : left_out_ > 0       ? y_of(rows_.size())  // it ends further down
+                                             : y1 + kRow / 2;
         const bool is_lost = !packet.lost.empty();
         if (is_lost) {
             x2 = x1 + (x2 - x1) * 6 / 10;

@@ -1,0 +1,78 @@
+// The diagrams of queue pairs, as they were when somebody looked at them, and that Graphviz takes
+// all.
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "simverbs/model/services.hpp"
+
+#include "viz/graphviz.hpp"
+#include "viz/state_diagram.hpp"
+#include "viz/state_machine.hpp"
+
+namespace simverbs::viz {
+namespace {
+
+std::string read_file(const std::string& path) {
+    std::ifstream file(path);
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+TEST(StateDiagram, OfAQueuePairIsTheOneThatWasLookedAt) {
+    for (const ServiceProperties& row : kServices) {
+        const StateMachine machine = qp_machine(row.service);
+        const std::string path =
+            std::string(SIMVERBS_GOLDEN) + "/" + std::string(machine.id) + ".dot";
+        EXPECT_EQ(state_diagram(machine), read_file(path)) << path;
+    }
+}
+
+TEST(StateDiagram, IsDrawnByGraphviz) {
+    for (StateMachine& machine : all_machines()) {
+        for (const bool counted : {false, true}) {
+            machine.counted = counted;
+            std::string error;
+            const auto picture = draw(state_diagram(machine), "svg", error);
+            ASSERT_TRUE(picture) << machine.title << ": " << error;
+            for (const std::string_view state : machine.states) {
+                EXPECT_NE(picture->find(state), std::string::npos) << machine.title << state;
+            }
+        }
+    }
+}
+
+TEST(StateDiagram, SaysWhichMovesWereMadeAndWhichNever) {
+    StateMachine machine = qp_machine(Service::kRc);
+    Trace trace;
+    const auto add = [&trace](std::string name, std::vector<Field> fields) {
+        trace.records.push_back({.node = 3, .name = std::move(name), .fields = std::move(fields)});
+    };
+    const auto word = [](std::string name, std::string text) {
+        return Field{std::move(name), 0, std::move(text), true};
+    };
+    add("queue_pair", {{"qpn", 17}, word("service", "RC")});
+    add("queue_pair", {{"qpn", 18}, word("service", "UD")});
+    for (const std::int64_t qpn : {17, 17, 18, 19}) {
+        add("qp_state",
+            {{"qpn", qpn}, word("from", "RESET"), word("to", "INIT"), word("trigger", "modify")});
+    }
+    count_moves(machine, trace);
+    EXPECT_EQ(machine.moves_made(), 1U) << "another service's and unknown ones do not count";
+    EXPECT_EQ(machine.moves.front().count, 2U);
+    EXPECT_EQ(machine.unlisted, 0U);
+    const std::string text = state_diagram(machine);
+    EXPECT_NE(text.find("&#215; 2"), std::string::npos);
+    EXPECT_NE(text.find("never"), std::string::npos);
+
+    add("qp_state",
+        {{"qpn", 17}, word("from", "ERR"), word("to", "RTS"), word("trigger", "modify")});
+    count_moves(machine, trace);
+    EXPECT_EQ(machine.unlisted, 1U) << "a move that no row has is a mistake, not a picture";
+}
+
+}  // namespace
+}  // namespace simverbs::viz

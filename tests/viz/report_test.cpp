@@ -1,0 +1,129 @@
+// A report in a headless Chromium: a script of ours plays the reader. Skipped where there is none.
+#include "viz/report.hpp"
+
+#include <chrono>
+#include <fstream>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "recorded_run.hpp"
+
+namespace viz_test {
+namespace {
+
+using simverbs::viz::Field;
+using simverbs::viz::Record;
+using simverbs::viz::Trace;
+
+// Filters, zooms, chooses a completion by mouse and by key, scrolls; and says what it saw.
+constexpr const char* kReader = R"(
+<pre id="seen"></pre><script>
+const say = text => { document.getElementById('seen').textContent += text + '\n'; };
+window.addEventListener('error', event => say('ERROR ' + event.message));
+const put = (id, value) => {
+  const element = document.getElementById(id);
+  if (element.type === 'checkbox') { element.checked = value; } else { element.value = value; }
+  element.dispatchEvent(new Event('input'));
+};
+say('events ' + document.getElementById('events-count').textContent);
+say('rows ' + (document.querySelectorAll('#events .row').length < 60));
+const list = document.getElementById('events');
+const begin = performance.now();
+let slowest = 0;
+for (let step = 0; step < 200; step++) {
+  const before = performance.now();
+  list.scrollTop = list.scrollHeight * step / 200;
+  eventList.draw();
+  list.getBoundingClientRect();
+  slowest = Math.max(slowest, performance.now() - before);
+}
+say('stalls ' + (slowest > 500));
+list.focus();
+list.dispatchEvent(new KeyboardEvent('keydown', {key: 'End', bubbles: true}));
+say('last ' + (document.querySelector('#events .current').getAttribute('aria-posinset') ==
+  document.querySelector('#events .current').getAttribute('aria-setsize')));
+put('events-category', 'completion');
+say('completions ' + document.getElementById('events-count').textContent.split(' ')[0]);
+put('completions-failed', true);
+document.querySelector('#completions .row').click();
+say('why ' + document.getElementById('explanation').textContent);
+const tall = document.querySelector('#ladder > div').style.height;
+document.getElementById('zoom-in').click();
+say('zoomed ' + (document.querySelector('#ladder > div').style.height !== tall));
+put('ladder-trouble', true);
+say('trouble ' + document.getElementById('ladder-count').textContent);
+say('end');
+</script></body>)";
+
+std::string seen_by_reader(std::string page, const std::string& path) {
+    const std::size_t end = page.rfind("</body>");
+    page.replace(end, 7, kReader);
+    std::ofstream(path) << page;
+    const Output output = run_program(
+        "timeout 100 chromium --headless --no-sandbox --disable-gpu --enable-logging=stderr "
+        "--dump-dom 'file://" +
+        path + "' 2>&1");
+    EXPECT_EQ(output.text.find("CONSOLE"), std::string::npos) << "an error on the console";
+    const std::size_t from = output.text.find("<pre id=\"seen\">");
+    return from == std::string::npos
+               ? output.text.substr(0, 2000)
+               : output.text.substr(from, output.text.find("</pre>", from) - from);
+}
+
+bool has_chromium() {
+    return run_program("chromium --version 2>/dev/null").status == 0;
+}
+
+class Report : public RecordedRun {};
+
+TEST_F(Report, IsReadFilteredZoomedAndExplains) {
+    open_trace();
+    reliable_traffic();
+    close_trace();
+    const std::string page = simverbs::viz::report(trace(), "a run");
+    EXPECT_EQ(page.find("http:"), page.find("http://www.w3.org")) << "names of formats alone";
+    EXPECT_EQ(page.find("src="), std::string::npos);
+    EXPECT_NE(page.find("1 work requests failed"), std::string::npos);
+    if (!has_chromium()) {
+        GTEST_SKIP() << "no chromium";
+    }
+    const std::string seen = seen_by_reader(page, file(".html"));
+    EXPECT_EQ(seen.find("ERROR"), std::string::npos) << seen;
+    EXPECT_NE(seen.find("REM_ACCESS_ERR"), std::string::npos) << seen;
+    EXPECT_NE(seen.find("Why: "), std::string::npos) << seen;
+    EXPECT_NE(seen.find("zoomed true"), std::string::npos) << seen;
+    EXPECT_NE(seen.find("last true"), std::string::npos) << seen;
+    EXPECT_NE(seen.find("\nend"), std::string::npos) << seen;
+}
+
+TEST_F(Report, OfAHundredThousandEventsScrollsWithoutStalling) {
+    Trace trace;
+    constexpr std::uint64_t kEvents = 100'000;
+    for (std::uint64_t i = 0; i < kEvents; ++i) {
+        Record record{.time = static_cast<std::int64_t>(i) * 1000, .seq = i, .node = 0};
+        record.category = i % 2 == 0 ? "completion" : "packet";
+        record.name = i % 2 == 0 ? "completion" : "packet_sent";
+        record.fields = {{"qpn", 65537},
+                         {"frame", static_cast<std::int64_t>(i)},
+                         {"index", static_cast<std::int64_t>(i / 2)},
+                         {"opcode", 0, i % 2 == 0 ? "SEND" : "SEND_ONLY", true},
+                         {"bth_opcode", 4},
+                         {"status", 0, i == 40'000 ? "RETRY_EXC_ERR" : "SUCCESS", true}};
+        trace.records.push_back(std::move(record));
+    }
+    const std::string page = simverbs::viz::report(trace, "many");
+    if (!has_chromium()) {
+        GTEST_SKIP() << "no chromium";
+    }
+    const std::string seen = seen_by_reader(page, file(".html"));
+    EXPECT_NE(seen.find("events 100000"), std::string::npos) << seen;
+    EXPECT_NE(seen.find("rows true"), std::string::npos) << seen;
+    EXPECT_NE(seen.find("stalls false"), std::string::npos) << seen;
+    EXPECT_NE(seen.find("completions 50000"), std::string::npos) << seen;
+    EXPECT_NE(seen.find("RETRY_EXC_ERR"), std::string::npos) << seen;
+    EXPECT_NE(seen.find("\nend"), std::string::npos) << seen;
+}
+
+}  // namespace
+}  // namespace viz_test

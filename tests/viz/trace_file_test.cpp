@@ -1,0 +1,75 @@
+#include "viz/trace_file.hpp"
+
+#include <sstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "viz/markup.hpp"
+
+namespace simverbs::viz {
+namespace {
+
+constexpr const char* kSchema =
+    R"({"schema":"simverbs-trace","version":1,"time_unit":"ps","members":[]})"
+    "\n";
+constexpr const char* kRecord =
+    R"({"time":12,"seq":3,"node":1,"category":"state","name":"n","fields":{"b":true,"a":-4,)"
+    R"("big":18446744073709551615,"t":"x"}})";
+
+std::optional<Trace> read(const std::string& text, std::string& error) {
+    std::istringstream in(text);
+    return read_trace(in, "t", error);
+}
+
+TEST(TraceFile, GivesBackWhatWasWritten) {
+    std::string error;
+    const auto trace = read(std::string(kSchema) + kRecord + "\n", error);
+    ASSERT_TRUE(trace) << error;
+    ASSERT_EQ(trace->records.size(), 1U);
+    const Record& record = trace->records[0];
+    EXPECT_EQ(record.time, 12);
+    EXPECT_EQ(record.seq, 3U);
+    EXPECT_EQ(record.node, 1U);
+    EXPECT_EQ(record.number("a"), -4);
+    EXPECT_EQ(record.number("b"), 1);
+    EXPECT_EQ(static_cast<std::uint64_t>(record.number("big")), UINT64_MAX);
+    EXPECT_EQ(record.text("t"), "x");
+    EXPECT_EQ(record.fields.front().name, "b") << "in the order of the file";
+    EXPECT_EQ(record.find("absent"), nullptr);
+}
+
+TEST(TraceFile, NamesTheLineThatIsWrong) {
+    std::string error;
+    EXPECT_FALSE(read("{}\n", error));
+    EXPECT_EQ(error, "t:1: not a trace of simverbs, version 1");
+    EXPECT_FALSE(read(std::string(kSchema) + kRecord + "\n{\"time\":1}\n", error));
+    EXPECT_EQ(error, "t:3: not a record of a trace");
+    EXPECT_FALSE(read_trace("/nowhere/at/all", error));
+    EXPECT_EQ(error, "/nowhere/at/all: No such file or directory");
+}
+
+TEST(TraceFile, ALastLineWithoutItsEndIsLeftOut) {
+    std::string error;
+    const auto trace = read(std::string(kSchema) + kRecord + "\n{\"time\":1,\"se", error);
+    ASSERT_TRUE(trace) << error;
+    EXPECT_EQ(trace->records.size(), 1U);
+}
+
+TEST(Markup, TimesAreExact) {
+    EXPECT_EQ(time_text(0), "0 ps");
+    EXPECT_EQ(time_text(999), "999 ps");
+    EXPECT_EQ(time_text(1'050'000), "1.05 us");
+    EXPECT_EQ(time_text(58'000'000'000'000), "58 s");
+    EXPECT_EQ(time_text(-1'500), "-1.5 ns");
+    EXPECT_EQ(rate_text(100'000'000'000), "100 Gb/s");
+    EXPECT_EQ(rate_text(2'500'000'000), "2.5 Gb/s");
+}
+
+TEST(Markup, WhatMeansSomethingIsEscaped) {
+    EXPECT_EQ(escaped("<a \"b\" & 'c'>\x01"), "&lt;a &quot;b&quot; &amp; &#39;c&#39;&gt;");
+    EXPECT_EQ(dot_quoted("a\"b\\"), "\"a\\\"b\\\\\"");
+}
+
+}  // namespace
+}  // namespace simverbs::viz
