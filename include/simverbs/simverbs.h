@@ -73,6 +73,11 @@ int simverbs_now_ps(int64_t* now);
  * Other actors go on as if the caller polled an empty queue all the while. Negative: EINVAL. */
 int simverbs_advance_ps(int64_t duration);
 
+/* For a program that moves time itself, from one thread: runs all events of the next instant where
+ * that lies at most `most` picoseconds ahead, then *ran is 1; else nothing moves, and *ran is 0. An
+ * empty poll does the same without a limit. Negative: EINVAL; EBUSY where other actors are. */
+int simverbs_step_ps(int64_t most, int* ran);
+
 /* ---- actors ---------------------------------------------------------------------------------- */
 
 /* Names the calling thread. What several threads do within one instant is ordered by their names,

@@ -186,6 +186,22 @@ SIMVERBS_ABI int simverbs_advance_ps(int64_t duration) {
     return 0;
 }
 
+SIMVERBS_ABI int simverbs_step_ps(int64_t most, int* ran) {
+    EmbeddedWorld* world = Process::current().embedded();
+    if (world == nullptr) {
+        return fail_without_world();
+    }
+    if (most < 0) {
+        return fail(EINVAL, "simverbs_step_ps: {} ps; time does not go back", most);
+    }
+    const auto stepped = world->conductor().step_alone(fabric::SimDuration(most));
+    if (!stepped) {
+        return fail(EBUSY, "simverbs_step_ps: other threads are actors, too; poll instead");
+    }
+    *ran = *stepped ? 1 : 0;
+    return 0;
+}
+
 SIMVERBS_ABI int simverbs_actor(const char* name) {
     const std::string_view wanted = name == nullptr ? "" : name;
     if (wanted.empty() || wanted.size() > kMaxActorName) {

@@ -490,6 +490,23 @@ void Conductor::remove_ended() {
     });
 }
 
+std::optional<bool> Conductor::step_alone(fabric::SimDuration most) {
+    const Visit visit(current());
+    const Lock lock(mutex_);
+    remove_ended();
+    if (!alone()) {
+        return std::nullopt;
+    }
+    drain_all();
+    const auto next = simulation_.loop().next_time();
+    if (next && *next - simulation_.loop().now() > most) {
+        return false;
+    }
+    const bool ran = simulation_.step() > 0;  // without an event, too: what waits is handed over
+    release_waiting(true);
+    return ran;
+}
+
 void Conductor::advance(fabric::SimDuration duration) {
     Actor& self = current();
     const Visit visit(self);

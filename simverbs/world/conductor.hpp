@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -76,6 +77,9 @@ class Conductor {
     // Returns when virtual time has moved by `duration`; to the other actors the caller is one that
     // polls all the while.
     void advance(fabric::SimDuration duration);
+    // Runs the next instant where it is at most `most` ahead; whether it did. Nothing: the caller is
+    // not the only actor.
+    std::optional<bool> step_alone(fabric::SimDuration most);
 
     [[nodiscard]] const RunMarks& marks() const { return marks_; }
 

@@ -98,6 +98,29 @@ TEST_F(Control, AdvanceCarriesOutWhatIsDueWithoutPolling) {
     EXPECT_EQ(ibv_poll_cq(a->cq, 2, wc), 1);
 }
 
+TEST_F(Control, AStepRunsOneInstantWithinTheLimit) {
+    connect();
+    int ran = 1;
+    EXPECT_EQ(simverbs_step_ps(-1, &ran), EINVAL);
+    ASSERT_EQ(simverbs_step_ps(INT64_MAX, &ran), 0);
+    EXPECT_EQ(ran, 0) << "nothing is about";
+    ASSERT_EQ(
+        Request(IBV_WR_RDMA_WRITE).from(a->range(0, 8)).to(b->address(0), b->mr->rkey).post(*a), 0);
+    ASSERT_EQ(simverbs_step_ps(1, &ran), 0);
+    EXPECT_EQ(ran, 0) << "a picosecond is too short for anything to arrive";
+    std::int64_t last = 0;
+    int steps = 0;
+    for (; simverbs_step_ps(INT64_MAX, &ran) == 0 && ran == 1; ++steps) {
+        std::int64_t now = 0;
+        ASSERT_EQ(simverbs_now_ps(&now), 0);
+        EXPECT_GE(now, last);
+        last = now;
+    }
+    EXPECT_GT(steps, 1);
+    ibv_wc wc[2];
+    EXPECT_EQ(ibv_poll_cq(a->cq, 2, wc), 1);
+}
+
 TEST_F(Control, FaultsNameLinksThatExist) {
     connect();
     std::uint32_t fault = 0;
