@@ -45,6 +45,16 @@ class Reader {
         if (const auto document = yaml::parse(text, errors_)) {
             read_document(*document);
         }
+        return finish();
+    }
+
+    TopologyResult read(const yaml::Value& document) {
+        read_document(document);
+        return finish();
+    }
+
+  private:
+    TopologyResult finish() {
         if (errors_.empty()) {
             if (const auto wrong = topology_.error()) {
                 return {std::nullopt, fmt::format("{}: {}", file_, *wrong)};
@@ -55,7 +65,6 @@ class Reader {
         return {std::nullopt, errors_.text()};
     }
 
-  private:
     void read_document(const yaml::Value& document) {
         const yaml::Fields fields(document, kFileKeys, errors_);
         if (const yaml::Value* const defaults = fields.find("defaults")) {
@@ -436,6 +445,11 @@ class Reader {
 TopologyResult read_yaml(std::string_view text, const std::string& file,
                          std::span<const std::string_view> personalities) {
     return Reader(file, personalities).read(text);
+}
+
+TopologyResult read_yaml(const yaml::Value& document, const std::string& file,
+                         std::span<const std::string_view> personalities) {
+    return Reader(file, personalities).read(document);
 }
 
 }  // namespace fabric

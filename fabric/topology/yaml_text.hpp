@@ -8,11 +8,15 @@
 
 #include "fabric/net/topology.hpp"
 #include "fabric/topology/result.hpp"
+#include "fabric/yaml/value.hpp"
 
 namespace fabric {
 
 // `personalities`: those that a host may have; none: any word is one. `file` is for errors.
 TopologyResult read_yaml(std::string_view text, const std::string& file,
+                         std::span<const std::string_view> personalities = {});
+// The same of a part of another file.
+TopologyResult read_yaml(const yaml::Value& document, const std::string& file,
                          std::span<const std::string_view> personalities = {});
 
 // read_yaml() gives the same topology back, sorted. `topology` has no error().

@@ -9,6 +9,7 @@
 #include "fabric/topology/generators.hpp"
 
 #include "simverbs/cli/fabric_commands.hpp"
+#include "simverbs/cli/scenario_commands.hpp"
 #include "simverbs/cli/topology_commands.hpp"
 #include "simverbs/cli/viz_commands.hpp"
 #include "simverbs/cli/world_commands.hpp"
@@ -123,6 +124,7 @@ int main(int argc, char** argv) {
 
     const cli::FabricCommands fabric(app, world);
     const cli::VizCommands viz(app);
+    const cli::ScenarioCommands scenario(app);
 
     std::string topology;
     std::string format = "yaml";
@@ -168,6 +170,9 @@ int main(int argc, char** argv) {
     }
     if (viz.is_chosen()) {
         return viz.run();
+    }
+    if (scenario.is_chosen()) {
+        return scenario.run();
     }
     if (*topology_command) {
         return *check_command  ? cli::check_topology(topology, routes)

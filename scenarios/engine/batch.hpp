@@ -1,0 +1,31 @@
+// Many scenarios: each in a process of its own, so that nothing leaks from one to the next and a
+// crash is one scenario's; and what came of them as text, JUnit XML and JSON.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "scenarios/engine/run.hpp"
+
+namespace scenarios {
+
+struct BatchOptions {
+    std::vector<std::string> settings{};
+    std::string trace_file{};  // of a single scenario
+    unsigned jobs = 1;
+};
+
+// The .yaml files of folders, in the order of their names; files as they are.
+std::vector<std::string> find_files(const std::vector<std::string>& paths, std::string& error);
+
+// `done` is told of each as it ends; the verdicts are in the order of the files.
+std::vector<Verdict> run_batch(const std::vector<std::string>& files, const BatchOptions& options,
+                               const std::function<void(const Verdict&)>& done);
+
+// "PASS file ...", with every failure and the line that replays it.
+std::string report(const Verdict& verdict, const std::vector<std::string>& settings);
+std::string junit(const std::vector<Verdict>& verdicts);
+std::string json(const std::vector<Verdict>& verdicts);
+
+}  // namespace scenarios

@@ -1,0 +1,163 @@
+#include "scenarios/engine/compose.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/core.h>
+
+namespace scenarios {
+
+namespace yaml = fabric::yaml;
+using yaml::Kind;
+using yaml::Value;
+
+namespace {
+
+Value* find(Value& mapping, std::string_view key) {
+    for (yaml::Entry& entry : mapping.entries) {
+        if (entry.key.text == key) {
+            return &entry.value;
+        }
+    }
+    return nullptr;
+}
+
+Value key_named(std::string_view name) {
+    Value key;
+    key.kind = Kind::kScalar;
+    key.text = name;
+    return key;
+}
+
+bool is_flat(const Value& value) {
+    return value.kind == Kind::kScalar || value.kind == Kind::kNothing ||
+           (value.entries.empty() && value.items.empty());
+}
+
+std::string flat(const Value& value) {
+    switch (value.kind) {
+        case Kind::kMapping:
+            return "{}";
+        case Kind::kList:
+            return "[]";
+        case Kind::kScalar:
+            return yaml::quoted_if_needed(value.text);
+        case Kind::kNothing:
+            break;
+    }
+    return "";
+}
+
+void write_block(const Value& value, std::size_t indent, std::string& out) {
+    const std::string spaces(indent, ' ');
+    for (const auto& [key, inner] : value.entries) {
+        if (is_flat(inner)) {
+            out += fmt::format("{}{}: {}\n", spaces, yaml::quoted_if_needed(key.text), flat(inner));
+        } else {
+            out += fmt::format("{}{}:\n", spaces, yaml::quoted_if_needed(key.text));
+            write_block(inner, indent + 2, out);
+        }
+    }
+    for (const Value& item : value.items) {
+        if (is_flat(item)) {
+            out += fmt::format("{}- {}\n", spaces, flat(item));
+        } else {
+            std::string inner;
+            write_block(item, indent + 2, inner);
+            inner.replace(indent, 1, "-");
+            out += inner;
+        }
+    }
+}
+
+}  // namespace
+
+void merge(Value& into, const Value& over) {
+    if (into.kind != Kind::kMapping || over.kind != Kind::kMapping) {
+        into = over;
+        return;
+    }
+    for (const yaml::Entry& entry : over.entries) {
+        if (Value* const there = find(into, entry.key.text)) {
+            merge(*there, entry.value);
+        } else {
+            into.entries.push_back(entry);
+        }
+    }
+}
+
+bool set(Value& root, std::string_view setting, std::string& error) {
+    const std::size_t equals = setting.find('=');
+    if (equals == 0 || equals == std::string_view::npos) {
+        error = fmt::format("--set {}: expected KEY.KEY=VALUE", setting);
+        return false;
+    }
+    yaml::Errors errors("--set " + std::string(setting));
+    const auto parsed = yaml::parse(setting.substr(equals + 1), errors);
+    if (!parsed) {
+        error = errors.text();
+        return false;
+    }
+    Value* at = &root;
+    std::string_view path = setting.substr(0, equals);
+    while (!path.empty()) {
+        const std::size_t end = std::min(path.find('.'), path.size());
+        const std::string_view key = path.substr(0, end);
+        path.remove_prefix(std::min(end + 1, path.size()));
+        if (at->kind == Kind::kList) {
+            std::size_t index = at->items.size();
+            std::from_chars(key.data(), key.data() + key.size(), index);
+            if (index >= at->items.size()) {
+                error = fmt::format("--set {}: \"{}\" is none of the {} items there", setting, key,
+                                    at->items.size());
+                return false;
+            }
+            at = &at->items[index];
+            continue;
+        }
+        if (at->kind == Kind::kScalar) {
+            error = fmt::format("--set {}: there are no keys below \"{}\"", setting, at->text);
+            return false;
+        }
+        at->kind = Kind::kMapping;
+        Value* next = find(*at, key);
+        if (next == nullptr) {
+            Value none;
+            none.position = at->position;
+            at->entries.push_back({key_named(key), none});
+            next = &at->entries.back().value;
+        }
+        at = next;
+    }
+    const yaml::Position position = at->position;
+    *at = *parsed;
+    at->position = position;
+    return true;
+}
+
+void apply_defaults(Value& root) {
+    const Value* const defaults = find(root, "defaults");
+    if (defaults == nullptr) {
+        return;
+    }
+    Value copy = *defaults;
+    Value* const connections = find(root, "connections");
+    const Value* const common = find(copy, "connection");
+    if (connections != nullptr && common != nullptr) {
+        for (yaml::Entry& entry : connections->entries) {
+            Value whole = *common;
+            merge(whole, entry.value);
+            entry.value = std::move(whole);
+        }
+    }
+    std::erase_if(root.entries,
+                  [](const yaml::Entry& entry) { return entry.key.text == "defaults"; });
+}
+
+std::string to_text(const Value& value) {
+    std::string out;
+    write_block(value, 0, out);
+    return out;
+}
+
+}  // namespace scenarios

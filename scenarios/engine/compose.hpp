@@ -1,0 +1,24 @@
+// Documents made of several: one over another, settings from the command line, and back to text.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "fabric/yaml/value.hpp"
+
+namespace scenarios {
+
+// Mappings key by key, anything else is replaced.
+void merge(fabric::yaml::Value& into, const fabric::yaml::Value& over);
+
+// "faults.0.when.nth=5": what stands there becomes this; keys that are missing are made. False:
+// what is wrong is in `error`.
+bool set(fabric::yaml::Value& root, std::string_view setting, std::string& error);
+
+// `defaults.connection` for every connection that does not say otherwise.
+void apply_defaults(fabric::yaml::Value& root);
+
+// Reads back as the same document.
+std::string to_text(const fabric::yaml::Value& value);
+
+}  // namespace scenarios

@@ -1,0 +1,232 @@
+#include "scenarios/engine/faults.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/core.h>
+
+#include "fabric/yaml/quantities.hpp"
+
+#include "simverbs/model/statuses.hpp"
+
+#include "scenarios/engine/errno_names.hpp"
+#include "scenarios/engine/fault_words.hpp"
+
+namespace scenarios {
+
+namespace {
+
+// "1/100".
+bool read_chance(std::string_view text, simverbs_fault& fault) {
+    const std::size_t slash = text.find('/');
+    if (slash == std::string_view::npos) {
+        return false;
+    }
+    const auto read = [](std::string_view digits, std::uint32_t& number) {
+        const char* const end = digits.data() + digits.size();
+        const auto [stopped, status] = std::from_chars(digits.data(), end, number);
+        return status == std::errc{} && stopped == end;
+    };
+    return read(text.substr(0, slash), fault.chance) &&
+           read(text.substr(slash + 1), fault.chance_of);
+}
+
+simverbs_queue queue_of(Checked body) {
+    return body.text("queue") == "receive" ? SIMVERBS_RECEIVE_QUEUE : SIMVERBS_SEND_QUEUE;
+}
+
+}  // namespace
+
+// Strings of the structure are copied by simverbs_inject(): they live in the scenario until then.
+std::string Faults::fill_when(Checked when, simverbs_fault& fault) {
+    const auto literal = [when](std::string_view key) -> const char* {
+        const fabric::yaml::Value* const value = when.find(key);
+        return value == nullptr ? nullptr : value->text.c_str();
+    };
+    if (when.has("on")) {
+        fault.on = static_cast<simverbs_fault_trigger>(when.word("on", kTriggerWords) + 1);
+    }
+    if (when.has("after")) {
+        const auto found = ids_.find(when.text("after"));
+        if (found == ids_.end()) {
+            return fmt::format("fault \"{}\" comes later", when.text("after"));
+        }
+        fault.after = found->second;
+    }
+    fault.after_delay_ps = when.duration("after_delay");
+    fault.from_ps = when.duration("at");
+    fault.until_ps = when.duration("until");
+    fault.nth = when.number("nth");
+    fault.count = when.text("count") == "every" ? SIMVERBS_EVERY : when.number("count");
+    fault.delay_ps = when.duration("delay");
+    if (when.has("chance") && !read_chance(when.text("chance"), fault)) {
+        return fmt::format("chance \"{}\": expected two numbers, as in 1/100", when.text("chance"));
+    }
+    simverbs_fault_match& match = fault.match;
+    match.link = literal("link");
+    match.transmitter = literal("transmitter");
+    match.from = literal("from");
+    match.to = literal("to");
+    match.opcode = literal("opcode");
+    match.call = literal("call");
+    match.node = literal("host");
+    match.psn = static_cast<std::uint32_t>(when.number("psn"));
+    match.attempt = static_cast<std::uint32_t>(when.number("attempt"));
+    match.queue = queue_of(when);
+    match.direction = static_cast<simverbs_direction>(when.word("direction", kDirectionWords));
+    if (when.has("qp")) {
+        const End* const end = world_.end(when.text("qp"));
+        if (end == nullptr || end->qp == nullptr) {
+            return fmt::format("{} has no queue pair yet", when.text("qp"));
+        }
+        match.qp_num = end->qp->qp_num;
+        const bool is_work =
+            fault.action == SIMVERBS_FAULT_COMPLETION || fault.action == SIMVERBS_FAULT_EXECUTION ||
+            fault.action == SIMVERBS_FAULT_SYNDROME || fault.on == SIMVERBS_ON_WORK_REQUEST;
+        if (is_work) {
+            match.node = end->host->name.c_str();
+        } else if (match.direction == SIMVERBS_RESPONSES) {
+            match.to = end->host->name.c_str();
+        } else {
+            match.direction = SIMVERBS_REQUESTS;
+            match.from = end->host->name.c_str();
+        }
+    }
+    return {};
+}
+
+std::string Faults::fill_target(Checked body, simverbs_fault& fault) {
+    const auto literal = [body](std::string_view key) -> const char* {
+        const fabric::yaml::Value* const value = body.find(key);
+        return value == nullptr ? nullptr : value->text.c_str();
+    };
+    fault.target.link = literal("link");
+    fault.target.node = literal("node");
+    fault.target.port = static_cast<std::uint8_t>(body.number("port"));
+    fault.target.queue = queue_of(body);
+    if (body.has("qp")) {
+        const End* const end = world_.end(body.text("qp"));
+        if (end == nullptr || end->qp == nullptr) {
+            return fmt::format("{} has no queue pair yet", body.text("qp"));
+        }
+        fault.target.node = end->host->name.c_str();
+        fault.target.qp_num = end->qp->qp_num;
+    }
+    if (body.has("fault")) {
+        const auto found = ids_.find(body.text("fault"));
+        if (found == ids_.end()) {
+            return fmt::format("fault \"{}\" comes later", body.text("fault"));
+        }
+        fault.target.fault = found->second;
+    }
+    Host* const host = fault.target.node == nullptr ? nullptr : world_.host(fault.target.node);
+    for (const char* const key : {"cq", "srq", "memory"}) {
+        if (body.has(key) && host == nullptr) {
+            return fmt::format("\"{}\" needs the host that it is on: node", key);
+        }
+    }
+    if (body.has("cq")) {
+        const auto found = host->cqs.find(body.text("cq"));
+        if (found == host->cqs.end()) {
+            return fmt::format("{} has no completion queue {}", host->name, body.text("cq"));
+        }
+        fault.target.object = found->second.cq->handle;
+    }
+    if (body.has("srq")) {
+        const auto found = host->srqs.find(body.text("srq"));
+        if (found == host->srqs.end()) {
+            return fmt::format("{} has no shared receive queue {}", host->name, body.text("srq"));
+        }
+        fault.target.object = found->second.srq->handle;
+    }
+    if (body.has("memory")) {
+        const auto found = host->memories.find(body.text("memory"));
+        if (found == host->memories.end()) {
+            return fmt::format("{} has no memory {}", host->name, body.text("memory"));
+        }
+        fault.target.object = found->second.lkey;
+    }
+    simverbs_fault_arguments& with = fault.with;
+    with.duration_ps = body.duration("duration");
+    with.interval_ps = body.duration("interval");
+    with.times = body.number("times");
+    with.value = body.number("value");
+    with.offset = static_cast<std::uint32_t>(body.number("offset"));
+    with.bits = static_cast<std::uint8_t>(body.number("bits"));
+    if (body.has("status")) {
+        with.value = body.word("status", simverbs::kWcStatusNames);
+    }
+    if (body.has("nak")) {
+        with.value = body.word("nak", kNakWords);
+    }
+    if (body.has("errno")) {
+        with.value = static_cast<std::uint64_t>(errno_of(body.text("errno")).value_or(0));
+    }
+    if (body.has("field")) {
+        with.field = static_cast<simverbs_header_field>(body.word("field", kFieldWords) + 1);
+    }
+    if (body.has("rate")) {
+        const auto rate = fabric::yaml::parse_link_rate(body.text("rate"));
+        if (!rate.value) {
+            return rate.error;
+        }
+        with.width = static_cast<std::uint32_t>(rate.value->width);
+        with.speed = static_cast<std::uint32_t>(rate.value->speed);
+    }
+    return {};
+}
+
+std::string Faults::inject(Checked body) {
+    simverbs_fault fault;
+    simverbs_fault_init(&fault);
+    fault.action = action_of(body.word("action", kActionWords));
+    std::string wrong = fill_when(body.at("when"), fault);
+    wrong = wrong.empty() ? fill_target(body, fault) : wrong;
+    if (!wrong.empty()) {
+        return wrong;
+    }
+    std::uint32_t id = 0;
+    if (simverbs_inject(&fault, &id) != 0) {
+        return simverbs_last_error();
+    }
+    ids_[body.text("name", fmt::format("fault{}", ++unnamed_))] = id;
+    return {};
+}
+
+std::string Faults::inject_all(const Scenario& scenario) {
+    for (const fabric::yaml::Value& fault : scenario.at("faults").items()) {
+        if (const std::string wrong = inject(Checked(fault)); !wrong.empty()) {
+            return fmt::format("{}:{}:{}: {}", scenario.file, fault.position.line,
+                               fault.position.column, wrong);
+        }
+    }
+    return {};
+}
+
+void Faults::clear(const std::string& name) {
+    if (const auto found = ids_.find(name); found != ids_.end()) {
+        simverbs_clear_fault(found->second);
+    }
+}
+
+std::uint64_t Faults::fired(const std::string& name) const {
+    const auto found = ids_.find(name);
+    if (found == ids_.end()) {
+        return 0;
+    }
+    return static_cast<std::uint64_t>(
+        std::ranges::count_if(world_.records(), [id = found->second](const Record& record) {
+            return record.name == "fault_fired" && record.number("fault") == id;
+        }));
+}
+
+std::string Faults::name_of(std::uint64_t id) const {
+    for (const auto& [name, number] : ids_) {
+        if (number == id) {
+            return name;
+        }
+    }
+    return std::to_string(id);
+}
+
+}  // namespace scenarios

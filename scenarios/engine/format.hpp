@@ -1,0 +1,19 @@
+// The keys of a scenario file. README.md of this folder explains them; `simverbs scenario --schema`
+// prints them.
+#pragma once
+
+#include "scenarios/engine/shape.hpp"
+
+namespace scenarios::format {
+
+extern const Shape kScenario;
+extern const Shape kOperation;   // of a program
+extern const Shape kOperations;  // a list of them
+extern const Shape kExpect;
+extern const Shape kFault;
+extern const Shape kWorkload;
+
+// Shared by connections and what modifies them.
+extern const std::span<const Key> kEndKeys;
+
+}  // namespace scenarios::format

@@ -1,0 +1,354 @@
+#include "scenarios/engine/judge.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <xxhash.h>
+
+#include "simverbs/model/opcodes.hpp"
+#include "simverbs/model/qp_transitions.hpp"
+#include "simverbs/model/statuses.hpp"
+
+#include "scenarios/engine/counters.hpp"
+
+namespace scenarios {
+
+namespace {
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+std::string_view status_name(int status) {
+    return simverbs::kWcStatusNames[static_cast<std::size_t>(status)];
+}
+std::string_view opcode_name(int opcode) {
+    return simverbs::to_string(static_cast<simverbs::WcOpcode>(opcode));
+}
+std::string_view event_name(int event) {
+    return simverbs::kAsyncEvents[static_cast<std::size_t>(event)].name;
+}
+
+bool in_time(Checked item, std::int64_t time) {
+    return time >= item.duration("at_least") && time <= item.duration("at_most", kNever);
+}
+
+std::string describe_times(Checked item) {
+    std::string text;
+    if (item.has("at_least")) {
+        text += fmt::format(", at {} or later", item.text("at_least"));
+    }
+    if (item.has("at_most")) {
+        text += fmt::format(", at {} or earlier", item.text("at_most"));
+    }
+    return text;
+}
+
+std::string describe(const Completed& completed) {
+    std::string text = fmt::format("id {} {}", completed.id, status_name(completed.status));
+    if (completed.status == IBV_WC_SUCCESS) {
+        text += fmt::format(" {}", opcode_name(completed.opcode));
+    }
+    return text + fmt::format(" at {}", time_text(completed.time_ps));
+}
+
+std::string describe(Checked item, std::uint64_t nth) {
+    std::string text = item.has("id") ? fmt::format("id {} ", item.number("id") + nth) : "";
+    text += item.text("status", "SUCCESS");
+    for (const char* const key : {"opcode", "bytes", "imm"}) {
+        text += item.has(key) ? fmt::format(", {} {}", key, item.text(key)) : "";
+    }
+    return text + describe_times(item);
+}
+
+bool fits(Checked item, std::uint64_t nth, const Completed& completed) {
+    return (!item.has("id") || item.number("id") + nth == completed.id) &&
+           item.text("status", "SUCCESS") == status_name(completed.status) &&
+           (!item.has("opcode") || item.text("opcode") == opcode_name(completed.opcode)) &&
+           (!item.has("bytes") || item.size("bytes") == completed.bytes) &&
+           (!item.has("imm") || item.number("imm") == completed.imm) &&
+           in_time(item, completed.time_ps);
+}
+
+}  // namespace
+
+void Judge::miss(Checked where, std::string expected, std::string happened) {
+    miss(where, world_.now(), std::move(expected), std::move(happened));
+}
+
+void Judge::miss(Checked where, std::int64_t time, std::string expected, std::string happened) {
+    failures_.push_back({where.position(), time, std::move(expected), std::move(happened)});
+}
+
+void Judge::judge_end(Checked expect, const std::vector<std::string>& waiting) {
+    const bool may_wait = expect.flag("stopped");
+    if (!waiting.empty() && !may_wait) {
+        miss(expect, "every program ends", fmt::format("{}", fmt::join(waiting, "; ")));
+    } else if (waiting.empty() && may_wait) {
+        miss(expect.at("stopped"), "programs that still wait at the end", "every program ended");
+    }
+    judge(expect);
+    for (const Failure& broken : world_.broken_invariants()) {
+        failures_.push_back(broken);
+    }
+}
+
+void Judge::judge(Checked expect) {
+    judge_completions(expect.at("completions"));
+    judge_states(expect.at("qp_states"));
+    judge_events(expect.at("events"));
+    judge_counters(expect.at("counters"));
+    judge_fired(expect.at("fired"));
+    for (const fabric::yaml::Value& item : expect.at("memory").items()) {
+        judge_memory(Checked(item));
+    }
+    judge_time(expect.at("time"));
+    for (const fabric::yaml::Value& clause : expect.at("never").items()) {
+        judge_never(Checked(clause));
+    }
+    judge_digest(expect.at("digest"));
+}
+
+void Judge::judge_completions(Checked ends) {
+    for (const auto& [end, list] : ends.entries()) {
+        judge_completions_of(end.text, Checked(list));
+    }
+}
+
+// Each item takes the next completion of the end; none may be left.
+void Judge::judge_completions_of(const std::string& end, Checked list) {
+    std::vector<Completed> found;
+    std::ranges::copy_if(world_.completed(), std::back_inserter(found),
+                         [&end](const Completed& each) { return each.end == end; });
+    std::size_t next = 0;
+    for (const fabric::yaml::Value& value : list.items()) {
+        const Checked item(value);
+        const bool rest = item.flag("rest");
+        const std::uint64_t count = rest ? found.size() - next : item.number("count", 1);
+        for (std::uint64_t nth = 0; nth < count; ++nth, ++next) {
+            if (next >= found.size()) {
+                miss(item, fmt::format("{}: completion {}: {}", end, next + 1, describe(item, nth)),
+                     fmt::format("no further completion ({} in all)", found.size()));
+                return;
+            }
+            if (!fits(item, nth, found[next])) {
+                miss(item, found[next].time_ps,
+                     fmt::format("{}: completion {}: {}", end, next + 1, describe(item, nth)),
+                     describe(found[next]));
+                return;
+            }
+        }
+    }
+    if (next < found.size()) {
+        miss(list, found[next].time_ps,
+             fmt::format("{}: {} completions, and no further one", end, next),
+             fmt::format("completion {}: {}", next + 1, describe(found[next])));
+    }
+}
+
+void Judge::judge_states(Checked ends) {
+    for (const auto& [name, wanted] : ends.entries()) {
+        const End* const end = world_.end(name.text);
+        ibv_qp_attr attr{};
+        ibv_qp_init_attr init{};
+        const int error = end == nullptr || end->qp == nullptr
+                              ? EINVAL
+                              : ibv_query_qp(end->qp, &attr, IBV_QP_STATE, &init);
+        const std::string found = error != 0
+                                      ? fmt::format("it cannot be asked: {}", std::strerror(error))
+                                      : std::string(simverbs::kQpStateNames[attr.qp_state]);
+        if (found != wanted.text) {
+            miss(Checked(wanted), fmt::format("{} in {}", name.text, wanted.text), found);
+        }
+    }
+}
+
+void Judge::judge_events(Checked hosts) {
+    for (const auto& [host, list] : hosts.entries()) {
+        std::vector<AsyncEventSeen> found;
+        std::ranges::copy_if(world_.events(), std::back_inserter(found),
+                             [&](const AsyncEventSeen& each) { return each.host == host.text; });
+        const auto describe_seen = [](const AsyncEventSeen& seen) {
+            return fmt::format("{} of {} at {}", event_name(seen.event), seen.of,
+                               time_text(seen.time_ps));
+        };
+        std::size_t next = 0;
+        bool missed = false;
+        for (const fabric::yaml::Value& value : list.items) {
+            const Checked item(value);
+            const bool is_word = value.kind == fabric::yaml::Kind::kScalar;
+            const std::string name = is_word ? value.text : item.text("event");
+            for (std::uint64_t left = item.number("count", 1); left > 0 && !missed; --left) {
+                const bool fits = next < found.size() && name == event_name(found[next].event) &&
+                                  (!item.has("of") || item.text("of") == found[next].of) &&
+                                  in_time(item, found[next].time_ps);
+                if (!fits) {
+                    miss(item,
+                         fmt::format("{}: event {}: {}{}{}", host.text, next + 1, name,
+                                     item.has("of") ? " of " + item.text("of") : "",
+                                     describe_times(item)),
+                         next < found.size() ? describe_seen(found[next]) : "no further event");
+                    missed = true;
+                }
+                ++next;
+            }
+        }
+        if (!missed && next < found.size()) {
+            miss(Checked(list), found[next].time_ps,
+                 fmt::format("{}: {} events, and no further one", host.text, next),
+                 describe_seen(found[next]));
+        }
+    }
+}
+
+void Judge::expect_range(Checked range, std::string_view what, std::uint64_t found) {
+    const bool exact = range.value()->kind == fabric::yaml::Kind::kScalar;
+    const std::uint64_t least = exact ? range.own_number() : range.number("at_least");
+    const std::uint64_t most =
+        exact ? least : range.number("at_most", std::numeric_limits<std::uint64_t>::max());
+    if (found < least || found > most) {
+        std::string wanted = std::to_string(least);
+        if (!exact) {
+            wanted = range.has("at_most") ? fmt::format("from {} to {}", least, most)
+                                          : fmt::format("{} or more", least);
+        }
+        miss(range, fmt::format("{}: {}", what, wanted), std::to_string(found));
+    }
+}
+
+void Judge::judge_counters(Checked nodes) {
+    for (const auto& [node, counters] : nodes.entries()) {
+        for (const auto& [name, range] : counters.entries) {
+            const CounterRow& row =
+                *std::ranges::find(kCounters, std::string_view(name.text), &CounterRow::name);
+            std::uint64_t sum = 0;
+            for (const Record& record : world_.records()) {
+                sum += record.node == node.text ? counted(row, record) : 0;
+            }
+            expect_range(Checked(range), fmt::format("{} of {}", name.text, node.text), sum);
+        }
+    }
+}
+
+void Judge::judge_fired(Checked faults) {
+    for (const auto& [name, range] : faults.entries()) {
+        expect_range(Checked(range), fmt::format("firings of {}", name.text),
+                     faults_.fired(name.text));
+    }
+}
+
+void Judge::judge_memory(Checked item) {
+    const auto& memories = world_.host(item.text("host"))->memories;
+    const auto owner = memories.find(item.text("memory", "mem"));
+    if (owner == memories.end()) {
+        miss(item, "memory " + item.text("memory"), item.text("host") + " has none of that name");
+        return;
+    }
+    const Memory& memory = owner->second;
+    const std::uint64_t at = std::min<std::uint64_t>(item.size("at"), memory.size);
+    const std::uint64_t length =
+        std::min<std::uint64_t>(item.size("length", memory.size), memory.size - at);
+    const std::uint8_t* const bytes = memory.bytes + at;
+    const std::string where =
+        fmt::format("{} of {}, {} bytes from {}", memory.name, item.text("host"), length, at);
+    const auto compare = [&](std::string_view what, auto&& byte_at) {
+        for (std::uint64_t i = 0; i < length; ++i) {
+            if (bytes[i] != byte_at(i)) {
+                miss(item, fmt::format("{}: {}", where, what),
+                     fmt::format("byte {} is {:#04x}, not {:#04x}", at + i, bytes[i], byte_at(i)));
+                return false;
+            }
+        }
+        return true;
+    };
+    if (item.has("pattern")) {
+        compare("pattern " + item.text("pattern"),
+                [&](std::uint64_t i) { return pattern_byte(item.number("pattern"), i); });
+    }
+    const std::uint8_t* const before = memory.at_start.data() + at;
+    if (item.has("untouched") && item.flag("untouched")) {
+        compare("untouched", [&](std::uint64_t i) { return before[i]; });
+    } else if (item.has("untouched") && std::memcmp(bytes, before, length) == 0) {
+        miss(item, where + ": changed", "it is as it was");
+    }
+    if (item.has("same_as")) {
+        const Checked other = item.at("same_as");
+        const auto& others = world_.host(other.text("host"))->memories;
+        const auto found = others.find(other.text("memory", "mem"));
+        if (found == others.end() || other.size("at") + length > found->second.size) {
+            miss(other, where + ": the same as another place", "there is no such place");
+        } else {
+            const std::uint8_t* const there = found->second.bytes + other.size("at");
+            compare(fmt::format("the same as at {}", other.text("host")),
+                    [there](std::uint64_t i) { return there[i]; });
+        }
+    }
+    if (item.has("checksum")) {
+        const std::string sum = fmt::format("{:016x}", XXH64(bytes, length, 0));
+        if (sum != item.text("checksum")) {
+            miss(item, fmt::format("{}: checksum {}", where, item.text("checksum")), sum);
+        }
+    }
+    if (item.has("word")) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, bytes, std::min<std::uint64_t>(sizeof word, length));
+        if (word != item.number("word")) {
+            miss(item, fmt::format("word at {} of {}: {}", at, memory.name, item.number("word")),
+                 std::to_string(word));
+        }
+    }
+}
+
+void Judge::judge_time(Checked time) {
+    if (!in_time(time, world_.now())) {
+        miss(time, "the time" + describe_times(time), time_text(world_.now()));
+    }
+}
+
+void Judge::judge_never(Checked clause) {
+    const std::int64_t from = clause.duration("from");
+    const std::int64_t until = clause.duration("until", kNever);
+    const auto is_meant = [&](std::string_view host, std::int64_t time) {
+        return time >= from && time <= until &&
+               (!clause.has("host") || clause.text("host") == host);
+    };
+    for (const Record& record : world_.records()) {
+        if (!is_meant(record.node, record.time_ps)) {
+            continue;
+        }
+        const bool completion =
+            record.name == "completion" && (clause.has("status") || clause.has("opcode")) &&
+            (!clause.has("status") || clause.text("status") == record.text("status")) &&
+            (!clause.has("opcode") || clause.text("opcode") == record.text("opcode"));
+        const bool state = clause.has("state") && record.name == "qp_state" &&
+                           record.text("to") == clause.text("state");
+        const bool named = clause.has("record") && record.name == clause.text("record");
+        if (completion || state || named) {
+            std::string happened = fmt::format("{} at {}", record.name, record.node);
+            for (const Record::Field& field : record.fields) {
+                happened += fmt::format(" {}={}", field.name, field.text);
+            }
+            miss(clause, record.time_ps, "never", std::move(happened));
+            return;
+        }
+    }
+    for (const AsyncEventSeen& seen : world_.events()) {
+        if (clause.has("event") && clause.text("event") == event_name(seen.event) &&
+            is_meant(seen.host, seen.time_ps)) {
+            miss(clause, seen.time_ps, "never",
+                 fmt::format("{} at {}", event_name(seen.event), seen.host));
+            return;
+        }
+    }
+}
+
+void Judge::judge_digest(Checked digest) {
+    std::uint64_t found = 0;
+    if (digest.value() != nullptr && simverbs_run_digest(&found) == 0 &&
+        digest.own_text() != fmt::format("{:016x}", found)) {
+        miss(digest, "digest " + digest.own_text(), fmt::format("{:016x}", found));
+    }
+}
+
+}  // namespace scenarios

@@ -1,0 +1,263 @@
+// Reading a scenario: includes, settings, defaults and workloads make one document; the fabric
+// gives the names of hosts and links; then every key, value and name is checked.
+#include "fabric/topology/load.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include <fmt/core.h>
+
+#include "fabric/topology/yaml_text.hpp"
+#include "fabric/yaml/fields.hpp"
+
+#include "scenarios/engine/compose.hpp"
+#include "scenarios/engine/format.hpp"
+#include "scenarios/engine/scenario.hpp"
+#include "scenarios/engine/usage.hpp"
+#include "scenarios/engine/workloads.hpp"
+
+namespace scenarios {
+
+namespace {
+
+namespace yaml = fabric::yaml;
+
+constexpr std::string_view kDefaultTopology = "star:2";
+
+std::string in_folder_of(const std::string& file, const std::string& path) {
+    const std::filesystem::path wanted(path);
+    return wanted.is_absolute() ? path
+                                : (std::filesystem::path(file).parent_path() / wanted).string();
+}
+
+// The topology, and how simverbs_set_topology() is told of it.
+void read_fabric(Scenario& scenario, yaml::Errors& errors, std::string& other_errors) {
+    const yaml::Value* const said = Checked(scenario.root).find("fabric");
+    const auto take = [&](fabric::TopologyResult made, yaml::Position position) {
+        if (made.topology) {
+            scenario.topology = std::move(*made.topology);
+        } else {
+            errors.add(position, made.error);
+        }
+    };
+    if (said == nullptr || said->kind == yaml::Kind::kNothing) {
+        scenario.topology_spec = kDefaultTopology;
+        take(fabric::load_topology(kDefaultTopology), {});
+        return;
+    }
+    if (said->kind == yaml::Kind::kScalar) {
+        scenario.topology_spec = said->text;
+        take(fabric::load_topology(said->text), said->position);
+        return;
+    }
+    const Checked body(*said);
+    if (!body.has("file")) {
+        fabric::TopologyResult made = fabric::read_yaml(*said, scenario.file);
+        if (made.topology) {
+            scenario.topology = std::move(*made.topology);
+        } else {
+            other_errors = made.error;
+        }
+        return;
+    }
+    constexpr auto kFileOnly = std::to_array<std::string_view>({"file"});
+    const yaml::Fields only(*said, kFileOnly, errors);
+    scenario.topology_spec = in_folder_of(scenario.file, body.text("file"));
+    take(fabric::load_topology(scenario.topology_spec), said->position);
+}
+
+void add_fabric_names(const fabric::Topology& topology, KnownNames& names) {
+    std::map<std::string, int> seen;
+    for (const fabric::NodeSpec& node : topology.nodes) {
+        names.add(Names::kNode, node.name);
+        if (node.kind == fabric::NodeKind::kHca) {
+            names.add(Names::kHost, fabric::host_of(node));
+            names.add(Names::kNode, fabric::host_of(node));
+        }
+    }
+    for (const fabric::LinkSpec& link : topology.links) {
+        const auto& [one, other] = std::minmax(link.a.node, link.b.node);
+        const int nth = ++seen[one + "-" + other];
+        const std::string number = nth == 1 ? "" : fmt::format("#{}", nth);
+        names.add(Names::kLink, fmt::format("{}-{}{}", one, other, number));
+        names.add(Names::kLink, fmt::format("{}-{}{}", other, one, number));
+    }
+}
+
+// Faults stand in the list, and wherever a program injects one.
+void add_fault_names(const yaml::Value& value, KnownNames& names) {
+    for (const yaml::Entry& entry : value.entries) {
+        if (entry.key.text == "inject" && Checked(entry.value).has("name")) {
+            names.add(Names::kFault, Checked(entry.value).text("name"));
+        }
+        add_fault_names(entry.value, names);
+    }
+    for (const yaml::Value& item : value.items) {
+        add_fault_names(item, names);
+    }
+}
+
+KnownNames names_of(const Scenario& scenario) {
+    KnownNames names;
+    add_fabric_names(scenario.topology, names);
+    names.add(Names::kMemory, "mem");
+    const auto add = [&names](Names kind, Checked mapping) {
+        for (const auto& [name, unused] : mapping.entries()) {
+            names.add(kind, name.text);
+        }
+    };
+    for (const auto& [host, value] : scenario.at("hosts").entries()) {
+        const Checked body(value);
+        if (body.has("do")) {
+            names.add(Names::kProgram, host.text);
+        }
+        add(Names::kMemory, body.at("memory"));
+        add(Names::kCq, body.at("completion_queues"));
+        add(Names::kSrq, body.at("shared_receives"));
+        add(Names::kWindow, body.at("windows"));
+    }
+    add(Names::kProgram, scenario.at("programs"));
+    add(Names::kConnection, scenario.at("connections"));
+    for (const auto& [name, value] : scenario.at("connections").entries()) {
+        names.add(Names::kCq, name.text);
+        if (Checked(value).text("type") == "XRC") {
+            names.add(Names::kSrq, name.text);
+        }
+        for (const yaml::Value& host : Checked(value).at("between").items()) {
+            names.add(Names::kEnd, host.text + "/" + name.text);
+        }
+    }
+    int unnamed = 0;
+    for (const yaml::Value& fault : scenario.at("faults").items()) {
+        const Checked body(fault);
+        names.add(Names::kFault,
+                  body.has("name") ? body.text("name") : fmt::format("fault{}", ++unnamed));
+    }
+    add_fault_names(scenario.root, names);
+    return names;
+}
+
+bool read_file(const std::string& file, std::string& text, std::string& error) {
+    std::ifstream in(file, std::ios::binary);
+    text.assign(std::istreambuf_iterator<char>(in), {});
+    if (!in || std::filesystem::is_directory(file)) {
+        error = file + ": cannot be read";
+        return false;
+    }
+    return true;
+}
+
+// `include: [files]`: this document goes over them, later ones over earlier ones.
+std::optional<yaml::Value> read_document(std::string_view text, const std::string& file,
+                                         std::set<std::string>& open, std::string& errors_text) {
+    yaml::Errors errors(file);
+    auto document = yaml::parse(text, errors);
+    if (!document) {
+        errors_text = errors.text();
+        return std::nullopt;
+    }
+    if (document->kind == yaml::Kind::kNothing) {
+        document->kind = yaml::Kind::kMapping;
+    }
+    yaml::Value whole;
+    whole.kind = yaml::Kind::kMapping;
+    for (const yaml::Value& item :
+         yaml::items_of(Checked(*document).has("include") ? *Checked(*document).find("include")
+                                                          : yaml::Value{},
+                        errors)) {
+        const std::string path = in_folder_of(file, item.text);
+        std::string included;
+        std::string error;
+        if (!open.insert(path).second) {
+            errors.add(item.position, fmt::format("\"{}\" includes itself", item.text));
+        } else if (!read_file(path, included, error)) {
+            errors.add(item.position, error);
+        } else if (auto other = read_document(included, path, open, errors_text)) {
+            merge(whole, *other);
+            open.erase(path);
+        } else {
+            return std::nullopt;
+        }
+    }
+    if (!errors.empty()) {
+        errors_text = errors.text();
+        return std::nullopt;
+    }
+    std::erase_if(document->entries,
+                  [](const yaml::Entry& entry) { return entry.key.text == "include"; });
+    if (document->kind != yaml::Kind::kMapping) {
+        return document;  // the check of its shape says what it is
+    }
+    merge(whole, *document);
+    return whole;
+}
+
+bool is_right(Scenario& scenario, std::string& errors_text) {
+    yaml::Errors errors(scenario.file);
+    std::string of_fabric;
+    scenario.topology_spec.clear();
+    read_fabric(scenario, errors, of_fabric);
+    if (errors.empty() && of_fabric.empty()) {
+        check(scenario.root, format::kScenario, names_of(scenario), errors);
+    }
+    if (errors.empty() && of_fabric.empty()) {
+        check_usage(scenario, errors);
+    }
+    errors_text = errors.empty() ? of_fabric : errors.text();
+    return errors_text.empty();
+}
+
+}  // namespace
+
+std::vector<std::string> Scenario::hosts() const {
+    std::vector<std::string> names;
+    for (const fabric::NodeSpec& node : topology.nodes) {
+        const std::string& host = fabric::host_of(node);
+        if (node.kind == fabric::NodeKind::kHca && std::ranges::find(names, host) == names.end()) {
+            names.push_back(host);
+        }
+    }
+    return names;
+}
+
+std::optional<Scenario> parse(std::string_view text, const std::string& file, Settings settings,
+                              std::string& errors) {
+    std::set<std::string> open{file};
+    auto root = read_document(text, file, open, errors);
+    if (!root) {
+        return std::nullopt;
+    }
+    for (const std::string& setting : settings) {
+        if (!set(*root, setting, errors)) {
+            return std::nullopt;
+        }
+    }
+    Scenario scenario{file, std::move(*root), {}, {}};
+    if (!is_right(scenario, errors)) {
+        return std::nullopt;
+    }
+    apply_defaults(scenario.root);
+    expand_workloads(scenario);
+    if (!is_right(scenario, errors)) {
+        return std::nullopt;
+    }
+    return scenario;
+}
+
+std::string to_text(const Scenario& scenario) {
+    return to_text(scenario.root);
+}
+
+std::optional<Scenario> load(const std::string& file, Settings settings, std::string& errors) {
+    std::string text;
+    if (!read_file(file, text, errors)) {
+        return std::nullopt;
+    }
+    return parse(text, file, settings, errors);
+}
+
+}  // namespace scenarios

@@ -1,0 +1,62 @@
+// What is seen of a run, by whoever judges or explains it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fabric/yaml/value.hpp"
+
+namespace scenarios {
+
+// A trace record, from the callback or from a file.
+struct Record {
+    struct Field {
+        std::string name;
+        std::string text;  // of numbers: decimal
+        std::uint64_t number = 0;
+    };
+
+    std::int64_t time_ps = 0;
+    std::string node;
+    std::string category;
+    std::string name;
+    std::vector<Field> fields;
+
+    // 0 and "" where there is no such field.
+    [[nodiscard]] std::uint64_t number(std::string_view field) const;
+    [[nodiscard]] std::string_view text(std::string_view field) const;
+};
+
+// A completion that a program, or the end of the run, has taken.
+struct Completed {
+    std::int64_t time_ps;  // when it became visible
+    std::string end;       // "h0/c"; of nobody known: the host alone
+    std::uint64_t id;
+    int status;
+    int opcode;
+    std::uint32_t bytes;
+    std::uint32_t imm;
+    std::uint32_t vendor_err;
+};
+
+struct AsyncEventSeen {
+    std::int64_t time_ps;
+    std::string host;
+    int event;
+    std::string of;  // name of the object, number of the port
+};
+
+// An expectation that does not hold, or an operation that went wrong.
+struct Failure {
+    fabric::yaml::Position position;  // in the scenario
+    std::int64_t time_ps;
+    std::string expected;
+    std::string happened;
+};
+
+// "1.5us".
+std::string time_text(std::int64_t time_ps);
+
+}  // namespace scenarios

@@ -1,0 +1,356 @@
+#include "scenarios/engine/program.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+
+#include <fmt/core.h>
+#include <poll.h>
+
+#include "simverbs/model/opcodes.hpp"
+#include "simverbs/model/statuses.hpp"
+
+namespace scenarios {
+
+namespace {
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+std::string_view opcode_name(int opcode) {
+    return simverbs::to_string(static_cast<simverbs::WcOpcode>(opcode));
+}
+
+}  // namespace
+
+Programs::Programs(const Scenario& scenario, World& world, Faults& faults, Judge& judge)
+    : world_(world), faults_(faults), judge_(judge) {
+    const auto add = [this](const std::string& name, std::string_view host, Checked operations) {
+        if (operations.value() != nullptr) {
+            auto task = std::make_unique<Task>();
+            task->name = name;
+            task->host = world_.host(host);
+            task->frames.push_back({operations.items()});
+            tasks_.push_back(std::move(task));
+        }
+    };
+    for (const auto& [name, body] : scenario.at("hosts").entries()) {
+        add(name.text, name.text, Checked(body).at("do"));
+    }
+    for (const auto& [name, body] : scenario.at("programs").entries()) {
+        add(name.text, Checked(body).text("host"), Checked(body).at("do"));
+    }
+}
+
+Programs::~Programs() = default;
+
+void Programs::run(std::int64_t stop) {
+    while (world_.error().empty()) {
+        bool any = false;
+        for (std::size_t i = 0; i < tasks_.size(); ++i) {  // it grows: parallel
+            while (advance(*tasks_[i])) {
+                any = true;
+            }
+        }
+        if (any) {
+            continue;
+        }
+        const std::int64_t next = next_deadline(stop);
+        if (world_.step(std::min(next, stop))) {
+            continue;
+        }
+        if (next >= stop) {
+            return;  // nothing is left to happen, or not before the end
+        }
+        world_.move_to(next);
+    }
+}
+
+std::vector<std::string> Programs::waiting() const {
+    std::vector<std::string> lines;
+    for (const auto& task : tasks_) {
+        if (!task->frames.empty()) {
+            const Frame& frame = task->frames.back();
+            const fabric::yaml::Value& at = frame.operations[frame.next];
+            lines.push_back(fmt::format("{} waits at line {}: {}", task->name, at.position.line,
+                                        at.entries.empty() ? "?" : at.entries[0].key.text));
+        }
+    }
+    return lines;
+}
+
+// The earliest instant at which a task gives up, or wakes.
+std::int64_t Programs::next_deadline(std::int64_t stop) const {
+    std::int64_t next = stop;
+    for (const auto& task : tasks_) {
+        if (!task->frames.empty() && task->begun) {
+            next = std::min(next, task->deadline);
+        }
+    }
+    return next;
+}
+
+bool Programs::advance(Task& task) {
+    while (!task.frames.empty()) {
+        Frame& frame = task.frames.back();
+        if (frame.next < frame.operations.size()) {
+            break;
+        }
+        frame.next = 0;
+        if (++frame.round < frame.rounds) {
+            continue;
+        }
+        task.frames.pop_back();
+        if (!task.frames.empty()) {
+            ++task.frames.back().next;  // the loop, in the list it stands in
+        } else if (task.parent != nullptr) {
+            --task.parent->children;
+            return true;
+        }
+    }
+    if (task.frames.empty()) {
+        return false;
+    }
+    const std::size_t depth = task.frames.size();
+    const Frame& frame = task.frames.back();
+    const fabric::yaml::Entry& operation = frame.operations[frame.next].entries.front();
+    if (execute(task, operation) == Outcome::kWaits) {
+        return false;
+    }
+    task.begun = false;
+    if (task.frames.size() == depth) {
+        ++task.frames.back().next;
+    }
+    return true;
+}
+
+Programs::Outcome Programs::execute(Task& task, const fabric::yaml::Entry& operation) {
+    const std::string& name = operation.key.text;
+    const Checked body(operation.value);
+    if (body.has("qp") && name != "inject" &&
+        (end_of(task, body).qp == nullptr || end_of(task, body).peer->qp == nullptr)) {
+        fail(body, "a queue pair at both ends of " + body.text("qp"), "one has been destroyed");
+        return Outcome::kDone;
+    }
+    if (name == "poll") {
+        return poll(task, body);
+    }
+    if (name == "sleep") {
+        return sleep(task, body.own_duration());
+    }
+    if (name == "loop") {
+        return enter(task, body.at("do").items(), body.number("times"));
+    }
+    if (name == "parallel") {
+        return fork(task, body);
+    }
+    if (name == "wait") {
+        return signals_.contains(body.own_text()) ? Outcome::kDone : Outcome::kWaits;
+    }
+    if (name == "wait_event") {
+        return wait_event(task, body);
+    }
+    if (name == "await") {
+        return await(task, body);
+    }
+    if (name == "signal") {
+        signals_.insert(body.own_text());
+    } else if (name == "receive") {
+        receive(task, body);
+    } else if (name == "bind") {
+        bind(task, body);
+    } else if (name == "local_invalidate") {
+        local_invalidate(task, body);
+    } else if (name == "arm") {
+        arm(task, body);
+    } else if (name == "modify") {
+        modify(task, body);
+    } else if (name == "connect") {
+        expect_errno(body, "ibv_modify_qp", world_.connect(end_of(task, body)));
+    } else if (name == "reconnect") {
+        reconnect(task, body);
+    } else if (name == "deregister") {
+        expect_errno(body, "ibv_dereg_mr",
+                     world_.deregister(memory_of(*task.host, body, "memory")));
+    } else if (name == "register") {
+        Memory& memory = memory_of(*task.host, body, "memory");
+        expect_errno(body, "ibv_reg_mr",
+                     world_.register_again(memory, access_of(body.at("access"), memory.access)));
+    } else if (name == "fill") {
+        fill(task, body);
+    } else if (name == "destroy") {
+        destroy(task, body);
+    } else if (name == "inject") {
+        const std::string error = faults_.inject(body);
+        if (!error.empty()) {
+            fail(body, "the fault is put in place", error);
+        }
+    } else if (name == "clear") {
+        faults_.clear(body.own_text());
+    } else if (name == "limit") {
+        limit(task, body);
+    } else if (name == "change_gid") {
+        change_gid(task, body);
+    } else if (name == "expect") {
+        judge_.judge_now(body);
+    } else {
+        send(task, body, name);
+    }
+    return Outcome::kDone;
+}
+
+Programs::Outcome Programs::enter(Task& task, std::span<const fabric::yaml::Value> operations,
+                                  std::uint64_t rounds) {
+    if (rounds > 0 && !operations.empty()) {
+        task.frames.push_back({operations, 0, 0, rounds});
+    }
+    return Outcome::kDone;
+}
+
+Programs::Outcome Programs::fork(Task& task, Checked lists) {
+    if (!task.begun) {
+        task.begun = true;
+        task.deadline = kNever;
+        for (const fabric::yaml::Value& list : lists.items()) {
+            auto child = std::make_unique<Task>();
+            child->name = task.name;
+            child->host = task.host;
+            child->parent = &task;
+            child->frames.push_back({list.items});
+            ++task.children;
+            tasks_.push_back(std::move(child));
+        }
+    }
+    return task.children == 0 ? Outcome::kDone : Outcome::kWaits;
+}
+
+void Programs::begin_wait(Task& task, std::int64_t within) {
+    if (!task.begun) {
+        task.begun = true;
+        task.got = 0;
+        task.deadline = within < 0 ? kNever : world_.now() + within;
+    }
+}
+
+bool Programs::is_over(const Task& task) const {
+    return world_.now() >= task.deadline;
+}
+
+Programs::Outcome Programs::sleep(Task& task, std::int64_t duration) {
+    begin_wait(task, duration);
+    return is_over(task) ? Outcome::kDone : Outcome::kWaits;
+}
+
+Programs::Outcome Programs::poll(Task& task, Checked body) {
+    begin_wait(task, body.duration("within", -1));
+    const std::uint64_t wanted = body.number("count", 1);
+    CompletionQueue* const queue = queue_of(task, body);
+    const auto compare = [&](std::string_view what, std::string_view expected,
+                             std::string_view found, const Completed& completed) {
+        if (expected != found) {
+            fail(body, fmt::format("a completion with {} {}", what, expected),
+                 fmt::format("{}: id {} with {} {}", completed.end, completed.id, what, found));
+        }
+    };
+    for (const Completed& completed : world_.take(*queue, wanted - task.got)) {
+        if (body.has("id")) {
+            compare("id", std::to_string(body.number("id") + task.got),
+                    std::to_string(completed.id), completed);
+        }
+        if (body.has("status")) {
+            compare("status", body.text("status"),
+                    simverbs::kWcStatusNames[static_cast<std::size_t>(completed.status)],
+                    completed);
+        }
+        if (body.has("opcode")) {
+            compare("opcode", body.text("opcode"), opcode_name(completed.opcode), completed);
+        }
+        ++task.got;
+    }
+    if (task.got == wanted) {
+        return Outcome::kDone;
+    }
+    if (is_over(task)) {
+        if (body.flag("exactly", true)) {
+            fail(body, fmt::format("{} completions within {}", wanted, body.text("within")),
+                 fmt::format("{} came", task.got));
+        }
+        return Outcome::kDone;
+    }
+    return Outcome::kWaits;
+}
+
+Programs::Outcome Programs::wait_event(Task& task, Checked body) {
+    begin_wait(task, body.duration("within", -1));
+    CompletionQueue* const queue = queue_of(task, body);
+    const bool wanted = body.flag("comes", true);
+    if (queue->channel == nullptr) {
+        fail(body, "a completion queue with a channel", queue->name + " has none");
+        return Outcome::kDone;
+    }
+    pollfd readable{queue->channel->fd, POLLIN, 0};
+    if (::poll(&readable, 1, 0) == 1) {
+        ibv_cq* cq = nullptr;
+        void* context = nullptr;
+        ibv_get_cq_event(queue->channel, &cq, &context);
+        ibv_ack_cq_events(cq, 1);
+        if (!wanted) {
+            fail(body, "no completion event", "one came");
+        }
+        return Outcome::kDone;
+    }
+    if (!is_over(task)) {
+        return Outcome::kWaits;
+    }
+    if (wanted) {
+        fail(body, fmt::format("a completion event within {}", body.text("within")), "none came");
+    }
+    return Outcome::kDone;
+}
+
+// Events of before the operation count: an event is not lost because nobody waited yet.
+Programs::Outcome Programs::await(Task& task, Checked body) {
+    begin_wait(task, body.duration("within", -1));
+    const std::string name = body.text("event");
+    for (const AsyncEventSeen& seen : world_.events()) {
+        if (seen.host == task.host->name &&
+            simverbs::kAsyncEvents[static_cast<std::size_t>(seen.event)].name == name) {
+            return Outcome::kDone;
+        }
+    }
+    if (!is_over(task)) {
+        return Outcome::kWaits;
+    }
+    fail(body, fmt::format("{} at {} within {}", name, task.host->name, body.text("within")),
+         "it did not come");
+    return Outcome::kDone;
+}
+
+// How often the operation has been carried out before, by the loops around it.
+std::uint64_t Programs::rounds_before(const Task& task) const {
+    std::uint64_t before = 0;
+    for (const Frame& frame : task.frames) {
+        before = before * frame.rounds + frame.round;
+    }
+    return before;
+}
+
+CompletionQueue* Programs::queue_of(Task& task, Checked body) {
+    if (body.has("cq")) {
+        return &task.host->cqs.find(body.text("cq"))->second;
+    }
+    return end_of(task, body).receive_cq;
+}
+
+End& Programs::end_of(Task& task, Checked body) {
+    return task.host->ends.find(body.text("qp"))->second;
+}
+
+Memory& Programs::memory_of(Host& host, Checked body, std::string_view key) {
+    return host.memories.find(body.text(key, "mem"))->second;
+}
+
+void Programs::fail(Checked where, std::string expected, std::string happened) {
+    judge_.fail({where.position(), world_.now(), std::move(expected), std::move(happened)});
+}
+
+}  // namespace scenarios

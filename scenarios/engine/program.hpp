@@ -1,0 +1,89 @@
+// Programs: their operations carried out, one after another, until one has to wait. Who waits is
+// asked again after each step of time. One thread, one order: programs run in the order of their
+// names' writing, so that a run repeats itself without any help.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scenarios/engine/faults.hpp"
+#include "scenarios/engine/judge.hpp"
+#include "scenarios/engine/world.hpp"
+
+namespace scenarios {
+
+class Programs {
+  public:
+    Programs(const Scenario& scenario, World& world, Faults& faults, Judge& judge);
+    ~Programs();
+
+    // Until all have ended, nothing is left to happen, or virtual time reaches `stop`.
+    void run(std::int64_t stop);
+    // "h0 at 12:5 polls", a line each.
+    [[nodiscard]] std::vector<std::string> waiting() const;
+
+  private:
+    struct Frame {
+        std::span<const fabric::yaml::Value> operations;
+        std::size_t next = 0;
+        std::uint64_t round = 0;
+        std::uint64_t rounds = 1;
+    };
+    struct Task {
+        std::string name;
+        Host* host;
+        std::vector<Frame> frames;
+        Task* parent = nullptr;
+        std::size_t children = 0;  // that have not ended
+        // Of the operation under way.
+        bool begun = false;
+        std::int64_t deadline = 0;
+        std::uint64_t got = 0;
+    };
+    enum class Outcome : std::uint8_t { kDone, kWaits };
+
+    bool advance(Task& task);  // false: it waits, or has ended
+    Outcome execute(Task& task, const fabric::yaml::Entry& operation);
+    Outcome enter(Task& task, std::span<const fabric::yaml::Value> operations,
+                  std::uint64_t rounds);
+    Outcome fork(Task& task, Checked lists);
+    Outcome poll(Task& task, Checked body);
+    Outcome sleep(Task& task, std::int64_t duration);
+    Outcome wait_event(Task& task, Checked body);
+    Outcome await(Task& task, Checked body);
+    void receive(Task& task, Checked body);
+    void send(Task& task, Checked body, std::string_view operation);
+    void bind(Task& task, Checked body);
+    void local_invalidate(Task& task, Checked body);
+    void modify(Task& task, Checked body);
+    void arm(Task& task, Checked body);
+    void reconnect(Task& task, Checked body);
+    void destroy(Task& task, Checked body);
+    void fill(Task& task, Checked body);
+    void limit(Task& task, Checked body);
+    void change_gid(Task& task, Checked body);
+
+    void begin_wait(Task& task, std::int64_t within);
+    // The answer of a verb against the `errno` of the operation.
+    void expect_errno(Checked body, std::string_view verb, int answer);
+    [[nodiscard]] bool is_over(const Task& task) const;
+    [[nodiscard]] std::uint64_t rounds_before(const Task& task) const;
+    [[nodiscard]] CompletionQueue* queue_of(Task& task, Checked body);
+    [[nodiscard]] End& end_of(Task& task, Checked body);
+    [[nodiscard]] static Memory& memory_of(Host& host, Checked body, std::string_view key);
+    [[nodiscard]] std::int64_t next_deadline(std::int64_t stop) const;
+    void fail(Checked where, std::string expected, std::string happened);
+
+    World& world_;
+    Faults& faults_;
+    Judge& judge_;
+    std::vector<std::unique_ptr<Task>> tasks_;
+    std::set<std::string, std::less<>> signals_;
+};
+
+}  // namespace scenarios

@@ -1,0 +1,42 @@
+#include "scenarios/engine/run.hpp"
+
+#include "scenarios/engine/faults.hpp"
+#include "scenarios/engine/judge.hpp"
+#include "scenarios/engine/program.hpp"
+#include "scenarios/engine/world.hpp"
+
+namespace scenarios {
+
+namespace {
+
+constexpr std::int64_t kDefaultStop = 1'000'000'000'000'000;  // 1000 s
+
+}  // namespace
+
+Verdict run(const Scenario& scenario, const RunOptions& options) {
+    Verdict verdict;
+    verdict.file = scenario.file;
+    World world(scenario, options.trace_file);
+    Faults faults(world);
+    verdict.error = world.error().empty() ? faults.inject_all(scenario) : world.error();
+    if (!verdict.error.empty()) {
+        return verdict;
+    }
+    Judge judge(world, faults);
+    Programs programs(scenario, world, faults, judge);
+    programs.run(scenario.at("run").duration("stop", kDefaultStop));
+    world.take_all();
+    judge.judge_end(scenario.at("expect"), programs.waiting());
+    verdict.error = world.error();
+    verdict.failures = judge.failures();
+    verdict.time_ps = world.now();
+    int deterministic = 1;
+    if (simverbs_run_digest(&verdict.digest) != 0 ||
+        simverbs_is_deterministic(&deterministic) != 0) {
+        verdict.error = simverbs_last_error();
+    }
+    verdict.deterministic = deterministic == 1;
+    return verdict;
+}
+
+}  // namespace scenarios

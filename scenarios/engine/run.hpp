@@ -1,0 +1,32 @@
+// One scenario, from its file to a verdict.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "scenarios/engine/observation.hpp"
+#include "scenarios/engine/scenario.hpp"
+
+namespace scenarios {
+
+struct Verdict {
+    std::string file;
+    std::string error;  // it could not be run, or its file is wrong
+    std::vector<Failure> failures;
+    std::string explanation;  // of the first completion that was not expected
+    std::uint64_t digest = 0;
+    std::int64_t time_ps = 0;
+    bool deterministic = true;
+
+    [[nodiscard]] bool passed() const { return error.empty() && failures.empty(); }
+};
+
+struct RunOptions {
+    std::string trace_file{};  // "": none
+};
+
+// In this process, whose world it takes and leaves as new.
+Verdict run(const Scenario& scenario, const RunOptions& options = {});
+
+}  // namespace scenarios

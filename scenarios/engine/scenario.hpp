@@ -1,0 +1,38 @@
+// A scenario file, read and checked: every name in it means something.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fabric/net/topology.hpp"
+#include "fabric/yaml/value.hpp"
+
+#include "scenarios/engine/checked.hpp"
+
+namespace scenarios {
+
+struct Scenario {
+    std::string file;
+    fabric::yaml::Value root;  // includes, settings and workloads are part of it
+    fabric::Topology topology;
+    std::string topology_spec;  // as simverbs_set_topology() takes it; empty: `topology`
+
+    [[nodiscard]] Checked at(std::string_view key) const { return Checked(root).at(key); }
+    [[nodiscard]] std::vector<std::string> hosts() const;
+};
+
+// "run.seed=7": a change of the file.
+using Settings = std::span<const std::string>;
+
+// Nothing, with every mistake in `errors`, a line each.
+std::optional<Scenario> load(const std::string& file, Settings settings, std::string& errors);
+std::optional<Scenario> parse(std::string_view text, const std::string& file, Settings settings,
+                              std::string& errors);
+
+// As a file without includes, settings and workloads.
+std::string to_text(const Scenario& scenario);
+
+}  // namespace scenarios

@@ -1,0 +1,169 @@
+#include "scenarios/engine/usage.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include <fmt/core.h>
+
+namespace scenarios {
+
+namespace {
+
+namespace yaml = fabric::yaml;
+
+class UsageCheck {
+  public:
+    UsageCheck(const Scenario& scenario, yaml::Errors& errors)
+        : scenario_(scenario), errors_(errors) {}
+
+    void check() {
+        for (const auto& [name, body] : scenario_.at("connections").entries()) {
+            check_connection(Checked(body));
+        }
+        for (const auto& [host, body] : scenario_.at("hosts").entries()) {
+            check_operations(host.text, Checked(body).at("do"));
+            for (const auto& [name, queue] : Checked(body).at("work_queues").entries()) {
+                needs(host.text, "completion_queues", Checked(queue), "cq");
+            }
+        }
+        for (const auto& [name, body] : scenario_.at("programs").entries()) {
+            check_operations(Checked(body).text("host"), Checked(body).at("do"));
+        }
+        check_faults();
+    }
+
+  private:
+    void check_connection(Checked body) {
+        const auto hosts = body.at("between").items();
+        if (hosts.size() != 2 || hosts[0].text == hosts[1].text) {
+            errors_.add(body.at("between").position(),
+                        "a connection is between two different hosts: \"between: [h0, h1]\"");
+            return;
+        }
+        for (const yaml::Entry& entry : body.at("ends").entries()) {
+            if (entry.key.text != hosts[0].text && entry.key.text != hosts[1].text) {
+                errors_.add(entry.key.position,
+                            fmt::format("{} is no end of this connection", entry.key.text));
+            }
+        }
+        for (const yaml::Value& host : hosts) {
+            for (const Checked& each : {body, body.at("ends").at(host.text)}) {
+                if (each.has("srq")) {
+                    needs(host.text, "shared_receives", each, "srq");
+                }
+            }
+        }
+    }
+
+    // Whether `body[key]` is something that `host` has in its `section`.
+    void needs(const std::string& host, std::string_view section, Checked body,
+               std::string_view key) {
+        const std::string name = body.text(key);
+        if (!scenario_.at("hosts").at(host).at(section).has(name) &&
+            !(key == "memory" && name == "mem") && !(key == "remote_memory" && name == "mem") &&
+            !((key == "cq" || key == "srq") && peer_of(host, name).has_value())) {
+            errors_.add(body.at(key).position(),
+                        fmt::format("{} has no \"{}\" among its {}", host, name, section));
+        }
+    }
+
+    [[nodiscard]] std::optional<std::string> peer_of(const std::string& host,
+                                                     const std::string& connection) const {
+        const auto hosts = scenario_.at("connections").at(connection).at("between").items();
+        if (hosts.size() == 2 && (hosts[0].text == host || hosts[1].text == host)) {
+            return hosts[hosts[0].text == host ? 1 : 0].text;
+        }
+        return std::nullopt;
+    }
+
+    void check_operations(const std::string& host, Checked list) {
+        for (const yaml::Value& operation : list.items()) {
+            if (!operation.entries.empty()) {
+                check_operation(host, operation.entries.front().key,
+                                Checked(operation.entries.front().value));
+            }
+        }
+    }
+
+    void check_operation(const std::string& host, const yaml::Value& name, Checked body) {
+        if (name.text == "loop") {
+            check_operations(host, body.at("do"));
+            return;
+        }
+        if (name.text == "parallel") {
+            for (const yaml::Value& list : body.items()) {
+                check_operations(host, Checked(list));
+            }
+            return;
+        }
+        if (name.text == "inject" || name.text == "expect") {
+            return;
+        }
+        constexpr auto kWays = std::to_array<std::string_view>({"qp", "cq", "srq", "wq"});
+        const auto given = std::ranges::count_if(kWays, [&](auto way) { return body.has(way); });
+        constexpr auto kNeedOne =
+            std::to_array<std::string_view>({"receive", "poll", "arm", "wait_event", "destroy"});
+        if (std::ranges::find(kNeedOne, name.text) != kNeedOne.end() && given != 1) {
+            errors_.add(name.position,
+                        fmt::format("{}: expected one queue; found {}", name.text, given));
+        }
+        std::optional<std::string> peer;
+        if (body.has("qp")) {
+            peer = peer_of(host, body.text("qp"));
+            if (!peer) {
+                errors_.add(body.at("qp").position(),
+                            fmt::format("{} has no end of \"{}\"", host, body.text("qp")));
+                return;
+            }
+        }
+        for (const auto& [key, section] :
+             std::to_array<std::pair<std::string_view, std::string_view>>(
+                 {{"memory", "memory"}, {"cq", "completion_queues"}, {"srq", "shared_receives"}})) {
+            if (body.has(key)) {
+                needs(host, section, body, key);
+            }
+        }
+        const bool is_own = name.text == "bind" || name.text == "local_invalidate";
+        for (const std::string_view key : {"window", "invalidate"}) {
+            if (body.has(key)) {
+                needs(is_own ? host : *peer, "windows", body, key);
+            }
+        }
+        if (body.has("remote_memory")) {
+            needs(*peer, "memory", body, "remote_memory");
+        }
+    }
+
+    // A fault comes after one that stands before it.
+    void check_faults() {
+        std::set<std::string> known;
+        int unnamed = 0;
+        for (const yaml::Value& value : scenario_.at("faults").items()) {
+            const Checked fault(value);
+            for (const Checked& other : {fault.at("when").at("after"), fault.at("fault")}) {
+                if (other.value() != nullptr && !known.contains(other.own_text())) {
+                    errors_.add(other.position(),
+                                fmt::format("fault \"{}\" stands further down: it must come first",
+                                            other.own_text()));
+                }
+            }
+            const std::string name =
+                fault.has("name") ? fault.text("name") : fmt::format("fault{}", ++unnamed);
+            if (!known.insert(name).second) {
+                errors_.add(value.position, fmt::format("a second fault \"{}\"", name));
+            }
+        }
+    }
+
+    const Scenario& scenario_;
+    yaml::Errors& errors_;
+};
+
+}  // namespace
+
+void check_usage(const Scenario& scenario, yaml::Errors& errors) {
+    UsageCheck(scenario, errors).check();
+}
+
+}  // namespace scenarios

@@ -1,0 +1,99 @@
+#include "scenarios/engine/verdict_json.hpp"
+
+#include <fmt/core.h>
+
+#include "scenarios/engine/batch.hpp"
+
+namespace scenarios {
+
+nlohmann::ordered_json to_json(const Verdict& verdict) {
+    nlohmann::ordered_json failures = nlohmann::ordered_json::array();
+    for (const Failure& failure : verdict.failures) {
+        failures.push_back({{"line", failure.position.line},
+                            {"column", failure.position.column},
+                            {"time_ps", failure.time_ps},
+                            {"expected", failure.expected},
+                            {"happened", failure.happened}});
+    }
+    return {{"file", verdict.file},
+            {"passed", verdict.passed()},
+            {"error", verdict.error},
+            {"failures", failures},
+            {"explanation", verdict.explanation},
+            {"digest", fmt::format("{:016x}", verdict.digest)},
+            {"time_ps", verdict.time_ps},
+            {"deterministic", verdict.deterministic}};
+}
+
+Verdict from_json(const nlohmann::json& json) {
+    constexpr int kHexadecimal = 16;
+    Verdict verdict;
+    verdict.file = json.at("file");
+    verdict.error = json.at("error");
+    for (const nlohmann::json& failure : json.at("failures")) {
+        verdict.failures.push_back({{failure.at("line"), failure.at("column")},
+                                    failure.at("time_ps"),
+                                    failure.at("expected"),
+                                    failure.at("happened")});
+    }
+    verdict.explanation = json.at("explanation");
+    verdict.digest = std::stoull(json.at("digest").get<std::string>(), nullptr, kHexadecimal);
+    verdict.time_ps = json.at("time_ps");
+    verdict.deterministic = json.at("deterministic");
+    return verdict;
+}
+
+namespace {
+
+std::string escaped(std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+        switch (c) {
+            case '<':
+                out += "&lt;";
+                break;
+            case '>':
+                out += "&gt;";
+                break;
+            case '&':
+                out += "&amp;";
+                break;
+            case '"':
+                out += "&quot;";
+                break;
+            default:
+                out += c == '\n' || static_cast<unsigned char>(c) >= 0x20 ? c : '?';
+        }
+    }
+    return out;
+}
+
+}  // namespace
+
+// As JUnit's Ant task writes it, of which every reader knows this much.
+std::string junit(const std::vector<Verdict>& verdicts) {
+    std::size_t failures = 0;
+    std::size_t errors = 0;
+    std::string cases;
+    for (const Verdict& verdict : verdicts) {
+        failures += verdict.error.empty() && !verdict.passed() ? 1 : 0;
+        errors += verdict.error.empty() ? 0 : 1;
+        cases +=
+            fmt::format("  <testcase classname=\"scenario\" name=\"{}\"", escaped(verdict.file));
+        if (verdict.passed()) {
+            cases += "/>\n";
+            continue;
+        }
+        const char* const kind = verdict.error.empty() ? "failure" : "error";
+        const std::string first =
+            verdict.error.empty() ? verdict.failures.front().expected : verdict.error;
+        cases += fmt::format(">\n    <{} message=\"{}\">{}</{}>\n  </testcase>\n", kind,
+                             escaped(first), escaped(report(verdict, {})), kind);
+    }
+    return fmt::format(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"scenarios\" "
+        "tests=\"{}\" failures=\"{}\" errors=\"{}\">\n{}</testsuite>\n",
+        verdicts.size(), failures, errors, cases);
+}
+
+}  // namespace scenarios

@@ -1,0 +1,496 @@
+#include "scenarios/engine/world.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "fabric/topology/yaml_text.hpp"
+
+namespace scenarios {
+
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::uint64_t kDefaultMemory = std::uint64_t{1} << 20;
+
+bool is_readable(int descriptor) {
+    pollfd wanted{descriptor, POLLIN, 0};
+    return poll(&wanted, 1, 0) == 1;
+}
+
+// A topology that stands in the scenario goes by a file: the one way in.
+std::string write_topology(const fabric::Topology& topology) {
+    std::string path = "/tmp/simverbs-scenario-XXXXXX.yaml";
+    const int descriptor = mkstemps(path.data(), 5);
+    if (descriptor < 0) {
+        return {};
+    }
+    const std::string text = fabric::write_yaml(topology);
+    const bool written =
+        ::write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    close(descriptor);
+    return written ? path : std::string();
+}
+
+std::string event_subject(const Host& host, const ibv_async_event& event) {
+    switch (event.event_type) {
+        case IBV_EVENT_CQ_ERR:
+            return static_cast<const CompletionQueue*>(event.element.cq->cq_context)->name;
+        case IBV_EVENT_SRQ_ERR:
+        case IBV_EVENT_SRQ_LIMIT_REACHED:
+            for (const auto& [name, shared] : host.srqs) {
+                if (shared.srq == event.element.srq) {
+                    return name;
+                }
+            }
+            return {};
+        case IBV_EVENT_WQ_FATAL:
+            for (const auto& [name, wq] : host.wqs) {
+                if (wq == event.element.wq) {
+                    return name;
+                }
+            }
+            return {};
+        case IBV_EVENT_QP_FATAL:
+        case IBV_EVENT_QP_REQ_ERR:
+        case IBV_EVENT_QP_ACCESS_ERR:
+        case IBV_EVENT_COMM_EST:
+        case IBV_EVENT_SQ_DRAINED:
+        case IBV_EVENT_PATH_MIG:
+        case IBV_EVENT_PATH_MIG_ERR:
+        case IBV_EVENT_QP_LAST_WQE_REACHED:
+            for (const auto& [name, end] : host.ends) {
+                if (end.qp == event.element.qp) {
+                    return name;
+                }
+            }
+            return {};
+        default:
+            return std::to_string(event.element.port_num);
+    }
+}
+
+}  // namespace
+
+unsigned access_of(Checked list, unsigned otherwise) {
+    if (list.value() == nullptr) {
+        return otherwise;
+    }
+    constexpr std::pair<const char*, unsigned> kRights[] = {
+        {"local_write", IBV_ACCESS_LOCAL_WRITE}, {"remote_write", IBV_ACCESS_REMOTE_WRITE},
+        {"remote_read", IBV_ACCESS_REMOTE_READ}, {"remote_atomic", IBV_ACCESS_REMOTE_ATOMIC},
+        {"mw_bind", IBV_ACCESS_MW_BIND},
+    };
+    unsigned access = 0;
+    for (const fabric::yaml::Value& item : list.items()) {
+        for (const auto& [name, right] : kRights) {
+            access |= item.text == name ? right : 0U;
+        }
+    }
+    return access;
+}
+
+std::uint8_t pattern_byte(std::uint64_t number, std::uint64_t index) {
+    const std::uint64_t mixed =
+        (number * 0x9E37'79B9'7F4A'7C15 + index + 1) * 0xBF58'476D'1CE4'E5B9;
+    return static_cast<std::uint8_t>(mixed >> 56U);
+}
+
+World::World(const Scenario& scenario, const std::string& trace_file)
+    : invariants_(scenario.at("expect").at("invariants")) {
+    if (!prepare(scenario)) {
+        return;
+    }
+    if (!trace_file.empty() && simverbs_trace_open(trace_file.c_str()) != 0) {
+        fail(simverbs_last_error());
+        return;
+    }
+    open_hosts(scenario);
+    if (error_.empty()) {
+        make_connections(scenario);
+    }
+}
+
+World::~World() {
+    simverbs_trace_callback(nullptr, nullptr);
+    for (auto& [name, host] : hosts_) {
+        for (auto& [unused, end] : host.ends) {
+            if (end.qp != nullptr) {
+                ibv_destroy_qp(end.qp);
+            }
+            if (end.ah != nullptr) {
+                ibv_destroy_ah(end.ah);
+            }
+        }
+        for (auto& [unused, wq] : host.wqs) {
+            ibv_destroy_wq(wq);
+        }
+        for (auto& [unused, shared] : host.srqs) {
+            if (shared.srq != nullptr) {
+                ibv_destroy_srq(shared.srq);
+            }
+        }
+        for (auto& [unused, end] : host.ends) {
+            if (end.domain != nullptr) {
+                ibv_close_xrcd(end.domain);
+            }
+        }
+        for (auto& [unused, window] : host.windows) {
+            ibv_dealloc_mw(window);
+        }
+        for (auto& [unused, memory] : host.memories) {
+            if (memory.mr != nullptr) {
+                ibv_dereg_mr(memory.mr);
+            }
+            std::free(memory.bytes);
+        }
+        for (auto& [unused, queue] : host.cqs) {
+            ibv_destroy_cq(queue.cq);
+            if (queue.channel != nullptr) {
+                ibv_destroy_comp_channel(queue.channel);
+            }
+        }
+        for (ibv_pd* const pd : {host.pd, host.other_pd}) {
+            if (pd != nullptr) {
+                ibv_dealloc_pd(pd);
+            }
+        }
+        if (host.context != nullptr) {
+            ibv_close_device(host.context);
+        }
+    }
+    simverbs_restart();
+}
+
+bool World::fail(std::string_view what) {
+    if (error_.empty()) {
+        error_ = what;
+    }
+    return false;
+}
+
+namespace {
+
+// A scenario says all there is to say: nothing comes from the environment. Its programs never watch
+// memory, however long they are busy.
+void settle_environment() {
+    for (const char* const name :
+         {"SIMVERBS_TOPOLOGY", "SIMVERBS_PERSONALITY", "SIMVERBS_ROUTING", "SIMVERBS_SEED",
+          "SIMVERBS_FIRST_PSN", "SIMVERBS_FIRST_QPN", "SIMVERBS_KEYS", "SIMVERBS_SM",
+          "SIMVERBS_HOST", "SIMVERBS_SCHEDULE", "SIMVERBS_MEMLOCK", "SIMVERBS_TRACE",
+          "SIMVERBS_SUMMARY"}) {
+        unsetenv(name);
+    }
+    setenv("SIMVERBS_SPIN_MS", "0", 1);
+}
+
+}  // namespace
+
+bool World::prepare(const Scenario& scenario) {
+    constexpr std::uint64_t kDefaultSeed = 1;
+    settle_environment();
+    const Checked run = scenario.at("run");
+    if (simverbs_restart() != 0) {
+        return fail(simverbs_last_error());
+    }
+    std::string spec = scenario.topology_spec;
+    const bool is_ours = spec.empty();
+    if (is_ours) {
+        spec = write_topology(scenario.topology);
+        if (spec.empty()) {
+            return fail("the topology cannot be written to /tmp");
+        }
+    }
+    const bool random_keys = run.text("keys") == "random";
+    const bool set =
+        simverbs_set_topology(spec.c_str()) == 0 &&
+        simverbs_set_seed(run.number("seed", kDefaultSeed)) == 0 &&
+        simverbs_set_personality(run.text("personality", "spec").c_str()) == 0 &&
+        simverbs_set_first_psn(static_cast<std::uint32_t>(run.number("first_psn"))) == 0 &&
+        simverbs_set_first_qpn(static_cast<std::uint32_t>(run.number("first_qpn", 1))) == 0 &&
+        simverbs_set_keys(random_keys ? SIMVERBS_KEYS_RANDOM : SIMVERBS_KEYS_SEQUENTIAL) == 0 &&
+        simverbs_trace_callback(&World::on_record, this) == 0 && simverbs_port_speed_events(1) == 0;
+    if (is_ours) {
+        unlink(spec.c_str());
+    }
+    return set || fail(simverbs_last_error());
+}
+
+// The first HCA of each host.
+void World::open_hosts(const Scenario& scenario) {
+    int count = 0;
+    ibv_device** const devices = ibv_get_device_list(&count);
+    std::vector<std::string> names;  // devices come in the order of HCAs
+    for (const fabric::NodeSpec& node : scenario.topology.nodes) {
+        if (node.kind == fabric::NodeKind::kHca) {
+            names.push_back(fabric::host_of(node));
+        }
+    }
+    for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), static_cast<unsigned>(count));
+         ++i) {
+        if (hosts_.contains(names[i])) {
+            continue;
+        }
+        Host& host = hosts_[names[i]];
+        host.name = names[i];
+        host.context = ibv_open_device(devices[i]);
+        if (host.context == nullptr) {
+            fail(fmt::format("the device of {} cannot be opened: {}", host.name,
+                             std::strerror(errno)));
+            break;
+        }
+        fcntl(host.context->async_fd, F_SETFL, O_NONBLOCK);
+        host.pd = ibv_alloc_pd(host.context);
+        make_objects(host, scenario.at("hosts").at(host.name));
+    }
+    ibv_free_device_list(devices);
+    if (hosts_.empty()) {
+        fail(simverbs_last_error());
+    }
+}
+
+void World::make_objects(Host& host, Checked body) {
+    if (!body.at("memory").has("mem")) {
+        make_memory(host, "mem", {});
+    }
+    for (const auto& [name, memory] : body.at("memory").entries()) {
+        make_memory(host, name.text, Checked(memory));
+    }
+    for (const auto& [name, queue] : body.at("completion_queues").entries()) {
+        make_cq(host, name.text, Checked(queue));
+    }
+    for (const auto& [name, queue] : body.at("shared_receives").entries()) {
+        make_srq(host, name.text, Checked(queue));
+    }
+    for (const auto& [name, window] : body.at("windows").entries()) {
+        const bool first = Checked(window).text("type") == "1";
+        ibv_mw* const made = ibv_alloc_mw(host.pd, first ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
+        if (made == nullptr) {
+            fail(fmt::format("window {}: {}", name.text, std::strerror(errno)));
+            return;
+        }
+        host.windows[name.text] = made;
+    }
+    for (const auto& [name, queue] : body.at("work_queues").entries()) {
+        make_wq(host, name.text, Checked(queue));
+    }
+}
+
+void World::make_memory(Host& host, const std::string& name, Checked body) {
+    Memory& memory = host.memories[name];
+    memory.name = name;
+    memory.size = body.size("size", kDefaultMemory);
+    memory.bytes = static_cast<std::uint8_t*>(
+        std::aligned_alloc(kPage, (memory.size + kPage - 1) / kPage * kPage));
+    for (std::size_t i = 0; i < memory.size; ++i) {
+        memory.bytes[i] = body.has("fill") ? pattern_byte(body.number("fill"), i) : 0;
+    }
+    memory.at_start.assign(memory.bytes, memory.bytes + memory.size);
+    memory.pd = host.pd;
+    if (body.text("domain") == "other") {
+        host.other_pd = host.other_pd == nullptr ? ibv_alloc_pd(host.context) : host.other_pd;
+        memory.pd = host.other_pd;
+    }
+    if (const int error = register_again(memory, access_of(body.at("access"), kAllAccess));
+        error != 0) {
+        fail(fmt::format("memory {} of {}: {}", name, host.name, std::strerror(error)));
+    }
+}
+
+CompletionQueue& World::make_cq(Host& host, const std::string& name, Checked body) {
+    constexpr std::uint64_t kDefaultEntries = 1024;
+    CompletionQueue& queue = host.cqs[name];
+    queue.name = name;
+    queue.host = &host;
+    queue.channel = body.flag("channel") ? ibv_create_comp_channel(host.context) : nullptr;
+    queue.cq = ibv_create_cq(host.context, static_cast<int>(body.number("size", kDefaultEntries)),
+                             &queue, queue.channel, 0);
+    if (queue.cq == nullptr) {
+        fail(fmt::format("completion queue {} of {}: {}", name, host.name, std::strerror(errno)));
+        return queue;
+    }
+    if (queue.channel != nullptr) {
+        fcntl(queue.channel->fd, F_SETFL, O_NONBLOCK);
+    }
+    cqs_[{host.name, queue.cq->handle}] = &queue;
+    return queue;
+}
+
+void World::make_srq(Host& host, const std::string& name, Checked body) {
+    constexpr std::uint64_t kDefaultReceives = 256;
+    ibv_srq_init_attr init{};
+    init.attr.max_wr = static_cast<std::uint32_t>(body.number("size", kDefaultReceives));
+    init.attr.max_sge = 1;
+    SharedReceives& shared = host.srqs[name];
+    shared.name = name;
+    shared.srq = ibv_create_srq(host.pd, &init);
+    if (shared.srq == nullptr) {
+        fail(fmt::format("shared receive queue {} of {}: {}", name, host.name,
+                         std::strerror(errno)));
+    }
+}
+
+void World::make_wq(Host& host, const std::string& name, Checked body) {
+    ibv_wq_init_attr init{};
+    init.wq_type = IBV_WQT_RQ;
+    init.max_wr = 16;
+    init.max_sge = 1;
+    init.pd = host.pd;
+    init.cq = host.cqs.find(body.text("cq"))->second.cq;
+    ibv_wq* const wq = ibv_create_wq(host.context, &init);
+    ibv_wq_attr ready{};
+    ready.attr_mask = IBV_WQ_ATTR_STATE;
+    ready.wq_state = IBV_WQS_RDY;
+    if (wq == nullptr || ibv_modify_wq(wq, &ready) != 0) {
+        fail(fmt::format("work queue {} of {}: {}", name, host.name, std::strerror(errno)));
+        return;
+    }
+    host.wqs[name] = wq;
+}
+
+Host* World::host(std::string_view name) {
+    const auto found = hosts_.find(name);
+    return found == hosts_.end() ? nullptr : &found->second;
+}
+
+End* World::end(std::string_view name) {
+    const std::size_t slash = std::min(name.find('/'), name.size() - 1);
+    Host* const owner = host(name.substr(0, slash));
+    if (owner == nullptr) {
+        return nullptr;
+    }
+    const auto found = owner->ends.find(name.substr(slash + 1));
+    return found == owner->ends.end() ? nullptr : &found->second;
+}
+
+std::int64_t World::now() const {
+    std::int64_t now = 0;
+    simverbs_now_ps(&now);
+    return now;
+}
+
+int World::deregister(Memory& memory) {
+    if (memory.mr == nullptr) {
+        return EINVAL;
+    }
+    const int error = ibv_dereg_mr(memory.mr);
+    if (error == 0) {
+        memory.mr = nullptr;
+        memory.stale_lkey = memory.lkey;
+        memory.stale_rkey = memory.rkey;
+    }
+    return error;
+}
+
+int World::register_again(Memory& memory, unsigned access) {
+    if (memory.mr != nullptr) {
+        return EBUSY;
+    }
+    memory.access = access;
+    memory.mr = ibv_reg_mr(memory.pd, memory.bytes, memory.size, static_cast<int>(access));
+    if (memory.mr == nullptr) {
+        return errno;
+    }
+    memory.lkey = memory.mr->lkey;
+    memory.rkey = memory.mr->rkey;
+    return 0;
+}
+
+void World::on_record(const simverbs_record* record, void* self) {
+    World& world = *static_cast<World*>(self);
+    Record seen{record->time_ps, record->node, record->category, record->name, {}};
+    for (std::size_t i = 0; i < record->field_count; ++i) {
+        const simverbs_field& field = record->fields[i];
+        std::string text;
+        switch (field.kind) {
+            case SIMVERBS_FIELD_SIGNED:
+                text = std::to_string(static_cast<std::int64_t>(field.number));
+                break;
+            case SIMVERBS_FIELD_UNSIGNED:
+                text = std::to_string(field.number);
+                break;
+            case SIMVERBS_FIELD_BOOL:
+                text = field.number != 0 ? "true" : "false";
+                break;
+            default:
+                text = field.text;
+        }
+        seen.fields.push_back({field.name, std::move(text), field.number});
+    }
+    if (seen.name == "completion") {
+        const auto found =
+            world.cqs_.find({seen.node, static_cast<std::uint32_t>(seen.number("cq"))});
+        if (found != world.cqs_.end()) {
+            found->second->visible.push_back(seen.time_ps);
+        }
+    }
+    world.announced_ += seen.name == "async_event" || seen.name == "port_event" ? 1 : 0;
+    if (world.records_.size() < kMostRecords) {
+        world.records_.push_back(std::move(seen));
+    }
+}
+
+// An empty poll would move time: only those are asked for that the trace has told of.
+std::vector<Completed> World::take(CompletionQueue& queue, std::size_t most) {
+    std::vector<Completed> taken;
+    while (taken.size() < most && !queue.visible.empty()) {
+        ibv_wc wc{};
+        const int found = ibv_poll_cq(queue.cq, 1, &wc);
+        if (found <= 0) {  // lost: the queue overran, or the queue pair was reset
+            queue.visible.clear();
+            break;
+        }
+        taken.push_back(note(queue, wc));
+        queue.visible.pop_front();
+    }
+    return taken;
+}
+
+void World::take_all() {
+    for (auto& [name, host] : hosts_) {
+        for (auto& [unused, queue] : host.cqs) {
+            take(queue, queue.visible.size());
+        }
+    }
+    read_events();
+}
+
+void World::read_events() {
+    if (looked_at_ == announced_) {
+        return;
+    }
+    for (auto& [name, host] : hosts_) {
+        ibv_async_event event{};
+        while (host.context != nullptr && is_readable(host.context->async_fd) &&
+               ibv_get_async_event(host.context, &event) == 0) {
+            events_.push_back({now(), name, event.event_type, event_subject(host, event)});
+            ibv_ack_async_event(&event);
+        }
+    }
+}
+
+bool World::step(std::int64_t limit) {
+    int ran = 0;
+    const std::int64_t most = std::max<std::int64_t>(limit - now(), 0);
+    if (simverbs_step_ps(most, &ran) != 0) {
+        fail(simverbs_last_error());
+    }
+    read_events();
+    return ran == 1;
+}
+
+void World::move_to(std::int64_t when) {
+    if (simverbs_advance_ps(std::max<std::int64_t>(when - now(), 0)) != 0) {
+        fail(simverbs_last_error());
+    }
+    read_events();
+}
+
+}  // namespace scenarios

@@ -1,0 +1,190 @@
+// The hosts of a scenario as its programs use them: verbs objects by name, and what is known of
+// each. Knows nothing of programs and expectations. One world a process, made by the constructor.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <infiniband/verbs.h>
+
+#include "simverbs/simverbs.h"
+
+#include "scenarios/engine/checked.hpp"
+#include "scenarios/engine/observation.hpp"
+#include "scenarios/engine/scenario.hpp"
+
+namespace scenarios {
+
+struct Host;
+struct End;
+
+struct Memory {
+    std::string name;
+    std::uint8_t* bytes = nullptr;
+    std::size_t size = 0;
+    unsigned access = 0;
+    ibv_pd* pd = nullptr;
+    ibv_mr* mr = nullptr;  // nullptr: deregistered
+    std::uint32_t lkey = 0;
+    std::uint32_t rkey = 0;
+    std::uint32_t stale_lkey = 0;
+    std::uint32_t stale_rkey = 0;
+    std::vector<std::uint8_t> at_start;
+};
+
+struct CompletionQueue {
+    std::string name;
+    Host* host = nullptr;
+    ibv_cq* cq = nullptr;
+    ibv_comp_channel* channel = nullptr;
+    std::deque<std::int64_t> visible;  // completions not taken yet, by the time they came
+};
+
+struct PostedReceive {
+    std::uint64_t id;
+    const Memory* memory;
+    std::uint64_t at;
+    std::uint64_t length;
+};
+
+struct SharedReceives {
+    std::string name;
+    ibv_srq* srq = nullptr;
+    std::uint32_t number = 0;  // of XRC
+    std::deque<PostedReceive> posted;
+};
+
+// A message on its way, as the sender's memory was when it was posted.
+struct Message {
+    std::vector<std::uint8_t> bytes;
+    const Memory* written = nullptr;  // of a WRITE with immediate data: where to
+    std::uint64_t at = 0;
+};
+
+struct PostedSend {
+    std::uint64_t id;
+    bool signaled;
+};
+
+// One end of a connection.
+struct End {
+    std::string connection;
+    std::string name;  // "h0/c"
+    Host* host = nullptr;
+    End* peer = nullptr;
+    ibv_qp_type type = IBV_QPT_RC;
+    ibv_qp* qp = nullptr;
+    ibv_ah* ah = nullptr;
+    ibv_xrcd* domain = nullptr;
+    CompletionQueue* send_cq = nullptr;
+    CompletionQueue* receive_cq = nullptr;
+    SharedReceives* shared = nullptr;  // nullptr: a receive queue of its own
+    std::deque<PostedSend> sends;
+    std::deque<PostedReceive> receives;
+    std::deque<Message> arriving;
+
+    // What the scenario says of it: of this end, else of both.
+    [[nodiscard]] Checked say(std::string_view key) const;
+    [[nodiscard]] std::uint64_t number(std::string_view key, std::uint64_t otherwise) const;
+    Checked own;
+    Checked both;
+};
+
+struct Host {
+    std::string name;
+    ibv_context* context = nullptr;
+    ibv_pd* pd = nullptr;
+    ibv_pd* other_pd = nullptr;
+    std::map<std::string, Memory, std::less<>> memories;
+    std::map<std::string, CompletionQueue, std::less<>> cqs;
+    std::map<std::string, SharedReceives, std::less<>> srqs;
+    std::map<std::string, ibv_mw*, std::less<>> windows;
+    std::map<std::string, ibv_wq*, std::less<>> wqs;
+    std::map<std::string, End, std::less<>> ends;
+};
+
+class World {
+  public:
+    // Throws nothing; error() says what could not be made.
+    explicit World(const Scenario& scenario, const std::string& trace_file);
+    ~World();
+    World(const World&) = delete;
+    World& operator=(const World&) = delete;
+
+    [[nodiscard]] const std::string& error() const { return error_; }
+    [[nodiscard]] Host* host(std::string_view name);
+    [[nodiscard]] End* end(std::string_view name);  // "h0/c"
+    [[nodiscard]] std::int64_t now() const;
+
+    // 0 or an errno: what the verb answered.
+    int connect(End& end);
+    int reset(End& end);
+    int deregister(Memory& memory);
+    int register_again(Memory& memory, unsigned access);
+
+    // Completions that wait, at most `most`, without any time passing.
+    std::vector<Completed> take(CompletionQueue& queue, std::size_t most);
+    // All that wait anywhere.
+    void take_all();
+    void read_events();
+    // Runs the next instant, up to virtual time `limit`; false: nothing is due until then.
+    bool step(std::int64_t limit);
+    // Moves time to `when`.
+    void move_to(std::int64_t when);
+
+    [[nodiscard]] const std::vector<Completed>& completed() const { return completed_; }
+    [[nodiscard]] const std::vector<AsyncEventSeen>& events() const { return events_; }
+    [[nodiscard]] const std::vector<Record>& records() const { return records_; }
+    [[nodiscard]] const std::vector<Failure>& broken_invariants() const { return broken_; }
+    // Sends of `end` that have not completed.
+    void posted(End& end, const PostedSend& send) { end.sends.push_back(send); }
+    void left(End& end, Message message);
+
+    static constexpr std::size_t kMostRecords = 2'000'000;
+
+  private:
+    bool fail(std::string_view what);
+    bool prepare(const Scenario& scenario);
+    void open_hosts(const Scenario& scenario);
+    void make_objects(Host& host, Checked body);
+    void make_memory(Host& host, const std::string& name, Checked body);
+    CompletionQueue& make_cq(Host& host, const std::string& name, Checked body);
+    void make_srq(Host& host, const std::string& name, Checked body);
+    void make_wq(Host& host, const std::string& name, Checked body);
+    void make_connections(const Scenario& scenario);
+    void make_end(End& end);
+    void make_xrc_end(End& end);
+    void give_address(End& end, ibv_ah_attr& address);
+    static void on_record(const simverbs_record* record, void* self);
+    Completed note(CompletionQueue& queue, const ibv_wc& wc);
+    void check_send(const End& end, const ibv_wc& wc, std::deque<PostedSend>& sends);
+    void check_receive(End& end, const ibv_wc& wc);
+    void check_message(End& end, const ibv_wc& wc, const PostedReceive& into);
+    void breaks(std::string_view invariant, std::string happened);
+
+    Checked invariants_;
+    std::string error_;
+    std::map<std::string, Host, std::less<>> hosts_;
+    std::map<std::pair<std::string, std::uint32_t>, CompletionQueue*> cqs_;
+    std::map<std::pair<std::string, std::uint32_t>, End*> ends_;
+    std::vector<Completed> completed_;
+    std::vector<AsyncEventSeen> events_;
+    std::vector<Record> records_;
+    std::vector<Failure> broken_;
+    std::size_t announced_ = 0;  // events in the trace
+    std::size_t looked_at_ = 0;  // of them
+};
+
+unsigned access_of(Checked list, unsigned otherwise);
+inline constexpr unsigned kAllAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                                       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+// Byte `index` of pattern `number`.
+std::uint8_t pattern_byte(std::uint64_t number, std::uint64_t index);
+
+}  // namespace scenarios

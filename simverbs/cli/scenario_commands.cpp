@@ -1,0 +1,96 @@
+#include "simverbs/cli/scenario_commands.hpp"
+
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+
+#include "simverbs/cli/world_commands.hpp"
+
+#include "scenarios/engine/batch.hpp"
+#include "scenarios/engine/format.hpp"
+#include "scenarios/engine/scenario.hpp"
+
+namespace simverbs::cli {
+
+namespace {
+
+constexpr int kFailed = 1;
+
+bool write_file(const std::string& path, const std::string& text) {
+    std::ofstream out(path);
+    out << text;
+    out.close();
+    if (!out) {
+        std::cerr << path << " cannot be written\n";
+    }
+    return static_cast<bool>(out);
+}
+
+}  // namespace
+
+ScenarioCommands::ScenarioCommands(CLI::App& app) {
+    scenario_ = app.add_subcommand("scenario", "Run scenarios and judge them");
+    scenario_->add_option("files", files_, "files, and folders of .yaml files");
+    scenario_->add_option("--set", settings_, "KEY.KEY=VALUE: a change of the files")
+        ->take_all()
+        ->expected(1);
+    scenario_->add_option("-j,--jobs", jobs_, "so many at once")->check(CLI::Range(1, 1024));
+    scenario_->add_option("--trace", trace_file_, "write every event of the one file to FILE");
+    scenario_->add_option("--junit", junit_file_, "write the results to FILE as JUnit XML");
+    scenario_->add_option("--json", json_file_, "write the results to FILE as JSON");
+    scenario_->add_flag("--print", print_, "print what would be run, and run nothing");
+    scenario_->add_flag("--schema", schema_, "print the JSON Schema of scenarios");
+    scenario_->add_flag("--quiet", quiet_, "only what failed, and the sum");
+}
+
+bool ScenarioCommands::is_chosen() const {
+    return scenario_->parsed();
+}
+
+int ScenarioCommands::run() const {
+    if (schema_) {
+        std::cout << scenarios::json_schema(scenarios::format::kScenario, "simverbs scenario");
+        return 0;
+    }
+    if (files_.empty()) {
+        std::cerr << "simverbs scenario: no files; see --help\n";
+        return kUsage;
+    }
+    return print_ ? print_files() : run_files();
+}
+
+int ScenarioCommands::print_files() const {
+    for (const std::string& file : files_) {
+        std::string errors;
+        const auto scenario = scenarios::load(file, settings_, errors);
+        if (!scenario) {
+            std::cerr << errors << "\n";
+            return kFailed;
+        }
+        std::cout << "# " << file << "\n" << scenarios::to_text(*scenario);
+    }
+    return 0;
+}
+
+int ScenarioCommands::run_files() const {
+    std::string error;
+    const std::vector<std::string> files = scenarios::find_files(files_, error);
+    if (!error.empty() || (!trace_file_.empty() && files.size() != 1)) {
+        std::cerr << (error.empty() ? "--trace is for one file" : error) << "\n";
+        return kUsage;
+    }
+    std::size_t failed = 0;
+    const auto verdicts = scenarios::run_batch(
+        files, {settings_, trace_file_, jobs_}, [&](const scenarios::Verdict& verdict) {
+            failed += verdict.passed() ? 0 : 1;
+            if (!quiet_ || !verdict.passed()) {
+                std::cout << scenarios::report(verdict, settings_) << std::flush;
+            }
+        });
+    std::cout << files.size() - failed << " of " << files.size() << " passed\n";
+    bool written = junit_file_.empty() || write_file(junit_file_, scenarios::junit(verdicts));
+    written = (json_file_.empty() || write_file(json_file_, scenarios::json(verdicts))) && written;
+    return failed == 0 && written ? 0 : kFailed;
+}
+
+}  // namespace simverbs::cli
