@@ -171,7 +171,7 @@ std::string report(const Verdict& verdict, const std::vector<std::string>& setti
                             time_text(failure.time_ps), failure.expected, failure.happened);
     }
     if (!verdict.passed()) {
-        text += verdict.explanation;
+        text += "    why the first thing failed that did:\n" + verdict.explanation;
         text += "    replay: simverbs scenario " + verdict.file;
         for (const std::string& setting : settings) {
             text += fmt::format(" --set '{}'", setting);

@@ -1,5 +1,8 @@
 #include "scenarios/engine/run.hpp"
 
+#include <fmt/core.h>
+
+#include "scenarios/engine/explain.hpp"
 #include "scenarios/engine/faults.hpp"
 #include "scenarios/engine/judge.hpp"
 #include "scenarios/engine/program.hpp"
@@ -36,6 +39,11 @@ Verdict run(const Scenario& scenario, const RunOptions& options) {
         verdict.error = simverbs_last_error();
     }
     verdict.deterministic = deterministic == 1;
+    verdict.explanation = explain(world.records(), {}, [&faults](std::uint64_t id) {
+        return fmt::format("\"{}\"", faults.name_of(id));
+    });
+    verdict.completed = world.completed();
+    verdict.events = world.events();
     return verdict;
 }
 

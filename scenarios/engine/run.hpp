@@ -14,7 +14,9 @@ struct Verdict {
     std::string file;
     std::string error;  // it could not be run, or its file is wrong
     std::vector<Failure> failures;
-    std::string explanation;  // of the first completion that was not expected
+    std::string explanation;  // of the first failure of a completion or of a queue pair
+    std::vector<Completed> completed{};
+    std::vector<AsyncEventSeen> events{};
     std::uint64_t digest = 0;
     std::int64_t time_ps = 0;
     bool deterministic = true;

@@ -432,6 +432,7 @@ void World::on_record(const simverbs_record* record, void* self) {
         }
     }
     world.announced_ += seen.name == "async_event" || seen.name == "port_event" ? 1 : 0;
+    ++world.seen_;
     if (world.records_.size() < kMostRecords) {
         world.records_.push_back(std::move(seen));
     }
@@ -478,12 +479,14 @@ void World::read_events() {
 
 bool World::step(std::int64_t limit) {
     int ran = 0;
+    // Without an event, too: what was posted is carried out, and may complete at once.
+    const std::size_t before = seen_;
     const std::int64_t most = std::max<std::int64_t>(limit - now(), 0);
     if (simverbs_step_ps(most, &ran) != 0) {
         fail(simverbs_last_error());
     }
     read_events();
-    return ran == 1;
+    return ran == 1 || seen_ != before;
 }
 
 void World::move_to(std::int64_t when) {

@@ -177,6 +177,7 @@ class World {
     std::vector<AsyncEventSeen> events_;
     std::vector<Record> records_;
     std::vector<Failure> broken_;
+    std::size_t seen_ = 0;       // records, those included that were too many to keep
     std::size_t announced_ = 0;  // events in the trace
     std::size_t looked_at_ = 0;  // of them
 };

@@ -1,12 +1,12 @@
 #include "simverbs/cli/scenario_commands.hpp"
 
-#include <cstdio>
 #include <fstream>
 #include <iostream>
 
 #include "simverbs/cli/world_commands.hpp"
 
 #include "scenarios/engine/batch.hpp"
+#include "scenarios/engine/explain.hpp"
 #include "scenarios/engine/format.hpp"
 #include "scenarios/engine/scenario.hpp"
 
@@ -41,13 +41,23 @@ ScenarioCommands::ScenarioCommands(CLI::App& app) {
     scenario_->add_flag("--print", print_, "print what would be run, and run nothing");
     scenario_->add_flag("--schema", schema_, "print the JSON Schema of scenarios");
     scenario_->add_flag("--quiet", quiet_, "only what failed, and the sum");
+
+    explain_ = app.add_subcommand("explain", "Why something in a trace failed, in sentences");
+    explain_->add_option("trace", explained_, "JSON Lines: of --trace, or of SIMVERBS_TRACE")
+        ->required();
+    explain_->add_option("--wr", request_, "which work request of its queue, from 0");
+    explain_->add_option("--qp", queue_pair_, "number of the queue pair");
+    explain_->add_option("--node", node_, "of the queue pair: its name, or \"node N\"");
 }
 
 bool ScenarioCommands::is_chosen() const {
-    return scenario_->parsed();
+    return scenario_->parsed() || explain_->parsed();
 }
 
 int ScenarioCommands::run() const {
+    if (explain_->parsed()) {
+        return explain();
+    }
     if (schema_) {
         std::cout << scenarios::json_schema(scenarios::format::kScenario, "simverbs scenario");
         return 0;
@@ -57,6 +67,17 @@ int ScenarioCommands::run() const {
         return kUsage;
     }
     return print_ ? print_files() : run_files();
+}
+
+int ScenarioCommands::explain() const {
+    std::string error;
+    const auto records = scenarios::read_trace(explained_, error);
+    if (!records) {
+        std::cerr << error << "\n";
+        return kFailed;
+    }
+    std::cout << scenarios::explain(*records, {queue_pair_, request_, node_});
+    return 0;
 }
 
 int ScenarioCommands::print_files() const {

@@ -1,6 +1,9 @@
 // `simverbs scenario`: files that say what happens, what goes wrong and what must come of it.
+// `simverbs explain`: why something in a trace failed.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,8 +23,10 @@ class ScenarioCommands {
   private:
     [[nodiscard]] int run_files() const;
     [[nodiscard]] int print_files() const;
+    [[nodiscard]] int explain() const;
 
     CLI::App* scenario_;
+    CLI::App* explain_;
     std::vector<std::string> files_;
     std::vector<std::string> settings_;
     std::string trace_file_;
@@ -31,6 +36,10 @@ class ScenarioCommands {
     bool print_ = false;
     bool schema_ = false;
     bool quiet_ = false;
+    std::string explained_;
+    std::string node_;
+    std::optional<std::uint32_t> request_;
+    std::optional<std::uint32_t> queue_pair_;
 };
 
 }  // namespace simverbs::cli

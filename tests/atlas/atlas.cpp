@@ -70,6 +70,14 @@ std::string quoted(std::string_view test) {
     return "`" + std::string(test) + "`";
 }
 
+// Its file in scenarios/library; tests/scenarios runs it, and looks for what it is called after.
+std::string scenario_of(std::string prefix, std::string_view name) {
+    for (const char c : name) {
+        prefix += c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+    }
+    return prefix;
+}
+
 std::string print() {
     std::ostringstream out;
     out << "# Atlas of completion statuses and async events\n\n"
@@ -77,7 +85,8 @@ std::string print() {
            "`tests/atlas/atlas_rows.hpp`;\n"
            "`atlas --update` writes it, a test compares it. Causes are rows of "
            "`completion_faults.hpp`, where both sides' statuses,\n"
-           "states and events stand. Tests are those of `verbs_test`. Any status but SUCCESS is "
+           "states and events stand. Tests are those of `verbs_test`, scenarios files of "
+           "`scenarios/library`. Any status but SUCCESS is\n"
            "also had by name: `simverbs_fault_completion`.\n\n"
            "| no. | status | kind | causes | test | scenarios |\n"
            "| --- | --- | --- | --- | --- | --- |\n";
@@ -85,7 +94,7 @@ std::string print() {
         const StatusCauses found = causes_of(row.status);
         out << "| " << static_cast<unsigned>(row.status) << " | " << to_string(row.status) << " | "
             << found.kinds.text() << " | " << found.causes.text() << " | " << quoted(row.test)
-            << " | - |\n";
+            << " | " << quoted(scenario_of("status_", to_string(row.status))) << " |\n";
     }
     out << "\n| no. | event | of | cause | brought about by | test | scenarios |\n"
            "| --- | --- | --- | --- | --- | --- | --- |\n";
@@ -94,7 +103,7 @@ std::string print() {
         out << "| " << static_cast<unsigned>(row.event) << " | " << event.name << " | "
             << to_string(event.subject) << " | " << event.cause << " | " << row.how << " | "
             << (row.test.empty() ? "none: " + std::string(row.not_modelled) : quoted(row.test))
-            << " | - |\n";
+            << " | " << quoted(scenario_of("event_", event.name)) << " |\n";
     }
     return out.str();
 }

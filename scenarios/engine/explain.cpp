@@ -1,0 +1,316 @@
+#include "scenarios/engine/explain.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/core.h>
+
+#include "simverbs/model/completion_faults.hpp"
+
+namespace scenarios {
+
+namespace {
+
+using simverbs::CompletionFault;
+using simverbs::Detector;
+
+const CompletionFault* row_of(std::string_view cause) {
+    const auto found =
+        std::ranges::find(simverbs::kCompletionFaults, cause, &CompletionFault::name);
+    return found == simverbs::kCompletionFaults.end() ? nullptr : &*found;
+}
+
+class Explanation {
+  public:
+    Explanation(std::span<const Record> records, const FaultName& fault_name)
+        : records_(records), fault_name_(fault_name) {}
+
+    std::string of(const Question& question) {
+        if (const Record* const completion = find_completion(question)) {
+            explain_completion(*completion);
+        } else if (const Record* const stopped = find_stop(question)) {
+            say("{}: queue pair {} of {} went from {} to {}: {}.", time_text(stopped->time_ps),
+                stopped->number("qpn"), stopped->node, stopped->text("from"), stopped->text("to"),
+                reason(stopped->text("cause")));
+            explain_roots(*stopped);
+        } else {
+            say("Nothing of the kind failed.");
+            say_what_was_lost();
+        }
+        return text_;
+    }
+
+  private:
+    template <class... Args>
+    void say(fmt::format_string<Args...> format, Args&&... args) {
+        text_ += "    " + fmt::format(format, std::forward<Args>(args)...) + "\n";
+    }
+
+    static bool is_meant(const Record& record, const Question& question) {
+        return (!question.qpn || record.number("qpn") == *question.qpn) &&
+               (question.node.empty() || record.node == question.node) &&
+               (!question.index || record.number("index") == *question.index);
+    }
+
+    // The one that is named, else the first that failed of itself, else the first flushed one.
+    const Record* find_completion(const Question& question) const {
+        const Record* flushed = nullptr;
+        for (const Record& record : records_) {
+            if (record.name != "completion" || !is_meant(record, question)) {
+                continue;
+            }
+            const std::string_view status = record.text("status");
+            if (question.index || (status != "SUCCESS" && status != "WR_FLUSH_ERR")) {
+                return &record;
+            }
+            flushed = flushed == nullptr && status == "WR_FLUSH_ERR" ? &record : flushed;
+        }
+        return flushed;
+    }
+
+    const Record* find_stop(const Question& question) const {
+        for (const Record& record : records_) {
+            if (record.name == "qp_state" && record.text("trigger") != "modify" &&
+                record.text("trigger") != "drained" &&
+                (!question.qpn || record.number("qpn") == *question.qpn) &&
+                (question.node.empty() || record.node == question.node)) {
+                return &record;
+            }
+        }
+        return nullptr;
+    }
+
+    static std::string reason(std::string_view cause) {
+        const CompletionFault* const row = row_of(cause);
+        return row == nullptr ? std::string(cause)
+                              : fmt::format("{} ({})", row->description, row->name);
+    }
+
+    void explain_completion(const Record& completion) {
+        const std::string_view cause = completion.text("cause");
+        say("{}: work request {} of queue pair {} of {} completed with {}: {}.",
+            time_text(completion.time_ps), completion.number("index"), completion.number("qpn"),
+            completion.node, completion.text("status"), reason(cause));
+        if (completion.text("status") == "SUCCESS") {
+            say_retries(completion);
+            explain_roots(completion);
+            return;
+        }
+        if (cause == "flushed") {
+            explain_flush(completion);
+            return;
+        }
+        const CompletionFault* const row = row_of(cause);
+        if (row != nullptr) {
+            explain_row(*row, completion);
+        }
+        explain_roots(completion);
+    }
+
+    // Flushed work follows from what stopped the queue pair.
+    void explain_flush(const Record& completion) {
+        const Record* stop = nullptr;
+        for (const Record& record : records_) {
+            if (record.time_ps <= completion.time_ps && record.name == "qp_state" &&
+                record.node == completion.node &&
+                record.number("qpn") == completion.number("qpn") &&
+                (record.text("to") == "ERR" || record.text("to") == "SQE")) {
+                stop = &record;
+            }
+        }
+        if (stop == nullptr) {
+            return;
+        }
+        if (stop->text("trigger") == "modify") {
+            say("{}: the program of {} had moved the queue pair to {} itself.",
+                time_text(stop->time_ps), stop->node, stop->text("to"));
+            return;
+        }
+        for (const Record& record : records_) {
+            if (record.name == "completion" && record.node == stop->node &&
+                record.number("qpn") == stop->number("qpn") && record.time_ps <= stop->time_ps &&
+                record.text("cause") == stop->text("cause")) {
+                say("It was outstanding when the queue pair stopped, because:");
+                explain_completion(record);
+                return;
+            }
+        }
+        say("{}: the queue pair went to {}: {}.", time_text(stop->time_ps), stop->text("to"),
+            reason(stop->text("cause")));
+        explain_roots(*stop);
+    }
+
+    void explain_row(const CompletionFault& row, const Record& completion) {
+        const bool is_responder = row.detector == Detector::kResponder;
+        if (row.detector == Detector::kTimer || row.cause == simverbs::FaultCause::kPacketsLost) {
+            say_retries(completion);
+        } else if (is_responder) {
+            say_responder(row, completion);
+        } else if (row.detector == Detector::kRequester &&
+                   row.wire == simverbs::WireAnswer::kNothing) {
+            say("Nothing of it was sent: {} refused it before.", completion.node);
+        }
+        if (row.cause == simverbs::FaultCause::kRnrRetriesUsedUp) {
+            say_not_ready(completion);
+        }
+    }
+
+    void say_responder(const CompletionFault& row, const Record& completion) {
+        for (const Record& record : records_) {
+            const bool is_stop = record.name == "qp_state" && record.text("cause") == row.name &&
+                                 record.text("trigger") != "modify" &&
+                                 record.node != completion.node;
+            if (is_stop && record.time_ps <= completion.time_ps) {
+                say("{}: {} found it when the request arrived, answered {}, and its queue pair {} "
+                    "went to {}.",
+                    time_text(record.time_ps), record.node, to_string(row.wire),
+                    record.number("qpn"), record.text("to"));
+                say_calls(record);
+                return;
+            }
+        }
+        say_calls(completion);
+    }
+
+    // What the programs had done to memory and rights before.
+    void say_calls(const Record& before) {
+        constexpr auto kTelling =
+            std::to_array<std::string_view>({"dereg_mr", "rereg_mr", "dealloc_mw"});
+        for (const Record& record : records_) {
+            const bool tells = record.name == "verb" && record.number("errno") == 0 &&
+                               std::ranges::find(kTelling, record.text("verb")) != kTelling.end();
+            if (tells && record.time_ps <= before.time_ps && &record < &before) {
+                say("{}: {} had called ibv_{}.", time_text(record.time_ps), record.node,
+                    record.text("verb"));
+            }
+        }
+    }
+
+    void say_retries(const Record& completion) {
+        std::uint64_t first = 0;
+        std::uint64_t again = 0;
+        for (const Record& record : records_) {
+            if (record.name == "packet_sent" && record.node == completion.node &&
+                record.number("qpn") == completion.number("qpn") &&
+                record.time_ps <= completion.time_ps) {
+                (record.number("retransmission") != 0 ? again : first) += 1;
+            }
+        }
+        if (again > 0) {
+            say("{} had sent {} packets on that queue pair, and {} more again.", completion.node,
+                first, again);
+        }
+    }
+
+    void say_not_ready(const Record& completion) {
+        std::uint64_t naks = 0;
+        std::string who;
+        for (const Record& record : records_) {
+            constexpr std::uint64_t kKind = 0x60;
+            constexpr std::uint64_t kRnr = 0x20;
+            if (record.name == "packet_sent" && record.text("opcode") == "ACKNOWLEDGE" &&
+                (record.number("syndrome") & kKind) == kRnr && record.node != completion.node &&
+                record.number("dest_qpn") == completion.number("qpn")) {
+                ++naks;
+                who = record.node;
+            }
+        }
+        say("{} answered {} times that it was not ready: it had no receive posted.", who, naks);
+    }
+
+    // ---- what began it
+
+    // Packets of the queue pair, in either direction, or something without packets.
+    [[nodiscard]] bool concerns(const Record& fault, const Record& what) const {
+        const std::uint64_t qpn = what.number("qpn");
+        const std::uint64_t flow = fault.number("flow");
+        const std::uint64_t to_flow = fault.number("to_flow");
+        return (flow == 0 && to_flow == 0) || flow == qpn || to_flow == qpn;
+    }
+
+    void explain_roots(const Record& what) {
+        std::vector<const Record*> first;  // firing of each fault
+        std::vector<std::uint64_t> times;
+        const Record* last = nullptr;
+        for (const Record& record : records_) {
+            if (record.name != "fault_fired" || record.time_ps > what.time_ps ||
+                !concerns(record, what)) {
+                continue;
+            }
+            const auto same = std::ranges::find_if(first, [&record](const Record* each) {
+                return each->number("fault") == record.number("fault");
+            });
+            if (same == first.end()) {
+                first.push_back(&record);
+                times.push_back(1);
+            } else {
+                ++times[static_cast<std::size_t>(same - first.begin())];
+            }
+            last = &record;
+        }
+        for (std::size_t i = 0; i < first.size(); ++i) {
+            say_fault(*first[i], times[i]);
+        }
+        if (last == nullptr && !say_lost(what)) {
+            say("No fault was injected that has to do with it: what the programs asked for did "
+                "it.");
+        }
+    }
+
+    void say_fault(const Record& fault, std::uint64_t times) {
+        const std::string name = fault_name_ ? fault_name_(fault.number("fault"))
+                                             : std::to_string(fault.number("fault"));
+        std::string packet;
+        if (!fault.text("operation").empty()) {
+            packet = fmt::format(" {} with PSN {}, transmission {},", fault.text("operation"),
+                                 fault.number("psn"), fault.number("attempt"));
+        }
+        say("Root: the injected fault {} ({}) fired at {}: at {},{} {}.", name,
+            fault.text("action"), time_text(fault.time_ps), fault.node, packet,
+            times == 1 ? std::string("once") : fmt::format("for the first of {} times", times));
+    }
+
+    // Frames that went no further without an injected fault.
+    bool say_lost(const Record& what) {
+        for (const Record& record : records_) {
+            if (record.time_ps > what.time_ps) {
+                break;
+            }
+            if (record.name == "packet_discarded") {
+                say("Root: {}: {} discarded a packet for queue pair {}: {}.",
+                    time_text(record.time_ps), record.node, record.number("dest_qpn"),
+                    record.text("fate"));
+                return true;
+            }
+            if (record.name == "frame_dropped") {
+                say("Root: {}: {} dropped a frame: {}.", time_text(record.time_ps), record.node,
+                    record.text("reason"));
+                return true;
+            }
+        }
+        return false;
+    }
+
+    void say_what_was_lost() {
+        std::uint64_t again = 0;
+        for (const Record& record : records_) {
+            again += record.name == "packet_sent" ? record.number("retransmission") : 0;
+        }
+        if (again > 0) {
+            say("{} packets were sent again, and recovered what was lost.", again);
+        }
+    }
+
+    std::span<const Record> records_;
+    const FaultName& fault_name_;
+    std::string text_;
+};
+
+}  // namespace
+
+std::string explain(std::span<const Record> records, const Question& question,
+                    const FaultName& fault_name) {
+    return Explanation(records, fault_name).of(question);
+}
+
+}  // namespace scenarios

@@ -1,0 +1,35 @@
+// Why a completion is what it is: from it back to what began it, in sentences. Works on the records
+// of a trace alone, so that it explains any program's.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scenarios/engine/observation.hpp"
+
+namespace scenarios {
+
+// What to explain; what is left out is any. Without anything: the first failure of the trace.
+struct Question {
+    std::optional<std::uint32_t> qpn{};
+    std::optional<std::uint32_t> index{};  // of the work request in its queue, from 0
+    std::string node{};
+};
+
+// What people call a fault of that number.
+using FaultName = std::function<std::string(std::uint64_t)>;
+
+// Sentences, a line each. When nothing has failed it says so.
+std::string explain(std::span<const Record> records, const Question& question,
+                    const FaultName& fault_name = {});
+
+// The records of a JSON Lines trace; nothing, with the reason in `error`. Nodes are called by their
+// names where the trace has them, else by their numbers.
+std::optional<std::vector<Record>> read_trace(const std::string& file, std::string& error);
+
+}  // namespace scenarios

@@ -1,0 +1,78 @@
+// Traces from files: JSON Lines as fabric/trace writes them.
+#include <fstream>
+#include <map>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "scenarios/engine/explain.hpp"
+
+namespace scenarios {
+
+namespace {
+
+Record record_of(const nlohmann::json& line, const std::map<std::int64_t, std::string>& names) {
+    Record record;
+    record.time_ps = line.value("time", std::int64_t{0});
+    record.category = line.value("category", "");
+    record.name = line.value("name", "");
+    const nlohmann::json node = line.value("node", nlohmann::json());
+    if (node.is_number_integer()) {
+        const auto found = names.find(node.get<std::int64_t>());
+        record.node =
+            found == names.end() ? fmt::format("node {}", node.get<std::int64_t>()) : found->second;
+    }
+    const nlohmann::json fields = line.value("fields", nlohmann::json::object());
+    for (const auto& [name, value] : fields.items()) {
+        Record::Field field{name, value.is_string() ? value.get<std::string>() : value.dump(), 0};
+        if (value.is_boolean()) {
+            field.number = value.get<bool>() ? 1 : 0;
+        } else if (value.is_number_integer()) {
+            field.number = value.is_number_unsigned()
+                               ? value.get<std::uint64_t>()
+                               : static_cast<std::uint64_t>(value.get<std::int64_t>());
+        }
+        record.fields.push_back(std::move(field));
+    }
+    return record;
+}
+
+}  // namespace
+
+std::optional<std::vector<Record>> read_trace(const std::string& file, std::string& error) {
+    std::ifstream in(file);
+    std::vector<Record> records;
+    std::map<std::int64_t, std::string> names;
+    std::size_t number = 0;
+    for (std::string text; std::getline(in, text);) {
+        ++number;
+        const nlohmann::json line = nlohmann::json::parse(text, nullptr, false);
+        const bool is_schema = number == 1 && line.is_object() &&
+                               line.value("schema", nlohmann::json()) == "simverbs-trace";
+        if (!line.is_object() || (number == 1 && !is_schema)) {
+            error = fmt::format("{}:{}: {}", file, number,
+                                number == 1 ? "no trace of simverbs" : "no JSON object");
+            return std::nullopt;
+        }
+        if (is_schema) {
+            continue;
+        }
+        try {
+            Record record = record_of(line, names);
+            if (record.name == "node" && line.at("node").is_number_integer()) {
+                names[line.at("node").get<std::int64_t>()] = record.text("name");
+            }
+            records.push_back(std::move(record));
+        } catch (const nlohmann::json::exception&) {
+            error = fmt::format("{}:{}: no trace record", file, number);
+            return std::nullopt;
+        }
+    }
+    if (number == 0) {
+        error = file + ": cannot be read, or is empty";
+        return std::nullopt;
+    }
+    return records;
+}
+
+}  // namespace scenarios

@@ -1,0 +1,134 @@
+// Documents made of several, and back to text.
+#include <filesystem>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "scenarios/engine/format.hpp"
+
+#include "tests/scenarios/scenario_text.hpp"
+
+namespace scenarios {
+namespace {
+
+class Files : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        folder_ = testing::TempDir() + "scenario_files";
+        std::filesystem::create_directories(folder_);
+    }
+    void TearDown() override { std::filesystem::remove_all(folder_); }
+    std::string write(const std::string& name, const std::string& text) {
+        std::ofstream(folder_ + "/" + name) << text;
+        return folder_ + "/" + name;
+    }
+    std::string folder_;
+};
+
+TEST_F(Files, IncludeOthersAndGoOverThem) {
+    write("base.yaml", "run: {seed: 3, first_psn: 7}\nconnections: {c: {between: [h0, h1]}}\n");
+    const std::string file =
+        write("whole.yaml", "include: [base.yaml]\nrun: {seed: 4}\nconnections: {c: {mtu: 256}}\n");
+    std::string errors;
+    const auto scenario = load(file, {}, errors);
+    ASSERT_TRUE(scenario) << errors;
+    EXPECT_EQ(scenario->at("run").number("seed"), 4U);
+    EXPECT_EQ(scenario->at("run").number("first_psn"), 7U);
+    EXPECT_EQ(scenario->at("connections").at("c").text("mtu"), "256");
+}
+
+TEST_F(Files, ThatIncludeThemselvesAreRefused) {
+    const std::string file = write("loop.yaml", "include: [loop.yaml]\n");
+    std::string errors;
+    EXPECT_FALSE(load(file, {}, errors));
+    EXPECT_NE(errors.find("includes itself"), std::string::npos) << errors;
+    EXPECT_FALSE(load(write("missing.yaml", "include: [none.yaml]\n"), {}, errors));
+    EXPECT_NE(errors.find("none.yaml: cannot be read"), std::string::npos) << errors;
+}
+
+TEST_F(Files, NameTopologiesBesideThem) {
+    write("fabric.yaml", "generator: star:3\n");
+    std::string errors;
+    const auto scenario =
+        load(write("whole.yaml", "fabric: {file: fabric.yaml}\nhosts: {h2: {}}\n"), {}, errors);
+    ASSERT_TRUE(scenario) << errors;
+    EXPECT_EQ(scenario->hosts().size(), 3U);
+    EXPECT_TRUE(run(*scenario).passed());
+}
+
+TEST(Fabric, MayStandInTheScenario) {
+    const Verdict verdict = run_text(R"(
+fabric:
+  hosts: {a: , b: }
+  links: [{ends: [a, b], latency: 1ms}]
+connections: {c: {between: [a, b]}}
+hosts: {a: {do: [{write: {qp: c, id: 1}}, {poll: {qp: c, status: SUCCESS}}]}}
+expect: {time: {at_least: 2ms, at_most: 3ms}}
+)");
+    EXPECT_TRUE(verdict.passed()) << report(verdict, {});
+    EXPECT_NE(errors_of("fabric:\n  hosts: {a: , b: }\n  lnks: []\n").find("test.yaml:3:3"),
+              std::string::npos);
+}
+
+TEST(Settings, ChangeAndAddKeysAndItems) {
+    constexpr std::string_view kText = R"(
+connections: {c: {between: [h0, h1]}}
+faults: [{name: lost, action: drop, when: {nth: 1}}]
+)";
+    const std::vector<std::string> settings = {"run.seed=9", "faults.0.when.nth=5",
+                                               "connections.c.ends.h0={mtu: 256}"};
+    std::string errors;
+    const auto scenario = parse(kText, "test.yaml", settings, errors);
+    ASSERT_TRUE(scenario) << errors;
+    EXPECT_EQ(scenario->at("run").number("seed"), 9U);
+    EXPECT_EQ(Checked(scenario->at("faults").items()[0]).at("when").number("nth"), 5U);
+    EXPECT_EQ(scenario->at("connections").at("c").at("ends").at("h0").text("mtu"), "256");
+    for (const char* const wrong : {"run", "=1", "faults.7.name=x", "run.seed.x=1", "run.sed=1"}) {
+        const std::vector<std::string> one = {wrong == std::string("run.seed.x=1")
+                                                  ? "faults.0.name.x=1"
+                                                  : wrong};
+        EXPECT_FALSE(parse(kText, "test.yaml", one, errors)) << wrong;
+    }
+}
+
+TEST(Defaults, HoldForConnectionsThatDoNotSayOtherwise) {
+    std::string errors;
+    const auto scenario = parse("defaults: {connection: {timeout: 9, retries: 1}}\nconnections: "
+                                "{a: {between: [h0, h1]}, b: {between: [h0, h1], retries: 2}}\n",
+                                "test.yaml", {}, errors);
+    ASSERT_TRUE(scenario) << errors;
+    EXPECT_EQ(scenario->at("connections").at("a").number("retries"), 1U);
+    EXPECT_EQ(scenario->at("connections").at("b").number("retries"), 2U);
+    EXPECT_EQ(scenario->at("connections").at("b").number("timeout"), 9U);
+}
+
+TEST(Printing, ReadsBackAsTheSameRun) {
+    constexpr std::string_view kText = R"(
+fabric: star:3
+run: {seed: 5}
+workloads: {s: {stream: {from: h0, to: h1, messages: 5}}, k: {key_value: {server: h2}}}
+faults: [{name: "odd name: #1", action: drop, when: {chance: 1/9}}]
+)";
+    std::string errors;
+    const auto scenario = parse(kText, "test.yaml", {}, errors);
+    ASSERT_TRUE(scenario) << errors;
+    const std::string printed = to_text(*scenario);
+    const auto again = parse(printed, "printed.yaml", {}, errors);
+    ASSERT_TRUE(again) << errors << printed;
+    EXPECT_EQ(to_text(*again), printed);
+    EXPECT_EQ(run(*again).digest, run(*scenario).digest);
+}
+
+TEST(Schema, IsJsonAndKnowsEveryKey) {
+    const auto schema = nlohmann::json::parse(json_schema(format::kScenario, "scenario"));
+    EXPECT_EQ(schema.at("type"), "object");
+    for (const Key& key : format::kScenario.keys) {
+        const auto& property = schema.at("properties").at(std::string(key.name));
+        EXPECT_EQ(property.at("description"), key.what);
+    }
+    EXPECT_TRUE(schema.at("$defs").at("operation").at("properties").contains("poll"));
+    EXPECT_EQ(schema.at("additionalProperties"), false);
+}
+
+}  // namespace
+}  // namespace scenarios

@@ -1,0 +1,78 @@
+// Explanations: from the completion back to the fault that was injected, by its name.
+#include <filesystem>
+
+#include "scenarios/engine/explain.hpp"
+
+#include "tests/scenarios/scenario_text.hpp"
+
+namespace scenarios {
+namespace {
+
+// Each file of the library that injects a fault into something that then fails.
+TEST(Explain, NamesTheInjectedFaultOfEachScenario) {
+    std::string error;
+    int tried = 0;
+    for (const std::string& file : find_files({SIMVERBS_SCENARIO_LIBRARY}, error)) {
+        std::string errors;
+        const auto scenario = load(file, {}, errors);
+        ASSERT_TRUE(scenario) << errors;
+        const auto faults = scenario->at("faults").items();
+        const Verdict verdict = run(*scenario);
+        const bool failed = verdict.explanation.find("Nothing of the kind") == std::string::npos;
+        if (faults.empty() || !failed) {
+            continue;
+        }
+        ++tried;
+        bool named = false;
+        for (const fabric::yaml::Value& fault : faults) {
+            named = named || verdict.explanation.find("Root: the injected fault \"" +
+                                                      Checked(fault).text("name") + "\"") !=
+                                 std::string::npos;
+        }
+        EXPECT_TRUE(named) << file << "\n" << verdict.explanation;
+    }
+    EXPECT_GT(tried, 10);
+}
+
+TEST(Explain, SaysThatProgramsDidItWhereNoFaultWasInjected) {
+    const Verdict verdict = run_text(R"(
+connections: {c: {between: [h0, h1]}}
+hosts: {h0: {do: [{write: {qp: c, id: 1, rkey: bad}}, {send: {qp: c, id: 2}}, {poll: {qp: c, count: 2}}]}}
+)");
+    EXPECT_NE(verdict.explanation.find("completed with REM_ACCESS_ERR"), std::string::npos)
+        << verdict.explanation;
+    EXPECT_NE(verdict.explanation.find("h1 found it"), std::string::npos) << verdict.explanation;
+    EXPECT_NE(verdict.explanation.find("No fault was injected"), std::string::npos);
+}
+
+// What is flushed is the consequence of something.
+TEST(Explain, GoesFromFlushedWorkToWhatStoppedTheQueuePair) {
+    const std::string trace = testing::TempDir() + "explain_test.jsonl";
+    std::string errors;
+    const auto scenario = parse(R"(
+connections: {c: {between: [h0, h1]}}
+hosts: {h0: {do: [{send: {qp: c, id: 1, count: 2}}, {poll: {qp: c, count: 2}}]}}
+faults: [{name: broken, action: execution, when: {qp: h0/c}}]
+)",
+                                "test.yaml", {}, errors);
+    ASSERT_TRUE(scenario) << errors;
+    run(*scenario, {trace});
+    const auto records = read_trace(trace, errors);
+    ASSERT_TRUE(records) << errors;
+    const std::string text = explain(*records, {std::nullopt, 1U, {}});
+    EXPECT_NE(text.find("completed with WR_FLUSH_ERR"), std::string::npos) << text;
+    EXPECT_NE(text.find("completed with FATAL_ERR"), std::string::npos) << text;
+    EXPECT_NE(text.find("Root: the injected fault 1"), std::string::npos) << text;
+    std::filesystem::remove(trace);
+}
+
+TEST(Explain, RefusesWhatIsNoTrace) {
+    std::string error;
+    EXPECT_FALSE(read_trace("/nonexistent", error));
+    EXPECT_NE(error.find("cannot be read"), std::string::npos);
+    EXPECT_FALSE(read_trace(std::string(SIMVERBS_SCENARIO_LIBRARY) + "/status_success.yaml", error));
+    EXPECT_NE(error.find("no trace of simverbs"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace scenarios

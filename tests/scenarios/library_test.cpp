@@ -1,0 +1,98 @@
+// Every file of the library: it passes, it repeats itself, and it shows what it is called after.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "simverbs/model/statuses.hpp"
+
+#include "tests/scenarios/scenario_text.hpp"
+
+namespace scenarios {
+namespace {
+
+std::string lower(std::string_view name) {
+    std::string text(name);
+    std::ranges::transform(text, text.begin(),
+                           [](char c) { return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c; });
+    return text;
+}
+
+std::string path_of(const std::string& name) {
+    return std::string(SIMVERBS_SCENARIO_LIBRARY) + "/" + name + ".yaml";
+}
+
+Verdict run_file(const std::string& name) {
+    std::string errors;
+    const auto scenario = load(path_of(name), {}, errors);
+    if (!scenario) {
+        Verdict verdict;
+        verdict.error = errors;
+        return verdict;
+    }
+    return run(*scenario);
+}
+
+class EachStatus : public ::testing::TestWithParam<std::size_t> {};
+TEST_P(EachStatus, HasAScenarioThatReachesIt) {
+    const std::string name = "status_" + lower(simverbs::kWcStatusNames[GetParam()]);
+    const Verdict verdict = run_file(name);
+    EXPECT_TRUE(verdict.passed()) << report(verdict, {});
+    EXPECT_TRUE(std::ranges::any_of(verdict.completed, [](const Completed& completed) {
+        return completed.status == static_cast<int>(GetParam());
+    })) << name;
+}
+INSTANTIATE_TEST_SUITE_P(Of, EachStatus, ::testing::Range(std::size_t{0}, simverbs::kWcStatuses),
+                         [](const auto& row) {
+                             return std::string(simverbs::kWcStatusNames[row.param]);
+                         });
+
+class EachEvent : public ::testing::TestWithParam<std::size_t> {};
+TEST_P(EachEvent, HasAScenarioThatReachesIt) {
+    const std::string name = "event_" + lower(simverbs::kAsyncEvents[GetParam()].name);
+    const Verdict verdict = run_file(name);
+    EXPECT_TRUE(verdict.passed()) << report(verdict, {});
+    EXPECT_TRUE(std::ranges::any_of(verdict.events, [](const AsyncEventSeen& seen) {
+        return seen.event == static_cast<int>(GetParam());
+    })) << name;
+}
+INSTANTIATE_TEST_SUITE_P(Of, EachEvent,
+                         ::testing::Range(std::size_t{0}, simverbs::kAsyncEventCount),
+                         [](const auto& row) {
+                             return std::string(simverbs::kAsyncEvents[row.param].name);
+                         });
+
+TEST(Library, RepeatsItselfWhateverRanBefore) {
+    std::string error;
+    const auto files = find_files({SIMVERBS_SCENARIO_LIBRARY}, error);
+    ASSERT_GE(files.size(), simverbs::kWcStatuses + simverbs::kAsyncEventCount);
+    std::vector<std::uint64_t> digests;
+    for (const std::string& file : files) {
+        digests.push_back(run_file(std::filesystem::path(file).stem().string()).digest);
+    }
+    for (std::size_t i = files.size(); i-- > 0;) {
+        const Verdict verdict = run_file(std::filesystem::path(files[i]).stem().string());
+        EXPECT_EQ(verdict.digest, digests[i]) << files[i];
+        EXPECT_TRUE(verdict.deterministic) << files[i];
+        EXPECT_TRUE(verdict.passed()) << report(verdict, {});
+    }
+}
+
+TEST(Library, EachFileTeaches) {
+    std::string error;
+    for (const std::string& file : find_files({SIMVERBS_SCENARIO_LIBRARY}, error)) {
+        std::string errors;
+        const auto scenario = load(file, {}, errors);
+        ASSERT_TRUE(scenario) << errors;
+        std::ifstream in(file);
+        const std::string text((std::istreambuf_iterator<char>(in)), {});
+        for (const char* const part : {"# What happens: ", "# What to observe: ", "# In the field: "}) {
+            EXPECT_NE(text.find(part), std::string::npos) << file << ": " << part;
+        }
+        EXPECT_TRUE(text.starts_with("# ")) << file;
+        EXPECT_TRUE(scenario->at("expect").value() != nullptr) << file;
+    }
+}
+
+}  // namespace
+}  // namespace scenarios

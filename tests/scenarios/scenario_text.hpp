@@ -1,0 +1,31 @@
+// A scenario from text, run in this process.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "scenarios/engine/batch.hpp"
+#include "scenarios/engine/run.hpp"
+
+namespace scenarios {
+
+inline Verdict run_text(std::string_view text, const std::vector<std::string>& settings = {}) {
+    std::string errors;
+    const auto scenario = parse(text, "test.yaml", settings, errors);
+    if (!scenario) {
+        Verdict verdict;
+        verdict.error = errors;
+        return verdict;
+    }
+    return run(*scenario);
+}
+
+inline std::string errors_of(std::string_view text) {
+    std::string errors;
+    return parse(text, "test.yaml", {}, errors) ? "" : errors;
+}
+
+}  // namespace scenarios
