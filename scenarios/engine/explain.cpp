@@ -220,6 +220,28 @@ class Explanation {
 
     // ---- what began it
 
+    // Whether faults of that kind lead to such a cause; others happened on the way.
+    static bool can_cause(std::string_view action, const CompletionFault* row) {
+        constexpr auto kOfTheWay = std::to_array<std::string_view>(
+            {"drop",         "corrupt",  "duplicate", "delay",           "reorder",
+             "hold",         "release",  "land_late", "mark_congestion", "notify_congestion",
+             "link_down",    "link_up",  "link_flap", "link_rate",       "pause",
+             "port_error",   "lid",      "pkey",      "sm_lid",          "reregister",
+             "switch_death", "sm_death", "host_kill", "host_restart"});
+        constexpr auto kOfTheDevice = std::to_array<std::string_view>(
+            {"completion", "execution", "syndrome", "mark", "call", "rnr_nak"});
+        const auto is_among = [action](const auto& all) {
+            return std::ranges::find(all, action) != all.end();
+        };
+        if (row == nullptr) {
+            return true;
+        }
+        if (row->cause == simverbs::FaultCause::kRnrRetriesUsedUp) {
+            return action == "rnr_nak";
+        }
+        return row->detector == Detector::kTimer ? !is_among(kOfTheDevice) : !is_among(kOfTheWay);
+    }
+
     // Packets of the queue pair, in either direction, or something without packets.
     [[nodiscard]] bool concerns(const Record& fault, const Record& what) const {
         const std::uint64_t qpn = what.number("qpn");
@@ -229,9 +251,10 @@ class Explanation {
     }
 
     void explain_roots(const Record& what) {
+        const CompletionFault* const row = row_of(what.text("cause"));
+        bool has_root = false;
         std::vector<const Record*> first;  // firing of each fault
         std::vector<std::uint64_t> times;
-        const Record* last = nullptr;
         for (const Record& record : records_) {
             if (record.name != "fault_fired" || record.time_ps > what.time_ps ||
                 !concerns(record, what)) {
@@ -246,18 +269,19 @@ class Explanation {
             } else {
                 ++times[static_cast<std::size_t>(same - first.begin())];
             }
-            last = &record;
         }
         for (std::size_t i = 0; i < first.size(); ++i) {
-            say_fault(*first[i], times[i]);
+            const bool is_root = can_cause(first[i]->text("action"), row);
+            has_root = has_root || is_root;
+            say_fault(*first[i], times[i], is_root);
         }
-        if (last == nullptr && !say_lost(what)) {
-            say("No fault was injected that has to do with it: what the programs asked for did "
-                "it.");
+        const bool is_lost = row != nullptr && row->detector == Detector::kTimer;
+        if (!has_root && !(is_lost && say_lost(what))) {
+            say("No fault was injected that leads to it: what the programs asked for did.");
         }
     }
 
-    void say_fault(const Record& fault, std::uint64_t times) {
+    void say_fault(const Record& fault, std::uint64_t times, bool is_root) {
         const std::string name = fault_name_ ? fault_name_(fault.number("fault"))
                                              : std::to_string(fault.number("fault"));
         std::string packet;
@@ -265,8 +289,9 @@ class Explanation {
             packet = fmt::format(" {} with PSN {}, transmission {},", fault.text("operation"),
                                  fault.number("psn"), fault.number("attempt"));
         }
-        say("Root: the injected fault {} ({}) fired at {}: at {},{} {}.", name,
-            fault.text("action"), time_text(fault.time_ps), fault.node, packet,
+        say("{} the injected fault {} ({}) fired at {}: at {},{} {}.",
+            is_root ? "Root:" : "On the way, and not the reason:", name, fault.text("action"),
+            time_text(fault.time_ps), fault.node, packet,
             times == 1 ? std::string("once") : fmt::format("for the first of {} times", times));
     }
 

@@ -141,13 +141,11 @@ constexpr Shape kConnections = {.kind = ShapeKind::kNamed, .item = &kConnectionB
 
 // ---- the whole ---------------------------------------------------------------------------------
 
-constexpr Shape kWorkloads = {.kind = ShapeKind::kNamed, .item = &kWorkload};
 constexpr Shape kFaults = {.kind = ShapeKind::kList, .item = &kFault};
 constexpr Shape kDefaultConnection = mapping(kEndKeysAll);
 constexpr auto kDefaultsKeys = std::to_array<Key>({
     {"connection", &kDefaultConnection, "of every connection that does not say otherwise"},
 });
-constexpr Shape kDefaults = mapping(kDefaultsKeys);
 constexpr auto kScenarioKeys = std::to_array<Key>({
     {"include", &kIncludes, "files that this one goes over, key by key"},
     {"defaults", &kDefaults, "what holds unless it is said otherwise"},
@@ -164,8 +162,8 @@ constexpr auto kScenarioKeys = std::to_array<Key>({
 
 }  // namespace
 
-const std::span<const Key> kEndKeys = kEndTable;
-
+constinit const Shape kWorkloads = {.kind = ShapeKind::kNamed, .item = &kWorkload};
+constinit const Shape kDefaults = mapping(kDefaultsKeys);
 constinit const Shape kScenario = mapping(kScenarioKeys);
 
 }  // namespace scenarios::format

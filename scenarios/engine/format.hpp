@@ -12,8 +12,7 @@ extern const Shape kOperations;  // a list of them
 extern const Shape kExpect;
 extern const Shape kFault;
 extern const Shape kWorkload;
-
-// Shared by connections and what modifies them.
-extern const std::span<const Key> kEndKeys;
+extern const Shape kWorkloads;
+extern const Shape kDefaults;
 
 }  // namespace scenarios::format

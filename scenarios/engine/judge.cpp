@@ -263,8 +263,9 @@ void Judge::judge_memory(Checked item) {
         return true;
     };
     if (item.has("pattern")) {
+        const std::uint64_t number = item.number("pattern");
         compare("pattern " + item.text("pattern"),
-                [&](std::uint64_t i) { return pattern_byte(item.number("pattern"), i); });
+                [number](std::uint64_t i) { return pattern_byte(number, i); });
     }
     const std::uint8_t* const before = memory.at_start.data() + at;
     if (item.has("untouched") && item.flag("untouched")) {

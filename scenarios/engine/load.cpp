@@ -151,6 +151,20 @@ bool read_file(const std::string& file, std::string& text, std::string& error) {
     return true;
 }
 
+// Merging would hide them.
+void find_repeated_keys(const yaml::Value& value, yaml::Errors& errors) {
+    std::set<std::string_view> seen;
+    for (const yaml::Entry& entry : value.entries) {
+        if (!seen.insert(entry.key.text).second) {
+            errors.add(entry.key.position, fmt::format("\"{}\" a second time", entry.key.text));
+        }
+        find_repeated_keys(entry.value, errors);
+    }
+    for (const yaml::Value& item : value.items) {
+        find_repeated_keys(item, errors);
+    }
+}
+
 // `include: [files]`: this document goes over them, later ones over earlier ones.
 std::optional<yaml::Value> read_document(std::string_view text, const std::string& file,
                                          std::set<std::string>& open, std::string& errors_text) {
@@ -163,6 +177,7 @@ std::optional<yaml::Value> read_document(std::string_view text, const std::strin
     if (document->kind == yaml::Kind::kNothing) {
         document->kind = yaml::Kind::kMapping;
     }
+    find_repeated_keys(*document, errors);
     yaml::Value whole;
     whole.kind = yaml::Kind::kMapping;
     for (const yaml::Value& item :
@@ -196,15 +211,18 @@ std::optional<yaml::Value> read_document(std::string_view text, const std::strin
     return whole;
 }
 
-bool is_right(Scenario& scenario, std::string& errors_text) {
+// Before workloads are part of the document only they can be checked: others may speak of what they
+// make.
+bool is_right(Scenario& scenario, const Shape& shape, Checked part, std::string& errors_text) {
     yaml::Errors errors(scenario.file);
     std::string of_fabric;
     scenario.topology_spec.clear();
     read_fabric(scenario, errors, of_fabric);
     if (errors.empty() && of_fabric.empty()) {
-        check(scenario.root, format::kScenario, names_of(scenario), errors);
+        check(part.value() == nullptr ? yaml::Value{} : *part.value(), shape, names_of(scenario),
+              errors);
     }
-    if (errors.empty() && of_fabric.empty()) {
+    if (&shape == &format::kScenario && errors.empty() && of_fabric.empty()) {
         check_usage(scenario, errors);
     }
     errors_text = errors.empty() ? of_fabric : errors.text();
@@ -237,12 +255,16 @@ std::optional<Scenario> parse(std::string_view text, const std::string& file, Se
         }
     }
     Scenario scenario{file, std::move(*root), {}, {}};
-    if (!is_right(scenario, errors)) {
+    if (!is_right(scenario, format::kWorkloads, scenario.at("workloads"), errors)) {
+        return std::nullopt;
+    }
+    const bool has_defaults = Checked(scenario.root).has("defaults");
+    if (has_defaults && !is_right(scenario, format::kDefaults, scenario.at("defaults"), errors)) {
         return std::nullopt;
     }
     apply_defaults(scenario.root);
     expand_workloads(scenario);
-    if (!is_right(scenario, errors)) {
+    if (!is_right(scenario, format::kScenario, Checked(scenario.root), errors)) {
         return std::nullopt;
     }
     return scenario;

@@ -336,9 +336,7 @@ void Programs::fill(Task& task, Checked body) {
     const std::uint64_t at = std::min<std::uint64_t>(body.size("at"), memory.size);
     const std::uint64_t length =
         std::min<std::uint64_t>(body.size("length", memory.size), memory.size - at);
-    for (std::uint64_t i = 0; i < length; ++i) {
-        memory.bytes[at + i] = pattern_byte(body.number("pattern"), i);
-    }
+    fill_pattern(memory.bytes + at, length, body.number("pattern"));
 }
 
 }  // namespace scenarios

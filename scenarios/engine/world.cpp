@@ -103,6 +103,12 @@ std::uint8_t pattern_byte(std::uint64_t number, std::uint64_t index) {
     return static_cast<std::uint8_t>(mixed >> 56U);
 }
 
+void fill_pattern(std::uint8_t* bytes, std::size_t length, std::uint64_t number) {
+    for (std::size_t i = 0; i < length; ++i) {
+        bytes[i] = pattern_byte(number, i);
+    }
+}
+
 World::World(const Scenario& scenario, const std::string& trace_file)
     : invariants_(scenario.at("expect").at("invariants")) {
     if (!prepare(scenario)) {
@@ -289,8 +295,9 @@ void World::make_memory(Host& host, const std::string& name, Checked body) {
     memory.size = body.size("size", kDefaultMemory);
     memory.bytes = static_cast<std::uint8_t*>(
         std::aligned_alloc(kPage, (memory.size + kPage - 1) / kPage * kPage));
-    for (std::size_t i = 0; i < memory.size; ++i) {
-        memory.bytes[i] = body.has("fill") ? pattern_byte(body.number("fill"), i) : 0;
+    std::memset(memory.bytes, 0, memory.size);
+    if (body.has("fill")) {
+        fill_pattern(memory.bytes, memory.size, body.number("fill"));
     }
     memory.at_start.assign(memory.bytes, memory.bytes + memory.size);
     memory.pd = host.pd;

@@ -187,5 +187,6 @@ inline constexpr unsigned kAllAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOT
                                        IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 // Byte `index` of pattern `number`.
 std::uint8_t pattern_byte(std::uint64_t number, std::uint64_t index);
+void fill_pattern(std::uint8_t* bytes, std::size_t length, std::uint64_t number);
 
 }  // namespace scenarios

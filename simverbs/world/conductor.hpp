@@ -77,8 +77,8 @@ class Conductor {
     // Returns when virtual time has moved by `duration`; to the other actors the caller is one that
     // polls all the while.
     void advance(fabric::SimDuration duration);
-    // Runs the next instant where it is at most `most` ahead; whether it did. Nothing: the caller is
-    // not the only actor.
+    // Runs the next instant where it is at most `most` ahead; whether it did. Nothing: the caller
+    // is not the only actor.
     std::optional<bool> step_alone(fabric::SimDuration most);
 
     [[nodiscard]] const RunMarks& marks() const { return marks_; }

@@ -97,8 +97,8 @@ Violations check_arrows(const SourceTree& tree) {
     return found;
 }
 
-// Scenarios are programs: they act through verbs. Public C++ headers speak of ibv_ types to users who
-// have included verbs.h themselves.
+// Scenarios are programs: they act through verbs. Public C++ headers speak of ibv_ types to users
+// who have included verbs.h themselves.
 Violations check_verbs_header(const SourceTree& tree) {
     Violations found;
     for (const SourceFile& file : tree) {
@@ -109,7 +109,8 @@ Violations check_verbs_header(const SourceTree& tree) {
         for (std::size_t i = 0; file.is_cpp() && !may && i < file.code.size(); ++i) {
             const auto included = included_file(file.code[i]);
             if (included && included->starts_with("infiniband/")) {
-                found.push_back({file.path, i + 1, "only simverbs/abi and scenarios/engine include " + *included});
+                found.push_back(
+                    {file.path, i + 1, "only simverbs/abi and scenarios include " + *included});
             }
         }
     }

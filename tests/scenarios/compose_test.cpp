@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "scenarios/engine/format.hpp"
-
 #include "tests/scenarios/scenario_text.hpp"
 
 namespace scenarios {
@@ -84,18 +83,18 @@ faults: [{name: lost, action: drop, when: {nth: 1}}]
     EXPECT_EQ(Checked(scenario->at("faults").items()[0]).at("when").number("nth"), 5U);
     EXPECT_EQ(scenario->at("connections").at("c").at("ends").at("h0").text("mtu"), "256");
     for (const char* const wrong : {"run", "=1", "faults.7.name=x", "run.seed.x=1", "run.sed=1"}) {
-        const std::vector<std::string> one = {wrong == std::string("run.seed.x=1")
-                                                  ? "faults.0.name.x=1"
-                                                  : wrong};
+        const std::vector<std::string> one = {
+            wrong == std::string("run.seed.x=1") ? "faults.0.name.x=1" : wrong};
         EXPECT_FALSE(parse(kText, "test.yaml", one, errors)) << wrong;
     }
 }
 
 TEST(Defaults, HoldForConnectionsThatDoNotSayOtherwise) {
     std::string errors;
-    const auto scenario = parse("defaults: {connection: {timeout: 9, retries: 1}}\nconnections: "
-                                "{a: {between: [h0, h1]}, b: {between: [h0, h1], retries: 2}}\n",
-                                "test.yaml", {}, errors);
+    const auto scenario = parse(
+        "defaults: {connection: {timeout: 9, retries: 1}}\nconnections: "
+        "{a: {between: [h0, h1]}, b: {between: [h0, h1], retries: 2}}\n",
+        "test.yaml", {}, errors);
     ASSERT_TRUE(scenario) << errors;
     EXPECT_EQ(scenario->at("connections").at("a").number("retries"), 1U);
     EXPECT_EQ(scenario->at("connections").at("b").number("retries"), 2U);

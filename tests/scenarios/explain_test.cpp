@@ -1,7 +1,7 @@
 // Explanations: from the completion back to the fault that was injected, by its name.
-#include <filesystem>
-
 #include "scenarios/engine/explain.hpp"
+
+#include <filesystem>
 
 #include "tests/scenarios/scenario_text.hpp"
 
@@ -37,12 +37,27 @@ TEST(Explain, NamesTheInjectedFaultOfEachScenario) {
 TEST(Explain, SaysThatProgramsDidItWhereNoFaultWasInjected) {
     const Verdict verdict = run_text(R"(
 connections: {c: {between: [h0, h1]}}
-hosts: {h0: {do: [{write: {qp: c, id: 1, rkey: bad}}, {send: {qp: c, id: 2}}, {poll: {qp: c, count: 2}}]}}
+hosts:
+  h0:
+    do: [{write: {qp: c, id: 1, rkey: bad}}, {send: {qp: c, id: 2}}, {poll: {qp: c, count: 2}}]
 )");
     EXPECT_NE(verdict.explanation.find("completed with REM_ACCESS_ERR"), std::string::npos)
         << verdict.explanation;
     EXPECT_NE(verdict.explanation.find("h1 found it"), std::string::npos) << verdict.explanation;
     EXPECT_NE(verdict.explanation.find("No fault was injected"), std::string::npos);
+}
+
+// A packet that was lost and sent again does not change a key.
+TEST(Explain, TellsWhatHappenedOnTheWayFromTheReason) {
+    const Verdict verdict = run_text(R"(
+connections: {c: {between: [h0, h1]}}
+hosts: {h0: {do: [{write: {qp: c, id: 1, rkey: bad}}, {poll: {qp: c}}]}}
+faults: [{name: lost, action: drop, when: {from: h0}}]
+)");
+    EXPECT_NE(verdict.explanation.find("not the reason: the injected fault \"lost\""),
+              std::string::npos)
+        << verdict.explanation;
+    EXPECT_EQ(verdict.explanation.find("Root:"), std::string::npos);
 }
 
 // What is flushed is the consequence of something.
@@ -70,7 +85,8 @@ TEST(Explain, RefusesWhatIsNoTrace) {
     std::string error;
     EXPECT_FALSE(read_trace("/nonexistent", error));
     EXPECT_NE(error.find("cannot be read"), std::string::npos);
-    EXPECT_FALSE(read_trace(std::string(SIMVERBS_SCENARIO_LIBRARY) + "/status_success.yaml", error));
+    const std::string library = SIMVERBS_SCENARIO_LIBRARY;
+    EXPECT_FALSE(read_trace(library + "/status_success.yaml", error));
     EXPECT_NE(error.find("no trace of simverbs"), std::string::npos);
 }
 

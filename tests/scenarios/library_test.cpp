@@ -86,7 +86,8 @@ TEST(Library, EachFileTeaches) {
         ASSERT_TRUE(scenario) << errors;
         std::ifstream in(file);
         const std::string text((std::istreambuf_iterator<char>(in)), {});
-        for (const char* const part : {"# What happens: ", "# What to observe: ", "# In the field: "}) {
+        for (const char* const part :
+             {"# What happens: ", "# What to observe: ", "# In the field: "}) {
             EXPECT_NE(text.find(part), std::string::npos) << file << ": " << part;
         }
         EXPECT_TRUE(text.starts_with("# ")) << file;
