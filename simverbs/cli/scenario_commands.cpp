@@ -32,8 +32,7 @@ ScenarioCommands::ScenarioCommands(CLI::App& app) {
     scenario_ = app.add_subcommand("scenario", "Run scenarios and judge them");
     scenario_->add_option("files", files_, "files, and folders of .yaml files");
     scenario_->add_option("--set", settings_, "KEY.KEY=VALUE: a change of the files")
-        ->take_all()
-        ->expected(1);
+        ->allow_extra_args(false);
     scenario_->add_option("-j,--jobs", jobs_, "so many at once")->check(CLI::Range(1, 1024));
     scenario_->add_option("--trace", trace_file_, "write every event of the one file to FILE");
     scenario_->add_option("--junit", junit_file_, "write the results to FILE as JUnit XML");
