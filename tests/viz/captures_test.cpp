@@ -80,7 +80,9 @@ Words of_trace(const Trace& trace) {
         std::string text =
             word("bth_opcode") + word("psn") + word("dest_qpn") + word("ack_request");
         text += answers ? word("syndrome") + word("msn") : "  ";
-        text += reaches ? word("rkey") + word("dma_length") : "  ";
+        // AtomicETH has a key in the same field, and no length.
+        const bool is_atomic = decoded && opcode.has(WireHeader::kAtomicEth);
+        text += reaches ? word("rkey") + word("dma_length") : is_atomic ? word("rkey") + " " : "  ";
         words.by_port[run.label(record.node) + ":1"].push_back(text);
     }
     return words;
