@@ -215,10 +215,13 @@ std::uint32_t masked_crc(const Bytes& built, const Places& places, const fabric:
     return invariant_crc(masked);
 }
 
-void append_crcs(Bytes& out, const Places& places, const fabric::Frame& frame,
-                 fabric::LinkLayer layer) {
+void append_invariant_crc(Bytes& out, const Places& places, const fabric::Frame& frame,
+                          fabric::LinkLayer layer) {
+    Writer(out).low_byte_first(masked_crc(out, places, frame, layer), kIcrcBytes);
+}
+
+void append_variant_crc(Bytes& out, const Places& places, fabric::LinkLayer layer) {
     Writer to(out);
-    to.low_byte_first(masked_crc(out, places, frame, layer), kIcrcBytes);
     if (layer == fabric::LinkLayer::kInfiniband) {
         to.low_byte_first(variant_crc(std::span(out).subspan(places.frame)), kVcrcBytes);
     }
@@ -291,7 +294,11 @@ void append_packet(Bytes& out, const fabric::Frame& frame, fabric::LinkLayer lay
         to.span(payload);
     }
     to.zeros(pad);
-    append_crcs(out, places, frame, layer);
+    append_invariant_crc(out, places, frame, layer);
+    if (const std::size_t place = places.transport + packet.corrupted_byte; place < out.size()) {
+        out[place] ^= std::byte{packet.corrupted_bits};
+    }
+    append_variant_crc(out, places, layer);
 }
 
 void append_datagram(Bytes& out, const fabric::Frame& frame, std::span<const std::byte> datagram) {
@@ -313,7 +320,8 @@ void append_datagram(Bytes& out, const fabric::Frame& frame, std::span<const std
     to.u8(0);
     to.u24(header.source_qp);
     to.span(datagram);
-    append_crcs(out, places, frame, fabric::LinkLayer::kInfiniband);
+    append_invariant_crc(out, places, frame, fabric::LinkLayer::kInfiniband);
+    append_variant_crc(out, places, fabric::LinkLayer::kInfiniband);
 }
 
 std::uint32_t invariant_crc(std::span<const std::byte> bytes) {

@@ -176,8 +176,9 @@ TEST_P(Captures, HaveEachPacketWhereItIsSentAndWhereItComes) {
 }
 
 TEST_P(Captures, OfXrcProgramsAreWhatWasSent) {
-    const std::string environment = "SIMVERBS_TOPOLOGY=star:2 SIMVERBS_TRACE='" + file(".jsonl") +
-                                    "' SIMVERBS_PCAP='" + file(".pcapng") + "' ";
+    const std::string environment = "SIMVERBS_TOPOLOGY=" + std::string(GetParam()) +
+                                    " SIMVERBS_TRACE='" + file(".jsonl") + "' SIMVERBS_PCAP='" +
+                                    file(".pcapng") + "' ";
     ASSERT_EQ(run_program(environment + SIMVERBS_XRC_EXAMPLE).status, 0);
     expect_agreement(file(".jsonl"), file(".pcapng"));
     EXPECT_GE(count_of(file(".pcapng"), "infiniband.bth.opcode >= 0xa0"), 1U);

@@ -78,6 +78,26 @@ TEST_F(EveryOpcode, IsAsLongAsTheDeviceCounts) {
     }
 }
 
+TEST_F(EveryOpcode, WhatAFaultFlippedStandsInTheBytesAndNotInTheInvariantCrc) {
+    constexpr std::size_t kLrhAndBth = 8 + 12;
+    Packet& packet = frame->transport_as<Packet>() = Packet{};
+    packet.opcode = 0x04;
+    const Bytes payload(16);
+    Bytes sent;
+    append_packet(sent, *frame, fabric::LinkLayer::kInfiniband, payload);
+    packet.corrupted_byte = 12;
+    packet.corrupted_bits = 0x81;
+    Bytes corrupted;
+    append_packet(corrupted, *frame, fabric::LinkLayer::kInfiniband, payload);
+    ASSERT_EQ(corrupted.size(), sent.size());
+    EXPECT_EQ(corrupted[kLrhAndBth], sent[kLrhAndBth] ^ std::byte{0x81});
+    corrupted[kLrhAndBth] = sent[kLrhAndBth];
+    EXPECT_NE(corrupted, sent) << "the variant CRC is that of the link, and holds";
+    corrupted.resize(corrupted.size() - 2);
+    sent.resize(sent.size() - 2);
+    EXPECT_EQ(corrupted, sent);
+}
+
 TEST_F(EveryOpcode, WhatMayChangeOnTheWayIsNotInTheInvariantCrc) {
     frame->transport_as<Packet>() = Packet{};
     frame->transport_as<Packet>().opcode = 0x04;
