@@ -29,6 +29,27 @@ class Onlooker final : public fabric::LinkFilter {
     }
 };
 
+// Lets the next work request of a queue fail.
+class FailsNext final : public DeviceFaults {
+  public:
+    void of(const QueuePair& qp, CompletedQueue queue) {
+        whose_ = &qp;
+        queue_ = queue;
+    }
+    std::optional<InjectedFault> work_request(QueuePair& qp, CompletedQueue queue) override {
+        if (&qp != whose_ || queue != queue_) {
+            return std::nullopt;
+        }
+        whose_ = nullptr;
+        return InjectedFault{WcStatus::kGeneralErr};
+    }
+    int command(Hca& /*hca*/, CommandCode /*command*/) override { return 0; }
+
+  private:
+    const QueuePair* whose_ = nullptr;
+    CompletedQueue queue_ = CompletedQueue::kSend;
+};
+
 enum class Packets : std::uint8_t { kAsTrains, kSingle };
 
 // A pair whose packets may be trains, or may not since somebody looks at them.
@@ -44,6 +65,7 @@ class History {
         pair.b.fill(0, Side::kMemoryBytes, 2);
     }
     ~History() {
+        pair.simulation().set_device_faults(nullptr);
         if (looked_at_) {
             for_each_direction([this](auto& direction) { direction.remove_filter(onlooker_); });
         }
@@ -83,6 +105,10 @@ class History {
                               static_cast<std::uint64_t>(to_picoseconds(direction.free_at())));
         });
         return seen;
+    }
+    void fail_next(const QueuePair& qp, CompletedQueue queue) {
+        fails_.of(qp, queue);
+        pair.simulation().set_device_faults(&fails_);
     }
     [[nodiscard]] std::uint64_t events() { return pair.simulation().loop().events_run(); }
     [[nodiscard]] fabric::Link& link() { return *link_; }
@@ -125,6 +151,7 @@ class History {
     }
 
     Onlooker onlooker_;
+    FailsNext fails_;
     bool looked_at_ = false;
     fabric::Link* link_;
 };
@@ -283,15 +310,11 @@ const std::vector<Act>& acts() {
         {"receiver's context closed", [](History& run) { run.pair.b.host.close(); }},
         {"next send fails",
          [](History& run) {
-             find(run.pair.a)
-                 .fail_next(CompletedQueue::kSend, {fabric::FaultId{1}, WcStatus::kGeneralErr});
+             run.fail_next(find(run.pair.a), CompletedQueue::kSend);
              run.pair.a.qp.post(write_of(run.pair.a, run.pair.b, 8, 0, 5'000));
          }},
         {"receive fails",
-         [](History& run) {
-             find(run.pair.b)
-                 .fail_next(CompletedQueue::kReceive, {fabric::FaultId{1}, WcStatus::kGeneralErr});
-         }},
+         [](History& run) { run.fail_next(find(run.pair.b), CompletedQueue::kReceive); }},
         {"frames lost from here on",
          [](History& run) {
              run.pair.drop_nth(run.pair.a, 2);
