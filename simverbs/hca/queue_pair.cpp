@@ -3,20 +3,16 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "fabric/core/assert.hpp"
-#include "fabric/net/link_direction.hpp"
 
 #include "simverbs/hca/addressing.hpp"
 #include "simverbs/hca/device_context.hpp"
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/hca/hca_events.hpp"
-#include "simverbs/hca/packet_train.hpp"
 #include "simverbs/hca/placement.hpp"
 #include "simverbs/hca/receive_slot.hpp"
-#include "simverbs/transport/frame_size.hpp"
 
 namespace simverbs {
 namespace {
@@ -48,11 +44,6 @@ std::uint32_t segments_of_a_receive(const QueuePairParts& parts, const Hca& hca)
     }
     return parts.xrcd != nullptr ? static_cast<std::uint32_t>(hca.personality().limits.max_srq_sge)
                                  : parts.receive.max_segments;
-}
-
-bool receives_packets(QpState state) {
-    return state == QpState::kRtr || state == QpState::kRts || state == QpState::kSqd ||
-           state == QpState::kSqe;
 }
 
 }  // namespace
@@ -204,133 +195,12 @@ void QueuePair::handle(const fabric::Event& event) {
     }
 }
 
-// A host without power says nothing: no refusal either of what its memory could not take.
-void QueuePair::transmit(const Packet& packet) {
-    if (context_->client().memory().is_gone()) {
-        return;
-    }
-    put_on_wire(make_frame(packet, attributes_.path), packet);
-}
-
-// What loops back is not on a link.
-std::uint16_t QueuePair::longest_train() const {
-    const fabric::Port& port = hca_.port(attributes_.port);
-    const bool may_be = port.outgoing() != nullptr && port.outgoing()->takes_trains() &&
-                        !leads_back(port, attributes_.path);
-    return may_be ? std::numeric_limits<std::uint16_t>::max() : std::uint16_t{1};
-}
-
-// An XRC target answers out of the memory of whoever owns the shared queue that was named.
-CopyOutcome QueuePair::transmit_snapshot(const Packet& packet) {
-    Packet from_here = packet;
-    if (xrcd_ != nullptr) {
-        from_here.payload.space = &memory();
-    }
-    fabric::FramePtr frame;
-    const CopyOutcome outcome = make_snapshot_frame(from_here, attributes_.path, frame);
-    if (outcome == CopyOutcome::kCopied) {
-        put_on_wire(std::move(frame), from_here);
-    }
-    return outcome;
-}
-
-CopyOutcome QueuePair::make_snapshot_frame(const Packet& packet, const AddressVector& path,
-                                           fabric::FramePtr& frame) {
-    if (packet.payload.length == 0) {
-        frame = make_frame(packet, path);
-        return CopyOutcome::kCopied;
-    }
-    Snapshot& snapshot = hca_.snapshots().take();
-    const CopyOutcome outcome = gather_payload(packet.payload, snapshot.bytes());
-    if (outcome != CopyOutcome::kCopied) {
-        snapshot.release();
-        return outcome;
-    }
-    Packet copy = packet;
-    copy.payload = snapshot.payload(hca_.own_memory(), packet.payload.length);
-    frame = make_frame(copy, path);
-    frame->cargo = &snapshot;
-    return outcome;
-}
-
-FrameVerdict QueuePair::transmit_frame(const Payload& payload, bool fill) {
-    const fabric::Port& port = hca_.port(attributes_.port);
-    const std::uint32_t most = fabric::kEthernetHeaderBytes + port.attributes().link_mtu_bytes();
-    if (payload.length < fabric::kEthernetHeaderBytes ||
-        payload.length > std::min<std::uint32_t>(most, Snapshot::kBytes)) {
-        return FrameVerdict::kWrongLength;
-    }
-    Snapshot& snapshot = hca_.snapshots().take();
-    fabric::FramePtr frame = hca_.frames().make();
-    frame->cargo = &snapshot;
-    if (gather_payload(payload, snapshot.bytes()) != CopyOutcome::kCopied) {
-        return FrameVerdict::kUnreadable;
-    }
-    const std::span<std::byte> bytes(snapshot.bytes(), payload.length);
-    if (fill) {
-        fill_checksums(bytes);
-    }
-    frame->transport_as<Packet>() = Packet{};
-    frame->transport_as<Packet>().payload = snapshot.payload(hca_.own_memory(), payload.length);
-    frame->number = ++frames_made_;
-    address_raw_frame(*frame, port, bytes, attributes_.qpn);
-    hca_.send(attributes_.port, std::move(frame));
-    return FrameVerdict::kSent;
-}
-
-fabric::FramePtr QueuePair::make_frame(const Packet& packet, const AddressVector& path) {
-    const fabric::Port& port = hca_.port(attributes_.port);
-    fabric::FramePtr frame = hca_.frames().make();
-    frame->number = ++frames_made_;
-    address_frame(*frame, port, path, attributes_.qpn);
-    if (packet.packets > 1) {
-        size_train(*frame, port, packet);
-    } else {
-        size_frame(*frame, port, packet.operation(), packet.payload.length);
-    }
-    if (frame->over_udp && packet.payload.length > 0 && properties(attributes_.service).connected &&
-        hca_.personality().reacts_to_congestion) {
-        frame->ecn = fabric::Ecn::kCapable0;
-    }
-    frame->pkey = port.attributes().pkeys[attributes_.pkey_index];
-    Packet& slot = frame->transport_as<Packet>();
-    slot = packet;
-    slot.pkey = frame->pkey;
-    slot.migration_request = migration_state() == MigrationState::kMigrated;
-    return frame;
-}
-
 void QueuePair::describe() const {
     hca_.trace(QueuePairDescribed{hca_.node(), attributes_.qpn, attributes_.service,
                                   send_cq_ == nullptr ? 0 : send_cq_->handle(),
                                   receive_cq_ == nullptr ? 0 : receive_cq_->handle(),
                                   srq_ == nullptr || xrcd_ != nullptr ? 0 : srq_->number(),
                                   attributes_.state});
-}
-
-void QueuePair::put_on_wire(fabric::FramePtr frame, const Packet& packet) {
-    if (!receives_packets(attributes_.state)) {
-        return;  // its completion queue died while it was answering
-    }
-    if (hca_.traces(Category::kPacket)) {
-        hca_.trace(PacketSent{hca_.node(), attributes_.qpn, frame->number, packet.dest_qpn,
-                              packet.opcode, packet.operation().operation, packet.psn.value(),
-                              packet.payload.length, packet.ack_request, packet.attempt > 1,
-                              packet.syndrome.encoded(), packet.msn, packet.rkey,
-                              packet.dma_length});
-    }
-    hca_.send(attributes_.port, std::move(frame));
-}
-
-// A port that is down takes no time to lose a packet: never in the instant in which this may just
-// have expired.
-void QueuePair::arm_when_transmitter_free(EngineTimer which, fabric::SimDuration at_least) {
-    const fabric::SimTime free_at =
-        properties(attributes_.service).connected
-            ? hca_.transmitter_free_at(attributes_.port, attributes_.path)
-            : hca_.transmitters_free_at(attributes_.port);
-    timer(which).arm(
-        std::max(free_at, hca_.loop().now() + std::max(at_least, fabric::SimDuration(1))));
 }
 
 Grant QueuePair::open_local(const Segment& segment, AccessRights needed) {

@@ -34,6 +34,12 @@ namespace simverbs {
 class DeviceContext;
 class Hca;
 
+// Whether what comes in reaches the engines, and they may answer.
+constexpr bool receives_packets(QpState state) {
+    return state == QpState::kRtr || state == QpState::kRts || state == QpState::kSqd ||
+           state == QpState::kSqe;
+}
+
 // What a queue pair is made of; a service that lacks something has nullptr there.
 struct QueuePairParts {
     ProtectionDomain* pd;

@@ -502,7 +502,8 @@ std::optional<bool> Conductor::step_alone(fabric::SimDuration most) {
     if (next && *next - simulation_.loop().now() > most) {
         return false;
     }
-    const bool ran = simulation_.step_exactly() > 0;  // without an event, too: what waits is handed over
+    // Without an event, too: what waits is handed over.
+    const bool ran = simulation_.step_exactly() > 0;
     release_waiting(true);
     return ran;
 }

@@ -4,7 +4,6 @@
 
 #include "simverbs/transport/packet_faults.hpp"
 
-
 #include "tests/support/pair.hpp"
 
 namespace simverbs::test {
