@@ -60,7 +60,7 @@ std::optional<std::vector<Record>> read_trace(const std::string& file, std::stri
         try {
             Record record = record_of(line, names);
             if (record.name == "node" && line.at("node").is_number_integer()) {
-                names[line.at("node").get<std::int64_t>()] = record.text("name");
+                names[line.at("node").get<std::int64_t>()] = record.text("label");
             }
             records.push_back(std::move(record));
         } catch (const nlohmann::json::exception&) {
