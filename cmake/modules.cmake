@@ -20,6 +20,9 @@ function(simverbs_module path)
     endif()
 endfunction()
 
+# What `ctest -L unit` runs, for builds that need no more (sanitizers).
+add_custom_target(unit_tests)
+
 # A GoogleTest program: every test of it is a ctest of its own, so that one run names each failure.
 function(simverbs_test name)
     cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LABELS" ${ARGN})
@@ -28,4 +31,7 @@ function(simverbs_test name)
     include(GoogleTest)
     gtest_discover_tests(${name} TEST_PREFIX "${name}." PROPERTIES LABELS "${ARG_LABELS}"
                          DISCOVERY_MODE PRE_TEST)
+    if("unit" IN_LIST ARG_LABELS)
+        add_dependencies(unit_tests ${name})
+    endif()
 endfunction()
