@@ -256,7 +256,7 @@ void Hca::deliver_to(QueuePair& qp, const fabric::Port& port, const fabric::Fram
 bool Hca::take_ahead(fabric::Port& port, const fabric::Frame& train) {
     const Packet& packet = train.transport_as<Packet>();
     QueuePair* const qp = is_dead_ || !is_for(port, train) ? nullptr : qps_.find(packet.dest_qpn);
-    if (qp == nullptr) {
+    if (qp == nullptr || qp->context().is_dead()) {
         return false;
     }
     const QpAttributes& attributes = qp->attributes();

@@ -306,6 +306,8 @@ const std::vector<Act>& acts() {
         {"source written", [](History& run) { run.pair.a.fill(0, Side::kMemoryBytes, 77); }},
         {"sender's device dies", [](History& run) { run.pair.a.host.hca().die(); }},
         {"receiver's device dies", [](History& run) { run.pair.b.host.hca().die(); }},
+        {"sender loses power", [](History& run) { run.pair.a.host.hca().lose_power(); }},
+        {"receiver loses power", [](History& run) { run.pair.b.host.hca().lose_power(); }},
         {"sender's context closed", [](History& run) { run.pair.a.host.close(); }},
         {"receiver's context closed", [](History& run) { run.pair.b.host.close(); }},
         {"next send fails",
