@@ -1,6 +1,7 @@
 // The sample packet of IBA 7.8 as an oracle for the CRC, and the sizes that the device counts by.
 #include "simverbs/wire/packet_bytes.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -93,9 +94,7 @@ TEST_F(EveryOpcode, WhatAFaultFlippedStandsInTheBytesAndNotInTheInvariantCrc) {
     EXPECT_EQ(corrupted[kLrhAndBth], sent[kLrhAndBth] ^ std::byte{0x81});
     corrupted[kLrhAndBth] = sent[kLrhAndBth];
     EXPECT_NE(corrupted, sent) << "the variant CRC is that of the link, and holds";
-    corrupted.resize(corrupted.size() - 2);
-    sent.resize(sent.size() - 2);
-    EXPECT_EQ(corrupted, sent);
+    EXPECT_TRUE(std::equal(sent.begin(), sent.end() - 2, corrupted.begin()));
 }
 
 TEST_F(EveryOpcode, WhatMayChangeOnTheWayIsNotInTheInvariantCrc) {
