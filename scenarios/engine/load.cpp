@@ -180,10 +180,9 @@ std::optional<yaml::Value> read_document(std::string_view text, const std::strin
     find_repeated_keys(*document, errors);
     yaml::Value whole;
     whole.kind = yaml::Kind::kMapping;
-    for (const yaml::Value& item :
-         yaml::items_of(Checked(*document).has("include") ? *Checked(*document).find("include")
-                                                          : yaml::Value{},
-                        errors)) {
+    const yaml::Value none;
+    const yaml::Value* const includes = Checked(*document).find("include");
+    for (const yaml::Value& item : yaml::items_of(includes == nullptr ? none : *includes, errors)) {
         const std::string path = in_folder_of(file, item.text);
         std::string included;
         std::string error;

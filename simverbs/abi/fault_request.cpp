@@ -72,14 +72,15 @@ int FaultRequest::read() {
 }
 
 int FaultRequest::read_action() {
-    if (asked_.action <= SIMVERBS_FAULT_NONE || asked_.action > SIMVERBS_FAULT_CALL) {
+    const int action = number_of(asked_.action);
+    if (action <= SIMVERBS_FAULT_NONE || action > SIMVERBS_FAULT_CALL) {
         return fail(EINVAL,
                     "simverbs_inject: action {} is none; SIMVERBS_FAULT_MARK ({}) to "
                     "SIMVERBS_FAULT_CALL ({}) are",
-                    static_cast<int>(asked_.action), static_cast<int>(SIMVERBS_FAULT_MARK),
+                    action, static_cast<int>(SIMVERBS_FAULT_MARK),
                     static_cast<int>(SIMVERBS_FAULT_CALL));
     }
-    spec_.action = static_cast<FaultAction>(asked_.action - 1);
+    spec_.action = static_cast<FaultAction>(action - 1);
     return 0;
 }
 
@@ -141,8 +142,8 @@ int FaultRequest::read_trigger() {
         default:
             break;
     }
-    on_ = asked_.on == SIMVERBS_ON_DEFAULT ? usual : asked_.on;
-    if (asked_.on == SIMVERBS_ON_DEFAULT && spec_.action == FaultAction::kMark) {
+    on_ = number_of(asked_.on) == SIMVERBS_ON_DEFAULT ? usual : number_of(asked_.on);
+    if (number_of(asked_.on) == SIMVERBS_ON_DEFAULT && spec_.action == FaultAction::kMark) {
         on_ = SIMVERBS_ON_PACKET;
     }
     if (usual != SIMVERBS_ON_TIME && (on_ != usual || asked_.delay_ps != 0)) {
@@ -165,7 +166,7 @@ int FaultRequest::read_trigger() {
     return fail(EINVAL,
                 "simverbs_inject: on is {}; SIMVERBS_ON_TIME (1), _PACKET (2), _WORK_REQUEST (3) "
                 "or _CALL (4), or 0",
-                static_cast<int>(asked_.on));
+                on_);
 }
 
 // What would be left out of account is no mistake that anybody wants to look for.
@@ -174,7 +175,7 @@ int FaultRequest::read_no_match() {
     const bool has_text = is_given(match.transmitter) || is_given(match.from) ||
                           is_given(match.to) || is_given(match.opcode) || is_given(match.node) ||
                           is_given(match.call);
-    const bool has_number = match.direction != SIMVERBS_EITHER_WAY || match.qp != 0 ||
+    const bool has_number = number_of(match.direction) != SIMVERBS_EITHER_WAY || match.qp != 0 ||
                             match.qp_num != 0 || match.psn != 0 || match.attempt != 0;
     if (has_text || has_number) {
         return fail(EINVAL,
@@ -243,17 +244,18 @@ int FaultRequest::read_packets() {
     if (const int error = read_opcode(pattern); error != 0) {
         return error;
     }
-    if (match.direction < SIMVERBS_EITHER_WAY || match.direction > SIMVERBS_RESPONSES) {
+    const int way = number_of(match.direction);
+    if (way < SIMVERBS_EITHER_WAY || way > SIMVERBS_RESPONSES) {
         return fail(EINVAL,
                     "simverbs_inject: match.direction is {}; SIMVERBS_REQUESTS (1) or "
                     "SIMVERBS_RESPONSES (2), or 0",
-                    static_cast<int>(match.direction));
+                    way);
     }
     if (match.psn > kMaxPsn) {
         return fail(EINVAL, "simverbs_inject: match.psn is {}; from 1 to {}, relative to the first",
                     match.psn, kMaxPsn);
     }
-    pattern.direction = static_cast<PacketDirection>(match.direction);
+    pattern.direction = static_cast<PacketDirection>(way);
     pattern.ordinal = match.qp;
     pattern.qpn = match.qp_num;
     pattern.relative_psn = match.psn;
@@ -285,12 +287,12 @@ int FaultRequest::read_packets() {
     return 0;
 }
 
-int FaultRequest::read_queue(const char* member, simverbs_queue queue, CompletedQueue& into) const {
+int FaultRequest::read_queue(const char* member, int queue, CompletedQueue& into) const {
     if (queue != SIMVERBS_SEND_QUEUE && queue != SIMVERBS_RECEIVE_QUEUE) {
         return fail(EINVAL,
                     "simverbs_inject: {} is {}; SIMVERBS_SEND_QUEUE (0) or SIMVERBS_RECEIVE_QUEUE "
                     "(1)",
-                    member, static_cast<int>(queue));
+                    member, queue);
     }
     into = queue == SIMVERBS_SEND_QUEUE ? CompletedQueue::kSend : CompletedQueue::kReceive;
     return 0;
@@ -310,7 +312,7 @@ int FaultRequest::read_work_request() {
         }
     }
     on.qp = {.qpn = match.qp_num, .ordinal = match.qp};
-    if (const int error = read_queue("match.queue", match.queue, on.queue); error != 0) {
+    if (const int error = read_queue("match.queue", number_of(match.queue), on.queue); error != 0) {
         return error;
     }
     const bool sends_alone =

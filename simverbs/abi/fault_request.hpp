@@ -2,6 +2,7 @@
 // which of its members has no meaning.
 #pragma once
 
+#include <cstring>
 #include <optional>
 
 #include "simverbs/abi/control.hpp"
@@ -9,6 +10,15 @@
 #include "simverbs/world/fault_spec.hpp"
 
 namespace simverbs::abi {
+
+// Of an enumeration that a program filled in, perhaps with what is none of its values.
+template <class E>
+int number_of(const E& value) {
+    int number = 0;
+    static_assert(sizeof value == sizeof number);
+    std::memcpy(&number, &value, sizeof number);
+    return number;
+}
 
 class FaultRequest {
   public:
@@ -40,12 +50,12 @@ class FaultRequest {
     int read_header_field();
     int read_port_value();
     int read_rate();
-    int read_queue(const char* member, simverbs_queue queue, CompletedQueue& into) const;
+    int read_queue(const char* member, int queue, CompletedQueue& into) const;
     [[nodiscard]] FaultSubject subject() const { return row_of(spec_.action).subject; }
 
     driver::EmbeddedWorld& world_;
     const simverbs_fault& asked_;
-    simverbs_fault_trigger on_ = SIMVERBS_ON_TIME;
+    int on_ = SIMVERBS_ON_TIME;
     FaultSpec spec_;
 };
 

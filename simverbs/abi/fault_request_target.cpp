@@ -137,7 +137,8 @@ int FaultRequest::read_target_queue_pair() {
     if (const int error = read_target_device(); error != 0) {
         return error;
     }
-    if (const int error = read_queue("target.queue", asked_.target.queue, spec_.target.queue);
+    if (const int error =
+            read_queue("target.queue", number_of(asked_.target.queue), spec_.target.queue);
         error != 0) {
         return error;
     }
@@ -215,14 +216,14 @@ int FaultRequest::read_arguments() {
 }
 
 int FaultRequest::read_header_field() {
-    if (asked_.with.field < SIMVERBS_HEADER_OPCODE ||
-        asked_.with.field > SIMVERBS_HEADER_SOLICITED) {
+    const int field = number_of(asked_.with.field);
+    if (field < SIMVERBS_HEADER_OPCODE || field > SIMVERBS_HEADER_SOLICITED) {
         return fail(EINVAL,
                     "simverbs_inject: with.field is {}; SIMVERBS_HEADER_OPCODE (1) to "
                     "SIMVERBS_HEADER_SOLICITED (13)",
-                    static_cast<int>(asked_.with.field));
+                    field);
     }
-    spec_.with.field = static_cast<HeaderField>(asked_.with.field - 1);
+    spec_.with.field = static_cast<HeaderField>(field - 1);
     return holds(spec_.with.field, asked_.with.value)
                ? 0
                : fail(EINVAL,
