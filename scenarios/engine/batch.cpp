@@ -34,7 +34,7 @@ Verdict run_here(const std::string& file, const BatchOptions& options) {
         verdict.error = errors;
         return verdict;
     }
-    return run(*scenario, {options.trace_file});
+    return options.run(*scenario, {options.trace_file});
 }
 
 void write_all(int descriptor, const std::string& text) {
@@ -164,7 +164,7 @@ std::string report(const Verdict& verdict, const std::vector<std::string>& setti
         return text + "\n" + verdict.error + "\n";
     }
     text += fmt::format("  ({} of virtual time, digest {:016x}{})\n", time_text(verdict.time_ps),
-                        verdict.digest, verdict.deterministic ? "" : ", not deterministic");
+                        verdict.digest, verdict.deterministic ? "" : "; " + verdict.marks);
     for (const Failure& failure : verdict.failures) {
         text += fmt::format("{}:{}:{}: at {}\n    expected: {}\n    happened: {}\n", verdict.file,
                             failure.position.line, failure.position.column,
@@ -172,7 +172,8 @@ std::string report(const Verdict& verdict, const std::vector<std::string>& setti
     }
     if (!verdict.passed()) {
         text += "    why the first thing failed that did:\n" + verdict.explanation;
-        text += "    replay: simverbs scenario " + verdict.file;
+        text += "    replay: " +
+                (verdict.replay.empty() ? "simverbs scenario " + verdict.file : verdict.replay);
         for (const std::string& setting : settings) {
             text += fmt::format(" --set '{}'", setting);
         }

@@ -14,6 +14,7 @@ struct BatchOptions {
     std::vector<std::string> settings{};
     std::string trace_file{};  // of a single scenario
     unsigned jobs = 1;
+    std::function<Verdict(const Scenario&, const RunOptions&)> run = scenarios::run;
 };
 
 // The .yaml files of folders, in the order of their names; files as they are.

@@ -75,21 +75,22 @@ std::string Faults::fill_when(Checked when, simverbs_fault& fault) {
     match.queue = queue_of(when);
     match.direction = static_cast<simverbs_direction>(when.word("direction", kDirectionWords));
     if (when.has("qp")) {
-        const End* const end = world_.end(when.text("qp"));
-        if (end == nullptr || end->qp == nullptr) {
+        const auto place = run_.place_of(when.text("qp"));
+        if (!place) {
             return fmt::format("{} has no queue pair yet", when.text("qp"));
         }
-        match.qp_num = end->qp->qp_num;
+        match.qp_num = place->number;
+        match.qp = place->nth_of_host;
         const bool is_work =
             fault.action == SIMVERBS_FAULT_COMPLETION || fault.action == SIMVERBS_FAULT_EXECUTION ||
             fault.action == SIMVERBS_FAULT_SYNDROME || fault.on == SIMVERBS_ON_WORK_REQUEST;
         if (is_work) {
-            match.node = end->host->name.c_str();
+            match.node = place->host;
         } else if (match.direction == SIMVERBS_RESPONSES) {
-            match.to = end->host->name.c_str();
+            match.to = place->host;
         } else {
             match.direction = SIMVERBS_REQUESTS;
-            match.from = end->host->name.c_str();
+            match.from = place->host;
         }
     }
     return {};
@@ -105,12 +106,13 @@ std::string Faults::fill_target(Checked body, simverbs_fault& fault) {
     fault.target.port = static_cast<std::uint8_t>(body.number("port"));
     fault.target.queue = queue_of(body);
     if (body.has("qp")) {
-        const End* const end = world_.end(body.text("qp"));
-        if (end == nullptr || end->qp == nullptr) {
+        const auto place = run_.place_of(body.text("qp"));
+        if (!place) {
             return fmt::format("{} has no queue pair yet", body.text("qp"));
         }
-        fault.target.node = end->host->name.c_str();
-        fault.target.qp_num = end->qp->qp_num;
+        fault.target.node = place->host;
+        fault.target.qp_num = place->number;
+        fault.target.qp = place->nth_of_host;
     }
     if (body.has("fault")) {
         const auto found = ids_.find(body.text("fault"));
@@ -119,32 +121,27 @@ std::string Faults::fill_target(Checked body, simverbs_fault& fault) {
         }
         fault.target.fault = found->second;
     }
-    Host* const host = fault.target.node == nullptr ? nullptr : world_.host(fault.target.node);
-    for (const char* const key : {"cq", "srq", "memory"}) {
-        if (body.has(key) && host == nullptr) {
+    struct ObjectKey {
+        const char* key;
+        NamedObject kind;
+        const char* what;
+    };
+    for (const auto& [key, kind, what] : {
+             ObjectKey{"cq", NamedObject::kCompletionQueue, "completion queue"},
+             ObjectKey{"srq", NamedObject::kSharedReceives, "shared receive queue"},
+             ObjectKey{"memory", NamedObject::kMemory, "memory"},
+         }) {
+        if (!body.has(key)) {
+            continue;
+        }
+        if (fault.target.node == nullptr) {
             return fmt::format("\"{}\" needs the host that it is on: node", key);
         }
-    }
-    if (body.has("cq")) {
-        const auto found = host->cqs.find(body.text("cq"));
-        if (found == host->cqs.end()) {
-            return fmt::format("{} has no completion queue {}", host->name, body.text("cq"));
+        const auto number = run_.number_of(fault.target.node, kind, body.text(key));
+        if (!number) {
+            return fmt::format("{} has no {} {}", fault.target.node, what, body.text(key));
         }
-        fault.target.object = found->second.cq->handle;
-    }
-    if (body.has("srq")) {
-        const auto found = host->srqs.find(body.text("srq"));
-        if (found == host->srqs.end()) {
-            return fmt::format("{} has no shared receive queue {}", host->name, body.text("srq"));
-        }
-        fault.target.object = found->second.srq->handle;
-    }
-    if (body.has("memory")) {
-        const auto found = host->memories.find(body.text("memory"));
-        if (found == host->memories.end()) {
-            return fmt::format("{} has no memory {}", host->name, body.text("memory"));
-        }
-        fault.target.object = found->second.lkey;
+        fault.target.object = *number;
     }
     simverbs_fault_arguments& with = fault.with;
     with.duration_ps = body.duration("duration");
@@ -186,8 +183,8 @@ std::string Faults::inject(Checked body) {
         return wrong;
     }
     std::uint32_t id = 0;
-    if (simverbs_inject(&fault, &id) != 0) {
-        return simverbs_last_error();
+    if (std::string refused = sink_.inject(fault, id); !refused.empty()) {
+        return refused;
     }
     ids_[body.text("name", fmt::format("fault{}", ++unnamed_))] = id;
     return {};
@@ -205,7 +202,7 @@ std::string Faults::inject_all(const Scenario& scenario) {
 
 void Faults::clear(const std::string& name) {
     if (const auto found = ids_.find(name); found != ids_.end()) {
-        simverbs_clear_fault(found->second);
+        sink_.clear(found->second);
     }
 }
 
@@ -215,7 +212,7 @@ std::uint64_t Faults::fired(const std::string& name) const {
         return 0;
     }
     return static_cast<std::uint64_t>(
-        std::ranges::count_if(world_.records(), [id = found->second](const Record& record) {
+        std::ranges::count_if(run_.records(), [id = found->second](const Record& record) {
             return record.name == "fault_fired" && record.number("fault") == id;
         }));
 }

@@ -1,4 +1,4 @@
-// The faults of a scenario, handed to simverbs_inject().
+// The faults of a scenario, handed to whoever has the world: simverbs_inject(), or a server.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,27 @@
 #include <string>
 #include <string_view>
 
+#include "simverbs/simverbs.h"
+
 #include "scenarios/engine/checked.hpp"
-#include "scenarios/engine/world.hpp"
+#include "scenarios/engine/observed.hpp"
+#include "scenarios/engine/scenario.hpp"
 
 namespace scenarios {
 
+// Where faults go.
+class FaultSink {
+  public:
+    virtual ~FaultSink() = default;
+    // Why it could not be put in place; "" and its number where it is.
+    virtual std::string inject(const simverbs_fault& fault, std::uint32_t& id) = 0;
+    virtual void clear(std::uint32_t id) = 0;
+};
+
 class Faults {
   public:
-    explicit Faults(World& world) : world_(world) {}
+    // Both outlive the faults.
+    Faults(const Observed& run, FaultSink& sink) : run_(run), sink_(sink) {}
 
     // Why it could not be; "" where it is in place.
     [[nodiscard]] std::string inject(Checked fault);
@@ -28,7 +41,8 @@ class Faults {
     std::string fill_when(Checked when, simverbs_fault& fault);
     std::string fill_target(Checked body, simverbs_fault& fault);
 
-    World& world_;
+    const Observed& run_;
+    FaultSink& sink_;
     std::map<std::string, std::uint32_t, std::less<>> ids_;
     std::uint32_t unnamed_ = 0;
 };

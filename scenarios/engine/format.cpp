@@ -10,7 +10,7 @@ namespace {
 
 // ---- run ---------------------------------------------------------------------------------------
 
-constexpr auto kSchedules = std::to_array<std::string_view>({"canonical"});
+constexpr auto kSchedules = std::to_array<std::string_view>({"canonical", "free"});
 constexpr auto kPersonalities = std::to_array<std::string_view>({"spec", "connectx6", "rxe"});
 constexpr auto kKeyOrders = std::to_array<std::string_view>({"sequential", "random"});
 constexpr Shape kSchedule = word(kSchedules);
@@ -22,7 +22,9 @@ constexpr Shape kStop = {.kind = ShapeKind::kDuration, .least = 1};
 constexpr auto kRunKeys = std::to_array<Key>({
     {"seed", &kNumber, "of every random decision; 1"},
     {"stop", &kStop, "virtual time at which the run ends, whatever is left to do; 1000s"},
-    {"schedule", &kSchedule, "who moves time"},
+    {"schedule", &kSchedule,
+     "who moves time; canonical; free is for processes, and not deterministic"},
+    {"time_limit", &kStop, "of wall time, after which processes are killed; no end"},
     {"personality", &kPersonality, "whose behaviour where devices differ; spec"},
     {"first_psn", &kPsn, "where PSN 0 of programs is on the wire; 0"},
     {"first_qpn", &kLowBits, "low 16 bits of the first queue pair number; 1"},
@@ -73,6 +75,8 @@ constexpr auto kHostKeys = std::to_array<Key>({
     {"windows", &kWindows, "memory windows by name"},
     {"work_queues", &kWqs, "receive work queues by name"},
     {"do", &kOperations, "a program of this host, called as the host"},
+    {"run", &kText,
+     "instead: a command for /bin/sh, an unmodified program say, started on this host"},
 });
 constexpr Shape kHostBody = mapping(kHostKeys);
 constexpr Shape kHosts = {.kind = ShapeKind::kNamed, .refers_to = Names::kHost, .item = &kHostBody};

@@ -94,8 +94,13 @@ constexpr auto kInvariantKeys = std::to_array<Key>({
 });
 constexpr Shape kInvariants = mapping(kInvariantKeys);
 
+constexpr Shape kExitStatus = number(0, 255);
+constexpr Shape kExits = {
+    .kind = ShapeKind::kNamed, .refers_to = Names::kHost, .item = &kExitStatus};
+
 constexpr auto kExpectKeys = std::to_array<Key>({
-    {"completions", &kCompletions, "all of an end, in order"},
+    {"completions", &kCompletions,
+     "all of an end, in order; of processes, id is the place of the request in its queue, from 0"},
     {"qp_states", &kStates, "of ends"},
     {"events", &kEvents, "all asynchronous events of a host, in order"},
     {"counters", &kCountersOf, "of nodes"},
@@ -105,6 +110,7 @@ constexpr auto kExpectKeys = std::to_array<Key>({
     {"never", &kNever, "what must not have happened"},
     {"invariants", &kInvariants, "what holds unless it is switched off"},
     {"digest", &kText, "of the run, 16 hexadecimal digits"},
+    {"exit", &kExits, "exit statuses of processes, as a shell gives them; 0"},
     {"stopped", &kFlag, "true: programs are still waiting when nothing is left to happen"},
 });
 

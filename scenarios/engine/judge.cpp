@@ -9,10 +9,10 @@
 #include <xxhash.h>
 
 #include "simverbs/model/opcodes.hpp"
-#include "simverbs/model/qp_transitions.hpp"
 #include "simverbs/model/statuses.hpp"
 
 #include "scenarios/engine/counters.hpp"
+#include "scenarios/engine/world.hpp"
 
 namespace scenarios {
 
@@ -74,7 +74,7 @@ bool fits(Checked item, std::uint64_t nth, const Completed& completed) {
 }  // namespace
 
 void Judge::miss(Checked where, std::string expected, std::string happened) {
-    miss(where, world_.now(), std::move(expected), std::move(happened));
+    miss(where, run_.now(), std::move(expected), std::move(happened));
 }
 
 void Judge::miss(Checked where, std::int64_t time, std::string expected, std::string happened) {
@@ -89,7 +89,7 @@ void Judge::judge_end(Checked expect, const std::vector<std::string>& waiting) {
         miss(expect.at("stopped"), "programs that still wait at the end", "every program ended");
     }
     judge(expect);
-    for (const Failure& broken : world_.broken_invariants()) {
+    for (const Failure& broken : run_.broken_invariants()) {
         failures_.push_back(broken);
     }
 }
@@ -119,7 +119,7 @@ void Judge::judge_completions(Checked ends) {
 // Each item takes the next completion of the end; none may be left.
 void Judge::judge_completions_of(const std::string& end, Checked list) {
     std::vector<Completed> found;
-    std::ranges::copy_if(world_.completed(), std::back_inserter(found),
+    std::ranges::copy_if(run_.completed(), std::back_inserter(found),
                          [&end](const Completed& each) { return each.end == end; });
     std::size_t next = 0;
     for (const fabric::yaml::Value& value : list.items()) {
@@ -149,15 +149,7 @@ void Judge::judge_completions_of(const std::string& end, Checked list) {
 
 void Judge::judge_states(Checked ends) {
     for (const auto& [name, wanted] : ends.entries()) {
-        const End* const end = world_.end(name.text);
-        ibv_qp_attr attr{};
-        ibv_qp_init_attr init{};
-        const int error = end == nullptr || end->qp == nullptr
-                              ? EINVAL
-                              : ibv_query_qp(end->qp, &attr, IBV_QP_STATE, &init);
-        const std::string found = error != 0
-                                      ? fmt::format("it cannot be asked: {}", std::strerror(error))
-                                      : std::string(simverbs::kQpStateNames[attr.qp_state]);
+        const std::string found = run_.state_of(name.text);
         if (found != wanted.text) {
             miss(Checked(wanted), fmt::format("{} in {}", name.text, wanted.text), found);
         }
@@ -167,7 +159,7 @@ void Judge::judge_states(Checked ends) {
 void Judge::judge_events(Checked hosts) {
     for (const auto& [host, list] : hosts.entries()) {
         std::vector<AsyncEventSeen> found;
-        std::ranges::copy_if(world_.events(), std::back_inserter(found),
+        std::ranges::copy_if(run_.events(), std::back_inserter(found),
                              [&](const AsyncEventSeen& each) { return each.host == host.text; });
         const auto describe_seen = [](const AsyncEventSeen& seen) {
             return fmt::format("{} of {} at {}", event_name(seen.event), seen.of,
@@ -222,11 +214,8 @@ void Judge::judge_counters(Checked nodes) {
         for (const auto& [name, range] : counters.entries) {
             const CounterRow& row =
                 *std::ranges::find(kCounters, std::string_view(name.text), &CounterRow::name);
-            std::uint64_t sum = 0;
-            for (const Record& record : world_.records()) {
-                sum += record.node == node.text ? counted(row, record) : 0;
-            }
-            expect_range(Checked(range), fmt::format("{} of {}", name.text, node.text), sum);
+            expect_range(Checked(range), fmt::format("{} of {}", name.text, node.text),
+                         run_.counted(row, node.text));
         }
     }
 }
@@ -239,13 +228,12 @@ void Judge::judge_fired(Checked faults) {
 }
 
 void Judge::judge_memory(Checked item) {
-    const auto& memories = world_.host(item.text("host"))->memories;
-    const auto owner = memories.find(item.text("memory", "mem"));
-    if (owner == memories.end()) {
+    const Memory* const owner = run_.memory_of(item.text("host"), item.text("memory", "mem"));
+    if (owner == nullptr) {
         miss(item, "memory " + item.text("memory"), item.text("host") + " has none of that name");
         return;
     }
-    const Memory& memory = owner->second;
+    const Memory& memory = *owner;
     const std::uint64_t at = std::min<std::uint64_t>(item.size("at"), memory.size);
     const std::uint64_t length =
         std::min<std::uint64_t>(item.size("length", memory.size), memory.size - at);
@@ -275,12 +263,11 @@ void Judge::judge_memory(Checked item) {
     }
     if (item.has("same_as")) {
         const Checked other = item.at("same_as");
-        const auto& others = world_.host(other.text("host"))->memories;
-        const auto found = others.find(other.text("memory", "mem"));
-        if (found == others.end() || other.size("at") + length > found->second.size) {
+        const Memory* const found = run_.memory_of(other.text("host"), other.text("memory", "mem"));
+        if (found == nullptr || other.size("at") + length > found->size) {
             miss(other, where + ": the same as another place", "there is no such place");
         } else {
-            const std::uint8_t* const there = found->second.bytes + other.size("at");
+            const std::uint8_t* const there = found->bytes + other.size("at");
             compare(fmt::format("the same as at {}", other.text("host")),
                     [there](std::uint64_t i) { return there[i]; });
         }
@@ -301,9 +288,19 @@ void Judge::judge_memory(Checked item) {
     }
 }
 
+void Judge::judge_exit(Checked exits, const std::string& host, const std::string& command,
+                       int status) {
+    const std::uint64_t wanted = exits.number(host);
+    if (wanted != static_cast<std::uint64_t>(status)) {
+        miss(exits.has(host) ? exits.at(host) : exits,
+             fmt::format("exit status {} of \"{}\" on {}", wanted, command, host),
+             std::to_string(status));
+    }
+}
+
 void Judge::judge_time(Checked time) {
-    if (!in_time(time, world_.now())) {
-        miss(time, "the time" + describe_times(time), time_text(world_.now()));
+    if (!in_time(time, run_.now())) {
+        miss(time, "the time" + describe_times(time), time_text(run_.now()));
     }
 }
 
@@ -314,7 +311,7 @@ void Judge::judge_never(Checked clause) {
         return time >= from && time <= until &&
                (!clause.has("host") || clause.text("host") == host);
     };
-    for (const Record& record : world_.records()) {
+    for (const Record& record : run_.records()) {
         if (!is_meant(record.node, record.time_ps)) {
             continue;
         }
@@ -334,7 +331,7 @@ void Judge::judge_never(Checked clause) {
             return;
         }
     }
-    for (const AsyncEventSeen& seen : world_.events()) {
+    for (const AsyncEventSeen& seen : run_.events()) {
         if (clause.has("event") && clause.text("event") == event_name(seen.event) &&
             is_meant(seen.host, seen.time_ps)) {
             miss(clause, seen.time_ps, "never",
@@ -345,10 +342,9 @@ void Judge::judge_never(Checked clause) {
 }
 
 void Judge::judge_digest(Checked digest) {
-    std::uint64_t found = 0;
-    if (digest.value() != nullptr && simverbs_run_digest(&found) == 0 &&
-        digest.own_text() != fmt::format("{:016x}", found)) {
-        miss(digest, "digest " + digest.own_text(), fmt::format("{:016x}", found));
+    const std::string found = fmt::format("{:016x}", run_.digest());
+    if (digest.value() != nullptr && digest.own_text() != found) {
+        miss(digest, "digest " + digest.own_text(), found);
     }
 }
 

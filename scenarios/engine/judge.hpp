@@ -8,18 +8,20 @@
 
 #include "scenarios/engine/checked.hpp"
 #include "scenarios/engine/faults.hpp"
-#include "scenarios/engine/world.hpp"
+#include "scenarios/engine/observed.hpp"
 
 namespace scenarios {
 
 class Judge {
   public:
-    Judge(World& world, const Faults& faults) : world_(world), faults_(faults) {}
+    Judge(const Observed& run, const Faults& faults) : run_(run), faults_(faults) {}
 
     // What must hold at this moment.
     void judge_now(Checked expect) { judge(expect); }
     // The same at the end, with what always holds.
     void judge_end(Checked expect, const std::vector<std::string>& waiting);
+    // `status` as a shell gives it.
+    void judge_exit(Checked exits, const std::string& host, const std::string& command, int status);
     void fail(Failure failure) { failures_.push_back(std::move(failure)); }
     [[nodiscard]] const std::vector<Failure>& failures() const { return failures_; }
 
@@ -39,7 +41,7 @@ class Judge {
     void miss(Checked where, std::string expected, std::string happened);
     void miss(Checked where, std::int64_t time, std::string expected, std::string happened);
 
-    World& world_;
+    const Observed& run_;
     const Faults& faults_;
     std::vector<Failure> failures_;
 };

@@ -120,6 +120,9 @@ KnownNames names_of(const Scenario& scenario) {
         add(Names::kSrq, body.at("shared_receives"));
         add(Names::kWindow, body.at("windows"));
     }
+    if (!scenario.has_own_programs()) {
+        names.number_ends();
+    }
     add(Names::kProgram, scenario.at("programs"));
     add(Names::kConnection, scenario.at("connections"));
     for (const auto& [name, value] : scenario.at("connections").entries()) {
@@ -239,6 +242,23 @@ std::vector<std::string> Scenario::hosts() const {
         }
     }
     return names;
+}
+
+bool Scenario::has_own_programs() const {
+    for (const char* const section : {"programs", "connections", "workloads"}) {
+        if (!at(section).entries().empty()) {
+            return true;
+        }
+    }
+    return std::ranges::any_of(at("hosts").entries(), [](const yaml::Entry& host) {
+        return Checked(host.value).has("do");
+    });
+}
+
+bool Scenario::has_processes() const {
+    return std::ranges::any_of(at("hosts").entries(), [](const yaml::Entry& host) {
+        return Checked(host.value).has("run");
+    });
 }
 
 std::optional<Scenario> parse(std::string_view text, const std::string& file, Settings settings,

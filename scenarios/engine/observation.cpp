@@ -1,6 +1,7 @@
 #include "scenarios/engine/observation.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include <fmt/core.h>
 
@@ -23,6 +24,21 @@ std::uint64_t Record::number(std::string_view field) const {
 std::string_view Record::text(std::string_view field) const {
     const Field* const found = find(*this, field);
     return found == nullptr ? std::string_view() : found->text;
+}
+
+std::optional<NumberedEnd> numbered_end(std::string_view end) {
+    const std::size_t slash = end.rfind('/');
+    if (slash == std::string_view::npos) {
+        return std::nullopt;
+    }
+    const std::string_view digits = end.substr(slash + 1);
+    std::uint32_t nth = 0;
+    const char* const last = digits.data() + digits.size();
+    const auto [stopped, status] = std::from_chars(digits.data(), last, nth);
+    if (status != std::errc{} || stopped != last || nth == 0) {
+        return std::nullopt;
+    }
+    return NumberedEnd{end.substr(0, slash), nth};
 }
 
 std::string time_text(std::int64_t time_ps) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,13 @@ struct Failure {
     std::string expected;
     std::string happened;
 };
+
+// "h0/2": host and place; nothing where `end` is no such name.
+struct NumberedEnd {
+    std::string_view host;
+    std::uint32_t nth;
+};
+std::optional<NumberedEnd> numbered_end(std::string_view end);
 
 // "1.5us".
 std::string time_text(std::int64_t time_ps);

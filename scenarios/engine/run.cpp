@@ -14,13 +14,23 @@ namespace {
 
 constexpr std::int64_t kDefaultStop = 1'000'000'000'000'000;  // 1000 s
 
+// The world of this process.
+class OwnWorld final : public FaultSink {
+  public:
+    std::string inject(const simverbs_fault& fault, std::uint32_t& id) override {
+        return simverbs_inject(&fault, &id) == 0 ? "" : simverbs_last_error();
+    }
+    void clear(std::uint32_t id) override { simverbs_clear_fault(id); }
+};
+
 }  // namespace
 
 Verdict run(const Scenario& scenario, const RunOptions& options) {
     Verdict verdict;
     verdict.file = scenario.file;
     World world(scenario, options.trace_file);
-    Faults faults(world);
+    OwnWorld sink;
+    Faults faults(world, sink);
     verdict.error = world.error().empty() ? faults.inject_all(scenario) : world.error();
     if (!verdict.error.empty()) {
         return verdict;
@@ -39,6 +49,7 @@ Verdict run(const Scenario& scenario, const RunOptions& options) {
         verdict.error = simverbs_last_error();
     }
     verdict.deterministic = deterministic == 1;
+    verdict.marks = verdict.deterministic ? "" : simverbs_last_error();
     verdict.explanation = explain(world.records(), {}, [&faults](std::uint64_t id) {
         return fmt::format("\"{}\"", faults.name_of(id));
     });

@@ -20,6 +20,8 @@ struct Verdict {
     std::uint64_t digest = 0;
     std::int64_t time_ps = 0;
     bool deterministic = true;
+    std::string marks{};   // why it is not
+    std::string replay{};  // the command that does it again; "": simverbs scenario FILE
 
     [[nodiscard]] bool passed() const { return error.empty() && failures.empty(); }
 };

@@ -22,6 +22,9 @@ struct Scenario {
 
     [[nodiscard]] Checked at(std::string_view key) const { return Checked(root).at(key); }
     [[nodiscard]] std::vector<std::string> hosts() const;
+    // Its programs are somebody else's: commands of hosts, or what has the library in it.
+    [[nodiscard]] bool has_own_programs() const;
+    [[nodiscard]] bool has_processes() const;
 };
 
 // "run.seed=7": a change of the file.

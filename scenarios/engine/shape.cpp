@@ -8,6 +8,8 @@
 #include "fabric/yaml/fields.hpp"
 #include "fabric/yaml/nearest.hpp"
 
+#include "scenarios/engine/observation.hpp"
+
 namespace scenarios {
 
 namespace {
@@ -182,12 +184,19 @@ class Checker {
 }  // namespace
 
 bool KnownNames::has(Names kind, std::string_view name) const {
+    if (kind == Names::kEnd && numbered_ends_) {
+        const auto end = numbered_end(name);
+        return end && has(Names::kHost, end->host);
+    }
     const auto found = names_.find(kind);
     return found != names_.end() && found->second.contains(name);
 }
 
 std::string KnownNames::advice(Names kind, std::string_view name) const {
     constexpr std::size_t kMostListed = 12;
+    if (kind == Names::kEnd && numbered_ends_) {
+        return ": expected HOST/N, the N-th queue pair made on that host, from 1";
+    }
     const auto found = names_.find(kind);
     if (found == names_.end()) {
         return ": there is none";

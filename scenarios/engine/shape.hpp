@@ -40,7 +40,7 @@ enum class Names : std::uint8_t {
     kLink,
     kProgram,
     kConnection,
-    kEnd,  // HOST/CONNECTION
+    kEnd,  // HOST/CONNECTION, or HOST/N
     kMemory,
     kCq,
     kSrq,
@@ -77,12 +77,15 @@ struct Shape {
 class KnownNames {
   public:
     void add(Names kind, std::string_view name) { names_[kind].emplace(name); }
+    // Ends are called HOST/N, the N-th queue pair that is made there, from 1.
+    void number_ends() { numbered_ends_ = true; }
     [[nodiscard]] bool has(Names kind, std::string_view name) const;
     // `: did you mean "h0"?`, or what there is.
     [[nodiscard]] std::string advice(Names kind, std::string_view name) const;
 
   private:
     std::map<Names, std::set<std::string, std::less<>>> names_;
+    bool numbered_ends_ = false;
 };
 
 // Adds what is wrong with `value` to the errors.

@@ -164,6 +164,50 @@ class UsageCheck {
 
 void check_usage(const Scenario& scenario, yaml::Errors& errors) {
     UsageCheck(scenario, errors).check();
+    if (scenario.has_processes()) {
+        check_for_processes(scenario, errors);
+    } else if (scenario.at("run").text("schedule") == "free") {
+        errors.add(
+            scenario.at("run").at("schedule").position(),
+            "schedule: free is for processes (\"run\" of hosts); programs of operations have "
+            "nobody to wait for");
+    }
+}
+
+void check_for_processes(const Scenario& scenario, yaml::Errors& errors) {
+    for (const auto& [host, body] : scenario.at("hosts").entries()) {
+        for (const yaml::Entry& entry : body.entries) {
+            if (entry.key.text != "run") {
+                errors.add(entry.key.position,
+                           fmt::format("{}: a host of processes has nothing but \"run\"; what they "
+                                       "use they make themselves",
+                                       entry.key.text));
+            }
+        }
+    }
+    for (const char* const section : {"programs", "connections", "workloads"}) {
+        const Checked found = scenario.at(section);
+        if (!found.entries().empty()) {
+            errors.add(found.position(),
+                       fmt::format("{}: a scenario has processes, or programs of operations; "
+                                   "not both",
+                                   section));
+        }
+    }
+    for (const char* const key : {"memory", "invariants", "stopped"}) {
+        const Checked found = scenario.at("expect").at(key);
+        if (found.value() != nullptr) {
+            errors.add(
+                found.position(),
+                fmt::format("{}: nobody can look into processes; expect completions, events, "
+                            "counters, exit ...",
+                            key));
+        }
+    }
+    if (const Checked stop = scenario.at("run").at("stop"); stop.value() != nullptr) {
+        errors.add(stop.position(),
+                   "stop: processes end by themselves; time_limit is of wall time");
+    }
 }
 
 }  // namespace scenarios

@@ -9,4 +9,7 @@ namespace scenarios {
 
 void check_usage(const Scenario& scenario, fabric::yaml::Errors& errors);
 
+// What cannot be asked of processes, or put into them: why it cannot, a line each.
+void check_for_processes(const Scenario& scenario, fabric::yaml::Errors& errors);
+
 }  // namespace scenarios

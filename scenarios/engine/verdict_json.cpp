@@ -22,7 +22,8 @@ nlohmann::ordered_json to_json(const Verdict& verdict) {
             {"explanation", verdict.explanation},
             {"digest", fmt::format("{:016x}", verdict.digest)},
             {"time_ps", verdict.time_ps},
-            {"deterministic", verdict.deterministic}};
+            {"deterministic", verdict.deterministic},
+            {"marks", verdict.marks}};
 }
 
 Verdict from_json(const nlohmann::json& json) {
@@ -40,6 +41,7 @@ Verdict from_json(const nlohmann::json& json) {
     verdict.digest = std::stoull(json.at("digest").get<std::string>(), nullptr, kHexadecimal);
     verdict.time_ps = json.at("time_ps");
     verdict.deterministic = json.at("deterministic");
+    verdict.marks = json.at("marks");
     return verdict;
 }
 

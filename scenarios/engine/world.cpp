@@ -11,7 +11,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "fabric/topology/yaml_text.hpp"
+#include "scenarios/engine/topology_file.hpp"
 
 namespace scenarios {
 
@@ -23,20 +23,6 @@ constexpr std::uint64_t kDefaultMemory = std::uint64_t{1} << 20;
 bool is_readable(int descriptor) {
     pollfd wanted{descriptor, POLLIN, 0};
     return poll(&wanted, 1, 0) == 1;
-}
-
-// A topology that stands in the scenario goes by a file: the one way in.
-std::string write_topology(const fabric::Topology& topology) {
-    std::string path = "/tmp/simverbs-scenario-XXXXXX.yaml";
-    const int descriptor = mkstemps(path.data(), 5);
-    if (descriptor < 0) {
-        return {};
-    }
-    const std::string text = fabric::write_yaml(topology);
-    const bool written =
-        ::write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-    close(descriptor);
-    return written ? path : std::string();
 }
 
 std::string event_subject(const Host& host, const ibv_async_event& event) {
@@ -206,26 +192,19 @@ bool World::prepare(const Scenario& scenario) {
     if (simverbs_restart() != 0) {
         return fail(simverbs_last_error());
     }
-    std::string spec = scenario.topology_spec;
-    const bool is_ours = spec.empty();
-    if (is_ours) {
-        spec = write_topology(scenario.topology);
-        if (spec.empty()) {
-            return fail("the topology cannot be written to /tmp");
-        }
+    const TopologyFile topology(scenario);
+    if (!topology.error().empty()) {
+        return fail(topology.error());
     }
     const bool random_keys = run.text("keys") == "random";
     const bool set =
-        simverbs_set_topology(spec.c_str()) == 0 &&
+        simverbs_set_topology(topology.spec().c_str()) == 0 &&
         simverbs_set_seed(run.number("seed", kDefaultSeed)) == 0 &&
         simverbs_set_personality(run.text("personality", "spec").c_str()) == 0 &&
         simverbs_set_first_psn(static_cast<std::uint32_t>(run.number("first_psn"))) == 0 &&
         simverbs_set_first_qpn(static_cast<std::uint32_t>(run.number("first_qpn", 1))) == 0 &&
         simverbs_set_keys(random_keys ? SIMVERBS_KEYS_RANDOM : SIMVERBS_KEYS_SEQUENTIAL) == 0 &&
         simverbs_trace_callback(&World::on_record, this) == 0 && simverbs_port_speed_events(1) == 0;
-    if (is_ours) {
-        unlink(spec.c_str());
-    }
     return set || fail(simverbs_last_error());
 }
 

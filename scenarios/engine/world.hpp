@@ -16,7 +16,7 @@
 #include "simverbs/simverbs.h"
 
 #include "scenarios/engine/checked.hpp"
-#include "scenarios/engine/observation.hpp"
+#include "scenarios/engine/observed.hpp"
 #include "scenarios/engine/scenario.hpp"
 
 namespace scenarios {
@@ -109,18 +109,29 @@ struct Host {
     std::map<std::string, End, std::less<>> ends;
 };
 
-class World {
+class World final : public Observed {
   public:
     // Throws nothing; error() says what could not be made.
     explicit World(const Scenario& scenario, const std::string& trace_file);
-    ~World();
+    ~World() override;
     World(const World&) = delete;
     World& operator=(const World&) = delete;
 
     [[nodiscard]] const std::string& error() const { return error_; }
     [[nodiscard]] Host* host(std::string_view name);
+    [[nodiscard]] const Host* host(std::string_view name) const;
     [[nodiscard]] End* end(std::string_view name);  // "h0/c"
-    [[nodiscard]] std::int64_t now() const;
+    [[nodiscard]] const End* end(std::string_view name) const;
+    [[nodiscard]] std::int64_t now() const override;
+    [[nodiscard]] std::uint64_t digest() const override;
+    [[nodiscard]] std::string state_of(std::string_view end) const override;
+    [[nodiscard]] std::uint64_t counted(const CounterRow& row,
+                                        std::string_view node) const override;
+    [[nodiscard]] const Memory* memory_of(std::string_view host,
+                                          std::string_view memory) const override;
+    [[nodiscard]] std::optional<QueuePairPlace> place_of(std::string_view end) const override;
+    [[nodiscard]] std::optional<std::uint32_t> number_of(std::string_view host, NamedObject kind,
+                                                         std::string_view name) const override;
 
     // 0 or an errno: what the verb answered.
     int connect(End& end);
@@ -138,10 +149,10 @@ class World {
     // Moves time to `when`.
     void move_to(std::int64_t when);
 
-    [[nodiscard]] const std::vector<Completed>& completed() const { return completed_; }
-    [[nodiscard]] const std::vector<AsyncEventSeen>& events() const { return events_; }
-    [[nodiscard]] const std::vector<Record>& records() const { return records_; }
-    [[nodiscard]] const std::vector<Failure>& broken_invariants() const { return broken_; }
+    [[nodiscard]] const std::vector<Completed>& completed() const override { return completed_; }
+    [[nodiscard]] const std::vector<AsyncEventSeen>& events() const override { return events_; }
+    [[nodiscard]] const std::vector<Record>& records() const override { return records_; }
+    [[nodiscard]] const std::vector<Failure>& broken_invariants() const override { return broken_; }
     // Sends of `end` that have not completed.
     void posted(End& end, const PostedSend& send) { end.sends.push_back(send); }
     void left(End& end, Message message);

@@ -7,10 +7,10 @@
 #include "simverbs/abi/control.hpp"
 #include "simverbs/abi/control_names.hpp"
 #include "simverbs/abi/export.hpp"
-#include "simverbs/abi/fault_request.hpp"
 #include "simverbs/model/statuses.hpp"
 #include "simverbs/model/wire_opcodes.hpp"
 #include "simverbs/simverbs.h"
+#include "simverbs/world/fault_request.hpp"
 
 namespace simverbs::abi {
 namespace {
@@ -86,9 +86,10 @@ SIMVERBS_ABI int simverbs_inject(const struct simverbs_fault* fault, uint32_t* i
     simverbs_fault asked{};
     std::memcpy(&asked, fault, std::min(fault->size, sizeof asked));
     return in_turn([&asked, id](EmbeddedWorld& world) {
-        FaultRequest request(world, asked);
+        FaultRequest request(world.simulation(), world.faults(), asked);
         const int error = request.read();
-        return error != 0 ? error : inject(world, request.spec(), id);
+        return error != 0 ? fail(error, "simverbs_inject: {}", request.why())
+                          : inject(world, request.spec(), id);
     });
 }
 

@@ -1,17 +1,11 @@
 // Names of the control API turned into what they name; an error says what there is.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "simverbs/abi/control.hpp"
 
 namespace simverbs::abi {
-
-// "" for NULL.
-inline const char* text_of(const char* name) {
-    return name == nullptr ? "" : name;
-}
 
 // nullptr, with the reason kept for simverbs_last_error: there is none. `function` says who asks,
 // and for which of its parameters.

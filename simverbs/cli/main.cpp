@@ -25,8 +25,6 @@ const std::map<std::string, Schedule> kSchedules = {{"canonical", Schedule::kCan
                                                     {"free", Schedule::kFree}};
 
 void add_world_options(CLI::App& command, ServerOptions& options) {
-    command.add_option("topology", options.simulation.topology, std::string(fabric::generators()))
-        ->required();
     command.add_option("--seed", options.simulation.seed, "of every random decision");
     command
         .add_option("--first-psn", options.simulation.first_psn,
@@ -91,6 +89,9 @@ int main(int argc, char** argv) {
     std::string world = "default";
     cli::UpOptions up;
     CLI::App* up_command = app.add_subcommand("up", "Serve a world in the background");
+    up_command
+        ->add_option("topology", up.server.simulation.topology, std::string(fabric::generators()))
+        ->required();
     add_world_options(*up_command, up.server);
     up_command->add_flag("--foreground", up.foreground, "stay, and print a summary at the end");
 
@@ -99,8 +100,21 @@ int main(int argc, char** argv) {
     CLI::App* run_command =
         app.add_subcommand("run", "Serve a world, run programs on its hosts, end it");
     add_world_options(*run_command, run.server);
-    run_command->add_option("programs", run.programs, "HOST='COMMAND' ..., started in this order")
-        ->required();
+    run_command->add_option("words", run.words,
+                            "TOPOLOGY, then HOST='COMMAND' ..., started in this order; "
+                            "topologies are " +
+                                std::string(fabric::generators()));
+    CLI::Option* scenario_file =
+        run_command->add_option("--scenario", run.scenario,
+                                "instead of TOPOLOGY: FILE says what fabric there is, what goes "
+                                "wrong and what to expect");
+    for (const char* of_file : {"--seed", "--first-psn", "--first-qpn", "--keys", "--sm",
+                                "--routing", "--personality", "--schedule"}) {
+        scenario_file->excludes(run_command->get_option(of_file));
+    }
+    run_command->add_option("--set", run.settings, "KEY.KEY=VALUE: a change of the scenario")
+        ->allow_extra_args(false)
+        ->needs(scenario_file);
     run_command->add_option("--time-limit", limit_ms, "of wall time, with a unit: 30s, 500ms")
         ->transform(CLI::AsNumberWithUnit(
             std::map<std::string, std::uint64_t>{{"ms", 1}, {"s", 1000}, {"min", 60'000}},

@@ -147,6 +147,14 @@ int Programs::run(std::optional<std::chrono::milliseconds> limit) {
     return first_failure_.value_or(0);
 }
 
+std::vector<int> Programs::statuses() const {
+    std::vector<int> all;
+    for (const Running& program : programs_) {
+        all.push_back(program.status.value_or(kTimedOut));
+    }
+    return all;
+}
+
 void Programs::start(const ProgramSpec& spec) {
     std::array<int, 2> output{};
     std::array<int, 2> errors{};

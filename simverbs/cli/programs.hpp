@@ -30,6 +30,8 @@ class Programs {
     // the library for 100 ms, or a second has passed; waits for all. Returns the exit status of the
     // first that failed, as a shell gives it; 124 when `limit` ran out first.
     int run(std::optional<std::chrono::milliseconds> limit);
+    // After run(): the exit status of each as a shell gives it, in the order of the specifications.
+    [[nodiscard]] std::vector<int> statuses() const;
 
   private:
     struct Running {

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "simverbs/cli/scenario_processes.hpp"
 #include "simverbs/cli/world_commands.hpp"
 
 #include "scenarios/engine/batch.hpp"
@@ -101,7 +102,8 @@ int ScenarioCommands::run_files() const {
     }
     std::size_t failed = 0;
     const auto verdicts = scenarios::run_batch(
-        files, {settings_, trace_file_, jobs_}, [&](const scenarios::Verdict& verdict) {
+        files, {settings_, trace_file_, jobs_, run_scenario},
+        [&](const scenarios::Verdict& verdict) {
             failed += verdict.passed() ? 0 : 1;
             if (!quiet_ || !verdict.passed()) {
                 std::cout << scenarios::report(verdict, settings_) << std::flush;

@@ -13,6 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "simverbs/cli/scenario_processes.hpp"
+
+#include "scenarios/engine/batch.hpp"
+
 namespace simverbs::cli {
 namespace {
 
@@ -105,6 +109,28 @@ int ask(const std::string& socket, RequestKind kind) {
     return 0;
 }
 
+int run_under_scenario(const RunOptions& options, std::vector<ProgramSpec> programs) {
+    std::string errors;
+    const auto scenario = scenarios::load(options.scenario, options.settings, errors);
+    if (!scenario) {
+        return complain(errors, kUsage);
+    }
+    scenarios::Verdict verdict =
+        run_processes(*scenario, {std::move(programs), options.time_limit,
+                                  options.server.trace_file, options.server.capture_file});
+    verdict.replay = "simverbs run --scenario " + options.scenario;
+    for (const std::string& word : options.words) {
+        verdict.replay += fmt::format(" '{}'", word);
+    }
+    if (!verdict.error.empty()) {
+        return complain(verdict.error, kUsage);
+    }
+    if (!options.quiet || !verdict.passed()) {
+        fmt::print(stderr, "{}", scenarios::report(verdict, options.settings));
+    }
+    return verdict.passed() ? 0 : kFailed;
+}
+
 }  // namespace
 
 int up(UpOptions options) {
@@ -131,13 +157,23 @@ int up(UpOptions options) {
 
 int run(RunOptions options) {
     std::vector<ProgramSpec> specs;
-    for (const std::string& text : options.programs) {
+    const std::size_t first = options.scenario.empty() ? 1 : 0;
+    for (std::size_t i = first; i < options.words.size(); ++i) {
+        const std::string& text = options.words[i];
         const std::size_t equals = text.find('=');
         if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
             return complain(fmt::format("'{}' is not HOST=COMMAND", text), kUsage);
         }
         specs.push_back({text.substr(0, equals), text.substr(equals + 1)});
     }
+    if (!options.scenario.empty()) {
+        return run_under_scenario(options, std::move(specs));
+    }
+    if (specs.empty()) {
+        return complain("run needs a topology and programs: simverbs run star:2 h0='COMMAND' ...",
+                        kUsage);
+    }
+    options.server.simulation.topology = options.words.front();
     if (!libraries_found()) {
         return complain("libibverbs.so.1 of simverbs is not beside this program");
     }

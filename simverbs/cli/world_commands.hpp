@@ -21,7 +21,9 @@ int up(UpOptions options);
 
 struct RunOptions {
     ServerOptions server;
-    std::vector<std::string> programs;  // HOST=COMMAND
+    std::vector<std::string> words;     // TOPOLOGY, unless there is a scenario; HOST=COMMAND ...
+    std::string scenario;               // a file; "": none
+    std::vector<std::string> settings;  // of it
     std::optional<std::chrono::milliseconds> time_limit;
     bool quiet = false;
 };

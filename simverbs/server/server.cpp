@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "simverbs/world/fault_request.hpp"
 #include "simverbs/world/hang_report.hpp"
 
 namespace simverbs {
@@ -110,6 +111,7 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Simulation> simulat
     : options_(options),
       simulation_(std::move(simulation)),
       traces_(*simulation_),
+      faults_(*simulation_),
       listener_(listener),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
@@ -151,6 +153,15 @@ void Server::stop() {
     stop_.store(true, std::memory_order_relaxed);
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof one);
+}
+
+std::string Server::inject(const simverbs_fault& fault, std::uint32_t& id) {
+    FaultRequest request(*simulation_, faults_, fault);
+    if (request.read() != 0) {
+        return request.why();
+    }
+    id = faults_.inject(request.spec()).value();
+    return {};
 }
 
 std::string Server::summary() const {

@@ -14,7 +14,9 @@
 #include "simverbs/server/device_files.hpp"
 #include "simverbs/server/fabric_requests.hpp"
 #include "simverbs/server/remote_client.hpp"
+#include "simverbs/simverbs.h"
 #include "simverbs/world/conductor.hpp"
+#include "simverbs/world/fault_board.hpp"
 #include "simverbs/world/simulation.hpp"
 #include "simverbs/world/trace_outlets.hpp"
 
@@ -45,8 +47,18 @@ class Server {
         return simulation_->network().find_host(name) != nullptr;
     }
 
-    // How the run went, in one line; after run().
+    // Before run(): a fault, from the beginning of the world on. Why it cannot be; "" and its
+    // number where it is.
+    [[nodiscard]] std::string inject(const simverbs_fault& fault, std::uint32_t& id);
+    // Before run(): each record of the trace, in run()'s thread.
+    void listen(TraceOutlets::Listener listener) { traces_.listen(std::move(listener)); }
+    [[nodiscard]] const fabric::Network& network() const { return simulation_->network(); }
+
+    // After run(): how it went.
     [[nodiscard]] std::string summary() const;
+    [[nodiscard]] fabric::SimTime now() const { return simulation_->loop().now(); }
+    [[nodiscard]] std::uint64_t run_digest() const { return simulation_->bus().run_digest(); }
+    [[nodiscard]] const RunMarks& marks() const { return marks_; }
 
   private:
     Server(const ServerOptions& options, std::unique_ptr<Simulation> simulation, int listener);
@@ -83,6 +95,7 @@ class Server {
     ServerOptions options_;
     std::unique_ptr<Simulation> simulation_;
     TraceOutlets traces_;
+    FaultBoard faults_;
     int listener_;
     int epoll_;
     int wake_;                    // an eventfd that stop() writes

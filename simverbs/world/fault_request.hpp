@@ -4,12 +4,17 @@
 
 #include <cstring>
 #include <optional>
+#include <string>
+#include <utility>
 
-#include "simverbs/abi/control.hpp"
+#include <fmt/format.h>
+
 #include "simverbs/simverbs.h"
+#include "simverbs/world/fault_board.hpp"
 #include "simverbs/world/fault_spec.hpp"
+#include "simverbs/world/simulation.hpp"
 
-namespace simverbs::abi {
+namespace simverbs {
 
 // Of an enumeration that a program filled in, perhaps with what is none of its values.
 template <class E>
@@ -22,11 +27,13 @@ int number_of(const E& value) {
 
 class FaultRequest {
   public:
-    FaultRequest(driver::EmbeddedWorld& world, const simverbs_fault& asked)
-        : world_(world), asked_(asked) {}
+    // All outlive the request.
+    FaultRequest(Simulation& simulation, const FaultBoard& board, const simverbs_fault& asked)
+        : simulation_(simulation), board_(board), asked_(asked) {}
 
-    // 0, and spec() holds; or an errno, and simverbs_last_error says why.
+    // 0, and spec() holds; or an errno, and why() says what is wrong with which member.
     int read();
+    [[nodiscard]] const std::string& why() const { return why_; }
     [[nodiscard]] const FaultSpec& spec() const { return spec_; }
 
   private:
@@ -53,10 +60,19 @@ class FaultRequest {
     int read_queue(const char* member, int queue, CompletedQueue& into) const;
     [[nodiscard]] FaultSubject subject() const { return row_of(spec_.action).subject; }
 
-    driver::EmbeddedWorld& world_;
+    // Keeps the reason; returns `error`.
+    template <class... Args>
+    int fail(int error, fmt::format_string<Args...> format, Args&&... args) const {
+        why_ = fmt::format(format, std::forward<Args>(args)...);
+        return error;
+    }
+
+    Simulation& simulation_;
+    const FaultBoard& board_;
     const simverbs_fault& asked_;
+    mutable std::string why_;
     int on_ = SIMVERBS_ON_TIME;
     FaultSpec spec_;
 };
 
-}  // namespace simverbs::abi
+}  // namespace simverbs

@@ -1,4 +1,4 @@
-#include "simverbs/abi/fault_request.hpp"
+#include "simverbs/world/fault_request.hpp"
 
 #include <cerrno>
 #include <string>
@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "simverbs/abi/control_names.hpp"
 #include "simverbs/model/statuses.hpp"
+#include "simverbs/world/named.hpp"
 
-namespace simverbs::abi {
+namespace simverbs {
 namespace {
 
 static_assert(SIMVERBS_FAULT_CALL == static_cast<int>(FaultAction::kCall) + 1);
@@ -75,7 +75,7 @@ int FaultRequest::read_action() {
     const int action = number_of(asked_.action);
     if (action <= SIMVERBS_FAULT_NONE || action > SIMVERBS_FAULT_CALL) {
         return fail(EINVAL,
-                    "simverbs_inject: action {} is none; SIMVERBS_FAULT_MARK ({}) to "
+                    "action {} is none; SIMVERBS_FAULT_MARK ({}) to "
                     "SIMVERBS_FAULT_CALL ({}) are",
                     action, static_cast<int>(SIMVERBS_FAULT_MARK),
                     static_cast<int>(SIMVERBS_FAULT_CALL));
@@ -86,8 +86,8 @@ int FaultRequest::read_action() {
 
 int FaultRequest::read_time() {
     const fabric::FaultId after(asked_.after);
-    if (asked_.after != 0 && !world_.faults().has(after)) {
-        return fail(ENOENT, "simverbs_inject: after: there is no fault {}", asked_.after);
+    if (asked_.after != 0 && !board_.has(after)) {
+        return fail(ENOENT, "after: there is no fault {}", asked_.after);
     }
     for (const auto& [member, value] : {std::pair{"after_delay_ps", asked_.after_delay_ps},
                                         {"from_ps", asked_.from_ps},
@@ -96,12 +96,12 @@ int FaultRequest::read_time() {
                                         {"with.duration_ps", asked_.with.duration_ps},
                                         {"with.interval_ps", asked_.with.interval_ps}}) {
         if (value < 0) {
-            return fail(EINVAL, "simverbs_inject: {} is {}; times are 0 or more", member, value);
+            return fail(EINVAL, "{} is {}; times are 0 or more", member, value);
         }
     }
     if (asked_.until_ps != 0 && asked_.until_ps <= asked_.from_ps) {
-        return fail(EINVAL, "simverbs_inject: until_ps is {}, not behind from_ps, {}",
-                    asked_.until_ps, asked_.from_ps);
+        return fail(EINVAL, "until_ps is {}, not behind from_ps, {}", asked_.until_ps,
+                    asked_.from_ps);
     }
     spec_.after = after;
     spec_.after_delay = fabric::SimDuration(asked_.after_delay_ps);
@@ -115,8 +115,8 @@ int FaultRequest::read_time() {
 
 int FaultRequest::read_count() {
     if (asked_.chance > asked_.chance_of) {
-        return fail(EINVAL, "simverbs_inject: a chance of {} in {}; chance is at most chance_of",
-                    asked_.chance, asked_.chance_of);
+        return fail(EINVAL, "a chance of {} in {}; chance is at most chance_of", asked_.chance,
+                    asked_.chance_of);
     }
     spec_.when.nth = std::max<std::uint64_t>(asked_.nth, 1);
     spec_.when.count = std::max<std::uint64_t>(asked_.count, 1);
@@ -147,8 +147,7 @@ int FaultRequest::read_trigger() {
         on_ = SIMVERBS_ON_PACKET;
     }
     if (usual != SIMVERBS_ON_TIME && (on_ != usual || asked_.delay_ps != 0)) {
-        return fail(EINVAL,
-                    "simverbs_inject: {} is done to what matches, when it matches; leave {} 0",
+        return fail(EINVAL, "{} is done to what matches, when it matches; leave {} 0",
                     to_string(spec_.action), on_ != usual ? "on" : "delay_ps");
     }
     switch (on_) {
@@ -164,7 +163,7 @@ int FaultRequest::read_trigger() {
             break;
     }
     return fail(EINVAL,
-                "simverbs_inject: on is {}; SIMVERBS_ON_TIME (1), _PACKET (2), _WORK_REQUEST (3) "
+                "on is {}; SIMVERBS_ON_TIME (1), _PACKET (2), _WORK_REQUEST (3) "
                 "or _CALL (4), or 0",
                 on_);
 }
@@ -179,7 +178,7 @@ int FaultRequest::read_no_match() {
                             match.qp_num != 0 || match.psn != 0 || match.attempt != 0;
     if (has_text || has_number) {
         return fail(EINVAL,
-                    "simverbs_inject: match says of what, but {} waits for a time; set on to "
+                    "match says of what, but {} waits for a time; set on to "
                     "SIMVERBS_ON_PACKET, _WORK_REQUEST or _CALL",
                     to_string(spec_.action));
     }
@@ -193,13 +192,13 @@ int FaultRequest::read_hosts(const char* member, const char* name,
     if (!is_given(name)) {
         return 0;
     }
-    const Simulation& simulation = world_.simulation();
+    const Simulation& simulation = simulation_;
     for (const std::size_t index : simulation.hcas_of(name)) {
         nodes.push_back(simulation.hca(index).node());
     }
     if (nodes.empty()) {
-        const std::string what = fmt::format("simverbs_inject: match.{}", member);
-        const Hca* hca = find_device(world_, what.c_str(), name);
+        const std::string what = fmt::format("match.{}", member);
+        const Hca* hca = find_device(simulation_, what.c_str(), name, why_);
         if (hca == nullptr) {
             return ENOENT;
         }
@@ -224,7 +223,7 @@ int FaultRequest::read_opcode(PacketPattern& pattern) {
             names += fmt::format("{}, ", row.name);
         }
         return fail(EINVAL,
-                    "simverbs_inject: match.opcode '{}' is no operation; these are: {}CNP; 'SEND' "
+                    "match.opcode '{}' is no operation; these are: {}CNP; 'SEND' "
                     "is all that begin with it, 'MAD' management datagrams",
                     name, names);
     }
@@ -247,13 +246,13 @@ int FaultRequest::read_packets() {
     const int way = number_of(match.direction);
     if (way < SIMVERBS_EITHER_WAY || way > SIMVERBS_RESPONSES) {
         return fail(EINVAL,
-                    "simverbs_inject: match.direction is {}; SIMVERBS_REQUESTS (1) or "
+                    "match.direction is {}; SIMVERBS_REQUESTS (1) or "
                     "SIMVERBS_RESPONSES (2), or 0",
                     way);
     }
     if (match.psn > kMaxPsn) {
-        return fail(EINVAL, "simverbs_inject: match.psn is {}; from 1 to {}, relative to the first",
-                    match.psn, kMaxPsn);
+        return fail(EINVAL, "match.psn is {}; from 1 to {}, relative to the first", match.psn,
+                    kMaxPsn);
     }
     pattern.direction = static_cast<PacketDirection>(way);
     pattern.ordinal = match.qp;
@@ -261,13 +260,12 @@ int FaultRequest::read_packets() {
     pattern.relative_psn = match.psn;
     pattern.attempt = match.attempt;
     if (is_given(match.link)) {
-        fabric::Link* link = find_link(world_, "simverbs_inject: match.link", match.link);
+        fabric::Link* link = find_link(simulation_, "match.link", match.link, why_);
         if (link == nullptr) {
             return ENOENT;
         }
         if (is_given(match.transmitter)) {
-            auto* direction =
-                find_direction(*link, "simverbs_inject: match.transmitter", match.transmitter);
+            auto* direction = find_direction(*link, "match.transmitter", match.transmitter, why_);
             if (direction == nullptr) {
                 return ENOENT;
             }
@@ -278,10 +276,10 @@ int FaultRequest::read_packets() {
         }
     } else if (is_given(match.transmitter)) {
         return fail(EINVAL,
-                    "simverbs_inject: match.transmitter is an end of match.link, which is "
+                    "match.transmitter is an end of match.link, which is "
                     "missing");
     } else {
-        on.directions = directions_from_hosts(world_.simulation().network(), pattern.from);
+        on.directions = directions_from_hosts(simulation_.network(), pattern.from);
     }
     spec_.on = std::move(on);
     return 0;
@@ -290,7 +288,7 @@ int FaultRequest::read_packets() {
 int FaultRequest::read_queue(const char* member, int queue, CompletedQueue& into) const {
     if (queue != SIMVERBS_SEND_QUEUE && queue != SIMVERBS_RECEIVE_QUEUE) {
         return fail(EINVAL,
-                    "simverbs_inject: {} is {}; SIMVERBS_SEND_QUEUE (0) or SIMVERBS_RECEIVE_QUEUE "
+                    "{} is {}; SIMVERBS_SEND_QUEUE (0) or SIMVERBS_RECEIVE_QUEUE "
                     "(1)",
                     member, queue);
     }
@@ -302,12 +300,12 @@ int FaultRequest::read_work_request() {
     const simverbs_fault_match& match = asked_.match;
     OnWorkRequest on;
     if (is_given(match.node)) {
-        on.hca = find_device(world_, "simverbs_inject: match.node", match.node);
+        on.hca = find_device(simulation_, "match.node", match.node, why_);
         if (on.hca == nullptr) {
             return ENOENT;
         }
         if (match.qp_num != 0 &&
-            find_queue_pair(*on.hca, "simverbs_inject: match.qp_num", match.qp_num) == nullptr) {
+            find_queue_pair(*on.hca, "match.qp_num", match.qp_num, why_) == nullptr) {
             return ENOENT;
         }
     }
@@ -318,8 +316,7 @@ int FaultRequest::read_work_request() {
     const bool sends_alone =
         spec_.action == FaultAction::kExecution || spec_.action == FaultAction::kSyndrome;
     if (sends_alone && on.queue != CompletedQueue::kSend) {
-        return fail(EINVAL, "simverbs_inject: {} is of sends; match.queue is to be 0",
-                    to_string(spec_.action));
+        return fail(EINVAL, "{} is of sends; match.queue is to be 0", to_string(spec_.action));
     }
     spec_.on = on;
     return 0;
@@ -328,7 +325,7 @@ int FaultRequest::read_work_request() {
 int FaultRequest::read_call() {
     OnCall on;
     if (is_given(asked_.match.node)) {
-        on.hca = find_device(world_, "simverbs_inject: match.node", asked_.match.node);
+        on.hca = find_device(simulation_, "match.node", asked_.match.node, why_);
         if (on.hca == nullptr) {
             return ENOENT;
         }
@@ -336,7 +333,7 @@ int FaultRequest::read_call() {
     const auto command = command_of(text_of(asked_.match.call));
     if (!command) {
         return fail(EINVAL,
-                    "simverbs_inject: match.call '{}' is no verb that asks the device; these are: "
+                    "match.call '{}' is no verb that asks the device; these are: "
                     "{}",
                     text_of(asked_.match.call), names_of_calls());
     }
@@ -345,4 +342,4 @@ int FaultRequest::read_call() {
     return 0;
 }
 
-}  // namespace simverbs::abi
+}  // namespace simverbs

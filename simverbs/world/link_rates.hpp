@@ -9,7 +9,7 @@
 
 #include "fabric/core/rate.hpp"
 
-namespace simverbs::abi {
+namespace simverbs {
 
 inline constexpr std::string_view kLinkRatesInWords =
     "widths are 1 (1x), 2 (4x), 4 (8x), 8 (12x), 16 (2x), speeds 1 (SDR), 2 (DDR), 4 (QDR), 8 "
@@ -35,4 +35,4 @@ inline std::optional<std::pair<fabric::LinkWidth, fabric::LinkSpeed>> link_rate(
     return std::pair{static_cast<LinkWidth>(width), static_cast<LinkSpeed>(speed)};
 }
 
-}  // namespace simverbs::abi
+}  // namespace simverbs

@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 
-#include "simverbs/abi/control_names.hpp"
-#include "simverbs/abi/fault_request.hpp"
-#include "simverbs/abi/link_rates.hpp"
 #include "simverbs/model/statuses.hpp"
+#include "simverbs/world/fault_request.hpp"
+#include "simverbs/world/link_rates.hpp"
+#include "simverbs/world/named.hpp"
 
-namespace simverbs::abi {
+namespace simverbs {
 namespace {
 
 constexpr std::uint64_t kMostTimes = 1U << 16;
@@ -27,10 +27,9 @@ int FaultRequest::read_target() {
     switch (subject()) {
         case FaultSubject::kFault:
             spec_.target.fault = fabric::FaultId(asked_.target.fault);
-            return world_.faults().has(spec_.target.fault)
+            return board_.has(spec_.target.fault)
                        ? 0
-                       : fail(ENOENT, "simverbs_inject: target.fault: there is no fault {}",
-                              asked_.target.fault);
+                       : fail(ENOENT, "target.fault: there is no fault {}", asked_.target.fault);
         case FaultSubject::kLink:
             return read_target_link(false);
         case FaultSubject::kLinkEnd:
@@ -53,22 +52,21 @@ int FaultRequest::read_target() {
         case FaultSubject::kCall:
             break;
     }
-    if (spec_.action == FaultAction::kSmDeath && world_.simulation().subnet_manager() == nullptr) {
-        return fail(EOPNOTSUPP, "simverbs_inject: sm_death: this world has no subnet manager");
+    if (spec_.action == FaultAction::kSmDeath && simulation_.subnet_manager() == nullptr) {
+        return fail(EOPNOTSUPP, "sm_death: this world has no subnet manager");
     }
     return 0;
 }
 
 int FaultRequest::read_target_link(bool one_end) {
     const char* name = is_given(asked_.target.link) ? asked_.target.link : asked_.match.link;
-    fabric::Link* link = find_link(world_, "simverbs_inject: target.link", name);
+    fabric::Link* link = find_link(simulation_, "target.link", name, why_);
     if (link == nullptr) {
         return ENOENT;
     }
     spec_.target.link = link;
     if (one_end) {
-        spec_.target.direction =
-            find_direction(*link, "simverbs_inject: target.node", asked_.target.node);
+        spec_.target.direction = find_direction(*link, "target.node", asked_.target.node, why_);
         if (spec_.target.direction == nullptr) {
             return ENOENT;
         }
@@ -78,19 +76,18 @@ int FaultRequest::read_target_link(bool one_end) {
 }
 
 int FaultRequest::read_target_port() {
-    fabric::Network& network = world_.simulation().network();
+    fabric::Network& network = simulation_.network();
     fabric::Node* node = network.find_node(text_of(asked_.target.node));
     if (node == nullptr) {
         node = network.find_host(text_of(asked_.target.node));
     }
     if (node == nullptr) {
-        return fail(ENOENT, "simverbs_inject: target.node: there is no node '{}' in topology '{}'",
-                    text_of(asked_.target.node), world_.simulation().options().topology);
+        return fail(ENOENT, "target.node: there is no node '{}' in topology '{}'",
+                    text_of(asked_.target.node), simulation_.options().topology);
     }
     const std::uint8_t number = std::max<std::uint8_t>(asked_.target.port, 1);
     if (number > node->port_count() || node->port(fabric::PortNumber{number}).link() == nullptr) {
-        return fail(ENOENT, "simverbs_inject: target.port: {} has no port {} with a link",
-                    node->name(), number);
+        return fail(ENOENT, "target.port: {} has no port {} with a link", node->name(), number);
     }
     fabric::Port& port = node->port(fabric::PortNumber{number});
     spec_.target.port = &port;
@@ -98,22 +95,21 @@ int FaultRequest::read_target_port() {
         return 0;
     }
     if (port.attributes().link_layer == fabric::LinkLayer::kEthernet) {
-        return fail(EOPNOTSUPP,
-                    "simverbs_inject: {}: port {} of {} is an Ethernet port, which nobody manages",
+        return fail(EOPNOTSUPP, "{}: port {} of {} is an Ethernet port, which nobody manages",
                     to_string(spec_.action), number, node->name());
     }
-    if (world_.simulation().subnet_manager() == nullptr) {
-        return fail(EOPNOTSUPP, "simverbs_inject: {}: this world has no subnet manager of its own",
+    if (simulation_.subnet_manager() == nullptr) {
+        return fail(EOPNOTSUPP, "{}: this world has no subnet manager of its own",
                     to_string(spec_.action));
     }
     return 0;
 }
 
 int FaultRequest::read_target_switch() {
-    fabric::Node* node = world_.simulation().network().find_node(text_of(asked_.target.node));
+    fabric::Node* node = simulation_.network().find_node(text_of(asked_.target.node));
     if (node == nullptr || node->kind() != fabric::NodeKind::kSwitch) {
-        return fail(ENOENT, "simverbs_inject: target.node: '{}' is no switch of topology '{}'{}",
-                    text_of(asked_.target.node), world_.simulation().options().topology,
+        return fail(ENOENT, "target.node: '{}' is no switch of topology '{}'{}",
+                    text_of(asked_.target.node), simulation_.options().topology,
                     node == nullptr ? "" : "; for a host take SIMVERBS_FAULT_HOST_KILL");
     }
     spec_.target.node = node;
@@ -125,11 +121,11 @@ int FaultRequest::read_target_device() {
         (on_ == SIMVERBS_ON_WORK_REQUEST || on_ == SIMVERBS_ON_CALL)) {
         return 0;
     }
-    spec_.target.hca = find_device(world_, "simverbs_inject: target.node", asked_.target.node);
+    spec_.target.hca = find_device(simulation_, "target.node", asked_.target.node, why_);
     if (spec_.target.hca == nullptr) {
         return ENOENT;
     }
-    spec_.target.node = &world_.simulation().network().node(spec_.target.hca->node());
+    spec_.target.node = &simulation_.network().node(spec_.target.hca->node());
     return 0;
 }
 
@@ -144,20 +140,18 @@ int FaultRequest::read_target_queue_pair() {
     }
     spec_.target.qp = {.qpn = asked_.target.qp_num, .ordinal = asked_.target.qp};
     if (spec_.target.hca == nullptr) {
-        return on_ == SIMVERBS_ON_WORK_REQUEST
-                   ? 0
-                   : fail(EINVAL,
-                          "simverbs_inject: target.node is missing: a call has no queue "
-                          "pair");
+        return on_ == SIMVERBS_ON_WORK_REQUEST ? 0
+                                               : fail(EINVAL,
+                                                      "target.node is missing: a call has no queue "
+                                                      "pair");
     }
     if (asked_.target.qp == 0 && asked_.target.qp_num == 0) {
         return fail(EINVAL,
-                    "simverbs_inject: target.qp (the n-th of its device) or target.qp_num is "
+                    "target.qp (the n-th of its device) or target.qp_num is "
                     "missing");
     }
-    if (asked_.target.qp_num != 0 &&
-        find_queue_pair(*spec_.target.hca, "simverbs_inject: target.qp_num",
-                        asked_.target.qp_num) == nullptr) {
+    if (asked_.target.qp_num != 0 && find_queue_pair(*spec_.target.hca, "target.qp_num",
+                                                     asked_.target.qp_num, why_) == nullptr) {
         return ENOENT;
     }
     return 0;
@@ -172,7 +166,7 @@ int FaultRequest::read_arguments() {
     spec_.with.offset = with.offset;
     spec_.with.bits = with.bits == 0 ? std::uint8_t{0xFF} : with.bits;
     const auto out_of_range = [this](const char* what) {
-        return fail(EINVAL, "simverbs_inject: {}: {}", to_string(spec_.action), what);
+        return fail(EINVAL, "{}: {}", to_string(spec_.action), what);
     };
     switch (spec_.action) {
         case FaultAction::kDelay:
@@ -219,7 +213,7 @@ int FaultRequest::read_header_field() {
     const int field = number_of(asked_.with.field);
     if (field < SIMVERBS_HEADER_OPCODE || field > SIMVERBS_HEADER_SOLICITED) {
         return fail(EINVAL,
-                    "simverbs_inject: with.field is {}; SIMVERBS_HEADER_OPCODE (1) to "
+                    "with.field is {}; SIMVERBS_HEADER_OPCODE (1) to "
                     "SIMVERBS_HEADER_SOLICITED (13)",
                     field);
     }
@@ -227,29 +221,27 @@ int FaultRequest::read_header_field() {
     return holds(spec_.with.field, asked_.with.value)
                ? 0
                : fail(EINVAL,
-                      "simverbs_inject: with.value {:#x} does not fit the field; opcodes and "
+                      "with.value {:#x} does not fit the field; opcodes and "
                       "syndromes are those that have a meaning",
                       asked_.with.value);
 }
 
 int FaultRequest::read_port_value() {
     if (asked_.with.value > 0xFFFF) {
-        return fail(EINVAL, "simverbs_inject: with.value {:#x} has more than 16 bits",
-                    asked_.with.value);
+        return fail(EINVAL, "with.value {:#x} has more than 16 bits", asked_.with.value);
     }
     if (spec_.action == FaultAction::kPkey) {
-        const Hca* hca = world_.simulation().hca_at(spec_.target.port->node().id());
+        const Hca* hca = simulation_.hca_at(spec_.target.port->node().id());
         const std::size_t most = hca == nullptr ? 1 : hca->personality().limits.port.pkey_entries;
-        return asked_.with.offset < most
-                   ? 0
-                   : fail(EINVAL, "simverbs_inject: with.offset is {}; the table has 0 to {}",
-                          asked_.with.offset, most - 1);
+        return asked_.with.offset < most ? 0
+                                         : fail(EINVAL, "with.offset is {}; the table has 0 to {}",
+                                                asked_.with.offset, most - 1);
     }
     const auto lid = static_cast<std::uint16_t>(asked_.with.value);
     return fabric::is_unicast(fabric::Lid{lid})
                ? 0
                : fail(EINVAL,
-                      "simverbs_inject: with.value {:#x} is no unicast LID; those are 0x1 "
+                      "with.value {:#x} is no unicast LID; those are 0x1 "
                       "to 0xbfff",
                       lid);
 }
@@ -257,12 +249,12 @@ int FaultRequest::read_port_value() {
 int FaultRequest::read_rate() {
     const auto rate = link_rate(asked_.with.width, asked_.with.speed);
     if (!rate) {
-        return fail(EINVAL, "simverbs_inject: with.width {} and with.speed {}; {}",
-                    asked_.with.width, asked_.with.speed, kLinkRatesInWords);
+        return fail(EINVAL, "with.width {} and with.speed {}; {}", asked_.with.width,
+                    asked_.with.speed, kLinkRatesInWords);
     }
     spec_.with.width = rate->first;
     spec_.with.speed = rate->second;
     return 0;
 }
 
-}  // namespace simverbs::abi
+}  // namespace simverbs

@@ -1,0 +1,219 @@
+#include "simverbs/cli/scenario_processes.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "fabric/yaml/value.hpp"
+
+#include "simverbs/server/server.hpp"
+
+#include "scenarios/engine/explain.hpp"
+#include "scenarios/engine/faults.hpp"
+#include "scenarios/engine/judge.hpp"
+#include "scenarios/engine/topology_file.hpp"
+#include "scenarios/engine/usage.hpp"
+#include "scenarios/engine/witness.hpp"
+
+namespace simverbs::cli {
+namespace {
+
+constexpr std::int64_t kPicosecondsInMillisecond = 1'000'000'000;
+
+// A folder of its own for the socket of a world; it goes with its content.
+class Scratch {
+  public:
+    Scratch() {
+        if (mkdtemp(path_.data()) == nullptr) {
+            error_ = fmt::format("mkdtemp: {}", std::strerror(errno));
+        }
+    }
+    ~Scratch() { rmdir(path_.c_str()); }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+
+    [[nodiscard]] const std::string& error() const { return error_; }
+    [[nodiscard]] std::string socket() const { return path_ + "/world.sock"; }
+
+  private:
+    std::string path_ = "/tmp/simverbs-run-XXXXXX";
+    std::string error_;
+};
+
+class ServedFaults final : public scenarios::FaultSink {
+  public:
+    explicit ServedFaults(Server& server) : server_(server) {}
+    std::string inject(const simverbs_fault& fault, std::uint32_t& id) override {
+        return server_.inject(fault, id);
+    }
+    // Only programs of operations take faults back.
+    void clear(std::uint32_t /*id*/) override {}
+
+  private:
+    Server& server_;
+};
+
+ServerOptions options_of(const scenarios::Scenario& scenario, const ProcessOptions& options,
+                         const std::string& topology) {
+    const scenarios::Checked run = scenario.at("run");
+    ServerOptions made;
+    made.simulation.topology = topology;
+    made.simulation.seed = run.number("seed", made.simulation.seed);
+    made.simulation.personality = run.text("personality", made.simulation.personality);
+    made.simulation.first_psn = static_cast<std::uint32_t>(run.number("first_psn"));
+    made.simulation.first_qpn =
+        static_cast<std::uint32_t>(run.number("first_qpn", made.simulation.first_qpn));
+    made.simulation.random_keys = run.text("keys") == "random";
+    made.conductor.schedule =
+        run.text("schedule") == "free" ? Schedule::kFree : Schedule::kCanonical;
+    made.trace_file = options.trace_file;
+    made.capture_file = options.capture_file;
+    return made;
+}
+
+scenarios::Record record_of(const fabric::trace::TraceRecord& record,
+                            const fabric::Network& network) {
+    using Kind = fabric::trace::Field::Kind;
+    scenarios::Record seen{fabric::to_picoseconds(record.time),
+                           network.node(record.node).name(),
+                           std::string(to_string(record.category)),
+                           std::string(record.name),
+                           {}};
+    for (const fabric::trace::Field& field : record.fields) {
+        std::string text;
+        switch (field.kind) {
+            case Kind::kSigned:
+                text = std::to_string(static_cast<std::int64_t>(field.number));
+                break;
+            case Kind::kUnsigned:
+                text = std::to_string(field.number);
+                break;
+            case Kind::kBool:
+                text = field.number != 0 ? "true" : "false";
+                break;
+            case Kind::kText:
+            case Kind::kEnum:
+                text = field.text;
+        }
+        seen.fields.push_back({std::string(field.name), std::move(text), field.number});
+    }
+    return seen;
+}
+
+std::vector<ProgramSpec> programs_of(const scenarios::Scenario& scenario) {
+    std::vector<ProgramSpec> specs;
+    for (const auto& [host, body] : scenario.at("hosts").entries()) {
+        const scenarios::Checked checked(body);
+        if (checked.has("run")) {
+            specs.push_back({host.text, checked.text("run")});
+        }
+    }
+    return specs;
+}
+
+std::optional<std::chrono::milliseconds> limit_of(const scenarios::Scenario& scenario,
+                                                  const ProcessOptions& options) {
+    const scenarios::Checked run = scenario.at("run");
+    if (options.time_limit || !run.has("time_limit")) {
+        return options.time_limit;
+    }
+    return std::chrono::milliseconds(run.duration("time_limit") / kPicosecondsInMillisecond);
+}
+
+// What is wrong before anything is started; "" where nothing is.
+std::string refuse(const scenarios::Scenario& scenario, const std::vector<ProgramSpec>& programs) {
+    fabric::yaml::Errors errors(scenario.file);
+    scenarios::check_for_processes(scenario, errors);
+    if (!errors.empty()) {
+        return errors.text();
+    }
+    if (programs.empty()) {
+        return fmt::format(
+            "{}: no processes: give HOST='COMMAND', or hosts that have \"run: COMMAND\"",
+            scenario.file);
+    }
+    const std::vector<std::string> hosts = scenario.hosts();
+    for (const ProgramSpec& program : programs) {
+        if (std::find(hosts.begin(), hosts.end(), program.host) == hosts.end()) {
+            return fmt::format("{}: its fabric has no host \"{}\"", scenario.file, program.host);
+        }
+    }
+    return library_folder().empty() ? "libibverbs.so.1 of simverbs is not beside this program" : "";
+}
+
+}  // namespace
+
+scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
+                                 const ProcessOptions& options) {
+    scenarios::Verdict verdict;
+    verdict.file = scenario.file;
+    const std::vector<ProgramSpec> specs =
+        options.programs.empty() ? programs_of(scenario) : options.programs;
+    verdict.error = refuse(scenario, specs);
+    const Scratch scratch;
+    const scenarios::TopologyFile topology(scenario);
+    if (verdict.error.empty()) {
+        verdict.error = scratch.error().empty() ? topology.error() : scratch.error();
+    }
+    if (!verdict.error.empty()) {
+        return verdict;
+    }
+    ServerOptions server_options = options_of(scenario, options, topology.spec());
+    server_options.socket = scratch.socket();
+    const auto server = Server::make(server_options, verdict.error);
+    if (server == nullptr) {
+        return verdict;
+    }
+    scenarios::Witness witness(scenario);
+    server->listen([&](const fabric::trace::TraceRecord& record) {
+        witness.see(record_of(record, server->network()));
+    });
+    ServedFaults sink(*server);
+    scenarios::Faults faults(witness, sink);
+    verdict.error = faults.inject_all(scenario);
+    if (!verdict.error.empty()) {
+        return verdict;
+    }
+    std::thread serving([&server] { server->run(); });
+    Programs programs(server_options.socket, specs);
+    programs.run(limit_of(scenario, options));
+    server->stop();
+    serving.join();
+    server->listen({});
+
+    witness.end(fabric::to_picoseconds(server->now()), server->run_digest());
+    scenarios::Judge judge(witness, faults);
+    const scenarios::Checked expect = scenario.at("expect");
+    const std::vector<int> statuses = programs.statuses();
+    for (std::size_t i = 0; i < statuses.size(); ++i) {
+        judge.judge_exit(expect.at("exit"), specs[i].host, specs[i].command, statuses[i]);
+    }
+    judge.judge_end(expect, {});
+    verdict.failures = judge.failures();
+    verdict.time_ps = witness.now();
+    verdict.digest = witness.digest();
+    verdict.deterministic = server->marks().deterministic();
+    verdict.marks = verdict.deterministic ? "" : server->marks().describe();
+    verdict.explanation = scenarios::explain(witness.records(), {}, [&faults](std::uint64_t id) {
+        return fmt::format("\"{}\"", faults.name_of(id));
+    });
+    verdict.completed = witness.completed();
+    verdict.events = witness.events();
+    return verdict;
+}
+
+scenarios::Verdict run_scenario(const scenarios::Scenario& scenario,
+                                const scenarios::RunOptions& options) {
+    if (scenario.has_processes()) {
+        return run_processes(scenario, {.trace_file = options.trace_file});
+    }
+    return scenarios::run(scenario, options);
+}
+
+}  // namespace simverbs::cli

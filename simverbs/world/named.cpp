@@ -1,0 +1,69 @@
+#include "simverbs/world/named.hpp"
+
+#include <string>
+
+#include <fmt/format.h>
+
+#include "simverbs/hca/queue_pair.hpp"
+
+namespace simverbs {
+namespace {
+
+std::string names_of_links(const fabric::Network& network) {
+    constexpr std::size_t kMost = 8;
+    std::string names;
+    for (std::size_t i = 0; i < network.link_count() && i < kMost; ++i) {
+        names += (i == 0 ? "" : ", ") + network.link(i).name();
+    }
+    return network.link_count() > kMost ? names + ", ..." : names;
+}
+
+}  // namespace
+
+fabric::Link* find_link(Simulation& simulation, const char* what, const char* name,
+                        std::string& why) {
+    const fabric::Network& network = simulation.network();
+    fabric::Link* link = network.find_link(text_of(name));
+    if (link == nullptr) {
+        why = fmt::format("{}: there is no link '{}'; topology '{}' has {}", what, text_of(name),
+                          simulation.options().topology, names_of_links(network));
+    }
+    return link;
+}
+
+fabric::LinkDirection* find_direction(fabric::Link& link, const char* what, const char* from_node,
+                                      std::string& why) {
+    for (const std::size_t which : {0U, 1U}) {
+        fabric::Port& port = link.end(which);
+        if (port.node().name() == text_of(from_node)) {
+            return &link.direction_from(port);
+        }
+    }
+    why = fmt::format("{}: '{}' is no end of link '{}'; its ends are {} and {}", what,
+                      text_of(from_node), link.name(), link.end(0).node().name(),
+                      link.end(1).node().name());
+    return nullptr;
+}
+
+Hca* find_device(Simulation& simulation, const char* what, const char* node, std::string& why) {
+    Hca* hca = simulation.find_hca(text_of(node));
+    if (hca == nullptr) {
+        const fabric::Network& network = simulation.network();
+        why = fmt::format("{}: there is no host '{}'; topology '{}' has {} to {}", what,
+                          text_of(node), simulation.options().topology, network.host(0).name(),
+                          network.host(network.host_count() - 1).name());
+    }
+    return hca;
+}
+
+QueuePair* find_queue_pair(const Hca& hca, const char* what, std::uint32_t qp_num,
+                           std::string& why) {
+    QueuePair* qp = hca.find_qp(qp_num);
+    if (qp == nullptr) {
+        why = fmt::format("{}: {} has no queue pair {:#x}; ibv_qp.qp_num is the number to give",
+                          what, hca.name(), qp_num);
+    }
+    return qp;
+}
+
+}  // namespace simverbs
