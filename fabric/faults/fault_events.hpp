@@ -29,7 +29,7 @@ struct FaultFired {
     Lid dlid;
     // Of a packet; "" and 0 where it was none.
     std::string_view operation;
-    std::uint32_t psn = 0;
+    std::uint32_t relative_psn = 0;
     std::uint16_t attempt = 0;
     std::uint32_t to_flow = 0;
 
@@ -44,7 +44,7 @@ struct FaultFired {
         f("slid", slid);
         f("dlid", dlid);
         f("operation", operation);
-        f("psn", psn);
+        f("relative_psn", relative_psn);
         f("attempt", attempt);
         f("to_flow", to_flow);
     }
@@ -80,7 +80,7 @@ inline FaultFired fired(const LinkDirection& direction, const Frame& frame, Faul
             .slid = frame.slid,
             .dlid = frame.dlid,
             .operation = packet.operation,
-            .psn = packet.psn,
+            .relative_psn = packet.relative_psn,
             .attempt = packet.attempt,
             .to_flow = packet.to_flow};
 }

@@ -11,7 +11,8 @@ namespace fabric {
 // What a frame carries, for the trace.
 struct FrameDescription {
     std::string_view operation;  // "" where the transport has no word for it
-    std::uint32_t psn = 0;
+    // 1 is the first of its queue pair, 0: nobody knows. Programs draw the first at random.
+    std::uint32_t relative_psn = 0;
     std::uint16_t attempt = 0;
     std::uint32_t to_flow = 0;  // destination queue pair
 };

@@ -286,8 +286,9 @@ class Explanation {
                                              : std::to_string(fault.number("fault"));
         std::string packet;
         if (!fault.text("operation").empty()) {
-            packet = fmt::format(" {} with PSN {}, transmission {},", fault.text("operation"),
-                                 fault.number("psn"), fault.number("attempt"));
+            packet = fmt::format(" {}, PSN {} of its queue pair, transmission {},",
+                                 fault.text("operation"), fault.number("relative_psn"),
+                                 fault.number("attempt"));
         }
         say("{} the injected fault {} ({}) fired at {}: at {},{} {}.",
             is_root ? "Root:" : "On the way, and not the reason:", name, fault.text("action"),

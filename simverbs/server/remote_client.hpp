@@ -42,7 +42,8 @@ class SharedSegment {
 
 class RemoteClient final : public Client {
   public:
-    // `socket` becomes the client's own. `host`: the rank of its first HCA.
+    // `socket` becomes the client's own. `host`: the rank of its first HCA; `rank`: how many
+    // processes of that host came before.
     RemoteClient(Simulation& simulation, int socket, pid_t process, std::size_t host,
                  std::uint32_t rank);
     ~RemoteClient() override;
@@ -53,6 +54,7 @@ class RemoteClient final : public Client {
     [[nodiscard]] std::size_t device_count() const { return attachment_.device_count(); }
     [[nodiscard]] const Hca& device(std::size_t index) const { return attachment_.device(index); }
     [[nodiscard]] std::size_t host_index() const { return host_index_; }
+    [[nodiscard]] std::uint32_t rank() const { return rank_; }
     [[nodiscard]] ClientArea& area() const { return *reinterpret_cast<ClientArea*>(area_.base()); }
     [[nodiscard]] ProcessMemory& process_memory() { return memory_; }
     [[nodiscard]] int take_area_descriptor() { return area_.take_descriptor(); }

@@ -116,6 +116,7 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Simulation> simulat
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       devices_(*simulation_, options.socket + ".devices"),
+      calls_(simulation_->bus()),
       fabric_(*simulation_, marks_) {
     marks_.scheduled_free = options_.conductor.schedule == Schedule::kFree;
     epoll_event event{.events = EPOLLIN, .data = {.fd = listener_}};
@@ -235,7 +236,7 @@ void Server::greet(int socket) {
     if (understood && kind == RequestKind::kFabric && got == sizeof(FabricRequest)) {
         FabricRequest request;
         std::memcpy(&request, bytes.data(), sizeof request);
-        fabric_.serve(socket, request, options_.conductor.schedule != Schedule::kFree);
+        fabric_.serve(socket, request, !is_free());
         return;
     }
     if (understood && got == sizeof(DeviceRequest)) {
@@ -308,7 +309,7 @@ void Server::attach(int socket, const AttachRequest& request) {
     std::unique_ptr<RemoteClient> client;
     try {
         client = std::make_unique<RemoteClient>(*simulation_, socket, peer_of(socket),
-                                                node->id().value(), next_rank_++);
+                                                node->id().value(), came_[node->id().value()]++);
     } catch (const std::system_error& failure) {
         refuse(failure.code().value(), failure.what());
         return;
@@ -327,7 +328,7 @@ void Server::attach(int socket, const AttachRequest& request) {
         device.guid = hca.guid().value();
         device.ports = hca.port_count();
     }
-    reply.canonical = options_.conductor.schedule == Schedule::kFree ? 0 : 1;
+    reply.canonical = is_free() ? 0 : 1;
     reply.server_process = static_cast<std::uint32_t>(getpid());
     const int area = client->take_area_descriptor();
     const std::array<int, 2> descriptors{area, client->wake_descriptor()};
@@ -363,7 +364,7 @@ void Server::serve_client(RemoteClient& client) {
         send_struct(client.socket(), reply);
         return;
     }
-    if (options_.conductor.schedule == Schedule::kFree) {
+    if (is_free()) {
         answer(client, request);
     } else {
         client.pending = request;
@@ -372,12 +373,9 @@ void Server::serve_client(RemoteClient& client) {
 
 // What the client posted before the command comes before it.
 void Server::answer(RemoteClient& client, const CommandRequest& request) {
-    doorbells_.clear();
-    client.take_doorbells(doorbells_);
-    for (const Doorbell& doorbell : doorbells_) {
-        client.ring(doorbell);
-    }
+    ring_doorbells(client);
     std::vector<int> descriptors;
+    const auto redirect = calls_.redirect(client);
     const CommandReply reply = client.execute(request, descriptors);
     if (!send_struct(client.socket(), reply, descriptors)) {
         someone_gone_ = true;
@@ -389,15 +387,17 @@ void Server::answer(RemoteClient& client, const CommandRequest& request) {
 
 // A client that has ended takes its queue pairs with it: its peers see what a power failure shows.
 void Server::remove_gone() {
-    std::erase_if(clients_, [this](const std::unique_ptr<RemoteClient>& client) {
+    for (std::unique_ptr<RemoteClient>& client : clients_) {
         if (!client->has_gone()) {
-            return false;
+            continue;
         }
         epoll_ctl(epoll_, EPOLL_CTL_DEL, client->socket(), nullptr);
         epoll_ctl(epoll_, EPOLL_CTL_DEL, client->process_descriptor(), nullptr);
         epoll_ctl(epoll_, EPOLL_CTL_DEL, client->wake_descriptor(), nullptr);
-        return true;
-    });
+        const auto redirect = calls_.redirect(*client);
+        client.reset();
+    }
+    std::erase(clients_, nullptr);
     someone_gone_ = false;
 }
 

@@ -7,10 +7,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "simverbs/server/call_streams.hpp"
 #include "simverbs/server/device_files.hpp"
 #include "simverbs/server/fabric_requests.hpp"
 #include "simverbs/server/remote_client.hpp"
@@ -80,6 +82,8 @@ class Server {
 
     // time.cpp: what moves.
     bool drain_doorbells();
+    bool ring_doorbells(RemoteClient& client);
+    void merge_calls();
     bool move_time();
     bool jump();
     [[nodiscard]] std::uint64_t deliveries() const;
@@ -87,6 +91,7 @@ class Server {
     [[nodiscard]] std::vector<pid_t> processes_of_clients() const;
     bool may_go_on_without(RemoteClient& client, std::uint32_t actor);
     bool run_pending_commands();
+    [[nodiscard]] bool is_free() const { return options_.conductor.schedule == Schedule::kFree; }
     void release_pollers();
     bool walk_allows();
     void sleep_until_something_happens();
@@ -102,13 +107,15 @@ class Server {
     std::vector<int> strangers_;  // connected, and have not said what they want
     DeviceFiles devices_;
     std::vector<std::unique_ptr<RemoteClient>> clients_;  // by host, then as they came
-    std::uint32_t next_rank_ = 0;
+    std::map<std::size_t, std::uint32_t> came_;           // processes so far, by host
+    CallStreams calls_;
     std::vector<Doorbell> doorbells_;  // kept for its storage
     bool someone_gone_ = false;
     bool walking_ = false;
     std::int64_t walk_began_ns_ = 0;
     fabric::SimTime walk_began_{};
     bool someone_sleeps_for_time_ = false;
+    bool someone_was_looked_at_ = false;
     RunMarks marks_;
     FabricRequests fabric_;
     std::atomic<bool> stop_{false};

@@ -26,7 +26,7 @@ constexpr int kWatchMs = 1;
 void Server::run() {
     int idle = 0;
     for (int turn = 0; !shut_down_asked(); ++turn) {
-        bool busy = options_.conductor.schedule == Schedule::kFree && drain_doorbells();
+        bool busy = is_free() && drain_doorbells();
         if (turn % kTurnsPerLook == 0) {
             serve_sockets(0);
         }
@@ -40,6 +40,7 @@ void Server::run() {
             idle = simulation_->loop().empty() ? kIdleTurns / 2 : 0;
         }
     }
+    merge_calls();
     traces_.flush();
 }
 
@@ -48,16 +49,28 @@ void Server::run() {
 bool Server::drain_doorbells() {
     bool any = devices_.take_written();
     for (const auto& client : clients_) {
-        doorbells_.clear();
-        client->take_doorbells(doorbells_);
-        std::stable_sort(doorbells_.begin(), doorbells_.end(),
-                         [](const Doorbell& a, const Doorbell& b) { return a.actor < b.actor; });
-        for (const Doorbell& doorbell : doorbells_) {
-            client->ring(doorbell);
-        }
-        any = any || !doorbells_.empty();
+        any = ring_doorbells(*client) || any;
     }
     return any;
+}
+
+bool Server::ring_doorbells(RemoteClient& client) {
+    doorbells_.clear();
+    client.take_doorbells(doorbells_);
+    if (doorbells_.empty()) {
+        return false;
+    }
+    std::stable_sort(doorbells_.begin(), doorbells_.end(),
+                     [](const Doorbell& a, const Doorbell& b) { return a.actor < b.actor; });
+    const auto redirect = calls_.redirect(client);
+    for (const Doorbell& doorbell : doorbells_) {
+        client.ring(doorbell);
+    }
+    return true;
+}
+
+void Server::merge_calls() {
+    calls_.merge(simulation_->loop().now());
 }
 
 bool Server::doorbells_waiting() const {
@@ -69,7 +82,10 @@ bool Server::doorbells_waiting() const {
 }
 
 bool Server::move_time() {
-    const bool free = options_.conductor.schedule == Schedule::kFree;
+    const bool free = is_free();
+    if (free) {
+        merge_calls();
+    }
     if (free && simulation_->loop().empty()) {
         return simulation_->step() > 0;  // events that wait for a full socket go out
     }
@@ -84,6 +100,10 @@ bool Server::move_time() {
         walking_ = false;
         return jump();
     }
+    // Who was found asleep may be so in a command that lies in its socket.
+    if (someone_was_looked_at_) {
+        serve_sockets(0);
+    }
     // In this order: whoever waits has posted what it had to post.
     drain_doorbells();
     if (run_pending_commands() || fabric_.run_waiting()) {
@@ -95,6 +115,9 @@ bool Server::move_time() {
         }
     } else {
         walking_ = false;
+    }
+    if (!simulation_->loop().empty()) {
+        merge_calls();
     }
     const std::size_t events = walking_
                                    ? simulation_->step_exactly()
@@ -152,8 +175,8 @@ std::vector<pid_t> Server::processes_of_clients() const {
 }
 
 bool Server::everyone_waits() {
-    const bool is_free = options_.conductor.schedule == Schedule::kFree;
     someone_sleeps_for_time_ = false;
+    someone_was_looked_at_ = false;
     bool all = true;
     for (const auto& client : clients_) {
         const std::uint32_t actors = client->actor_count();
@@ -161,13 +184,13 @@ bool Server::everyone_waits() {
             all = may_go_on_without(*client, actor) && all;
         }
     }
-    return all && (devices_.empty() || devices_.everyone_waits(processes_of_clients(), !is_free));
+    return all && (devices_.empty() || devices_.everyone_waits(processes_of_clients(), !is_free()));
 }
 
 bool Server::may_go_on_without(RemoteClient& client, std::uint32_t actor) {
     const ActorSlot& slot = client.area().actors[actor];
     const auto state = static_cast<ActorWord>(slot.state.load(std::memory_order_acquire));
-    const bool canonical = options_.conductor.schedule != Schedule::kFree;
+    const bool canonical = !is_free();
     if (state == ActorWord::kFree || (client.pending && client.pending->actor == actor)) {
         return true;
     }
@@ -186,6 +209,7 @@ bool Server::may_go_on_without(RemoteClient& client, std::uint32_t actor) {
             return true;
         }
     }
+    someone_was_looked_at_ = true;
     const auto interval = canonical ? std::chrono::nanoseconds::zero() : kLookInterval;
     switch (client.watch(actor).look(options_.conductor.spin_limit, interval)) {
         case ThreadState::kRuns:

@@ -54,22 +54,27 @@ bool PacketMatcher::is_between(const fabric::Frame& frame) const {
     return destination && contains(pattern_.to, *destination);
 }
 
+std::optional<PacketMatcher::Place> PacketMatcher::place_of(const fabric::Frame& frame,
+                                                            const Packet& packet) const {
+    const bool is_response = packet.operation().response();
+    const std::uint32_t qpn = is_response ? packet.dest_qpn : frame.flow;
+    const auto node = is_response ? ends_.destination(frame) : frame.source;
+    const auto origin = node ? ends_.origin(*node, qpn) : std::nullopt;
+    if (!origin) {
+        return std::nullopt;
+    }
+    const Psn steps = packet.psn + (Psn::kModulus - origin->first_psn.value());
+    return Place{qpn, origin->ordinal, steps.value() + 1};
+}
+
 bool PacketMatcher::is_of_queue_pair(const fabric::Frame& frame, const Packet& packet) const {
     if (pattern_.ordinal == 0 && pattern_.qpn == 0 && pattern_.relative_psn == 0) {
         return true;
     }
-    const bool is_response = packet.operation().response();
-    const std::uint32_t qpn = is_response ? packet.dest_qpn : frame.flow;
-    if (pattern_.qpn != 0 && pattern_.qpn != qpn) {
-        return false;
-    }
-    const auto node = is_response ? ends_.destination(frame) : frame.source;
-    const auto origin = node ? ends_.origin(*node, qpn) : std::nullopt;
-    if (!origin || (pattern_.ordinal != 0 && pattern_.ordinal != origin->ordinal)) {
-        return false;
-    }
-    const std::uint32_t steps = (packet.psn + (Psn::kModulus - origin->first_psn.value())).value();
-    return pattern_.relative_psn == 0 || steps + 1 == pattern_.relative_psn;
+    const auto place = place_of(frame, packet);
+    return place && (pattern_.qpn == 0 || pattern_.qpn == place->qpn) &&
+           (pattern_.ordinal == 0 || pattern_.ordinal == place->ordinal) &&
+           (pattern_.relative_psn == 0 || pattern_.relative_psn == place->relative_psn);
 }
 
 AttemptCounter::AttemptCounter(std::vector<fabric::LinkDirection*> directions)
@@ -111,8 +116,9 @@ fabric::FrameDescription PacketMatcher::describe(const fabric::Frame& frame) con
         return {.operation = "raw"};
     }
     const Packet& packet = frame.transport_as<Packet>();
+    const auto place = place_of(frame, packet);
     return {.operation = packet.operation().operation,
-            .psn = packet.psn.value(),
+            .relative_psn = place ? place->relative_psn : 0,
             .attempt = packet.attempt,
             .to_flow = packet.dest_qpn};
 }

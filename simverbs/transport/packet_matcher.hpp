@@ -82,6 +82,14 @@ class PacketMatcher final : public fabric::FrameMatcher {
   private:
     [[nodiscard]] bool is_between(const fabric::Frame& frame) const;
     [[nodiscard]] bool is_of_queue_pair(const fabric::Frame& frame, const Packet& packet) const;
+    // Of the queue pair whose request a packet is, or answers.
+    struct Place {
+        std::uint32_t qpn;
+        std::uint32_t ordinal;
+        std::uint32_t relative_psn;  // 1 is its first
+    };
+    [[nodiscard]] std::optional<Place> place_of(const fabric::Frame& frame,
+                                                const Packet& packet) const;
 
     PacketPattern pattern_;
     const PacketEnds& ends_;
