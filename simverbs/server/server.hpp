@@ -90,6 +90,7 @@ class Server {
     bool everyone_waits();
     [[nodiscard]] std::vector<pid_t> processes_of_clients() const;
     bool may_go_on_without(RemoteClient& client, std::uint32_t actor);
+    [[nodiscard]] bool nothing_to_come() const;
     bool run_pending_commands();
     [[nodiscard]] bool is_free() const { return options_.conductor.schedule == Schedule::kFree; }
     void release_pollers();

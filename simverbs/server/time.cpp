@@ -220,12 +220,21 @@ bool Server::may_go_on_without(RemoteClient& client, std::uint32_t actor) {
         case ThreadState::kAsleep:
             return true;
         case ThreadState::kSpins:
+            if (nothing_to_come()) {
+                return false;  // it computes: no memory will change
+            }
             marks_.spun_on_memory = true;
             return true;
         case ThreadState::kEnded:
             break;
     }
     return true;
+}
+
+bool Server::nothing_to_come() const {
+    return simulation_->loop().empty() && !doorbells_waiting() &&
+           std::none_of(clients_.begin(), clients_.end(),
+                        [](const auto& client) { return client->pending.has_value(); });
 }
 
 bool Server::run_pending_commands() {

@@ -30,7 +30,7 @@ enum class Schedule : std::uint8_t { kCanonical, kFree, kSerial };
 struct ConductorOptions {
     Schedule schedule = Schedule::kCanonical;
     // CPU time outside the library after which an actor counts as waiting; 0: never.
-    std::chrono::milliseconds spin_limit{200};
+    std::chrono::milliseconds spin_limit{500};
     bool warn = false;  // say on stderr when the world goes nowhere
 };
 

@@ -95,6 +95,9 @@ struct ThreadWatch::Sight {
     std::int64_t cpu_ns = 0;
 };
 
+// Of a thread that has spun before: whoever waits for memory does so again and again.
+constexpr std::int64_t kSpinsAgainNs = 2'000'000;
+
 std::int64_t wall_ns() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
                std::chrono::steady_clock::now().time_since_epoch())
@@ -111,6 +114,7 @@ ThreadWatch& ThreadWatch::operator=(ThreadWatch&& other) noexcept {
     std::swap(stat_, other.stat_);
     std::swap(schedstat_, other.schedstat_);
     std::swap(syscall_, other.syscall_);
+    std::swap(spins_, other.spins_);
     forget();
     return *this;
 }
@@ -123,11 +127,40 @@ ThreadWatch::~ThreadWatch() {
     }
 }
 
+// Most looks are at who sleeps on: that it sleeps, and has not run since, is two reads of the cheap
+// kind. Nothing where it is not so.
+std::optional<ThreadWatch::Sight> ThreadWatch::sleeps_on() {
+    std::array<char, kBufferBytes> buffer;
+    const auto call = parse(read_entry(syscall_, buffer));
+    if (!call) {
+        return std::nullopt;
+    }
+    Sight sight;
+    sight.where = has_time_limit(*call) ? Sight::Where::kAsleepForTime : Sight::Where::kAsleep;
+    read_times(sight);
+    return sight.runs == runs_ ? std::optional(sight) : std::nullopt;
+}
+
+// Time on a processor in ns, time waiting for one, and how often it was given one.
+void ThreadWatch::read_times(Sight& sight) {
+    std::array<char, kBufferBytes> buffer;
+    const std::string_view schedule = read_entry(schedstat_, buffer);
+    char* next = buffer.data();
+    sight.cpu_ns = static_cast<std::int64_t>(std::strtoull(next, &next, 10));
+    std::strtoull(next, &next, 10);
+    sight.runs = schedule.empty() ? 0 : std::strtoull(next, &next, 10);
+}
+
 ThreadWatch::Sight ThreadWatch::see() {
     if (stat_ < 0) {
         stat_ = open_entry(process_, thread_, "stat");
         schedstat_ = open_entry(process_, thread_, "schedstat");
         syscall_ = open_entry(process_, thread_, "syscall");
+    }
+    if (settled_) {
+        if (const auto sight = sleeps_on()) {
+            return *sight;
+        }
     }
     std::array<char, kBufferBytes> buffer;
     Sight sight;
@@ -139,12 +172,7 @@ ThreadWatch::Sight ThreadWatch::see() {
         return sight;
     }
     const char state = stat[name_end + 2];
-    // Time on a processor in ns, time waiting for one, and how often it was given one.
-    const std::string_view schedule = read_entry(schedstat_, buffer);
-    char* next = buffer.data();
-    sight.cpu_ns = static_cast<std::int64_t>(std::strtoull(next, &next, 10));
-    std::strtoull(next, &next, 10);
-    sight.runs = schedule.empty() ? 0 : std::strtoull(next, &next, 10);
+    read_times(sight);
     if (state == 'T' || state == 't') {
         sight.where = Sight::Where::kStopped;
     } else if (state == 'Z' || state == 'X') {
@@ -193,10 +221,12 @@ ThreadState ThreadWatch::judge(const Sight& seen, std::int64_t now,
         case Sight::Where::kRunning:
         case Sight::Where::kStopped:
             asleep_ = settled_ = false;
-            return seen.where == Sight::Where::kRunning && spin_limit.count() != 0 &&
-                           seen.cpu_ns - cpu_ns_ > spin_limit.count()
-                       ? ThreadState::kSpins
-                       : ThreadState::kRuns;
+            if (seen.where != Sight::Where::kRunning || spin_limit.count() == 0 ||
+                seen.cpu_ns - cpu_ns_ <= (spins_ ? kSpinsAgainNs : spin_limit.count())) {
+                return ThreadState::kRuns;
+            }
+            spins_ = true;
+            return ThreadState::kSpins;
     }
     if (!asleep_ || moved) {
         asleep_ = true;

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 #include <sys/types.h>
 
@@ -30,9 +31,10 @@ class ThreadWatch {
     ~ThreadWatch();
 
     // A thread counts as asleep once two looks, 50 us of wall time apart, agree that it has not
-    // moved between them, and from then on until a look finds that it has. `spin_limit` zero: it
-    // never counts as spinning. A look less than `interval` after the last one says the same
-    // again, and less than that after forget(), that it runs.
+    // moved between them, and from then on until a look finds that it has. It spins once it has
+    // used `spin_limit` of CPU time, zero: never, and less than that once it has done so before. A
+    // look less than `interval` after the last one says the same again, and less than that after
+    // forget(), that it runs.
     ThreadState look(std::chrono::nanoseconds spin_limit,
                      std::chrono::nanoseconds interval = std::chrono::nanoseconds::zero());
     // It has been in the library since the last look.
@@ -46,11 +48,13 @@ class ThreadWatch {
   private:
     struct Sight;
     [[nodiscard]] Sight see();
+    [[nodiscard]] std::optional<Sight> sleeps_on();
+    void read_times(Sight& sight);
     ThreadState judge(const Sight& seen, std::int64_t now, std::chrono::nanoseconds spin_limit);
 
     pid_t process_ = 0;
     pid_t thread_ = 0;
-    // Kept open: a look is three reads.
+    // Kept open: a look is three reads at most.
     int stat_ = -1;
     int schedstat_ = -1;
     int syscall_ = -1;
@@ -61,6 +65,7 @@ class ThreadWatch {
     bool watched_ = false;                // since forget()
     bool asleep_ = false;                 // at the last look
     bool settled_ = false;                // and found unmoved by two
+    bool spins_ = false;                  // has done so before
     std::uint64_t runs_ = 0;              // times it was given a processor, at the last look
     std::int64_t cpu_ns_ = 0;             // it had used at the first look
     std::int64_t asleep_since_ns_ = 0;
