@@ -119,14 +119,27 @@ class Timeline {
             arguments));
     }
 
+    // Not always the order of sending: a fault may hold a packet back.
+    [[nodiscard]] std::vector<std::size_t> in_order_of_the_wire() const {
+        std::vector<std::size_t> order;
+        for (std::size_t i = 0; i < run_.packets.size(); ++i) {
+            if (!run_.packets[i].hops.empty()) {
+                order.push_back(i);
+            }
+        }
+        std::stable_sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
+            return run_.packets[a].hops.front().start < run_.packets[b].hops.front().start;
+        });
+        return order;
+    }
+
     // A packet is as long as its first wire is busy, but never into the next one of its track.
     void add_packets() {
         std::map<std::pair<QpName, Track>, std::int64_t> free_from;
-        for (std::size_t i = run_.packets.size(); i-- > 0;) {
+        const std::vector<std::size_t> on_wire = in_order_of_the_wire();
+        for (auto place = on_wire.rbegin(); place != on_wire.rend(); ++place) {
+            const std::size_t i = *place;
             const RunPacket& packet = run_.packets[i];
-            if (packet.hops.empty()) {
-                continue;
-            }
             const Hop& first = packet.hops.front();
             const std::string arguments = fmt::format(
                 R"({{"psn":{},"payload":{},"again":{},"answer":{},"lost":{}}})", packet.psn,

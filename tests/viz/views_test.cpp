@@ -1,10 +1,5 @@
 // Ladder, timeline, topology and coverage of a run that had everything.
-#include <algorithm>
-#include <map>
-#include <optional>
-#include <set>
 #include <string>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -15,6 +10,7 @@
 #include "viz/run.hpp"
 #include "viz/timeline.hpp"
 #include "viz/topology_picture.hpp"
+#include "well_formed.hpp"
 
 namespace viz_test {
 namespace {
@@ -37,29 +33,6 @@ class Views : public RecordedRun {
     simverbs::viz::Run run;
 };
 
-// Whether every tag is closed in its turn.
-bool is_well_formed(const std::string& xml) {
-    std::vector<std::string> open;
-    for (std::size_t at = 0; (at = xml.find('<', at)) != std::string::npos;) {
-        const std::size_t end = xml.find('>', at);
-        if (end == std::string::npos) {
-            return false;
-        }
-        const std::string tag = xml.substr(at + 1, end - at - 1);
-        const std::string name = tag.substr(0, tag.find_first_of(" \n"));
-        at = end;
-        if (name.starts_with('/')) {
-            if (open.empty() || open.back() != name.substr(1)) {
-                return false;
-            }
-            open.pop_back();
-        } else if (!tag.ends_with('/')) {
-            open.push_back(name);
-        }
-    }
-    return open.empty();
-}
-
 TEST_F(Views, FollowEachPacketToItsEnd) {
     std::size_t lost = 0;
     for (const RunPacket& packet : run.packets) {
@@ -78,7 +51,7 @@ TEST_F(Views, FollowEachPacketToItsEnd) {
 
 TEST_F(Views, TheLadderShowsWhatWasLostAndWhatFollowed) {
     const std::string svg = simverbs::viz::ladder(traced, run, {});
-    EXPECT_TRUE(is_well_formed(svg));
+    EXPECT_EQ(xml_error(svg), "");
     for (const char* const words :
          {"lost at h0 port 1: fault", "(again)", "NAK: PSN sequence error", "RNR NAK, timer",
           "NAK: remote access error", "RDMA_READ_RESPONSE_FIRST", "RTR &gt; RTS",
@@ -89,54 +62,11 @@ TEST_F(Views, TheLadderShowsWhatWasLostAndWhatFollowed) {
     EXPECT_NE(few.find("more rows are not drawn"), std::string::npos);
 }
 
-// The Trace Event Format: what each phase must have, and that slices of a track nest.
 TEST_F(Views, TheTimelineIsATraceThatViewersTake) {
-    const json timeline = json::parse(simverbs::viz::timeline(traced, run));
-    ASSERT_TRUE(timeline["traceEvents"].is_array());
-    std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> slices;
-    std::map<int, int> starts;
-    std::map<int, int> ends;
-    std::set<std::pair<int, int>> named;
-    std::map<std::string, int> work;
-    for (const json& event : timeline["traceEvents"]) {
-        const std::string phase = event.at("ph");
-        const std::pair<int, int> track{event.at("pid"), event.at("tid")};
-        EXPECT_TRUE(event.at("ts").is_number());
-        EXPECT_TRUE(event.at("name").is_string());
-        if (phase == "X") {
-            EXPECT_GE(event.at("dur").get<double>(), 0);
-            slices[track].emplace_back(event["ts"], event["dur"]);
-            if (event.at("cat") == "work") {
-                ++work[event["name"]];
-            }
-        } else if (phase == "s") {
-            ++starts[event.at("id")];
-        } else if (phase == "f") {
-            EXPECT_EQ(event.at("bp"), "e");
-            ++ends[event.at("id")];
-        } else if (phase == "M") {
-            EXPECT_TRUE(event.at("args").at("name").is_string());
-            if (event["name"] == "thread_name") {
-                named.insert(track);
-            }
-        } else {
-            EXPECT_EQ(phase, "i");
-            EXPECT_TRUE(event.at("s") == "t" || event.at("s") == "p");
-        }
-    }
-    EXPECT_EQ(starts, ends) << "each arrow has both ends";
-    EXPECT_GT(starts.size(), 20U);
-    EXPECT_EQ(work["RDMA_READ"], 1);
-    EXPECT_EQ(work["RDMA_WRITE REM_ACCESS_ERR"], 1);
-    for (auto& [track, of_track] : slices) {
-        EXPECT_TRUE(named.contains(track));
-        std::sort(of_track.begin(), of_track.end());
-        for (std::size_t i = 1; i < of_track.size(); ++i) {
-            constexpr double kRounding = 1e-6;
-            EXPECT_LE(of_track[i - 1].first + of_track[i - 1].second,
-                      of_track[i].first + kRounding);
-        }
-    }
+    TimelineSeen seen = expect_trace_events(simverbs::viz::timeline(traced, run));
+    EXPECT_GT(seen.arrows, 20U);
+    EXPECT_EQ(seen.work["RDMA_READ"], 1);
+    EXPECT_EQ(seen.work["RDMA_WRITE REM_ACCESS_ERR"], 1);
 }
 
 TEST_F(Views, TheTopologyHasCountersAndTheWayOfAFlow) {
