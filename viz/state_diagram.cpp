@@ -20,6 +20,9 @@ struct Bundle {
 // From so many states on, single edges are harder to read than the box.
 constexpr std::size_t kBundled = 4;
 
+// Where lives end: drawn below all others, wherever its edges come from.
+constexpr std::string_view kLast = "ERR";
+
 bool says_the_same(const Move& a, const Move& b) {
     return a.to == b.to && a.trigger == b.trigger && a.required == b.required &&
            a.optional == b.optional && a.effect == b.effect;
@@ -52,7 +55,7 @@ std::vector<Bundle> bundles_of(const StateMachine& machine) {
 
 // "PKEY_INDEX, PORT,<br/>ACCESS_FLAGS": two a line.
 std::string wrapped(const std::vector<std::string_view>& words) {
-    constexpr std::size_t kWidth = 30;
+    constexpr std::size_t kWidth = 34;
     std::string text;
     std::size_t line = 0;
     for (const std::string_view word : words) {
@@ -98,9 +101,12 @@ std::string rows_of(const Bundle& bundle, bool counted) {
     return rows;
 }
 
+// Away from its edge, which Graphviz lets touch the words.
 std::string words_of(const Bundle& bundle, bool counted) {
     return fmt::format(
-        "<<table border=\"0\" cellborder=\"0\" cellspacing=\"0\" cellpadding=\"1\">{}</table>>",
+        "<<table border=\"0\" cellspacing=\"0\" cellpadding=\"0\"><tr><td width=\"10\"></td><td>"
+        "<table border=\"0\" cellborder=\"0\" cellspacing=\"0\" cellpadding=\"1\">{}</table></td>"
+        "</tr></table>>",
         rows_of(bundle, counted));
 }
 
@@ -213,6 +219,9 @@ std::string state_diagram(const StateMachine& machine) {
         const std::string name = fmt::format("from {}", ++boxes);
         text += box(name, bundle, machine.counted);
         text += edge(name, move.to, bundle, machine.counted);
+    }
+    if (std::find(machine.states.begin(), machine.states.end(), kLast) != machine.states.end()) {
+        text += fmt::format("  {{ rank=max; {} }}\n", dot_quoted(kLast));
     }
     return text + legend(machine) + "}\n";
 }
