@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include <infiniband/verbs.h>
@@ -388,6 +389,12 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_qp(ibv_qp* handle) {
     pthread_mutex_unlock(&handle->mutex);
     pthread_cond_destroy(&handle->cond);
     pthread_mutex_destroy(&handle->mutex);
+    if (context.watch() != nullptr) {
+        if (const std::size_t unread = qp.queues.unread(); unread > 0) {
+            name_misuse(context, Misuse::kCompletionsUnread, handle->qp_num,
+                        std::to_string(unread) + (unread == 1 ? " completion" : " completions"));
+        }
+    }
     forget_requests(qp);
     delete &qp;
     return 0;

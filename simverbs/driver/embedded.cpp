@@ -199,6 +199,7 @@ EmbeddedWorld::EmbeddedWorld(const EmbeddedOptions& options, std::unique_ptr<Sim
       traces_(*simulation_),
       faults_(*simulation_) {
     conductor_ = std::make_unique<Conductor>(*simulation_, options_.conductor);
+    conductor_->before_report([this] { traces_.flush(); });
     count_deliveries_in(conductor_->deliveries());
     std::vector<std::size_t> hcas;
     for (std::size_t i = 0; i < simulation_->hca_count(); ++i) {

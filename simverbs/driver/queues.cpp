@@ -141,6 +141,17 @@ void CompletionQueue::purge_locked(F&& goes) {
     head().consumer.value.store(consumer_, std::memory_order_release);
 }
 
+std::size_t CompletionQueue::unread(std::uint32_t qpn) {
+    const std::lock_guard guard(lock_);
+    const std::uint32_t end = head().producer.value.load(std::memory_order_acquire);
+    std::size_t count = 0;
+    for (std::uint32_t at = consumer_; at != end; ++at) {
+        const Cqe& entry = slots()[at & mask_];
+        count += entry.qpn == qpn && entry.queue != CompletedQueue::kWork ? 1 : 0;
+    }
+    return count;
+}
+
 void CompletionQueue::purge(std::uint32_t qpn) {
     const std::lock_guard guard(lock_);
     purge_locked([qpn](const Cqe& entry) {
@@ -330,6 +341,14 @@ QueuePair::~QueuePair() {
     if (no_rings_ == nullptr) {
         channel_.unmap_ring(reinterpret_cast<std::byte*>(rings_), ring_bytes_);
     }
+}
+
+std::size_t QueuePair::unread() const {
+    std::size_t count = queues_.send_cq == nullptr ? 0 : queues_.send_cq->unread(qpn_);
+    if (queues_.receive_cq != nullptr && queues_.receive_cq != queues_.send_cq) {
+        count += queues_.receive_cq->unread(qpn_);
+    }
+    return count;
 }
 
 void QueuePair::ring_send() {

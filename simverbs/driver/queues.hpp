@@ -148,6 +148,8 @@ class CompletionQueue {
     // Before the queue is used.
     void use_from_one_thread() { lock_.elide(); }
 
+    // Entries of this queue pair that were not polled yet.
+    [[nodiscard]] std::size_t unread(std::uint32_t qpn);
     void add(QueuePair& qp);
     // Forgets the queue pair; `purges`: and takes its entries out.
     void remove(const QueuePair& qp, bool purges);
@@ -305,6 +307,8 @@ class QueuePair {
     void ring_receive();
     // Before a modify to ERR, which flushes also what was pushed without a doorbell.
     void publish_sends();
+    // Completions of it that were not polled yet.
+    [[nodiscard]] std::size_t unread() const;
     // Its completions stay where they are when it is reset or goes.
     void leave_completions() { leaves_completions_ = true; }
     // Before the queues are used.

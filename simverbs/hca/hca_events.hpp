@@ -85,6 +85,20 @@ struct SrqStateChanged {
     }
 };
 
+// A program opened the device, or closed it: no command of a context, so not among the calls.
+struct ContextDescribed {
+    static constexpr EventInfo kInfo{"context", Category::kObject};
+    NodeId node;
+    std::uint32_t handle;
+    bool open;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("handle", handle);
+        f("open", open);
+    }
+};
+
 // A command of the control channel and its errno.
 struct VerbCalled {
     static constexpr EventInfo kInfo{"verb", Category::kCall};

@@ -21,6 +21,7 @@ enum class Misuse : std::uint8_t {
     kBufferChanged,
     kBufferDeregistered,
     kEmptyReceiveSegment,
+    kCompletionsUnread,
 };
 
 struct MisuseRow {
@@ -52,9 +53,11 @@ inline constexpr auto kMisuses = std::to_array<MisuseRow>({
      "memory was deregistered before the completion of a work request that uses it was polled"},
     {Misuse::kEmptyReceiveSegment, "empty_receive_segment",
      "a scatter/gather element of length 0 of a receive takes 0 bytes, not 2^31"},
+    {Misuse::kCompletionsUnread, "completions_unread",
+     "a queue pair was destroyed and completions that nobody had polled went with it"},
 });
 inline constexpr std::size_t kMisuseCount = kMisuses.size();
-static_assert(static_cast<std::size_t>(Misuse::kEmptyReceiveSegment) + 1 == kMisuseCount);
+static_assert(static_cast<std::size_t>(Misuse::kCompletionsUnread) + 1 == kMisuseCount);
 
 constexpr const MisuseRow& properties(Misuse misuse) {
     return kMisuses[static_cast<std::size_t>(misuse)];

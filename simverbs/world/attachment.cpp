@@ -84,6 +84,7 @@ int Attachment::open(const OpenContext& command, HandleReply& reply) {
     client_.hand_over(context->take_event_reader());
     opened_.push_back(context);
     reply.handle = static_cast<std::uint32_t>(opened_.size());
+    hca.trace(ContextDescribed{hca.node(), reply.handle, true});
     return 0;
 }
 
@@ -93,7 +94,9 @@ int Attachment::close(const CloseContext& command) {
         return ENOENT;
     }
     opened_[command.context - 1] = nullptr;
-    context->hca().close(context->handle());
+    Hca& hca = context->hca();
+    hca.trace(ContextDescribed{hca.node(), command.context, false});
+    hca.close(context->handle());
     return 0;
 }
 

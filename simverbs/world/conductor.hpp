@@ -10,12 +10,14 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "simverbs/world/actor.hpp"
@@ -87,6 +89,9 @@ class Conductor {
     void start_helper();
     // That thread writes to stderr what each queue pair waits for. Async-signal-safe.
     void request_report() noexcept;
+    // Called, with the world held, before each report: a program that hangs may be killed next, and
+    // its traces should tell how it came to that. Before the world is used.
+    void before_report(std::function<void()> call) { before_report_ = std::move(call); }
 
   private:
     using Lock = std::unique_lock<std::mutex>;
@@ -137,6 +142,7 @@ class Conductor {
     std::thread helper_;
     std::atomic<bool> helper_wanted_{false};
     std::atomic<bool> report_wanted_{false};
+    std::function<void()> before_report_;
     std::atomic<bool> stop_{false};
 };
 

@@ -19,6 +19,9 @@ void Conductor::request_report() noexcept {
 }
 
 void Conductor::write_report(std::string_view why) {
+    if (before_report_) {
+        before_report_();
+    }
     fmt::print(stderr, "simverbs: {}, at {} ps of virtual time\n{}", why,
                fabric::to_picoseconds(simulation_.loop().now()), describe_queue_pairs(simulation_));
 }

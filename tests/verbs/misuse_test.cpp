@@ -336,6 +336,26 @@ TEST_F(Misuse, EventsThatAreNotAcknowledged) {
     EXPECT_NE(said_of("events_not_acknowledged"), "");
 }
 
+TEST_F(Misuse, CompletionsThatGoUnread) {
+    connect_with_receives();
+    ASSERT_EQ(write(1, true), 0);
+    ASSERT_EQ(write(2, true), 0);
+    EXPECT_EQ(a->wait().wr_id, 1U);
+    simverbs_advance_ps(1'000'000'000);
+    ASSERT_EQ(ibv_destroy_qp(a->qp), 0);
+    a->qp = nullptr;
+    EXPECT_NE(said_of("completions_unread").find("1 completion"), std::string::npos);
+}
+
+TEST_F(Misuse, CompletionsThatWerePolledAreNoMatter) {
+    connect_with_receives();
+    ASSERT_EQ(write(1, true), 0);
+    EXPECT_EQ(a->wait().wr_id, 1U);
+    ASSERT_EQ(ibv_destroy_qp(a->qp), 0);
+    a->qp = nullptr;
+    EXPECT_EQ(said_of("completions_unread"), "");
+}
+
 TEST_F(Misuse, ADeviceClosedWithObjectsOnIt) {
     connect_with_receives();
     ibv_device** devices = ibv_get_device_list(nullptr);
