@@ -15,13 +15,6 @@
 namespace simverbs::cli {
 namespace {
 
-std::string folder_of_this_program() {
-    std::array<char, PATH_MAX> path{};
-    const ssize_t length = readlink("/proc/self/exe", path.data(), path.size() - 1);
-    const std::string whole(path.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
-    return whole.substr(0, whole.rfind('/'));
-}
-
 // For programs that look for devices in /sys and /dev by themselves. Ours stands first, so that a
 // library that the user preloads is asked through it.
 void show_devices(const Placement& placement) {
@@ -47,6 +40,13 @@ void show_devices(const Placement& placement) {
 }
 
 }  // namespace
+
+std::string folder_of_this_program() {
+    std::array<char, PATH_MAX> path{};
+    const ssize_t length = readlink("/proc/self/exe", path.data(), path.size() - 1);
+    const std::string whole(path.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+    return whole.substr(0, whole.rfind('/'));
+}
 
 std::string device_tree(const std::string& socket, const std::string& host) {
     DeviceRequest request;

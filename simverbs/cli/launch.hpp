@@ -19,6 +19,9 @@ struct Placement {
 // and /dev; empty when it does not answer. Waits for the server.
 std::string device_tree(const std::string& socket, const std::string& host);
 
+// Where the file of this program lies, by what the kernel says.
+std::string folder_of_this_program();
+
 // Where libibverbs.so.1 of simverbs lies, beside this program as built or as installed; empty when
 // it is not found.
 std::string library_folder();

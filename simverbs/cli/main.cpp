@@ -9,6 +9,7 @@
 #include "fabric/topology/generators.hpp"
 
 #include "simverbs/cli/fabric_commands.hpp"
+#include "simverbs/cli/lab_commands.hpp"
 #include "simverbs/cli/scenario_commands.hpp"
 #include "simverbs/cli/topology_commands.hpp"
 #include "simverbs/cli/viz_commands.hpp"
@@ -139,6 +140,7 @@ int main(int argc, char** argv) {
     const cli::FabricCommands fabric(app, world);
     const cli::VizCommands viz(app);
     const cli::ScenarioCommands scenario(app);
+    const cli::LabCommands lab(app);
 
     std::string topology;
     std::string format = "yaml";
@@ -187,6 +189,9 @@ int main(int argc, char** argv) {
     }
     if (scenario.is_chosen()) {
         return scenario.run();
+    }
+    if (lab.is_chosen()) {
+        return lab.run();
     }
     if (*topology_command) {
         return *check_command  ? cli::check_topology(topology, routes)

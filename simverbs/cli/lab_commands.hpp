@@ -1,0 +1,57 @@
+// `simverbs lab`: exercises that teach verbs, and check what students made of them.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "tutorials/lab/attempt.hpp"
+#include "tutorials/lab/exercise.hpp"
+
+namespace simverbs::cli {
+
+class LabCommands {
+  public:
+    explicit LabCommands(CLI::App& app);
+    LabCommands(const LabCommands&) = delete;
+    LabCommands& operator=(const LabCommands&) = delete;
+
+    [[nodiscard]] bool is_chosen() const { return lab_->parsed(); }
+    [[nodiscard]] int run() const;
+
+  private:
+    CLI::App* add(const char* name, const char* help);
+    void add_words_of_students();
+    void add_words_of_teachers();
+    [[nodiscard]] std::string exercises() const;
+    // Nothing after saying why.
+    [[nodiscard]] std::optional<lab::Exercise> exercise() const;
+    [[nodiscard]] int list() const;
+    [[nodiscard]] int start() const;
+    [[nodiscard]] int check() const;
+    [[nodiscard]] int hint() const;
+    [[nodiscard]] int solution() const;
+    [[nodiscard]] int grade() const;
+    [[nodiscard]] int prove() const;
+
+    CLI::App* lab_;
+    CLI::App* list_ = nullptr;
+    CLI::App* start_ = nullptr;
+    CLI::App* check_ = nullptr;
+    CLI::App* hint_ = nullptr;
+    CLI::App* solution_ = nullptr;
+    CLI::App* grade_ = nullptr;
+    CLI::App* prove_ = nullptr;
+    CLI::App* rubric_ = nullptr;
+    std::string exercises_;
+    std::string which_;
+    std::string place_ = ".";
+    std::string output_;
+    unsigned jobs_ = 1;
+    bool python_ = false;
+    bool without_pictures_ = false;
+    bool without_wrong_ = false;
+};
+
+}  // namespace simverbs::cli

@@ -1,0 +1,216 @@
+#include "tutorials/lab/exercise.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "fabric/yaml/nearest.hpp"
+
+namespace simverbs::lab {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kRubricFile = "/rubric.yaml";
+constexpr std::string_view kWrongFile = "/wrong.yaml";
+constexpr std::string_view kHintsFile = "/.hints";
+
+bool is_number(std::string_view word) {
+    return !word.empty() &&
+           std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+unsigned number_of(std::string_view digits) {
+    unsigned number = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    return number;
+}
+
+// "03" and "to_rts".
+bool is_meant(std::string_view name, std::string_view word) {
+    const std::size_t end = name.find('_');
+    if (name == word || end == std::string_view::npos) {
+        return name == word;
+    }
+    return is_number(word) ? number_of(name.substr(0, end)) == number_of(word)
+                           : name.substr(end + 1) == word;
+}
+
+std::optional<Exercise> read_exercise(const std::string& folder, std::string& error) {
+    Exercise exercise{.name = fs::path(folder).filename().string(), .folder = folder};
+    const std::string file = folder + std::string(kRubricFile);
+    fabric::yaml::Errors errors(file);
+    auto rubric = read_rubric(read_file(file).value_or(""), errors);
+    if (!rubric) {
+        error = errors.text();
+        return std::nullopt;
+    }
+    exercise.rubric = std::move(*rubric);
+    // A topology in a file lies beside the rubric.
+    if (fs::exists(folder + "/" + exercise.rubric.topology)) {
+        exercise.rubric.topology = fs::absolute(folder + "/" + exercise.rubric.topology).string();
+    }
+    const std::string wrong_file = folder + std::string(kWrongFile);
+    if (const auto text = read_file(wrong_file)) {
+        fabric::yaml::Errors wrong_errors(wrong_file);
+        auto wrong = read_wrong_answers(*text, exercise.rubric, wrong_errors);
+        if (!wrong) {
+            error = wrong_errors.text();
+            return std::nullopt;
+        }
+        exercise.wrong = std::move(*wrong);
+    }
+    return exercise;
+}
+
+bool copy_new(const fs::path& from, const fs::path& to, std::string& error) {
+    std::error_code failure;
+    fs::copy_file(from, to, failure);
+    if (failure) {
+        error = fmt::format("{}: {}", to.string(), failure.message());
+    }
+    return !failure;
+}
+
+}  // namespace
+
+bool Exercise::has(Language language) const {
+    return fs::exists(file("exercise", language));
+}
+
+std::optional<std::string> read_file(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    if (!in) {
+        return std::nullopt;
+    }
+    return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+bool write_file(const std::string& path, std::string_view text) {
+    std::ofstream out(path, std::ios::binary | std::ios::trunc);
+    out << text << std::flush;
+    return out.good();
+}
+
+std::vector<std::string> exercise_names(const std::string& tutorials) {
+    std::vector<std::string> names;
+    std::error_code failure;
+    for (const auto& entry : fs::directory_iterator(tutorials, failure)) {
+        if (fs::exists(entry.path().string() + std::string(kRubricFile))) {
+            names.push_back(entry.path().filename().string());
+        }
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+std::optional<Exercise> find_exercise(const std::string& tutorials, std::string_view word,
+                                      std::string& error) {
+    const std::vector<std::string> names = exercise_names(tutorials);
+    if (names.empty()) {
+        error = fmt::format("{}: no exercises here (folders with a rubric.yaml)", tutorials);
+        return std::nullopt;
+    }
+    const auto found = std::find_if(names.begin(), names.end(), [word](const std::string& name) {
+        return is_meant(name, word);
+    });
+    if (found == names.end()) {
+        const std::vector<std::string_view> views(names.begin(), names.end());
+        const std::string meant = fabric::yaml::suggestion(word, views);
+        error = fmt::format("no exercise \"{}\"{}{} there are: {}", word, meant,
+                            meant.empty() ? ";" : "", fmt::join(names, ", "));
+        return std::nullopt;
+    }
+    return read_exercise(tutorials + "/" + *found, error);
+}
+
+bool start(const Exercise& exercise, Language language, const std::string& into,
+           std::string& error) {
+    const fs::path folder = fs::path(into) / exercise.name;
+    const fs::path answer = folder / ("exercise" + std::string(ending_of(language)));
+    if (!exercise.has(language)) {
+        error = fmt::format("{} is not there in {}", exercise.name,
+                            language == Language::kC ? "C" : "Python");
+        return false;
+    }
+    if (fs::exists(answer)) {
+        error = fmt::format(
+            "{} is there already and stays as it is; move it away, or name another folder",
+            answer.string());
+        return false;
+    }
+    std::error_code failure;
+    fs::create_directories(folder, failure);
+    if (failure) {
+        error = fmt::format("{}: {}", folder.string(), failure.message());
+        return false;
+    }
+    return copy_new(exercise.file("exercise", language), answer, error) &&
+           (fs::exists(folder / "README.md") ||
+            copy_new(exercise.folder + "/README.md", folder / "README.md", error));
+}
+
+std::optional<std::string> find_answer(const Exercise& exercise, const std::string& folder,
+                                       std::string& error) {
+    std::vector<std::string> found;
+    for (const fs::path& place : {fs::path(folder) / exercise.name, fs::path(folder)}) {
+        for (const Language language : {Language::kC, Language::kPython}) {
+            const fs::path file = place / ("exercise" + std::string(ending_of(language)));
+            if (fs::is_regular_file(file)) {
+                found.push_back(file.string());
+            }
+        }
+        if (!found.empty()) {
+            break;
+        }
+    }
+    if (found.size() != 1) {
+        error = found.empty()
+                    ? fmt::format(
+                          "no exercise.c or exercise.py in {0}/{1} or in {0}; `simverbs lab "
+                          "start {1}` gives you one",
+                          folder, exercise.name)
+                    : fmt::format("{} and {}: which? Name the file", found[0], found[1]);
+        return std::nullopt;
+    }
+    return found[0];
+}
+
+std::string next_hint(const Exercise& exercise, const std::string& folder) {
+    const std::vector<std::string>& hints = exercise.rubric.hints;
+    if (hints.empty()) {
+        return "There are no hints for this exercise; its README says what to do.\n";
+    }
+    const fs::path place = fs::path(folder) / exercise.name;
+    const std::string file =
+        (fs::is_directory(place) ? place.string() : folder) + std::string(kHintsFile);
+    const std::size_t given = number_of(read_file(file).value_or("0"));
+    const std::size_t now = given % hints.size();
+    write_file(file, std::to_string(now + 1));
+    return fmt::format("Hint {} of {}: {}\n", now + 1, hints.size(), hints[now]);
+}
+
+std::optional<std::string> text_of(const Exercise& exercise, const WrongAnswer& answer,
+                                   std::string& error) {
+    const std::string file =
+        exercise.file("solution", answer.is_python ? Language::kPython : Language::kC);
+    std::string text = read_file(file).value_or("");
+    for (const auto& [replace, by] : answer.changes) {
+        const std::size_t at = text.find(replace);
+        if (at == std::string::npos || text.find(replace, at + 1) != std::string::npos) {
+            error = fmt::format("wrong answer {}: {} times in {}: {}", answer.name,
+                                at == std::string::npos ? "0" : "several", file, replace);
+            return std::nullopt;
+        }
+        text.replace(at, replace.size(), by);
+    }
+    return text;
+}
+
+}  // namespace simverbs::lab

@@ -1,0 +1,64 @@
+// Exercises as folders: NN_name with README.md, rubric.yaml, exercise.c, solution.c, wrong.yaml,
+// and for some exercise.py and solution.py.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tutorials/lab/rubric.hpp"
+
+namespace simverbs::lab {
+
+enum class Language : std::uint8_t { kC, kPython };
+
+constexpr std::string_view ending_of(Language language) {
+    return language == Language::kC ? ".c" : ".py";
+}
+
+struct Exercise {
+    std::string name;    // "03_to_rts"
+    std::string folder;  // where it lies
+    Rubric rubric;
+    std::vector<WrongAnswer> wrong;
+
+    [[nodiscard]] std::string file(std::string_view stem, Language language) const {
+        return folder + "/" + std::string(stem) + std::string(ending_of(language));
+    }
+    [[nodiscard]] bool has(Language language) const;
+};
+
+// Names of the exercises in a folder, sorted.
+std::vector<std::string> exercise_names(const std::string& tutorials);
+
+// The exercise that `word` means: "3", "03", "03_to_rts", "to_rts". Nothing, with `error` set to
+// what is wrong with the word or with a file of the exercise.
+std::optional<Exercise> find_exercise(const std::string& tutorials, std::string_view word,
+                                      std::string& error);
+
+// Copies what a student works on to `into`/NAME, and the README. Never overwrites: false, with
+// `error`, when there is something already.
+bool start(const Exercise& exercise, Language language, const std::string& into,
+           std::string& error);
+
+// The student's file in `folder`, or in its subfolder of the exercise's name; the one that there
+// is. Nothing, with `error`, when there is none, or one of each language.
+std::optional<std::string> find_answer(const Exercise& exercise, const std::string& folder,
+                                       std::string& error);
+
+// One more hint each time, counted in a file `.hints` of `folder`; from the first again behind the
+// last.
+std::string next_hint(const Exercise& exercise, const std::string& folder);
+
+// The text of a wrong answer; nothing, with `error`, when what it replaces is not there exactly
+// once.
+std::optional<std::string> text_of(const Exercise& exercise, const WrongAnswer& answer,
+                                   std::string& error);
+
+// Nothing when the file cannot be read.
+std::optional<std::string> read_file(const std::string& path);
+bool write_file(const std::string& path, std::string_view text);
+
+}  // namespace simverbs::lab

@@ -1,0 +1,192 @@
+#include "tutorials/lab/judge.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "tutorials/lab/objects.hpp"
+#include "viz/markup.hpp"
+
+namespace simverbs::lab {
+namespace {
+
+// Expressions are searched in so much of the output.
+constexpr std::size_t kSearched = std::size_t{64} * 1024;
+
+std::vector<const viz::Record*> find_all(const Pattern& pattern, const Performance& performance) {
+    std::vector<const viz::Record*> found;
+    for (const viz::Record& record : performance.trace.records) {
+        if (pattern.matches(record, performance.run)) {
+            found.push_back(&record);
+        }
+    }
+    return found;
+}
+
+// Posted work requests are told in batches, by the index of their queue behind the last.
+std::uint64_t occurrences(const std::vector<const viz::Record*>& found) {
+    if (found.empty() || found.front()->name != "posted") {
+        return found.size();
+    }
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::int64_t>, std::uint64_t> posted;
+    for (const viz::Record* record : found) {
+        std::uint64_t& last = posted[{record->node, record->id("qpn"), record->number("send")}];
+        last = std::max(last, static_cast<std::uint64_t>(record->number("posted")));
+    }
+    return std::accumulate(posted.begin(), posted.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const auto& queue) { return sum + queue.second; });
+}
+
+class Judge {
+  public:
+    explicit Judge(const Performance& performance) : performance_(performance) {}
+
+    Finding operator()(const CountRule& rule) const {
+        const auto found = find_all(rule.of, performance_);
+        const std::uint64_t count = occurrences(found);
+        if (count > rule.most && rule.most == 0) {
+            return {false, describe(*found.front(), performance_.run)};
+        }
+        if (count < rule.least || count > rule.most) {
+            return {false, fmt::format("{} times instead of {} {}: {}", count,
+                                       rule.least == rule.most ? "exactly"
+                                       : count < rule.least    ? "at least"
+                                                               : "at most",
+                                       count < rule.least ? rule.least : rule.most, rule.of.text)};
+        }
+        return {true, {}};
+    }
+
+    Finding operator()(const OrderRule& rule) const {
+        const auto place = [&rule](const viz::Record& record) {
+            return viz::QpName{rule.each == OrderRule::Each::kRun ? 0 : record.node,
+                               rule.each == OrderRule::Each::kQp ? record.id("qpn") : 0};
+        };
+        std::set<viz::QpName> prepared;
+        bool happened = false;
+        for (const viz::Record& record : performance_.trace.records) {
+            if (rule.first.matches(record, performance_.run)) {
+                prepared.insert(place(record));
+            }
+            if (rule.before.matches(record, performance_.run)) {
+                happened = true;
+                if (!prepared.contains(place(record))) {
+                    return {false,
+                            fmt::format("{}; not before it: {}", describe(record, performance_.run),
+                                        rule.first.text)};
+                }
+            }
+        }
+        return {happened, happened ? "" : "it never came to: " + rule.before.text};
+    }
+
+    Finding operator()(const BetweenRule& rule) const {
+        const viz::Record* begin = nullptr;
+        for (const viz::Record& record : performance_.trace.records) {
+            if (begin == nullptr && rule.from.matches(record, performance_.run)) {
+                begin = &record;
+            } else if (begin != nullptr && rule.to.matches(record, performance_.run)) {
+                const fabric::SimDuration passed(record.time - begin->time);
+                return {passed >= rule.least && passed <= rule.most,
+                        fmt::format("{} passed from {} to {}", viz::time_text(passed.count()),
+                                    rule.from.text, rule.to.text)};
+            }
+        }
+        return {false, fmt::format("it never came to: {}",
+                                   begin == nullptr ? rule.from.text : rule.to.text)};
+    }
+
+    Finding operator()(const BalanceRule& rule) const {
+        const std::uint64_t of = occurrences(find_all(rule.of, performance_));
+        const std::uint64_t as = occurrences(find_all(rule.as, performance_));
+        return {of == as && of > 0,
+                fmt::format("{} times: {}; {} times: {}", of, rule.of.text, as, rule.as.text)};
+    }
+
+    Finding operator()(const ClosedRule& rule) const {
+        std::map<std::string_view, std::int64_t> calls;
+        for (const viz::Record& record : performance_.trace.records) {
+            if (record.name == "context") {
+                ++calls[record.number("open") != 0 ? "open_device" : "close_device"];
+            }
+            if (record.name == "verb" && record.number("errno") == 0) {
+                ++calls[record.text("verb")];
+            }
+        }
+        std::string seen;
+        bool made_any = false;
+        for (const ObjectKind& kind : kObjectKinds) {
+            if (std::find(rule.kinds.begin(), rule.kinds.end(), kind.name) == rule.kinds.end()) {
+                continue;
+            }
+            made_any = made_any || calls[kind.made_by] > 0;
+            if (calls[kind.made_by] != calls[kind.ended_by]) {
+                seen += fmt::format("{}ibv_{} {} times, ibv_{} {} times", seen.empty() ? "" : "; ",
+                                    kind.made_by, calls[kind.made_by], kind.ended_by,
+                                    calls[kind.ended_by]);
+            }
+        }
+        return {made_any && seen.empty(), made_any ? seen : "nothing was made"};
+    }
+
+    Finding operator()(const OutputRule& rule) const {
+        std::smatch match;
+        const std::string searched =
+            performance_.output.substr(0, kSearched) + performance_.errors.substr(0, kSearched);
+        const bool found = std::regex_search(searched, match, rule.expression);
+        if (found != rule.never) {
+            return {true, {}};
+        }
+        return {false, found ? fmt::format("printed: {}", match.str())
+                             : fmt::format("nothing printed matches {}", rule.text)};
+    }
+
+    Finding operator()(const ExitRule& /*rule*/) const {
+        const Ending& ending = performance_.ending;
+        switch (ending.kind) {
+            case Ending::Kind::kHung:
+                return {false, "it did not end by itself and was stopped"};
+            case Ending::Kind::kKilledBySignal:
+                return {false, fmt::format("it crashed: {}", strsignal(ending.number))};
+            case Ending::Kind::kExited:
+                break;
+        }
+        return {ending.number == 0, fmt::format("it ended with status {}", ending.number)};
+    }
+
+  private:
+    const Performance& performance_;
+};
+
+bool forbids(const Demand& demand) {
+    const auto* const count = std::get_if<CountRule>(&demand);
+    const auto* const output = std::get_if<OutputRule>(&demand);
+    return (count != nullptr && count->most == 0) || (output != nullptr && output->never);
+}
+
+}  // namespace
+
+Finding judge(const Demand& demand, const Performance& performance) {
+    Finding finding = std::visit(Judge(performance), demand);
+    if (finding.holds) {
+        finding.seen.clear();
+        finding.open = forbids(demand) && !Judge(performance)(ExitRule{}).holds;
+        finding.holds = !finding.open;
+    }
+    return finding;
+}
+
+std::vector<Finding> judge(const Rubric& rubric, const Performance& performance) {
+    std::vector<Finding> findings;
+    for (const Rule& rule : rubric.rules) {
+        findings.push_back(judge(rule.demand, performance));
+    }
+    return findings;
+}
+
+}  // namespace simverbs::lab
