@@ -93,27 +93,33 @@ static inline void lab_to_init(struct ibv_qp* qp) {
          "RESET to INIT");
 }
 
-/* INIT to RTR to RTS, towards the queue pair `peer_qpn` behind the port `peer_lid`. */
-static inline void lab_to_rts(struct ibv_qp* qp, uint16_t peer_lid, uint32_t peer_qpn) {
+/* INIT to RTR, towards the queue pair `peer_qpn` behind the port `peer_lid`. */
+static inline void lab_to_rtr(struct ibv_qp* qp, uint16_t peer_lid, uint32_t peer_qpn) {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTR,
         .path_mtu = IBV_MTU_1024,
         .dest_qp_num = peer_qpn,
         .rq_psn = LAB_PSN,
         .max_dest_rd_atomic = 1,
-        .min_rnr_timer = 12,
+        .min_rnr_timer = 12, /* 0.64 ms */
         .ah_attr = {.dlid = peer_lid, .port_num = 1},
     };
     must(ibv_modify_qp(qp, &attr,
                        IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                            IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0,
          "INIT to RTR");
-    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
-                                .sq_psn = LAB_PSN,
-                                .timeout = 14,
-                                .retry_cnt = 7,
-                                .rnr_retry = 7,
-                                .max_rd_atomic = 1};
+}
+
+/* RTR to RTS. A request without an answer is sent again after 4.096 us * 2^timeout, up to retry_cnt
+ * times; one whose receiver is not ready up to rnr_retry times, 7: for ever. */
+static inline void lab_to_rts(struct ibv_qp* qp, uint8_t timeout, uint8_t retry_cnt,
+                              uint8_t rnr_retry) {
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS,
+                               .sq_psn = LAB_PSN,
+                               .timeout = timeout,
+                               .retry_cnt = retry_cnt,
+                               .rnr_retry = rnr_retry,
+                               .max_rd_atomic = 1};
     must(ibv_modify_qp(qp, &attr,
                        IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
                            IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC) == 0,
@@ -130,8 +136,10 @@ static inline void lab_prepare(struct lab_host* a, struct lab_host* b) {
 
 /* Connects the two. */
 static inline void lab_join(struct lab_host* a, struct lab_host* b) {
-    lab_to_rts(a->qp, b->port.lid, b->qp->qp_num);
-    lab_to_rts(b->qp, a->port.lid, a->qp->qp_num);
+    lab_to_rtr(a->qp, b->port.lid, b->qp->qp_num);
+    lab_to_rtr(b->qp, a->port.lid, a->qp->qp_num);
+    lab_to_rts(a->qp, 14, 7, 7); /* 67 ms, 7 times */
+    lab_to_rts(b->qp, 14, 7, 7);
 }
 
 static inline void lab_connect(struct lab_host* a, struct lab_host* b) {

@@ -10,11 +10,13 @@
 #include "fabric/yaml/fields.hpp"
 #include "fabric/yaml/nearest.hpp"
 
+#include "simverbs/model/completion_faults.hpp"
 #include "simverbs/model/cq_transitions.hpp"
 #include "simverbs/model/misuse.hpp"
 #include "simverbs/model/opcodes.hpp"
 #include "simverbs/model/qp_transitions.hpp"
 #include "simverbs/model/statuses.hpp"
+#include "simverbs/model/wire_opcodes.hpp"
 
 #include "viz/markup.hpp"
 
@@ -56,6 +58,16 @@ Names opcodes() {
 }
 Names states() {
     return {kQpStateNames.begin(), kQpStateNames.end()};
+}
+Names causes() {
+    Names names;
+    for (const CompletionFault& row : kCompletionFaults) {
+        names.push_back(to_string(row.cause));
+    }
+    return names;
+}
+Names message_kinds() {
+    return {kMessageKindNames.begin(), kMessageKindNames.end()};
 }
 Names cq_states() {
     return {kCqStateNames.begin(), kCqStateNames.end()};
@@ -110,11 +122,11 @@ constexpr auto kKinds = std::to_array<Kind>({
     {{"completion", "status", statuses},
      "completion",
      "a work completion",
-     {{{"opcode", "opcode", opcodes}, {"bytes", "bytes"}, {"cause", "cause"}}}},
+     {{{"opcode", "opcode", opcodes}, {"bytes", "bytes"}, {"cause", "cause", causes}}}},
     {{"state", "to", states},
      "qp_state",
      "a queue pair comes to this state",
-     {{{"from", "from", states}, {"cause", "cause"}}}},
+     {{{"from", "from", states}, {"cause", "cause", causes}}}},
     {{"cq", "to", cq_states},
      "cq_state",
      "a completion queue: QUIET from ARMED is an event to its channel, DEAD an overrun",
@@ -124,11 +136,11 @@ constexpr auto kKinds = std::to_array<Kind>({
      "packet_sent",
      "a packet leaves a queue pair",
      {{{"again", "retransmission", yes_no, true}, {"psn", "psn"}, {"bytes", "payload"}}}},
-    {{"delivered", "kind"},
+    {{"delivered", "kind", message_kinds},
      "delivered",
      "a request was carried out at its target",
      {{{"bytes", "bytes"}}}},
-    {{"dropped", "cause"}, "dropped", "an unacknowledged message went no further", {}},
+    {{"dropped", "cause", causes}, "dropped", "an unacknowledged message went no further", {}},
     {{"discarded", "fate"}, "packet_discarded", "a packet that its target did not take", {}},
     {{"lost", "reason"}, "frame_dropped", "a packet was lost on its way", {}},
     {{"fault", "action"}, "fault_fired", "an injected fault fired", {}},
