@@ -16,6 +16,7 @@ namespace simverbs::lab {
 namespace {
 
 // Expressions are searched in so much of the output.
+constexpr std::size_t kQuoted = 120;
 constexpr std::size_t kSearched = std::size_t{64} * 1024;
 
 std::vector<const viz::Record*> find_all(const Pattern& pattern, const Performance& performance) {
@@ -142,7 +143,7 @@ class Judge {
         if (found != rule.never) {
             return {true, {}};
         }
-        return {false, found ? fmt::format("printed: {}", match.str())
+        return {false, found ? fmt::format("printed: {}", match.str().substr(0, kQuoted))
                              : fmt::format("nothing printed matches {}", rule.text)};
     }
 

@@ -1,0 +1,93 @@
+/* Lesson 14: a connection that outlives its cable. Each host has two ports on two switches; the
+ * connection runs over port 1 and has port 2 as its alternate path. */
+#include <poll.h>
+
+#include <simverbs/simverbs.h>
+
+#include "lab.h"
+
+enum { PORTS = 2, SOON_MS = 500 };
+static const int64_t kMs = 1000LL * 1000 * 1000; /* ps */
+
+static struct lab_host h0, h1;
+static int messages;
+
+static uint16_t lid_of(struct lab_host* host, uint8_t port) {
+    struct ibv_port_attr attr;
+    must(ibv_query_port(host->context, port, &attr) == 0, "ibv_query_port");
+    return attr.lid;
+}
+
+/* Tells the queue pair of `host` its alternate path: over its own port `port` to the port of the
+ * same number at `peer`; and asks for it to be armed. */
+static void load_alternate(struct lab_host* host, struct lab_host* peer, uint8_t port) {
+    /* YOUR TURN 1: alt_ah_attr (dlid and port_num), alt_port_num, alt_timeout (14), and
+       path_mig_state IBV_MIG_REARM; the bits are IBV_QP_ALT_PATH and IBV_QP_PATH_MIG_STATE. The
+       state of the queue pair stays as it is, so IBV_QP_STATE is not needed. */
+    (void)host;
+    (void)peer;
+    (void)port;
+    (void)lid_of;
+}
+
+static void message(void) {
+    struct ibv_sge sge = lab_sge(&h1, 0, 64);
+    struct ibv_recv_wr receive = {.sg_list = &sge, .num_sge = 1};
+    struct ibv_recv_wr* bad_receive = NULL;
+    must(ibv_post_recv(h1.qp, &receive, &bad_receive) == 0, "ibv_post_recv");
+    snprintf(h0.memory, 64, "message %d", messages);
+    sge = lab_sge(&h0, 0, 64);
+    struct ibv_send_wr send = {
+        .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
+    struct ibv_send_wr* bad = NULL;
+    must(ibv_post_send(h0.qp, &send, &bad) == 0, "ibv_post_send");
+    lab_wait_success(h0.cq);
+    lab_wait_success(h1.cq);
+    ++messages;
+}
+
+/* Waits for IBV_EVENT_PATH_MIG of `host`; other events are passed over. */
+static void wait_for_migration(struct lab_host* host, const char* name) {
+    /* YOUR TURN 2: take events with ibv_get_async_event(host->context, &event) and acknowledge
+       each with ibv_ack_async_event(&event), until one has event_type IBV_EVENT_PATH_MIG. There
+       are others, since ports go down and come up. */
+    (void)host;
+    printf("%s has migrated\n", name);
+}
+
+static void cut(int port, int is_cut) {
+    must(simverbs_set_link(port == 1 ? "h0-a" : "h0-b", !is_cut) == 0, simverbs_last_error());
+    must(simverbs_advance_ps(5 * kMs) == 0, "5 ms"); /* ports need a while to come up */
+}
+
+int main(void) {
+    lab_open(&h0, 0);
+    lab_open(&h1, 1);
+    lab_connect(&h0, &h1); /* over port 1 */
+    message();
+
+    /* YOUR TURN 3: load port 2 as the alternate path at both ends, with load_alternate(). A path
+       is armed when both ends have asked for it and a packet went each way: the message below. */
+    (void)load_alternate;
+    message();
+
+    cut(1, 1);
+    message(); /* lost on port 1, until the retries are used up; then it goes by port 2 */
+    wait_for_migration(&h0, "h0");
+    wait_for_migration(&h1, "h1");
+    cut(1, 0); /* somebody plugs it in again */
+
+    /* YOUR TURN 4: now the connection runs over port 2 and has no alternate path. Load one, at
+       both ends, that will do when port 2 fails. */
+    message();
+
+    cut(2, 1);
+    message();
+    wait_for_migration(&h0, "h0");
+    wait_for_migration(&h1, "h1");
+
+    printf("%d messages arrived\n", messages);
+    lab_close(&h0);
+    lab_close(&h1);
+    return EXIT_SUCCESS;
+}
