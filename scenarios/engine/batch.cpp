@@ -1,29 +1,16 @@
 #include "scenarios/engine/batch.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <cstring>
 #include <filesystem>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
-#include <poll.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "scenarios/engine/verdict_json.hpp"
 
 namespace scenarios {
 
 namespace {
-
-struct Child {
-    std::size_t file;
-    pid_t process;
-    int results;  // its verdict, as JSON, ends with its life
-    std::string text;
-};
 
 Verdict run_here(const std::string& file, const BatchOptions& options) {
     std::string errors;
@@ -35,81 +22,6 @@ Verdict run_here(const std::string& file, const BatchOptions& options) {
         return verdict;
     }
     return options.run(*scenario, {options.trace_file});
-}
-
-void write_all(int descriptor, const std::string& text) {
-    for (std::size_t done = 0; done < text.size();) {
-        const ssize_t written = write(descriptor, text.data() + done, text.size() - done);
-        if (written <= 0 && errno != EINTR) {
-            return;
-        }
-        done += static_cast<std::size_t>(std::max<ssize_t>(written, 0));
-    }
-}
-
-bool start(std::size_t index, const std::string& file, const BatchOptions& options,
-           std::vector<Child>& children) {
-    int ends[2];
-    if (pipe(ends) != 0) {
-        return false;
-    }
-    const pid_t process = fork();
-    if (process == 0) {
-        close(ends[0]);
-        write_all(ends[1], to_json(run_here(file, options)).dump());
-        _exit(0);
-    }
-    close(ends[1]);
-    if (process < 0) {
-        close(ends[0]);
-        return false;
-    }
-    children.push_back({index, process, ends[0], {}});
-    return true;
-}
-
-Verdict finish(const Child& child, const std::string& file) {
-    close(child.results);
-    int status = 0;
-    while (waitpid(child.process, &status, 0) < 0 && errno == EINTR) {
-    }
-    const auto parsed = nlohmann::json::parse(child.text, nullptr, false);
-    if (status == 0 && !parsed.is_discarded()) {
-        return from_json(parsed);
-    }
-    Verdict verdict;
-    verdict.file = file;
-    verdict.error = WIFSIGNALED(status)
-                        ? fmt::format("its process died of {}", strsignal(WTERMSIG(status)))
-                        : fmt::format("its process ended with {}", WEXITSTATUS(status));
-    return verdict;
-}
-
-// Reads what has come; those at their end are taken out.
-void collect(std::vector<Child>& children, const std::vector<std::string>& files,
-             std::vector<Verdict>& verdicts, const std::function<void(const Verdict&)>& done) {
-    std::vector<pollfd> wanted;
-    for (const Child& child : children) {
-        wanted.push_back({child.results, POLLIN, 0});
-    }
-    if (::poll(wanted.data(), wanted.size(), -1) < 0) {
-        return;
-    }
-    for (std::size_t i = children.size(); i-- > 0;) {
-        if (wanted[i].revents == 0) {
-            continue;
-        }
-        char block[4096];
-        const ssize_t got = read(children[i].results, block, sizeof block);
-        if (got > 0) {
-            children[i].text.append(block, static_cast<std::size_t>(got));
-            continue;
-        }
-        const std::size_t file = children[i].file;
-        verdicts[file] = finish(children[i], files[file]);
-        done(verdicts[file]);
-        children.erase(children.begin() + static_cast<std::ptrdiff_t>(i));
-    }
 }
 
 }  // namespace
@@ -137,22 +49,29 @@ std::vector<std::string> find_files(const std::vector<std::string>& paths, std::
     return files;
 }
 
+Verdict verdict_of(const ProcessPool::Done& done, const std::string& file) {
+    const auto parsed = nlohmann::json::parse(done.text, nullptr, false);
+    if (done.error.empty() && !parsed.is_discarded()) {
+        return from_json(parsed);
+    }
+    Verdict verdict;
+    verdict.file = file;
+    verdict.error = done.error.empty() ? "what its process left cannot be read" : done.error;
+    return verdict;
+}
+
 std::vector<Verdict> run_batch(const std::vector<std::string>& files, const BatchOptions& options,
                                const std::function<void(const Verdict&)>& done) {
     std::vector<Verdict> verdicts(files.size());
-    std::vector<Child> children;
+    ProcessPool pool(options.jobs);
     std::size_t next = 0;
-    while (next < files.size() || !children.empty()) {
-        while (next < files.size() && children.size() < std::max(options.jobs, 1U)) {
-            if (!start(next, files[next], options, children)) {
-                verdicts[next].file = files[next];
-                verdicts[next].error = fmt::format("no process for it: {}", std::strerror(errno));
-                done(verdicts[next]);
-            }
-            ++next;
+    while (next < files.size() || !pool.is_idle()) {
+        for (; next < files.size() && !pool.is_full(); ++next) {
+            pool.start(next, [&] { return to_json(run_here(files[next], options)).dump(); });
         }
-        if (!children.empty()) {
-            collect(children, files, verdicts, done);
+        for (const ProcessPool::Done& each : pool.wait()) {
+            verdicts[each.id] = verdict_of(each, files[each.id]);
+            done(verdicts[each.id]);
         }
     }
     return verdicts;
@@ -164,7 +83,7 @@ std::string report(const Verdict& verdict, const std::vector<std::string>& setti
         return text + "\n" + verdict.error + "\n";
     }
     text += fmt::format("  ({} of virtual time, digest {:016x}{})\n", time_text(verdict.time_ps),
-                        verdict.digest, verdict.deterministic ? "" : "; " + verdict.marks);
+                        verdict.digest, verdict.deterministic ? "" : "; " + verdict.mark);
     for (const Failure& failure : verdict.failures) {
         text += fmt::format("{}:{}:{}: at {}\n    expected: {}\n    happened: {}\n", verdict.file,
                             failure.position.line, failure.position.column,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/engine/process_pool.hpp"
 #include "scenarios/engine/run.hpp"
 
 namespace scenarios {
@@ -23,6 +24,9 @@ std::vector<std::string> find_files(const std::vector<std::string>& paths, std::
 // `done` is told of each as it ends; the verdicts are in the order of the files.
 std::vector<Verdict> run_batch(const std::vector<std::string>& files, const BatchOptions& options,
                                const std::function<void(const Verdict&)>& done);
+
+// Of a process that left its verdict as JSON, or nothing.
+Verdict verdict_of(const ProcessPool::Done& done, const std::string& file);
 
 // "PASS file ...", with every failure and the line that replays it.
 std::string report(const Verdict& verdict, const std::vector<std::string>& settings);

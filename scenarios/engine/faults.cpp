@@ -217,6 +217,20 @@ std::uint64_t Faults::fired(const std::string& name) const {
         }));
 }
 
+std::map<std::string, std::vector<std::uint64_t>> Faults::firings() const {
+    std::map<std::uint64_t, std::vector<std::uint64_t>> hits;
+    for (const Record& record : world_.records()) {
+        if (record.name == "fault_fired") {
+            hits[record.number("fault")].push_back(record.number("nth"));
+        }
+    }
+    std::map<std::string, std::vector<std::uint64_t>> firings;
+    for (const auto& [name, id] : ids_) {
+        firings[name] = hits[id];
+    }
+    return firings;
+}
+
 std::string Faults::name_of(std::uint64_t id) const {
     for (const auto& [name, number] : ids_) {
         if (number == id) {

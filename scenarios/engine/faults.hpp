@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "simverbs/simverbs.h"
 
@@ -34,6 +35,8 @@ class Faults {
     [[nodiscard]] std::string inject_all(const Scenario& scenario);
     void clear(const std::string& name);
     [[nodiscard]] std::uint64_t fired(const std::string& name) const;
+    // Of every fault that was put in place, by its name: which of what matched it has hit.
+    [[nodiscard]] std::map<std::string, std::vector<std::uint64_t>> firings() const;
     // By the number that the trace has.
     [[nodiscard]] std::string name_of(std::uint64_t id) const;
 

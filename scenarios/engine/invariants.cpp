@@ -23,8 +23,8 @@ bool holds(const Message& message, const std::uint8_t* bytes, std::size_t length
 
 void World::breaks(std::string_view invariant, std::string happened) {
     if (invariants_.flag(invariant, true)) {
-        broken_.push_back({invariants_.position(), now(), fmt::format("invariant {}", invariant),
-                           std::move(happened)});
+        std::string kind = fmt::format("invariant {}", invariant);
+        broken_.push_back({invariants_.position(), now(), kind, std::move(happened), kind});
     }
 }
 

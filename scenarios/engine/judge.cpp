@@ -78,11 +78,13 @@ void Judge::miss(Checked where, std::string expected, std::string happened) {
 }
 
 void Judge::miss(Checked where, std::int64_t time, std::string expected, std::string happened) {
-    failures_.push_back({where.position(), time, std::move(expected), std::move(happened)});
+    failures_.push_back(
+        {where.position(), time, std::move(expected), std::move(happened), std::string(kind_)});
 }
 
 void Judge::judge_end(Checked expect, const std::vector<std::string>& waiting) {
     const bool may_wait = expect.flag("stopped");
+    kind_ = "ends";
     if (!waiting.empty() && !may_wait) {
         miss(expect, "every program ends", fmt::format("{}", fmt::join(waiting, "; ")));
     } else if (waiting.empty() && may_wait) {
@@ -95,19 +97,23 @@ void Judge::judge_end(Checked expect, const std::vector<std::string>& waiting) {
 }
 
 void Judge::judge(Checked expect) {
-    judge_completions(expect.at("completions"));
-    judge_states(expect.at("qp_states"));
-    judge_events(expect.at("events"));
-    judge_counters(expect.at("counters"));
-    judge_fired(expect.at("fired"));
-    for (const fabric::yaml::Value& item : expect.at("memory").items()) {
+    const auto part = [this, expect](std::string_view key) {
+        kind_ = key;
+        return expect.at(key);
+    };
+    judge_completions(part("completions"));
+    judge_states(part("qp_states"));
+    judge_events(part("events"));
+    judge_counters(part("counters"));
+    judge_fired(part("fired"));
+    for (const fabric::yaml::Value& item : part("memory").items()) {
         judge_memory(Checked(item));
     }
-    judge_time(expect.at("time"));
-    for (const fabric::yaml::Value& clause : expect.at("never").items()) {
+    judge_time(part("time"));
+    for (const fabric::yaml::Value& clause : part("never").items()) {
         judge_never(Checked(clause));
     }
-    judge_digest(expect.at("digest"));
+    judge_digest(part("digest"));
 }
 
 void Judge::judge_completions(Checked ends) {

@@ -44,6 +44,7 @@ class Judge {
     const Observed& run_;
     const Faults& faults_;
     std::vector<Failure> failures_;
+    std::string_view kind_;  // of the failures that are found now
 };
 
 }  // namespace scenarios

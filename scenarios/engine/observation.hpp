@@ -55,6 +55,9 @@ struct Failure {
     std::int64_t time_ps;
     std::string expected;
     std::string happened;
+    // What went wrong, without names and numbers: "completions", "invariant in_order", "operation
+    // status RETRY_EXC_ERR". Two runs fail in the same way where it is the same.
+    std::string kind{};
 };
 
 // "h0/2": host and place; nothing where `end` is no such name.

@@ -248,7 +248,8 @@ Programs::Outcome Programs::poll(Task& task, Checked body) {
                              std::string_view found, const Completed& completed) {
         if (expected != found) {
             fail(body, fmt::format("a completion with {} {}", what, expected),
-                 fmt::format("{}: id {} with {} {}", completed.end, completed.id, what, found));
+                 fmt::format("{}: id {} with {} {}", completed.end, completed.id, what, found),
+                 what == "id" ? "operation id" : fmt::format("operation {} {}", what, found));
         }
     };
     for (const Completed& completed : world_.take(*queue, wanted - task.got)) {
@@ -349,8 +350,9 @@ Memory& Programs::memory_of(Host& host, Checked body, std::string_view key) {
     return host.memories.find(body.text(key, "mem"))->second;
 }
 
-void Programs::fail(Checked where, std::string expected, std::string happened) {
-    judge_.fail({where.position(), world_.now(), std::move(expected), std::move(happened)});
+void Programs::fail(Checked where, std::string expected, std::string happened, std::string kind) {
+    judge_.fail({where.position(), world_.now(), std::move(expected), std::move(happened),
+                 std::move(kind)});
 }
 
 }  // namespace scenarios

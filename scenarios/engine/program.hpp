@@ -77,7 +77,8 @@ class Programs {
     [[nodiscard]] End& end_of(Task& task, Checked body);
     [[nodiscard]] static Memory& memory_of(Host& host, Checked body, std::string_view key);
     [[nodiscard]] std::int64_t next_deadline(std::int64_t stop) const;
-    void fail(Checked where, std::string expected, std::string happened);
+    void fail(Checked where, std::string expected, std::string happened,
+              std::string kind = "operation");
 
     World& world_;
     Faults& faults_;

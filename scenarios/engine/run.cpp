@@ -1,5 +1,7 @@
 #include "scenarios/engine/run.hpp"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "scenarios/engine/explain.hpp"
@@ -37,7 +39,8 @@ Verdict run(const Scenario& scenario, const RunOptions& options) {
     }
     Judge judge(world, faults);
     Programs programs(scenario, world, faults, judge);
-    programs.run(scenario.at("run").duration("stop", kDefaultStop));
+    const std::int64_t stop = scenario.at("run").duration("stop", kDefaultStop);
+    programs.run(options.stop_ps > 0 ? std::min(stop, options.stop_ps) : stop);
     world.take_all();
     judge.judge_end(scenario.at("expect"), programs.waiting());
     verdict.error = world.error();
@@ -49,10 +52,11 @@ Verdict run(const Scenario& scenario, const RunOptions& options) {
         verdict.error = simverbs_last_error();
     }
     verdict.deterministic = deterministic == 1;
-    verdict.marks = verdict.deterministic ? "" : simverbs_last_error();
+    verdict.mark = verdict.deterministic ? "" : simverbs_last_error();
     verdict.explanation = explain(world.records(), {}, [&faults](std::uint64_t id) {
         return fmt::format("\"{}\"", faults.name_of(id));
     });
+    verdict.fired = faults.firings();
     verdict.completed = world.completed();
     verdict.events = world.events();
     return verdict;

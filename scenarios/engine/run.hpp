@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,10 +18,12 @@ struct Verdict {
     std::string explanation;  // of the first failure of a completion or of a queue pair
     std::vector<Completed> completed{};
     std::vector<AsyncEventSeen> events{};
+    // Of each fault, by its name: which of what matched it has hit, from 1.
+    std::map<std::string, std::vector<std::uint64_t>> fired{};
     std::uint64_t digest = 0;
     std::int64_t time_ps = 0;
     bool deterministic = true;
-    std::string marks{};   // why it is not
+    std::string mark{};    // why not
     std::string replay{};  // the command that does it again; "": simverbs scenario FILE
 
     [[nodiscard]] bool passed() const { return error.empty() && failures.empty(); }
@@ -28,6 +31,8 @@ struct Verdict {
 
 struct RunOptions {
     std::string trace_file{};  // "": none
+    // Picoseconds of virtual time at which it ends, if the scenario does not say earlier; 0: none.
+    std::int64_t stop_ps = 0;
 };
 
 // In this process, whose world it takes and leaves as new.

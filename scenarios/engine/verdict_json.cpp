@@ -13,7 +13,8 @@ nlohmann::ordered_json to_json(const Verdict& verdict) {
                             {"column", failure.position.column},
                             {"time_ps", failure.time_ps},
                             {"expected", failure.expected},
-                            {"happened", failure.happened}});
+                            {"happened", failure.happened},
+                            {"kind", failure.kind}});
     }
     return {{"file", verdict.file},
             {"passed", verdict.passed()},
@@ -23,7 +24,8 @@ nlohmann::ordered_json to_json(const Verdict& verdict) {
             {"digest", fmt::format("{:016x}", verdict.digest)},
             {"time_ps", verdict.time_ps},
             {"deterministic", verdict.deterministic},
-            {"marks", verdict.marks}};
+            {"mark", verdict.mark},
+            {"fired", verdict.fired}};
 }
 
 Verdict from_json(const nlohmann::json& json) {
@@ -35,13 +37,15 @@ Verdict from_json(const nlohmann::json& json) {
         verdict.failures.push_back({{failure.at("line"), failure.at("column")},
                                     failure.at("time_ps"),
                                     failure.at("expected"),
-                                    failure.at("happened")});
+                                    failure.at("happened"),
+                                    failure.at("kind")});
     }
     verdict.explanation = json.at("explanation");
     verdict.digest = std::stoull(json.at("digest").get<std::string>(), nullptr, kHexadecimal);
     verdict.time_ps = json.at("time_ps");
     verdict.deterministic = json.at("deterministic");
-    verdict.marks = json.at("marks");
+    verdict.mark = json.at("mark");
+    verdict.fired = json.at("fired");
     return verdict;
 }
 

@@ -199,7 +199,7 @@ scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
     verdict.time_ps = witness.now();
     verdict.digest = witness.digest();
     verdict.deterministic = server->marks().deterministic();
-    verdict.marks = verdict.deterministic ? "" : server->marks().describe();
+    verdict.mark = verdict.deterministic ? "" : server->marks().describe();
     verdict.explanation = scenarios::explain(witness.records(), {}, [&faults](std::uint64_t id) {
         return fmt::format("\"{}\"", faults.name_of(id));
     });

@@ -16,15 +16,15 @@ namespace simverbs {
 namespace detail {
 // IBA 9.7.4.1, figure of the responder's checks.
 inline constexpr ResponderOrder kSpecOrder = {
-    ResponderCheck::kPsn,       ResponderCheck::kSequence,    ResponderCheck::kOpcode,
-    ResponderCheck::kResources, ResponderCheck::kLength,      ResponderCheck::kKey,
-    ResponderCheck::kExecute,   ResponderCheck::kAcknowledge,
+    ResponderCheck::kDuplicate, ResponderCheck::kPsn,       ResponderCheck::kSequence,
+    ResponderCheck::kOpcode,    ResponderCheck::kResources, ResponderCheck::kLength,
+    ResponderCheck::kKey,       ResponderCheck::kExecute,   ResponderCheck::kAcknowledge,
 };
 // Measured on ConnectX-5 and 6: QP access, key, bounds, placement.
 inline constexpr ResponderOrder kConnectX6Order = {
-    ResponderCheck::kPsn,     ResponderCheck::kSequence,    ResponderCheck::kOpcode,
-    ResponderCheck::kKey,     ResponderCheck::kResources,   ResponderCheck::kLength,
-    ResponderCheck::kExecute, ResponderCheck::kAcknowledge,
+    ResponderCheck::kDuplicate, ResponderCheck::kPsn,     ResponderCheck::kSequence,
+    ResponderCheck::kOpcode,    ResponderCheck::kKey,     ResponderCheck::kResources,
+    ResponderCheck::kLength,    ResponderCheck::kExecute, ResponderCheck::kAcknowledge,
 };
 
 // rxe reports every bad lkey or receive as LOC_QP_OP_ERR, and stops the queue pair of a receiver

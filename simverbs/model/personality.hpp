@@ -24,7 +24,8 @@ namespace simverbs {
 // The steps of a responder, each of which may refuse a request. Their order decides which refusal
 // a request with two faults gets.
 enum class ResponderCheck : std::uint8_t {
-    kPsn,          // duplicate, expected, or a gap
+    kDuplicate,    // seen before: answered again, not executed again
+    kPsn,          // expected, or a gap
     kSequence,     // first, middle, last in an order that makes a message
     kOpcode,       // known, allowed by the service and by the QP's access flags
     kResources,    // a receive for those that take one, room for a READ or atomic
@@ -33,9 +34,10 @@ enum class ResponderCheck : std::uint8_t {
     kExecute,      // placing, reading, the atomic
     kAcknowledge,  // ACK, coalesced where nothing asks for it
 };
-inline constexpr std::size_t kResponderChecks = 8;
-inline constexpr auto kResponderCheckNames = std::to_array<std::string_view>(
-    {"psn", "sequence", "opcode", "resources", "length", "key", "execute", "acknowledge"});
+inline constexpr std::size_t kResponderChecks = 9;
+inline constexpr auto kResponderCheckNames =
+    std::to_array<std::string_view>({"duplicate", "psn", "sequence", "opcode", "resources",
+                                     "length", "key", "execute", "acknowledge"});
 static_assert(kResponderCheckNames.size() == kResponderChecks);
 constexpr std::string_view to_string(ResponderCheck check) {
     return kResponderCheckNames[static_cast<std::size_t>(check)];

@@ -151,6 +151,8 @@ bool Responder::completes_receive(const WireOpcode& operation) {
 
 Responder::Verdict Responder::run(ResponderCheck check, const Packet& packet) {
     switch (check) {
+        case ResponderCheck::kDuplicate:
+            return check_duplicate(packet);
         case ResponderCheck::kPsn:
             return check_psn(packet);
         case ResponderCheck::kSequence:
@@ -171,18 +173,25 @@ Responder::Verdict Responder::run(ResponderCheck check, const Packet& packet) {
     return Verdict::kAnswered;
 }
 
-Responder::Verdict Responder::check_psn(const Packet& packet) {
-    const std::int32_t ahead = distance(expected_psn_, packet.psn);
-    if (ahead == 0) {
+Responder::Verdict Responder::check_duplicate(const Packet& packet) {
+    if (!service_.acked || distance(expected_psn_, packet.psn) >= 0) {
         return Verdict::kPassed;
     }
+    effects_.count(HwCounter::kDuplicateRequest);
+    answer_duplicate(packet);
+    return Verdict::kAnswered;
+}
+
+Responder::Verdict Responder::check_psn(const Packet& packet) {
+    const std::int32_t ahead = distance(expected_psn_, packet.psn);
     if (!service_.acked) {
-        return resynchronise(packet);
+        return ahead == 0 ? Verdict::kPassed : resynchronise(packet);
     }
-    effects_.count(ahead < 0 ? HwCounter::kDuplicateRequest : HwCounter::kOutOfSequence);
-    if (ahead < 0) {
-        answer_duplicate(packet);
-    } else if (!gap_reported_) {
+    if (ahead <= 0) {
+        return Verdict::kPassed;
+    }
+    effects_.count(HwCounter::kOutOfSequence);
+    if (!gap_reported_) {
         gap_reported_ = true;
         send_nak(expected_psn_, AethSyndrome::nak(NakCode::kPsnSequenceError),
                  FaultCause::kSequenceRetriesUsedUp);

@@ -102,6 +102,7 @@ class Responder {
 
     // responder.cpp: the checks.
     Verdict run(ResponderCheck check, const Packet& packet);
+    Verdict check_duplicate(const Packet& packet);
     Verdict check_psn(const Packet& packet);
     Verdict check_sequence(const Packet& packet);
     Verdict check_opcode(const Packet& packet);

@@ -23,9 +23,10 @@ TEST(Personalities, EveryResponderOrderHasEachCheckOnceAndActsLast) {
         for (std::size_t i = 0; i < sorted.size(); ++i) {
             EXPECT_EQ(static_cast<std::size_t>(sorted[i]), i) << personality->name;
         }
-        EXPECT_EQ(personality->responder_order.front(), ResponderCheck::kPsn);
-        EXPECT_EQ(personality->responder_order[6], ResponderCheck::kExecute);
-        EXPECT_EQ(personality->responder_order[7], ResponderCheck::kAcknowledge);
+        EXPECT_EQ(personality->responder_order[0], ResponderCheck::kDuplicate);
+        EXPECT_EQ(personality->responder_order[1], ResponderCheck::kPsn);
+        EXPECT_EQ(personality->responder_order[7], ResponderCheck::kExecute);
+        EXPECT_EQ(personality->responder_order[8], ResponderCheck::kAcknowledge);
     }
 }
 

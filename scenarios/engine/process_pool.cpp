@@ -1,0 +1,131 @@
+#include "scenarios/engine/process_pool.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace scenarios {
+
+namespace {
+
+void write_all(int descriptor, const std::string& text) {
+    for (std::size_t done = 0; done < text.size();) {
+        const ssize_t written = write(descriptor, text.data() + done, text.size() - done);
+        if (written <= 0 && errno != EINTR) {
+            return;
+        }
+        done += static_cast<std::size_t>(std::max<ssize_t>(written, 0));
+    }
+}
+
+}  // namespace
+
+ProcessPool::ProcessPool(unsigned jobs, std::chrono::milliseconds limit)
+    : jobs_(std::max(jobs, 1U)), limit_(limit) {}
+
+ProcessPool::~ProcessPool() {
+    for (Child& child : children_) {
+        kill(child.process, SIGKILL);
+        finish(child);
+    }
+}
+
+void ProcessPool::start(std::size_t id, const Work& work) {
+    int ends[2];
+    if (pipe(ends) != 0) {
+        refused_.push_back({id, {}, fmt::format("no process for it: {}", std::strerror(errno))});
+        return;
+    }
+    std::fflush(nullptr);
+    const pid_t process = fork();
+    if (process == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody would read what it leaves
+        close(ends[0]);
+        write_all(ends[1], work());
+        _exit(0);
+    }
+    close(ends[1]);
+    if (process < 0) {
+        close(ends[0]);
+        refused_.push_back({id, {}, fmt::format("no process for it: {}", std::strerror(errno))});
+        return;
+    }
+    children_.push_back({id, process, ends[0], {}, Clock::now()});
+}
+
+ProcessPool::Done ProcessPool::finish(Child& child) {
+    close(child.results);
+    int status = 0;
+    while (waitpid(child.process, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (status == 0) {
+        return {child.id, std::move(child.text), {}};
+    }
+    std::string error = fmt::format("its process ended with {}", WEXITSTATUS(status));
+    if (child.late) {
+        error = "it took too long, and was killed";
+    } else if (WIFSIGNALED(status)) {
+        error = fmt::format("its process died of {}", strsignal(WTERMSIG(status)));
+    }
+    return {child.id, {}, std::move(error)};
+}
+
+int ProcessPool::patience() const {
+    if (limit_ == kNoLimit) {
+        return -1;
+    }
+    auto left = limit_;
+    for (const Child& child : children_) {
+        const auto used =
+            std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - child.started);
+        left = std::min(left, child.late ? limit_ : limit_ - used);
+    }
+    return static_cast<int>(
+        std::clamp<std::chrono::milliseconds::rep>(left.count() + 1, 0, 60'000));
+}
+
+void ProcessPool::kill_late() {
+    for (Child& child : children_) {
+        if (limit_ != kNoLimit && !child.late && Clock::now() - child.started >= limit_) {
+            child.late = true;
+            kill(child.process, SIGKILL);
+        }
+    }
+}
+
+std::vector<ProcessPool::Done> ProcessPool::wait() {
+    std::vector<Done> done = std::exchange(refused_, {});
+    while (done.empty() && !children_.empty()) {
+        std::vector<pollfd> wanted;
+        for (const Child& child : children_) {
+            wanted.push_back({child.results, POLLIN, 0});
+        }
+        const int ready = ::poll(wanted.data(), wanted.size(), patience());
+        kill_late();
+        for (std::size_t i = wanted.size(); ready > 0 && i-- > 0;) {
+            if (wanted[i].revents == 0) {
+                continue;
+            }
+            char block[65536];
+            const ssize_t got = read(children_[i].results, block, sizeof block);
+            if (got > 0) {
+                children_[i].text.append(block, static_cast<std::size_t>(got));
+            } else {
+                done.push_back(finish(children_[i]));
+                children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(i));
+            }
+        }
+    }
+    return done;
+}
+
+}  // namespace scenarios
