@@ -11,6 +11,7 @@
 #include "simverbs/cli/fabric_commands.hpp"
 #include "simverbs/cli/lab_commands.hpp"
 #include "simverbs/cli/scenario_commands.hpp"
+#include "simverbs/cli/search_commands.hpp"
 #include "simverbs/cli/topology_commands.hpp"
 #include "simverbs/cli/viz_commands.hpp"
 #include "simverbs/cli/world_commands.hpp"
@@ -141,6 +142,7 @@ int main(int argc, char** argv) {
     const cli::VizCommands viz(app);
     const cli::ScenarioCommands scenario(app);
     const cli::LabCommands lab(app);
+    cli::SearchCommands search(app);
 
     std::string topology;
     std::string format = "yaml";
@@ -192,6 +194,9 @@ int main(int argc, char** argv) {
     }
     if (lab.is_chosen()) {
         return lab.run();
+    }
+    if (search.is_chosen()) {
+        return search.run();
     }
     if (*topology_command) {
         return *check_command  ? cli::check_topology(topology, routes)

@@ -1,0 +1,47 @@
+// A scenario that fails, made small: the fewest faults, then hosts, then operations with which it
+// still fails in the same way, that is with a failure of the same kind.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scenarios/engine/run.hpp"
+
+namespace scenarios {
+
+struct ShrinkOptions {
+    std::vector<std::string> settings{};
+    std::optional<std::uint64_t> seed{};  // of the run; the file's
+    // Of wall time, of each run: one that takes longer fails by that.
+    std::chrono::milliseconds limit = std::chrono::minutes(1);
+    std::size_t most_runs = 20'000;  // then it is as small as it has become
+};
+
+struct ScenarioSize {
+    std::size_t faults = 0;  // that fired, each firing counted
+    std::size_t hosts = 0;
+    std::size_t operations = 0;
+};
+
+struct ShrinkResult {
+    std::string error{};  // it cannot be read, or does not fail
+    std::string kind{};   // of the failure
+    std::string text{};   // the small scenario
+    Verdict verdict{};    // of it
+    ScenarioSize before{};
+    ScenarioSize after{};
+    std::size_t runs = 0;
+    bool ran_out = false;  // of runs
+};
+
+// `progress` is told of each step: "faults: 12 of 40".
+ShrinkResult shrink(const std::string& file, const ShrinkOptions& options,
+                    const std::function<void(std::string_view)>& progress);
+
+}  // namespace scenarios

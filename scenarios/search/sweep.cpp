@@ -1,0 +1,147 @@
+#include "scenarios/search/sweep.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/core.h>
+
+#include "scenarios/engine/batch.hpp"
+#include "scenarios/engine/compose.hpp"
+#include "scenarios/search/trial.hpp"
+
+namespace scenarios {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class Sweep {
+  public:
+    Sweep(Scenario base, const SweepOptions& options) : base_(std::move(base)), options_(options) {}
+
+    // The scenario as it is must pass before faults are mixed into it.
+    bool prepare(std::string& error) {
+        if (!options_.swarm) {
+            return true;
+        }
+        const Verdict usual = run_apart(base_, options_.seed_limit);
+        if (!usual.passed()) {
+            error = fmt::format("{}: it fails without a swarm of faults: {}", base_.file,
+                                usual.error.empty() ? first_failure(usual).expected : usual.error);
+            return false;
+        }
+        std::string reason;
+        swarm_ = Swarm::make(base_, *options_.swarm, usual.time_ps, reason);
+        if (!swarm_) {
+            error = base_.file + ": " + reason;
+            return false;
+        }
+        return true;
+    }
+
+    SweepResult run(const std::function<void(const FailedSeed&)>& found) {
+        SweepResult result;
+        result.heal_ps = swarm_ ? swarm_->heal_ps() : 0;
+        ProcessPool pool(options_.jobs, options_.seed_limit);
+        const auto begin = Clock::now();
+        std::uint64_t next = options_.shard.index;
+        while (true) {
+            while (next < options_.seeds && !pool.is_full() && !is_over(result, begin)) {
+                const std::uint64_t seed = options_.first + next;
+                next += options_.shard.count;
+                pool.start(seed, [this, seed] { return run_to_text(scenario(seed)); });
+            }
+            if (pool.is_idle()) {
+                break;
+            }
+            for (const ProcessPool::Done& done : pool.wait()) {
+                take(done, result, found);
+            }
+        }
+        for (; next < options_.seeds; next += options_.shard.count) {
+            ++result.left;
+        }
+        return result;
+    }
+
+  private:
+    [[nodiscard]] Scenario scenario(std::uint64_t seed) const {
+        if (swarm_) {
+            return swarm_->scenario(seed);
+        }
+        Scenario made = base_;
+        std::string error;
+        set(made.root, fmt::format("run.seed={}", seed), error);
+        return made;
+    }
+
+    [[nodiscard]] bool is_over(const SweepResult& result, Clock::time_point begin) const {
+        return (options_.most_failures != 0 && result.failed >= options_.most_failures) ||
+               (options_.limit != ProcessPool::kNoLimit && Clock::now() - begin >= options_.limit);
+    }
+
+    void take(const ProcessPool::Done& done, SweepResult& result,
+              const std::function<void(const FailedSeed&)>& found) const {
+        const Verdict verdict = verdict_of(done, base_.file);
+        ++result.run;
+        result.not_deterministic += verdict.deterministic ? 0 : 1;
+        if (verdict.error.empty()) {
+            result.digests.insert(verdict.digest);
+        }
+        if (verdict.passed()) {
+            return;
+        }
+        ++result.failed;
+        FailedSeed failed{done.id, verdict, {}, {}};
+        keep(failed);
+        found(failed);
+    }
+
+    void keep(FailedSeed& failed) const {
+        namespace fs = std::filesystem;
+        std::error_code ignored;
+        fs::create_directories(options_.folder, ignored);
+        const std::string path =
+            (fs::path(options_.folder) / fmt::format("seed-{}.yaml", failed.seed)).string();
+        std::ofstream out(path);
+        out << fmt::format("# {} with seed {}{}: fails ({}).\n", base_.file, failed.seed,
+                           swarm_ ? " and its faults" : "", kind_of(failed.verdict))
+            << portable_text(scenario(failed.seed));
+        out.close();
+        (out ? failed.kept : failed.error) = out ? path : path + " cannot be written";
+    }
+
+    Scenario base_;
+    const SweepOptions& options_;
+    std::optional<Swarm> swarm_;
+};
+
+}  // namespace
+
+SweepResult sweep(const std::string& file, const SweepOptions& options,
+                  const std::function<void(const FailedSeed&)>& found) {
+    SweepResult result;
+    auto scenario = load(file, options.settings, result.error);
+    if (!scenario) {
+        return result;
+    }
+    Sweep sweep(std::move(*scenario), options);
+    return sweep.prepare(result.error) ? sweep.run(found) : result;
+}
+
+std::string report(const FailedSeed& failed) {
+    std::string text = fmt::format("FAIL seed {}", failed.seed);
+    if (!failed.verdict.error.empty()) {
+        text += fmt::format(": {}\n", failed.verdict.error);
+    } else {
+        const Failure& first = first_failure(failed.verdict);
+        text += fmt::format(" at {}\n    expected: {}\n    happened: {}\n",
+                            time_text(first.time_ps), first.expected, first.happened);
+    }
+    return text + (failed.kept.empty() ? fmt::format("    {}\n", failed.error)
+                                       : fmt::format("    replay: simverbs scenario {}\n"
+                                                     "    make it small: simverbs shrink {}\n",
+                                                     failed.kept, failed.kept));
+}
+
+}  // namespace scenarios

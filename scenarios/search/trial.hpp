@@ -1,0 +1,27 @@
+// One run in a process of its own, whatever becomes of it; and what makes two failures the same.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "scenarios/engine/run.hpp"
+#include "scenarios/engine/scenario.hpp"
+
+namespace scenarios {
+
+// The verdict as text, for who forked this process.
+std::string run_to_text(const Scenario& scenario, const RunOptions& options = {});
+
+// `limit` of wall time, after which it has failed by that.
+Verdict run_apart(const Scenario& scenario, std::chrono::milliseconds limit,
+                  const RunOptions& options = {});
+
+// Of what kind the earliest failure is; "" of a run that passed.
+std::string kind_of(const Verdict& verdict);
+// The earliest failure; the verdict has one.
+const Failure& first_failure(const Verdict& verdict);
+
+// Reads the same wherever it is written: paths in it are absolute.
+std::string portable_text(const Scenario& scenario);
+
+}  // namespace scenarios
