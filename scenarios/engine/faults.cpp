@@ -219,7 +219,7 @@ std::uint64_t Faults::fired(const std::string& name) const {
 
 std::map<std::string, std::vector<std::uint64_t>> Faults::firings() const {
     std::map<std::uint64_t, std::vector<std::uint64_t>> hits;
-    for (const Record& record : world_.records()) {
+    for (const Record& record : run_.records()) {
         if (record.name == "fault_fired") {
             hits[record.number("fault")].push_back(record.number("nth"));
         }

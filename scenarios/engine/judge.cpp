@@ -296,6 +296,7 @@ void Judge::judge_memory(Checked item) {
 
 void Judge::judge_exit(Checked exits, const std::string& host, const std::string& command,
                        int status) {
+    kind_ = "exit";
     const std::uint64_t wanted = exits.number(host);
     if (wanted != static_cast<std::uint64_t>(status)) {
         miss(exits.has(host) ? exits.at(host) : exits,

@@ -7,6 +7,7 @@
 #include "scenarios/engine/explain.hpp"
 #include "scenarios/engine/faults.hpp"
 #include "scenarios/engine/judge.hpp"
+#include "scenarios/engine/own_world.hpp"
 #include "scenarios/engine/program.hpp"
 #include "scenarios/engine/world.hpp"
 
@@ -15,15 +16,6 @@ namespace scenarios {
 namespace {
 
 constexpr std::int64_t kDefaultStop = 1'000'000'000'000'000;  // 1000 s
-
-// The world of this process.
-class OwnWorld final : public FaultSink {
-  public:
-    std::string inject(const simverbs_fault& fault, std::uint32_t& id) override {
-        return simverbs_inject(&fault, &id) == 0 ? "" : simverbs_last_error();
-    }
-    void clear(std::uint32_t id) override { simverbs_clear_fault(id); }
-};
 
 }  // namespace
 

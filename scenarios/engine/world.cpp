@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "scenarios/engine/own_world.hpp"
 #include "scenarios/engine/topology_file.hpp"
 
 namespace scenarios {
@@ -177,7 +178,7 @@ void settle_environment() {
          {"SIMVERBS_TOPOLOGY", "SIMVERBS_PERSONALITY", "SIMVERBS_ROUTING", "SIMVERBS_SEED",
           "SIMVERBS_FIRST_PSN", "SIMVERBS_FIRST_QPN", "SIMVERBS_KEYS", "SIMVERBS_SM",
           "SIMVERBS_HOST", "SIMVERBS_SCHEDULE", "SIMVERBS_MEMLOCK", "SIMVERBS_TRACE",
-          "SIMVERBS_SUMMARY"}) {
+          "SIMVERBS_SUMMARY", "SIMVERBS_SCENARIO"}) {
         unsetenv(name);
     }
     setenv("SIMVERBS_SPIN_MS", "0", 1);
@@ -391,25 +392,7 @@ int World::register_again(Memory& memory, unsigned access) {
 
 void World::on_record(const simverbs_record* record, void* self) {
     World& world = *static_cast<World*>(self);
-    Record seen{record->time_ps, record->node, record->category, record->name, {}};
-    for (std::size_t i = 0; i < record->field_count; ++i) {
-        const simverbs_field& field = record->fields[i];
-        std::string text;
-        switch (field.kind) {
-            case SIMVERBS_FIELD_SIGNED:
-                text = std::to_string(static_cast<std::int64_t>(field.number));
-                break;
-            case SIMVERBS_FIELD_UNSIGNED:
-                text = std::to_string(field.number);
-                break;
-            case SIMVERBS_FIELD_BOOL:
-                text = field.number != 0 ? "true" : "false";
-                break;
-            default:
-                text = field.text;
-        }
-        seen.fields.push_back({field.name, std::move(text), field.number});
-    }
+    Record seen = record_of(*record);
     if (seen.name == "completion") {
         const auto found =
             world.cqs_.find({seen.node, static_cast<std::uint32_t>(seen.number("cq"))});

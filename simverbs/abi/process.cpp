@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "simverbs/abi/misuse.hpp"
 
@@ -25,6 +26,11 @@ void after_fork_in_child() {
 void finish_at_exit() {
     if (Process* process = g_current.load(std::memory_order_acquire)) {
         process->finish();
+        if (process->scenario_failed()) {
+            constexpr int kFailed = 1;
+            std::fflush(nullptr);
+            _exit(kFailed);
+        }
     }
 }
 
@@ -84,6 +90,35 @@ void Process::find_world() {
     }
 }
 
+// It makes the world itself, through the functions of simverbs.h.
+void Process::begin_scenario() {
+    const char* file = std::getenv("SIMVERBS_SCENARIO");
+    if (file == nullptr || scenario_asked_for_ || std::getenv("SIMVERBS_SERVER") != nullptr) {
+        return;
+    }
+    scenario_asked_for_ = true;
+    if (const std::string wrong = scenario_.begin(file); !wrong.empty()) {
+        fmt::print(stderr, "simverbs: {}\n", wrong);
+        scenario_failed_ = true;
+        embedded_.reset();
+        devices_.clear();
+        tried_ = true;
+    }
+}
+
+void Process::end_scenario() {
+    if (embedded_ == nullptr || !scenario_.has_begun()) {
+        return;
+    }
+    embedded_->traces().listen({});
+    const RunMarks& marks = embedded_->conductor().marks();
+    const std::string mark = marks.deterministic() ? "" : marks.describe();
+    const fabric::EventLoop& loop = embedded_->simulation().loop();
+    const bool held = scenario_.end({fabric::to_picoseconds(loop.now()),
+                                     embedded_->simulation().bus().run_digest(), mark.c_str()});
+    scenario_failed_ = scenario_failed_ || !held;
+}
+
 void Process::make_embedded(std::string& error) {
     const driver::EmbeddedOptions& wanted = options();
     error = options_error_;
@@ -94,6 +129,9 @@ void Process::make_embedded(std::string& error) {
 
 driver::EmbeddedWorld* Process::embedded() {
     const std::lock_guard lock(mutex_);
+    if (!tried_) {
+        begin_scenario();
+    }
     if (!tried_) {
         find_world();
     }
@@ -153,6 +191,7 @@ void Process::name_what_is_left() {
 void Process::finish() {
     const std::lock_guard lock(mutex_);
     name_what_is_left();
+    end_scenario();
     if (embedded_ != nullptr) {
         embedded_->finish();
     }
@@ -174,6 +213,7 @@ bool Process::restart() {
     options_.reset();
     options_error_.clear();
     tried_ = false;
+    scenario_asked_for_ = false;
     return true;
 }
 

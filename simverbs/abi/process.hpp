@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "simverbs/abi/objects.hpp"
+#include "simverbs/abi/scenario_module.hpp"
 #include "simverbs/driver/channel.hpp"
 #include "simverbs/driver/embedded.hpp"
 #include "simverbs/driver/pinned_memory.hpp"
@@ -48,6 +49,8 @@ class Process {
     bool restart();
     // What a world has to say at its end; nothing where none was made.
     void finish();
+    // A scenario (SIMVERBS_SCENARIO) found what must not be.
+    [[nodiscard]] bool scenario_failed() const { return scenario_failed_; }
 
     driver::PinnedMemory& pinned() { return pinned_; }
 
@@ -59,12 +62,17 @@ class Process {
   private:
     Process() = default;
     void find_world();
+    void begin_scenario();
+    void end_scenario();
     void make_embedded(std::string& error);
     void name_what_is_left();
     driver::EmbeddedOptions& options();
 
     std::recursive_mutex mutex_;
     bool tried_ = false;
+    bool scenario_asked_for_ = false;  // of the world that is, or is about to be
+    bool scenario_failed_ = false;     // of any world of this process
+    ScenarioModule scenario_;
     std::vector<Context*> contexts_;  // open, in the order of opening
     std::unique_ptr<driver::EmbeddedOptions> options_;
     std::string options_error_;

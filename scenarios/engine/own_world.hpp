@@ -1,0 +1,24 @@
+// The world of this process, through <simverbs/simverbs.h>.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "simverbs/simverbs.h"
+
+#include "scenarios/engine/faults.hpp"
+#include "scenarios/engine/observation.hpp"
+
+namespace scenarios {
+
+class OwnWorld final : public FaultSink {
+  public:
+    std::string inject(const simverbs_fault& fault, std::uint32_t& id) override {
+        return simverbs_inject(&fault, &id) == 0 ? "" : simverbs_last_error();
+    }
+    void clear(std::uint32_t id) override { simverbs_clear_fault(id); }
+};
+
+Record record_of(const simverbs_record& record);
+
+}  // namespace scenarios

@@ -1,0 +1,125 @@
+// SIMVERBS_SCENARIO=FILE: a scenario around a program that has the library in it, a test say. The
+// library calls begin before the first world is made, end when a world ends.
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "fabric/yaml/value.hpp"
+
+#include "simverbs/abi/scenario_module.hpp"
+
+#include "scenarios/engine/batch.hpp"
+#include "scenarios/engine/explain.hpp"
+#include "scenarios/engine/faults.hpp"
+#include "scenarios/engine/judge.hpp"
+#include "scenarios/engine/own_world.hpp"
+#include "scenarios/engine/topology_file.hpp"
+#include "scenarios/engine/usage.hpp"
+#include "scenarios/engine/witness.hpp"
+
+namespace scenarios {
+namespace {
+
+// What the library cannot know of a run until it ends.
+struct Around {
+    explicit Around(Scenario what) : scenario(std::move(what)), witness(scenario) {}
+
+    Scenario scenario;
+    Witness witness;
+    OwnWorld world;
+    Faults faults{witness, world};
+};
+std::unique_ptr<Around> g_around;
+
+// What the file leaves out stays as the program or its environment has it.
+std::string configure(const Scenario& scenario) {
+    const Checked run = scenario.at("run");
+    const TopologyFile topology(scenario);
+    if (!topology.error().empty()) {
+        return topology.error();
+    }
+    const auto number = [run](std::string_view key) {
+        return static_cast<std::uint32_t>(run.number(key));
+    };
+    const simverbs_keys keys =
+        run.text("keys") == "random" ? SIMVERBS_KEYS_RANDOM : SIMVERBS_KEYS_SEQUENTIAL;
+    const bool set = (!Checked(scenario.root).has("fabric") ||
+                      simverbs_set_topology(topology.spec().c_str()) == 0) &&
+                     (!run.has("seed") || simverbs_set_seed(run.number("seed")) == 0) &&
+                     (!run.has("personality") ||
+                      simverbs_set_personality(run.text("personality").c_str()) == 0) &&
+                     (!run.has("first_psn") || simverbs_set_first_psn(number("first_psn")) == 0) &&
+                     (!run.has("first_qpn") || simverbs_set_first_qpn(number("first_qpn")) == 0) &&
+                     (!run.has("keys") || simverbs_set_keys(keys) == 0);
+    return set ? "" : simverbs_last_error();
+}
+
+void see(const simverbs_record* record, void* /*argument*/) {
+    g_around->witness.see(record_of(*record));
+}
+
+std::string begin(const char* file) {
+    std::string errors;
+    auto scenario = load(file, {}, errors);
+    if (!scenario) {
+        return errors;
+    }
+    fabric::yaml::Errors misplaced(file);
+    check_for_processes(*scenario, misplaced);
+    if (scenario->has_processes() || scenario->at("expect").at("exit").value() != nullptr) {
+        misplaced.add({},
+                      "run and exit are of processes that simverbs starts; this one has started");
+    }
+    if (!misplaced.empty()) {
+        return misplaced.text();
+    }
+    if (std::string wrong = configure(*scenario); !wrong.empty()) {
+        return wrong;
+    }
+    g_around = std::make_unique<Around>(std::move(*scenario));
+    if (simverbs_trace_callback(see, nullptr) != 0) {
+        return simverbs_last_error();
+    }
+    return g_around->faults.inject_all(g_around->scenario);
+}
+
+bool end(const simverbs_scenario_run& run) {
+    Around& around = *g_around;
+    around.witness.end(run.now_ps, run.run_digest);
+    Judge judge(around.witness, around.faults);
+    judge.judge_end(around.scenario.at("expect"), {});
+    Verdict verdict;
+    verdict.file = around.scenario.file;
+    verdict.failures = judge.failures();
+    verdict.time_ps = run.now_ps;
+    verdict.digest = run.run_digest;
+    verdict.mark = run.mark;
+    verdict.deterministic = verdict.mark.empty();
+    verdict.explanation = explain(around.witness.records(), {}, [&around](std::uint64_t id) {
+        return fmt::format("\"{}\"", around.faults.name_of(id));
+    });
+    verdict.replay = fmt::format("SIMVERBS_SCENARIO={} and the program", around.scenario.file);
+    if (!verdict.passed()) {
+        fmt::print(stderr, "{}", report(verdict, {}));
+    }
+    g_around.reset();
+    return verdict.passed();
+}
+
+}  // namespace
+}  // namespace scenarios
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+EXPORTED const char* simverbs_scenario_begin(const char* file) {
+    static std::string wrong;
+    wrong = scenarios::begin(file);
+    return wrong.empty() ? nullptr : wrong.c_str();
+}
+
+EXPORTED bool simverbs_scenario_end(const simverbs_scenario_run* run) {
+    return scenarios::end(*run);
+}
