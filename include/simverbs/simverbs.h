@@ -63,6 +63,10 @@ int simverbs_set_keys(enum simverbs_keys keys);
  * one, without their names, when they use it. */
 int simverbs_restart(void);
 
+/* The host that a device is in, as the topology calls it: "h0". Lives as long as the device. */
+struct ibv_device;
+const char* simverbs_device_host(struct ibv_device* device);
+
 /* ---- time ------------------------------------------------------------------------------------ */
 
 /* Virtual time in picoseconds since the world was made: the time of the last event. */
@@ -77,6 +81,13 @@ int simverbs_advance_ps(int64_t duration);
  * that lies at most `most` picoseconds ahead, then *ran is 1; else nothing moves, and *ran is 0. An
  * empty poll does the same without a limit. Negative: EINVAL; EBUSY where other actors are. */
 int simverbs_step_ps(int64_t most, int* ran);
+
+/* For a scheduler of tasks in one thread, as simverbs::Lab has of fibers: on the calling thread a poll
+ * that finds nothing calls `wait` instead of moving time, and a blocking verb calls it until there is
+ * something. It runs other tasks, and simverbs_step_ps() once all of them wait. NULL: no longer. An
+ * exception that it throws comes out of the verb. */
+typedef void (*simverbs_wait_hook)(void* argument);
+void simverbs_set_wait_hook(simverbs_wait_hook wait, void* argument);
 
 /* ---- actors ---------------------------------------------------------------------------------- */
 

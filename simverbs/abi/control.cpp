@@ -202,6 +202,10 @@ SIMVERBS_ABI int simverbs_step_ps(int64_t most, int* ran) {
     return 0;
 }
 
+SIMVERBS_ABI void simverbs_set_wait_hook(simverbs_wait_hook wait, void* argument) {
+    driver::t_wait_hook = {wait, argument};
+}
+
 SIMVERBS_ABI int simverbs_actor(const char* name) {
     const std::string_view wanted = name == nullptr ? "" : name;
     if (wanted.empty() || wanted.size() > kMaxActorName) {

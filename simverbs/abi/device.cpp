@@ -19,6 +19,7 @@
 #include "simverbs/abi/process.hpp"
 #include "simverbs/abi/provider_abi.hpp"
 #include "simverbs/abi/warnings.hpp"
+#include "simverbs/simverbs.h"
 
 namespace simverbs::abi {
 namespace {
@@ -115,6 +116,10 @@ SIMVERBS_ABI void simverbs_abi_ibv_free_device_list(ibv_device** list) {
 
 SIMVERBS_ABI const char* simverbs_abi_ibv_get_device_name(ibv_device* device) {
     return device->name;
+}
+
+SIMVERBS_ABI const char* simverbs_device_host(ibv_device* device) {
+    return as_object(device).info().host.c_str();
 }
 
 SIMVERBS_ABI __be64 simverbs_abi_ibv_get_device_guid(ibv_device* device) {

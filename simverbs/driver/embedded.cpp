@@ -17,6 +17,8 @@
 #include <fmt/ranges.h>
 #include <sched.h>
 
+#include "simverbs/world/held_signals.hpp"
+
 namespace simverbs::driver {
 namespace {
 
@@ -138,6 +140,8 @@ void stop_reporting() {
 }
 
 }  // namespace
+
+thread_local WaitHook t_wait_hook;
 
 bool read_environment(EmbeddedOptions& options, std::string& error) {
     read_text("SIMVERBS_TOPOLOGY", options.simulation.topology);
@@ -275,11 +279,21 @@ void EmbeddedWorld::ring(const Doorbell& doorbell) {
 }
 
 void EmbeddedWorld::empty_poll(std::uint64_t seen) {
-    conductor_->empty_poll(seen);
+    if (t_wait_hook.wait != nullptr) {
+        t_wait_hook.wait(t_wait_hook.argument);
+    } else {
+        conductor_->empty_poll(seen);
+    }
 }
 
 int EmbeddedWorld::wait_readable(int descriptor) {
-    return conductor_->wait_readable(descriptor);
+    if (t_wait_hook.wait == nullptr) {
+        return conductor_->wait_readable(descriptor);
+    }
+    while (!has_message(descriptor)) {
+        t_wait_hook.wait(t_wait_hook.argument);
+    }
+    return 0;
 }
 
 // The one thing said unasked: without it, two programs that were started by themselves look broken.

@@ -27,6 +27,13 @@ struct EmbeddedOptions {
 // into `options`. False, with `error` set, when one has no meaning.
 bool read_environment(EmbeddedOptions& options, std::string& error);
 
+// What this thread does instead of moving time (simverbs_set_wait_hook).
+struct WaitHook {
+    void (*wait)(void*) = nullptr;
+    void* argument = nullptr;
+};
+extern thread_local WaitHook t_wait_hook;
+
 class EmbeddedWorld final : public Channel, private Client {
   public:
     static std::unique_ptr<EmbeddedWorld> make(const EmbeddedOptions& options, std::string& error);

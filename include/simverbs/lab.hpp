@@ -1,0 +1,220 @@
+// Hosts as fibers of one thread: programs with plain verbs calls, polls and blocking ones, that
+// take turns in an order which nothing of the machine changes.
+//
+//     simverbs::Lab lab({.topology = "star:2"});
+//     boost::fibers::promise<Address> address;
+//     lab.host("h0", [&](ibv_context* device) { ... ibv_get_cq_event(...) ... });
+//     lab.host("h1", [&](ibv_context* device) { ... ibv_poll_cq(...) ... });
+//     lab.run();
+//
+// Programs meet by what Boost.Fiber has for it: promise and future, barrier, buffered_channel,
+// mutex. Virtual time moves when all wait, one instant at a time. Header only; link Boost::fiber.
+// One Lab at a time, and no other threads of the process in the world meanwhile.
+#ifndef SIMVERBS_LAB_HPP
+#define SIMVERBS_LAB_HPP
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <boost/fiber/all.hpp>
+
+#include <infiniband/verbs.h>
+
+#include <simverbs/simverbs.hpp>
+
+namespace simverbs {
+
+namespace lab_detail {
+
+// Comes out of the verb in which a program waits for what will never be.
+struct Abandoned {};
+
+struct Waiter {
+    boost::fibers::context* fiber;
+    std::int64_t until_ps;  // of virtual time; the largest number: for anything
+};
+
+// Fibers run in the order in which they became ready; when none is, virtual time moves on.
+class VirtualTime final : public boost::fibers::algo::algorithm {
+  public:
+    void awakened(boost::fibers::context* fiber) noexcept override { fiber->ready_link(ready_); }
+    boost::fibers::context* pick_next() noexcept override {
+        if (ready_.empty()) {
+            return nullptr;
+        }
+        boost::fibers::context* const next = &ready_.front();
+        ready_.pop_front();
+        return next;
+    }
+    bool has_ready_fibers() const noexcept override { return !ready_.empty(); }
+    void notify() noexcept override {}
+    // Nobody is ready.
+    void suspend_until(const std::chrono::steady_clock::time_point&) noexcept override {
+        std::int64_t now = 0;
+        simverbs_now_ps(&now);
+        std::int64_t next = kForAnything;
+        for (const Waiter& waiter : waiting_) {
+            next = std::min(next, waiter.until_ps);
+        }
+        int ran = 0;
+        simverbs_step_ps(next == kForAnything ? next : std::max<std::int64_t>(next - now, 0), &ran);
+        if (ran == 0 && next != kForAnything) {
+            simverbs_advance_ps(std::max<std::int64_t>(next - now, 0));
+        }
+        // Polls return empty a while, so that a program's own patience may end first.
+        fruitless_ = ran == 0 && next == kForAnything ? fruitless_ + 1 : 0;
+        abandoned_ = abandoned_ || fruitless_ > kPatience;
+        simverbs_now_ps(&now);
+        std::vector<Waiter> released;
+        std::swap(released, waiting_);
+        if (abandoned_ && released.empty()) {
+            std::fputs("simverbs::Lab: programs wait for each other, and none of them for verbs\n",
+                       stderr);
+            std::abort();
+        }
+        for (const Waiter& waiter : released) {
+            if (waiter.until_ps == kForAnything || waiter.until_ps <= now || abandoned_) {
+                waiter.fiber->ready_link(ready_);
+            } else {
+                waiting_.push_back(waiter);
+            }
+        }
+    }
+
+    // Of the running fiber: until the next instant has run, or that time has come.
+    void wait(std::int64_t until_ps) {
+        if (!abandoned_) {
+            boost::fibers::context* const self = boost::fibers::context::active();
+            waiting_.push_back({self, until_ps});
+            self->suspend();
+        }
+        if (abandoned_) {
+            throw Abandoned{};
+        }
+    }
+    static constexpr std::int64_t kForAnything = std::numeric_limits<std::int64_t>::max();
+
+  private:
+    static constexpr int kPatience = 200'000;
+
+    boost::fibers::scheduler::ready_queue_type ready_;
+    std::vector<Waiter> waiting_;
+    int fruitless_ = 0;
+    bool abandoned_ = false;
+};
+
+}  // namespace lab_detail
+
+class Lab {
+  public:
+    using Program = std::function<void(ibv_context*)>;
+
+    explicit Lab(const WorldOptions& options = {}) : world_(options) {}
+
+    // A program on the host's first device, which is open while it runs. Several on one host are
+    // told apart by their order. Before run().
+    void host(std::string name, Program program) {
+        programs_.push_back({std::move(name), std::move(program), false, nullptr});
+    }
+
+    // Until every program has returned. What the first one threw that did comes out here; so does
+    // std::runtime_error, with who waits, when nothing is left to happen; Error: a host or its
+    // device does not exist.
+    void run() {
+        auto* const time = new lab_detail::VirtualTime;  // the scheduler of this thread owns it
+        boost::fibers::context::active()->get_scheduler()->set_algo(time);
+        time_ = time;
+        simverbs_set_wait_hook(&Lab::wait_for_anything, this);
+        std::vector<boost::fibers::fiber> fibers;
+        for (Running& each : programs_) {
+            fibers.emplace_back(boost::fibers::launch::post, [this, &each] { carry_out(each); });
+        }
+        for (boost::fibers::fiber& fiber : fibers) {
+            fiber.join();
+        }
+        simverbs_set_wait_hook(nullptr, nullptr);
+        report();
+    }
+
+    // Of a program: so much virtual time passes for it.
+    void sleep_for(Picoseconds duration) { time_->wait((now() + duration).count()); }
+
+  private:
+    struct Running {
+        std::string host;
+        Program program;
+        bool abandoned;
+        std::exception_ptr thrown;
+    };
+
+    static void wait_for_anything(void* self) {
+        static_cast<Lab*>(self)->time_->wait(lab_detail::VirtualTime::kForAnything);
+    }
+
+    static ibv_context* open(const std::string& host) {
+        int count = 0;
+        ibv_device** const devices = ibv_get_device_list(&count);
+        ibv_context* opened = nullptr;
+        for (int i = 0; i < count && opened == nullptr; ++i) {
+            if (host == simverbs_device_host(devices[i])) {
+                opened = ibv_open_device(devices[i]);
+            }
+        }
+        ibv_free_device_list(devices);
+        if (opened == nullptr) {
+            throw std::runtime_error("simverbs::Lab: there is no host \"" + host +
+                                     "\", or its device cannot be opened");
+        }
+        return opened;
+    }
+
+    void carry_out(Running& running) {
+        ibv_context* device = nullptr;
+        try {
+            device = open(running.host);
+            running.program(device);
+        } catch (const lab_detail::Abandoned&) {
+            running.abandoned = true;
+        } catch (...) {
+            running.thrown = std::current_exception();
+        }
+        if (device != nullptr) {
+            ibv_close_device(device);
+        }
+    }
+
+    void report() const {
+        std::string waiting;
+        for (const Running& each : programs_) {
+            if (each.thrown != nullptr) {
+                std::rethrow_exception(each.thrown);
+            }
+            if (each.abandoned) {
+                waiting += (waiting.empty() ? "" : ", ") + each.host;
+            }
+        }
+        if (!waiting.empty()) {
+            throw std::runtime_error("simverbs::Lab: nothing is left to happen, and " + waiting +
+                                     " waited");
+        }
+    }
+
+    World world_;
+    std::vector<Running> programs_;
+    lab_detail::VirtualTime* time_ = nullptr;
+};
+
+}  // namespace simverbs
+
+#endif
