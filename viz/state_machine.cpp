@@ -183,7 +183,8 @@ void count_moves(StateMachine& machine, const Trace& trace) {
         if (record.name == "queue_pair") {
             services[{record.node, record.id("qpn")}] = record.text("service");
         }
-        if (record.name != machine.event) {
+        const bool stays = is_qp && record.name == "qp_stayed";
+        if (record.name != machine.event && !stays) {
             continue;
         }
         if (is_qp) {
@@ -193,8 +194,9 @@ void count_moves(StateMachine& machine, const Trace& trace) {
             }
         }
         const auto row =
-            std::find_if(machine.moves.begin(), machine.moves.end(), [&record](const Move& move) {
-                return move.from == record.text("from") && move.to == record.text("to") &&
+            std::find_if(machine.moves.begin(), machine.moves.end(), [&](const Move& move) {
+                return move.from == record.text(stays ? "state" : "from") &&
+                       move.to == record.text(stays ? "state" : "to") &&
                        move.trigger == record.text("trigger");
             });
         if (row == machine.moves.end()) {

@@ -186,6 +186,22 @@ struct QpStateChanged {
     }
 };
 
+// A row of kQpTransitions that leads to where it comes from.
+struct QpStayed {
+    static constexpr EventInfo kInfo{"qp_stayed", Category::kObject};
+    NodeId node;
+    std::uint32_t qpn;
+    QpState state;
+    QpTrigger trigger;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("qpn", qpn);
+        f("state", state);
+        f("trigger", trigger);
+    }
+};
+
 struct WqStateChanged {
     static constexpr EventInfo kInfo{"wq_state", Category::kState};
     NodeId node;

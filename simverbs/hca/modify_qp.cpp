@@ -220,6 +220,8 @@ void QueuePair::enter(QpState to, QpTrigger trigger, FaultCause cause) {
     rings().state.value.store(static_cast<std::uint32_t>(to), std::memory_order_seq_cst);
     if (from != to) {
         hca_.trace(QpStateChanged{hca_.node(), attributes_.qpn, from, to, trigger, cause});
+    } else {
+        hca_.trace(QpStayed{hca_.node(), attributes_.qpn, to, trigger});
     }
     switch (to) {
         case QpState::kReset:
@@ -317,6 +319,7 @@ void QueuePair::report_drained() {
         return;
     }
     drained_ = true;
+    hca_.trace(QpStayed{hca_.node(), attributes_.qpn, QpState::kSqd, QpTrigger::kDrained});
     if (notify_drained_ || hca_.personality().drained_event_unasked) {
         raise(AsyncEvent::kSqDrained);
     }
@@ -331,6 +334,8 @@ QueuePairReport QueuePair::report() const {
     report.next_psn = requester_.next_psn().value();
     report.expected_psn = responder_.expected_psn().value();
     report.sends = requester_.outstanding();
+    report.sends_done = requester_.first_outstanding();
+    report.messages_received = messages_received_;
     report.sends_started = requester_.started();
     report.receives = srq_ != nullptr ? srq_->waiting() : receives_waiting();
     report.retries_left = requester_.retries_left();

@@ -288,6 +288,7 @@ void QueuePair::delivered(MessageKind kind, std::uint64_t length) {
     if (const auto counter = counter_of(kind)) {
         count(*counter);
     }
+    ++messages_received_;
     hca_.trace(MessageDelivered{hca_.node(), attributes_.qpn, kind, length});
 }
 

@@ -66,9 +66,11 @@ struct QueuePairReport {
     QpState state = QpState::kReset;
     std::uint32_t next_psn = 0;
     std::uint32_t expected_psn = 0;
-    std::uint32_t sends = 0;          // posted and not complete
-    std::uint32_t sends_started = 0;  // of them on the wire
-    std::uint32_t receives = 0;       // posted and not taken, a shared queue's included
+    std::uint32_t sends = 0;              // posted and not complete
+    std::uint32_t sends_started = 0;      // of them on the wire
+    std::uint32_t sends_done = 0;         // complete, since the last RESET; modulo 2^32
+    std::uint32_t messages_received = 0;  // carried out whole, of every kind; modulo 2^32
+    std::uint32_t receives = 0;           // posted and not taken, a shared queue's included
     std::uint8_t retries_left = 0;
     std::uint8_t rnr_retries_left = 0;
     std::optional<fabric::SimTime> answer_until;  // an acknowledgment timer runs
@@ -242,6 +244,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     std::uint32_t ordinal_;
     std::uint32_t receives_taken_ = 0;
     std::uint32_t frames_made_ = 0;
+    std::uint32_t messages_received_ = 0;
     std::optional<std::uint32_t> sends_moved_;  // to a ring that the driver has not taken over
     bool blocks_own_multicast_;
     bool notify_drained_ = false;

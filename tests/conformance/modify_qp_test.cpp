@@ -378,6 +378,25 @@ TEST_P(ModifyQp, AStateThatDoesNotExistIsRefused) {
     }
 }
 
+// Nobody asks for this move: the device finds a fault in the queue pair.
+TEST_P(ModifyQp, AFatalErrorLeadsToErrFromEveryStateThatWorks) {
+    for (const QpState from : kStates) {
+        if (from == QpState::kReset || from == QpState::kErr || !is_reachable(from)) {
+            continue;
+        }
+        SCOPED_TRACE(to_string(from));
+        ibv_qp* qp = qp_in(from);
+        simverbs_fault fault;
+        simverbs_fault_init(&fault);
+        fault.action = SIMVERBS_FAULT_QP_ERROR;
+        fault.target.node = "h0";
+        fault.target.qp_num = qp->qp_num;
+        ASSERT_EQ(simverbs_inject(&fault, nullptr), 0) << simverbs_last_error();
+        EXPECT_EQ(state_of(qp), QpState::kErr);
+        EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Every, ModifyQp, testing::ValuesIn(every_subject()),
                          [](const auto& row) { return name_of(row.param); });
 
