@@ -1,6 +1,5 @@
 #include "viz/report.hpp"
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,6 +10,7 @@
 #include "simverbs/model/completion_faults.hpp"
 
 #include "viz/coverage.hpp"
+#include "viz/coverage_views.hpp"
 #include "viz/graphviz.hpp"
 #include "viz/markup.hpp"
 #include "viz/report_page.hpp"
@@ -196,22 +196,7 @@ std::string counters_of(const Run& run) {
 std::string coverage_of(const Trace& trace) {
     Coverage coverage;
     coverage.add(trace);
-    std::string out;
-    for (const CoverageGroup& group : coverage.groups()) {
-        std::string items;
-        for (const Covered& item : group.items) {
-            items += fmt::format("<li class=\"{}\">{}{}</li>", item.count > 0 ? "yes" : "no",
-                                 escaped(item.name),
-                                 item.count > 0 ? fmt::format(": {}", item.count) : ": never");
-        }
-        out += fmt::format(
-            "<details><summary>{}: {} of {} <progress max=\"{}\" value=\"{}\" "
-            "aria-label=\"{}\"></progress></summary><ul class=\"items\">{}</ul></details>",
-            escaped(group.name), group.reached(), group.items.size(),
-            std::max<std::size_t>(1, group.items.size()), group.reached(), escaped(group.name),
-            items);
-    }
-    return out;
+    return coverage_lists(coverage.groups());
 }
 
 // The machines that moved.

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include "simverbs/cli/fabric_question.hpp"
 #include "simverbs/cli/world_commands.hpp"
 
 namespace simverbs::cli {
@@ -91,16 +91,6 @@ std::string joined(const std::vector<std::string>& words) {
 int complain(const std::string& what, int status) {
     fmt::print(stderr, "simverbs: {}\n", what);
     return status;
-}
-
-std::string read_all(int descriptor) {
-    std::string text;
-    std::array<char, 65536> buffer;
-    lseek(descriptor, 0, SEEK_SET);
-    for (ssize_t got = 0; (got = read(descriptor, buffer.data(), buffer.size())) > 0;) {
-        text.append(buffer.data(), static_cast<std::size_t>(got));
-    }
-    return text;
 }
 
 }  // namespace
@@ -201,28 +191,19 @@ int FabricCommands::run(const std::string& socket) const {
     if (!wrong.empty()) {
         return complain(wrong, kUsage);
     }
-    const int connection = connect_to_world(socket);
-    if (connection < 0) {
+    FabricQuestion question(socket, request);
+    if (!question.is_asked()) {
         return complain(
             fmt::format("no world is served at '{}' ({})", socket, std::strerror(errno)), kFailed);
     }
-    FabricReply reply;
-    std::array<int, 1> text{};
-    const bool answered = send_message(connection, std::as_bytes(std::span(&request, 1)), {}) &&
-                          receive_message(connection, std::as_writable_bytes(std::span(&reply, 1)),
-                                          text, true) == sizeof reply &&
-                          text[0] >= 0;
-    close(connection);
-    if (!answered) {
+    if (!question.take_answer()) {
         return complain(fmt::format("the world at '{}' does not answer", socket), kFailed);
     }
-    const std::string said = read_all(text[0]);
-    close(text[0]);
-    if (reply.error != 0) {
-        const bool is_usage = reply.error == ENOENT || reply.error == EINVAL;
-        return complain(said, is_usage ? kUsage : kFailed);
+    if (question.error() != 0) {
+        const bool is_usage = question.error() == ENOENT || question.error() == EINVAL;
+        return complain(question.text(), is_usage ? kUsage : kFailed);
     }
-    fmt::print("{}", said);
+    fmt::print("{}", question.text());
     return 0;
 }
 

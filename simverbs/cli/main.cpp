@@ -71,6 +71,11 @@ void add_world_options(CLI::App& command, ServerOptions& options) {
     command.add_option("--pcap", options.capture_file,
                        "write every packet to FILE (for Wireshark)");
     command
+        .add_option("--coverage", options.coverage_folder,
+                    "write what of the model is reached to a file of its own in DIR, for "
+                    "simverbs viz coverage")
+        ->envname("SIMVERBS_COVERAGE");
+    command
         .add_option_function<std::string>(
             "--schedule",
             [&options](const std::string& name) {

@@ -1,16 +1,20 @@
 #include "simverbs/cli/viz_commands.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 
 #include "simverbs/model/services.hpp"
 
 #include "viz/coverage.hpp"
+#include "viz/coverage_views.hpp"
 #include "viz/graphviz.hpp"
 #include "viz/ladder.hpp"
 #include "viz/report.hpp"
@@ -55,6 +59,32 @@ int write_graph(const std::string& path, const std::string& dot) {
     std::string error;
     const std::optional<std::string> picture = viz::draw(dot, format, error);
     return picture ? write_out(path, *picture) : complain(error);
+}
+
+// The traces of folders in the order of their names, files as they are.
+std::vector<std::string> files_of(const std::vector<std::string>& paths, std::string& error) {
+    namespace fs = std::filesystem;
+    std::vector<std::string> files;
+    for (const std::string& path : paths) {
+        std::error_code failure;
+        if (!fs::is_directory(path, failure)) {
+            files.push_back(path);
+            continue;
+        }
+        std::vector<std::string> found;
+        for (const fs::directory_entry& entry : fs::directory_iterator(path, failure)) {
+            if (entry.path().extension() == ".jsonl") {
+                found.push_back(entry.path().string());
+            }
+        }
+        if (found.empty()) {
+            error = fmt::format("{}: {}", path,
+                                failure ? failure.message() : "a folder without .jsonl files");
+        }
+        std::sort(found.begin(), found.end());
+        files.insert(files.end(), found.begin(), found.end());
+    }
+    return files;
 }
 
 bool find_qps(const viz::Run& run, const std::vector<std::string>& names,
@@ -128,9 +158,16 @@ void VizCommands::add_views() {
     timeline_ = add_view("timeline", "For Perfetto and chrome://tracing (.json)");
     topology_ = add_view("topology", "Links, and what went over them (.dot, .svg, .png)");
     topology_->add_option("--flow", qps_, "HOST:NUMBER, whose way to show")->expected(1);
-    coverage_ = add("coverage", "What of the model traces have reached");
-    coverage_->add_option("traces", traces_, "files")->required();
+    coverage_ = add("coverage", "What of the model traces have reached (.txt, .json, .html, .md)");
+    coverage_->add_option("traces", traces_, "traces, and folders of them (SIMVERBS_COVERAGE)")
+        ->required();
     coverage_->add_flag("--json", as_json_, "for programs");
+    coverage_->add_option("--title", title_, "of a page or a table");
+    coverage_->add_option("--badge", badge_, "write a badge to FILE (.svg), and say what it says");
+    coverage_
+        ->add_option("--require", required_,
+                     "TEXT: fail unless all groups with TEXT in their names are reached whole")
+        ->allow_extra_args(false);
     report_ = add_view("report", "All of it as one page (.html)");
 }
 
@@ -187,15 +224,60 @@ int VizCommands::draw_topology() const {
 
 int VizCommands::write_coverage() const {
     viz::Coverage coverage;
-    for (const std::string& path : traces_) {
-        std::string error;
+    std::string error;
+    for (const std::string& path : files_of(traces_, error)) {
         const std::optional<viz::Trace> trace = viz::read_trace(path, error);
         if (!trace) {
             return complain(error);
         }
         coverage.add(*trace);
     }
-    return write_out(output_, as_json_ ? coverage.json() : coverage.text());
+    if (!error.empty()) {
+        return complain(error);
+    }
+    const std::vector<viz::CoverageGroup> groups = coverage.groups();
+    const std::filesystem::path output(output_);
+    const std::string text = as_json_ || output.extension() == ".json" ? coverage.json()
+                             : output.extension() == ".html" ? viz::coverage_page(groups, title_)
+                             : output.extension() == ".md"   ? viz::coverage_table(groups, title_)
+                                                             : coverage.text();
+    int status = 0;
+    if (badge_.empty() || !output_.empty() || as_json_) {
+        status = write_out(output_, text);
+    }
+    if (!badge_.empty() && status == 0) {
+        status = write_out(badge_, viz::coverage_badge(groups));
+        fmt::print(stderr, "{}\n", viz::coverage_line(groups));
+    }
+    return std::max(status, judge_coverage(groups));
+}
+
+// What is required and was not reached.
+int VizCommands::judge_coverage(const std::vector<viz::CoverageGroup>& groups) const {
+    int status = 0;
+    for (const std::string& wanted : required_) {
+        bool found = false;
+        for (const viz::CoverageGroup& group : groups) {
+            if (group.name.find(wanted) == std::string::npos) {
+                continue;
+            }
+            found = true;
+            for (const viz::Covered& item : group.items) {
+                if (item.count == 0) {
+                    status = complain(fmt::format("not reached: {}: {}", group.name, item.name));
+                }
+            }
+        }
+        if (!found) {
+            std::string names;
+            for (const viz::CoverageGroup& group : groups) {
+                names += fmt::format("{}'{}'", names.empty() ? "" : ", ", group.name);
+            }
+            status = complain(
+                fmt::format("--require '{}' is in no group; these are: {}", wanted, names));
+        }
+    }
+    return status;
 }
 
 int VizCommands::write_report() const {

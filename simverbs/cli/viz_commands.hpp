@@ -6,6 +6,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "viz/coverage.hpp"
+
 namespace simverbs::cli {
 
 class VizCommands {
@@ -28,6 +30,7 @@ class VizCommands {
     [[nodiscard]] int draw_ladder() const;
     [[nodiscard]] int draw_topology() const;
     [[nodiscard]] int write_coverage() const;
+    [[nodiscard]] int judge_coverage(const std::vector<viz::CoverageGroup>& groups) const;
     [[nodiscard]] int write_report() const;
 
     CLI::App* command_;
@@ -48,6 +51,9 @@ class VizCommands {
     std::vector<std::string> qps_;
     std::size_t rows_ = 400;
     bool as_json_ = false;
+    std::string title_ = "Coverage";
+    std::string badge_;
+    std::vector<std::string> required_;
 };
 
 }  // namespace simverbs::cli

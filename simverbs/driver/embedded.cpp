@@ -149,6 +149,7 @@ bool read_environment(EmbeddedOptions& options, std::string& error) {
     read_text("SIMVERBS_HOST", options.host);
     read_text("SIMVERBS_TRACE", options.trace_file);
     read_text("SIMVERBS_PCAP", options.capture_file);
+    read_text("SIMVERBS_COVERAGE", options.coverage_folder);
     options.summary = read_switch("SIMVERBS_SUMMARY");
     options.conductor.warn = read_switch("SIMVERBS_WARN");
     auto spin_ms = static_cast<std::uint64_t>(options.conductor.spin_limit.count());
@@ -191,6 +192,14 @@ std::unique_ptr<EmbeddedWorld> EmbeddedWorld::make(const EmbeddedOptions& option
     if (failure != 0) {
         error = fmt::format("SIMVERBS_TRACE='{}' cannot be written: {}", options.trace_file,
                             std::strerror(failure));
+        return nullptr;
+    }
+    if (const int reason = options.coverage_folder.empty()
+                               ? 0
+                               : world->traces_.open_coverage(options.coverage_folder);
+        reason != 0) {
+        error = fmt::format("SIMVERBS_COVERAGE='{}': no file can be written in that folder: {}",
+                            options.coverage_folder, std::strerror(reason));
         return nullptr;
     }
     return world;

@@ -17,14 +17,15 @@ namespace simverbs::driver {
 struct EmbeddedOptions {
     SimulationOptions simulation;
     ConductorOptions conductor;
-    std::string host;          // only this host's devices are seen; empty: all
-    std::string trace_file;    // JSON Lines; empty: none
-    std::string capture_file;  // pcapng; empty: none
-    bool summary = false;      // printed to stderr at exit
+    std::string host;             // only this host's devices are seen; empty: all
+    std::string trace_file;       // JSON Lines; empty: none
+    std::string capture_file;     // pcapng; empty: none
+    std::string coverage_folder;  // for a file of what was reached; empty: none
+    bool summary = false;         // printed to stderr at exit
 };
 
-// Reads SIMVERBS_TOPOLOGY, _PERSONALITY, _SEED, _SCHEDULE, _SPIN_MS, _HOST, _TRACE and _SUMMARY
-// into `options`. False, with `error` set, when one has no meaning.
+// Reads SIMVERBS_TOPOLOGY and the other variables of the root README into `options`. False, with
+// `error` set, when one has no meaning.
 bool read_environment(EmbeddedOptions& options, std::string& error);
 
 // What this thread does instead of moving time (simverbs_set_wait_hook).

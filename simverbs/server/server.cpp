@@ -104,6 +104,14 @@ std::unique_ptr<Server> Server::make(const ServerOptions& options, std::string& 
             return nullptr;
         }
     }
+    if (!options.coverage_folder.empty()) {
+        if (const int failure = server->traces_.open_coverage(options.coverage_folder);
+            failure != 0) {
+            error = fmt::format("coverage folder '{}': no file can be written there: {}",
+                                options.coverage_folder, std::strerror(failure));
+            return nullptr;
+        }
+    }
     return server;
 }
 

@@ -27,9 +27,10 @@ namespace simverbs {
 struct ServerOptions {
     SimulationOptions simulation;
     ConductorOptions conductor{.schedule = Schedule::kFree};
-    std::string socket;        // path
-    std::string trace_file;    // JSON Lines; empty: none
-    std::string capture_file;  // pcapng; empty: none
+    std::string socket;           // path
+    std::string trace_file;       // JSON Lines; empty: none
+    std::string capture_file;     // pcapng; empty: none
+    std::string coverage_folder;  // for a file of what was reached; empty: none
 };
 
 class Server {

@@ -81,6 +81,12 @@ int TraceOutlets::close_capture() {
     return written ? 0 : EIO;
 }
 
+int TraceOutlets::open_coverage(const std::string& folder) {
+    errno = 0;
+    coverage_ = CoverageFile::make(bus_, folder);
+    return coverage_ != nullptr ? 0 : errno != 0 ? errno : EIO;
+}
+
 void TraceOutlets::listen(Listener listener) {
     if (listener_ != nullptr) {
         bus_.detach(*listener_);

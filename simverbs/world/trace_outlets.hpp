@@ -1,5 +1,5 @@
-// Where the trace of a world goes while it lives: a JSON Lines file, a capture of its packets, and
-// whoever wants each record.
+// Where the trace of a world goes while it lives: a JSON Lines file, a capture of its packets, a
+// file of what it has reached, and whoever wants each record.
 #pragma once
 
 #include <functional>
@@ -10,6 +10,7 @@
 #include "fabric/trace/json_lines_sink.hpp"
 
 #include "simverbs/world/capture.hpp"
+#include "simverbs/world/coverage_file.hpp"
 #include "simverbs/world/simulation.hpp"
 
 namespace simverbs {
@@ -35,6 +36,9 @@ class TraceOutlets {
     int open_capture(const std::string& path);
     int close_capture();
 
+    // A file in `folder` of what this world reaches, from now to its end. An errno.
+    int open_coverage(const std::string& folder);
+
     // Replaces the listener; an empty one ends it.
     void listen(Listener listener);
 
@@ -45,6 +49,7 @@ class TraceOutlets {
     fabric::trace::Bus& bus_;
     std::unique_ptr<fabric::trace::JsonLinesSink> file_;
     std::unique_ptr<Capture> capture_;
+    std::unique_ptr<CoverageFile> coverage_;
     std::unique_ptr<ListenerSink> listener_;
 };
 

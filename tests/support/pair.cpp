@@ -1,6 +1,7 @@
 #include "tests/support/pair.hpp"
 
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -18,6 +19,11 @@ std::unique_ptr<Simulation> make_simulation(const PairOptions& options) {
         Simulation::make({.topology = options.topology, .personality = options.personality}, error);
     EXPECT_NE(simulation, nullptr) << error;
     return simulation;
+}
+
+std::unique_ptr<CoverageFile> make_coverage(Simulation& simulation) {
+    const char* const folder = std::getenv("SIMVERBS_COVERAGE");
+    return folder == nullptr ? nullptr : CoverageFile::make(simulation.bus(), folder);
 }
 
 std::uint32_t mtu_code(std::uint32_t bytes) {
@@ -141,6 +147,7 @@ QpValues rts_values(const PairOptions& options) {
 Pair::Pair(PairOptions options)
     : options_(std::move(options)),
       simulation_(make_simulation(options_)),
+      coverage_(make_coverage(*simulation_)),
       a(*simulation_, 0, options_),
       b(*simulation_, 1, options_) {
     drive();

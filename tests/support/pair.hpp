@@ -17,6 +17,7 @@
 #include "fabric/trace/memory_sink.hpp"
 
 #include "simverbs/wire/packet.hpp"
+#include "simverbs/world/coverage_file.hpp"
 
 #include "tests/support/host.hpp"
 #include "tests/support/rings.hpp"
@@ -114,6 +115,7 @@ class Pair {
   private:
     PairOptions options_;
     std::unique_ptr<Simulation> simulation_;
+    std::unique_ptr<CoverageFile> coverage_;  // where SIMVERBS_COVERAGE is set
 
   public:
     Side a;

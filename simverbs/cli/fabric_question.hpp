@@ -1,0 +1,35 @@
+// One question to the fabric of a served world, and its answer.
+#pragma once
+
+#include <string>
+
+#include "simverbs/world/served_protocol.hpp"
+
+namespace simverbs::cli {
+
+class FabricQuestion {
+  public:
+    // Connects to the world at `socket` and asks; is_asked() is false with errno set where nobody
+    // is served there.
+    FabricQuestion(const std::string& socket, const FabricRequest& request);
+    ~FabricQuestion();
+    FabricQuestion(const FabricQuestion&) = delete;
+    FabricQuestion& operator=(const FabricQuestion&) = delete;
+
+    [[nodiscard]] bool is_asked() const { return connection_ >= 0; }
+    // Readable once there is an answer.
+    [[nodiscard]] int descriptor() const { return connection_; }
+    // Waits for the answer. False: the world has gone without one.
+    bool take_answer();
+
+    // Of the answer: an errno, and the text, which then says what is wrong.
+    [[nodiscard]] int error() const { return error_; }
+    [[nodiscard]] const std::string& text() const { return text_; }
+
+  private:
+    int connection_;
+    int error_ = 0;
+    std::string text_;
+};
+
+}  // namespace simverbs::cli
