@@ -14,6 +14,7 @@
 #include "simverbs/cli/search_commands.hpp"
 #include "simverbs/cli/topology_commands.hpp"
 #include "simverbs/cli/viz_commands.hpp"
+#include "simverbs/cli/watch_command.hpp"
 #include "simverbs/cli/world_commands.hpp"
 #include "simverbs/world/served_protocol.hpp"
 
@@ -144,6 +145,7 @@ int main(int argc, char** argv) {
     }
 
     const cli::FabricCommands fabric(app, world);
+    const cli::WatchCommand watch(app, world);
     const cli::VizCommands viz(app);
     const cli::ScenarioCommands scenario(app);
     const cli::LabCommands lab(app);
@@ -190,6 +192,9 @@ int main(int argc, char** argv) {
     }
     if (fabric.is_chosen()) {
         return fabric.run(socket);
+    }
+    if (watch.is_chosen()) {
+        return watch.run(socket);
     }
     if (viz.is_chosen()) {
         return viz.run();

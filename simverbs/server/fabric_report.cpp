@@ -78,10 +78,6 @@ Counted hardware_counters_of(const Simulation& simulation, const Port& port) {
     return counted;
 }
 
-std::string rate_of(const Port& port) {
-    return fabric::yaml::link_rate_text({port.attributes().width, port.attributes().speed});
-}
-
 std::string lid_text(const Port& port) {
     const fabric::PortAttributes& attributes = port.attributes();
     if (attributes.lid == fabric::kNoLid) {
@@ -232,6 +228,10 @@ void add_counted(JsonText& json, std::string_view name, const Counted& counted) 
 }
 
 }  // namespace
+
+std::string rate_of(const Port& port) {
+    return fabric::yaml::link_rate_text({port.attributes().width, port.attributes().speed});
+}
 
 std::string port_name(const Port& port) {
     return fmt::format("{}:{}", port.node().name(), port.number().value());

@@ -13,6 +13,8 @@ namespace simverbs {
 
 // "h0:1".
 std::string port_name(const fabric::Port& port);
+// "4xHDR".
+std::string rate_of(const fabric::Port& port);
 
 struct FabricPart {
     std::vector<const fabric::Node*> nodes;

@@ -23,6 +23,7 @@
 #include "simverbs/server/fabric_report.hpp"
 #include "simverbs/server/fabric_subnet.hpp"
 #include "simverbs/server/server_events.hpp"
+#include "simverbs/server/watch_report.hpp"
 
 namespace simverbs {
 namespace {
@@ -105,6 +106,8 @@ constexpr std::string_view command_name(FabricAction action) {
             return "sm sweep";
         case FabricAction::kSmReregister:
             return "sm reregister";
+        case FabricAction::kWatch:
+            return "watch";
     }
     return "?";
 }
@@ -113,6 +116,7 @@ bool changes(const FabricRequest& request) {
     switch (request.action) {
         case FabricAction::kShow:
         case FabricAction::kSmStatus:
+        case FabricAction::kWatch:
             return false;
         case FabricAction::kCounters:
             return request.resets != 0;
@@ -175,6 +179,8 @@ FabricRequests::Answer FabricRequests::execute(const FabricRequest& request) {
             return count(request, name);
         case FabricAction::kSmStatus:
             return {0, describe_subnet(simulation_)};
+        case FabricAction::kWatch:
+            return {0, watch_report(simulation_)};
         case FabricAction::kSmSweep:
             if (simulation_.sweeping_sm() == nullptr) {
                 return {EOPNOTSUPP,

@@ -13,7 +13,8 @@ std::string time_text(fabric::SimTime time) {
     return fmt::format("{} ps", fabric::to_picoseconds(time));
 }
 
-// The one thing that has to happen before the queue pair goes on.
+}  // namespace
+
 std::string waits_for(const QueuePairReport& report) {
     if (report.state == QpState::kErr || report.state == QpState::kSqe) {
         return "for nothing: what it had was flushed";
@@ -38,8 +39,6 @@ std::string waits_for(const QueuePairReport& report) {
     return report.sends_started > 0 ? "for an answer, for ever (timeout 0)"
                                     : "for an earlier READ, atomic or fence";
 }
-
-}  // namespace
 
 std::string describe_queue_pairs(const Hca& hca) {
     std::string text;

@@ -8,6 +8,10 @@ namespace simverbs {
 
 class Hca;
 class Simulation;
+struct QueuePairReport;
+
+// "for a message", "until 5 ps: ...": the one thing that has to happen before it goes on.
+std::string waits_for(const QueuePairReport& report);
 
 // Lines of text, with the world held. Queue pairs in RESET are left out.
 std::string describe_queue_pairs(const Hca& hca);

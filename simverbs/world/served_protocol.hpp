@@ -77,6 +77,7 @@ enum class FabricAction : std::uint32_t {
     kSmStatus,
     kSmSweep,
     kSmReregister,  // port `name`
+    kWatch,         // what queue pairs and ports are doing, as JSON
 };
 
 struct FabricRequest {
