@@ -149,7 +149,7 @@ int main(int argc, char** argv) {
     const cli::VizCommands viz(app);
     const cli::ScenarioCommands scenario(app);
     const cli::LabCommands lab(app);
-    cli::SearchCommands search(app);
+    cli::SearchCommands search(app, cli::take_program(argc, argv));
 
     std::string topology;
     std::string format = "yaml";

@@ -5,11 +5,14 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <string_view>
+#include <utility>
 
 #include <fmt/core.h>
 
 #include "fabric/yaml/quantities.hpp"
 
+#include "simverbs/cli/launch.hpp"
 #include "simverbs/cli/world_commands.hpp"
 
 #include "scenarios/engine/batch.hpp"
@@ -60,9 +63,46 @@ std::string summary(const scenarios::SweepResult& result, const scenarios::Sweep
 
 }  // namespace
 
-SearchCommands::SearchCommands(CLI::App& app) {
+std::vector<std::string> take_program(int& argc, char** argv) {
+    std::vector<std::string> program;
+    for (int i = 2; i < argc && std::string_view(argv[1]) == "check"; ++i) {
+        if (std::string_view(argv[i]) == "--") {
+            program.assign(argv + i + 1, argv + argc);
+            argc = i;
+        }
+    }
+    return program;
+}
+
+SearchCommands::SearchCommands(CLI::App& app, std::vector<std::string> program)
+    : program_(std::move(program)) {
+    add_check(app);
     add_sweep(app);
     add_shrink(app);
+}
+
+void SearchCommands::add_check(CLI::App& app) {
+    check_ = app.add_subcommand(
+        "check", "Run scenarios, or -- COMMAND, again and again: is it the same run each time?");
+    check_->add_option("files", checked_, "files, and folders of .yaml files");
+    check_->add_option("--set", check_options_.settings, "KEY.KEY=VALUE: a change of the files")
+        ->allow_extra_args(false);
+    check_
+        ->add_option("--with", check_options_.builds,
+                     "another build of simverbs, which runs the scenarios too")
+        ->allow_extra_args(false)
+        ->check(CLI::ExistingFile);
+    check_->add_option("-j,--jobs", check_options_.jobs, "so many at once")
+        ->check(CLI::Range(1, 1024));
+    check_->add_option("--keep", check_options_.folder,
+                       "folder for the traces of runs that differ");
+    add_limit(*check_, "--run-limit", check_options_.limit,
+              "a run that takes longer fails [10min]");
+    check_->add_flag("--quiet", quiet_, "only what differs, and the sum");
+    check_->footer(
+        "Each runs in fresh processes: as it is, with fixed addresses, on one processor, with "
+        "other "
+        "memory.\nOf a program that uses simverbs in its own process: simverbs check -- COMMAND");
 }
 
 void SearchCommands::add_sweep(CLI::App& app) {
@@ -123,11 +163,49 @@ void SearchCommands::add_shrink(CLI::App& app) {
 }
 
 bool SearchCommands::is_chosen() const {
-    return sweep_->parsed() || shrink_->parsed();
+    return check_->parsed() || sweep_->parsed() || shrink_->parsed();
 }
 
 int SearchCommands::run() {
+    if (check_->parsed()) {
+        return check();
+    }
     return sweep_->parsed() ? sweep() : shrink();
+}
+
+int SearchCommands::check() {
+    std::string error;
+    const std::vector<std::string> files = scenarios::find_files(checked_, error);
+    if (error.empty() && files.empty() == program_.empty()) {
+        error = files.empty() ? "simverbs check: no files and no -- COMMAND; see --help"
+                              : "simverbs check: files or -- COMMAND, not both";
+    }
+    if (error.empty() && !program_.empty() &&
+        !(check_options_.builds.empty() && check_options_.settings.empty())) {
+        error = "simverbs check: --with and --set are for files";
+    }
+    if (!error.empty()) {
+        std::cerr << error << "\n";
+        return kUsage;
+    }
+    check_options_.builds.insert(check_options_.builds.begin(), "/proc/self/exe");
+    check_options_.libraries = library_folder();
+    std::size_t same = 0;
+    const auto tell = [&](const scenarios::CheckResult& result) {
+        same += result.is_same() ? 1 : 0;
+        if (!quiet_ || !result.is_same()) {
+            std::cout << scenarios::report(result) << std::flush;
+        }
+    };
+    if (!program_.empty()) {
+        tell(scenarios::check_program(program_, check_options_));
+        return same == 1 ? 0 : kFailed;
+    }
+    for (const std::string& file : files) {
+        tell(scenarios::check_scenario(file, check_options_));
+    }
+    std::cout << same << " of " << files.size() << " repeat themselves\n";
+    return same == files.size() ? 0 : kFailed;
 }
 
 int SearchCommands::sweep() {

@@ -1,11 +1,14 @@
-// `simverbs sweep`: a scenario with many seeds. `simverbs shrink`: one that fails, made small.
+// `simverbs check`: whether runs repeat themselves. `simverbs sweep`: a scenario with many seeds.
+// `simverbs shrink`: one that fails, made small.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
+#include "scenarios/search/check.hpp"
 #include "scenarios/search/shrink.hpp"
 #include "scenarios/search/sweep.hpp"
 
@@ -13,7 +16,8 @@ namespace simverbs::cli {
 
 class SearchCommands {
   public:
-    explicit SearchCommands(CLI::App& app);
+    // `program`: what stood behind "--" on the command line, for check.
+    SearchCommands(CLI::App& app, std::vector<std::string> program);
     SearchCommands(const SearchCommands&) = delete;
     SearchCommands& operator=(const SearchCommands&) = delete;
 
@@ -21,11 +25,18 @@ class SearchCommands {
     [[nodiscard]] int run();
 
   private:
+    void add_check(CLI::App& app);
     void add_sweep(CLI::App& app);
     void add_shrink(CLI::App& app);
+    [[nodiscard]] int check();
     [[nodiscard]] int sweep();
     [[nodiscard]] int shrink();
 
+    std::vector<std::string> program_;
+    CLI::App* check_ = nullptr;
+    std::vector<std::string> checked_;
+    scenarios::CheckOptions check_options_;
+    bool quiet_ = false;
     CLI::App* sweep_ = nullptr;
     CLI::App* shrink_ = nullptr;
     std::string file_;
@@ -36,5 +47,8 @@ class SearchCommands {
     scenarios::ShrinkOptions shrink_options_;
     std::string small_file_;
 };
+
+// Takes what stands behind "--" of `simverbs check` off the command line: the program to check.
+std::vector<std::string> take_program(int& argc, char** argv);
 
 }  // namespace simverbs::cli

@@ -55,6 +55,17 @@ void read_text(const char* name, std::string& value) {
     }
 }
 
+// Worlds that this process has made, one after another.
+std::atomic<unsigned> g_worlds{0};
+
+std::string with_number(std::string path, unsigned number) {
+    constexpr std::string_view kPlace = "%n";
+    if (const std::size_t at = path.find(kPlace); at != std::string::npos) {
+        path.replace(at, kPlace.size(), std::to_string(number));
+    }
+    return path;
+}
+
 bool read_schedule(Schedule& schedule, std::string& error) {
     std::string text = "canonical";
     read_text("SIMVERBS_SCHEDULE", text);
@@ -150,6 +161,7 @@ bool read_environment(EmbeddedOptions& options, std::string& error) {
     read_text("SIMVERBS_TRACE", options.trace_file);
     read_text("SIMVERBS_PCAP", options.capture_file);
     read_text("SIMVERBS_COVERAGE", options.coverage_folder);
+    read_text("SIMVERBS_DIGEST", options.digest_file);
     options.summary = read_switch("SIMVERBS_SUMMARY");
     options.conductor.warn = read_switch("SIMVERBS_WARN");
     auto spin_ms = static_cast<std::uint64_t>(options.conductor.spin_limit.count());
@@ -187,8 +199,11 @@ std::unique_ptr<EmbeddedWorld> EmbeddedWorld::make(const EmbeddedOptions& option
                             std::strerror(failure));
         return nullptr;
     }
+    world->number_ = ++g_worlds;
     const int failure =
-        options.trace_file.empty() ? 0 : world->traces_.open_file(options.trace_file);
+        options.trace_file.empty()
+            ? 0
+            : world->traces_.open_file(with_number(options.trace_file, world->number_));
     if (failure != 0) {
         error = fmt::format("SIMVERBS_TRACE='{}' cannot be written: {}", options.trace_file,
                             std::strerror(failure));
@@ -235,8 +250,26 @@ EmbeddedWorld::~EmbeddedWorld() {
 
 void EmbeddedWorld::finish() {
     traces_.flush();
+    if (!options_.digest_file.empty()) {
+        leave_digest();
+    }
     if (options_.summary) {
         print_summary();
+    }
+}
+
+// Behind those of earlier worlds; several processes may write to one file.
+void EmbeddedWorld::leave_digest() const {
+    std::FILE* const file = std::fopen(options_.digest_file.c_str(), "ae");
+    if (file != nullptr) {
+        const RunMarks& marks = conductor_->marks();
+        fmt::print(file, "world {}: run digest {:016x}, {}\n", number_,
+                   simulation_->bus().run_digest(),
+                   marks.deterministic() ? "deterministic" : marks.describe());
+    }
+    if (file == nullptr || std::fclose(file) != 0) {
+        fmt::print(stderr, "simverbs: SIMVERBS_DIGEST='{}' cannot be written: {}\n",
+                   options_.digest_file, std::strerror(errno));
     }
 }
 

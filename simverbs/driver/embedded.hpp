@@ -18,7 +18,8 @@ struct EmbeddedOptions {
     SimulationOptions simulation;
     ConductorOptions conductor;
     std::string host;             // only this host's devices are seen; empty: all
-    std::string trace_file;       // JSON Lines; empty: none
+    std::string trace_file;       // JSON Lines; %n: the number of the world; empty: none
+    std::string digest_file;      // takes a line at the end of each world; empty: none
     std::string capture_file;     // pcapng; empty: none
     std::string coverage_folder;  // for a file of what was reached; empty: none
     bool summary = false;         // printed to stderr at exit
@@ -45,7 +46,7 @@ class EmbeddedWorld final : public Channel, private Client {
     // Both with the world held.
     [[nodiscard]] TraceOutlets& traces() { return traces_; }
     [[nodiscard]] FaultBoard& faults() { return faults_; }
-    // Writes out the trace, and prints the summary if that was asked for.
+    // Writes out the trace and the digest, and prints the summary, if that was asked for.
     void finish();
 
     [[nodiscard]] const std::vector<DeviceInfo>& devices() const override { return devices_; }
@@ -65,6 +66,7 @@ class EmbeddedWorld final : public Channel, private Client {
     EmbeddedWorld(const EmbeddedOptions& options, std::unique_ptr<Simulation> simulation);
 
     void print_summary() const;
+    void leave_digest() const;
 
     AddressSpace& memory() override { return memory_; }
     RingMemory make_ring(std::size_t bytes) override;
@@ -84,6 +86,7 @@ class EmbeddedWorld final : public Channel, private Client {
     std::unique_ptr<Attachment> attachment_;
     std::vector<DeviceInfo> devices_;
     int handed_over_ = -1;
+    unsigned number_ = 0;  // among the worlds of this process, from 1
     bool hinted_at_other_process_ = false;
 };
 
