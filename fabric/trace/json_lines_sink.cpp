@@ -72,6 +72,9 @@ void JsonLinesSink::record(const TraceRecord& record) {
     }
     line_ += "}}\n";
     out_.write(line_.data(), static_cast<std::streamsize>(line_.size()));
+    if (flushes_each_) {
+        out_.flush();
+    }
 }
 
 void append_json_string(std::string& out, std::string_view text) {

@@ -25,6 +25,9 @@ class JsonLinesSink final : public Sink {
 
     void record(const TraceRecord& record) override;
     void flush();
+    // From here on each record is with the operating system before record() returns: a program that
+    // crashes leaves what led to it.
+    void flush_each() { flushes_each_ = true; }
 
     // Every write so far has succeeded.
     [[nodiscard]] bool ok() const;
@@ -34,6 +37,7 @@ class JsonLinesSink final : public Sink {
 
     std::ofstream file_;
     std::ostream& out_;
+    bool flushes_each_ = false;
     std::string line_;  // kept for its capacity
 };
 

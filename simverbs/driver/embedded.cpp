@@ -162,6 +162,7 @@ bool read_environment(EmbeddedOptions& options, std::string& error) {
     read_text("SIMVERBS_PCAP", options.capture_file);
     read_text("SIMVERBS_COVERAGE", options.coverage_folder);
     read_text("SIMVERBS_DIGEST", options.digest_file);
+    options.flush_trace = read_switch("SIMVERBS_TRACE_FLUSH");
     options.summary = read_switch("SIMVERBS_SUMMARY");
     options.conductor.warn = read_switch("SIMVERBS_WARN");
     auto spin_ms = static_cast<std::uint64_t>(options.conductor.spin_limit.count());
@@ -203,7 +204,8 @@ std::unique_ptr<EmbeddedWorld> EmbeddedWorld::make(const EmbeddedOptions& option
     const int failure =
         options.trace_file.empty()
             ? 0
-            : world->traces_.open_file(with_number(options.trace_file, world->number_));
+            : world->traces_.open_file(with_number(options.trace_file, world->number_),
+                                       options.flush_trace);
     if (failure != 0) {
         error = fmt::format("SIMVERBS_TRACE='{}' cannot be written: {}", options.trace_file,
                             std::strerror(failure));

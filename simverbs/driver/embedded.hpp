@@ -19,6 +19,7 @@ struct EmbeddedOptions {
     ConductorOptions conductor;
     std::string host;             // only this host's devices are seen; empty: all
     std::string trace_file;       // JSON Lines; %n: the number of the world; empty: none
+    bool flush_trace = false;     // after each event
     std::string digest_file;      // takes a line at the end of each world; empty: none
     std::string capture_file;     // pcapng; empty: none
     std::string coverage_folder;  // for a file of what was reached; empty: none

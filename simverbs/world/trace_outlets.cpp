@@ -23,7 +23,7 @@ TraceOutlets::~TraceOutlets() {
     listen({});
 }
 
-int TraceOutlets::open_file(const std::string& path) {
+int TraceOutlets::open_file(const std::string& path, bool flushes_each) {
     if (file_ != nullptr) {
         return EBUSY;
     }
@@ -31,6 +31,9 @@ int TraceOutlets::open_file(const std::string& path) {
     auto file = std::make_unique<fabric::trace::JsonLinesSink>(path);
     if (!file->ok()) {
         return errno != 0 ? errno : EIO;
+    }
+    if (flushes_each) {
+        file->flush_each();
     }
     file_ = std::move(file);
     bus_.attach(*file_, fabric::trace::CategorySet::all());

@@ -253,6 +253,7 @@ Environment program_environment(const Toolbox& toolbox, const Rubric& rubric,
     Environment environment = rubric.environment;
     environment.emplace_back("SIMVERBS_TOPOLOGY", rubric.topology);
     environment.emplace_back("SIMVERBS_TRACE", trace_file);
+    environment.emplace_back("SIMVERBS_TRACE_FLUSH", "1");
     environment.emplace_back("SIMVERBS_WARN", "1");
     environment.emplace_back("LD_LIBRARY_PATH",
                              fmt::format("{}", fmt::join(toolbox.libraries, ":")));

@@ -15,7 +15,7 @@
 namespace simverbs::lab {
 namespace {
 
-// Expressions are searched in so much of the output.
+// Bytes: of a match, shown; of the output, searched.
 constexpr std::size_t kQuoted = 120;
 constexpr std::size_t kSearched = std::size_t{64} * 1024;
 

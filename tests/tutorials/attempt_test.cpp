@@ -1,0 +1,63 @@
+#include "tutorials/lab/attempt.hpp"
+
+#include <csignal>
+
+#include <gmock/gmock.h>
+
+namespace simverbs::lab {
+namespace {
+
+using namespace std::chrono_literals;
+
+Finished shell(const std::string& script, std::chrono::milliseconds limit = 20s) {
+    return run(
+        {.words = {"/bin/sh", "-c", script}, .environment = {{"NAME", "value"}}, .limit = limit});
+}
+
+TEST(Attempt, OutputStatusAndEnvironment) {
+    setenv("SIMVERBS_SEED", "of somebody else", 1);
+    const Finished finished = shell("echo out $NAME $SIMVERBS_SEED; echo err >&2; exit 3");
+    unsetenv("SIMVERBS_SEED");
+    EXPECT_EQ(finished.output, "out value\n");
+    EXPECT_EQ(finished.errors, "err\n");
+    EXPECT_EQ(finished.ending.kind, Ending::Kind::kExited);
+    EXPECT_EQ(finished.ending.number, 3);
+}
+
+TEST(Attempt, ACrashIsNamed) {
+    const Finished finished = shell("kill -SEGV $$");
+    EXPECT_EQ(finished.ending.kind, Ending::Kind::kKilledBySignal);
+    EXPECT_EQ(finished.ending.number, SIGSEGV);
+}
+
+TEST(Attempt, AProgramThatHangsIsKilled) {
+    const auto begin = std::chrono::steady_clock::now();
+    const Finished finished = shell(
+        "trap 'echo \"simverbs: asked for, at 0 ps\" >&2' USR2; echo before; "
+        "while true; do sleep 0.05; done",
+        300ms);
+    EXPECT_EQ(finished.ending.kind, Ending::Kind::kHung);
+    EXPECT_EQ(finished.output, "before\n");
+    EXPECT_THAT(finished.errors, testing::HasSubstr("asked for"));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 15s);
+}
+
+TEST(Attempt, AProgramThatGoesNowhereIsNotWaitedFor) {
+    const Finished finished =
+        shell("echo 'simverbs: everyone waits and no event is left, at 0 ps' >&2; exec sleep 60");
+    EXPECT_NE(finished.ending.kind, Ending::Kind::kExited);
+}
+
+TEST(Attempt, EndlessOutputIsCutOff) {
+    const Finished finished = shell("while true; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done", 1s);
+    EXPECT_NE(finished.ending.kind, Ending::Kind::kExited);
+    EXPECT_LE(finished.output.size(), std::size_t{1} << 20);
+}
+
+TEST(Attempt, WhatCannotBeStartedSaysSo) {
+    const Finished finished = run({.words = {"/nowhere/to/be/found"}});
+    EXPECT_EQ(finished.ending.number, 127);
+}
+
+}  // namespace
+}  // namespace simverbs::lab

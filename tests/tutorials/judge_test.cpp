@@ -1,0 +1,126 @@
+#include "tutorials/lab/judge.hpp"
+
+#include <sstream>
+
+#include <gmock/gmock.h>
+
+namespace simverbs::lab {
+namespace {
+
+using testing::HasSubstr;
+
+// Each line: a record without its number.
+Performance performance_of(std::initializer_list<std::string_view> records) {
+    std::string text = R"({"schema":"simverbs-trace","version":1,"time_unit":"ps","members":[]})"
+                       "\n"
+                       R"({"time":0,"seq":0,"node":0,"category":"object","name":"node","fields":)"
+                       R"({"label":"h0","host":"h0","kind":"hca","ports":1}})"
+                       "\n"
+                       R"({"time":0,"seq":1,"node":1,"category":"object","name":"node","fields":)"
+                       R"({"label":"h1","host":"h1","kind":"hca","ports":1}})"
+                       "\n";
+    int seq = 2;
+    for (const std::string_view record : records) {
+        text += "{\"seq\":" + std::to_string(seq++) + "," + std::string(record) + "}\n";
+    }
+    Performance performance;
+    std::istringstream in(text);
+    std::string error;
+    auto trace = viz::read_trace(in, "test", error);
+    EXPECT_TRUE(trace.has_value()) << error;
+    performance.trace = std::move(*trace);
+    performance.run = viz::read_run(performance.trace);
+    return performance;
+}
+
+constexpr std::string_view kReceiveAtH0 =
+    R"("time":10,"node":0,"category":"call","name":"posted","fields":{"qpn":5,"send":false,"posted":3})";
+constexpr std::string_view kRtrOfH0 =
+    R"("time":20,"node":0,"category":"state","name":"qp_state","fields":{"qpn":5,"from":"INIT","to":"RTR"})";
+constexpr std::string_view kRtrOfH1 =
+    R"("time":30,"node":1,"category":"state","name":"qp_state","fields":{"qpn":5,"from":"INIT","to":"RTR"})";
+constexpr std::string_view kFailure =
+    R"("time":5000030,"node":1,"category":"completion","name":"completion","fields":{"cq":1,"qpn":5,"index":0,"status":"RETRY_EXC_ERR","opcode":"SEND","cause":"packets lost","bytes":0})";
+
+Finding judged(const std::string& demand, const Performance& performance) {
+    fabric::yaml::Errors errors("rubric.yaml");
+    const auto rubric =
+        read_rubric("title: t\nrules: [{name: r, asks: a, say: s, " + demand + "}]", errors);
+    EXPECT_TRUE(rubric.has_value()) << errors.text();
+    return rubric ? judge(rubric->rules[0].demand, performance) : Finding{};
+}
+
+TEST(Judge, OrderIsOfEachHost) {
+    const std::string order = "order: {first: {posted: receive}, before: {state: RTR}, each: host}";
+    EXPECT_TRUE(judged(order, performance_of({kReceiveAtH0, kRtrOfH0})).holds);
+    EXPECT_FALSE(judged(order, performance_of({kRtrOfH0, kReceiveAtH0})).holds);
+    const Finding other = judged(order, performance_of({kReceiveAtH0, kRtrOfH0, kRtrOfH1}));
+    EXPECT_FALSE(other.holds);
+    EXPECT_THAT(other.seen, HasSubstr("h1 QP 0x5"));
+    EXPECT_FALSE(judged(order, performance_of({kReceiveAtH0})).holds) << "it never came to RTR";
+}
+
+TEST(Judge, CountsRequestsAndNotDoorbells) {
+    const Performance performance = performance_of({kReceiveAtH0});
+    EXPECT_TRUE(judged("count: {of: {posted: receive}, exactly: 3}", performance).holds);
+    EXPECT_FALSE(judged("count: {of: {posted: receive}, exactly: 1}", performance).holds);
+    EXPECT_FALSE(judged("count: {of: {posted: send}, least: 1}", performance).holds);
+}
+
+TEST(Judge, HostAndNegationNarrowAPattern) {
+    const Performance performance = performance_of({kRtrOfH0, kFailure});
+    EXPECT_FALSE(judged("never: {completion: \"!SUCCESS\"}", performance).holds);
+    EXPECT_TRUE(judged("never: {completion: \"!SUCCESS\", host: h0}", performance).holds);
+    EXPECT_TRUE(judged("never: {completion: \"!RETRY_EXC_ERR\"}", performance).holds);
+    EXPECT_FALSE(judged("never: {completion: [SUCCESS, RETRY_EXC_ERR]}", performance).holds);
+    EXPECT_TRUE(judged("count: {of: {state: \"*\"}, exactly: 1}", performance).holds);
+}
+
+TEST(Judge, WhatIsForbiddenStaysOpenWhenTheProgramDidNotGetThere) {
+    Performance performance = performance_of({kRtrOfH0});
+    performance.ending = {Ending::Kind::kExited, 1};
+    const Finding finding = judged("never: {completion: \"!SUCCESS\"}", performance);
+    EXPECT_FALSE(finding.holds);
+    EXPECT_TRUE(finding.open);
+    EXPECT_FALSE(judged("count: {of: {state: RTR}, least: 1}", performance).open);
+}
+
+TEST(Judge, MeasuresVirtualTime) {
+    const Performance performance = performance_of({kRtrOfH1, kFailure});
+    const std::string from_to = "from: {state: RTR}, to: {completion: RETRY_EXC_ERR}";
+    EXPECT_TRUE(judged("between: {" + from_to + ", least: 5us, most: 6us}", performance).holds);
+    EXPECT_FALSE(judged("between: {" + from_to + ", most: 4us}", performance).holds);
+    EXPECT_FALSE(judged("between: {from: {state: RTR}, to: {state: ERR}}", performance).holds);
+}
+
+TEST(Judge, ObjectsThatAreLeftAreNamed) {
+    const auto call = [](std::string_view verb) {
+        return R"("time":0,"node":0,"category":"call","name":"verb","fields":{"verb":")" +
+               std::string(verb) + R"(","handle":1,"errno":0})";
+    };
+    const std::string made = call("create_cq");
+    const std::string ended = call("destroy_cq");
+    EXPECT_TRUE(judged("closed: [cq]", performance_of({made, ended})).holds);
+    const Finding left = judged("closed: [cq]", performance_of({made, made, ended}));
+    EXPECT_FALSE(left.holds);
+    EXPECT_EQ(left.seen, "ibv_create_cq 2 times, ibv_destroy_cq 1 times");
+    EXPECT_FALSE(judged("closed: [cq]", performance_of({})).holds) << "nothing was made";
+    EXPECT_TRUE(judged("balance: {of: {call: create_cq}, as: {call: destroy_cq}}",
+                       performance_of({made, ended}))
+                    .holds);
+}
+
+TEST(Judge, OutputAndEnding) {
+    Performance performance = performance_of({});
+    performance.output = "counter 6\n";
+    EXPECT_TRUE(judged("output: \"counter [0-9]\"", performance).holds);
+    EXPECT_FALSE(judged("no_output: \"counter\"", performance).holds);
+    EXPECT_TRUE(judged("exit: 0", performance).holds);
+    performance.ending = {Ending::Kind::kKilledBySignal, 11};
+    EXPECT_THAT(judged("exit: 0", performance).seen, HasSubstr("Segmentation fault"));
+    performance.ending = {Ending::Kind::kHung, 0};
+    EXPECT_FALSE(judged("exit: 0", performance).holds);
+}
+
+}  // namespace
+}  // namespace simverbs::lab
