@@ -33,14 +33,21 @@ Performance performance_of(std::initializer_list<std::string_view> records) {
     return performance;
 }
 
-constexpr std::string_view kReceiveAtH0 =
-    R"("time":10,"node":0,"category":"call","name":"posted","fields":{"qpn":5,"send":false,"posted":3})";
-constexpr std::string_view kRtrOfH0 =
-    R"("time":20,"node":0,"category":"state","name":"qp_state","fields":{"qpn":5,"from":"INIT","to":"RTR"})";
-constexpr std::string_view kRtrOfH1 =
-    R"("time":30,"node":1,"category":"state","name":"qp_state","fields":{"qpn":5,"from":"INIT","to":"RTR"})";
-constexpr std::string_view kFailure =
-    R"("time":5000030,"node":1,"category":"completion","name":"completion","fields":{"cq":1,"qpn":5,"index":0,"status":"RETRY_EXC_ERR","opcode":"SEND","cause":"packets lost","bytes":0})";
+std::string record(int time, int node, std::string_view category, std::string_view name,
+                   std::string_view fields) {
+    return "\"time\":" + std::to_string(time) + ",\"node\":" + std::to_string(node) +
+           ",\"category\":\"" + std::string(category) + "\",\"name\":\"" + std::string(name) +
+           "\",\"fields\":{" + std::string(fields) + "}";
+}
+const std::string kReceiveAtH0 =
+    record(10, 0, "call", "posted", R"("qpn":5,"send":false,"posted":3)");
+const std::string kRtrOfH0 =
+    record(20, 0, "state", "qp_state", R"("qpn":5,"from":"INIT","to":"RTR")");
+const std::string kRtrOfH1 =
+    record(30, 1, "state", "qp_state", R"("qpn":5,"from":"INIT","to":"RTR")");
+const std::string kFailure =
+    record(5'000'030, 1, "completion", "completion",
+           R"("cq":1,"qpn":5,"index":0,"status":"RETRY_EXC_ERR","opcode":"SEND")");
 
 Finding judged(const std::string& demand, const Performance& performance) {
     fabric::yaml::Errors errors("rubric.yaml");
@@ -94,9 +101,8 @@ TEST(Judge, MeasuresVirtualTime) {
 }
 
 TEST(Judge, ObjectsThatAreLeftAreNamed) {
-    const auto call = [](std::string_view verb) {
-        return R"("time":0,"node":0,"category":"call","name":"verb","fields":{"verb":")" +
-               std::string(verb) + R"(","handle":1,"errno":0})";
+    const auto call = [](const std::string& verb) {
+        return record(0, 0, "call", "verb", R"("verb":")" + verb + R"(","handle":1,"errno":0)");
     };
     const std::string made = call("create_cq");
     const std::string ended = call("destroy_cq");
