@@ -47,5 +47,29 @@ TEST_F(Matchers, LetTimePass) {
     EXPECT_EQ(simverbs::now() - before, 3ms);
 }
 
+using Connected = simverbs::TwoHosts;
+
+TEST_F(Connected, FixtureSendsAndReceives) {
+    h0.bytes[0] = 42;
+    h1.receive(64, 7);
+    h0.send(64);
+    EXPECT_THAT(h1.cq, simverbs::CompletesWith(IBV_WC_SUCCESS));
+    EXPECT_THAT(h0.cq, simverbs::CompletesWith(IBV_WC_SUCCESS));
+    EXPECT_EQ(h1.bytes[0], 42);
+}
+
+TEST_F(Connected, FixtureWritesAndReadsUnderFaults) {
+    const simverbs::Fault lost = simverbs::drop().from("h0").psn(1).attempt(1).inject();
+    h0.bytes[1] = 7;
+    h0.write(h1, 2);
+    EXPECT_THAT(h0.cq, simverbs::CompletesWith(IBV_WC_SUCCESS));
+    EXPECT_EQ(h1.bytes[1], 7);
+    EXPECT_EQ(lost.fired(), 1U);
+    h1.bytes[1] = 8;
+    h0.read(h1, 2);
+    EXPECT_THAT(h0.cq, simverbs::CompletesWith(IBV_WC_SUCCESS));
+    EXPECT_EQ(h0.bytes[1], 8);
+}
+
 }  // namespace
 }  // namespace verbs_test
