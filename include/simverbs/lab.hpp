@@ -106,7 +106,7 @@ class VirtualTime final : public boost::fibers::algo::algorithm {
     static constexpr std::int64_t kForAnything = std::numeric_limits<std::int64_t>::max();
 
   private:
-    static constexpr int kPatience = 200'000;
+    static constexpr int kPatience = 10'000;
 
     boost::fibers::scheduler::ready_queue_type ready_;
     std::vector<Waiter> waiting_;

@@ -82,10 +82,10 @@ int simverbs_advance_ps(int64_t duration);
  * empty poll does the same without a limit. Negative: EINVAL; EBUSY where other actors are. */
 int simverbs_step_ps(int64_t most, int* ran);
 
-/* For a scheduler of tasks in one thread, as simverbs::Lab has of fibers: on the calling thread a poll
- * that finds nothing calls `wait` instead of moving time, and a blocking verb calls it until there is
- * something. It runs other tasks, and simverbs_step_ps() once all of them wait. NULL: no longer. An
- * exception that it throws comes out of the verb. */
+/* For a scheduler of tasks in one thread, as simverbs::Lab has of fibers: on the calling thread a
+ * poll that finds nothing calls `wait` instead of moving time, and a blocking verb calls it until
+ * there is something. It runs other tasks, and simverbs_step_ps() once all of them wait. NULL: no
+ * longer. An exception that it throws comes out of the verb. */
 typedef void (*simverbs_wait_hook)(void* argument);
 void simverbs_set_wait_hook(simverbs_wait_hook wait, void* argument);
 

@@ -124,7 +124,7 @@ class Injection : public TwoHosts {
                 firing.action = field.text;
             } else if (key == "operation") {
                 firing.operation = field.text;
-            } else if (key == "psn") {
+            } else if (key == "relative_psn") {
                 firing.psn = field.number;
             } else if (key == "flow") {
                 firing.flow = field.number;

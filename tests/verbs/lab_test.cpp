@@ -136,9 +136,9 @@ std::uint64_t ping_pong(bool server_by_event, bool with_loss) {
     int received = 0;
     lab.host("h0", [&](ibv_context* device) {
         Endpoint own(device);
-        own.receive();
         of_h0.set_value(own.address());
         own.connect(of_h1.get_future().get());
+        own.receive();
         both.wait();
         for (int i = 0; i < kRounds; ++i) {
             EXPECT_EQ(own.completion(server_by_event).status, IBV_WC_SUCCESS);
