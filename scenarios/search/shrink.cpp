@@ -8,7 +8,6 @@
 
 #include "scenarios/engine/compose.hpp"
 #include "scenarios/search/reduce.hpp"
-#include "scenarios/search/trial.hpp"
 
 namespace scenarios {
 
@@ -108,7 +107,7 @@ class Shrinker {
             return false;
         }
         ++runs_;
-        last_ = run_apart(*scenario, options_.limit, run_options_);
+        last_ = run_apart(*scenario, options_.runner, options_.limit, run_options_);
         return known_[text] = is_same(last_);
     }
 
@@ -257,7 +256,7 @@ ShrinkResult shrink(const std::string& file, const ShrinkOptions& options,
     if (!scenario) {
         return result;
     }
-    result.verdict = run_apart(*scenario, options.limit);
+    result.verdict = run_apart(*scenario, options.runner, options.limit);
     if (result.verdict.passed()) {
         result.error = fmt::format("{}: it passes{}: there is no failure to keep", file,
                                    options.seed ? fmt::format(" with seed {}", *options.seed) : "");
@@ -270,7 +269,7 @@ ShrinkResult shrink(const std::string& file, const ShrinkOptions& options,
     result.kind = shrinker.kind();
     result.text = shrinker.text();
     if (const auto small = parse(result.text, file, {}, result.error)) {
-        result.verdict = run_apart(*small, options.limit);
+        result.verdict = run_apart(*small, options.runner, options.limit);
     }
     result.runs = shrinker.runs();
     result.ran_out = shrinker.ran_out();

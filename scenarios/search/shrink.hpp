@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "scenarios/engine/run.hpp"
+#include "scenarios/search/trial.hpp"
 
 namespace scenarios {
 
@@ -21,6 +21,7 @@ struct ShrinkOptions {
     // Of wall time, of each run: one that takes longer fails by that.
     std::chrono::milliseconds limit = std::chrono::minutes(1);
     std::size_t most_runs = 20'000;  // then it is as small as it has become
+    Runner runner = scenarios::run;
 };
 
 struct ScenarioSize {

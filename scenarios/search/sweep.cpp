@@ -7,7 +7,7 @@
 
 #include "scenarios/engine/batch.hpp"
 #include "scenarios/engine/compose.hpp"
-#include "scenarios/search/trial.hpp"
+#include "scenarios/engine/verdict_json.hpp"
 
 namespace scenarios {
 
@@ -24,7 +24,7 @@ class Sweep {
         if (!options_.swarm) {
             return true;
         }
-        const Verdict usual = run_apart(base_, options_.seed_limit);
+        const Verdict usual = run_apart(base_, options_.runner, options_.seed_limit);
         if (!usual.passed()) {
             error = fmt::format("{}: it fails without a swarm of faults: {}", base_.file,
                                 usual.error.empty() ? first_failure(usual).expected : usual.error);
@@ -49,7 +49,9 @@ class Sweep {
             while (next < options_.seeds && !pool.is_full() && !is_over(result, begin)) {
                 const std::uint64_t seed = options_.first + next;
                 next += options_.shard.count;
-                pool.start(seed, [this, seed] { return run_to_text(scenario(seed)); });
+                pool.start(seed, [this, seed] {
+                    return to_json(options_.runner(scenario(seed), {})).dump();
+                });
             }
             if (pool.is_idle()) {
                 break;

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "scenarios/engine/process_pool.hpp"
-#include "scenarios/engine/run.hpp"
 #include "scenarios/search/shard.hpp"
 #include "scenarios/search/swarm.hpp"
+#include "scenarios/search/trial.hpp"
 
 namespace scenarios {
 
@@ -29,6 +29,7 @@ struct SweepOptions {
     std::uint64_t most_failures = 0;  // after which no seed is begun; 0: no limit
     std::string folder = ".";         // of seed-S.yaml; made where it is missing
     std::optional<SwarmOptions> swarm{};
+    Runner runner = scenarios::run;
 };
 
 // A seed that failed.

@@ -9,14 +9,10 @@
 
 namespace scenarios {
 
-std::string run_to_text(const Scenario& scenario, const RunOptions& options) {
-    return to_json(run(scenario, options)).dump();
-}
-
-Verdict run_apart(const Scenario& scenario, std::chrono::milliseconds limit,
+Verdict run_apart(const Scenario& scenario, const Runner& runner, std::chrono::milliseconds limit,
                   const RunOptions& options) {
     ProcessPool pool(1, limit);
-    pool.start(0, [&] { return run_to_text(scenario, options); });
+    pool.start(0, [&] { return to_json(runner(scenario, options)).dump(); });
     return verdict_of(pool.wait().front(), scenario.file);
 }
 

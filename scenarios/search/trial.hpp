@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 
 #include "scenarios/engine/run.hpp"
@@ -9,11 +10,11 @@
 
 namespace scenarios {
 
-// The verdict as text, for who forked this process.
-std::string run_to_text(const Scenario& scenario, const RunOptions& options = {});
+// What runs a scenario: scenarios::run(), or something that knows more kinds of them.
+using Runner = std::function<Verdict(const Scenario&, const RunOptions&)>;
 
 // `limit` of wall time, after which it has failed by that.
-Verdict run_apart(const Scenario& scenario, std::chrono::milliseconds limit,
+Verdict run_apart(const Scenario& scenario, const Runner& runner, std::chrono::milliseconds limit,
                   const RunOptions& options = {});
 
 // Of what kind the earliest failure is; "" of a run that passed.

@@ -13,6 +13,7 @@
 #include "fabric/yaml/quantities.hpp"
 
 #include "simverbs/cli/launch.hpp"
+#include "simverbs/cli/scenario_processes.hpp"
 #include "simverbs/cli/world_commands.hpp"
 
 #include "scenarios/engine/batch.hpp"
@@ -222,6 +223,7 @@ int SearchCommands::sweep() {
         return kUsage;
     }
     sweep_options_.shard = *shard;
+    sweep_options_.runner = run_scenario;
     if (swarm_) {
         sweep_options_.swarm = swarm_options_;
     }
@@ -238,6 +240,7 @@ int SearchCommands::sweep() {
 }
 
 int SearchCommands::shrink() {
+    shrink_options_.runner = run_scenario;
     const scenarios::ShrinkResult result = scenarios::shrink(
         file_, shrink_options_, [](std::string_view step) { std::cerr << step << "\n"; });
     if (!result.error.empty()) {
