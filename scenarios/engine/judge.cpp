@@ -163,7 +163,9 @@ void Judge::judge_states(Checked ends) {
 }
 
 void Judge::judge_events(Checked hosts) {
-    for (const auto& [host, list] : hosts.entries()) {
+    for (const fabric::yaml::Entry& entry : hosts.entries()) {
+        const fabric::yaml::Value& host = entry.key;
+        const fabric::yaml::Value& list = entry.value;
         std::vector<AsyncEventSeen> found;
         std::ranges::copy_if(run_.events(), std::back_inserter(found),
                              [&](const AsyncEventSeen& each) { return each.host == host.text; });
