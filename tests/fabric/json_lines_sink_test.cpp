@@ -37,6 +37,30 @@ TEST(JsonLinesSink, WritesTheSchemaThenALineARecord) {
                   "\n");
 }
 
+// The lines of a file, while its sink lives.
+std::size_t lines_written(bool flushes_each) {
+    const std::string path = testing::TempDir() + "json_lines_sink_flushed.jsonl";
+    JsonLinesSink sink(path);
+    if (flushes_each) {
+        sink.flush_each();
+    }
+    Bus bus;
+    bus.attach(sink, CategorySet::all());
+    bus.emit(kSimStart, Called{.node = NodeId{3}});
+    std::ifstream in(path);
+    std::size_t lines = 0;
+    for (std::string line; std::getline(in, line);) {
+        ++lines;
+    }
+    std::remove(path.c_str());
+    return lines;
+}
+
+TEST(JsonLinesSink, LeavesEachRecordBehindWhenAskedTo) {
+    EXPECT_EQ(lines_written(false), 0U);
+    EXPECT_EQ(lines_written(true), 2U);
+}
+
 TEST(JsonLinesSink, WritesAFile) {
     const std::string path = testing::TempDir() + "json_lines_sink_test.jsonl";
     {

@@ -109,7 +109,7 @@ TEST(Judge, ObjectsThatAreLeftAreNamed) {
     EXPECT_TRUE(judged("closed: [cq]", performance_of({made, ended})).holds);
     const Finding left = judged("closed: [cq]", performance_of({made, made, ended}));
     EXPECT_FALSE(left.holds);
-    EXPECT_EQ(left.seen, "ibv_create_cq 2 times, ibv_destroy_cq 1 times");
+    EXPECT_EQ(left.seen, "ibv_create_cq 2 times, ibv_destroy_cq 1 time");
     EXPECT_FALSE(judged("closed: [cq]", performance_of({})).holds) << "nothing was made";
     EXPECT_TRUE(judged("balance: {of: {call: create_cq}, as: {call: destroy_cq}}",
                        performance_of({made, ended}))

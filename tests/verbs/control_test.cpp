@@ -178,6 +178,22 @@ TEST_F(Control, CallbackSeesTheFaultThatFired) {
     EXPECT_EQ(seen.records, before);
 }
 
+TEST_F(Control, TraceTellsOfDevicesOpenedAndClosed) {
+    std::string seen;
+    const auto record = [](const simverbs_record* event, void* argument) {
+        if (std::strcmp(event->name, "context") == 0) {
+            *static_cast<std::string*>(argument) +=
+                std::string(event->node) + (event->fields[1].number != 0 ? " opened;" : " closed;");
+        }
+    };
+    ASSERT_EQ(simverbs_trace_callback(record, &seen), 0);
+    connect();
+    EXPECT_EQ(seen, "h0 opened;h1 opened;");
+    b.reset();
+    EXPECT_EQ(seen, "h0 opened;h1 opened;h1 closed;");
+    ASSERT_EQ(simverbs_trace_callback(nullptr, nullptr), 0);
+}
+
 TEST_F(Control, TraceFileHasASchemaAndEvents) {
     connect();
     const std::string path = testing::TempDir() + "simverbs_trace_" + std::to_string(getpid());

@@ -4,6 +4,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <sstream>
 #include <string>
 
 #include <unistd.h>
@@ -85,6 +87,21 @@ TEST_F(HangReport, EveryRequestIsAnswered) {
     for (int i = 0; i < 2000; ++i) {
         ASSERT_NE(reports.ask(), "") << "request " << i;
     }
+}
+
+// What hangs may be killed next.
+TEST_F(HangReport, LeavesTheTraceOnTheDisk) {
+    connect({});
+    const std::string path = testing::TempDir() + "hang_report_" + std::to_string(getpid());
+    ASSERT_EQ(simverbs_trace_open(path.c_str()), 0) << simverbs_last_error();
+    ASSERT_EQ(b->receive(1, {b->range(0, 8)}), 0);
+    pass(1000);
+    ASSERT_NE(ask(), "");
+    std::stringstream content;
+    content << std::ifstream(path).rdbuf();
+    EXPECT_NE(content.str().find("\"posted\""), std::string::npos);
+    ASSERT_EQ(simverbs_trace_close(), 0);
+    std::remove(path.c_str());
 }
 
 class StalledWorld : public HangReport {

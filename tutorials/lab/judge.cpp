@@ -43,6 +43,10 @@ std::uint64_t occurrences(const std::vector<const viz::Record*>& found) {
                            [](std::uint64_t sum, const auto& queue) { return sum + queue.second; });
 }
 
+std::string times(std::uint64_t count) {
+    return fmt::format("{} {}", count, count == 1 ? "time" : "times");
+}
+
 class Judge {
   public:
     explicit Judge(const Performance& performance) : performance_(performance) {}
@@ -54,7 +58,7 @@ class Judge {
             return {false, describe(*found.front(), performance_.run)};
         }
         if (count < rule.least || count > rule.most) {
-            return {false, fmt::format("{} times instead of {} {}: {}", count,
+            return {false, fmt::format("{} instead of {} {}: {}", times(count),
                                        rule.least == rule.most ? "exactly"
                                        : count < rule.least    ? "at least"
                                                                : "at most",
@@ -106,11 +110,11 @@ class Judge {
         const std::uint64_t of = occurrences(find_all(rule.of, performance_));
         const std::uint64_t as = occurrences(find_all(rule.as, performance_));
         return {of == as && of > 0,
-                fmt::format("{} times: {}; {} times: {}", of, rule.of.text, as, rule.as.text)};
+                fmt::format("{}: {}; {}: {}", times(of), rule.of.text, times(as), rule.as.text)};
     }
 
     Finding operator()(const ClosedRule& rule) const {
-        std::map<std::string_view, std::int64_t> calls;
+        std::map<std::string_view, std::uint64_t> calls;
         for (const viz::Record& record : performance_.trace.records) {
             if (record.name == "context") {
                 ++calls[record.number("open") != 0 ? "open_device" : "close_device"];
@@ -127,9 +131,9 @@ class Judge {
             }
             made_any = made_any || calls[kind.made_by] > 0;
             if (calls[kind.made_by] != calls[kind.ended_by]) {
-                seen += fmt::format("{}ibv_{} {} times, ibv_{} {} times", seen.empty() ? "" : "; ",
-                                    kind.made_by, calls[kind.made_by], kind.ended_by,
-                                    calls[kind.ended_by]);
+                seen += fmt::format("{}ibv_{} {}, ibv_{} {}", seen.empty() ? "" : "; ",
+                                    kind.made_by, times(calls[kind.made_by]), kind.ended_by,
+                                    times(calls[kind.ended_by]));
             }
         }
         return {made_any && seen.empty(), made_any ? seen : "nothing was made"};
