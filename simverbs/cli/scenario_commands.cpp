@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <iostream>
+#include <iterator>
 
 #include "simverbs/cli/scenario_processes.hpp"
 #include "simverbs/cli/world_commands.hpp"
@@ -9,6 +10,7 @@
 #include "scenarios/engine/batch.hpp"
 #include "scenarios/engine/explain.hpp"
 #include "scenarios/engine/format.hpp"
+#include "scenarios/engine/lumina.hpp"
 #include "scenarios/engine/scenario.hpp"
 
 namespace simverbs::cli {
@@ -39,6 +41,8 @@ ScenarioCommands::ScenarioCommands(CLI::App& app) {
     scenario_->add_option("--junit", junit_file_, "write the results to FILE as JUnit XML");
     scenario_->add_option("--json", json_file_, "write the results to FILE as JSON");
     scenario_->add_flag("--print", print_, "print what would be run, and run nothing");
+    scenario_->add_option("--lumina", lumina_file_,
+                          "print the scenario that a configuration of Lumina describes");
     scenario_->add_flag("--schema", schema_, "print the JSON Schema of scenarios");
     scenario_->add_flag("--quiet", quiet_, "only what failed, and the sum");
 
@@ -62,6 +66,9 @@ int ScenarioCommands::run() const {
         std::cout << scenarios::json_schema(scenarios::format::kScenario, "simverbs scenario");
         return 0;
     }
+    if (!lumina_file_.empty()) {
+        return print_lumina();
+    }
     if (files_.empty()) {
         std::cerr << "simverbs scenario: no files; see --help\n";
         return kUsage;
@@ -77,6 +84,23 @@ int ScenarioCommands::explain() const {
         return kFailed;
     }
     std::cout << scenarios::explain(*records, {queue_pair_, request_, node_});
+    return 0;
+}
+
+int ScenarioCommands::print_lumina() const {
+    std::ifstream in(lumina_file_, std::ios::binary);
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    if (!in) {
+        std::cerr << lumina_file_ << ": cannot be read\n";
+        return kUsage;
+    }
+    std::string errors;
+    const auto scenario = scenarios::import_lumina(text, lumina_file_, errors);
+    if (!scenario) {
+        std::cerr << errors << "\n";
+        return kFailed;
+    }
+    std::cout << *scenario;
     return 0;
 }
 

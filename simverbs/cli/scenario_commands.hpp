@@ -23,6 +23,7 @@ class ScenarioCommands {
   private:
     [[nodiscard]] int run_files() const;
     [[nodiscard]] int print_files() const;
+    [[nodiscard]] int print_lumina() const;
     [[nodiscard]] int explain() const;
 
     CLI::App* scenario_;
@@ -30,6 +31,7 @@ class ScenarioCommands {
     std::vector<std::string> files_;
     std::vector<std::string> settings_;
     std::string trace_file_;
+    std::string lumina_file_;
     std::string junit_file_;
     std::string json_file_;
     unsigned jobs_ = 1;
