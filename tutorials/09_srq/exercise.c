@@ -98,6 +98,7 @@ int main(void) {
             ++refills;
             /* YOUR TURN 4: post all `used` slots anew (free_slots of them, then it is 0), and
                ask for the next event: an event comes once. */
+            (void)used;
             free_slots = 0;
         }
     }

@@ -22,6 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kCannotExecute = 127;  // as a shell says it
 constexpr std::size_t kShownLines = 25;
 constexpr std::string_view kPython = "/usr/bin/python3";  // Debian's, which has pyverbs
 
@@ -212,6 +213,9 @@ Checked check(const Exercise& exercise, const Toolbox& toolbox, const std::strin
         words = {folder.file("program")};
         const Finished compiled = run({.words = compiler_words(toolbox, answer, words[0])});
         checked.complaints = compiled.errors + compiled.output;
+        if (compiled.ending.number == kCannotExecute && checked.complaints.empty()) {
+            checked.complaints = "there is no C compiler: apt install gcc, or name one by CC\n";
+        }
         checked.compiled =
             compiled.ending.kind == Ending::Kind::kExited && compiled.ending.number == 0;
         if (!checked.compiled) {

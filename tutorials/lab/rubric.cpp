@@ -35,6 +35,10 @@ std::string text_or(const Fields& fields, std::string_view key) {
     return fields.get(key, fabric::yaml::text_of).value_or("");
 }
 
+std::optional<std::uint64_t> any_number(const Value& value, Errors& errors) {
+    return fabric::yaml::number_of(value, errors);
+}
+
 // With an error where it is left out or empty.
 std::string required_text(const Fields& fields, const Value& at, std::string_view key,
                           Errors& errors) {
@@ -64,12 +68,9 @@ std::optional<Demand> read_count(const Value& value, Errors& errors) {
         return std::nullopt;
     }
     CountRule rule{.of = std::move(*of)};
-    const auto number = [](const Value& each, Errors& wrong) {
-        return fabric::yaml::number_of(each, wrong);
-    };
-    rule.least = fields.get("least", number).value_or(1);
-    rule.most = fields.get("most", number).value_or(UINT64_MAX);
-    if (const auto exactly = fields.get("exactly", number)) {
+    rule.least = fields.get("least", any_number).value_or(1);
+    rule.most = fields.get("most", any_number).value_or(UINT64_MAX);
+    if (const auto exactly = fields.get("exactly", any_number)) {
         rule.least = *exactly;
         rule.most = *exactly;
     }
@@ -118,6 +119,7 @@ std::optional<Demand> read_balance(const Value& value, Errors& errors) {
 
 std::optional<Demand> read_closed(const Value& value, Errors& errors) {
     std::vector<std::string_view> names;
+    names.reserve(kObjectKinds.size());
     for (const ObjectKind& kind : kObjectKinds) {
         names.push_back(kind.name);
     }
@@ -177,12 +179,7 @@ std::optional<Rule> read_rule(const Value& value, Errors& errors) {
     rule.asks = required_text(fields, value, "asks", errors);
     rule.say = required_text(fields, value, "say", errors);
     rule.hint = text_or(fields, "hint");
-    rule.points = fields
-                      .get("points",
-                           [](const Value& each, Errors& wrong) {
-                               return fabric::yaml::number_of(each, wrong, 0, 1000);
-                           })
-                      .value_or(1);
+    rule.points = fields.get("points", any_number).value_or(1);
     const auto is_given = [&fields](std::string_view kind) { return fields.find(kind) != nullptr; };
     const auto kind = std::find_if(kDemands.begin(), kDemands.end(), is_given);
     if (std::count_if(kDemands.begin(), kDemands.end(), is_given) != 1) {
