@@ -73,6 +73,26 @@ std::vector<viz::StateMachine> machines_of(const viz::Trace& trace, const viz::R
     return machines;
 }
 
+// Whoever sent or got a packet, in that order: a lesson may have more than a ladder shows by
+// itself.
+std::vector<viz::QpName> talkers_of(const viz::Run& run) {
+    constexpr std::size_t kMost = 24;
+    std::vector<viz::QpName> talkers;
+    const auto add = [&talkers](const viz::QpName& qp) {
+        if (talkers.size() < kMost &&
+            std::find(talkers.begin(), talkers.end(), qp) == talkers.end()) {
+            talkers.push_back(qp);
+        }
+    };
+    for (const viz::RunPacket& packet : run.packets) {
+        if (const auto to = run.destination(packet)) {
+            add(packet.from);
+            add(*to);
+        }
+    }
+    return talkers;
+}
+
 class Painter {
   public:
     Painter(std::string folder, Checked& checked) : folder_(std::move(folder)), checked_(checked) {}
@@ -83,7 +103,7 @@ class Painter {
         switch (picture) {
             case Picture::kLadder:
                 if (!run.services.empty()) {
-                    save("ladder.svg", viz::ladder(trace, run, {}));
+                    save("ladder.svg", viz::ladder(trace, run, {.qps = talkers_of(run)}));
                 }
                 return;
             case Picture::kTimeline:
