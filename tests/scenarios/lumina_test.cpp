@@ -58,9 +58,9 @@ TEST(Lumina, MistakesHaveTheirPlace) {
         EXPECT_FALSE(import_lumina(config("write", events), "lumina.yml", errors));
         return errors;
     };
-    EXPECT_NE(refused("    - {qpn: 2, psn: 0, type: drop, iter: 1}\n").find("lumina.yml:11:13"),
+    EXPECT_NE(refused("    - {qpn: 2, psn: 0, type: drop, iter: 1}\n").find("lumina.yml:12:13"),
               std::string::npos);
-    EXPECT_NE(refused("    - {qpn: 0, psn: 5, type: drop, iter: 1}\n").find("lumina.yml:11:21"),
+    EXPECT_NE(refused("    - {qpn: 0, psn: 5, type: drop, iter: 1}\n").find("lumina.yml:12:21"),
               std::string::npos);
     EXPECT_NE(refused("    - {qpn: 0, psn: 0, type: dorp, iter: 1}\n").find("drop"),
               std::string::npos);
