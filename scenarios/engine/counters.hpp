@@ -40,6 +40,7 @@ inline constexpr auto kCounters = std::to_array<CounterRow>({
     {"async_events", "async_event"},
     {"rate_reductions", "rate_reduced"},
     {"faults_fired", "fault_fired"},
+    {"credit_loops", "credit_loop"},
 });
 inline constexpr auto kCounterWords = [] {
     std::array<std::string_view, kCounters.size()> words{};
