@@ -16,12 +16,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -138,7 +140,9 @@ class Lab {
         simverbs_set_wait_hook(&Lab::wait_for_anything, this);
         std::vector<boost::fibers::fiber> fibers;
         for (Running& each : programs_) {
-            fibers.emplace_back(boost::fibers::launch::post, [this, &each] { carry_out(each); });
+            fibers.emplace_back(boost::fibers::launch::post, std::allocator_arg,
+                                boost::fibers::fixedsize_stack(kStackBytes),
+                                [this, &each] { carry_out(each); });
         }
         for (boost::fibers::fiber& fiber : fibers) {
             fiber.join();
@@ -151,6 +155,9 @@ class Lab {
     void sleep_for(Picoseconds duration) { time_->wait((now() + duration).count()); }
 
   private:
+    // As much as a thread of a small program needs; pages are taken as they are used.
+    static constexpr std::size_t kStackBytes = std::size_t{1} << 20U;
+
     struct Running {
         std::string host;
         Program program;
