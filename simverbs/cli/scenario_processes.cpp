@@ -203,6 +203,7 @@ scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
     verdict.explanation = scenarios::explain(witness.records(), {}, [&faults](std::uint64_t id) {
         return fmt::format("\"{}\"", faults.name_of(id));
     });
+    verdict.fired = faults.firings();
     verdict.completed = witness.completed();
     verdict.events = witness.events();
     return verdict;

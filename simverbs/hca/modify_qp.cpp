@@ -50,7 +50,7 @@ QpValues cut(QpValues values, const Personality& personality) {
     values.dest_qpn &= kMaxQpn;
     values.min_rnr_timer %= kRnrTimerCodes;
     values.max_dest_rd_atomic = static_cast<std::uint8_t>(
-        std::min<std::uint32_t>(values.max_dest_rd_atomic, limits.max_qp_rd_atom));
+        std::min<std::int32_t>(values.max_dest_rd_atomic, limits.max_qp_rd_atom));
     values.access &= kKnownAccess.bits;
     values.path_mtu = std::max(values.path_mtu, 1U);
     values.pkey_index = values.pkey_index < limits.port.pkey_entries ? values.pkey_index : 0;
