@@ -231,6 +231,25 @@ bool is_right(Scenario& scenario, const Shape& shape, Checked part, std::string&
     return errors_text.empty();
 }
 
+// A short line of a file may mean a great deal of traffic.
+bool is_bearable(const Scenario& scenario, std::string& errors_text) {
+    constexpr std::size_t kMostHosts = 128;  // 8128 connections
+    yaml::Errors errors(scenario.file);
+    for (const auto& [name, value] : scenario.at("workloads").entries()) {
+        const Checked all = Checked(value).at("all_to_all");
+        const std::size_t hosts =
+            all.has("hosts") ? all.at("hosts").items().size() : scenario.hosts().size();
+        if (all.value() != nullptr && hosts > kMostHosts) {
+            errors.add(
+                all.position(),
+                fmt::format("all_to_all between {} hosts: at most {}; name them in \"hosts\"",
+                            hosts, kMostHosts));
+        }
+    }
+    errors_text = errors.text();
+    return errors.empty();
+}
+
 }  // namespace
 
 std::vector<std::string> Scenario::hosts() const {
@@ -274,7 +293,8 @@ std::optional<Scenario> parse(std::string_view text, const std::string& file, Se
         }
     }
     Scenario scenario{file, std::move(*root), {}, {}};
-    if (!is_right(scenario, format::kWorkloads, scenario.at("workloads"), errors)) {
+    if (!is_right(scenario, format::kWorkloads, scenario.at("workloads"), errors) ||
+        !is_bearable(scenario, errors)) {
         return std::nullopt;
     }
     const bool has_defaults = Checked(scenario.root).has("defaults");

@@ -51,6 +51,8 @@ constexpr Case kCases[] = {
      "expected a duration"},
     {"run: {schedule: free}",
      "free is for processes"},
+    {"fabric: star:129\nworkloads: {w: {all_to_all: {}}}",
+     "between 129 hosts: at most 128"},
     {"run: {schedule: serial}",
      "valid: canonical, free"},
     {"run: {personality: connectx5}",
