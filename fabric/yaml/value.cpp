@@ -1,76 +1,29 @@
 #include "fabric/yaml/value.hpp"
 
 #include <algorithm>
+#include <sstream>
 
 #include <fmt/core.h>
-#include <yaml-cpp/yaml.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include "fabric/yaml/value_builder.hpp"
 
 namespace fabric::yaml {
 
-namespace {
-
-Position position_of(const YAML::Mark& mark) {
-    return {static_cast<std::size_t>(std::max(mark.line, 0)) + 1,
-            static_cast<std::size_t>(std::max(mark.column, 0)) + 1};
-}
-
-class Copier {
-  public:
-    explicit Copier(Errors& errors) : errors_(errors) {}
-
-    Value copy(const YAML::Node& node, std::size_t depth) {
-        Value value;
-        value.position = position_of(node.Mark());
-        if (stop_) {
-            return value;
-        }
-        if (depth > Value::kMaxDepth || ++values_ > Value::kMaxValues) {
-            stop_ = true;
-            errors_.add(value.position,
-                        depth > Value::kMaxDepth ? "nested too deep" : "too many values");
-            return value;
-        }
-        if (node.IsScalar()) {
-            value.kind = Kind::kScalar;
-            value.text = node.Scalar();
-        } else if (node.IsSequence()) {
-            value.kind = Kind::kList;
-            for (const YAML::Node& item : node) {
-                value.items.push_back(copy(item, depth + 1));
-            }
-        } else if (node.IsMap()) {
-            value.kind = Kind::kMapping;
-            for (const auto& entry : node) {
-                Value key = copy(entry.first, depth + 1);
-                if (key.kind != Kind::kScalar) {
-                    errors_.add(key.position, "a key is a word, no list and no mapping");
-                    continue;
-                }
-                value.entries.push_back({std::move(key), copy(entry.second, depth + 1)});
-            }
-        }
-        return value;
-    }
-
-  private:
-    Errors& errors_;
-    std::size_t values_ = 0;
-    bool stop_ = false;
-};
-
-}  // namespace
-
 void Errors::add(Position position, std::string_view text) {
-    lines_.push_back(fmt::format("{}:{}:{}: {}", file_, position.line, position.column, text));
+    if (++count_ <= kMaxLines) {
+        lines_.push_back(fmt::format("{}:{}:{}: {}", file_, position.line, position.column, text));
+    }
 }
 
 std::string Errors::text() const {
     std::string all;
-    for (std::size_t i = 0; i < std::min(lines_.size(), kMaxLines); ++i) {
-        all += fmt::format("{}{}", i == 0 ? "" : "\n", lines_[i]);
+    for (const std::string& line : lines_) {
+        all += (all.empty() ? "" : "\n") + line;
     }
-    if (lines_.size() > kMaxLines) {
-        all += fmt::format("\n{}: and {} more", file_, lines_.size() - kMaxLines);
+    if (count_ > kMaxLines) {
+        all += fmt::format("\n{}: and {} more", file_, count_ - kMaxLines);
     }
     return all;
 }
@@ -78,16 +31,20 @@ std::string Errors::text() const {
 // yaml-cpp throws; nothing of it leaves this function.
 std::optional<Value> parse(std::string_view text, Errors& errors) {
     try {
-        const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-        if (documents.size() > 1) {
-            errors.add(position_of(documents[1].Mark()), "a second document");
-            return std::nullopt;
-        }
-        if (documents.empty()) {
+        std::istringstream in{std::string(text)};
+        YAML::Parser parser(in);
+        ValueBuilder first(errors);
+        if (!parser.HandleNextDocument(first)) {
             return Value{};
         }
-        Value value = Copier(errors).copy(documents[0], 0);
-        return errors.empty() ? std::optional(std::move(value)) : std::nullopt;
+        // Where no value can begin the parser makes an empty document and does not go on.
+        ValueBuilder second(errors);
+        if (parser.HandleNextDocument(second)) {
+            errors.add(second.begin(), second.begin() == first.begin()
+                                           ? "nothing begins with this character"
+                                           : "a second document, or what is no part of the first");
+        }
+        return errors.empty() ? std::optional(first.take()) : std::nullopt;
     } catch (const YAML::Exception& exception) {
         errors.add(position_of(exception.mark), exception.msg);
         return std::nullopt;

@@ -15,6 +15,8 @@ namespace fabric::yaml {
 struct Position {
     std::size_t line = 1;
     std::size_t column = 1;
+
+    bool operator==(const Position&) const = default;
 };
 
 enum class Kind : std::uint8_t { kNothing, kScalar, kList, kMapping };
@@ -29,7 +31,8 @@ struct Value {
     std::vector<Entry> entries;  // of a mapping, as written; keys are scalars
 
     static constexpr std::size_t kMaxDepth = 32;
-    static constexpr std::size_t kMaxValues = 1'000'000;  // of a document
+    static constexpr std::size_t kMaxValues = 1'000'000;  // of a document, aliases followed
+    static constexpr std::size_t kMaxText = 64'000'000;   // of all its scalars, in bytes
 };
 
 struct Entry {
@@ -43,7 +46,7 @@ class Errors {
     explicit Errors(std::string file) : file_(std::move(file)) {}
 
     void add(Position position, std::string_view text);
-    [[nodiscard]] bool empty() const { return lines_.empty(); }
+    [[nodiscard]] bool empty() const { return count_ == 0; }
     // "file:line:column: ...", a line each; at most kMaxLines of them.
     [[nodiscard]] std::string text() const;
 
@@ -51,7 +54,8 @@ class Errors {
 
   private:
     std::string file_;
-    std::vector<std::string> lines_;
+    std::vector<std::string> lines_;  // the first ones
+    std::size_t count_ = 0;
 };
 
 // One document; nothing, with errors, when it is no YAML or there are several.

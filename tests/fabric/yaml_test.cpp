@@ -90,6 +90,24 @@ TEST(Value, RefusesWhatIsNoDocument) {
     EXPECT_THAT(errors_of("---\na: 1\n---\nb: 2\n"), HasSubstr("a second document"));
     EXPECT_THAT(errors_of("{[1, 2]: 3}"), HasSubstr("a key is a word"));
     EXPECT_THAT(errors_of(std::string(100, '[') + std::string(100, ']')), HasSubstr("too deep"));
+    EXPECT_THAT(errors_of("&a [x, *a]"), HasSubstr("f.yaml:1:8: an alias inside"));
+}
+
+// The parser makes an empty document of a comma, and another, and another.
+TEST(Value, RefusesWhatNothingBeginsWith) {
+    EXPECT_THAT(errors_of(","), HasSubstr("f.yaml:1:1: nothing begins with this"));
+    EXPECT_THAT(errors_of("# text\n , what\n"), HasSubstr("f.yaml:2:2: nothing begins with this"));
+    EXPECT_THAT(errors_of("]"), HasSubstr("f.yaml:1:1: "));
+    EXPECT_THAT(errors_of("[x]\n, y"), HasSubstr("f.yaml:2:1: "));
+    EXPECT_THAT(errors_of("- !+(.,.)"), HasSubstr("f.yaml:1:"));
+}
+
+TEST(Value, OfAnAliasIsACopy) {
+    Errors errors("f.yaml");
+    const auto document = parse("a: &x {b: [1, 2]}\nc: *x\n", errors);
+    ASSERT_TRUE(document) << errors.text();
+    EXPECT_EQ(document->entries.at(1).value.entries.at(0).value.items.at(1).text, "2");
+    EXPECT_EQ(document->entries.at(1).value.position, (Position{1, 4}));
 }
 
 // Ten aliases of ten aliases of ...: 10^9 values from a few lines.
@@ -104,6 +122,11 @@ TEST(Value, RefusesOneThatGrowsWithoutBound) {
         text += "]\n";
     }
     EXPECT_THAT(errors_of(text), HasSubstr("too many values"));
+    std::string large = "- &a " + std::string(8'000, 'x') + "\n";
+    for (int i = 0; i < 8'000; ++i) {
+        large += "- *a\n";
+    }
+    EXPECT_THAT(errors_of(large), HasSubstr("too much text"));
 }
 
 TEST(Value, IsQuotedWhereItWouldReadAsSomethingElse) {
