@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -20,13 +22,6 @@ Value* find(Value& mapping, std::string_view key) {
         }
     }
     return nullptr;
-}
-
-Value key_named(std::string_view name) {
-    Value key;
-    key.kind = Kind::kScalar;
-    key.text = name;
-    return key;
 }
 
 bool is_flat(const Value& value) {
@@ -72,16 +67,28 @@ void write_block(const Value& value, std::size_t indent, std::string& out) {
 
 }  // namespace
 
-void merge(Value& into, const Value& over) {
+Value key_named(std::string_view name) {
+    Value key;
+    key.kind = Kind::kScalar;
+    key.text = name;
+    return key;
+}
+
+void merge(Value& into, Value over) {
     if (into.kind != Kind::kMapping || over.kind != Kind::kMapping) {
-        into = over;
+        into = std::move(over);
         return;
     }
-    for (const yaml::Entry& entry : over.entries) {
-        if (Value* const there = find(into, entry.key.text)) {
-            merge(*there, entry.value);
+    std::map<std::string, std::size_t, std::less<>> places;  // workloads make thousands
+    for (const yaml::Entry& entry : into.entries) {
+        places.emplace(entry.key.text, places.size());
+    }
+    for (yaml::Entry& entry : over.entries) {
+        const auto [place, is_new] = places.emplace(entry.key.text, into.entries.size());
+        if (is_new) {
+            into.entries.push_back(std::move(entry));
         } else {
-            into.entries.push_back(entry);
+            merge(into.entries[place->second].value, std::move(entry.value));
         }
     }
 }
@@ -146,7 +153,7 @@ void apply_defaults(Value& root) {
     if (connections != nullptr && common != nullptr) {
         for (yaml::Entry& entry : connections->entries) {
             Value whole = *common;
-            merge(whole, entry.value);
+            merge(whole, std::move(entry.value));
             entry.value = std::move(whole);
         }
     }

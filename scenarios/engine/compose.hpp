@@ -9,7 +9,10 @@
 namespace scenarios {
 
 // Mappings key by key, anything else is replaced.
-void merge(fabric::yaml::Value& into, const fabric::yaml::Value& over);
+void merge(fabric::yaml::Value& into, fabric::yaml::Value over);
+
+// A scalar, for keys.
+fabric::yaml::Value key_named(std::string_view name);
 
 // "faults.0.when.nth=5": what stands there becomes this; keys that are missing are made. False:
 // what is wrong is in `error`.

@@ -194,7 +194,7 @@ std::optional<yaml::Value> read_document(std::string_view text, const std::strin
         } else if (!read_file(path, included, error)) {
             errors.add(item.position, error);
         } else if (auto other = read_document(included, path, open, errors_text)) {
-            merge(whole, *other);
+            merge(whole, std::move(*other));
             open.erase(path);
         } else {
             return std::nullopt;
@@ -209,7 +209,7 @@ std::optional<yaml::Value> read_document(std::string_view text, const std::strin
     if (document->kind != yaml::Kind::kMapping) {
         return document;  // the check of its shape says what it is
     }
-    merge(whole, *document);
+    merge(whole, std::move(*document));
     return whole;
 }
 
@@ -231,20 +231,51 @@ bool is_right(Scenario& scenario, const Shape& shape, Checked part, std::string&
     return errors_text.empty();
 }
 
-// A short line of a file may mean a great deal of traffic.
-bool is_bearable(const Scenario& scenario, std::string& errors_text) {
-    constexpr std::size_t kMostHosts = 128;  // 8128 connections
-    yaml::Errors errors(scenario.file);
-    for (const auto& [name, value] : scenario.at("workloads").entries()) {
-        const Checked all = Checked(value).at("all_to_all");
-        const std::size_t hosts =
-            all.has("hosts") ? all.at("hosts").items().size() : scenario.hosts().size();
-        if (all.value() != nullptr && hosts > kMostHosts) {
-            errors.add(
-                all.position(),
-                fmt::format("all_to_all between {} hosts: at most {}; name them in \"hosts\"",
-                            hosts, kMostHosts));
+std::size_t connections_of(const std::string& kind, Checked body, std::size_t all_hosts) {
+    const auto named = [body, all_hosts](std::string_view key) {
+        const std::size_t hosts = body.at(key).items().size();
+        return hosts == 0 ? all_hosts : hosts;
+    };
+    if (kind == "all_to_all") {
+        const std::size_t hosts = named("hosts");
+        return hosts * (hosts - std::min<std::size_t>(hosts, 1)) / 2;
+    }
+    if (kind == "incast") {
+        return named("from");
+    }
+    return kind == "key_value" ? named("clients") : 1;
+}
+
+void find_repeated_hosts(Checked body, yaml::Errors& errors) {
+    for (const char* const key : {"hosts", "from", "clients"}) {
+        std::set<std::string_view> seen;
+        for (const yaml::Value& host : body.at(key).items()) {
+            if (!seen.insert(host.text).second) {
+                errors.add(host.position, fmt::format("\"{}\" a second time", host.text));
+            }
         }
+    }
+}
+
+// A short line of a file may mean a great many queue pairs.
+bool is_bearable(const Scenario& scenario, std::string& errors_text) {
+    constexpr std::size_t kMost = 8192;  // all_to_all of 128 hosts has 8128
+    yaml::Errors errors(scenario.file);
+    const std::size_t hosts = scenario.hosts().size();
+    std::size_t before = 0;
+    for (const auto& [name, value] : scenario.at("workloads").entries()) {
+        const yaml::Entry& kind = value.entries.front();
+        find_repeated_hosts(Checked(kind.value), errors);
+        const std::size_t own = connections_of(kind.key.text, Checked(kind.value), hosts);
+        if (before + own > kMost) {
+            errors.add(kind.key.position,
+                       fmt::format("{} connections: workloads may have {} in all{}; name fewer "
+                                   "hosts",
+                                   own, kMost,
+                                   before == 0 ? "" : fmt::format(", and {} came before", before)));
+            break;
+        }
+        before += own;
     }
     errors_text = errors.text();
     return errors.empty();

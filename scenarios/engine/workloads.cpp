@@ -1,6 +1,7 @@
 #include "scenarios/engine/workloads.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -15,10 +16,22 @@ namespace yaml = fabric::yaml;
 // Ids of sends begin at 0, those of receives here.
 constexpr std::uint64_t kReceiveIds = 1'000'000;
 
-// Text of a scenario, grown by one workload.
+void place_at(yaml::Value& value, yaml::Position position) {
+    value.position = position;
+    for (yaml::Value& item : value.items) {
+        place_at(item, position);
+    }
+    for (yaml::Entry& entry : value.entries) {
+        entry.key.position = position;
+        place_at(entry.value, position);
+    }
+}
+
+// What one workload adds to its scenario, all of it written where the workload stands.
 class Writer {
   public:
-    Writer(std::string name, Checked body) : name_(std::move(name)), body_(body) {
+    Writer(const yaml::Value& name, Checked body)
+        : name_(name.text), body_(body), position_(name.position) {
         messages_ = body.number("messages", 10);
         size_ = body.size("size", 64);
     }
@@ -91,9 +104,9 @@ class Writer {
             const std::string connection = name_ + "." + client;
             memory(client, 2 * messages_ * size_, slot + 1);
             connect(connection, client, server);
-            const std::string part =
-                fmt::format("qp: {}, memory: {}, remote_memory: {}, length: {}, step: {}, to: {}",
-                            connection, name_, name_, size_, size_, slot * messages_ * size_);
+            const std::string part = fmt::format(
+                "qp: {}, memory: {}, remote_memory: {}, length: {}, step: {}, to: {}",
+                word(connection), word(name_), word(name_), size_, size_, slot * messages_ * size_);
             // put, tell the server, hear that it knows, get.
             program(connection + ".client", client,
                     fmt::format("[{{loop: {{times: {}, do: [{}, {{write: {{{}}}}}, {}, {}, "
@@ -110,9 +123,18 @@ class Writer {
         }
     }
 
-    [[nodiscard]] std::string text() const {
-        return "hosts: {" + hosts_ + "}\nconnections: {" + connections_ + "}\nprograms: {" +
-               programs_ + "}\n";
+    void merge_into(yaml::Value& root) {
+        for (const auto& [section, made] :
+             {std::pair("hosts", &hosts_), std::pair("connections", &connections_),
+              std::pair("programs", &programs_)}) {
+            if (!made->entries.empty()) {
+                yaml::Value document = mapping();
+                document.entries.push_back({key(section), mapping()});
+                merge(root, document);  // a host may be named twice
+                document.entries[0].value = std::move(*made);
+                merge(root, std::move(document));
+            }
+        }
     }
 
   private:
@@ -129,20 +151,45 @@ class Writer {
         std::string options;
         for (const char* const key : {"type", "retries", "rnr_retries", "timeout", "mtu"}) {
             if (body_.has(key)) {
-                options += fmt::format(", {}: {}", key, body_.text(key));
+                options += fmt::format(", {}: {}", key, word(body_.text(key)));
             }
         }
-        connections_ +=
-            fmt::format("{}: {{between: [{}, {}]{}}}, ", connection, one, other, options);
+        add(connections_, connection,
+            fmt::format("{{between: [{}, {}]{}}}", word(one), word(other), options));
     }
 
     void program(const std::string& name, const std::string& host, const std::string& operations) {
-        programs_ += fmt::format("{}: {{host: {}, do: {}}}, ", name, host, operations);
+        add(programs_, name, fmt::format("{{host: {}, do: {}}}", word(host), operations));
     }
 
     void memory(const std::string& host, std::uint64_t bytes, std::uint64_t fill) {
-        hosts_ += fmt::format("{}: {{memory: {{{}: {{size: {}, fill: {}}}}}}}, ", host, name_,
-                              std::max<std::uint64_t>(bytes, 1), fill);
+        add(hosts_, host,
+            fmt::format("{{memory: {{{}: {{size: {}, fill: {}}}}}}}", word(name_),
+                        std::max<std::uint64_t>(bytes, 1), fill));
+    }
+
+    // As it stands in what is read.
+    static std::string word(std::string_view text) { return yaml::quoted_if_needed(text); }
+
+    [[nodiscard]] yaml::Value key(std::string_view name) const {
+        yaml::Value key = key_named(name);
+        key.position = position_;
+        return key;
+    }
+    [[nodiscard]] yaml::Value mapping() const {
+        yaml::Value empty;
+        empty.kind = yaml::Kind::kMapping;
+        empty.position = position_;
+        return empty;
+    }
+
+    // An entry at a time: documents of thousands take a gigabyte to read.
+    void add(yaml::Value& section, std::string_view name, const std::string& text) const {
+        yaml::Errors errors(name_);
+        if (auto value = yaml::parse(text, errors)) {
+            place_at(*value, position_);
+            section.entries.push_back({key(name), std::move(*value)});
+        }
     }
 
     // One direction of an exchange: WRITEs into a place of one's own at the peer.
@@ -151,24 +198,25 @@ class Writer {
         program(connection + "." + host, host,
                 fmt::format("[{{loop: {{times: {}, do: [{}, {{write: {{qp: {}, memory: {}, "
                             "remote_memory: {}, length: {}, at: {}, to: {}, imm: {}}}}}, {}]}}}}]",
-                            messages_, receive(0, 1, connection), connection, name_, name_, size_,
-                            (hosts + own) * size_, own * size_, own, poll(2, connection)));
+                            messages_, receive(0, 1, connection), word(connection), word(name_),
+                            word(name_), size_, (hosts + own) * size_, own * size_, own,
+                            poll(2, connection)));
     }
 
     [[nodiscard]] std::string send(std::string_view verb, std::uint64_t id, std::uint64_t count,
                                    const std::string& connection = {}) const {
         return fmt::format("{{{}: {{qp: {}, id: {}, count: {}, length: {}}}}}", verb,
-                           connection.empty() ? name_ : connection, id, count, size_);
+                           word(connection.empty() ? name_ : connection), id, count, size_);
     }
     [[nodiscard]] std::string receive(std::uint64_t id, std::uint64_t count,
                                       const std::string& connection = {}) const {
         return fmt::format("{{receive: {{qp: {}, id: {}, count: {}, length: {}, at: {}}}}}",
-                           connection.empty() ? name_ : connection, kReceiveIds + id, count, size_,
-                           kInbox);
+                           word(connection.empty() ? name_ : connection), kReceiveIds + id, count,
+                           size_, kInbox);
     }
     [[nodiscard]] std::string poll(std::uint64_t count, const std::string& connection = {}) const {
         return fmt::format("{{poll: {{qp: {}, count: {}, status: SUCCESS}}}}",
-                           connection.empty() ? name_ : connection, count);
+                           word(connection.empty() ? name_ : connection), count);
     }
 
     static constexpr std::uint64_t kInbox = std::uint64_t{1} << 19;  // behind what is sent
@@ -177,21 +225,11 @@ class Writer {
     Checked body_;
     std::uint64_t messages_ = 0;
     std::uint64_t size_ = 0;
-    std::string hosts_;
-    std::string connections_;
-    std::string programs_;
+    yaml::Position position_;
+    yaml::Value hosts_ = mapping();
+    yaml::Value connections_ = mapping();
+    yaml::Value programs_ = mapping();
 };
-
-void place_at(yaml::Value& value, yaml::Position position) {
-    value.position = position;
-    for (yaml::Value& item : value.items) {
-        place_at(item, position);
-    }
-    for (yaml::Entry& entry : value.entries) {
-        entry.key.position = position;
-        place_at(entry.value, position);
-    }
-}
 
 }  // namespace
 
@@ -202,7 +240,7 @@ void expand_workloads(Scenario& scenario) {
                                       : *scenario.at("workloads").value();
     for (const auto& [name, value] : workloads.entries) {
         const yaml::Entry& kind = value.entries.front();
-        Writer writer(name.text, Checked(kind.value));
+        Writer writer(name, Checked(kind.value));
         if (kind.key.text == "ping_pong") {
             writer.ping_pong();
         } else if (kind.key.text == "stream") {
@@ -214,11 +252,7 @@ void expand_workloads(Scenario& scenario) {
         } else {
             writer.key_value(hosts);
         }
-        yaml::Errors errors(scenario.file);
-        if (auto made = yaml::parse(writer.text(), errors)) {
-            place_at(*made, name.position);
-            merge(scenario.root, *made);
-        }
+        writer.merge_into(scenario.root);
     }
     std::erase_if(scenario.root.entries,
                   [](const yaml::Entry& entry) { return entry.key.text == "workloads"; });

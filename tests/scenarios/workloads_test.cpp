@@ -38,6 +38,14 @@ TEST_P(Workload, SurvivesLoss) {
     EXPECT_NE(run_text(text, {"run.seed=2"}).digest, verdict.digest);
 }
 
+TEST_P(Workload, MayHaveAnyName) {
+    const std::string text =
+        std::string("fabric: star:4\nworkloads: {\"a, b]: {\": ") + GetParam().workload + "}\n";
+    const Verdict verdict = run_text(text);
+    EXPECT_TRUE(verdict.passed()) << report(verdict, {});
+    EXPECT_EQ(verdict.completed.size(), GetParam().completions);
+}
+
 INSTANTIATE_TEST_SUITE_P(Of, Workload, ::testing::ValuesIn(kTraffic),
                          [](const auto& row) { return std::string(row.param.name); });
 
