@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include "simverbs/server/server.hpp"
@@ -223,7 +224,10 @@ bool Server::may_go_on_without(RemoteClient& client, std::uint32_t actor) {
             if (nothing_to_come()) {
                 return false;  // it computes: no memory will change
             }
-            marks_.spun_on_memory = true;
+            if (marks_.spun_on_memory.empty()) {
+                marks_.spun_on_memory =
+                    fmt::format("{} of {}", client.watch(actor).name(), client.host());
+            }
             return true;
         case ThreadState::kEnded:
             break;

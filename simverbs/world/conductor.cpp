@@ -340,7 +340,9 @@ bool Conductor::may_go_on_without(Actor& actor) {
             if (simulation_.loop().empty()) {
                 return false;
             }
-            marks_.spun_on_memory = true;
+            if (marks_.spun_on_memory.empty()) {
+                marks_.spun_on_memory = actor.name.empty() ? actor.watch.name() : actor.name;
+            }
             return true;
         case ThreadState::kEnded:
             actor.ended.store(true, std::memory_order_release);

@@ -15,7 +15,7 @@ std::string RunMarks::describe() const {
         }
     };
     mark(unnamed_actors_raced, "two unnamed threads acted in one step");
-    mark(spun_on_memory, "a thread spun on memory");
+    mark(!spun_on_memory.empty(), fmt::format("{} spun on memory", spun_on_memory));
     mark(scheduled_free, "schedule free");
     mark(changed_by_operator, "an operator changed the fabric");
     why += why.empty() ? "" : ")";

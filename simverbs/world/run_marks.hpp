@@ -11,14 +11,15 @@ struct RunMarks {
     std::uint64_t jumps_past_sleepers = 0;  // counted, not a mark
     bool endless = false;                   // a million events without a call; not a mark
     bool unnamed_actors_raced = false;
-    bool spun_on_memory = false;
+    std::string spun_on_memory;  // the first thread that did
     bool scheduled_free = false;
     bool changed_by_operator = false;  // `simverbs fabric`: by the wall clock
 
     // "deterministic", or which mark and why, and how often time jumped past sleepers.
     [[nodiscard]] std::string describe() const;
     [[nodiscard]] bool deterministic() const {
-        return !unnamed_actors_raced && !spun_on_memory && !scheduled_free && !changed_by_operator;
+        return !unnamed_actors_raced && spun_on_memory.empty() && !scheduled_free &&
+               !changed_by_operator;
     }
 };
 

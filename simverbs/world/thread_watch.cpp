@@ -104,6 +104,17 @@ std::int64_t wall_ns() {
         .count();
 }
 
+std::string ThreadWatch::name() const {
+    std::array<char, kBufferBytes> buffer;
+    const int file = open_entry(process_, thread_, "comm");
+    std::string_view program = read_entry(file, buffer);
+    if (file >= 0) {
+        close(file);
+    }
+    program = program.substr(0, program.find('\n'));
+    return fmt::format("thread {} ({})", thread_, program.empty() ? "gone" : program);
+}
+
 void ThreadWatch::expect_wake() {
     wakes_until_ns_ = wall_ns() + kWakeNs;
 }

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include <sys/types.h>
 
@@ -42,6 +43,8 @@ class ThreadWatch {
         watched_ = settled_ = false;
         looked_at_ns_ = kNever;
     }
+    // "thread 71 (ib_write_lat)", as /proc has it.
+    [[nodiscard]] std::string name() const;
     // Something was delivered to a descriptor that it may sleep on: the kernel is about to wake it.
     void expect_wake();
 
