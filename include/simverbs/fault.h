@@ -91,6 +91,16 @@ enum simverbs_fault_action {
     SIMVERBS_FAULT_HOST_KILL,
     /* Its devices can be opened again; what was open stays dead. */
     SIMVERBS_FAULT_HOST_RESTART,
+    /* The programs of a host, t.node, make no progress for w.duration_ps (not 0), as between
+     * SIGSTOP and SIGCONT; the device goes on: it acknowledges, and receives into what is posted.
+     * Where the programs are threads of this process, each verb on a device of that host, posts and
+     * polls too, returns when that time has passed. A second one makes it longer, never shorter.
+     * Programs are those that have a device of the host open; there is none: fault_missed. */
+    SIMVERBS_FAULT_PROCESS_STOP,
+    /* They end, as by SIGKILL: what they had open is gone without an event, and the device can be
+     * opened again at once; its links stay as they are. Where the programs are threads of this
+     * process, their contexts are dead, as after SIMVERBS_FAULT_HOST_KILL. */
+    SIMVERBS_FAULT_PROCESS_KILL,
 
     /* To devices: t.node. */
     SIMVERBS_FAULT_DEVICE_FATAL, /* as simverbs_fault_device() */

@@ -202,6 +202,12 @@ inline FaultWords link_down(const char* link, Picoseconds duration = Picoseconds
 inline FaultWords host_kill(const char* host) {
     return FaultWords(SIMVERBS_FAULT_HOST_KILL).target(host);
 }
+inline FaultWords process_stop(const char* host, Picoseconds duration) {
+    return FaultWords(SIMVERBS_FAULT_PROCESS_STOP).target(host).lasting(duration);
+}
+inline FaultWords process_kill(const char* host) {
+    return FaultWords(SIMVERBS_FAULT_PROCESS_KILL).target(host);
+}
 inline FaultWords call_fails(const char* host, const char* verb, int error) {
     return FaultWords(SIMVERBS_FAULT_CALL)
         .on_call(host, verb)

@@ -16,7 +16,7 @@ inline constexpr auto kActionWords = std::to_array<std::string_view>({
     "release",
     "link_down", "link_up", "link_flap", "link_rate", "pause",
     "port_error", "lid", "pkey", "sm_lid", "reregister",
-    "switch_death", "sm_death", "host_kill", "host_restart",
+    "switch_death", "sm_death", "host_kill", "host_restart", "process_stop", "process_kill",
     "device_fatal", "device_remove", "device_arrive", "qp_error", "ring", "srq_ring", "cq_overrun",
     "mr_invalidate",
     "completion", "execution", "syndrome",

@@ -37,7 +37,7 @@ void to_work_completion(const Cqe& entry, ibv_wc& wc) {
 
 int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) {
     Context& context = as_object(cq->context);
-    if (context.is_foreign()) {
+    if (!context.admits()) {
         errno = EIO;
         return -1;
     }
@@ -55,7 +55,7 @@ int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) {
 }
 
 int req_notify_cq(ibv_cq* cq, int solicited_only) {
-    if (as_object(cq->context).is_foreign()) {
+    if (!as_object(cq->context).admits()) {
         return EIO;
     }
     as_object(cq).queue.arm(solicited_only != 0 ? CqArm::kSolicited : CqArm::kNext);

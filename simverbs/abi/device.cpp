@@ -94,6 +94,14 @@ bool Context::is_foreign() const {
     return generation_ != Process::generation();
 }
 
+bool Context::admits() const {
+    if (is_foreign()) {
+        return false;
+    }
+    await_running();
+    return true;
+}
+
 SIMVERBS_ABI ibv_device** simverbs_abi_ibv_get_device_list(int* num_devices) {
     const std::vector<Device*> devices = Process::current().devices();
     auto** list = static_cast<ibv_device**>(std::calloc(devices.size() + 1, sizeof(ibv_device*)));
@@ -142,6 +150,7 @@ SIMVERBS_ABI ibv_context* simverbs_abi_ibv_open_device(ibv_device* device) {
     command.device = opened.index();
     HandleReply reply;
     int descriptor = -1;
+    channel->await_running(opened.index());
     if (const int error = channel->execute(command, reply, descriptor); error != 0) {
         errno = error;
         return nullptr;
@@ -169,7 +178,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_close_device(ibv_context* handle) {
 
 SIMVERBS_ABI int simverbs_abi_ibv_query_device(ibv_context* handle, ibv_device_attr* attr) {
     Context& context = as_object(handle);
-    if (context.is_foreign()) {
+    if (!context.admits()) {
         return EIO;
     }
     const Personality& personality = context.personality();

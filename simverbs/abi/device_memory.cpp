@@ -25,7 +25,7 @@ bool holds(const DeviceMemory& memory, std::uint64_t offset, std::size_t length)
 
 int memcpy_to_dm(ibv_dm* handle, std::uint64_t offset, const void* from, std::size_t length) {
     const DeviceMemory& memory = as_object(handle);
-    if (as_object(handle->context).is_foreign()) {
+    if (!as_object(handle->context).admits()) {
         return EIO;
     }
     if (!holds(memory, offset, length)) {
@@ -37,7 +37,7 @@ int memcpy_to_dm(ibv_dm* handle, std::uint64_t offset, const void* from, std::si
 
 int memcpy_from_dm(void* to, ibv_dm* handle, std::uint64_t offset, std::size_t length) {
     const DeviceMemory& memory = as_object(handle);
-    if (as_object(handle->context).is_foreign()) {
+    if (!as_object(handle->context).admits()) {
         return EIO;
     }
     if (!holds(memory, offset, length)) {

@@ -42,7 +42,7 @@ SIMVERBS_ABI ibv_pd* simverbs_abi_ibv_alloc_pd(ibv_context* handle) {
 SIMVERBS_ABI int simverbs_abi_ibv_dealloc_pd(ibv_pd* handle) {
     ProtectionDomain& domain = as_object(handle);
     Context& context = as_object(handle->context);
-    if (context.is_foreign()) {
+    if (!context.admits()) {
         return EIO;
     }
     {
@@ -73,7 +73,7 @@ namespace {
 
 // Whether the device has thread domains and parent domains; an errno.
 int check_domains(const Context& context) {
-    if (context.is_foreign()) {
+    if (!context.admits()) {
         return EIO;
     }
     return context.personality().thread_domains ? 0 : EOPNOTSUPP;

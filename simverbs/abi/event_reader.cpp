@@ -15,11 +15,12 @@ bool read_event(Context& context, int descriptor, EventMessage& message) {
         }
         return got == sizeof message;
     };
+    const bool admitted = context.admits();
     std::uint64_t seen = context.channel().deliveries();
     if (receive()) {
         return true;
     }
-    if (context.is_foreign()) {
+    if (!admitted) {
         errno = EIO;
         return false;
     }
@@ -30,12 +31,15 @@ bool read_event(Context& context, int descriptor, EventMessage& message) {
         }
         const bool blocks = (flags & O_NONBLOCK) == 0;
         if (blocks) {
-            if (const int error = context.channel().wait_readable(descriptor); error != 0) {
+            const int error = context.channel().wait_readable(descriptor);
+            context.await_running();
+            if (error != 0) {
                 errno = error;
                 return false;
             }
         } else {
             context.channel().empty_poll(seen);  // a poll like any other: time may move
+            context.await_running();
             seen = context.channel().deliveries();
         }
         if (receive()) {

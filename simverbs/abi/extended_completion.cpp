@@ -36,7 +36,7 @@ int show(CompletionQueue& cq, const Cqe* entry) {
 
 int start_poll(ibv_cq_ex* handle, ibv_poll_cq_attr* attr) {
     const Context& context = as_object(handle->context);
-    if (context.is_foreign()) {
+    if (!context.admits()) {
         return EIO;
     }
     if (attr->comp_mask != 0 && context.personality().checks_extended_cq_masks) {

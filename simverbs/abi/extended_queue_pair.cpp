@@ -218,12 +218,13 @@ void wr_set_xrc_srqn(ibv_qp_ex* handle, std::uint32_t remote_srqn) {
 void wr_start(ibv_qp_ex* handle) {
     QueuePair& qp = queue_pair_of(handle);
     SendBatch& batch = *qp.batch;
+    const bool admitted = as_object(handle->qp_base.context).admits();
     qp.queues.send().lock().lock();
     batch.first = qp.queues.send().producer();
     batch.draft.slot = nullptr;
     const int no_room = personality_of(handle).no_room_in_batch_errno;
     batch.draft.errors = {.queue_full = no_room, .too_much = no_room};
-    batch.error = as_object(handle->qp_base.context).is_foreign() ? EIO : 0;
+    batch.error = admitted ? 0 : EIO;
 }
 
 int wr_complete(ibv_qp_ex* handle) {

@@ -81,11 +81,16 @@ class Context final : public NewerVerbsContext {
     [[nodiscard]] bool is_last() const { return subjects_.use_count() == 1; }
     // Inherited through fork: nothing may be done with it here.
     [[nodiscard]] bool is_foreign() const;
+    // Asked by every verb, of the data path too, before it does anything: false where the context
+    // is foreign (EIO); returns once no fault has the programs of its host stopped.
+    [[nodiscard]] bool admits() const;
+    // The second half of that: after a verb that let time move.
+    void await_running() const { channel_.await_running(device_.index()); }
 
     // An errno; EIO in a forked child.
     template <Command C>
     int execute(C command, typename C::Reply& reply, int& descriptor) {
-        if (is_foreign()) {
+        if (!admits()) {
             return EIO;
         }
         command.context = handle_;
@@ -190,7 +195,8 @@ struct EventCount {
 class CompletionQueue final : public ibv_cq_ex {
   public:
     CompletionQueue(Context& owner, const CreateCqReply& reply, std::byte* ring)
-        : ibv_cq_ex{}, queue(owner.channel(), ring, reply.ring.bytes, reply.entries) {}
+        : ibv_cq_ex{},
+          queue(owner.channel(), owner.device().index(), ring, reply.ring.bytes, reply.entries) {}
     [[nodiscard]] ibv_cq* c_handle() { return ibv_cq_ex_to_cq(this); }
 
     driver::CompletionQueue queue;

@@ -146,7 +146,7 @@ int write_receives(QueuePair& qp, bool drops_early, ibv_recv_wr* wr, ibv_recv_wr
 int post_sends(ibv_qp* handle, ibv_send_wr* wr, Binder binder, ibv_send_wr** bad_wr) {
     QueuePair& qp = as_object(handle);
     Context& context = as_object(handle->context);
-    if (context.is_foreign()) {
+    if (!context.admits()) {
         *bad_wr = wr;
         return EIO;
     }
@@ -172,7 +172,7 @@ int post_bind(ibv_qp* qp, ibv_send_wr& wr) {
 int post_recv(ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     QueuePair& qp = as_object(handle);
     Context& context = as_object(handle->context);
-    if (context.is_foreign()) {
+    if (!context.admits()) {
         *bad_wr = wr;
         return EIO;
     }

@@ -45,7 +45,7 @@ int write_receives(ReceiveWorkQueue& wq, PostTooEarly in_reset, ibv_recv_wr* wr,
 
 int post_wq_recv(ibv_wq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     Context& context = as_object(handle->context);
-    if (context.is_foreign()) {
+    if (!context.admits()) {
         *bad_wr = wr;
         return EIO;
     }

@@ -48,6 +48,13 @@ class Channel {
     // wait for one: who returns may find nothing.
     virtual int wait_readable(int descriptor) = 0;
 
+    // Returns once no fault has the programs of that device's host stopped; at once where none has.
+    void await_running(std::size_t device) {
+        if (stopped_hosts_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+            wait_while_stopped(device);
+        }
+    }
+
     // Memory of a ring that a reply announced; nullptr if it cannot be mapped.
     virtual std::byte* map_ring(const RingReply& ring, int descriptor) = 0;
     virtual void unmap_ring(std::byte* memory, std::uint64_t bytes) = 0;
@@ -68,9 +75,16 @@ class Channel {
     void count_deliveries_in(const std::atomic<std::uint64_t>& deliveries) {
         deliveries_ = &deliveries;
     }
+    void count_stopped_hosts(std::uint32_t count) {
+        stopped_hosts_.store(count, std::memory_order_relaxed);
+    }
 
   private:
+    virtual void wait_while_stopped(std::size_t /*device*/) {}
+
+    // Both are read at every poll.
     const std::atomic<std::uint64_t>* deliveries_;
+    std::atomic<std::uint32_t> stopped_hosts_{0};
 };
 
 }  // namespace simverbs

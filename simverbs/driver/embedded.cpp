@@ -1,5 +1,6 @@
 #include "simverbs/driver/embedded.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
@@ -224,6 +225,7 @@ std::unique_ptr<EmbeddedWorld> EmbeddedWorld::make(const EmbeddedOptions& option
 
 EmbeddedWorld::EmbeddedWorld(const EmbeddedOptions& options, std::unique_ptr<Simulation> simulation)
     : Channel(kNotCounted),
+      HostPrograms(*simulation),
       options_(options),
       simulation_(std::move(simulation)),
       traces_(*simulation_),
@@ -240,6 +242,9 @@ EmbeddedWorld::EmbeddedWorld(const EmbeddedOptions& options, std::unique_ptr<Sim
             hcas.push_back(i);
         }
     }
+    stopped_ = std::make_unique<std::atomic<bool>[]>(devices_.size());
+    HostPrograms& programs = *this;
+    simulation_->set_programs(&programs);
     Client& client = *this;
     attachment_ = std::make_unique<Attachment>(*simulation_, client, std::move(hcas));
 }
@@ -338,6 +343,46 @@ int EmbeddedWorld::wait_readable(int descriptor) {
         t_wait_hook.wait(t_wait_hook.argument);
     }
     return 0;
+}
+
+std::string_view EmbeddedWorld::halt(const std::string& host) {
+    const std::vector<std::size_t> hcas = simulation_->hcas_of(host);
+    const bool any = std::any_of(hcas.begin(), hcas.end(), [this](std::size_t index) {
+        return simulation_->hca(index).is_in_use();
+    });
+    if (!any) {
+        return "no program uses a device of it";
+    }
+    set_stopped(host, true);
+    return {};
+}
+
+std::string_view EmbeddedWorld::end(const std::string& host) {
+    bool any = false;
+    for (const std::size_t index : simulation_->hcas_of(host)) {
+        Hca& hca = simulation_->hca(index);
+        any = any || hca.is_in_use();
+        hca.abandon_all();
+    }
+    return any ? std::string_view() : "no program uses a device of it";
+}
+
+void EmbeddedWorld::set_stopped(const std::string& host, bool stopped) {
+    std::uint32_t count = 0;
+    for (std::size_t i = 0; i < devices_.size(); ++i) {
+        if (devices_[i].host == host) {
+            stopped_[i].store(stopped, std::memory_order_release);
+        }
+        count += stopped_[i].load(std::memory_order_relaxed) ? 1 : 0;
+    }
+    count_stopped_hosts(count);
+}
+
+// The end of it is an event that is pending, so time moves as for any other poll.
+void EmbeddedWorld::wait_while_stopped(std::size_t device) {
+    while (stopped_[device].load(std::memory_order_acquire)) {
+        empty_poll(deliveries());
+    }
 }
 
 // The one thing said unasked: without it, two programs that were started by themselves look broken.

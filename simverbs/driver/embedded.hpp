@@ -2,14 +2,17 @@
 // everything in the process that opens a device.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "simverbs/driver/channel.hpp"
 #include "simverbs/hca/client.hpp"
 #include "simverbs/world/conductor.hpp"
 #include "simverbs/world/fault_board.hpp"
+#include "simverbs/world/host_programs.hpp"
 #include "simverbs/world/trace_outlets.hpp"
 
 namespace simverbs::driver {
@@ -37,7 +40,7 @@ struct WaitHook {
 };
 extern thread_local WaitHook t_wait_hook;
 
-class EmbeddedWorld final : public Channel, private Client {
+class EmbeddedWorld final : public Channel, private Client, private HostPrograms {
   public:
     static std::unique_ptr<EmbeddedWorld> make(const EmbeddedOptions& options, std::string& error);
     ~EmbeddedWorld() override;
@@ -78,6 +81,13 @@ class EmbeddedWorld final : public Channel, private Client {
 
     void peer_never_was(std::uint32_t qpn) override;
 
+    // Programs of a host are whoever calls verbs on its devices.
+    std::string_view halt(const std::string& host) override;
+    void resume(const std::string& host) override { set_stopped(host, false); }
+    std::string_view end(const std::string& host) override;
+    void set_stopped(const std::string& host, bool stopped);
+    void wait_while_stopped(std::size_t device) override;
+
     EmbeddedOptions options_;
     OwnMemory memory_;
     std::unique_ptr<Simulation> simulation_;
@@ -86,6 +96,7 @@ class EmbeddedWorld final : public Channel, private Client {
     std::unique_ptr<Conductor> conductor_;
     std::unique_ptr<Attachment> attachment_;
     std::vector<DeviceInfo> devices_;
+    std::unique_ptr<std::atomic<bool>[]> stopped_;  // by device: the programs of its host are
     int handed_over_ = -1;
     unsigned number_ = 0;  // among the worlds of this process, from 1
     bool hinted_at_other_process_ = false;

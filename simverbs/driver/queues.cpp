@@ -55,9 +55,10 @@ void SharedReceiveQueue::replace_ring(std::byte* ring, const ModifySrqReply& rep
     ring_bytes_ = reply.ring.bytes;
 }
 
-CompletionQueue::CompletionQueue(Channel& channel, std::byte* ring, std::uint64_t bytes,
-                                 std::uint32_t entries)
+CompletionQueue::CompletionQueue(Channel& channel, std::size_t device, std::byte* ring,
+                                 std::uint64_t bytes, std::uint32_t entries)
     : channel_(channel),
+      device_(device),
       ring_(ring),
       bytes_(bytes),
       entries_(entries),
@@ -82,7 +83,7 @@ const Cqe* CompletionQueue::first_or_step() {
     if (const Cqe* entry = first(); entry != nullptr) {
         return entry;
     }
-    channel_.empty_poll(seen);
+    let_time_move(seen);
     return first();
 }
 

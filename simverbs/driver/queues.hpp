@@ -111,7 +111,9 @@ class WorkQueue {
 // The consumer's side of a completion ring.
 class CompletionQueue {
   public:
-    CompletionQueue(Channel& channel, std::byte* ring, std::uint64_t bytes, std::uint32_t entries);
+    // `device`: its place in Channel::devices().
+    CompletionQueue(Channel& channel, std::size_t device, std::byte* ring, std::uint64_t bytes,
+                    std::uint32_t entries);
     ~CompletionQueue();
     CompletionQueue(const CompletionQueue&) = delete;
     CompletionQueue& operator=(const CompletionQueue&) = delete;
@@ -133,7 +135,7 @@ class CompletionQueue {
         if (found != 0 || most <= 0) {
             return found;
         }
-        channel_.empty_poll(seen);
+        let_time_move(seen);
         return poll(most, take);
     }
 
@@ -200,6 +202,10 @@ class CompletionQueue {
         return &entry;
     }
     const Cqe* first();
+    void let_time_move(std::uint64_t seen) {
+        channel_.empty_poll(seen);
+        channel_.await_running(device_);
+    }
     void settle(const Cqe& entry);
     template <class F>
     void purge_locked(F&& goes);
@@ -210,6 +216,7 @@ class CompletionQueue {
     }
 
     Channel& channel_;
+    std::size_t device_;
     std::byte* ring_;
     std::uint64_t bytes_;
     std::uint32_t entries_;

@@ -63,6 +63,14 @@ void DeviceContext::die() {
     }
 }
 
+void DeviceContext::abandon() {
+    for (const auto& [handle, qp] : qps_) {
+        qp->fall_silent();
+    }
+    die();
+    is_abandoned_ = true;
+}
+
 void DeviceContext::raise(AsyncEvent event, std::uint32_t subject) {
     if (is_dead_) {
         return;

@@ -125,6 +125,9 @@ class DeviceContext {
 
     // Nothing completes any more and no event is raised.
     void die();
+    // The same, and its queue pairs are as if they had been destroyed.
+    void abandon();
+    [[nodiscard]] bool is_abandoned() const { return is_abandoned_; }
 
     // Tells the application; recorded in the trace.
     void raise(AsyncEvent event, std::uint32_t subject);
@@ -159,6 +162,7 @@ class DeviceContext {
     std::uint32_t block_;  // of numbers
     EventPipe events_;
     bool is_dead_ = false;
+    bool is_abandoned_ = false;
     std::map<std::uint32_t, std::unique_ptr<ProtectionDomain>> pds_;
     std::map<std::uint32_t, std::unique_ptr<MemoryRegion>> regions_;
     std::map<std::uint32_t, std::unique_ptr<MemoryWindow>> windows_;

@@ -222,7 +222,8 @@ void Hca::deliver(fabric::Port& port, const fabric::Frame& frame) {
 void Hca::deliver_to(QueuePair& qp, const fabric::Port& port, const fabric::Frame& frame) {
     const Packet& packet = frame.transport_as<Packet>();
     if (has_dead_contexts_ && qp.context().is_dead()) [[unlikely]] {
-        discard(packet, PacketFate::kDeviceDead);
+        discard(packet,
+                qp.context().is_abandoned() ? PacketFate::kNoQueuePair : PacketFate::kDeviceDead);
         return;
     }
     const QpAttributes& attributes = qp.attributes();
@@ -312,6 +313,24 @@ void Hca::restart() {
     is_dead_ = false;
     is_present_ = true;
     has_dead_contexts_ = !contexts_.empty();
+}
+
+void Hca::abandon(DeviceContext& context) {
+    context.abandon();
+    has_dead_contexts_ = true;
+}
+
+void Hca::abandon_all() {
+    for (const auto& [handle, context] : contexts_) {
+        if (!context->is_dead()) {
+            abandon(*context);
+        }
+    }
+}
+
+bool Hca::is_in_use() const {
+    return std::any_of(contexts_.begin(), contexts_.end(),
+                       [](const auto& entry) { return !entry.second->is_dead(); });
 }
 
 bool Hca::is_of_dead_context(std::uint32_t qpn) const {

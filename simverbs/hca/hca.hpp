@@ -141,6 +141,12 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     void lose_power();
     // It works again, for contexts that are opened from now on.
     void restart();
+    // The program that has opened it is no more, without a word: the same for that context alone.
+    // What is on the wire arrives.
+    void abandon(DeviceContext& context);
+    void abandon_all();
+    // Whether a program has it open, and nothing has ended that.
+    [[nodiscard]] bool is_in_use() const;
     [[nodiscard]] bool is_dead() const { return is_dead_; }
     // Whether it is plugged in, and listed.
     [[nodiscard]] bool is_present() const { return is_present_; }

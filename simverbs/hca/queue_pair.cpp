@@ -427,6 +427,15 @@ void QueuePair::keep_payloads_in_flight() {
         [this](const fabric::Frame& frame) { return frame.flow == attributes_.qpn; });
 }
 
+void QueuePair::fall_silent() {
+    keep_payloads_in_flight();
+    for (const std::unique_ptr<fabric::Timer>& timer : timers_) {
+        if (timer != nullptr) {
+            timer->cancel();
+        }
+    }
+}
+
 void QueuePair::count(HwCounter counter) {
     hca_.hw_counters(attributes_.port).count(counter);
 }

@@ -134,6 +134,9 @@ class QueuePair final : private Effects, private fabric::EventHandler {
 
     // Something failed that takes the queue pair down (DESIGN section 5: nobody assigns a state).
     void fail(QpTrigger trigger, FaultCause cause) override;
+    // Its program is gone: no timer of it runs any more, and its packets under way have payload
+    // bytes of their own.
+    void fall_silent();
 
   private:
     // queue_pair.cpp: effects of the engines.

@@ -59,6 +59,14 @@ Attachment::~Attachment() {
     }
 }
 
+void Attachment::abandon() {
+    for (DeviceContext* const context : opened_) {
+        if (context != nullptr && !context->is_dead()) {
+            context->hca().abandon(*context);
+        }
+    }
+}
+
 DeviceContext* Attachment::find(std::uint32_t context) const {
     return context == 0 || context > opened_.size() ? nullptr : opened_[context - 1];
 }

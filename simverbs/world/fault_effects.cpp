@@ -3,6 +3,7 @@
 #include "simverbs/hca/completion_queue.hpp"
 #include "simverbs/hca/queue_pair.hpp"
 #include "simverbs/hca/shared_receive_queue.hpp"
+#include "simverbs/world/host_programs.hpp"
 
 namespace simverbs {
 namespace {
@@ -151,6 +152,17 @@ std::string_view on_host(const FaultSpec& spec, const FaultTarget& target, Simul
     return outcome;
 }
 
+std::string_view on_programs(const FaultSpec& spec, const Hca& hca, const Simulation& simulation,
+                             FaultClock& later) {
+    HostPrograms* const programs = simulation.programs();
+    if (programs == nullptr) {
+        return "nobody runs programs here";
+    }
+    return spec.action == FaultAction::kProcessStop
+               ? programs->stop(hca.host(), spec.with.duration, later)
+               : programs->kill(hca.host());
+}
+
 std::string_view on_queue_pair(const FaultSpec& spec, const FaultTarget& target) {
     QueuePair* qp = target.qp.find(*target.hca);
     if (qp == nullptr) {
@@ -221,6 +233,8 @@ std::string_view carry_out(const FaultSpec& spec, const FaultTarget& target, Sim
         }
         case FaultSubject::kHost:
             return on_host(spec, target, simulation, later);
+        case FaultSubject::kPrograms:
+            return on_programs(spec, *target.hca, simulation, later);
         case FaultSubject::kQueuePair:
         case FaultSubject::kQueue:
             return on_queue_pair(spec, target);

@@ -39,6 +39,7 @@ int FaultRequest::read_target() {
         case FaultSubject::kSwitch:
             return read_target_switch();
         case FaultSubject::kHost:
+        case FaultSubject::kPrograms:
             return read_target_device();
         case FaultSubject::kQueuePair:
         case FaultSubject::kQueue:
@@ -172,6 +173,7 @@ int FaultRequest::read_arguments() {
         case FaultAction::kDelay:
         case FaultAction::kLandLate:
         case FaultAction::kPause:
+        case FaultAction::kProcessStop:
             return with.duration_ps > 0 ? 0 : out_of_range("with.duration_ps is missing");
         case FaultAction::kDuplicate:
             return with.times <= kMostTimes ? 0 : out_of_range("with.times is at most 65536");

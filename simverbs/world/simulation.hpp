@@ -25,6 +25,8 @@
 
 namespace simverbs {
 
+class HostPrograms;
+
 // Who brings the InfiniBand ports of a world up.
 enum class SubnetManagement : std::uint8_t {
     kStartup,  // at once, without datagrams
@@ -79,6 +81,10 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
 
     // Who is asked whether devices are to fail; nullptr: nobody.
     void set_device_faults(DeviceFaults* faults) { commons_.faults = faults; }
+
+    // Through whom faults reach the programs of hosts; nullptr: they do not.
+    void set_programs(HostPrograms* programs) { programs_ = programs; }
+    [[nodiscard]] HostPrograms* programs() const { return programs_; }
 
     [[nodiscard]] std::size_t hca_count() const { return hcas_.size(); }
     [[nodiscard]] Hca& hca(std::size_t index) const { return *hcas_.at(index); }
@@ -156,6 +162,7 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
     std::unique_ptr<fabric::StartupSm> startup_sm_;
     std::unique_ptr<fabric::SweepingSm> sweeping_sm_;
     fabric::PortAdministration* administration_ = nullptr;
+    HostPrograms* programs_ = nullptr;
     std::uint32_t marks_ = 0;
     std::string credit_loop_;
     std::uint64_t noticed_ = 0;  // deliveries when the last step ended

@@ -201,6 +201,33 @@ TEST(Lab, SleepersWakeInVirtualTime) {
     EXPECT_EQ(order, (std::vector<std::string>{"short", "middle", "long"}));
 }
 
+TEST(Lab, AStoppedHostLetsOthersRun) {
+    simverbs::Lab lab;
+    std::vector<std::string> order;
+    const auto call_a_verb = [](ibv_context* device) {
+        ibv_port_attr port{};
+        EXPECT_EQ(ibv_query_port(device, 1, &port), 0);
+    };
+    lab.host("h0", [&](ibv_context* device) {
+        lab.sleep_for(1ms);
+        simverbs::process_stop("h1", 10ms).inject().leave();
+        for (int i = 0; i < 3; ++i) {
+            lab.sleep_for(1ms);
+            call_a_verb(device);
+        }
+        EXPECT_EQ(simverbs::now(), 4ms);
+        order.emplace_back("h0");
+    });
+    lab.host("h1", [&](ibv_context* device) {
+        lab.sleep_for(2ms);
+        call_a_verb(device);
+        EXPECT_EQ(simverbs::now(), 11ms);
+        order.emplace_back("h1");
+    });
+    lab.run();
+    EXPECT_EQ(order, (std::vector<std::string>{"h0", "h1"}));
+}
+
 TEST(Lab, WhoWaitsForNothingIsNamed) {
     simverbs::Lab lab;
     lab.host("h1", [](ibv_context* device) {
