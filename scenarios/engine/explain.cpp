@@ -227,9 +227,10 @@ class Explanation {
              "hold",         "release",  "land_late", "mark_congestion", "notify_congestion",
              "link_down",    "link_up",  "link_flap", "link_rate",       "pause",
              "port_error",   "lid",      "pkey",      "sm_lid",          "reregister",
-             "switch_death", "sm_death", "host_kill", "host_restart"});
+             "switch_death", "sm_death", "host_kill", "host_restart",    "process_kill",
+             "process_stop"});
         constexpr auto kOfTheDevice = std::to_array<std::string_view>(
-            {"completion", "execution", "syndrome", "mark", "call", "rnr_nak"});
+            {"completion", "execution", "syndrome", "mark", "call", "rnr_nak", "process_stop"});
         const auto is_among = [action](const auto& all) {
             return std::ranges::find(all, action) != all.end();
         };
@@ -237,13 +238,25 @@ class Explanation {
             return true;
         }
         if (row->cause == simverbs::FaultCause::kRnrRetriesUsedUp) {
-            return action == "rnr_nak";
+            return action == "rnr_nak" || action == "process_stop";
         }
         return row->detector == Detector::kTimer ? !is_among(kOfTheDevice) : !is_among(kOfTheWay);
     }
 
+    // Done to more than the packet that set it off.
+    static bool reaches_all(std::string_view action) {
+        constexpr auto kOfAll = std::to_array<std::string_view>(
+            {"link_down", "link_up", "link_flap", "link_rate", "pause", "port_error", "lid", "pkey",
+             "sm_lid", "reregister", "switch_death", "sm_death", "host_kill", "host_restart",
+             "process_stop", "process_kill", "device_fatal", "device_remove", "device_arrive"});
+        return std::ranges::find(kOfAll, action) != kOfAll.end();
+    }
+
     // Packets of the queue pair, in either direction, or something without packets.
     [[nodiscard]] bool concerns(const Record& fault, const Record& what) const {
+        if (reaches_all(fault.text("action"))) {
+            return true;
+        }
         const std::uint64_t qpn = what.number("qpn");
         const std::uint64_t flow = fault.number("flow");
         const std::uint64_t to_flow = fault.number("to_flow");

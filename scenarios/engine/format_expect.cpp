@@ -110,7 +110,7 @@ constexpr auto kExpectKeys = std::to_array<Key>({
     {"never", &kNever, "what must not have happened"},
     {"invariants", &kInvariants, "what holds unless it is switched off"},
     {"digest", &kText, "of the run, 16 hexadecimal digits"},
-    {"exit", &kExits, "exit statuses of processes, as a shell gives them; 0"},
+    {"exit", &kExits, "exit statuses of processes, as a shell gives them: 137 is SIGKILL; 0"},
     {"stopped", &kFlag, "true: programs are still waiting when nothing is left to happen"},
 });
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <string>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -28,6 +29,14 @@ std::string_view opcode_name(int opcode) {
 }
 std::string_view event_name(int event) {
     return simverbs::kAsyncEvents[static_cast<std::size_t>(event)].name;
+}
+
+// As a shell gives it, and the signal that it stands for.
+std::string exit_text(std::uint64_t status) {
+    constexpr std::uint64_t kSignalBase = 128;
+    const char* const signal =
+        status > kSignalBase ? sigabbrev_np(static_cast<int>(status - kSignalBase)) : nullptr;
+    return signal == nullptr ? std::to_string(status) : fmt::format("{} (SIG{})", status, signal);
 }
 
 bool in_time(Checked item, std::int64_t time) {
@@ -302,8 +311,8 @@ void Judge::judge_exit(Checked exits, const std::string& host, const std::string
     const std::uint64_t wanted = exits.number(host);
     if (wanted != static_cast<std::uint64_t>(status)) {
         miss(exits.has(host) ? exits.at(host) : exits,
-             fmt::format("exit status {} of \"{}\" on {}", wanted, command, host),
-             std::to_string(status));
+             fmt::format("exit status {} of \"{}\" on {}", exit_text(wanted), command, host),
+             exit_text(static_cast<std::uint64_t>(status)));
     }
 }
 

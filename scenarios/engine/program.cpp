@@ -16,6 +16,12 @@ namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
+// Operations that need a verb on the peer's device.
+bool asks_peer(std::string_view operation, Checked body) {
+    return operation == "connect" || operation == "reconnect" ||
+           (operation == "modify" && body.flag("alternate"));
+}
+
 std::string_view opcode_name(int opcode) {
     return simverbs::to_string(static_cast<simverbs::WcOpcode>(opcode));
 }
@@ -82,7 +88,7 @@ std::vector<std::string> Programs::waiting() const {
 std::int64_t Programs::next_deadline(std::int64_t stop) const {
     std::int64_t next = stop;
     for (const auto& task : tasks_) {
-        if (!task->frames.empty() && task->begun) {
+        if (!task->frames.empty() && task->begun && !task->host->programs_stopped) {
             next = std::min(next, task->deadline);
         }
     }
@@ -90,6 +96,12 @@ std::int64_t Programs::next_deadline(std::int64_t stop) const {
 }
 
 bool Programs::advance(Task& task) {
+    if (task.host->programs_ended) {
+        task.frames.clear();
+    }
+    if (task.host->programs_stopped) {
+        return false;
+    }
     while (!task.frames.empty()) {
         Frame& frame = task.frames.back();
         if (frame.next < frame.operations.size()) {
@@ -130,6 +142,9 @@ Programs::Outcome Programs::execute(Task& task, const fabric::yaml::Entry& opera
         (end_of(task, body).qp == nullptr || end_of(task, body).peer->qp == nullptr)) {
         fail(body, "a queue pair at both ends of " + body.text("qp"), "one has been destroyed");
         return Outcome::kDone;
+    }
+    if (asks_peer(name, body) && end_of(task, body).peer->host->programs_stopped) {
+        return Outcome::kWaits;
     }
     if (name == "poll") {
         return poll(task, body);

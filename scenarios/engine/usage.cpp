@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <string>
+#include <vector>
 
 #include <fmt/core.h>
 
@@ -97,7 +99,11 @@ class UsageCheck {
             }
             return;
         }
-        if (name.text == "inject" || name.text == "expect") {
+        if (name.text == "inject") {
+            check_programs_of(body);
+            return;
+        }
+        if (name.text == "expect") {
             return;
         }
         constexpr auto kWays = std::to_array<std::string_view>({"qp", "cq", "srq", "wq"});
@@ -135,12 +141,30 @@ class UsageCheck {
         }
     }
 
+    // Of faults of programs: whose, and for how long.
+    void check_programs_of(Checked fault) {
+        const std::string action = fault.text("action");
+        if (action != "process_stop" && action != "process_kill") {
+            return;
+        }
+        const std::vector<std::string> hosts = scenario_.hosts();
+        if (std::ranges::find(hosts, fault.text("node")) == hosts.end()) {
+            errors_.add(fault.has("node") ? fault.at("node").position() : fault.position(),
+                        fmt::format("{}: expected the host of the programs: \"node: {}\"", action,
+                                    hosts.empty() ? "h0" : hosts.front()));
+        }
+        if (action == "process_stop" && fault.duration("duration") <= 0) {
+            errors_.add(fault.position(), "process_stop: expected how long: \"duration: 10ms\"");
+        }
+    }
+
     // A fault comes after one that stands before it.
     void check_faults() {
         std::set<std::string> known;
         int unnamed = 0;
         for (const yaml::Value& value : scenario_.at("faults").items()) {
             const Checked fault(value);
+            check_programs_of(fault);
             for (const Checked& other : {fault.at("when").at("after"), fault.at("fault")}) {
                 if (other.value() != nullptr && !known.contains(other.own_text())) {
                     errors_.add(other.position(),

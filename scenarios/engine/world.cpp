@@ -400,6 +400,9 @@ void World::on_record(const simverbs_record* record, void* self) {
             found->second->visible.push_back(seen.time_ps);
         }
     }
+    if (seen.name == "programs") {
+        world.note_programs(seen);
+    }
     world.announced_ += seen.name == "async_event" || seen.name == "port_event" ? 1 : 0;
     ++world.seen_;
     if (world.records_.size() < kMostRecords) {
@@ -407,9 +410,19 @@ void World::on_record(const simverbs_record* record, void* self) {
     }
 }
 
+void World::note_programs(const Record& record) {
+    if (Host* const changed = host(record.text("host")); changed != nullptr) {
+        changed->programs_stopped = record.text("change") == "stopped";
+        changed->programs_ended = changed->programs_ended || record.text("change") == "ended";
+    }
+}
+
 // An empty poll would move time: only those are asked for that the trace has told of.
 std::vector<Completed> World::take(CompletionQueue& queue, std::size_t most) {
     std::vector<Completed> taken;
+    if (queue.host->programs_stopped) {
+        return taken;
+    }
     while (taken.size() < most && !queue.visible.empty()) {
         ibv_wc wc{};
         const int found = ibv_poll_cq(queue.cq, 1, &wc);
@@ -438,7 +451,8 @@ void World::read_events() {
     }
     for (auto& [name, host] : hosts_) {
         ibv_async_event event{};
-        while (host.context != nullptr && is_readable(host.context->async_fd) &&
+        while (host.context != nullptr && !host.programs_stopped &&
+               is_readable(host.context->async_fd) &&
                ibv_get_async_event(host.context, &event) == 0) {
             events_.push_back({now(), name, event.event_type, event_subject(host, event)});
             ibv_ack_async_event(&event);

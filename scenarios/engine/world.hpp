@@ -98,6 +98,9 @@ struct End {
 
 struct Host {
     std::string name;
+    // By a fault. Verbs on its device would wait until its programs go on, and time would move.
+    bool programs_stopped = false;
+    bool programs_ended = false;
     ibv_context* context = nullptr;
     ibv_pd* pd = nullptr;
     ibv_pd* other_pd = nullptr;
@@ -139,7 +142,8 @@ class World final : public Observed {
     int deregister(Memory& memory);
     int register_again(Memory& memory, unsigned access);
 
-    // Completions that wait, at most `most`, without any time passing.
+    // Completions that wait, at most `most`, without any time passing. None where the host's
+    // programs are stopped.
     std::vector<Completed> take(CompletionQueue& queue, std::size_t most);
     // All that wait anywhere.
     void take_all();
@@ -161,6 +165,7 @@ class World final : public Observed {
 
   private:
     bool fail(std::string_view what);
+    [[nodiscard]] std::string state_told(const End& end) const;
     bool prepare(const Scenario& scenario);
     void open_hosts(const Scenario& scenario);
     void make_objects(Host& host, Checked body);
@@ -173,6 +178,7 @@ class World final : public Observed {
     void make_xrc_end(End& end);
     void give_address(End& end, ibv_ah_attr& address);
     static void on_record(const simverbs_record* record, void* self);
+    void note_programs(const Record& record);
     Completed note(CompletionQueue& queue, const ibv_wc& wc);
     void check_send(const End& end, const ibv_wc& wc, std::deque<PostedSend>& sends);
     void check_receive(End& end, const ibv_wc& wc);

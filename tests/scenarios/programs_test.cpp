@@ -1,0 +1,139 @@
+// Programs of operations that faults stop and kill.
+#include <algorithm>
+
+#include "tests/scenarios/scenario_text.hpp"
+
+namespace scenarios {
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000'000;  // in picoseconds
+
+// When the request completed; -1: it has not.
+std::int64_t time_of(const Verdict& verdict, std::string_view end, std::uint64_t id) {
+    const auto found = std::ranges::find_if(verdict.completed, [&](const Completed& completed) {
+        return completed.end == end && completed.id == id;
+    });
+    return found == verdict.completed.end() ? -1 : found->time_ps;
+}
+
+TEST(StoppedPrograms, GoOnWhereTheyWere) {
+    const Verdict verdict = run_text(R"(
+connections: {c: {between: [h0, h1]}}
+hosts:
+  h0:
+    do:
+      - receive: {qp: c, id: 2}
+      - sleep: 2ms
+      - send: {qp: c, id: 1}
+      - poll: {qp: c, id: 1, status: SUCCESS, within: 1ms}
+      - poll: {qp: c, id: 2}
+  h1:
+    do:
+      - receive: {qp: c, id: 10}
+      - poll: {qp: c, id: 10, status: SUCCESS}
+      - send: {qp: c, id: 11}
+      - poll: {qp: c, id: 11}
+faults: [{action: process_stop, node: h1, duration: 10ms, when: {at: 1ms}}]
+)");
+    EXPECT_TRUE(verdict.passed()) << report(verdict, {});
+    EXPECT_LT(time_of(verdict, "h0/c", 1), 3 * kMillisecond);
+    EXPECT_GT(time_of(verdict, "h1/c", 11), 11 * kMillisecond);
+    EXPECT_LT(time_of(verdict, "h1/c", 11), 12 * kMillisecond);
+}
+
+TEST(StoppedPrograms, NoticeLateThatATimeHasPassed) {
+    const Verdict verdict = run_text(R"(
+connections: {c: {between: [h0, h1]}}
+hosts:
+  h0: {do: [{sleep: 20ms}]}
+  h1: {do: [{poll: {qp: c, within: 2ms}}]}
+faults: [{action: process_stop, node: h1, duration: 10ms, when: {at: 1ms}}]
+)");
+    ASSERT_EQ(verdict.failures.size(), 1U) << report(verdict, {});
+    EXPECT_EQ(verdict.failures[0].time_ps, 11 * kMillisecond);
+}
+
+// What needs a verb on the device of a stopped host waits, and nobody else.
+TEST(StoppedPrograms, HoldUpNobodyElse) {
+    const Verdict verdict = run_text(R"(
+fabric: star:3
+connections: {c: {between: [h0, h1]}, d: {between: [h0, h2]}}
+hosts:
+  h0:
+    do:
+      - receive: {qp: d, id: 1}
+      - sleep: 2ms
+      - reconnect: {qp: c}
+      - send: {qp: c, id: 2}
+      - poll: {qp: c, id: 2, status: SUCCESS}
+  h1: {do: [{sleep: 12ms}, {receive: {qp: c, id: 3}}]}
+  h2:
+    do:
+      - sleep: 3ms
+      - send: {qp: d, id: 4}
+      - poll: {qp: d, id: 4, status: SUCCESS}
+faults: [{action: process_stop, node: h1, duration: 10ms, when: {at: 1ms}}]
+)");
+    EXPECT_TRUE(verdict.passed()) << report(verdict, {});
+    EXPECT_LT(time_of(verdict, "h2/d", 4), 4 * kMillisecond);
+    EXPECT_GT(time_of(verdict, "h0/c", 2), 11 * kMillisecond);
+}
+
+TEST(StoppedPrograms, MayBeSoAtTheEnd) {
+    const Verdict verdict = run_text(R"(
+run: {stop: 5ms}
+connections: {c: {between: [h0, h1]}}
+hosts:
+  h0: {do: [{sleep: 2ms}, {send: {qp: c, id: 1}}, {poll: {qp: c, status: SUCCESS}}]}
+  h1: {do: [{receive: {qp: c, id: 10}}, {poll: {qp: c}}]}
+faults: [{action: process_stop, node: h1, duration: 10ms, when: {at: 1ms}}]
+expect: {stopped: true, qp_states: {h1/c: RTS}, completions: {h0/c: [{id: 1}], h1/c: []}}
+)");
+    EXPECT_TRUE(verdict.passed()) << report(verdict, {});
+    EXPECT_LE(verdict.time_ps, 5 * kMillisecond);
+}
+
+constexpr std::string_view kKilled = R"(
+connections: {c: {between: [h0, h1], timeout: 10, retries: 1}}
+hosts:
+  h0:
+    do:
+      - sleep: 2ms
+      - write: {qp: c, id: 1}
+      - poll: {qp: c, status: RETRY_EXC_ERR}
+  h1:
+    do:
+      - parallel: [[{poll: {qp: c}}], [{wait: word}]]
+      - send: {qp: c, id: 2}
+faults: [{name: killed, action: process_kill, node: h1, when: {at: 1ms}}]
+expect: {completions: {h0/c: [{id: 1, status: RETRY_EXC_ERR}], h1/c: []}}
+)";
+
+TEST(KilledPrograms, EndWithoutAFailure) {
+    const Verdict verdict = run_text(kKilled);
+    EXPECT_TRUE(verdict.passed()) << report(verdict, {});
+    EXPECT_NE(verdict.explanation.find("Root: the injected fault \"killed\" (process_kill)"),
+              std::string::npos)
+        << verdict.explanation;
+    const Verdict alive = run_text(kKilled, {"faults=[]"});
+    EXPECT_FALSE(alive.passed());
+}
+
+// Requests that a killed program had under way go nowhere: no retries of it are left to come.
+TEST(KilledPrograms, LeaveNothingUnderWay) {
+    const Verdict verdict = run_text(R"(
+connections: {c: {between: [h0, h1], timeout: 14, retries: 7}}
+hosts:
+  h0: {do: [{sleep: 1ms}]}
+  h1: {do: [{write: {qp: c, id: 1}}, {poll: {qp: c}}]}
+faults:
+  - {action: drop, when: {from: h1, opcode: RDMA_WRITE, count: every}}
+  - {action: process_kill, node: h1, when: {at: 1ms}}
+expect: {never: [{host: h1, state: ERR}]}
+)");
+    EXPECT_TRUE(verdict.passed()) << report(verdict, {});
+    EXPECT_EQ(verdict.time_ps, kMillisecond);
+}
+
+}  // namespace
+}  // namespace scenarios
