@@ -286,11 +286,25 @@ std::uint64_t DeviceFiles::deliveries() const {
     return sum;
 }
 
-bool DeviceFiles::everyone_waits(const std::vector<pid_t>& others, bool canonical) {
+std::vector<pid_t> DeviceFiles::processes_of(const std::string& host) const {
+    std::vector<pid_t> processes;
+    for (const auto& file : files_) {
+        if (simulation_.hca(file->hca).host() == host) {
+            processes.push_back(file->process);
+        }
+    }
+    return processes;
+}
+
+bool DeviceFiles::everyone_waits(const std::vector<pid_t>& others, const std::vector<pid_t>& held,
+                                 bool canonical) {
     constexpr std::chrono::nanoseconds kInterval = std::chrono::microseconds(20);
+    const auto is_among = [](const std::vector<pid_t>& processes, pid_t process) {
+        return std::find(processes.begin(), processes.end(), process) != processes.end();
+    };
     bool all = true;
     for (const auto& file : files_) {
-        if (file->umad == nullptr || !file->umad->has_unread()) {
+        if (file->umad == nullptr || !file->umad->has_unread() || is_among(held, file->process)) {
             file->unread_since_ns = 0;
             continue;
         }
@@ -307,7 +321,7 @@ bool DeviceFiles::everyone_waits(const std::vector<pid_t>& others, bool canonica
         return false;
     }
     return std::all_of(processes_.begin(), processes_.end(), [&](auto& entry) {
-        return std::find(others.begin(), others.end(), entry.first) != others.end() ||
+        return is_among(others, entry.first) || is_among(held, entry.first) ||
                entry.second.sleeps(canonical ? std::chrono::nanoseconds::zero() : kInterval);
     });
 }

@@ -68,8 +68,11 @@ class DeviceFiles {
     [[nodiscard]] bool empty() const { return files_.empty(); }
     [[nodiscard]] std::uint64_t deliveries() const;
     // Whether no process but those in `others` is about to act on what it was sent. Programs that
-    // do not read hold a world in canonical order for 5 ms at most.
-    bool everyone_waits(const std::vector<pid_t>& others, bool canonical);
+    // do not read hold a world in canonical order for 5 ms at most; those that are `held` do not.
+    bool everyone_waits(const std::vector<pid_t>& others, const std::vector<pid_t>& held,
+                        bool canonical);
+    // That have a device of the host open; one may be named several times.
+    [[nodiscard]] std::vector<pid_t> processes_of(const std::string& host) const;
 
   private:
     struct OpenFile {

@@ -23,6 +23,7 @@ class ProcessMemory final : public AddressSpace {
     // which should hold `value`.
     bool probe(std::uint64_t address, std::uint64_t value);
     void copy_through_client() { by_client_ = true; }
+    [[nodiscard]] bool is_copied_by_client() const { return by_client_; }
     // The process is gone, or has become another program: every access fails from here on.
     void forget() { gone_ = true; }
     [[nodiscard]] bool is_gone() const override { return gone_; }

@@ -64,6 +64,8 @@ class RemoteClient final : public Client {
     [[nodiscard]] int process_descriptor() const { return process_descriptor_; }
     // Its memory is not to be touched any more: it has ended, or runs another program.
     [[nodiscard]] bool has_gone() const;
+    // It is about to be gone: what it has opened is dead already.
+    void abandon() { attachment_.abandon(); }
 
     // Doorbells that it has rung, oldest first; at most a ring's worth a call.
     void take_doorbells(std::vector<Doorbell>& doorbells);

@@ -124,6 +124,7 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Simulation> simulat
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       devices_(*simulation_, options.socket + ".devices"),
+      processes_(*simulation_, clients_, devices_),
       calls_(simulation_->bus()),
       fabric_(*simulation_, marks_) {
     marks_.scheduled_free = options_.conductor.schedule == Schedule::kFree;
@@ -140,6 +141,7 @@ void Server::watch_wake_ups(int descriptor) {
 }
 
 Server::~Server() {
+    processes_.let_all_go_on();
     clients_.clear();
     for (const int socket : strangers_) {
         close(socket);
@@ -385,6 +387,7 @@ void Server::answer(RemoteClient& client, const CommandRequest& request) {
     std::vector<int> descriptors;
     const auto redirect = calls_.redirect(client);
     const CommandReply reply = client.execute(request, descriptors);
+    someone_gone_ = processes_.end_killed() || someone_gone_;  // by this call: it does not return
     if (!send_struct(client.socket(), reply, descriptors)) {
         someone_gone_ = true;
     }
@@ -407,6 +410,13 @@ void Server::remove_gone() {
     }
     std::erase(clients_, nullptr);
     someone_gone_ = false;
+}
+
+// Whom a fault has ended, before anybody else goes on: who speaks to it finds it gone.
+void Server::remove_killed() {
+    if (processes_.end_killed() || someone_gone_) {
+        remove_gone();
+    }
 }
 
 std::string Server::status(bool verbose) const {

@@ -15,6 +15,7 @@
 #include "simverbs/server/call_streams.hpp"
 #include "simverbs/server/device_files.hpp"
 #include "simverbs/server/fabric_requests.hpp"
+#include "simverbs/server/host_processes.hpp"
 #include "simverbs/server/remote_client.hpp"
 #include "simverbs/simverbs.h"
 #include "simverbs/world/conductor.hpp"
@@ -78,6 +79,7 @@ class Server {
     void serve_client(RemoteClient& client);
     void answer(RemoteClient& client, const CommandRequest& request);
     void remove_gone();
+    void remove_killed();
     [[nodiscard]] std::string status(bool verbose) const;
     [[nodiscard]] bool shut_down_asked() const { return stop_.load(std::memory_order_relaxed); }
 
@@ -109,7 +111,8 @@ class Server {
     std::vector<int> strangers_;  // connected, and have not said what they want
     DeviceFiles devices_;
     std::vector<std::unique_ptr<RemoteClient>> clients_;  // by host, then as they came
-    std::map<std::size_t, std::uint32_t> came_;           // processes so far, by host
+    HostProcesses processes_;
+    std::map<std::size_t, std::uint32_t> came_;  // processes so far, by host
     CallStreams calls_;
     std::vector<Doorbell> doorbells_;  // kept for its storage
     bool someone_gone_ = false;

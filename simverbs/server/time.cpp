@@ -32,6 +32,7 @@ void Server::run() {
             serve_sockets(0);
         }
         busy = move_time() || busy;
+        remove_killed();
         if (busy) {
             idle = 0;
         } else if (++idle < kIdleTurns) {
@@ -41,6 +42,7 @@ void Server::run() {
             idle = simulation_->loop().empty() ? kIdleTurns / 2 : 0;
         }
     }
+    processes_.let_all_go_on();
     merge_calls();
     traces_.flush();
 }
@@ -124,6 +126,7 @@ bool Server::move_time() {
                                    ? simulation_->step_exactly()
                                    : simulation_->step_to_news([this] { return deliveries(); });
     const bool stepped = events > 0;
+    remove_killed();
     release_pollers();
     return stepped;
 }
@@ -178,21 +181,23 @@ std::vector<pid_t> Server::processes_of_clients() const {
 bool Server::everyone_waits() {
     someone_sleeps_for_time_ = false;
     someone_was_looked_at_ = false;
-    bool all = true;
+    bool all = processes_.have_stopped();
     for (const auto& client : clients_) {
         const std::uint32_t actors = client->actor_count();
         for (std::uint32_t actor = 0; actor < actors; ++actor) {
             all = may_go_on_without(*client, actor) && all;
         }
     }
-    return all && (devices_.empty() || devices_.everyone_waits(processes_of_clients(), !is_free()));
+    return all && (devices_.empty() ||
+                   devices_.everyone_waits(processes_of_clients(), processes_.held(), !is_free()));
 }
 
 bool Server::may_go_on_without(RemoteClient& client, std::uint32_t actor) {
     const ActorSlot& slot = client.area().actors[actor];
     const auto state = static_cast<ActorWord>(slot.state.load(std::memory_order_acquire));
     const bool canonical = !is_free();
-    if (state == ActorWord::kFree || (client.pending && client.pending->actor == actor)) {
+    if (processes_.holds(client.process()) || state == ActorWord::kFree ||
+        (client.pending && client.pending->actor == actor)) {
         return true;
     }
     if (state == ActorWord::kBlocked &&
@@ -256,7 +261,9 @@ bool Server::run_pending_commands() {
 
 void Server::release_pollers() {
     for (const auto& client : clients_) {
-        const std::uint32_t actors = client->actor_count();
+        // Of one that is stopped no poll returns before it goes on.
+        const std::uint32_t actors =
+            processes_.holds(client->process()) ? 0 : client->actor_count();
         for (std::uint32_t actor = 0; actor < actors; ++actor) {
             ActorSlot& slot = client->area().actors[actor];
             slot.released.store(slot.ticket.load(std::memory_order_acquire),
