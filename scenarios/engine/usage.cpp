@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/core.h>
@@ -17,7 +19,14 @@ namespace yaml = fabric::yaml;
 class UsageCheck {
   public:
     UsageCheck(const Scenario& scenario, yaml::Errors& errors)
-        : scenario_(scenario), errors_(errors) {}
+        : scenario_(scenario), errors_(errors) {
+        for (const auto& [name, body] : scenario.at("connections").entries()) {
+            connections_.emplace(name.text, Checked(body));
+        }
+        for (const auto& [name, body] : scenario.at("hosts").entries()) {
+            hosts_.emplace(name.text, Checked(body));
+        }
+    }
 
     void check() {
         for (const auto& [name, body] : scenario_.at("connections").entries()) {
@@ -62,8 +71,10 @@ class UsageCheck {
     void needs(const std::string& host, std::string_view section, Checked body,
                std::string_view key) {
         const std::string name = body.text(key);
-        if (!scenario_.at("hosts").at(host).at(section).has(name) &&
-            !(key == "memory" && name == "mem") && !(key == "remote_memory" && name == "mem") &&
+        const auto found = hosts_.find(host);
+        const bool has = found != hosts_.end() && found->second.at(section).has(name);
+        if (!has && !(key == "memory" && name == "mem") &&
+            !(key == "remote_memory" && name == "mem") &&
             !((key == "cq" || key == "srq") && peer_of(host, name).has_value())) {
             errors_.add(body.at(key).position(),
                         fmt::format("{} has no \"{}\" among its {}", host, name, section));
@@ -72,7 +83,11 @@ class UsageCheck {
 
     [[nodiscard]] std::optional<std::string> peer_of(const std::string& host,
                                                      const std::string& connection) const {
-        const auto hosts = scenario_.at("connections").at(connection).at("between").items();
+        const auto found = connections_.find(connection);
+        if (found == connections_.end()) {
+            return std::nullopt;
+        }
+        const auto hosts = found->second.at("between").items();
         if (hosts.size() == 2 && (hosts[0].text == host || hosts[1].text == host)) {
             return hosts[hosts[0].text == host ? 1 : 0].text;
         }
@@ -182,6 +197,9 @@ class UsageCheck {
 
     const Scenario& scenario_;
     yaml::Errors& errors_;
+    // By name: workloads make thousands.
+    std::map<std::string_view, Checked> connections_;
+    std::map<std::string_view, Checked> hosts_;
 };
 
 }  // namespace
