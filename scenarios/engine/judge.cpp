@@ -272,11 +272,17 @@ void Judge::judge_memory(Checked item) {
         compare("pattern " + item.text("pattern"),
                 [number](std::uint64_t i) { return pattern_byte(number, i); });
     }
-    const std::uint8_t* const before = memory.at_start.data() + at;
+    const auto before = [&](std::uint64_t i) { return memory.byte_at_start(at + i); };
     if (item.has("untouched") && item.flag("untouched")) {
-        compare("untouched", [&](std::uint64_t i) { return before[i]; });
-    } else if (item.has("untouched") && std::memcmp(bytes, before, length) == 0) {
-        miss(item, where + ": changed", "it is as it was");
+        compare("untouched", before);
+    } else if (item.has("untouched")) {
+        std::uint64_t same = 0;
+        while (same < length && bytes[same] == before(same)) {
+            ++same;
+        }
+        if (same == length) {
+            miss(item, where + ": changed", "it is as it was");
+        }
     }
     if (item.has("same_as")) {
         const Checked other = item.at("same_as");

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "scenarios/engine/own_world.hpp"
@@ -18,7 +19,6 @@ namespace scenarios {
 
 namespace {
 
-constexpr std::size_t kPage = 4096;
 constexpr std::uint64_t kDefaultMemory = std::uint64_t{1} << 20;
 
 bool is_readable(int descriptor) {
@@ -96,6 +96,10 @@ void fill_pattern(std::uint8_t* bytes, std::size_t length, std::uint64_t number)
     }
 }
 
+std::uint8_t Memory::byte_at_start(std::uint64_t index) const {
+    return fill ? pattern_byte(*fill, index) : 0;
+}
+
 World::World(const Scenario& scenario, const std::string& trace_file)
     : invariants_(scenario.at("expect").at("invariants")) {
     if (!prepare(scenario)) {
@@ -142,7 +146,9 @@ World::~World() {
             if (memory.mr != nullptr) {
                 ibv_dereg_mr(memory.mr);
             }
-            std::free(memory.bytes);
+            if (memory.bytes != nullptr) {
+                munmap(memory.bytes, memory.size);
+            }
         }
         for (auto& [unused, queue] : host.cqs) {
             ibv_destroy_cq(queue.cq);
@@ -273,13 +279,18 @@ void World::make_memory(Host& host, const std::string& name, Checked body) {
     Memory& memory = host.memories[name];
     memory.name = name;
     memory.size = body.size("size", kDefaultMemory);
-    memory.bytes = static_cast<std::uint8_t*>(
-        std::aligned_alloc(kPage, (memory.size + kPage - 1) / kPage * kPage));
-    std::memset(memory.bytes, 0, memory.size);
-    if (body.has("fill")) {
-        fill_pattern(memory.bytes, memory.size, body.number("fill"));
+    void* const mapped =
+        mmap(nullptr, memory.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) {
+        fail(fmt::format("memory {} of {}: {} bytes: {}", name, host.name, memory.size,
+                         std::strerror(errno)));
+        return;
     }
-    memory.at_start.assign(memory.bytes, memory.bytes + memory.size);
+    memory.bytes = static_cast<std::uint8_t*>(mapped);
+    if (body.has("fill")) {
+        memory.fill = body.number("fill");
+        fill_pattern(memory.bytes, memory.size, *memory.fill);
+    }
     memory.pd = host.pd;
     if (body.text("domain") == "other") {
         host.other_pd = host.other_pd == nullptr ? ibv_alloc_pd(host.context) : host.other_pd;

@@ -26,7 +26,7 @@ struct End;
 
 struct Memory {
     std::string name;
-    std::uint8_t* bytes = nullptr;
+    std::uint8_t* bytes = nullptr;  // mapped: pages that nobody touches cost nothing
     std::size_t size = 0;
     unsigned access = 0;
     ibv_pd* pd = nullptr;
@@ -35,7 +35,9 @@ struct Memory {
     std::uint32_t rkey = 0;
     std::uint32_t stale_lkey = 0;
     std::uint32_t stale_rkey = 0;
-    std::vector<std::uint8_t> at_start;
+    std::optional<std::uint64_t> fill;  // the pattern at the start; zeros
+
+    [[nodiscard]] std::uint8_t byte_at_start(std::uint64_t index) const;
 };
 
 struct CompletionQueue {
