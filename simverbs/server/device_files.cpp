@@ -297,8 +297,7 @@ std::vector<pid_t> DeviceFiles::processes_of(const std::string& host) const {
 }
 
 bool DeviceFiles::everyone_waits(const std::vector<pid_t>& others, const std::vector<pid_t>& held,
-                                 bool canonical) {
-    constexpr std::chrono::nanoseconds kInterval = std::chrono::microseconds(20);
+                                 bool canonical, std::chrono::nanoseconds interval) {
     const auto is_among = [](const std::vector<pid_t>& processes, pid_t process) {
         return std::find(processes.begin(), processes.end(), process) != processes.end();
     };
@@ -322,7 +321,7 @@ bool DeviceFiles::everyone_waits(const std::vector<pid_t>& others, const std::ve
     }
     return std::all_of(processes_.begin(), processes_.end(), [&](auto& entry) {
         return is_among(others, entry.first) || is_among(held, entry.first) ||
-               entry.second.sleeps(canonical ? std::chrono::nanoseconds::zero() : kInterval);
+               entry.second.sleeps(interval);
     });
 }
 

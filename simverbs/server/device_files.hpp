@@ -69,8 +69,9 @@ class DeviceFiles {
     [[nodiscard]] std::uint64_t deliveries() const;
     // Whether no process but those in `others` is about to act on what it was sent. Programs that
     // do not read hold a world in canonical order for 5 ms at most; those that are `held` do not.
+    // `interval` as with ThreadWatch::look().
     bool everyone_waits(const std::vector<pid_t>& others, const std::vector<pid_t>& held,
-                        bool canonical);
+                        bool canonical, std::chrono::nanoseconds interval);
     // That have a device of the host open; one may be named several times.
     [[nodiscard]] std::vector<pid_t> processes_of(const std::string& host) const;
 

@@ -92,7 +92,10 @@ class Server {
     [[nodiscard]] std::uint64_t deliveries() const;
     bool everyone_waits();
     [[nodiscard]] std::vector<pid_t> processes_of_clients() const;
-    bool may_go_on_without(RemoteClient& client, std::uint32_t actor);
+    // Of a thread by itself the last look counts if it is younger than the interval.
+    bool look_at_everyone(std::chrono::nanoseconds interval);
+    bool may_go_on_without(RemoteClient& client, std::uint32_t actor,
+                           std::chrono::nanoseconds interval);
     [[nodiscard]] bool nothing_to_come() const;
     bool run_pending_commands();
     [[nodiscard]] bool is_free() const { return options_.conductor.schedule == Schedule::kFree; }

@@ -17,7 +17,7 @@ constexpr int kTurnsPerLook = 16;
 // waking a sleeper takes fifty times as long.
 constexpr int kIdleTurns = 2000;
 constexpr int kStepsPerJump = 256;
-// Free: how old an answer of /proc about a running thread may be. It only delays.
+// Free: how old an answer of /proc may be that a thread runs, or sleeps while others run.
 constexpr std::chrono::nanoseconds kLookInterval = std::chrono::microseconds(20);
 constexpr int kSleepMs = 100;
 constexpr int kWatchMs = 1;
@@ -178,26 +178,41 @@ std::vector<pid_t> Server::processes_of_clients() const {
     return processes;
 }
 
+// One that was found asleep may have been woken since by one that was found waiting after it. A
+// second look, made when all wait, tells: who sleeps, and has not run between the two, slept all
+// the while.
 bool Server::everyone_waits() {
-    someone_sleeps_for_time_ = false;
     someone_was_looked_at_ = false;
+    return look_at_everyone(is_free() ? kLookInterval : std::chrono::nanoseconds::zero()) &&
+           ((!someone_was_looked_at_ && devices_.empty()) ||
+            look_at_everyone(std::chrono::nanoseconds::zero()));
+}
+
+bool Server::look_at_everyone(std::chrono::nanoseconds interval) {
+    someone_sleeps_for_time_ = false;
     bool all = processes_.have_stopped();
     for (const auto& client : clients_) {
         const std::uint32_t actors = client->actor_count();
         for (std::uint32_t actor = 0; actor < actors; ++actor) {
-            all = may_go_on_without(*client, actor) && all;
+            all = may_go_on_without(*client, actor, interval) && all;
         }
     }
-    return all && (devices_.empty() ||
-                   devices_.everyone_waits(processes_of_clients(), processes_.held(), !is_free()));
+    return all &&
+           (devices_.empty() || devices_.everyone_waits(processes_of_clients(), processes_.held(),
+                                                        !is_free(), interval));
 }
 
-bool Server::may_go_on_without(RemoteClient& client, std::uint32_t actor) {
+bool Server::may_go_on_without(RemoteClient& client, std::uint32_t actor,
+                               std::chrono::nanoseconds interval) {
     const ActorSlot& slot = client.area().actors[actor];
     const auto state = static_cast<ActorWord>(slot.state.load(std::memory_order_acquire));
     const bool canonical = !is_free();
-    if (processes_.holds(client.process()) || state == ActorWord::kFree ||
-        (client.pending && client.pending->actor == actor)) {
+    if (processes_.holds(client.process()) || (client.pending && client.pending->actor == actor)) {
+        return true;
+    }
+    // Its thread calls nothing more, but wakes who joins it, and closes sockets, as it ends.
+    const bool leaves = state == ActorWord::kFree;
+    if (leaves && client.watch(actor).has_ended()) {
         return true;
     }
     if (state == ActorWord::kBlocked &&
@@ -216,8 +231,9 @@ bool Server::may_go_on_without(RemoteClient& client, std::uint32_t actor) {
         }
     }
     someone_was_looked_at_ = true;
-    const auto interval = canonical ? std::chrono::nanoseconds::zero() : kLookInterval;
-    switch (client.watch(actor).look(options_.conductor.spin_limit, interval)) {
+    const auto spin_limit =
+        leaves ? std::chrono::nanoseconds::zero() : options_.conductor.spin_limit;
+    switch (client.watch(actor).look(spin_limit, interval)) {
         case ThreadState::kRuns:
             return false;
         case ThreadState::kAsleepForTime:

@@ -43,7 +43,8 @@ struct Actor {
     int awaited = -1;                        // blocked: the descriptor whose message lets it go on
     bool in_kernel = false;                  // blocked, and leads nobody
     std::atomic<std::uint64_t> released{0};  // how often it was let go on
-    std::atomic<bool> ended{false};          // its thread is gone
+    std::atomic<bool> leaves{false};         // its thread calls no verb any more
+    bool gone = false;                       // and the kernel has ended it
     // Its thread is in the conductor: running, though it may sleep for a lock there.
     std::atomic<bool> inside{false};
 

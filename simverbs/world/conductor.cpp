@@ -27,14 +27,14 @@ bool comes_before(const std::shared_ptr<Actor>& a, const std::shared_ptr<Actor>&
     return a->name != b->name ? a->name < b->name : a->rank < b->rank;
 }
 
-// The calling thread's actor, and the word to its conductor that the thread has ended. It may
-// outlive the conductor, and another may come to lie at the same address.
+// The calling thread's actor, and the word to its conductor that the thread calls nothing more. It
+// may outlive the conductor, and another may come to lie at the same address.
 struct CurrentActor {
     std::shared_ptr<Actor> actor;
 
     ~CurrentActor() {
         if (actor != nullptr) {
-            actor->ended.store(true, std::memory_order_release);
+            actor->leaves.store(true, std::memory_order_release);
         }
     }
 };
@@ -107,7 +107,7 @@ bool Conductor::name_current(std::string_view name) {
     const std::lock_guard lock(mutex_);
     remove_ended();
     for (const auto& actor : actors_) {
-        if (actor.get() != &self && actor->name == name) {
+        if (actor.get() != &self && actor->name == name && !actor->leaves) {
             return false;
         }
     }
@@ -145,11 +145,11 @@ void Conductor::execute(PendingCommand& command) {
     Actor& self = current();
     const Visit visit(self);
     Lock lock(mutex_);
-    if (alone() || options_.schedule == Schedule::kFree) {
+    if (alone(self) || options_.schedule == Schedule::kFree) {
         self.state = ActorState::kRunning;
         self.watch.forget();
         stall_watch_.called();
-        drain(self);
+        drain_all(&self);
         command.run();
         release_waiting(false);
         return;
@@ -165,9 +165,9 @@ void Conductor::empty_poll(std::uint64_t seen) {
     Actor& self = current();
     const Visit visit(self);
     Lock lock(mutex_);
-    if (alone()) {
+    if (alone(self)) {
         self.watch.forget();  // the helper thread looks at it, too
-        drain(self);
+        drain_all(&self);
         watch_for_stall(step_to_news());
         return;
     }
@@ -261,13 +261,23 @@ bool Conductor::drain(Actor& actor) {
     return true;
 }
 
-void Conductor::drain_all() {
+bool Conductor::has_queued(Actor& actor) {
+    const std::lock_guard lock(actor.lock);
+    return !actor.doorbells.empty();
+}
+
+void Conductor::drain_all(Actor* last) {
     int unnamed = 0;
     for (const auto& actor : actors_) {
-        const bool acted = drain(*actor) || actor->command != nullptr;
-        unnamed += acted && actor->name.empty() ? 1 : 0;
+        if (actor.get() != last) {
+            const bool acted = drain(*actor) || actor->command != nullptr;
+            unnamed += acted && actor->name.empty() ? 1 : 0;
+        }
     }
     marks_.unnamed_actors_raced = marks_.unnamed_actors_raced || unnamed > 1;
+    if (last != nullptr) {
+        drain(*last);
+    }
 }
 
 // Waits in the library until it is let go on; leads the world while nobody runs.
@@ -319,14 +329,15 @@ bool Conductor::everyone_waits(const Actor* self) {
 
 // Whether time may move though the actor is in its own code.
 bool Conductor::may_go_on_without(Actor& actor) {
-    if (actor.ended.load(std::memory_order_acquire)) {
+    if (actor.gone) {
         return true;
     }
     actor.asleep = false;
     if (actor.inside.load(std::memory_order_acquire)) {
         return false;  // on its way in or out, and perhaps asleep for our lock
     }
-    switch (actor.watch.look(options_.spin_limit)) {
+    // One that leaves looks at no memory that the world writes.
+    switch (actor.watch.look(actor.leaves ? 0ns : options_.spin_limit)) {
         case ThreadState::kRuns:
             return false;
         case ThreadState::kAsleepForTime:
@@ -345,10 +356,12 @@ bool Conductor::may_go_on_without(Actor& actor) {
             }
             return true;
         case ThreadState::kEnded:
-            actor.ended.store(true, std::memory_order_release);
+            // Who joins it may have been looked at before, and has been woken since.
+            actor.leaves.store(true, std::memory_order_release);
+            actor.gone = true;
             break;
     }
-    return true;
+    return false;
 }
 
 bool Conductor::lead() {
@@ -482,24 +495,32 @@ bool Conductor::let_next_go() {
     return false;
 }
 
+bool Conductor::alone(const Actor& self) const {
+    return std::all_of(actors_.begin(), actors_.end(), [&self](const auto& actor) {
+        return actor.get() == &self || actor->leaves.load(std::memory_order_acquire);
+    });
+}
+
+// What one has posted is drained in its turn first. One that leaves is there until the kernel has
+// ended it, and with that has woken who joins it.
 void Conductor::remove_ended() {
-    std::erase_if(actors_, [this](const std::shared_ptr<Actor>& actor) {
-        if (!actor->ended.load(std::memory_order_acquire)) {
+    std::erase_if(actors_, [](const std::shared_ptr<Actor>& actor) {
+        if (!actor->leaves.load(std::memory_order_acquire) || has_queued(*actor)) {
             return false;
         }
-        drain(*actor);
-        return true;
+        return actor->gone || actor->watch.look(0ns) == ThreadState::kEnded;
     });
 }
 
 std::optional<bool> Conductor::step_alone(fabric::SimDuration most) {
-    const Visit visit(current());
+    Actor& self = current();
+    const Visit visit(self);
     const Lock lock(mutex_);
     remove_ended();
-    if (!alone()) {
+    if (!alone(self)) {
         return std::nullopt;
     }
-    drain_all();
+    drain_all(&self);
     const auto next = simulation_.loop().next_time();
     if (next && *next - simulation_.loop().now() > most) {
         return false;
@@ -514,8 +535,8 @@ void Conductor::advance(fabric::SimDuration duration) {
     Actor& self = current();
     const Visit visit(self);
     Lock lock(mutex_);
-    if (alone() || options_.schedule == Schedule::kFree) {
-        drain_all();
+    if (alone(self) || options_.schedule == Schedule::kFree) {
+        drain_all(&self);
         simulation_.run_for(duration);
         release_waiting(false);
         return;

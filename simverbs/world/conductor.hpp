@@ -98,8 +98,11 @@ class Conductor {
 
     // Hands over what the actor posted; whether there was anything.
     bool drain(Actor& actor);
-    void drain_all();
-    [[nodiscard]] bool alone() const { return actors_.size() == 1; }
+    // In order of the actors; `last` after all others, which it has joined or does not wait for.
+    void drain_all(Actor* last = nullptr);
+    static bool has_queued(Actor& actor);
+    // Whether no other thread calls verbs any more.
+    [[nodiscard]] bool alone(const Actor& self) const;
     void rendezvous(Lock& lock, Actor& self, ActorState state);
     [[nodiscard]] bool everyone_waits(const Actor* self);
     [[nodiscard]] bool may_go_on_without(Actor& actor);

@@ -71,10 +71,8 @@ void Conductor::helper_loop() {
 }
 
 bool Conductor::nothing_queued() {
-    return std::all_of(actors_.begin(), actors_.end(), [](const auto& actor) {
-        const std::lock_guard lock(actor->lock);
-        return actor->doorbells.empty();
-    });
+    return std::none_of(actors_.begin(), actors_.end(),
+                        [](const auto& actor) { return has_queued(*actor); });
 }
 
 }  // namespace simverbs

@@ -38,6 +38,14 @@ std::string_view read_entry(int descriptor, std::array<char, kBufferBytes>& buff
     return {buffer.data(), length};
 }
 
+// The letter of /proc/.../stat, '\0' where there is none. A thread that has been woken is 'R' at
+// once.
+char state_in(std::string_view stat) {
+    const std::size_t name_end = stat.rfind(')');
+    return name_end != std::string_view::npos && name_end + 2 < stat.size() ? stat[name_end + 2]
+                                                                            : '\0';
+}
+
 // The number of a system call and its arguments, from /proc/.../syscall.
 struct SystemCall {
     long number = -1;
@@ -138,18 +146,17 @@ ThreadWatch::~ThreadWatch() {
     }
 }
 
-// Most looks are at who sleeps on: that it sleeps, and has not run since, is two reads of the cheap
-// kind. Nothing where it is not so.
-std::optional<ThreadWatch::Sight> ThreadWatch::sleeps_on() {
+// Most looks are at who sleeps on, in the same call as before: two reads tell. In this order: had
+// it been woken before the first, the second would not matter. The call alone does not tell: of a
+// thread that has been woken but was given no processor yet, the kernel still names it.
+bool ThreadWatch::sleeps_on() {
     std::array<char, kBufferBytes> buffer;
-    const auto call = parse(read_entry(syscall_, buffer));
-    if (!call) {
-        return std::nullopt;
+    if (state_in(read_entry(stat_, buffer)) != 'S') {
+        return false;
     }
     Sight sight;
-    sight.where = has_time_limit(*call) ? Sight::Where::kAsleepForTime : Sight::Where::kAsleep;
     read_times(sight);
-    return sight.runs == runs_ ? std::optional(sight) : std::nullopt;
+    return sight.runs == runs_;
 }
 
 // Time on a processor in ns, time waiting for one, and how often it was given one.
@@ -163,26 +170,27 @@ void ThreadWatch::read_times(Sight& sight) {
 }
 
 ThreadWatch::Sight ThreadWatch::see() {
+    Sight sight;
     if (stat_ < 0) {
         stat_ = open_entry(process_, thread_, "stat");
+        if (stat_ < 0) {
+            sight.where = errno == ENOENT ? Sight::Where::kEnded : Sight::Where::kRunning;
+            return sight;
+        }
         schedstat_ = open_entry(process_, thread_, "schedstat");
         syscall_ = open_entry(process_, thread_, "syscall");
     }
-    if (settled_) {
-        if (const auto sight = sleeps_on()) {
-            return *sight;
-        }
-    }
-    std::array<char, kBufferBytes> buffer;
-    Sight sight;
-    const std::string_view stat = read_entry(stat_, buffer);
-    const std::size_t name_end = stat.rfind(')');
-    if (name_end == std::string_view::npos || name_end + 2 >= stat.size()) {
-        const bool gone = stat_ < 0 ? errno == ENOENT : errno == ESRCH;
-        sight.where = gone ? Sight::Where::kEnded : Sight::Where::kRunning;
+    if (settled_ && sleeps_on()) {
+        sight.where = sleeps_for_time_ ? Sight::Where::kAsleepForTime : Sight::Where::kAsleep;
+        sight.runs = runs_;
         return sight;
     }
-    const char state = stat[name_end + 2];
+    std::array<char, kBufferBytes> buffer;
+    const char state = state_in(read_entry(stat_, buffer));
+    if (state == '\0') {
+        sight.where = errno == ESRCH ? Sight::Where::kEnded : Sight::Where::kRunning;
+        return sight;
+    }
     read_times(sight);
     if (state == 'T' || state == 't') {
         sight.where = Sight::Where::kStopped;
@@ -225,6 +233,7 @@ ThreadState ThreadWatch::judge(const Sight& seen, std::int64_t now,
     }
     switch (seen.where) {
         case Sight::Where::kEnded:
+            ended_ = true;
             return ThreadState::kEnded;
         case Sight::Where::kAsleep:
         case Sight::Where::kAsleepForTime:
@@ -239,6 +248,7 @@ ThreadState ThreadWatch::judge(const Sight& seen, std::int64_t now,
             spins_ = true;
             return ThreadState::kSpins;
     }
+    sleeps_for_time_ = seen.where == Sight::Where::kAsleepForTime;
     if (!asleep_ || moved) {
         asleep_ = true;
         settled_ = false;
@@ -248,7 +258,7 @@ ThreadState ThreadWatch::judge(const Sight& seen, std::int64_t now,
     if (!settled_ || now < wakes_until_ns_) {
         return ThreadState::kRuns;
     }
-    return seen.where == Sight::Where::kAsleep ? ThreadState::kAsleep : ThreadState::kAsleepForTime;
+    return sleeps_for_time_ ? ThreadState::kAsleepForTime : ThreadState::kAsleep;
 }
 
 }  // namespace simverbs

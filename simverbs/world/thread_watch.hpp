@@ -7,7 +7,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include <sys/types.h>
@@ -40,9 +39,11 @@ class ThreadWatch {
                      std::chrono::nanoseconds interval = std::chrono::nanoseconds::zero());
     // It has been in the library since the last look.
     void forget() {
-        watched_ = settled_ = false;
+        watched_ = settled_ = ended_ = false;
         looked_at_ns_ = kNever;
     }
+    // Whether a look since forget() found so.
+    [[nodiscard]] bool has_ended() const { return ended_; }
     // "thread 71 (ib_write_lat)", as /proc has it.
     [[nodiscard]] std::string name() const;
     // Something was delivered to a descriptor that it may sleep on: the kernel is about to wake it.
@@ -51,7 +52,7 @@ class ThreadWatch {
   private:
     struct Sight;
     [[nodiscard]] Sight see();
-    [[nodiscard]] std::optional<Sight> sleeps_on();
+    [[nodiscard]] bool sleeps_on();
     void read_times(Sight& sight);
     ThreadState judge(const Sight& seen, std::int64_t now, std::chrono::nanoseconds spin_limit);
 
@@ -68,6 +69,8 @@ class ThreadWatch {
     bool watched_ = false;                // since forget()
     bool asleep_ = false;                 // at the last look
     bool settled_ = false;                // and found unmoved by two
+    bool ended_ = false;                  // since forget()
+    bool sleeps_for_time_ = false;        // at the last look, of one asleep
     bool spins_ = false;                  // has done so before
     std::uint64_t runs_ = 0;              // times it was given a processor, at the last look
     std::int64_t cpu_ns_ = 0;             // it had used at the first look

@@ -1,4 +1,5 @@
 // Two threads at once, each with a name: the same run every time, whoever of them is faster.
+#include <atomic>
 #include <barrier>
 #include <cstdlib>
 #include <random>
@@ -115,6 +116,55 @@ TEST_F(NamedThreads, RepeatThemselves) {
     char text[17];
     std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(*digests.begin()));
     RecordProperty("threads_digest", text);
+}
+
+// A thread that ends wakes the one that joins it, and time stands until that one has gone on.
+TEST_F(NamedThreads, WhoJoinsActsAtTheInstantAtWhichTheOtherEnded) {
+    constexpr int kWorkers = 30;
+    std::set<std::uint64_t> digests;
+    for (int run = 0; run < 5; ++run) {
+        ASSERT_EQ(simverbs_restart(), 0) << simverbs_last_error();
+        ASSERT_EQ(simverbs_set_topology("star:4"), 0);
+        ASSERT_EQ(simverbs_actor("main"), 0);
+        Player left = make_player("left", 0, 1);
+        Player right = make_player("right", 2, 3);
+        bring_up(*left.cross, *right.cross, {.rnr_retries = 7});
+        End own{0, Connection{}};
+        End other{1, Connection{}};
+        bring_up(own, other, {});
+        std::barrier ready(2);
+        std::thread busy([&] {
+            ASSERT_EQ(simverbs_actor(right.name), 0);
+            ready.arrive_and_wait();
+            for (int round = 0; round < 3000; ++round) {
+                ASSERT_EQ(post(right, 1), 0);
+                ASSERT_EQ(right.from->wait().status, IBV_WC_SUCCESS);
+            }
+        });
+        ready.arrive_and_wait();
+        for (int worker = 0; worker < kWorkers; ++worker) {
+            std::atomic<bool> named = false;  // until then nothing holds time but who waits for it
+            std::thread ends([&] {
+                ASSERT_EQ(simverbs_actor("left"), 0) << simverbs_last_error();
+                named = true;
+                ASSERT_EQ(post(left, worker), 0);
+                ASSERT_EQ(left.from->wait().status, IBV_WC_SUCCESS);
+            });
+            while (!named) {
+            }
+            ends.join();
+            ASSERT_EQ(Request(IBV_WR_RDMA_WRITE)
+                          .id(9)
+                          .from(own.range(0, 64))
+                          .to(other.address(), other.mr->rkey)
+                          .post(own),
+                      0);
+            ASSERT_EQ(own.wait().status, IBV_WC_SUCCESS);
+        }
+        busy.join();
+        digests.insert(run_digest());
+    }
+    EXPECT_EQ(digests.size(), 1U);
 }
 
 }  // namespace
