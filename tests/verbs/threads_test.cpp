@@ -1,4 +1,5 @@
-// Two threads at once, each with a name: the same run every time, whoever of them is faster.
+// Threads at once, each with a name: the same run every time, whoever of them is faster, and where
+// one waits for the end of others.
 #include <atomic>
 #include <barrier>
 #include <cstdlib>
