@@ -182,30 +182,34 @@ std::string Server::summary() const {
                        now % 1'000'000'000'000, simulation_->bus().run_digest(), marks_.describe());
 }
 
-void Server::serve_sockets(int timeout_ms) {
-    std::array<epoll_event, 16> ready;
+bool Server::serve_sockets(int timeout_ms) {
+    std::array<epoll_event, 64> ready;
     const int count = epoll_wait(epoll_, ready.data(), ready.size(), timeout_ms);
+    bool news = count == static_cast<int>(ready.size());  // others may be ready
     for (int i = 0; i < count; ++i) {
         const int descriptor = ready[static_cast<std::size_t>(i)].data.fd;
         if (descriptor == listener_) {
             accept_client();
+            news = true;
             continue;
         }
         const auto client = std::find_if(
             clients_.begin(), clients_.end(),
             [descriptor](const auto& candidate) { return candidate->socket() == descriptor; });
         if (client != clients_.end()) {
-            serve_client(**client);
+            news = serve_client(**client) || news;
         } else if (std::find(strangers_.begin(), strangers_.end(), descriptor) !=
                    strangers_.end()) {
             greet(descriptor);
+            news = true;
         } else {
-            devices_.serve(descriptor);
+            news = devices_.serve(descriptor) || news;
         }  // else a wake-up: it has done its work
     }
     devices_.tidy();
     watch_sockets_of_devices();
     remove_gone();
+    return news;
 }
 
 void Server::accept_client() {
@@ -354,7 +358,8 @@ void Server::attach(int socket, const AttachRequest& request) {
     clients_.insert(place, std::move(client));
 }
 
-void Server::serve_client(RemoteClient& client) {
+// False: no message of it was there.
+bool Server::serve_client(RemoteClient& client) {
     CommandRequest request;
     std::array<int, 1> descriptors{};
     const ssize_t got = receive_message(
@@ -364,7 +369,7 @@ void Server::serve_client(RemoteClient& client) {
     }
     if (got <= 0) {
         someone_gone_ = someone_gone_ || got == 0 || errno != EAGAIN;
-        return;
+        return false;
     }
     const bool understood = got == sizeof request && request.head.version == kProtocolVersion &&
                             request.head.kind == RequestKind::kCommand && !client.pending;
@@ -372,13 +377,14 @@ void Server::serve_client(RemoteClient& client) {
         CommandReply reply;
         reply.error = EPROTO;
         send_struct(client.socket(), reply);
-        return;
+        return true;
     }
     if (is_free()) {
         answer(client, request);
     } else {
         client.pending = request;
     }
+    return true;
 }
 
 // What the client posted before the command comes before it.

@@ -68,7 +68,8 @@ class Server {
     Server(const ServerOptions& options, std::unique_ptr<Simulation> simulation, int listener);
 
     // server.cpp: clients.
-    void serve_sockets(int timeout_ms);
+    // Whether anybody has come, was answered, or has said what is to be carried out.
+    bool serve_sockets(int timeout_ms);
     void watch_wake_ups(int descriptor);
     void accept_client();
     void greet(int socket);
@@ -76,7 +77,7 @@ class Server {
     void serve_device(int socket, const DeviceRequest& request);
     void watch_sockets_of_devices();
     void attach(int socket, const AttachRequest& request);
-    void serve_client(RemoteClient& client);
+    bool serve_client(RemoteClient& client);
     void answer(RemoteClient& client, const CommandRequest& request);
     void remove_gone();
     void remove_killed();
@@ -88,6 +89,7 @@ class Server {
     bool ring_doorbells(RemoteClient& client);
     void merge_calls();
     bool move_time();
+    bool take_what_waits();
     bool jump();
     [[nodiscard]] std::uint64_t deliveries() const;
     bool everyone_waits();

@@ -99,16 +99,13 @@ bool Server::move_time() {
         }
         return simulation_->step_exactly() > 0;
     }
+    if (take_what_waits()) {
+        return true;
+    }
     if (free) {
         walking_ = false;
         return jump();
     }
-    // Who was found asleep may be so in a command that lies in its socket.
-    if (someone_was_looked_at_) {
-        serve_sockets(0);
-    }
-    // In this order: whoever waits has posted what it had to post.
-    drain_doorbells();
     if (run_pending_commands() || fabric_.run_waiting()) {
         return true;
     }
@@ -129,6 +126,16 @@ bool Server::move_time() {
     remove_killed();
     release_pollers();
     return stepped;
+}
+
+// Whoever waits has posted what it had to post, and what it had to say lies in its socket. True:
+// someone may go on by it.
+bool Server::take_what_waits() {
+    const bool may_have_spoken = someone_was_looked_at_ || !devices_.empty();
+    const bool spoke = may_have_spoken && serve_sockets(0);
+    // In this order: a post comes before the command that follows it.
+    const bool posted = drain_doorbells();
+    return spoke || (is_free() && posted);
 }
 
 // Everyone waits, and goes on waiting until something is delivered or posted: no need to look again
