@@ -118,12 +118,12 @@ void PcapngFile::end() {
 
 void PcapngFile::u16(std::uint16_t value) {
     const auto* const bytes = reinterpret_cast<const char*>(&value);
-    block_.insert(block_.end(), bytes, bytes + sizeof value);
+    block_.append(bytes, sizeof value);
 }
 
 void PcapngFile::u32(std::uint32_t value) {
     const auto* const bytes = reinterpret_cast<const char*>(&value);
-    block_.insert(block_.end(), bytes, bytes + sizeof value);
+    block_.append(bytes, sizeof value);
 }
 
 void PcapngFile::option(std::uint16_t code, std::span<const std::byte> value) {
@@ -138,7 +138,7 @@ void PcapngFile::option(std::uint16_t code, std::string_view text) {
 
 void PcapngFile::padded(std::span<const std::byte> bytes) {
     const auto* const first = reinterpret_cast<const char*>(bytes.data());
-    block_.insert(block_.end(), first, first + bytes.size());
+    block_.append(first, bytes.size());
     block_.resize((block_.size() + 3) & ~std::size_t{3});
 }
 

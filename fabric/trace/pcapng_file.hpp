@@ -53,7 +53,7 @@ class PcapngFile {
     void erf_header(const Packet& packet);
 
     std::ofstream file_;
-    std::vector<char> block_;  // kept for its capacity
+    std::string block_;  // kept for its capacity
     std::vector<LinkType> interfaces_;
 };
 

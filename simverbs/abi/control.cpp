@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "fabric/topology/load.hpp"
 
@@ -145,12 +146,12 @@ SIMVERBS_ABI int simverbs_set_keys(enum simverbs_keys keys) {
 SIMVERBS_ABI int simverbs_set_personality(const char* personality) {
     const std::string_view wanted = personality == nullptr ? "" : personality;
     if (find_personality(wanted) == nullptr) {
-        std::string known;
+        std::vector<std::string_view> known;
         for (const Personality* each : kPersonalities) {
-            known += (known.empty() ? "" : ", ") + std::string(each->name);
+            known.push_back(each->name);
         }
         return fail(EINVAL, "simverbs_set_personality: '{}' is not known; known are {}", wanted,
-                    known);
+                    fmt::join(known, ", "));
     }
     const bool set = Process::current().configure(
         [wanted](driver::EmbeddedOptions& options) { options.simulation.personality = wanted; });
