@@ -45,8 +45,9 @@ void Switch::consume(Port& port, FramePtr frame) {
         release_buffer(*frame, services_.loop.now());
         receive_management(port, std::move(frame));
     } else {
-        port.drop(std::move(frame),
-                  frame->dlid == kPermissiveLid ? DropReason::kNoRoute : DropReason::kNoConsumer);
+        const auto why =
+            frame->dlid == kPermissiveLid ? DropReason::kNoRoute : DropReason::kNoConsumer;
+        port.drop(std::move(frame), why);
     }
 }
 
@@ -157,7 +158,8 @@ void Switch::receive_ethernet(Port& port, FramePtr frame) {
         flood(port, std::move(frame));
         return;
     }
-    forward(port, std::move(frame), way_to(*station, *frame));
+    const std::uint16_t way = way_to(*station, *frame);
+    forward(port, std::move(frame), way);
 }
 
 // Each switch hashes in its own way, or all flows that took one way at the first would take one at

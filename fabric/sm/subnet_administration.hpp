@@ -70,21 +70,21 @@ class SubnetAdministration final : private AgentClient {
     void respond(const ReceivedDatagram& request, const Answer& answer);
 
     // sa_queries.cpp
-    std::vector<Record> records_of(mad::SaAttribute attribute) const;
-    std::vector<Record> class_port_info() const;
-    std::vector<Record> nodes() const;
-    std::vector<Record> port_infos() const;
-    std::vector<Record> switch_infos() const;
-    std::vector<Record> links() const;
-    std::vector<Record> linear_tables() const;
-    std::vector<Record> multicast_tables() const;
-    std::vector<Record> pkey_tables() const;
-    std::vector<Record> guid_infos() const;
-    std::vector<Record> sm_infos() const;
+    [[nodiscard]] std::vector<Record> records_of(mad::SaAttribute attribute) const;
+    [[nodiscard]] std::vector<Record> class_port_info() const;
+    [[nodiscard]] std::vector<Record> nodes() const;
+    [[nodiscard]] std::vector<Record> port_infos() const;
+    [[nodiscard]] std::vector<Record> switch_infos() const;
+    [[nodiscard]] std::vector<Record> links() const;
+    [[nodiscard]] std::vector<Record> linear_tables() const;
+    [[nodiscard]] std::vector<Record> multicast_tables() const;
+    [[nodiscard]] std::vector<Record> pkey_tables() const;
+    [[nodiscard]] std::vector<Record> guid_infos() const;
+    [[nodiscard]] std::vector<Record> sm_infos() const;
 
     // sa_paths.cpp
-    Answer paths(const Query& query) const;
-    Answer multi_paths(const Query& query) const;
+    [[nodiscard]] Answer paths(const Query& query) const;
+    [[nodiscard]] Answer multi_paths(const Query& query) const;
     struct PathWish;
     void add_path(const PathWish& wish, const SubnetPortRef& from, const SubnetPortRef& to,
                   std::vector<Record>& records) const;
@@ -102,7 +102,7 @@ class SubnetAdministration final : private AgentClient {
     // sa_subscriptions.cpp
     Answer services(const Query& query);
     Answer inform(const Query& query);
-    std::vector<Record> inform_infos() const;
+    [[nodiscard]] std::vector<Record> inform_infos() const;
     void report(mad::ConstBytes notice);
     void report_gid(std::uint16_t trap, const Gid& gid);
 

@@ -86,7 +86,7 @@ std::string begin(const char* file) {
     return g_around->faults.inject_all(g_around->scenario);
 }
 
-bool end(const simverbs_scenario_run& run) {
+bool end(const ScenarioModuleRun& run) {
     Around& around = *g_around;
     around.witness.end(run.now_ps, run.run_digest);
     Judge judge(around.witness, around.faults);
@@ -120,6 +120,6 @@ EXPORTED const char* simverbs_scenario_begin(const char* file) {
     return wrong.empty() ? nullptr : wrong.c_str();
 }
 
-EXPORTED bool simverbs_scenario_end(const simverbs_scenario_run* run) {
+EXPORTED bool simverbs_scenario_end(const ScenarioModuleRun* run) {
     return scenarios::end(*run);
 }

@@ -147,6 +147,7 @@ SIMVERBS_ABI int simverbs_set_personality(const char* personality) {
     const std::string_view wanted = personality == nullptr ? "" : personality;
     if (find_personality(wanted) == nullptr) {
         std::vector<std::string_view> known;
+        known.reserve(kPersonalities.size());
         for (const Personality* each : kPersonalities) {
             known.push_back(each->name);
         }

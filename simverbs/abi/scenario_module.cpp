@@ -28,10 +28,9 @@ std::string ScenarioModule::begin(const char* file) {
     if (module == nullptr) {
         return fmt::format("SIMVERBS_SCENARIO: {}", dlerror());
     }
-    auto* const begin = reinterpret_cast<simverbs_scenario_begin_function*>(
-        dlsym(module, "simverbs_scenario_begin"));
-    auto* const end =
-        reinterpret_cast<simverbs_scenario_end_function*>(dlsym(module, "simverbs_scenario_end"));
+    auto* const begin =
+        reinterpret_cast<ScenarioModuleBegin*>(dlsym(module, "simverbs_scenario_begin"));
+    auto* const end = reinterpret_cast<ScenarioModuleEnd*>(dlsym(module, "simverbs_scenario_end"));
     if (begin == nullptr || end == nullptr) {
         return fmt::format("SIMVERBS_SCENARIO: {} is of another version", path_of_module());
     }
@@ -42,7 +41,7 @@ std::string ScenarioModule::begin(const char* file) {
     return {};
 }
 
-bool ScenarioModule::end(const simverbs_scenario_run& run) {
+bool ScenarioModule::end(const ScenarioModuleRun& run) {
     return std::exchange(end_, nullptr)(&run);
 }
 

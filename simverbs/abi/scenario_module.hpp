@@ -8,7 +8,7 @@
 extern "C" {
 
 // How the world of this process went.
-struct simverbs_scenario_run {
+struct ScenarioModuleRun {
     std::int64_t now_ps;
     std::uint64_t run_digest;
     const char* mark;  // why it is not deterministic; "": it is
@@ -16,9 +16,9 @@ struct simverbs_scenario_run {
 
 // Reads the file, makes the world as it says, and puts its faults there. nullptr, or what is wrong,
 // until the next call.
-using simverbs_scenario_begin_function = const char*(const char* file);
+using ScenarioModuleBegin = const char*(const char* file);
 // Judges: whether everything that was expected happened. What did not is said on stderr.
-using simverbs_scenario_end_function = bool(const simverbs_scenario_run* run);
+using ScenarioModuleEnd = bool(const ScenarioModuleRun* run);
 
 }  // extern "C"
 
@@ -30,10 +30,10 @@ class ScenarioModule {
     std::string begin(const char* file);
     [[nodiscard]] bool has_begun() const { return end_ != nullptr; }
     // Whether the run was as it had to be. It may begin again then.
-    bool end(const simverbs_scenario_run& run);
+    bool end(const ScenarioModuleRun& run);
 
   private:
-    simverbs_scenario_end_function* end_ = nullptr;
+    ScenarioModuleEnd* end_ = nullptr;
 };
 
 }  // namespace simverbs::abi

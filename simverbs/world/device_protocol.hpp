@@ -51,7 +51,7 @@ struct ControlReply {
 // A message that no socket takes in one piece: these bytes, and a descriptor to read them from.
 struct LargeMessage {
     static constexpr std::uint64_t kMark = 0x7369'6D76'6C61'7267;
-    static constexpr std::size_t kThreshold = 64 * 1024;
+    static constexpr std::size_t kThreshold = std::size_t{64} * 1024;
     std::uint64_t mark = kMark;
     std::uint64_t length = 0;
 };

@@ -154,6 +154,22 @@ TEST_F(Roce, DataMovesByEveryGid) {
     }
 }
 
+// Where switches have several ways to choose from.
+TEST_F(Roce, DataPassesSeveralSwitches) {
+    ASSERT_EQ(simverbs_set_topology("eth-fat-tree2:2x2"), 0) << simverbs_last_error();
+    End from(0, {});
+    End to(3, {});
+    bring_up(from, to, {});
+    std::fill_n(from.at(0), 64, 0x5A);
+    ASSERT_EQ(Request(IBV_WR_RDMA_WRITE)
+                  .from(from.range(0, 64))
+                  .to(to.address(4096), to.mr->rkey)
+                  .post(from),
+              0);
+    EXPECT_EQ(from.wait().status, IBV_WC_SUCCESS);
+    EXPECT_EQ(std::memcmp(from.at(0), to.at(4096), 64), 0);
+}
+
 TEST_F(Roce, APathNeedsAGrhAndANeighbour) {
     connect();
     EXPECT_EQ(rtr_answer([](ibv_qp_attr&) {}), 0);
