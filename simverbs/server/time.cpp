@@ -133,7 +133,8 @@ bool Server::move_time() {
 bool Server::take_what_waits() {
     const bool may_have_spoken = someone_was_looked_at_ || !devices_.empty();
     const bool spoke = may_have_spoken && serve_sockets(0);
-    // In this order: a post comes before the command that follows it.
+    // A command comes after what its client posted: a free one, just carried out, has seen to that,
+    // and the others wait until this is done.
     const bool posted = drain_doorbells();
     return spoke || (is_free() && posted);
 }
