@@ -119,6 +119,8 @@ class Bus {
     [[nodiscard]] std::uint64_t run_digest() const { return run_digest_.value(); }
     [[nodiscard]] std::uint64_t packet_digest() const { return packet_digest_.value(); }
     [[nodiscard]] std::uint64_t run_records() const { return run_records_; }
+    // When the last of them was; 0 before the first.
+    [[nodiscard]] SimTime last_run_record() const { return last_run_record_; }
 
     // The run digest after every 1024 records, or multiple of that once there would be too many.
     [[nodiscard]] const std::vector<Checkpoint>& checkpoints() const { return checkpoints_; }
@@ -153,6 +155,7 @@ class Bus {
 
     void count_run_records(SimTime time, std::uint64_t count) {
         run_records_ += count;
+        last_run_record_ = time;
         if (run_records_ >= next_checkpoint_) [[unlikely]] {
             add_checkpoint(time);
         }
@@ -168,6 +171,7 @@ class Bus {
     Digest run_digest_;
     Digest packet_digest_;
     std::uint64_t run_records_ = 0;
+    SimTime last_run_record_{};
     std::uint64_t next_checkpoint_ = kCheckpointInterval;
     std::uint64_t checkpoint_interval_ = kCheckpointInterval;
     std::vector<Checkpoint> checkpoints_;

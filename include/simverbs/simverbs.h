@@ -92,10 +92,17 @@ void simverbs_set_wait_hook(simverbs_wait_hook wait, void* argument);
 /* ---- actors ---------------------------------------------------------------------------------- */
 
 /* Names the calling thread. What several threads do within one instant is ordered by their names,
- * so that a run of named threads repeats itself; unnamed ones are ordered as they came, and the
- * run is marked when two of them act at once. 1 to 63 bytes; NULL or "" or longer: EINVAL; a
- * name that another living thread has: EEXIST. */
+ * then, of those without a name, by the order in which they were created. That order is known where
+ * the program is linked to the library or it is preloaded; in one that loads it by dlopen(3),
+ * threads without a name are ordered as they came, and the run is marked when two of them act at
+ * once. 1 to 63 bytes; NULL or "" or longer: EINVAL; a name that another living thread has: EEXIST.
+ */
 int simverbs_actor(const char* name);
+
+/* Virtual time stands until that many threads, the caller included, have called a verb or a
+ * function of this header: for programs whose threads the library does not see being created. 0: it
+ * need not stand (the default). */
+int simverbs_actors(unsigned count);
 
 /* ---- faults ----------------------------------------------------------------------------------
  * All of them are simverbs_inject()'s (simverbs/fault.h); what follows says the frequent ones in a

@@ -223,6 +223,15 @@ SIMVERBS_ABI int simverbs_actor(const char* name) {
                : fail(EEXIST, "simverbs_actor: another thread is called '{}'", wanted);
 }
 
+SIMVERBS_ABI int simverbs_actors(unsigned count) {
+    EmbeddedWorld* world = Process::current().embedded();
+    if (world == nullptr) {
+        return fail_without_world();
+    }
+    world->conductor().expect_actors(count);
+    return 0;
+}
+
 SIMVERBS_ABI int simverbs_trace_open(const char* path) {
     if (path == nullptr || *path == '\0') {
         return fail(EINVAL, "simverbs_trace_open: no path");

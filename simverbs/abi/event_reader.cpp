@@ -1,15 +1,20 @@
 #include "simverbs/abi/event_reader.hpp"
 
 #include <cerrno>
+#include <mutex>
 
 #include <fcntl.h>
 #include <sys/socket.h>
 
 namespace simverbs::abi {
 
-bool read_event(Context& context, int descriptor, EventMessage& message) {
-    const auto receive = [descriptor, &message] {
+bool read_event(Context& context, int descriptor, ChannelUse& use, EventMessage& message) {
+    const auto receive = [descriptor, &context, &use, &message] {
+        const std::lock_guard guard(use.lock);
         const ssize_t got = recv(descriptor, &message, sizeof message, MSG_DONTWAIT);
+        context.channel().note_use(use.use, got > 0 ? Use::kTake : Use::kLook,
+                                   "the event channel of descriptor",
+                                   static_cast<std::uint32_t>(descriptor));
         if (got == 0) {
             errno = EIO;  // the device is gone
         }

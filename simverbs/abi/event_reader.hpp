@@ -6,7 +6,8 @@
 
 namespace simverbs::abi {
 
-// False with errno set: EAGAIN when there is none and the descriptor is O_NONBLOCK.
-bool read_event(Context& context, int descriptor, EventMessage& message);
+// False with errno set: EAGAIN when there is none and the descriptor is O_NONBLOCK. `use`: that of
+// the channel that the descriptor belongs to.
+bool read_event(Context& context, int descriptor, ChannelUse& use, EventMessage& message);
 
 }  // namespace simverbs::abi

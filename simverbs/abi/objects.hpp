@@ -50,6 +50,12 @@ class QueuePair;
 class SharedReceiveQueue;
 class ReceiveWorkQueue;
 
+// Who reads the events of a descriptor.
+struct ChannelUse {
+    SpinLock lock;
+    ObjectUse use;
+};
+
 // Whom an event concerns, or an import names, by handle; under the lock, which also guards event
 // counts. One for all that have opened or imported the same context of the device.
 struct EventSubjects {
@@ -59,6 +65,7 @@ struct EventSubjects {
     std::map<std::uint32_t, SharedReceiveQueue*> srqs;
     std::map<std::uint32_t, ReceiveWorkQueue*> wqs;
     std::map<std::uint32_t, const DeviceMemory*> device_memories;
+    ChannelUse async_use;
 };
 
 class Context final : public NewerVerbsContext {
@@ -108,6 +115,7 @@ class Context final : public NewerVerbsContext {
     }
 
     std::mutex& lock() { return subjects_->lock; }
+    ChannelUse& async_use() { return subjects_->async_use; }
     // Where mistakes are to be named, as of the opening; else null.
     [[nodiscard]] BufferWatch* watch() const { return watch_.get(); }
 
@@ -182,6 +190,8 @@ class CompletionChannel final : public ibv_comp_channel {
         : ibv_comp_channel{owner.c_handle(), descriptor, 0}, number_(number) {}
     [[nodiscard]] std::uint32_t number() const { return number_; }
 
+    ChannelUse use;
+
   private:
     std::uint32_t number_;
 };
@@ -196,7 +206,8 @@ class CompletionQueue final : public ibv_cq_ex {
   public:
     CompletionQueue(Context& owner, const CreateCqReply& reply, std::byte* ring)
         : ibv_cq_ex{},
-          queue(owner.channel(), owner.device().index(), ring, reply.ring.bytes, reply.entries) {}
+          queue(owner.channel(), owner.device().index(), reply.handle, ring, reply.ring.bytes,
+                reply.entries) {}
     [[nodiscard]] ibv_cq* c_handle() { return ibv_cq_ex_to_cq(this); }
 
     driver::CompletionQueue queue;

@@ -74,7 +74,7 @@ int write_receives(SharedReceiveQueue& srq, ibv_recv_wr* wr, ibv_recv_wr** bad_w
             break;
         }
     }
-    queue.publish();
+    srq.queue.publish();
     return error;
 }
 

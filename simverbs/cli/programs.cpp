@@ -31,6 +31,7 @@ using namespace std::chrono_literals;
 constexpr auto kSettleLimit = 1s;
 constexpr auto kSettleWallLimit = 20s;
 constexpr auto kAsleepFor = 100ms;
+constexpr auto kIdleFor = 1s;
 constexpr int kTimedOut = 124;  // as timeout(1) says it
 constexpr int kCannotExecute = 127;
 
@@ -53,18 +54,6 @@ std::set<std::string> listening_inodes(pid_t process) {
         }
     }
     return inodes;
-}
-
-std::vector<pid_t> family_of(pid_t process) {
-    std::vector<pid_t> family{process};
-    for (std::size_t i = 0; i < family.size(); ++i) {
-        std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", family[i]));
-        pid_t child = 0;
-        while (children >> child) {
-            family.push_back(child);
-        }
-    }
-    return family;
 }
 
 bool listens(pid_t process) {
@@ -115,8 +104,8 @@ int shell_status(int status) {
 
 }  // namespace
 
-Programs::Programs(std::string socket, std::vector<ProgramSpec> specs)
-    : socket_(std::move(socket)), specs_(std::move(specs)) {
+Programs::Programs(Server& server, std::string socket, std::vector<ProgramSpec> specs)
+    : server_(server), socket_(std::move(socket)), specs_(std::move(specs)) {
     for (const ProgramSpec& spec : specs_) {
         prefix_width_ = std::max(prefix_width_, spec.host.size());
     }
@@ -177,6 +166,7 @@ void Programs::start(const ProgramSpec& spec) {
         run_program({"/bin/sh", "-c", spec.command});
         _exit(kCannotExecute);
     }
+    server_.program_started(process);
     close(output[1]);
     close(errors[1]);
     Running program;
@@ -190,6 +180,8 @@ void Programs::start(const ProgramSpec& spec) {
 void Programs::wait_until_settled(const Running& program) {
     const auto began = std::chrono::steady_clock::now();
     auto asleep_since = began;
+    auto idle_since = began;
+    auto used_before = 0ms;
     ThreadWatch watch(program.process, program.process);
     while (!program.status && used_by(program.process) < kSettleLimit &&
            std::chrono::steady_clock::now() - began < kSettleWallLimit) {
@@ -203,6 +195,15 @@ void Programs::wait_until_settled(const Running& program) {
         if (state != ThreadState::kAsleep || family_of(program.process).size() > 1) {
             asleep_since = now;  // a shell that waits for its program says nothing of that
         } else if (now - asleep_since > kAsleepFor) {
+            return;
+        }
+        // One that meets the others through files, say: it looks for them and naps.
+        const auto used = used_by(program.process);
+        if (!server_.has_attached(program.process) ||
+            used - used_before > (now - idle_since) / 2 + kAsleepFor) {
+            idle_since = now;
+            used_before = used;
+        } else if (now - idle_since > kIdleFor) {
             return;
         }
     }

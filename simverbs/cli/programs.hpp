@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "simverbs/cli/launch.hpp"
+#include "simverbs/server/server.hpp"
 
 namespace simverbs::cli {
 
@@ -20,15 +21,17 @@ struct ProgramSpec {
 
 class Programs {
   public:
-    Programs(std::string socket, std::vector<ProgramSpec> specs);
+    // `server` serves at `socket`, and learns of each program; it outlives this.
+    Programs(Server& server, std::string socket, std::vector<ProgramSpec> specs);
     // Kills what still runs.
     ~Programs();
     Programs(const Programs&) = delete;
     Programs& operator=(const Programs&) = delete;
 
     // Starts them in order, each once the one before has a listening TCP socket, or sleeps outside
-    // the library for 100 ms, or a second has passed; waits for all. Returns the exit status of the
-    // first that failed, as a shell gives it; 124 when `limit` ran out first.
+    // the library for 100 ms, or has attached and idles for 1 s, or has used 1 s of processor time;
+    // waits for all. Returns the exit status of the first that failed, as a shell gives it; 124
+    // when `limit` ran out first.
     int run(std::optional<std::chrono::milliseconds> limit);
     // After run(): the exit status of each as a shell gives it, in the order of the specifications.
     [[nodiscard]] std::vector<int> statuses() const;
@@ -51,6 +54,7 @@ class Programs {
     void end_all();
     [[nodiscard]] bool all_ended() const;
 
+    Server& server_;
     std::string socket_;
     std::vector<ProgramSpec> specs_;
     std::size_t prefix_width_ = 0;

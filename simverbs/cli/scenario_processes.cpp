@@ -180,8 +180,9 @@ scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
     if (!verdict.error.empty()) {
         return verdict;
     }
+    server->expect_programs(specs.size());
     std::thread serving([&server] { server->run(); });
-    Programs programs(server_options.socket, specs);
+    Programs programs(*server, server_options.socket, specs);
     programs.run(limit_of(scenario, options));
     server->stop();
     serving.join();

@@ -197,10 +197,11 @@ int run(RunOptions options) {
                             kUsage);
         }
     }
+    server->expect_programs(specs.size());
     std::thread serving([&server] { server->run(); });
     int status = kFailed;
     {
-        Programs programs(options.server.socket, std::move(specs));
+        Programs programs(*server, options.server.socket, std::move(specs));
         status = programs.run(options.time_limit);
     }
     server->stop();

@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "simverbs/hca/command.hpp"
 #include "simverbs/model/personality.hpp"
 #include "simverbs/world/attachment.hpp"
+#include "simverbs/world/object_use.hpp"
 
 namespace simverbs {
 
@@ -48,6 +50,18 @@ class Channel {
     // wait for one: who returns may find nothing.
     virtual int wait_readable(int descriptor) = 0;
 
+    // Whether several threads act, so that it matters which of them used an object first.
+    [[nodiscard]] bool has_several_actors() const {
+        return several_actors_->load(std::memory_order_relaxed);
+    }
+    // The calling thread uses an object, `kind` and `number` of which name it; with the object's
+    // lock held.
+    void note_use(ObjectUse& object, Use use, std::string_view kind, std::uint32_t number) {
+        if (has_several_actors()) [[unlikely]] {
+            note_use_among_several(object, use, kind, number);
+        }
+    }
+
     // Returns once no fault has the programs of that device's host stopped; at once where none has.
     void await_running(std::size_t device) {
         if (stopped_hosts_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
@@ -75,14 +89,22 @@ class Channel {
     void count_deliveries_in(const std::atomic<std::uint64_t>& deliveries) {
         deliveries_ = &deliveries;
     }
+    void look_for_several_actors_in(const std::atomic<bool>& several) {
+        several_actors_ = &several;
+    }
     void count_stopped_hosts(std::uint32_t count) {
         stopped_hosts_.store(count, std::memory_order_relaxed);
     }
 
   private:
     virtual void wait_while_stopped(std::size_t /*device*/) {}
+    virtual void note_use_among_several(ObjectUse& object, Use use, std::string_view kind,
+                                        std::uint32_t number) = 0;
 
-    // Both are read at every poll.
+    static constexpr std::atomic<bool> kOne{false};
+
+    // All are read at every poll.
+    const std::atomic<bool>* several_actors_ = &kOne;
     const std::atomic<std::uint64_t>* deliveries_;
     std::atomic<std::uint32_t> stopped_hosts_{0};
 };

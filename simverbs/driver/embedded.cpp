@@ -233,6 +233,7 @@ EmbeddedWorld::EmbeddedWorld(const EmbeddedOptions& options, std::unique_ptr<Sim
     conductor_ = std::make_unique<Conductor>(*simulation_, options_.conductor);
     conductor_->before_report([this] { traces_.flush(); });
     count_deliveries_in(conductor_->deliveries());
+    look_for_several_actors_in(conductor_->has_several_actors());
     std::vector<std::size_t> hcas;
     for (std::size_t i = 0; i < simulation_->hca_count(); ++i) {
         const Hca& hca = simulation_->hca(i);
@@ -281,12 +282,8 @@ void EmbeddedWorld::leave_digest() const {
 }
 
 void EmbeddedWorld::print_summary() const {
-    const auto now = fabric::to_picoseconds(simulation_->loop().now());
-    fmt::print(stderr,
-               "simverbs: {} events, {}.{:012d} s of virtual time, run digest {:016x}, "
-               "{}\n",
-               simulation_->loop().events_run(), now / 1'000'000'000'000, now % 1'000'000'000'000,
-               simulation_->bus().run_digest(), conductor_->marks().describe());
+    fmt::print(stderr, "simverbs: {}, {}\n", simulation_->summary(),
+               conductor_->marks().describe());
 }
 
 int EmbeddedWorld::execute(CommandCode code, std::span<const std::byte> command,

@@ -87,6 +87,10 @@ class EmbeddedWorld final : public Channel, private Client, private HostPrograms
     std::string_view end(const std::string& host) override;
     void set_stopped(const std::string& host, bool stopped);
     void wait_while_stopped(std::size_t device) override;
+    void note_use_among_several(ObjectUse& object, Use use, std::string_view kind,
+                                std::uint32_t number) override {
+        conductor_->note_use(object, use, kind, number);
+    }
 
     EmbeddedOptions options_;
     OwnMemory memory_;

@@ -55,10 +55,11 @@ void SharedReceiveQueue::replace_ring(std::byte* ring, const ModifySrqReply& rep
     ring_bytes_ = reply.ring.bytes;
 }
 
-CompletionQueue::CompletionQueue(Channel& channel, std::size_t device, std::byte* ring,
-                                 std::uint64_t bytes, std::uint32_t entries)
+CompletionQueue::CompletionQueue(Channel& channel, std::size_t device, std::uint32_t number,
+                                 std::byte* ring, std::uint64_t bytes, std::uint32_t entries)
     : channel_(channel),
       device_(device),
+      number_(number),
       ring_(ring),
       bytes_(bytes),
       entries_(entries),
@@ -72,6 +73,7 @@ const Cqe* CompletionQueue::first() {
     lock_.lock();
     const Cqe* entry = look();
     at_entry_ = entry != nullptr;
+    note_use(at_entry_ ? Use::kTake : Use::kLook);
     if (!at_entry_) {
         lock_.unlock();
     }
@@ -293,6 +295,7 @@ ReceiveWorkQueue::~ReceiveWorkQueue() {
 
 void ReceiveWorkQueue::ring() {
     receives_.publish();
+    channel_.note_use(receives_.use(), Use::kTake, "the work queue", number_);
     channel_.ring({.context = context_,
                    .qpn = number_,
                    .producer = receives_.producer(),
@@ -354,6 +357,7 @@ std::size_t QueuePair::unread() const {
 
 void QueuePair::ring_send() {
     send_.publish();
+    channel_.note_use(send_.use(), Use::kTake, "the send queue of queue pair", qpn_);
     channel_.ring({.context = context_,
                    .qpn = qpn_,
                    .producer = send_.producer(),
@@ -362,6 +366,7 @@ void QueuePair::ring_send() {
 
 void QueuePair::ring_receive() {
     receive_.publish();
+    channel_.note_use(receive_.use(), Use::kTake, "the receive queue of queue pair", qpn_);
     channel_.ring({.context = context_,
                    .qpn = qpn_,
                    .producer = receive_.producer(),

@@ -54,6 +54,8 @@ class WorkQueue {
 
     [[nodiscard]] const WorkQueueShape& shape() const { return shape_; }
     [[nodiscard]] QueueLock& lock() { return lock_; }
+    // Who posts; guarded by that lock.
+    [[nodiscard]] ObjectUse& use() { return use_; }
     [[nodiscard]] std::uint32_t producer() const { return producer_; }
 
     // nullptr when every slot is taken.
@@ -104,6 +106,7 @@ class WorkQueue {
     SharedIndex* shared_producer_;
     const SharedIndex* done_;
     QueueLock lock_;
+    ObjectUse use_;
     std::uint32_t producer_ = 0;
     std::atomic<std::uint32_t> freed_{0};
 };
@@ -111,9 +114,9 @@ class WorkQueue {
 // The consumer's side of a completion ring.
 class CompletionQueue {
   public:
-    // `device`: its place in Channel::devices().
-    CompletionQueue(Channel& channel, std::size_t device, std::byte* ring, std::uint64_t bytes,
-                    std::uint32_t entries);
+    // `device`: its place in Channel::devices(). `number`: the device's, for messages.
+    CompletionQueue(Channel& channel, std::size_t device, std::uint32_t number, std::byte* ring,
+                    std::uint64_t bytes, std::uint32_t entries);
     ~CompletionQueue();
     CompletionQueue(const CompletionQueue&) = delete;
     CompletionQueue& operator=(const CompletionQueue&) = delete;
@@ -125,7 +128,9 @@ class CompletionQueue {
     template <class F>
     int poll(int most, F&& take) {
         const std::lock_guard guard(lock_);
-        return consume(most, take);
+        const int found = consume(most, take);
+        note_use(found > 0 ? Use::kTake : Use::kLook);
+        return found;
     }
     // The same; an empty queue lets time move once first.
     template <class F>
@@ -202,6 +207,7 @@ class CompletionQueue {
         return &entry;
     }
     const Cqe* first();
+    void note_use(Use use) { channel_.note_use(use_, use, "the completion queue", number_); }
     void let_time_move(std::uint64_t seen) {
         channel_.empty_poll(seen);
         channel_.await_running(device_);
@@ -217,6 +223,7 @@ class CompletionQueue {
 
     Channel& channel_;
     std::size_t device_;
+    std::uint32_t number_;
     std::byte* ring_;
     std::uint64_t bytes_;
     std::uint32_t entries_;
@@ -224,6 +231,7 @@ class CompletionQueue {
     std::uint32_t consumer_ = 0;
     bool at_entry_ = false;  // the iterator stands at an entry
     QueueLock lock_;
+    ObjectUse use_;
     std::vector<QueuePair*> users_;  // by number; twice where both its queues complete here
     QueuePair* last_ = nullptr;
     struct SharedUser {
@@ -244,6 +252,11 @@ class SharedReceiveQueue {
 
     [[nodiscard]] std::uint32_t number() const { return number_; }
     [[nodiscard]] WorkQueue& receives() { return receives_; }
+    // Makes what was pushed visible; with the queue's lock held.
+    void publish() {
+        receives_.publish();
+        channel_.note_use(receives_.use(), Use::kTake, "the shared receive queue", number_);
+    }
     void replace_ring(std::byte* ring, const ModifySrqReply& reply);
 
   private:

@@ -22,6 +22,7 @@
 #include "simverbs/hca/guarded_copy.hpp"
 #include "simverbs/model/personalities.hpp"
 #include "simverbs/world/held_signals.hpp"
+#include "simverbs/world/thread_roster.hpp"
 
 namespace simverbs::driver {
 namespace {
@@ -42,20 +43,13 @@ std::string to_text(const std::array<char, N>& text) {
     return {text.data(), strnlen(text.data(), N)};
 }
 
-// The calling thread's place in a client area; given back when the thread ends.
+// The calling thread's place in a client area.
 struct OwnSlot {
     const ServedChannel* channel = nullptr;
-    ActorSlot* slot = nullptr;
     std::uint32_t index = 0;
     int posts_in_a_row = 0;  // since the thread waited or asked for anything
-
-    ~OwnSlot() {
-        if (slot != nullptr) {
-            slot->state.store(static_cast<std::uint32_t>(ActorWord::kFree));
-        }
-    }
 };
-thread_local OwnSlot t_slot;
+constinit thread_local OwnSlot t_slot;
 
 void set_state(ActorSlot& slot, ActorWord word) {
     slot.state.store(static_cast<std::uint32_t>(word), std::memory_order_release);
@@ -120,6 +114,10 @@ ServedChannel::ServedChannel(int socket, int wake, ClientArea& area, const Attac
                             static_cast<std::uint16_t>(device.ports),
                             personality == nullptr ? &kSpec : personality});
     }
+    for (const auto& entry : ThreadRoster::instance().subscribe(*this)) {
+        thread_announced(entry);
+    }
+    look_for_several_actors_in(has_several_threads_);
     if (reply.copies_by_client != 0) {
         sigset_t all;
         sigset_t before;
@@ -128,18 +126,20 @@ ServedChannel::ServedChannel(int socket, int wake, ClientArea& area, const Attac
             sigdelset(&all, fault);  // guarded copies need them: a blocked one ends the process
         }
         pthread_sigmask(SIG_BLOCK, &all, &before);
+        const ThreadRoster::OwnThreads own;
         copier_ = std::thread([this] { copy_on_request(); });
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
     }
 }
 
 ServedChannel::~ServedChannel() {
+    ThreadRoster::instance().unsubscribe(*this);
     stop_ = true;
     if (copier_.joinable()) {
         copier_.join();
     }
     if (t_slot.channel == this) {
-        t_slot = OwnSlot{};
+        t_slot = {};
     }
     close(socket_);
     close(wake_);
@@ -148,17 +148,21 @@ ServedChannel::~ServedChannel() {
 
 std::uint32_t ServedChannel::actor() {
     if (t_slot.channel != this) [[unlikely]] {
-        const std::uint32_t index = take_slot();
-        t_slot.channel = this;
-        t_slot.slot = &area_.actors[index];
-        t_slot.index = index;
+        const std::shared_ptr<ThreadEntry> entry = ThreadRoster::instance().current();
+        std::uint32_t index = 0;
+        {
+            const std::lock_guard lock(doorbell_lock_);
+            const auto known = slots_.find(entry->number);
+            index = known == slots_.end() ? take_slot(*entry) : known->second;
+        }
+        t_slot = {this, index, 0};
     }
     return t_slot.index;
 }
 
-// More threads than slots share the last one: time then waits for all of them or none.
-std::uint32_t ServedChannel::take_slot() {
-    const std::lock_guard lock(doorbell_lock_);
+// More threads than slots share the last one: time then waits for all of them or none. With
+// doorbell_lock_ held.
+std::uint32_t ServedChannel::take_slot(const ThreadEntry& entry) {
     const std::uint32_t made = area_.actors_made.value.load(std::memory_order_relaxed);
     std::uint32_t index = 0;
     while (index < made && area_.actors[index].state.load(std::memory_order_relaxed) !=
@@ -167,10 +171,59 @@ std::uint32_t ServedChannel::take_slot() {
     }
     index = std::min(index, ClientArea::kActors - 1);
     ActorSlot& slot = area_.actors[index];
-    slot.thread.store(static_cast<std::uint32_t>(syscall(SYS_gettid)));
+    slot.thread.store(static_cast<std::uint32_t>(entry.id.load()));
+    slot.announced.store(entry.is_announced ? 1 : 0);
     set_state(slot, ActorWord::kRunning);
     area_.actors_made.value.store(std::max(made, index + 1), std::memory_order_release);
+    slots_[entry.number] = index;
+    has_several_threads_.store(canonical_ && slots_.size() > 1, std::memory_order_relaxed);
     return index;
+}
+
+void ServedChannel::thread_announced(const std::shared_ptr<ThreadEntry>& entry) {
+    const std::lock_guard lock(doorbell_lock_);
+    if (canonical_) {
+        take_slot(*entry);
+    }
+}
+
+void ServedChannel::thread_began(const ThreadEntry& entry) {
+    const std::lock_guard lock(doorbell_lock_);
+    if (const auto known = slots_.find(entry.number); known != slots_.end()) {
+        area_.actors[known->second].thread.store(static_cast<std::uint32_t>(entry.id.load()));
+    }
+}
+
+// Its slot may be another's from here on; one that is shared stays.
+void ServedChannel::thread_left(const ThreadEntry& entry) {
+    const std::lock_guard lock(doorbell_lock_);
+    const auto known = slots_.find(entry.number);
+    if (known == slots_.end()) {
+        return;
+    }
+    const std::uint32_t index = known->second;
+    slots_.erase(known);
+    if (std::none_of(slots_.begin(), slots_.end(),
+                     [index](const auto& slot) { return slot.second == index; })) {
+        set_state(area_.actors[index], ActorWord::kFree);
+    }
+}
+
+void ServedChannel::note_use_among_several(ObjectUse& object, Use use, std::string_view kind,
+                                           std::uint32_t number) {
+    const std::shared_ptr<ThreadEntry> self = ThreadRoster::instance().current();
+    const std::uint64_t turn = area_.turn.value.load(std::memory_order_acquire) + 1;
+    if (object.note(use, turn, *self) == 0) {
+        return;
+    }
+    ClientMark& mark = area_.shared_object;
+    const std::lock_guard lock(doorbell_lock_);
+    if (mark.is_set.load(std::memory_order_relaxed) == 0) {
+        const std::string text =
+            fmt::format("{} and another used {} {}", self->describe(), kind, number);
+        std::memcpy(mark.text.data(), text.data(), std::min(text.size(), mark.text.size() - 1));
+        mark.is_set.store(1, std::memory_order_release);
+    }
 }
 
 void ServedChannel::wake_server() {

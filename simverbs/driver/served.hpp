@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -13,10 +14,11 @@
 #include "simverbs/world/client_area.hpp"
 #include "simverbs/world/served_protocol.hpp"
 #include "simverbs/world/spin_lock.hpp"
+#include "simverbs/world/thread_roster.hpp"
 
 namespace simverbs::driver {
 
-class ServedChannel final : public Channel {
+class ServedChannel final : public Channel, private ThreadRoster::Listener {
   public:
     // Attaches this process to the world at `path` as `host`. nullptr with `error` set when there
     // is none, or it has no such host.
@@ -36,9 +38,15 @@ class ServedChannel final : public Channel {
   private:
     ServedChannel(int socket, int wake, ClientArea& area, const AttachReply& reply);
 
-    // The calling thread's slot; taken at its first call.
+    void thread_announced(const std::shared_ptr<ThreadEntry>& entry) override;
+    void thread_began(const ThreadEntry& entry) override;
+    void thread_left(const ThreadEntry& entry) override;
+    void note_use_among_several(ObjectUse& object, Use use, std::string_view kind,
+                                std::uint32_t number) override;
+
+    // The calling thread's slot; taken at its creation, or at its first call.
     std::uint32_t actor();
-    std::uint32_t take_slot();
+    std::uint32_t take_slot(const ThreadEntry& entry);
     void wake_server();
     bool server_has_gone();
     void copy_on_request();
@@ -49,6 +57,8 @@ class ServedChannel final : public Channel {
     bool canonical_;
     std::atomic<bool> server_gone_ = false;
     std::vector<DeviceInfo> devices_;
+    std::atomic<bool> has_several_threads_{false};
+    std::map<std::uint64_t, std::uint32_t> slots_;  // by ThreadEntry::number; doorbell_lock_
     std::mutex command_mutex_;
     SpinLock doorbell_lock_;
     std::uint32_t doorbell_producer_ = 0;

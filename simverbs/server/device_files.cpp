@@ -296,6 +296,12 @@ std::vector<pid_t> DeviceFiles::processes_of(const std::string& host) const {
     return processes;
 }
 
+void DeviceFiles::add_processes(std::vector<pid_t>& processes) const {
+    for (const auto& [process, watched] : processes_) {
+        processes.push_back(process);
+    }
+}
+
 bool DeviceFiles::everyone_waits(const std::vector<pid_t>& others, const std::vector<pid_t>& held,
                                  bool canonical, std::chrono::nanoseconds interval) {
     const auto is_among = [](const std::vector<pid_t>& processes, pid_t process) {

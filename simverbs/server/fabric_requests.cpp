@@ -216,7 +216,7 @@ FabricRequests::Answer FabricRequests::execute(const FabricRequest& request) {
 }
 
 void FabricRequests::trace(fabric::NodeId node, const FabricRequest& request) {
-    marks_.changed_by_operator = true;
+    marks_.set(Mark::kChangedByOperator);
     simulation_.bus().emit(simulation_.loop().now(),
                            FabricCommanded{node, command_name(request.action),
                                            text_of(request.name), text_of(request.value)});

@@ -161,6 +161,24 @@ std::uint32_t RemoteClient::actor_count() {
     return actors_seen_;
 }
 
+// The text is the client's: only what can be printed is taken.
+std::string RemoteClient::shared_object() const {
+    const ClientMark& mark = area().shared_object;
+    if (mark.is_set.load(std::memory_order_acquire) == 0) {
+        return {};
+    }
+    std::string text(mark.text.data(), strnlen(mark.text.data(), mark.text.size()));
+    std::replace_if(
+        text.begin(), text.end(), [](char letter) { return letter < ' ' || letter > '~'; }, '?');
+    return text;
+}
+
+void RemoteClient::time_passed() {
+    for (const auto& watch : watches_) {
+        watch->time_passed();
+    }
+}
+
 // A slot that another thread has taken is watched afresh.
 ThreadWatch& RemoteClient::watch(std::uint32_t actor) {
     const std::uint32_t thread = area().actors[actor].thread.load(std::memory_order_relaxed);

@@ -80,7 +80,19 @@ class RemoteClient final : public Client {
     [[nodiscard]] std::uint64_t events_sent() const { return events_sent_; }
     // Slots that are in use; the client may only make them more.
     [[nodiscard]] std::uint32_t actor_count();
+    // As of the last call of that.
+    [[nodiscard]] std::uint32_t known_actors() const { return actors_seen_; }
+    // Whether the client saw the thread being created.
+    [[nodiscard]] bool is_announced(std::uint32_t actor) const {
+        return area().actors[actor].announced.load(std::memory_order_relaxed) != 0;
+    }
+    // All threads wait: see ObjectUse.
+    void begin_turn() { area().turn.value.store(++turn_, std::memory_order_release); }
+    // What two of its threads used in one turn, in words; "" if there is nothing.
+    [[nodiscard]] std::string shared_object() const;
     [[nodiscard]] ThreadWatch& watch(std::uint32_t actor);
+    // Time has moved since its threads were looked at.
+    void time_passed();
 
   private:
     AddressSpace& memory() override { return memory_; }
@@ -103,6 +115,7 @@ class RemoteClient final : public Client {
     std::uint64_t deliveries_ = 0;
     std::uint64_t events_sent_ = 0;
     std::uint32_t actors_seen_ = 0;
+    std::uint64_t turn_ = 0;
     std::vector<int> handed_over_;
     std::vector<std::unique_ptr<ThreadWatch>> watches_;
     std::vector<std::uint32_t> watched_threads_;

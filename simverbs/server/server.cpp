@@ -127,7 +127,10 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Simulation> simulat
       processes_(*simulation_, clients_, devices_),
       calls_(simulation_->bus()),
       fabric_(*simulation_, marks_) {
-    marks_.scheduled_free = options_.conductor.schedule == Schedule::kFree;
+    if (is_free()) {
+        marks_.set(Mark::kScheduledFree);
+    }
+    events_at_rest_ = simulation_->loop().events_run();
     epoll_event event{.events = EPOLLIN, .data = {.fd = listener_}};
     epoll_ctl(epoll_, EPOLL_CTL_ADD, listener_, &event);
     watch_wake_ups(wake_);
@@ -176,10 +179,7 @@ std::string Server::inject(const simverbs_fault& fault, std::uint32_t& id) {
 }
 
 std::string Server::summary() const {
-    const auto now = fabric::to_picoseconds(simulation_->loop().now());
-    return fmt::format("{} events, {}.{:012d} s of virtual time, run digest {:016x}, {}",
-                       simulation_->loop().events_run(), now / 1'000'000'000'000,
-                       now % 1'000'000'000'000, simulation_->bus().run_digest(), marks_.describe());
+    return fmt::format("{}, {}", simulation_->summary(), marks_.describe());
 }
 
 bool Server::serve_sockets(int timeout_ms) {
@@ -342,6 +342,12 @@ void Server::attach(int socket, const AttachRequest& request) {
         device.guid = hca.guid().value();
         device.ports = hca.port_count();
     }
+    if (clients_.empty() && simulation_->loop().empty()) {
+        events_at_rest_ = simulation_->loop().events_run();
+    }
+    if (!expected_.attached(client->process()) && is_under_way()) {
+        marks_.set(Mark::kCameLate, fmt::format("process {} of {}", client->process(), host));
+    }
     reply.canonical = is_free() ? 0 : 1;
     reply.server_process = static_cast<std::uint32_t>(getpid());
     const int area = client->take_area_descriptor();
@@ -411,6 +417,7 @@ void Server::remove_gone() {
         epoll_ctl(epoll_, EPOLL_CTL_DEL, client->socket(), nullptr);
         epoll_ctl(epoll_, EPOLL_CTL_DEL, client->process_descriptor(), nullptr);
         epoll_ctl(epoll_, EPOLL_CTL_DEL, client->wake_descriptor(), nullptr);
+        take_marks(*client);
         const auto redirect = calls_.redirect(*client);
         client.reset();
     }

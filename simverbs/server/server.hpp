@@ -14,6 +14,7 @@
 
 #include "simverbs/server/call_streams.hpp"
 #include "simverbs/server/device_files.hpp"
+#include "simverbs/server/expected_programs.hpp"
 #include "simverbs/server/fabric_requests.hpp"
 #include "simverbs/server/host_processes.hpp"
 #include "simverbs/server/remote_client.hpp"
@@ -54,6 +55,13 @@ class Server {
     // Before run(): a fault, from the beginning of the world on. Why it cannot be; "" and its
     // number where it is.
     [[nodiscard]] std::string inject(const simverbs_fault& fault, std::uint32_t& id);
+    // Before run(): so many programs will be started for this world, and time waits for those that
+    // are on their way to it.
+    void expect_programs(std::size_t count) { expected_.expect(count); }
+    // From any thread: one of them, as the kernel numbers its process.
+    void program_started(pid_t process) { expected_.started(process); }
+    // Whether it, or what it has started, is attached.
+    [[nodiscard]] bool has_attached(pid_t program) { return expected_.has_attached(program); }
     // Before run(): each record of the trace, in run()'s thread.
     void listen(TraceOutlets::Listener listener) { traces_.listen(std::move(listener)); }
     [[nodiscard]] const fabric::Network& network() const { return simulation_->network(); }
@@ -98,6 +106,12 @@ class Server {
     bool look_at_everyone(std::chrono::nanoseconds interval);
     bool may_go_on_without(RemoteClient& client, std::uint32_t actor,
                            std::chrono::nanoseconds interval);
+    bool may_go_on_without_expected(std::chrono::nanoseconds interval);
+    void begin_turn();
+    void note_sleepers();
+    // Whether what happens next depends on when the server heard of whoever has just come.
+    [[nodiscard]] bool is_under_way() const;
+    void take_marks(RemoteClient& client);
     [[nodiscard]] bool nothing_to_come() const;
     bool run_pending_commands();
     [[nodiscard]] bool is_free() const { return options_.conductor.schedule == Schedule::kFree; }
@@ -117,6 +131,8 @@ class Server {
     DeviceFiles devices_;
     std::vector<std::unique_ptr<RemoteClient>> clients_;  // by host, then as they came
     HostProcesses processes_;
+    ExpectedPrograms expected_;
+    std::uint64_t events_at_rest_ = 0;  // that had run when nobody was here and nothing was to come
     std::map<std::size_t, std::uint32_t> came_;  // processes so far, by host
     CallStreams calls_;
     std::vector<Doorbell> doorbells_;  // kept for its storage
@@ -124,7 +140,7 @@ class Server {
     bool walking_ = false;
     std::int64_t walk_began_ns_ = 0;
     fabric::SimTime walk_began_{};
-    bool someone_sleeps_for_time_ = false;
+    std::string sleeps_for_time_;  // the host of a thread that does, at the last look at everybody
     bool someone_was_looked_at_ = false;
     RunMarks marks_;
     FabricRequests fabric_;

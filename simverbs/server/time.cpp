@@ -43,6 +43,9 @@ void Server::run() {
         }
     }
     processes_.let_all_go_on();
+    for (const auto& client : clients_) {
+        take_marks(*client);
+    }
     merge_calls();
     traces_.flush();
 }
@@ -102,19 +105,21 @@ bool Server::move_time() {
     if (take_what_waits()) {
         return true;
     }
-    if (free) {
+    begin_turn();
+    if (free && sleeps_for_time_.empty()) {
         walking_ = false;
         return jump();
+    }
+    if (free) {
+        return walk_allows() && simulation_->step_exactly() > 0;
     }
     if (run_pending_commands() || fabric_.run_waiting()) {
         return true;
     }
-    if (someone_sleeps_for_time_) {
-        if (!walk_allows()) {
-            return false;
-        }
-    } else {
+    if (sleeps_for_time_.empty()) {
         walking_ = false;
+    } else if (!walk_allows()) {
+        return false;
     }
     if (!simulation_->loop().empty()) {
         merge_calls();
@@ -123,6 +128,9 @@ bool Server::move_time() {
                                    ? simulation_->step_exactly()
                                    : simulation_->step_to_news([this] { return deliveries(); });
     const bool stepped = events > 0;
+    if (stepped) {
+        note_sleepers();
+    }
     remove_killed();
     release_pollers();
     return stepped;
@@ -197,17 +205,49 @@ bool Server::everyone_waits() {
 }
 
 bool Server::look_at_everyone(std::chrono::nanoseconds interval) {
-    someone_sleeps_for_time_ = false;
+    sleeps_for_time_.clear();
     bool all = processes_.have_stopped();
     for (const auto& client : clients_) {
+        const std::uint32_t known = client->known_actors();
         const std::uint32_t actors = client->actor_count();
         for (std::uint32_t actor = 0; actor < actors; ++actor) {
+            if (actor >= known && !client->is_announced(actor) && is_under_way()) {
+                marks_.set(Mark::kCameLate,
+                           fmt::format("{} of {}", client->watch(actor).name(), client->host()));
+            }
             all = may_go_on_without(*client, actor, interval) && all;
         }
     }
+    all = all && may_go_on_without_expected(interval);
     return all &&
            (devices_.empty() || devices_.everyone_waits(processes_of_clients(), processes_.held(),
                                                         !is_free(), interval));
+}
+
+bool Server::may_go_on_without_expected(std::chrono::nanoseconds interval) {
+    if (expected_.empty()) {
+        return true;
+    }
+    std::vector<pid_t> here = processes_of_clients();
+    devices_.add_processes(here);
+    std::string spinner;
+    switch (expected_.look(here, options_.conductor.spin_limit, interval, spinner)) {
+        case ThreadState::kRuns:
+            return false;
+        case ThreadState::kAsleepForTime:
+            sleeps_for_time_ = "a program that has not attached yet";
+            [[fallthrough]];
+        case ThreadState::kAsleep:
+        case ThreadState::kSpins:
+            someone_was_looked_at_ = true;
+            break;
+        case ThreadState::kEnded:
+            break;
+    }
+    if (!spinner.empty()) {
+        marks_.set(Mark::kSpunOnMemory, spinner);
+    }
+    return true;
 }
 
 bool Server::may_go_on_without(RemoteClient& client, std::uint32_t actor,
@@ -217,6 +257,9 @@ bool Server::may_go_on_without(RemoteClient& client, std::uint32_t actor,
     const bool canonical = !is_free();
     if (processes_.holds(client.process()) || (client.pending && client.pending->actor == actor)) {
         return true;
+    }
+    if (slot.thread.load(std::memory_order_acquire) == 0) {
+        return state == ActorWord::kFree;  // created, and not here yet; or it could not be created
     }
     // Its thread calls nothing more, but wakes who joins it, and closes sockets, as it ends.
     const bool leaves = state == ActorWord::kFree;
@@ -241,11 +284,16 @@ bool Server::may_go_on_without(RemoteClient& client, std::uint32_t actor,
     someone_was_looked_at_ = true;
     const auto spin_limit =
         leaves ? std::chrono::nanoseconds::zero() : options_.conductor.spin_limit;
-    switch (client.watch(actor).look(spin_limit, interval)) {
+    ThreadWatch& watch = client.watch(actor);
+    const ThreadState found = watch.look(spin_limit, interval);
+    if (watch.was_woken_by_signal()) {
+        marks_.set(Mark::kWokenBySignal, fmt::format("{} of {}", watch.name(), client.host()));
+    }
+    switch (found) {
         case ThreadState::kRuns:
             return false;
         case ThreadState::kAsleepForTime:
-            someone_sleeps_for_time_ = true;
+            sleeps_for_time_ = client.host();
             return true;
         case ThreadState::kAsleep:
             return true;
@@ -253,9 +301,9 @@ bool Server::may_go_on_without(RemoteClient& client, std::uint32_t actor,
             if (nothing_to_come()) {
                 return false;  // it computes: no memory will change
             }
-            if (marks_.spun_on_memory.empty()) {
-                marks_.spun_on_memory =
-                    fmt::format("{} of {}", client.watch(actor).name(), client.host());
+            if (!marks_.has(Mark::kSpunOnMemory)) {
+                marks_.set(Mark::kSpunOnMemory,
+                           fmt::format("{} of {}", client.watch(actor).name(), client.host()));
             }
             return true;
         case ThreadState::kEnded:
@@ -281,6 +329,33 @@ bool Server::run_pending_commands() {
         }
     }
     return any;
+}
+
+// What threads of one process did before comes before what they do from here on.
+void Server::begin_turn() {
+    for (const auto& client : clients_) {
+        client->begin_turn();
+    }
+}
+
+// Time has moved: who slept for a time, or for a signal, may go on at another instant next time.
+void Server::note_sleepers() {
+    if (walking_) {
+        marks_.set(Mark::kSleptForTime, sleeps_for_time_);
+    }
+    for (const auto& client : clients_) {
+        client->time_passed();
+    }
+}
+
+bool Server::is_under_way() const {
+    return simulation_->loop().events_run() != events_at_rest_;
+}
+
+void Server::take_marks(RemoteClient& client) {
+    if (const std::string shared = client.shared_object(); !shared.empty()) {
+        marks_.set(Mark::kSharedObject, fmt::format("{} of {}", shared, client.host()));
+    }
 }
 
 void Server::release_pollers() {

@@ -3,11 +3,15 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simverbs/world/attachment.hpp"
+#include "simverbs/world/clock_watch.hpp"
 #include "simverbs/world/spin_lock.hpp"
+#include "simverbs/world/thread_roster.hpp"
 #include "simverbs/world/thread_watch.hpp"
 
 namespace simverbs {
@@ -34,8 +38,12 @@ struct QueuedDoorbell {
 };
 
 struct Actor {
-    std::string name;        // empty: unnamed
-    std::uint32_t rank = 0;  // order among the actors of the world
+    explicit Actor(std::shared_ptr<ThreadEntry> entry) : thread(std::move(entry)) {}
+
+    const std::shared_ptr<ThreadEntry> thread;
+    std::string name;         // empty: unnamed
+    std::uint32_t rank = 0;   // order among the actors of the world
+    bool has_called = false;  // a verb, or a control call
     std::atomic<ActorState> state{ActorState::kRunning};
     std::uint64_t seen = 0;  // free: deliveries before its last empty poll
     bool due = false;        // serial: it may go on, and has not been let yet
@@ -43,18 +51,32 @@ struct Actor {
     int awaited = -1;                        // blocked: the descriptor whose message lets it go on
     bool in_kernel = false;                  // blocked, and leads nobody
     std::atomic<std::uint64_t> released{0};  // how often it was let go on
-    std::atomic<bool> leaves{false};         // its thread calls no verb any more
-    bool gone = false;                       // and the kernel has ended it
-    // Its thread is in the conductor: running, though it may sleep for a lock there.
-    std::atomic<bool> inside{false};
+    bool gone = false;                       // the kernel has ended its thread
+    bool named_as_spinner = false;           // to the user
 
     // What it has posted since the last step; a spin lock, since others drain it at a step.
     SpinLock lock;
     std::vector<QueuedDoorbell> doorbells;
     std::vector<QueuedDoorbell> draining;  // with the world held: what the step is about to take
 
-    ThreadWatch watch;    // while it runs its own code
-    bool asleep = false;  // and that said it sleeps
+    ThreadWatch watch;        // while it runs its own code
+    bool is_watched = false;  // `watch` knows the thread, which has begun
+
+    [[nodiscard]] bool leaves() const { return thread->leaves.load(std::memory_order_acquire); }
+    // For messages: its name, or that of its thread.
+    [[nodiscard]] std::string describe() const { return name.empty() ? thread->describe() : name; }
+};
+
+// Marks an actor as being in the conductor, while it lives.
+class Visit {
+  public:
+    explicit Visit(Actor& actor) : inside_(*actor.thread) { t_clock_watch.is_inside = true; }
+    ~Visit() { t_clock_watch.is_inside = false; }
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+
+  private:
+    Inside inside_;
 };
 
 }  // namespace simverbs

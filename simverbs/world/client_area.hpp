@@ -24,11 +24,12 @@ enum class ActorWord : std::uint32_t {
 };
 
 struct alignas(kCacheLine) ActorSlot {
-    std::atomic<std::uint32_t> state;     // ActorWord
-    std::atomic<std::uint32_t> thread;    // as the kernel numbers it
-    std::atomic<std::uint64_t> seen;      // deliveries before it looked
-    std::atomic<std::uint64_t> ticket;    // canonical: how often it asked to be let go on
-    std::atomic<std::uint64_t> released;  // canonical: and was, written by the server
+    std::atomic<std::uint32_t> state;      // ActorWord
+    std::atomic<std::uint32_t> thread;     // as the kernel numbers it; 0: it has not begun yet
+    std::atomic<std::uint32_t> announced;  // 1: the client saw it being created
+    std::atomic<std::uint64_t> seen;       // deliveries before it looked
+    std::atomic<std::uint64_t> ticket;     // canonical: how often it asked to be let go on
+    std::atomic<std::uint64_t> released;   // canonical: and was, written by the server
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -45,6 +46,12 @@ struct alignas(kCacheLine) CopyRequest {
     std::uint64_t address;
 };
 
+// What the client found that makes the run differ from the next one.
+struct alignas(kCacheLine) ClientMark {
+    std::atomic<std::uint32_t> is_set;
+    std::array<char, 188> text;  // read once it is set; ends with a zero byte
+};
+
 struct ClientArea {
     static constexpr std::uint32_t kDoorbells = 4096;  // a power of two
     static constexpr std::uint32_t kActors = 256;
@@ -56,6 +63,8 @@ struct ClientArea {
     SharedCount deliveries;  // completions and events, written by the server
     SharedCount events;      // of them those on descriptors, written by the server
     alignas(kCacheLine) SharedIndex actors_made;  // slots in use, written by the client
+    SharedCount turn;  // canonical: how often all threads were let go on, written by the server
+    ClientMark shared_object;  // two of its threads used one in the same turn
     CopyRequest copy;
     std::array<Doorbell, kDoorbells> doorbells;
     std::array<ActorSlot, kActors> actors;

@@ -19,49 +19,7 @@ constexpr int kSpins = 200;
 constexpr int kYields = 20;
 constexpr auto kTurnPause = 50us;
 
-// Named actors by name, then the others as they came.
-bool comes_before(const std::shared_ptr<Actor>& a, const std::shared_ptr<Actor>& b) {
-    if (a->name.empty() != b->name.empty()) {
-        return !a->name.empty();
-    }
-    return a->name != b->name ? a->name < b->name : a->rank < b->rank;
-}
-
-// The calling thread's actor, and the word to its conductor that the thread calls nothing more. It
-// may outlive the conductor, and another may come to lie at the same address.
-struct CurrentActor {
-    std::shared_ptr<Actor> actor;
-
-    ~CurrentActor() {
-        if (actor != nullptr) {
-            actor->leaves.store(true, std::memory_order_release);
-        }
-    }
-};
-thread_local CurrentActor t_current;
-
-// The same for a quick look: what has a destructor costs a check at every use.
-struct KnownActor {
-    Actor* actor = nullptr;
-    std::uint64_t conductor = 0;
-};
-constinit thread_local KnownActor t_known;
-
 std::atomic<std::uint64_t> g_last_conductor{0};
-
-// Marks the calling thread's actor as being in here.
-class Visit {
-  public:
-    explicit Visit(Actor& actor) : actor_(actor) {
-        actor_.inside.store(true, std::memory_order_release);
-    }
-    ~Visit() { actor_.inside.store(false, std::memory_order_release); }
-    Visit(const Visit&) = delete;
-    Visit& operator=(const Visit&) = delete;
-
-  private:
-    Actor& actor_;
-};
 
 // The instant at which an actor's advance() ends.
 class End final : public fabric::EventHandler {
@@ -73,11 +31,21 @@ class End final : public fabric::EventHandler {
 }  // namespace
 
 Conductor::Conductor(Simulation& simulation, ConductorOptions options)
-    : simulation_(simulation), options_(options), id_(++g_last_conductor) {
-    marks_.scheduled_free = options_.schedule == Schedule::kFree;
+    : simulation_(simulation),
+      options_(options),
+      id_(++g_last_conductor),
+      events_before_actors_(simulation.loop().events_run()) {
+    if (options_.schedule == Schedule::kFree) {
+        marks_.set(Mark::kScheduledFree);
+    }
+    for (const auto& entry : ThreadRoster::instance().subscribe(*this)) {
+        const std::lock_guard lock(mutex_);
+        add_actor(entry);
+    }
 }
 
 Conductor::~Conductor() {
+    ThreadRoster::instance().unsubscribe(*this);
     stop_ = true;
     helper_wanted_ = true;
     helper_wanted_.notify_all();
@@ -86,38 +54,9 @@ Conductor::~Conductor() {
     }
 }
 
-Actor& Conductor::current() {
-    if (t_known.conductor == id_) [[likely]] {
-        return *t_known.actor;
-    }
-    const std::lock_guard lock(mutex_);
-    remove_ended();
-    actors_.push_back(std::make_shared<Actor>());
-    Actor& actor = *actors_.back();
-    actor.rank = next_rank_++;
-    actor.watch = ThreadWatch(getpid(), static_cast<pid_t>(syscall(SYS_gettid)));
-    t_current.actor = actors_.back();
-    t_known = {&actor, id_};
-    return actor;
-}
-
-bool Conductor::name_current(std::string_view name) {
-    Actor& self = current();
-    const Visit visit(self);
-    const std::lock_guard lock(mutex_);
-    remove_ended();
-    for (const auto& actor : actors_) {
-        if (actor.get() != &self && actor->name == name && !actor->leaves) {
-            return false;
-        }
-    }
-    self.name = name;
-    std::sort(actors_.begin(), actors_.end(), comes_before);
-    return true;
-}
-
 void Conductor::ring(Attachment& attachment, const Doorbell& doorbell) {
     Actor& actor = current();
+    note_act(actor);
     actor.state.store(ActorState::kRunning, std::memory_order_relaxed);
     {
         const std::lock_guard lock(actor.lock);
@@ -143,6 +82,7 @@ void Conductor::want_helper() noexcept {
 
 void Conductor::execute(PendingCommand& command) {
     Actor& self = current();
+    note_act(self);
     const Visit visit(self);
     Lock lock(mutex_);
     if (alone(self) || options_.schedule == Schedule::kFree) {
@@ -163,6 +103,7 @@ void Conductor::execute(PendingCommand& command) {
 
 void Conductor::empty_poll(std::uint64_t seen) {
     Actor& self = current();
+    t_clock_watch.polled_nothing(seen);
     const Visit visit(self);
     Lock lock(mutex_);
     if (alone(self)) {
@@ -184,7 +125,7 @@ void Conductor::poll_freely(Actor& self, std::uint64_t seen) {
     self.state = ActorState::kPolling;
     self.seen = seen;
     drain_all();
-    if (everyone_waits(nullptr)) {
+    if (everyone_waits(nullptr) && sleeps_for_time_ == nullptr) {
         walking_ = false;
         watch_for_stall(step_to_news());
     } else if (wall_has_caught_up()) {
@@ -230,6 +171,9 @@ int Conductor::wait_readable(int descriptor) {
         lock.lock();
         self.in_kernel = false;
     }
+    if (error == EINTR) {
+        marks_.set(Mark::kWokenBySignal, self.describe());
+    }
     self.awaited = -1;
     self.state = ActorState::kRunning;
     self.watch.forget();
@@ -267,14 +211,17 @@ bool Conductor::has_queued(Actor& actor) {
 }
 
 void Conductor::drain_all(Actor* last) {
-    int unnamed = 0;
+    int unordered = 0;
     for (const auto& actor : actors_) {
         if (actor.get() != last) {
             const bool acted = drain(*actor) || actor->command != nullptr;
-            unnamed += acted && actor->name.empty() ? 1 : 0;
+            const bool has_order = !actor->name.empty() || actor->thread->is_announced;
+            unordered += acted && !has_order ? 1 : 0;
         }
     }
-    marks_.unnamed_actors_raced = marks_.unnamed_actors_raced || unnamed > 1;
+    if (unordered > 1) {
+        marks_.set(Mark::kUnnamedActorsRaced);
+    }
     if (last != nullptr) {
         drain(*last);
     }
@@ -312,8 +259,8 @@ void Conductor::rendezvous(Lock& lock, Actor& self, ActorState state) {
 }
 
 bool Conductor::everyone_waits(const Actor* self) {
-    someone_sleeps_for_time_ = false;
-    bool all = true;
+    sleeps_for_time_ = nullptr;
+    bool all = callers_ >= expected_callers_;
     for (const auto& actor : actors_) {
         const bool idle =
             actor->state != ActorState::kRunning &&
@@ -332,32 +279,37 @@ bool Conductor::may_go_on_without(Actor& actor) {
     if (actor.gone) {
         return true;
     }
-    actor.asleep = false;
-    if (actor.inside.load(std::memory_order_acquire)) {
+    if (actor.thread->inside.load(std::memory_order_acquire) > 0) {
         return false;  // on its way in or out, and perhaps asleep for our lock
     }
+    if (!watch_of(actor)) {
+        return actor.leaves();  // created, and not here yet; or it could not be created
+    }
     // One that leaves looks at no memory that the world writes.
-    switch (actor.watch.look(actor.leaves ? 0ns : options_.spin_limit)) {
+    const ThreadState state = actor.watch.look(actor.leaves() ? 0ns : options_.spin_limit);
+    if (actor.watch.was_woken_by_signal()) {
+        marks_.set(Mark::kWokenBySignal, actor.describe());
+    }
+    switch (state) {
         case ThreadState::kRuns:
             return false;
         case ThreadState::kAsleepForTime:
-            someone_sleeps_for_time_ = true;
-            actor.asleep = true;
+            sleeps_for_time_ = &actor;
             return true;
         case ThreadState::kAsleep:
-            actor.asleep = true;
             return true;
         case ThreadState::kSpins:
-            if (simulation_.loop().empty()) {
+            if (simulation_.loop().empty() && nothing_queued()) {
                 return false;
             }
-            if (marks_.spun_on_memory.empty()) {
-                marks_.spun_on_memory = actor.name.empty() ? actor.watch.name() : actor.name;
+            if (!marks_.has(Mark::kSpunOnMemory)) {
+                marks_.set(Mark::kSpunOnMemory,
+                           actor.name.empty() ? actor.watch.name() : actor.name);
             }
             return true;
         case ThreadState::kEnded:
             // Who joins it may have been looked at before, and has been woken since.
-            actor.leaves.store(true, std::memory_order_release);
+            actor.thread->leaves.store(true, std::memory_order_release);
             actor.gone = true;
             break;
     }
@@ -365,6 +317,7 @@ bool Conductor::may_go_on_without(Actor& actor) {
 }
 
 bool Conductor::lead() {
+    turn_.fetch_add(1, std::memory_order_relaxed);
     if (let_next_go()) {
         return true;
     }
@@ -376,9 +329,24 @@ bool Conductor::lead() {
         return false;
     }
     const std::size_t events = walking_ ? simulation_.step_exactly() : step_to_news();
+    if (events > 0) {
+        note_sleepers();
+    }
     watch_for_stall(events);
-    release_after_step(events);
+    release_after_step();
     return events > 0;
+}
+
+// Time has moved: who slept for a time, or for a signal, may go on at another instant next time.
+void Conductor::note_sleepers() {
+    if (walking_) {
+        marks_.set(Mark::kSleptForTime, sleeps_for_time_->describe());
+    }
+    for (const auto& actor : actors_) {
+        if (actor->state == ActorState::kRunning) {
+            actor->watch.time_passed();
+        }
+    }
 }
 
 std::size_t Conductor::step_to_news() {
@@ -422,7 +390,7 @@ bool Conductor::run_commands() {
 
 // While a thread sleeps for a time, virtual time keeps pace with the wall.
 bool Conductor::walk_allows() {
-    if (!someone_sleeps_for_time_) {
+    if (sleeps_for_time_ == nullptr) {
         walking_ = false;
         return true;
     }
@@ -451,12 +419,7 @@ void Conductor::release(Actor& actor) {
     actor.released.fetch_add(1, std::memory_order_release);
 }
 
-void Conductor::release_after_step(std::size_t events) {
-    for (const auto& actor : actors_) {
-        if (actor->state == ActorState::kRunning && events > 0 && actor->asleep) {
-            ++marks_.jumps_past_sleepers;
-        }
-    }
+void Conductor::release_after_step() {
     release_waiting(true);
     let_next_go();
 }
@@ -495,30 +458,20 @@ bool Conductor::let_next_go() {
     return false;
 }
 
-bool Conductor::alone(const Actor& self) const {
-    return std::all_of(actors_.begin(), actors_.end(), [&self](const auto& actor) {
-        return actor.get() == &self || actor->leaves.load(std::memory_order_acquire);
-    });
-}
-
-// What one has posted is drained in its turn first. One that leaves is there until the kernel has
-// ended it, and with that has woken who joins it.
-void Conductor::remove_ended() {
-    std::erase_if(actors_, [](const std::shared_ptr<Actor>& actor) {
-        if (!actor->leaves.load(std::memory_order_acquire) || has_queued(*actor)) {
-            return false;
-        }
-        return actor->gone || actor->watch.look(0ns) == ThreadState::kEnded;
-    });
-}
-
 std::optional<bool> Conductor::step_alone(fabric::SimDuration most) {
     Actor& self = current();
     const Visit visit(self);
-    const Lock lock(mutex_);
+    Lock lock(mutex_);
     remove_ended();
-    if (!alone(self)) {
+    const bool others_act = std::any_of(actors_.begin(), actors_.end(), [&self](const auto& actor) {
+        return actor.get() != &self && actor->has_called && !actor->leaves();
+    });
+    if (others_act) {
         return std::nullopt;
+    }
+    // A thread that has called nothing yet may be on its way.
+    while (!alone(self) && !everyone_waits(&self)) {
+        changed_.wait_for(lock, kTurnPause);
     }
     drain_all(&self);
     const auto next = simulation_.loop().next_time();

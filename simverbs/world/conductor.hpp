@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "simverbs/world/actor.hpp"
+#include "simverbs/world/object_use.hpp"
 #include "simverbs/world/run_marks.hpp"
 #include "simverbs/world/simulation.hpp"
 #include "simverbs/world/stall_watch.hpp"
@@ -36,15 +37,17 @@ struct ConductorOptions {
     bool warn = false;  // say on stderr when the world goes nowhere
 };
 
-class Conductor {
+class Conductor final : private ThreadRoster::Listener {
   public:
     Conductor(Simulation& simulation, ConductorOptions options);
     ~Conductor();
     Conductor(const Conductor&) = delete;
     Conductor& operator=(const Conductor&) = delete;
 
-    // The calling thread's actor; made at its first call.
+    // The calling thread's actor.
     Actor& current();
+    // Time stands until that many threads have called something.
+    void expect_actors(std::uint32_t count);
     // Names it, so that what several threads do within a step has an order of its own. False:
     // another living thread has that name.
     bool name_current(std::string_view name);
@@ -64,15 +67,14 @@ class Conductor {
     }
     void event_delivered();
     [[nodiscard]] const std::atomic<std::uint64_t>& deliveries() const { return deliveries_; }
+    // Whether others than the thread that asks may act.
+    [[nodiscard]] const std::atomic<bool>& has_several_actors() const { return several_actors_; }
+    // The calling thread uses an object, `kind` and `number` of which name it in a mark. With the
+    // object's lock held.
+    void note_use(ObjectUse& object, Use use, std::string_view kind, std::uint32_t number);
 
-    // With the world held: what a test or a control call does between steps.
-    template <class F>
-    auto with_world(F&& act) {
-        const std::lock_guard lock(mutex_);
-        drain_all();
-        return act();
-    }
     fabric::SimTime now() {
+        const Inside inside(*ThreadRoster::instance().current());
         const std::lock_guard lock(mutex_);
         return simulation_.loop().now();
     }
@@ -96,6 +98,13 @@ class Conductor {
   private:
     using Lock = std::unique_lock<std::mutex>;
 
+    void thread_announced(const std::shared_ptr<ThreadEntry>& entry) override;
+    void thread_began(const ThreadEntry& /*entry*/) override {}
+    void thread_left(const ThreadEntry& /*entry*/) override {}
+    Actor& add_actor(const std::shared_ptr<ThreadEntry>& entry);
+    void count_actors();
+    void note_act(const Actor& self);
+    static bool watch_of(Actor& actor);
     // Hands over what the actor posted; whether there was anything.
     bool drain(Actor& actor);
     // In order of the actors; `last` after all others, which it has joined or does not wait for.
@@ -109,6 +118,7 @@ class Conductor {
     // One turn of the world: commands if any wait, else a step. False: not now.
     bool lead();
     std::size_t step_to_news();
+    void note_sleepers();
     bool run_commands();
     void watch_for_stall(std::size_t events);
     void write_report(std::string_view why);
@@ -119,10 +129,12 @@ class Conductor {
     bool wall_has_caught_up();
     void release(Actor& actor);
     void want_helper() noexcept;
-    void release_after_step(std::size_t events);
+    void release_after_step();
     void release_waiting(bool stepped);
     void remove_ended();
     void helper_loop();
+    void wait_until_wanted();
+    void name_spinners();
     [[nodiscard]] bool nothing_queued();
 
     Simulation& simulation_;
@@ -132,9 +144,14 @@ class Conductor {
     std::condition_variable changed_;
     std::vector<std::shared_ptr<Actor>> actors_;  // in order; shared with their threads
     std::uint32_t next_rank_ = 0;
+    std::uint64_t events_before_actors_;  // of the bring-up of the fabric
+    std::uint32_t callers_ = 0;           // actors that have called something
+    std::uint32_t expected_callers_ = 0;  // before time may move
+    std::atomic<bool> several_actors_{false};
+    std::atomic<std::uint64_t> turn_{1};  // grows whenever everyone waits
     std::atomic<std::uint64_t> deliveries_{0};
-    std::uint64_t noticed_ = 0;  // of them, by those who block
-    bool someone_sleeps_for_time_ = false;
+    std::uint64_t noticed_ = 0;         // of them, by those who block
+    Actor* sleeps_for_time_ = nullptr;  // one that does, at the last look at everybody
     bool walking_ = false;
     std::int64_t walk_began_ns_ = 0;
     fabric::SimTime walk_began_{};

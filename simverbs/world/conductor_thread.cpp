@@ -13,6 +13,13 @@ namespace simverbs {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+constexpr auto kSpinLookInterval = 100ms;
+constexpr auto kSpinsInVain = 1s;
+
+}  // namespace
+
 void Conductor::request_report() noexcept {
     report_wanted_ = true;
     want_helper();
@@ -38,6 +45,7 @@ void Conductor::start_helper() {
         sigset_t before;
         sigfillset(&all);
         pthread_sigmask(SIG_BLOCK, &all, &before);
+        const ThreadRoster::OwnThreads own;
         helper_ = std::thread([this] { helper_loop(); });
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
     });
@@ -47,7 +55,7 @@ void Conductor::start_helper() {
 // nobody is left to lead. Parked until something was posted; looks rarely while others lead.
 void Conductor::helper_loop() {
     while (!stop_) {
-        helper_wanted_.wait(false, std::memory_order_acquire);
+        wait_until_wanted();
         auto pause = std::chrono::microseconds(100us);
         while (!stop_) {
             std::this_thread::sleep_for(pause);
@@ -66,6 +74,38 @@ void Conductor::helper_loop() {
             if (!led && simulation_.loop().empty() && nothing_queued()) {
                 break;
             }
+        }
+    }
+}
+
+// Where that is asked for, a thread that spins without result is named meanwhile.
+void Conductor::wait_until_wanted() {
+    if (!options_.warn) {
+        helper_wanted_.wait(false, std::memory_order_acquire);
+        return;
+    }
+    while (!helper_wanted_.load(std::memory_order_acquire)) {
+        std::this_thread::sleep_for(kSpinLookInterval);
+        const Lock lock(mutex_);
+        name_spinners();
+    }
+}
+
+// A program that asks a descriptor again and again, and never gets an event, has forgotten to arm a
+// queue, say.
+void Conductor::name_spinners() {
+    for (const auto& actor : actors_) {
+        if (actor->named_as_spinner || actor->state != ActorState::kRunning ||
+            actor->thread->inside > 0 || !watch_of(*actor)) {
+            continue;
+        }
+        actor->watch.look(0ns);
+        if (actor->watch.spent() > kSpinsInVain && simulation_.loop().empty() && nothing_queued()) {
+            actor->named_as_spinner = true;
+            warn(fmt::format(
+                "{} has used {} s of processor time outside the library, and no "
+                "event is left that could end its wait",
+                actor->name.empty() ? actor->watch.name() : actor->name, kSpinsInVain.count()));
         }
     }
 }

@@ -258,6 +258,14 @@ void Simulation::handle(const fabric::Event& /*event*/) {
     reached_ = true;
 }
 
+std::string Simulation::summary() const {
+    const fabric::trace::Bus& bus = bus_;
+    constexpr std::int64_t kSecond = 1'000'000'000'000;
+    const std::int64_t last = fabric::to_picoseconds(bus.last_run_record());
+    return fmt::format("{} records, {}.{:012d} s of virtual time, run digest {:016x}",
+                       bus.run_records(), last / kSecond, last % kSecond, bus.run_digest());
+}
+
 std::string Simulation::replay_line() const {
     const SimulationOptions usual;
     std::string line = fmt::format("SIMVERBS_TOPOLOGY={} SIMVERBS_PERSONALITY={} SIMVERBS_SEED={}",

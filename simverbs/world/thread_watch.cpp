@@ -5,14 +5,12 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace simverbs {
@@ -22,6 +20,9 @@ namespace {
 constexpr std::int64_t kAsleepNs = 50'000;
 // How long the kernel may take to wake a thread that an event was delivered to.
 constexpr std::int64_t kWakeNs = 5'000'000;
+
+// A thread that naps is watched for as long before it counts as one.
+constexpr std::int64_t kNapsNs = 1'000'000;
 
 constexpr std::size_t kBufferBytes = 512;
 
@@ -46,59 +47,13 @@ char state_in(std::string_view stat) {
                                                                             : '\0';
 }
 
-// The number of a system call and its arguments, from /proc/.../syscall.
-struct SystemCall {
-    long number = -1;
-    std::array<std::uint64_t, 6> arguments{};
-};
-
-std::optional<SystemCall> parse(std::string_view text) {
-    if (text.empty() || text[0] < '0' || text[0] > '9') {
-        return std::nullopt;  // "running", or "-1 ..." outside any call
-    }
-    SystemCall call;
-    char* next = nullptr;
-    call.number = std::strtol(text.data(), &next, 10);
-    for (std::uint64_t& argument : call.arguments) {
-        argument = std::strtoull(next, &next, 16);
-    }
-    return call;
-}
-
-// Whether the call returns by itself after a time.
-bool has_time_limit(const SystemCall& call) {
-    switch (call.number) {
-        case SYS_nanosleep:
-        case SYS_clock_nanosleep:
-            return true;
-        case SYS_futex:
-            return call.arguments[3] != 0;
-#ifdef SYS_poll
-        case SYS_poll:
-            return static_cast<std::int32_t>(call.arguments[2]) >= 0;
-        case SYS_select:
-            return call.arguments[4] != 0;
-        case SYS_epoll_wait:
-#endif
-        case SYS_epoll_pwait:
-            return static_cast<std::int32_t>(call.arguments[3]) >= 0;
-        case SYS_ppoll:
-            return call.arguments[2] != 0;
-        case SYS_pselect6:
-            return call.arguments[4] != 0;
-        case SYS_rt_sigtimedwait:
-            return call.arguments[2] != 0;
-        default:
-            return false;
-    }
-}
-
 }  // namespace
 
 // What the kernel says of a thread.
 struct ThreadWatch::Sight {
-    enum class Where : std::uint8_t { kRunning, kAsleep, kAsleepForTime, kStopped, kEnded };
+    enum class Where : std::uint8_t { kRunning, kAsleep, kStopped, kEnded };
     Where where = Where::kRunning;
+    WakeUps wake_ups;  // of one asleep
     std::uint64_t runs = 0;
     std::int64_t cpu_ns = 0;
 };
@@ -121,6 +76,10 @@ std::string ThreadWatch::name() const {
     }
     program = program.substr(0, program.find('\n'));
     return fmt::format("thread {} ({})", thread_, program.empty() ? "gone" : program);
+}
+
+void ThreadWatch::time_passed() {
+    was_passed_ = was_passed_ || (wake_ups_.by_signal && state_ == ThreadState::kAsleep);
 }
 
 void ThreadWatch::expect_wake() {
@@ -181,8 +140,10 @@ ThreadWatch::Sight ThreadWatch::see() {
         syscall_ = open_entry(process_, thread_, "syscall");
     }
     if (settled_ && sleeps_on()) {
-        sight.where = sleeps_for_time_ ? Sight::Where::kAsleepForTime : Sight::Where::kAsleep;
+        sight.where = Sight::Where::kAsleep;
+        sight.wake_ups = wake_ups_;
         sight.runs = runs_;
+        sight.cpu_ns = cpu_last_ns_;
         return sight;
     }
     std::array<char, kBufferBytes> buffer;
@@ -197,10 +158,8 @@ ThreadWatch::Sight ThreadWatch::see() {
     } else if (state == 'Z' || state == 'X') {
         sight.where = Sight::Where::kEnded;
     } else if (state == 'S') {  // not 'D': the kernel is busy for it, and soon done
-        const auto call = parse(read_entry(syscall_, buffer));
-        if (call) {
-            sight.where =
-                has_time_limit(*call) ? Sight::Where::kAsleepForTime : Sight::Where::kAsleep;
+        if (find_wake_ups(process_, read_entry(syscall_, buffer), sight.wake_ups)) {
+            sight.where = Sight::Where::kAsleep;
         }
     }
     return sight;
@@ -225,18 +184,21 @@ ThreadState ThreadWatch::judge(const Sight& seen, std::int64_t now,
         watched_ = true;
         asleep_ = settled_ = false;
         cpu_ns_ = seen.cpu_ns;
+        first_look_ns_ = now;
     }
+    cpu_last_ns_ = seen.cpu_ns;
     const bool moved = seen.runs != runs_;
     runs_ = seen.runs;
     if (moved) {
         wakes_until_ns_ = 0;  // it has been awake since
+        was_woken_ = was_woken_ || was_passed_;
+        was_passed_ = false;
     }
     switch (seen.where) {
         case Sight::Where::kEnded:
             ended_ = true;
             return ThreadState::kEnded;
         case Sight::Where::kAsleep:
-        case Sight::Where::kAsleepForTime:
             break;
         case Sight::Where::kRunning:
         case Sight::Where::kStopped:
@@ -248,17 +210,24 @@ ThreadState ThreadWatch::judge(const Sight& seen, std::int64_t now,
             spins_ = true;
             return ThreadState::kSpins;
     }
-    sleeps_for_time_ = seen.where == Sight::Where::kAsleepForTime;
+    wake_ups_ = seen.wake_ups;
     if (!asleep_ || moved) {
         asleep_ = true;
         settled_ = false;
         asleep_since_ns_ = now;
     }
     settled_ = settled_ || now - asleep_since_ns_ >= kAsleepNs;
-    if (!settled_ || now < wakes_until_ns_) {
+    const bool is_about_to_wake = wake_ups_.by_descriptor && now < wakes_until_ns_;
+    if (is_about_to_wake || !(settled_ || naps(seen, now))) {
         return ThreadState::kRuns;
     }
-    return sleeps_for_time_ ? ThreadState::kAsleepForTime : ThreadState::kAsleep;
+    return wake_ups_.by_time ? ThreadState::kAsleepForTime : ThreadState::kAsleep;
+}
+
+// A loop around usleep(3) is found at another nap by each look: no two agree.
+bool ThreadWatch::naps(const Sight& seen, std::int64_t now) const {
+    const std::int64_t watched = now - first_look_ns_;
+    return wake_ups_.by_time && watched >= kNapsNs && seen.cpu_ns - cpu_ns_ <= watched / 2;
 }
 
 }  // namespace simverbs

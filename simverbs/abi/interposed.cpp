@@ -1,0 +1,124 @@
+// Functions of libc that programs find in this library first (symbols/symbols.list, `interpose`).
+// Each does what libc's does; the library learns which threads there are, and who reads the clock.
+//
+// A program that loads the library by dlopen(3) goes on calling libc's: a thread that it creates
+// then is known from its first verb on.
+#include <atomic>
+#include <cerrno>
+#include <memory>
+#include <new>
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "simverbs/abi/export.hpp"
+#include "simverbs/world/clock_watch.hpp"
+#include "simverbs/world/thread_roster.hpp"
+
+namespace simverbs::abi {
+namespace {
+
+using Routine = void* (*)(void*);
+
+// libc's own, whatever lies before it: not RTLD_NEXT, since libc comes before this library where a
+// program needs libibverbs.so.1 only. Found as the library is loaded, or at a first call before
+// that; without a lock, which another thread might hold as the process forks.
+template <class Function>
+class OfLibc {
+  public:
+    explicit constexpr OfLibc(const char* name) : name_(name) {}
+    Function find() {
+        void* libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+        auto found = reinterpret_cast<Function>(libc == nullptr ? nullptr : dlsym(libc, name_));
+        function_.store(found, std::memory_order_relaxed);
+        return found;
+    }
+    template <class... Arguments>
+    int operator()(Arguments... arguments) {
+        Function function = function_.load(std::memory_order_relaxed);
+        return (function == nullptr ? find() : function)(arguments...);
+    }
+
+  private:
+    const char* name_;
+    std::atomic<Function> function_{nullptr};
+};
+
+constinit OfLibc<int (*)(pthread_t*, const pthread_attr_t*, Routine, void*)> g_create(
+    "pthread_create");
+constinit OfLibc<int (*)(pthread_t, void**)> g_join("pthread_join");
+constinit OfLibc<int (*)(clockid_t, timespec*)> g_clock_gettime("clock_gettime");
+constinit OfLibc<int (*)(timeval*, void*)> g_gettimeofday("gettimeofday");
+
+[[gnu::constructor]] void find_all() {
+    g_create.find();
+    g_join.find();
+    g_clock_gettime.find();
+    g_gettimeofday.find();
+}
+
+struct Start {
+    Routine routine;
+    void* argument;
+    std::shared_ptr<ThreadEntry> entry;
+};
+
+void* run(void* given) {
+    Routine routine = nullptr;
+    void* argument = nullptr;
+    {
+        const std::unique_ptr<Start> start(static_cast<Start*>(given));
+        ThreadRoster::instance().begin(start->entry);
+        routine = start->routine;
+        argument = start->argument;
+    }
+    return routine(argument);  // with nothing of ours to unwind: it may call pthread_exit(3)
+}
+
+}  // namespace
+
+SIMVERBS_ABI int simverbs_abi_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                                             Routine routine, void* argument) {
+    if (ThreadRoster::OwnThreads::are_created()) {
+        return g_create(thread, attributes, routine, argument);
+    }
+    ThreadRoster& roster = ThreadRoster::instance();
+    std::unique_ptr<Start> start(new (std::nothrow) Start{routine, argument, roster.announce()});
+    if (start == nullptr) {
+        return EAGAIN;
+    }
+    const std::shared_ptr<ThreadEntry> entry = start->entry;
+    const int error = g_create(thread, attributes, &run, static_cast<void*>(start.get()));
+    if (error != 0) {
+        roster.leave(*entry);
+        return error;
+    }
+    [[maybe_unused]] const Start* the_threads_now = start.release();
+    roster.created(entry, *thread);
+    return 0;
+}
+
+SIMVERBS_ABI int simverbs_abi_pthread_join(pthread_t thread, void** result) {
+    ThreadRoster& roster = ThreadRoster::instance();
+    const std::shared_ptr<ThreadEntry> entry = roster.find(thread);
+    const int error = g_join(thread, result);
+    if (error == 0 && entry != nullptr) {
+        roster.joined(entry);
+    }
+    return error;
+}
+
+SIMVERBS_ABI int simverbs_abi_clock_gettime(clockid_t clock, timespec* time) {
+    t_clock_watch.read();
+    return g_clock_gettime(clock, time);
+}
+
+SIMVERBS_ABI int simverbs_abi_gettimeofday(timeval* time, void* zone) {
+    t_clock_watch.read();
+    return g_gettimeofday(time, zone);
+}
+
+}  // namespace simverbs::abi
