@@ -1,0 +1,520 @@
+// programs NAME: small programs whose threads wait for each other in the ways that programs do, to
+// be run again and again (run, promises.txt). Plain verbs: nothing here knows of simverbs.
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ends.hpp"
+
+namespace {
+
+using promises::End;
+using promises::Pair;
+using promises::require;
+
+constexpr int kRounds = 40;
+
+// Uses some processor time, another amount each time.
+void dawdle() {
+    thread_local std::random_device entropy;
+    volatile unsigned sink = 0;
+    for (unsigned left = entropy() % 30'000; left > 0; --left) {
+        sink = sink + left;
+    }
+    if (entropy() % 4 == 0) {
+        std::this_thread::yield();
+    }
+}
+
+void traffic(Pair& pair, int rounds = kRounds, unsigned salt = 1) {
+    for (int round = 0; round < rounds; ++round) {
+        dawdle();
+        pair.near.write(pair.far, 1 + (salt * 997U + static_cast<unsigned>(round) * 331U) % 9000U);
+        pair.near.wait();
+    }
+}
+
+// The second thread makes its first call while the first polls.
+void creation() {
+    Pair first;
+    Pair second;
+    std::thread other([&] {
+        dawdle();
+        traffic(second, kRounds, 2);
+    });
+    traffic(first);
+    other.join();
+}
+
+void creation_in_a_tree() {
+    Pair first;
+    Pair second;
+    Pair third;
+    std::thread other([&] {
+        std::thread inner([&] { traffic(third, kRounds, 3); });
+        dawdle();
+        traffic(second, kRounds, 2);
+        inner.join();
+    });
+    traffic(first);
+    other.join();
+}
+
+// Whatever was posted by a thread, whoever joins it goes on after it, with the same objects.
+void joining() {
+    Pair busy;
+    Pair pair;
+    std::thread other([&] { traffic(busy, 3 * kRounds, 2); });
+    for (int i = 0; i < 10; ++i) {
+        std::thread worker([&] { traffic(pair, 3, static_cast<unsigned>(i)); });
+        worker.join();
+        traffic(pair, 2);
+    }
+    other.join();
+}
+
+void pipes() {
+    Pair first;
+    Pair second;
+    int ends[2];
+    require(pipe(ends) == 0, "pipe");
+    std::thread other([&] {
+        char byte = 0;
+        for (int i = 0; i < kRounds / 4; ++i) {
+            require(read(ends[0], &byte, 1) == 1, "read");
+            traffic(second, 2, 2);
+        }
+    });
+    for (int i = 0; i < kRounds / 4; ++i) {
+        traffic(first, 3);
+        require(write(ends[1], "x", 1) == 1, "write");
+    }
+    other.join();
+}
+
+void condition_variables() {
+    Pair first;
+    Pair second;
+    std::mutex mutex;
+    std::condition_variable changed;
+    int jobs = 0;
+    std::thread other([&] {
+        for (int done = 0; done < kRounds / 4; ++done) {
+            std::unique_lock lock(mutex);
+            changed.wait(lock, [&] { return jobs > done; });
+            lock.unlock();
+            traffic(second, 2, 2);
+        }
+    });
+    for (int i = 0; i < kRounds / 4; ++i) {
+        traffic(first, 3);
+        const std::lock_guard lock(mutex);
+        ++jobs;
+        changed.notify_one();
+    }
+    other.join();
+}
+
+// A mutex around what each does with a queue pair of its own.
+void mutexes() {
+    Pair first;
+    Pair second;
+    std::mutex mutex;
+    const auto work = [&](Pair& pair, unsigned salt) {
+        for (int i = 0; i < kRounds; ++i) {
+            dawdle();
+            {
+                const std::lock_guard lock(mutex);
+                pair.near.write(pair.far, 1 + (salt * 997U + static_cast<unsigned>(i)) % 9000U);
+            }
+            pair.near.wait();
+        }
+    };
+    std::thread other([&] { work(second, 2); });
+    work(first, 1);
+    other.join();
+}
+
+void shared_cq() {
+    Pair first;
+    Pair second(&first);
+    std::atomic<int> left = 2 * kRounds;
+    const auto work = [&](Pair& pair, unsigned salt) {
+        for (int i = 0; i < kRounds; ++i) {
+            pair.near.write(pair.far, 1 + (salt * 997U) % 9000U);
+            dawdle();
+            left -= pair.near.poll();
+        }
+        while (left > 0) {
+            left -= pair.near.poll();
+        }
+    };
+    std::thread other([&] { work(second, 2); });
+    work(first, 1);
+    other.join();
+}
+
+void shared_qp() {
+    Pair pair;
+    std::mutex mutex;
+    const auto work = [&](unsigned salt) {
+        for (int i = 0; i < kRounds; ++i) {
+            dawdle();
+            {
+                const std::lock_guard lock(mutex);
+                pair.near.write(pair.far, 1 + (salt * 997U + static_cast<unsigned>(i)) % 9000U);
+            }
+            const std::lock_guard lock(mutex);
+            pair.near.wait();
+        }
+    };
+    std::thread other([&] { work(2); });
+    work(1);
+    other.join();
+}
+
+void events_by(const std::function<void(End&)>& sleep) {
+    Pair first;
+    Pair second(nullptr, true);
+    require(fcntl(second.near.channel->fd, F_SETFL, O_NONBLOCK) == 0, "fcntl");
+    std::thread other([&] {
+        for (int i = 0; i < kRounds / 2; ++i) {
+            require(ibv_req_notify_cq(second.near.cq, 0) == 0, "ibv_req_notify_cq");
+            second.near.write(second.far, 500 + static_cast<unsigned>(i));
+            ibv_cq* cq = nullptr;
+            void* context = nullptr;
+            while (ibv_get_cq_event(second.near.channel, &cq, &context) != 0) {
+                sleep(second.near);
+            }
+            ibv_ack_cq_events(cq, 1);
+            second.near.wait();
+        }
+    });
+    traffic(first, kRounds / 2);
+    other.join();
+}
+
+void epoll_without_limit() {
+    events_by([](End& end) {
+        const int set = epoll_create1(EPOLL_CLOEXEC);
+        epoll_event event{.events = EPOLLIN, .data = {}};
+        epoll_ctl(set, EPOLL_CTL_ADD, end.channel->fd, &event);
+        epoll_wait(set, &event, 1, -1);
+        close(set);
+    });
+}
+
+void poll_with_limit() {
+    events_by([](End& end) {
+        pollfd look{end.channel->fd, POLLIN, 0};
+        poll(&look, 1, 100);
+    });
+}
+
+void naps() {
+    Pair first;
+    Pair second;
+    std::thread other([&] {
+        for (int i = 0; i < kRounds / 2; ++i) {
+            usleep(3000);
+            second.near.write(second.far, 700);
+            second.near.wait();
+        }
+    });
+    traffic(first, 4 * kRounds);
+    other.join();
+}
+
+void timers() {
+    Pair first;
+    Pair second;
+    std::thread other([&] {
+        const int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+        const itimerspec every{{0, 3'000'000}, {0, 3'000'000}};
+        timerfd_settime(timer, 0, &every, nullptr);
+        std::uint64_t times = 0;
+        for (int i = 0; i < kRounds / 2; ++i) {
+            require(read(timer, &times, sizeof times) == sizeof times, "read");
+            second.near.write(second.far, 700);
+            second.near.wait();
+        }
+    });
+    traffic(first, 4 * kRounds);
+    other.join();
+}
+
+void signals() {
+    Pair first;
+    Pair second;
+    sigset_t alarm;
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarm, nullptr);
+    const itimerval every{{0, 300}, {0, 300}};
+    setitimer(ITIMER_REAL, &every, nullptr);
+    std::thread other([&] {
+        for (int i = 0; i < kRounds / 2; ++i) {
+            int number = 0;
+            sigwait(&alarm, &number);
+            second.near.write(second.far, 700);
+            second.near.wait();
+        }
+    });
+    traffic(first, 4 * kRounds);
+    other.join();
+}
+
+void time_limit() {
+    Pair first;
+    Pair second;
+    std::thread other([&] {
+        for (int i = 0; i < kRounds; ++i) {
+            const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(200);
+            while (std::chrono::steady_clock::now() < end) {
+                (void)second.near.poll();
+            }
+            second.near.write(second.far, 700);
+            second.near.wait();
+        }
+    });
+    traffic(first, 8 * kRounds);
+    other.join();
+}
+
+void for_a_while() {
+    Pair pair;
+    timeval began{};
+    timeval now{};
+    gettimeofday(&began, nullptr);
+    do {
+        pair.near.write(pair.far, 700);
+        pair.near.wait();
+        gettimeofday(&now, nullptr);
+    } while ((now.tv_sec - began.tv_sec) * 1'000'000 + now.tv_usec - began.tv_usec < 20'000);
+}
+
+void how_long_it_took() {
+    Pair pair;
+    timeval began{};
+    timeval ended{};
+    gettimeofday(&began, nullptr);
+    traffic(pair);
+    gettimeofday(&ended, nullptr);
+}
+
+// Each process has a world of its own.
+void forks() {
+    Pair first;
+    traffic(first, 10);
+    const pid_t child = fork();
+    if (child == 0) {
+        Pair own;
+        std::thread other([] {
+            Pair mine;
+            traffic(mine, 10, 2);
+        });
+        traffic(own, 10, 3);
+        other.join();
+        std::exit(0);
+    }
+    Pair second;
+    std::thread other([&] { traffic(second, kRounds, 2); });
+    traffic(first);
+    other.join();
+    int status = 0;
+    require(waitpid(child, &status, 0) == child && status == 0, "the child");
+}
+
+void eight_threads() {
+    std::vector<std::unique_ptr<Pair>> pairs;
+    for (int i = 0; i < 8; ++i) {
+        pairs.push_back(std::make_unique<Pair>());
+    }
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < 8; ++i) {
+        threads.emplace_back([&pairs, i] { traffic(*pairs[i], kRounds / 2, i); });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+}
+
+// ---- one thread that looks at its descriptor and does something else in between -----------------
+
+void looks_and(const std::function<bool(int)>& is_readable, const std::function<void()>& between) {
+    Pair pair(nullptr, true);
+    require(fcntl(pair.near.channel->fd, F_SETFL, O_NONBLOCK) == 0, "fcntl");
+    for (int i = 0; i < 10; ++i) {
+        require(ibv_req_notify_cq(pair.near.cq, 0) == 0, "ibv_req_notify_cq");
+        pair.near.write(pair.far, 500);
+        while (!is_readable(pair.near.channel->fd)) {
+            between();
+        }
+        ibv_cq* cq = nullptr;
+        void* context = nullptr;
+        require(ibv_get_cq_event(pair.near.channel, &cq, &context) == 0, "ibv_get_cq_event");
+        ibv_ack_cq_events(cq, 1);
+        pair.near.wait();
+    }
+}
+
+bool by_poll(int descriptor) {
+    pollfd look{descriptor, POLLIN, 0};
+    return poll(&look, 1, 0) == 1;
+}
+
+bool by_select(int descriptor) {
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(descriptor, &set);
+    timeval none{};
+    return select(descriptor + 1, &set, nullptr, nullptr, &none) == 1;
+}
+
+bool by_epoll(int descriptor) {
+    const int set = epoll_create1(EPOLL_CLOEXEC);
+    epoll_event event{.events = EPOLLIN, .data = {}};
+    epoll_ctl(set, EPOLL_CTL_ADD, descriptor, &event);
+    const int found = epoll_wait(set, &event, 1, 0);
+    close(set);
+    return found == 1;
+}
+
+bool by_epoll_with_limit(int descriptor) {
+    const int set = epoll_create1(EPOLL_CLOEXEC);
+    epoll_event event{.events = EPOLLIN, .data = {}};
+    epoll_ctl(set, EPOLL_CTL_ADD, descriptor, &event);
+    const int found = epoll_wait(set, &event, 1, 1);
+    close(set);
+    return found == 1;
+}
+
+void nothing() {}
+
+// Spins for three seconds of processor time on a queue that was not armed.
+void forgets_to_arm() {
+    Pair pair(nullptr, true);
+    pair.near.write(pair.far, 500);
+    pair.near.wait();
+    while (std::clock() < 3 * CLOCKS_PER_SEC && !by_epoll(pair.near.channel->fd)) {
+    }
+}
+
+template <useconds_t Microseconds>
+void nap() {
+    usleep(Microseconds);
+}
+
+void nap_by_nanosleep() {
+    const timespec time{0, 20'000};
+    nanosleep(&time, nullptr);
+}
+
+void wait_for_condition() {
+    static std::mutex mutex;
+    static std::condition_variable changed;
+    std::unique_lock lock(mutex);
+    changed.wait_for(lock, std::chrono::microseconds(300));
+}
+
+void yield() {
+    std::this_thread::yield();
+}
+
+// Several that look and nap, and take turns by a mutex.
+void nappers_with_a_mutex() {
+    std::mutex mutex;
+    std::vector<std::unique_ptr<Pair>> pairs;
+    for (int i = 0; i < 3; ++i) {
+        pairs.push_back(std::make_unique<Pair>(nullptr, true));
+    }
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i) {
+        threads.emplace_back([&mutex, &pair = *pairs[static_cast<std::size_t>(i)]] {
+            for (int round = 0; round < 5; ++round) {
+                const std::lock_guard lock(mutex);
+                require(ibv_req_notify_cq(pair.near.cq, 0) == 0, "ibv_req_notify_cq");
+                pair.near.write(pair.far, 500);
+                while (!by_poll(pair.near.channel->fd)) {
+                    usleep(50);
+                }
+                ibv_cq* cq = nullptr;
+                void* context = nullptr;
+                require(ibv_get_cq_event(pair.near.channel, &cq, &context) == 0, "event");
+                ibv_ack_cq_events(cq, 1);
+                pair.near.wait();
+            }
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+    const std::map<std::string, void (*)()> programs{
+        {"creation", creation},
+        {"creation_in_a_tree", creation_in_a_tree},
+        {"joining", joining},
+        {"pipes", pipes},
+        {"condition_variables", condition_variables},
+        {"mutexes", mutexes},
+        {"shared_cq", shared_cq},
+        {"shared_qp", shared_qp},
+        {"epoll_without_limit", epoll_without_limit},
+        {"poll_with_limit", poll_with_limit},
+        {"naps", naps},
+        {"timers", timers},
+        {"signals", signals},
+        {"time_limit", time_limit},
+        {"for_a_while", for_a_while},
+        {"how_long_it_took", how_long_it_took},
+        {"forks", forks},
+        {"eight_threads", eight_threads},
+        {"poll_nap_1", [] { looks_and(by_poll, nap<1>); }},
+        {"poll_nap_10", [] { looks_and(by_poll, nap<10>); }},
+        {"poll_nap_100", [] { looks_and(by_poll, nap<100>); }},
+        {"poll_nap_500", [] { looks_and(by_poll, nap<500>); }},
+        {"poll_nap_1000", [] { looks_and(by_poll, nap<1000>); }},
+        {"poll_nap_2000", [] { looks_and(by_poll, nap<2000>); }},
+        {"select_nap_100", [] { looks_and(by_select, nap<100>); }},
+        {"epoll_nap_100", [] { looks_and(by_epoll, nap<100>); }},
+        {"poll_nanosleep", [] { looks_and(by_poll, nap_by_nanosleep); }},
+        {"poll_condition", [] { looks_and(by_poll, wait_for_condition); }},
+        {"poll_yield", [] { looks_and(by_poll, yield); }},
+        {"epoll_spin", [] { looks_and(by_epoll, nothing); }},
+        {"epoll_limit_spin", [] { looks_and(by_epoll_with_limit, nothing); }},
+        {"forgets_to_arm", forgets_to_arm},
+        {"nappers_with_a_mutex", nappers_with_a_mutex},
+    };
+    const auto found = programs.find(count == 2 ? words[1] : "");
+    if (found == programs.end()) {
+        std::fprintf(stderr, "usage: %s NAME\n", words[0]);
+        for (const auto& [name, program] : programs) {
+            std::fprintf(stderr, "  %s\n", name.c_str());
+        }
+        return 2;
+    }
+    found->second();
+    return 0;
+}
