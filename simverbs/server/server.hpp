@@ -106,7 +106,7 @@ class Server {
     bool look_at_everyone(std::chrono::nanoseconds interval);
     bool may_go_on_without(RemoteClient& client, std::uint32_t actor,
                            std::chrono::nanoseconds interval);
-    bool may_go_on_without_expected(std::chrono::nanoseconds interval);
+    bool programs_let_time_move();
     void begin_turn();
     void note_sleepers();
     // Whether what happens next depends on when the server heard of whoever has just come.

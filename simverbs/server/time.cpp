@@ -95,7 +95,7 @@ bool Server::move_time() {
     if (free && simulation_->loop().empty()) {
         return simulation_->step() > 0;  // events that wait for a full socket go out
     }
-    if (!everyone_waits()) {
+    if (!everyone_waits() || (free && !programs_let_time_move())) {
         // Free: time keeps pace with the wall while somebody runs. Canonical: it stands.
         if (!free || !walk_allows()) {
             return false;
@@ -115,6 +115,10 @@ bool Server::move_time() {
     }
     if (run_pending_commands() || fabric_.run_waiting()) {
         return true;
+    }
+    // Polls return where no event is left, too: without one, no time passes.
+    if (!simulation_->loop().empty() && !programs_let_time_move()) {
+        return false;
     }
     if (sleeps_for_time_.empty()) {
         walking_ = false;
@@ -210,6 +214,7 @@ bool Server::look_at_everyone(std::chrono::nanoseconds interval) {
     for (const auto& client : clients_) {
         const std::uint32_t known = client->known_actors();
         const std::uint32_t actors = client->actor_count();
+        all = all && (is_free() || actors > 0);  // just attached, and about to name its threads
         for (std::uint32_t actor = 0; actor < actors; ++actor) {
             if (actor >= known && !client->is_announced(actor) && is_under_way()) {
                 marks_.set(Mark::kCameLate,
@@ -218,34 +223,30 @@ bool Server::look_at_everyone(std::chrono::nanoseconds interval) {
             all = may_go_on_without(*client, actor, interval) && all;
         }
     }
-    all = all && may_go_on_without_expected(interval);
     return all &&
            (devices_.empty() || devices_.everyone_waits(processes_of_clients(), processes_.held(),
                                                         !is_free(), interval));
 }
 
-bool Server::may_go_on_without_expected(std::chrono::nanoseconds interval) {
+// Everyone who is attached waits; programs that are on their way here may yet run.
+bool Server::programs_let_time_move() {
     if (expected_.empty()) {
         return true;
     }
     std::vector<pid_t> here = processes_of_clients();
     devices_.add_processes(here);
     std::string spinner;
-    switch (expected_.look(here, options_.conductor.spin_limit, interval, spinner)) {
-        case ThreadState::kRuns:
-            return false;
-        case ThreadState::kAsleepForTime:
-            sleeps_for_time_ = "a program that has not attached yet";
-            [[fallthrough]];
-        case ThreadState::kAsleep:
-        case ThreadState::kSpins:
-            someone_was_looked_at_ = true;
-            break;
-        case ThreadState::kEnded:
-            break;
-    }
+    const ThreadState state = expected_.look(here, options_.conductor.spin_limit,
+                                             std::chrono::nanoseconds::zero(), spinner);
     if (!spinner.empty()) {
         marks_.set(Mark::kSpunOnMemory, spinner);
+    }
+    // One of them may have woken somebody by a message of its own, and sleep again.
+    if (state == ThreadState::kRuns || !look_at_everyone(std::chrono::nanoseconds::zero())) {
+        return false;
+    }
+    if (state == ThreadState::kAsleepForTime) {
+        sleeps_for_time_ = "a program that has not attached yet";
     }
     return true;
 }

@@ -106,7 +106,7 @@ void Conductor::empty_poll(std::uint64_t seen) {
     t_clock_watch.polled_nothing(seen);
     const Visit visit(self);
     Lock lock(mutex_);
-    if (alone(self)) {
+    if (alone(self) && all_have_come()) {
         self.watch.forget();  // the helper thread looks at it, too
         drain_all(&self);
         watch_for_stall(step_to_news());
@@ -125,7 +125,7 @@ void Conductor::poll_freely(Actor& self, std::uint64_t seen) {
     self.state = ActorState::kPolling;
     self.seen = seen;
     drain_all();
-    if (everyone_waits(nullptr) && sleeps_for_time_ == nullptr) {
+    if (everyone_waits(nullptr) && all_have_come() && sleeps_for_time_ == nullptr) {
         walking_ = false;
         watch_for_stall(step_to_news());
     } else if (wall_has_caught_up()) {
@@ -260,7 +260,7 @@ void Conductor::rendezvous(Lock& lock, Actor& self, ActorState state) {
 
 bool Conductor::everyone_waits(const Actor* self) {
     sleeps_for_time_ = nullptr;
-    bool all = callers_ >= expected_callers_;
+    bool all = true;
     for (const auto& actor : actors_) {
         const bool idle =
             actor->state != ActorState::kRunning &&
@@ -325,7 +325,8 @@ bool Conductor::lead() {
     if (run_commands()) {
         return true;
     }
-    if (!walk_allows()) {
+    // Polls return where no event is left, too: without one, no time passes.
+    if ((!all_have_come() && !simulation_.loop().empty()) || !walk_allows()) {
         return false;
     }
     const std::size_t events = walking_ ? simulation_.step_exactly() : step_to_news();
@@ -488,7 +489,7 @@ void Conductor::advance(fabric::SimDuration duration) {
     Actor& self = current();
     const Visit visit(self);
     Lock lock(mutex_);
-    if (alone(self) || options_.schedule == Schedule::kFree) {
+    if ((alone(self) && all_have_come()) || options_.schedule == Schedule::kFree) {
         drain_all(&self);
         simulation_.run_for(duration);
         release_waiting(false);

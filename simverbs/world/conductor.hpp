@@ -112,6 +112,8 @@ class Conductor final : private ThreadRoster::Listener {
     static bool has_queued(Actor& actor);
     // Whether no other thread calls verbs any more.
     [[nodiscard]] bool alone(const Actor& self) const;
+    // That expect_actors() waits for.
+    [[nodiscard]] bool all_have_come() const { return callers_ >= expected_callers_; }
     void rendezvous(Lock& lock, Actor& self, ActorState state);
     [[nodiscard]] bool everyone_waits(const Actor* self);
     [[nodiscard]] bool may_go_on_without(Actor& actor);

@@ -127,10 +127,9 @@ void Conductor::note_act(const Actor& self) {
 }
 
 bool Conductor::alone(const Actor& self) const {
-    return callers_ >= expected_callers_ &&
-           std::all_of(actors_.begin(), actors_.end(), [&self](const auto& actor) {
-               return actor.get() == &self || actor->leaves();
-           });
+    return std::all_of(actors_.begin(), actors_.end(), [&self](const auto& actor) {
+        return actor.get() == &self || actor->leaves();
+    });
 }
 
 // What one has posted is drained in its turn first. One that leaves is there until the kernel has
