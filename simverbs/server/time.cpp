@@ -241,8 +241,10 @@ bool Server::programs_let_time_move() {
     if (!spinner.empty()) {
         marks_.set(Mark::kSpunOnMemory, spinner);
     }
-    // One of them may have woken somebody by a message of its own, and sleep again.
-    if (state == ThreadState::kRuns || !look_at_everyone(std::chrono::nanoseconds::zero())) {
+    // One that sleeps may wait for an answer to what lies in its socket here, to attach, say; or it
+    // may have woken somebody by a message of its own.
+    if (state == ThreadState::kRuns || serve_sockets(0) ||
+        !look_at_everyone(std::chrono::nanoseconds::zero())) {
         return false;
     }
     if (state == ThreadState::kAsleepForTime) {
