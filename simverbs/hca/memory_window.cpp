@@ -9,7 +9,10 @@ namespace simverbs {
 namespace {
 
 constexpr std::uint32_t kKeyByte = 0xFF;
-constexpr AccessRights kWindowRights = kRemoteRights | kFlushRights | Access::kZeroBased;
+// libmlx5 passes LOCAL_WRITE on (set_umr_mkey_seg), and programs set it. A window has no local key,
+// so the right opens nothing.
+constexpr AccessRights kWindowRights =
+    kRemoteRights | kFlushRights | Access::kZeroBased | Access::kLocalWrite;
 
 // Whether a window may give these rights to memory that has those (IBA 10.6.7.2.1).
 bool may_grant(AccessRights window, const MemoryRegion& region) {

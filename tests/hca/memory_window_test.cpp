@@ -274,7 +274,7 @@ const auto kBadBindings = std::to_array<BadBinding>({
          binding.length = 2;
      }},
     {"longer_than_memory", [](Pair&, WindowBinding& binding) { binding.length = ~0ULL; }},
-    {"local_write_for_a_right", [](Pair&, WindowBinding& binding) { binding.access |= 1; }},
+    {"an_unknown_right", [](Pair&, WindowBinding& binding) { binding.access |= 1U << 30U; }},
     {"type2_of_length_zero", [](Pair&, WindowBinding& binding) { binding.length = 0; }},
     {"type1_zero_based",
      [](Pair&, WindowBinding& binding) { binding.access |= AccessRights(Access::kZeroBased).bits; },

@@ -2,6 +2,7 @@
 // may take back, and what the verbs answer.
 #include <cerrno>
 #include <cstring>
+#include <string>
 
 #include "two_hosts.hpp"
 
@@ -421,6 +422,31 @@ TEST_F(WindowOfRxe, OfType2IsNotToldItsKey) {
     expect_bound();
     EXPECT_EQ(write(ibv_inc_rkey(key), b->address(kAt)), IBV_WC_SUCCESS);
     EXPECT_EQ(ibv_dealloc_mw(mw), 0);
+}
+
+class WindowOfEach : public Window, public testing::WithParamInterface<const char*> {
+  protected:
+    void SetUp() override {
+        TwoHosts::SetUp();
+        ASSERT_EQ(simverbs_set_personality(GetParam()), 0);
+        prepare();
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Personality, WindowOfEach, testing::Values("spec", "connectx6", "rxe"),
+                         [](const auto& param) { return std::string(param.param); });
+
+// libmlx5 passes the right on, and programs set it; a window has no local key.
+TEST_P(WindowOfEach, MayBeBoundWithLocalWrite) {
+    for (const ibv_mw_type type : {IBV_MW_TYPE_1, IBV_MW_TYPE_2}) {
+        ibv_mw* mw = ibv_alloc_mw(b->pd, type);
+        const ibv_mw_bind_info wanted = info(kReadWrite | IBV_ACCESS_LOCAL_WRITE);
+        const std::uint32_t next = ibv_inc_rkey(mw->rkey);
+        ASSERT_EQ(type == IBV_MW_TYPE_1 ? bind_by_verb(mw, wanted) : post_bind(mw, next, wanted),
+                  0);
+        expect_bound();
+        EXPECT_EQ(write(next, b->address(kAt)), IBV_WC_SUCCESS) << type;
+        EXPECT_EQ(ibv_dealloc_mw(mw), 0);
+    }
 }
 
 }  // namespace
