@@ -9,6 +9,7 @@
 #include <infiniband/verbs.h>
 
 #include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
 
@@ -26,10 +27,10 @@ bool holds(const DeviceMemory& memory, std::uint64_t offset, std::size_t length)
 int memcpy_to_dm(ibv_dm* handle, std::uint64_t offset, const void* from, std::size_t length) {
     const DeviceMemory& memory = as_object(handle);
     if (!as_object(handle->context).admits()) {
-        return EIO;
+        return with_errno(EIO);
     }
     if (!holds(memory, offset, length)) {
-        return EINVAL;
+        return with_errno(EINVAL);
     }
     std::copy_n(static_cast<const std::byte*>(from), length, memory.base() + offset);
     return 0;
@@ -38,10 +39,10 @@ int memcpy_to_dm(ibv_dm* handle, std::uint64_t offset, const void* from, std::si
 int memcpy_from_dm(void* to, ibv_dm* handle, std::uint64_t offset, std::size_t length) {
     const DeviceMemory& memory = as_object(handle);
     if (!as_object(handle->context).admits()) {
-        return EIO;
+        return with_errno(EIO);
     }
     if (!holds(memory, offset, length)) {
-        return EINVAL;
+        return with_errno(EINVAL);
     }
     std::copy_n(memory.base() + offset, length, static_cast<std::byte*>(to));
     return 0;

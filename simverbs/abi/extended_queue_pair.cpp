@@ -9,6 +9,7 @@
 #include <infiniband/verbs.h>
 
 #include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
@@ -247,7 +248,7 @@ int wr_complete(ibv_qp_ex* handle) {
     if (mistake) [[unlikely]] {
         name_misuse(as_object(handle->qp_base.context), *mistake, handle->qp_base.qp_num, {});
     }
-    return error;
+    return with_errno(error);
 }
 
 void wr_abort(ibv_qp_ex* handle) {

@@ -5,6 +5,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
@@ -148,14 +149,14 @@ int post_sends(ibv_qp* handle, ibv_send_wr* wr, Binder binder, ibv_send_wr** bad
     Context& context = as_object(handle->context);
     if (!context.admits()) {
         *bad_wr = wr;
-        return EIO;
+        return with_errno(EIO);
     }
     std::optional<Misuse> mistake;
     const int error = write_sends(qp, context.personality(), wr, binder, bad_wr, mistake);
     if (mistake) [[unlikely]] {
         name_misuse(context, *mistake, handle->qp_num, {});
     }
-    return error;
+    return with_errno(error);
 }
 
 }  // namespace
@@ -174,7 +175,7 @@ int post_recv(ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     Context& context = as_object(handle->context);
     if (!context.admits()) {
         *bad_wr = wr;
-        return EIO;
+        return with_errno(EIO);
     }
     const bool drops_early = context.personality().post_recv_in_reset == PostTooEarly::kDrop;
     WatchedReceives watched{qp.watch, {CompletedQueue::kReceive, handle->qp_num}, {}};
@@ -182,7 +183,7 @@ int post_recv(ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     if (watched.mistake) [[unlikely]] {
         name_misuse(context, *watched.mistake, handle->qp_num, {});
     }
-    return error;
+    return with_errno(error);
 }
 
 }  // namespace simverbs::abi

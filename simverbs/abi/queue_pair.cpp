@@ -9,6 +9,7 @@
 
 #include "simverbs/abi/address_vector.hpp"
 #include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
@@ -198,7 +199,7 @@ int resize_or_modify(Context& context, QueuePair& qp, const ModifyQp& command) {
     }
     std::byte* ring = context.channel().map_ring(reply.ring, descriptor);
     if (ring == nullptr) {
-        return ENOMEM;
+        return with_errno(ENOMEM);
     }
     qp.queues.replace_ring(ring, reply);
     const std::lock_guard guard(qp.queues.send().lock());
@@ -305,7 +306,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_modify_qp(ibv_qp* handle, ibv_qp_attr* attr, i
         const bool moves = (attr_mask & IBV_QP_STATE) != 0;
         name_bad_modify(context, qp, from, moves ? static_cast<QpState>(attr->qp_state) : from,
                         QpAttrs::from_bits(command.mask));
-        return error;
+        return with_errno(error);
     }
     if (from == QpState::kInit && qp.queues.state() == QpState::kRtr &&
         qp.service->has_receive_queue && handle->srq == nullptr &&
@@ -329,7 +330,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_modify_qp(ibv_qp* handle, ibv_qp_attr* attr, i
 // The typical packet is a hint to devices that pace by it; this one counts bytes.
 int modify_qp_rate_limit(ibv_qp* handle, ibv_qp_rate_limit_attr* attr) {
     if (attr->comp_mask != 0 || (attr->typical_pkt_sz != 0 && attr->rate_limit == 0)) {
-        return EINVAL;
+        return with_errno(EINVAL);
     }
     ModifyQp command;
     command.handle = handle->handle;
@@ -343,7 +344,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_query_qp(ibv_qp* handle, ibv_qp_attr* attr, in
     // Like ibv_cmd_query_qp(), which refuses from this bit up; all attributes are filled in anyway.
     constexpr int kTaken = IBV_QP_RATE_LIMIT - 1;
     if ((attr_mask & ~kTaken) != 0) {
-        return EOPNOTSUPP;
+        return with_errno(EOPNOTSUPP);
     }
     QueryQp command;
     command.handle = handle->handle;

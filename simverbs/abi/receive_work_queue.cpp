@@ -6,6 +6,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
@@ -47,7 +48,7 @@ int post_wq_recv(ibv_wq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     Context& context = as_object(handle->context);
     if (!context.admits()) {
         *bad_wr = wr;
-        return EIO;
+        return with_errno(EIO);
     }
     WatchedReceives watched{context.watch(), {CompletedQueue::kWork, handle->wq_num}, {}};
     const int error = write_receives(as_object(handle), context.personality().post_recv_in_reset,
@@ -55,7 +56,7 @@ int post_wq_recv(ibv_wq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     if (watched.mistake) [[unlikely]] {
         name_misuse(context, *watched.mistake, handle->wq_num, {});
     }
-    return error;
+    return with_errno(error);
 }
 
 }  // namespace
