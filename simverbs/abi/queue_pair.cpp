@@ -354,7 +354,9 @@ SIMVERBS_ABI int simverbs_abi_ibv_query_qp(ibv_qp* handle, ibv_qp_attr* attr, in
         return error;
     }
     *attr = to_qp_attr(reply);
-    handle->state = attr->qp_state;
+    if ((attr_mask & IBV_QP_STATE) != 0) {
+        handle->state = attr->qp_state;
+    }
     *init = {};
     init->qp_context = handle->qp_context;
     init->send_cq = handle->send_cq;

@@ -190,6 +190,20 @@ TEST_F(RcState, QueryTakesEveryMaskBelowTheRateLimit) {
     EXPECT_EQ(attr.timeout, Connection{}.timeout);
 }
 
+// UCX asks for other attributes after an error, and compares ibv_qp.state with RTS.
+TEST_F(RcState, QueryWritesTheHandlesStateOnlyWhereItIsAskedFor) {
+    connect();
+    ASSERT_EQ(a->qp->state, IBV_QPS_RTS);
+    ibv_qp_attr attr{};
+    ibv_qp_init_attr init{};
+    EXPECT_EQ(Request(IBV_WR_RDMA_WRITE).from(a->range(0, 8)).to(0, 1).post(*a), 0);
+    EXPECT_EQ(a->wait().status, IBV_WC_REM_ACCESS_ERR);
+    ASSERT_EQ(ibv_query_qp(a->qp, &attr, IBV_QP_AV | IBV_QP_DEST_QPN, &init), 0);
+    EXPECT_EQ(a->qp->state, IBV_QPS_RTS);
+    ASSERT_EQ(ibv_query_qp(a->qp, &attr, IBV_QP_STATE, &init), 0);
+    EXPECT_EQ(a->qp->state, IBV_QPS_ERR);
+}
+
 struct BadValue {
     const char* name;
     int step;  // 0: to INIT, 1: to RTR, 2: to RTS
