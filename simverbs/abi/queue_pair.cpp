@@ -276,7 +276,7 @@ ibv_qp* open_qp(ibv_context* handle, ibv_qp_open_attr* attr) {
         errno = error;
         return nullptr;
     }
-    const CreateQpReply reply{.handle = opened.handle, .qpn = opened.handle};
+    const CreateQpReply reply{.handle = opened.handle, .qpn = attr->qp_num};
     ibv_qp_init_attr_ex init{};
     init.qp_type = IBV_QPT_XRC_RECV;
     if ((attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT) != 0) {

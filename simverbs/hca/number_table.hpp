@@ -19,6 +19,7 @@
 
 namespace simverbs {
 
+inline constexpr std::uint32_t kLargestNumber = 0xFF'FFFF;
 inline constexpr std::uint32_t kNumberBlockBits = 16;
 inline constexpr std::uint32_t kNumberBlocks = 256;  // block 0 is reserved
 

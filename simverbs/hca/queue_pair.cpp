@@ -61,6 +61,7 @@ QueuePair::QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& par
       receive_shape_(parts.receive),
       capacity_(parts.capacity),
       attributes_(fresh_attributes(parts.service, parts.qpn)),
+      handle_(parts.qpn),
       ordinal_(hca.count_queue_pair()),
       blocks_own_multicast_(parts.blocks_own_multicast),
       requester_(attributes_, hca.personality(), send_shape_,
@@ -444,9 +445,9 @@ void QueuePair::raise(AsyncEvent event) {
     if (!hca_.personality().raises_queue_pair_events && event != AsyncEvent::kSqDrained) {
         return;
     }
-    context_->raise(event, attributes_.qpn);
-    for (DeviceContext* sharer : sharers_) {
-        sharer->raise(event, attributes_.qpn);
+    context_->raise(event, attributes_.qpn, handle_);
+    for (const QpOpening& opening : openings_) {
+        opening.context->raise(event, attributes_.qpn, opening.handle);
     }
 }
 

@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <set>
 
 #include <fcntl.h>
 
@@ -165,7 +166,9 @@ class Xrc : public TwoHosts {
     void TearDown() override {
         for (Station* station : {&here, &there}) {
             EXPECT_EQ(ibv_destroy_qp(station->initiator), 0);
-            EXPECT_EQ(ibv_destroy_qp(station->target), 0);
+            if (station->target != nullptr) {
+                EXPECT_EQ(ibv_destroy_qp(station->target), 0);
+            }
             if (station->srq != nullptr) {
                 EXPECT_EQ(ibv_close_xrcd(station->domain), EBUSY);
                 EXPECT_EQ(ibv_destroy_srq(station->srq), 0);
@@ -303,14 +306,49 @@ TEST_F(Xrc, AQueueThatIsNotThereIsAnInvalidRequest) {
     EXPECT_EQ(b->events(), std::vector({IBV_EVENT_QP_ACCESS_ERR}));
 }
 
-TEST_F(Xrc, ATargetLivesOnWhileSomebodyHasItOpen) {
+// Linux does not look who opens it (ib_open_qp): its maker may, and more than once.
+TEST_F(Xrc, ATargetMayBeOpenedInTheContextThatMadeIt) {
     ibv_qp_open_attr attr{};
     attr.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
     attr.qp_num = there.target->qp_num;
     attr.xrcd = there.domain;
     attr.qp_type = IBV_QPT_XRC_RECV;
-    EXPECT_EQ(ibv_open_qp(b->context, &attr), nullptr) << "its maker has it already";
-    attr.qp_num += 100;
+    ibv_qp* first = ibv_open_qp(b->context, &attr);
+    ASSERT_NE(first, nullptr) << std::strerror(errno);
+    ibv_qp* second = ibv_open_qp(b->context, &attr);
+    ASSERT_NE(second, nullptr) << std::strerror(errno);
+    EXPECT_EQ(first->qp_num, there.target->qp_num);
+    EXPECT_NE(first->handle, second->handle);
+    ASSERT_EQ(send(1, there.number + 5), 0);
+    EXPECT_EQ(a->wait().status, IBV_WC_REM_INV_RD_REQ_ERR);
+    std::set<ibv_qp*> told;
+    for (int i = 0; i < 3; ++i) {  // one event a handle
+        ibv_async_event event{};
+        ASSERT_EQ(ibv_get_async_event(b->context, &event), 0);
+        EXPECT_EQ(event.event_type, IBV_EVENT_QP_ACCESS_ERR);
+        told.insert(event.element.qp);
+        ibv_ack_async_event(&event);
+    }
+    EXPECT_EQ(told, std::set({there.target, first, second}));
+    // It lives until the last of them is gone, whose state is that of all.
+    EXPECT_EQ(ibv_destroy_qp(there.target), 0);
+    there.target = nullptr;
+    EXPECT_EQ(ibv_destroy_qp(first), 0);
+    ibv_qp_attr state{};
+    ibv_qp_init_attr init{};
+    EXPECT_EQ(ibv_query_qp(second, &state, IBV_QP_STATE, &init), 0);
+    EXPECT_EQ(state.qp_state, IBV_QPS_ERR);
+    EXPECT_EQ(ibv_close_xrcd(there.domain), EBUSY);
+    EXPECT_EQ(ibv_destroy_qp(second), 0);
+    EXPECT_EQ(ibv_open_qp(b->context, &attr), nullptr);
+}
+
+TEST_F(Xrc, ATargetThatIsNotThereIsNotOpened) {
+    ibv_qp_open_attr attr{};
+    attr.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+    attr.qp_num = there.target->qp_num + 100;
+    attr.xrcd = there.domain;
+    attr.qp_type = IBV_QPT_XRC_RECV;
     EXPECT_EQ(ibv_open_qp(b->context, &attr), nullptr);
     EXPECT_EQ(errno, EINVAL);
 }
