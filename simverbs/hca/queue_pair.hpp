@@ -195,6 +195,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
                                     fabric::FramePtr& frame);
     void put_on_wire(fabric::FramePtr frame, const Packet& packet);
     void loop_back_multicast(const Packet& packet, const AddressVector& path);
+    void loop_back_group_frame(const fabric::Frame& sent, std::span<const std::byte> bytes);
     void describe_datagram(const ReceiveCompletion& completion, Cqe& entry) const;
     // Of the consumer that the request under way concerns.
     [[nodiscard]] AddressSpace& memory() const;
