@@ -273,7 +273,8 @@ int DeviceContext::execute(const RegisterDmMr& command, RegisterMrReply& reply) 
     const auto access = AccessRights::from_bits(command.access);
     const bool inside = command.offset <= memory->ring.bytes &&
                         command.length <= memory->ring.bytes - command.offset;
-    if (command.length == 0 || !inside || !access.contains(Access::kZeroBased) ||
+    const bool empty = command.length == 0 && !hca_.personality().zero_length_mr;
+    if (empty || !inside || !access.contains(Access::kZeroBased) ||
         !(kDeviceMemoryAccess | kOptionalAccess).contains(access) ||
         !may_have(access, hca_.personality().limits)) {
         return EINVAL;

@@ -17,7 +17,8 @@ int DeviceContext::execute(const CreateSrq& command, CreateSrqReply& reply) {
     if (pd == nullptr || (xrc && (xrcd == nullptr || cq == nullptr))) {
         return ENOENT;
     }
-    if (command.type > SrqType::kXrc || command.requests == 0 ||
+    const bool empty = command.requests == 0 && !personality.srq_without_receives;
+    if (command.type > SrqType::kXrc || empty ||
         command.requests > static_cast<std::uint32_t>(limits.max_srq_wr) ||
         command.segments > static_cast<std::uint32_t>(limits.max_srq_sge)) {
         return EINVAL;

@@ -190,6 +190,8 @@ inline constexpr Personality kSpec = {
     .srq_limit_fires_when_already_below = true,
     .key_style = KeyStyle::kDistinct,
     .zero_length_mr = false,
+    .device_memory_granule = 1,
+    .device_memory_out_of_range_errno = EINVAL,
     .rereg_mr = true,
     .rereg_keeps_keys = false,
     .null_mr = true,
@@ -206,6 +208,7 @@ inline constexpr Personality kSpec = {
     .cq_rounding = Rounding::kNone,
     .create_returns_rounded = true,
     .checks_srq_attr_mask = true,
+    .srq_without_receives = false,
     .srq_limit_at_creation = false,
     .inline_bytes_per_sge = 0,
     .multicast_loopback = true,
@@ -242,6 +245,10 @@ constexpr Personality connectx6() {
     p.key_style = KeyStyle::kSame;
     p.failed_unsignaled_bind_completes = false;
     p.zero_length_mr = true;
+    // libmlx5: mlx5_access_dm(), mlx5_create_srq().
+    p.device_memory_granule = 4;
+    p.device_memory_out_of_range_errno = EFAULT;
+    p.srq_without_receives = true;
     p.rereg_keeps_keys = true;
     p.zero_based_regions = false;
     p.bind_checks_range = false;

@@ -204,7 +204,9 @@ struct Personality {
 
     // Memory
     KeyStyle key_style;
-    bool zero_length_mr;
+    bool zero_length_mr;                   // of device memory, too
+    std::uint32_t device_memory_granule;   // offsets and lengths of copies are multiples of it
+    int device_memory_out_of_range_errno;  // of a copy
     bool rereg_mr;
     bool rereg_keeps_keys;    // else a changed region has new ones
     bool null_mr;             // ibv_alloc_null_mr
@@ -223,6 +225,7 @@ struct Personality {
     Rounding cq_rounding;
     bool create_returns_rounded;  // else only query_qp shows it
     bool checks_srq_attr_mask;    // modify_srq: EINVAL for unknown bits and for none
+    bool srq_without_receives;    // max_wr 0 at creation, else EINVAL
     bool srq_limit_at_creation;   // else ibv_create_srq ignores it
     // An inline request lies where segments would: as many are granted as it needs, and this times
     // max_send_sge inline bytes. 0: what was asked.

@@ -409,6 +409,27 @@ TEST_F(DeviceMemory, HasLimits) {
     EXPECT_EQ(ibv_free_dm(dm), 0);
 }
 
+// mlx5_access_dm() copies words of 4 bytes; Linux looks at the range of a region alone.
+TEST_F(DeviceMemory, OfConnectX6IsCopiedByWordsOfFourBytes) {
+    use_personality("connectx6");
+    ibv_dm* dm = allocate(*b, 64);
+    ASSERT_NE(dm, nullptr);
+    std::uint64_t word = 7;
+    EXPECT_EQ(ibv_memcpy_to_dm(dm, 4, &word, 8), 0);
+    EXPECT_EQ(ibv_memcpy_to_dm(dm, 2, &word, 4), EINVAL);
+    EXPECT_EQ(ibv_memcpy_to_dm(dm, 4, &word, 6), EINVAL);
+    EXPECT_EQ(ibv_memcpy_from_dm(&word, dm, 1, 4), EINVAL);
+    EXPECT_EQ(ibv_memcpy_from_dm(&word, dm, 0, 3), EINVAL);
+    EXPECT_EQ(ibv_memcpy_from_dm(&word, dm, 60, 8), EFAULT);
+    EXPECT_EQ(ibv_memcpy_from_dm(&word, dm, 4, 8), 0);
+    EXPECT_EQ(word, 7U);
+    ibv_mr* empty = ibv_reg_dm_mr(b->pd, dm, 0, 0, kRights);
+    ASSERT_NE(empty, nullptr);
+    EXPECT_EQ(write(0, empty->rkey), IBV_WC_REM_ACCESS_ERR);
+    EXPECT_EQ(ibv_dereg_mr(empty), 0);
+    EXPECT_EQ(ibv_free_dm(dm), 0);
+}
+
 TEST_F(DeviceMemory, IsNotReregistered) {
     ibv_dm* dm = allocate(*b, 64);
     ibv_mr* mr = ibv_reg_dm_mr(b->pd, dm, 0, 64, kRights);

@@ -145,6 +145,32 @@ TEST_F(Shared, TooSmallAReceiveFailsOnBothSides) {
 }
 
 // One initiator on each host, one target, and a shared receive queue that requests name.
+// mlx5_create_srq() has no lower bound; whatever is posted finds no room.
+TEST_F(Shared, AQueueOfNoReceivesIsConnectX6s) {
+    for (const char* personality : {"spec", "connectx6", "rxe"}) {
+        SCOPED_TRACE(personality);
+        TearDown();
+        TwoHosts::SetUp();
+        ASSERT_EQ(simverbs_set_personality(personality), 0);
+        connect();
+        ibv_srq_init_attr init{};
+        init.attr.max_sge = 1;
+        ibv_srq* srq = ibv_create_srq(b->pd, &init);
+        if (std::strcmp(personality, "connectx6") != 0) {
+            EXPECT_EQ(srq, nullptr);
+            EXPECT_EQ(errno, EINVAL);
+            continue;
+        }
+        ASSERT_NE(srq, nullptr);
+        EXPECT_EQ(init.attr.max_wr, 0U);
+        ibv_recv_wr wr{};
+        ibv_recv_wr* bad = nullptr;
+        EXPECT_EQ(ibv_post_srq_recv(srq, &wr, &bad), ENOMEM);
+        EXPECT_EQ(bad, &wr);
+        EXPECT_EQ(ibv_destroy_srq(srq), 0);
+    }
+}
+
 class Xrc : public TwoHosts {
   protected:
     struct Station {
