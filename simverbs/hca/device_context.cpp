@@ -213,7 +213,7 @@ int DeviceContext::check_capacity(const CreateQp& command) const {
         return EINVAL;
     }
     const bool raw = command.service == Service::kRawPacket;
-    if (raw && (limits.max_raw_ethy_qp == 0 || !hca_.has_ethernet())) {
+    if (raw && limits.max_raw_ethy_qp == 0) {
         return EOPNOTSUPP;
     }
     const auto is_raw = [](const auto& entry) {

@@ -135,6 +135,7 @@ constexpr DeviceLimits rxe_limits() {
 
 inline constexpr Personality kSpec = {
     .name = "spec",
+    .key = "spec",
     // A locally administered company number: no vendor's, so no program takes a vendor's path.
     .identity = {.firmware = "1.0.0",
                  .vendor_id = 0x025653,
@@ -219,7 +220,7 @@ inline constexpr Personality kSpec = {
 namespace detail {
 constexpr Personality connectx6() {
     Personality p = kSpec;
-    p.name = "connectx6";
+    p.name = p.key = "connectx6";
     p.identity = {.firmware = "20.31.1014",
                   .vendor_id = 0x02C9,
                   .vendor_part_id = 4123,
@@ -262,7 +263,7 @@ constexpr Personality connectx6() {
 
 constexpr Personality rxe() {
     Personality p = kSpec;
-    p.name = "rxe";
+    p.name = p.key = "rxe";
     p.identity = {.firmware = "0.0.0",
                   .vendor_id = 0xFFFFFF,
                   .vendor_part_id = 0,
@@ -335,6 +336,46 @@ inline constexpr Personality kConnectX6 = detail::connectx6();
 inline constexpr Personality kRxe = detail::rxe();
 
 inline constexpr std::array<const Personality*, 3> kPersonalities = {&kSpec, &kConnectX6, &kRxe};
+
+namespace detail {
+constexpr Personality without_ethernet(Personality p, std::string_view key) {
+    p.key = key;
+    p.limits = simverbs::without_ethernet(p.limits);
+    return p;
+}
+}  // namespace detail
+
+// The same devices where none of their ports is Ethernet: what they report of themselves is what
+// works there.
+inline constexpr std::array<Personality, 3> kWithoutEthernet = {
+    detail::without_ethernet(kSpec, "spec, InfiniBand"),
+    detail::without_ethernet(kConnectX6, "connectx6, InfiniBand"),
+    detail::without_ethernet(kRxe, "rxe, InfiniBand")};
+
+// Of a device, by whether it has an Ethernet port.
+constexpr const Personality& variant_of(const Personality& personality, bool has_ethernet) {
+    for (const Personality& variant : kWithoutEthernet) {
+        if (!has_ethernet && variant.name == personality.name) {
+            return variant;
+        }
+    }
+    return personality;
+}
+
+// By its key, as processes tell one another; nullptr for an unknown one.
+constexpr const Personality* find_variant(std::string_view key) {
+    for (const Personality& variant : kWithoutEthernet) {
+        if (variant.key == key) {
+            return &variant;
+        }
+    }
+    for (const Personality* personality : kPersonalities) {
+        if (personality->key == key) {
+            return personality;
+        }
+    }
+    return nullptr;
+}
 
 // By the name that a topology or SIMVERBS_PERSONALITY gives; nullptr for an unknown one.
 constexpr const Personality* find_personality(std::string_view name) {

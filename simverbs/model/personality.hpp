@@ -142,6 +142,7 @@ struct OpcodeOverride {
 
 struct Personality {
     std::string_view name;
+    std::string_view key;  // the name, or that of its variant without Ethernet
     DeviceIdentity identity;
     DeviceLimits limits;
     ResponderOrder responder_order;

@@ -142,6 +142,7 @@ TEST_F(Limits, RxeRoundsUpAndShowsItOnlyToAQuery) {
 // ---- query_device_ex
 
 TEST_F(Limits, ExtendedAttributesSayOnlyWhatThereIs) {
+    ASSERT_EQ(simverbs_set_topology("eth-pair"), 0) << simverbs_last_error();
     connect_as("spec");
     ibv_device_attr_ex extended{};
     ASSERT_EQ(ibv_query_device_ex(a->context, nullptr, &extended), 0);
@@ -161,6 +162,52 @@ TEST_F(Limits, ExtendedAttributesSayOnlyWhatThereIs) {
     EXPECT_EQ(extended.packet_pacing_caps.qp_rate_limit_min, 1'000U);
     EXPECT_EQ(extended.packet_pacing_caps.qp_rate_limit_max, 100'000'000U);
     EXPECT_EQ(extended.raw_packet_caps, static_cast<unsigned>(IBV_RAW_PACKET_CAP_IP_CSUM));
+}
+
+// Raw packets, and what works on them or by them, are Ethernet's.
+TEST_F(Limits, OnInfinibandNothingOfEthernetIsReportedOrWorks) {
+    for (const char* personality : {"spec", "connectx6", "rxe"}) {
+        SCOPED_TRACE(personality);
+        connect_as(personality);
+        ibv_device_attr_ex extended{};
+        ASSERT_EQ(ibv_query_device_ex(a->context, nullptr, &extended), 0);
+        constexpr unsigned kOfEthernet =
+            IBV_DEVICE_RAW_IP_CSUM | static_cast<unsigned>(IBV_DEVICE_MANAGED_FLOW_STEERING);
+        EXPECT_EQ(device.device_cap_flags & kOfEthernet, 0U);
+        EXPECT_EQ(extended.device_cap_flags_ex & kOfEthernet, 0U);
+        EXPECT_EQ(device.max_raw_ethy_qp, 0);
+        EXPECT_EQ(extended.raw_packet_caps, 0U);
+        EXPECT_EQ(extended.tso_caps.max_tso, 0U);
+        EXPECT_EQ(extended.tso_caps.supported_qpts, 0U);
+        EXPECT_EQ(extended.rss_caps.supported_qpts, 0U);
+        EXPECT_EQ(extended.rss_caps.rx_hash_fields_mask, 0U);
+        EXPECT_EQ(extended.max_wq_type_rq, 0U);
+        EXPECT_EQ(extended.packet_pacing_caps.qp_rate_limit_max, 0U);
+        EXPECT_EQ(extended.packet_pacing_caps.supported_qpts, 0U);
+        ibv_qp_init_attr raw{};
+        raw.send_cq = raw.recv_cq = a->cq;
+        raw.cap = Connection{}.cap;
+        raw.qp_type = IBV_QPT_RAW_PACKET;
+        EXPECT_EQ(ibv_create_qp(a->pd, &raw), nullptr);
+        EXPECT_EQ(errno, EOPNOTSUPP);
+        ibv_wq_init_attr wq{};
+        wq.wq_type = IBV_WQT_RQ;
+        wq.max_wr = wq.max_sge = 1;
+        wq.pd = a->pd;
+        wq.cq = a->cq;
+        EXPECT_EQ(ibv_create_wq(a->context, &wq), nullptr);
+        EXPECT_EQ(errno, EOPNOTSUPP);
+        ibv_flow_attr rule{};
+        rule.type = IBV_FLOW_ATTR_ALL_DEFAULT;
+        rule.size = sizeof rule;
+        rule.port = 1;
+        EXPECT_EQ(ibv_create_flow(a->qp, &rule), nullptr);
+        EXPECT_EQ(errno, EOPNOTSUPP);
+        ibv_qp_rate_limit_attr rate{};
+        EXPECT_EQ(ibv_modify_qp_rate_limit(a->qp, &rate), EOPNOTSUPP);
+        TearDown();
+        TwoHosts::SetUp();
+    }
 }
 
 TEST_F(Limits, ExtendedAttributesOfRxe) {
