@@ -100,7 +100,7 @@ bool KeyTable::bind(const ProtectionDomain& pd, std::uint32_t qpn, const WindowB
         return true;
     }
     MemoryRegion* region = find_region(binding.lkey);
-    AccessRights access = AccessRights::from_bits(binding.access);
+    const AccessRights access = AccessRights::from_bits(binding.access);
     if (region == nullptr || region->pd != &pd || !may_grant(access, *region) ||
         (is_type1 ? access.contains(Access::kZeroBased) : window->region != nullptr)) {
         return false;
@@ -108,9 +108,6 @@ bool KeyTable::bind(const ProtectionDomain& pd, std::uint32_t qpn, const WindowB
     const Part asked{binding.address, binding.length};
     if (personality.bind_checks_range && !lies_within(asked, *region)) {
         return false;
-    }
-    if (!personality.zero_based_windows) {
-        access = access.without(Access::kZeroBased);
     }
     unbind(*window);
     const bool zero_based = access.contains(Access::kZeroBased);

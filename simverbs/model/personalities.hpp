@@ -200,7 +200,6 @@ inline constexpr Personality kSpec = {
     .dereg_of_bound_mr_errno = EBUSY,
     .window_bounds_hold = true,
     .bind_checks_range = true,
-    .zero_based_windows = true,
     .type1_bind_by_work_request = false,
     .type2_bind_updates_window = true,
     .send_queue_rounding = Rounding::kNone,
@@ -253,7 +252,6 @@ constexpr Personality connectx6() {
     p.rereg_keeps_keys = true;
     p.zero_based_regions = false;
     p.bind_checks_range = false;
-    p.zero_based_windows = false;
     p.send_queue_rounding = Rounding::kPowerOfTwo;
     p.receive_queue_rounding = Rounding::kPowerOfTwo;
     p.srq_rounding = Rounding::kPowerOfTwoLessOne;

@@ -215,7 +215,6 @@ struct Personality {
     int dereg_of_bound_mr_errno;
     bool window_bounds_hold;  // else only the region's
     bool bind_checks_range;   // else the access does
-    bool zero_based_windows;
     bool type1_bind_by_work_request;
     bool type2_bind_updates_window;  // writes the new rkey into struct ibv_mw
 
