@@ -204,6 +204,13 @@ void QueuePair::describe() const {
                                   attributes_.state});
 }
 
+// With a shared queue by the domain that it was made in (IBA 10.2.9).
+Grant QueuePair::open_receive(const Segment& segment) {
+    const bool by_queue = srq_ != nullptr && hca_.personality().shared_receives_by_their_own_pd;
+    return hca_.keys().open_local(by_queue ? srq_->pd() : protection_domain(), segment,
+                                  Access::kLocalWrite);
+}
+
 Grant QueuePair::open_local(const Segment& segment, AccessRights needed) {
     return hca_.keys().open_local(protection_domain(), segment, needed);
 }

@@ -161,6 +161,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     [[nodiscard]] AddressVerdict check_address(std::uint32_t address_handle) const override;
     FrameVerdict transmit_frame(const Payload& frame, bool fill_checksums) override;
     void arm_when_transmitter_free(EngineTimer timer, fabric::SimDuration at_least) override;
+    Grant open_receive(const Segment& segment) override;
     Grant open_local(const Segment& segment, AccessRights needed) override;
     Grant open_remote(std::uint32_t rkey, std::uint64_t address, std::uint64_t length,
                       AccessRights needed) override;

@@ -202,6 +202,7 @@ inline constexpr Personality kSpec = {
     .bind_checks_range = true,
     .type1_bind_by_work_request = false,
     .type2_bind_updates_window = true,
+    .shared_receives_by_their_own_pd = true,
     .send_queue_rounding = Rounding::kNone,
     .receive_queue_rounding = Rounding::kNone,
     .srq_rounding = Rounding::kNone,
@@ -315,6 +316,7 @@ constexpr Personality rxe() {
     p.window_bounds_hold = false;
     p.type1_bind_by_work_request = true;
     p.type2_bind_updates_window = false;
+    p.shared_receives_by_their_own_pd = false;  // rxe_resp.c: copy_data(qp->pd, ...)
     p.send_queue_rounding = Rounding::kPowerOfTwoLessOne;
     p.receive_queue_rounding = Rounding::kPowerOfTwoLessOne;
     p.srq_rounding = Rounding::kPowerOfTwoLessOne;

@@ -215,6 +215,8 @@ struct Personality {
     int dereg_of_bound_mr_errno;
     bool window_bounds_hold;  // else only the region's
     bool bind_checks_range;   // else the access does
+    // Receives of a shared queue: whose protection domain their local keys have to be of.
+    bool shared_receives_by_their_own_pd;  // else the queue pair's
     bool type1_bind_by_work_request;
     bool type2_bind_updates_window;  // writes the new rkey into struct ibv_mw
 

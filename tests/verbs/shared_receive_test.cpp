@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <cstring>
 #include <set>
+#include <string>
+#include <utility>
 
 #include <fcntl.h>
 
@@ -145,6 +147,49 @@ TEST_F(Shared, TooSmallAReceiveFailsOnBothSides) {
 }
 
 // One initiator on each host, one target, and a shared receive queue that requests name.
+// Its receives are looked at by the domain that it was made in; with rxe by the queue pair's.
+TEST_F(Shared, ReceivesBelongToTheDomainOfTheQueue) {
+    for (const char* personality : {"spec", "connectx6", "rxe"}) {
+        for (const bool by_queue : {true, false}) {
+            SCOPED_TRACE(std::string(personality) + (by_queue ? " queue's" : " queue pair's"));
+            TearDown();
+            TwoHosts::SetUp();
+            ASSERT_EQ(simverbs_set_personality(personality), 0);
+            connect();
+            ibv_pd* pd = ibv_alloc_pd(b->context);
+            ibv_mr* mr = ibv_reg_mr(pd, b->at(), 4096, kAllAccess);
+            ibv_srq_init_attr init{};
+            init.attr.max_wr = kReceives;
+            init.attr.max_sge = 1;
+            ibv_srq* srq = ibv_create_srq(pd, &init);
+            ASSERT_NE(srq, nullptr);
+            std::swap(b->srq, srq);
+            ibv_qp_init_attr of_shared{};
+            of_shared.send_cq = of_shared.recv_cq = b->cq;
+            of_shared.srq = b->srq;
+            of_shared.cap = Connection{}.cap;
+            of_shared.qp_type = IBV_QPT_RC;
+            ASSERT_EQ(ibv_destroy_qp(b->qp), 0);
+            b->qp = ibv_create_qp(b->pd, &of_shared);
+            ASSERT_NE(b->qp, nullptr);
+            ASSERT_EQ(a->to_state(IBV_QPS_RESET), 0);
+            bring_up({});
+            const std::uint32_t key = by_queue ? mr->lkey : b->mr->lkey;
+            ASSERT_EQ(b->receive(1, {{b->address(), 64, key}}), 0);
+            ASSERT_EQ(Request(IBV_WR_SEND).from(a->range(0, 16)).post(*a), 0);
+            const bool goes = by_queue == (std::strcmp(personality, "rxe") != 0);
+            EXPECT_EQ(a->wait().status, goes ? IBV_WC_SUCCESS : IBV_WC_REM_OP_ERR);
+            EXPECT_EQ(b->wait().status == IBV_WC_SUCCESS, goes);
+            EXPECT_EQ(ibv_destroy_qp(b->qp), 0);
+            b->qp = nullptr;
+            EXPECT_EQ(ibv_destroy_srq(b->srq), 0);
+            b->srq = nullptr;
+            EXPECT_EQ(ibv_dereg_mr(mr), 0);
+            EXPECT_EQ(ibv_dealloc_pd(pd), 0);
+        }
+    }
+}
+
 // mlx5_create_srq() has no lower bound; whatever is posted finds no room.
 TEST_F(Shared, AQueueOfNoReceivesIsConnectX6s) {
     for (const char* personality : {"spec", "connectx6", "rxe"}) {
