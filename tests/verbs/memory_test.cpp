@@ -6,6 +6,8 @@
 #include <cstring>
 
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "two_hosts.hpp"
 
@@ -474,6 +476,28 @@ TEST_F(LockedMemory, IsLimitedByTheEnvironment) {
     EXPECT_EQ(ibv_dereg_mr(second), 0);
 }
 
+// As devices have it for users other than root (ulimit -l).
+TEST_F(LockedMemory, IsLimitedByTheProcesssLimit) {
+    constexpr std::size_t kBoth = 2 * End::kBytes;
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_MEMLOCK, &before), 0);
+    rlimit lowered = before;
+    lowered.rlim_cur = kBoth + 4096;
+    ASSERT_EQ(setrlimit(RLIMIT_MEMLOCK, &lowered), 0) << std::strerror(errno);
+    setenv("SIMVERBS_MEMLOCK", "rlimit", 1);
+    ibv_mr* first = ibv_reg_mr(b->pd, b->at(kAt), 4096, kAllAccess);
+    EXPECT_NE(first, nullptr) << std::strerror(errno);
+    errno = 0;
+    EXPECT_EQ(ibv_reg_mr(b->pd, b->at(kAt), 1, kAllAccess), nullptr);
+    EXPECT_EQ(errno, ENOMEM);
+    unsetenv("SIMVERBS_MEMLOCK");
+    ibv_mr* second = ibv_reg_mr(b->pd, b->at(kAt), 1, kAllAccess);
+    EXPECT_NE(second, nullptr) << "without it there is no limit";
+    EXPECT_EQ(ibv_dereg_mr(second), 0);
+    EXPECT_EQ(ibv_dereg_mr(first), 0);
+    EXPECT_EQ(setrlimit(RLIMIT_MEMLOCK, &before), 0);
+}
+
 TEST_F(LockedMemory, ALimitThatIsNoNumberAllowsNothing) {
     setenv("SIMVERBS_MEMLOCK", "64k", 1);
     testing::internal::CaptureStderr();
@@ -481,7 +505,7 @@ TEST_F(LockedMemory, ALimitThatIsNoNumberAllowsNothing) {
     EXPECT_EQ(ibv_reg_mr(b->pd, b->at(kAt), 4096, kAllAccess), nullptr);
     EXPECT_EQ(errno, ENOMEM);
     EXPECT_EQ(testing::internal::GetCapturedStderr(),
-              "simverbs: SIMVERBS_MEMLOCK='64k' is not a number of bytes\n");
+              "simverbs: SIMVERBS_MEMLOCK='64k' is neither a number of bytes nor 'rlimit'\n");
 }
 
 // ATOMIC_WRITE and FLUSH
