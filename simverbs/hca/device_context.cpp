@@ -6,6 +6,7 @@
 #include "simverbs/hca/addressing.hpp"
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/hca/hca_events.hpp"
+#include "simverbs/model/personalities.hpp"
 
 namespace simverbs {
 namespace {
@@ -18,8 +19,18 @@ constexpr std::uint32_t kLoopbackInterface = 1;
 
 }  // namespace
 
-DeviceContext::DeviceContext(Hca& hca, Client& client, std::uint32_t handle, std::uint32_t block)
-    : hca_(hca), client_(client), handle_(handle), block_(block), events_(hca.event_backlog()) {}
+// What is reported can be had from one context.
+static_assert(std::ranges::all_of(kPersonalities, [](const Personality* personality) {
+    const DeviceLimits& limits = personality->limits;
+    return !exceeds(std::uint64_t(limits.max_mr) + std::uint64_t(limits.max_mw),
+                    kNumbersOfAContext) &&
+           !exceeds(std::uint64_t(limits.max_qp), kNumbersOfAContext) &&
+           !exceeds(std::uint64_t(limits.max_srq), kNumbersOfAContext) &&
+           !exceeds(limits.max_wq_type_rq, kNumbersOfAContext);
+}));
+
+DeviceContext::DeviceContext(Hca& hca, Client& client, std::uint32_t handle)
+    : hca_(hca), client_(client), handle_(handle), events_(hca.event_backlog()) {}
 
 DeviceContext::~DeviceContext() {
     hca_.late_landings().finish();
@@ -311,7 +322,7 @@ int DeviceContext::execute(const CreateQp& command, CreateQpReply& reply) {
     if (parts.ring.base == nullptr) {
         return ENOMEM;
     }
-    const auto qpn = hca_.qps().reserve(block_);
+    const auto qpn = hca_.qps().reserve(handle_);
     if (!qpn) {
         client_.release_ring(parts.ring);
         return ENOMEM;
@@ -433,7 +444,7 @@ int DeviceContext::execute(const ModifyCq& command, EmptyReply& /*reply*/) {
         return EINVAL;
     }
     cq->moderate(command.count, fabric::SimDuration(std::chrono::microseconds(command.period_us)),
-                 block_);
+                 handle_);
     return 0;
 }
 

@@ -33,7 +33,7 @@ struct AddressHandle {
 
 class DeviceContext {
   public:
-    DeviceContext(Hca& hca, Client& client, std::uint32_t handle, std::uint32_t block);
+    DeviceContext(Hca& hca, Client& client, std::uint32_t handle);
     // Everything that is left goes, as if the host had lost power.
     ~DeviceContext();
     DeviceContext(const DeviceContext&) = delete;
@@ -157,8 +157,7 @@ class DeviceContext {
 
     Hca& hca_;
     Client& client_;
-    std::uint32_t handle_;
-    std::uint32_t block_;  // of numbers
+    std::uint32_t handle_;  // by which it has its numbers, too
     EventPipe events_;
     bool is_dead_ = false;
     bool is_abandoned_ = false;

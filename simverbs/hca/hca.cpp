@@ -89,13 +89,18 @@ Hca::~Hca() {
 }
 
 DeviceContext* Hca::open(Client& client) {
-    for (std::uint32_t block = 1; block < kNumberBlocks; ++block) {
-        if (!contexts_.contains(block)) {
-            auto context = std::make_unique<DeviceContext>(*this, client, block, block);
-            return contexts_.emplace(block, std::move(context)).first->second.get();
+    std::uint32_t free = 1;
+    for (const auto& [handle, context] : contexts_) {
+        if (handle != free) {
+            break;
         }
+        ++free;
     }
-    return nullptr;
+    if (free > kMaxContexts) {
+        return nullptr;
+    }
+    auto context = std::make_unique<DeviceContext>(*this, client, free);
+    return contexts_.emplace(free, std::move(context)).first->second.get();
 }
 
 bool Hca::close(std::uint32_t context) {

@@ -91,7 +91,7 @@ int DeviceContext::add_region(std::unique_ptr<MemoryRegion> region, RegisterMrRe
         return ENOMEM;
     }
     region->space = &client_.memory();
-    if (!hca_.keys().insert(block_, *region, personality.key_style)) {
+    if (!hca_.keys().insert(handle_, *region, personality.key_style)) {
         return ENOMEM;
     }
     ++region->pd->uses;
@@ -308,7 +308,7 @@ int DeviceContext::execute(const AllocateMw& command, AllocateMwReply& reply) {
     auto window = std::make_unique<MemoryWindow>();
     window->pd = pd;
     window->type = type;
-    if (!hca_.keys().insert(block_, *window)) {
+    if (!hca_.keys().insert(handle_, *window)) {
         return ENOMEM;
     }
     ++pd->uses;

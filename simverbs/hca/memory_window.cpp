@@ -52,14 +52,14 @@ Part overlap(const Part& part, const MemoryRegion& region) {
 
 }  // namespace
 
-bool KeyTable::insert(std::uint32_t block, MemoryWindow& window) {
-    const auto number = entries_.reserve(block);
+bool KeyTable::insert(std::uint32_t context, MemoryWindow& window) {
+    const auto number = entries_.reserve(context);
     if (!number) {
         return false;
     }
     entries_.assign(*number, window);
     window.handle = *number;
-    window.key = *number << kTagBits | next_tag(block);
+    window.key = *number << kTagBits | next_tag(context);
     return true;
 }
 

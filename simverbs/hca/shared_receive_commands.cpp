@@ -29,7 +29,7 @@ int DeviceContext::execute(const CreateSrq& command, CreateSrqReply& reply) {
     const WorkQueueShape shape = receive_queue_shape(
         rounded(command.requests, personality.srq_rounding), std::max(1U, command.segments));
     const RingMemory ring = client_.make_ring(shared_receive_ring_bytes(shape));
-    const auto number = ring.base == nullptr ? std::nullopt : hca_.srqs().reserve(block_);
+    const auto number = ring.base == nullptr ? std::nullopt : hca_.srqs().reserve(handle_);
     if (!number) {
         if (ring.base != nullptr) {
             client_.release_ring(ring);

@@ -71,11 +71,13 @@ constexpr DeviceLimits connectx6_limits() {
     limits.max_sge = 30;
     limits.max_sge_rd = 30;
     limits.max_cq = 16'777'216;
-    limits.max_mr = 16'777'216;
+    // Real ones report 16,777,216 of regions and windows each and 8,388,608 shared queues. They
+    // share 24-bit numbers here as there; what is reported can be had from one context.
+    limits.max_mr = 2'097'152;
     limits.max_pd = 8'388'608;
-    limits.max_mw = 16'777'216;
-    limits.max_ah = 2'147'483'647;
-    limits.max_srq = 8'388'608;
+    limits.max_mw = 2'097'152;
+    limits.max_ah = 2'147'483'647;  // real ones report it, too; sums in an int overflow
+    limits.max_srq = 2'097'152;
     limits.max_res_rd_atom = 131'072 * 16;
     limits.max_mcast_grp = 2'097'152;
     limits.max_mcast_qp_attach = 240;
@@ -200,9 +202,9 @@ inline constexpr Personality kSpec = {
     .dereg_of_bound_mr_errno = EBUSY,
     .window_bounds_hold = true,
     .bind_checks_range = true,
+    .shared_receives_by_their_own_pd = true,
     .type1_bind_by_work_request = false,
     .type2_bind_updates_window = true,
-    .shared_receives_by_their_own_pd = true,
     .send_queue_rounding = Rounding::kNone,
     .receive_queue_rounding = Rounding::kNone,
     .srq_rounding = Rounding::kNone,
@@ -314,9 +316,9 @@ constexpr Personality rxe() {
     p.zero_based_regions = false;
     p.dereg_of_bound_mr_errno = EINVAL;
     p.window_bounds_hold = false;
+    p.shared_receives_by_their_own_pd = false;  // rxe_resp.c: copy_data(qp->pd, ...)
     p.type1_bind_by_work_request = true;
     p.type2_bind_updates_window = false;
-    p.shared_receives_by_their_own_pd = false;  // rxe_resp.c: copy_data(qp->pd, ...)
     p.send_queue_rounding = Rounding::kPowerOfTwoLessOne;
     p.receive_queue_rounding = Rounding::kPowerOfTwoLessOne;
     p.srq_rounding = Rounding::kPowerOfTwoLessOne;
