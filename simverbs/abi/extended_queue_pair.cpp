@@ -13,6 +13,7 @@
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
+#include "simverbs/abi/refusal_reason.hpp"
 #include "simverbs/abi/send_request.hpp"
 
 namespace simverbs::abi {
@@ -247,6 +248,9 @@ int wr_complete(ibv_qp_ex* handle) {
     queue.lock().unlock();
     if (mistake) [[unlikely]] {
         name_misuse(as_object(handle->qp_base.context), *mistake, handle->qp_base.qp_num, {});
+    }
+    if (error != 0) [[unlikely]] {
+        explain_batch(as_object(handle->qp_base.context), qp, error);
     }
     return with_errno(error);
 }

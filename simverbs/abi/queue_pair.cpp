@@ -13,6 +13,7 @@
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
+#include "simverbs/abi/refusal_reason.hpp"
 
 namespace simverbs::abi {
 namespace {
@@ -190,8 +191,8 @@ ibv_qp* remember(Context& context, QueuePair& qp, std::uint32_t handle) {
 }
 
 // An errno. New queues are taken over where there are any.
-int resize_or_modify(Context& context, QueuePair& qp, const ModifyQp& command) {
-    ModifyQpReply reply;
+int resize_or_modify(Context& context, QueuePair& qp, const ModifyQp& command,
+                     ModifyQpReply& reply) {
     int descriptor = -1;
     const int error = context.execute(command, reply, descriptor);
     if (error != 0 || reply.ring.bytes == 0) {
@@ -301,11 +302,14 @@ SIMVERBS_ABI int simverbs_abi_ibv_modify_qp(ibv_qp* handle, ibv_qp_attr* attr, i
     }
     Context& context = as_object(handle->context);
     const QpState from = qp.queues.state();
-    const int error = resize_or_modify(context, qp, command);
+    ModifyQpReply reply;
+    const int error = resize_or_modify(context, qp, command, reply);
     if (error != 0) {
         const bool moves = (attr_mask & IBV_QP_STATE) != 0;
         name_bad_modify(context, qp, from, moves ? static_cast<QpState>(attr->qp_state) : from,
                         QpAttrs::from_bits(command.mask));
+        explain_modify(context, qp, from, QpAttrs::from_bits(command.mask), command.values, reply,
+                       error);
         return with_errno(error);
     }
     if (from == QpState::kInit && qp.queues.state() == QpState::kRtr &&

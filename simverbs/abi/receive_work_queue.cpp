@@ -11,6 +11,7 @@
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
 #include "simverbs/abi/receive_request.hpp"
+#include "simverbs/abi/refusal_reason.hpp"
 
 namespace simverbs::abi {
 namespace {
@@ -55,6 +56,11 @@ int post_wq_recv(ibv_wq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
                                      wr, bad_wr, watched);
     if (watched.mistake) [[unlikely]] {
         name_misuse(context, *watched.mistake, handle->wq_num, {});
+    }
+    if (error != 0) [[unlikely]] {
+        explain_receive("ibv_post_wq_recv", handle->wq_num, **bad_wr,
+                        as_object(handle).queue.receives().shape().max_segments,
+                        handle->state == IBV_WQS_RESET, error);
     }
     return with_errno(error);
 }

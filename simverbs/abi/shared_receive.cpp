@@ -13,6 +13,7 @@
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
 #include "simverbs/abi/receive_request.hpp"
+#include "simverbs/abi/refusal_reason.hpp"
 
 namespace simverbs::abi {
 namespace {
@@ -207,6 +208,10 @@ int post_srq_recv(ibv_srq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     const int error = write_receives(srq, wr, bad_wr, watched);
     if (watched.mistake) [[unlikely]] {
         name_misuse(context, *watched.mistake, handle->handle, {});
+    }
+    if (error != 0) [[unlikely]] {
+        explain_receive("ibv_post_srq_recv", handle->handle, **bad_wr,
+                        srq.queue.receives().shape().max_segments, false, error);
     }
     return with_errno(error);
 }

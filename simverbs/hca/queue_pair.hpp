@@ -221,7 +221,8 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     bool migrate() override;
 
     // modify_qp.cpp
-    [[nodiscard]] int check_values(QpAttrs given, const QpValues& values) const;
+    // `refused` gets the attribute that is wrong.
+    [[nodiscard]] int check_values(QpAttrs given, const QpValues& values, QpAttrs& refused) const;
     void apply(QpAttrs given, const QpValues& values);
     void enter(QpState to, QpTrigger trigger, FaultCause cause);
     void reset();
