@@ -10,6 +10,7 @@
 
 #include "simverbs/abi/entry_points.hpp"
 #include "simverbs/abi/event_reader.hpp"
+#include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
@@ -56,7 +57,7 @@ int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) {
 
 int req_notify_cq(ibv_cq* cq, int solicited_only) {
     if (!as_object(cq->context).admits()) {
-        return EIO;
+        return with_errno(EIO);
     }
     as_object(cq).queue.arm(solicited_only != 0 ? CqArm::kSolicited : CqArm::kNext);
     return 0;
@@ -76,7 +77,7 @@ SIMVERBS_ABI ibv_comp_channel* simverbs_abi_ibv_create_comp_channel(ibv_context*
 SIMVERBS_ABI int simverbs_abi_ibv_destroy_comp_channel(ibv_comp_channel* handle) {
     CompletionChannel& channel = as_object(handle);
     if (channel.refcnt > 0) {
-        return EBUSY;
+        return with_errno(EBUSY);
     }
     DestroyChannel command;
     command.handle = channel.number();
@@ -143,7 +144,7 @@ SIMVERBS_ABI ibv_cq* simverbs_abi_ibv_create_cq(ibv_context* handle, int cqe, vo
 SIMVERBS_ABI int simverbs_abi_ibv_resize_cq(ibv_cq* handle, int cqe) {
     CompletionQueue& cq = as_object(handle);
     if (cqe <= 0) {
-        return EINVAL;
+        return with_errno(EINVAL);
     }
     Context& context = as_object(cq.context);
     ResizeCq command;
@@ -156,7 +157,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_resize_cq(ibv_cq* handle, int cqe) {
     }
     std::byte* ring = context.channel().map_ring(reply.ring, descriptor);
     if (ring == nullptr) {
-        return ENOMEM;
+        return with_errno(ENOMEM);
     }
     cq.queue.replace_ring(ring, reply);
     cq.cqe = static_cast<int>(reply.entries);

@@ -5,6 +5,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
 
@@ -36,10 +37,10 @@ int destroy_counters(ibv_counters* handle) {
 int attach_counters_point_flow(ibv_counters* handle, ibv_counter_attach_attr* attr,
                                ibv_flow* flow) {
     if (attr->comp_mask != 0) {
-        return EINVAL;
+        return with_errno(EINVAL);
     }
     if (flow != nullptr) {
-        return EOPNOTSUPP;
+        return with_errno(EOPNOTSUPP);
     }
     AttachCounters command;
     command.handle = as_object(handle).number();
@@ -51,7 +52,7 @@ int attach_counters_point_flow(ibv_counters* handle, ibv_counter_attach_attr* at
 int read_counters(ibv_counters* handle, std::uint64_t* values, std::uint32_t count,
                   std::uint32_t flags) {
     if ((flags & ~static_cast<std::uint32_t>(IBV_READ_COUNTERS_ATTR_PREFER_CACHED)) != 0) {
-        return EINVAL;
+        return with_errno(EINVAL);
     }
     ReadCounters command;
     command.handle = as_object(handle).number();
@@ -61,7 +62,7 @@ int read_counters(ibv_counters* handle, std::uint64_t* values, std::uint32_t cou
         return error;
     }
     if (count < reply.used) {
-        return EINVAL;
+        return with_errno(EINVAL);
     }
     std::memcpy(values, reply.values.data(), reply.used * sizeof(std::uint64_t));
     return 0;

@@ -13,6 +13,7 @@
 #include <infiniband/verbs.h>
 
 #include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
@@ -179,7 +180,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_close_device(ibv_context* handle) {
 SIMVERBS_ABI int simverbs_abi_ibv_query_device(ibv_context* handle, ibv_device_attr* attr) {
     Context& context = as_object(handle);
     if (!context.admits()) {
-        return EIO;
+        return with_errno(EIO);
     }
     const Personality& personality = context.personality();
     const DeviceLimits& limits = personality.limits;
@@ -333,10 +334,10 @@ int query_port(ibv_context* handle, std::uint8_t port, ibv_port_attr* attr, std:
 int query_device_ex(ibv_context* handle, const ibv_query_device_ex_input* input,
                     ibv_device_attr_ex* attr, std::size_t size) {
     if (input != nullptr && input->comp_mask != 0) {
-        return EINVAL;
+        return with_errno(EINVAL);
     }
     if (size < sizeof attr->orig_attr) {
-        return EINVAL;
+        return with_errno(EINVAL);
     }
     const Context& context = as_object(handle);
     ibv_device_attr_ex full{};
@@ -410,16 +411,16 @@ SIMVERBS_ABI int simverbs_abi_ibv_query_gid_ex(ibv_context* context, std::uint32
                                                std::uint32_t index, ibv_gid_entry* entry,
                                                std::uint32_t flags, std::size_t entry_size) {
     if (flags != 0 || entry_size < sizeof(ibv_gid_entry)) {
-        return EINVAL;
+        return with_errno(EINVAL);
     }
     QueryGidReply reply;
     if (query_gid(context, port, index, reply) != 0) {
-        return EINVAL;
+        return with_errno(EINVAL);
     }
     ibv_gid_entry found{};
     std::memcpy(found.gid.raw, reply.gid.data(), sizeof found.gid.raw);
     if (found.gid.global.subnet_prefix == 0 && found.gid.global.interface_id == 0) {
-        return ENODATA;
+        return with_errno(ENODATA);
     }
     found.gid_index = index;
     found.port_num = port;

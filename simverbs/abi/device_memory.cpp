@@ -9,6 +9,7 @@
 #include <infiniband/verbs.h>
 
 #include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
 
@@ -23,13 +24,24 @@ bool holds(const DeviceMemory& memory, std::uint64_t offset, std::size_t length)
            length <= memory.bytes() - offset;
 }
 
-int memcpy_to_dm(ibv_dm* handle, std::uint64_t offset, const void* from, std::size_t length) {
-    const DeviceMemory& memory = as_object(handle);
-    if (!as_object(handle->context).admits()) {
+// An errno.
+int check_copy(const DeviceMemory& memory, std::uint64_t offset, std::uint64_t length) {
+    const Context& context = as_object(memory.context);
+    if (!context.admits()) {
         return EIO;
     }
+    const Personality& personality = context.personality();
     if (!holds(memory, offset, length)) {
-        return EINVAL;
+        return personality.device_memory_out_of_range_errno;
+    }
+    const std::uint32_t granule = personality.device_memory_granule;
+    return offset % granule == 0 && length % granule == 0 ? 0 : EINVAL;
+}
+
+int memcpy_to_dm(ibv_dm* handle, std::uint64_t offset, const void* from, std::size_t length) {
+    const DeviceMemory& memory = as_object(handle);
+    if (const int error = check_copy(memory, offset, length); error != 0) {
+        return with_errno(error);
     }
     std::copy_n(static_cast<const std::byte*>(from), length, memory.base() + offset);
     return 0;
@@ -37,11 +49,8 @@ int memcpy_to_dm(ibv_dm* handle, std::uint64_t offset, const void* from, std::si
 
 int memcpy_from_dm(void* to, ibv_dm* handle, std::uint64_t offset, std::size_t length) {
     const DeviceMemory& memory = as_object(handle);
-    if (!as_object(handle->context).admits()) {
-        return EIO;
-    }
-    if (!holds(memory, offset, length)) {
-        return EINVAL;
+    if (const int error = check_copy(memory, offset, length); error != 0) {
+        return with_errno(error);
     }
     std::copy_n(memory.base() + offset, length, static_cast<std::byte*>(to));
     return 0;

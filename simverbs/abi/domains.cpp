@@ -10,6 +10,7 @@
 #include <infiniband/verbs.h>
 
 #include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
 
@@ -43,13 +44,13 @@ SIMVERBS_ABI int simverbs_abi_ibv_dealloc_pd(ibv_pd* handle) {
     ProtectionDomain& domain = as_object(handle);
     Context& context = as_object(handle->context);
     if (!context.admits()) {
-        return EIO;
+        return with_errno(EIO);
     }
     {
         const std::lock_guard lock(context.lock());
         const bool is_parent = domain.extends != nullptr;
         if (domain.uses > 0 || (is_parent && has_queues(context, handle))) {
-            return EBUSY;
+            return with_errno(EBUSY);
         }
         if (is_parent) {
             --domain.extends->uses;
@@ -94,7 +95,7 @@ int dealloc_td(ibv_td* handle) {
     ThreadDomain& domain = as_object(handle);
     const std::lock_guard lock(as_object(handle->context).lock());
     if (domain.uses > 0) {
-        return EBUSY;
+        return with_errno(EBUSY);
     }
     delete &domain;
     return 0;

@@ -8,6 +8,7 @@
 #include <infiniband/verbs.h>
 
 #include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
@@ -37,10 +38,10 @@ int show(CompletionQueue& cq, const Cqe* entry) {
 int start_poll(ibv_cq_ex* handle, ibv_poll_cq_attr* attr) {
     const Context& context = as_object(handle->context);
     if (!context.admits()) {
-        return EIO;
+        return with_errno(EIO);
     }
     if (attr->comp_mask != 0 && context.personality().checks_extended_cq_masks) {
-        return EINVAL;
+        return with_errno(EINVAL);
     }
     CompletionQueue& cq = as_object(handle);
     return show(cq, cq.queue.first_or_step());
@@ -209,10 +210,10 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted) {
 
 int modify_cq(ibv_cq* handle, ibv_modify_cq_attr* attr) {
     if (attr->attr_mask == 0) {
-        return EINVAL;
+        return with_errno(EINVAL);
     }
     if ((attr->attr_mask & ~static_cast<std::uint32_t>(IBV_CQ_ATTR_MODERATE)) != 0) {
-        return EOPNOTSUPP;
+        return with_errno(EOPNOTSUPP);
     }
     ModifyCq command;
     command.handle = handle->handle;

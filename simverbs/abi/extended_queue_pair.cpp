@@ -9,9 +9,11 @@
 #include <infiniband/verbs.h>
 
 #include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
+#include "simverbs/abi/refusal_reason.hpp"
 #include "simverbs/abi/send_request.hpp"
 
 namespace simverbs::abi {
@@ -247,7 +249,10 @@ int wr_complete(ibv_qp_ex* handle) {
     if (mistake) [[unlikely]] {
         name_misuse(as_object(handle->qp_base.context), *mistake, handle->qp_base.qp_num, {});
     }
-    return error;
+    if (error != 0) [[unlikely]] {
+        explain_batch(as_object(handle->qp_base.context), qp, error);
+    }
+    return with_errno(error);
 }
 
 void wr_abort(ibv_qp_ex* handle) {

@@ -6,6 +6,7 @@
 #include <infiniband/verbs.h>
 
 #include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
@@ -197,10 +198,10 @@ ibv_mr* alloc_null_mr(ibv_pd* pd) {
 int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_sge* sg_list,
               std::uint32_t num_sge) {
     if (advice > IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT) {
-        return EOPNOTSUPP;
+        return with_errno(EOPNOTSUPP);
     }
     if ((flags & ~static_cast<std::uint32_t>(IBV_ADVISE_MR_FLAG_FLUSH)) != 0 || num_sge == 0) {
-        return EINVAL;
+        return with_errno(EINVAL);
     }
     const bool for_writing = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
     for (const ibv_sge& sge : std::span(sg_list, num_sge)) {
@@ -216,7 +217,7 @@ int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_
         }
         if (advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT &&
             !driver::is_mapped(reply.address, sge.length, for_writing)) {
-            return EFAULT;
+            return with_errno(EFAULT);
         }
     }
     return 0;

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "simverbs/abi/refusal_reason.hpp"
 #include "simverbs/abi/warnings.hpp"
 
 namespace simverbs::abi {
@@ -74,6 +75,7 @@ void name_found(Context& context) {
 
 void forget_named_misuse() {
     BufferWatch::forget_remote_keys();
+    forget_reasons();
     for (std::atomic_flag& named : g_named) {
         named.clear();
     }

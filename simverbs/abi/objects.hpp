@@ -14,6 +14,7 @@
 #include <infiniband/verbs.h>
 
 #include "simverbs/abi/buffer_watch.hpp"
+#include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/newer_abi.hpp"
 #include "simverbs/driver/channel.hpp"
 #include "simverbs/driver/queues.hpp"
@@ -94,14 +95,14 @@ class Context final : public NewerVerbsContext {
     // The second half of that: after a verb that let time move.
     void await_running() const { channel_.await_running(device_.index()); }
 
-    // An errno; EIO in a forked child.
+    // An errno, and in errno too; EIO in a forked child.
     template <Command C>
     int execute(C command, typename C::Reply& reply, int& descriptor) {
         if (!admits()) {
-            return EIO;
+            return with_errno(EIO);
         }
         command.context = handle_;
-        return channel_.execute(command, reply, descriptor);
+        return with_errno(channel_.execute(command, reply, descriptor));
     }
     template <Command C>
     int execute(const C& command, typename C::Reply& reply) {

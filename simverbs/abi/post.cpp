@@ -5,10 +5,12 @@
 
 #include <infiniband/verbs.h>
 
+#include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
 #include "simverbs/abi/receive_request.hpp"
+#include "simverbs/abi/refusal_reason.hpp"
 #include "simverbs/abi/send_request.hpp"
 
 namespace simverbs::abi {
@@ -146,16 +148,21 @@ int write_receives(QueuePair& qp, bool drops_early, ibv_recv_wr* wr, ibv_recv_wr
 int post_sends(ibv_qp* handle, ibv_send_wr* wr, Binder binder, ibv_send_wr** bad_wr) {
     QueuePair& qp = as_object(handle);
     Context& context = as_object(handle->context);
+    const char* const verb = binder == Binder::kVerb ? "ibv_bind_mw" : "ibv_post_send";
     if (!context.admits()) {
         *bad_wr = wr;
-        return EIO;
+        explain_send(context, qp, *wr, verb, EIO);
+        return with_errno(EIO);
     }
     std::optional<Misuse> mistake;
     const int error = write_sends(qp, context.personality(), wr, binder, bad_wr, mistake);
     if (mistake) [[unlikely]] {
         name_misuse(context, *mistake, handle->qp_num, {});
     }
-    return error;
+    if (error != 0) [[unlikely]] {
+        explain_send(context, qp, **bad_wr, verb, error);
+    }
+    return with_errno(error);
 }
 
 }  // namespace
@@ -174,7 +181,7 @@ int post_recv(ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     Context& context = as_object(handle->context);
     if (!context.admits()) {
         *bad_wr = wr;
-        return EIO;
+        return with_errno(EIO);
     }
     const bool drops_early = context.personality().post_recv_in_reset == PostTooEarly::kDrop;
     WatchedReceives watched{qp.watch, {CompletedQueue::kReceive, handle->qp_num}, {}};
@@ -182,7 +189,11 @@ int post_recv(ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     if (watched.mistake) [[unlikely]] {
         name_misuse(context, *watched.mistake, handle->qp_num, {});
     }
-    return error;
+    if (error != 0) [[unlikely]] {
+        explain_receive("ibv_post_recv", handle->qp_num, **bad_wr, qp.capacity.receive_segments,
+                        qp.queues.state() == QpState::kReset, error);
+    }
+    return with_errno(error);
 }
 
 }  // namespace simverbs::abi

@@ -9,9 +9,11 @@
 
 #include "simverbs/abi/address_vector.hpp"
 #include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
+#include "simverbs/abi/refusal_reason.hpp"
 
 namespace simverbs::abi {
 namespace {
@@ -189,8 +191,8 @@ ibv_qp* remember(Context& context, QueuePair& qp, std::uint32_t handle) {
 }
 
 // An errno. New queues are taken over where there are any.
-int resize_or_modify(Context& context, QueuePair& qp, const ModifyQp& command) {
-    ModifyQpReply reply;
+int resize_or_modify(Context& context, QueuePair& qp, const ModifyQp& command,
+                     ModifyQpReply& reply) {
     int descriptor = -1;
     const int error = context.execute(command, reply, descriptor);
     if (error != 0 || reply.ring.bytes == 0) {
@@ -198,7 +200,7 @@ int resize_or_modify(Context& context, QueuePair& qp, const ModifyQp& command) {
     }
     std::byte* ring = context.channel().map_ring(reply.ring, descriptor);
     if (ring == nullptr) {
-        return ENOMEM;
+        return with_errno(ENOMEM);
     }
     qp.queues.replace_ring(ring, reply);
     const std::lock_guard guard(qp.queues.send().lock());
@@ -275,7 +277,7 @@ ibv_qp* open_qp(ibv_context* handle, ibv_qp_open_attr* attr) {
         errno = error;
         return nullptr;
     }
-    const CreateQpReply reply{.handle = opened.handle, .qpn = opened.handle};
+    const CreateQpReply reply{.handle = opened.handle, .qpn = attr->qp_num};
     ibv_qp_init_attr_ex init{};
     init.qp_type = IBV_QPT_XRC_RECV;
     if ((attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT) != 0) {
@@ -300,12 +302,15 @@ SIMVERBS_ABI int simverbs_abi_ibv_modify_qp(ibv_qp* handle, ibv_qp_attr* attr, i
     }
     Context& context = as_object(handle->context);
     const QpState from = qp.queues.state();
-    const int error = resize_or_modify(context, qp, command);
+    ModifyQpReply reply;
+    const int error = resize_or_modify(context, qp, command, reply);
     if (error != 0) {
         const bool moves = (attr_mask & IBV_QP_STATE) != 0;
         name_bad_modify(context, qp, from, moves ? static_cast<QpState>(attr->qp_state) : from,
                         QpAttrs::from_bits(command.mask));
-        return error;
+        explain_modify(context, qp, from, QpAttrs::from_bits(command.mask), command.values, reply,
+                       error);
+        return with_errno(error);
     }
     if (from == QpState::kInit && qp.queues.state() == QpState::kRtr &&
         qp.service->has_receive_queue && handle->srq == nullptr &&
@@ -329,7 +334,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_modify_qp(ibv_qp* handle, ibv_qp_attr* attr, i
 // The typical packet is a hint to devices that pace by it; this one counts bytes.
 int modify_qp_rate_limit(ibv_qp* handle, ibv_qp_rate_limit_attr* attr) {
     if (attr->comp_mask != 0 || (attr->typical_pkt_sz != 0 && attr->rate_limit == 0)) {
-        return EINVAL;
+        return with_errno(EINVAL);
     }
     ModifyQp command;
     command.handle = handle->handle;
@@ -340,9 +345,10 @@ int modify_qp_rate_limit(ibv_qp* handle, ibv_qp_rate_limit_attr* attr) {
 
 SIMVERBS_ABI int simverbs_abi_ibv_query_qp(ibv_qp* handle, ibv_qp_attr* attr, int attr_mask,
                                            ibv_qp_init_attr* init) {
-    constexpr int kKnown = (IBV_QP_DEST_QPN << 1) - 1;
-    if ((attr_mask & ~kKnown) != 0) {
-        return EOPNOTSUPP;
+    // Like ibv_cmd_query_qp(), which refuses from this bit up; all attributes are filled in anyway.
+    constexpr int kTaken = IBV_QP_RATE_LIMIT - 1;
+    if ((attr_mask & ~kTaken) != 0) {
+        return with_errno(EOPNOTSUPP);
     }
     QueryQp command;
     command.handle = handle->handle;
@@ -352,7 +358,9 @@ SIMVERBS_ABI int simverbs_abi_ibv_query_qp(ibv_qp* handle, ibv_qp_attr* attr, in
         return error;
     }
     *attr = to_qp_attr(reply);
-    handle->state = attr->qp_state;
+    if ((attr_mask & IBV_QP_STATE) != 0) {
+        handle->state = attr->qp_state;
+    }
     *init = {};
     init->qp_context = handle->qp_context;
     init->send_cq = handle->send_cq;

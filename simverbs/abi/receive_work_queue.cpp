@@ -6,10 +6,12 @@
 
 #include <infiniband/verbs.h>
 
+#include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
 #include "simverbs/abi/receive_request.hpp"
+#include "simverbs/abi/refusal_reason.hpp"
 
 namespace simverbs::abi {
 namespace {
@@ -47,7 +49,7 @@ int post_wq_recv(ibv_wq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     Context& context = as_object(handle->context);
     if (!context.admits()) {
         *bad_wr = wr;
-        return EIO;
+        return with_errno(EIO);
     }
     WatchedReceives watched{context.watch(), {CompletedQueue::kWork, handle->wq_num}, {}};
     const int error = write_receives(as_object(handle), context.personality().post_recv_in_reset,
@@ -55,7 +57,12 @@ int post_wq_recv(ibv_wq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     if (watched.mistake) [[unlikely]] {
         name_misuse(context, *watched.mistake, handle->wq_num, {});
     }
-    return error;
+    if (error != 0) [[unlikely]] {
+        explain_receive("ibv_post_wq_recv", handle->wq_num, **bad_wr,
+                        as_object(handle).queue.receives().shape().max_segments,
+                        handle->state == IBV_WQS_RESET, error);
+    }
+    return with_errno(error);
 }
 
 }  // namespace

@@ -8,10 +8,12 @@
 #include <infiniband/verbs.h>
 
 #include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
 #include "simverbs/abi/receive_request.hpp"
+#include "simverbs/abi/refusal_reason.hpp"
 
 namespace simverbs::abi {
 namespace {
@@ -133,7 +135,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_modify_srq(ibv_srq* handle, ibv_srq_attr* attr
     }
     std::byte* ring = context.channel().map_ring(reply.ring, descriptor);
     if (ring == nullptr) {
-        return ENOMEM;
+        return with_errno(ENOMEM);
     }
     as_object(handle).queue.replace_ring(ring, reply);
     attr->max_wr = reply.requests;
@@ -186,10 +188,10 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_srq(ibv_srq* handle) {
 
 int get_srq_num(ibv_srq* srq, std::uint32_t* number) {
     if (!as_object(srq->context).personality().limits.caps.contains(DeviceCap::kXrc)) {
-        return EOPNOTSUPP;
+        return with_errno(EOPNOTSUPP);
     }
     if (as_object(srq).completions == nullptr) {
-        return EINVAL;  // only XRC queues are named by number
+        return with_errno(EINVAL);  // only XRC queues are named by number
     }
     *number = srq->handle;
     return 0;
@@ -199,7 +201,7 @@ int post_srq_recv(ibv_srq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     Context& context = as_object(handle->context);
     if (!context.admits()) {
         *bad_wr = wr;
-        return EIO;
+        return with_errno(EIO);
     }
     SharedReceiveQueue& srq = as_object(handle);
     WatchedReceives watched{context.watch(), {CompletedQueue::kShared, srq.queue.number()}, {}};
@@ -207,7 +209,11 @@ int post_srq_recv(ibv_srq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     if (watched.mistake) [[unlikely]] {
         name_misuse(context, *watched.mistake, handle->handle, {});
     }
-    return error;
+    if (error != 0) [[unlikely]] {
+        explain_receive("ibv_post_srq_recv", handle->handle, **bad_wr,
+                        srq.queue.receives().shape().max_segments, false, error);
+    }
+    return with_errno(error);
 }
 
 // By the file that the descriptor names, so that processes share a domain (ibv_open_xrcd(3)).

@@ -163,7 +163,8 @@ REDIRECT(ssize_t, lgetxattr, AT_FDCWD,
          (const char* name, const char* attribute, void* value, size_t size),
          (const char*, const char*, void*, size_t), (path.real(), attribute, value, size))
 
-// A file of ours has no other name than the one by which programs ask for it.
+// A file of ours has the name by which programs ask for it, or the one that a link in the tree
+// leads to.
 INTERPOSED char* realpath(const char* name, char* resolved) {
     static auto* const original = next<char*(const char*, char*)>("realpath");
     const TreePath path(AT_FDCWD, name);
@@ -174,10 +175,15 @@ INTERPOSED char* realpath(const char* name, char* resolved) {
     if (original(path.real(), checked) == nullptr) {
         return nullptr;
     }
+    char tree[PATH_MAX];
+    const char* const root = original(devices::placement().tree, tree);
+    const std::size_t length = root == nullptr ? 0 : std::strlen(root);
+    const bool is_in_tree = root != nullptr && std::strncmp(checked, root, length) == 0;
+    const char* const found = is_in_tree ? checked + length : path.name();
     if (resolved == nullptr) {
-        return strdup(path.name());
+        return strdup(found);
     }
-    return std::strcpy(resolved, path.name());
+    return std::strcpy(resolved, found);
 }
 
 INTERPOSED int chdir(const char* name) {

@@ -1,36 +1,158 @@
 #include "simverbs/driver/mapped_memory.hpp"
 
+#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <memory>
+#include <optional>
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 namespace simverbs::driver {
+namespace {
+
+constexpr std::uint64_t kPageBytes = 4096;
+// Ranges up to this are faulted in, as pinning does; longer ones are only looked up, since a
+// simulated device needs no page of a large and sparse region.
+constexpr std::uint64_t kMostFaultedIn = 16 * kPageBytes;
+
+// Linux 5.14 has these two, the headers of the distribution may not.
+constexpr int kPopulateRead = 22;   // MADV_POPULATE_READ
+constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE
+
+bool can_populate() {
+    static const bool answer = [] {
+        alignas(kPageBytes) static char page[kPageBytes];
+        return madvise(page, sizeof page, kPopulateRead) == 0;
+    }();
+    return answer;
+}
+
+// Faults the pages in with the rights that the device will need. Nothing where the kernel cannot
+// say: it has no such call, or was interrupted.
+std::optional<bool> populate(std::uint64_t address, std::uint64_t length, bool writable) {
+    if (!can_populate()) {
+        return std::nullopt;
+    }
+    const std::uint64_t first = address & ~(kPageBytes - 1);
+    const int saved = errno;
+    const int result = madvise(reinterpret_cast<void*>(first), address + length - first,
+                               writable ? kPopulateWrite : kPopulateRead);
+    const int error = result == 0 ? 0 : errno;
+    errno = saved;
+    switch (error) {
+        case 0:
+            return true;
+        case ENOMEM:  // a hole
+        case EFAULT:  // a file that ends before
+        case EINVAL:  // rights, or memory that cannot be pinned either
+            return false;
+        default:
+            return std::nullopt;
+    }
+}
+
+// One mapping, and what may be done with it.
+struct Mapping {
+    std::uint64_t from = 0;
+    std::uint64_t to = 0;
+    bool readable = false;
+    bool writable = false;
+};
+
+// Whether each mapping that next() returns, in the order of addresses, continues the range.
+template <class Next>
+bool covers(std::uint64_t address, std::uint64_t length, bool writable, Next&& next) {
+    const std::uint64_t end = address + length;
+    std::uint64_t reached = address;
+    while (reached < end) {
+        const std::optional<Mapping> mapping = next(reached);
+        if (!mapping || mapping->from > reached || !mapping->readable ||
+            (writable && !mapping->writable)) {
+            return false;
+        }
+        reached = mapping->to;
+    }
+    return true;
+}
+
+// struct procmap_query of Linux 6.11, by which the kernel looks one mapping up.
+struct ProcmapQuery {
+    std::uint64_t size = sizeof(ProcmapQuery);
+    std::uint64_t flags = 0;
+    std::uint64_t address = 0;
+    std::uint64_t from = 0;
+    std::uint64_t to = 0;
+    std::uint64_t rights = 0;
+    std::uint64_t page_size = 0;
+    std::uint64_t offset = 0;
+    std::uint64_t inode = 0;
+    std::uint32_t device_major = 0;
+    std::uint32_t device_minor = 0;
+    std::uint32_t name_size = 0;
+    std::uint32_t build_id_size = 0;
+    std::uint64_t name = 0;
+    std::uint64_t build_id = 0;
+};
+static_assert(sizeof(ProcmapQuery) == 104);
+constexpr unsigned long kProcmapQuery = _IOWR('f', 17, ProcmapQuery);
+
+// Nothing where the kernel has no such call.
+std::optional<bool> look_up(int maps, std::uint64_t address, std::uint64_t length, bool writable) {
+    bool is_known = true;
+    const bool covered = covers(address, length, writable, [maps, &is_known](std::uint64_t at) {
+        ProcmapQuery query;
+        query.address = at;
+        if (ioctl(maps, kProcmapQuery, &query) != 0) {
+            is_known = errno == ENOENT;
+            return std::optional<Mapping>();
+        }
+        return std::optional<Mapping>(
+            {query.from, query.to, (query.rights & 1U) != 0, (query.rights & 2U) != 0});
+    });
+    return is_known ? std::optional(covered) : std::nullopt;
+}
+
+bool read_through(std::FILE* maps, std::uint64_t address, std::uint64_t length, bool writable) {
+    return covers(address, length, writable, [maps](std::uint64_t at) {
+        char line[512];
+        while (std::fgets(line, sizeof line, maps) != nullptr) {
+            Mapping mapping;
+            char rights[5] = {};
+            if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &mapping.from, &mapping.to,
+                            rights) == 3 &&
+                mapping.to > at) {
+                mapping.readable = rights[0] == 'r';
+                mapping.writable = rights[1] == 'w';
+                return std::optional(mapping);
+            }
+        }
+        return std::optional<Mapping>();
+    });
+}
+
+}  // namespace
 
 bool is_mapped(std::uint64_t address, std::uint64_t length, bool writable) {
-    const auto close = [](std::FILE* file) { std::fclose(file); };
-    const std::unique_ptr<std::FILE, decltype(close)> maps(std::fopen("/proc/self/maps", "re"),
-                                                           close);
+    if (length <= kMostFaultedIn) {
+        if (const auto answer = populate(address, length, writable)) {
+            return *answer;
+        }
+    }
+    const int descriptor = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    const auto close_file = [](std::FILE* file) { std::fclose(file); };
+    const std::unique_ptr<std::FILE, decltype(close_file)> maps(
+        descriptor < 0 ? nullptr : fdopen(descriptor, "r"), close_file);
     if (maps == nullptr) {
         return true;
     }
-    const std::uint64_t end = address + length;
-    std::uint64_t reached = address;
-    char line[512];
-    while (reached < end && std::fgets(line, sizeof line, maps.get()) != nullptr) {
-        std::uint64_t from = 0;
-        std::uint64_t to = 0;
-        char rights[5] = {};
-        if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &from, &to, rights) != 3 ||
-            to <= reached) {
-            continue;
-        }
-        const bool usable = rights[0] == 'r' && (!writable || rights[1] == 'w');
-        if (from > reached || !usable) {
-            return false;
-        }
-        reached = to;
+    if (const auto answer = look_up(descriptor, address, length, writable)) {
+        return *answer;
     }
-    return reached >= end;
+    return read_through(maps.get(), address, length, writable);
 }
 
 }  // namespace simverbs::driver

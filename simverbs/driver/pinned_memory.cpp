@@ -7,6 +7,8 @@
 #include <limits>
 #include <system_error>
 
+#include <sys/resource.h>
+
 namespace simverbs::driver {
 namespace {
 
@@ -16,6 +18,14 @@ std::uint64_t pages_of(std::uint64_t address, std::uint64_t length) {
     return length == 0 ? 0 : (address % kPageBytes + length - 1) / kPageBytes + 1;
 }
 
+// As Linux counts (ib_umem_get), of root's processes too: those of a test often are.
+std::uint64_t resource_limit() {
+    rlimit limit{};
+    const bool is_limited =
+        getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    return is_limited ? limit.rlim_cur / kPageBytes : std::numeric_limits<std::uint64_t>::max();
+}
+
 // In pages; a limit that is no number allows nothing.
 std::uint64_t limit() {
     // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody in this library changes the environment
@@ -23,11 +33,16 @@ std::uint64_t limit() {
     if (text == nullptr) {
         return std::numeric_limits<std::uint64_t>::max();
     }
+    if (std::strcmp(text, "rlimit") == 0) {
+        return resource_limit();
+    }
     std::uint64_t bytes = 0;
     const char* end = text + std::strlen(text);
     const auto [stopped, failure] = std::from_chars(text, end, bytes);
     if (failure != std::errc() || stopped != end) {
-        std::fprintf(stderr, "simverbs: SIMVERBS_MEMLOCK='%s' is not a number of bytes\n", text);
+        std::fprintf(stderr,
+                     "simverbs: SIMVERBS_MEMLOCK='%s' is neither a number of bytes nor 'rlimit'\n",
+                     text);
         return 0;
     }
     return bytes / kPageBytes;

@@ -109,7 +109,7 @@ ServedChannel::ServedChannel(int socket, int wake, ClientArea& area, const Attac
     const std::uint32_t count = std::min(reply.device_count, AttachReply::kMaxDevices);
     for (std::uint32_t i = 0; i < count; ++i) {
         const ServedDevice& device = reply.devices[i];
-        const Personality* personality = find_personality(to_text(device.personality));
+        const Personality* personality = find_variant(to_text(device.personality));
         devices_.push_back({to_text(device.name), to_text(device.host), device.guid,
                             static_cast<std::uint16_t>(device.ports),
                             personality == nullptr ? &kSpec : personality});

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::uint8_t kMaxServiceLevel = 15;
 constexpr std::uint8_t kMaxPathBits = 127;
-constexpr std::uint32_t kMaxFlowLabel = 0xFFFFF;
+// Devices cut a label to its 20 bits (mlx5_create_ah, mlx5_set_path); UCX passes ~0 on RoCE.
+constexpr std::uint32_t kFlowLabelBits = 0xFFFFF;
 constexpr std::uint8_t kMaxStaticRate = 24;  // IBV_RATE_1200_GBPS
 
 bool is_ethernet(const fabric::Port& port) {
@@ -56,7 +57,6 @@ int resolve_mac(const Hca& hca, const fabric::GidEntry& source, const fabric::Gi
 
 void cut_path(AddressVector& path) {
     path.sl &= kMaxServiceLevel;
-    path.flow_label &= kMaxFlowLabel;
     if (path.static_rate > kMaxStaticRate) {
         path.static_rate = 0;
     }
@@ -71,8 +71,8 @@ int resolve_path(const Hca& hca, AddressVector& path) {
     if (!path.is_global) {
         return is_ethernet(port) ? EINVAL : 0;
     }
-    if (path.flow_label > kMaxFlowLabel ||
-        path.sgid_index >= hca.personality().limits.port.gid_entries) {
+    path.flow_label &= kFlowLabelBits;
+    if (path.sgid_index >= hca.personality().limits.port.gid_entries) {
         return EINVAL;
     }
     const std::vector<fabric::GidEntry>& gids = port.attributes().gids;

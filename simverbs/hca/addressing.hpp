@@ -16,12 +16,13 @@ namespace simverbs {
 class Hca;
 
 // Checks a path against the port that it names and completes it: on Ethernet by the destination's
-// MAC address. An errno, as Linux answers: EINVAL for a value out of range and, on Ethernet,
-// without a GRH; ENODATA for an entry of the GID table that holds nothing; ETIMEDOUT when nobody
-// has the address (at once: the seconds that a neighbour is waited for are not modelled).
+// MAC address. Cuts the flow label to its 20 bits. An errno, as Linux answers: EINVAL for a value
+// out of range and, on Ethernet, without a GRH; ENODATA for an entry of the GID table that holds
+// nothing; ETIMEDOUT when nobody has the address (at once: the seconds that a neighbour is waited
+// for are not modelled).
 int resolve_path(const Hca& hca, AddressVector& path);
-// What a device that does not look at values makes of a path: service level, flow label and rate
-// by the bits that it keeps.
+// What a device that does not look at values makes of a path: service level and rate by the bits
+// that it keeps.
 void cut_path(AddressVector& path);
 
 // Fills in where `frame` comes from and goes to: source node and queue pair, LIDs or MAC addresses,

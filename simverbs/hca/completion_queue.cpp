@@ -14,10 +14,12 @@ namespace {
 // Behind the timers of queue pairs, which have the first port numbers.
 constexpr std::uint16_t kModerationPort = 64;
 constexpr unsigned kHandleBits = 22;
+constexpr unsigned kContextBits = 10;  // the others are the port number's
 
-fabric::EventKey timer_key(fabric::NodeId node, std::uint32_t block, std::uint32_t handle) {
-    return {fabric::EventClass::kTimer, node, fabric::PortNumber(kModerationPort),
-            block << kHandleBits | handle};
+fabric::EventKey timer_key(fabric::NodeId node, std::uint32_t context, std::uint32_t handle) {
+    const auto port = static_cast<std::uint16_t>(kModerationPort + (context >> kContextBits));
+    return {fabric::EventClass::kTimer, node, fabric::PortNumber(port),
+            context << kHandleBits | handle};
 }
 
 }  // namespace
@@ -134,14 +136,14 @@ void CompletionQueue::handle(const fabric::Event& /*event*/) {
 }
 
 void CompletionQueue::moderate(std::uint16_t count, fabric::SimDuration period,
-                               std::uint32_t block) {
+                               std::uint32_t context) {
     if (moderation_ != nullptr && moderation_->held > 0) {
         send_event();
     }
     moderation_.reset();
     if (count > 0 && period > fabric::SimDuration::zero()) {
         const Hca& hca = context_.hca();
-        const fabric::EventKey key = timer_key(hca.node(), block, handle_);
+        const fabric::EventKey key = timer_key(hca.node(), context, handle_);
         moderation_.reset(
             new Moderation{.count = count, .period = period, .timer{hca.loop(), key, *this}});
     }

@@ -59,9 +59,9 @@ class CompletionQueue final : private fabric::EventHandler {
     // Before the first entry.
     void ignore_overrun() { ignores_overrun_ = true; }
     // From now on an event waits for `count` completions, or for `period` after the first of them;
-    // with either 0 it does not wait. One that is held back goes out. `block`: the context's
+    // with either 0 it does not wait. One that is held back goes out. `context`: its
     // numbers, for a timer that differs from every other.
-    void moderate(std::uint16_t count, fabric::SimDuration period, std::uint32_t block);
+    void moderate(std::uint16_t count, fabric::SimDuration period, std::uint32_t context);
 
     // Copies what was not consumed to a new ring, from index 0; returns where it began in the old
     // one, which is kept: a consumer may still be reading it.

@@ -6,6 +6,7 @@
 #include "simverbs/hca/addressing.hpp"
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/hca/hca_events.hpp"
+#include "simverbs/model/personalities.hpp"
 
 namespace simverbs {
 namespace {
@@ -18,8 +19,18 @@ constexpr std::uint32_t kLoopbackInterface = 1;
 
 }  // namespace
 
-DeviceContext::DeviceContext(Hca& hca, Client& client, std::uint32_t handle, std::uint32_t block)
-    : hca_(hca), client_(client), handle_(handle), block_(block), events_(hca.event_backlog()) {}
+// What is reported can be had from one context.
+static_assert(std::ranges::all_of(kPersonalities, [](const Personality* personality) {
+    const DeviceLimits& limits = personality->limits;
+    return !exceeds(std::uint64_t(limits.max_mr) + std::uint64_t(limits.max_mw),
+                    kNumbersOfAContext) &&
+           !exceeds(std::uint64_t(limits.max_qp), kNumbersOfAContext) &&
+           !exceeds(std::uint64_t(limits.max_srq), kNumbersOfAContext) &&
+           !exceeds(limits.max_wq_type_rq, kNumbersOfAContext);
+}));
+
+DeviceContext::DeviceContext(Hca& hca, Client& client, std::uint32_t handle)
+    : hca_(hca), client_(client), handle_(handle), events_(hca.event_backlog()) {}
 
 DeviceContext::~DeviceContext() {
     hca_.late_landings().finish();
@@ -27,10 +38,12 @@ DeviceContext::~DeviceContext() {
         hca_.flows().erase(*rule);
     }
     while (!opened_qps_.empty()) {
-        leave(*hca_.qps().find(opened_qps_.begin()->first));
+        const auto [handle, qp] = *opened_qps_.begin();
+        leave(*qp, handle);
     }
     while (!qps_.empty()) {
-        leave(*qps_.begin()->second);
+        QueuePair& qp = *qps_.begin()->second;
+        leave(qp, qp.handle());
     }
     tables_.clear();
     for (const auto& [handle, wq] : wqs_) {
@@ -51,9 +64,12 @@ DeviceContext::~DeviceContext() {
 
 // By the device's table, which a doorbell is looked up in faster than in the context's own.
 QueuePair* DeviceContext::find_qp(std::uint32_t handle) const {
+    if (handle > kLargestNumber) [[unlikely]] {
+        const auto opened = opened_qps_.find(handle);
+        return opened == opened_qps_.end() ? nullptr : opened->second;
+    }
     QueuePair* qp = hca_.qps().find(handle);
-    const bool is_ours = qp != nullptr && (&qp->context() == this || opened_qps_.contains(handle));
-    return is_ours ? qp : nullptr;
+    return qp != nullptr && &qp->context() == this && qp->handle() == handle ? qp : nullptr;
 }
 
 void DeviceContext::die() {
@@ -71,13 +87,13 @@ void DeviceContext::abandon() {
     is_abandoned_ = true;
 }
 
-void DeviceContext::raise(AsyncEvent event, std::uint32_t subject) {
+void DeviceContext::raise(AsyncEvent event, std::uint32_t number, std::uint32_t handle) {
     if (is_dead_) {
         return;
     }
-    hca_.trace(AsyncEventRaised{hca_.node(), event, subject});
+    hca_.trace(AsyncEventRaised{hca_.node(), event, number});
     send_event(events_, {.event = static_cast<std::uint32_t>(event),
-                         .subject = subject,
+                         .subject = handle,
                          .kind = static_cast<std::uint32_t>(properties(event).subject)});
 }
 
@@ -208,7 +224,7 @@ int DeviceContext::check_capacity(const CreateQp& command) const {
         return EINVAL;
     }
     const bool raw = command.service == Service::kRawPacket;
-    if (raw && (limits.max_raw_ethy_qp == 0 || !hca_.has_ethernet())) {
+    if (raw && limits.max_raw_ethy_qp == 0) {
         return EOPNOTSUPP;
     }
     const auto is_raw = [](const auto& entry) {
@@ -306,7 +322,7 @@ int DeviceContext::execute(const CreateQp& command, CreateQpReply& reply) {
     if (parts.ring.base == nullptr) {
         return ENOMEM;
     }
-    const auto qpn = hca_.qps().reserve(block_);
+    const auto qpn = hca_.qps().reserve(handle_);
     if (!qpn) {
         client_.release_ring(parts.ring);
         return ENOMEM;
@@ -356,34 +372,8 @@ int DeviceContext::execute(const DestroyQp& command, EmptyReply& /*reply*/) {
         return EBUSY;
     }
     unbind_windows_of(qp->qpn());
-    leave(*qp);
+    leave(*qp, command.handle);
     return 0;
-}
-
-// An XRC target lives on while somebody else has it open.
-void DeviceContext::leave(QueuePair& qp) {
-    if (&qp.context() != this) {
-        qp.remove_sharer(*this);
-        const auto opened = opened_qps_.find(qp.qpn());
-        --opened->second->uses;
-        opened_qps_.erase(opened);
-        return;
-    }
-    const auto own = qps_.find(qp.qpn());
-    if (DeviceContext* heir = qp.change_home(); heir != nullptr) {
-        heir->inherit(std::move(own->second));
-    } else {
-        hca_.multicast().forget(qp);
-        hca_.qps().erase(qp.qpn());
-    }
-    qps_.erase(own);
-}
-
-void DeviceContext::inherit(std::unique_ptr<QueuePair> qp) {
-    const auto opened = opened_qps_.find(qp->qpn());
-    --opened->second->uses;
-    opened_qps_.erase(opened);
-    qps_.emplace(qp->qpn(), std::move(qp));
 }
 
 std::uint16_t DeviceContext::pkey_entries(const fabric::Port& port) const {
@@ -454,7 +444,7 @@ int DeviceContext::execute(const ModifyCq& command, EmptyReply& /*reply*/) {
         return EINVAL;
     }
     cq->moderate(command.count, fabric::SimDuration(std::chrono::microseconds(command.period_us)),
-                 block_);
+                 handle_);
     return 0;
 }
 

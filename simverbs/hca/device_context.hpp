@@ -33,7 +33,7 @@ struct AddressHandle {
 
 class DeviceContext {
   public:
-    DeviceContext(Hca& hca, Client& client, std::uint32_t handle, std::uint32_t block);
+    DeviceContext(Hca& hca, Client& client, std::uint32_t handle);
     // Everything that is left goes, as if the host had lost power.
     ~DeviceContext();
     DeviceContext(const DeviceContext&) = delete;
@@ -120,9 +120,6 @@ class DeviceContext {
     }
     [[nodiscard]] std::size_t queue_pair_count() const { return qps_.size(); }
 
-    // The domain as this context has it open; nullptr if it has not.
-    [[nodiscard]] OpenedXrcDomain* find_opened(const XrcDomain& domain) const;
-
     // Nothing completes any more and no event is raised.
     void die();
     // The same, and its queue pairs are as if they had been destroyed.
@@ -130,7 +127,9 @@ class DeviceContext {
     [[nodiscard]] bool is_abandoned() const { return is_abandoned_; }
 
     // Tells the application; recorded in the trace.
-    void raise(AsyncEvent event, std::uint32_t subject);
+    void raise(AsyncEvent event, std::uint32_t subject) { raise(event, subject, subject); }
+    // The trace names the subject by its number, the application knows it by a handle.
+    void raise(AsyncEvent event, std::uint32_t number, std::uint32_t handle);
     void send_event(EventPipe& pipe, const EventMessage& message);
 
   private:
@@ -143,8 +142,8 @@ class DeviceContext {
     // What the service needs and lacks; a new queue pair's objects go to `parts`.
     [[nodiscard]] int find_parts(const CreateQp& command, QueuePairParts& parts) const;
     [[nodiscard]] int check_spread(const CreateQp& command, const IndirectionTable* table) const;
-    void leave(QueuePair& qp);
-    void inherit(std::unique_ptr<QueuePair> qp);
+    // shared_receive_commands.cpp
+    void leave(QueuePair& qp, std::uint32_t handle);
     void drop_srq(std::uint32_t handle);
     [[nodiscard]] int find_group(const std::array<std::uint8_t, 16>& gid, std::uint16_t lid,
                                  const QueuePair* qp, MulticastGroup& group) const;
@@ -158,8 +157,7 @@ class DeviceContext {
 
     Hca& hca_;
     Client& client_;
-    std::uint32_t handle_;
-    std::uint32_t block_;  // of numbers
+    std::uint32_t handle_;  // by which it has its numbers, too
     EventPipe events_;
     bool is_dead_ = false;
     bool is_abandoned_ = false;
@@ -175,7 +173,7 @@ class DeviceContext {
     std::map<std::uint32_t, std::unique_ptr<ReceiveWorkQueue>> wqs_;
     std::map<std::uint32_t, std::unique_ptr<IndirectionTable>> tables_;
     std::map<std::uint32_t, AddressHandle> addresses_;
-    std::map<std::uint32_t, OpenedXrcDomain*> opened_qps_;  // by number: made by somebody else
+    std::map<std::uint32_t, QueuePair*> opened_qps_;  // by the handle of the opening
     std::map<std::uint32_t, std::unique_ptr<QueuePair>> qps_;
     std::map<std::uint32_t, std::unique_ptr<CounterSet>> counters_;
     std::map<std::uint32_t, std::unique_ptr<FlowRule>> flows_;
@@ -183,6 +181,7 @@ class DeviceContext {
     std::uint32_t last_channel_ = 0;
     std::uint32_t last_cq_ = 0;
     std::uint32_t last_xrcd_ = 0;
+    std::uint32_t last_opening_ = 0;
     std::uint32_t last_address_ = 0;
     std::uint32_t last_flow_ = 0;
     std::uint32_t last_counters_ = 0;

@@ -63,6 +63,7 @@ class FlowTable {
   public:
     void add(const FlowRule& rule);
     void erase(const FlowRule& rule);
+    [[nodiscard]] bool empty() const { return rules_.empty(); }
     [[nodiscard]] bool steers_to(const QueuePair& qp) const;
 
     // Calls deliver(QueuePair&) for each that takes a frame which arrived at `port`; false when

@@ -10,6 +10,7 @@
 #include "simverbs/hca/hca_events.hpp"
 #include "simverbs/hca/placement.hpp"
 #include "simverbs/hca/queue_pair.hpp"
+#include "simverbs/model/personalities.hpp"
 
 namespace simverbs {
 namespace {
@@ -50,13 +51,23 @@ bool is_for(const fabric::Port& port, const fabric::Frame& frame) {
            frame.destination_mac.is_group() || frame.destination_mac == port.attributes().mac;
 }
 
+bool has_ethernet(const fabric::EndNode& node) {
+    for (std::uint16_t number = 1; number <= node.port_count(); ++number) {
+        if (node.port(fabric::PortNumber(number)).attributes().link_layer ==
+            fabric::LinkLayer::kEthernet) {
+            return true;
+        }
+    }
+    return false;
+}
+
 }  // namespace
 
 Hca::Hca(fabric::Network& network, fabric::EndNode& node, const Personality& personality,
          HcaCommons& commons)
     : network_(network),
       node_(node),
-      personality_(personality),
+      personality_(variant_of(personality, has_ethernet(node))),
       commons_(commons),
       keys_(seed_of_keys(commons.numbering, node.name())),
       qps_(commons.numbering.first_qpn) {
@@ -78,22 +89,18 @@ Hca::~Hca() {
 }
 
 DeviceContext* Hca::open(Client& client) {
-    for (std::uint32_t block = 1; block < kNumberBlocks; ++block) {
-        if (!contexts_.contains(block)) {
-            auto context = std::make_unique<DeviceContext>(*this, client, block, block);
-            return contexts_.emplace(block, std::move(context)).first->second.get();
+    std::uint32_t free = 1;
+    for (const auto& [handle, context] : contexts_) {
+        if (handle != free) {
+            break;
         }
+        ++free;
     }
-    return nullptr;
-}
-
-bool Hca::has_ethernet() const {
-    for (std::uint16_t number = 1; number <= port_count(); ++number) {
-        if (port(number).attributes().link_layer == fabric::LinkLayer::kEthernet) {
-            return true;
-        }
+    if (free > kMaxContexts) {
+        return nullptr;
     }
-    return false;
+    auto context = std::make_unique<DeviceContext>(*this, client, free);
+    return contexts_.emplace(free, std::move(context)).first->second.get();
 }
 
 bool Hca::close(std::uint32_t context) {

@@ -68,7 +68,6 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     [[nodiscard]] fabric::Port& port(std::uint32_t number) const {
         return node_.port(fabric::PortNumber(static_cast<std::uint16_t>(number)));
     }
-    [[nodiscard]] bool has_ethernet() const;
     [[nodiscard]] const Personality& personality() const { return personality_; }
     [[nodiscard]] const fabric::Port* find_neighbour(const fabric::Gid& gid) const {
         return network_.find_neighbour(gid);

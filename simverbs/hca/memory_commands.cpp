@@ -91,7 +91,7 @@ int DeviceContext::add_region(std::unique_ptr<MemoryRegion> region, RegisterMrRe
         return ENOMEM;
     }
     region->space = &client_.memory();
-    if (!hca_.keys().insert(block_, *region, personality.key_style)) {
+    if (!hca_.keys().insert(handle_, *region, personality.key_style)) {
         return ENOMEM;
     }
     ++region->pd->uses;
@@ -273,7 +273,8 @@ int DeviceContext::execute(const RegisterDmMr& command, RegisterMrReply& reply) 
     const auto access = AccessRights::from_bits(command.access);
     const bool inside = command.offset <= memory->ring.bytes &&
                         command.length <= memory->ring.bytes - command.offset;
-    if (command.length == 0 || !inside || !access.contains(Access::kZeroBased) ||
+    const bool empty = command.length == 0 && !hca_.personality().zero_length_mr;
+    if (empty || !inside || !access.contains(Access::kZeroBased) ||
         !(kDeviceMemoryAccess | kOptionalAccess).contains(access) ||
         !may_have(access, hca_.personality().limits)) {
         return EINVAL;
@@ -307,7 +308,7 @@ int DeviceContext::execute(const AllocateMw& command, AllocateMwReply& reply) {
     auto window = std::make_unique<MemoryWindow>();
     window->pd = pd;
     window->type = type;
-    if (!hca_.keys().insert(block_, *window)) {
+    if (!hca_.keys().insert(handle_, *window)) {
         return ENOMEM;
     }
     ++pd->uses;

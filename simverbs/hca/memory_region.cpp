@@ -5,15 +5,18 @@
 namespace simverbs {
 
 // Tags of one region differ in their lowest bit: even is local, odd is remote.
-std::uint8_t KeyTable::next_tag(std::uint32_t block) {
-    const std::uint32_t drawn = ++tags_[block];
+std::uint8_t KeyTable::next_tag(std::uint32_t context) {
+    if (context >= tags_.size()) {
+        tags_.resize(context + 1);
+    }
+    const std::uint32_t drawn = ++tags_[context];
     const std::uint64_t tag =
-        seed_ ? fabric::mix_words(*seed_ + block, drawn) & ~std::uint64_t{1} : 2 * drawn;
+        seed_ ? fabric::mix_words(*seed_ + context, drawn) & ~std::uint64_t{1} : 2 * drawn;
     return static_cast<std::uint8_t>(tag);
 }
 
-bool KeyTable::insert(std::uint32_t block, MemoryRegion& region, KeyStyle style) {
-    const auto number = entries_.reserve(block);
+bool KeyTable::insert(std::uint32_t context, MemoryRegion& region, KeyStyle style) {
+    const auto number = entries_.reserve(context);
     if (!number) {
         return false;
     }
@@ -29,8 +32,7 @@ void KeyTable::renew(MemoryRegion& region, KeyStyle style) {
 }
 
 void KeyTable::give_keys(MemoryRegion& region, KeyStyle style) {
-    const std::uint32_t block = region.handle >> kNumberBlockBits;
-    region.lkey = region.handle << kTagBits | next_tag(block);
+    region.lkey = region.handle << kTagBits | next_tag(entries_.context_of(region.handle));
     region.rkey = style == KeyStyle::kDistinct ? region.lkey | 1U : region.lkey;
     if (style == KeyStyle::kSameWithRemoteRights && !region.access.intersects(kRemoteRights)) {
         region.rkey = 0;

@@ -63,9 +63,9 @@ class KeyTable {
     // `seed`: of keys in a random order.
     explicit KeyTable(std::optional<std::uint64_t> seed) : entries_(1, seed), seed_(seed) {}
 
-    // False when the block of numbers is full.
-    bool insert(std::uint32_t block, MemoryRegion& region, KeyStyle style);
-    bool insert(std::uint32_t block, MemoryWindow& window);
+    // False when the context has no number left.
+    bool insert(std::uint32_t context, MemoryRegion& region, KeyStyle style);
+    bool insert(std::uint32_t context, MemoryWindow& window);
     // Keys that were given out before open nothing from now on.
     void renew(MemoryRegion& region, KeyStyle style);
     // What a grant may have opened has changed under keys that stay.
@@ -103,12 +103,12 @@ class KeyTable {
     // nullptr when the key opens nothing.
     [[nodiscard]] KeyedMemory* find_local(std::uint32_t lkey) const;
     [[nodiscard]] MemoryWindow* find_window(std::uint32_t handle) const;
-    std::uint8_t next_tag(std::uint32_t block);
+    std::uint8_t next_tag(std::uint32_t context);
 
     NumberTable<KeyedMemory> entries_;
     std::optional<std::uint64_t> seed_;
     std::uint64_t generation_ = 1;
-    std::array<std::uint32_t, kNumberBlocks> tags_{};  // drawn; a block's own, like its numbers
+    std::vector<std::uint32_t> tags_;  // drawn; each context's own, like its numbers
 };
 
 }  // namespace simverbs

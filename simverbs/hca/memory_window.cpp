@@ -9,7 +9,10 @@ namespace simverbs {
 namespace {
 
 constexpr std::uint32_t kKeyByte = 0xFF;
-constexpr AccessRights kWindowRights = kRemoteRights | kFlushRights | Access::kZeroBased;
+// libmlx5 passes LOCAL_WRITE on (set_umr_mkey_seg), and programs set it. A window has no local key,
+// so the right opens nothing.
+constexpr AccessRights kWindowRights =
+    kRemoteRights | kFlushRights | Access::kZeroBased | Access::kLocalWrite;
 
 // Whether a window may give these rights to memory that has those (IBA 10.6.7.2.1).
 bool may_grant(AccessRights window, const MemoryRegion& region) {
@@ -49,14 +52,14 @@ Part overlap(const Part& part, const MemoryRegion& region) {
 
 }  // namespace
 
-bool KeyTable::insert(std::uint32_t block, MemoryWindow& window) {
-    const auto number = entries_.reserve(block);
+bool KeyTable::insert(std::uint32_t context, MemoryWindow& window) {
+    const auto number = entries_.reserve(context);
     if (!number) {
         return false;
     }
     entries_.assign(*number, window);
     window.handle = *number;
-    window.key = *number << kTagBits | next_tag(block);
+    window.key = *number << kTagBits | next_tag(context);
     return true;
 }
 
@@ -97,7 +100,7 @@ bool KeyTable::bind(const ProtectionDomain& pd, std::uint32_t qpn, const WindowB
         return true;
     }
     MemoryRegion* region = find_region(binding.lkey);
-    AccessRights access = AccessRights::from_bits(binding.access);
+    const AccessRights access = AccessRights::from_bits(binding.access);
     if (region == nullptr || region->pd != &pd || !may_grant(access, *region) ||
         (is_type1 ? access.contains(Access::kZeroBased) : window->region != nullptr)) {
         return false;
@@ -105,9 +108,6 @@ bool KeyTable::bind(const ProtectionDomain& pd, std::uint32_t qpn, const WindowB
     const Part asked{binding.address, binding.length};
     if (personality.bind_checks_range && !lies_within(asked, *region)) {
         return false;
-    }
-    if (!personality.zero_based_windows) {
-        access = access.without(Access::kZeroBased);
     }
     unbind(*window);
     const bool zero_based = access.contains(Access::kZeroBased);

@@ -92,7 +92,13 @@ int QueuePair::modify(QpAttrs given, const QpValues& asked, const QpCapacity& ca
     if (row == nullptr || !check_modify(personality, *row, attributes_.service, given).ok()) {
         return EINVAL;
     }
-    if (const int error = check_values(given, values); error != 0) {
+    QpAttrs refused;
+    if (const int error = check_values(given, values, refused); error != 0) {
+        reply.refused = refused.bits;
+        const std::uint8_t port = given.contains(QpAttr::kPort) ? values.port : attributes_.port;
+        if (hca_.has_port(port)) {
+            reply.active_mtu = static_cast<std::uint32_t>(hca_.port(port).attributes().active_mtu);
+        }
         return error;
     }
     if (const int error = check_migration(given, values); error != 0) {
@@ -122,24 +128,30 @@ int QueuePair::modify(QpAttrs given, const QpValues& asked, const QpCapacity& ca
     return 0;
 }
 
-int QueuePair::check_values(QpAttrs given, const QpValues& values) const {
+int QueuePair::check_values(QpAttrs given, const QpValues& values, QpAttrs& refused) const {
     const DeviceLimits& limits = hca_.personality().limits;
-    const auto exceeds = [given](QpAttr attr, auto value, auto most) {
+    const auto refuse = [&refused](QpAttr attr) {
+        refused = attr;
+        return EINVAL;
+    };
+    const auto exceeds = [given, &refuse](QpAttr attr, auto value, auto most) {
         return given.contains(attr) &&
-               static_cast<std::uint64_t>(value) > static_cast<std::uint64_t>(most);
+               static_cast<std::uint64_t>(value) > static_cast<std::uint64_t>(most) &&
+               refuse(attr) != 0;
     };
     if (given.contains(QpAttr::kPort) && !hca_.has_port(values.port)) {
-        return EINVAL;
+        return refuse(QpAttr::kPort);
     }
     const std::uint8_t port = given.contains(QpAttr::kPort) ? values.port : attributes_.port;
     const fabric::PortAttributes& of_port = hca_.port(port).attributes();
     if (given.contains(QpAttr::kPkeyIndex) && values.pkey_index >= of_port.pkeys.size()) {
-        return EINVAL;
+        return refuse(QpAttr::kPkeyIndex);
     }
-    const bool bad_mtu =
-        given.contains(QpAttr::kPathMtu) &&
-        (values.path_mtu < 1 || values.path_mtu > static_cast<std::uint32_t>(of_port.active_mtu));
-    if (bad_mtu || exceeds(QpAttr::kRqPsn, values.rq_psn, kMaxPsn) ||
+    if (given.contains(QpAttr::kPathMtu) &&
+        (values.path_mtu < 1 || values.path_mtu > static_cast<std::uint32_t>(of_port.active_mtu))) {
+        return refuse(QpAttr::kPathMtu);
+    }
+    if (exceeds(QpAttr::kRqPsn, values.rq_psn, kMaxPsn) ||
         exceeds(QpAttr::kSqPsn, values.sq_psn, kMaxPsn) ||
         exceeds(QpAttr::kDestQpn, values.dest_qpn, kMaxQpn) ||
         exceeds(QpAttr::kTimeout, values.timeout, kAckTimeoutCodes - 1) ||
@@ -157,10 +169,10 @@ int QueuePair::check_values(QpAttrs given, const QpValues& values) const {
                                                       pacing.rate_kbps > limits.rate_limit_max_kbps;
     if (given.contains(QpAttr::kRateLimit) &&
         (bad_rate || !limits.rate_limit_services.contains(attributes_.service))) {
-        return EINVAL;
+        return refuse(QpAttr::kRateLimit);
     }
     if (given.contains(QpAttr::kAccessFlags) && (values.access & ~kKnownAccess.bits) != 0) {
-        return EINVAL;
+        return refuse(QpAttr::kAccessFlags);
     }
     if (attributes_.service == Service::kRawPacket &&
         of_port.link_layer != fabric::LinkLayer::kEthernet) {
@@ -170,9 +182,11 @@ int QueuePair::check_values(QpAttrs given, const QpValues& values) const {
     AddressVector path = given.contains(QpAttr::kAv) ? values.path : attributes_.path;
     const bool has_path = given.contains(QpAttr::kAv) || attributes_.path.port != kNoPort;
     if (has_path && path.port != port && given.intersects(QpAttr::kAv | QpAttr::kPort)) {
-        return EINVAL;
+        return refuse(QpAttr::kAv);
     }
-    return given.contains(QpAttr::kAv) ? resolve_path(hca_, path) : 0;
+    const int error = given.contains(QpAttr::kAv) ? resolve_path(hca_, path) : 0;
+    refused = error == 0 ? QpAttrs() : QpAttrs(QpAttr::kAv);
+    return error;
 }
 
 void QueuePair::apply(QpAttrs given, const QpValues& values) {

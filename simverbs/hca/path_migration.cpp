@@ -49,6 +49,7 @@ void QueuePair::apply_migration(QpAttrs given, const QpValues& values) {
         }
         migration_->alternate = {values.alternate, values.alternate_pkey_index,
                                  values.alternate_timeout};
+        resolve_path(hca_, migration_->alternate.path);
         migration_->state = MigrationState::kMigrated;
     }
     if (!given.contains(QpAttr::kPathMigState) || migration_ == nullptr) {

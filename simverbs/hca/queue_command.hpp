@@ -141,8 +141,10 @@ struct QpValues {
 // With kCap a new ring comes with the reply: it holds the requests that waited, up to these
 // indices; the rest is the driver's to copy.
 struct ModifyQpReply {
-    std::uint32_t state = 0;  // that it is in now, enum ibv_qp_state
-    QpCapacity capacity;      // this and what follows with kCap only
+    std::uint32_t state = 0;       // that it is in now, enum ibv_qp_state
+    std::uint32_t refused = 0;     // attribute whose value is why it failed; 0: none, or unknown
+    std::uint32_t active_mtu = 0;  // of the port, where that is PATH_MTU: an enum ibv_mtu
+    QpCapacity capacity;           // this and what follows with kCap only
     std::uint32_t sends = 0;
     std::uint32_t receives = 0;
     RingReply ring;

@@ -61,6 +61,7 @@ QueuePair::QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& par
       receive_shape_(parts.receive),
       capacity_(parts.capacity),
       attributes_(fresh_attributes(parts.service, parts.qpn)),
+      handle_(parts.qpn),
       ordinal_(hca.count_queue_pair()),
       blocks_own_multicast_(parts.blocks_own_multicast),
       requester_(attributes_, hca.personality(), send_shape_,
@@ -201,6 +202,13 @@ void QueuePair::describe() const {
                                   receive_cq_ == nullptr ? 0 : receive_cq_->handle(),
                                   srq_ == nullptr || xrcd_ != nullptr ? 0 : srq_->number(),
                                   attributes_.state});
+}
+
+// With a shared queue by the domain that it was made in (IBA 10.2.9).
+Grant QueuePair::open_receive(const Segment& segment) {
+    const bool by_queue = srq_ != nullptr && hca_.personality().shared_receives_by_their_own_pd;
+    return hca_.keys().open_local(by_queue ? srq_->pd() : protection_domain(), segment,
+                                  Access::kLocalWrite);
 }
 
 Grant QueuePair::open_local(const Segment& segment, AccessRights needed) {
@@ -444,9 +452,9 @@ void QueuePair::raise(AsyncEvent event) {
     if (!hca_.personality().raises_queue_pair_events && event != AsyncEvent::kSqDrained) {
         return;
     }
-    context_->raise(event, attributes_.qpn);
-    for (DeviceContext* sharer : sharers_) {
-        sharer->raise(event, attributes_.qpn);
+    context_->raise(event, attributes_.qpn, handle_);
+    for (const QpOpening& opening : openings_) {
+        opening.context->raise(event, attributes_.qpn, opening.handle);
     }
 }
 

@@ -40,6 +40,13 @@ constexpr bool receives_packets(QpState state) {
            state == QpState::kSqe;
 }
 
+// A handle on an XRC target beside its owner's (ibv_open_qp(3)).
+struct QpOpening {
+    DeviceContext* context;
+    std::uint32_t handle;
+    OpenedXrcDomain* xrcd;  // as that context has it; counts the opening
+};
+
 // What a queue pair is made of; a service that lacks something has nullptr there.
 struct QueuePairParts {
     ProtectionDomain* pd;
@@ -110,12 +117,19 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     bool comes_by_its_path(const fabric::Port& port, const fabric::Frame& frame);
     // A shared receive queue that an XRC request may have named is destroyed.
     void forget(const SharedReceiveQueue& srq);
-    // Whoever has a handle on an XRC target hears its events, and keeps it alive.
-    void add_sharer(DeviceContext& context) { sharers_.push_back(&context); }
-    void remove_sharer(const DeviceContext& context) { std::erase(sharers_, &context); }
-    // Its maker leaves: another sharer takes over, who then owns it. nullptr when there is none, or
-    // no memory.
-    DeviceContext* change_home();
+    // Its number, until whoever made it has left.
+    [[nodiscard]] std::uint32_t handle() const { return handle_; }
+    // Whoever has opened an XRC target hears its events, and keeps it alive.
+    void add_opening(const QpOpening& opening) { openings_.push_back(opening); }
+    void remove_opening(const DeviceContext& context, std::uint32_t handle) {
+        std::erase_if(openings_, [&context, handle](const QpOpening& opening) {
+            return opening.context == &context && opening.handle == handle;
+        });
+    }
+    [[nodiscard]] const std::vector<QpOpening>& openings() const { return openings_; }
+    // Its owner leaves: the next opening takes over, in whose context it is then. False when there
+    // is none, or no memory.
+    bool change_home();
 
     // Inputs from the network.
     void packet_arrived(const Packet& packet);
@@ -147,6 +161,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     [[nodiscard]] AddressVerdict check_address(std::uint32_t address_handle) const override;
     FrameVerdict transmit_frame(const Payload& frame, bool fill_checksums) override;
     void arm_when_transmitter_free(EngineTimer timer, fabric::SimDuration at_least) override;
+    Grant open_receive(const Segment& segment) override;
     Grant open_local(const Segment& segment, AccessRights needed) override;
     Grant open_remote(std::uint32_t rkey, std::uint64_t address, std::uint64_t length,
                       AccessRights needed) override;
@@ -181,6 +196,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
                                     fabric::FramePtr& frame);
     void put_on_wire(fabric::FramePtr frame, const Packet& packet);
     void loop_back_multicast(const Packet& packet, const AddressVector& path);
+    void loop_back_group_frame(const fabric::Frame& sent, std::span<const std::byte> bytes);
     void describe_datagram(const ReceiveCompletion& completion, Cqe& entry) const;
     // Of the consumer that the request under way concerns.
     [[nodiscard]] AddressSpace& memory() const;
@@ -205,7 +221,8 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     bool migrate() override;
 
     // modify_qp.cpp
-    [[nodiscard]] int check_values(QpAttrs given, const QpValues& values) const;
+    // `refused` gets the attribute that is wrong.
+    [[nodiscard]] int check_values(QpAttrs given, const QpValues& values, QpAttrs& refused) const;
     void apply(QpAttrs given, const QpValues& values);
     void enter(QpState to, QpTrigger trigger, FaultCause cause);
     void reset();
@@ -236,7 +253,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     CompletionQueue* receive_cq_;
     SharedReceiveQueue* srq_;  // of an XRC target: the one that the request under way names
     OpenedXrcDomain* xrcd_;
-    std::vector<DeviceContext*> sharers_;
+    std::vector<QpOpening> openings_;
     std::unique_ptr<PathMigration> migration_;  // where an alternate path is loaded
     RingMemory ring_;
     RingMemory retired_ring_;  // that its driver may still be looking at
@@ -244,6 +261,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     WorkQueueShape receive_shape_;
     QpCapacity capacity_;
     QpAttributes attributes_;
+    std::uint32_t handle_;
     std::uint32_t ordinal_;
     std::uint32_t receives_taken_ = 0;
     std::uint32_t frames_made_ = 0;

@@ -161,25 +161,25 @@ void QueuePair::forget(const SharedReceiveQueue& srq) {
     }
 }
 
-DeviceContext* QueuePair::change_home() {
-    if (sharers_.empty()) {
-        return nullptr;
+bool QueuePair::change_home() {
+    if (openings_.empty()) {
+        return false;
     }
-    DeviceContext* heir = sharers_.front();
-    const RingMemory ring = heir->client().make_ring(ring_.bytes);
+    const QpOpening heir = openings_.front();
+    const RingMemory ring = heir.context->client().make_ring(ring_.bytes);
     if (ring.base == nullptr) {
-        return nullptr;
+        return false;
     }
-    sharers_.erase(sharers_.begin());
+    openings_.erase(openings_.begin());
     context_->client().release_ring(ring_);
     --xrcd_->uses;
     ring_ = ring;
-    context_ = heir;
-    xrcd_ = heir->find_opened(*xrcd_->domain);
-    ++xrcd_->uses;
+    context_ = heir.context;
+    handle_ = heir.handle;
+    xrcd_ = heir.xrcd;
     rings().state.value.store(static_cast<std::uint32_t>(attributes_.state),
                               std::memory_order_seq_cst);
-    return heir;
+    return true;
 }
 
 AddressSpace& QueuePair::memory() const {

@@ -87,8 +87,26 @@ FrameVerdict QueuePair::transmit_frame(const Payload& payload, bool fill) {
     frame->transport_as<Packet>().payload = snapshot.payload(hca_.own_memory(), payload.length);
     frame->number = ++frames_made_;
     address_raw_frame(*frame, port, bytes, attributes_.qpn);
+    if (frame->destination_mac.is_group()) {
+        loop_back_group_frame(*frame, bytes);
+    }
     hca_.send(attributes_.port, std::move(frame));
     return FrameVerdict::kSent;
+}
+
+// The flow rules of the sender's own device see a group's frame, too, as with mlx5. Nothing in the
+// frame says who sent it, so the sender alone decides.
+void QueuePair::loop_back_group_frame(const fabric::Frame& sent, std::span<const std::byte> bytes) {
+    if (blocks_own_multicast_ || !hca_.personality().multicast_loopback || hca_.flows().empty()) {
+        return;
+    }
+    fabric::FramePtr frame = hca_.frames().make();
+    frame->cargo = sent.cargo;
+    frame->cargo->retain();
+    frame->transport_as<Packet>() = sent.transport_as<Packet>();
+    frame->number = ++frames_made_;
+    address_raw_frame(*frame, hca_.port(attributes_.port), bytes, attributes_.qpn);
+    hca_.loop_back(attributes_.port, std::move(frame));
 }
 
 fabric::FramePtr QueuePair::make_frame(const Packet& packet, const AddressVector& path) {

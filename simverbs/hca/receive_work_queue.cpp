@@ -92,8 +92,8 @@ void ReceiveWorkQueue::flush() {
     }
 }
 
-Grant ReceiveWorkQueue::open_local(const Segment& segment, AccessRights needed) {
-    return context_.hca().keys().open_local(pd_, segment, needed);
+Grant ReceiveWorkQueue::open_receive(const Segment& segment) {
+    return context_.hca().keys().open_local(pd_, segment, Access::kLocalWrite);
 }
 
 CopyOutcome ReceiveWorkQueue::place(const Payload& from, std::span<const MemorySpan> spans,

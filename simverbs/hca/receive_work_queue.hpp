@@ -49,7 +49,7 @@ class ReceiveWorkQueue final : private ReceiveEffects {
     void lose_completions();
 
   private:
-    Grant open_local(const Segment& segment, AccessRights needed) override;
+    Grant open_receive(const Segment& segment) override;
     CopyOutcome place(const Payload& from, std::span<const MemorySpan> spans,
                       std::uint64_t offset) override;
     bool take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uint32_t& index) override;

@@ -17,7 +17,8 @@ int DeviceContext::execute(const CreateSrq& command, CreateSrqReply& reply) {
     if (pd == nullptr || (xrc && (xrcd == nullptr || cq == nullptr))) {
         return ENOENT;
     }
-    if (command.type > SrqType::kXrc || command.requests == 0 ||
+    const bool empty = command.requests == 0 && !personality.srq_without_receives;
+    if (command.type > SrqType::kXrc || empty ||
         command.requests > static_cast<std::uint32_t>(limits.max_srq_wr) ||
         command.segments > static_cast<std::uint32_t>(limits.max_srq_sge)) {
         return EINVAL;
@@ -28,7 +29,7 @@ int DeviceContext::execute(const CreateSrq& command, CreateSrqReply& reply) {
     const WorkQueueShape shape = receive_queue_shape(
         rounded(command.requests, personality.srq_rounding), std::max(1U, command.segments));
     const RingMemory ring = client_.make_ring(shared_receive_ring_bytes(shape));
-    const auto number = ring.base == nullptr ? std::nullopt : hca_.srqs().reserve(block_);
+    const auto number = ring.base == nullptr ? std::nullopt : hca_.srqs().reserve(handle_);
     if (!number) {
         if (ring.base != nullptr) {
             client_.release_ring(ring);
@@ -122,15 +123,6 @@ void DeviceContext::drop_srq(std::uint32_t handle) {
     srqs_.erase(found);
 }
 
-OpenedXrcDomain* DeviceContext::find_opened(const XrcDomain& domain) const {
-    for (const auto& [handle, opened] : xrcds_) {
-        if (opened->domain.get() == &domain) {
-            return opened.get();
-        }
-    }
-    return nullptr;
-}
-
 int DeviceContext::execute(const OpenXrcd& command, HandleReply& reply) {
     const DeviceLimits& limits = hca_.personality().limits;
     if (!limits.caps.contains(DeviceCap::kXrc)) {
@@ -181,15 +173,43 @@ int DeviceContext::execute(const OpenQp& command, HandleReply& reply) {
     if (opened == nullptr) {
         return ENOENT;
     }
-    const bool is_there = qp != nullptr && qp->domain() == opened->domain.get();
-    if (!is_there || &qp->context() == this || opened_qps_.contains(qp->qpn())) {
+    if (qp == nullptr || qp->domain() != opened->domain.get()) {
         return EINVAL;
     }
-    qp->add_sharer(*this);
+    // As often as wanted, by its maker too: ib_open_qp() of Linux does not look who asks.
+    reply.handle = kLargestNumber + ++last_opening_;
+    qp->add_opening({this, reply.handle, opened});
     ++opened->uses;
-    opened_qps_[qp->qpn()] = opened;
-    reply.handle = qp->qpn();
+    opened_qps_[reply.handle] = qp;
     return 0;
+}
+
+// One handle on a queue pair goes. An XRC target lives on while there is another.
+void DeviceContext::leave(QueuePair& qp, std::uint32_t handle) {
+    opened_qps_.erase(handle);
+    if (&qp.context() != this || qp.handle() != handle) {
+        const auto& openings = qp.openings();
+        const auto opening = std::find_if(
+            openings.begin(), openings.end(), [this, handle](const QpOpening& candidate) {
+                return candidate.context == this && candidate.handle == handle;
+            });
+        --opening->xrcd->uses;
+        qp.remove_opening(*this, handle);
+        return;
+    }
+    const auto own = qps_.find(qp.qpn());
+    std::unique_ptr<QueuePair> kept = std::move(own->second);
+    qps_.erase(own);
+    if (qp.change_home()) {
+        qp.context().qps_.emplace(qp.qpn(), std::move(kept));
+        return;
+    }
+    for (const QpOpening& opening : qp.openings()) {  // no memory for any of them
+        --opening.xrcd->uses;
+        opening.context->opened_qps_.erase(opening.handle);
+    }
+    hca_.multicast().forget(qp);
+    hca_.qps().erase(qp.qpn());
 }
 
 }  // namespace simverbs

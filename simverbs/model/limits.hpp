@@ -177,6 +177,27 @@ struct DeviceLimits {
     PortLimits port;
 };
 
+// What is left of a device none of whose ports is Ethernet: raw packets, and what works on them or
+// by them, are Ethernet's.
+constexpr DeviceLimits without_ethernet(DeviceLimits limits) {
+    limits.caps =
+        limits.caps.without(DeviceCap::kRawIpCsum).without(DeviceCap::kManagedFlowSteering);
+    limits.max_raw_ethy_qp = 0;
+    limits.raw_packet_caps = 0;
+    limits.max_tso_bytes = 0;
+    limits.tso_services = {};
+    limits.max_rwq_indirection_tables = 0;
+    limits.max_rwq_indirection_table_size = 0;
+    limits.rx_hash_fields = 0;
+    limits.rx_hash_functions = 0;
+    limits.rss_services = {};
+    limits.max_wq_type_rq = 0;
+    limits.rate_limit_min_kbps = 0;
+    limits.rate_limit_max_kbps = 0;
+    limits.rate_limit_services = {};
+    return limits;
+}
+
 // Whether `value` is beyond what a device reports.
 constexpr bool exceeds(std::uint64_t value, std::int64_t most) {
     return value > static_cast<std::uint64_t>(most < 0 ? 0 : most);

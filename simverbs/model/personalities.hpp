@@ -71,11 +71,13 @@ constexpr DeviceLimits connectx6_limits() {
     limits.max_sge = 30;
     limits.max_sge_rd = 30;
     limits.max_cq = 16'777'216;
-    limits.max_mr = 16'777'216;
+    // Real ones report 16,777,216 of regions and windows each and 8,388,608 shared queues. They
+    // share 24-bit numbers here as there; what is reported can be had from one context.
+    limits.max_mr = 2'097'152;
     limits.max_pd = 8'388'608;
-    limits.max_mw = 16'777'216;
-    limits.max_ah = 2'147'483'647;
-    limits.max_srq = 8'388'608;
+    limits.max_mw = 2'097'152;
+    limits.max_ah = 2'147'483'647;  // real ones report it, too; sums in an int overflow
+    limits.max_srq = 2'097'152;
     limits.max_res_rd_atom = 131'072 * 16;
     limits.max_mcast_grp = 2'097'152;
     limits.max_mcast_qp_attach = 240;
@@ -135,6 +137,7 @@ constexpr DeviceLimits rxe_limits() {
 
 inline constexpr Personality kSpec = {
     .name = "spec",
+    .key = "spec",
     // A locally administered company number: no vendor's, so no program takes a vendor's path.
     .identity = {.firmware = "1.0.0",
                  .vendor_id = 0x025653,
@@ -190,6 +193,8 @@ inline constexpr Personality kSpec = {
     .srq_limit_fires_when_already_below = true,
     .key_style = KeyStyle::kDistinct,
     .zero_length_mr = false,
+    .device_memory_granule = 1,
+    .device_memory_out_of_range_errno = EINVAL,
     .rereg_mr = true,
     .rereg_keeps_keys = false,
     .null_mr = true,
@@ -197,7 +202,7 @@ inline constexpr Personality kSpec = {
     .dereg_of_bound_mr_errno = EBUSY,
     .window_bounds_hold = true,
     .bind_checks_range = true,
-    .zero_based_windows = true,
+    .shared_receives_by_their_own_pd = true,
     .type1_bind_by_work_request = false,
     .type2_bind_updates_window = true,
     .send_queue_rounding = Rounding::kNone,
@@ -206,6 +211,7 @@ inline constexpr Personality kSpec = {
     .cq_rounding = Rounding::kNone,
     .create_returns_rounded = true,
     .checks_srq_attr_mask = true,
+    .srq_without_receives = false,
     .srq_limit_at_creation = false,
     .inline_bytes_per_sge = 0,
     .multicast_loopback = true,
@@ -216,7 +222,7 @@ inline constexpr Personality kSpec = {
 namespace detail {
 constexpr Personality connectx6() {
     Personality p = kSpec;
-    p.name = "connectx6";
+    p.name = p.key = "connectx6";
     p.identity = {.firmware = "20.31.1014",
                   .vendor_id = 0x02C9,
                   .vendor_part_id = 4123,
@@ -242,10 +248,13 @@ constexpr Personality connectx6() {
     p.key_style = KeyStyle::kSame;
     p.failed_unsignaled_bind_completes = false;
     p.zero_length_mr = true;
+    // libmlx5: mlx5_access_dm(), mlx5_create_srq().
+    p.device_memory_granule = 4;
+    p.device_memory_out_of_range_errno = EFAULT;
+    p.srq_without_receives = true;
     p.rereg_keeps_keys = true;
     p.zero_based_regions = false;
     p.bind_checks_range = false;
-    p.zero_based_windows = false;
     p.send_queue_rounding = Rounding::kPowerOfTwo;
     p.receive_queue_rounding = Rounding::kPowerOfTwo;
     p.srq_rounding = Rounding::kPowerOfTwoLessOne;
@@ -255,7 +264,7 @@ constexpr Personality connectx6() {
 
 constexpr Personality rxe() {
     Personality p = kSpec;
-    p.name = "rxe";
+    p.name = p.key = "rxe";
     p.identity = {.firmware = "0.0.0",
                   .vendor_id = 0xFFFFFF,
                   .vendor_part_id = 0,
@@ -307,6 +316,7 @@ constexpr Personality rxe() {
     p.zero_based_regions = false;
     p.dereg_of_bound_mr_errno = EINVAL;
     p.window_bounds_hold = false;
+    p.shared_receives_by_their_own_pd = false;  // rxe_resp.c: copy_data(qp->pd, ...)
     p.type1_bind_by_work_request = true;
     p.type2_bind_updates_window = false;
     p.send_queue_rounding = Rounding::kPowerOfTwoLessOne;
@@ -328,6 +338,46 @@ inline constexpr Personality kConnectX6 = detail::connectx6();
 inline constexpr Personality kRxe = detail::rxe();
 
 inline constexpr std::array<const Personality*, 3> kPersonalities = {&kSpec, &kConnectX6, &kRxe};
+
+namespace detail {
+constexpr Personality without_ethernet(Personality p, std::string_view key) {
+    p.key = key;
+    p.limits = simverbs::without_ethernet(p.limits);
+    return p;
+}
+}  // namespace detail
+
+// The same devices where none of their ports is Ethernet: what they report of themselves is what
+// works there.
+inline constexpr std::array<Personality, 3> kWithoutEthernet = {
+    detail::without_ethernet(kSpec, "spec, InfiniBand"),
+    detail::without_ethernet(kConnectX6, "connectx6, InfiniBand"),
+    detail::without_ethernet(kRxe, "rxe, InfiniBand")};
+
+// Of a device, by whether it has an Ethernet port.
+constexpr const Personality& variant_of(const Personality& personality, bool has_ethernet) {
+    for (const Personality& variant : kWithoutEthernet) {
+        if (!has_ethernet && variant.name == personality.name) {
+            return variant;
+        }
+    }
+    return personality;
+}
+
+// By its key, as processes tell one another; nullptr for an unknown one.
+constexpr const Personality* find_variant(std::string_view key) {
+    for (const Personality& variant : kWithoutEthernet) {
+        if (variant.key == key) {
+            return &variant;
+        }
+    }
+    for (const Personality* personality : kPersonalities) {
+        if (personality->key == key) {
+            return personality;
+        }
+    }
+    return nullptr;
+}
 
 // By the name that a topology or SIMVERBS_PERSONALITY gives; nullptr for an unknown one.
 constexpr const Personality* find_personality(std::string_view name) {

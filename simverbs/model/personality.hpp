@@ -142,6 +142,7 @@ struct OpcodeOverride {
 
 struct Personality {
     std::string_view name;
+    std::string_view key;  // the name, or that of its variant without Ethernet
     DeviceIdentity identity;
     DeviceLimits limits;
     ResponderOrder responder_order;
@@ -204,7 +205,9 @@ struct Personality {
 
     // Memory
     KeyStyle key_style;
-    bool zero_length_mr;
+    bool zero_length_mr;                   // of device memory, too
+    std::uint32_t device_memory_granule;   // offsets and lengths of copies are multiples of it
+    int device_memory_out_of_range_errno;  // of a copy
     bool rereg_mr;
     bool rereg_keeps_keys;    // else a changed region has new ones
     bool null_mr;             // ibv_alloc_null_mr
@@ -212,7 +215,8 @@ struct Personality {
     int dereg_of_bound_mr_errno;
     bool window_bounds_hold;  // else only the region's
     bool bind_checks_range;   // else the access does
-    bool zero_based_windows;
+    // Receives of a shared queue: whose protection domain their local keys have to be of.
+    bool shared_receives_by_their_own_pd;  // else the queue pair's
     bool type1_bind_by_work_request;
     bool type2_bind_updates_window;  // writes the new rkey into struct ibv_mw
 
@@ -223,6 +227,7 @@ struct Personality {
     Rounding cq_rounding;
     bool create_returns_rounded;  // else only query_qp shows it
     bool checks_srq_attr_mask;    // modify_srq: EINVAL for unknown bits and for none
+    bool srq_without_receives;    // max_wr 0 at creation, else EINVAL
     bool srq_limit_at_creation;   // else ibv_create_srq ignores it
     // An inline request lies where segments would: as many are granted as it needs, and this times
     // max_send_sge inline bytes. 0: what was asked.

@@ -98,6 +98,11 @@ DeviceTree* DeviceFiles::tree_of(const std::string& host) {
 // character device, which is what a look at them shows.
 void DeviceFiles::put_on_disk(const DeviceTree& tree, const std::string& host) const {
     std::error_code ignored;  // what is missing is ENOENT to the program
+    tree.for_each_link([&](const std::string& path, const std::string& target) {
+        const fs::path place = folder_ + '/' + host + path;
+        fs::create_directories(place.parent_path(), ignored);
+        fs::create_symlink(target, place, ignored);
+    });
     tree.for_each_file([&](const std::string& path, bool is_device) {
         const fs::path place = folder_ + '/' + host + path;
         fs::create_directories(place.parent_path(), ignored);

@@ -338,7 +338,7 @@ void Server::attach(int socket, const AttachRequest& request) {
         ServedDevice& device = reply.devices[reply.device_count++];
         copy_text(device.name, fmt::format("simverbs{}", i));
         copy_text(device.host, hca.host());
-        copy_text(device.personality, hca.personality().name);
+        copy_text(device.personality, hca.personality().key);
         device.guid = hca.guid().value();
         device.ports = hca.port_count();
     }

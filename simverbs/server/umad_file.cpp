@@ -36,7 +36,7 @@ fabric::DatagramAddress address_from(const ib_user_mad_hdr& header) {
         global.gid_index = header.gid_index;
         global.hop_limit = header.hop_limit;
         global.traffic_class = header.traffic_class;
-        global.flow_label = ntohl(header.flow_label);
+        global.flow_label = ntohl(header.flow_label) & 0xFFFFF;
     }
     return to;
 }

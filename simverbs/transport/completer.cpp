@@ -138,7 +138,10 @@ void Requester::receive_response(const Packet& packet) {
         take_empty_response(packet, request);
         return;
     }
-    if (effects_.key_generation() != request.key_generation && !open_spans(request, index)) {
+    // Devices look at the local key when data lands, not before the request is sent.
+    const bool is_first = request.responses == 0;
+    if ((is_first || effects_.key_generation() != request.key_generation) &&
+        !open_spans(request, index)) {
         fail_oldest(request.failure, request.cause);
         return;
     }

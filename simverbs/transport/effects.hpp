@@ -105,7 +105,8 @@ class ReceiveEffects {
     ReceiveEffects(const ReceiveEffects&) = delete;
     ReceiveEffects& operator=(const ReceiveEffects&) = delete;
 
-    [[nodiscard]] virtual Grant open_local(const Segment& segment, AccessRights needed) = 0;
+    // A segment of a receive, which is written to.
+    [[nodiscard]] virtual Grant open_receive(const Segment& segment) = 0;
     // Copies a packet's payload to `offset` bytes into this side's `spans`.
     virtual CopyOutcome place(const Payload& from, std::span<const MemorySpan> spans,
                               std::uint64_t offset) = 0;
@@ -141,6 +142,8 @@ class Effects : public ReceiveEffects {
     // before `at_least` from now.
     virtual void arm_when_transmitter_free(EngineTimer timer, fabric::SimDuration at_least) = 0;
 
+    // A segment of a send request.
+    [[nodiscard]] virtual Grant open_local(const Segment& segment, AccessRights needed) = 0;
     [[nodiscard]] virtual Grant open_remote(std::uint32_t rkey, std::uint64_t address,
                                             std::uint64_t length, AccessRights needed) = 0;
     // The same for a key alone, whichever of its bytes.

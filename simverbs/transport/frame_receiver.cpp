@@ -63,7 +63,7 @@ bool FrameReceiver::place(const Payload& frame, std::span<const Segment> segment
         if (opened >= frame.length) {
             break;
         }
-        const Grant grant = effects_.open_local(segment, Access::kLocalWrite);
+        const Grant grant = effects_.open_receive(segment);
         if (grant.verdict != KeyVerdict::kGranted) {
             return false;
         }

@@ -104,9 +104,9 @@ void Requester::complete_head(WcStatus status, FaultCause cause) {
         completion.byte_length = static_cast<std::uint32_t>(request.length);
         completion.has_immediate = request.opcode->trailer == Trailer::kImmediate;
     }
-    const bool stays_silent = request.is_local() &&
-                              !personality_.failed_unsignaled_bind_completes &&
-                              status != WcStatus::kWrFlushErr;
+    const bool stays_silent =
+        request.opcode != nullptr && request.opcode->opcode == WrOpcode::kBindMw &&
+        !personality_.failed_unsignaled_bind_completes && status != WcStatus::kWrFlushErr;
     const bool signaled = (status != WcStatus::kSuccess && !stays_silent) ||
                           SendFlags::from_bits(request.wqe.flags).contains(SendFlag::kSignaled);
     if (request.retransmitted) {

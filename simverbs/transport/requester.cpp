@@ -127,7 +127,8 @@ bool Requester::transmit_next() {
     if (window_full(*request) || waits_for_its_rate()) {
         return false;
     }
-    if (effects_.key_generation() != request->key_generation && !open_spans(*request, cursor_)) {
+    if (!request->opcode->returns_data && effects_.key_generation() != request->key_generation &&
+        !open_spans(*request, cursor_)) {
         return true;  // look at it again: it has failed
     }
     if (const std::uint16_t packets = transmit(*request); packets > 0) {
@@ -213,7 +214,8 @@ void Requester::check(SendRequest& request, std::uint32_t index) {
     if (service_.uses_ah && !check_destination(request)) {
         return;
     }
-    if (!open_spans(request, index)) {
+    request.length = length;
+    if (!request.opcode->returns_data && !open_spans(request, index)) {
         return;
     }
     const bool takes_more = personality_.atomic_not_eight_bytes != BadRequest::kComplete;
@@ -237,7 +239,7 @@ bool Requester::check_destination(SendRequest& request) const {
 
 // Of all segments together, whether they may be touched or not.
 std::uint64_t Requester::length_of(const SendRequest& request, std::uint32_t index) {
-    if (set(request.wqe, SendFlag::kInline)) {
+    if (set(request.wqe, SendFlag::kInline) && request.opcode->may_be_inline) {
         return request.wqe.inline_length;
     }
     const auto* segments = reinterpret_cast<const Segment*>(window_.tail(index).data());

@@ -346,8 +346,7 @@ bool Responder::open_receive(std::uint64_t skip, std::uint64_t left, FaultCause&
         }
         const auto part =
             static_cast<std::uint32_t>(std::min<std::uint64_t>(left, segment.length - skip));
-        const Grant grant =
-            effects_.open_local({segment.address + skip, part, segment.lkey}, Access::kLocalWrite);
+        const Grant grant = effects_.open_receive({segment.address + skip, part, segment.lkey});
         if (grant.verdict != KeyVerdict::kGranted) {
             cause = receive_cause(grant.verdict);
             return false;

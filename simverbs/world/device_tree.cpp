@@ -1,9 +1,11 @@
 #include "simverbs/world/device_tree.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "fabric/mad/managed_network.hpp"
 
@@ -20,8 +22,9 @@ constexpr std::string_view kDevices = "/sys/class/infiniband/";
 constexpr std::string_view kManagement = "/sys/class/infiniband_mad/";
 constexpr std::string_view kVerbs = "/sys/class/infiniband_verbs/";
 constexpr std::string_view kNodes = "/dev/infiniband/";
-constexpr int kUmadAbi = 5;   // IB_USER_MAD_ABI_VERSION
-constexpr int kVerbsAbi = 6;  // IB_USER_VERBS_ABI_VERSION
+constexpr std::string_view kPciDomain = "5356";  // no machine has that many
+constexpr int kUmadAbi = 5;                      // IB_USER_MAD_ABI_VERSION
+constexpr int kVerbsAbi = 6;                     // IB_USER_VERBS_ABI_VERSION
 
 std::string guid_text(fabric::Guid guid) {
     const std::uint64_t value = guid.value();
@@ -96,6 +99,28 @@ bool is_infiniband(const Port& port) {
     return port.attributes().link_layer == fabric::LinkLayer::kInfiniband;
 }
 
+// Where a vendor has a number of the PCI-SIG as well as one of the IEEE.
+std::uint32_t pci_vendor(const DeviceIdentity& identity) {
+    constexpr std::uint32_t kMellanoxAtIeee = 0x02C9;
+    constexpr std::uint32_t kMellanoxAtPciSig = 0x15B3;
+    constexpr std::uint32_t kNobody = 0xFFFE;
+    return identity.vendor_id == kMellanoxAtIeee ? kMellanoxAtPciSig : kNobody;
+}
+
+// All processors, in words of 32 bits as the kernel prints them: "3,ffffffff".
+std::string cpu_mask(std::size_t processors) {
+    constexpr std::size_t kWord = 32;
+    std::string text;
+    for (std::size_t done = processors % kWord; done <= processors; done += kWord) {
+        const std::size_t bits = done < kWord ? done : kWord;
+        if (bits > 0) {
+            const std::uint64_t word = (std::uint64_t{1} << bits) - 1;
+            text += text.empty() ? fmt::format("{:x}", word) : fmt::format(",{:08x}", word);
+        }
+    }
+    return text;
+}
+
 }  // namespace
 
 DeviceTree::DeviceTree(Simulation& simulation, const std::vector<std::size_t>& hcas)
@@ -108,6 +133,11 @@ DeviceTree::DeviceTree(Simulation& simulation, const std::vector<std::size_t>& h
 }
 
 std::optional<std::string> DeviceTree::text(const std::string& path) const {
+    for (const auto& [from, link] : links_) {
+        if (path.size() > from.size() && path.starts_with(from) && path[from.size()] == '/') {
+            return text(link.target + path.substr(from.size()));
+        }
+    }
     const auto found = attributes_.find(path);
     return found == attributes_.end() ? std::nullopt : std::optional(found->second());
 }
@@ -140,11 +170,47 @@ void DeviceTree::add_device(std::size_t number, std::size_t index) {
             add_management(name, index, port);
         }
     }
+    add_pci_function(number, hca);
     const std::string verbs = fmt::format("{}uverbs{}/", kVerbs, number);
     add(verbs + "ibdev", [name] { return name + '\n'; });
     add(verbs + "abi_version", [] { return "1\n"; });
     devices_.emplace(fmt::format("{}uverbs{}", kNodes, number),
                      DeviceFile{DeviceFileKind::kUverbs, index, fabric::PortNumber{}});
+}
+
+// What programs look for near a device: who made it, and which processors are close. Soft-RoCE is
+// no device of a bus.
+void DeviceTree::add_pci_function(std::size_t number, const Hca& hca) {
+    const DeviceIdentity& identity = hca.personality().identity;
+    if (identity.hca_type.empty()) {
+        return;
+    }
+    const std::string place =
+        fmt::format("devices/pci{0}:00/{0}:{1:02x}:00.0", kPciDomain, number + 1);
+    const std::string folder = fmt::format("/sys/{}/", place);
+    const auto fixed = [this, &folder](std::string_view file, const std::string& text) {
+        add(folder + std::string(file), [text] { return text + '\n'; });
+    };
+    const std::string vendor = fmt::format("{:#06x}", pci_vendor(identity));
+    const std::string device = fmt::format("{:#06x}", identity.vendor_part_id);
+    fixed("vendor", vendor);
+    fixed("device", device);
+    fixed("subsystem_vendor", vendor);
+    fixed("subsystem_device", device);
+    fixed("revision", "0x00");
+    fixed("class", is_infiniband(hca.port(1)) ? "0x020700" : "0x020000");
+    fixed("numa_node", "0");
+    const long processors = std::max(1L, sysconf(_SC_NPROCESSORS_CONF));
+    fixed("local_cpus", cpu_mask(static_cast<std::size_t>(processors)));
+    fixed("local_cpulist", processors == 1 ? "0" : fmt::format("0-{}", processors - 1));
+    for (const std::string_view which : {"current", "max"}) {
+        fixed(fmt::format("{}_link_speed", which), "16.0 GT/s PCIe");
+        fixed(fmt::format("{}_link_width", which), "16");
+    }
+    for (const std::string& from : {fmt::format("{}simverbs{}/device", kDevices, number),
+                                    fmt::format("{}uverbs{}/device", kVerbs, number)}) {
+        links_.emplace(from, Link{"../../../" + place, "/sys/" + place});
+    }
 }
 
 void DeviceTree::add_management(const std::string& name, std::size_t index, std::uint16_t port) {
@@ -192,6 +258,13 @@ void DeviceTree::add_tables(const std::string& folder, const Port& port, const P
         add(fmt::format("{}gids/{}", folder, i), [&port, i] {
             const auto& table = port.attributes().gids;
             return gid_text(i < table.size() ? table[i].gid : fabric::Gid{});
+        });
+        // The host's addresses are those of the loopback interface. Where there is none the kernel
+        // answers EINVAL, here the file is empty.
+        add(fmt::format("{}gid_attrs/ndevs/{}", folder, i), [&port, i] {
+            const auto& table = port.attributes().gids;
+            const bool has_one = i < table.size() && table[i].type != fabric::GidType::kInfiniband;
+            return std::string(has_one ? "lo\n" : "");
         });
         add(fmt::format("{}gid_attrs/types/{}", folder, i), [&port, i] {
             const auto& table = port.attributes().gids;

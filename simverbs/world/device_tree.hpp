@@ -35,7 +35,7 @@ class DeviceTree {
     DeviceTree(Simulation& simulation, const std::vector<std::size_t>& hcas);
 
     // "/sys/class/infiniband/simverbs0/node_guid": its text as of now, with the newline. Nothing:
-    // there is no such file, or it is a folder.
+    // there is no such file, or it is a folder. Also by a path through a link.
     [[nodiscard]] std::optional<std::string> text(const std::string& path) const;
     // "/dev/infiniband/umad0".
     [[nodiscard]] std::optional<DeviceFile> device(const std::string& path) const;
@@ -51,11 +51,24 @@ class DeviceTree {
         }
     }
 
+    // Calls visit(path, target) for every symbolic link; the target is relative.
+    template <class F>
+    void for_each_link(F&& visit) const {
+        for (const auto& [path, link] : links_) {
+            visit(path, link.text);
+        }
+    }
+
   private:
+    struct Link {
+        std::string text;    // as readlink(2) shows it
+        std::string target;  // the folder's whole path
+    };
     using Text = std::function<std::string()>;
 
     void add(std::string path, Text text) { attributes_.emplace(std::move(path), std::move(text)); }
     void add_device(std::size_t number, std::size_t index);
+    void add_pci_function(std::size_t number, const Hca& hca);
     void add_port(const std::string& folder, const Hca& hca, std::uint16_t number);
     void add_tables(const std::string& folder, const fabric::Port& port, const PortLimits& limits);
     void add_counters(const std::string& folder, const Hca& hca, std::uint16_t number);
@@ -64,6 +77,7 @@ class DeviceTree {
     Simulation& simulation_;
     std::map<std::string, Text> attributes_;
     std::map<std::string, DeviceFile> devices_;
+    std::map<std::string, Link> links_;
     std::uint32_t umads_ = 0;
 };
 

@@ -229,13 +229,14 @@ std::vector<FaultCase> operations() {
 
 std::vector<FaultCase> gathering() {
     const auto rc = [](std::string name, FaultCause cause, void (*arrange)(Stage&),
-                       const std::string& status, const std::string& of_rxe) {
+                       const std::string& status, const std::string& of_rxe,
+                       unsigned landed = kNothing) {
         return FaultCase{.name = std::move(name),
                          .cause = cause,
                          .service = Service::kRc,
-                         .spec = {failed(status), kUntouched},
-                         .connectx6 = {failed(status), kUntouched},
-                         .rxe = {failed(of_rxe), kUntouched},
+                         .spec = {failed(status), kUntouched, landed},
+                         .connectx6 = {failed(status), kUntouched, landed},
+                         .rxe = {failed(of_rxe), kUntouched, landed},
                          .arrange = arrange};
     };
     return {
@@ -257,20 +258,21 @@ std::vector<FaultCase> gathering() {
             },
             "LOC_PROT", "LOC_QP_OP"),
         rc("gather_past_the_end", FaultCause::kGatherRange, past_the_end, "LOC_PROT", "LOC_PROT"),
+        // The key is looked at when the response lands: what follows is on its way by then.
         rc(
             "landing_with_an_unknown_lkey", FaultCause::kLandingKey,
             [](Stage& stage) { stage.become_read().segments[0].lkey = kNoKey; }, "LOC_PROT",
-            "LOC_PROT"),
+            "LOC_PROT", kFollowing),
         rc(
             "landing_past_the_end", FaultCause::kLandingRange,
             [](Stage& stage) { past_the_end((stage.become_read(), stage)); }, "LOC_PROT",
-            "LOC_PROT"),
+            "LOC_PROT", kFollowing),
         rc(
             "landing_without_the_right", FaultCause::kLandingRight,
             [](Stage& stage) {
-                stage.become_fetch_add().segments[0].lkey = stage.region(stage.here(), 0)->lkey;
+                stage.become_read().segments[0].lkey = stage.region(stage.here(), 0)->lkey;
             },
-            "LOC_PROT", "LOC_PROT"),
+            "LOC_PROT", "LOC_PROT", kFollowing),
         {.name = "unknown_lkey_of_uc",
          .cause = FaultCause::kGatherKey,
          .service = Service::kUc,

@@ -1,5 +1,6 @@
 #include "simverbs/hca/number_table.hpp"
 
+#include <optional>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -73,14 +74,55 @@ TEST(NumberTable, AnOrderFromASeedHasEachNumberOnce) {
     EXPECT_FALSE(rises);
 }
 
-TEST(NumberTable, AFullBlockHasNoMore) {
+TEST(NumberTable, AContextWhoseHomeIsFullIsGivenBlocks) {
     NumberTable<int> table;
     int object = 0;
-    for (std::uint32_t i = 0; i < kNumbers; ++i) {
+    const auto fill = [&table, &object](std::uint32_t context, std::uint32_t count) {
+        for (std::uint32_t i = 0; i < count; ++i) {
+            const auto number = table.reserve(context);
+            ASSERT_TRUE(number.has_value());
+            ASSERT_EQ(table.find(*number), nullptr);
+            table.assign(*number, object);
+            ASSERT_EQ(table.context_of(*number), context);
+        }
+    };
+    fill(1, kNumbers);
+    EXPECT_EQ(table.reserve(1).value() >> kNumberBlockBits, kFirstSpareBlock);
+    fill(1, kNumbers);
+    fill(2, kNumbers);
+    EXPECT_EQ(table.reserve(1).value() >> kNumberBlockBits, kFirstSpareBlock + 1);
+    EXPECT_EQ(table.reserve(2).value() >> kNumberBlockBits, kFirstSpareBlock + 2);
+    // What is free at home is used first.
+    table.erase(1U << kNumberBlockBits | 77);
+    EXPECT_EQ(table.reserve(1), 1U << kNumberBlockBits | 77);
+}
+
+TEST(NumberTable, ThereIsAnEndToTheBlocks) {
+    NumberTable<int> table;
+    int object = 0;
+    for (std::uint32_t i = 0; i < kNumbersOfAContext; ++i) {
         table.assign(table.reserve(1).value(), object);
     }
     EXPECT_EQ(table.reserve(1), std::nullopt);
     EXPECT_TRUE(table.reserve(2).has_value());
+}
+
+TEST(NumberTable, EachContextHasAHomeOfItsOwn) {
+    for (const std::optional<std::uint64_t> seed : {std::optional<std::uint64_t>(), {5}}) {
+        NumberTable<int> table(1, seed);
+        int object = 0;
+        std::set<std::uint32_t> seen;
+        for (std::uint32_t context = 1; context <= kMaxContexts; ++context) {
+            for (int i = 0; i < 3; ++i) {
+                const std::uint32_t number = table.reserve(context).value();
+                EXPECT_TRUE(seen.insert(number).second);
+                EXPECT_LT(number >> kNumberBlockBits, kFirstSpareBlock);
+                table.assign(number, object);
+                EXPECT_EQ(table.context_of(number), context);
+            }
+        }
+    }
+    EXPECT_GE(kMaxContexts, 4096U);
 }
 
 TEST(NumberTable, NumbersThatNameNothingAreRefused) {

@@ -114,6 +114,21 @@ static void attributes(void) {
     char resolved[PATH_MAX];
     EXPECT(realpath("/sys/class/infiniband/simverbs0/ports/../ports/1/lid", resolved) != NULL);
 
+    /* The PCI function: UCX and others ask it where the device is. */
+    read_text("/sys/class/infiniband/simverbs0/device/numa_node", text, sizeof text);
+    EXPECT(strcmp(text, "0\n") == 0);
+    read_text("/sys/class/infiniband_verbs/uverbs0/device/vendor", text, sizeof text);
+    EXPECT(strcmp(text, "0xfffe\n") == 0);
+    read_text("/sys/class/infiniband/simverbs0/device/local_cpus", text, sizeof text);
+    EXPECT(strtoul(text, NULL, 16) != 0);
+    EXPECT(readlink("/sys/class/infiniband/simverbs0/device", resolved, sizeof resolved) > 0);
+    EXPECT(realpath("/sys/class/infiniband/simverbs0/device", resolved) != NULL);
+    EXPECT(strcmp(resolved, "/sys/devices/pci5356:00/5356:01:00.0") == 0);
+    strcat(resolved, "/current_link_speed");
+    read_text(resolved, text, sizeof text);
+    EXPECT(strcmp(text, "16.0 GT/s PCIe\n") == 0);
+    EXPECT(access("/sys/class/infiniband/simverbs0/ports/1/gid_attrs/ndevs/0", R_OK) == 0);
+
     EXPECT(chdir("/sys/class/infiniband/simverbs0") == 0);
     read_text("ports/1/lid", text, sizeof text);
     EXPECT(strcmp(text, "0x1\n") == 0);

@@ -126,6 +126,9 @@ class RecordingEffects final : public Effects {
         ++pacings;
         timers[timer] = at_least;
     }
+    Grant open_receive(const Segment& segment) override {
+        return open_local(segment, Access::kLocalWrite);
+    }
     Grant open_local(const Segment& segment, AccessRights needed) override {
         return open(segment.lkey, segment.address, segment.length, needed);
     }

@@ -107,14 +107,10 @@ TEST(RequesterAnswer, EachLocalCauseHasItsStatus) {
         FaultCause cause;
     };
     constexpr auto kGood = RecordingEffects::kGoodKey;
-    constexpr auto kReadOnly = RecordingEffects::kReadOnlyKey;
     constexpr auto kOtherPd = RecordingEffects::kOtherPdKey;
     const std::vector<Case> cases = {
         {WrOpcode::kSend, 8, 0xBAD, kLocProtErr, FaultCause::kGatherKey},
         {WrOpcode::kRdmaWrite, 8, kOtherPd, kLocProtErr, FaultCause::kGatherKey},
-        {WrOpcode::kRdmaRead, 8, 0xBAD, kLocProtErr, FaultCause::kLandingKey},
-        {WrOpcode::kRdmaRead, 8, kReadOnly, kLocProtErr, FaultCause::kLandingRight},
-        {WrOpcode::kAtomicFetchAndAdd, 8, kReadOnly, kLocProtErr, FaultCause::kLandingRight},
         {WrOpcode::kAtomicFetchAndAdd, 4, kGood, kLocLenErr, FaultCause::kAtomicNotEightBytes},
         {WrOpcode::kAtomicCmpAndSwp, 16, kGood, kLocLenErr, FaultCause::kAtomicNotEightBytes},
         {WrOpcode::kSend, (1U << 30) + 1, kGood, kLocLenErr, FaultCause::kMessageTooLong},
@@ -127,6 +123,34 @@ TEST(RequesterAnswer, EachLocalCauseHasItsStatus) {
         EXPECT_THAT(test.take_psns(), IsEmpty()) << to_string(row.cause);
         ASSERT_THAT(test.statuses(), ElementsAre(row.status)) << to_string(row.cause);
         EXPECT_EQ(test.effects.sent[0].cause, row.cause);
+    }
+}
+
+TEST(RequesterAnswer, ALandingKeyIsLookedAtWhenTheResponseIsThere) {
+    struct Case {
+        WrOpcode opcode;
+        std::uint32_t lkey;
+        FaultCause cause;
+    };
+    constexpr auto kReadOnly = RecordingEffects::kReadOnlyKey;
+    const std::vector<Case> cases = {
+        {WrOpcode::kRdmaRead, 0xBAD, FaultCause::kLandingKey},
+        {WrOpcode::kRdmaRead, kReadOnly, FaultCause::kLandingRight},
+        {WrOpcode::kAtomicFetchAndAdd, kReadOnly, FaultCause::kLandingRight},
+    };
+    for (const Case& row : cases) {
+        RequesterUnderTest test;
+        test.post(row.opcode, 8, SendFlag::kSignaled, row.lkey);
+        EXPECT_THAT(test.take_psns(), ElementsAre(100));
+        EXPECT_THAT(test.statuses(), IsEmpty());
+        if (row.opcode == WrOpcode::kRdmaRead) {
+            test.read_response(100, PacketPosition::kOnly, 8);
+        } else {
+            test.atomic_response(100, 5);
+        }
+        EXPECT_THAT(test.statuses(), ElementsAre(kLocProtErr));
+        EXPECT_EQ(test.effects.sent[0].cause, row.cause);
+        EXPECT_THAT(test.effects.placed, IsEmpty());
     }
 }
 

@@ -176,7 +176,25 @@ TEST_F(RcFault, AtomicLandingWithAnUnknownKeyIsLocProt) {
               0);
     post_more();
     expect_requester_failed(IBV_WC_LOC_PROT_ERR);
+    EXPECT_EQ(b->word(0), 1U) << "carried out before the answer finds no place";
     expect_responder_untouched();
+}
+
+// The local key is looked at when the response lands, and none comes.
+TEST_F(RcFault, AReadWithTwoBadKeysFailsByTheRemoteOne) {
+    for (const char* personality : {"spec", "connectx6", "rxe"}) {
+        SCOPED_TRACE(personality);
+        TearDown();
+        SetUp();
+        ASSERT_EQ(simverbs_set_personality(personality), 0);
+        connect();
+        ASSERT_EQ(Request(IBV_WR_RDMA_READ)
+                      .into({a->address(0), 64, 0xDEAD})
+                      .to(b->address(0), b->mr->rkey ^ 0xFF00U)
+                      .post(*a),
+                  0);
+        EXPECT_EQ(a->wait().status, IBV_WC_REM_ACCESS_ERR);
+    }
 }
 
 TEST_F(RcFault, MessageAboveThePortsMaximumIsLocLen) {

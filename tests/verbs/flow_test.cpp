@@ -1,4 +1,7 @@
 // Raw packets and flow steering through verbs.h: what steers, what is refused, what arrives.
+#include <set>
+#include <utility>
+
 #include <arpa/inet.h>
 
 #include "raw_packets.hpp"
@@ -85,6 +88,52 @@ TEST_F(RawPackets, TypesOfRules) {
     EXPECT_FALSE(arrives_by_rule(rule));
     std::fill_n(a->at(), 6, 0xFF);
     EXPECT_TRUE(arrives_by_rule(rule));
+}
+
+// Both ends on one device: what goes to a group comes to the device's own rules, too (mlx5).
+TEST_F(RawPackets, AGroupsFrameComesToTheRulesOfItsOwnDevice) {
+    ibv_qp_init_attr_ex init{};
+    init.send_cq = init.recv_cq = a->cq;
+    init.cap = Connection{}.cap;
+    init.qp_type = IBV_QPT_RAW_PACKET;
+    init.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+    init.pd = a->pd;
+    init.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
+    ibv_qp* silent = ibv_create_qp_ex(a->context, &init);
+    ASSERT_NE(silent, nullptr) << std::strerror(errno);
+    start(silent);
+    ibv_qp* own = make(*a);
+    ASSERT_NE(own, nullptr);
+    start(own);
+    auto eth = spec_of<ibv_flow_spec_eth>(IBV_FLOW_SPEC_ETH);
+    const std::uint8_t group[] = {0x01, 0x00, 0x5E, 0x01, 0x02, 0x03};
+    std::copy(std::begin(group), std::end(group), eth.val.dst_mac);
+    std::fill_n(eth.mask.dst_mac, 6, 0xFF);
+    Rule to_own(eth);
+    ibv_flow* flow = ibv_create_flow(own, &to_own.attr);
+    ASSERT_NE(flow, nullptr);
+    ASSERT_EQ(steer(to_own), 0);
+    write_datagram();
+    std::copy(std::begin(group), std::end(group), a->at());
+
+    ASSERT_EQ(post_receive(own, *a, 5), 0);
+    ASSERT_EQ(post_receive(receiver, *b, 9), 0);
+    ASSERT_EQ(post_send(), 0);
+    std::set<std::uint64_t> ids{a->wait().wr_id, a->wait().wr_id};
+    EXPECT_EQ(ids, std::set<std::uint64_t>({1, 5}));
+    EXPECT_EQ(std::memcmp(a->at(kInbox), a->at(0), kFrameBytes), 0);
+    EXPECT_EQ(b->wait().wr_id, 9U) << "and it leaves";
+
+    std::swap(sender, silent);
+    ASSERT_EQ(post_receive(own, *a, 6), 0);
+    ASSERT_EQ(post_receive(receiver, *b, 9), 0);
+    ASSERT_EQ(post_send(), 0);
+    EXPECT_EQ(a->wait().wr_id, 1U);
+    EXPECT_EQ(b->wait().wr_id, 9U);
+    EXPECT_TRUE(a->drain().empty()) << "BLOCK_SELF_MCAST_LB";
+    EXPECT_EQ(ibv_destroy_flow(flow), 0);
+    EXPECT_EQ(ibv_destroy_qp(own), 0);
+    EXPECT_EQ(ibv_destroy_qp(silent), 0);
 }
 
 TEST_F(RawPackets, RulesThatAreRefused) {

@@ -1,6 +1,9 @@
 // What a device says of itself, and that it is where it ends: the figure works, the next does not.
 #include <cerrno>
+#include <set>
 #include <vector>
+
+#include <sys/resource.h>
 
 #include "two_hosts.hpp"
 
@@ -139,9 +142,93 @@ TEST_F(Limits, RxeRoundsUpAndShowsItOnlyToAQuery) {
     EXPECT_EQ(entries_granted, 31);
 }
 
+// More than the 65,536 numbers of a context's home.
+TEST_F(Limits, AllRegionsThatAreReportedCanBeHad) {
+    connect_as("spec");
+    std::vector<ibv_mr*> regions;
+    while (static_cast<int>(regions.size()) + 1 < device.max_mr) {  // one is there already
+        ibv_mr* mr = ibv_reg_mr(a->pd, a->at(), 4096, kAllAccess);
+        ASSERT_NE(mr, nullptr) << regions.size();
+        regions.push_back(mr);
+    }
+    EXPECT_EQ(ibv_reg_mr(a->pd, a->at(), 4096, kAllAccess), nullptr);
+    EXPECT_EQ(errno, ENOMEM);
+    std::set<std::uint32_t> keys;
+    for (ibv_mr* mr : regions) {
+        EXPECT_TRUE(keys.insert(mr->lkey).second);
+    }
+    ASSERT_EQ(Request(IBV_WR_RDMA_WRITE)
+                  .from({a->address(), 64, regions.back()->lkey})
+                  .to(b->address(), b->mr->rkey)
+                  .post(*a),
+              0);
+    EXPECT_EQ(a->wait().status, IBV_WC_SUCCESS);
+    for (ibv_mr* mr : regions) {
+        EXPECT_EQ(ibv_dereg_mr(mr), 0);
+    }
+}
+
+TEST_F(Limits, WindowsAndSharedQueuesOfConnectX6AreMoreThanAHomeHolds) {
+    connect_as("connectx6");
+    constexpr int kMore = 65'536 + 2;
+    ASSERT_GT(device.max_mw, kMore);
+    ASSERT_GT(device.max_srq, kMore);
+    std::vector<ibv_mw*> windows;
+    std::vector<ibv_srq*> queues;
+    ibv_srq_init_attr init{};
+    init.attr.max_sge = 1;
+    for (int i = 0; i < kMore; ++i) {
+        windows.push_back(ibv_alloc_mw(a->pd, IBV_MW_TYPE_1));
+        ASSERT_NE(windows.back(), nullptr) << i;
+        queues.push_back(ibv_create_srq(a->pd, &init));
+        ASSERT_NE(queues.back(), nullptr) << i;
+    }
+    for (ibv_mw* mw : windows) {
+        EXPECT_EQ(ibv_dealloc_mw(mw), 0);
+    }
+    for (ibv_srq* srq : queues) {
+        EXPECT_EQ(ibv_destroy_srq(srq), 0);
+    }
+}
+
+// Programs open one a peer. Each needs some descriptors.
+TEST_F(Limits, ADeviceHasFourThousandContexts) {
+    constexpr rlim_t kContexts = 4096;
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    rlimit raised = before;
+    raised.rlim_cur = before.rlim_max;
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &raised), 0);
+    if (raised.rlim_cur < 4 * kContexts + 100) {
+        GTEST_SKIP() << "a limit of " << raised.rlim_cur << " descriptors";
+    }
+    ibv_device** devices = ibv_get_device_list(nullptr);
+    std::vector<ibv_context*> contexts;
+    for (rlim_t i = 0; i < kContexts; ++i) {
+        contexts.push_back(ibv_open_device(devices[0]));
+        ASSERT_NE(contexts.back(), nullptr) << i;
+    }
+    ibv_free_device_list(devices);
+    std::set<std::uint32_t> keys;
+    for (ibv_context* context : {contexts[0], contexts[1000], contexts.back()}) {
+        ibv_pd* pd = ibv_alloc_pd(context);
+        int word = 0;
+        ibv_mr* mr = ibv_reg_mr(pd, &word, sizeof word, IBV_ACCESS_LOCAL_WRITE);
+        ASSERT_NE(mr, nullptr);
+        EXPECT_TRUE(keys.insert(mr->lkey).second);
+        EXPECT_EQ(ibv_dereg_mr(mr), 0);
+        EXPECT_EQ(ibv_dealloc_pd(pd), 0);
+    }
+    for (ibv_context* context : contexts) {
+        EXPECT_EQ(ibv_close_device(context), 0);
+    }
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 // ---- query_device_ex
 
 TEST_F(Limits, ExtendedAttributesSayOnlyWhatThereIs) {
+    ASSERT_EQ(simverbs_set_topology("eth-pair"), 0) << simverbs_last_error();
     connect_as("spec");
     ibv_device_attr_ex extended{};
     ASSERT_EQ(ibv_query_device_ex(a->context, nullptr, &extended), 0);
@@ -161,6 +248,52 @@ TEST_F(Limits, ExtendedAttributesSayOnlyWhatThereIs) {
     EXPECT_EQ(extended.packet_pacing_caps.qp_rate_limit_min, 1'000U);
     EXPECT_EQ(extended.packet_pacing_caps.qp_rate_limit_max, 100'000'000U);
     EXPECT_EQ(extended.raw_packet_caps, static_cast<unsigned>(IBV_RAW_PACKET_CAP_IP_CSUM));
+}
+
+// Raw packets, and what works on them or by them, are Ethernet's.
+TEST_F(Limits, OnInfinibandNothingOfEthernetIsReportedOrWorks) {
+    for (const char* personality : {"spec", "connectx6", "rxe"}) {
+        SCOPED_TRACE(personality);
+        connect_as(personality);
+        ibv_device_attr_ex extended{};
+        ASSERT_EQ(ibv_query_device_ex(a->context, nullptr, &extended), 0);
+        constexpr unsigned kOfEthernet =
+            IBV_DEVICE_RAW_IP_CSUM | static_cast<unsigned>(IBV_DEVICE_MANAGED_FLOW_STEERING);
+        EXPECT_EQ(device.device_cap_flags & kOfEthernet, 0U);
+        EXPECT_EQ(extended.device_cap_flags_ex & kOfEthernet, 0U);
+        EXPECT_EQ(device.max_raw_ethy_qp, 0);
+        EXPECT_EQ(extended.raw_packet_caps, 0U);
+        EXPECT_EQ(extended.tso_caps.max_tso, 0U);
+        EXPECT_EQ(extended.tso_caps.supported_qpts, 0U);
+        EXPECT_EQ(extended.rss_caps.supported_qpts, 0U);
+        EXPECT_EQ(extended.rss_caps.rx_hash_fields_mask, 0U);
+        EXPECT_EQ(extended.max_wq_type_rq, 0U);
+        EXPECT_EQ(extended.packet_pacing_caps.qp_rate_limit_max, 0U);
+        EXPECT_EQ(extended.packet_pacing_caps.supported_qpts, 0U);
+        ibv_qp_init_attr raw{};
+        raw.send_cq = raw.recv_cq = a->cq;
+        raw.cap = Connection{}.cap;
+        raw.qp_type = IBV_QPT_RAW_PACKET;
+        EXPECT_EQ(ibv_create_qp(a->pd, &raw), nullptr);
+        EXPECT_EQ(errno, EOPNOTSUPP);
+        ibv_wq_init_attr wq{};
+        wq.wq_type = IBV_WQT_RQ;
+        wq.max_wr = wq.max_sge = 1;
+        wq.pd = a->pd;
+        wq.cq = a->cq;
+        EXPECT_EQ(ibv_create_wq(a->context, &wq), nullptr);
+        EXPECT_EQ(errno, EOPNOTSUPP);
+        ibv_flow_attr rule{};
+        rule.type = IBV_FLOW_ATTR_ALL_DEFAULT;
+        rule.size = sizeof rule;
+        rule.port = 1;
+        EXPECT_EQ(ibv_create_flow(a->qp, &rule), nullptr);
+        EXPECT_EQ(errno, EOPNOTSUPP);
+        ibv_qp_rate_limit_attr rate{};
+        EXPECT_EQ(ibv_modify_qp_rate_limit(a->qp, &rate), EOPNOTSUPP);
+        TearDown();
+        TwoHosts::SetUp();
+    }
 }
 
 TEST_F(Limits, ExtendedAttributesOfRxe) {

@@ -6,6 +6,8 @@
 #include <cstring>
 
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "two_hosts.hpp"
 
@@ -409,6 +411,27 @@ TEST_F(DeviceMemory, HasLimits) {
     EXPECT_EQ(ibv_free_dm(dm), 0);
 }
 
+// mlx5_access_dm() copies words of 4 bytes; Linux looks at the range of a region alone.
+TEST_F(DeviceMemory, OfConnectX6IsCopiedByWordsOfFourBytes) {
+    use_personality("connectx6");
+    ibv_dm* dm = allocate(*b, 64);
+    ASSERT_NE(dm, nullptr);
+    std::uint64_t word = 7;
+    EXPECT_EQ(ibv_memcpy_to_dm(dm, 4, &word, 8), 0);
+    EXPECT_EQ(ibv_memcpy_to_dm(dm, 2, &word, 4), EINVAL);
+    EXPECT_EQ(ibv_memcpy_to_dm(dm, 4, &word, 6), EINVAL);
+    EXPECT_EQ(ibv_memcpy_from_dm(&word, dm, 1, 4), EINVAL);
+    EXPECT_EQ(ibv_memcpy_from_dm(&word, dm, 0, 3), EINVAL);
+    EXPECT_EQ(ibv_memcpy_from_dm(&word, dm, 60, 8), EFAULT);
+    EXPECT_EQ(ibv_memcpy_from_dm(&word, dm, 4, 8), 0);
+    EXPECT_EQ(word, 7U);
+    ibv_mr* empty = ibv_reg_dm_mr(b->pd, dm, 0, 0, kRights);
+    ASSERT_NE(empty, nullptr);
+    EXPECT_EQ(write(0, empty->rkey), IBV_WC_REM_ACCESS_ERR);
+    EXPECT_EQ(ibv_dereg_mr(empty), 0);
+    EXPECT_EQ(ibv_free_dm(dm), 0);
+}
+
 TEST_F(DeviceMemory, IsNotReregistered) {
     ibv_dm* dm = allocate(*b, 64);
     ibv_mr* mr = ibv_reg_dm_mr(b->pd, dm, 0, 64, kRights);
@@ -453,6 +476,28 @@ TEST_F(LockedMemory, IsLimitedByTheEnvironment) {
     EXPECT_EQ(ibv_dereg_mr(second), 0);
 }
 
+// As devices have it for users other than root (ulimit -l).
+TEST_F(LockedMemory, IsLimitedByTheProcesssLimit) {
+    constexpr std::size_t kBoth = 2 * End::kBytes;
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_MEMLOCK, &before), 0);
+    rlimit lowered = before;
+    lowered.rlim_cur = kBoth + 4096;
+    ASSERT_EQ(setrlimit(RLIMIT_MEMLOCK, &lowered), 0) << std::strerror(errno);
+    setenv("SIMVERBS_MEMLOCK", "rlimit", 1);
+    ibv_mr* first = ibv_reg_mr(b->pd, b->at(kAt), 4096, kAllAccess);
+    EXPECT_NE(first, nullptr) << std::strerror(errno);
+    errno = 0;
+    EXPECT_EQ(ibv_reg_mr(b->pd, b->at(kAt), 1, kAllAccess), nullptr);
+    EXPECT_EQ(errno, ENOMEM);
+    unsetenv("SIMVERBS_MEMLOCK");
+    ibv_mr* second = ibv_reg_mr(b->pd, b->at(kAt), 1, kAllAccess);
+    EXPECT_NE(second, nullptr) << "without it there is no limit";
+    EXPECT_EQ(ibv_dereg_mr(second), 0);
+    EXPECT_EQ(ibv_dereg_mr(first), 0);
+    EXPECT_EQ(setrlimit(RLIMIT_MEMLOCK, &before), 0);
+}
+
 TEST_F(LockedMemory, ALimitThatIsNoNumberAllowsNothing) {
     setenv("SIMVERBS_MEMLOCK", "64k", 1);
     testing::internal::CaptureStderr();
@@ -460,7 +505,7 @@ TEST_F(LockedMemory, ALimitThatIsNoNumberAllowsNothing) {
     EXPECT_EQ(ibv_reg_mr(b->pd, b->at(kAt), 4096, kAllAccess), nullptr);
     EXPECT_EQ(errno, ENOMEM);
     EXPECT_EQ(testing::internal::GetCapturedStderr(),
-              "simverbs: SIMVERBS_MEMLOCK='64k' is not a number of bytes\n");
+              "simverbs: SIMVERBS_MEMLOCK='64k' is neither a number of bytes nor 'rlimit'\n");
 }
 
 // ATOMIC_WRITE and FLUSH

@@ -93,6 +93,63 @@ TEST_F(Misuse, WhichAttributeIsMissingOrTooMany) {
     EXPECT_NE(superfluous.find("RESET to INIT: TIMEOUT"), std::string::npos) << superfluous;
 }
 
+// Whatever is refused has its reason, each another one.
+TEST_F(Misuse, WhyModifyingIsRefused) {
+    connect();
+    ASSERT_EQ(a->to_state(IBV_QPS_RESET), 0);
+    said();
+    ibv_qp_attr attr = rts_attr({});
+    EXPECT_EQ(ibv_modify_qp(a->qp, &attr, kRtsMask), EINVAL);
+    EXPECT_NE(said().find("RESET to RTS is no transition of RC"), std::string::npos);
+    attr = init_attr({});
+    attr.port_num = 1;
+    ASSERT_EQ(ibv_modify_qp(a->qp, &attr, kInitMask), 0);
+    attr = rtr_attr(*b, {});
+    EXPECT_EQ(ibv_modify_qp(a->qp, &attr, kRtrMask & ~IBV_QP_AV), EINVAL);
+    EXPECT_NE(said().find("INIT to RTR lacks AV"), std::string::npos);
+    EXPECT_EQ(ibv_modify_qp(a->qp, &attr, kRtrMask & ~IBV_QP_RQ_PSN), EINVAL);
+    EXPECT_NE(said().find("INIT to RTR lacks RQ_PSN"), std::string::npos);
+    attr.min_rnr_timer = 32;
+    EXPECT_EQ(ibv_modify_qp(a->qp, &attr, kRtrMask), EINVAL);
+    EXPECT_NE(said().find("INIT to RTR: a value of MIN_RNR_TIMER is out of range"),
+              std::string::npos);
+    attr = rtr_attr(*b, {});
+    attr.path_mtu = static_cast<ibv_mtu>(6);
+    EXPECT_EQ(ibv_modify_qp(a->qp, &attr, kRtrMask), EINVAL);
+    EXPECT_NE(said().find("path_mtu 6 is not within the port's active MTU of 4096"),
+              std::string::npos);
+    EXPECT_EQ(ibv_modify_qp(a->qp, &attr, kRtrMask), EINVAL);
+    EXPECT_EQ(said(), "") << "a reason is said once";
+}
+
+TEST_F(Misuse, WhyPostingIsRefused) {
+    connect();
+    said();
+    ibv_send_wr wr{};
+    ibv_send_wr* bad = nullptr;
+    wr.num_sge = 9;
+    EXPECT_EQ(ibv_post_send(a->qp, &wr, &bad), EINVAL);
+    EXPECT_NE(said().find("ibv_post_send refused"), std::string::npos);
+    wr.num_sge = 0;
+    wr.opcode = static_cast<ibv_wr_opcode>(99);
+    EXPECT_EQ(ibv_post_send(a->qp, &wr, &bad), EINVAL);
+    EXPECT_NE(said().find("99 is no opcode"), std::string::npos);
+    ASSERT_EQ(a->to_state(IBV_QPS_RESET), 0);
+    wr.opcode = IBV_WR_SEND;
+    EXPECT_EQ(ibv_post_send(a->qp, &wr, &bad), EINVAL);
+    EXPECT_NE(said().find("the queue pair is in RESET, sends are taken from RTS on"),
+              std::string::npos);
+    EXPECT_EQ(a->receive(1, {}), EINVAL);
+    EXPECT_NE(said().find("receives are taken from INIT on"), std::string::npos);
+    EXPECT_EQ(b->receive(1, std::vector<ibv_sge>(9)), EINVAL);
+    EXPECT_NE(said().find("num_sge is 9, the queue has 4"), std::string::npos);
+    ibv_mw* mw = ibv_alloc_mw(a->pd, IBV_MW_TYPE_1);
+    ibv_mw_bind bind{};
+    EXPECT_EQ(ibv_bind_mw(a->qp, mw, &bind), EINVAL);
+    EXPECT_NE(said().find("ibv_bind_mw refused"), std::string::npos);
+    EXPECT_EQ(ibv_dealloc_mw(mw), 0);
+}
+
 TEST_F(Misuse, AQueueFullOfUnsignaledRequests) {
     Connection with;
     with.cap.max_send_wr = 4;

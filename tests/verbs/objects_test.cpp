@@ -1,9 +1,11 @@
 // Devices and what is made on them: queries, limits, what may be destroyed when.
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include <arpa/inet.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "two_hosts.hpp"
 
@@ -211,6 +213,40 @@ TEST_F(Objects, RegionsNeedRightsThatGoTogetherAndMemoryThatIsThere) {
     EXPECT_EQ(registration_error(read_only, page, IBV_ACCESS_LOCAL_WRITE), EFAULT);
     EXPECT_EQ(registration_error(read_only, page, IBV_ACCESS_REMOTE_READ), 0);
     munmap(read_only, page);
+}
+
+// What pinning would refuse, in short ranges and in long ones: holes, rights, the end of a file.
+TEST_F(Objects, EveryPageOfARegionIsThere) {
+    constexpr std::size_t kPage = 4096;
+    for (const std::size_t pages : {4, 64}) {
+        SCOPED_TRACE(pages);
+        const std::size_t bytes = pages * kPage;
+        auto* base = static_cast<char*>(
+            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        ASSERT_NE(base, MAP_FAILED);
+        EXPECT_EQ(registration_error(base + 1, bytes - 2, IBV_ACCESS_LOCAL_WRITE), 0);
+        ASSERT_EQ(mprotect(base + kPage, kPage, PROT_READ), 0);  // three mappings now
+        EXPECT_EQ(registration_error(base, bytes, IBV_ACCESS_LOCAL_WRITE), EFAULT);
+        EXPECT_EQ(registration_error(base, bytes, 0), 0);
+        EXPECT_EQ(registration_error(base, kPage, IBV_ACCESS_LOCAL_WRITE), 0);
+        ASSERT_EQ(mprotect(base + kPage, kPage, PROT_NONE), 0);
+        EXPECT_EQ(registration_error(base, bytes, 0), EFAULT);
+        ASSERT_EQ(munmap(base + kPage, kPage), 0);
+        EXPECT_EQ(registration_error(base, bytes, 0), EFAULT);
+        EXPECT_EQ(registration_error(base + 2 * kPage, bytes - 2 * kPage, 0), 0);
+        EXPECT_EQ(registration_error(base + kPage - 1, 2, 0), EFAULT);
+        munmap(base, bytes);
+    }
+    std::FILE* file = std::tmpfile();
+    ASSERT_NE(file, nullptr);
+    ASSERT_EQ(ftruncate(fileno(file), kPage), 0);
+    auto* mapped = static_cast<char*>(
+        mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0));
+    ASSERT_NE(mapped, MAP_FAILED);
+    EXPECT_EQ(registration_error(mapped, kPage, IBV_ACCESS_LOCAL_WRITE), 0);
+    EXPECT_EQ(registration_error(mapped, 2 * kPage, IBV_ACCESS_LOCAL_WRITE), EFAULT);
+    munmap(mapped, 2 * kPage);
+    EXPECT_EQ(std::fclose(file), 0);
 }
 
 TEST_F(Objects, ARegionMayBeNamedFromZeroOn) {

@@ -184,6 +184,35 @@ TEST_F(Roce, APathNeedsAGrhAndANeighbour) {
     EXPECT_EQ(a->state(), IBV_QPS_INIT);
 }
 
+// UCX passes ~0; devices cut it (mlx5_create_ah).
+TEST_F(Roce, AFlowLabelIsCutToTwentyBits) {
+    for (const char* personality : {"spec", "connectx6", "rxe"}) {
+        SCOPED_TRACE(personality);
+        SetUp();
+        ASSERT_EQ(simverbs_set_personality(personality), 0);
+        connect();
+        const auto all_bits = [](ibv_qp_attr& attr) { attr.ah_attr.grh.flow_label = ~0U; };
+        ASSERT_EQ(rtr_answer(all_bits), 0);
+        Connection with;
+        with.type = IBV_QPT_UD;
+        a.reset();
+        b.reset();
+        connect(with);
+        ibv_qp_attr attr = rtr_attr(*b, {});
+        attr.ah_attr.grh.flow_label = ~0U;
+        ibv_ah* ah = ibv_create_ah(a->pd, &attr.ah_attr);
+        ASSERT_NE(ah, nullptr) << std::strerror(errno);
+        ASSERT_EQ(b->receive(1, {b->range(0, 256)}), 0);
+        EXPECT_EQ(
+            Request(IBV_WR_SEND).from(a->range(0, 12)).to(ah, b->qp->qp_num, with.qkey).post(*a),
+            0);
+        EXPECT_EQ(b->wait().status, IBV_WC_SUCCESS);
+        EXPECT_EQ(ibv_destroy_ah(ah), 0);
+        a.reset();
+        b.reset();
+    }
+}
+
 TEST_F(Roce, ALinkThatGoesDownIsAPortThatGoesDown) {
     connect();
     a->events();

@@ -2,6 +2,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <set>
+#include <string>
+#include <utility>
 
 #include <fcntl.h>
 
@@ -144,6 +147,75 @@ TEST_F(Shared, TooSmallAReceiveFailsOnBothSides) {
 }
 
 // One initiator on each host, one target, and a shared receive queue that requests name.
+// Its receives are looked at by the domain that it was made in; with rxe by the queue pair's.
+TEST_F(Shared, ReceivesBelongToTheDomainOfTheQueue) {
+    for (const char* personality : {"spec", "connectx6", "rxe"}) {
+        for (const bool by_queue : {true, false}) {
+            SCOPED_TRACE(std::string(personality) + (by_queue ? " queue's" : " queue pair's"));
+            TearDown();
+            TwoHosts::SetUp();
+            ASSERT_EQ(simverbs_set_personality(personality), 0);
+            connect();
+            ibv_pd* pd = ibv_alloc_pd(b->context);
+            ibv_mr* mr = ibv_reg_mr(pd, b->at(), 4096, kAllAccess);
+            ibv_srq_init_attr init{};
+            init.attr.max_wr = kReceives;
+            init.attr.max_sge = 1;
+            ibv_srq* srq = ibv_create_srq(pd, &init);
+            ASSERT_NE(srq, nullptr);
+            std::swap(b->srq, srq);
+            ibv_qp_init_attr of_shared{};
+            of_shared.send_cq = of_shared.recv_cq = b->cq;
+            of_shared.srq = b->srq;
+            of_shared.cap = Connection{}.cap;
+            of_shared.qp_type = IBV_QPT_RC;
+            ASSERT_EQ(ibv_destroy_qp(b->qp), 0);
+            b->qp = ibv_create_qp(b->pd, &of_shared);
+            ASSERT_NE(b->qp, nullptr);
+            ASSERT_EQ(a->to_state(IBV_QPS_RESET), 0);
+            bring_up({});
+            const std::uint32_t key = by_queue ? mr->lkey : b->mr->lkey;
+            ASSERT_EQ(b->receive(1, {{b->address(), 64, key}}), 0);
+            ASSERT_EQ(Request(IBV_WR_SEND).from(a->range(0, 16)).post(*a), 0);
+            const bool goes = by_queue == (std::strcmp(personality, "rxe") != 0);
+            EXPECT_EQ(a->wait().status, goes ? IBV_WC_SUCCESS : IBV_WC_REM_OP_ERR);
+            EXPECT_EQ(b->wait().status == IBV_WC_SUCCESS, goes);
+            EXPECT_EQ(ibv_destroy_qp(b->qp), 0);
+            b->qp = nullptr;
+            EXPECT_EQ(ibv_destroy_srq(b->srq), 0);
+            b->srq = nullptr;
+            EXPECT_EQ(ibv_dereg_mr(mr), 0);
+            EXPECT_EQ(ibv_dealloc_pd(pd), 0);
+        }
+    }
+}
+
+// mlx5_create_srq() has no lower bound; whatever is posted finds no room.
+TEST_F(Shared, AQueueOfNoReceivesIsConnectX6s) {
+    for (const char* personality : {"spec", "connectx6", "rxe"}) {
+        SCOPED_TRACE(personality);
+        TearDown();
+        TwoHosts::SetUp();
+        ASSERT_EQ(simverbs_set_personality(personality), 0);
+        connect();
+        ibv_srq_init_attr init{};
+        init.attr.max_sge = 1;
+        ibv_srq* srq = ibv_create_srq(b->pd, &init);
+        if (std::strcmp(personality, "connectx6") != 0) {
+            EXPECT_EQ(srq, nullptr);
+            EXPECT_EQ(errno, EINVAL);
+            continue;
+        }
+        ASSERT_NE(srq, nullptr);
+        EXPECT_EQ(init.attr.max_wr, 0U);
+        ibv_recv_wr wr{};
+        ibv_recv_wr* bad = nullptr;
+        EXPECT_EQ(ibv_post_srq_recv(srq, &wr, &bad), ENOMEM);
+        EXPECT_EQ(bad, &wr);
+        EXPECT_EQ(ibv_destroy_srq(srq), 0);
+    }
+}
+
 class Xrc : public TwoHosts {
   protected:
     struct Station {
@@ -165,7 +237,9 @@ class Xrc : public TwoHosts {
     void TearDown() override {
         for (Station* station : {&here, &there}) {
             EXPECT_EQ(ibv_destroy_qp(station->initiator), 0);
-            EXPECT_EQ(ibv_destroy_qp(station->target), 0);
+            if (station->target != nullptr) {
+                EXPECT_EQ(ibv_destroy_qp(station->target), 0);
+            }
             if (station->srq != nullptr) {
                 EXPECT_EQ(ibv_close_xrcd(station->domain), EBUSY);
                 EXPECT_EQ(ibv_destroy_srq(station->srq), 0);
@@ -303,14 +377,49 @@ TEST_F(Xrc, AQueueThatIsNotThereIsAnInvalidRequest) {
     EXPECT_EQ(b->events(), std::vector({IBV_EVENT_QP_ACCESS_ERR}));
 }
 
-TEST_F(Xrc, ATargetLivesOnWhileSomebodyHasItOpen) {
+// Linux does not look who opens it (ib_open_qp): its maker may, and more than once.
+TEST_F(Xrc, ATargetMayBeOpenedInTheContextThatMadeIt) {
     ibv_qp_open_attr attr{};
     attr.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
     attr.qp_num = there.target->qp_num;
     attr.xrcd = there.domain;
     attr.qp_type = IBV_QPT_XRC_RECV;
-    EXPECT_EQ(ibv_open_qp(b->context, &attr), nullptr) << "its maker has it already";
-    attr.qp_num += 100;
+    ibv_qp* first = ibv_open_qp(b->context, &attr);
+    ASSERT_NE(first, nullptr) << std::strerror(errno);
+    ibv_qp* second = ibv_open_qp(b->context, &attr);
+    ASSERT_NE(second, nullptr) << std::strerror(errno);
+    EXPECT_EQ(first->qp_num, there.target->qp_num);
+    EXPECT_NE(first->handle, second->handle);
+    ASSERT_EQ(send(1, there.number + 5), 0);
+    EXPECT_EQ(a->wait().status, IBV_WC_REM_INV_RD_REQ_ERR);
+    std::set<ibv_qp*> told;
+    for (int i = 0; i < 3; ++i) {  // one event a handle
+        ibv_async_event event{};
+        ASSERT_EQ(ibv_get_async_event(b->context, &event), 0);
+        EXPECT_EQ(event.event_type, IBV_EVENT_QP_ACCESS_ERR);
+        told.insert(event.element.qp);
+        ibv_ack_async_event(&event);
+    }
+    EXPECT_EQ(told, std::set({there.target, first, second}));
+    // It lives until the last of them is gone, whose state is that of all.
+    EXPECT_EQ(ibv_destroy_qp(there.target), 0);
+    there.target = nullptr;
+    EXPECT_EQ(ibv_destroy_qp(first), 0);
+    ibv_qp_attr state{};
+    ibv_qp_init_attr init{};
+    EXPECT_EQ(ibv_query_qp(second, &state, IBV_QP_STATE, &init), 0);
+    EXPECT_EQ(state.qp_state, IBV_QPS_ERR);
+    EXPECT_EQ(ibv_close_xrcd(there.domain), EBUSY);
+    EXPECT_EQ(ibv_destroy_qp(second), 0);
+    EXPECT_EQ(ibv_open_qp(b->context, &attr), nullptr);
+}
+
+TEST_F(Xrc, ATargetThatIsNotThereIsNotOpened) {
+    ibv_qp_open_attr attr{};
+    attr.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+    attr.qp_num = there.target->qp_num + 100;
+    attr.xrcd = there.domain;
+    attr.qp_type = IBV_QPT_XRC_RECV;
     EXPECT_EQ(ibv_open_qp(b->context, &attr), nullptr);
     EXPECT_EQ(errno, EINVAL);
 }

@@ -173,6 +173,37 @@ TEST_F(RcState, QuerySaysWhatModifySet) {
     EXPECT_EQ(init.qp_type, IBV_QPT_RC);
 }
 
+// rdma-core refuses masks from IBV_QP_RATE_LIMIT up (ibv_cmd_query_qp); programs ask for all the
+// bits below it, which include some that name nothing.
+TEST_F(RcState, QueryTakesEveryMaskBelowTheRateLimit) {
+    connect();
+    ibv_qp_attr attr{};
+    ibv_qp_init_attr init{};
+    for (int bit = 0; bit < 31; ++bit) {
+        const int mask = 1 << bit;
+        EXPECT_EQ(ibv_query_qp(a->qp, &attr, mask, &init),
+                  mask < IBV_QP_RATE_LIMIT ? 0 : EOPNOTSUPP)
+            << "bit " << bit;
+    }
+    attr.timeout = 0;
+    EXPECT_EQ(ibv_query_qp(a->qp, &attr, 0x1FFFFFF, &init), 0);
+    EXPECT_EQ(attr.timeout, Connection{}.timeout);
+}
+
+// UCX asks for other attributes after an error, and compares ibv_qp.state with RTS.
+TEST_F(RcState, QueryWritesTheHandlesStateOnlyWhereItIsAskedFor) {
+    connect();
+    ASSERT_EQ(a->qp->state, IBV_QPS_RTS);
+    ibv_qp_attr attr{};
+    ibv_qp_init_attr init{};
+    EXPECT_EQ(Request(IBV_WR_RDMA_WRITE).from(a->range(0, 8)).to(0, 1).post(*a), 0);
+    EXPECT_EQ(a->wait().status, IBV_WC_REM_ACCESS_ERR);
+    ASSERT_EQ(ibv_query_qp(a->qp, &attr, IBV_QP_AV | IBV_QP_DEST_QPN, &init), 0);
+    EXPECT_EQ(a->qp->state, IBV_QPS_RTS);
+    ASSERT_EQ(ibv_query_qp(a->qp, &attr, IBV_QP_STATE, &init), 0);
+    EXPECT_EQ(a->qp->state, IBV_QPS_ERR);
+}
+
 struct BadValue {
     const char* name;
     int step;  // 0: to INIT, 1: to RTR, 2: to RTS

@@ -2,6 +2,7 @@
 // may take back, and what the verbs answer.
 #include <cerrno>
 #include <cstring>
+#include <string>
 
 #include "two_hosts.hpp"
 
@@ -220,16 +221,6 @@ TEST_F(Window, MayTravelInASendBehindItsBinding) {
     EXPECT_EQ(ibv_dealloc_mw(mw), 0);
 }
 
-TEST_F(Window, OfType2ZeroBasedIsNamedByOffset) {
-    ibv_mw* mw = ibv_alloc_mw(b->pd, IBV_MW_TYPE_2);
-    ASSERT_EQ(post_bind(mw, ibv_inc_rkey(mw->rkey), info(kReadWrite | IBV_ACCESS_ZERO_BASED)), 0);
-    expect_bound();
-    EXPECT_EQ(write(mw->rkey, 128), IBV_WC_SUCCESS);
-    EXPECT_TRUE(landed(kAt + 128));
-    EXPECT_EQ(write(mw->rkey, b->address(kAt)), IBV_WC_REM_ACCESS_ERR);
-    EXPECT_EQ(ibv_dealloc_mw(mw), 0);
-}
-
 TEST_F(Window, OfType2IsInvalidatedLocally) {
     ibv_mw* mw = bound(IBV_MW_TYPE_2);
     ibv_send_wr wr{};
@@ -421,6 +412,58 @@ TEST_F(WindowOfRxe, OfType2IsNotToldItsKey) {
     expect_bound();
     EXPECT_EQ(write(ibv_inc_rkey(key), b->address(kAt)), IBV_WC_SUCCESS);
     EXPECT_EQ(ibv_dealloc_mw(mw), 0);
+}
+
+class WindowOfEach : public Window, public testing::WithParamInterface<const char*> {
+  protected:
+    void SetUp() override {
+        TwoHosts::SetUp();
+        ASSERT_EQ(simverbs_set_personality(GetParam()), 0);
+        prepare();
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Personality, WindowOfEach, testing::Values("spec", "connectx6", "rxe"),
+                         [](const auto& param) { return std::string(param.param); });
+
+// libmlx5 passes the right on, and programs set it; a window has no local key.
+TEST_P(WindowOfEach, MayBeBoundWithLocalWrite) {
+    for (const ibv_mw_type type : {IBV_MW_TYPE_1, IBV_MW_TYPE_2}) {
+        ibv_mw* mw = ibv_alloc_mw(b->pd, type);
+        const ibv_mw_bind_info wanted = info(kReadWrite | IBV_ACCESS_LOCAL_WRITE);
+        const std::uint32_t next = ibv_inc_rkey(mw->rkey);
+        ASSERT_EQ(type == IBV_MW_TYPE_1 ? bind_by_verb(mw, wanted) : post_bind(mw, next, wanted),
+                  0);
+        expect_bound();
+        EXPECT_EQ(write(next, b->address(kAt)), IBV_WC_SUCCESS) << type;
+        EXPECT_EQ(ibv_dealloc_mw(mw), 0);
+    }
+}
+
+// The start address is 0 then (set_umr_mkey_seg of libmlx5).
+TEST_P(WindowOfEach, OfType2ZeroBasedIsNamedByOffset) {
+    ibv_mw* mw = ibv_alloc_mw(b->pd, IBV_MW_TYPE_2);
+    const std::uint32_t key = ibv_inc_rkey(mw->rkey);
+    ASSERT_EQ(post_bind(mw, key, info(kReadWrite | IBV_ACCESS_ZERO_BASED)), 0);
+    expect_bound();
+    EXPECT_EQ(write(key, 128), IBV_WC_SUCCESS);
+    EXPECT_TRUE(landed(kAt + 128));
+    EXPECT_EQ(write(key, b->address(kAt)), IBV_WC_REM_ACCESS_ERR);
+    EXPECT_EQ(ibv_dealloc_mw(mw), 0);
+}
+
+// Of what is unsignaled connectx6 leaves out failed binds alone.
+TEST_P(WindowOfEach, AFailedLocalInvalidationIsReportedThoughUnsignaled) {
+    ibv_send_wr wr{};
+    wr.wr_id = 52;
+    wr.opcode = IBV_WR_LOCAL_INV;
+    wr.invalidate_rkey = 0x123400;
+    ibv_send_wr* bad = nullptr;
+    ASSERT_EQ(ibv_post_send(b->qp, &wr, &bad), 0);
+    const ibv_wc wc = b->wait();
+    EXPECT_EQ(wc.wr_id, 52U);
+    const bool is_rxe = std::string(GetParam()) == "rxe";
+    EXPECT_EQ(wc.status, is_rxe ? IBV_WC_LOC_QP_OP_ERR : IBV_WC_MW_BIND_ERR)
+        << ibv_wc_status_str(wc.status);
 }
 
 }  // namespace

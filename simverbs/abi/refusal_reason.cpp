@@ -1,0 +1,182 @@
+#include "simverbs/abi/refusal_reason.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "simverbs/abi/warnings.hpp"
+
+namespace simverbs::abi {
+namespace {
+
+// A program that fails in ever new ways fills no memory.
+constexpr std::size_t kMostReasons = 256;
+std::mutex g_lock;
+std::set<std::string> g_said;
+
+void say(const char* verb, std::uint32_t number, int error, const std::string& reason) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): the text of an errno
+    const std::string line = fmt::format("simverbs: {} refused [{:#x}]: {} ({})\n", verb, number,
+                                         reason, std::strerror(error));
+    const std::lock_guard lock(g_lock);
+    if (g_said.size() < kMostReasons && g_said.insert(line).second) {
+        std::fputs(line.c_str(), stderr);
+    }
+}
+
+std::string names_of(QpAttrs attributes) {
+    std::string names;
+    for (const QpAttrName& row : kQpAttrNames) {
+        if (attributes.contains(row.attr)) {
+            names += names.empty() ? "" : ", ";
+            names += row.name;
+        }
+    }
+    return names;
+}
+
+constexpr bool is_state(std::uint32_t value) {
+    return value <= static_cast<std::uint32_t>(QpState::kErr);
+}
+
+std::string value_reason(QpAttrs given, const QpValues& values, const ModifyQpReply& reply) {
+    const auto refused = QpAttrs::from_bits(reply.refused);
+    if (refused.contains(QpAttr::kPathMtu) && reply.active_mtu != 0) {
+        return fmt::format(
+            "path_mtu {} is not within the port's active MTU of {} (on Ethernet the frames "
+            "decide: `mtu:` of a link)",
+            values.path_mtu, 128U << reply.active_mtu);
+    }
+    if (refused.contains(QpAttr::kAv)) {
+        return "AV does not fit the port: port_num, a value that is out of range, or on Ethernet "
+               "no "
+               "GRH (is_global) or no GID";
+    }
+    return fmt::format(
+        "a value of {} is out of range",
+        names_of(!refused.empty() ? refused : given.without(QpAttr::kState | QpAttr::kCurState)));
+}
+
+std::string modify_reason(const Context& context, const QueuePair& qp, QpState from, QpAttrs given,
+                          const QpValues& values, const ModifyQpReply& reply, int error) {
+    switch (error) {
+        case ENODATA:
+            return "the GID table has no entry at sgid_index";
+        case ETIMEDOUT:
+            return "nobody has the destination's GID";
+        case EOPNOTSUPP:
+            return fmt::format("the device does not take {}", names_of(given));
+        default:
+            break;
+    }
+    if (given.contains(QpAttr::kState) && !is_state(values.state)) {
+        return fmt::format("{} is no state", values.state);
+    }
+    const QpState to = given.contains(QpAttr::kState) ? static_cast<QpState>(values.state) : from;
+    if (given.contains(QpAttr::kCurState) &&
+        values.current_state != static_cast<std::uint32_t>(from)) {
+        return fmt::format("CUR_STATE is not {}, in which the queue pair is", to_string(from));
+    }
+    const Personality& personality = context.personality();
+    const QpTransition* row = find_modify(personality, from, to, qp.service->service);
+    const std::string move = fmt::format("{} to {}", to_string(from), to_string(to));
+    if (row == nullptr) {
+        return fmt::format("{} is no transition of {}", move, qp.service->name);
+    }
+    const QpAttrCheck check = check_modify(personality, *row, qp.service->service, given);
+    if (!check.missing.empty()) {
+        return fmt::format("{} lacks {}", move, names_of(check.missing));
+    }
+    if (!check.superfluous.empty()) {
+        return fmt::format("{} does not take {}", move, names_of(check.superfluous));
+    }
+    return fmt::format("{}: {}", move, value_reason(given, values, reply));
+}
+
+bool sends_are_too_early(QpState state) {
+    return state == QpState::kReset || state == QpState::kInit || state == QpState::kRtr;
+}
+
+}  // namespace
+
+void explain_modify(const Context& context, const QueuePair& qp, QpState from, QpAttrs given,
+                    const QpValues& values, const ModifyQpReply& reply, int error) {
+    if (warnings_wanted()) {
+        say("ibv_modify_qp", qp.queues.qpn(), error,
+            modify_reason(context, qp, from, given, values, reply, error));
+    }
+}
+
+void explain_send(const Context& context, QueuePair& qp, const ibv_send_wr& wr, const char* verb,
+                  int error) {
+    if (!warnings_wanted() || error == ENOMEM) {
+        return;
+    }
+    const auto why = [&]() -> std::string {
+        if (error == EIO) {
+            return "the context is another process's";
+        }
+        if (sends_are_too_early(qp.queues.state())) {
+            return fmt::format("the queue pair is in {}, sends are taken from RTS on",
+                               to_string(qp.queues.state()));
+        }
+        const WrOpcodeProperties* opcode = find_wr_opcode(static_cast<std::uint32_t>(wr.opcode));
+        if (opcode == nullptr) {
+            return fmt::format("{} is no opcode", static_cast<unsigned>(wr.opcode));
+        }
+        if (!carries_out(context.personality(), *opcode, qp.service->service)) {
+            return fmt::format("{} is no opcode of {}", opcode->name, qp.service->name);
+        }
+        if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > qp.capacity.send_segments) {
+            return fmt::format("num_sge is {}, max_send_sge {}", wr.num_sge,
+                               qp.capacity.send_segments);
+        }
+        if (wr.opcode == IBV_WR_BIND_MW) {
+            return "the window, its region or its rights do not fit the verb";
+        }
+        if (qp.service->uses_ah && wr.wr.ud.ah == nullptr) {
+            return "a datagram needs an address handle";
+        }
+        if ((wr.send_flags & IBV_SEND_INLINE) != 0) {
+            return opcode->may_be_inline ? fmt::format("more inline bytes than max_inline_data {}",
+                                                       qp.capacity.inline_bytes)
+                                         : fmt::format("{} cannot be inline", opcode->name);
+        }
+        return fmt::format("{} does not fit this request", opcode->name);
+    };
+    say(verb, qp.queues.qpn(), error, why());
+}
+
+void explain_batch(const Context& /*context*/, QueuePair& qp, int error) {
+    if (!warnings_wanted() || error == ENOMEM) {
+        return;
+    }
+    const QpState state = qp.queues.state();
+    say("ibv_wr_complete", qp.queues.qpn(), error,
+        sends_are_too_early(state)
+            ? fmt::format("the queue pair is in {}, sends are taken from RTS on", to_string(state))
+            : "a request of the batch does not fit the queue pair");
+}
+
+void explain_receive(const char* verb, std::uint32_t number, const ibv_recv_wr& wr,
+                     std::uint32_t most_segments, bool in_reset, int error) {
+    if (!warnings_wanted() || error == ENOMEM) {
+        return;
+    }
+    say(verb, number, error,
+        error == EIO ? "the context is another process's"
+        : in_reset   ? "the queue is in RESET, receives are taken from INIT on"
+                     : fmt::format("num_sge is {}, the queue has {}", wr.num_sge, most_segments));
+}
+
+void forget_reasons() {
+    const std::lock_guard lock(g_lock);
+    g_said.clear();
+}
+
+}  // namespace simverbs::abi

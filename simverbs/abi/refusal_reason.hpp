@@ -1,0 +1,26 @@
+// Says with SIMVERBS_WARN=1 why a call was refused by a state or an attribute: an errno alone does
+// not. Each line is said once a world; a full queue is no mistake and is not named.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include "simverbs/abi/objects.hpp"
+
+namespace simverbs::abi {
+
+// `given` and `values`: what ibv_modify_qp() was asked for; `from`: the state it was asked in.
+// `reply` says which value the device refused, if it was one.
+void explain_modify(const Context& context, const QueuePair& qp, QpState from, QpAttrs given,
+                    const QpValues& values, const ModifyQpReply& reply, int error);
+// `wr` is the request that was refused.
+void explain_send(const Context& context, QueuePair& qp, const ibv_send_wr& wr, const char* verb,
+                  int error);
+// A batch of ibv_wr_complete().
+void explain_batch(const Context& context, QueuePair& qp, int error);
+// `queue`: of a queue pair, a shared one or a work queue, whose receives have that many segments.
+void explain_receive(const char* verb, std::uint32_t number, const ibv_recv_wr& wr,
+                     std::uint32_t most_segments, bool in_reset, int error);
+// Reasons are said anew in the next world.
+void forget_reasons();
+
+}  // namespace simverbs::abi
