@@ -90,19 +90,21 @@ int serve_in_background(const ServerOptions& options) {
 }
 
 int ask(const std::string& socket, RequestKind kind) {
-    const int connection = connect_to_world(socket);
+    std::string reason;
+    const int connection = connect_to_world(socket, reason);
     if (connection < 0) {
-        return complain(
-            fmt::format("no world is served at '{}' ({})", socket, std::strerror(errno)));
+        return complain(reason);
     }
     const RequestHead request{kProtocolVersion, kind};
     TextReply reply;
+    reason = fmt::format("the world at '{}' does not answer", socket);
     const bool answered =
         send_message(connection, std::as_bytes(std::span(&request, 1)), {}) &&
-        receive_message(connection, std::as_writable_bytes(std::span(&reply, 1)), {}, true) > 0;
+        receive_first_reply(connection, std::as_writable_bytes(std::span(&reply, 1)), {}, socket,
+                            reason);
     close(connection);
     if (!answered) {
-        return complain(fmt::format("the world at '{}' does not answer", socket));
+        return complain(reason);
     }
     const std::string text(reply.text.data(), strnlen(reply.text.data(), reply.text.size()));
     fmt::print("{}{}", text, text.ends_with('\n') ? "" : "\n");
@@ -218,10 +220,10 @@ int on(const std::string& socket, const std::string& host,
     if (!libraries_found()) {
         return complain("libibverbs.so.1 of simverbs is not beside this program");
     }
-    const int connection = connect_to_world(socket);
+    std::string reason;
+    const int connection = connect_to_world(socket, reason);
     if (connection < 0) {
-        return complain(fmt::format("no world is served at '{}' ({}); start one with `simverbs up`",
-                                    socket, std::strerror(errno)));
+        return complain(reason);
     }
     close(connection);
     place_environment({socket, host, device_tree(socket, host)});

@@ -17,6 +17,7 @@
 #include "simverbs/server/fabric_requests.hpp"
 #include "simverbs/server/host_processes.hpp"
 #include "simverbs/server/remote_client.hpp"
+#include "simverbs/server/world_place.hpp"
 #include "simverbs/simverbs.h"
 #include "simverbs/world/conductor.hpp"
 #include "simverbs/world/fault_board.hpp"
@@ -65,15 +66,17 @@ class Server {
     [[nodiscard]] const RunMarks& marks() const { return marks_; }
 
   private:
-    Server(const ServerOptions& options, std::unique_ptr<Simulation> simulation, int listener);
+    Server(const ServerOptions& options, std::unique_ptr<Simulation> simulation,
+           std::unique_ptr<WorldPlace> place);
 
     // server.cpp: clients.
     // Whether anybody has come, was answered, or has said what is to be carried out.
     bool serve_sockets(int timeout_ms);
     void watch_wake_ups(int descriptor);
-    void accept_client();
+    bool accept_client();
+    [[nodiscard]] int accept_by_spare();
+    void complain(const std::string& what);
     void greet(int socket);
-    void stop_listening();
     void serve_device(int socket, const DeviceRequest& request);
     void watch_sockets_of_devices();
     void attach(int socket, const AttachRequest& request);
@@ -110,7 +113,7 @@ class Server {
     std::unique_ptr<Simulation> simulation_;
     TraceOutlets traces_;
     FaultBoard faults_;
-    int listener_;
+    std::unique_ptr<WorldPlace> place_;
     int epoll_;
     int wake_;                    // an eventfd that stop() writes
     std::vector<int> strangers_;  // connected, and have not said what they want
@@ -121,6 +124,9 @@ class Server {
     CallStreams calls_;
     std::vector<Doorbell> doorbells_;  // kept for its storage
     bool someone_gone_ = false;
+    int holds_by_news_ = 0;
+    int spare_ = -1;  // given up for a connection when no descriptor is left
+    int complaints_left_ = 100;
     bool walking_ = false;
     std::int64_t walk_began_ns_ = 0;
     fabric::SimTime walk_began_{};

@@ -21,6 +21,9 @@ constexpr int kStepsPerJump = 256;
 constexpr std::chrono::nanoseconds kLookInterval = std::chrono::microseconds(20);
 constexpr int kSleepMs = 100;
 constexpr int kWatchMs = 1;
+// Canonical: turns in a row in which what lies in sockets holds time. A program is asked nothing
+// more before its command has been carried out, so more is somebody who connects without end.
+constexpr int kMostHoldsByNews = 64;
 
 }  // namespace
 
@@ -61,15 +64,18 @@ bool Server::ring_doorbells(RemoteClient& client) {
     doorbells_.clear();
     client.take_doorbells(doorbells_);
     if (doorbells_.empty()) {
+        someone_gone_ = someone_gone_ || !client.why_hung_up().empty();
         return false;
     }
     std::stable_sort(doorbells_.begin(), doorbells_.end(),
                      [](const Doorbell& a, const Doorbell& b) { return a.actor < b.actor; });
     const auto redirect = calls_.redirect(client);
+    bool any = false;
     for (const Doorbell& doorbell : doorbells_) {
-        client.ring(doorbell);
+        any = client.ring(doorbell) || any;
     }
-    return true;
+    someone_gone_ = someone_gone_ || !client.why_hung_up().empty();
+    return any;
 }
 
 void Server::merge_calls() {
@@ -136,7 +142,15 @@ bool Server::take_what_waits() {
     // A command comes after what its client posted: a free one, just carried out, has seen to that,
     // and the others wait until this is done.
     const bool posted = drain_doorbells();
-    return spoke || (is_free() && posted);
+    if (is_free()) {
+        // One that posts or asks without end runs: time keeps pace with the wall beside it.
+        if ((spoke || posted) && walk_allows()) {
+            simulation_->step_exactly();
+        }
+        return spoke || posted;
+    }
+    holds_by_news_ = spoke ? holds_by_news_ + 1 : 0;
+    return spoke && holds_by_news_ < kMostHoldsByNews;
 }
 
 // Everyone waits, and goes on waiting until something is delivered or posted: no need to look again

@@ -135,6 +135,32 @@ INSTANTIATE_TEST_SUITE_P(
         BadVariable{"SIMVERBS_HOST", "h9"},
         BadVariable{"SIMVERBS_TRACE", "/nonexistent/folder/trace"}));
 
+// UCX looks for files of devices that an embedded world does not have, and opens none.
+TEST(EnvironmentOf, DevicesThatAreListedAndNotOpenedAreExplainedOnce) {
+    const auto list = [](bool opens) {
+        return in_child([opens] {
+            setenv("SIMVERBS_WARN", "1", 1);
+            for (int i = 0; i < 3; ++i) {
+                ibv_device** devices = ibv_get_device_list(nullptr);
+                ibv_context* context = opens ? ibv_open_device(devices[0]) : nullptr;
+                ibv_free_device_list(devices);
+                if (context != nullptr) {
+                    ibv_close_device(context);
+                }
+            }
+            return 0;
+        });
+    };
+    if (access("/dev/infiniband/uverbs0", F_OK) == 0) {
+        GTEST_SKIP() << "this machine has a device of its own";
+    }
+    const std::string said = list(false).errors;
+    EXPECT_NE(said.find("/dev/infiniband/uverbsN"), std::string::npos) << said;
+    EXPECT_NE(said.find("`simverbs run` or `simverbs on`"), std::string::npos) << said;
+    EXPECT_EQ(said.find('\n'), said.size() - 1) << said;
+    EXPECT_EQ(list(true).errors, "");
+}
+
 TEST(EnvironmentOf, HostLimitsWhatIsSeen) {
     const ChildResult result = in_child([] {
         setenv("SIMVERBS_TOPOLOGY", "star:3", 1);
