@@ -95,8 +95,23 @@ bool Context::is_foreign() const {
     return generation_ != Process::generation();
 }
 
+namespace {
+
+void name_inheritance() {
+    static std::atomic_flag s_named;
+    if (warnings_wanted() && !s_named.test_and_set()) {
+        std::fprintf(stderr,
+                     "simverbs: process %d was forked: what it inherited is its parent's, and "
+                     "answers EIO; devices that it opens itself work\n",
+                     static_cast<int>(getpid()));
+    }
+}
+
+}  // namespace
+
 bool Context::admits() const {
-    if (is_foreign()) {
+    if (is_foreign()) [[unlikely]] {
+        name_inheritance();
         return false;
     }
     await_running();

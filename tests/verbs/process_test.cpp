@@ -79,6 +79,22 @@ TEST_F(Fork, WhatWasInheritedAnswersEio) {
     expect_works();  // the parent is none the wiser
 }
 
+TEST_F(Fork, TheChildIsToldOnceWhatItMayNotUse) {
+    connect();
+    const ChildResult result = in_child([this] {
+        setenv("SIMVERBS_WARN", "1", 1);
+        ibv_port_attr port{};
+        ibv_wc wc{};
+        return ibv_query_port(a->context, 1, &port) == EIO && ibv_poll_cq(a->cq, 1, &wc) < 0 ? 0
+                                                                                             : 1;
+    });
+    EXPECT_EQ(result.status, 0);
+    EXPECT_NE(result.errors.find("was forked: what it inherited is its parent's"),
+              std::string::npos)
+        << result.errors;
+    EXPECT_EQ(result.errors.find('\n'), result.errors.size() - 1) << result.errors;
+}
+
 TEST_F(Fork, TheChildMayOpenAnew) {
     connect();
     const ChildResult result = in_child([] {
