@@ -109,14 +109,14 @@ bool RemoteClient::has_gone() const {
     return (looks[0].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0 || looks[1].revents != 0;
 }
 
-void RemoteClient::take_doorbells(std::vector<Doorbell>& doorbells) {
+void RemoteClient::take_doorbells(std::vector<Doorbell>& doorbells, std::uint32_t most) {
     ClientArea& shared = area();
     const std::uint32_t producer = shared.doorbell_producer.value.load(std::memory_order_acquire);
     if (producer - doorbell_consumer_ > ClientArea::kDoorbells) {
         hang_up(kFalseDoorbells);  // more than there is room for
         return;
     }
-    const std::uint32_t count = producer - doorbell_consumer_;
+    const std::uint32_t count = std::min(producer - doorbell_consumer_, most);
     for (std::uint32_t i = 0; i < count; ++i) {
         Doorbell copy;
         std::memcpy(&copy, &shared.doorbells[doorbell_consumer_++ % ClientArea::kDoorbells],

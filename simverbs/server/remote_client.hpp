@@ -83,8 +83,9 @@ class RemoteClient final : public Client {
     // It is about to be gone: what it has opened is dead already.
     void abandon() { attachment_.abandon(); }
 
-    // Doorbells that it has rung, oldest first; at most a ring's worth a call.
-    void take_doorbells(std::vector<Doorbell>& doorbells);
+    // Doorbells that it has rung, oldest first; `most` a call.
+    void take_doorbells(std::vector<Doorbell>& doorbells,
+                        std::uint32_t most = ClientArea::kDoorbells);
     // Whether that meant anything.
     bool ring(const Doorbell& doorbell);
     // Counts a message or a doorbell that means nothing. A program makes none, or a few where one

@@ -90,6 +90,8 @@ class Server {
     // time.cpp: what moves.
     bool drain_doorbells();
     bool ring_doorbells(RemoteClient& client);
+    bool ring_for_a_while(RemoteClient& client);
+    [[nodiscard]] bool posts_too_much();
     void merge_calls();
     bool move_time();
     bool take_what_waits();
@@ -122,7 +124,8 @@ class Server {
     HostProcesses processes_;
     std::map<std::size_t, std::uint32_t> came_;  // processes so far, by host
     CallStreams calls_;
-    std::vector<Doorbell> doorbells_;  // kept for its storage
+    std::vector<Doorbell> doorbells_;  // these two are kept for their storage
+    std::vector<Doorbell> by_queue_;
     bool someone_gone_ = false;
     int holds_by_news_ = 0;
     int spare_ = -1;  // given up for a connection when no descriptor is left

@@ -187,6 +187,39 @@ TEST_P(Greedy, ConnectsWithoutEnd) {
     expect_others_exchange();
 }
 
+// Each doorbell has the server complete thousands of requests, with no time between them.
+TEST_P(Greedy, FlushesWithoutEnd) {
+    using namespace simverbs;  // the commands
+    const auto client = attached();
+    HandleReply context;
+    HandleReply pd;
+    CreateCqReply cq;
+    CreateQpReply qp;
+    constexpr std::uint32_t kDepth = 8192;
+    ASSERT_EQ(client->command(OpenContext{}, context), 0);
+    ASSERT_EQ(client->command(AllocatePd{context.handle}, pd), 0);
+    ASSERT_EQ(client->command(CreateCq{context.handle, 4 * kDepth, 0}, cq), 0);
+    CreateQp create{
+        .context = context.handle, .pd = pd.handle, .send_cq = cq.handle, .receive_cq = cq.handle};
+    create.capacity = {kDepth, 16, 1, 1, 0};
+    ASSERT_EQ(client->command(create, qp), 0);
+    ModifyQp modify;
+    modify.context = context.handle;
+    modify.handle = qp.handle;
+    modify.values.state = static_cast<std::uint32_t>(QpState::kErr);
+    modify.mask = static_cast<std::uint32_t>(QpAttr::kState);
+    ModifyQpReply moved;
+    ASSERT_EQ(client->command(modify, moved), 0);
+    claim_to_poll(*client);
+    Doorbell doorbell{context.handle, qp.qpn};
+    const Again ringing([&] {
+        doorbell.producer += kDepth;
+        ring(*client, doorbell);
+        client->area().actors[0].ticket.fetch_add(1);
+    });
+    expect_others_exchange();
+}
+
 // The server may not reach its memory, asks it to copy, and waits for an answer that comes late
 // each time.
 class SlowCopier : public testing::TestWithParam<std::chrono::milliseconds> {};
