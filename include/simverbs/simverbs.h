@@ -59,8 +59,8 @@ int simverbs_set_keys(enum simverbs_keys keys);
 
 /* Ends the world, its faults, traces and time, and forgets what simverbs_set_* said; the next use
  * makes another, from time 0. EBUSY while a device is open. ibv_device pointers of before may be
- * kept but not opened. Other threads that used the world count as gone; they are actors of the next
- * one, without their names, when they use it. */
+ * kept; they are the next world's where its devices are the same. Other threads that used the world
+ * count as gone; they are actors of the next one, without their names, when they use it. */
 int simverbs_restart(void);
 
 /* The host that a device is in, as the topology calls it: "h0". Lives as long as the device. */

@@ -1,5 +1,6 @@
 // Devices and contexts: listing, opening, closing, and what they report of themselves.
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cstdio>
@@ -95,8 +96,23 @@ bool Context::is_foreign() const {
     return generation_ != Process::generation();
 }
 
+namespace {
+
+void name_inheritance() {
+    static std::atomic_flag s_named;
+    if (warnings_wanted() && !s_named.test_and_set()) {
+        std::fprintf(stderr,
+                     "simverbs: process %d was forked: what it inherited is its parent's, and "
+                     "answers EIO; devices that it opens itself work\n",
+                     static_cast<int>(getpid()));
+    }
+}
+
+}  // namespace
+
 bool Context::admits() const {
-    if (is_foreign()) {
+    if (is_foreign()) [[unlikely]] {
+        name_inheritance();
         return false;
     }
     await_running();
@@ -105,6 +121,10 @@ bool Context::admits() const {
 
 SIMVERBS_ABI ibv_device** simverbs_abi_ibv_get_device_list(int* num_devices) {
     const std::vector<Device*> devices = Process::current().devices();
+    if (const int shortage = Process::current().shortage(); shortage != 0) {
+        errno = shortage;
+        return nullptr;
+    }
     auto** list = static_cast<ibv_device**>(std::calloc(devices.size() + 1, sizeof(ibv_device*)));
     if (list == nullptr) {
         errno = ENOMEM;
@@ -118,8 +138,26 @@ SIMVERBS_ABI ibv_device** simverbs_abi_ibv_get_device_list(int* num_devices) {
     return list;
 }
 
+namespace {
+
+// UCX looks for the file of a device before it opens it, and leaves out those that have none.
+void name_missing_files() {
+    static std::atomic_flag s_named;
+    if (warnings_wanted() && Process::current().embedded() != nullptr &&
+        !Process::current().has_opened_any() && access("/dev/infiniband/uverbs0", F_OK) != 0 &&
+        !s_named.test_and_set()) {
+        std::fprintf(stderr,
+                     "simverbs: devices were listed and none was opened; a program that looks for "
+                     "/dev/infiniband/uverbsN finds it where it is started by `simverbs run` or "
+                     "`simverbs on`\n");
+    }
+}
+
+}  // namespace
+
 // The devices themselves stay: contexts and later lists refer to them.
 SIMVERBS_ABI void simverbs_abi_ibv_free_device_list(ibv_device** list) {
+    name_missing_files();
     std::free(list);
 }
 
@@ -144,7 +182,8 @@ SIMVERBS_ABI ibv_context* simverbs_abi_ibv_open_device(ibv_device* device) {
     Device& opened = as_object(device);
     Channel* channel = Process::current().channel();
     if (channel == nullptr) {
-        errno = ENODEV;
+        const int shortage = Process::current().shortage();
+        errno = shortage != 0 ? shortage : ENODEV;
         return nullptr;
     }
     OpenContext command;

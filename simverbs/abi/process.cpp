@@ -1,16 +1,19 @@
 #include "simverbs/abi/process.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "simverbs/abi/misuse.hpp"
+#include "simverbs/abi/warnings.hpp"
 
 namespace simverbs::abi {
 namespace {
@@ -76,7 +79,17 @@ void Process::find_world() {
     std::string error;
     if (const char* server = std::getenv("SIMVERBS_SERVER")) {
         const char* host = std::getenv("SIMVERBS_HOST");
-        served_ = driver::ServedChannel::make(server, host == nullptr ? "" : host, error);
+        int code = 0;
+        served_ = driver::ServedChannel::make(server, host == nullptr ? "" : host, error, code);
+        shortage_ = code == EMFILE || code == ENFILE || code == ENOMEM ? code : 0;
+        if (shortage_ != 0) {
+            tried_ = false;
+            static std::atomic_flag s_said;
+            if (warnings_wanted() && !s_said.test_and_set()) {
+                fmt::print(stderr, "simverbs: devices cannot be listed: {}\n", error);
+            }
+            return;
+        }
     } else {
         make_embedded(error);
     }
@@ -86,8 +99,27 @@ void Process::find_world() {
     }
     std::uint32_t index = 0;
     for (const DeviceInfo& info : channel()->devices()) {
-        devices_.push_back(std::make_unique<Device>(index++, info));
+        devices_.push_back(device(index++, info));
     }
+    if (served_ != nullptr && std::getenv("SIMVERBS_DEVICES") != nullptr &&
+        dlsym(RTLD_DEFAULT, "simverbs_devices_preloaded") == nullptr) {
+        fmt::print(stderr,
+                   "simverbs: this program was started without libsimverbs-devices.so, by an "
+                   "LD_PRELOAD of its own perhaps: it finds its devices by verbs, and not in "
+                   "/sys/class/infiniband and /dev/infiniband\n");
+    }
+}
+
+std::unique_ptr<Device> Process::device(std::uint32_t index, const DeviceInfo& info) {
+    const auto [first, last] = former_devices_.equal_range(index);
+    const auto known = std::find_if(
+        first, last, [&info](const auto& former) { return former.second->info() == info; });
+    if (known == last) {
+        return std::make_unique<Device>(index, info);
+    }
+    std::unique_ptr<Device> device = std::move(known->second);
+    former_devices_.erase(known);
+    return device;
 }
 
 // It makes the world itself, through the functions of simverbs.h.
@@ -157,6 +189,7 @@ std::vector<Device*> Process::devices() {
 
 void Process::context_opened(Context& context) {
     const std::lock_guard lock(mutex_);
+    has_opened_any_ = true;
     contexts_.push_back(&context);
 }
 
@@ -207,7 +240,8 @@ bool Process::restart() {
     embedded_.reset();
     served_.reset();
     for (auto& device : devices_) {
-        former_devices_.push_back(std::move(device));
+        const std::uint32_t index = device->index();
+        former_devices_.emplace(index, std::move(device));
     }
     devices_.clear();
     options_.reset();

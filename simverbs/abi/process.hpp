@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -34,6 +35,9 @@ class Process {
     // The world in this process; nullptr when it cannot be made, or is a server's.
     driver::EmbeddedWorld* embedded();
     [[nodiscard]] std::vector<Device*> devices();
+    // Why there was no room for the world just now: EMFILE, ENFILE or ENOMEM; else 0. The next use
+    // tries again.
+    [[nodiscard]] int shortage() const { return shortage_; }
 
     // Changes the options of a world that does not exist yet; false when it does.
     template <class F>
@@ -55,6 +59,8 @@ class Process {
     driver::PinnedMemory& pinned() { return pinned_; }
 
     void context_opened(Context& context);
+    // Whether any was, in any world of this process.
+    [[nodiscard]] bool has_opened_any() const { return has_opened_any_; }
     void context_closed(Context& context);
     // The open context whose command channel this descriptor is a duplicate of; nullptr: of none.
     Context* find_context(int command_descriptor);
@@ -66,10 +72,13 @@ class Process {
     void end_scenario();
     void make_embedded(std::string& error);
     void name_what_is_left();
+    [[nodiscard]] std::unique_ptr<Device> device(std::uint32_t index, const DeviceInfo& info);
     driver::EmbeddedOptions& options();
 
     std::recursive_mutex mutex_;
     bool tried_ = false;
+    std::atomic<int> shortage_ = 0;
+    std::atomic<bool> has_opened_any_ = false;
     bool scenario_asked_for_ = false;  // of the world that is, or is about to be
     bool scenario_failed_ = false;     // of any world of this process
     ScenarioModule scenario_;
@@ -80,8 +89,9 @@ class Process {
     std::unique_ptr<driver::ServedChannel> served_;
     driver::PinnedMemory pinned_;
     std::vector<std::unique_ptr<Device>> devices_;
-    // Devices of worlds that were ended: programs may still hold their pointers.
-    std::vector<std::unique_ptr<Device>> former_devices_;
+    // Devices of worlds that were ended, by index: programs may still hold their pointers. One that
+    // comes again in another world is the same.
+    std::multimap<std::uint32_t, std::unique_ptr<Device>> former_devices_;
 };
 
 }  // namespace simverbs::abi

@@ -193,11 +193,10 @@ int FabricCommands::run(const std::string& socket) const {
     }
     FabricQuestion question(socket, request);
     if (!question.is_asked()) {
-        return complain(
-            fmt::format("no world is served at '{}' ({})", socket, std::strerror(errno)), kFailed);
+        return complain(question.reason(), kFailed);
     }
     if (!question.take_answer()) {
-        return complain(fmt::format("the world at '{}' does not answer", socket), kFailed);
+        return complain(question.reason(), kFailed);
     }
     if (question.error() != 0) {
         const bool is_usage = question.error() == ENOENT || question.error() == EINVAL;

@@ -22,11 +22,15 @@ class FabricQuestion {
     // Waits for the answer. False: the world has gone without one.
     bool take_answer();
 
+    // Why it was not asked, or not answered.
+    [[nodiscard]] const std::string& reason() const { return reason_; }
     // Of the answer: an errno, and the text, which then says what is wrong.
     [[nodiscard]] int error() const { return error_; }
     [[nodiscard]] const std::string& text() const { return text_; }
 
   private:
+    std::string socket_;
+    std::string reason_;
     int connection_;
     int error_ = 0;
     std::string text_;

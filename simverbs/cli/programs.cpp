@@ -11,6 +11,8 @@
 #include <set>
 #include <sstream>
 #include <system_error>
+#include <thread>
+#include <tuple>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -19,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "simverbs/cli/end_signals.hpp"
 #include "simverbs/world/thread_watch.hpp"
 
 namespace simverbs::cli {
@@ -33,6 +36,9 @@ constexpr auto kSettleWallLimit = 20s;
 constexpr auto kAsleepFor = 100ms;
 constexpr auto kIdleFor = 1s;
 constexpr int kTimedOut = 124;  // as timeout(1) says it
+// For a program to end by itself once it was asked to.
+constexpr auto kEndWithin = 1s;
+constexpr int kSignalBase = 128;
 constexpr int kCannotExecute = 127;
 
 // Inodes of TCP sockets in LISTEN, from /proc/PID/net/tcp and tcp6.
@@ -98,14 +104,14 @@ std::chrono::milliseconds used_by(pid_t process) {
 }
 
 int shell_status(int status) {
-    constexpr int kSignalBase = 128;
     return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalBase + WTERMSIG(status);
 }
 
 }  // namespace
 
-Programs::Programs(Server& server, std::string socket, std::vector<ProgramSpec> specs)
-    : server_(server), socket_(std::move(socket)), specs_(std::move(specs)) {
+Programs::Programs(Server& server, const RunFolder& folder, std::vector<ProgramSpec> specs)
+    : server_(server), folder_(folder), specs_(std::move(specs)) {
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // whom a program leaves behind is ours to end
     for (const ProgramSpec& spec : specs_) {
         prefix_width_ = std::max(prefix_width_, spec.host.size());
     }
@@ -119,21 +125,35 @@ int Programs::run(std::optional<std::chrono::milliseconds> limit) {
     const auto began = std::chrono::steady_clock::now();
     programs_.reserve(specs_.size());
     for (const ProgramSpec& spec : specs_) {
+        if (EndSignals::count() > 0) {
+            break;
+        }
         start(spec);
         if (programs_.size() < specs_.size()) {
             wait_until_settled(programs_.back());
         }
     }
     constexpr int kAttendMs = 20;
+    int signals = 0;
+    auto asked_to_end = began;
     while (!all_ended()) {
         attend(kAttendMs);
-        if (limit && std::chrono::steady_clock::now() - began > *limit) {
+        const auto now = std::chrono::steady_clock::now();
+        if (signals == 0 && EndSignals::count() > 0) {
+            signals = EndSignals::count();
+            asked_to_end = now;
+            pass_on_signal(EndSignals::first());
+        } else if (signals > 0 &&
+                   (EndSignals::count() > signals || now - asked_to_end > kEndWithin)) {
+            end_all();
+        } else if (signals == 0 && limit && now - began > *limit) {
             fmt::print(stderr, "simverbs: the time limit of {} ms has passed\n", limit->count());
             end_all();
             return kTimedOut;
         }
     }
-    return first_failure_.value_or(0);
+    end_all();
+    return EndSignals::count() > 0 ? kSignalBase + EndSignals::first() : first_failure_.value_or(0);
 }
 
 std::vector<int> Programs::statuses() const {
@@ -151,11 +171,12 @@ void Programs::start(const ProgramSpec& spec) {
         throw std::system_error(errno, std::generic_category(), "pipe");
     }
     // Asked for here: a child that waits for the server looks like a program that waits.
-    const Placement placement{socket_, spec.host, device_tree(socket_, spec.host)};
+    const std::string socket = folder_.socket();
+    const Placement placement{socket, spec.host, device_tree(socket, spec.host)};
     const pid_t parent = getpid();
     const pid_t process = fork();
     if (process == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent) {
             _exit(kCannotExecute);
         }
@@ -167,6 +188,8 @@ void Programs::start(const ProgramSpec& spec) {
         _exit(kCannotExecute);
     }
     server_.program_started(process);
+    setpgid(process, process);  // whichever of the two is first
+    folder_.add_group(process);
     close(output[1]);
     close(errors[1]);
     Running program;
@@ -183,7 +206,7 @@ void Programs::wait_until_settled(const Running& program) {
     auto idle_since = began;
     auto used_before = 0ms;
     ThreadWatch watch(program.process, program.process);
-    while (!program.status && used_by(program.process) < kSettleLimit &&
+    while (!program.status && EndSignals::count() == 0 && used_by(program.process) < kSettleLimit &&
            std::chrono::steady_clock::now() - began < kSettleWallLimit) {
         constexpr int kLookMs = 5;
         attend(kLookMs);
@@ -224,12 +247,62 @@ void Programs::attend(int timeout_ms) {
         if (looks[2 * i + 1].revents != 0) {
             pass_on(program, program.errors, program.error_line, STDERR_FILENO);
         }
-        int status = 0;
-        if (!program.status && waitpid(program.process, &status, WNOHANG) == program.process) {
-            program.status = shell_status(status);
-            if (*program.status != 0 && !first_failure_) {
-                first_failure_ = program.status;
-            }
+        if (!program.status) {
+            look_after(program);
+        }
+    }
+    lend_terminal();
+}
+
+void Programs::look_after(Running& program) {
+    int status = 0;
+    if (waitpid(program.process, &status, WNOHANG | WUNTRACED) != program.process) {
+        return;
+    }
+    const bool has_terminal = terminal_.holder() == program.process;
+    if (WIFSTOPPED(status)) {
+        const int signal = WSTOPSIG(status);  // SIGSTOP: of a fault, or somebody's
+        program.wants_terminal = signal == SIGTTIN || signal == SIGTTOU;
+        if (signal == SIGTSTP && has_terminal) {
+            stop_with(program);
+        }
+        return;
+    }
+    program.status = shell_status(status);
+    if (*program.status != 0 && !first_failure_) {
+        first_failure_ = program.status;
+    }
+    if (has_terminal) {
+        terminal_.take_back();
+        if (*program.status == kSignalBase + SIGINT) {
+            EndSignals::note(SIGINT);  // who pressed Ctrl-C meant all
+        }
+    }
+}
+
+// Ctrl-Z: the shell has its terminal back until it lets this process go on.
+void Programs::stop_with(const Running& program) {
+    terminal_.take_back();
+    kill(getpid(), SIGSTOP);
+    if (!terminal_.lend(program.process)) {
+        kill(-program.process, SIGCONT);  // in the background
+    }
+}
+
+void Programs::lend_terminal() {
+    for (Running& program : programs_) {
+        if (!program.status && program.wants_terminal && terminal_.lend(program.process)) {
+            program.wants_terminal = false;
+        }
+    }
+}
+
+// Also to those that are stopped.
+void Programs::pass_on_signal(int signal) const {
+    for (const Running& program : programs_) {
+        if (!program.status) {
+            kill(-program.process, signal);
+            kill(-program.process, SIGCONT);
         }
     }
 }
@@ -269,6 +342,39 @@ bool Programs::all_ended() const {
     });
 }
 
+void Programs::pass_on_rest() {
+    for (Running& program : programs_) {
+        for (auto [descriptor, line, to] :
+             {std::tuple(&program.output, &program.output_line, STDOUT_FILENO),
+              std::tuple(&program.errors, &program.error_line, STDERR_FILENO)}) {
+            pollfd look{*descriptor, POLLIN, 0};
+            while (*descriptor >= 0 && poll(&look, 1, 0) > 0) {
+                pass_on(program, *descriptor, *line, to);
+            }
+        }
+    }
+}
+
+// Those that have left their program's group, or outlived it, too. One that is busy in the kernel
+// ends later.
+void Programs::kill_descendants() const {
+    constexpr int kRounds = 100;
+    for (int round = 0; round < kRounds; ++round) {
+        bool any = false;
+        for (const pid_t process : family_of(getpid())) {
+            if (process != getpid() && !folder_.is_guard(process)) {
+                any = true;
+                kill(process, SIGKILL);
+                waitpid(process, nullptr, WNOHANG);  // if it is a child of this process by now
+            }
+        }
+        if (!any) {
+            return;
+        }
+        std::this_thread::sleep_for(1ms);
+    }
+}
+
 void Programs::end_all() {
     for (Running& program : programs_) {
         if (!program.status) {
@@ -277,6 +383,11 @@ void Programs::end_all() {
             waitpid(program.process, &status, 0);
             program.status = shell_status(status);
         }
+    }
+    terminal_.take_back();
+    kill_descendants();
+    pass_on_rest();
+    for (Running& program : programs_) {
         for (int* descriptor : {&program.output, &program.errors}) {
             if (*descriptor >= 0) {
                 close(*descriptor);

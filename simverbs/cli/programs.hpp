@@ -10,6 +10,8 @@
 #include <sys/types.h>
 
 #include "simverbs/cli/launch.hpp"
+#include "simverbs/cli/lent_terminal.hpp"
+#include "simverbs/cli/run_folder.hpp"
 #include "simverbs/server/server.hpp"
 
 namespace simverbs::cli {
@@ -21,9 +23,10 @@ struct ProgramSpec {
 
 class Programs {
   public:
-    // `server` serves at `socket`, and learns of each program; it outlives this.
-    Programs(Server& server, std::string socket, std::vector<ProgramSpec> specs);
-    // Kills what still runs.
+    // `server` learns of each program. Each leads a process group, which `folder` is told of. Both
+    // outlive this.
+    Programs(Server& server, const RunFolder& folder, std::vector<ProgramSpec> specs);
+    // Kills what still runs, and what programs have left in the background.
     ~Programs();
     Programs(const Programs&) = delete;
     Programs& operator=(const Programs&) = delete;
@@ -31,7 +34,9 @@ class Programs {
     // Starts them in order, each once the one before has a listening TCP socket, or sleeps outside
     // the library for 100 ms, or has attached and idles for 1 s, or has used 1 s of processor time;
     // waits for all. Returns the exit status of the first that failed, as a shell gives it; 124
-    // when `limit` ran out first.
+    // when `limit` ran out first. A signal that EndSignals has noted is passed on to all; those
+    // that it has not ended a second later, or by the next signal, are killed, and 128 and its
+    // number returned.
     int run(std::optional<std::chrono::milliseconds> limit);
     // After run(): the exit status of each as a shell gives it, in the order of the specifications.
     [[nodiscard]] std::vector<int> statuses() const;
@@ -45,21 +50,29 @@ class Programs {
         std::string output_line;  // not ended yet
         std::string error_line;
         std::optional<int> status;
+        bool wants_terminal = false;  // stopped until it has it
     };
     void start(const ProgramSpec& spec);
     void wait_until_settled(const Running& program);
     // Passes on what programs print and notes who has ended; waits up to `timeout_ms`.
     void attend(int timeout_ms);
     void pass_on(Running& program, int& descriptor, std::string& line, int to);
+    void look_after(Running& program);
+    void stop_with(const Running& program);
+    void lend_terminal();
+    void pass_on_signal(int signal) const;
+    void pass_on_rest();
+    void kill_descendants() const;
     void end_all();
     [[nodiscard]] bool all_ended() const;
 
     Server& server_;
-    std::string socket_;
+    const RunFolder& folder_;
     std::vector<ProgramSpec> specs_;
     std::size_t prefix_width_ = 0;
     std::vector<Running> programs_;
     std::optional<int> first_failure_;
+    LentTerminal terminal_;
 };
 
 }  // namespace simverbs::cli

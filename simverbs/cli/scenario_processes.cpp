@@ -12,6 +12,8 @@
 
 #include "fabric/yaml/value.hpp"
 
+#include "simverbs/cli/end_signals.hpp"
+#include "simverbs/cli/run_folder.hpp"
 #include "simverbs/server/server.hpp"
 
 #include "scenarios/engine/explain.hpp"
@@ -25,26 +27,6 @@ namespace simverbs::cli {
 namespace {
 
 constexpr std::int64_t kPicosecondsInMillisecond = 1'000'000'000;
-
-// A folder of its own for the socket of a world; it goes with its content.
-class Scratch {
-  public:
-    Scratch() {
-        if (mkdtemp(path_.data()) == nullptr) {
-            error_ = fmt::format("mkdtemp: {}", std::strerror(errno));
-        }
-    }
-    ~Scratch() { rmdir(path_.c_str()); }
-    Scratch(const Scratch&) = delete;
-    Scratch& operator=(const Scratch&) = delete;
-
-    [[nodiscard]] const std::string& error() const { return error_; }
-    [[nodiscard]] std::string socket() const { return path_ + "/world.sock"; }
-
-  private:
-    std::string path_ = "/tmp/simverbs-run-XXXXXX";
-    std::string error_;
-};
 
 class ServedFaults final : public scenarios::FaultSink {
   public:
@@ -156,16 +138,17 @@ scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
     const std::vector<ProgramSpec> specs =
         options.programs.empty() ? programs_of(scenario) : options.programs;
     verdict.error = refuse(scenario, specs);
-    const Scratch scratch;
+    const EndSignals signals(EndSignals::Afterwards::kRaise);
+    const RunFolder folder;
     const scenarios::TopologyFile topology(scenario);
     if (verdict.error.empty()) {
-        verdict.error = scratch.error().empty() ? topology.error() : scratch.error();
+        verdict.error = folder.error().empty() ? topology.error() : folder.error();
     }
     if (!verdict.error.empty()) {
         return verdict;
     }
     ServerOptions server_options = options_of(scenario, options, topology.spec());
-    server_options.socket = scratch.socket();
+    server_options.socket = folder.socket();
     const auto server = Server::make(server_options, verdict.error);
     if (server == nullptr) {
         return verdict;
@@ -182,7 +165,7 @@ scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
     }
     server->expect_programs(specs.size());
     std::thread serving([&server] { server->run(); });
-    Programs programs(*server, server_options.socket, specs);
+    Programs programs(*server, folder, specs);
     programs.run(limit_of(scenario, options));
     server->stop();
     serving.join();

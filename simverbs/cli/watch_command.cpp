@@ -111,11 +111,13 @@ class Terminal {
 
 enum class Look { kSeen, kStopped, kNoWorld, kUnanswered, kNotUnderstood };
 
-Look look(const std::string& socket, const Waiter& waiter, Watched& seen) {
+// `reason`: why there is nothing to see.
+Look look(const std::string& socket, const Waiter& waiter, Watched& seen, std::string& reason) {
     FabricRequest request;
     request.action = FabricAction::kWatch;
     FabricQuestion question(socket, request);
     if (!question.is_asked()) {
+        reason = question.reason();
         return Look::kNoWorld;
     }
     while (!waiter.wait(question.descriptor(), 0)) {
@@ -124,23 +126,16 @@ Look look(const std::string& socket, const Waiter& waiter, Watched& seen) {
         }
     }
     if (!question.take_answer()) {
+        reason = question.reason();
         return Look::kUnanswered;
     }
     std::optional<Watched> watched = read_watched(question.text(), wall_now());
     if (!watched) {
+        reason = fmt::format("the world at '{}' is of another version of simverbs", socket);
         return Look::kNotUnderstood;
     }
     seen = std::move(*watched);
     return Look::kSeen;
-}
-
-std::string complaint(Look look, const std::string& socket) {
-    return look == Look::kNotUnderstood
-               ? fmt::format("the world at '{}' is of another version of simverbs", socket)
-           : look == Look::kUnanswered
-               ? fmt::format("the world at '{}' does not answer", socket)
-               : fmt::format("no world is served at '{}' ({}); `simverbs up` starts one", socket,
-                             std::strerror(errno));
 }
 
 }  // namespace
@@ -169,12 +164,12 @@ int WatchCommand::run(const std::string& socket) const {
     const auto interval_ns = static_cast<std::int64_t>(interval_ms_) * 1'000'000;
     for (std::uint64_t done = 0; g_stopped == 0;) {
         const std::int64_t next = wall_now() + interval_ns;
-        const Look result = look(socket, waiter, now);
+        std::string reason;
+        const Look result = look(socket, waiter, now, reason);
         if (result == Look::kStopped) {
             break;
         }
         if (result != Look::kSeen) {
-            const std::string reason = complaint(result, socket);
             terminal.reset();
             const bool has_ended = before && result != Look::kNotUnderstood;
             fmt::print(stderr, "simverbs: {}\n", has_ended ? "the world has ended" : reason);

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "simverbs/cli/end_signals.hpp"
+#include "simverbs/cli/run_folder.hpp"
 #include "simverbs/cli/scenario_processes.hpp"
 
 #include "scenarios/engine/batch.hpp"
@@ -40,12 +42,30 @@ bool libraries_found() {
     return !library_folder().empty();
 }
 
+constexpr std::array<int, 3> kEndSignals{SIGTERM, SIGINT, SIGHUP};
+
+// From before anybody can connect until stop_server() stands ready.
+void block_end_signals(int how) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int signal : kEndSignals) {
+        sigaddset(&signals, signal);
+    }
+    sigprocmask(how, &signals, nullptr);
+}
+
 int serve(Server& server) {
     g_server = &server;
     struct sigaction action {};
     action.sa_handler = stop_server;
-    sigaction(SIGTERM, &action, nullptr);
-    sigaction(SIGINT, &action, nullptr);
+    for (const int signal : kEndSignals) {
+        struct sigaction before {};
+        sigaction(signal, nullptr, &before);
+        if (before.sa_handler != SIG_IGN) {  // as nohup has it
+            sigaction(signal, &action, nullptr);
+        }
+    }
+    block_end_signals(SIG_UNBLOCK);
     server.run();
     g_server = nullptr;
     return 0;
@@ -60,6 +80,7 @@ int serve_in_background(const ServerOptions& options) {
     const pid_t child = fork();
     if (child == 0) {
         setsid();
+        block_end_signals(SIG_BLOCK);
         std::string error;
         auto server = Server::make(options, error);
         [[maybe_unused]] const ssize_t told = write(ready[1], error.data(), error.size());
@@ -90,19 +111,21 @@ int serve_in_background(const ServerOptions& options) {
 }
 
 int ask(const std::string& socket, RequestKind kind) {
-    const int connection = connect_to_world(socket);
+    std::string reason;
+    const int connection = connect_to_world(socket, reason);
     if (connection < 0) {
-        return complain(
-            fmt::format("no world is served at '{}' ({})", socket, std::strerror(errno)));
+        return complain(reason);
     }
     const RequestHead request{kProtocolVersion, kind};
     TextReply reply;
+    reason = fmt::format("the world at '{}' does not answer", socket);
     const bool answered =
         send_message(connection, std::as_bytes(std::span(&request, 1)), {}) &&
-        receive_message(connection, std::as_writable_bytes(std::span(&reply, 1)), {}, true) > 0;
+        receive_first_reply(connection, std::as_writable_bytes(std::span(&reply, 1)), {}, socket,
+                            reason);
     close(connection);
     if (!answered) {
-        return complain(fmt::format("the world at '{}' does not answer", socket));
+        return complain(reason);
     }
     const std::string text(reply.text.data(), strnlen(reply.text.data(), reply.text.size()));
     fmt::print("{}{}", text, text.ends_with('\n') ? "" : "\n");
@@ -146,6 +169,7 @@ int up(UpOptions options) {
         return status;
     }
     std::string error;
+    block_end_signals(SIG_BLOCK);
     const auto server = Server::make(options.server, error);
     if (server == nullptr) {
         return complain(error);
@@ -177,21 +201,19 @@ int run(RunOptions options) {
     if (!libraries_found()) {
         return complain("libibverbs.so.1 of simverbs is not beside this program");
     }
-    std::array<char, 32> folder{"/tmp/simverbs-run-XXXXXX"};
-    if (mkdtemp(folder.data()) == nullptr) {
-        return complain(fmt::format("mkdtemp: {}", std::strerror(errno)));
+    const EndSignals signals;
+    const RunFolder folder;
+    if (!folder.error().empty()) {
+        return complain(folder.error());
     }
-    options.server.socket = fmt::format("{}/world.sock", folder.data());
+    options.server.socket = folder.socket();
     std::string error;
-    auto server = Server::make(options.server, error);
+    const auto server = Server::make(options.server, error);
     if (server == nullptr) {
-        rmdir(folder.data());
         return complain(error, kUsage);  // the socket is ours: the options are at fault
     }
     for (const ProgramSpec& spec : specs) {
         if (!server->has_host(spec.host)) {
-            server.reset();
-            rmdir(folder.data());
             return complain(fmt::format("topology '{}' has no host '{}'",
                                         options.server.simulation.topology, spec.host),
                             kUsage);
@@ -201,7 +223,7 @@ int run(RunOptions options) {
     std::thread serving([&server] { server->run(); });
     int status = kFailed;
     {
-        Programs programs(*server, options.server.socket, std::move(specs));
+        Programs programs(*server, folder, std::move(specs));
         status = programs.run(options.time_limit);
     }
     server->stop();
@@ -209,8 +231,6 @@ int run(RunOptions options) {
     if (!options.quiet) {
         fmt::print(stderr, "simverbs: {}\n", server->summary());
     }
-    server.reset();
-    rmdir(folder.data());
     return status;
 }
 
@@ -219,10 +239,10 @@ int on(const std::string& socket, const std::string& host,
     if (!libraries_found()) {
         return complain("libibverbs.so.1 of simverbs is not beside this program");
     }
-    const int connection = connect_to_world(socket);
+    std::string reason;
+    const int connection = connect_to_world(socket, reason);
     if (connection < 0) {
-        return complain(fmt::format("no world is served at '{}' ({}); start one with `simverbs up`",
-                                    socket, std::strerror(errno)));
+        return complain(reason);
     }
     close(connection);
     place_environment({socket, host, device_tree(socket, host)});

@@ -12,10 +12,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "simverbs/world/device_protocol.hpp"
+#include "simverbs/world/trusted_socket.hpp"
 
 namespace simverbs::devices {
 namespace {
@@ -66,32 +66,26 @@ ssize_t receive(int socket, void* bytes, std::size_t count, int flags, int* desc
     const ssize_t got = recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
     const cmsghdr* extra = got >= 0 ? CMSG_FIRSTHDR(&message) : nullptr;
     if (extra != nullptr && extra->cmsg_type == SCM_RIGHTS) {
-        int found = -1;
-        std::memcpy(&found, CMSG_DATA(extra), sizeof found);
-        if (descriptor != nullptr) {
-            *descriptor = found;
-        } else {
-            close(found);
+        const std::size_t came = (extra->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (std::size_t i = 0; i < came; ++i) {  // the padding has room for a second one
+            int found = -1;
+            std::memcpy(&found, CMSG_DATA(extra) + i * sizeof found, sizeof found);
+            if (descriptor != nullptr && i == 0) {
+                *descriptor = found;
+            } else {
+                close(found);
+            }
         }
     }
     return got;
 }
 
 int connect_to_world() {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const char* path = placement().socket;
-    if (std::strlen(path) >= sizeof address.sun_path) {
-        return fail(ENAMETOOLONG);
-    }
-    std::strcpy(address.sun_path, path);
-    const int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (connection >= 0 &&
-        connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-        close(connection);
-        return fail(ENXIO);  // the world has ended, and its devices with it
-    }
-    return connection;
+    Distrust why = Distrust::kNone;
+    const int connection = connect_to_trusted(placement().socket, why);
+    const bool has_ended =
+        why == Distrust::kSystem && (errno == ENOENT || errno == ECONNREFUSED || errno == ENOTDIR);
+    return has_ended ? fail(ENXIO) : connection;  // the world has ended, and its devices with it
 }
 
 // Sends the request and takes the reply; -1 with errno set when the world does not answer.
@@ -107,15 +101,22 @@ int ask(int connection, RequestKind kind, const char* name, int flags, Reply& re
     }
     std::strcpy(request.host, placement().host);
     std::strcpy(request.path, name);
+    union {
+        Reply expected;
+        VersionRefusal refusal;
+    } answer{};
     ssize_t got = send(connection, &request, sizeof request, MSG_NOSIGNAL);
     if (got == sizeof request) {
         do {
-            got = receive(connection, &reply, sizeof reply, 0, descriptor);
+            got = receive(connection, &answer, sizeof answer, 0, descriptor);
         } while (got < 0 && errno == EINTR);
     }
     if (got != sizeof reply) {
-        return fail(EIO);
+        const bool is_other_version =
+            got == sizeof answer.refusal && answer.refusal.mark == VersionRefusal::kMark;
+        return fail(is_other_version ? EPROTONOSUPPORT : EIO);
     }
+    reply = answer.expected;
     return reply.error == 0 ? 0 : fail(static_cast<int>(reply.error));
 }
 

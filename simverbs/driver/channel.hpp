@@ -25,6 +25,8 @@ struct DeviceInfo {
     std::uint64_t guid = 0;
     std::uint16_t ports = 1;
     const Personality* personality = nullptr;
+
+    bool operator==(const DeviceInfo&) const = default;
 };
 
 class Channel {

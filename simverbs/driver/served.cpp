@@ -51,6 +51,13 @@ struct OwnSlot {
 };
 constinit thread_local OwnSlot t_slot;
 
+// Which process may reach this one's memory where Yama asks; 0: none.
+void set_ptracer(unsigned long process) {
+    const int error = errno;
+    prctl(PR_SET_PTRACER, process, 0, 0, 0);  // EINVAL without Yama
+    errno = error;
+}
+
 void set_state(ActorSlot& slot, ActorWord word) {
     slot.state.store(static_cast<std::uint32_t>(word), std::memory_order_release);
 }
@@ -58,17 +65,15 @@ void set_state(ActorSlot& slot, ActorWord word) {
 }  // namespace
 
 std::unique_ptr<ServedChannel> ServedChannel::make(const std::string& path, const std::string& host,
-                                                   std::string& error) {
-    const int socket = connect_to_world(path);
+                                                   std::string& error, int& code) {
+    const int socket = connect_to_world(path, error);
     if (socket < 0) {
-        error = fmt::format("no world is served at '{}' ({}); start one with `simverbs up`", path,
-                            std::strerror(errno));
+        code = errno;
         return nullptr;
     }
     ucred server{};
-    socklen_t length = sizeof server;
-    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &server, &length) == 0) {
-        prctl(PR_SET_PTRACER, server.pid, 0, 0, 0);  // where Yama asks: the server may copy
+    if (is_trusted_peer(socket, server)) {
+        set_ptracer(static_cast<unsigned long>(server.pid));
     }
     static const std::uint64_t kProbe = kProbeValue;
     AttachRequest request;
@@ -76,23 +81,35 @@ std::unique_ptr<ServedChannel> ServedChannel::make(const std::string& path, cons
     request.probe_address = reinterpret_cast<std::uint64_t>(&kProbe);
     request.probe_value = kProbe;
     AttachReply reply;
-    std::array<int, 2> descriptors{};
-    if (!send_message(socket, std::as_bytes(std::span(&request, 1)), {}) ||
-        receive_message(socket, std::as_writable_bytes(std::span(&reply, 1)), descriptors, true) !=
-            sizeof reply) {
-        error = fmt::format("the world at '{}' does not answer", path);
-    } else if (reply.error != 0) {
-        error = to_text(reply.reason);
-    }
-    void* area = error.empty() ? mmap(nullptr, sizeof(ClientArea), PROT_READ | PROT_WRITE,
-                                      MAP_SHARED, descriptors[0], 0)
-                               : MAP_FAILED;
-    close(descriptors[0]);
-    if (area == MAP_FAILED) {
-        if (error.empty()) {
-            error = fmt::format("memory of the world at '{}' cannot be mapped", path);
+    std::array<int, 2> descriptors{-1, -1};
+    // A server that hangs up leaves its reason, if it has one, to be read.
+    static_cast<void>(send_message(socket, std::as_bytes(std::span(&request, 1)), {}));
+    code = EIO;
+    if (receive_first_reply(socket, std::as_writable_bytes(std::span(&reply, 1)), descriptors, path,
+                            error)) {
+        code = static_cast<int>(reply.error);
+        if (code == 0 && (descriptors[0] < 0 || descriptors[1] < 0)) {
+            code = EMFILE;  // the kernel passes on what there is room for
+            error = fmt::format("no descriptor is left for the world at '{}'", path);
+        } else if (code != 0) {
+            error = to_text(reply.reason);
         }
-        close(descriptors[1]);
+    }
+    void* area = code == 0 ? mmap(nullptr, sizeof(ClientArea), PROT_READ | PROT_WRITE, MAP_SHARED,
+                                  descriptors[0], 0)
+                           : MAP_FAILED;
+    if (code == 0 && area == MAP_FAILED) {
+        code = errno;
+        error = fmt::format("memory of the world at '{}' cannot be mapped", path);
+    }
+    if (descriptors[0] >= 0) {
+        close(descriptors[0]);
+    }
+    if (code != 0) {
+        set_ptracer(0);
+        if (descriptors[1] >= 0) {
+            close(descriptors[1]);
+        }
         close(socket);
         return nullptr;
     }
@@ -105,7 +122,8 @@ ServedChannel::ServedChannel(int socket, int wake, ClientArea& area, const Attac
       socket_(socket),
       wake_(wake),
       area_(area),
-      canonical_(reply.canonical != 0) {
+      canonical_(reply.canonical != 0),
+      copies_for_server_(reply.copies_by_client != 0) {
     const std::uint32_t count = std::min(reply.device_count, AttachReply::kMaxDevices);
     for (std::uint32_t i = 0; i < count; ++i) {
         const ServedDevice& device = reply.devices[i];
@@ -118,7 +136,7 @@ ServedChannel::ServedChannel(int socket, int wake, ClientArea& area, const Attac
         thread_announced(entry);
     }
     look_for_several_actors_in(has_several_threads_);
-    if (reply.copies_by_client != 0) {
+    if (copies_for_server_) {
         sigset_t all;
         sigset_t before;
         sigfillset(&all);
@@ -144,6 +162,7 @@ ServedChannel::~ServedChannel() {
     close(socket_);
     close(wake_);
     munmap(&area_, sizeof(ClientArea));
+    set_ptracer(0);
 }
 
 std::uint32_t ServedChannel::actor() {
@@ -252,16 +271,26 @@ int ServedChannel::execute(CommandCode code, std::span<const std::byte> command,
         return EIO;
     }
     CommandReply answer;
-    std::array<int, 2> descriptors{};
+    std::array<int, 1> descriptors{-1};
+    bool lost_descriptor = false;
+    if (copies_for_server_) {
+        lent_.before(code, command);
+    }
     if (!send_message(socket_, std::as_bytes(std::span(&request, 1)), {}) ||
-        receive_message(socket_, std::as_writable_bytes(std::span(&answer, 1)), descriptors,
-                        true) != sizeof answer) {
+        receive_message(socket_, std::as_writable_bytes(std::span(&answer, 1)), descriptors, true,
+                        &lost_descriptor) != sizeof answer) {
         server_gone_ = true;
         fmt::print(stderr, "simverbs: the server of this world has gone; verbs answer EIO\n");
         return EIO;
     }
     std::memcpy(reply.data(), answer.bytes.data(), reply.size());
     descriptor = descriptors[0];
+    if (copies_for_server_) {
+        lent_.after(code, command, static_cast<int>(answer.error), reply);
+    }
+    if (answer.error == 0 && lost_descriptor) {
+        return EMFILE;  // what was made goes with its context
+    }
     return static_cast<int>(answer.error);
 }
 
@@ -385,16 +414,24 @@ void ServedChannel::copy_on_request() {
             continue;
         }
         idle = 0;
-        auto* memory = reinterpret_cast<std::byte*>(request.address);
-        const std::size_t length = std::min<std::size_t>(request.length, area_.copied.size());
-        const CopyOutcome outcome = what == CopyWord::kRead
-                                        ? GuardedCopy::copy(area_.copied.data(), memory, length)
-                                        : GuardedCopy::copy(memory, area_.copied.data(), length);
-        request.state.store(
-            static_cast<std::uint32_t>(outcome == CopyOutcome::kCopied ? CopyWord::kDone
-                                                                       : CopyWord::kFault),
-            std::memory_order_release);
+        request.state.store(static_cast<std::uint32_t>(copy_for_server(what)),
+                            std::memory_order_release);
     }
+}
+
+// The request is read once: the server may change it at any time.
+CopyWord ServedChannel::copy_for_server(CopyWord what) {
+    const std::uint64_t address = std::atomic_ref(area_.copy.address).load();
+    const std::uint32_t asked = std::atomic_ref(area_.copy.length).load();
+    const std::size_t length = std::min<std::size_t>(asked, area_.copied.size());
+    const bool writes = what == CopyWord::kWrite;
+    if (!lent_.may_copy(address, length, writes)) {
+        return CopyWord::kFault;
+    }
+    auto* memory = reinterpret_cast<std::byte*>(address);
+    const CopyOutcome outcome = writes ? GuardedCopy::copy(memory, area_.copied.data(), length)
+                                       : GuardedCopy::copy(area_.copied.data(), memory, length);
+    return outcome == CopyOutcome::kCopied ? CopyWord::kDone : CopyWord::kFault;
 }
 
 }  // namespace simverbs::driver

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "simverbs/driver/channel.hpp"
+#include "simverbs/driver/lent_memory.hpp"
 #include "simverbs/world/client_area.hpp"
 #include "simverbs/world/served_protocol.hpp"
 #include "simverbs/world/spin_lock.hpp"
@@ -21,9 +22,9 @@ namespace simverbs::driver {
 class ServedChannel final : public Channel, private ThreadRoster::Listener {
   public:
     // Attaches this process to the world at `path` as `host`. nullptr with `error` set when there
-    // is none, or it has no such host.
+    // is none, or it has no such host; `code` is an errno then.
     static std::unique_ptr<ServedChannel> make(const std::string& path, const std::string& host,
-                                               std::string& error);
+                                               std::string& error, int& code);
     ~ServedChannel() override;
 
     [[nodiscard]] const std::vector<DeviceInfo>& devices() const override { return devices_; }
@@ -50,11 +51,13 @@ class ServedChannel final : public Channel, private ThreadRoster::Listener {
     void wake_server();
     bool server_has_gone();
     void copy_on_request();
+    [[nodiscard]] CopyWord copy_for_server(CopyWord what);
 
     int socket_;
     int wake_;
     ClientArea& area_;
     bool canonical_;
+    bool copies_for_server_;
     std::atomic<bool> server_gone_ = false;
     std::vector<DeviceInfo> devices_;
     std::atomic<bool> has_several_threads_{false};
@@ -62,6 +65,7 @@ class ServedChannel final : public Channel, private ThreadRoster::Listener {
     std::mutex command_mutex_;
     SpinLock doorbell_lock_;
     std::uint32_t doorbell_producer_ = 0;
+    LentMemory lent_;  // kept where this process copies for the server
     std::atomic<bool> stop_{false};
     std::thread copier_;
 };

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 #include <utility>
 
@@ -64,21 +63,13 @@ void WatchedProcess::expect_wake() {
     }
 }
 
-DeviceFiles::DeviceFiles(Simulation& simulation, std::string folder)
-    : simulation_(simulation), folder_(std::move(folder)) {}
+DeviceFiles::DeviceFiles(Simulation& simulation, const WorldPlace& place)
+    : simulation_(simulation), place_(place) {}
 
 DeviceFiles::~DeviceFiles() {
     for (const auto& file : files_) {
         close_file(*file);
     }
-}
-
-void DeviceFiles::remove_trees() {
-    std::error_code ignored;
-    if (!trees_.empty()) {
-        fs::remove_all(folder_, ignored);
-    }
-    trees_.clear();
 }
 
 DeviceTree* DeviceFiles::tree_of(const std::string& host) {
@@ -97,19 +88,14 @@ DeviceTree* DeviceFiles::tree_of(const std::string& host) {
 // Attributes are empty files: a look at one is answered by the server. Devices are links to a
 // character device, which is what a look at them shows.
 void DeviceFiles::put_on_disk(const DeviceTree& tree, const std::string& host) const {
-    std::error_code ignored;  // what is missing is ENOENT to the program
     tree.for_each_link([&](const std::string& path, const std::string& target) {
-        const fs::path place = folder_ + '/' + host + path;
-        fs::create_directories(place.parent_path(), ignored);
-        fs::create_symlink(target, place, ignored);
+        place_.make_link(host + path, target);
     });
     tree.for_each_file([&](const std::string& path, bool is_device) {
-        const fs::path place = folder_ + '/' + host + path;
-        fs::create_directories(place.parent_path(), ignored);
         if (is_device) {
-            fs::create_symlink("/dev/null", place, ignored);
+            place_.make_link(host + path, "/dev/null");
         } else {
-            const std::ofstream made(place);
+            place_.make_file(host + path);
         }
     });
 }
@@ -117,7 +103,7 @@ void DeviceFiles::put_on_disk(const DeviceTree& tree, const std::string& host) c
 PathReply DeviceFiles::tree(const DeviceRequest& request) {
     PathReply reply;
     const std::string host = text_of(request.host);
-    const std::string path = folder_ + '/' + host;
+    const std::string path = place_.tree() + '/' + host;
     if (tree_of(host) == nullptr) {
         reply.error = ENOENT;
     } else if (path.size() >= sizeof reply.path) {

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "simverbs/server/umad_file.hpp"
+#include "simverbs/server/world_place.hpp"
 #include "simverbs/world/device_tree.hpp"
 #include "simverbs/world/simulation.hpp"
 #include "simverbs/world/thread_watch.hpp"
@@ -39,14 +40,12 @@ class WatchedProcess {
 
 class DeviceFiles {
   public:
-    // `folder` is made when it is first needed.
-    DeviceFiles(Simulation& simulation, std::string folder);
+    // The tree of a host is made at `place` when it is first needed.
+    DeviceFiles(Simulation& simulation, const WorldPlace& place);
     ~DeviceFiles();
     DeviceFiles(const DeviceFiles&) = delete;
     DeviceFiles& operator=(const DeviceFiles&) = delete;
 
-    // From now on no tree is on disk.
-    void remove_trees();
     PathReply tree(const DeviceRequest& request);
     AttributeReply read(const DeviceRequest& request);
     // On success the connection is the file's own, and `descriptor` is the program's end, to be
@@ -97,7 +96,7 @@ class DeviceFiles {
     void put_on_disk(const DeviceTree& tree, const std::string& host) const;
 
     Simulation& simulation_;
-    std::string folder_;
+    const WorldPlace& place_;
     std::map<std::string, std::unique_ptr<DeviceTree>> trees_;
     std::vector<std::unique_ptr<OpenFile>> files_;
     std::map<pid_t, WatchedProcess> processes_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 
 #include <linux/futex.h>
 #include <poll.h>
@@ -19,11 +20,23 @@ namespace {
 
 // Looks at a client that copies on request before it is asked whether it still lives.
 constexpr int kLooksPerCheck = 256;
-// How long the world stands still for a client that should copy and is stopped, or hostile.
-constexpr std::int64_t kAnswerNs = 1'000'000'000;
+// An answer within this time is no late one.
+constexpr std::int64_t kPromptNs = 2'000'000;
+constexpr std::int64_t kRegainShare = 50;
+// One answer, if this thread has run for a while meanwhile; and on a machine that is so busy that
+// neither side runs.
+constexpr std::int64_t kAnswerNs = 250'000'000;
+constexpr std::int64_t kRanMeanwhileNs = 20'000'000;
+constexpr std::int64_t kAnswerWhenBusyNs = 1'000'000'000;
 // How old the answer may be that a client is still there. The kernel gives a program that calls
 // exec its new memory a little before it closes its socket, so no look is exact.
 constexpr std::int64_t kLookNs = 20'000;
+
+std::int64_t thread_cpu_ns() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
 
 }  // namespace
 
@@ -105,21 +118,49 @@ bool ProcessMemory::ask_client(CopyWord what, std::uint64_t address, std::uint32
     request.length = length;
     request.state.store(static_cast<std::uint32_t>(what), std::memory_order_release);
     syscall(SYS_futex, &request.state, FUTEX_WAKE, 1, nullptr, nullptr, 0);
-    const std::int64_t began = wall_ns();
-    for (int looks = 1;; ++looks) {
-        const auto state = static_cast<CopyWord>(request.state.load(std::memory_order_acquire));
-        if (state == CopyWord::kDone || state == CopyWord::kFault) {
-            request.state.store(static_cast<std::uint32_t>(CopyWord::kIdle));
-            return state == CopyWord::kDone;
+    if (!await_answer()) {
+        return false;
+    }
+    const auto state = static_cast<CopyWord>(request.state.load(std::memory_order_acquire));
+    request.state.store(static_cast<std::uint32_t>(CopyWord::kIdle));
+    return state == CopyWord::kDone;
+}
+
+bool ProcessMemory::has_answered() const {
+    const auto state = static_cast<CopyWord>(area_.copy.state.load(std::memory_order_acquire));
+    return state == CopyWord::kDone || state == CopyWord::kFault;
+}
+
+// Counts what this thread spends on waiting, not what passes on the wall: a client that is willing
+// and finds no free processor takes it from this thread, which yields.
+bool ProcessMemory::await_answer() {
+    const auto answers_within = [this](int looks) {
+        while (!has_answered() && --looks > 0) {
+            sched_yield();
         }
-        sched_yield();
-        if (looks % kLooksPerCheck != 0) {
-            continue;
+        return has_answered();
+    };
+    if (answers_within(kLooksPerCheck)) {
+        return true;
+    }
+    const std::int64_t began = thread_cpu_ns();
+    const std::int64_t began_on_wall = wall_ns();
+    patience_ns_ = std::min(kPatienceNs,
+                            patience_ns_ + (began_on_wall - tried_patience_at_ns_) / kRegainShare);
+    tried_patience_at_ns_ = began_on_wall;
+    while (true) {
+        const bool answered = answers_within(kLooksPerCheck);
+        const std::int64_t late = std::max<std::int64_t>(0, thread_cpu_ns() - began - kPromptNs);
+        if (answered) {
+            patience_ns_ -= late;
+            return true;
         }
         look();
-        if (!gone_ && wall_ns() - began > kAnswerNs) {
+        const std::int64_t passed = wall_ns() - began_on_wall;
+        if (!gone_ && (late > patience_ns_ || (passed > kAnswerNs && late > kRanMeanwhileNs) ||
+                       passed > kAnswerWhenBusyNs)) {
             shutdown(socket_, SHUT_RDWR);  // it is not to disturb the others: its verbs say EIO
-            gone_ = true;
+            gone_ = too_slow_ = true;
         }
         if (gone_) {
             return false;

@@ -27,20 +27,31 @@ class ProcessMemory final : public AddressSpace {
     // The process is gone, or has become another program: every access fails from here on.
     void forget() { gone_ = true; }
     [[nodiscard]] bool is_gone() const override { return gone_; }
+    // The client copied too slowly, too often: it was hung up on.
+    [[nodiscard]] bool was_too_slow() const { return too_slow_; }
 
   private:
+    // How long late answers of a client may hold the world in all: of processor time of this
+    // thread. A fiftieth of the time that passes is added, up to this.
+    static constexpr std::int64_t kPatienceNs = 200'000'000;
+
     // Whether the socket is still open; asks at most every 20 us.
     [[nodiscard]] bool is_there();
     void look();
     bool by_kernel(bool write, std::uint64_t address, std::byte* bytes, std::size_t length);
     bool ask_client(CopyWord what, std::uint64_t address, std::uint32_t length);
+    [[nodiscard]] bool has_answered() const;
+    bool await_answer();
 
     pid_t process_;
     int socket_;
     ClientArea& area_;
     bool by_client_ = false;
     bool gone_ = false;
-    std::int64_t looked_at_ns_ = 0;  // wall clock
+    bool too_slow_ = false;
+    std::int64_t patience_ns_ = kPatienceNs;
+    std::int64_t tried_patience_at_ns_ = 0;  // wall clock
+    std::int64_t looked_at_ns_ = 0;          // wall clock
 };
 
 }  // namespace simverbs

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,6 +27,9 @@ std::vector<std::size_t> devices_of_host(const Simulation& simulation, std::size
     }
     return devices;
 }
+
+constexpr std::uint32_t kMostNonsense = 256;
+constexpr std::string_view kFalseDoorbells = "rang doorbells that mean nothing";
 
 }  // namespace
 
@@ -60,11 +64,24 @@ int SharedSegment::take_descriptor() {
     return std::exchange(descriptor_, -1);
 }
 
+OwnDescriptor::OwnDescriptor(int descriptor, const char* what) : number_(descriptor) {
+    if (number_ < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
+        throw std::system_error(errno, std::generic_category(), what);
+    }
+}
+
+OwnDescriptor::~OwnDescriptor() {
+    if (number_ >= 0) {
+        close(number_);
+    }
+}
+
 RemoteClient::RemoteClient(Simulation& simulation, int socket, pid_t process, std::size_t host,
                            std::uint32_t rank)
     : socket_(socket),
-      process_descriptor_(static_cast<int>(syscall(SYS_pidfd_open, process, 0))),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      process_descriptor_(static_cast<int>(syscall(SYS_pidfd_open, process, 0)),
+                          "process descriptor"),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd"),
       process_(process),
       host_index_(host),
       rank_(rank),
@@ -77,10 +94,6 @@ RemoteClient::RemoteClient(Simulation& simulation, int socket, pid_t process, st
 RemoteClient::~RemoteClient() {
     memory_.forget();
     close(socket_);
-    close(wake_);
-    if (process_descriptor_ >= 0) {
-        close(process_descriptor_);
-    }
     for (const int descriptor : handed_over_) {
         close(descriptor);
     }
@@ -88,17 +101,22 @@ RemoteClient::~RemoteClient() {
 
 // The socket closes on exec, the process descriptor is readable at the end.
 bool RemoteClient::has_gone() const {
-    std::array<pollfd, 2> looks{{{socket_, POLLRDHUP, 0}, {process_descriptor_, POLLIN, 0}}};
-    if (poll(looks.data(), process_descriptor_ >= 0 ? 2 : 1, 0) <= 0) {
+    std::array<pollfd, 2> looks{
+        {{socket_, POLLRDHUP, 0}, {process_descriptor_.number(), POLLIN, 0}}};
+    if (poll(looks.data(), looks.size(), 0) <= 0) {
         return false;
     }
     return (looks[0].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0 || looks[1].revents != 0;
 }
 
-void RemoteClient::take_doorbells(std::vector<Doorbell>& doorbells) {
+void RemoteClient::take_doorbells(std::vector<Doorbell>& doorbells, std::uint32_t most) {
     ClientArea& shared = area();
     const std::uint32_t producer = shared.doorbell_producer.value.load(std::memory_order_acquire);
-    const std::uint32_t count = std::min(producer - doorbell_consumer_, ClientArea::kDoorbells);
+    if (producer - doorbell_consumer_ > ClientArea::kDoorbells) {
+        hang_up(kFalseDoorbells);  // more than there is room for
+        return;
+    }
+    const std::uint32_t count = std::min(producer - doorbell_consumer_, most);
     for (std::uint32_t i = 0; i < count; ++i) {
         Doorbell copy;
         std::memcpy(&copy, &shared.doorbells[doorbell_consumer_++ % ClientArea::kDoorbells],
@@ -108,6 +126,29 @@ void RemoteClient::take_doorbells(std::vector<Doorbell>& doorbells) {
     if (count > 0) {
         shared.doorbell_consumer.value.store(doorbell_consumer_, std::memory_order_release);
     }
+}
+
+bool RemoteClient::ring(const Doorbell& doorbell) {
+    const bool means_something = attachment_.ring(doorbell);
+    if (!means_something) {
+        made_no_sense(kFalseDoorbells);
+    }
+    return means_something;
+}
+
+void RemoteClient::made_no_sense(std::string_view what) {
+    if (++nonsense_ > kMostNonsense) {
+        hang_up(what);
+    }
+}
+
+void RemoteClient::hang_up(std::string_view why) {
+    why_hung_up_ = why;
+    shutdown(socket_, SHUT_RDWR);
+}
+
+std::string_view RemoteClient::why_hung_up() const {
+    return memory_.was_too_slow() ? "copied its memory too slowly" : why_hung_up_;
 }
 
 CommandReply RemoteClient::execute(const CommandRequest& request, std::vector<int>& descriptors) {

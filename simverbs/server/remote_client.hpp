@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sys/types.h>
@@ -40,9 +41,24 @@ class SharedSegment {
     int descriptor_ = -1;
 };
 
+// Closes it at its end; -1 where the system does not have such a thing.
+class OwnDescriptor {
+  public:
+    // Throws std::system_error where no descriptor was left for `what`.
+    OwnDescriptor(int descriptor, const char* what);
+    ~OwnDescriptor();
+    OwnDescriptor(const OwnDescriptor&) = delete;
+    OwnDescriptor& operator=(const OwnDescriptor&) = delete;
+    [[nodiscard]] int number() const { return number_; }
+
+  private:
+    int number_;
+};
+
 class RemoteClient final : public Client {
   public:
-    // `socket` becomes the client's own. `host`: the rank of its first HCA; `rank`: how many
+    // Throws std::system_error when there is no memory or no descriptor left; else `socket` becomes
+    // the client's own. `host`: the rank of its first HCA; `rank`: how many
     // processes of that host came before.
     RemoteClient(Simulation& simulation, int socket, pid_t process, std::size_t host,
                  std::uint32_t rank);
@@ -60,16 +76,25 @@ class RemoteClient final : public Client {
     [[nodiscard]] int take_area_descriptor() { return area_.take_descriptor(); }
 
     // An eventfd that the client writes.
-    [[nodiscard]] int wake_descriptor() const { return wake_; }
-    [[nodiscard]] int process_descriptor() const { return process_descriptor_; }
+    [[nodiscard]] int wake_descriptor() const { return wake_.number(); }
+    [[nodiscard]] int process_descriptor() const { return process_descriptor_.number(); }
     // Its memory is not to be touched any more: it has ended, or runs another program.
     [[nodiscard]] bool has_gone() const;
     // It is about to be gone: what it has opened is dead already.
     void abandon() { attachment_.abandon(); }
 
-    // Doorbells that it has rung, oldest first; at most a ring's worth a call.
-    void take_doorbells(std::vector<Doorbell>& doorbells);
-    void ring(const Doorbell& doorbell) { attachment_.ring(doorbell); }
+    // Doorbells that it has rung, oldest first; `most` a call.
+    void take_doorbells(std::vector<Doorbell>& doorbells,
+                        std::uint32_t most = ClientArea::kDoorbells);
+    // Whether that meant anything.
+    bool ring(const Doorbell& doorbell);
+    // Counts a message or a doorbell that means nothing. A program makes none, or a few where one
+    // of its threads ends what another uses; one that goes on is hung up on.
+    void made_no_sense(std::string_view what);
+    // Ends the connection, as of the next look at has_gone().
+    void hang_up(std::string_view why);
+    // Why it was hung up on; empty where it was not.
+    [[nodiscard]] std::string_view why_hung_up() const;
     // Runs a command; the reply's descriptors are the caller's to send and close.
     CommandReply execute(const CommandRequest& request, std::vector<int>& descriptors);
 
@@ -103,8 +128,8 @@ class RemoteClient final : public Client {
     void event_delivered() override;
 
     int socket_;
-    int process_descriptor_;
-    int wake_;
+    OwnDescriptor process_descriptor_;
+    OwnDescriptor wake_;
     pid_t process_;
     std::size_t host_index_;
     std::uint32_t rank_;
@@ -116,6 +141,8 @@ class RemoteClient final : public Client {
     std::uint64_t events_sent_ = 0;
     std::uint32_t actors_seen_ = 0;
     std::uint64_t turn_ = 0;
+    std::uint32_t nonsense_ = 0;
+    std::string_view why_hung_up_;
     std::vector<int> handed_over_;
     std::vector<std::unique_ptr<ThreadWatch>> watches_;
     std::vector<std::uint32_t> watched_threads_;

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -49,35 +50,6 @@ pid_t peer_of(int socket) {
                                                                                    : -1;
 }
 
-int listen_at(const std::string& path, std::string& error) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof address.sun_path) {
-        error = fmt::format("socket path '{}' is longer than {} bytes", path,
-                            sizeof address.sun_path - 1);
-        return -1;
-    }
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    const int running = connect_to_world(path);
-    if (running >= 0) {
-        close(running);
-        error = fmt::format("a world is already served at '{}'; end it with `simverbs down`", path);
-        return -1;
-    }
-    unlink(path.c_str());  // left behind by a server that was killed
-    const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (listener < 0 ||
-        bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-        listen(listener, SOMAXCONN) != 0) {
-        error = fmt::format("cannot listen at '{}': {}", path, std::strerror(errno));
-        if (listener >= 0) {
-            close(listener);
-        }
-        return -1;
-    }
-    return listener;
-}
-
 }  // namespace
 
 std::unique_ptr<Server> Server::make(const ServerOptions& options, std::string& error) {
@@ -85,11 +57,11 @@ std::unique_ptr<Server> Server::make(const ServerOptions& options, std::string& 
     if (simulation == nullptr) {
         return nullptr;
     }
-    const int listener = listen_at(options.socket, error);
-    if (listener < 0) {
+    auto place = WorldPlace::listen_at(options.socket, error);
+    if (place == nullptr) {
         return nullptr;
     }
-    std::unique_ptr<Server> server(new Server(options, std::move(simulation), listener));
+    std::unique_ptr<Server> server(new Server(options, std::move(simulation), std::move(place)));
     if (!options.capture_file.empty()) {
         if (const int failure = server->traces_.open_capture(options.capture_file); failure != 0) {
             error = fmt::format("capture file '{}' cannot be written: {}", options.capture_file,
@@ -115,15 +87,16 @@ std::unique_ptr<Server> Server::make(const ServerOptions& options, std::string& 
     return server;
 }
 
-Server::Server(const ServerOptions& options, std::unique_ptr<Simulation> simulation, int listener)
+Server::Server(const ServerOptions& options, std::unique_ptr<Simulation> simulation,
+               std::unique_ptr<WorldPlace> place)
     : options_(options),
       simulation_(std::move(simulation)),
       traces_(*simulation_),
       faults_(*simulation_),
-      listener_(listener),
+      place_(std::move(place)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      devices_(*simulation_, options.socket + ".devices"),
+      devices_(*simulation_, *place_),
       processes_(*simulation_, clients_, devices_),
       calls_(simulation_->bus()),
       fabric_(*simulation_, marks_) {
@@ -131,8 +104,8 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Simulation> simulat
         marks_.set(Mark::kScheduledFree);
     }
     events_at_rest_ = simulation_->loop().events_run();
-    epoll_event event{.events = EPOLLIN, .data = {.fd = listener_}};
-    epoll_ctl(epoll_, EPOLL_CTL_ADD, listener_, &event);
+    epoll_event event{.events = EPOLLIN, .data = {.fd = place_->listener()}};
+    epoll_ctl(epoll_, EPOLL_CTL_ADD, place_->listener(), &event);
     watch_wake_ups(wake_);
 }
 
@@ -149,17 +122,11 @@ Server::~Server() {
     for (const int socket : strangers_) {
         close(socket);
     }
-    stop_listening();
+    place_->leave();
     close(epoll_);
     close(wake_);
-}
-
-// Leaves nothing on disk: once this is done, another world may be served there.
-void Server::stop_listening() {
-    if (listener_ >= 0) {
-        unlink(options_.socket.c_str());
-        close(std::exchange(listener_, -1));
-        devices_.remove_trees();
+    if (spare_ >= 0) {
+        close(spare_);
     }
 }
 
@@ -188,9 +155,8 @@ bool Server::serve_sockets(int timeout_ms) {
     bool news = count == static_cast<int>(ready.size());  // others may be ready
     for (int i = 0; i < count; ++i) {
         const int descriptor = ready[static_cast<std::size_t>(i)].data.fd;
-        if (descriptor == listener_) {
-            accept_client();
-            news = true;
+        if (descriptor == place_->listener()) {
+            news = accept_client() || news;
             continue;
         }
         const auto client = std::find_if(
@@ -209,13 +175,26 @@ bool Server::serve_sockets(int timeout_ms) {
     devices_.tidy();
     watch_sockets_of_devices();
     remove_gone();
+    if (spare_ < 0) {
+        spare_ = fcntl(wake_, F_DUPFD_CLOEXEC, 0);
+    }
     return news;
 }
 
-void Server::accept_client() {
-    const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+bool Server::accept_client() {
+    int socket = accept4(place_->listener(), nullptr, nullptr, SOCK_CLOEXEC);
+    if (socket < 0 && (errno == EMFILE || errno == ENFILE)) {
+        socket = accept_by_spare();
+    }
     if (socket < 0) {
-        return;
+        return false;
+    }
+    ucred peer{};
+    if (!is_trusted_peer(socket, peer)) {
+        complain(fmt::format("process {} of user {} was refused: a world serves its own user",
+                             peer.pid, peer.uid));
+        close(socket);
+        return false;
     }
     if (strangers_.size() >= kMaxStrangers) {
         close(strangers_.front());  // has been silent the longest
@@ -224,6 +203,26 @@ void Server::accept_client() {
     strangers_.push_back(socket);
     epoll_event event{.events = EPOLLIN | EPOLLRDHUP, .data = {.fd = socket}};
     epoll_ctl(epoll_, EPOLL_CTL_ADD, socket, &event);
+    return true;
+}
+
+// Where no descriptor is left, one who asks is told so, and not left without an answer.
+int Server::accept_by_spare() {
+    if (!strangers_.empty()) {
+        close(strangers_.front());
+        strangers_.erase(strangers_.begin());
+    } else if (spare_ >= 0) {
+        close(std::exchange(spare_, -1));
+    }
+    return accept4(place_->listener(), nullptr, nullptr, SOCK_CLOEXEC);
+}
+
+// On stderr, and not without end, whoever provokes it.
+void Server::complain(const std::string& what) {
+    if (complaints_left_ > 0) {
+        --complaints_left_;
+        fmt::print(stderr, "simverbs: {}\n", what);
+    }
 }
 
 // The first message of a connection says what it wants.
@@ -232,14 +231,19 @@ void Server::greet(int socket) {
     std::array<std::byte,
                std::max({sizeof(AttachRequest), sizeof(DeviceRequest), sizeof(FabricRequest)})>
         bytes;
-    std::array<int, 1> descriptors{};
-    const ssize_t got = receive_message(socket, bytes, descriptors, false);
+    const ssize_t got = receive_message(socket, bytes, {}, false);
     RequestHead head;
     if (got >= static_cast<ssize_t>(sizeof head)) {
         std::memcpy(&head, bytes.data(), sizeof head);
     }
-    const bool understood =
-        got >= static_cast<ssize_t>(sizeof head) && head.version == kProtocolVersion;
+    if (head.version != kProtocolVersion) {
+        complain(fmt::format("process {} speaks version {} of the protocol, this world version {}",
+                             peer_of(socket), head.version, kProtocolVersion));
+        send_struct(socket, VersionRefusal());
+        close(socket);
+        return;
+    }
+    const bool understood = got >= static_cast<ssize_t>(sizeof head);
     const RequestKind kind = head.kind;
     if (understood && kind == RequestKind::kAttach && got == sizeof(AttachRequest)) {
         AttachRequest request;
@@ -262,7 +266,7 @@ void Server::greet(int socket) {
     if (understood && (kind == RequestKind::kStatus || kind == RequestKind::kReport ||
                        kind == RequestKind::kShutdown)) {
         if (kind == RequestKind::kShutdown) {
-            stop_listening();
+            place_->leave();
         }
         TextReply reply;
         copy_text(reply.text, kind == RequestKind::kShutdown
@@ -367,12 +371,8 @@ void Server::attach(int socket, const AttachRequest& request) {
 // False: no message of it was there.
 bool Server::serve_client(RemoteClient& client) {
     CommandRequest request;
-    std::array<int, 1> descriptors{};
-    const ssize_t got = receive_message(
-        client.socket(), std::as_writable_bytes(std::span(&request, 1)), descriptors, false);
-    if (descriptors[0] >= 0) {
-        close(descriptors[0]);  // no command takes one
-    }
+    const ssize_t got =
+        receive_message(client.socket(), std::as_writable_bytes(std::span(&request, 1)), {}, false);
     if (got <= 0) {
         someone_gone_ = someone_gone_ || got == 0 || errno != EAGAIN;
         return false;
@@ -383,7 +383,9 @@ bool Server::serve_client(RemoteClient& client) {
         CommandReply reply;
         reply.error = EPROTO;
         send_struct(client.socket(), reply);
-        return true;
+        client.made_no_sense("sent messages that mean nothing");
+        someone_gone_ = someone_gone_ || !client.why_hung_up().empty();
+        return false;
     }
     if (is_free()) {
         answer(client, request);
@@ -413,6 +415,10 @@ void Server::remove_gone() {
     for (std::unique_ptr<RemoteClient>& client : clients_) {
         if (!client->has_gone()) {
             continue;
+        }
+        if (!client->why_hung_up().empty()) {
+            complain(fmt::format("process {} of {} {}: it was hung up on", client->process(),
+                                 client->host(), client->why_hung_up()));
         }
         epoll_ctl(epoll_, EPOLL_CTL_DEL, client->socket(), nullptr);
         epoll_ctl(epoll_, EPOLL_CTL_DEL, client->process_descriptor(), nullptr);

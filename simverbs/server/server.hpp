@@ -18,6 +18,7 @@
 #include "simverbs/server/fabric_requests.hpp"
 #include "simverbs/server/host_processes.hpp"
 #include "simverbs/server/remote_client.hpp"
+#include "simverbs/server/world_place.hpp"
 #include "simverbs/simverbs.h"
 #include "simverbs/world/conductor.hpp"
 #include "simverbs/world/fault_board.hpp"
@@ -73,15 +74,17 @@ class Server {
     [[nodiscard]] const RunMarks& marks() const { return marks_; }
 
   private:
-    Server(const ServerOptions& options, std::unique_ptr<Simulation> simulation, int listener);
+    Server(const ServerOptions& options, std::unique_ptr<Simulation> simulation,
+           std::unique_ptr<WorldPlace> place);
 
     // server.cpp: clients.
     // Whether anybody has come, was answered, or has said what is to be carried out.
     bool serve_sockets(int timeout_ms);
     void watch_wake_ups(int descriptor);
-    void accept_client();
+    bool accept_client();
+    [[nodiscard]] int accept_by_spare();
+    void complain(const std::string& what);
     void greet(int socket);
-    void stop_listening();
     void serve_device(int socket, const DeviceRequest& request);
     void watch_sockets_of_devices();
     void attach(int socket, const AttachRequest& request);
@@ -95,6 +98,8 @@ class Server {
     // time.cpp: what moves.
     bool drain_doorbells();
     bool ring_doorbells(RemoteClient& client);
+    bool ring_for_a_while(RemoteClient& client);
+    [[nodiscard]] bool posts_too_much();
     void merge_calls();
     bool move_time();
     bool take_what_waits();
@@ -124,7 +129,7 @@ class Server {
     std::unique_ptr<Simulation> simulation_;
     TraceOutlets traces_;
     FaultBoard faults_;
-    int listener_;
+    std::unique_ptr<WorldPlace> place_;
     int epoll_;
     int wake_;                    // an eventfd that stop() writes
     std::vector<int> strangers_;  // connected, and have not said what they want
@@ -135,8 +140,12 @@ class Server {
     std::uint64_t events_at_rest_ = 0;  // that had run when nobody was here and nothing was to come
     std::map<std::size_t, std::uint32_t> came_;  // processes so far, by host
     CallStreams calls_;
-    std::vector<Doorbell> doorbells_;  // kept for its storage
+    std::vector<Doorbell> doorbells_;  // these two are kept for their storage
+    std::vector<Doorbell> by_queue_;
     bool someone_gone_ = false;
+    int holds_by_news_ = 0;
+    int spare_ = -1;  // given up for a connection when no descriptor is left
+    int complaints_left_ = 100;
     bool walking_ = false;
     std::int64_t walk_began_ns_ = 0;
     fabric::SimTime walk_began_{};

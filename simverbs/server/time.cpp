@@ -2,6 +2,7 @@
 // threads of all clients (DESIGN section 4).
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -21,6 +22,12 @@ constexpr int kStepsPerJump = 256;
 constexpr std::chrono::nanoseconds kLookInterval = std::chrono::microseconds(20);
 constexpr int kSleepMs = 100;
 constexpr int kWatchMs = 1;
+// Canonical: turns in a row in which what lies in sockets holds time. A program is asked nothing
+// more before its command has been carried out, so more is somebody who connects without end.
+constexpr int kMostHoldsByNews = 64;
+// Free: how long doorbells of one client are rung in a turn; one may be work for thousands of
+// requests.
+constexpr std::int64_t kRingingNs = 1'000'000;
 
 }  // namespace
 
@@ -55,24 +62,75 @@ void Server::run() {
 bool Server::drain_doorbells() {
     bool any = devices_.take_written();
     for (const auto& client : clients_) {
-        any = ring_doorbells(*client) || any;
+        any = (is_free() ? ring_for_a_while(*client) : ring_doorbells(*client)) || any;
     }
     return any;
+}
+
+// Free: a client that rings without end does not keep the turn from the others.
+bool Server::ring_for_a_while(RemoteClient& client) {
+    const std::int64_t until = wall_ns() + kRingingNs;
+    const auto redirect = calls_.redirect(client);
+    bool any = false;
+    do {
+        doorbells_.clear();
+        client.take_doorbells(doorbells_, 1);
+        for (const Doorbell& doorbell : doorbells_) {
+            any = client.ring(doorbell) || any;
+        }
+    } while (!doorbells_.empty() && wall_ns() < until);
+    someone_gone_ = someone_gone_ || !client.why_hung_up().empty();
+    return any;
+}
+
+// Between two looks of the server nothing completes: a program posts to a queue at most what it
+// holds, and once more what had completed before. The limit is twice the largest queue.
+bool Server::posts_too_much() {
+    constexpr std::size_t kFew = 64;
+    constexpr std::uint32_t kMostPosted = 1U << 16;
+    if (doorbells_.size() <= kFew) {
+        return false;
+    }
+    const auto queue = [](const Doorbell& doorbell) {
+        return std::tuple(doorbell.context, doorbell.qpn, doorbell.queue);
+    };
+    by_queue_ = doorbells_;
+    std::stable_sort(
+        by_queue_.begin(), by_queue_.end(),
+        [&queue](const Doorbell& a, const Doorbell& b) { return queue(a) < queue(b); });
+    std::uint64_t posted = 0;
+    for (std::size_t i = 1; i < by_queue_.size(); ++i) {
+        const bool same = queue(by_queue_[i]) == queue(by_queue_[i - 1]);
+        const std::uint32_t more = by_queue_[i].producer - by_queue_[i - 1].producer;
+        posted = same ? posted + more : 0;
+        if (posted > kMostPosted) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool Server::ring_doorbells(RemoteClient& client) {
     doorbells_.clear();
     client.take_doorbells(doorbells_);
     if (doorbells_.empty()) {
+        someone_gone_ = someone_gone_ || !client.why_hung_up().empty();
+        return false;
+    }
+    if (posts_too_much()) {
+        client.hang_up("posted more than its queues hold");
+        someone_gone_ = true;
         return false;
     }
     std::stable_sort(doorbells_.begin(), doorbells_.end(),
                      [](const Doorbell& a, const Doorbell& b) { return a.actor < b.actor; });
     const auto redirect = calls_.redirect(client);
+    bool any = false;
     for (const Doorbell& doorbell : doorbells_) {
-        client.ring(doorbell);
+        any = client.ring(doorbell) || any;
     }
-    return true;
+    someone_gone_ = someone_gone_ || !client.why_hung_up().empty();
+    return any;
 }
 
 void Server::merge_calls() {
@@ -148,7 +206,17 @@ bool Server::take_what_waits() {
     // A command comes after what its client posted: a free one, just carried out, has seen to that,
     // and the others wait until this is done.
     const bool posted = drain_doorbells();
-    return spoke || (is_free() && posted);
+    if (is_free()) {
+        // One that posts or asks without end runs: time keeps pace with the wall beside it.
+        const std::uint64_t before = deliveries();
+        for (int steps = 0; (spoke || posted) && steps < kStepsPerJump && walk_allows() &&
+                            deliveries() == before && simulation_->step_exactly() > 0;
+             ++steps) {
+        }
+        return spoke || posted;
+    }
+    holds_by_news_ = spoke ? holds_by_news_ + 1 : 0;
+    return spoke && holds_by_news_ < kMostHoldsByNews;
 }
 
 // Everyone waits, and goes on waiting until something is delivered or posted: no need to look again

@@ -269,25 +269,27 @@ int Attachment::execute(CommandCode code, std::span<const std::byte> command,
     return EPROTO;
 }
 
-void Attachment::ring(const Doorbell& doorbell) {
+bool Attachment::ring(const Doorbell& doorbell) {
     const DeviceContext* context = find(doorbell.context);
+    if (context == nullptr) {
+        return false;
+    }
+    if (context->is_dead()) {
+        return true;
+    }
+    Hca& hca = context->hca();
     if (doorbell.queue == RungQueue::kWork) {
-        ReceiveWorkQueue* wq = context == nullptr ? nullptr : context->find_wq(doorbell.qpn);
-        if (wq != nullptr && !context->is_dead()) {
-            Hca& hca = context->hca();
+        ReceiveWorkQueue* wq = context->find_wq(doorbell.qpn);
+        if (wq != nullptr) {
             hca.trace(WorkQueuePosted{hca.node(), doorbell.qpn, doorbell.producer});
             wq->posted();
         }
-        return;
+        return wq != nullptr;
     }
-    QueuePair* qp = context == nullptr ? nullptr : context->find_qp(doorbell.qpn);
+    QueuePair* qp = context->find_qp(doorbell.qpn);
     if (qp == nullptr) {
-        return;  // destroyed since, or never was
+        return false;  // destroyed since, or never was
     }
-    if (context->is_dead()) {
-        return;
-    }
-    Hca& hca = context->hca();
     const bool is_send = doorbell.queue == RungQueue::kSend;
     hca.trace(WorkPosted{hca.node(), doorbell.qpn, is_send, doorbell.producer});
     if (is_send) {
@@ -295,6 +297,7 @@ void Attachment::ring(const Doorbell& doorbell) {
     } else {
         qp->posted_receives(doorbell.producer);
     }
+    return true;
 }
 
 }  // namespace simverbs

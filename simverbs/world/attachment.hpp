@@ -45,7 +45,8 @@ class Attachment {
 
     // An errno; `reply` is filled with 0 only. EPROTO when the sizes are not the command's.
     int execute(CommandCode code, std::span<const std::byte> command, std::span<std::byte> reply);
-    void ring(const Doorbell& doorbell);
+    // False: it names nothing that the process has opened.
+    bool ring(const Doorbell& doorbell);
     // The process is no more: what it has opened is dead, without an event.
     void abandon();
 

@@ -5,7 +5,8 @@
 
 namespace simverbs {
 
-inline constexpr std::uint32_t kProtocolVersion = 1;
+// Grows with every change of a message below.
+inline constexpr std::uint32_t kProtocolVersion = 2;
 
 enum class RequestKind : std::uint32_t {
     kAttach,         // AttachRequest -> AttachReply with the area, then a wake-up descriptor
@@ -19,9 +20,18 @@ enum class RequestKind : std::uint32_t {
     kFabric,         // FabricRequest -> FabricReply with a descriptor that has the text
 };
 
+// Begins the first message of a connection. The place of `version` is the same in every version.
 struct RequestHead {
     std::uint32_t version = kProtocolVersion;
     RequestKind kind = RequestKind::kCommand;
+};
+
+// A server's answer to a first message of another version, the same in every version.
+struct VersionRefusal {
+    static constexpr std::uint64_t kMark = 0x7369'6D76'7665'7273;
+    std::uint64_t mark = kMark;
+    std::uint32_t version = kProtocolVersion;  // the server's
+    std::uint32_t reserved = 0;
 };
 
 }  // namespace simverbs

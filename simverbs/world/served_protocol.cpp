@@ -4,11 +4,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 namespace simverbs {
@@ -47,7 +49,7 @@ bool send_message(int socket, std::span<const std::byte> bytes, std::span<const 
 }
 
 ssize_t receive_message(int socket, std::span<std::byte> bytes, std::span<int> descriptors,
-                        bool wait) {
+                        bool wait, bool* lost) {
     std::fill(descriptors.begin(), descriptors.end(), -1);
     iovec data{bytes.data(), bytes.size()};
     ControlBuffer control{};
@@ -60,8 +62,11 @@ ssize_t receive_message(int socket, std::span<std::byte> bytes, std::span<int> d
     do {
         got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | (wait ? 0 : MSG_DONTWAIT));
     } while (got < 0 && errno == EINTR);
+    if (lost != nullptr) {
+        *lost = got >= 0 && (message.msg_flags & MSG_CTRUNC) != 0;
+    }
     std::size_t taken = 0;
-    for (cmsghdr* header = got > 0 ? CMSG_FIRSTHDR(&message) : nullptr; header != nullptr;
+    for (cmsghdr* header = got >= 0 ? CMSG_FIRSTHDR(&message) : nullptr; header != nullptr;
          header = CMSG_NXTHDR(&message, header)) {
         if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
             continue;
@@ -80,37 +85,95 @@ ssize_t receive_message(int socket, std::span<std::byte> bytes, std::span<int> d
     return got;
 }
 
+bool receive_first_reply(int socket, std::span<std::byte> reply, std::span<int> descriptors,
+                         const std::string& path, std::string& reason) {
+    VersionRefusal refusal;
+    std::vector<std::byte> bytes(std::max(reply.size(), sizeof refusal));
+    const ssize_t got = receive_message(socket, bytes, descriptors, true);
+    if (got == static_cast<ssize_t>(reply.size())) {
+        std::memcpy(reply.data(), bytes.data(), reply.size());
+        return true;
+    }
+    std::memcpy(&refusal, bytes.data(), sizeof refusal);
+    reason = got == sizeof refusal && refusal.mark == VersionRefusal::kMark
+                 ? fmt::format(
+                       "the world at '{}' speaks version {} of the protocol, this program "
+                       "version {}: both must be of one release of simverbs",
+                       path, refusal.version, kProtocolVersion)
+                 : fmt::format("the world at '{}' does not answer", path);
+    for (int& descriptor : descriptors) {
+        if (descriptor >= 0) {
+            close(std::exchange(descriptor, -1));
+        }
+    }
+    return false;
+}
+
+namespace {
+
+// Programs that change their user keep the environment: a folder of the former user is no place.
+bool is_own_folder(const char* path) {
+    struct stat about {};
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode) && about.st_uid == geteuid();
+}
+
+}  // namespace
+
 std::string socket_path(const std::string& name) {
     if (name.find('/') != std::string::npos) {
-        return name;
+        return std::filesystem::absolute(name).string();  // programs may change their folder
     }
     const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-    const std::string folder = runtime != nullptr && *runtime != '\0'
+    const std::string folder = runtime != nullptr && *runtime == '/' && is_own_folder(runtime)
                                    ? fmt::format("{}/simverbs", runtime)
-                                   : fmt::format("/tmp/simverbs-{}", getuid());
-    mkdir(folder.c_str(), S_IRWXU);
+                                   : fmt::format("/tmp/simverbs-{}", geteuid());
     return fmt::format("{}/{}.sock", folder, name);
 }
 
-int connect_to_world(const std::string& path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof address.sun_path) {
-        errno = ENAMETOOLONG;
-        return -1;
+std::string describe(Distrust why, int error, const std::string& path) {
+    const std::string folder = path.substr(0, path.rfind('/'));
+    switch (why) {
+        case Distrust::kLink:
+            return fmt::format(
+                "'{}' is a link or no folder: a world listens in a folder of its "
+                "user's own",
+                folder);
+        case Distrust::kForeignFolder:
+            return fmt::format(
+                "folder '{}' belongs to another user, who could pose as the world; "
+                "name a place of your own by --world or XDG_RUNTIME_DIR",
+                folder);
+        case Distrust::kOpenFolder:
+            return fmt::format(
+                "folder '{}' is open to other users; a world listens in a folder of "
+                "mode 0700 (chmod 700, or name another place by --world)",
+                folder);
+        case Distrust::kForeignPeer:
+            return fmt::format("the world at '{}' is served by another user", path);
+        case Distrust::kNone:
+        case Distrust::kSystem:
+            break;
     }
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    const int socket = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (socket < 0) {
-        return -1;
-    }
-    if (connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return std::strerror(error);
+}
+
+int connect_to_world(const std::string& path, std::string& reason) {
+    Distrust why = Distrust::kNone;
+    const int connection = connect_to_trusted(path.c_str(), why);
+    if (connection < 0) {
         const int error = errno;
-        close(socket);
+        reason = why == Distrust::kSystem
+                     ? fmt::format("no world is served at '{}' ({}); `simverbs up` starts one",
+                                   path, std::strerror(error))
+                     : describe(why, error, path);
         errno = error;
-        return -1;
     }
-    return socket;
+    return connection;
+}
+
+int connect_to_world(const std::string& path) {
+    Distrust why = Distrust::kNone;
+    return connect_to_trusted(path.c_str(), why);
 }
 
 }  // namespace simverbs

@@ -10,6 +10,7 @@
 
 #include "simverbs/hca/command.hpp"
 #include "simverbs/world/request_kind.hpp"
+#include "simverbs/world/trusted_socket.hpp"
 
 namespace simverbs {
 
@@ -100,15 +101,26 @@ bool send_message(int socket, std::span<const std::byte> bytes, std::span<const 
                   bool wait = true);
 // Receives one message into `bytes`; its length, 0 when the peer is gone, -1 on an error (EAGAIN
 // where `wait` is false and there is none). Descriptors that came along go to `descriptors`, -1
-// where there was none; surplus ones are closed.
+// where there was none; surplus ones are closed. `lost`, where it is not null: descriptors came
+// along, and this process had no room for them.
 ssize_t receive_message(int socket, std::span<std::byte> bytes, std::span<int> descriptors,
-                        bool wait);
+                        bool wait, bool* lost = nullptr);
+
+// Waits for the reply to the first message of a connection. False with a `reason` where the world
+// at `path` hangs up, or speaks another version of the protocol.
+bool receive_first_reply(int socket, std::span<std::byte> reply, std::span<int> descriptors,
+                         const std::string& path, std::string& reason);
 
 // Where a world listens: `name` with a slash is a path; otherwise a file of that name in a folder
-// of the user's own.
+// of the user's own, which the server makes.
 std::string socket_path(const std::string& name);
 
-// Connects to a world; -1 with errno set when there is none.
+// Connects to a world; -1 with errno set when there is none, or none that is to be trusted
+// (trusted_socket.hpp). `reason`: a sentence without its full stop.
+int connect_to_world(const std::string& path, std::string& reason);
 int connect_to_world(const std::string& path);
+
+// Why the place of the world at `path` is not trusted, or what errno `error` says.
+std::string describe(Distrust why, int error, const std::string& path);
 
 }  // namespace simverbs

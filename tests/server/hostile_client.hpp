@@ -32,6 +32,7 @@ class HostileClient {
     [[nodiscard]] int wake() const { return wake_; }
     [[nodiscard]] bool send(std::span<const std::byte> bytes) const;
     void hang_up();
+    [[nodiscard]] int socket() const { return socket_; }
 
     // Without an answer being read.
     [[nodiscard]] bool send_command(const simverbs::CommandRequest& request) const;

@@ -77,7 +77,8 @@ std::string run(const std::vector<std::string>& command) {
 }  // namespace
 
 Process::Process(const std::vector<std::string>& command,
-                 const std::vector<std::string>& environment, bool forbid_process_vm) {
+                 const std::vector<std::string>& environment, bool forbid_process_vm,
+                 const std::string& errors) {
     std::array<int, 2> in{};
     std::array<int, 2> out{};
     std::signal(SIGPIPE, SIG_IGN);  // a process that has ended is a failed expectation
@@ -86,6 +87,11 @@ Process::Process(const std::vector<std::string>& command,
     if (process_ == 0) {
         dup2(in[0], STDIN_FILENO);
         dup2(out[1], STDOUT_FILENO);
+        if (!errors.empty()) {
+            constexpr mode_t kMode = 0600;
+            dup2(open(errors.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kMode),
+                 STDERR_FILENO);
+        }
         become(command, environment, forbid_process_vm);
     }
     ::close(in[0]);
@@ -172,13 +178,16 @@ int Process::end() {
     return *status_;
 }
 
-ServedWorld::ServedWorld(const std::string& topology, bool forbid_process_vm) {
+ServedWorld::ServedWorld(const std::string& topology, bool forbid_process_vm,
+                         const std::vector<std::string>& options) {
     std::string folder = std::filesystem::temp_directory_path() / "simverbs-test-XXXXXX";
     EXPECT_NE(mkdtemp(folder.data()), nullptr);
     folder_ = folder;
     socket_ = folder_ + "/world.sock";
-    server_ = Process({SIMVERBS_COMMAND, "up", topology, "--foreground", "--world", socket_}, {},
-                      forbid_process_vm);
+    std::vector<std::string> command = {SIMVERBS_COMMAND, "up",      topology,
+                                        "--foreground",   "--world", socket_};
+    command.insert(command.end(), options.begin(), options.end());
+    server_ = Process(command, {}, forbid_process_vm, folder_ + "/errors");
     const auto began = std::chrono::steady_clock::now();
     int connection = -1;
     while ((connection = simverbs::connect_to_world(socket_)) < 0 && !server_.ended() &&
@@ -191,7 +200,9 @@ ServedWorld::ServedWorld(const std::string& topology, bool forbid_process_vm) {
 
 ServedWorld::~ServedWorld() {
     server_.kill(SIGTERM);
-    server_.end();
+    if (server_.end() != 0) {
+        std::fputs(complaints().c_str(), stderr);  // a sanitizer's, say
+    }
     std::filesystem::remove_all(folder_);
 }
 
@@ -201,6 +212,22 @@ Process ServedWorld::client(const std::string& host) const {
 
 std::string ServedWorld::status() const {
     return run({SIMVERBS_COMMAND, "status", "--world", socket_});
+}
+
+std::string ServedWorld::complaints() const {
+    std::ifstream file(folder_ + "/errors");
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+bool ServedWorld::complains_at_last(const std::string& words) const {
+    const auto began = std::chrono::steady_clock::now();
+    while (complaints().find(words) == std::string::npos) {
+        if (std::chrono::steady_clock::now() - began > kPatience) {
+            return false;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return true;
 }
 
 bool ServedWorld::loses(const std::string& word) const {

@@ -18,9 +18,9 @@ class Process {
   public:
     Process() = default;
     // `environment`: NAME=VALUE. `forbid_process_vm`: with a seccomp filter that refuses
-    // process_vm_readv and writev, as containers do.
+    // process_vm_readv and writev, as containers do. `errors`: a file for its stderr; "": ours.
     Process(const std::vector<std::string>& command, const std::vector<std::string>& environment,
-            bool forbid_process_vm = false);
+            bool forbid_process_vm = false, const std::string& errors = "");
     Process(Process&& other) noexcept;
     Process& operator=(Process&& other) noexcept;
     ~Process();  // kills it
@@ -55,7 +55,8 @@ struct Holdings {
 
 class ServedWorld {
   public:
-    explicit ServedWorld(const std::string& topology, bool forbid_process_vm = false);
+    explicit ServedWorld(const std::string& topology, bool forbid_process_vm = false,
+                         const std::vector<std::string>& options = {});
     ~ServedWorld();
     ServedWorld(const ServedWorld&) = delete;
     ServedWorld& operator=(const ServedWorld&) = delete;
@@ -64,6 +65,9 @@ class ServedWorld {
     // verbs_client on a host.
     [[nodiscard]] Process client(const std::string& host) const;
     [[nodiscard]] std::string status() const;
+    // What the server has said on stderr so far.
+    [[nodiscard]] std::string complaints() const;
+    [[nodiscard]] bool complains_at_last(const std::string& words) const;
     [[nodiscard]] Holdings holdings() const;
     // Waits until `status` no longer names any client, or this one.
     [[nodiscard]] bool is_empty_at_last() const { return loses("process"); }

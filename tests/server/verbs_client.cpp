@@ -11,6 +11,9 @@
 //   bother                         writes to and reads from the peer until killed
 //   write [STATUS]                 one WRITE to the peer; "status S"
 //   unmap, exec, fork, orphan      as their functions say
+// With a word after its name: "list" says how many devices there are and ends,
+// "list-without-descriptors" does so before and after it has room for descriptors, "lend" registers
+// memory and waits.
 // Its first line, and the answer to join, is "LID QPN ADDRESS RKEY".
 #include <cerrno>
 #include <cstdint>
@@ -23,6 +26,7 @@
 
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -386,9 +390,64 @@ void obey(Client& client, const std::string& line) {
     }
 }
 
+// How many devices there are; "none" where the list is not even empty.
+void list_devices() {
+    int count = -1;
+    errno = 0;
+    ibv_device** devices = ibv_get_device_list(&count);
+    const int error = errno;
+    if (devices == nullptr) {
+        std::cout << "none, errno " << error << std::endl;
+        return;
+    }
+    std::cout << count << " devices" << std::endl;
+    ibv_free_device_list(devices);
+}
+
+void list_without_descriptors() {
+    rlimit usual{};
+    getrlimit(RLIMIT_NOFILE, &usual);
+    const rlimit none{STDERR_FILENO + 1, usual.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+    list_devices();
+    setrlimit(RLIMIT_NOFILE, &usual);
+    list_devices();
+}
+
+// Registers memory, some of it to be read only, and has some that it registers not.
+void lend() {
+    static std::uint64_t s_secret = 0x5EC2'E700;
+    static std::uint8_t s_lent[2][4096];
+    ibv_device** devices = ibv_get_device_list(nullptr);
+    check(devices != nullptr && devices[0] != nullptr, "a device");
+    ibv_context* context = ibv_open_device(devices[0]);
+    ibv_pd* pd = context == nullptr ? nullptr : ibv_alloc_pd(context);
+    check(pd != nullptr, "ibv_alloc_pd");
+    ibv_mr* mr = ibv_reg_mr(pd, s_lent[0], sizeof s_lent[0], kRights);
+    ibv_mr* read_only = ibv_reg_mr(pd, s_lent[1], sizeof s_lent[1], IBV_ACCESS_REMOTE_READ);
+    check(mr != nullptr && read_only != nullptr, "ibv_reg_mr");
+    std::cout << reinterpret_cast<std::uint64_t>(&s_secret) << ' '
+              << reinterpret_cast<std::uint64_t>(s_lent[0]) << ' '
+              << reinterpret_cast<std::uint64_t>(s_lent[1]) << ' ' << sizeof s_lent[0] << std::endl;
+    for (std::string line; std::getline(std::cin, line);) {
+        if (line == "deregister") {
+            check(ibv_dereg_mr(mr) == 0, "ibv_dereg_mr");
+            std::cout << "deregistered " << unsigned{s_lent[0][0]} << std::endl;
+        } else {
+            std::cout << (s_secret == 0x5EC2'E700 ? "secret untouched" : "secret lost")
+                      << std::endl;
+        }
+    }
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    if (argc > 1) {
+        const std::string word = argv[1];
+        word == "list" ? list_devices() : word == "lend" ? lend() : list_without_descriptors();
+        return EXIT_SUCCESS;
+    }
     std::ios::sync_with_stdio(false);  // so that one can ask for buffered lines
     Client client;
     for (std::string line; std::getline(std::cin, line);) {

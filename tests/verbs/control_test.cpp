@@ -7,6 +7,7 @@
 #include <thread>
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include "two_hosts.hpp"
@@ -233,6 +234,30 @@ TEST_F(Control, EqualRunsHaveEqualDigestsAndOthersDoNot) {
     EXPECT_EQ(run(3), once);
     EXPECT_NE(run(4).first, once.first);
     EXPECT_NE(run(4).second, once.second);
+}
+
+// Worlds come and go by the thousand in one process of a test suite.
+TEST_F(Control, RestartingLeavesNothingBehind) {
+    a.reset();
+    b.reset();
+    const auto restart_often = [](int times) {
+        for (int i = 0; i < times; ++i) {
+            ASSERT_EQ(simverbs_restart(), 0);
+            ibv_free_device_list(ibv_get_device_list(nullptr));
+        }
+    };
+    ibv_device** devices = ibv_get_device_list(nullptr);
+    ibv_device* const kept = devices[0];
+    ibv_free_device_list(devices);
+    restart_often(20);
+    const std::size_t before = mallinfo2().uordblks;
+    constexpr int kTimes = 50;
+    restart_often(kTimes);
+    const std::size_t after = mallinfo2().uordblks;
+    EXPECT_LT(after, before + 64 * kTimes);
+    devices = ibv_get_device_list(nullptr);
+    EXPECT_EQ(devices[0], kept);
+    ibv_free_device_list(devices);
 }
 
 TEST_F(Control, LookingAtARunDoesNotChangeItsDigest) {

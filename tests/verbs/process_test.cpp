@@ -79,6 +79,22 @@ TEST_F(Fork, WhatWasInheritedAnswersEio) {
     expect_works();  // the parent is none the wiser
 }
 
+TEST_F(Fork, TheChildIsToldOnceWhatItMayNotUse) {
+    connect();
+    const ChildResult result = in_child([this] {
+        setenv("SIMVERBS_WARN", "1", 1);
+        ibv_port_attr port{};
+        ibv_wc wc{};
+        return ibv_query_port(a->context, 1, &port) == EIO && ibv_poll_cq(a->cq, 1, &wc) < 0 ? 0
+                                                                                             : 1;
+    });
+    EXPECT_EQ(result.status, 0);
+    EXPECT_NE(result.errors.find("was forked: what it inherited is its parent's"),
+              std::string::npos)
+        << result.errors;
+    EXPECT_EQ(result.errors.find('\n'), result.errors.size() - 1) << result.errors;
+}
+
 TEST_F(Fork, TheChildMayOpenAnew) {
     connect();
     const ChildResult result = in_child([] {
@@ -134,6 +150,32 @@ INSTANTIATE_TEST_SUITE_P(
         BadVariable{"SIMVERBS_SM", "opensm"}, BadVariable{"SIMVERBS_SPIN_MS", "soon"},
         BadVariable{"SIMVERBS_HOST", "h9"},
         BadVariable{"SIMVERBS_TRACE", "/nonexistent/folder/trace"}));
+
+// UCX looks for files of devices that an embedded world does not have, and opens none.
+TEST(EnvironmentOf, DevicesThatAreListedAndNotOpenedAreExplainedOnce) {
+    const auto list = [](bool opens) {
+        return in_child([opens] {
+            setenv("SIMVERBS_WARN", "1", 1);
+            for (int i = 0; i < 3; ++i) {
+                ibv_device** devices = ibv_get_device_list(nullptr);
+                ibv_context* context = opens ? ibv_open_device(devices[0]) : nullptr;
+                ibv_free_device_list(devices);
+                if (context != nullptr) {
+                    ibv_close_device(context);
+                }
+            }
+            return 0;
+        });
+    };
+    if (access("/dev/infiniband/uverbs0", F_OK) == 0) {
+        GTEST_SKIP() << "this machine has a device of its own";
+    }
+    const std::string said = list(false).errors;
+    EXPECT_NE(said.find("/dev/infiniband/uverbsN"), std::string::npos) << said;
+    EXPECT_NE(said.find("`simverbs run` or `simverbs on`"), std::string::npos) << said;
+    EXPECT_EQ(said.find('\n'), said.size() - 1) << said;
+    EXPECT_EQ(list(true).errors, "");
+}
 
 TEST(EnvironmentOf, HostLimitsWhatIsSeen) {
     const ChildResult result = in_child([] {

@@ -1,0 +1,126 @@
+#include "simverbs/cli/run_folder.hpp"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+#include <vector>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace simverbs::cli {
+namespace {
+
+struct Group {
+    pid_t leader = 0;
+    std::uint64_t started = 0;  // of the leader, in clock ticks since boot
+};
+
+// 0: there is no such process.
+std::uint64_t start_of(pid_t process) {
+    std::ifstream file(fmt::format("/proc/{}/stat", process));
+    std::string text;
+    std::getline(file, text);
+    // Behind the name, which may hold anything: the 22nd field is the 20th.
+    const std::size_t name_end = text.rfind(')');
+    if (name_end == std::string::npos) {
+        return 0;
+    }
+    std::istringstream words(text.substr(name_end + 1));
+    std::string skipped;
+    for (int i = 0; i < 19; ++i) {
+        words >> skipped;
+    }
+    std::uint64_t started = 0;
+    words >> started;
+    return started;
+}
+
+// The number of a group is not given to another process while the group has members: where its
+// leader's number is in use by a younger process, the group is empty.
+void kill_group(const Group& group) {
+    const std::uint64_t started = start_of(group.leader);
+    if (started == 0 || started == group.started) {
+        kill(-group.leader, SIGKILL);
+    }
+}
+
+// TMPDIR, or /tmp.
+std::filesystem::path temporary_folder() {
+    std::error_code missing;
+    const std::filesystem::path folder = std::filesystem::temp_directory_path(missing);
+    return missing ? "/tmp" : std::filesystem::absolute(folder);
+}
+
+[[noreturn]] void guard(int from_command, const std::string& folder) {
+    setsid();  // no signal to the command's group, or from its terminal, is for the guard
+    prctl(PR_SET_NAME, "simverbs-guard");
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE}) {
+        std::signal(signal, SIG_IGN);
+    }
+    const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        dup2(nowhere, standard);
+    }
+    std::vector<Group> groups;
+    Group group;
+    ssize_t got = 0;
+    while ((got = read(from_command, &group, sizeof group)) != 0) {
+        if (got == sizeof group) {
+            groups.push_back(group);
+        } else if (errno != EINTR) {
+            break;
+        }
+    }
+    for (const Group& each : groups) {
+        kill_group(each);
+    }
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+    _exit(0);
+}
+
+}  // namespace
+
+RunFolder::RunFolder() : path_((temporary_folder() / "simverbs-run-XXXXXX").string()) {
+    std::array<int, 2> ends{};
+    if (mkdtemp(path_.data()) == nullptr) {
+        error_ = fmt::format("mkdtemp: {}", std::strerror(errno));
+        return;
+    }
+    if (pipe2(ends.data(), O_CLOEXEC) != 0 || (guard_ = fork()) < 0) {
+        error_ = fmt::format("starting a process: {}", std::strerror(errno));
+        rmdir(path_.c_str());
+        return;
+    }
+    if (guard_ == 0) {
+        close(ends[1]);
+        guard(ends[0], path_);
+    }
+    close(ends[0]);
+    to_guard_ = ends[1];
+}
+
+RunFolder::~RunFolder() {
+    if (to_guard_ >= 0) {
+        close(to_guard_);
+        waitpid(guard_, nullptr, 0);
+    }
+}
+
+void RunFolder::add_group(pid_t leader) const {
+    const Group group{leader, start_of(leader)};
+    static_cast<void>(write(to_guard_, &group, sizeof group) == sizeof group);
+}
+
+}  // namespace simverbs::cli

@@ -1,0 +1,145 @@
+#include "simverbs/server/world_place.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "simverbs/world/served_protocol.hpp"
+
+namespace simverbs {
+namespace {
+
+constexpr const char* kTreeSuffix = ".devices";
+constexpr mode_t kFileMode = S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH;
+
+// A folder below `parent`, made where it is missing; never what a link leads to.
+int enter(int parent, const std::string& name) {
+    mkdirat(parent, name.c_str(), S_IRWXU);
+    return openat(parent, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+}  // namespace
+
+std::unique_ptr<WorldPlace> WorldPlace::listen_at(const std::string& path, std::string& error) {
+    if (const std::size_t slash = path.rfind('/'); slash != std::string::npos && slash > 0) {
+        mkdir(path.substr(0, slash).c_str(), S_IRWXU);
+    }
+    char name[NAME_MAX + 1];
+    Distrust why = Distrust::kNone;
+    const int folder = open_own_folder_of(path.c_str(), name, why);
+    if (folder < 0) {
+        const std::string reason = describe(why, errno, path);
+        error = fmt::format("cannot listen at '{}': {}", path, reason);
+        return nullptr;
+    }
+    std::unique_ptr<WorldPlace> place(new WorldPlace(folder, name, path));
+    return place->begin_to_listen(path, error) ? std::move(place) : nullptr;
+}
+
+WorldPlace::WorldPlace(int folder, std::string name, const std::string& path)
+    : folder_(folder), name_(std::move(name)), tree_path_(path + kTreeSuffix) {}
+
+WorldPlace::~WorldPlace() {
+    leave();
+    close(folder_);
+}
+
+bool WorldPlace::begin_to_listen(const std::string& path, std::string& error) {
+    const auto refuse = [&](const char* reason) {
+        error = fmt::format("cannot listen at '{}': {}", path, reason);
+        return false;
+    };
+    Distrust why = Distrust::kNone;
+    const int running = connect_in_folder(folder_, name_.c_str(), why);
+    if (running >= 0) {
+        close(running);
+        error = fmt::format("a world is already served at '{}'; end it with `simverbs down`", path);
+        return false;
+    }
+    struct stat about {};
+    if (fstatat(folder_, name_.c_str(), &about, AT_SYMLINK_NOFOLLOW) == 0) {
+        if (!S_ISSOCK(about.st_mode)) {
+            return refuse("there is a file that is no socket");
+        }
+        unlinkat(folder_, name_.c_str(), 0);  // left behind by a server that was killed
+    }
+    remove_tree();
+    sockaddr_un address;
+    if (!address_in_folder(folder_, name_.c_str(), address)) {
+        return refuse("its name is too long");
+    }
+    const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (listener < 0 ||
+        bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+        listen(listener, SOMAXCONN) != 0) {
+        const int failure = errno;
+        if (listener >= 0) {
+            close(listener);
+        }
+        return refuse(std::strerror(failure));
+    }
+    listener_ = listener;
+    return true;
+}
+
+void WorldPlace::leave() {
+    if (listener_ >= 0) {
+        unlinkat(folder_, name_.c_str(), 0);
+        close(std::exchange(listener_, -1));
+        remove_tree();
+    }
+}
+
+int WorldPlace::folder_of(const std::string& path, std::string& name) const {
+    int folder = enter(folder_, name_ + kTreeSuffix);
+    std::size_t begin = 0;
+    for (std::size_t end = 0; folder >= 0 && (end = path.find('/', begin)) != std::string::npos;
+         begin = end + 1) {
+        if (end > begin) {
+            const int next = enter(folder, path.substr(begin, end - begin));
+            close(std::exchange(folder, next));
+        }
+    }
+    name = path.substr(begin);
+    return folder;
+}
+
+void WorldPlace::make_file(const std::string& path) const {
+    std::string name;
+    const int folder = folder_of(path, name);
+    if (folder < 0) {
+        return;
+    }
+    const int file = openat(folder, name.c_str(),
+                            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode);
+    if (file >= 0) {
+        close(file);
+    }
+    close(folder);
+}
+
+void WorldPlace::make_link(const std::string& path, const std::string& target) const {
+    std::string name;
+    const int folder = folder_of(path, name);
+    if (folder >= 0) {
+        static_cast<void>(symlinkat(target.c_str(), folder, name.c_str()));
+        close(folder);
+    }
+}
+
+// Of a link it removes the link itself.
+void WorldPlace::remove_tree() const {
+    std::error_code ignored;
+    std::filesystem::remove_all(fmt::format("/proc/self/fd/{}/{}{}", folder_, name_, kTreeSuffix),
+                                ignored);
+}
+
+}  // namespace simverbs

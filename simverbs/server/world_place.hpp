@@ -1,0 +1,46 @@
+// Where a world listens, and what it leaves on disk: a socket and a tree of files in a folder of
+// the user's own. Everything is made, looked at and removed relative to the folder's descriptor,
+// and no link is followed: who replaces the folder, or a file in it, redirects nothing.
+#pragma once
+
+#include <memory>
+#include <string>
+
+namespace simverbs {
+
+class WorldPlace {
+  public:
+    // Listens at `path`, whose folder is made where it is missing; nullptr with `error` set where
+    // that is not possible, a world is served there already, or the folder is not one's own and
+    // closed to others.
+    static std::unique_ptr<WorldPlace> listen_at(const std::string& path, std::string& error);
+    ~WorldPlace();
+    WorldPlace(const WorldPlace&) = delete;
+    WorldPlace& operator=(const WorldPlace&) = delete;
+
+    // -1 once it is left.
+    [[nodiscard]] int listener() const { return listener_; }
+    // Nothing stays on disk; another world may listen here.
+    void leave();
+
+    // The path of the tree, for other programs.
+    [[nodiscard]] const std::string& tree() const { return tree_path_; }
+    // Makes an empty file, or a symbolic link, in the tree, with the folders on the way; `path`
+    // is relative to the tree. What cannot be made is missing to the programs that look for it.
+    void make_file(const std::string& path) const;
+    void make_link(const std::string& path, const std::string& target) const;
+
+  private:
+    WorldPlace(int folder, std::string name, const std::string& path);
+    bool begin_to_listen(const std::string& path, std::string& error);
+    // The folder of a file of the tree, its last name in `name`; -1 where it cannot be made.
+    int folder_of(const std::string& path, std::string& name) const;
+    void remove_tree() const;
+
+    int folder_;  // a descriptor
+    std::string name_;
+    std::string tree_path_;
+    int listener_ = -1;
+};
+
+}  // namespace simverbs
