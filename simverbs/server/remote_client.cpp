@@ -18,6 +18,9 @@
 namespace simverbs {
 namespace {
 
+// Between a client's attaching and its naming of threads lie microseconds.
+constexpr std::int64_t kNameThreadsNs = 1'000'000'000;
+
 std::vector<std::size_t> devices_of_host(const Simulation& simulation, std::size_t first) {
     std::vector<std::size_t> devices;
     for (std::size_t i = 0; i < simulation.hca_count(); ++i) {
@@ -200,6 +203,14 @@ std::uint32_t RemoteClient::actor_count() {
     const std::uint32_t claimed = area().actors_made.value.load(std::memory_order_acquire);
     actors_seen_ = std::max(actors_seen_, std::min(claimed, ClientArea::kActors));
     return actors_seen_;
+}
+
+bool RemoteClient::is_about_to_name_threads() {
+    if (actors_seen_ > 0 || was_given_up_) {
+        return false;
+    }
+    was_given_up_ = pending.has_value() || wall_ns() - attached_ns_ > kNameThreadsNs;
+    return !was_given_up_;
 }
 
 // The text is the client's: only what can be printed is taken.

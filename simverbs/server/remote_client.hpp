@@ -107,6 +107,11 @@ class RemoteClient final : public Client {
     [[nodiscard]] std::uint32_t actor_count();
     // As of the last call of that.
     [[nodiscard]] std::uint32_t known_actors() const { return actors_seen_; }
+    // Whether it has attached a moment ago and not come to that yet: it is waited for, a second at
+    // most, unless it asks for something meanwhile.
+    [[nodiscard]] bool is_about_to_name_threads();
+    // Nothing else was done before it had.
+    [[nodiscard]] bool named_threads_in_time() const { return !was_given_up_; }
     // Whether the client saw the thread being created.
     [[nodiscard]] bool is_announced(std::uint32_t actor) const {
         return area().actors[actor].announced.load(std::memory_order_relaxed) != 0;
@@ -141,6 +146,8 @@ class RemoteClient final : public Client {
     std::uint64_t events_sent_ = 0;
     std::uint32_t actors_seen_ = 0;
     std::uint64_t turn_ = 0;
+    std::int64_t attached_ns_ = wall_ns();
+    bool was_given_up_ = false;
     std::uint32_t nonsense_ = 0;
     std::string_view why_hung_up_;
     std::vector<int> handed_over_;

@@ -282,9 +282,10 @@ bool Server::look_at_everyone(std::chrono::nanoseconds interval) {
     for (const auto& client : clients_) {
         const std::uint32_t known = client->known_actors();
         const std::uint32_t actors = client->actor_count();
-        all = all && (is_free() || actors > 0);  // just attached, and about to name its threads
+        all = all && (is_free() || !client->is_about_to_name_threads());
         for (std::uint32_t actor = 0; actor < actors; ++actor) {
-            if (actor >= known && !client->is_announced(actor) && is_under_way()) {
+            const bool in_time = client->is_announced(actor) && client->named_threads_in_time();
+            if (actor >= known && !in_time && is_under_way()) {
                 marks_.set(Mark::kCameLate,
                            fmt::format("{} of {}", client->watch(actor).name(), client->host()));
             }

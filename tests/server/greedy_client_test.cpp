@@ -229,10 +229,10 @@ INSTANTIATE_TEST_SUITE_P(By, SlowCopier, testing::Values(900ms, 90ms), [](const 
 });
 
 TEST_P(SlowCopier, IsNotWaitedForWithoutEnd) {
-    ServedWorld world("star:3", true);
+    ServedWorld world("vpi-pair", true);  // tables are of Ethernet ports
     Couple couple(world, "h0", "h1");
     HostileClient client(world.socket());
-    ASSERT_EQ(client.attach("h2"), 0);
+    ASSERT_EQ(client.attach("h1"), 0);
     const OwnQueuePair own(client);
     {
         const Again copying([&client] {
