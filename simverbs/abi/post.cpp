@@ -20,14 +20,6 @@ std::span<const std::byte> bytes_of(const ibv_sge& sge) {
     return {reinterpret_cast<const std::byte*>(sge.addr), sge.length};
 }
 
-// A C program may put any number there, which is no value of the enumeration to C++.
-std::uint32_t opcode_of(const ibv_send_wr& wr) {
-    std::uint32_t opcode = 0;
-    static_assert(sizeof opcode == sizeof wr.opcode);
-    std::memcpy(&opcode, &wr.opcode, sizeof opcode);
-    return opcode;
-}
-
 // Which member of the request's union counts depends on the service and on the operation.
 int fill_target(const QueuePair& qp, const Personality& personality, const ibv_send_wr& wr,
                 Binder binder, SendDraft& draft) {

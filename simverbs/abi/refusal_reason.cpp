@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "simverbs/abi/send_request.hpp"
 #include "simverbs/abi/warnings.hpp"
 
 namespace simverbs::abi {
@@ -125,9 +126,9 @@ void explain_send(const Context& context, QueuePair& qp, const ibv_send_wr& wr, 
             return fmt::format("the queue pair is in {}, sends are taken from RTS on",
                                to_string(qp.queues.state()));
         }
-        const WrOpcodeProperties* opcode = find_wr_opcode(static_cast<std::uint32_t>(wr.opcode));
+        const WrOpcodeProperties* opcode = find_wr_opcode(opcode_of(wr));
         if (opcode == nullptr) {
-            return fmt::format("{} is no opcode", static_cast<unsigned>(wr.opcode));
+            return fmt::format("{} is no opcode", opcode_of(wr));
         }
         if (!carries_out(context.personality(), *opcode, qp.service->service)) {
             return fmt::format("{} is no opcode of {}", opcode->name, qp.service->name);
@@ -136,7 +137,7 @@ void explain_send(const Context& context, QueuePair& qp, const ibv_send_wr& wr, 
             return fmt::format("num_sge is {}, max_send_sge {}", wr.num_sge,
                                qp.capacity.send_segments);
         }
-        if (wr.opcode == IBV_WR_BIND_MW) {
+        if (opcode_of(wr) == IBV_WR_BIND_MW) {
             return "the window, its region or its rights do not fit the verb";
         }
         if (qp.service->uses_ah && wr.wr.ud.ah == nullptr) {

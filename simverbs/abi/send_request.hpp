@@ -21,6 +21,14 @@
 
 namespace simverbs::abi {
 
+// A C program may put any number there, which is no value of the enumeration to C++.
+inline std::uint32_t opcode_of(const ibv_send_wr& wr) {
+    std::uint32_t opcode = 0;
+    static_assert(sizeof opcode == sizeof wr.opcode);
+    std::memcpy(&opcode, &wr.opcode, sizeof opcode);
+    return opcode;
+}
+
 static_assert(sizeof(Segment) == sizeof(ibv_sge) &&
               offsetof(Segment, address) == offsetof(ibv_sge, addr) &&
               offsetof(Segment, length) == offsetof(ibv_sge, length) &&
