@@ -45,13 +45,22 @@ void Responder::queue(const Answer& answer) {
     answers_.push_back(answer);
 }
 
-// The requester has gone back to `psn`: it asks again for what reaches this far.
-void Responder::drop_answers_from(Psn psn) {
-    const std::uint64_t mtu = attributes_.path_mtu;
-    std::erase_if(answers_, [psn, mtu](const Answer& answer) {
-        const std::uint64_t beyond_first = answer.length == 0 ? 0 : (answer.length - 1) / mtu;
-        return distance(psn, answer.psn + static_cast<std::uint32_t>(beyond_first)) >= 0;
+// A request that is asked again: its answer comes in the place of what is left of the first one.
+// Answers to later requests stay behind it: a requester that went back asks for them again, and the
+// fabric that doubled a packet does not.
+void Responder::queue_again(Answer answer, const Executed& request) {
+    answer.again = true;
+    std::erase_if(answers_, [&](const Answer& queued) {
+        const std::int32_t into = distance(request.psn, queued.psn);
+        const bool same = queued.kind != MessageKind::kAck && into >= 0 &&
+                          into < static_cast<std::int32_t>(request.packets);
+        answer.again = answer.again && (!same || queued.again);
+        return same;
     });
+    const auto later = std::find_if(answers_.begin(), answers_.end(), [&](const Answer& queued) {
+        return distance(request.psn, queued.psn) > 0;
+    });
+    answers_.insert(later, answer);
 }
 
 // A duplicate's answer takes no room: its requester may have had the first one in the meantime.
@@ -116,16 +125,15 @@ void Responder::answer_duplicate(const Packet& packet) {
         if (!covers || executed.kind != kind) {
             continue;
         }
-        drop_answers_from(packet.psn);
-        queue({.kind = response_to(kind),
-               .psn = packet.psn,
-               .msn = msn_,
-               .rkey = packet.rkey,
-               .shared_queue = packet.shared_queue,
-               .address = packet.remote_address,
-               .length = response_length(packet),
-               .original = executed.original,
-               .again = true});
+        queue_again({.kind = response_to(kind),
+                     .psn = packet.psn,
+                     .msn = msn_,
+                     .rkey = packet.rkey,
+                     .shared_queue = packet.shared_queue,
+                     .address = packet.remote_address,
+                     .length = response_length(packet),
+                     .original = executed.original},
+                    executed);
         send_answers();
         return;
     }

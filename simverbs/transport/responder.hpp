@@ -85,7 +85,7 @@ class Responder {
         std::uint64_t length = 0;
         std::uint64_t sent = 0;
         std::uint64_t original = 0;
-        bool again = false;  // of a duplicate
+        bool again = false;  // of a duplicate; the first one was given whole
     };
     // A request that is refused once everything before it is answered; none follows it.
     struct Refusal {
@@ -137,7 +137,7 @@ class Responder {
     void acknowledge_up_to(Psn psn);
     void send_nak(Psn psn, AethSyndrome syndrome, FaultCause cause);
     void queue(const Answer& answer);
-    void drop_answers_from(Psn psn);
+    void queue_again(Answer answer, const Executed& request);
     void send_answers();
     bool send_read_response(Answer& answer);
     KeyVerdict transmit_read_payload(const Answer& answer, Packet& packet);

@@ -199,6 +199,31 @@ TEST(RcResponderDuplicates, AReadAskedForAgainUnderWayReplacesItsAnswer) {
     EXPECT_EQ(test.effects.packets.size(), kBurst + 30);
 }
 
+TEST(RcResponderDuplicates, ADoubledReadLeavesTheAnswersToLaterOnes) {
+    ResponderUnderTest test;
+    test.read(100, 100 * kMtu);
+    test.read(200, 8);
+    test.read(201, 2 * kMtu);
+    const std::size_t given = test.effects.packets.size();
+    ASSERT_LT(given, 100U);
+    test.read(100, 100 * kMtu);
+    test.read(200, 8);
+    drain(test);
+    EXPECT_EQ(test.effects.packets.size(), given + 100 + 3);
+    EXPECT_EQ(test.take_answers().back(), "RDMA_READ_RESPONSE_LAST 202");
+}
+
+TEST(RcResponderDuplicates, AReadUnderWayThatIsDoubledKeepsItsRoom) {
+    QpAttributes attributes = connected_attributes();
+    attributes.max_dest_rd_atomic = 1;
+    ResponderUnderTest test(kSpec, attributes);
+    test.read(100, 40 * kMtu);
+    test.read(100, 40 * kMtu);
+    test.read(140, 8);
+    drain(test);
+    EXPECT_EQ(test.effects.failures.size(), 1U);
+}
+
 TEST(RcResponderDuplicates, AnAnswerGivenAgainTakesNoRoomFromANewRead) {
     QpAttributes attributes = connected_attributes();
     attributes.max_dest_rd_atomic = 1;
