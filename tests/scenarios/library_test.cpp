@@ -86,12 +86,13 @@ TEST(Library, RepeatsItselfWhateverRanBefore) {
     for (const std::string& file : files) {
         const Verdict verdict = run_file(std::filesystem::path(file).stem().string());
         expect_explained(verdict);
+        EXPECT_TRUE(verdict.deterministic) << file << ": " << verdict.mark;
         digests.push_back(verdict.digest);
     }
     for (std::size_t i = files.size(); i-- > 0;) {
         const Verdict verdict = run_file(std::filesystem::path(files[i]).stem().string());
         EXPECT_EQ(verdict.digest, digests[i]) << files[i];
-        EXPECT_TRUE(verdict.deterministic) << files[i];
+        EXPECT_TRUE(verdict.deterministic) << files[i] << ": " << verdict.mark;
         EXPECT_TRUE(verdict.passed()) << report(verdict, {});
     }
 }
