@@ -19,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -74,7 +75,7 @@ class NumberTable {
         if (bases.empty()) {
             bases.push_back(add_range(home_of(context), context));
         }
-        for (const std::uint32_t base : bases) {
+        for (const std::uint32_t base : std::views::reverse(bases)) {
             if (const auto number = reserve_in(base, ranges_.at(base))) {
                 return number;
             }
