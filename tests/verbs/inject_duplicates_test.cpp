@@ -23,16 +23,24 @@ class Doubled : public Injection {
     }
 };
 
-// One READ after the other is doubled, while those behind it are under way.
+// The copy of one READ's request comes when those behind it have come: they are answered once.
 TEST_F(Doubled, ReadsUnderWayAreAnsweredWithoutATimeout) {
     for (std::uint32_t nth = 1; nth <= kReads; ++nth) {
-        simverbs_fault fault = fault_of(SIMVERBS_FAULT_DUPLICATE);
-        fault.match.from = "h0";
-        fault.match.opcode = "RDMA_READ_REQUEST";
-        fault.match.direction = SIMVERBS_REQUESTS;
-        fault.nth = nth;
-        fault.with.times = 2;
-        const std::uint32_t id = inject(fault);
+        simverbs_fault doubles = fault_of(SIMVERBS_FAULT_DUPLICATE);
+        doubles.match.from = "h0";
+        doubles.match.opcode = "RDMA_READ_REQUEST";
+        doubles.match.link = "h0-s0";
+        doubles.match.transmitter = "h0";
+        doubles.nth = nth;
+        simverbs_fault delays = fault_of(SIMVERBS_FAULT_DELAY);
+        delays.match.from = "h0";
+        delays.match.opcode = "RDMA_READ_REQUEST";
+        delays.match.link = "h1-s0";
+        delays.match.transmitter = "s0";
+        delays.nth = nth + 1;
+        delays.with.duration_ps = 2 * kMicrosecond;
+        const std::uint32_t doubled = inject(doubles);
+        const std::uint32_t delayed = inject(delays);
         const auto start = now_us();
         for (std::uint32_t k = 0; k < kReads; ++k) {
             read(k);
@@ -40,7 +48,8 @@ TEST_F(Doubled, ReadsUnderWayAreAnsweredWithoutATimeout) {
         for (std::uint32_t k = 0; k < kReads; ++k) {
             expect(*a, k, IBV_WC_SUCCESS);
         }
-        EXPECT_EQ(fired(id), 1U) << nth;
+        EXPECT_EQ(fired(doubled), 1U) << nth;
+        EXPECT_EQ(fired(delayed), 1U) << nth;
         EXPECT_LT(now_us() - start, 1'000) << "READ " << nth << " doubled; a timeout is 67 ms";
     }
     expect_silence();
