@@ -1,21 +1,17 @@
 #include "simverbs/server/host_processes.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "simverbs/server/thread_states.hpp"
 
 namespace simverbs {
 namespace {
@@ -27,25 +23,6 @@ constexpr int kEndsWithinMs = 1000;
 bool is_over(int descriptor) {
     pollfd ended{descriptor, POLLIN, 0};
     return poll(&ended, 1, 0) > 0;
-}
-
-// What stands behind the name, which may hold anything.
-bool is_stopped(const std::filesystem::path& thread) {
-    std::ifstream file(thread / "stat");
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    const std::size_t name_end = text.rfind(')');
-    if (name_end == std::string::npos || name_end + 2 >= text.size()) {
-        return true;  // it has ended
-    }
-    constexpr std::string_view kAtRest = "TtZX";
-    return kAtRest.find(text[name_end + 2]) != std::string_view::npos;
-}
-
-bool all_threads_have_stopped(pid_t process) {
-    std::error_code gone;
-    const std::filesystem::directory_iterator threads(fmt::format("/proc/{}/task", process), gone);
-    return gone || std::all_of(begin(threads), end(threads),
-                               [](const auto& entry) { return is_stopped(entry.path()); });
 }
 
 }  // namespace
@@ -95,7 +72,7 @@ std::vector<pid_t> HostProcesses::held() const {
 bool HostProcesses::have_stopped() {
     for (Process& process : held_) {
         process.has_stopped = process.has_stopped || is_over(process.handle.descriptor()) ||
-                              all_threads_have_stopped(process.id);
+                              all_threads_are(kStoppedStates, process.id);
         if (!process.has_stopped) {
             return false;
         }

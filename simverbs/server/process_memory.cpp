@@ -13,6 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "simverbs/server/thread_states.hpp"
 #include "simverbs/world/thread_watch.hpp"
 
 namespace simverbs {
@@ -23,6 +24,8 @@ constexpr int kLooksPerCheck = 256;
 // An answer within this time is no late one.
 constexpr std::int64_t kPromptNs = 2'000'000;
 constexpr std::int64_t kRegainShare = 50;
+// Between two questions whether who has not answered sleeps.
+constexpr std::int64_t kAskGapNs = 1'000'000;
 // One answer, if this thread has run for a while meanwhile; and on a machine that is so busy that
 // neither side runs.
 constexpr std::int64_t kAnswerNs = 250'000'000;
@@ -132,31 +135,45 @@ bool ProcessMemory::has_answered() const {
 }
 
 // Counts what this thread spends on waiting, not what passes on the wall: a client that is willing
-// and finds no free processor takes it from this thread, which yields.
+// and finds no free processor takes it from this thread, which yields. One that sleeps is not
+// willing.
 bool ProcessMemory::await_answer() {
-    const auto answers_within = [this](int looks) {
-        while (!has_answered() && --looks > 0) {
+    // Each look may take as long as others run whom this thread yields to.
+    const auto answers_at_once = [this] {
+        const std::int64_t until = wall_ns() + kAskGapNs;
+        for (int looks = 0; !has_answered() && looks < kLooksPerCheck; ++looks) {
             sched_yield();
+            if (wall_ns() >= until) {
+                break;
+            }
         }
         return has_answered();
     };
-    if (answers_within(kLooksPerCheck)) {
-        return true;
-    }
     const std::int64_t began = thread_cpu_ns();
     const std::int64_t began_on_wall = wall_ns();
-    patience_ns_ = std::min(kPatienceNs,
-                            patience_ns_ + (began_on_wall - tried_patience_at_ns_) / kRegainShare);
-    tried_patience_at_ns_ = began_on_wall;
+    if (answers_at_once()) {
+        return true;
+    }
+    patience_ns_ =
+        std::min(kPatienceNs, patience_ns_ + (began_on_wall - answered_late_at_ns_) / kRegainShare);
+    std::int64_t slept = 0;
+    std::int64_t asked_at = wall_ns() + kPromptNs;  // whether it sleeps
     while (true) {
-        const bool answered = answers_within(kLooksPerCheck);
-        const std::int64_t late = std::max<std::int64_t>(0, thread_cpu_ns() - began - kPromptNs);
+        const bool answered = answers_at_once();
+        const std::int64_t now = wall_ns();
+        if (!answered && now - asked_at >= kAskGapNs) {
+            slept += all_threads_are(kSleepingStates, process_) ? now - asked_at : 0;
+            asked_at = now;
+        }
+        const std::int64_t late =
+            std::max({std::int64_t{0}, thread_cpu_ns() - began - kPromptNs, slept});
         if (answered) {
             patience_ns_ -= late;
+            answered_late_at_ns_ = now;
             return true;
         }
         look();
-        const std::int64_t passed = wall_ns() - began_on_wall;
+        const std::int64_t passed = now - began_on_wall;
         if (!gone_ && (late > patience_ns_ || (passed > kAnswerNs && late > kRanMeanwhileNs) ||
                        passed > kAnswerWhenBusyNs)) {
             shutdown(socket_, SHUT_RDWR);  // it is not to disturb the others: its verbs say EIO

@@ -32,7 +32,8 @@ class ProcessMemory final : public AddressSpace {
 
   private:
     // How long late answers of a client may hold the world in all: of processor time of this
-    // thread. A fiftieth of the time that passes is added, up to this.
+    // thread, or of time in which the client slept. A fiftieth of the time between them is added,
+    // up to this.
     static constexpr std::int64_t kPatienceNs = 200'000'000;
 
     // Whether the socket is still open; asks at most every 20 us.
@@ -50,8 +51,8 @@ class ProcessMemory final : public AddressSpace {
     bool gone_ = false;
     bool too_slow_ = false;
     std::int64_t patience_ns_ = kPatienceNs;
-    std::int64_t tried_patience_at_ns_ = 0;  // wall clock
-    std::int64_t looked_at_ns_ = 0;          // wall clock
+    std::int64_t answered_late_at_ns_ = 0;  // wall clock
+    std::int64_t looked_at_ns_ = 0;         // wall clock
 };
 
 }  // namespace simverbs
