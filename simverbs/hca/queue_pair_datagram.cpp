@@ -74,6 +74,17 @@ GlobalHeaderBytes grh_bytes(const fabric::Frame& frame, bool on_ethernet) {
     return bytes;
 }
 
+// Personality::packet_kind_in_sl.
+std::uint8_t packet_kind(const fabric::Frame& frame) {
+    constexpr std::uint8_t kUdp = 8;
+    constexpr std::uint8_t kIpv6 = 1;
+    constexpr std::uint8_t kIpv4 = 2;
+    if (!frame.over_udp) {
+        return 0;
+    }
+    return kUdp | (is_ipv4_mapped(frame.grh.dgid) ? kIpv4 : kIpv6);
+}
+
 fabric::Gid group_of(const AddressVector& path) {
     fabric::Gid gid;
     gid.bytes = path.dgid;
@@ -140,7 +151,11 @@ void QueuePair::describe_datagram(const ReceiveCompletion& completion, Cqe& entr
     const fabric::Frame& frame = hca_.arriving();
     const auto path_bits_mask = (1U << hca_.port(attributes_.port).attributes().lmc) - 1;
     entry.slid = frame.slid.value();
-    entry.sl = frame.sl;
+    if (hca_.port(attributes_.port).attributes().link_layer == fabric::LinkLayer::kEthernet) {
+        entry.sl = hca_.personality().packet_kind_in_sl ? packet_kind(frame) : std::uint8_t{0};
+    } else {
+        entry.sl = frame.sl;
+    }
     entry.dlid_path_bits = static_cast<std::uint8_t>(frame.dlid.value() & path_bits_mask);
     entry.wc_flags |= completion.has_grh ? static_cast<std::uint32_t>(WcFlag::kGrh) : 0;
 }

@@ -217,6 +217,7 @@ inline constexpr Personality kSpec = {
     .multicast_loopback = true,
     .blocks_own_multicast = true,
     .reacts_to_congestion = true,
+    .packet_kind_in_sl = true,
 };
 
 namespace detail {
@@ -330,6 +331,7 @@ constexpr Personality rxe() {
     p.multicast_loopback = false;
     p.blocks_own_multicast = false;
     p.reacts_to_congestion = false;
+    p.packet_kind_in_sl = false;
     return p;
 }
 }  // namespace detail

@@ -102,6 +102,8 @@ TEST_F(Roce, ADatagramBringsTheHeaderOfItsNetworkLayer) {
         ibv_wc wc = b->wait();
         const std::uint8_t* header = b->at();
         const bool over_ipv4 = index == 3;
+        constexpr std::uint8_t kPacketKind[] = {0, 9, 0, 10};  // v1; UDP over IPv6; UDP over IPv4
+        EXPECT_EQ(wc.sl, kPacketKind[index]);
         if (over_ipv4) {
             EXPECT_EQ(std::count(header, header + 20, 0), 20);
             EXPECT_EQ(header[20], 0x45);

@@ -34,6 +34,22 @@ TEST_F(SoftRoce, APortHasRoceV2AloneAndJumboFrames) {
     expect_works();
 }
 
+TEST_F(SoftRoce, ADatagramsCompletionDoesNotSayWhatPacketItWas) {
+    Connection with;
+    with.type = IBV_QPT_UD;
+    with.gid_index = 1;
+    connect(with);
+    ibv_ah_attr attr = rtr_attr(*b, with).ah_attr;
+    attr.sl = 3;
+    ibv_ah* ah = ibv_create_ah(a->pd, &attr);
+    ASSERT_NE(ah, nullptr);
+    ASSERT_EQ(b->receive(1, {b->range(0, 256)}), 0);
+    ASSERT_EQ(Request(IBV_WR_SEND).from(a->range(0, 8)).to(ah, b->qp->qp_num, with.qkey).post(*a),
+              0);
+    EXPECT_EQ(b->wait().sl, 0);
+    EXPECT_EQ(ibv_destroy_ah(ah), 0);
+}
+
 TEST_F(SoftRoce, CompletionsOutliveAResetAndGiveBackNoSlotOfTheNextLife) {
     Connection with = Connection{};
     with.cap.max_recv_wr = 1;
