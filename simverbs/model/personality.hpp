@@ -238,8 +238,8 @@ struct Personality {
     bool blocks_own_multicast;  // BLOCK_SELF_MCAST_LB, else EOPNOTSUPP
     // RoCE v2: data may be marked, marks are answered by CNPs, and those slow a queue pair down.
     bool reacts_to_congestion;
-    // wc.sl of a datagram on RoCE says what kind of packet it was (IBA A17.4.5.1 asks for a flag, and
-    // mlx5 has it there): bit 3 is UDP, the low bits 0 a GRH, 1 IPv6, 2 IPv4. Without: 0.
+    // wc.sl of a datagram on RoCE says what kind of packet it was (IBA A17.4.5.1 asks for a flag,
+    // and mlx5 has it there): bit 3 is UDP, the low bits 0 a GRH, 1 IPv6, 2 IPv4. Without: 0.
     bool packet_kind_in_sl;
 };
 
