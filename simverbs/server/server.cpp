@@ -417,8 +417,10 @@ void Server::remove_gone() {
             continue;
         }
         if (!client->why_hung_up().empty()) {
-            complain(fmt::format("process {} of {} {}: it was hung up on", client->process(),
-                                 client->host(), client->why_hung_up()));
+            const std::string name =
+                fmt::format("process {} of {}", client->process(), client->host());
+            complain(fmt::format("{} {}: it was hung up on", name, client->why_hung_up()));
+            marks_.set(Mark::kHungUpOn, name);
         }
         epoll_ctl(epoll_, EPOLL_CTL_DEL, client->socket(), nullptr);
         epoll_ctl(epoll_, EPOLL_CTL_DEL, client->process_descriptor(), nullptr);

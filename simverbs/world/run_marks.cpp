@@ -18,6 +18,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Mark::kCount)> k
     "{} was woken by a signal",
     "schedule free",
     "an operator changed the fabric",
+    "{} was hung up on",
 };
 
 }  // namespace

@@ -20,6 +20,7 @@ enum class Mark : std::uint8_t {
     kWokenBySignal,
     kScheduledFree,
     kChangedByOperator,
+    kHungUpOn,  // a client of whose time or sense the server had enough
     kCount,
 };
 

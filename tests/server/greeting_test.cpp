@@ -26,22 +26,6 @@ using simverbs::AttachRequest;
 using simverbs::kProtocolVersion;
 using simverbs::VersionRefusal;
 
-// Its output, both streams, and exit status.
-struct Ran {
-    std::string text;
-    int status = -1;
-};
-Ran run(const std::string& command) {
-    Ran ran;
-    std::FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
-    std::array<char, 512> buffer;
-    while (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) {
-        ran.text += buffer.data();
-    }
-    ran.status = WEXITSTATUS(pclose(pipe));
-    return ran;
-}
-
 void send_with_descriptors(int socket, std::span<const std::byte> bytes, std::size_t count) {
     const std::vector<int> descriptors(count, STDERR_FILENO);
     std::vector<char> control(CMSG_SPACE(count * sizeof(int)));

@@ -76,6 +76,17 @@ std::string run(const std::vector<std::string>& command) {
 
 }  // namespace
 
+Ran run(const std::string& command) {
+    Ran ran;
+    std::FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
+    std::array<char, 4096> buffer;
+    for (std::size_t got = 0; (got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
+        ran.text.append(buffer.data(), got);
+    }
+    ran.status = WEXITSTATUS(pclose(pipe));
+    return ran;
+}
+
 Process::Process(const std::vector<std::string>& command,
                  const std::vector<std::string>& environment, bool forbid_process_vm,
                  const std::string& errors) {

@@ -14,6 +14,13 @@ namespace server_test {
 // Waits longer than anything takes on a loaded machine; what never comes is a failed expectation.
 inline constexpr std::chrono::seconds kPatience{60};
 
+// What a command has written to both of its streams, and its exit status.
+struct Ran {
+    std::string text;
+    int status = -1;
+};
+Ran run(const std::string& command);
+
 class Process {
   public:
     Process() = default;

@@ -42,22 +42,6 @@ using simverbs::CopyWord;
 constexpr uid_t kVictim = 61001;
 constexpr uid_t kAttacker = 61002;
 
-// Both streams, and its exit status.
-struct Ran {
-    std::string text;
-    int status = -1;
-};
-Ran run(const std::string& command) {
-    Ran ran;
-    std::FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
-    std::array<char, 512> buffer;
-    while (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) {
-        ran.text += buffer.data();
-    }
-    ran.status = WEXITSTATUS(pclose(pipe));
-    return ran;
-}
-
 std::string as_user(uid_t user, const std::string& command) {
     const std::string id = std::to_string(user);
     return "setpriv --reuid=" + id + " --regid=" + id + " --clear-groups env -u XDG_RUNTIME_DIR " +

@@ -24,23 +24,8 @@ using simverbs::cli::short_number;
 using simverbs::cli::watch_screen;
 using simverbs::cli::Watched;
 
-struct Said {
-    int status = -1;
-    std::string text;  // of both streams
-};
-
-Said watch(const std::string& socket, const std::string& words) {
-    Said said;
-    FILE* const pipe =
-        popen((std::string(SIMVERBS_COMMAND) + " watch --world '" + socket + "' " + words + " 2>&1")
-                  .c_str(),
-              "r");
-    std::array<char, 4096> buffer;
-    for (std::size_t got = 0; (got = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
-        said.text.append(buffer.data(), got);
-    }
-    said.status = WEXITSTATUS(pclose(pipe));
-    return said;
+Ran watch(const std::string& socket, const std::string& words) {
+    return run(std::string(SIMVERBS_COMMAND) + " watch --world '" + socket + "' " + words);
 }
 
 std::size_t count(const std::string& text, const std::string& word) {
@@ -109,7 +94,7 @@ class Terminal {
 TEST(Watch, ShowsQueuePairsAndPortsOnce) {
     ServedWorld world("star:2");
     const Couple couple(world, "h0", "h1");
-    const Said said = watch(world.socket(), "--once");
+    const Ran said = watch(world.socket(), "--once");
     EXPECT_EQ(said.status, 0);
     for (const char* const words : {"star:2  virtual time ", "queue pair", "RTS", "RC", "h0:1",
                                     "h1:1", "s0:1", "ACTIVE", "for a message"}) {
@@ -122,7 +107,7 @@ TEST(Watch, TellsRatesWhileMessagesFlow) {
     ServedWorld world("star:2");
     Couple couple(world, "h0", "h1");
     couple.begin();
-    const Said said = watch(world.socket(), "--count 3 --interval 200ms");
+    const Ran said = watch(world.socket(), "--count 3 --interval 200ms");
     EXPECT_TRUE(couple.finish());
     EXPECT_EQ(said.status, 0);
     EXPECT_EQ(count(said.text, "star:2  virtual time "), 3U);
@@ -140,22 +125,18 @@ TEST(Watch, ChangesNothing) {
         for (int i = 0; i < looks; ++i) {
             EXPECT_EQ(watch(world.socket(), "--once").status, 0);
         }
-        const std::string command =
-            std::string(SIMVERBS_COMMAND) + " down --world '" + world.socket() + "'";
-        FILE* const pipe = popen(command.c_str(), "r");
-        std::array<char, 512> line{};
-        ASSERT_NE(fgets(line.data(), line.size(), pipe), nullptr);
-        pclose(pipe);
+        const Ran down =
+            run(std::string(SIMVERBS_COMMAND) + " down --world '" + world.socket() + "'");
         if (digests.empty()) {
-            digests = line.data();
+            digests = down.text;
         }
-        EXPECT_EQ(digests, line.data());
+        EXPECT_EQ(digests, down.text);
         EXPECT_NE(digests.find("run digest "), std::string::npos) << digests;
     }
 }
 
 TEST(Watch, SaysThatThereIsNoWorldAndWhenItEnds) {
-    const Said nobody = watch("/nowhere/at/all", "--once");
+    const Ran nobody = watch("/nowhere/at/all", "--once");
     EXPECT_EQ(nobody.status, 1);
     EXPECT_NE(nobody.text.find("no world is served at '/nowhere/at/all'"), std::string::npos)
         << nobody.text;
