@@ -45,6 +45,17 @@ void Responder::queue(const Answer& answer) {
     answers_.push_back(answer);
 }
 
+Responder::Answer Responder::answer_of(const Packet& packet, const Executed& request) const {
+    return {.kind = response_to(packet.operation().kind),
+            .psn = packet.psn,
+            .msn = msn_,
+            .rkey = packet.rkey,
+            .shared_queue = packet.shared_queue,
+            .address = packet.remote_address,
+            .length = response_length(packet),
+            .original = request.original};
+}
+
 // A request that is asked again: its answer comes in the place of what is left of the first one.
 // Answers to later requests stay behind it: a requester that went back asks for them again, and the
 // fabric that doubled a packet does not.
@@ -125,15 +136,7 @@ void Responder::answer_duplicate(const Packet& packet) {
         if (!covers || executed.kind != kind) {
             continue;
         }
-        queue_again({.kind = response_to(kind),
-                     .psn = packet.psn,
-                     .msn = msn_,
-                     .rkey = packet.rkey,
-                     .shared_queue = packet.shared_queue,
-                     .address = packet.remote_address,
-                     .length = response_length(packet),
-                     .original = executed.original},
-                    executed);
+        queue_again(answer_of(packet, executed), executed);
         send_answers();
         return;
     }

@@ -482,14 +482,7 @@ Responder::Verdict Responder::acknowledge(const Packet& packet) {
         inbound_ = {};
     }
     if (initiated) {
-        queue({.kind = response_to(operation.kind),
-               .psn = packet.psn,
-               .msn = msn_,
-               .rkey = packet.rkey,
-               .shared_queue = packet.shared_queue,
-               .address = packet.remote_address,
-               .length = response_length(packet),
-               .original = executed_.back().original});
+        queue(answer_of(packet, executed_.back()));
         send_answers();
     } else if (packet.ack_request) {
         acknowledge_up_to(packet.psn + (packet.packets - 1U));

@@ -137,6 +137,8 @@ class Responder {
     void acknowledge_up_to(Psn psn);
     void send_nak(Psn psn, AethSyndrome syndrome, FaultCause cause);
     void queue(const Answer& answer);
+    // To a READ or an atomic that was executed; from the packet's PSN on.
+    [[nodiscard]] Answer answer_of(const Packet& packet, const Executed& request) const;
     void queue_again(Answer answer, const Executed& request);
     void send_answers();
     bool send_read_response(Answer& answer);
