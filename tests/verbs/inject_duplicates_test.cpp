@@ -23,6 +23,25 @@ class Doubled : public Injection {
     }
 };
 
+TEST_F(Doubled, AnAtomicIsExecutedOnce) {
+    simverbs_fault fault = on_request(SIMVERBS_FAULT_DUPLICATE, 1);
+    fault.with.times = 2;
+    const std::uint32_t id = inject(fault);
+    b->word(0) = 5;
+    ASSERT_EQ(Request(IBV_WR_ATOMIC_FETCH_AND_ADD)
+                  .id(1)
+                  .into(a->range(8, 8))
+                  .fetch_and_add(b->address(0), b->mr->rkey, 10)
+                  .post(*a),
+              0);
+    expect(*a, 1, IBV_WC_SUCCESS);
+    EXPECT_EQ(fired(id), 1U);
+    EXPECT_EQ(a->word(8), 5U);
+    expect_silence();
+    EXPECT_EQ(b->word(0), 15U) << "three requests, one addition";
+    expect_both_live();
+}
+
 // The copy of one READ's request comes when those behind it have come: they are answered once.
 TEST_F(Doubled, ReadsUnderWayAreAnsweredWithoutATimeout) {
     for (std::uint32_t nth = 1; nth <= kReads; ++nth) {

@@ -215,26 +215,6 @@ TEST_F(PacketFault, CorruptionOfAByteThatIsNotThereDoesNotHappen) {
     EXPECT_EQ(fired(id), 0U);
 }
 
-TEST_F(PacketFault, DuplicateIsExecutedOnce) {
-    connect();
-    simverbs_fault fault = on_request(SIMVERBS_FAULT_DUPLICATE, 1);
-    fault.with.times = 2;
-    const std::uint32_t id = inject(fault);
-    b->word(0) = 5;
-    ASSERT_EQ(Request(IBV_WR_ATOMIC_FETCH_AND_ADD)
-                  .id(1)
-                  .into(a->range(8, 8))
-                  .fetch_and_add(b->address(0), b->mr->rkey, 10)
-                  .post(*a),
-              0);
-    expect(*a, 1, IBV_WC_SUCCESS);
-    EXPECT_EQ(fired(id), 1U);
-    EXPECT_EQ(a->word(8), 5U);
-    expect_silence();
-    EXPECT_EQ(b->word(0), 15U) << "three requests, one addition";
-    expect_both_live();
-}
-
 TEST_F(PacketFault, DelayLetsOthersPass) {
     simverbs_fault fault = on_request(SIMVERBS_FAULT_DELAY, 3);
     fault.with.duration_ps = 50 * kMicrosecond;
