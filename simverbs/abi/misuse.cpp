@@ -15,17 +15,6 @@ namespace {
 
 std::array<std::atomic_flag, kMisuseCount> g_named;
 
-std::string names_of(QpAttrs attributes) {
-    std::string names;
-    for (const QpAttrName& row : kQpAttrNames) {
-        if (attributes.contains(row.attr)) {
-            names += names.empty() ? "" : ", ";
-            names += row.name;
-        }
-    }
-    return names;
-}
-
 }  // namespace
 
 bool say_misuse(Misuse misuse, std::uint32_t subject, std::string_view detail) {

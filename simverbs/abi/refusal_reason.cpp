@@ -30,17 +30,6 @@ void say(const char* verb, std::uint32_t number, int error, const std::string& r
     }
 }
 
-std::string names_of(QpAttrs attributes) {
-    std::string names;
-    for (const QpAttrName& row : kQpAttrNames) {
-        if (attributes.contains(row.attr)) {
-            names += names.empty() ? "" : ", ";
-            names += row.name;
-        }
-    }
-    return names;
-}
-
 constexpr bool is_state(std::uint32_t value) {
     return value <= static_cast<std::uint32_t>(QpState::kErr);
 }
@@ -55,8 +44,7 @@ std::string value_reason(QpAttrs given, const QpValues& values, const ModifyQpRe
     }
     if (refused.contains(QpAttr::kAv)) {
         return "AV does not fit the port: port_num, a value that is out of range, or on Ethernet "
-               "no "
-               "GRH (is_global) or no GID";
+               "no GRH (is_global) or no GID";
     }
     return fmt::format(
         "a value of {} is out of range",
@@ -104,6 +92,17 @@ bool sends_are_too_early(QpState state) {
 }
 
 }  // namespace
+
+std::string names_of(QpAttrs attributes) {
+    std::string names;
+    for (const QpAttrName& row : kQpAttrNames) {
+        if (attributes.contains(row.attr)) {
+            names += names.empty() ? "" : ", ";
+            names += row.name;
+        }
+    }
+    return names;
+}
 
 void explain_modify(const Context& context, const QueuePair& qp, QpState from, QpAttrs given,
                     const QpValues& values, const ModifyQpReply& reply, int error) {

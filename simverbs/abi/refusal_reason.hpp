@@ -2,11 +2,16 @@
 // not. Each line is said once a world; a full queue is no mistake and is not named.
 #pragma once
 
+#include <string>
+
 #include <infiniband/verbs.h>
 
 #include "simverbs/abi/objects.hpp"
 
 namespace simverbs::abi {
+
+// "PKEY_INDEX, PORT".
+std::string names_of(QpAttrs attributes);
 
 // `given` and `values`: what ibv_modify_qp() was asked for; `from`: the state it was asked in.
 // `reply` says which value the device refused, if it was one.

@@ -10,6 +10,8 @@ namespace simverbs::cli {
 // (nohup, a shell's background) stays so. One at a time.
 class EndSignals {
   public:
+    static constexpr std::array<int, 3> kSignals{SIGTERM, SIGINT, SIGHUP};
+
     enum class Afterwards { kNothing, kRaise };
     explicit EndSignals(Afterwards afterwards = Afterwards::kNothing);
     // Lets them do again what they did; kRaise: the first that came does it now.
@@ -24,7 +26,6 @@ class EndSignals {
     static void note(int signal);
 
   private:
-    static constexpr std::array<int, 3> kSignals{SIGTERM, SIGINT, SIGHUP};
     Afterwards afterwards_;
     std::array<struct sigaction, kSignals.size()> before_{};
 };

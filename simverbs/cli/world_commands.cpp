@@ -42,13 +42,11 @@ bool libraries_found() {
     return !library_folder().empty();
 }
 
-constexpr std::array<int, 3> kEndSignals{SIGTERM, SIGINT, SIGHUP};
-
 // From before anybody can connect until stop_server() stands ready.
 void block_end_signals(int how) {
     sigset_t signals;
     sigemptyset(&signals);
-    for (const int signal : kEndSignals) {
+    for (const int signal : EndSignals::kSignals) {
         sigaddset(&signals, signal);
     }
     sigprocmask(how, &signals, nullptr);
@@ -58,7 +56,7 @@ int serve(Server& server) {
     g_server = &server;
     struct sigaction action {};
     action.sa_handler = stop_server;
-    for (const int signal : kEndSignals) {
+    for (const int signal : EndSignals::kSignals) {
         struct sigaction before {};
         sigaction(signal, nullptr, &before);
         if (before.sa_handler != SIG_IGN) {  // as nohup has it
