@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 
-#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -63,7 +62,8 @@ struct Mapping {
     bool writable = false;
 };
 
-// Whether each mapping that next() returns, in the order of addresses, continues the range.
+// Asks next(address) for the mapping there, until the range is covered (true) or one does not
+// continue it, or has not the rights (false).
 template <class Next>
 bool covers(std::uint64_t address, std::uint64_t length, bool writable, Next&& next) {
     const std::uint64_t end = address + length;
@@ -142,14 +142,13 @@ bool is_mapped(std::uint64_t address, std::uint64_t length, bool writable) {
             return *answer;
         }
     }
-    const int descriptor = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     const auto close_file = [](std::FILE* file) { std::fclose(file); };
-    const std::unique_ptr<std::FILE, decltype(close_file)> maps(
-        descriptor < 0 ? nullptr : fdopen(descriptor, "r"), close_file);
+    const std::unique_ptr<std::FILE, decltype(close_file)> maps(std::fopen("/proc/self/maps", "re"),
+                                                                close_file);
     if (maps == nullptr) {
         return true;
     }
-    if (const auto answer = look_up(descriptor, address, length, writable)) {
+    if (const auto answer = look_up(fileno(maps.get()), address, length, writable)) {
         return *answer;
     }
     return read_through(maps.get(), address, length, writable);
