@@ -24,7 +24,7 @@ endfunction()
 add_custom_target(unit_tests)
 
 # A GoogleTest program: every test of it is a ctest of its own, so that one run names each failure.
-# GoogleTest's headers, half the work of compiling a test, are compiled once.
+# GoogleTest's headers, most of what a compiler reads of a small test, are compiled once.
 function(simverbs_test name)
     cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LABELS" ${ARGN})
     if(NOT TARGET test_headers)

@@ -59,7 +59,7 @@ class Process {
     driver::PinnedMemory& pinned() { return pinned_; }
 
     void context_opened(Context& context);
-    // Whether any was, in any world of this process.
+    // True once a context was opened, in any world of this process.
     [[nodiscard]] bool has_opened_any() const { return has_opened_any_; }
     void context_closed(Context& context);
     // The open context whose command channel this descriptor is a duplicate of; nullptr: of none.

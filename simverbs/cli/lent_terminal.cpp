@@ -28,7 +28,7 @@ void LentTerminal::take_back() {
     }
 }
 
-// Who does so from the background is stopped by SIGTTOU, unless it is blocked.
+// Blocks SIGTTOU, which would stop this process if it is in the background.
 bool LentTerminal::give(pid_t group) const {
     sigset_t output;
     sigset_t before;

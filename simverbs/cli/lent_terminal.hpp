@@ -8,7 +8,7 @@ namespace simverbs::cli {
 
 class LentTerminal {
   public:
-    // Of the standard input; none where that is no terminal.
+    // Takes the terminal of the standard input, if that is one.
     LentTerminal();
     // Takes it back.
     ~LentTerminal();

@@ -1,5 +1,5 @@
-// What a world leaves outside this process while one command serves it: a folder for its socket and
-// groups of programs. A process of its own waits for the end of the command, however it comes, then
+// The folder for the socket of a world that one command serves, and the process groups of its
+// programs. A guard, a process of its own, waits for the end of the command, however it comes, then
 // kills the groups and removes the folder.
 #pragma once
 

@@ -19,7 +19,7 @@ class CountedRanges {
   public:
     void add(std::uint64_t begin, std::uint64_t end) { change(begin, end, true); }
     void remove(std::uint64_t begin, std::uint64_t end) { change(begin, end, false); }
-    // Whether every byte of [begin, end) is in a range.
+    // True if every byte of [begin, end) is in a range.
     [[nodiscard]] bool cover(std::uint64_t begin, std::uint64_t end) const;
 
   private:
@@ -37,7 +37,7 @@ class LentMemory {
     void after(CommandCode code, std::span<const std::byte> command, int error,
                std::span<const std::byte> reply);
 
-    // Whether the server may read, or write, [address, address + length).
+    // True if the server may read, or write, [address, address + length).
     [[nodiscard]] bool may_copy(std::uint64_t address, std::uint64_t length, bool writes) const;
 
   private:

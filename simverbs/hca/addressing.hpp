@@ -21,8 +21,7 @@ class Hca;
 // nothing; ETIMEDOUT when nobody has the address (at once: the seconds that a neighbour is waited
 // for are not modelled).
 int resolve_path(const Hca& hca, AddressVector& path);
-// What a device that does not look at values makes of a path: service level and rate by the bits
-// that it keeps.
+// Cuts service level and rate to the bits that a device keeps which does not look at values.
 void cut_path(AddressVector& path);
 
 // Fills in where `frame` comes from and goes to: source node and queue pair, LIDs or MAC addresses,
