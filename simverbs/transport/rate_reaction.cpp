@@ -14,10 +14,15 @@ fabric::SimDuration RateReaction::time_of(std::uint64_t bytes) const {
 void RateReaction::notified(std::uint64_t line_bps) {
     if (!limited()) {
         alpha_ = kOne;
-        rate_bps_ = line_bps;
+        rate_bps_ = target_bps_ = line_bps;
     }
     line_bps_ = line_bps;
-    target_bps_ = rate_bps_;
+    // Notifications in a row come of one queue: what the flow had before the first of them is what
+    // it gets back to. The paper cuts the target each time; NVIDIA's devices
+    // (rpg_clamp_tgt_rate 0) and HPCC's simulator (CLAMP_TARGET_RATE 0) do not.
+    if (has_risen()) {
+        target_bps_ = rate_bps_;
+    }
     rate_bps_ = std::max(rate_bps_ - rate_bps_ / (2 * kOne) * alpha_,
                          line_bps_ / 1000 * kDcqcn.least_per_mille);
     alpha_ += (kOne - alpha_) >> kDcqcn.alpha_shift;

@@ -32,6 +32,8 @@ class RateReaction {
     static constexpr std::uint64_t kOne = 1U << 16;  // alpha is a fraction of this
 
     void increase();
+    // Since the last cut.
+    [[nodiscard]] bool has_risen() const { return time_steps_ != 0 || byte_steps_ != 0; }
 
     Effects& effects_;
     std::uint64_t line_bps_ = 0;

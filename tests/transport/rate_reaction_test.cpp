@@ -58,22 +58,37 @@ TEST_F(RateReactionTest, AlphaFallsWithTime) {
 // Half way to where it was, five times; then the target rises by 1/1000 of the line rate.
 TEST_F(RateReactionTest, RecoversFastThenSlowly) {
     reaction_.notified(kLine);
-    reaction_.notified(kLine);  // 25 Gb/s, target 50
-    double expected = 25e9;
+    pass_time();                // 75 Gb/s
+    reaction_.notified(kLine);  // 37.5 Gb/s, target 75
+    auto expected = static_cast<double>(reaction_.rate());
+    EXPECT_NEAR(expected, 37.5e9, 0.2e9);
     for (int i = 0; i < 5; ++i) {
         pass_time();
-        expected = (expected + 50e9) / 2;
+        expected = (expected + 75e9) / 2;
         EXPECT_NEAR(static_cast<double>(reaction_.rate()), expected, 2e6) << i;
     }
     pass_time();
-    EXPECT_NEAR(static_cast<double>(reaction_.rate()), (expected + 50.1e9) / 2, 2e6);
+    EXPECT_NEAR(static_cast<double>(reaction_.rate()), (expected + 75.1e9) / 2, 2e6);
+}
+
+// Several notifications before the rate has risen come of one queue.
+TEST_F(RateReactionTest, CutsInARowLeaveTheTarget) {
+    reaction_.notified(kLine);
+    reaction_.notified(kLine);
+    reaction_.notified(kLine);
+    const auto cut = static_cast<double>(reaction_.rate());
+    EXPECT_NEAR(cut, 12.5e9, 0.2e9);
+    pass_time();
+    EXPECT_NEAR(static_cast<double>(reaction_.rate()), (cut + 100e9) / 2, 2e6);
 }
 
 TEST_F(RateReactionTest, BytesAreAClockTooAndBothTogetherAreFast) {
     reaction_.notified(kLine);
+    pass_time();
     reaction_.notified(kLine);
+    const auto cut = static_cast<double>(reaction_.rate());
     reaction_.sent(10'000'000);
-    EXPECT_NEAR(static_cast<double>(reaction_.rate()), 37.5e9, 2e6);
+    EXPECT_NEAR(static_cast<double>(reaction_.rate()), (cut + 75e9) / 2, 2e6);
     for (int i = 0; i < 6; ++i) {
         reaction_.sent(10'000'000);
         pass_time();
