@@ -19,7 +19,23 @@ bool falls_under(std::uint64_t hash, detail::Uint128 numerator, detail::Uint128 
     return static_cast<detail::Uint128>(hash >> 32) * denominator < numerator << 32;
 }
 
+std::uint32_t in_proportion(std::uint32_t bytes, Rate rate) {
+    constexpr std::uint64_t kRate = 100'000'000'000;
+    const auto scaled = static_cast<detail::Uint128>(bytes) * rate.bits_per_second() / kRate;
+    return static_cast<std::uint32_t>(std::min<detail::Uint128>(scaled, UINT32_MAX));
+}
+
 }  // namespace
+
+EthernetQueueing EthernetQueueing::at(Rate rate) const {
+    EthernetQueueing scaled = *this;
+    for (std::uint32_t* const bytes :
+         {&scaled.queue_bytes, &scaled.mark_from_bytes, &scaled.mark_all_bytes,
+          &scaled.pause_bytes, &scaled.resume_bytes}) {
+        *bytes = in_proportion(*bytes, rate);
+    }
+    return scaled;
+}
 
 bool LinkDirection::has_no_room(const Frame& frame) const {
     return queues_ != nullptr && queueing_->queue_bytes != 0 &&

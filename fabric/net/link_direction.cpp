@@ -68,7 +68,6 @@ SimTime LinkDirection::free_at() const {
             from_.drop(std::move(frame), DropReason::kQueueFull);
             return;
         }
-        mark_by_queue(*frame);
     }
     if (may_go(*frame, ready)) [[likely]] {
         commit(std::move(frame), std::max(ready, busy_until_));
@@ -111,6 +110,9 @@ VlCredits& LinkDirection::credits(std::uint8_t lane) {
 void LinkDirection::commit(FramePtr frame, SimTime start) {
     busy_until_ = start + rate_.transmission_time(frame->wire_bytes);
     last_vl_ = frame->vl;
+    if (limits_queues_) {
+        mark_by_queue(*frame);
+    }
     from_.count_sent(*frame);
     if (waiting_since_ != SimTime::max()) {
         from_.count_wait(start - std::min(start, std::exchange(waiting_since_, SimTime::max())),

@@ -47,7 +47,7 @@ LinkProperties properties_of(const LinkSpec& spec) {
                               .buffer_bytes = is_ethernet ? 0 : spec.buffer_bytes,
                               .queueing = std::nullopt};
     if (is_ethernet) {
-        properties.queueing = spec.queueing;
+        properties.queueing = spec.queueing.at(properties.rate);
     }
     return properties;
 }

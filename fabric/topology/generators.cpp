@@ -193,7 +193,8 @@ static_assert(kMaxStarHosts == 1024 && kMaxRingSwitches == 1024 && kMaxFatTreePo
 
 std::string_view generators() {
     return "pair, star:N, ring:N, fat-tree:K, fat-tree2:LxS, torus:AxBxC, dragonfly:a=A,p=P,h=H, "
-           "each with eth- before it for Ethernet, or vpi-pair";
+           "each with eth- before it for Ethernet, or vpi-pair; attributes of links may follow, as "
+           "in eth-star:4,mtu=1500B,pfc=none";
 }
 
 TopologyResult generate_topology(std::string_view spec) {

@@ -1,20 +1,80 @@
 #include "fabric/topology/load.hpp"
 
+#include <algorithm>
+#include <string>
+#include <utility>
+
 #include "fabric/topology/generators.hpp"
 #include "fabric/topology/ibnetdiscover_text.hpp"
 #include "fabric/topology/text_file.hpp"
+#include "fabric/topology/yaml_attributes.hpp"
 #include "fabric/topology/yaml_text.hpp"
 
 namespace fabric {
 
+namespace {
+
+// Where the generator's own text ends: at the first comma, behind the numbers of a dragonfly
+// ("a=4,p=2,h=2"), whose keys have one letter.
+std::size_t end_of_generator(std::string_view spec) {
+    std::size_t end = std::min(spec.find(','), spec.size());
+    while (end + 2 < spec.size() && spec[end + 2] == '=') {
+        end = std::min(spec.find(',', end + 1), spec.size());
+    }
+    return end;
+}
+
+// "mtu=1500B,pfc=none", which is `spec` from `begin` on, as a mapping.
+yaml::Value attributes_in(std::string_view spec, std::size_t begin) {
+    const auto scalar = [spec](std::size_t from, std::size_t to) {
+        return yaml::Value{.kind = yaml::Kind::kScalar,
+                           .position = {1, from + 1},
+                           .text = std::string(spec.substr(from, to - from)),
+                           .items = {},
+                           .entries = {}};
+    };
+    yaml::Value mapping{.kind = yaml::Kind::kMapping,
+                        .position = {1, begin + 1},
+                        .text = {},
+                        .items = {},
+                        .entries = {}};
+    while (begin <= spec.size()) {
+        const std::size_t end = std::min(spec.find(',', begin), spec.size());
+        const std::size_t equals = std::min(spec.find('=', begin), end);
+        mapping.entries.push_back(
+            {scalar(begin, equals), scalar(std::min(equals + 1, end), end)});
+        begin = end + 1;
+    }
+    return mapping;
+}
+
+TopologyResult generate(std::string_view spec) {
+    const std::size_t end = end_of_generator(spec);
+    TopologyResult result = generate_topology(spec.substr(0, end));
+    if (!result.topology || end == spec.size()) {
+        return result;
+    }
+    yaml::Errors errors{std::string(spec)};
+    const LinkAttributes attributes =
+        read_link(yaml::Fields(attributes_in(spec, end + 1), kLinkDefaultKeys, errors));
+    for (LinkSpec& link : result.topology->links) {
+        if (errors.empty()) {
+            attributes.apply_to(link, errors);
+        }
+    }
+    return errors.empty() ? std::move(result) : TopologyResult{std::nullopt, errors.text()};
+}
+
+}  // namespace
+
 bool names_a_file(std::string_view spec) {
-    return spec.find_first_of("/.") != std::string_view::npos;
+    return spec.substr(0, spec.find('=')).find_first_of("/.") != std::string_view::npos;
 }
 
 TopologyResult load_topology(std::string_view spec,
                              std::span<const std::string_view> personalities) {
     if (!names_a_file(spec)) {
-        return generate_topology(spec);
+        return generate(spec);
     }
     const std::string path(spec);
     std::string error;

@@ -9,11 +9,12 @@
 
 namespace fabric {
 
-// Text with a '/' or a '.' in it names a file, which no generator does; .yaml and .yml is YAML,
-// any other is text as of ibnetdiscover.
+// Text with a '/' or a '.' before any '=' names a file, which no generator does; .yaml and .yml is
+// YAML, any other is text as of ibnetdiscover.
 bool names_a_file(std::string_view spec);
 
-// `personalities`: see read_yaml().
+// A generator may have attributes of its links behind commas: "eth-star:4,mtu=1500B,pfc=none". The
+// keys are those of `defaults: {link: ...}` in a file. `personalities`: see read_yaml().
 TopologyResult load_topology(std::string_view spec,
                              std::span<const std::string_view> personalities = {});
 

@@ -37,6 +37,20 @@ std::optional<std::vector<Guid>> guids_of(const yaml::Value& value, yaml::Errors
     return guids;
 }
 
+// Bit n: priority n. "none", "all", or a list of numbers.
+std::optional<std::uint8_t> paused_of(const yaml::Value& value, yaml::Errors& errors) {
+    if (value.kind != yaml::Kind::kList) {
+        const auto word = yaml::choice_of(value, kPausedWords, errors);
+        return word ? std::optional<std::uint8_t>(*word == 0 ? 0 : 0xff) : std::nullopt;
+    }
+    std::uint8_t paused = 0;
+    for (const yaml::Value& item : yaml::items_of(value, errors)) {
+        const auto priority = yaml::number_of(item, errors, 0, kPriorities - 1);
+        paused |= static_cast<std::uint8_t>(priority ? 1U << *priority : 0U);
+    }
+    return paused;
+}
+
 template <class Narrow>
 std::optional<Narrow> narrowed(std::optional<std::uint64_t> wide) {
     return wide ? std::optional(static_cast<Narrow>(*wide)) : std::nullopt;
@@ -64,6 +78,7 @@ void LinkAttributes::apply_to(LinkSpec& link, yaml::Errors& errors) const {
     link.vls = vls.value_or(link.vls);
     link.buffer_bytes = buffer.value_or(link.buffer_bytes);
     link.layer = layer.value_or(link.layer);
+    link.queueing.paused_priorities = paused_priorities.value_or(link.queueing.paused_priorities);
     if (!mtu) {
         return;
     }
@@ -120,6 +135,7 @@ LinkAttributes read_link(const yaml::Fields& fields) {
     if (const auto word = fields.choice("layer", kLayerWords)) {
         link.layer = *word == 0 ? LinkLayer::kInfiniband : LinkLayer::kEthernet;
     }
+    link.paused_priorities = fields.get("pfc", paused_of);
     return link;
 }
 

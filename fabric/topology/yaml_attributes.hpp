@@ -37,6 +37,7 @@ struct LinkAttributes {
     std::optional<std::uint8_t> vls;
     std::optional<std::uint32_t> buffer;
     std::optional<LinkLayer> layer;
+    std::optional<std::uint8_t> paused_priorities;  // of Ethernet
 
     void apply_to(LinkSpec& link, yaml::Errors& errors) const;
 };
@@ -46,6 +47,8 @@ inline constexpr std::array<std::string_view, 2> kForwardingWords = {"store-and-
                                                                      "cut-through"};
 inline constexpr std::array<std::string_view, 2> kLayerWords = {"infiniband", "ethernet"};
 
+inline constexpr std::array<std::string_view, 2> kPausedWords = {"none", "all"};
+
 inline constexpr auto kHcaKeys =
     std::to_array<std::string_view>({"ports", "personality", "description", "guid", "port_guids"});
 inline constexpr auto kHostKeys = std::to_array<std::string_view>(
@@ -53,9 +56,9 @@ inline constexpr auto kHostKeys = std::to_array<std::string_view>(
 inline constexpr auto kSwitchKeys =
     std::to_array<std::string_view>({"ports", "description", "guid", "forwarding", "delay"});
 inline constexpr auto kLinkKeys = std::to_array<std::string_view>(
-    {"ends", "pattern", "count", "rate", "latency", "mtu", "vls", "buffer", "layer"});
+    {"ends", "pattern", "count", "rate", "latency", "mtu", "vls", "buffer", "layer", "pfc"});
 inline constexpr auto kLinkDefaultKeys =
-    std::to_array<std::string_view>({"rate", "latency", "mtu", "vls", "buffer", "layer"});
+    std::to_array<std::string_view>({"rate", "latency", "mtu", "vls", "buffer", "layer", "pfc"});
 
 // Of fields whose keys are checked already; those that are not there are left out.
 NodeAttributes read_node(const yaml::Fields& fields, NodeKind kind,

@@ -34,6 +34,19 @@ std::string guid_text(Guid guid) {
     return fmt::format("{:#018x}", guid.value());
 }
 
+std::string paused_text(std::uint8_t priorities) {
+    if (priorities == 0) {
+        return std::string(kPausedWords[0]);
+    }
+    std::string list;
+    for (unsigned priority = 0; priority < kPriorities; ++priority) {
+        if ((priorities >> priority & 1U) != 0) {
+            list += fmt::format("{}{}", list.empty() ? "" : ", ", priority);
+        }
+    }
+    return fmt::format("[{}]", list);
+}
+
 FlowMapping attributes_of(const NodeSpec& node) {
     const NodeSpec usual;
     FlowMapping attributes;
@@ -78,6 +91,9 @@ FlowMapping attributes_of(const LinkSpec& link) {
     }
     if (link.layer == LinkLayer::kEthernet) {
         attributes.add("layer", kLayerWords[1]);
+        if (link.queueing.paused_priorities != usual.queueing.paused_priorities) {
+            attributes.add("pfc", paused_text(link.queueing.paused_priorities));
+        }
         if (link.ethernet_mtu) {
             attributes.add("mtu", fmt::format("{}B", *link.ethernet_mtu));
         }

@@ -190,7 +190,7 @@ class EthernetIncast : public testing::Test {
 };
 
 TEST_F(EthernetIncast, DropsWhatFindsTheQueueFull) {
-    run({.queue_bytes = 20 * kWire});
+    run({.queue_bytes = 20 * kWire, .paused_priorities = 0});
     EXPECT_EQ(longest_, 20 * kWire);
     EXPECT_GT(way_out().counters().discarded(DropReason::kQueueFull), 500U);
     EXPECT_EQ(way_out().counters().xmit_discards(),
@@ -201,7 +201,11 @@ TEST_F(EthernetIncast, DropsWhatFindsTheQueueFull) {
 // Up to 64 KiB of each sender, and what is on the way until the pause has arrived: two latencies,
 // the pause frame, a frame that had begun and one that ends: less than 16 KiB.
 TEST_F(EthernetIncast, PausesInsteadOfDropping) {
-    run({.queue_bytes = 20 * kWire, .paused_priorities = 1U << 3}, Ecn::kNotCapable, 3);
+    run({.queue_bytes = 20 * kWire,
+         .paused_priorities = 1U << 3,
+         .pause_bytes = 64 * 1024,
+         .resume_bytes = 32 * 1024},
+        Ecn::kNotCapable, 3);
     EXPECT_EQ(arrived(), 3 * kFrames);
     EXPECT_GT(pauses(), 3U);
     EXPECT_GT(longest_, 3U * 64 * 1024);

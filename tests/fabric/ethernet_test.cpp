@@ -245,13 +245,13 @@ TEST(EthernetTopology, FindsEachMistake) {
                     t.links.back().b.port = PortNumber{4};
                 }),
                 HasSubstr("h0 has two Ethernet ports"));
-    EXPECT_THAT(error_after([](Topology& t) { t.links[0].queueing.mark_from_bytes = 200'001; }),
-                HasSubstr("marks from 200001 bytes"));
+    EXPECT_THAT(error_after([](Topology& t) { t.links[0].queueing.mark_from_bytes = 1'600'001; }),
+                HasSubstr("marks from 1600001 bytes"));
     EXPECT_THAT(error_after([](Topology& t) {
                     t.links[0].queueing.paused_priorities = 1;
-                    t.links[0].queueing.resume_bytes = 65'537;
+                    t.links[0].queueing.resume_bytes = 1'048'577;
                 }),
-                HasSubstr("resumes at 65537"));
+                HasSubstr("resumes at 1048577"));
 }
 
 TEST(Mtu, IsTheLargestThatFits) {

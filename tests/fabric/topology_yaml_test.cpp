@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -102,6 +103,45 @@ TEST(TopologyYaml, AnMtuIsItsLayers) {
                 HasSubstr("t.yaml:2:31: 9000B: an MTU of InfiniBand is 256B, 512B"));
 }
 
+TEST(TopologyYaml, NamesThePrioritiesThatArePaused) {
+    const auto paused = [](std::string_view value) {
+        const Topology topology = read(fmt::format(
+            "hosts: {{h0: , h1: }}\nlinks: [{{ends: [h0, h1], layer: ethernet{}}}]", value));
+        EXPECT_EQ(read(write_yaml(topology)), topology) << value;
+        return topology.links[0].queueing.paused_priorities;
+    };
+    EXPECT_EQ(paused(""), 0xff);
+    EXPECT_EQ(paused(", pfc: all"), 0xff);
+    EXPECT_EQ(paused(", pfc: none"), 0);
+    EXPECT_EQ(paused(", pfc: [3, 4]"), 0x18);
+    EXPECT_THAT(error_of("defaults: {link: {pfc: [8]}}"), HasSubstr("t.yaml:1:25: "));
+    EXPECT_THAT(error_of("defaults: {link: {pfc: some}}"), HasSubstr("none, all"));
+}
+
+TEST(TopologyYaml, AGeneratorMayHaveAttributesOfItsLinks) {
+    for (const std::string_view shape :
+         {"eth-pair", "eth-star:3", "eth-torus:2x3", "eth-dragonfly:a=4,p=2,h=2"}) {
+        const TopologyResult made =
+            load_topology(std::string(shape) + ",mtu=1500B,pfc=none,latency=1.5us,rate=25Gb/s");
+        ASSERT_TRUE(made.topology) << made.error;
+        for (const LinkSpec& link : made.topology->links) {
+            EXPECT_EQ(link.ethernet_mtu, 1500U);
+            EXPECT_EQ(link.queueing.paused_priorities, 0);
+            EXPECT_EQ(link.latency, SimDuration(1'500'000));
+            EXPECT_EQ(effective_rate(link.width, link.speed).bits_per_second(), 25'000'000'000U);
+        }
+    }
+    EXPECT_EQ(load_topology("star:3,mtu=2048B").topology->links[0].mtu, Mtu::k2048);
+    EXPECT_THAT(load_topology("eth-star:3,mtuu=1500B").error,
+                HasSubstr("eth-star:3,mtuu=1500B:1:12: "));
+    EXPECT_THAT(load_topology("eth-star:3,mtuu=1500B").error, HasSubstr("\"mtu\""));
+    EXPECT_THAT(load_topology("eth-star:3,mtu=1").error, HasSubstr(":1:16: "));
+    EXPECT_THAT(load_topology("eth-star:3,").error, HasSubstr(":1:12: "));
+    EXPECT_THAT(load_topology("eth-star:3,mtu").error, HasSubstr(":1:15: "));
+    EXPECT_THAT(load_topology("star:3,mtu=1500B").error, HasSubstr("4096B"));
+    EXPECT_THAT(load_topology("eth-star,mtu=1500B").error, HasSubstr("\"eth-star\""));
+}
+
 TEST(TopologyYaml, ChangesWhatAGeneratorMade) {
     const Topology topology = read(R"(
 generator: star:4
@@ -138,7 +178,7 @@ TEST(TopologyYaml, SaysHowToRoute) {
 TEST(TopologyYaml, NamesEveryMistakeByItsPlace) {
     EXPECT_EQ(error_of("hosts: {h0: , h1: }\nlinks:\n  - {ends: [h0, h1], latncy: 5ns}\n"),
               "t.yaml:3:22: unknown key \"latncy\": did you mean \"latency\"? valid: ends, "
-              "pattern, count, rate, latency, mtu, vls, buffer, layer");
+              "pattern, count, rate, latency, mtu, vls, buffer, layer, pfc");
     EXPECT_EQ(error_of("host: {h0: }\n"),
               "t.yaml:1:1: unknown key \"host\": did you mean \"hosts\"? valid: generator, "
               "routing, defaults, hosts, switches, links");
