@@ -50,7 +50,7 @@ MacAddress multicast_mac(const Gid& gid);
 inline constexpr std::uint32_t kEthernetHeaderBytes = 14;
 // Of a frame whose priority is not 0: a tag without a VLAN (IEEE 802.1Q, VID 0).
 inline constexpr std::uint32_t kVlanTagBytes = 4;
-inline constexpr std::uint32_t kDefaultEthernetMtu = 1500;
+inline constexpr std::uint32_t kDefaultEthernetMtu = 4200;
 // What a frame takes besides header and data: frame check sequence; preamble, start delimiter and
 // the gap before the next frame (IEEE 802.3 3.1.1, 4.4.2).
 inline constexpr std::uint32_t kFrameCheckBytes = 4;

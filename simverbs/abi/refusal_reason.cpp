@@ -37,10 +37,15 @@ constexpr bool is_state(std::uint32_t value) {
 std::string value_reason(QpAttrs given, const QpValues& values, const ModifyQpReply& reply) {
     const auto refused = QpAttrs::from_bits(reply.refused);
     if (refused.contains(QpAttr::kPathMtu) && reply.active_mtu != 0) {
+        constexpr std::uint32_t kLargest = 5;  // IBV_MTU_4096
+        if (values.path_mtu < 1 || values.path_mtu > kLargest) {
+            return fmt::format("path_mtu {} is none of IBV_MTU_256 (1) to IBV_MTU_4096 (5)",
+                               values.path_mtu);
+        }
         return fmt::format(
-            "path_mtu {} is not within the port's active MTU of {} (on Ethernet the frames "
-            "decide: `mtu:` of a link)",
-            values.path_mtu, 128U << reply.active_mtu);
+            "path_mtu IBV_MTU_{} is more than the port's active_mtu of {} (ibv_query_port); on "
+            "Ethernet the frames of its link decide: packets of 4096 bytes want `mtu: 4200B`",
+            128U << values.path_mtu, 128U << reply.active_mtu);
     }
     if (refused.contains(QpAttr::kAv)) {
         return "AV does not fit the port: port_num, a value that is out of range, or on Ethernet "

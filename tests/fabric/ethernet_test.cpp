@@ -88,7 +88,7 @@ TEST(EthernetPort, IsActiveWithItsLinkAndHasNoLid) {
     EXPECT_EQ(port.physical_state(), PhysicalState::kLinkUp);
     EXPECT_EQ(port.attributes().lid, kNoLid);
     EXPECT_EQ(port.attributes().sm_lid, kNoLid);
-    EXPECT_EQ(port.attributes().active_mtu, Mtu::k1024);
+    EXPECT_EQ(port.attributes().active_mtu, Mtu::k4096);
     EXPECT_TRUE(fabric.hosts[0]->events.empty());
     fabric.network.link(0).set_state(LinkState::kDown);
     EXPECT_EQ(port.state(), PortState::kDown);
@@ -151,7 +151,7 @@ TEST(EthernetPort, LargerFramesCarryLargerPackets) {
 TEST(EthernetPort, DropsWhatTheLinkCannotCarry) {
     RunningFabric fabric("eth-pair");
     FramePtr frame = fabric.network.frames().make();
-    frame->payload_bytes = 1501;
+    frame->payload_bytes = kDefaultEthernetMtu + 1;
     fabric.port_of(0).send(std::move(frame));
     EXPECT_EQ(fabric.port_of(0).counters().discarded(DropReason::kExceedsMtu), 1U);
 }

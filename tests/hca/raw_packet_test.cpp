@@ -75,7 +75,7 @@ class RawPacket : public testing::Test {
     }
     std::vector<Cqe> received() { return pair.b.receive_cq.poll(); }
 
-    Pair pair{{.topology = "eth-pair", .gid_index = 3}};
+    Pair pair{{.topology = "eth-pair,mtu=1500B", .gid_index = 3}};
     Station a{pair.a};
     Station b{pair.b};
 };

@@ -116,10 +116,28 @@ TEST_F(Misuse, WhyModifyingIsRefused) {
     attr = rtr_attr(*b, {});
     attr.path_mtu = static_cast<ibv_mtu>(6);
     EXPECT_EQ(ibv_modify_qp(a->qp, &attr, kRtrMask), EINVAL);
-    EXPECT_NE(said().find("path_mtu 6 is not within the port's active MTU of 4096"),
+    EXPECT_NE(said().find("path_mtu 6 is none of IBV_MTU_256 (1) to IBV_MTU_4096 (5)"),
               std::string::npos);
     EXPECT_EQ(ibv_modify_qp(a->qp, &attr, kRtrMask), EINVAL);
     EXPECT_EQ(said(), "") << "a reason is said once";
+}
+
+TEST_F(Misuse, WhichMtuFramesLeave) {
+    ASSERT_EQ(simverbs_restart(), 0) << simverbs_last_error();
+    ASSERT_EQ(simverbs_set_topology("eth-star:2,mtu=1500B"), 0) << simverbs_last_error();
+    connect();
+    said();
+    ASSERT_EQ(a->to_state(IBV_QPS_RESET), 0);
+    ibv_qp_attr attr = init_attr({});
+    ASSERT_EQ(ibv_modify_qp(a->qp, &attr, kInitMask), 0);
+    attr = rtr_attr(*b, {});
+    attr.path_mtu = IBV_MTU_4096;
+    EXPECT_EQ(ibv_modify_qp(a->qp, &attr, kRtrMask), EINVAL);
+    const std::string text = said();
+    EXPECT_NE(text.find("IBV_MTU_4096 is more than the port's active_mtu of 1024"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("`mtu: 4200B`"), std::string::npos) << text;
 }
 
 TEST_F(Misuse, WhyPostingIsRefused) {

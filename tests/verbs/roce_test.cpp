@@ -40,7 +40,7 @@ TEST_F(Roce, APortSaysThatItIsEthernet) {
     EXPECT_EQ(port.link_layer, IBV_LINK_LAYER_ETHERNET);
     EXPECT_EQ(port.state, IBV_PORT_ACTIVE);
     EXPECT_EQ(port.phys_state, 5);
-    EXPECT_EQ(port.active_mtu, IBV_MTU_1024);
+    EXPECT_EQ(port.active_mtu, IBV_MTU_4096);
     EXPECT_EQ(port.max_mtu, IBV_MTU_4096);
     EXPECT_EQ(port.lid, 0);
     EXPECT_EQ(port.sm_lid, 0);
@@ -181,9 +181,20 @@ TEST_F(Roce, APathNeedsAGrhAndANeighbour) {
     EXPECT_EQ(rtr_answer([](ibv_qp_attr& attr) { attr.ah_attr.grh.dgid.raw[12] = 203; }),
               ETIMEDOUT);
     EXPECT_EQ(rtr_answer([](ibv_qp_attr& attr) { attr.ah_attr.port_num = 2; }), EINVAL);
-    EXPECT_EQ(rtr_answer([](ibv_qp_attr& attr) { attr.path_mtu = IBV_MTU_2048; }), EINVAL);
     EXPECT_EQ(rtr_answer([](ibv_qp_attr&) {}, kRtrMask | IBV_QP_ALT_PATH), EINVAL);
     EXPECT_EQ(a->state(), IBV_QPS_INIT);
+}
+
+TEST_F(Roce, FramesOf1500BytesLeave1024) {
+    ASSERT_EQ(simverbs_restart(), 0) << simverbs_last_error();
+    ASSERT_EQ(simverbs_set_topology("eth-star:2,mtu=1500B"), 0) << simverbs_last_error();
+    connect();
+    ibv_port_attr port{};
+    ASSERT_EQ(ibv_query_port(a->context, 1, &port), 0);
+    EXPECT_EQ(port.active_mtu, IBV_MTU_1024);
+    EXPECT_EQ(port.max_mtu, IBV_MTU_4096);
+    EXPECT_EQ(rtr_answer([](ibv_qp_attr& attr) { attr.path_mtu = IBV_MTU_2048; }), EINVAL);
+    EXPECT_EQ(rtr_answer([](ibv_qp_attr& attr) { attr.path_mtu = IBV_MTU_1024; }), 0);
 }
 
 // UCX passes ~0; devices cut it (mlx5_create_ah).
