@@ -61,6 +61,26 @@ inline constexpr std::uint64_t kRegMrDescriptor = 1U << 2;        //
 inline constexpr std::uint64_t kRegMrDescriptorOffset = 1U << 3;  //
 inline constexpr std::uint64_t kRegMrBuffer = 1U << 5;            // 64
 
+// Completion counters (65): struct ibv_comp_cntr and its attributes.
+struct CompCntr {
+    ibv_context* context;
+    std::uint32_t handle;
+};
+struct CompCntrCaps {
+    std::uint64_t max_value;
+    std::uint32_t max_counters;
+    std::uint32_t supported_qp_attach_ops;
+};
+struct CompCntrInitAttr {
+    std::uint32_t comp_mask;
+    int type;  // enum ibv_comp_cntr_type
+    std::uint32_t flags;
+};
+struct QpAttachCompCntrAttr {
+    std::uint32_t comp_mask;
+    std::uint32_t op_mask;
+};
+
 inline constexpr auto kWrFlush = static_cast<ibv_wr_opcode>(14);                  // 45
 inline constexpr auto kWcFlush = static_cast<ibv_wc_opcode>(8);                   // 45
 inline constexpr unsigned kAccessFlushGlobal = 1U << 8;                           // 45

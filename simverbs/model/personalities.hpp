@@ -89,6 +89,7 @@ constexpr DeviceLimits connectx6_limits() {
     limits.odp.xrc = 0x3D;  // all but receive
     limits.completion_timestamp_mask = 0x7FFF'FFFF'FFFF'FFFF;
     limits.core_clock_khz = 156'250;
+    limits.max_completion_counters = 0;
     return limits;
 }
 
