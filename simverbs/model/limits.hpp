@@ -173,7 +173,7 @@ struct DeviceLimits {
     std::uint16_t max_cq_moderation_microseconds = 0;
     std::uint64_t max_device_memory_bytes = 0;
     std::uint32_t max_completion_counters = 0;  // ibv_create_comp_cntr
-    std::uint16_t pci_atomic_sizes = 0;  // bits of enum ibv_pci_atomic_op_size
+    std::uint16_t pci_atomic_sizes = 0;         // bits of enum ibv_pci_atomic_op_size
 
     PortLimits port;
 };

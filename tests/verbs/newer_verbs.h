@@ -1,7 +1,7 @@
 /* Calls of rdma-core 59 to 65 that Debian 12's <infiniband/verbs.h> does not declare, in C and C++.
 
-   Names begin with newer_, and the linker is told the true ones, so that this compiles beside a newer
-   verbs.h too. Written apart from simverbs/abi/newer_abi.hpp: each checks the other. */
+   Names begin with newer_, and the linker is told the true ones, so that this compiles beside a
+   newer verbs.h too. Written apart from simverbs/abi/newer_abi.hpp: each checks the other. */
 #ifndef SIMVERBS_TESTS_VERBS_NEWER_VERBS_H
 #define SIMVERBS_TESTS_VERBS_NEWER_VERBS_H
 
