@@ -60,20 +60,21 @@ struct LinkSpeedProperties {
     std::uint32_t lane_kilobits;  // signalling rate of a lane, kbit/s
     std::uint32_t encoding_data;  // of every `encoding_line` bits sent,
     std::uint32_t encoding_line;  // `encoding_data` carry data
+    std::uint32_t nominal;        // of a lane, 100 Mb/s: as Linux states rates to programs
     std::string_view source;
 };
 
 // clang-format off
 inline constexpr auto kLinkSpeeds = std::to_array<LinkSpeedProperties>({
-    {LinkSpeed::kSdr,   "SDR",     2'500'000,   8, 10,  "IBA volume 2"},
-    {LinkSpeed::kDdr,   "DDR",     5'000'000,   8, 10,  "IBA volume 2"},
-    {LinkSpeed::kQdr,   "QDR",    10'000'000,   8, 10,  "IBA volume 2"},
-    {LinkSpeed::kFdr10, "FDR10",  10'312'500,  64, 66,  "vendor, 10.3125 Gbaud"},
-    {LinkSpeed::kFdr,   "FDR",    14'062'500,  64, 66,  "IBA volume 2, 14.0625 Gbaud"},
-    {LinkSpeed::kEdr,   "EDR",    25'781'250,  64, 66,  "IBA volume 2, 25.78125 Gbaud"},
-    {LinkSpeed::kHdr,   "HDR",    53'125'000, 256, 272, "IBA volume 2, 26.5625 Gbaud PAM4"},
-    {LinkSpeed::kNdr,   "NDR",   106'250'000, 256, 272, "IBA volume 2, 53.125 Gbaud PAM4"},
-    {LinkSpeed::kXdr,   "XDR",   212'500'000, 256, 272, "IBA volume 2, 106.25 Gbaud PAM4"},
+    {LinkSpeed::kSdr,   "SDR",     2'500'000,   8, 10,    25,  "IBA volume 2"},
+    {LinkSpeed::kDdr,   "DDR",     5'000'000,   8, 10,    50,  "IBA volume 2"},
+    {LinkSpeed::kQdr,   "QDR",    10'000'000,   8, 10,   100,  "IBA volume 2"},
+    {LinkSpeed::kFdr10, "FDR10",  10'312'500,  64, 66,   100,  "vendor, 10.3125 Gbaud"},
+    {LinkSpeed::kFdr,   "FDR",    14'062'500,  64, 66,   140,  "IBA volume 2, 14.0625 Gbaud"},
+    {LinkSpeed::kEdr,   "EDR",    25'781'250,  64, 66,   250,  "IBA volume 2, 25.78125 Gbaud"},
+    {LinkSpeed::kHdr,   "HDR",    53'125'000, 256, 272,  500,  "IBA volume 2, 26.5625 Gbaud PAM4"},
+    {LinkSpeed::kNdr,   "NDR",   106'250'000, 256, 272, 1000,  "IBA volume 2, 53.125 Gbaud PAM4"},
+    {LinkSpeed::kXdr,   "XDR",   212'500'000, 256, 272, 2000,  "IBA volume 2, 106.25 Gbaud PAM4"},
 });
 // clang-format on
 
@@ -126,6 +127,11 @@ constexpr Rate effective_rate(LinkWidth width, LinkSpeed speed) {
     const LinkSpeedProperties& row = properties(speed);
     return Rate(std::uint64_t{properties(width).lanes} * row.lane_kilobits * 1000 *
                 row.encoding_data / row.encoding_line);
+}
+
+// The rate of a port as Linux states it to programs, in units of 100 Mb/s.
+constexpr std::uint32_t nominal_rate(LinkWidth width, LinkSpeed speed) {
+    return properties(width).lanes * properties(speed).nominal;
 }
 
 static_assert(effective_rate(LinkWidth::k1x, LinkSpeed::kSdr) == Rate(2'000'000'000));

@@ -370,6 +370,25 @@ int query_port(ibv_context* handle, std::uint8_t port, ibv_port_attr* attr, std:
     return 0;
 }
 
+// The width and the speed of the link, whether or not the port is active: what Linux's sysfs states
+// as its rate.
+SIMVERBS_ABI int simverbs_abi_ibv_query_port_speed(ibv_context* handle, std::uint32_t port,
+                                                   std::uint64_t* speed) {
+    Context& context = as_object(handle);
+    if (!context.personality().reports_port_speed) {
+        return with_errno(EOPNOTSUPP);
+    }
+    QueryPort command;
+    command.port = port;
+    QueryPortReply reply;
+    if (const int error = context.execute(command, reply); error != 0) {
+        return error;
+    }
+    *speed = nominal_rate(static_cast<fabric::LinkWidth>(reply.width),
+                          static_cast<fabric::LinkSpeed>(reply.speed));
+    return 0;
+}
+
 int query_device_ex(ibv_context* handle, const ibv_query_device_ex_input* input,
                     ibv_device_attr_ex* attr, std::size_t size) {
     if (input != nullptr && input->comp_mask != 0) {

@@ -2,7 +2,8 @@
 //
 // A thread domain is the application's promise to use what is made in it from one thread at a time:
 // those queues do without their locks. Custom allocators are accepted and never asked, as a
-// provider may: rings belong to the device, which makes them itself.
+// provider may: rings belong to the device, which makes them itself. So is the leave to allocate
+// memory that a confidential guest shares with its host: no device here needs any.
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
@@ -102,8 +103,9 @@ int dealloc_td(ibv_td* handle) {
 }
 
 ibv_pd* alloc_parent_domain(ibv_context* handle, ibv_parent_domain_init_attr* attr) {
-    constexpr std::uint32_t kKnown =
-        IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+    constexpr std::uint32_t kKnown = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
+                                     IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT |
+                                     kParentDomainAllowUnprotected;
     Context& context = as_object(handle);
     if (const int error = check_domains(context);
         error != 0 || attr->pd == nullptr || (attr->comp_mask & ~kKnown) != 0) {

@@ -1,7 +1,7 @@
 // The layout that compiled programs rely on, offset by offset: they read and write these structs
 // through inline functions, so a moved member is a broken binary. The numbers were measured on
-// rdma-core 44 and 64 (x86-64); other processors have another pthread_mutex_t, hence other numbers,
-// and are not checked.
+// rdma-core 44, 64 and 65 (x86-64); other processors have another pthread_mutex_t, hence other
+// numbers, and are not checked.
 #include <cstddef>
 #include <type_traits>
 
@@ -9,9 +9,14 @@
 
 #if defined(__x86_64__)
 
+using simverbs::abi::CompCntr;
+using simverbs::abi::CompCntrCaps;
+using simverbs::abi::CompCntrInitAttr;
+using simverbs::abi::MrInitAttr;
 using simverbs::abi::NewerPortAttr;
 using simverbs::abi::NewerQpEx;
 using simverbs::abi::NewerVerbsContext;
+using simverbs::abi::QpAttachCompCntrAttr;
 
 #define SIZE(type, bytes) static_assert(sizeof(type) == (bytes))
 #define AT(type, member, offset) static_assert(offsetof(type, member) == (offset))
@@ -294,6 +299,26 @@ NEWER_BELOW_CONTEXT(alloc_buf, 360);
 NEWER_BELOW_CONTEXT(free_buf, 368);
 AT(NewerQpEx, wr_flush, 352);
 AT(NewerPortAttr, active_speed_ex, 52);
+SIZE(MrInitAttr, 72);
+AT(MrInitAttr, length, 0);
+AT(MrInitAttr, access, 8);
+AT(MrInitAttr, comp_mask, 16);
+AT(MrInitAttr, iova, 24);
+AT(MrInitAttr, address, 32);
+AT(MrInitAttr, descriptor, 40);
+AT(MrInitAttr, descriptor_offset, 48);
+AT(MrInitAttr, dma_handle, 56);
+AT(MrInitAttr, buffer, 64);
+SIZE(CompCntr, 16);
+AT(CompCntr, handle, 8);
+SIZE(CompCntrCaps, 16);
+AT(CompCntrCaps, max_counters, 8);
+AT(CompCntrCaps, supported_qp_attach_ops, 12);
+SIZE(CompCntrInitAttr, 12);
+AT(CompCntrInitAttr, type, 4);
+AT(CompCntrInitAttr, flags, 8);
+SIZE(QpAttachCompCntrAttr, 8);
+AT(QpAttachCompCntrAttr, op_mask, 4);
 static_assert(simverbs::abi::kWcFlush + 1 == IBV_WC_ATOMIC_WRITE);
 static_assert(simverbs::abi::kWrFlush + 1 == IBV_WR_ATOMIC_WRITE);
 static_assert(simverbs::abi::kEventDeviceSpeedChange == IBV_EVENT_WQ_FATAL + 1);

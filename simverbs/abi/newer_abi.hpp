@@ -1,5 +1,5 @@
 // Members and values of the ABI that are younger than Debian 12's headers (rdma-core 44), up to
-// rdma-core 64, so that a program compiled against any of them finds what it expects at the offset
+// rdma-core 65, so that a program compiled against any of them finds what it expects at the offset
 // it expects. Only declarations, checked in layout.cpp; the base is always the distribution's own
 // header.
 #pragma once
@@ -41,11 +41,52 @@ struct NewerPortAttr {
     std::uint32_t active_speed_ex;
 };
 
+// struct ibv_mr_init_attr (59) with the handle of a buffer (64), which only the mask's bit says to
+// be there: 64 bytes without.
+struct Buffer;
+struct MrInitAttr {
+    std::size_t length;
+    int access;
+    std::uint64_t comp_mask;  // kRegMr*
+    std::uint64_t iova;
+    void* address;
+    int descriptor;
+    std::uint64_t descriptor_offset;
+    void* dma_handle;
+    Buffer* buffer;
+};
+inline constexpr std::uint64_t kRegMrIova = 1U << 0;              // enum ibv_mr_init_attr_mask
+inline constexpr std::uint64_t kRegMrAddress = 1U << 1;           //
+inline constexpr std::uint64_t kRegMrDescriptor = 1U << 2;        //
+inline constexpr std::uint64_t kRegMrDescriptorOffset = 1U << 3;  //
+inline constexpr std::uint64_t kRegMrBuffer = 1U << 5;            // 64
+
+// Completion counters (65): struct ibv_comp_cntr and its attributes.
+struct CompCntr {
+    ibv_context* context;
+    std::uint32_t handle;
+};
+struct CompCntrCaps {
+    std::uint64_t max_value;
+    std::uint32_t max_counters;
+    std::uint32_t supported_qp_attach_ops;
+};
+struct CompCntrInitAttr {
+    std::uint32_t comp_mask;
+    int type;  // enum ibv_comp_cntr_type
+    std::uint32_t flags;
+};
+struct QpAttachCompCntrAttr {
+    std::uint32_t comp_mask;
+    std::uint32_t op_mask;
+};
+
 inline constexpr auto kWrFlush = static_cast<ibv_wr_opcode>(14);                  // 45
 inline constexpr auto kWcFlush = static_cast<ibv_wc_opcode>(8);                   // 45
 inline constexpr unsigned kAccessFlushGlobal = 1U << 8;                           // 45
 inline constexpr unsigned kAccessFlushPersistent = 1U << 9;                       // 45
 inline constexpr std::uint64_t kQpExWithFlush = 1U << 11;                         // 45
+inline constexpr unsigned kParentDomainAllowUnprotected = 1U << 2;                // 64
 inline constexpr auto kEventDeviceSpeedChange = static_cast<ibv_event_type>(20);  // 62
 
 }  // namespace simverbs::abi

@@ -17,6 +17,7 @@
 #include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/newer_abi.hpp"
 #include "simverbs/driver/channel.hpp"
+#include "simverbs/driver/completion_counter.hpp"
 #include "simverbs/driver/queues.hpp"
 #include "simverbs/model/misuse.hpp"
 #include "simverbs/model/services.hpp"
@@ -258,6 +259,15 @@ class Counters final : public ibv_counters {
     std::uint32_t number_;
 };
 
+class CompletionCounter final : public CompCntr {
+  public:
+    CompletionCounter(Context& owner, const CreateCompletionCounterReply& reply, std::byte* ring)
+        : CompCntr{owner.c_handle(), reply.handle},
+          counter(owner.channel(), owner.device().index(), reply, ring) {}
+
+    driver::CompletionCounter counter;
+};
+
 struct SendBatch;  // extended_queue_pair.cpp
 struct EndSendBatch {
     void operator()(SendBatch* batch) const;
@@ -332,6 +342,9 @@ inline XrcDomain& as_object(ibv_xrcd* handle) {
 }
 inline Counters& as_object(ibv_counters* handle) {
     return *static_cast<Counters*>(handle);
+}
+inline CompletionCounter& as_object(CompCntr* handle) {
+    return *static_cast<CompletionCounter*>(handle);
 }
 inline QueuePair& as_object(ibv_qp* handle) {
     return *static_cast<QueuePair*>(reinterpret_cast<NewerQpEx*>(handle));

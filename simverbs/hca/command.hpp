@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "simverbs/hca/command_code.hpp"
+#include "simverbs/hca/completion_counter_command.hpp"
 #include "simverbs/hca/memory_command.hpp"
 #include "simverbs/hca/port_command.hpp"
 #include "simverbs/hca/queue_command.hpp"

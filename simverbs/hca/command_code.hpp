@@ -63,6 +63,11 @@ enum class CommandCode : std::uint32_t {
     kDestroyCounters,
     kAttachCounters,
     kReadCounters,
+    kCreateCompletionCounter,
+    kDestroyCompletionCounter,
+    kSetCompletionCounter,
+    kIncrementCompletionCounter,
+    kAttachCompletionCounter,
 };
 inline constexpr auto kCommandNames = std::to_array<std::string_view>({"open_device",
                                                                        "close_device",
@@ -117,7 +122,12 @@ inline constexpr auto kCommandNames = std::to_array<std::string_view>({"open_dev
                                                                        "create_counters",
                                                                        "destroy_counters",
                                                                        "attach_counters",
-                                                                       "read_counters"});
+                                                                       "read_counters",
+                                                                       "create_comp_cntr",
+                                                                       "destroy_comp_cntr",
+                                                                       "set_comp_cntr",
+                                                                       "inc_comp_cntr",
+                                                                       "qp_attach_comp_cntr"});
 constexpr std::string_view to_string(CommandCode code) {
     return kCommandNames[static_cast<std::size_t>(code)];
 }

@@ -77,6 +77,9 @@ void DeviceContext::die() {
     for (const auto& [handle, cq] : cqs_) {
         cq->stop();
     }
+    for (const auto& [handle, counter] : completion_counters_) {
+        counter->stop();
+    }
 }
 
 void DeviceContext::abandon() {

@@ -13,6 +13,7 @@
 
 #include "simverbs/hca/client.hpp"
 #include "simverbs/hca/command.hpp"
+#include "simverbs/hca/completion_counter.hpp"
 #include "simverbs/hca/completion_queue.hpp"
 #include "simverbs/hca/device_memory.hpp"
 #include "simverbs/hca/event_pipe.hpp"
@@ -93,6 +94,11 @@ class DeviceContext {
     int execute(const DestroyCounters& command, EmptyReply& reply);
     int execute(const AttachCounters& command, EmptyReply& reply);
     int execute(const ReadCounters& command, ReadCountersReply& reply);
+    int execute(const CreateCompletionCounter& command, CreateCompletionCounterReply& reply);
+    int execute(const DestroyCompletionCounter& command, EmptyReply& reply);
+    int execute(const SetCompletionCounter& command, EmptyReply& reply);
+    int execute(const IncrementCompletionCounter& command, EmptyReply& reply);
+    int execute(const AttachCompletionCounter& command, EmptyReply& reply);
     int execute(const CreateWq& command, CreateWqReply& reply);
     int execute(const ModifyWq& command, HandleReply& reply);
     int execute(const DestroyWq& command, EmptyReply& reply);
@@ -173,6 +179,7 @@ class DeviceContext {
     std::map<std::uint32_t, std::unique_ptr<ReceiveWorkQueue>> wqs_;
     std::map<std::uint32_t, std::unique_ptr<IndirectionTable>> tables_;
     std::map<std::uint32_t, AddressHandle> addresses_;
+    std::map<std::uint32_t, std::unique_ptr<CompletionCounter>> completion_counters_;
     std::map<std::uint32_t, QueuePair*> opened_qps_;  // by the handle of the opening
     std::map<std::uint32_t, std::unique_ptr<QueuePair>> qps_;
     std::map<std::uint32_t, std::unique_ptr<CounterSet>> counters_;
@@ -185,6 +192,7 @@ class DeviceContext {
     std::uint32_t last_address_ = 0;
     std::uint32_t last_flow_ = 0;
     std::uint32_t last_counters_ = 0;
+    std::uint32_t last_completion_counter_ = 0;
     std::uint32_t last_table_ = 0;
     std::uint32_t last_device_memory_ = 0;
 };

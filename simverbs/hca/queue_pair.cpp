@@ -296,6 +296,9 @@ void QueuePair::delivered(MessageKind kind, std::uint64_t length) {
     if (const auto counter = counter_of(kind)) {
         count(*counter);
     }
+    if (counters_ != nullptr) {
+        counters_->carried_out(kind);
+    }
     ++messages_received_;
     hca_.trace(MessageDelivered{hca_.node(), attributes_.qpn, kind, length});
 }
@@ -303,6 +306,9 @@ void QueuePair::delivered(MessageKind kind, std::uint64_t length) {
 void QueuePair::complete(const SendCompletion& completion, bool signaled) {
     if (!hca_.personality().slot_freed_by_polled_completion) {
         rings().sends_done.value.store(completion.freed_to, std::memory_order_release);
+    }
+    if (counters_ != nullptr) {
+        counters_->completed(completion.opcode, completion.status);
     }
     if (!signaled) {
         return;
@@ -353,6 +359,9 @@ void QueuePair::complete(const ReceiveCompletion& completion) {
             fail(QpTrigger::kQpError, fault->cause);
             return;
         }
+    }
+    if (counters_ != nullptr) {
+        counters_->completed(completion.opcode, completion.status);
     }
     CompletionQueue& cq = srq_ != nullptr && srq_->cq() != nullptr ? *srq_->cq() : *receive_cq_;
     hca_.trace(WorkCompleted{hca_.node(), cq.handle(), attributes_.qpn, completion.freed_to - 1,

@@ -18,6 +18,7 @@
 
 #include "simverbs/hca/client.hpp"
 #include "simverbs/hca/command.hpp"
+#include "simverbs/hca/completion_counter.hpp"
 #include "simverbs/hca/completion_queue.hpp"
 #include "simverbs/hca/congestion.hpp"
 #include "simverbs/hca/memory_region.hpp"
@@ -115,6 +116,8 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     void posted_receives(std::uint32_t producer);
     // Whether a packet came by the path of the connection; the peer's migration is followed.
     bool comes_by_its_path(const fabric::Port& port, const fabric::Frame& frame);
+    // Until the queue pair ends, or its owner leaves. An errno.
+    int attach(CompletionCounter& counter, std::uint32_t operations);
     // A shared receive queue that an XRC request may have named is destroyed.
     void forget(const SharedReceiveQueue& srq);
     // Its number, until whoever made it has left.
@@ -254,7 +257,8 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     SharedReceiveQueue* srq_;  // of an XRC target: the one that the request under way names
     OpenedXrcDomain* xrcd_;
     std::vector<QpOpening> openings_;
-    std::unique_ptr<PathMigration> migration_;  // where an alternate path is loaded
+    std::unique_ptr<AttachedCounters> counters_;  // where any are attached
+    std::unique_ptr<PathMigration> migration_;    // where an alternate path is loaded
     RingMemory ring_;
     RingMemory retired_ring_;  // that its driver may still be looking at
     WorkQueueShape send_shape_;

@@ -186,6 +186,7 @@ bool QueuePair::change_home() {
         return false;
     }
     openings_.erase(openings_.begin());
+    counters_.reset();
     context_->client().release_ring(ring_);
     --xrcd_->uses;
     ring_ = ring;

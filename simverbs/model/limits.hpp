@@ -172,7 +172,8 @@ struct DeviceLimits {
     std::uint16_t max_cq_moderation_count = 0;
     std::uint16_t max_cq_moderation_microseconds = 0;
     std::uint64_t max_device_memory_bytes = 0;
-    std::uint16_t pci_atomic_sizes = 0;  // bits of enum ibv_pci_atomic_op_size
+    std::uint32_t max_completion_counters = 0;  // ibv_create_comp_cntr
+    std::uint16_t pci_atomic_sizes = 0;         // bits of enum ibv_pci_atomic_op_size
 
     PortLimits port;
 };
@@ -277,6 +278,7 @@ inline constexpr DeviceLimits kSpecLimits = {
     .max_cq_moderation_count = 65'535,
     .max_cq_moderation_microseconds = 4'095,
     .max_device_memory_bytes = 131'072,
+    .max_completion_counters = 1'024,
     .pci_atomic_sizes = 0,
     .port = {.max_message_bytes = 1U << 30,
              .gid_entries = 256,

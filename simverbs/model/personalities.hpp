@@ -89,6 +89,7 @@ constexpr DeviceLimits connectx6_limits() {
     limits.odp.xrc = 0x3D;  // all but receive
     limits.completion_timestamp_mask = 0x7FFF'FFFF'FFFF'FFFF;
     limits.core_clock_khz = 156'250;
+    limits.max_completion_counters = 0;
     return limits;
 }
 
@@ -214,6 +215,7 @@ inline constexpr Personality kSpec = {
     .srq_without_receives = false,
     .srq_limit_at_creation = false,
     .inline_bytes_per_sge = 0,
+    .reports_port_speed = true,
     .multicast_loopback = true,
     .blocks_own_multicast = true,
     .reacts_to_congestion = true,
@@ -328,6 +330,7 @@ constexpr Personality rxe() {
     p.checks_srq_attr_mask = false;
     p.srq_limit_at_creation = true;
     p.inline_bytes_per_sge = 16;
+    p.reports_port_speed = false;
     p.multicast_loopback = false;
     p.blocks_own_multicast = false;
     p.reacts_to_congestion = false;

@@ -234,6 +234,7 @@ struct Personality {
     std::uint32_t inline_bytes_per_sge;
 
     // Fabric
+    bool reports_port_speed;  // ibv_query_port_speed, else EOPNOTSUPP
     bool multicast_loopback;
     bool blocks_own_multicast;  // BLOCK_SELF_MCAST_LB, else EOPNOTSUPP
     // RoCE v2: data may be marked, marks are answered by CNPs, and those slow a queue pair down.

@@ -37,7 +37,8 @@ constexpr bool works_when_dead() {
          CommandCode::kDestroyQp, CommandCode::kDestroyAh, CommandCode::kDetachMulticast,
          CommandCode::kDestroySrq, CommandCode::kCloseXrcd, CommandCode::kDestroyFlow,
          CommandCode::kDestroyCounters, CommandCode::kDestroyWq,
-         CommandCode::kDestroyIndirectionTable, CommandCode::kReportMisuse});
+         CommandCode::kDestroyIndirectionTable, CommandCode::kReportMisuse,
+         CommandCode::kDestroyCompletionCounter});
     return std::find(kEnds.begin(), kEnds.end(), C::kCode) != kEnds.end();
 }
 
@@ -255,6 +256,16 @@ int Attachment::execute(CommandCode code, std::span<const std::byte> command,
             return run<AttachCounters>(command, reply);
         case CommandCode::kReadCounters:
             return run<ReadCounters>(command, reply);
+        case CommandCode::kCreateCompletionCounter:
+            return run<CreateCompletionCounter>(command, reply);
+        case CommandCode::kDestroyCompletionCounter:
+            return run<DestroyCompletionCounter>(command, reply);
+        case CommandCode::kSetCompletionCounter:
+            return run<SetCompletionCounter>(command, reply);
+        case CommandCode::kIncrementCompletionCounter:
+            return run<IncrementCompletionCounter>(command, reply);
+        case CommandCode::kAttachCompletionCounter:
+            return run<AttachCompletionCounter>(command, reply);
         case CommandCode::kCreateWq:
             return run<CreateWq>(command, reply);
         case CommandCode::kModifyWq:

@@ -58,34 +58,11 @@ std::string_view physical_name(fabric::PhysicalState state) {
     return "<unknown>";
 }
 
-// "100 Gb/sec (4X EDR)": signalling rates as the kernel rounds them.
+// "100 Gb/sec (4X EDR)"
 std::string rate_text(const Port& port) {
     const fabric::PortAttributes& attributes = port.attributes();
     const auto lanes = properties(attributes.width).lanes;
-    // In tenths of Gb/s a lane; above QDR the nominal rate of the data, whatever the coding.
-    const auto lane = [](fabric::LinkSpeed speed) -> unsigned {
-        switch (speed) {
-            case fabric::LinkSpeed::kSdr:
-                return 25;
-            case fabric::LinkSpeed::kDdr:
-                return 50;
-            case fabric::LinkSpeed::kQdr:
-            case fabric::LinkSpeed::kFdr10:
-                return 100;
-            case fabric::LinkSpeed::kFdr:
-                return 140;
-            case fabric::LinkSpeed::kEdr:
-                return 250;
-            case fabric::LinkSpeed::kHdr:
-                return 500;
-            case fabric::LinkSpeed::kNdr:
-                return 1000;
-            case fabric::LinkSpeed::kXdr:
-                return 2000;
-        }
-        return 0;
-    };
-    const unsigned rate = lanes * lane(attributes.speed);
+    const std::uint32_t rate = nominal_rate(attributes.width, attributes.speed);
     const bool is_sdr = attributes.speed == fabric::LinkSpeed::kSdr;
     return fmt::format("{}{} Gb/sec ({}X{}{})\n", rate / 10, rate % 10 != 0 ? ".5" : "", lanes,
                        is_sdr ? "" : " ", is_sdr ? "" : to_string(attributes.speed));

@@ -28,6 +28,7 @@ class AbiRefused : public ::testing::Test {
 TEST_F(AbiRefused, AnErrnoResultIsEopnotsupp) {
     EXPECT_EQ(call<int>("ibv_cmd_modify_wq", "IBVERBS_PRIVATE_34"), EOPNOTSUPP);
     EXPECT_EQ(call<int>("ibv_cmd_modify_wq", "IBVERBS_PRIVATE_64"), EOPNOTSUPP);
+    EXPECT_EQ(call<int>("ibv_cmd_read_comp_cntr", "IBVERBS_PRIVATE_65"), EOPNOTSUPP);
 }
 
 TEST_F(AbiRefused, APointerIsNullWithErrno) {

@@ -16,6 +16,12 @@ TEST(Rate, OfALinkIsItsLanesTimesTheirDataRate) {
     EXPECT_EQ(effective_rate(LinkWidth::k8x, LinkSpeed::kXdr), Rate(1'600'000'000'000));
 }
 
+TEST(Rate, IsStatedInRoundNumbers) {
+    EXPECT_EQ(nominal_rate(LinkWidth::k1x, LinkSpeed::kSdr), 25U);
+    EXPECT_EQ(nominal_rate(LinkWidth::k4x, LinkSpeed::kFdr), 560U);
+    EXPECT_EQ(nominal_rate(LinkWidth::k2x, LinkSpeed::kXdr), 4000U);
+}
+
 TEST(Rate, NamesAreThoseOfTheMarket) {
     EXPECT_EQ(to_string(LinkSpeed::kNdr), "NDR");
     EXPECT_EQ(to_string(LinkWidth::k2x), "2x");

@@ -146,10 +146,12 @@ TEST_F(Hostile, CommandsOfTheRightSize) {
     for (int i = 0; i < kRounds; ++i) {
         ask_for_nonsense<OpenContext, AllocatePd, RegisterMr, CreateChannel, CreateCq, ResizeCq,
                          CreateQp, ModifyQp, QueryQp, DestroyQp, QueryPort, QueryGid, QueryPkey,
-                         CreateCounters, AttachCounters, ReadCounters, DestroyCounters, CreateWq,
-                         ModifyWq, DestroyWq, CreateIndirectionTable, DestroyIndirectionTable,
-                         CreateFlow, DestroyFlow, DestroyCq, DestroyChannel, DeregisterMr,
-                         DeallocatePd>(*client, random_);
+                         CreateCounters, AttachCounters, ReadCounters, DestroyCounters,
+                         CreateCompletionCounter, DestroyCompletionCounter, SetCompletionCounter,
+                         IncrementCompletionCounter, AttachCompletionCounter, CreateWq, ModifyWq,
+                         DestroyWq, CreateIndirectionTable, DestroyIndirectionTable, CreateFlow,
+                         DestroyFlow, DestroyCq, DestroyChannel, DeregisterMr, DeallocatePd>(
+            *client, random_);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "newer_verbs.h"
 #include "two_hosts.hpp"
 
 namespace verbs_test {
@@ -171,6 +172,21 @@ TEST_F(PortChange, OfTheRateSlowsTheLinkAndIsToldOnlyWhereAsked) {
     ASSERT_EQ(simverbs_port_speed_events(0), 0);
     ASSERT_EQ(simverbs_port_set_rate("h0", 1, 2, 16), 0);
     EXPECT_TRUE(a->events().empty());
+}
+
+TEST_F(PortChange, OfTheRateIsWhatThePortSpeedSays) {
+    connect();
+    std::uint64_t speed = 0;
+    ASSERT_EQ(newer_query_port_speed(a->context, 1, &speed), 0);
+    EXPECT_EQ(speed, 1000U) << "4x EDR, in units of 100 Mb/s";
+    ASSERT_EQ(simverbs_port_set_rate("h0", 1, 1, 16), 0);
+    ASSERT_EQ(newer_query_port_speed(a->context, 1, &speed), 0);
+    EXPECT_EQ(speed, 140U) << "1x FDR";
+    ASSERT_EQ(simverbs_port_set_rate("h0", 1, 2, 256), 0);
+    ASSERT_EQ(newer_query_port_speed(a->context, 1, &speed), 0);
+    EXPECT_EQ(speed, 8000U) << "4x XDR";
+    EXPECT_EQ(newer_query_port_speed(a->context, 0, &speed), EINVAL);
+    EXPECT_EQ(newer_query_port_speed(a->context, 257, &speed), EINVAL) << "not port 1";
 }
 
 TEST_F(PortChange, NeedsAPortThatThereIs) {

@@ -2,6 +2,7 @@
 // answers is compared in tests/conformance.
 #include <cerrno>
 
+#include "newer_verbs.h"
 #include "two_hosts.hpp"
 
 namespace verbs_test {
@@ -150,6 +151,13 @@ TEST_F(SoftRoce, InvalidatesOnReliableConnectionsAlone) {
     EXPECT_EQ(a->state(), IBV_QPS_ERR);
     expect_silence();
     EXPECT_EQ(b->state(), IBV_QPS_RTS);
+}
+
+TEST_F(SoftRoce, HasNoPortSpeed) {
+    connect({});
+    std::uint64_t speed = 0;
+    EXPECT_EQ(newer_query_port_speed(a->context, 1, &speed), EOPNOTSUPP);
+    EXPECT_EQ(speed, 0U);
 }
 
 TEST_F(SoftRoce, AMigrationStateMeansNothing) {

@@ -15,7 +15,8 @@ cmake_minimum_required(VERSION 3.25)
 
 set(groups verbs provider newer legacy private)
 set(answers own refuse-errno refuse-null refuse-minus ignore)
-set(private_nodes IBVERBS_PRIVATE_34 IBVERBS_PRIVATE_57 IBVERBS_PRIVATE_59 IBVERBS_PRIVATE_64)
+set(private_nodes IBVERBS_PRIVATE_34 IBVERBS_PRIVATE_57 IBVERBS_PRIVATE_59 IBVERBS_PRIVATE_64
+                  IBVERBS_PRIVATE_65)
 set(banner "Generated from simverbs/abi/symbols/symbols.list. Do not edit.")
 
 set(nodes "")
