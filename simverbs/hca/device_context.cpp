@@ -35,7 +35,7 @@ DeviceContext::DeviceContext(Hca& hca, Client& client, std::uint32_t handle)
 DeviceContext::~DeviceContext() {
     hca_.late_landings().finish();
     for (const auto& [handle, rule] : flows_) {
-        hca_.flows().erase(*rule);
+        hca_.table_of(*rule).erase(*rule);
     }
     while (!opened_qps_.empty()) {
         const auto [handle, qp] = *opened_qps_.begin();
@@ -279,6 +279,14 @@ int DeviceContext::find_parts(const CreateQp& command, QueuePairParts& parts) co
     return 0;
 }
 
+// What a queue pair may do to frames. One that spreads them leaves it to its work queues, and only
+// raw packets are frames; padding is for all (Linux mlx5, process_create_flags).
+FrameOffloads DeviceContext::offloads_of(const CreateQp& command) const {
+    const FrameOffloads offered = offered_offloads(hca_.personality().limits);
+    const bool receives_frames = command.service == Service::kRawPacket && !command.spreads;
+    return receives_frames ? offered : offered & FrameOffload::kPciWriteEndPadding;
+}
+
 int DeviceContext::execute(const CreateQp& command, CreateQpReply& reply) {
     const Personality& personality = hca_.personality();
     if (find_service(properties(command.service).ibv_qp_type) == nullptr ||
@@ -300,6 +308,10 @@ int DeviceContext::execute(const CreateQp& command, CreateQpReply& reply) {
         return EOPNOTSUPP;
     }
     parts.blocks_own_multicast = command.blocks_own_multicast;
+    parts.offloads = FrameOffloads::from_bits(command.offloads);
+    if (!offloads_of(command).contains(parts.offloads)) {
+        return EOPNOTSUPP;
+    }
     QpCapacity& granted = parts.capacity;
     granted = command.capacity;
     if (!service.has_requester) {
@@ -368,7 +380,8 @@ int DeviceContext::execute(const DestroyQp& command, EmptyReply& /*reply*/) {
     if (qp == nullptr) {
         return EINVAL;
     }
-    if (hca_.multicast().is_attached(*qp) || hca_.flows().steers_to(*qp)) {
+    if (hca_.multicast().is_attached(*qp) || hca_.flows().steers_to(*qp) ||
+        hca_.egress_flows().steers_to(*qp)) {
         return EBUSY;
     }
     unbind_windows_of(qp->qpn());
