@@ -279,12 +279,18 @@ int DeviceContext::find_parts(const CreateQp& command, QueuePairParts& parts) co
     return 0;
 }
 
-// What a queue pair may do to frames. One that spreads them leaves it to its work queues, and only
-// raw packets are frames; padding is for all (Linux mlx5, process_create_flags).
-FrameOffloads DeviceContext::offloads_of(const CreateQp& command) const {
-    const FrameOffloads offered = offered_offloads(hca_.personality().limits);
-    const bool receives_frames = command.service == Service::kRawPacket && !command.spreads;
-    return receives_frames ? offered : offered & FrameOffload::kPciWriteEndPadding;
+// As Linux mlx5 (process_create_flags, create_rss_raw_qp_tir): what is done to frames is for raw
+// packets, padding for all; a queue pair that spreads frames leaves both to its work queues.
+int DeviceContext::check_offloads(const CreateQp& command) const {
+    const FrameOffloads asked = FrameOffloads::from_bits(command.offloads);
+    if (command.spreads) {
+        return asked.empty() ? 0 : EINVAL;
+    }
+    FrameOffloads offered = offered_offloads(hca_.personality().limits);
+    if (command.service != Service::kRawPacket) {
+        offered = offered & FrameOffload::kPciWriteEndPadding;
+    }
+    return offered.contains(asked) ? 0 : EOPNOTSUPP;
 }
 
 int DeviceContext::execute(const CreateQp& command, CreateQpReply& reply) {
@@ -308,10 +314,10 @@ int DeviceContext::execute(const CreateQp& command, CreateQpReply& reply) {
         return EOPNOTSUPP;
     }
     parts.blocks_own_multicast = command.blocks_own_multicast;
-    parts.offloads = FrameOffloads::from_bits(command.offloads);
-    if (!offloads_of(command).contains(parts.offloads)) {
-        return EOPNOTSUPP;
+    if (const int error = check_offloads(command); error != 0) {
+        return error;
     }
+    parts.offloads = FrameOffloads::from_bits(command.offloads);
     QpCapacity& granted = parts.capacity;
     granted = command.capacity;
     if (!service.has_requester) {

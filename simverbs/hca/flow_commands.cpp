@@ -22,7 +22,7 @@ int DeviceContext::execute(const CreateFlow& command, HandleReply& reply) {
     }
     QueuePair* qp = find(qps_, command.qp);
     if (qp != nullptr && qp->attributes().service == Service::kUd) {
-        return EOPNOTSUPP;  // Linux lets drivers steer datagrams; this device does not
+        return EOPNOTSUPP;  // mlx4 steers datagrams; mlx5 has receive queues of raw packets alone
     }
     if (qp == nullptr || qp->attributes().service != Service::kRawPacket ||
         !hca_.has_port(command.port) ||

@@ -349,6 +349,11 @@ TEST_F(WorkQueues, QueuePairsThatCannotSpreadAreRefused) {
     EXPECT_EQ(answer([](Init& init) { init.cap.max_recv_wr = 1; }), EINVAL);
     EXPECT_EQ(answer([](Init& init) { init.cap.max_send_wr = 1; }), EINVAL);
     EXPECT_EQ(answer([](Init& init) { init.qp_type = IBV_QPT_UD; }), EOPNOTSUPP);
+    EXPECT_EQ(answer([](Init& init) {
+                  init.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+                  init.create_flags = IBV_QP_CREATE_CVLAN_STRIPPING;
+              }),
+              EINVAL);  // that is for the work queues
 }
 
 TEST_F(WorkQueues, ASpreadingQueuePairHasNoStates) {
