@@ -56,11 +56,12 @@ inline constexpr std::uint32_t kDefaultEthernetMtu = 4200;
 inline constexpr std::uint32_t kFrameCheckBytes = 4;
 inline constexpr std::uint32_t kFrameGapBytes = 7 + 1 + 12;
 
-// Of a frame of `bytes` from the destination address to the end of its data: short ones are padded
-// to 64 bytes with the check sequence.
+// From the destination address to the end of its data: shorter frames are padded (IEEE 802.3 4A.2).
+inline constexpr std::uint32_t kShortestFrameBytes = 60;
+
+// Of a frame of `bytes` from the destination address to the end of its data.
 constexpr std::uint32_t ethernet_wire_bytes(std::uint32_t bytes) {
-    constexpr std::uint32_t kShortest = 64;
-    return std::max(bytes + kFrameCheckBytes, kShortest) + kFrameGapBytes;
+    return std::max(bytes, kShortestFrameBytes) + kFrameCheckBytes + kFrameGapBytes;
 }
 
 }  // namespace fabric

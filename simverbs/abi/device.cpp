@@ -327,7 +327,7 @@ void fill_extended(const DeviceLimits& limits, ibv_device_attr_ex& attr) {
     attr.hca_core_clock = limits.core_clock_khz;
     attr.cq_mod_caps.max_cq_count = limits.max_cq_moderation_count;
     attr.cq_mod_caps.max_cq_period = limits.max_cq_moderation_microseconds;
-    attr.device_cap_flags_ex = attr.orig_attr.device_cap_flags;
+    attr.device_cap_flags_ex = (limits.caps & kModelledCaps).bits;
     attr.pci_atomic_caps = {limits.pci_atomic_sizes, limits.pci_atomic_sizes,
                             limits.pci_atomic_sizes};
     if (kModelledFeatures.on_demand_paging) {
@@ -347,7 +347,7 @@ void fill_extended(const DeviceLimits& limits, ibv_device_attr_ex& attr) {
                                    qp_types(limits.rate_limit_services)};
     }
     if (kModelledFeatures.raw_packets) {
-        attr.raw_packet_caps = limits.raw_packet_caps;
+        attr.raw_packet_caps = limits.raw_packet_caps.bits;
     }
     if (kModelledFeatures.device_memory) {
         attr.max_dm_size = limits.max_device_memory_bytes;

@@ -113,18 +113,31 @@ std::uint8_t read_dlid_path_bits(ibv_cq_ex* cq) {
 std::uint64_t read_completion_ts(ibv_cq_ex* cq) {
     return to_clock_ticks(entry_of(cq).timestamp_ps, as_object(cq->context).personality().limits);
 }
+// Priority, DEI and VLAN id of the tag that was taken out of a frame; 0 where none was.
+std::uint16_t read_cvlan(ibv_cq_ex* cq) {
+    return successful_entry_of(cq).cvlan;
+}
+std::uint32_t read_flow_tag(ibv_cq_ex* cq) {
+    return successful_entry_of(cq).flow_tag;
+}
 // Virtual time has no date: nanoseconds since the world began.
 std::uint64_t read_completion_wallclock_ns(ibv_cq_ex* cq) {
     return entry_of(cq).timestamp_ps / kPicosecondsPerNanosecond;
 }
 
-// The bits of wc_flags that a device can answer for: clocks where it has one. VLANs, flow tags and
-// tag matching are features that no device here has yet.
+// The bits of wc_flags that a device can answer for: clocks where it has one, VLAN tags where it
+// takes them out of frames, flow tags where it steers. Tag matching is none of any device here.
 std::uint64_t known_fields(const DeviceLimits& limits) {
     std::uint64_t known = IBV_WC_STANDARD_FLAGS;
     if (limits.completion_timestamp_mask != 0) {
         known |=
             IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+    }
+    if (limits.raw_packet_caps.contains(RawPacketCap::kCvlanStripping)) {
+        known |= IBV_WC_EX_WITH_CVLAN;
+    }
+    if (limits.caps.contains(DeviceCap::kManagedFlowSteering)) {
+        known |= IBV_WC_EX_WITH_FLOW_TAG;
     }
     return known;
 }
@@ -151,6 +164,8 @@ void set_pointers(ibv_cq_ex& cq, std::uint64_t fields) {
     set(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP, cq.read_completion_ts, read_completion_ts);
     set(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK, cq.read_completion_wallclock_ns,
         read_completion_wallclock_ns);
+    set(IBV_WC_EX_WITH_CVLAN, cq.read_cvlan, read_cvlan);
+    set(IBV_WC_EX_WITH_FLOW_TAG, cq.read_flow_tag, read_flow_tag);
 }
 
 // An errno; in rdma-core's order: sizes and masks, then what the device lacks.

@@ -323,7 +323,7 @@ void install_operations(QueuePair& qp, std::uint64_t asked) {
     qp.batch.reset(new SendBatch);
 }
 
-// Of the creation flags that have a name, no device here has any but one.
+// The device looks at the other creation flags; SOURCE_QPN is IPoIB's, which nobody here does.
 int check(const ibv_qp_init_attr_ex& init, const Personality& personality) {
     constexpr std::uint32_t kAttributes = (IBV_QP_INIT_ATTR_SEND_OPS_FLAGS << 1) - 1;
     constexpr std::uint32_t kFlags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SCATTER_FCS |
@@ -342,7 +342,7 @@ int check(const ibv_qp_init_attr_ex& init, const Personality& personality) {
         (spreads && (init.rwq_ind_tbl == nullptr || init.rx_hash_conf.rx_hash_key == nullptr))) {
         return EINVAL;
     }
-    if ((flags & ~static_cast<std::uint32_t>(IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)) != 0) {
+    if ((flags & IBV_QP_CREATE_SOURCE_QPN) != 0) {
         return EOPNOTSUPP;
     }
     const bool takes_domain = service != nullptr && service->srq_from_packet;

@@ -16,10 +16,11 @@ inline constexpr DeviceCaps kModelledCaps =
     DeviceCaps(DeviceCap::kResizeMaxWr) | DeviceCap::kBadPkeyCntr | DeviceCap::kCurrQpStateMod |
     DeviceCap::kPortActiveEvent | DeviceCap::kSysImageGuid | DeviceCap::kRcRnrNakGen |
     DeviceCap::kMemWindow | DeviceCap::kMemWindowType2B | DeviceCap::kMemMgtExtensions |
-    DeviceCap::kManagedFlowSteering | DeviceCap::kRawIpCsum | DeviceCap::kSrqResize |
-    DeviceCap::kUdAvPortEnforce | DeviceCap::kXrc | DeviceCap::kAutoPathMig |
-    DeviceCap::kChangePhyPort | DeviceCap::kBadQkeyCntr | DeviceCap::kFlushGlobal |
-    DeviceCap::kFlushPersistent | DeviceCap::kAtomicWrite;
+    DeviceCap::kManagedFlowSteering | DeviceCap::kRawIpCsum | DeviceCap::kRawScatterFcs |
+    DeviceCap::kPciWriteEndPadding | DeviceCap::kSrqResize | DeviceCap::kUdAvPortEnforce |
+    DeviceCap::kXrc | DeviceCap::kAutoPathMig | DeviceCap::kChangePhyPort |
+    DeviceCap::kBadQkeyCntr | DeviceCap::kFlushGlobal | DeviceCap::kFlushPersistent |
+    DeviceCap::kAtomicWrite;
 
 // The same of features that query_device_ex reports by figures.
 struct ModelledFeatures {

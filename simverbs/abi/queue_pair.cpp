@@ -107,6 +107,19 @@ ReceiveHash to_hash(const ibv_rx_hash_conf& conf) {
     return hash;
 }
 
+FrameOffloads to_offloads(std::uint32_t create_flags) {
+    FrameOffloads offloads;
+    const auto add = [create_flags, &offloads](std::uint32_t flag, FrameOffload offload) {
+        if ((create_flags & flag) != 0) {
+            offloads = offloads | offload;
+        }
+    };
+    add(IBV_QP_CREATE_SCATTER_FCS, FrameOffload::kScatterFcs);
+    add(IBV_QP_CREATE_CVLAN_STRIPPING, FrameOffload::kCvlanStripping);
+    add(IBV_QP_CREATE_PCI_WRITE_END_PADDING, FrameOffload::kPciWriteEndPadding);
+    return offloads;
+}
+
 // What the device finds missing it refuses; what has no handle has none there.
 int fill_command(const ibv_qp_init_attr_ex& init, CreateQp& command) {
     const ServiceProperties* service = find_service(static_cast<std::uint32_t>(init.qp_type));
@@ -123,8 +136,10 @@ int fill_command(const ibv_qp_init_attr_ex& init, CreateQp& command) {
     command.srq = handle_of(init.srq);
     command.xrcd = init.xrcd == nullptr ? 0 : as_object(init.xrcd).number();
     command.capacity = to_capacity(init.cap);
-    command.blocks_own_multicast = (init.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 &&
-                                   (init.create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) != 0;
+    const std::uint32_t flags =
+        (init.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 ? init.create_flags : 0;
+    command.blocks_own_multicast = (flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) != 0;
+    command.offloads = to_offloads(flags).bits;
     if ((init.comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER) != 0) {
         command.capacity.tso_header_bytes = init.max_tso_header;
     }

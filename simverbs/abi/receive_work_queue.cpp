@@ -130,6 +130,7 @@ int modify_wq(ibv_wq* handle, ibv_wq_attr* attr) {
     std::memcpy(&command.state, &attr->wq_state, sizeof command.state);
     std::memcpy(&command.current_state, &attr->curr_wq_state, sizeof command.current_state);
     command.flags_mask = attr->flags_mask;
+    command.flags = attr->flags;
     HandleReply reply;
     if (const int error = as_object(handle->context).execute(command, reply); error != 0) {
         return error;

@@ -35,7 +35,7 @@ DeviceContext::DeviceContext(Hca& hca, Client& client, std::uint32_t handle)
 DeviceContext::~DeviceContext() {
     hca_.late_landings().finish();
     for (const auto& [handle, rule] : flows_) {
-        hca_.flows().erase(*rule);
+        hca_.table_of(*rule).erase(*rule);
     }
     while (!opened_qps_.empty()) {
         const auto [handle, qp] = *opened_qps_.begin();
@@ -282,6 +282,20 @@ int DeviceContext::find_parts(const CreateQp& command, QueuePairParts& parts) co
     return 0;
 }
 
+// As Linux mlx5 (process_create_flags, create_rss_raw_qp_tir): what is done to frames is for raw
+// packets, padding for all; a queue pair that spreads frames leaves both to its work queues.
+int DeviceContext::check_offloads(const CreateQp& command) const {
+    const FrameOffloads asked = FrameOffloads::from_bits(command.offloads);
+    if (command.spreads) {
+        return asked.empty() ? 0 : EINVAL;
+    }
+    FrameOffloads offered = offered_offloads(hca_.personality().limits);
+    if (command.service != Service::kRawPacket) {
+        offered = offered & FrameOffload::kPciWriteEndPadding;
+    }
+    return offered.contains(asked) ? 0 : EOPNOTSUPP;
+}
+
 int DeviceContext::execute(const CreateQp& command, CreateQpReply& reply) {
     const Personality& personality = hca_.personality();
     if (find_service(properties(command.service).ibv_qp_type) == nullptr ||
@@ -303,6 +317,10 @@ int DeviceContext::execute(const CreateQp& command, CreateQpReply& reply) {
         return EOPNOTSUPP;
     }
     parts.blocks_own_multicast = command.blocks_own_multicast;
+    if (const int error = check_offloads(command); error != 0) {
+        return error;
+    }
+    parts.offloads = FrameOffloads::from_bits(command.offloads);
     QpCapacity& granted = parts.capacity;
     granted = command.capacity;
     if (!service.has_requester) {
@@ -371,7 +389,8 @@ int DeviceContext::execute(const DestroyQp& command, EmptyReply& /*reply*/) {
     if (qp == nullptr) {
         return EINVAL;
     }
-    if (hca_.multicast().is_attached(*qp) || hca_.flows().steers_to(*qp)) {
+    if (hca_.multicast().is_attached(*qp) || hca_.flows().steers_to(*qp) ||
+        hca_.egress_flows().steers_to(*qp)) {
         return EBUSY;
     }
     unbind_windows_of(qp->qpn());

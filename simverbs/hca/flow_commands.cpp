@@ -11,6 +11,7 @@ namespace {
 // Of one context: each frame is held against all of them.
 constexpr std::size_t kMaxFlowRules = 4'096;
 constexpr std::size_t kMaxCounterSets = 4'096;
+constexpr std::uint32_t kMaxFlowTag = (1U << 24U) - 1;  // Linux mlx5, parse_flow_attr
 constexpr std::size_t kMaxCounterPoints = 64;  // of one: each frame that matches goes through them
 
 }  // namespace
@@ -21,7 +22,7 @@ int DeviceContext::execute(const CreateFlow& command, HandleReply& reply) {
     }
     QueuePair* qp = find(qps_, command.qp);
     if (qp != nullptr && qp->attributes().service == Service::kUd) {
-        return EOPNOTSUPP;  // Linux lets drivers steer datagrams; this device does not
+        return EOPNOTSUPP;  // mlx4 steers datagrams; mlx5 has receive queues of raw packets alone
     }
     if (qp == nullptr || qp->attributes().service != Service::kRawPacket ||
         !hca_.has_port(command.port) ||
@@ -30,7 +31,10 @@ int DeviceContext::execute(const CreateFlow& command, HandleReply& reply) {
         return EINVAL;
     }
     CounterSet* counters = find(counters_, command.counters);
-    if (counters == nullptr && command.counters != 0) {
+    const bool is_normal = command.type == static_cast<std::uint32_t>(FlowType::kNormal);
+    const bool needs_normal = command.tag != 0 || command.egress != 0;
+    if ((counters == nullptr && command.counters != 0) || command.tag > kMaxFlowTag ||
+        (needs_normal && !is_normal) || (command.tag != 0 && command.egress != 0)) {
         return EINVAL;
     }
     if (flows_.size() >= kMaxFlowRules) {
@@ -42,15 +46,17 @@ int DeviceContext::execute(const CreateFlow& command, HandleReply& reply) {
     rule->port = command.port;
     rule->traps = command.traps != 0;
     rule->drops = command.drops != 0;
+    rule->tag = command.tag;
     rule->layers = FrameLayers::from_bits(command.layers);
     rule->value = command.value;
     rule->mask = command.mask;
+    rule->egress = command.egress != 0;
     rule->qp = qp;
     rule->counters = counters;
     if (counters != nullptr) {
         ++counters->uses;
     }
-    hca_.flows().add(*rule);
+    hca_.table_of(*rule).add(*rule);
     reply.handle = ++last_flow_;
     flows_.emplace(reply.handle, std::move(rule));
     return 0;
@@ -61,7 +67,7 @@ int DeviceContext::execute(const DestroyFlow& command, EmptyReply& /*reply*/) {
     if (rule == nullptr) {
         return ENOENT;
     }
-    hca_.flows().erase(*rule);
+    hca_.table_of(*rule).erase(*rule);
     if (rule->counters != nullptr) {
         --rule->counters->uses;
     }

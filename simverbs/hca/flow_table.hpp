@@ -1,4 +1,5 @@
-// Flow steering: which queue pairs take a frame that no transport claims (ibv_create_flow(3)).
+// Flow steering: which queue pairs take a frame that no transport claims, and which frames leave
+// (ibv_create_flow(3)).
 //
 // Rules are tried by priority, then in the order of their making. The first that matches takes the
 // frame, and with it every rule that is its equal; one that does not trap lets the next be tried.
@@ -45,8 +46,10 @@ struct FlowRule {
     std::uint16_t priority = 0;  // 0 is tried first
     std::uint8_t port = 1;
     bool traps = true;
-    bool drops = false;  // instead of delivering
-    FrameLayers layers;  // that a frame has to have
+    bool egress = false;    // for frames that the port sends
+    bool drops = false;     // instead of delivering
+    std::uint32_t tag = 0;  // that completions of its frames carry
+    FrameLayers layers;     // that a frame has to have
     FrameFields value;
     FrameFields mask;
     QueuePair* qp = nullptr;
@@ -64,28 +67,44 @@ class FlowTable {
     void add(const FlowRule& rule);
     void erase(const FlowRule& rule);
     [[nodiscard]] bool empty() const { return rules_.empty(); }
+    // Whether a rule names the queue pair.
     [[nodiscard]] bool steers_to(const QueuePair& qp) const;
 
-    // Calls deliver(QueuePair&) for each that takes a frame which arrived at `port`; false when
-    // there is none but sniffers.
+    // Calls deliver(const FlowRule&) for each that takes a frame which arrived at `port`; false
+    // when there is none but sniffers.
     template <class F>
     bool match(std::uint8_t port, const FrameHeaders& headers, std::uint32_t bytes,
                F&& deliver) const {
         for (const FlowRule* rule : rules_) {
             if (rule->type == FlowType::kSniffer && rule->port == port) {
                 rule->count(bytes);
-                deliver(*rule->qp);
+                deliver(*rule);
             }
         }
-        return match_type(FlowType::kNormal, port, headers, bytes, deliver) ||
+        const auto take = [&deliver](const FlowRule& rule) {
+            if (!rule.drops) {
+                deliver(rule);
+            }
+        };
+        return match_type(FlowType::kNormal, port, headers, bytes, take) ||
                (is_group(headers) &&
-                match_type(FlowType::kGroupDefault, port, headers, bytes, deliver)) ||
-               match_type(FlowType::kAllDefault, port, headers, bytes, deliver);
+                match_type(FlowType::kGroupDefault, port, headers, bytes, take)) ||
+               match_type(FlowType::kAllDefault, port, headers, bytes, take);
+    }
+
+    // The same of rules for what is sent: whether they let a frame leave by `port`. It may where
+    // none matches.
+    [[nodiscard]] bool lets_out(std::uint8_t port, const FrameHeaders& headers,
+                                std::uint32_t bytes) const {
+        bool passes = true;
+        match_type(FlowType::kNormal, port, headers, bytes,
+                   [&passes](const FlowRule& rule) { passes = passes && !rule.drops; });
+        return passes;
     }
 
   private:
     [[nodiscard]] static bool is_group(const FrameHeaders& headers) {
-        return (headers.fields.destination_mac[0] & 1U) != 0;
+        return (headers.fields.outer.destination_mac[0] & 1U) != 0;
     }
     [[nodiscard]] static bool matches(const FlowRule& rule, const FrameHeaders& headers) {
         return headers.layers.contains(rule.layers) &&
@@ -95,7 +114,7 @@ class FlowTable {
 
     template <class F>
     bool match_type(FlowType type, std::uint8_t port, const FrameHeaders& headers,
-                    std::uint32_t bytes, F& deliver) const {
+                    std::uint32_t bytes, F&& take) const {
         const FlowRule* trapped = nullptr;
         for (const FlowRule* rule : rules_) {
             if (rule->type != type || rule->port != port || !matches(*rule, headers) ||
@@ -103,9 +122,7 @@ class FlowTable {
                 continue;
             }
             rule->count(bytes);
-            if (!rule->drops) {
-                deliver(*rule->qp);
-            }
+            take(*rule);
             if (rule->traps) {
                 trapped = rule;
             }

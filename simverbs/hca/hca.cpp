@@ -173,13 +173,14 @@ void Hca::steer(const fabric::Port& port, const fabric::Frame& frame) {
     const Packet& packet = frame.transport_as<Packet>();
     const std::span<const std::byte> bytes(static_cast<const Snapshot*>(frame.cargo)->bytes(),
                                            packet.payload.length);
-    const bool sound = checksums_hold(bytes);
+    ReceivedFrame received{packet.payload, bytes, checksums_hold(bytes), 0};
     arriving_ = &frame;
     const FrameHeaders headers = parse_frame(bytes);
     const bool taken =
         flows_.match(static_cast<std::uint8_t>(port.number().value()), headers,
-                     packet.payload.length, [&packet, &headers, sound](QueuePair& qp) {
-                         qp.frame_arrived(packet.payload, headers, sound);
+                     packet.payload.length, [&received, &headers](const FlowRule& rule) {
+                         received.flow_tag = rule.tag;
+                         rule.qp->frame_arrived(received, headers);
                      });
     arriving_ = nullptr;
     if (!taken) {

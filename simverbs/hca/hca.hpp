@@ -91,6 +91,10 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     [[nodiscard]] const Numbering& numbering() const { return commons_.numbering; }
     [[nodiscard]] KeyTable& keys() { return keys_; }
     [[nodiscard]] FlowTable& flows() { return flows_; }
+    [[nodiscard]] FlowTable& egress_flows() { return egress_flows_; }
+    [[nodiscard]] FlowTable& table_of(const FlowRule& rule) {
+        return rule.egress ? egress_flows_ : flows_;
+    }
     [[nodiscard]] NumberTable<QueuePair>& qps() { return qps_; }
     [[nodiscard]] NumberTable<SharedReceiveQueue>& srqs() { return srqs_; }
     [[nodiscard]] NumberTable<ReceiveWorkQueue>& wqs() { return wqs_; }
@@ -205,7 +209,8 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     NumberTable<ReceiveWorkQueue> wqs_;
     MulticastTable multicast_;
     std::map<XrcFile, std::weak_ptr<XrcDomain>> xrc_files_;
-    FlowTable flows_;
+    FlowTable flows_;         // for what arrives
+    FlowTable egress_flows_;  // for what is sent
     const fabric::Frame* arriving_ = nullptr;
     std::uint32_t bad_pkeys_ = 0;
     std::uint32_t bad_qkeys_ = 0;

@@ -106,9 +106,10 @@ struct ResolveEthernet {
     AddressVector path;
 };
 
-// Frames that match go to the queue pair. EINVAL for one of another service than raw packets, and
-// for a port that has none; EOPNOTSUPP for UD, and on a device that does not steer; ENOMEM for a
-// rule too many.
+// Frames that match go to the queue pair; a rule for what is sent lets them pass, and the queue
+// pair only says which device it is (ibv_create_flow(3)). EINVAL for one of another service than
+// raw packets, and for a port that has none; EOPNOTSUPP for UD, and on a device that does not
+// steer; ENOMEM for a rule too many.
 struct CreateFlow {
     static constexpr CommandCode kCode = CommandCode::kCreateFlow;
     using Reply = HandleReply;
@@ -117,12 +118,14 @@ struct CreateFlow {
     std::uint32_t type = 0;  // enum ibv_flow_attr_type
     std::uint16_t priority = 0;
     std::uint8_t port = 1;
-    std::uint8_t traps = 1;   // 0: the next rule is tried too
-    std::uint8_t drops = 0;   // 1: instead of delivering
-    std::uint8_t layers = 0;  // FrameLayer
+    std::uint8_t traps = 1;    // 0: the next rule is tried too
+    std::uint8_t drops = 0;    // 1: instead of delivering
+    std::uint8_t egress = 0;   // 1: for what the port sends, of a normal rule
+    std::uint32_t layers = 0;  // FrameLayer
     FrameFields value;
     FrameFields mask;
     std::uint32_t counters = 0;  // 0: none
+    std::uint32_t tag = 0;       // 24 bits, of a normal rule
 };
 
 struct DestroyFlow {

@@ -104,6 +104,7 @@ struct CreateQp {
     Service service = Service::kRc;
     QpCapacity capacity;
     bool blocks_own_multicast = false;  // of groups it gets no copy of what it sends itself
+    std::uint32_t offloads = 0;         // FrameOffload; EOPNOTSUPP for what the device lacks
     // Frames are spread over work queues instead of being received; it has neither sends nor
     // receives of its own, and no states.
     bool spreads = false;

@@ -72,7 +72,7 @@ QueuePair::QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& par
         Effects& effects = *this;
         raw_packets_ = std::make_unique<RawPacketEngine>(
             attributes_, hca.personality(), send_shape_, segments_of_a_receive(parts, hca),
-            QpMemory{&context.client().memory(), &hca.own_memory()}, effects);
+            parts.offloads, QpMemory{&context.client().memory(), &hca.own_memory()}, effects);
     }
     if (parts.table != nullptr) {
         spread_.reset(new ReceiveSpread{*parts.table, parts.hash});
@@ -168,12 +168,11 @@ bool QueuePair::take_ahead(const fabric::Port& port, const fabric::Frame& train)
            responder_.take_ahead(train.transport_as<Packet>());
 }
 
-void QueuePair::frame_arrived(const Payload& frame, const FrameHeaders& headers,
-                              bool checksums_hold) {
+void QueuePair::frame_arrived(const ReceivedFrame& frame, const FrameHeaders& headers) {
     if (spread_ != nullptr) {
-        spread_->queue_for(headers).receive(frame, checksums_hold);
+        spread_->queue_for(headers).receive(frame);
     } else if (receives_packets(attributes_.state)) {
-        raw_packets_->receive(frame, checksums_hold);
+        raw_packets_->receive(frame);
     }
 }
 
@@ -319,8 +318,8 @@ void QueuePair::complete(const SendCompletion& completion, bool signaled) {
     Cqe entry;
     entry.wr_id = completion.wr_id;
     entry.timestamp_ps = static_cast<std::uint64_t>(to_picoseconds(hca_.loop().now()));
-    entry.status = static_cast<std::uint32_t>(completion.status);
-    entry.opcode = static_cast<std::uint32_t>(completion.opcode);
+    entry.status = static_cast<std::uint8_t>(completion.status);
+    entry.opcode = static_cast<std::uint8_t>(completion.opcode);
     entry.byte_length = completion.byte_length;
     if (completion.has_immediate) {
         entry.wc_flags = static_cast<std::uint32_t>(WcFlag::kWithImm);
@@ -370,8 +369,8 @@ void QueuePair::complete(const ReceiveCompletion& completion) {
     Cqe entry;
     entry.wr_id = completion.wr_id;
     entry.timestamp_ps = static_cast<std::uint64_t>(to_picoseconds(hca_.loop().now()));
-    entry.status = static_cast<std::uint32_t>(completion.status);
-    entry.opcode = static_cast<std::uint32_t>(completion.opcode);
+    entry.status = static_cast<std::uint8_t>(completion.status);
+    entry.opcode = static_cast<std::uint8_t>(completion.opcode);
     entry.byte_length = completion.byte_length;
     entry.immediate = completion.immediate;
     entry.qpn = attributes_.qpn;
@@ -383,6 +382,8 @@ void QueuePair::complete(const ReceiveCompletion& completion) {
     } else if (completion.ip_checksum_holds) {
         entry.wc_flags = static_cast<std::uint32_t>(WcFlag::kIpCsumOk);
     }
+    entry.flow_tag = completion.flow_tag;
+    entry.cvlan = completion.cvlan;
     entry.slid = attributes_.path.dlid;
     entry.sl = attributes_.path.sl;
     entry.pkey_index = attributes_.pkey_index;

@@ -64,6 +64,7 @@ struct QueuePairParts {
     IndirectionTable* table;  // it spreads frames by this
     ReceiveHash hash;
     bool blocks_own_multicast;
+    FrameOffloads offloads;
 };
 
 // What a queue pair is doing, for whoever wants to know why nothing happens.
@@ -139,7 +140,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     // As fabric::Node has it.
     bool take_ahead(const fabric::Port& port, const fabric::Frame& train);
     // An Ethernet frame that a flow rule gives to this queue pair.
-    void frame_arrived(const Payload& frame, const FrameHeaders& headers, bool checksums_hold);
+    void frame_arrived(const ReceivedFrame& frame, const FrameHeaders& headers);
     // A packet for this queue pair, which is connected, was marked; a notification tells that one
     // of its own was.
     void congestion_seen();

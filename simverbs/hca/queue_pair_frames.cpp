@@ -14,6 +14,7 @@
 #include "simverbs/hca/placement.hpp"
 #include "simverbs/hca/queue_pair.hpp"
 #include "simverbs/transport/frame_size.hpp"
+#include "simverbs/wire/ethernet_headers.hpp"
 
 namespace simverbs {
 
@@ -68,9 +69,9 @@ CopyOutcome QueuePair::make_snapshot_frame(const Packet& packet, const AddressVe
 
 FrameVerdict QueuePair::transmit_frame(const Payload& payload, bool fill) {
     const fabric::Port& port = hca_.port(attributes_.port);
-    const std::uint32_t most = fabric::kEthernetHeaderBytes + port.attributes().link_mtu_bytes();
+    const std::uint32_t mtu = port.attributes().link_mtu_bytes();
     if (payload.length < fabric::kEthernetHeaderBytes ||
-        payload.length > std::min<std::uint32_t>(most, Snapshot::kBytes)) {
+        payload.length > std::min<std::uint32_t>(kMaxEthernetHeaderBytes + mtu, Snapshot::kBytes)) {
         return FrameVerdict::kWrongLength;
     }
     Snapshot& snapshot = hca_.snapshots().take();
@@ -79,12 +80,22 @@ FrameVerdict QueuePair::transmit_frame(const Payload& payload, bool fill) {
     if (gather_payload(payload, snapshot.bytes()) != CopyOutcome::kCopied) {
         return FrameVerdict::kUnreadable;
     }
-    const std::span<std::byte> bytes(snapshot.bytes(), payload.length);
+    const std::span<std::byte> gathered(snapshot.bytes(), payload.length);
+    if (payload.length > ethernet_header_bytes(gathered) + mtu) {
+        return FrameVerdict::kWrongLength;
+    }
+    const std::uint32_t length = std::max(payload.length, fabric::kShortestFrameBytes);
+    const std::span<std::byte> bytes(snapshot.bytes(), length);
+    std::ranges::fill(bytes.subspan(payload.length), std::byte{0});
     if (fill) {
         fill_checksums(bytes);
     }
+    if (!hca_.egress_flows().empty() &&
+        !hca_.egress_flows().lets_out(attributes_.port, parse_frame(bytes), length)) {
+        return FrameVerdict::kSent;  // it goes no further; the work request has been carried out
+    }
     frame->transport_as<Packet>() = Packet{};
-    frame->transport_as<Packet>().payload = snapshot.payload(hca_.own_memory(), payload.length);
+    frame->transport_as<Packet>().payload = snapshot.payload(hca_.own_memory(), length);
     frame->number = ++frames_made_;
     address_raw_frame(*frame, port, bytes, attributes_.qpn);
     if (frame->destination_mac.is_group()) {

@@ -18,7 +18,7 @@ ReceiveWorkQueue::ReceiveWorkQueue(DeviceContext& context, const ReceiveWorkQueu
       ring_(parts.ring),
       shape_(parts.shape),
       number_(parts.number),
-      receiver_(context.hca().personality(), parts.shape.max_segments, *this) {
+      receiver_(context.hca().personality(), parts.shape.max_segments, parts.offloads, *this) {
     ++pd_.uses;
     cq_.add_user(*this);
 }
@@ -43,9 +43,9 @@ void ReceiveWorkQueue::posted() {
     }
 }
 
-void ReceiveWorkQueue::receive(const Payload& frame, bool checksums_hold) {
+void ReceiveWorkQueue::receive(const ReceivedFrame& frame) {
     if (state_ == WqState::kReady) {
-        receiver_.receive(frame, checksums_hold);
+        receiver_.receive(frame);
     }
 }
 
@@ -127,11 +127,13 @@ void ReceiveWorkQueue::complete(const ReceiveCompletion& completion) {
     Cqe entry;
     entry.wr_id = completion.wr_id;
     entry.timestamp_ps = static_cast<std::uint64_t>(to_picoseconds(hca.loop().now()));
-    entry.status = static_cast<std::uint32_t>(completion.status);
-    entry.opcode = static_cast<std::uint32_t>(completion.opcode);
+    entry.status = static_cast<std::uint8_t>(completion.status);
+    entry.opcode = static_cast<std::uint8_t>(completion.opcode);
     entry.byte_length = completion.byte_length;
     entry.qpn = number_;
     entry.freed_to = completion.freed_to;
+    entry.flow_tag = completion.flow_tag;
+    entry.cvlan = completion.cvlan;
     entry.queue = CompletedQueue::kWork;
     if (completion.ip_checksum_holds) {
         entry.wc_flags = static_cast<std::uint32_t>(WcFlag::kIpCsumOk);

@@ -24,6 +24,7 @@ struct ReceiveWorkQueueParts {
     RingMemory ring;
     WorkQueueShape shape;
     std::uint32_t number;
+    FrameOffloads offloads;
 };
 
 class ReceiveWorkQueue final : private ReceiveEffects {
@@ -44,7 +45,9 @@ class ReceiveWorkQueue final : private ReceiveEffects {
     int modify(WqState to);
     void posted();
     // A frame that was spread to this queue; lost unless it is ready.
-    void receive(const Payload& frame, bool checksums_hold);
+    void receive(const ReceivedFrame& frame);
+    void set_offloads(FrameOffloads offloads) { receiver_.set_offloads(offloads); }
+    [[nodiscard]] FrameOffloads offloads() const { return receiver_.offloads(); }
     // WQ_FATAL: its completion queue is dead.
     void lose_completions();
 

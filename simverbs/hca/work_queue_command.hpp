@@ -23,9 +23,10 @@ struct CreateWq {
     std::uint32_t cq = 0;
     std::uint32_t requests = 0;
     std::uint32_t segments = 0;
-    std::uint32_t flags = 0;  // enum ibv_wq_flags
+    std::uint32_t flags = 0;  // FrameOffload
 };
 
+// EOPNOTSUPP for all flags but kCvlanStripping, as Linux mlx5.
 struct ModifyWq {
     static constexpr CommandCode kCode = CommandCode::kModifyWq;
     using Reply = HandleReply;  // the state that it is in now, enum ibv_wq_state
@@ -34,7 +35,8 @@ struct ModifyWq {
     std::uint32_t mask = 0;           // WqAttr
     std::uint32_t state = 0;          // enum ibv_wq_state
     std::uint32_t current_state = 0;  // enum ibv_wq_state
-    std::uint32_t flags_mask = 0;     // enum ibv_wq_flags
+    std::uint32_t flags_mask = 0;     // FrameOffload: those that change
+    std::uint32_t flags = 0;          // FrameOffload: what they become
 };
 
 struct DestroyWq {

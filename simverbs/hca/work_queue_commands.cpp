@@ -15,12 +15,13 @@ int DeviceContext::execute(const CreateWq& command, CreateWqReply& reply) {
     }
     ProtectionDomain* pd = find(pds_, command.pd);
     CompletionQueue* cq = find(cqs_, command.cq);
-    if (pd == nullptr || cq == nullptr || (command.flags & ~kKnownWqFlags) != 0 ||
+    const FrameOffloads offloads = FrameOffloads::from_bits(command.flags);
+    if (pd == nullptr || cq == nullptr || !kKnownFrameOffloads.contains(offloads) ||
         command.requests == 0 || exceeds(command.requests, limits.max_qp_wr) ||
         exceeds(command.segments, limits.max_sge)) {
         return EINVAL;
     }
-    if (command.flags != 0) {
+    if (!offered_offloads(limits).contains(offloads)) {
         return EOPNOTSUPP;
     }
     if (wqs_.size() >= limits.max_wq_type_rq) {
@@ -38,7 +39,7 @@ int DeviceContext::execute(const CreateWq& command, CreateWqReply& reply) {
         return ENOMEM;
     }
     auto wq = std::make_unique<ReceiveWorkQueue>(
-        *this, ReceiveWorkQueueParts{*pd, *cq, ring, shape, *number});
+        *this, ReceiveWorkQueueParts{*pd, *cq, ring, shape, *number, offloads});
     hca_.wqs().assign(*number, *wq);
     wqs_.emplace(*number, std::move(wq));
     reply = {*number,
@@ -58,15 +59,22 @@ int DeviceContext::execute(const ModifyWq& command, HandleReply& reply) {
     const auto now = static_cast<std::uint32_t>(wq->state());
     const std::uint32_t to = given.contains(WqAttr::kState) ? command.state : now;
     const bool is_elsewhere = given.contains(WqAttr::kCurState) && command.current_state != now;
-    const std::uint32_t flags = given.contains(WqAttr::kFlags) ? command.flags_mask : 0;
+    const FrameOffloads changed =
+        FrameOffloads::from_bits(given.contains(WqAttr::kFlags) ? command.flags_mask : 0);
     if (is_elsewhere || to > static_cast<std::uint32_t>(WqState::kErr) ||
-        (flags & ~kKnownWqFlags) != 0) {
+        !kKnownFrameOffloads.contains(changed)) {
         return EINVAL;
     }
-    if (flags != 0) {
+    const FrameOffloads changeable =
+        offered_offloads(hca_.personality().limits) & FrameOffload::kCvlanStripping;
+    if (!changeable.contains(changed)) {
         return EOPNOTSUPP;
     }
     const int error = given.contains(WqAttr::kState) ? wq->modify(static_cast<WqState>(to)) : 0;
+    if (error == 0) {
+        wq->set_offloads(wq->offloads().without(changed) |
+                         (changed & FrameOffloads::from_bits(command.flags)));
+    }
     reply.handle = static_cast<std::uint32_t>(wq->state());
     return error;
 }

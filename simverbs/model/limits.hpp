@@ -42,7 +42,9 @@ enum class DeviceCap : std::uint64_t {
     kRcIpCsum = 1U << 25,
     kRawIpCsum = 1U << 26,
     kManagedFlowSteering = 1U << 29,
-    kFlushGlobal = 1ULL << 38,  // these three in device_cap_flags_ex only
+    kRawScatterFcs = 1ULL << 34,  // these five in device_cap_flags_ex only
+    kPciWriteEndPadding = 1ULL << 36,
+    kFlushGlobal = 1ULL << 38,
     kFlushPersistent = 1ULL << 39,
     kAtomicWrite = 1ULL << 40,
 };
@@ -78,6 +80,8 @@ inline constexpr auto kDeviceCapNames = std::to_array<DeviceCapName>({
     {DeviceCap::kRcIpCsum, "RC_IP_CSUM"},
     {DeviceCap::kRawIpCsum, "RAW_IP_CSUM"},
     {DeviceCap::kManagedFlowSteering, "MANAGED_FLOW_STEERING"},
+    {DeviceCap::kRawScatterFcs, "RAW_SCATTER_FCS"},
+    {DeviceCap::kPciWriteEndPadding, "PCI_WRITE_END_PADDING"},
     {DeviceCap::kFlushGlobal, "FLUSH_GLOBAL"},
     {DeviceCap::kFlushPersistent, "FLUSH_PERSISTENT"},
     {DeviceCap::kAtomicWrite, "ATOMIC_WRITE"},
@@ -90,6 +94,17 @@ constexpr std::string_view to_string(DeviceCap cap) {
     }
     return "unknown";
 }
+
+// Same bits as enum ibv_raw_packet_caps.
+enum class RawPacketCap : std::uint32_t {
+    kCvlanStripping = 1U << 0,
+    kScatterFcs = 1U << 1,
+    kIpCsum = 1U << 2,
+    kDelayDrop = 1U << 3,
+};
+template <>
+inline constexpr bool kIsSetMember<RawPacketCap> = true;
+using RawPacketCaps = EnumSet<RawPacketCap>;
 
 // enum ibv_atomic_cap: atomic among the QPs of this device, or also against the host's processors.
 enum class AtomicScope : std::uint8_t { kNone, kHca, kGlobal };
@@ -168,7 +183,7 @@ struct DeviceLimits {
     std::uint32_t rate_limit_min_kbps = 0;
     std::uint32_t rate_limit_max_kbps = 0;
     Services rate_limit_services;
-    std::uint32_t raw_packet_caps = 0;  // bits of enum ibv_raw_packet_caps
+    RawPacketCaps raw_packet_caps;
     std::uint16_t max_cq_moderation_count = 0;
     std::uint16_t max_cq_moderation_microseconds = 0;
     std::uint64_t max_device_memory_bytes = 0;
@@ -181,10 +196,10 @@ struct DeviceLimits {
 // What is left of a device none of whose ports is Ethernet: raw packets, and what works on them or
 // by them, are Ethernet's.
 constexpr DeviceLimits without_ethernet(DeviceLimits limits) {
-    limits.caps =
-        limits.caps.without(DeviceCap::kRawIpCsum).without(DeviceCap::kManagedFlowSteering);
+    limits.caps = limits.caps.without(DeviceCap::kRawIpCsum | DeviceCap::kRawScatterFcs |
+                                      DeviceCap::kManagedFlowSteering);
     limits.max_raw_ethy_qp = 0;
-    limits.raw_packet_caps = 0;
+    limits.raw_packet_caps = {};
     limits.max_tso_bytes = 0;
     limits.tso_services = {};
     limits.max_rwq_indirection_tables = 0;
@@ -211,8 +226,9 @@ inline constexpr DeviceCaps kSpecCaps =
     DeviceCap::kCurrQpStateMod | DeviceCap::kPortActiveEvent | DeviceCap::kSysImageGuid |
     DeviceCap::kRcRnrNakGen | DeviceCap::kSrqResize | DeviceCap::kMemWindow | DeviceCap::kUdIpCsum |
     DeviceCap::kXrc | DeviceCap::kMemMgtExtensions | DeviceCap::kMemWindowType2B |
-    DeviceCap::kRawIpCsum | DeviceCap::kManagedFlowSteering | DeviceCap::kFlushGlobal |
-    DeviceCap::kFlushPersistent | DeviceCap::kAtomicWrite;
+    DeviceCap::kRawIpCsum | DeviceCap::kManagedFlowSteering | DeviceCap::kRawScatterFcs |
+    DeviceCap::kPciWriteEndPadding | DeviceCap::kFlushGlobal | DeviceCap::kFlushPersistent |
+    DeviceCap::kAtomicWrite;
 inline constexpr PortCaps kInfinibandPortCaps =
     PortCaps(PortCap::kTrapSup) | PortCap::kNoticeSup | PortCap::kAutoMigrSup | PortCap::kSlMapSup |
     PortCap::kSysImageGuidSup | PortCap::kExtendedSpeedsSup | PortCap::kCapMask2Sup |
@@ -274,7 +290,8 @@ inline constexpr DeviceLimits kSpecLimits = {
     .rate_limit_min_kbps = 1'000,
     .rate_limit_max_kbps = 100'000'000,
     .rate_limit_services = Service::kRawPacket,
-    .raw_packet_caps = 0x4,  // IP_CSUM
+    .raw_packet_caps =
+        RawPacketCap::kCvlanStripping | RawPacketCap::kScatterFcs | RawPacketCap::kIpCsum,
     .max_cq_moderation_count = 65'535,
     .max_cq_moderation_microseconds = 4'095,
     .max_device_memory_bytes = 131'072,

@@ -66,7 +66,8 @@ constexpr DeviceLimits connectx6_limits() {
                   DeviceCap::kPortActiveEvent | DeviceCap::kSysImageGuid | DeviceCap::kRcRnrNakGen |
                   DeviceCap::kMemWindow | DeviceCap::kXrc | DeviceCap::kMemMgtExtensions |
                   DeviceCap::kMemWindowType2B | DeviceCap::kUdIpCsum |
-                  DeviceCap::kManagedFlowSteering;
+                  DeviceCap::kManagedFlowSteering | DeviceCap::kRawScatterFcs |
+                  DeviceCap::kPciWriteEndPadding;
     limits.max_qp = 131'072;
     limits.max_sge = 30;
     limits.max_sge_rd = 30;

@@ -24,9 +24,6 @@ template <>
 inline constexpr bool kIsSetMember<WqAttr> = true;
 using WqAttrs = EnumSet<WqAttr>;
 
-// Same bits as enum ibv_wq_flags.
-inline constexpr std::uint32_t kKnownWqFlags = 0xF;
-
 enum class WqTrigger : std::uint8_t {
     kModify,
     kError,  // a receive failed, or its completion queue died

@@ -88,8 +88,10 @@ struct ReceiveCompletion {
     bool solicited = false;
     bool has_grh = false;            // the first 40 bytes of a datagram's receive were filled
     std::uint32_t source_qpn = 0;    // of a datagram
-    bool ip_checksum_holds = false;  // of a raw packet
-    std::uint32_t freed_to = 0;      // receive queue index; see Cqe
+    bool ip_checksum_holds = false;  // of a raw packet, like the next two
+    std::uint32_t flow_tag = 0;
+    std::uint16_t cvlan = 0;     // the tag that was taken out of it; 0: none
+    std::uint32_t freed_to = 0;  // receive queue index; see Cqe
 };
 
 // What became of a key that was to be invalidated.
@@ -136,7 +138,8 @@ class Effects : public ReceiveEffects {
     virtual CopyOutcome transmit_datagram(const Packet& packet, std::uint32_t address_handle) = 0;
     [[nodiscard]] virtual AddressVerdict check_address(std::uint32_t address_handle) const = 0;
     // Puts an Ethernet frame on the wire, from its destination address to the end of its data. The
-    // bytes are taken now, and the checksums of IPv4 and what it carries written if wanted.
+    // bytes are taken now, padded to the shortest frame that there may be, and the checksums of
+    // IPv4 and what it carries written if wanted.
     virtual FrameVerdict transmit_frame(const Payload& frame, bool fill_checksums) = 0;
     // Arms a timer for the time at which the port's transmitter has sent all it was given, and not
     // before `at_least` from now.

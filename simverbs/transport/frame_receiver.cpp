@@ -1,12 +1,16 @@
 #include "simverbs/transport/frame_receiver.hpp"
 
 #include <algorithm>
+#include <array>
+
+#include "simverbs/wire/ethernet_headers.hpp"
 
 namespace simverbs {
 
 FrameReceiver::FrameReceiver(const Personality& personality, std::uint32_t segments,
-                             ReceiveEffects& effects)
+                             FrameOffloads offloads, ReceiveEffects& effects)
     : personality_(personality),
+      offloads_(offloads),
       effects_(effects),
       segments_(segments),
       spans_(std::max<std::size_t>(1, segments)) {}
@@ -27,7 +31,7 @@ bool FrameReceiver::take_receive() {
 
 // A frame that finds no receive is lost, and one for which the receive is too small: that receive
 // is for the next.
-void FrameReceiver::receive(const Payload& frame, bool checksums_hold) {
+void FrameReceiver::receive(const ReceivedFrame& frame) {
     if (!take_receive()) {
         return;
     }
@@ -40,27 +44,44 @@ void FrameReceiver::receive(const Payload& frame, bool checksums_hold) {
     for (const Segment& segment : segments) {
         room += segment.length;
     }
-    if (room < frame.length) {
+    const Placement placement = placement_of(frame);
+    if (room < placement.length) {
         refuse_receive(FaultCause::kUnackedReceiveTooSmall);
         return;
     }
-    if (!place(frame, segments)) {
+    if (!place(frame, placement, segments)) {
         refuse_receive(FaultCause::kUnackedReceiveBad);
         return;
     }
     ReceiveCompletion completion;
-    completion.byte_length = frame.length;
-    completion.ip_checksum_holds = checksums_hold;
-    effects_.delivered(MessageKind::kSend, frame.length);
+    completion.byte_length = placement.length;
+    completion.ip_checksum_holds = frame.checksums_hold;
+    completion.cvlan = placement.cvlan.value_or(0);
+    completion.flow_tag = frame.flow_tag;
+    effects_.delivered(MessageKind::kSend, placement.length);
     complete_receive(completion);
 }
 
-// Opens the segments that the frame reaches, and copies it there.
-bool FrameReceiver::place(const Payload& frame, std::span<const Segment> segments) {
+FrameReceiver::Placement FrameReceiver::placement_of(const ReceivedFrame& frame) const {
+    Placement placement{frame.payload.length, std::nullopt};
+    if (offloads_.contains(FrameOffload::kCvlanStripping)) {
+        placement.cvlan = cvlan_of(frame.bytes);
+        placement.length -= placement.cvlan ? kCvlanBytes : 0;
+    }
+    if (offloads_.contains(FrameOffload::kScatterFcs)) {
+        placement.length += kFcsBytes;
+    }
+    return placement;
+}
+
+// Opens the segments that the frame reaches, and copies it there: without the tag that is taken
+// out, and with the check sequence of the frame as it was on the wire.
+bool FrameReceiver::place(const ReceivedFrame& frame, const Placement& placement,
+                          std::span<const Segment> segments) {
     std::size_t count = 0;
     std::uint64_t opened = 0;
     for (const Segment& segment : segments) {
-        if (opened >= frame.length) {
+        if (opened >= placement.length) {
             break;
         }
         const Grant grant = effects_.open_receive(segment);
@@ -70,7 +91,32 @@ bool FrameReceiver::place(const Payload& frame, std::span<const Segment> segment
         spans_[count++] = grant.span;
         opened += segment.length;
     }
-    return effects_.place(frame, std::span(spans_).first(count), 0) == CopyOutcome::kCopied;
+    const std::span<const MemorySpan> spans = std::span(spans_).first(count);
+    std::uint64_t at = 0;
+    const auto put = [this, &spans, &at](const Payload& part) {
+        const bool copied = effects_.place(part, spans, at) == CopyOutcome::kCopied;
+        at += part.length;
+        return copied;
+    };
+    Payload rest = frame.payload;
+    if (placement.cvlan) {
+        Payload addresses = frame.payload;
+        addresses.length = kCvlanOffset;
+        rest.offset += kCvlanOffset + kCvlanBytes;
+        rest.length -= kCvlanOffset + kCvlanBytes;
+        if (!put(addresses)) {
+            return false;
+        }
+    }
+    if (!put(rest)) {
+        return false;
+    }
+    if (!offloads_.contains(FrameOffload::kScatterFcs)) {
+        return true;
+    }
+    const std::array<std::byte, kFcsBytes> fcs = frame_check_sequence(frame.bytes);
+    const MemorySpan span{reinterpret_cast<std::uint64_t>(fcs.data()), kFcsBytes};
+    return put({frame.payload.space, &span, 0, kFcsBytes, 1});
 }
 
 void FrameReceiver::refuse_receive(FaultCause cause) {

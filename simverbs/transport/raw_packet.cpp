@@ -19,7 +19,7 @@ bool set(const SendWqe& wqe, SendFlag flag) {
 
 RawPacketEngine::RawPacketEngine(const QpAttributes& attributes, const Personality& personality,
                                  const WorkQueueShape& send, std::uint32_t receive_segments,
-                                 QpMemory memory, Effects& effects)
+                                 FrameOffloads offloads, QpMemory memory, Effects& effects)
     : attributes_(attributes),
       personality_(personality),
       shape_(send),
@@ -27,7 +27,7 @@ RawPacketEngine::RawPacketEngine(const QpAttributes& attributes, const Personali
       effects_(effects),
       tail_(send.slots == 0 ? 0 : send.stride - sizeof(SendWqe)),
       spans_(std::max<std::size_t>(1, send.max_segments)),
-      receiver_(personality, receive_segments, effects) {}
+      receiver_(personality, receive_segments, offloads, effects) {}
 
 // Believes a producer index only as far as the queue is deep.
 void RawPacketEngine::post(std::uint32_t producer) {

@@ -21,8 +21,8 @@ namespace simverbs {
 class RawPacketEngine {
   public:
     RawPacketEngine(const QpAttributes& attributes, const Personality& personality,
-                    const WorkQueueShape& send, std::uint32_t receive_segments, QpMemory memory,
-                    Effects& effects);
+                    const WorkQueueShape& send, std::uint32_t receive_segments,
+                    FrameOffloads offloads, QpMemory memory, Effects& effects);
     RawPacketEngine(const RawPacketEngine&) = delete;
     RawPacketEngine& operator=(const RawPacketEngine&) = delete;
 
@@ -38,9 +38,7 @@ class RawPacketEngine {
     void reset();  // forget everything, complete nothing
 
     // A frame that flow steering gave to this queue pair.
-    void receive(const Payload& frame, bool checksums_hold) {
-        receiver_.receive(frame, checksums_hold);
-    }
+    void receive(const ReceivedFrame& frame) { receiver_.receive(frame); }
 
   private:
     struct Send {

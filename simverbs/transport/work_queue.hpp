@@ -105,8 +105,6 @@ enum class CompletedQueue : std::uint8_t { kSend, kReceive, kShared, kWork };
 struct Cqe {
     std::uint64_t wr_id = 0;
     std::uint64_t timestamp_ps = 0;
-    std::uint32_t status = 0;  // enum ibv_wc_status
-    std::uint32_t opcode = 0;  // enum ibv_wc_opcode
     std::uint32_t vendor_error = 0;
     std::uint32_t byte_length = 0;
     std::uint32_t immediate = 0;  // network order, or the invalidated rkey
@@ -118,6 +116,10 @@ struct Cqe {
     std::uint32_t freed_to = 0;
     std::uint16_t pkey_index = 0;
     std::uint16_t slid = 0;
+    std::uint32_t flow_tag = 0;  // of a raw packet: its rule's
+    std::uint16_t cvlan = 0;     // of a raw packet: the tag that was taken out of it; 0: none
+    std::uint8_t status = 0;     // enum ibv_wc_status
+    std::uint8_t opcode = 0;     // enum ibv_wc_opcode
     CompletedQueue queue = CompletedQueue::kSend;
     std::uint8_t sl = 0;
     std::uint8_t dlid_path_bits = 0;

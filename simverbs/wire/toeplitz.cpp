@@ -47,7 +47,7 @@ std::uint32_t toeplitz(std::span<const std::uint8_t> key, std::span<const std::u
 }
 
 std::uint32_t hash_of(const ReceiveHash& hash, const FrameHeaders& headers) {
-    const FrameFields& fields = headers.fields;
+    const HeaderFields& fields = headers.fields.outer;
     const auto wants = [&hash, &headers](FrameLayer layer, HashField field) {
         return headers.layers.contains(layer) && hash.fields.contains(field);
     };

@@ -26,6 +26,12 @@ constexpr std::string_view kPciDomain = "5356";  // no machine has that many
 constexpr int kUmadAbi = 5;                      // IB_USER_MAD_ABI_VERSION
 constexpr int kVerbsAbi = 6;                     // IB_USER_VERBS_ABI_VERSION
 
+// Numbers of character devices: Linux Documentation/admin-guide/devices.txt.
+constexpr int kInfinibandMajor = 231;
+constexpr int kFirstUmadMinor = 0;
+constexpr int kFirstIssmMinor = 64;
+constexpr int kFirstUverbsMinor = 192;
+
 std::string guid_text(fabric::Guid guid) {
     const std::uint64_t value = guid.value();
     return fmt::format("{:04x}:{:04x}:{:04x}:{:04x}\n", value >> 48, value >> 32 & 0xFFFF,
@@ -151,8 +157,18 @@ void DeviceTree::add_device(std::size_t number, std::size_t index) {
     const std::string verbs = fmt::format("{}uverbs{}/", kVerbs, number);
     add(verbs + "ibdev", [name] { return name + '\n'; });
     add(verbs + "abi_version", [] { return "1\n"; });
+    add_node(verbs, fmt::format("uverbs{}", number), kFirstUverbsMinor + static_cast<int>(number));
     devices_.emplace(fmt::format("{}uverbs{}", kNodes, number),
                      DeviceFile{DeviceFileKind::kUverbs, index, fabric::PortNumber{}});
+}
+
+// What Linux says of a character device in the folder of its class.
+void DeviceTree::add_node(const std::string& folder, const std::string& name, int minor) {
+    add(folder + "dev", [minor] { return fmt::format("{}:{}\n", kInfinibandMajor, minor); });
+    add(folder + "uevent", [name, minor] {
+        return fmt::format("MAJOR={}\nMINOR={}\nDEVNAME=infiniband/{}\n", kInfinibandMajor, minor,
+                           name);
+    });
 }
 
 // What programs look for near a device: who made it, and which processors are close. Soft-RoCE is
@@ -175,7 +191,19 @@ void DeviceTree::add_pci_function(std::size_t number, const Hca& hca) {
     fixed("subsystem_vendor", vendor);
     fixed("subsystem_device", device);
     fixed("revision", "0x00");
-    fixed("class", is_infiniband(hca.port(1)) ? "0x020700" : "0x020000");
+    const std::uint32_t sub_class = is_infiniband(hca.port(1)) ? 7 : 0;
+    fixed("class", fmt::format("0x02{:02x}00", sub_class));
+    const std::uint32_t vendor_id = pci_vendor(identity);
+    const std::uint32_t device_id = identity.vendor_part_id;
+    const std::string alias = fmt::format("pci:v{0:08X}d{1:08X}sv{0:08X}sd{1:08X}bc02sc{2:02X}i00",
+                                          vendor_id, device_id, sub_class);
+    fixed("modalias", alias);
+    // No driver is bound to it.
+    fixed(
+        "uevent",
+        fmt::format("PCI_CLASS=2{2:02X}00\nPCI_ID={0:04X}:{1:04X}\nPCI_SUBSYS_ID={0:04X}:{1:04X}\n"
+                    "PCI_SLOT_NAME={3}:{4:02x}:00.0\nMODALIAS={5}",
+                    vendor_id, device_id, sub_class, kPciDomain, number + 1, alias));
     fixed("numa_node", "0");
     const long processors = std::max(1L, sysconf(_SC_NPROCESSORS_CONF));
     fixed("local_cpus", cpu_mask(static_cast<std::size_t>(processors)));
@@ -197,6 +225,8 @@ void DeviceTree::add_management(const std::string& name, std::size_t index, std:
         const std::string folder = fmt::format("{}{}{}/", kManagement, word, number);
         add(folder + "ibdev", [name] { return name + '\n'; });
         add(folder + "port", [port] { return fmt::format("{}\n", port); });
+        const int first = kind == DeviceFileKind::kUmad ? kFirstUmadMinor : kFirstIssmMinor;
+        add_node(folder, fmt::format("{}{}", word, number), first + static_cast<int>(number));
         devices_.emplace(fmt::format("{}{}{}", kNodes, word, number),
                          DeviceFile{kind, index, fabric::PortNumber{port}});
     }

@@ -68,6 +68,7 @@ class DeviceTree {
 
     void add(std::string path, Text text) { attributes_.emplace(std::move(path), std::move(text)); }
     void add_device(std::size_t number, std::size_t index);
+    void add_node(const std::string& folder, const std::string& name, int minor);
     void add_pci_function(std::size_t number, const Hca& hca);
     void add_port(const std::string& folder, const Hca& hca, std::uint16_t number);
     void add_tables(const std::string& folder, const fabric::Port& port, const PortLimits& limits);

@@ -22,8 +22,8 @@ constexpr std::array<std::uint8_t, 6> kGroup = {0x01, 0x00, 0x5E, 0, 0, 1};
 FrameHeaders frame_to(const std::array<std::uint8_t, 6>& mac) {
     FrameHeaders headers;
     headers.layers = FrameLayers(FrameLayer::kEthernet) | FrameLayer::kIpv4;
-    headers.fields.destination_mac = mac;
-    headers.fields.ipv4_destination = {127, 77, 0, 1};
+    headers.fields.outer.destination_mac = mac;
+    headers.fields.outer.ipv4_destination = {127, 77, 0, 1};
     return headers;
 }
 
@@ -40,8 +40,8 @@ class FlowTableTest : public testing::Test {
         rule.qp = qp;
         if (type == FlowType::kNormal) {
             rule.layers = FrameLayer::kEthernet;
-            rule.value.destination_mac = kMac;
-            rule.mask.destination_mac.fill(0xFF);
+            rule.value.outer.destination_mac = kMac;
+            rule.mask.outer.destination_mac.fill(0xFF);
         }
         rules.push_back(rule);
         return rules.back();
@@ -52,7 +52,8 @@ class FlowTableTest : public testing::Test {
             table.add(*std::next(rules.begin(), static_cast<std::ptrdiff_t>(entered)));
         }
         std::vector<QueuePair*> got;
-        taken = table.match(port, headers, 64, [&got](QueuePair& qp) { got.push_back(&qp); });
+        taken = table.match(port, headers, 64,
+                            [&got](const FlowRule& rule) { got.push_back(rule.qp); });
         return got;
     }
 
@@ -81,12 +82,12 @@ TEST_F(FlowTableTest, ARuleNeedsItsLayers) {
 
 TEST_F(FlowTableTest, TheLowestNumberIsTriedFirst) {
     add(one, FlowType::kNormal, 5);
-    add(two, FlowType::kNormal, 2).mask.destination_mac = {0xFF};
+    add(two, FlowType::kNormal, 2).mask.outer.destination_mac = {0xFF};
     EXPECT_THAT(takers(frame_to(kMac)), ElementsAre(two));
 }
 
 TEST_F(FlowTableTest, AmongEqualPrioritiesTheOldestWins) {
-    add(one).mask.destination_mac = {0xFF};
+    add(one).mask.outer.destination_mac = {0xFF};
     add(two);
     EXPECT_THAT(takers(frame_to(kMac)), ElementsAre(one));
 }

@@ -58,9 +58,9 @@ class Station {
 
 CreateFlow to_mac(const fabric::MacAddress& mac) {
     CreateFlow rule;
-    rule.layers = static_cast<std::uint8_t>(FrameLayer::kEthernet);
-    rule.value.destination_mac = mac.bytes;
-    rule.mask.destination_mac.fill(0xFF);
+    rule.layers = static_cast<std::uint32_t>(FrameLayer::kEthernet);
+    rule.value.outer.destination_mac = mac.bytes;
+    rule.mask.outer.destination_mac.fill(0xFF);
     return rule;
 }
 

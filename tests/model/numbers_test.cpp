@@ -9,6 +9,7 @@
 #include "fabric/net/port_transitions.hpp"
 
 #include "simverbs/model/access.hpp"
+#include "simverbs/model/frame_offloads.hpp"
 #include "simverbs/model/limits.hpp"
 #include "simverbs/model/opcodes.hpp"
 #include "simverbs/model/port_caps.hpp"
@@ -77,7 +78,18 @@ TEST(Numbers, WorkQueuesAndHashesAreThoseOfTheHeader) {
     EXPECT_TRUE(same(WqAttr::kState, IBV_WQ_ATTR_STATE));
     EXPECT_TRUE(same(WqAttr::kCurState, IBV_WQ_ATTR_CURR_STATE));
     EXPECT_TRUE(same(WqAttr::kFlags, IBV_WQ_ATTR_FLAGS));
-    EXPECT_EQ(kKnownWqFlags, static_cast<std::uint32_t>(IBV_WQ_FLAGS_RESERVED) - 1);
+    EXPECT_TRUE(same(FrameOffload::kCvlanStripping, IBV_WQ_FLAGS_CVLAN_STRIPPING));
+    EXPECT_TRUE(same(FrameOffload::kScatterFcs, IBV_WQ_FLAGS_SCATTER_FCS));
+    EXPECT_TRUE(same(FrameOffload::kDelayDrop, IBV_WQ_FLAGS_DELAY_DROP));
+    EXPECT_TRUE(same(FrameOffload::kPciWriteEndPadding, IBV_WQ_FLAGS_PCI_WRITE_END_PADDING));
+    EXPECT_EQ(kKnownFrameOffloads.bits, static_cast<std::uint32_t>(IBV_WQ_FLAGS_RESERVED) - 1);
+    EXPECT_TRUE(same(RawPacketCap::kCvlanStripping, IBV_RAW_PACKET_CAP_CVLAN_STRIPPING));
+    EXPECT_TRUE(same(RawPacketCap::kScatterFcs, IBV_RAW_PACKET_CAP_SCATTER_FCS));
+    EXPECT_TRUE(same(RawPacketCap::kIpCsum, IBV_RAW_PACKET_CAP_IP_CSUM));
+    EXPECT_TRUE(same(RawPacketCap::kDelayDrop, IBV_RAW_PACKET_CAP_DELAY_DROP));
+    EXPECT_EQ(static_cast<std::uint64_t>(DeviceCap::kRawScatterFcs), IBV_DEVICE_RAW_SCATTER_FCS);
+    EXPECT_EQ(static_cast<std::uint64_t>(DeviceCap::kPciWriteEndPadding),
+              IBV_DEVICE_PCI_WRITE_END_PADDING);
     EXPECT_TRUE(same(kToeplitzHash, IBV_RX_HASH_FUNC_TOEPLITZ));
     EXPECT_TRUE(same(HashField::kIpv4Source, IBV_RX_HASH_SRC_IPV4));
     EXPECT_TRUE(same(HashField::kIpv4Destination, IBV_RX_HASH_DST_IPV4));

@@ -110,6 +110,12 @@ static void attributes(void) {
     struct stat about;
     EXPECT(stat("/dev/infiniband/uverbs0", &about) == 0 && S_ISCHR(about.st_mode));
     EXPECT(access("/dev/infiniband/uverbs0", R_OK | W_OK) == 0);
+    read_text("/sys/class/infiniband_verbs/uverbs0/dev", text, sizeof text);
+    EXPECT(strcmp(text, "231:192\n") == 0);
+    read_text("/sys/class/infiniband_verbs/uverbs0/uevent", text, sizeof text);
+    EXPECT(strcmp(text, "MAJOR=231\nMINOR=192\nDEVNAME=infiniband/uverbs0\n") == 0);
+    read_text("/sys/class/infiniband_mad/issm0/dev", text, sizeof text);
+    EXPECT(strcmp(text, "231:64\n") == 0);
     EXPECT(stat("/sys/class/infiniband/simverbs0", &about) == 0 && S_ISDIR(about.st_mode));
     char resolved[PATH_MAX];
     EXPECT(realpath("/sys/class/infiniband/simverbs0/ports/../ports/1/lid", resolved) != NULL);
@@ -121,6 +127,11 @@ static void attributes(void) {
     EXPECT(strcmp(text, "0xfffe\n") == 0);
     read_text("/sys/class/infiniband/simverbs0/device/local_cpus", text, sizeof text);
     EXPECT(strtoul(text, NULL, 16) != 0);
+    char long_text[256];
+    read_text("/sys/class/infiniband/simverbs0/device/uevent", long_text, sizeof long_text);
+    EXPECT(strstr(long_text, "\nPCI_SLOT_NAME=5356:01:00.0\n") != NULL);
+    read_text("/sys/class/infiniband_verbs/uverbs0/device/modalias", long_text, sizeof long_text);
+    EXPECT(strcmp(long_text, "pci:v0000FFFEd00000001sv0000FFFEsd00000001bc02sc07i00\n") == 0);
     EXPECT(readlink("/sys/class/infiniband/simverbs0/device", resolved, sizeof resolved) > 0);
     EXPECT(realpath("/sys/class/infiniband/simverbs0/device", resolved) != NULL);
     EXPECT(strcmp(resolved, "/sys/devices/pci5356:00/5356:01:00.0") == 0);

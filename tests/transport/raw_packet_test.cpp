@@ -39,12 +39,12 @@ class RawPacketEngineTest : public testing::Test {
     }
     void arrive(std::uint32_t length) {
         const MemorySpan span{0x9000, length};
-        engine.receive({nullptr, &span, 0, length, 1}, true);
+        engine.receive({{nullptr, &span, 0, length, 1}, {}, true});
     }
 
     QpAttributes attributes;
     RecordingEffects effects{attributes};
-    RawPacketEngine engine{attributes, kSpec, send_queue_shape(64, 2, 64), 2, {}, effects};
+    RawPacketEngine engine{attributes, kSpec, send_queue_shape(64, 2, 64), 2, {}, {}, effects};
 };
 
 TEST_F(RawPacketEngineTest, SendsAndCompletesAtOnce) {
@@ -139,7 +139,7 @@ TEST_F(RawPacketEngineTest, FlushesWhatIsLeft) {
 
 // A segment of the data may lie in several of the request's, and leaves the others out.
 TEST_F(RawPacketEngineTest, CutsARequestIntoFramesAndCompletesItOnce) {
-    RawPacketEngine cutting{attributes, kSpec, send_queue_shape(64, 2, 0, 64), 2, {}, effects};
+    RawPacketEngine cutting{attributes, kSpec, send_queue_shape(64, 2, 0, 64), 2, {}, {}, effects};
     PostedSend send = frame(0);
     send.wqe.opcode = static_cast<std::uint8_t>(WrOpcode::kTso);
     send.wqe.segment_count = 2;

@@ -187,6 +187,7 @@ TEST_F(ExtendedCq, FieldsThatWereNotAskedForHaveNoFunction) {
 
 // ---- what may be asked for
 
+// VLAN and flow tags are those of Ethernet frames, and this device has InfiniBand ports.
 TEST_F(ExtendedCq, FieldsThatTheDeviceLacksAreEopnotsupp) {
     connect_with(with_fields(0));
     EXPECT_EQ(refusal_of_field(kEveryField), 0);
@@ -236,6 +237,8 @@ TEST_F(ExtendedCq, RxeHasNoClockNorQueuesThatIgnoreOverrunsAndAcceptsUnknownBits
     connect_with(with_fields(IBV_WC_STANDARD_FLAGS));
     EXPECT_EQ(refusal_of_field(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP), EOPNOTSUPP);
     EXPECT_EQ(refusal_of_field(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK), EOPNOTSUPP);
+    EXPECT_EQ(refusal_of_field(IBV_WC_EX_WITH_CVLAN), EOPNOTSUPP);
+    EXPECT_EQ(refusal_of_field(IBV_WC_EX_WITH_FLOW_TAG), EOPNOTSUPP);
     ibv_cq_init_attr_ex wanted = with_fields(0);
     wanted.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
     wanted.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;

@@ -176,14 +176,52 @@ TEST_F(WorkQueues, ThatCannotBeAreRefused) {
     init.comp_mask = IBV_WQ_INIT_ATTR_FLAGS;
     init.create_flags = IBV_WQ_FLAGS_RESERVED;
     EXPECT_EQ(refusal(init), EINVAL);
-    // The device says of none that it has it (raw_packet_caps).
+    // The device says of one that it has it not (raw_packet_caps).
     ibv_device_attr_ex attr{};
     ASSERT_EQ(ibv_query_device_ex(b->context, nullptr, &attr), 0);
-    EXPECT_EQ(attr.raw_packet_caps, static_cast<unsigned>(IBV_RAW_PACKET_CAP_IP_CSUM));
-    for (const unsigned flag : {IBV_WQ_FLAGS_CVLAN_STRIPPING, IBV_WQ_FLAGS_SCATTER_FCS,
-                                IBV_WQ_FLAGS_DELAY_DROP, IBV_WQ_FLAGS_PCI_WRITE_END_PADDING}) {
-        init.create_flags = flag;
-        EXPECT_EQ(refusal(init), EOPNOTSUPP) << flag;
+    EXPECT_EQ(attr.raw_packet_caps & IBV_RAW_PACKET_CAP_DELAY_DROP, 0U);
+    init.create_flags = IBV_WQ_FLAGS_DELAY_DROP;
+    EXPECT_EQ(refusal(init), EOPNOTSUPP);
+}
+
+TEST_F(WorkQueues, FlagsWorkWhereTheDeviceReportsThem) {
+    ibv_device_attr_ex attr{};
+    ASSERT_EQ(ibv_query_device_ex(b->context, nullptr, &attr), 0);
+    EXPECT_NE(attr.raw_packet_caps & IBV_RAW_PACKET_CAP_CVLAN_STRIPPING, 0U);
+    EXPECT_NE(attr.raw_packet_caps & IBV_RAW_PACKET_CAP_SCATTER_FCS, 0U);
+    EXPECT_NE(attr.device_cap_flags_ex & IBV_DEVICE_PCI_WRITE_END_PADDING, 0U);
+    ASSERT_EQ(ibv_destroy_wq(wqs[0]), 0);
+    ibv_wq_init_attr init = wq_attributes();
+    init.comp_mask = IBV_WQ_INIT_ATTR_FLAGS;
+    init.create_flags = IBV_WQ_FLAGS_CVLAN_STRIPPING | IBV_WQ_FLAGS_SCATTER_FCS |
+                        IBV_WQ_FLAGS_PCI_WRITE_END_PADDING;
+    wqs[0] = ibv_create_wq(b->context, &init);
+    ASSERT_NE(wqs[0], nullptr) << std::strerror(errno);
+    spread(IBV_RX_HASH_SRC_IPV6);
+    write_tagged_datagram(0x6005);
+    std::memset(b->at(kInbox), 0xEE, 4096);
+    const ibv_wc tagged = send_and_wait();
+    EXPECT_EQ(tagged.byte_len, kFrameBytes);  // 4 bytes less and 4 bytes more
+    EXPECT_EQ(b->at(kInbox)[kFrameBytes], 0xEE) << "nothing is written behind the frame";
+
+    // Stripping may end and begin again, in any state; the others stay as they are.
+    const auto set_flags = [this](std::uint32_t mask, std::uint32_t flags) {
+        ibv_wq_attr change{};
+        change.attr_mask = IBV_WQ_ATTR_FLAGS;
+        change.flags_mask = mask;
+        change.flags = flags;
+        return ibv_modify_wq(wqs[0], &change);
+    };
+    EXPECT_EQ(set_flags(IBV_WQ_FLAGS_CVLAN_STRIPPING, 0), 0);
+    ASSERT_EQ(post(wqs[0], 1), 0);
+    EXPECT_EQ(send_and_wait().byte_len, kFrameBytes + 4);
+    EXPECT_EQ(set_flags(IBV_WQ_FLAGS_CVLAN_STRIPPING, IBV_WQ_FLAGS_CVLAN_STRIPPING), 0);
+    ASSERT_EQ(post(wqs[0], 2), 0);
+    EXPECT_EQ(send_and_wait().byte_len, kFrameBytes);
+    EXPECT_EQ(set_flags(0, IBV_WQ_FLAGS_SCATTER_FCS), 0);
+    for (const unsigned flag :
+         {IBV_WQ_FLAGS_SCATTER_FCS, IBV_WQ_FLAGS_DELAY_DROP, IBV_WQ_FLAGS_PCI_WRITE_END_PADDING}) {
+        EXPECT_EQ(set_flags(flag, 0), EOPNOTSUPP) << flag;
     }
 }
 
@@ -216,8 +254,6 @@ TEST_F(WorkQueues, ModifyComparesTheStateThatWasAssumed) {
     attr.curr_wq_state = IBV_WQS_RESET;
     EXPECT_EQ(ibv_modify_wq(wqs[0], &attr), 0);
     attr.attr_mask = IBV_WQ_ATTR_FLAGS;
-    attr.flags_mask = IBV_WQ_FLAGS_CVLAN_STRIPPING;
-    EXPECT_EQ(ibv_modify_wq(wqs[0], &attr), EOPNOTSUPP);
     attr.flags_mask = IBV_WQ_FLAGS_RESERVED;
     EXPECT_EQ(ibv_modify_wq(wqs[0], &attr), EINVAL);
 }
@@ -313,6 +349,11 @@ TEST_F(WorkQueues, QueuePairsThatCannotSpreadAreRefused) {
     EXPECT_EQ(answer([](Init& init) { init.cap.max_recv_wr = 1; }), EINVAL);
     EXPECT_EQ(answer([](Init& init) { init.cap.max_send_wr = 1; }), EINVAL);
     EXPECT_EQ(answer([](Init& init) { init.qp_type = IBV_QPT_UD; }), EOPNOTSUPP);
+    EXPECT_EQ(answer([](Init& init) {
+                  init.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+                  init.create_flags = IBV_QP_CREATE_CVLAN_STRIPPING;
+              }),
+              EINVAL);  // that is for the work queues
 }
 
 TEST_F(WorkQueues, ASpreadingQueuePairHasNoStates) {

@@ -1,5 +1,6 @@
 #include "simverbs/wire/ethernet_headers.hpp"
 
+#include <algorithm>
 #include <initializer_list>
 #include <string_view>
 #include <vector>
@@ -40,15 +41,15 @@ TEST(EthernetHeaders, ReadsIpv4AndUdp) {
     const FrameHeaders headers = parse_frame(udp_frame("0000"));
     EXPECT_EQ(headers.layers,
               FrameLayers(FrameLayer::kEthernet) | FrameLayer::kIpv4 | FrameLayer::kUdp);
-    EXPECT_THAT(headers.fields.destination_mac, ElementsAre(2, 0, 0, 0, 0x10, 1));
-    EXPECT_THAT(headers.fields.source_mac, ElementsAre(2, 0, 0, 0, 0x20, 1));
-    EXPECT_THAT(headers.fields.ether_type, ElementsAre(8, 0));
-    EXPECT_THAT(headers.fields.ipv4_source, ElementsAre(127, 77, 0, 0));
-    EXPECT_THAT(headers.fields.ipv4_destination, ElementsAre(127, 77, 0, 1));
-    EXPECT_EQ(headers.fields.ipv4_protocol, 17);
-    EXPECT_EQ(headers.fields.ipv4_ttl, 64);
-    EXPECT_THAT(headers.fields.source_port, ElementsAre(0x1F, 0x90));
-    EXPECT_THAT(headers.fields.destination_port, ElementsAre(0x1F, 0x91));
+    EXPECT_THAT(headers.fields.outer.destination_mac, ElementsAre(2, 0, 0, 0, 0x10, 1));
+    EXPECT_THAT(headers.fields.outer.source_mac, ElementsAre(2, 0, 0, 0, 0x20, 1));
+    EXPECT_THAT(headers.fields.outer.ether_type, ElementsAre(8, 0));
+    EXPECT_THAT(headers.fields.outer.ipv4_source, ElementsAre(127, 77, 0, 0));
+    EXPECT_THAT(headers.fields.outer.ipv4_destination, ElementsAre(127, 77, 0, 1));
+    EXPECT_EQ(headers.fields.outer.ipv4_protocol, 17);
+    EXPECT_EQ(headers.fields.outer.ipv4_ttl, 64);
+    EXPECT_THAT(headers.fields.outer.source_port, ElementsAre(0x1F, 0x90));
+    EXPECT_THAT(headers.fields.outer.destination_port, ElementsAre(0x1F, 0x91));
 }
 
 TEST(EthernetHeaders, ReadsIpv6AndTcp) {
@@ -57,13 +58,13 @@ TEST(EthernetHeaders, ReadsIpv6AndTcp) {
          "20010db8000000000000000000000002", "0050 1f91 00000000 00000000 5000 0000 0000 0000"}));
     EXPECT_EQ(headers.layers,
               FrameLayers(FrameLayer::kEthernet) | FrameLayer::kIpv6 | FrameLayer::kTcp);
-    EXPECT_EQ(headers.fields.ipv6_source[15], 1);
-    EXPECT_EQ(headers.fields.ipv6_destination[15], 2);
-    EXPECT_EQ(headers.fields.ipv6_traffic_class, 0xAB);
-    EXPECT_THAT(headers.fields.ipv6_flow_label, ElementsAre(0, 0x01, 0x23, 0x45));
-    EXPECT_EQ(headers.fields.ipv6_next_header, 6);
-    EXPECT_EQ(headers.fields.ipv6_hop_limit, 64);
-    EXPECT_THAT(headers.fields.source_port, ElementsAre(0, 80));
+    EXPECT_EQ(headers.fields.outer.ipv6_source[15], 1);
+    EXPECT_EQ(headers.fields.outer.ipv6_destination[15], 2);
+    EXPECT_EQ(headers.fields.outer.ipv6_traffic_class, 0xAB);
+    EXPECT_THAT(headers.fields.outer.ipv6_flow_label, ElementsAre(0, 0x01, 0x23, 0x45));
+    EXPECT_EQ(headers.fields.outer.ipv6_next_header, 6);
+    EXPECT_EQ(headers.fields.outer.ipv6_hop_limit, 64);
+    EXPECT_THAT(headers.fields.outer.source_port, ElementsAre(0, 80));
 }
 
 TEST(EthernetHeaders, LaterFragmentsHaveNoPorts) {
@@ -91,15 +92,151 @@ TEST(EthernetHeaders, LengthsThatLieEndTheReading) {
     }
 }
 
+TEST(EthernetHeaders, ReadsWhatIsBehindVlanTags) {
+    const FrameHeaders tagged =
+        parse_frame(frame_of({kMacs, "8100 b064", "0800", "4500 0020 0001 0000 4011 0000 7f4d 0000",
+                              "7f4d 0001 1f90 1f91 000c 0000 01020304"}));
+    EXPECT_EQ(tagged.layers, FrameLayers(FrameLayer::kEthernet) | FrameLayer::kCvlan |
+                                 FrameLayer::kIpv4 | FrameLayer::kUdp);
+    EXPECT_THAT(tagged.fields.outer.cvlan_tag, ElementsAre(0xB0, 0x64));
+    EXPECT_THAT(tagged.fields.outer.ether_type, ElementsAre(8, 0));
+    EXPECT_THAT(tagged.fields.outer.destination_port, ElementsAre(0x1F, 0x91));
+
+    // A provider's tag first: the customer's behind it is not the frame's first.
+    const std::vector<std::byte> twice = frame_of(
+        {kMacs, "88a8 0002 8100 0003 0800", "4500 0014 0001 0000 4001 0000 7f4d 0000 7f4d 0001"});
+    EXPECT_EQ(parse_frame(twice).layers, FrameLayers(FrameLayer::kEthernet) | FrameLayer::kIpv4);
+    EXPECT_EQ(cvlan_of(twice), std::nullopt);
+    // A third tag is a type like any other.
+    const FrameHeaders thrice = parse_frame(frame_of(
+        {kMacs, "8100 0001 8100 0002 8100 0003 0800", "0000000000000000000000000000000000000000"}));
+    EXPECT_THAT(thrice.fields.outer.ether_type, ElementsAre(0x81, 0x00));
+}
+
+TEST(EthernetHeaders, ATagThatIsCutIsNone) {
+    const std::vector<std::byte> cut = frame_of({kMacs, "8100 b064"});
+    EXPECT_EQ(cvlan_of(cut), std::nullopt);
+    EXPECT_EQ(parse_frame(cut).layers, FrameLayers(FrameLayer::kEthernet));
+    EXPECT_EQ(cvlan_of(frame_of({kMacs, "8100 b064 0800"})), 0xB064);
+    EXPECT_EQ(cvlan_of(frame_of({kMacs, "0800 8100 0800"})), std::nullopt);
+}
+
+TEST(EthernetHeaders, ReadsTheFlagsOfIpv4AsLinuxNumbersThem) {
+    std::vector<std::byte> frame = udp_frame("0000");
+    EXPECT_EQ(parse_frame(frame).fields.outer.ipv4_flags, 0);
+    frame[20] = std::byte{0x40};
+    EXPECT_EQ(parse_frame(frame).fields.outer.ipv4_flags, 2);  // DF
+    frame[20] = std::byte{0x20};
+    EXPECT_EQ(parse_frame(frame).fields.outer.ipv4_flags, 4);  // MF
+}
+
+TEST(EthernetHeaders, ReadsEspAndMpls) {
+    const FrameHeaders esp = parse_frame(frame_of(
+        {kMacs, "0800", "4500 001c 0001 0000 4032 0000 7f4d 0000 7f4d 0001", "0a0b0c0d 00000007"}));
+    EXPECT_EQ(esp.layers,
+              FrameLayers(FrameLayer::kEthernet) | FrameLayer::kIpv4 | FrameLayer::kEsp);
+    EXPECT_THAT(esp.fields.outer.esp_spi, ElementsAre(0x0A, 0x0B, 0x0C, 0x0D));
+    EXPECT_THAT(esp.fields.outer.esp_sequence, ElementsAre(0, 0, 0, 7));
+
+    const FrameHeaders mpls = parse_frame(frame_of({kMacs, "8847", "0006 4040 0000 7140 45"}));
+    EXPECT_EQ(mpls.layers, FrameLayers(FrameLayer::kEthernet) | FrameLayer::kMpls);
+    EXPECT_THAT(mpls.fields.outer.mpls_entry, ElementsAre(0x00, 0x06, 0x40, 0x40));
+}
+
+constexpr std::string_view kVxlan =
+    "0800 4500 0000 0001 0000 4011 0000 7f4d 0000 7f4d 0001"
+    "1f90 12b5 0000 0000";  // lengths are filled in
+
+std::vector<std::byte> with_ip_length(std::vector<std::byte> frame) {
+    frame[16] = static_cast<std::byte>((frame.size() - 14) >> 8U);
+    frame[17] = static_cast<std::byte>((frame.size() - 14) & 0xFFU);
+    return frame;
+}
+
+TEST(Tunnels, VxlanCarriesAFrame) {
+    const std::vector<std::byte> frame = with_ip_length(
+        frame_of({kMacs, kVxlan, "08000000 00123400", "020000000003 020000000004 8100 0005 0800",
+                  "4500 001c 0001 0000 4011 0000 0a000001 0a000002 0007 0008 0008 0000"}));
+    const FrameHeaders headers = parse_frame(frame);
+    EXPECT_EQ(headers.layers, FrameLayers(FrameLayer::kEthernet) | FrameLayer::kIpv4 |
+                                  FrameLayer::kUdp | FrameLayer::kVxlan |
+                                  inner(FrameLayers(FrameLayer::kEthernet) | FrameLayer::kCvlan |
+                                        FrameLayer::kIpv4 | FrameLayer::kUdp));
+    EXPECT_THAT(headers.fields.tunnel.vxlan_vni, ElementsAre(0, 0x00, 0x12, 0x34));
+    EXPECT_THAT(headers.fields.inner.destination_mac, ElementsAre(2, 0, 0, 0, 0, 3));
+    EXPECT_THAT(headers.fields.inner.cvlan_tag, ElementsAre(0, 5));
+    EXPECT_THAT(headers.fields.inner.ipv4_source, ElementsAre(10, 0, 0, 1));
+    EXPECT_THAT(headers.fields.inner.destination_port, ElementsAre(0, 8));
+    EXPECT_THAT(headers.fields.outer.destination_port, ElementsAre(0x12, 0xB5));
+
+    std::vector<std::byte> without_vni = frame;
+    without_vni[42] = std::byte{0};
+    EXPECT_FALSE(parse_frame(without_vni).layers.contains(FrameLayer::kVxlan));
+    std::vector<std::byte> other_port = frame;
+    other_port[37] = std::byte{0xB6};
+    EXPECT_FALSE(parse_frame(other_port).layers.contains(FrameLayer::kVxlan));
+}
+
+constexpr std::string_view kGreOver4 = "0800 4500 0000 0001 0000 402f 0000 7f4d 0000 7f4d 0001";
+
+TEST(Tunnels, GreCarriesPacketsFramesAndLabels) {
+    const FrameHeaders packet = parse_frame(
+        with_ip_length(frame_of({kMacs, kGreOver4, "b000 0800 00000000 0000abcd 00000001",
+                                 "4500 0014 0001 0000 4001 0000 0a000001 0a000002"})));
+    EXPECT_EQ(packet.layers, FrameLayers(FrameLayer::kEthernet) | FrameLayer::kIpv4 |
+                                 FrameLayer::kGre | FrameLayer::kGreKey | inner(FrameLayer::kIpv4));
+    EXPECT_THAT(packet.fields.tunnel.gre_flags, ElementsAre(0xB0, 0x00));
+    EXPECT_THAT(packet.fields.tunnel.gre_protocol, ElementsAre(0x08, 0x00));
+    EXPECT_THAT(packet.fields.tunnel.gre_key, ElementsAre(0, 0, 0xAB, 0xCD));
+    EXPECT_THAT(packet.fields.inner.ipv4_destination, ElementsAre(10, 0, 0, 2));
+
+    const FrameHeaders bridged = parse_frame(with_ip_length(frame_of(
+        {kMacs, kGreOver4, "2000 6558 00001200", "020000000003 020000000004 88b5 00000000"})));
+    EXPECT_TRUE(bridged.layers.contains(inner(FrameLayer::kEthernet)));
+    EXPECT_THAT(bridged.fields.inner.ether_type, ElementsAre(0x88, 0xB5));
+
+    const FrameHeaders labelled =
+        parse_frame(with_ip_length(frame_of({kMacs, kGreOver4, "0000 8847 00064140"})));
+    EXPECT_TRUE(labelled.layers.contains(FrameLayer::kGre | FrameLayer::kMplsOverGre));
+    EXPECT_THAT(labelled.fields.tunnel.mpls_entry, ElementsAre(0x00, 0x06, 0x41, 0x40));
+}
+
+// Flags that promise more bytes than there are, source routes and version 1.
+TEST(Tunnels, GreThatIsNotUnderstoodCarriesNothing) {
+    for (const std::string_view header :
+         {"b000 0800 00000000", "4000 0800 00000000", "0001 0800"}) {
+        const FrameHeaders headers = parse_frame(with_ip_length(frame_of(
+            {kMacs, kGreOver4, header, header == "b000 0800 00000000" ? "" : "4500 0014"})));
+        EXPECT_TRUE(headers.layers.contains(FrameLayer::kGre)) << header;
+        EXPECT_FALSE(headers.layers.intersects(inner(FrameLayer::kIpv4))) << header;
+        EXPECT_FALSE(headers.layers.contains(FrameLayer::kGreKey)) << header;
+    }
+}
+
+TEST(Tunnels, MplsOverUdpHasItsPort) {
+    std::vector<std::byte> frame = with_ip_length(frame_of({kMacs, kVxlan, "00064140"}));
+    frame[36] = std::byte{0x19};
+    frame[37] = std::byte{0xEB};
+    const FrameHeaders headers = parse_frame(frame);
+    EXPECT_TRUE(headers.layers.contains(FrameLayer::kMplsOverUdp));
+    EXPECT_THAT(headers.fields.tunnel.mpls_entry, ElementsAre(0x00, 0x06, 0x41, 0x40));
+}
+
+// The check value of CRC-32 (as of zlib and IEEE 802.3) is that of these nine digits.
+TEST(FrameCheckSequence, IsTheCrcLowByteFirst) {
+    EXPECT_THAT(frame_check_sequence(frame_of({"313233343536373839"})),
+                ElementsAre(std::byte{0x26}, std::byte{0x39}, std::byte{0xF4}, std::byte{0xCB}));
+}
+
 TEST(EthernetHeaders, MatchesTheBitsThatAreAskedFor) {
     const FrameFields fields = parse_frame(udp_frame("0000")).fields;
     FrameFields value;
     FrameFields mask;
     EXPECT_TRUE(fields_match(fields, value, mask));
-    value.ipv4_source = {127, 77, 9, 9};
-    mask.ipv4_source = {255, 255, 0, 0};
+    value.outer.ipv4_source = {127, 77, 9, 9};
+    mask.outer.ipv4_source = {255, 255, 0, 0};
     EXPECT_TRUE(fields_match(fields, value, mask));
-    mask.ipv4_source[3] = 1;
+    mask.outer.ipv4_source[3] = 1;
     EXPECT_FALSE(fields_match(fields, value, mask));
 }
 
@@ -180,6 +317,28 @@ TEST(TcpHeader, OfAPartOverIpv6) {
                   "fe800000 00000000 00000000 00000001 fe800000 00000000 00000000 00000002",
                   "0050 1f91 00000010 00000000 5010 0000 0000 0000"});
     EXPECT_EQ(header, expected);
+}
+
+TEST(Checksums, OfATaggedFrame) {
+    std::vector<std::byte> plain = udp_frame("0000");
+    std::vector<std::byte> tagged = plain;
+    const std::vector<std::byte> tag = frame_of({"8100 0005"});
+    tagged.insert(tagged.begin() + 12, tag.begin(), tag.end());
+    fill_checksums(plain);
+    fill_checksums(tagged);
+    EXPECT_TRUE(checksums_hold(tagged));
+    EXPECT_TRUE(std::equal(plain.begin() + 12, plain.end(), tagged.begin() + 16));
+}
+
+TEST(TcpHeader, MayHaveATag) {
+    std::vector<std::byte> header =
+        frame_of({kMacs, "8100 0005 0800", "4500 0000 0001 4000 4006 0000 7f4d0000 7f4d0001",
+                  "0050 1f91 00000000 00000000 5018 0000 0000 0000"});
+    ASSERT_TRUE(is_tcp_header(header));
+    adjust_tcp_header(header, {.number = 1, .offset = 0x10, .length = 0x10, .is_last = true});
+    EXPECT_EQ(header,
+              frame_of({kMacs, "8100 0005 0800", "4500 0038 0002 4000 4006 0000 7f4d0000 7f4d0001",
+                        "0050 1f91 00000010 00000000 5018 0000 0000 0000"}));
 }
 
 TEST(Checksums, AFrameWithoutIpv4HasNone) {

@@ -52,10 +52,10 @@ FrameHeaders headers_of(const Flow& flow, bool is_ipv6, FrameLayer transport) {
         void* to = is_ipv6 ? static_cast<void*>(ipv6.data()) : ipv4.data();
         ASSERT_EQ(inet_pton(is_ipv6 ? AF_INET6 : AF_INET, text, to), 1) << text;
     };
-    parse(flow.source, fields.ipv4_source, fields.ipv6_source);
-    parse(flow.destination, fields.ipv4_destination, fields.ipv6_destination);
-    fields.source_port = port(flow.source_port);
-    fields.destination_port = port(flow.destination_port);
+    parse(flow.source, fields.outer.ipv4_source, fields.outer.ipv6_source);
+    parse(flow.destination, fields.outer.ipv4_destination, fields.outer.ipv6_destination);
+    fields.outer.source_port = port(flow.source_port);
+    fields.outer.destination_port = port(flow.destination_port);
     return headers;
 }
 
