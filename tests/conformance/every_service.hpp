@@ -90,6 +90,7 @@ class ConnectedAs : public verbs_test::TwoHosts {
 
     // Raw packets: the bytes before the payload of a frame to b, at the start of a's memory.
     static constexpr std::uint32_t kFrameHeader = 14;
+    static constexpr std::uint32_t kShortestFrame = 60;
     std::uint32_t shared_queue = 0;  // XRC: that requests name
 
   private:

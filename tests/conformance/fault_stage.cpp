@@ -306,6 +306,10 @@ void Stage::expect_memory(unsigned landed) {
             const std::size_t inbox = kInboxAt + std::size_t{second} * kInboxBytes;
             put({b.get(), inbox + (is_datagram ? kGrhBytes : 0), a.get(), kFollowingAt,
                  kFollowingBytes + (service() == Service::kRawPacket ? kFrameHeader : 0)});
+            if (service() == Service::kRawPacket) {  // a short frame is padded with zeros
+                const auto frame = memory_of_b_.begin() + static_cast<std::ptrdiff_t>(inbox);
+                std::fill(frame + kFrameHeader + kFollowingBytes, frame + kShortestFrame, 0);
+            }
         }
         if (is_datagram) {  // the global header is datagram_test's
             const std::size_t inbox = kInboxAt + std::size_t{second} * kInboxBytes;
