@@ -43,7 +43,7 @@ class RawPackets : public TwoHosts {
     void SetUp() override {
         TwoHosts::SetUp();
         ASSERT_EQ(simverbs_restart(), 0) << simverbs_last_error();
-        ASSERT_EQ(simverbs_set_topology("eth-pair"), 0) << simverbs_last_error();
+        ASSERT_EQ(simverbs_set_topology("eth-pair,mtu=1500B"), 0) << simverbs_last_error();
         connect();
         for (End* end : {a.get(), b.get()}) {
             ibv_qp*& raw = end == a.get() ? sender : receiver;
