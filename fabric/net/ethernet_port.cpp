@@ -30,8 +30,8 @@ std::uint32_t in_proportion(std::uint32_t bytes, Rate rate) {
 EthernetQueueing EthernetQueueing::at(Rate rate) const {
     EthernetQueueing scaled = *this;
     for (std::uint32_t* const bytes :
-         {&scaled.queue_bytes, &scaled.mark_from_bytes, &scaled.mark_all_bytes,
-          &scaled.pause_bytes, &scaled.resume_bytes}) {
+         {&scaled.queue_bytes, &scaled.mark_from_bytes, &scaled.mark_all_bytes, &scaled.pause_bytes,
+          &scaled.resume_bytes}) {
         *bytes = in_proportion(*bytes, rate);
     }
     return scaled;

@@ -41,8 +41,7 @@ yaml::Value attributes_in(std::string_view spec, std::size_t begin) {
     while (begin <= spec.size()) {
         const std::size_t end = std::min(spec.find(',', begin), spec.size());
         const std::size_t equals = std::min(spec.find('=', begin), end);
-        mapping.entries.push_back(
-            {scalar(begin, equals), scalar(std::min(equals + 1, end), end)});
+        mapping.entries.push_back({scalar(begin, equals), scalar(std::min(equals + 1, end), end)});
         begin = end + 1;
     }
     return mapping;
