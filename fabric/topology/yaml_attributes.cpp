@@ -37,18 +37,31 @@ std::optional<std::vector<Guid>> guids_of(const yaml::Value& value, yaml::Errors
     return guids;
 }
 
-// Bit n: priority n. "none", "all", or a list of numbers.
+std::uint8_t priority_bit(const yaml::Value& value, yaml::Errors& errors) {
+    const auto priority = yaml::number_of(value, errors, 0, kPriorities - 1);
+    return static_cast<std::uint8_t>(priority ? 1U << *priority : 0U);
+}
+
+// Bit n: priority n. "none", "all", a number, or a list of numbers.
 std::optional<std::uint8_t> paused_of(const yaml::Value& value, yaml::Errors& errors) {
-    if (value.kind != yaml::Kind::kList) {
-        const auto word = yaml::choice_of(value, kPausedWords, errors);
-        return word ? std::optional<std::uint8_t>(*word == 0 ? 0 : 0xff) : std::nullopt;
+    if (value.kind == yaml::Kind::kList) {
+        std::uint8_t paused = 0;
+        for (const yaml::Value& item : yaml::items_of(value, errors)) {
+            paused |= priority_bit(item, errors);
+        }
+        return paused;
     }
-    std::uint8_t paused = 0;
-    for (const yaml::Value& item : yaml::items_of(value, errors)) {
-        const auto priority = yaml::number_of(item, errors, 0, kPriorities - 1);
-        paused |= static_cast<std::uint8_t>(priority ? 1U << *priority : 0U);
+    if (value.text == kPausedWords[0] || value.text == kPausedWords[1]) {
+        return value.text == kPausedWords[0] ? std::uint8_t{0} : std::uint8_t{0xff};
     }
-    return paused;
+    if (value.text.empty() || value.text.find_first_not_of("0123456789") != std::string::npos) {
+        errors.add(
+            value.position,
+            fmt::format("\"{}\": valid: none, all, a priority from 0 to {}, or a list of them",
+                        value.text, kPriorities - 1));
+        return std::nullopt;
+    }
+    return priority_bit(value, errors);
 }
 
 template <class Narrow>

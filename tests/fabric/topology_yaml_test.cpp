@@ -114,8 +114,10 @@ TEST(TopologyYaml, NamesThePrioritiesThatArePaused) {
     EXPECT_EQ(paused(", pfc: all"), 0xff);
     EXPECT_EQ(paused(", pfc: none"), 0);
     EXPECT_EQ(paused(", pfc: [3, 4]"), 0x18);
+    EXPECT_EQ(paused(", pfc: 3"), 0x08);
     EXPECT_THAT(error_of("defaults: {link: {pfc: [8]}}"), HasSubstr("t.yaml:1:25: "));
-    EXPECT_THAT(error_of("defaults: {link: {pfc: some}}"), HasSubstr("none, all"));
+    EXPECT_THAT(error_of("defaults: {link: {pfc: 8}}"), HasSubstr("t.yaml:1:24: "));
+    EXPECT_THAT(error_of("defaults: {link: {pfc: some}}"), HasSubstr("none, all, a priority"));
 }
 
 TEST(TopologyYaml, AGeneratorMayHaveAttributesOfItsLinks) {
