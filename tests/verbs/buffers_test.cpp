@@ -8,8 +8,10 @@
 #include "two_hosts.hpp"
 
 #ifdef __SANITIZE_ADDRESS__
-// Its allocator ends a program that asks for more than there is, unless told otherwise.
-extern "C" const char* __asan_default_options() {  // NOLINT(bugprone-reserved-identifier)
+// Its allocator ends a program that asks for more than there is, unless told otherwise. It looks
+// for this function among what the program exports.
+extern "C" [[gnu::visibility("default")]] const char*
+__asan_default_options() {  // NOLINT(bugprone-reserved-identifier)
     return "allocator_may_return_null=1";
 }
 #endif
