@@ -1,4 +1,5 @@
 // Why a frame did not arrive. Each reason is counted at the port that dropped and traced.
+// Their numbers are in digests of traces: a new one comes last.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +24,9 @@ enum class DropReason : std::uint8_t {
     kPartitionOut,         // not of a partition of the switch port that it would leave by
     kNoConsumer,           // nothing at the destination takes frames
     kTeardown,             // the network was destroyed with the frame in flight
+    kVlan,                 // its VLAN does not pass the switch port that it would leave by
 };
-inline constexpr std::size_t kDropReasonCount = static_cast<std::size_t>(DropReason::kTeardown) + 1;
+inline constexpr std::size_t kDropReasonCount = static_cast<std::size_t>(DropReason::kVlan) + 1;
 
 constexpr std::string_view to_string(DropReason reason) {
     switch (reason) {
@@ -44,6 +46,8 @@ constexpr std::string_view to_string(DropReason reason) {
             return "partition_in";
         case DropReason::kPartitionOut:
             return "partition_out";
+        case DropReason::kVlan:
+            return "vlan";
         case DropReason::kExceedsMtu:
             return "exceeds_mtu";
         case DropReason::kLinkDown:

@@ -1,5 +1,5 @@
-// Ethernet as a link layer: addresses, how IP maps to them, and what a frame costs on the wire.
-// Refuses VLANs, but for the priority in their tag, and learning.
+// Ethernet as a link layer: addresses, how IP maps to them, VLANs, and what a frame costs on the
+// wire. Refuses learning and tags within tags.
 #pragma once
 
 #include <algorithm>
@@ -26,11 +26,17 @@ struct MacAddress {
 // rank + 1 and 12 bits of port number.
 MacAddress make_mac(NodeId node, PortNumber port);
 
+// VLAN ids (IEEE 802.1Q 9.6): 0 is a tag without one, 4095 is reserved.
+inline constexpr std::uint16_t kFirstVlan = 1;
+inline constexpr std::uint16_t kLastVlan = 4094;
+
 // Host n is 127.77.(n div 256).(n mod 256), which is this machine's loopback too: real programs
-// that exchange addresses over sockets name it alike.
+// that exchange addresses over sockets name it alike. In the VLANs of a fabric, in the order of
+// their ids, it is 127.78.x.y, 127.79.x.y and so on: `subnet` 1, 2, ...; 0 is without a VLAN.
 inline constexpr std::uint32_t kMaxIpHosts = 1U << 16;
-constexpr std::uint32_t ipv4_address(NodeId host) {
-    return 127U << 24 | 77U << 16 | host.value();
+inline constexpr std::uint32_t kMaxVlanSubnets = 128;
+constexpr std::uint32_t ipv4_address(NodeId host, std::uint32_t subnet = 0) {
+    return 127U << 24 | (77U + subnet) << 16 | host.value();
 }
 
 // The IPv6 address that stands for an IPv4 one in a GID: ::ffff:a.b.c.d (IBA A17.4.5.2).
@@ -48,7 +54,7 @@ bool is_multicast(const Gid& gid);
 MacAddress multicast_mac(const Gid& gid);
 
 inline constexpr std::uint32_t kEthernetHeaderBytes = 14;
-// Of a frame whose priority is not 0: a tag without a VLAN (IEEE 802.1Q, VID 0).
+// Of a frame in a VLAN, and of one whose priority is not 0: without a VLAN its tag says 0.
 inline constexpr std::uint32_t kVlanTagBytes = 4;
 inline constexpr std::uint32_t kDefaultEthernetMtu = 4200;
 // What a frame takes besides header and data: frame check sequence; preamble, start delimiter and

@@ -93,8 +93,10 @@ struct Frame {
     // Counts the frames of a queue pair, from 1; with `source` and `flow` a name of the frame, for
     // traces. 0: nobody counts. Whoever makes a frame sets it.
     std::uint32_t number;
-    MacAddress source_mac;       // Ethernet only
-    MacAddress destination_mac;  // Ethernet only
+    // Ethernet only.
+    MacAddress source_mac;
+    MacAddress destination_mac;
+    std::uint16_t vlan;  // 0: none
 
     // Of a train only. It has no cargo.
     const TrainCutter* cutter = nullptr;

@@ -46,6 +46,7 @@ enum class GidType : std::uint8_t {
 struct GidEntry {
     Gid gid;
     GidType type = GidType::kInfiniband;
+    std::uint16_t vlan = 0;  // of the interface that has the address; 0: the untagged one
 };
 
 // As an IPv6 address, compressed: "fe80::253:5600:0:1001".

@@ -52,7 +52,20 @@ LinkProperties properties_of(const LinkSpec& spec) {
     return properties;
 }
 
-void set_up_port(Port& port, const LinkSpec& spec) {
+// `subnet`: see ipv4_address().
+void add_addresses(PortAttributes& attributes, NodeId host, const LinkSpec& spec,
+                   std::uint16_t vlan, std::uint32_t subnet) {
+    for (const Gid& gid :
+         {link_local_gid(attributes.mac), ipv4_mapped(ipv4_address(host, subnet))}) {
+        if (spec.has_roce_v1) {
+            attributes.gids.push_back({gid, GidType::kRoceV1, vlan});
+        }
+        attributes.gids.push_back({gid, GidType::kRoceV2, vlan});
+    }
+}
+
+// `vlans`: of the whole fabric.
+void set_up_port(Port& port, const LinkSpec& spec, const std::vector<std::uint16_t>& vlans) {
     PortAttributes& attributes = port.mutable_attributes();
     attributes.link_layer = spec.layer;
     attributes.width = spec.width;
@@ -73,13 +86,15 @@ void set_up_port(Port& port, const LinkSpec& spec) {
     attributes.ethernet_mtu = spec.ethernet_mtu.value_or(kDefaultEthernetMtu);
     attributes.active_mtu = mtu_within(attributes.ethernet_mtu);
     attributes.gids.clear();
-    if (port.node().kind() == NodeKind::kHca) {
-        for (const Gid& gid :
-             {link_local_gid(attributes.mac), ipv4_mapped(ipv4_address(port.node().id()))}) {
-            if (spec.has_roce_v1) {
-                attributes.gids.push_back({gid, GidType::kRoceV1});
-            }
-            attributes.gids.push_back({gid, GidType::kRoceV2});
+    attributes.vlans = spec.vlans;
+    if (port.node().kind() != NodeKind::kHca) {
+        return;
+    }
+    const NodeId host = port.node().id();
+    add_addresses(attributes, host, spec, 0, 0);
+    for (std::size_t i = 0; i < vlans.size(); ++i) {
+        if (spec.vlans && std::binary_search(spec.vlans->begin(), spec.vlans->end(), vlans[i])) {
+            add_addresses(attributes, host, spec, vlans[i], static_cast<std::uint32_t>(i + 1));
         }
     }
 }
@@ -137,12 +152,13 @@ void Network::build_links(const Topology& topology) {
     for (const auto& node : nodes_) {
         by_name.emplace(node->name(), node.get());
     }
+    const std::vector<std::uint16_t> vlans = topology.vlans_of_hosts();
     std::map<std::string, int> links_between;
     for (const LinkSpec& spec : topology.links) {
         Port& a = by_name.at(spec.a.node)->port(spec.a.port);
         Port& b = by_name.at(spec.b.node)->port(spec.b.port);
         for (Port* const port : {&a, &b}) {
-            set_up_port(*port, spec);
+            set_up_port(*port, spec, vlans);
         }
         std::string name = fmt::format("{}-{}", a.node().name(), b.node().name());
         if (const int ordinal = ++links_between[name]; ordinal > 1) {
@@ -198,14 +214,15 @@ void Network::describe() const {
     }
 }
 
-const Port* Network::find_neighbour(const Gid& gid) const {
+const Port* Network::find_neighbour(const Gid& gid, std::uint16_t vlan) const {
     for (const EndNode* const host : hosts_) {
         for (std::uint16_t number = 1; number <= host->port_count(); ++number) {
             const Port& port = host->port(PortNumber{number});
             const std::vector<GidEntry>& gids = port.attributes().gids;
             if (port.attributes().link_layer == LinkLayer::kEthernet &&
-                std::any_of(gids.begin(), gids.end(),
-                            [&gid](const GidEntry& entry) { return entry.gid == gid; })) {
+                std::any_of(gids.begin(), gids.end(), [&gid, vlan](const GidEntry& entry) {
+                    return entry.gid == gid && entry.vlan == vlan;
+                })) {
                 return &port;
             }
         }

@@ -52,9 +52,9 @@ class Network final : private LinkObserver {
     // The same, asserted to exist.
     [[nodiscard]] Link& link(std::string_view name) const;
 
-    // Who answers to an address on Ethernet: what ARP and neighbour discovery would have found.
-    // A GID of the asking port itself is found too. nullptr: nobody.
-    [[nodiscard]] const Port* find_neighbour(const Gid& gid) const;
+    // Who answers to an address on Ethernet, in a VLAN or (0) without one: what ARP and neighbour
+    // discovery would have found. A GID of the asking port itself is found too. nullptr: nobody.
+    [[nodiscard]] const Port* find_neighbour(const Gid& gid, std::uint16_t vlan = 0) const;
 
     // When no event is left: a cycle of ports whose frames wait for each other, traced and in words
     // ("s0 port 1 > s1 port 2 > s0 port 1"). Empty: there is none.

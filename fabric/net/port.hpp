@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -71,8 +72,11 @@ struct PortAttributes {
     Guid guid;
     MacAddress mac;
     // InfiniBand: [0] is the subnet prefix and the GUID. Ethernet, of a host: link-local and
-    // IPv4-mapped, each for RoCE v1 and v2.
+    // IPv4-mapped, each for RoCE v1 and v2; the same in each VLAN, in the order of their ids.
     std::vector<GidEntry> gids;
+    // Ethernet: the VLANs whose frames pass the port, ascending. A host's port has an interface in
+    // each. Unset: all VLANs pass, and a host has an interface in none.
+    std::optional<std::vector<std::uint16_t>> vlans;
     Lid lid;
     std::uint8_t lmc = 0;
     Lid sm_lid;

@@ -11,6 +11,15 @@
 
 namespace fabric {
 
+namespace {
+
+bool passes(const Port& port, std::uint16_t vlan) {
+    const auto& vlans = port.attributes().vlans;
+    return vlan == 0 || !vlans || std::binary_search(vlans->begin(), vlans->end(), vlan);
+}
+
+}  // namespace
+
 Switch::Switch(NodeId id, std::string name, std::uint16_t port_count, bool cuts_through,
                const NetworkServices& services)
     : Node(id, std::move(name), NodeKind::kSwitch, port_count, services),
@@ -68,6 +77,10 @@ void Switch::send_out(Port& port, FramePtr frame, Port& out) {
     if (out.attributes().enforces_partitions_out && frame->vl != kManagementVl &&
         !admits(out.attributes().pkeys, frame->pkey)) [[unlikely]] {
         out.drop(std::move(frame), DropReason::kPartitionOut);
+        return;
+    }
+    if (is_ethernet_ && !passes(out, frame->vlan)) [[unlikely]] {
+        out.drop(std::move(frame), DropReason::kVlan);
         return;
     }
     if (!out.assign_lane(*frame, port.number().value())) [[unlikely]] {
@@ -182,12 +195,13 @@ std::uint16_t Switch::way_to(const Station& station, const Frame& frame) const {
     return ports[hash.value() % ports.size()];
 }
 
-// Ports that are down are passed over: nothing was meant for them.
+// Ports that are down or not in the frame's VLAN are passed over: nothing was meant for them.
 void Switch::flood(Port& port, FramePtr frame) {
-    replicate(port, std::move(frame), [this, &port](auto&& visit) {
+    const std::uint16_t vlan = frame->vlan;
+    replicate(port, std::move(frame), [this, &port, vlan](auto&& visit) {
         for (const std::uint16_t number : ethernet_.tree_ports) {
             Port* const out = port_or_null(number);
-            if (out != &port && out->state() == PortState::kActive) {
+            if (out != &port && out->state() == PortState::kActive && passes(*out, vlan)) {
                 visit(*out);
             }
         }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>
@@ -215,7 +216,27 @@ std::optional<std::string> error_in_lids(const Topology& topology, const NodesBy
     return std::nullopt;
 }
 
-// An HCA has one Ethernet port, since it has one IP address.
+std::optional<std::string> error_in_vlans(const LinkSpec& link, bool is_of_host) {
+    const std::vector<std::uint16_t>& vlans = *link.vlans;
+    const auto wrong = std::find_if(vlans.begin(), vlans.end(), [](std::uint16_t vlan) {
+        return vlan < kFirstVlan || vlan > kLastVlan;
+    });
+    if (wrong != vlans.end()) {
+        return fmt::format("the link of {} and {} is in VLAN {}: {} to {} are possible",
+                           link.a.node, link.b.node, *wrong, kFirstVlan, kLastVlan);
+    }
+    if (std::adjacent_find(vlans.begin(), vlans.end(), std::greater_equal<>()) != vlans.end()) {
+        return fmt::format("the VLANs of the link of {} and {} do not ascend", link.a.node,
+                           link.b.node);
+    }
+    if (is_of_host && vlans.size() > Topology::kMaxVlansOfHost) {
+        return fmt::format("the link of {} and {} is in {} VLANs: a host has addresses in {}",
+                           link.a.node, link.b.node, vlans.size(), Topology::kMaxVlansOfHost);
+    }
+    return std::nullopt;
+}
+
+// An HCA has one Ethernet port, since it has one IP address in each VLAN.
 std::optional<std::string> error_in_ethernet(const std::vector<LinkSpec>& links,
                                              const NodesByName& nodes) {
     std::map<std::string_view, LinkLayer> switches;
@@ -228,9 +249,11 @@ std::optional<std::string> error_in_ethernet(const std::vector<LinkSpec>& links,
                 "the link of {} and {} has an MTU of {} bytes: {} to {} are possible", link.a.node,
                 link.b.node, mtu, Topology::kMinEthernetMtu, Topology::kMaxEthernetMtu);
         }
+        bool is_of_host = false;
         for (const LinkEndSpec* const end : {&link.a, &link.b}) {
             const NodeSpec& node = *nodes.at(end->node);
             if (node.kind == NodeKind::kHca) {
+                is_of_host = true;
                 if (ethernet && !ip_hosts.insert(node.name).second) {
                     return fmt::format("{} has two Ethernet ports: one is possible", node.name);
                 }
@@ -241,6 +264,13 @@ std::optional<std::string> error_in_ethernet(const std::vector<LinkSpec>& links,
             }
         }
         if (auto error = ethernet ? error_in_queueing(link) : std::nullopt) {
+            return error;
+        }
+        if (link.vlans && !ethernet) {
+            return fmt::format("the link of {} and {} has VLANs: those are Ethernet's", link.a.node,
+                               link.b.node);
+        }
+        if (auto error = link.vlans ? error_in_vlans(link, is_of_host) : std::nullopt) {
             return error;
         }
     }
@@ -281,6 +311,22 @@ bool natural_less(std::string_view a, std::string_view b) {
     return whole.first < whole.second;  // equal but for leading zeros: still one fixed order
 }
 
+std::vector<std::uint16_t> Topology::vlans_of_hosts() const {
+    std::set<std::string_view> hosts;
+    for (const NodeSpec& node : nodes) {
+        if (node.kind == NodeKind::kHca) {
+            hosts.insert(node.name);
+        }
+    }
+    std::set<std::uint16_t> vlans;
+    for (const LinkSpec& link : links) {
+        if (link.vlans && (hosts.contains(link.a.node) || hosts.contains(link.b.node))) {
+            vlans.insert(link.vlans->begin(), link.vlans->end());
+        }
+    }
+    return {vlans.begin(), vlans.end()};
+}
+
 std::optional<std::string> Topology::error() const {
     if (nodes.empty()) {
         return "a topology has at least one node";
@@ -309,6 +355,10 @@ std::optional<std::string> Topology::error() const {
         if (check) {
             return check;
         }
+    }
+    if (const std::size_t vlans = vlans_of_hosts().size(); vlans > kMaxVlanSubnets) {
+        return fmt::format("hosts are in {} VLANs: {} are possible, each with its subnet", vlans,
+                           kMaxVlanSubnets);
     }
     const bool given = std::any_of(nodes.begin(), nodes.end(), [](const NodeSpec& node) {
         return node.guid != Guid{} || !node.port_guids.empty();

@@ -24,24 +24,51 @@ std::size_t end_of_generator(std::string_view spec) {
     return end;
 }
 
-// "mtu=1500B,pfc=none", which is `spec` from `begin` on, as a mapping.
+// Cut out of a specification of one line.
+yaml::Value scalar_in(std::string_view spec, std::size_t from, std::size_t to) {
+    return {.kind = yaml::Kind::kScalar,
+            .position = {1, from + 1},
+            .text = std::string(spec.substr(from, to - from)),
+            .items = {},
+            .entries = {}};
+}
+
+// "1500B", or "[100,200]", which is `spec` from `from` to `to`.
+yaml::Value value_in(std::string_view spec, std::size_t from, std::size_t to) {
+    const std::string_view text = spec.substr(from, to - from);
+    if (!text.starts_with('[') || !text.ends_with(']')) {
+        return scalar_in(spec, from, to);
+    }
+    yaml::Value list{.kind = yaml::Kind::kList,
+                     .position = {1, from + 1},
+                     .text = {},
+                     .items = {},
+                     .entries = {}};
+    const std::size_t closed = to - 1;
+    for (std::size_t begin = from + 1; begin < closed;) {
+        begin = std::min(spec.find_first_not_of(' ', begin), closed);
+        const std::size_t end = std::min(spec.find(',', begin), closed);
+        list.items.push_back(scalar_in(spec, begin, end));
+        begin = end + 1;
+    }
+    return list;
+}
+
+// "mtu=1500B,pfc=none,vlans=[100,200]", which is `spec` from `begin` on, as a mapping.
 yaml::Value attributes_in(std::string_view spec, std::size_t begin) {
-    const auto scalar = [spec](std::size_t from, std::size_t to) {
-        return yaml::Value{.kind = yaml::Kind::kScalar,
-                           .position = {1, from + 1},
-                           .text = std::string(spec.substr(from, to - from)),
-                           .items = {},
-                           .entries = {}};
-    };
     yaml::Value mapping{.kind = yaml::Kind::kMapping,
                         .position = {1, begin + 1},
                         .text = {},
                         .items = {},
                         .entries = {}};
     while (begin <= spec.size()) {
-        const std::size_t end = std::min(spec.find(',', begin), spec.size());
-        const std::size_t equals = std::min(spec.find('=', begin), end);
-        mapping.entries.push_back({scalar(begin, equals), scalar(std::min(equals + 1, end), end)});
+        const std::size_t name_end = std::min(spec.find_first_of("=,", begin), spec.size());
+        const bool has_value = name_end < spec.size() && spec[name_end] == '=';
+        const std::size_t value = has_value ? name_end + 1 : name_end;
+        const bool is_list = has_value && spec.substr(value).starts_with('[');
+        const std::size_t closed = is_list ? std::min(spec.find(']', value), spec.size()) : value;
+        const std::size_t end = std::min(spec.find(',', closed), spec.size());
+        mapping.entries.push_back({scalar_in(spec, begin, name_end), value_in(spec, value, end)});
         begin = end + 1;
     }
     return mapping;
@@ -59,6 +86,11 @@ TopologyResult generate(std::string_view spec) {
     for (LinkSpec& link : result.topology->links) {
         if (errors.empty()) {
             attributes.apply_to(link, errors);
+        }
+    }
+    if (errors.empty()) {
+        if (const auto wrong = result.topology->error()) {
+            errors.add({1, end + 2}, *wrong);
         }
     }
     return errors.empty() ? std::move(result) : TopologyResult{std::nullopt, errors.text()};

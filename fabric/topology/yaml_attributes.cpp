@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -37,6 +39,10 @@ std::optional<std::vector<Guid>> guids_of(const yaml::Value& value, yaml::Errors
     return guids;
 }
 
+bool is_number(std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 std::uint8_t priority_bit(const yaml::Value& value, yaml::Errors& errors) {
     const auto priority = yaml::number_of(value, errors, 0, kPriorities - 1);
     return static_cast<std::uint8_t>(priority ? 1U << *priority : 0U);
@@ -54,7 +60,7 @@ std::optional<std::uint8_t> paused_of(const yaml::Value& value, yaml::Errors& er
     if (value.text == kPausedWords[0] || value.text == kPausedWords[1]) {
         return value.text == kPausedWords[0] ? std::uint8_t{0} : std::uint8_t{0xff};
     }
-    if (value.text.empty() || value.text.find_first_not_of("0123456789") != std::string::npos) {
+    if (!is_number(value.text)) {
         errors.add(
             value.position,
             fmt::format("\"{}\": valid: none, all, a priority from 0 to {}, or a list of them",
@@ -62,6 +68,32 @@ std::optional<std::uint8_t> paused_of(const yaml::Value& value, yaml::Errors& er
         return std::nullopt;
     }
     return priority_bit(value, errors);
+}
+
+// "all", an id, or a list of ids in any order.
+std::optional<LinkAttributes::Vlans> vlans_of(const yaml::Value& value, yaml::Errors& errors) {
+    if (value.kind == yaml::Kind::kScalar && value.text == kAllVlans) {
+        return LinkAttributes::Vlans();
+    }
+    std::set<std::uint16_t> vlans;
+    const auto add = [&errors, &vlans](const yaml::Value& item) {
+        const auto vlan = yaml::number_of(item, errors, kFirstVlan, kLastVlan);
+        if (vlan && !vlans.insert(static_cast<std::uint16_t>(*vlan)).second) {
+            errors.add(item.position, fmt::format("VLAN {} a second time", *vlan));
+        }
+    };
+    if (value.kind == yaml::Kind::kList) {
+        for (const yaml::Value& item : yaml::items_of(value, errors)) {
+            add(item);
+        }
+    } else if (!is_number(value.text)) {
+        errors.add(value.position,
+                   fmt::format("\"{}\": valid: all, a VLAN from {} to {}, or a list of them",
+                               value.text, kFirstVlan, kLastVlan));
+    } else {
+        add(value);
+    }
+    return LinkAttributes::Vlans(std::in_place, vlans.begin(), vlans.end());
 }
 
 template <class Narrow>
@@ -92,6 +124,7 @@ void LinkAttributes::apply_to(LinkSpec& link, yaml::Errors& errors) const {
     link.buffer_bytes = buffer.value_or(link.buffer_bytes);
     link.layer = layer.value_or(link.layer);
     link.queueing.paused_priorities = paused_priorities.value_or(link.queueing.paused_priorities);
+    link.vlans = vlans.value_or(link.vlans);
     if (!mtu) {
         return;
     }
@@ -149,6 +182,7 @@ LinkAttributes read_link(const yaml::Fields& fields) {
         link.layer = *word == 0 ? LinkLayer::kInfiniband : LinkLayer::kEthernet;
     }
     link.paused_priorities = fields.get("pfc", paused_of);
+    link.vlans = fields.get("vlans", vlans_of);
     return link;
 }
 

@@ -38,6 +38,9 @@ struct LinkAttributes {
     std::optional<std::uint32_t> buffer;
     std::optional<LinkLayer> layer;
     std::optional<std::uint8_t> paused_priorities;  // of Ethernet
+    // Of Ethernet, ascending; without a list: all of them.
+    using Vlans = std::optional<std::vector<std::uint16_t>>;
+    std::optional<Vlans> vlans;
 
     void apply_to(LinkSpec& link, yaml::Errors& errors) const;
 };
@@ -48,6 +51,7 @@ inline constexpr std::array<std::string_view, 2> kForwardingWords = {"store-and-
 inline constexpr std::array<std::string_view, 2> kLayerWords = {"infiniband", "ethernet"};
 
 inline constexpr std::array<std::string_view, 2> kPausedWords = {"none", "all"};
+inline constexpr std::string_view kAllVlans = "all";
 
 inline constexpr auto kHcaKeys =
     std::to_array<std::string_view>({"ports", "personality", "description", "guid", "port_guids"});
@@ -55,10 +59,11 @@ inline constexpr auto kHostKeys = std::to_array<std::string_view>(
     {"hcas", "ports", "personality", "description", "guid", "port_guids"});
 inline constexpr auto kSwitchKeys =
     std::to_array<std::string_view>({"ports", "description", "guid", "forwarding", "delay"});
-inline constexpr auto kLinkKeys = std::to_array<std::string_view>(
-    {"ends", "pattern", "count", "rate", "latency", "mtu", "vls", "buffer", "layer", "pfc"});
-inline constexpr auto kLinkDefaultKeys =
-    std::to_array<std::string_view>({"rate", "latency", "mtu", "vls", "buffer", "layer", "pfc"});
+inline constexpr auto kLinkKeys =
+    std::to_array<std::string_view>({"ends", "pattern", "count", "rate", "latency", "mtu", "vls",
+                                     "buffer", "layer", "pfc", "vlans"});
+inline constexpr auto kLinkDefaultKeys = std::to_array<std::string_view>(
+    {"rate", "latency", "mtu", "vls", "buffer", "layer", "pfc", "vlans"});
 
 // Of fields whose keys are checked already; those that are not there are left out.
 NodeAttributes read_node(const yaml::Fields& fields, NodeKind kind,

@@ -19,6 +19,10 @@ TopologyResult read_yaml(std::string_view text, const std::string& file,
 TopologyResult read_yaml(const yaml::Value& document, const std::string& file,
                          std::span<const std::string_view> personalities = {});
 
+// The values of a link's `pfc` and `vlans`: "none", "all" or "[3, 4]"; "all" or "[100, 200]".
+std::string pfc_text(const LinkSpec& link);
+std::string vlans_text(const LinkSpec& link);
+
 // read_yaml() gives the same topology back, sorted. `topology` has no error().
 std::string write_yaml(const Topology& topology);
 

@@ -34,19 +34,6 @@ std::string guid_text(Guid guid) {
     return fmt::format("{:#018x}", guid.value());
 }
 
-std::string paused_text(std::uint8_t priorities) {
-    if (priorities == 0) {
-        return std::string(kPausedWords[0]);
-    }
-    std::string list;
-    for (unsigned priority = 0; priority < kPriorities; ++priority) {
-        if ((priorities >> priority & 1U) != 0) {
-            list += fmt::format("{}{}", list.empty() ? "" : ", ", priority);
-        }
-    }
-    return fmt::format("[{}]", list);
-}
-
 FlowMapping attributes_of(const NodeSpec& node) {
     const NodeSpec usual;
     FlowMapping attributes;
@@ -92,7 +79,10 @@ FlowMapping attributes_of(const LinkSpec& link) {
     if (link.layer == LinkLayer::kEthernet) {
         attributes.add("layer", kLayerWords[1]);
         if (link.queueing.paused_priorities != usual.queueing.paused_priorities) {
-            attributes.add("pfc", paused_text(link.queueing.paused_priorities));
+            attributes.add("pfc", pfc_text(link));
+        }
+        if (link.vlans) {
+            attributes.add("vlans", vlans_text(link));
         }
         if (link.ethernet_mtu) {
             attributes.add("mtu", fmt::format("{}B", *link.ethernet_mtu));
@@ -110,6 +100,24 @@ FlowMapping attributes_of(const LinkSpec& link) {
 }
 
 }  // namespace
+
+std::string pfc_text(const LinkSpec& link) {
+    const std::uint8_t priorities = link.queueing.paused_priorities;
+    if (priorities == 0 || priorities == 0xff) {
+        return std::string(kPausedWords[priorities == 0 ? 0 : 1]);
+    }
+    std::string list;
+    for (unsigned priority = 0; priority < kPriorities; ++priority) {
+        if ((priorities >> priority & 1U) != 0) {
+            list += fmt::format("{}{}", list.empty() ? "" : ", ", priority);
+        }
+    }
+    return fmt::format("[{}]", list);
+}
+
+std::string vlans_text(const LinkSpec& link) {
+    return link.vlans ? fmt::format("[{}]", fmt::join(*link.vlans, ", ")) : std::string(kAllVlans);
+}
 
 std::string write_yaml(const Topology& topology) {
     Topology sorted = topology;

@@ -55,11 +55,13 @@ Topology make_two_level(const EthernetQueueing& queueing = {}) {
 }
 
 void send(RunningFabric& fabric, std::size_t from, const MacAddress& to, std::uint32_t number,
-          std::uint32_t flow = 0, Ecn ecn = Ecn::kNotCapable, std::uint8_t sl = 0) {
+          std::uint32_t flow = 0, Ecn ecn = Ecn::kNotCapable, std::uint8_t sl = 0,
+          std::uint16_t vlan = 0) {
     FramePtr frame = fabric.network.frames().make();
     frame->source = fabric.network.host(from).id();
     frame->source_mac = fabric.port_of(from).attributes().mac;
     frame->destination_mac = to;
+    frame->vlan = vlan;
     frame->flow = flow;
     frame->ecn = ecn;
     frame->sl = sl;
@@ -142,6 +144,48 @@ TEST(EthernetFabric, GoesRoundALinkThatIsDown) {
     send(fabric, 0, mac_of(fabric, 2), 0);
     fabric.run();
     EXPECT_EQ(discarded(fabric, DropReason::kNoRoute), 1U);
+}
+
+TEST(EthernetFabric, AVlanPassesWhereTheLinkHasIt) {
+    Topology topology = make_two_level();
+    const auto vlans_of = [&topology](std::string_view a, std::string_view b) -> auto& {
+        return std::ranges::find_if(
+                   topology.links,
+                   [a, b](const LinkSpec& link) { return link.a.node == a && link.b.node == b; })
+            ->vlans;
+    };
+    vlans_of("s0", "s2") = vlans_of("s0", "s3") = {200};
+    vlans_of("h3", "s1") = std::vector<std::uint16_t>();
+    RunningFabric fabric(std::move(topology));
+    const auto send_tagged = [&fabric](const MacAddress& to, std::uint16_t vlan) {
+        send(fabric, 0, to, vlan, 0, Ecn::kNotCapable, 0, vlan);
+        fabric.run();
+    };
+    const auto arrived = [&fabric](std::size_t host) {
+        return fabric.hosts[host]->arrivals.size();
+    };
+    send_tagged(mac_of(fabric, 1), 100);
+    EXPECT_EQ(arrived(1), 1U) << "all VLANs pass a link that names none";
+    send_tagged(mac_of(fabric, 2), 100);
+    EXPECT_EQ(arrived(2), 0U);
+    EXPECT_EQ(discarded(fabric, DropReason::kVlan), 1U);
+    send_tagged(mac_of(fabric, 2), 200);
+    EXPECT_EQ(arrived(2), 1U);
+    send_tagged(mac_of(fabric, 3), 200);
+    EXPECT_EQ(arrived(3), 0U) << "no VLAN passes an empty list";
+    send_tagged(mac_of(fabric, 3), 0);
+    EXPECT_EQ(arrived(3), 1U);
+    EXPECT_EQ(discarded(fabric, DropReason::kVlan), 2U);
+
+    send_tagged(kBroadcast, 100);
+    EXPECT_EQ(arrived(1), 2U);
+    EXPECT_EQ(arrived(2), 1U);
+    send_tagged(kBroadcast, 200);
+    EXPECT_EQ(arrived(1), 3U);
+    EXPECT_EQ(arrived(2), 2U);
+    EXPECT_EQ(arrived(3), 1U);
+    EXPECT_EQ(discarded(fabric, DropReason::kVlan), 2U) << "nothing was meant for other ports";
+    EXPECT_EQ(fabric.network.frames().live(), 0U);
 }
 
 // Three senders on one receiver, 300 frames each.

@@ -24,6 +24,7 @@ void send_to(RunningFabric& fabric, std::size_t from, const MacAddress& to, std:
     frame->source = fabric.network.host(from).id();
     frame->source_mac = fabric.port_of(from).attributes().mac;
     frame->destination_mac = to;
+    frame->vlan = 0;
     frame->payload_bytes = 1000;
     frame->wire_bytes = ethernet_wire_bytes(kEthernetHeaderBytes + frame->payload_bytes);
     frame->cargo = cargo;
@@ -114,6 +115,48 @@ TEST(EthernetPort, HasFourGids) {
     EXPECT_EQ(gids[3].type, GidType::kRoceV2);
     EXPECT_EQ(fabric.network.find_neighbour(gids[3].gid), &fabric.port_of(1));
     EXPECT_EQ(fabric.network.find_neighbour(ipv4_mapped(1)), nullptr);
+}
+
+TEST(EthernetPort, HasItsGidsOnceMoreInEachVlanOfItsLink) {
+    Topology topology = make_star(3, LinkLayer::kEthernet);
+    topology.links[0].vlans = {200};
+    topology.links[1].vlans = {100, 200};
+    const RunningFabric fabric(std::move(topology));
+    const std::vector<GidEntry>& gids = fabric.port_of(1).attributes().gids;
+    ASSERT_EQ(gids.size(), 12U);
+    for (std::size_t i = 0; i < gids.size(); ++i) {
+        EXPECT_EQ(gids[i].vlan, i / 4 * 100) << i;
+        EXPECT_EQ(gids[i].type, gids[i % 4].type) << i;
+    }
+    EXPECT_EQ(gids[4].gid, gids[0].gid) << "the MAC address is the same";
+    EXPECT_EQ(to_string(gids[7].gid), "::ffff:7f4e:1");
+    EXPECT_EQ(to_string(gids[11].gid), "::ffff:7f4f:1");
+
+    const std::vector<GidEntry>& others = fabric.port_of(0).attributes().gids;
+    ASSERT_EQ(others.size(), 8U);
+    EXPECT_EQ(to_string(others[7].gid), "::ffff:7f4f:0") << "a VLAN is one subnet on every host";
+    EXPECT_EQ(fabric.port_of(2).attributes().gids.size(), 4U);
+
+    EXPECT_EQ(fabric.network.find_neighbour(gids[7].gid, 100), &fabric.port_of(1));
+    EXPECT_EQ(fabric.network.find_neighbour(gids[7].gid), nullptr);
+    EXPECT_EQ(fabric.network.find_neighbour(gids[7].gid, 200), nullptr);
+}
+
+TEST(EthernetPort, GetsAnotherAddressInAVlan) {
+    Topology topology = make_star(2, LinkLayer::kEthernet);
+    for (LinkSpec& link : topology.links) {
+        link.vlans = {100};
+    }
+    RunningFabric fabric(std::move(topology));
+    Port& port = fabric.port_of(1);
+    constexpr std::uint32_t kNew = 0x0A00'0007;  // 10.0.0.7
+    const Gid untagged = port.attributes().gids[3].gid;
+    ASSERT_TRUE(set_ipv4_address(fabric.network, port, kNew, 100));
+    EXPECT_EQ(port.attributes().gids[3].gid, untagged);
+    EXPECT_EQ(port.attributes().gids[7].gid, ipv4_mapped(kNew));
+    EXPECT_TRUE(set_ipv4_address(fabric.network, fabric.port_of(0), kNew)) << "another subnet";
+    EXPECT_FALSE(set_ipv4_address(fabric.network, fabric.port_of(0), kNew, 100));
+    EXPECT_FALSE(set_ipv4_address(fabric.network, port, 0x0A00'0008, 200));
 }
 
 TEST(EthernetPort, GetsAnotherAddress) {

@@ -120,6 +120,46 @@ TEST(TopologyYaml, NamesThePrioritiesThatArePaused) {
     EXPECT_THAT(error_of("defaults: {link: {pfc: some}}"), HasSubstr("none, all, a priority"));
 }
 
+TEST(TopologyYaml, NamesTheVlansOfALink) {
+    using Vlans = std::vector<std::uint16_t>;
+    const auto vlans = [](std::string_view value) {
+        const Topology topology = read(fmt::format(
+            "hosts: {{h0: , h1: }}\nlinks: [{{ends: [h0, h1], layer: ethernet{}}}]", value));
+        EXPECT_EQ(read(write_yaml(topology)), topology) << value;
+        return topology.links[0].vlans;
+    };
+    EXPECT_EQ(vlans(""), std::nullopt);
+    EXPECT_EQ(vlans(", vlans: all"), std::nullopt);
+    EXPECT_EQ(vlans(", vlans: []"), Vlans());
+    EXPECT_EQ(vlans(", vlans: 100"), Vlans({100}));
+    EXPECT_EQ(vlans(", vlans: [4094, 1]"), Vlans({1, 4094}));
+    EXPECT_THAT(error_of("defaults: {link: {vlans: 0}}"), HasSubstr("t.yaml:1:26: "));
+    EXPECT_THAT(error_of("defaults: {link: {vlans: [4095]}}"), HasSubstr("1 to 4094"));
+    EXPECT_THAT(error_of("defaults: {link: {vlans: [7, 7]}}"),
+                HasSubstr("t.yaml:1:30: VLAN 7 a second time"));
+    EXPECT_THAT(error_of("hosts: {h0: , h1: }\nlinks: [{ends: [h0, h1], vlans: 7}]"),
+                HasSubstr("those are Ethernet's"));
+    EXPECT_EQ(load_topology("eth-star:2,vlans=7").topology->links[1].vlans, Vlans({7}));
+    EXPECT_THAT(load_topology("star:2,vlans=7").error, HasSubstr("those are Ethernet's"));
+    EXPECT_THAT(load_topology("eth-pair,vlans=some").error, HasSubstr("valid: all, a VLAN"));
+}
+
+TEST(TopologyYaml, ListsStandInBracketsBehindAGenerator) {
+    const TopologyResult made =
+        load_topology("eth-dragonfly:a=4,p=2,h=2,vlans=[200,100],mtu=1500B,pfc=[3, 4]");
+    ASSERT_TRUE(made.topology) << made.error;
+    const LinkSpec& link = made.topology->links.back();
+    EXPECT_EQ(link.vlans, std::vector<std::uint16_t>({100, 200}));
+    EXPECT_EQ(link.ethernet_mtu, 1500U);
+    EXPECT_EQ(link.queueing.paused_priorities, 0b11000);
+    EXPECT_EQ(load_topology("eth-pair,vlans=[]").topology->links[0].vlans,
+              std::vector<std::uint16_t>());
+    EXPECT_THAT(load_topology("eth-pair,vlans=[1,x]").error, HasSubstr(":1:19: "));
+    EXPECT_THAT(load_topology("eth-pair,vlans=[1,").error, HasSubstr(":1:16: "));
+    EXPECT_THAT(load_topology("eth-pair,vlans=[1],").error, HasSubstr(":1:20: "));
+    EXPECT_THAT(load_topology("eth-pair,vlans=[1]2").error, HasSubstr(":1:16: "));
+}
+
 TEST(TopologyYaml, AGeneratorMayHaveAttributesOfItsLinks) {
     for (const std::string_view shape :
          {"eth-pair", "eth-star:3", "eth-torus:2x3", "eth-dragonfly:a=4,p=2,h=2"}) {
@@ -180,7 +220,7 @@ TEST(TopologyYaml, SaysHowToRoute) {
 TEST(TopologyYaml, NamesEveryMistakeByItsPlace) {
     EXPECT_EQ(error_of("hosts: {h0: , h1: }\nlinks:\n  - {ends: [h0, h1], latncy: 5ns}\n"),
               "t.yaml:3:22: unknown key \"latncy\": did you mean \"latency\"? valid: ends, "
-              "pattern, count, rate, latency, mtu, vls, buffer, layer, pfc");
+              "pattern, count, rate, latency, mtu, vls, buffer, layer, pfc, vlans");
     EXPECT_EQ(error_of("host: {h0: }\n"),
               "t.yaml:1:1: unknown key \"host\": did you mean \"hosts\"? valid: generator, "
               "routing, defaults, hosts, switches, links");
