@@ -9,7 +9,8 @@
 
 namespace simverbs::abi {
 
-// Returns what rdma-core's does: a negative errno, -1 with errno for an unknown GID index.
+// Returns what rdma-core's does: a negative errno, -1 with errno for an unknown GID index. `vlan`
+// is that of the source GID; 0xFFFF: none.
 SIMVERBS_ABI int simverbs_abi_ibv_resolve_eth_l2_from_gid(ibv_context* handle, ibv_ah_attr* attr,
                                                           std::uint8_t* mac, std::uint16_t* vlan) {
     constexpr std::uint16_t kNoVlan = 0xFFFF;
@@ -30,7 +31,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_resolve_eth_l2_from_gid(ibv_context* handle, i
     }
     std::copy(reply.mac.bytes.begin(), reply.mac.bytes.end(), mac);
     if (vlan != nullptr) {
-        *vlan = kNoVlan;
+        *vlan = reply.vlan == 0 ? kNoVlan : reply.vlan;
     }
     return 0;
 }

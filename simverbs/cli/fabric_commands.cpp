@@ -38,7 +38,7 @@ constexpr auto kPortChanges = std::to_array<Change>({
     {"lid", FabricAction::kPortLid, 1, 1},
     {"pkey", FabricAction::kPortPkeys, 1, kAny},
     {"gid", FabricAction::kPortGid, 1, 1},
-    {"ip", FabricAction::kPortAddress, 1, 1},
+    {"ip", FabricAction::kPortAddress, 1, 3},
 });
 constexpr auto kSmChanges = std::to_array<Change>({
     {"", FabricAction::kSmStatus, 0, 0},
@@ -133,7 +133,7 @@ void FabricCommands::add_port() {
     port_
         ->add_option("change", change_,
                      "enable, disable, lid 9, pkey 1=0x8001 2=0x7fff, gid 1=fe80::1; on Ethernet "
-                     "ip 10.0.0.1; nothing: show it")
+                     "ip 10.0.0.1, ip 10.1.0.1 vlan 100; nothing: show it")
         ->check(CLI::IsMember(names_of(kPortChanges)));
     port_->add_option("values", values_, "of the change");
 }

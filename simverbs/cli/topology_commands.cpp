@@ -206,14 +206,20 @@ int show_topology(const std::string& spec, bool dot) {
                          description_of(node)});
     }
     fmt::print("{}\n", text_table(nodes));
-    std::vector<TableRow> links{{"link", "", "layer", "rate", "latency", "MTU", "VLs", "buffer"}};
+    std::vector<TableRow> links{
+        {"link", "", "layer", "rate", "latency", "MTU", "VLs", "buffer", "PFC", "VLANs"}};
     for (const LinkSpec& link : topology->links) {
+        const bool is_ethernet = link.layer == fabric::LinkLayer::kEthernet;
+        const std::string none = "-";
         links.push_back({fmt::format("{}:{}", link.a.node, link.a.port.value()),
                          fmt::format("{}:{}", link.b.node, link.b.port.value()),
                          std::string(to_string(link.layer)),
                          fabric::yaml::link_rate_text({link.width, link.speed}),
                          fabric::yaml::duration_text(link.latency), mtu_text(link),
-                         std::to_string(link.vls), fabric::yaml::bytes_text(link.buffer_bytes)});
+                         is_ethernet ? none : std::to_string(link.vls),
+                         is_ethernet ? none : fabric::yaml::bytes_text(link.buffer_bytes),
+                         is_ethernet ? pfc_text(link) : none,
+                         is_ethernet ? vlans_text(link) : none});
     }
     fmt::print("{}", text_table(links));
     return 0;

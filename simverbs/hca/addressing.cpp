@@ -6,6 +6,7 @@
 #include "fabric/net/ethernet.hpp"
 
 #include "simverbs/hca/hca.hpp"
+#include "simverbs/wire/ethernet_headers.hpp"
 #include "simverbs/wire/packet.hpp"
 
 namespace simverbs {
@@ -45,7 +46,7 @@ int resolve_mac(const Hca& hca, const fabric::GidEntry& source, const fabric::Gi
     if (is_ipv4_mapped(target) != is_ipv4_mapped(source.gid)) {
         return EINVAL;
     }
-    const fabric::Port* neighbour = hca.find_neighbour(target);
+    const fabric::Port* neighbour = hca.find_neighbour(target, source.vlan);
     if (neighbour == nullptr) {
         return ETIMEDOUT;
     }
@@ -102,6 +103,7 @@ void address_frame(fabric::Frame& frame, const fabric::Port& port, const Address
         frame.grh.flow_label = path.flow_label;
         frame.grh.traffic_class = path.traffic_class;
         frame.grh.hop_limit = path.hop_limit;
+        frame.vlan = source.vlan;
     }
     if (is_ethernet(port)) {
         frame.source_mac = attributes.mac;
@@ -121,6 +123,8 @@ void address_raw_frame(fabric::Frame& frame, const fabric::Port& port,
     const std::size_t mac_bytes = frame.destination_mac.bytes.size();
     std::memcpy(frame.destination_mac.bytes.data(), bytes.data(), mac_bytes);
     std::memcpy(frame.source_mac.bytes.data(), bytes.data() + mac_bytes, mac_bytes);
+    constexpr std::uint16_t kVlanBits = 0xFFF;
+    frame.vlan = cvlan_of(bytes).value_or(0) & kVlanBits;
     const auto length = static_cast<std::uint32_t>(bytes.size());
     frame.payload_bytes = length - fabric::kEthernetHeaderBytes;
     frame.wire_bytes = fabric::ethernet_wire_bytes(length);
@@ -132,7 +136,7 @@ bool came_by(const fabric::Frame& frame, const fabric::Port& port, const Address
     }
     const fabric::GidEntry& own = port.attributes().gids[path.sgid_index];
     return frame.grh.sgid.bytes == path.dgid && frame.grh.dgid == own.gid &&
-           frame.over_udp == (own.type == fabric::GidType::kRoceV2);
+           frame.vlan == own.vlan && frame.over_udp == (own.type == fabric::GidType::kRoceV2);
 }
 
 bool leads_back(const fabric::Port& port, const AddressVector& path) {

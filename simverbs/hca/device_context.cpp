@@ -504,9 +504,15 @@ int DeviceContext::execute(const ResolveEthernet& command, ResolveEthernetReply&
     AddressVector path = command.path;
     const int error = resolve_path(hca_, path);
     reply.mac = path.destination_mac;
-    const bool found =
-        error == 0 && hca_.port(path.port).attributes().link_layer == fabric::LinkLayer::kEthernet;
-    return error == 0 && !found ? EINVAL : error;
+    if (error != 0) {
+        return error;
+    }
+    const fabric::PortAttributes& port = hca_.port(path.port).attributes();
+    if (port.link_layer != fabric::LinkLayer::kEthernet) {
+        return EINVAL;
+    }
+    reply.vlan = port.gids[path.sgid_index].vlan;
+    return 0;
 }
 
 }  // namespace simverbs

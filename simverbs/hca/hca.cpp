@@ -51,6 +51,13 @@ bool is_for(const fabric::Port& port, const fabric::Frame& frame) {
            frame.destination_mac.is_group() || frame.destination_mac == port.attributes().mac;
 }
 
+// A host has no interface in a VLAN that its link is not in.
+bool is_of_its_vlans(const fabric::Port& port, const fabric::Frame& frame) {
+    const fabric::PortAttributes& own = port.attributes();
+    return own.link_layer == fabric::LinkLayer::kInfiniband || frame.vlan == 0 ||
+           (own.vlans && std::binary_search(own.vlans->begin(), own.vlans->end(), frame.vlan));
+}
+
 bool has_ethernet(const fabric::EndNode& node) {
     for (std::uint16_t number = 1; number <= node.port_count(); ++number) {
         if (node.port(fabric::PortNumber(number)).attributes().link_layer ==
@@ -206,6 +213,10 @@ void Hca::deliver(fabric::Port& port, const fabric::Frame& frame) {
         discard(packet, PacketFate::kOtherStation);
         return;
     }
+    if (!is_of_its_vlans(port, frame)) [[unlikely]] {
+        discard(packet, PacketFate::kOtherVlan);
+        return;
+    }
     arriving_ = &frame;
     if (packet.dest_qpn == kMulticastQpn) {
         const auto members = frame.has_grh ? multicast_.members({frame.grh.dgid, frame.dlid})
@@ -264,7 +275,9 @@ void Hca::deliver_to(QueuePair& qp, const fabric::Port& port, const fabric::Fram
 // What would stop its packets one by one: see deliver().
 bool Hca::take_ahead(fabric::Port& port, const fabric::Frame& train) {
     const Packet& packet = train.transport_as<Packet>();
-    QueuePair* const qp = is_dead_ || !is_for(port, train) ? nullptr : qps_.find(packet.dest_qpn);
+    QueuePair* const qp = is_dead_ || !is_for(port, train) || !is_of_its_vlans(port, train)
+                              ? nullptr
+                              : qps_.find(packet.dest_qpn);
     if (qp == nullptr || qp->context().is_dead()) {
         return false;
     }

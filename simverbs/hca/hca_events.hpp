@@ -329,7 +329,8 @@ struct RateReduced {
     }
 };
 
-// Why a packet that reached the device went no further.
+// Why a packet that reached the device went no further. Their numbers are in digests of traces: a
+// new one comes last.
 enum class PacketFate : std::uint8_t {
     kOtherStation,
     kNoQueuePair,
@@ -340,11 +341,14 @@ enum class PacketFate : std::uint8_t {
     kNoFlowRule,
     kDeviceDead,
     kCrcWrong,
+    kOtherVlan,
 };
 constexpr std::string_view to_string(PacketFate fate) {
     switch (fate) {
         case PacketFate::kOtherStation:
             return "for another station";
+        case PacketFate::kOtherVlan:
+            return "of a VLAN that the host is not in";
         case PacketFate::kNoQueuePair:
             return "no such queue pair";
         case PacketFate::kQueuePairNotReady:

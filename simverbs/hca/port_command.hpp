@@ -95,9 +95,11 @@ struct DetachMulticast {
     std::uint16_t lid = 0;
 };
 
-// Finds the station that a path leads to. Errors as of resolve_path(); EINVAL on InfiniBand.
+// Finds the station that a path leads to, and in which VLAN (0: none). Errors as of resolve_path();
+// EINVAL on InfiniBand.
 struct ResolveEthernetReply {
     fabric::MacAddress mac;
+    std::uint16_t vlan = 0;
 };
 struct ResolveEthernet {
     static constexpr CommandCode kCode = CommandCode::kResolveEthernet;

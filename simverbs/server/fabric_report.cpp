@@ -182,6 +182,9 @@ void add_port(JsonText& json, const Port& port) {
         json.open('{');
         json.member("gid", to_string(entry.gid));
         json.member("type", gid_type_name(entry.type));
+        if (entry.vlan != 0) {
+            json.member("vlan", std::uint64_t{entry.vlan});
+        }
         json.close('}');
     }
     json.close(']');

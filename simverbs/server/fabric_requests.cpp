@@ -402,11 +402,28 @@ FabricRequests::Answer FabricRequests::hold(Port& port, bool enable) {
 }
 
 FabricRequests::Answer FabricRequests::set_address(Port& port, const std::string& value) {
+    constexpr std::string_view kVlanWord = " vlan ";
+    const std::size_t end = std::min(value.find(kVlanWord), value.size());
     in_addr address{};
-    if (inet_pton(AF_INET, value.c_str(), &address) != 1) {
-        return {EINVAL, fmt::format("'{}' is no IPv4 address", value)};
+    if (inet_pton(AF_INET, value.substr(0, end).c_str(), &address) != 1) {
+        return {EINVAL, fmt::format("'{}' is no IPv4 address, with or without a VLAN: 10.0.0.1 "
+                                    "vlan 100",
+                                    value)};
     }
-    if (!set_ipv4_address(simulation_.network(), port, ntohl(address.s_addr))) {
+    std::optional<std::uint32_t> vlan = 0;
+    if (end < value.size()) {
+        vlan = number_of(value.substr(end + kVlanWord.size()));
+        const auto& vlans = port.attributes().vlans;
+        if (!vlan || !vlans || !std::ranges::binary_search(*vlans, *vlan)) {
+            return {EINVAL, fmt::format("{} has no interface in VLAN {}; it has them in: {}",
+                                        port_name(port), value.substr(end + kVlanWord.size()),
+                                        vlans && !vlans->empty()
+                                            ? fmt::format("{}", fmt::join(*vlans, ", "))
+                                            : "none")};
+        }
+    }
+    if (!set_ipv4_address(simulation_.network(), port, ntohl(address.s_addr),
+                          static_cast<std::uint16_t>(*vlan))) {
         return {EINVAL, fmt::format("{} is another port's, or no host's address", value)};
     }
     return {0, fmt::format("{} has the address {}\n", port_name(port), value)};

@@ -12,7 +12,7 @@ void size_frame(fabric::Frame& frame, const fabric::Port& port, const WireOpcode
     if (port.attributes().link_layer == fabric::LinkLayer::kEthernet) {
         frame.payload_bytes = roce_packet_bytes(operation, payload_bytes, frame.over_udp,
                                                 is_ipv4_mapped(frame.grh.dgid));
-        const bool tagged = frame.sl % fabric::kPriorities != 0;
+        const bool tagged = frame.vlan != 0 || frame.sl % fabric::kPriorities != 0;
         frame.wire_bytes =
             fabric::ethernet_wire_bytes(fabric::kEthernetHeaderBytes +
                                         (tagged ? fabric::kVlanTagBytes : 0) + frame.payload_bytes);

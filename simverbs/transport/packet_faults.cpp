@@ -160,6 +160,7 @@ void AnswerPacket::answer(const fabric::Frame& request, const fabric::LinkDirect
     }
     frame->source_mac = request.destination_mac;
     frame->destination_mac = request.source_mac;
+    frame->vlan = request.vlan;
     packet.pkey = asked.pkey;
     packet.dest_qpn = request.flow;
     packet.source_qpn = asked.dest_qpn;

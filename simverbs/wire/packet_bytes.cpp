@@ -230,9 +230,10 @@ void append_variant_crc(Bytes& out, const Places& places, fabric::LinkLayer laye
 void write_ethernet(Writer& to, const fabric::Frame& frame) {
     to.array(frame.destination_mac.bytes);
     to.array(frame.source_mac.bytes);
-    if (const unsigned priority = frame.sl % fabric::kPriorities; priority != 0) {
+    const unsigned priority = frame.sl % fabric::kPriorities;
+    if (frame.vlan != 0 || priority != 0) {
         to.u16(kEtherTypeVlan);
-        to.u16(priority << 13U);
+        to.u16(priority << 13U | frame.vlan);
     }
     to.u16(!frame.over_udp                  ? kEtherTypeRoceV1
            : is_ipv4_mapped(frame.grh.dgid) ? kEtherTypeIpv4

@@ -74,7 +74,7 @@ enum class FabricAction : std::uint32_t {
     kPortLid,      // `value`: a number
     kPortPkeys,    // `value`: INDEX=P_KEY, with a space between several
     kPortGid,      // `value`: INDEX=GID
-    kPortAddress,  // `value`: an IPv4 address, on Ethernet
+    kPortAddress,  // `value`: an IPv4 address, on Ethernet; " vlan 100" behind it
     kSmStatus,
     kSmSweep,
     kSmReregister,  // port `name`

@@ -31,9 +31,10 @@ int rtr_answer(Pair& pair, Change&& change) {
 
 class EveryGid : public testing::TestWithParam<std::uint8_t> {};
 INSTANTIATE_TEST_SUITE_P(Roce, EveryGid, testing::Values(0, 1, 2, 3));
+INSTANTIATE_TEST_SUITE_P(RoceInAVlan, EveryGid, testing::Values(4, 5, 6, 7));
 
 TEST_P(EveryGid, CarriesEveryOperation) {
-    Pair pair(on_ethernet(GetParam()));
+    Pair pair(on_ethernet(GetParam(), "eth-pair,vlans=100"));
     pair.a.fill(0, 5000, 1);
     pair.b.fill(16384, 5000, 2);
     pair.b.set_word(131072, 40);
@@ -54,7 +55,7 @@ TEST_P(EveryGid, CarriesEveryOperation) {
 }
 
 TEST_P(EveryGid, LeadsBackToItsOwnPort) {
-    Pair pair(on_ethernet(GetParam()));
+    Pair pair(on_ethernet(GetParam(), "eth-pair,vlans=100"));
     QueuePairHandle self = pair.a.make_qp();
     pair.connect(self, pair.a, self);
     pair.a.fill(0, 4096, 1);
@@ -90,6 +91,63 @@ TEST(Roce, AFrameWeighsWhatItsHeadersWeigh) {
         EXPECT_EQ(pair.elapsed(), fabric::SimDuration((request + answer) * 80 + 2 * 500'000))
             << "GID " << gid;
     }
+}
+
+TEST(Roce, AFrameOfAVlanHasATagInBothDirections) {
+    const auto round_trip = [](std::uint8_t gid_index) {
+        Pair pair(on_ethernet(gid_index, "eth-pair,vlans=100"));
+        pair.a.qp.post(read_of(pair.a, pair.b, 1, 0, 1000));  // no frame is padded
+        pair.drive_until_sent(pair.a);
+        return pair.elapsed();
+    };
+    EXPECT_EQ(round_trip(7) - round_trip(3), fabric::SimDuration(2 * 4 * 80));
+}
+
+TEST(Roce, APathStaysInItsVlan) {
+    Pair pair(on_ethernet(7, "eth-pair,vlans=100"));
+    const auto from = [&pair](std::uint8_t index) {
+        return rtr_answer(pair, [index](AddressVector& path) { path.sgid_index = index; });
+    };
+    EXPECT_EQ(from(7), 0);
+    EXPECT_EQ(from(3), ETIMEDOUT) << "nobody has the address outside of the VLAN";
+    EXPECT_EQ(from(8), ENODATA);
+    pair.a.host.take_events();
+
+    QueuePairHandle other = pair.a.make_qp();
+    EXPECT_EQ(other.modify_to(QpState::kInit, kInitAttrs, init_values(pair.options())), 0);
+    QpValues rtr = rtr_values(pair.options(), 0, pair.b.qp.qpn());
+    rtr.path = pair.b.path_to();
+    rtr.path.sgid_index = 0;  // link-local, of RoCE v1: nobody is asked
+    rtr.path.dgid = pair.b.host.hca().port(1).attributes().gids[0].gid.bytes;
+    EXPECT_EQ(other.modify_to(QpState::kRtr, kRtrAttrs, rtr), 0);
+    EXPECT_EQ(other.modify_to(QpState::kRts, kRtsAttrs, rts_values(pair.options())), 0);
+    PairOptions in_vlan = pair.options();
+    in_vlan.gid_index = 4;
+    QpValues there = rtr_values(in_vlan, 0, other.qpn());
+    there.path = pair.a.path_to();
+    there.path.sgid_index = 4;  // the same address, in the VLAN
+    there.path.dgid = pair.a.host.hca().port(1).attributes().gids[4].gid.bytes;
+    EXPECT_EQ(pair.b.qp.modify_to(QpState::kReset, {}, {}), 0);
+    EXPECT_EQ(pair.b.qp.modify_to(QpState::kInit, kInitAttrs, init_values(in_vlan)), 0);
+    EXPECT_EQ(pair.b.qp.modify_to(QpState::kRtr, kRtrAttrs, there), 0);
+    pair.watch_packets();
+    other.post(write_of(pair.a, pair.b, 1, 0, 64));
+    pair.drive();
+    EXPECT_THAT(statuses(pair.a.send_cq.poll()), ElementsAre(WcStatus::kRetryExcErr));
+    EXPECT_THAT(pair.fates(), Each("not from the peer"));
+    EXPECT_THAT(pair.fates(), Contains("not from the peer"));
+}
+
+TEST(Roce, AHostIsDeafInAVlanThatItHasLeft) {
+    Pair pair(on_ethernet(7, "eth-pair,vlans=100"));
+    pair.watch_packets();
+    pair.simulation().network().host(1).port(fabric::PortNumber{1}).mutable_attributes().vlans =
+        std::vector<std::uint16_t>{200};
+    pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, 64));
+    pair.drive();
+    EXPECT_THAT(statuses(pair.a.send_cq.poll()), ElementsAre(WcStatus::kRetryExcErr));
+    EXPECT_THAT(pair.fates(), Each("of a VLAN that the host is not in"));
+    EXPECT_THAT(pair.fates(), Contains("of a VLAN that the host is not in"));
 }
 
 TEST(Roce, APathNeedsAGrhAndAnAddressThatSomebodyHas) {

@@ -291,6 +291,32 @@ TEST_F(Roce, ResolvesANeighbour) {
     EXPECT_EQ(ibv_resolve_eth_l2_from_gid(a->context, &attr, mac, &vlan), -1);
 }
 
+TEST_F(Roce, InAVlan) {
+    ASSERT_EQ(simverbs_restart(), 0);
+    ASSERT_EQ(simverbs_set_topology("eth-star:2,vlans=100"), 0) << simverbs_last_error();
+    Connection with;
+    with.gid_index = 7;
+    connect(with);
+    expect_works();
+    ibv_gid_entry entries[16];
+    ASSERT_EQ(ibv_query_gid_table(b->context, entries, 16, 0), 8);
+    const std::uint8_t mapped[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 78, 0, 1};
+    EXPECT_EQ(std::memcmp(entries[7].gid.raw, mapped, sizeof mapped), 0);
+    EXPECT_EQ(entries[7].gid_type, static_cast<unsigned>(IBV_GID_TYPE_ROCE_V2));
+    EXPECT_NE(entries[7].ndev_ifindex, 0U);
+
+    ibv_ah_attr attr = rtr_attr(*b, with).ah_attr;
+    std::uint8_t mac[6] = {};
+    std::uint16_t vlan = 0;
+    EXPECT_EQ(ibv_resolve_eth_l2_from_gid(a->context, &attr, mac, &vlan), 0);
+    EXPECT_EQ(vlan, 100);
+    attr.grh.sgid_index = 3;
+    EXPECT_EQ(ibv_resolve_eth_l2_from_gid(a->context, &attr, mac, &vlan), -EHOSTUNREACH);
+    attr.grh.dgid = gid_of(*b, 3);
+    EXPECT_EQ(ibv_resolve_eth_l2_from_gid(a->context, &attr, mac, &vlan), 0);
+    EXPECT_EQ(vlan, 0xFFFF);
+}
+
 TEST_F(Roce, AnInfinibandPortHasNoNeighbours) {
     ASSERT_EQ(simverbs_restart(), 0);
     ASSERT_EQ(simverbs_set_topology("vpi-pair"), 0) << simverbs_last_error();

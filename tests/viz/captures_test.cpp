@@ -187,6 +187,21 @@ TEST_P(Captures, HaveEachPacketWhereItIsSentAndWhereItComes) {
     EXPECT_EQ(count_of(capture, "frame.packet_flags_direction == 1"), sent);
 }
 
+TEST_F(RecordedRun, ACaptureOfAVlanHasItsTagInEachFrame) {
+    ASSERT_EQ(simverbs_set_topology("eth-star:2,vlans=100"), 0) << simverbs_last_error();
+    open_capture();
+    verbs_test::Connection with;
+    with.gid_index = 7;
+    connect(with);
+    expect_works();
+    close_capture();
+    const std::string capture = file(".pcapng");
+    const std::size_t all = count_of(capture, "infiniband.bth");
+    EXPECT_GE(all, 4U);
+    EXPECT_EQ(count_of(capture, "infiniband.bth && vlan.id == 100 && vlan.priority == 0"), all);
+    EXPECT_EQ(count_of(capture, "_ws.malformed"), 0U);
+}
+
 TEST_P(Captures, OfXrcProgramsAreWhatWasSent) {
     const std::string environment = "SIMVERBS_TOPOLOGY=" + std::string(GetParam()) +
                                     " SIMVERBS_TRACE='" + file(".jsonl") + "' SIMVERBS_PCAP='" +

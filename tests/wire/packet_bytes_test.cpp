@@ -79,6 +79,30 @@ TEST_F(EveryOpcode, IsAsLongAsTheDeviceCounts) {
     }
 }
 
+// IEEE 802.1Q 9.6: type, then three bits of priority, one of DEI, twelve of the VLAN.
+TEST_F(EveryOpcode, ATagHasThePriorityAndTheVlan) {
+    frame->transport_as<Packet>() = Packet{};
+    frame->transport_as<Packet>().opcode = 0x04;
+    frame->has_grh = true;
+    frame->over_udp = true;
+    frame->grh = {};
+    const auto from_the_type_on = [this](std::uint8_t sl, std::uint16_t vlan) {
+        frame->sl = sl;
+        frame->vlan = vlan;
+        Bytes built;
+        append_packet(built, *frame, fabric::LinkLayer::kEthernet, {});
+        std::uint64_t bytes = 0;
+        for (std::size_t i = 12; i < 18; ++i) {
+            bytes = bytes << 8U | std::to_integer<std::uint64_t>(built.at(i));
+        }
+        return bytes;
+    };
+    EXPECT_EQ(from_the_type_on(0, 0) >> 32U, 0x86DDU) << "no tag";
+    EXPECT_EQ(from_the_type_on(5, 0), 0x8100'A000'86DDU);
+    EXPECT_EQ(from_the_type_on(0, 100), 0x8100'0064'86DDU);
+    EXPECT_EQ(from_the_type_on(13, 4094), 0x8100'AFFE'86DDU);
+}
+
 TEST_F(EveryOpcode, WhatAFaultFlippedStandsInTheBytesAndNotInTheInvariantCrc) {
     constexpr std::size_t kLrhAndBth = 8 + 12;
     Packet& packet = frame->transport_as<Packet>() = Packet{};
