@@ -140,10 +140,11 @@ TEST_F(StalledWorld, EventsWithoutEndAreReported) {
     ASSERT_EQ(Request(IBV_WR_SEND).id(1).from(a->range(0, 8)).post(*a), 0);
     Stderr reports;
     ibv_wc wc{};
-    for (int i = 0; i < 1'100'000; ++i) {
+    std::string report;
+    for (int i = 0; i < 1'100'000 && report.empty(); ++i) {
         ASSERT_EQ(ibv_poll_cq(a->cq, 1, &wc), 0);
+        report = i % 1000 == 0 ? reports.take() : report;
     }
-    const std::string report = reports.take();
     EXPECT_NE(report.find("a million events"), std::string::npos) << report;
     EXPECT_EQ(report.find("no event is left"), std::string::npos) << report;
     int deterministic = 0;
