@@ -124,6 +124,7 @@ void Responder::name_tag(ReceiveCompletion& completion) const {
     completion.tag = {message.header.tag, message.header.context};
     completion.buffer = message.outcome == TagOutcome::kMatched ? &message.buffer : nullptr;
     if (completion.buffer != nullptr) {
+        completion.freed_to = message.buffer.handle + 1U;
         completion.byte_length -= static_cast<std::uint32_t>(
             std::min<std::uint64_t>(completion.byte_length, receive_.unplaced));
     }
@@ -185,6 +186,7 @@ void Responder::rendezvous_ended(FaultCause cause) {
     completion.wr_id = ended.buffer.wr_id;
     completion.opcode = WcOpcode::kTmRecv;
     completion.buffer = &ended.buffer;
+    completion.freed_to = ended.buffer.handle + 1U;
     completion.has_tag = true;
     completion.tag = {ended.header.tag, ended.header.context};
     completion.tag_flags = WcFlag::kTmDataValid;
