@@ -18,6 +18,14 @@ static_assert(static_cast<int>(TagOperationCode::kAdd) == IBV_WR_TAG_ADD &&
 static_assert(static_cast<int>(kTagSignaled) == IBV_OPS_SIGNALED &&
               static_cast<int>(kTagReports) == IBV_OPS_TM_SYNC);
 
+// Reads a C enum that may hold an out-of-range value.
+std::uint32_t opcode_of(const ibv_ops_wr& op) {
+    std::uint32_t opcode = 0;
+    static_assert(sizeof opcode == sizeof op.opcode);
+    std::memcpy(&opcode, &op.opcode, sizeof opcode);
+    return opcode;
+}
+
 int fill_add(driver::TagOperations& tags, ibv_ops_wr& op, TagOperation& operation) {
     const auto& add = op.tm.add;
     const std::uint32_t most = tags.operations.shape().max_segments;
@@ -61,11 +69,12 @@ int put_operation(driver::TagOperations& tags, ibv_ops_wr& op) {
     }
     TagOperation operation;
     operation.wr_id = op.wr_id;
-    operation.code = static_cast<std::uint8_t>(op.opcode);
+    const std::uint32_t opcode = opcode_of(op);
+    operation.code = static_cast<std::uint8_t>(opcode);
     operation.flags = static_cast<std::uint8_t>(op.flags & kFlags);
     operation.unexpected = static_cast<std::uint16_t>(op.tm.unexpected_cnt);
     int error = 0;
-    switch (op.opcode) {
+    switch (opcode) {
         case IBV_WR_TAG_ADD:
             error = fill_add(tags, op, operation);
             break;

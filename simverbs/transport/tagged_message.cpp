@@ -170,7 +170,8 @@ void Responder::complete_tagged(const Packet& packet) {
 // The READ is on its way before anybody hears of the match: what ends the queue pair then ends it.
 void Responder::begin_rendezvous(const Packet& packet) {
     const TaggedMessage& message = matching_->message;
-    matching_->rendezvous.push_back({message.buffer, message.header, message.rendezvous.length});
+    matching_->rendezvous.push_back(
+        {message.buffer, message.header, message.rendezvous.length, packet.solicited});
     effects_.send_of_device(read_of(message.rendezvous, message.buffer));
     receive_.taken = false;
     announce_match(completion_of(packet));
@@ -190,7 +191,7 @@ void Responder::rendezvous_ended(FaultCause cause) {
     completion.has_tag = true;
     completion.tag = {ended.header.tag, ended.header.context};
     completion.tag_flags = WcFlag::kTmDataValid;
-    completion.solicited = true;
+    completion.solicited = ended.solicited;
     if (cause == FaultCause::kSuccess) {
         completion.byte_length = ended.length;
         effects_.send_of_device(fin_of(ended.header));

@@ -25,6 +25,7 @@ struct Rendezvous {
     TaggedBuffer buffer;
     TagHeader header;
     std::uint32_t length = 0;  // bytes
+    bool solicited = false;
 };
 
 struct TagMatching {

@@ -165,6 +165,33 @@ TEST(TaggedMessage, WhatDoesNotFitIsLeftToSoftware) {
     EXPECT_THAT(test.effects.failures, IsEmpty());
 }
 
+TEST(TaggedMessage, AnUnexpectedOneAsksSoftwareToReportWhenItIsFarBehind) {
+    Tagged test;
+    for (int i = 0; i < 0x3FFF - 1; ++i) {
+        test.list.count_unexpected();
+    }
+    test.head(TagOpcode::kEager, 5);
+    for (std::uint32_t i = 0; i < 2; ++i) {
+        test.post_receive(i, 64);
+        test.send(kOnly, 100 + i, 64);
+    }
+    EXPECT_THAT(test.flags(), ElementsAre(0, static_cast<std::uint32_t>(WcFlag::kTmSyncReq)));
+}
+
+TEST(TaggedMessage, ASolicitedRendezvousWakesWhenItsDataIsThere) {
+    Tagged test;
+    test.add(5, 64);
+    test.head(TagOpcode::kRendezvous, 5, 60);
+    Packet packet = request(MessageKind::kSend, kOnly, 100);
+    packet.payload.length = 2 * kHeader;
+    packet.solicited = true;
+    test.give(packet);
+    test.responder.rendezvous_ended(FaultCause::kSuccess);
+    ASSERT_THAT(test.effects.received, SizeIs(2));
+    EXPECT_FALSE(test.effects.received[0].solicited);
+    EXPECT_TRUE(test.effects.received[1].solicited);
+}
+
 // ---- the requester
 
 DeviceWork read_work(std::uint32_t length) {
@@ -215,6 +242,19 @@ TEST(DeviceWork, HasRoomBesideAFullSendQueue) {
     EXPECT_THAT(test.effects.rendezvous, SizeIs(100));
     EXPECT_THAT(test.ids(), ElementsAre(0, 1, 2, 3));
     EXPECT_EQ(test.effects.sent.back().freed_to, 4U);
+}
+
+TEST(DeviceWork, StaysWhenTheSendQueueIsResized) {
+    WithDeviceWork test(64);
+    test.requester.add(read_work(8));
+    test.post(WrOpcode::kSend, 8);
+    test.take_psns();
+    test.requester.resize(send_queue_shape(4, 4, 64));
+    test.post(WrOpcode::kSend, 8);
+    test.read_response(100, kOnly, 8);
+    test.ack(102);
+    EXPECT_THAT(test.effects.rendezvous, ElementsAre(FaultCause::kSuccess));
+    EXPECT_THAT(test.ids(), ElementsAre(0, 1));
 }
 
 TEST(DeviceWork, IsFlushedWithTheRest) {

@@ -42,7 +42,7 @@ class TagMatching : public TwoHosts {
   protected:
     void TearDown() override;
     void connect_tags(const TagLimits& limits = {}, const Connection& with = {});
-    // Another queue pair of `b` on the same shared receive queue, and of `a` to talk to it.
+    // The shared receive queue of `b` and its completion queue.
     void make_tag_queue(const TagLimits& limits);
 
     // Operations. They return what ibv_post_srq_ops() does; `add` leaves the handle in last_handle.

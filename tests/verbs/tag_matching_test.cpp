@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <random>
+#include <utility>
 
 namespace verbs_test {
 namespace {
@@ -167,6 +168,40 @@ TEST_F(TagMatching, WithoutAnyBufferTheSenderWaitsForATagOrAReceive) {
     ASSERT_EQ(add(1, 3, {b->range(0, 64)}, kWholeTag, 0), 0);
     EXPECT_EQ(next().wr_id, 1U);
     EXPECT_EQ(a->wait().status, IBV_WC_SUCCESS);
+}
+
+TEST_F(TagMatching, TwoQueuePairsTakeFromOneList) {
+    connect_tags();
+    ibv_qp* const first_of_a = a->qp;
+    ibv_qp* const first_of_b = b->qp;
+    const Connection with;
+    ibv_qp_init_attr init{};
+    init.send_cq = init.recv_cq = a->cq;
+    init.cap = with.cap;
+    init.qp_type = IBV_QPT_RC;
+    a->qp = ibv_create_qp(a->pd, &init);
+    init.send_cq = init.recv_cq = b->cq;
+    init.srq = tags;
+    b->qp = ibv_create_qp(b->pd, &init);
+    ASSERT_NE(a->qp, nullptr);
+    ASSERT_NE(b->qp, nullptr);
+    bring_up(with);
+    for (const std::uint64_t id : {1, 2, 3}) {
+        ASSERT_EQ(add(id, 5, {b->range(0, 64)}, kWholeTag, 0), 0);
+    }
+    const std::array<std::pair<ibv_qp*, ibv_qp*>, 2> pairs = {
+        {{a->qp, b->qp}, {first_of_a, first_of_b}}};
+    for (std::size_t i = 0; i < 3; ++i) {
+        a->qp = pairs[i % 2].first;
+        send_eager(5, 8);
+        const TagCompletion received = next();
+        EXPECT_EQ(received.wr_id, i + 1);
+        EXPECT_EQ(received.qp_num, pairs[i % 2].second->qp_num);
+    }
+    EXPECT_EQ(ibv_destroy_qp(pairs[0].first), 0);
+    EXPECT_EQ(ibv_destroy_qp(pairs[0].second), 0);
+    a->qp = first_of_a;
+    b->qp = first_of_b;
 }
 
 // ---- what fails
@@ -385,7 +420,10 @@ struct Model {
     }
 };
 
-TEST_F(TagMatching, DoesAsANaiveModelDoes) {
+class AgainstAModel : public TagMatching, public testing::WithParamInterface<const char*> {};
+
+TEST_P(AgainstAModel, MatchesAndCompletesAlike) {
+    ASSERT_EQ(simverbs_set_personality(GetParam()), 0) << simverbs_last_error();
     connect_tags();
     std::mt19937 random(20261123);
     const auto below = [&random](std::uint32_t end) { return random() % end; };
@@ -465,6 +503,9 @@ TEST_F(TagMatching, DoesAsANaiveModelDoes) {
     EXPECT_GT(waiting, 20U);
 }
 
+INSTANTIATE_TEST_SUITE_P(As, AgainstAModel, testing::Values("spec", "connectx6"),
+                         [](const auto& row) { return std::string(row.param); });
+
 // ---- what may be asked for
 
 TEST_F(TagMatching, AQueueThatMakesNoSenseIsRefused) {
@@ -506,6 +547,47 @@ TEST_F(TagMatching, AQueueThatMakesNoSenseIsRefused) {
         bad.comp_mask &= ~missing;
         EXPECT_EQ(error_of(bad), EINVAL) << missing;
     }
+}
+
+TEST_F(TagMatching, SoftRoceHasNone) {
+    ASSERT_EQ(simverbs_set_personality("rxe"), 0) << simverbs_last_error();
+    ASSERT_EQ(simverbs_set_topology("eth-pair"), 0) << simverbs_last_error();
+    Connection with;
+    with.shared_receives = 4;
+    connect(with);
+    ibv_device_attr_ex device{};
+    ASSERT_EQ(ibv_query_device_ex(b->context, nullptr, &device), 0);
+    EXPECT_EQ(device.tm_caps.max_num_tags, 0U);
+    ibv_cq_init_attr_ex wanted{};
+    wanted.cqe = 4;
+    ibv_cq_ex* cq = ibv_create_cq_ex(b->context, &wanted);
+    ASSERT_NE(cq, nullptr);
+    wanted.wc_flags = IBV_WC_EX_WITH_TM_INFO;
+    errno = 0;
+    EXPECT_EQ(ibv_create_cq_ex(b->context, &wanted), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+    ibv_srq_init_attr_ex init{};
+    init.attr = {.max_wr = 4, .max_sge = 1, .srq_limit = 0};
+    init.comp_mask =
+        IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
+    init.srq_type = IBV_SRQT_TM;
+    init.pd = b->pd;
+    init.cq = ibv_cq_ex_to_cq(cq);
+    init.tm_cap = {1, 1};
+    errno = 0;
+    EXPECT_EQ(ibv_create_srq_ex(b->context, &init), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+    ibv_ops_wr op{};
+    ibv_ops_wr* bad = nullptr;
+    EXPECT_EQ(ibv_post_srq_ops(b->srq, &op, &bad), EOPNOTSUPP);
+    EXPECT_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+}
+
+TEST_F(TagMatching, ItsQueueKeepsItsSize) {
+    connect_tags();
+    ibv_srq_attr attr{};
+    attr.max_wr = 32;
+    EXPECT_EQ(ibv_modify_srq(tags, &attr, IBV_SRQ_MAX_WR), EOPNOTSUPP);
 }
 
 TEST_F(TagMatching, OnlyReliableConnectionsMatchTags) {

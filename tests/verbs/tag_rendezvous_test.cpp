@@ -239,6 +239,49 @@ TEST_F(TagRendezvous, AQueuePairThatStopsGivesUpWhatItWasReading) {
     EXPECT_FALSE(poll());
 }
 
+TEST_F(TagRendezvous, AQueuePairThatIsDestroyedGivesItsTagsBack) {
+    TagLimits limits;
+    limits.tags = 1;
+    connect_tags(limits);
+    ASSERT_EQ(add(1, 1, {b->range(0, 1U << 18U)}, kWholeTag, 0), 0);
+    send_rendezvous(1, 1U << 18U);
+    EXPECT_EQ(next().flags, kMatched);
+    ASSERT_EQ(ibv_destroy_qp(b->qp), 0);
+    b->qp = nullptr;
+    EXPECT_FALSE(poll()) << "its completions went with it";
+    EXPECT_EQ(add(2, 1, {b->range(0, 64)}, kWholeTag, 0), 0);
+    ibv_qp_init_attr init{};
+    init.send_cq = init.recv_cq = b->cq;
+    init.srq = tags;
+    init.cap = Connection{}.cap;
+    init.qp_type = IBV_QPT_RC;
+    b->qp = ibv_create_qp(b->pd, &init);
+    ASSERT_NE(b->qp, nullptr);
+    ASSERT_EQ(a->to_state(IBV_QPS_RESET), 0);
+    bring_up({});
+    send_eager(1, 8);
+    const TagCompletion received = next();
+    EXPECT_EQ(received.wr_id, 2U);
+    EXPECT_EQ(received.qp_num, b->qp->qp_num);
+}
+
+TEST_F(TagRendezvous, AsConnectX6) {
+    ASSERT_EQ(simverbs_set_personality("connectx6"), 0) << simverbs_last_error();
+    connect_tags();
+    post_fin_receive();
+    fill(70'000);
+    ASSERT_EQ(add(7, 5, {b->range(0, 70'000)}, kWholeTag, 0), 0);
+    send_rendezvous(5, 70'000);
+    EXPECT_EQ(next().flags, kMatched);
+    EXPECT_EQ(next().flags, kHasData);
+    EXPECT_EQ(std::memcmp(b->at(0), a->at(kPayload), 70'000), 0);
+    EXPECT_EQ(await_fin().opcode, IBV_TMH_FIN);
+    ASSERT_EQ(add(7, 5, {b->range(0, 10)}, kWholeTag, 0), 0);
+    send_rendezvous(5, 11);
+    const TagCompletion left = next();
+    EXPECT_EQ(left.status, IBV_WC_LOC_LEN_ERR) << "no room for the request either";
+}
+
 TEST_F(TagRendezvous, ASenderThatTakesNoFinIsAskedAgain) {
     connect_tags();
     ASSERT_EQ(add(7, 5, {b->range(0, 1000)}, kWholeTag, 0), 0);
