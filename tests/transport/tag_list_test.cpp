@@ -28,6 +28,24 @@ TEST(TagList, TakesTheOldestThatMatches) {
     EXPECT_EQ(handle_of(list.match(0x11)), -1);
 }
 
+TEST(TagList, ABitOutsideTheMaskIsNeverMatched) {
+    TagList list(4);
+    ASSERT_TRUE(list.add(tagged(0, 0x111, 0xFF)));
+    EXPECT_EQ(handle_of(list.match(0x111)), -1);
+}
+
+TEST(TagList, AllThatWaitAreInUseAtOnce) {
+    TagList list(4);
+    list.count_unexpected();
+    for (std::uint8_t handle = 0; handle < 3; ++handle) {
+        ASSERT_TRUE(list.add(tagged(handle, handle)));
+    }
+    list.report(1);
+    EXPECT_EQ(handle_of(list.match(2)), 2);
+    EXPECT_EQ(handle_of(list.match(0)), 0);
+    EXPECT_EQ(handle_of(list.match(1)), 1);
+}
+
 TEST(TagList, HoldsNoMoreThanItWasMadeFor) {
     TagList list(2);
     EXPECT_FALSE(list.add(tagged(2, 1))) << "a handle beyond its end";
