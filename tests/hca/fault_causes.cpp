@@ -320,7 +320,7 @@ const std::vector<ExcusedCause>& excused_causes() {
         {kRemoteInvalidateRefused, "its data has landed; memory_window_test.cpp"},
         {kRendezvousLeftToSoftware, "needs tags; tests/verbs/tag_rendezvous_test.cpp"},
         {kRendezvousReadFailed, "needs tags; tests/verbs/tag_rendezvous_test.cpp"},
-        {kTagNotInList, "needs tags; tests/verbs/tag_matching_test.cpp"},
+        {kTagNotInList, "needs tags; tests/verbs/tag_operations_test.cpp"},
     };
     return kExcused;
 }
