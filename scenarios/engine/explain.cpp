@@ -91,6 +91,9 @@ class Explanation {
         say("{}: work request {} of queue pair {} of {} completed with {}: {}.",
             time_text(completion.time_ps), completion.number("index"), completion.number("qpn"),
             completion.node, completion.text("status"), reason(cause));
+        if (completion.text("opcode").starts_with("TM_")) {
+            say_tag(completion);
+        }
         if (completion.text("status") == "SUCCESS") {
             say_retries(completion);
             explain_roots(completion);
@@ -105,6 +108,42 @@ class Explanation {
             explain_row(*row, completion);
         }
         explain_roots(completion);
+    }
+
+    // The message of a tagged receive: the last that took the tag of that handle, which is the
+    // index of its completion; without one, the last that was looked up.
+    void say_tag(const Record& completion) {
+        const Record* last = nullptr;
+        const Record* own = nullptr;
+        for (const Record& record : records_) {
+            if (record.time_ps > completion.time_ps || record.name != "tag" ||
+                record.node != completion.node ||
+                record.number("qpn") != completion.number("qpn")) {
+                continue;
+            }
+            last = &record;
+            if (record.text("outcome") == "matched" &&
+                record.number("handle") == completion.number("index")) {
+                own = &record;
+            }
+        }
+        const Record* const found = own != nullptr ? own : last;
+        if (found == nullptr) {
+            return;
+        }
+        const std::string_view outcome = found->text("outcome");
+        std::string what = "has no tag and took an ordinary receive";
+        if (outcome == "matched") {
+            what = fmt::format("matched the tag of handle {}", found->number("handle"));
+        } else if (outcome == "unexpected") {
+            what = "matched no tag of the list and took an ordinary receive";
+        } else if (outcome == "not in use") {
+            what =
+                "took an ordinary receive: the tag that it matches was added before software had "
+                "reported all unexpected messages";
+        }
+        say("{}: a message with tag {:#x} {}.", time_text(found->time_ps), found->number("tag"),
+            what);
     }
 
     // Flushed work follows from what stopped the queue pair.

@@ -320,8 +320,16 @@ void fill_on_demand_paging(const OnDemandPaging& odp, ibv_device_attr_ex& attr) 
     attr.xrc_odp_caps = odp.xrc;
 }
 
-// A feature without a function behind it is reported as absent, whatever the device has. Tag
-// matching is none of any device here.
+void fill_tag_matching(const TagMatchingLimits& limits, ibv_device_attr_ex& attr) {
+    attr.tm_caps.max_rndv_hdr_size = limits.max_rendezvous_message_bytes;
+    attr.tm_caps.max_num_tags = limits.max_tags;
+    attr.tm_caps.flags =
+        limits.services.contains(Service::kRc) ? static_cast<unsigned>(IBV_TM_CAP_RC) : 0U;
+    attr.tm_caps.max_ops = limits.max_operations;
+    attr.tm_caps.max_sge = limits.max_segments;
+}
+
+// A feature without a function behind it is reported as absent, whatever the device has.
 void fill_extended(const DeviceLimits& limits, ibv_device_attr_ex& attr) {
     attr.completion_timestamp_mask = limits.completion_timestamp_mask;
     attr.hca_core_clock = limits.core_clock_khz;
@@ -349,6 +357,7 @@ void fill_extended(const DeviceLimits& limits, ibv_device_attr_ex& attr) {
     if (kModelledFeatures.raw_packets) {
         attr.raw_packet_caps = limits.raw_packet_caps.bits;
     }
+    fill_tag_matching(limits.tag_matching, attr);
     if (kModelledFeatures.device_memory) {
         attr.max_dm_size = limits.max_device_memory_bytes;
     }

@@ -80,17 +80,25 @@ const Cqe& successful_entry_of(ibv_cq_ex* handle) {
     return *cq.current;
 }
 
+// For a field that tag matching also defines where its status is an error.
+const Cqe& tagged_entry_of(ibv_cq_ex* handle) {
+    const ibv_wc_status status = handle->status;
+    return status == IBV_WC_TM_ERR || status == IBV_WC_TM_RNDV_INCOMPLETE
+               ? entry_of(handle)
+               : successful_entry_of(handle);
+}
+
 ibv_wc_opcode read_opcode(ibv_cq_ex* cq) {
-    return static_cast<ibv_wc_opcode>(successful_entry_of(cq).opcode);
+    return static_cast<ibv_wc_opcode>(tagged_entry_of(cq).opcode);
 }
 std::uint32_t read_vendor_err(ibv_cq_ex* cq) {
     return entry_of(cq).vendor_error;
 }
 unsigned int read_wc_flags(ibv_cq_ex* cq) {
-    return successful_entry_of(cq).wc_flags;
+    return tagged_entry_of(cq).wc_flags;
 }
 std::uint32_t read_byte_len(ibv_cq_ex* cq) {
-    return successful_entry_of(cq).byte_length;
+    return tagged_entry_of(cq).byte_length;
 }
 __be32 read_imm_data(ibv_cq_ex* cq) {
     return successful_entry_of(cq).immediate;
@@ -120,13 +128,18 @@ std::uint16_t read_cvlan(ibv_cq_ex* cq) {
 std::uint32_t read_flow_tag(ibv_cq_ex* cq) {
     return successful_entry_of(cq).flow_tag;
 }
+void read_tm_info(ibv_cq_ex* cq, ibv_wc_tm_info* info) {
+    const TagInfo found = tag_info_of(tagged_entry_of(cq));
+    info->tag = found.tag;
+    info->priv = found.context;
+}
 // Virtual time has no date: nanoseconds since the world began.
 std::uint64_t read_completion_wallclock_ns(ibv_cq_ex* cq) {
     return entry_of(cq).timestamp_ps / kPicosecondsPerNanosecond;
 }
 
 // The bits of wc_flags that a device can answer for: clocks where it has one, VLAN tags where it
-// takes them out of frames, flow tags where it steers. Tag matching is none of any device here.
+// takes them out of frames, flow tags where it steers, tag headers where it matches them.
 std::uint64_t known_fields(const DeviceLimits& limits) {
     std::uint64_t known = IBV_WC_STANDARD_FLAGS;
     if (limits.completion_timestamp_mask != 0) {
@@ -138,6 +151,9 @@ std::uint64_t known_fields(const DeviceLimits& limits) {
     }
     if (limits.caps.contains(DeviceCap::kManagedFlowSteering)) {
         known |= IBV_WC_EX_WITH_FLOW_TAG;
+    }
+    if (limits.tag_matching.max_tags > 0) {
+        known |= IBV_WC_EX_WITH_TM_INFO;
     }
     return known;
 }
@@ -166,6 +182,7 @@ void set_pointers(ibv_cq_ex& cq, std::uint64_t fields) {
         read_completion_wallclock_ns);
     set(IBV_WC_EX_WITH_CVLAN, cq.read_cvlan, read_cvlan);
     set(IBV_WC_EX_WITH_FLOW_TAG, cq.read_flow_tag, read_flow_tag);
+    set(IBV_WC_EX_WITH_TM_INFO, cq.read_tm_info, read_tm_info);
 }
 
 // An errno; in rdma-core's order: sizes and masks, then what the device lacks.
@@ -219,6 +236,7 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted) {
     if (one_thread) {
         cq->queue.use_from_one_thread();
     }
+    cq->is_extended = true;
     set_pointers(*cq, wanted->wc_flags);
     return cq;
 }

@@ -214,6 +214,7 @@ class CompletionQueue final : public ibv_cq_ex {
 
     driver::CompletionQueue queue;
     const Cqe* current = nullptr;           // that the iterator stands at
+    bool is_extended = false;               // made by ibv_create_cq_ex()
     bool read_undefined = false;            // to be named when the iterator ends
     const ibv_pd* parent_domain = nullptr;  // that it was made with
     EventCount completion_events;
@@ -223,10 +224,10 @@ class CompletionQueue final : public ibv_cq_ex {
 class SharedReceiveQueue final : public ibv_srq {
   public:
     SharedReceiveQueue(Context& owner, const CreateSrqReply& reply, std::byte* ring)
-        : ibv_srq{}, queue(owner.channel(), reply, ring) {}
+        : ibv_srq{}, queue(owner.channel(), owner.number(), reply, ring) {}
 
     driver::SharedReceiveQueue queue;
-    CompletionQueue* completions = nullptr;  // XRC
+    CompletionQueue* completions = nullptr;  // XRC and tag matching
     EventCount async_events;
 };
 

@@ -52,6 +52,9 @@ void set_operations(Context& context) {
         extended.create_rwq_ind_table = create_rwq_ind_table;
         extended.destroy_rwq_ind_table = destroy_rwq_ind_table;
     }
+    if (personality.limits.tag_matching.max_tags > 0) {
+        extended.post_srq_ops = post_srq_ops;
+    }
     if (personality.null_mr) {
         extended.alloc_null_mr = alloc_null_mr;
     }

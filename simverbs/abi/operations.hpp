@@ -41,6 +41,7 @@ ibv_qp* create_queue_pair(ibv_context& context, ibv_qp_init_attr_ex& init);
 int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* attr);
 ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr);
 ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* init);
+int post_srq_ops(ibv_srq* srq, ibv_ops_wr* op, ibv_ops_wr** bad_op);
 int get_srq_num(ibv_srq* srq, std::uint32_t* number);
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
 ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* init);

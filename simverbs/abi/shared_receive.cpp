@@ -38,12 +38,15 @@ ibv_srq* create(ibv_context& handle, const CreateSrq& command, ibv_srq_init_attr
     srq->handle = reply.handle;
     pthread_mutex_init(&srq->mutex, nullptr);
     pthread_cond_init(&srq->cond, nullptr);
-    if (command.type == SrqType::kXrc) {
+    if (command.type != SrqType::kBasic) {
         srq->completions = &as_object(init.cq);
         srq->completions->queue.add(srq->queue);
     }
     if (as_object(init.pd).threads != nullptr) {
         srq->queue.receives().lock().elide();
+        if (srq->queue.tags() != nullptr) {
+            srq->queue.tags()->operations.lock().elide();
+        }
     }
     if (context.personality().create_returns_rounded) {
         init.attr.max_wr = reply.requests;
@@ -61,6 +64,13 @@ CreateSrq to_command(const ibv_srq_init_attr_ex& init) {
     command.segments = init.attr.max_sge;
     command.limit = init.attr.srq_limit;
     return command;
+}
+
+// What completes there says of the tag header can be read from an extended queue alone (mlx5).
+bool has_tag_matching_needs(const ibv_srq_init_attr_ex& init) {
+    constexpr std::uint32_t kNeeds = IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
+    return (init.comp_mask & kNeeds) == kNeeds && init.cq != nullptr &&
+           as_object(init.cq).is_extended && init.tm_cap.max_num_tags > 0;
 }
 
 // The device looks at the ring when a message comes: nobody has to be told.
@@ -99,13 +109,14 @@ ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* init) {
     constexpr std::uint32_t kXrcNeeds = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
     const bool typed = (init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0;
     const ibv_srq_type type = typed ? init->srq_type : IBV_SRQT_BASIC;
-    if (type == IBV_SRQT_TM || (init->comp_mask & IBV_SRQ_INIT_ATTR_TM) != 0) {
-        errno = EOPNOTSUPP;  // tag matching is not modelled
-        return nullptr;
-    }
     const bool has_pd = (init->comp_mask & IBV_SRQ_INIT_ATTR_PD) != 0 && init->pd != nullptr;
-    const bool has_rest = type != IBV_SRQT_XRC || ((init->comp_mask & kXrcNeeds) == kXrcNeeds &&
-                                                   init->xrcd != nullptr && init->cq != nullptr);
+    bool has_rest = true;
+    if (type == IBV_SRQT_XRC) {
+        has_rest = (init->comp_mask & kXrcNeeds) == kXrcNeeds && init->xrcd != nullptr &&
+                   init->cq != nullptr;
+    } else if (type == IBV_SRQT_TM) {
+        has_rest = has_tag_matching_needs(*init);
+    }
     if (!has_pd || !has_rest || type > IBV_SRQT_TM ||
         init->comp_mask >= IBV_SRQ_INIT_ATTR_RESERVED) {
         errno = EINVAL;
@@ -116,6 +127,11 @@ ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* init) {
         command.type = SrqType::kXrc;
         command.xrcd = as_object(init->xrcd).number();
         command.cq = init->cq->handle;
+    } else if (type == IBV_SRQT_TM) {
+        command.type = SrqType::kTag;
+        command.cq = init->cq->handle;
+        command.tags = init->tm_cap.max_num_tags;
+        command.operations = init->tm_cap.max_ops;
     }
     return create(*context, command, *init);
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <mutex>
 
+#include "simverbs/model/opcodes.hpp"
+
 namespace simverbs::driver {
 namespace {
 
@@ -31,14 +33,47 @@ void WorkQueue::move_to(std::byte* slots, const WorkQueueShape& shape, SharedInd
     publish();
 }
 
-SharedReceiveQueue::SharedReceiveQueue(Channel& channel, const CreateSrqReply& reply,
-                                       std::byte* ring)
+SharedReceiveQueue::SharedReceiveQueue(Channel& channel, std::uint32_t context,
+                                       const CreateSrqReply& reply, std::byte* ring)
     : channel_(channel),
+      context_(context),
       number_(reply.handle),
       ring_(ring),
       ring_bytes_(reply.ring.bytes),
       receives_(ring + sizeof(SharedReceiveRing),
-                receive_queue_shape(reply.requests, reply.segments), head_of(ring).producer) {}
+                receive_queue_shape(reply.requests, reply.segments), head_of(ring).producer) {
+    if (reply.tags == 0) {
+        return;
+    }
+    std::byte* base = ring + tag_operation_ring_at(receives_.shape());
+    tags_.reset(
+        new TagOperations{WorkQueue(base + sizeof(TagOperationRing),
+                                    tag_operation_shape(reply.operations, reply.tag_segments),
+                                    reinterpret_cast<TagOperationRing*>(base)->producer),
+                          TagHandles(reply.tags)});
+}
+
+void SharedReceiveQueue::ring_operations() {
+    WorkQueue& operations = tags_->operations;
+    operations.publish();
+    channel_.note_use(operations.use(), Use::kTake, "the tags of shared receive queue", number_);
+    channel_.ring({.context = context_,
+                   .qpn = number_,
+                   .producer = operations.producer(),
+                   .queue = RungQueue::kTag});
+}
+
+void SharedReceiveQueue::settle_tag(const Cqe& entry) {
+    const auto opcode = static_cast<WcOpcode>(entry.opcode);
+    if (tags_ == nullptr) {
+        return;
+    }
+    const std::lock_guard guard(tags_->operations.lock());
+    if (opcode != WcOpcode::kTmRecv) {
+        tags_->operations.free_to(entry.flow_tag);
+    }
+    tags_->handles.settle(entry);
+}
 
 SharedReceiveQueue::~SharedReceiveQueue() {
     channel_.unmap_ring(ring_, ring_bytes_);
@@ -136,7 +171,7 @@ void CompletionQueue::purge_locked(F&& goes) {
         if (!goes(entry)) {
             --keep;
             slots()[keep & mask_] = entry;
-        } else if (entry.queue == CompletedQueue::kShared) {
+        } else if (entry.queue == CompletedQueue::kShared || entry.queue == CompletedQueue::kTag) {
             settle(entry);
         }
     }
@@ -172,7 +207,8 @@ void CompletionQueue::purge(const ReceiveWorkQueue& queue) {
 void CompletionQueue::purge(const SharedReceiveQueue& queue) {
     const std::lock_guard guard(lock_);
     purge_locked([&queue](const Cqe& entry) {
-        return entry.queue == CompletedQueue::kShared && entry.freed_to == queue.number();
+        return (entry.queue == CompletedQueue::kShared && entry.freed_to == queue.number()) ||
+               (entry.queue == CompletedQueue::kTag && tag_queue_of(entry) == queue.number());
     });
 }
 
@@ -181,8 +217,8 @@ void CompletionQueue::free_nothing_of(std::uint32_t qpn) {
     const std::uint32_t end = head().producer.value.load(std::memory_order_acquire);
     for (std::uint32_t at = consumer_; at != end; ++at) {
         Cqe& entry = slots()[at & mask_];
-        if (entry.qpn == qpn && entry.queue != CompletedQueue::kShared &&
-            entry.queue != CompletedQueue::kWork) {
+        if (entry.qpn == qpn &&
+            (entry.queue == CompletedQueue::kSend || entry.queue == CompletedQueue::kReceive)) {
             entry.freed_to = 0;
         }
     }
@@ -245,6 +281,15 @@ void CompletionQueue::settle(const Cqe& entry) {
         });
         if (user != shared_users_.end()) {
             user->queue->receives().free_one();
+        }
+        return;
+    }
+    if (entry.queue == CompletedQueue::kTag) {
+        const auto user = std::ranges::find_if(shared_users_, [&entry](const SharedUser& shared) {
+            return shared.queue->number() == tag_queue_of(entry);
+        });
+        if (user != shared_users_.end()) {
+            user->queue->settle_tag(entry);
         }
         return;
     }

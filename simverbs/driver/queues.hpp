@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "simverbs/driver/channel.hpp"
+#include "simverbs/driver/tag_handles.hpp"
 #include "simverbs/model/qp_transitions.hpp"
 #include "simverbs/model/wq_transitions.hpp"
 #include "simverbs/transport/work_queue.hpp"
@@ -242,10 +243,17 @@ class CompletionQueue {
     std::vector<ReceiveWorkQueue*> work_queues_;  // likewise
 };
 
+// The tags of a shared receive queue: the operations on them, and their handles.
+struct TagOperations {
+    WorkQueue operations;
+    TagHandles handles;
+};
+
 // The driver's side of a shared receive queue.
 class SharedReceiveQueue {
   public:
-    SharedReceiveQueue(Channel& channel, const CreateSrqReply& reply, std::byte* ring);
+    SharedReceiveQueue(Channel& channel, std::uint32_t context, const CreateSrqReply& reply,
+                       std::byte* ring);
     ~SharedReceiveQueue();
     SharedReceiveQueue(const SharedReceiveQueue&) = delete;
     SharedReceiveQueue& operator=(const SharedReceiveQueue&) = delete;
@@ -258,13 +266,21 @@ class SharedReceiveQueue {
         channel_.note_use(receives_.use(), Use::kTake, "the shared receive queue", number_);
     }
     void replace_ring(std::byte* ring, const ModifySrqReply& reply);
+    // nullptr where it matches none.
+    [[nodiscard]] TagOperations* tags() { return tags_.get(); }
+    // Makes the operations that were pushed visible and tells the device; with their lock held.
+    void ring_operations();
+    // A completion of its tags was polled.
+    void settle_tag(const Cqe& entry);
 
   private:
     Channel& channel_;
+    std::uint32_t context_;
     std::uint32_t number_;
     std::byte* ring_;
     std::uint64_t ring_bytes_;
     WorkQueue receives_;
+    std::unique_ptr<TagOperations> tags_;
 };
 
 // The driver's side of a work queue of receives.

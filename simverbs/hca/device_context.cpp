@@ -267,7 +267,9 @@ int DeviceContext::find_parts(const CreateQp& command, QueuePairParts& parts) co
                                    (parts.receive_cq != nullptr || !service.has_responder);
     const bool wrong_queue =
         parts.srq != nullptr && (!service.may_use_srq || parts.srq->domain() != nullptr);
-    if (!has_all || wrong_queue) {
+    const bool no_tags = parts.srq != nullptr && parts.srq->tags() != nullptr &&
+                         !hca_.personality().limits.tag_matching.services.contains(command.service);
+    if (!has_all || wrong_queue || no_tags) {
         return EINVAL;
     }
     if (service.srq_from_packet) {

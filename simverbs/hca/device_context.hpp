@@ -113,6 +113,9 @@ class DeviceContext {
     [[nodiscard]] ReceiveWorkQueue* find_wq(std::uint32_t handle) const {
         return find(wqs_, handle);
     }
+    [[nodiscard]] SharedReceiveQueue* find_srq(std::uint32_t handle) const {
+        return find(srqs_, handle);
+    }
     // nullptr unless this context made it.
     [[nodiscard]] const AddressHandle* find_address(std::uint32_t handle) const {
         const auto found = addresses_.find(handle);

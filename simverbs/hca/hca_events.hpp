@@ -18,6 +18,7 @@
 #include "simverbs/model/srq_transitions.hpp"
 #include "simverbs/model/statuses.hpp"
 #include "simverbs/model/wq_transitions.hpp"
+#include "simverbs/transport/effects.hpp"
 #include "simverbs/wire/packet.hpp"
 
 namespace simverbs {
@@ -127,6 +128,20 @@ struct WorkPosted {
     void fields(F&& f) const {
         f("qpn", qpn);
         f("send", send);
+        f("posted", posted);
+    }
+};
+
+// Likewise, on the tags of a shared receive queue.
+struct TagOperationsPosted {
+    static constexpr EventInfo kInfo{"tags_posted", Category::kCall};
+    NodeId node;
+    std::uint32_t srq;
+    std::uint32_t posted;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("srq", srq);
         f("posted", posted);
     }
 };
@@ -243,6 +258,52 @@ struct MisuseNamed {
     void fields(F&& f) const {
         f("misuse", misuse);
         f("subject", subject);
+    }
+};
+
+// An operation on the tags of a shared receive queue.
+struct TagListChanged {
+    static constexpr EventInfo kInfo{"tag_list", Category::kObject};
+    NodeId node;
+    std::uint32_t srq;
+    WcOpcode operation;
+    std::uint32_t handle;
+    std::uint64_t tag;  // to add, like the mask
+    std::uint64_t mask;
+    bool synchronized;  // software has reported every unexpected message
+    FaultCause cause;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("srq", srq);
+        f("operation", operation);
+        f("handle", handle);
+        f("tag", tag);
+        f("mask", mask);
+        f("synchronized", synchronized);
+        f("cause", cause);
+    }
+};
+
+// A message with a tag header has found its buffer: a tagged one, or an ordinary receive.
+struct TagLookedUp {
+    static constexpr EventInfo kInfo{"tag", Category::kMessage};
+    NodeId node;
+    std::uint32_t qpn;
+    std::uint32_t srq;
+    std::uint64_t tag;
+    TagOutcome outcome;
+    std::uint32_t handle;  // of the tag that it matched
+    bool rendezvous;       // which the device carries out
+
+    template <class F>
+    void fields(F&& f) const {
+        f("qpn", qpn);
+        f("srq", srq);
+        f("tag", tag);
+        f("outcome", outcome);
+        f("handle", handle);
+        f("rendezvous", rendezvous);
     }
 };
 

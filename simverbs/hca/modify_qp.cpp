@@ -312,6 +312,7 @@ void QueuePair::reset() {
         raw_packets_->reset();
     }
     requester_.reset(0);
+    responder_.give_up_tags();
     responder_.reset();
     receives_taken_ = 0;
     rings().sends_done.value.store(0, std::memory_order_release);

@@ -179,13 +179,16 @@ struct DestroyQp {
     std::uint32_t handle = 0;
 };
 
-enum class SrqType : std::uint32_t { kBasic, kXrc };  // values of enum ibv_srq_type
+enum class SrqType : std::uint32_t { kBasic, kXrc, kTag };  // values of enum ibv_srq_type
 
 // The handle is the number that names an XRC queue on the wire (ibv_get_srq_num(3)).
 struct CreateSrqReply {
     std::uint32_t handle = 0;
     std::uint32_t requests = 0;
     std::uint32_t segments = 0;
+    std::uint32_t tags = 0;          // of its list; 0: it has none
+    std::uint32_t tag_segments = 0;  // of a tagged buffer, at most
+    std::uint32_t operations = 0;    // on the list, outstanding
     RingReply ring;
 };
 struct CreateSrq {
@@ -194,8 +197,10 @@ struct CreateSrq {
     std::uint32_t context = 0;
     std::uint32_t pd = 0;
     SrqType type = SrqType::kBasic;
-    std::uint32_t xrcd = 0;  // XRC only, like the next
-    std::uint32_t cq = 0;
+    std::uint32_t xrcd = 0;        // XRC only
+    std::uint32_t cq = 0;          // XRC and tag matching only
+    std::uint32_t tags = 0;        // tag matching only, like the next
+    std::uint32_t operations = 0;  // on the list, outstanding
     std::uint32_t requests = 0;
     std::uint32_t segments = 0;
     std::uint32_t limit = 0;

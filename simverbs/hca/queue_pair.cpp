@@ -89,6 +89,10 @@ QueuePair::QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& par
     }
     if (srq_ != nullptr) {
         srq_->add_user(*this);
+        if (srq_->tags() != nullptr) {
+            responder_.match_tags(*srq_->tags());
+            requester_.admit_device_work();
+        }
     }
     if (xrcd_ != nullptr) {
         ++xrcd_->uses;
@@ -160,6 +164,9 @@ void QueuePair::packet_arrived(const Packet& packet) {
         report_drained();
     } else {
         responder_.receive(packet);
+        if (std::exchange(sends_of_device_, false)) [[unlikely]] {
+            requester_.run();
+        }
     }
 }
 
@@ -252,6 +259,23 @@ bool QueuePair::load(const MemorySpan& from, std::uint64_t& value) {
 bool QueuePair::store(const MemorySpan& to, std::uint64_t value) {
     return space_of(to, memory())
         .write(to.address, reinterpret_cast<const std::byte*>(&value), sizeof value);
+}
+
+CopyOutcome QueuePair::read_head(const Payload& from, std::span<std::byte> into) {
+    Payload head = from;
+    head.length = static_cast<std::uint32_t>(into.size());
+    return gather_payload(head, into.data());
+}
+
+void QueuePair::decided(const TagDecision& decision) {
+    hca_.trace(TagLookedUp{hca_.node(), attributes_.qpn, srq_->number(), decision.tag,
+                           decision.outcome, decision.handle, decision.by_device});
+}
+
+// It goes when the packet under way has been dealt with.
+void QueuePair::send_of_device(const DeviceWork& request) {
+    requester_.add(request);
+    sends_of_device_ = true;
 }
 
 void QueuePair::source_fault(const Packet& packet) {
@@ -392,6 +416,9 @@ void QueuePair::complete(const ReceiveCompletion& completion) {
     if (srq_ != nullptr) {
         entry.freed_to = srq_->number();
         entry.queue = CompletedQueue::kShared;
+        if (srq_->tags() != nullptr) [[unlikely]] {
+            describe_tag(completion, entry);
+        }
     }
     if (!properties(attributes_.service).connected) {
         describe_datagram(completion, entry);
@@ -415,9 +442,20 @@ void QueuePair::complete(const ReceiveCompletion& completion) {
     cq.push(entry, failed || completion.solicited);
 }
 
+void QueuePair::describe_tag(const ReceiveCompletion& completion, Cqe& entry) const {
+    entry.wc_flags |= completion.tag_flags.bits;
+    if (completion.has_tag) {
+        put_tag_info(completion.tag, entry);
+    }
+    if (completion.buffer != nullptr) {
+        put_tag_place(srq_->number(), completion.buffer->handle, entry);
+        entry.tag_generation = completion.buffer->generation;
+    }
+}
+
 // Of a failed completion.
 void QueuePair::forget_opcode(Cqe& entry) const {
-    if (!hca_.personality().failed_completion_keeps_opcode) {
+    if (!hca_.personality().failed_completion_keeps_opcode && entry.queue != CompletedQueue::kTag) {
         entry.opcode = 0;
     }
 }

@@ -152,6 +152,8 @@ class QueuePair final : private Effects, private fabric::EventHandler {
 
     // Something failed that takes the queue pair down (DESIGN section 5: nobody assigns a state).
     void fail(QpTrigger trigger, FaultCause cause) override;
+    // It is about to be destroyed.
+    void give_up_tags() { responder_.give_up_tags(); }
     // Its program is gone: no timer of it runs any more, and its packets under way have payload
     // bytes of their own.
     void fall_silent();
@@ -179,6 +181,10 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     bool load(const MemorySpan& from, std::uint64_t& value) override;
     bool store(const MemorySpan& to, std::uint64_t value) override;
     void source_fault(const Packet& packet) override;
+    CopyOutcome read_head(const Payload& from, std::span<std::byte> into) override;
+    void decided(const TagDecision& decision) override;
+    void send_of_device(const DeviceWork& request) override;
+    void rendezvous_ended(FaultCause cause) override { responder_.rendezvous_ended(cause); }
     FetchVerdict fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) override;
     bool select_shared_queue(std::uint32_t number) override;
     [[nodiscard]] bool has_shared_queue() const override { return srq_ != nullptr; }
@@ -205,6 +211,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     // Of the consumer that the request under way concerns.
     [[nodiscard]] AddressSpace& memory() const;
     [[nodiscard]] const ProtectionDomain& protection_domain() const;
+    void describe_tag(const ReceiveCompletion& completion, Cqe& entry) const;
     void forget_opcode(Cqe& entry) const;
     void flush_sends();
     void flush_receives();
@@ -275,6 +282,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     bool blocks_own_multicast_;
     bool notify_drained_ = false;
     bool drained_ = false;
+    bool sends_of_device_ = false;  // a request of the device's own has not been looked at
     std::array<std::unique_ptr<fabric::Timer>, kEngineTimers> timers_;  // made when first armed
     Requester requester_;
     Responder responder_;

@@ -14,11 +14,19 @@ int DeviceContext::execute(const CreateSrq& command, CreateSrqReply& reply) {
     OpenedXrcDomain* xrcd = find(xrcds_, command.xrcd);
     CompletionQueue* cq = find(cqs_, command.cq);
     const bool xrc = command.type == SrqType::kXrc;
-    if (pd == nullptr || (xrc && (xrcd == nullptr || cq == nullptr))) {
+    const bool matches_tags = command.type == SrqType::kTag;
+    if (matches_tags && limits.tag_matching.max_tags == 0) {
+        return EOPNOTSUPP;
+    }
+    if (pd == nullptr || (xrc && xrcd == nullptr) || ((xrc || matches_tags) && cq == nullptr)) {
         return ENOENT;
     }
+    if (matches_tags && (command.tags == 0 || command.tags > limits.tag_matching.max_tags ||
+                         command.operations > limits.tag_matching.max_operations)) {
+        return EINVAL;
+    }
     const bool empty = command.requests == 0 && !personality.srq_without_receives;
-    if (command.type > SrqType::kXrc || empty ||
+    if (command.type > SrqType::kTag || empty ||
         command.requests > static_cast<std::uint32_t>(limits.max_srq_wr) ||
         command.segments > static_cast<std::uint32_t>(limits.max_srq_sge)) {
         return EINVAL;
@@ -28,7 +36,11 @@ int DeviceContext::execute(const CreateSrq& command, CreateSrqReply& reply) {
     }
     const WorkQueueShape shape = receive_queue_shape(
         rounded(command.requests, personality.srq_rounding), std::max(1U, command.segments));
-    const RingMemory ring = client_.make_ring(shared_receive_ring_bytes(shape));
+    const WorkQueueShape operations = tag_operation_shape(matches_tags ? command.operations : 0,
+                                                          limits.tag_matching.max_segments);
+    const RingMemory ring =
+        client_.make_ring(matches_tags ? tag_matching_ring_bytes(shape, operations)
+                                       : shared_receive_ring_bytes(shape));
     const auto number = ring.base == nullptr ? std::nullopt : hca_.srqs().reserve(handle_);
     if (!number) {
         if (ring.base != nullptr) {
@@ -37,8 +49,15 @@ int DeviceContext::execute(const CreateSrq& command, CreateSrqReply& reply) {
         return ENOMEM;
     }
     auto srq = std::make_unique<SharedReceiveQueue>(
-        *this, SharedReceiveQueueParts{*pd, xrc ? xrcd : nullptr, xrc ? cq : nullptr, ring, shape,
-                                       *number});
+        *this, SharedReceiveQueueParts{.pd = *pd,
+                                       .xrcd = xrc ? xrcd : nullptr,
+                                       .cq = xrc || matches_tags ? cq : nullptr,
+                                       .ring = ring,
+                                       .shape = shape,
+                                       .operations = operations,
+                                       .tags = matches_tags ? command.tags : 0,
+                                       .number = *number,
+                                       .limit = 0});
     if (personality.srq_limit_at_creation) {
         srq->set_limit(command.limit);
     }
@@ -47,6 +66,9 @@ int DeviceContext::execute(const CreateSrq& command, CreateSrqReply& reply) {
     reply = {*number,
              shape.limit,
              shape.max_segments,
+             matches_tags ? command.tags : 0,
+             limits.tag_matching.max_segments,
+             operations.limit,
              {reinterpret_cast<std::uint64_t>(ring.base), ring.bytes}};
     return 0;
 }
@@ -69,7 +91,7 @@ int DeviceContext::execute(const ModifySrq& command, ModifySrqReply& reply) {
         return EINVAL;
     }
     if (resizes) {
-        if (!personality.limits.caps.contains(DeviceCap::kSrqResize)) {
+        if (!personality.limits.caps.contains(DeviceCap::kSrqResize) || srq->tags() != nullptr) {
             return EOPNOTSUPP;
         }
         if (command.requests == 0 || command.requests < srq->waiting() ||
@@ -204,6 +226,7 @@ void DeviceContext::leave(QueuePair& qp, std::uint32_t handle) {
         qp.context().qps_.emplace(qp.qpn(), std::move(kept));
         return;
     }
+    kept->give_up_tags();
     for (const QpOpening& opening : qp.openings()) {  // no memory for any of them
         --opening.xrcd->uses;
         opening.context->opened_qps_.erase(opening.handle);

@@ -25,6 +25,9 @@ SharedReceiveQueue::SharedReceiveQueue(DeviceContext& context, const SharedRecei
     if (cq_ != nullptr) {
         cq_->add_shared_user();
     }
+    if (parts.tags > 0) {
+        matching_.reset(new Matching{TagList(parts.tags), parts.operations});
+    }
 }
 
 SharedReceiveQueue::~SharedReceiveQueue() {

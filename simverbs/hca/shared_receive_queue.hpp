@@ -11,7 +11,9 @@
 #include "simverbs/hca/client.hpp"
 #include "simverbs/hca/command.hpp"
 #include "simverbs/hca/memory_region.hpp"
+#include "simverbs/model/completion_faults.hpp"
 #include "simverbs/model/srq_transitions.hpp"
+#include "simverbs/transport/tag_list.hpp"
 #include "simverbs/transport/work_queue.hpp"
 
 namespace simverbs {
@@ -34,10 +36,12 @@ struct OpenedXrcDomain {
 
 struct SharedReceiveQueueParts {
     ProtectionDomain& pd;
-    OpenedXrcDomain* xrcd;  // XRC only, like the next
-    CompletionQueue* cq;
+    OpenedXrcDomain* xrcd;  // XRC only
+    CompletionQueue* cq;    // XRC and tag matching only
     RingMemory ring;
     WorkQueueShape shape;
+    WorkQueueShape operations;  // on its tags
+    std::uint32_t tags;         // 0: it has none
     std::uint32_t number;
     std::uint32_t limit;
 };
@@ -62,6 +66,8 @@ class SharedReceiveQueue {
     // Posted and not taken.
     [[nodiscard]] std::uint32_t waiting() const;
     [[nodiscard]] bool in_use() const { return !users_.empty(); }
+    // nullptr where it matches none.
+    [[nodiscard]] TagList* tags() const { return matching_ ? &matching_->tags : nullptr; }
 
     // Takes the oldest receive; false when there is none. Segments beyond `segments` are not
     // copied.
@@ -73,6 +79,9 @@ class SharedReceiveQueue {
     std::uint32_t replace_ring(RingMemory ring, const WorkQueueShape& shape);
     // The device can no longer read the ring: SRQ_ERR, and its queue pairs fail with QP_FATAL.
     void fail();
+
+    // Operations on its tags exist up to `producer`: carries them out.
+    void posted_operations(std::uint32_t producer);
 
     void add_user(QueuePair& qp) { users_.push_back(&qp); }
     void remove_user(const QueuePair& qp) { std::erase(users_, &qp); }
@@ -86,6 +95,16 @@ class SharedReceiveQueue {
         return ring_.base + sizeof(SharedReceiveRing) +
                std::size_t{index & (shape_.slots - 1)} * shape_.stride;
     }
+    // Its tags, and the operations on them.
+    struct Matching {
+        TagList tags;
+        WorkQueueShape shape;
+        std::uint32_t done = 0;  // operations
+    };
+    [[nodiscard]] const std::byte* operation_slot(std::uint32_t index) const;
+    void carry_out(const TagOperation& operation, std::uint32_t index);
+    void complete(const TagOperation& operation, std::uint32_t index, FaultCause cause);
+
     void check_limit();
     void trace_move(SrqTrigger trigger) const;
 
@@ -100,6 +119,7 @@ class SharedReceiveQueue {
     std::uint32_t limit_;
     std::uint32_t taken_ = 0;
     bool dead_ = false;
+    std::unique_ptr<Matching> matching_;
     std::vector<QueuePair*> users_;  // in the order of their making
 };
 

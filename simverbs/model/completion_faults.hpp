@@ -74,6 +74,9 @@ enum class FaultCause : std::uint8_t {
     kMalformedReceive = 0x54,
     kImmediateWriteRefused = 0x55,
     kRemoteInvalidateRefused = 0x56,
+    kRendezvousLeftToSoftware = 0x57,
+    kRendezvousReadFailed = 0x58,
+    kTagNotInList = 0x59,
 
     // The receiver of an unacknowledged service
     kUnackedReceiveBad = 0x60,
@@ -244,6 +247,9 @@ inline constexpr auto kCompletionFaults = [] {
         {kMalformedReceive,     "malformed receive",          kP,  D::kResponder, kTwoSides,                W::kNak3,    send_fails(kRemOpErr),               receive_fails(kLocQpOpErr),          "the receive makes no sense to the device",                                    kResponderRules},
         {kImmediateWriteRefused, "WRITE with immediate refused", kP, D::kResponder, kTwoSides,             W::kNak2,    send_fails(kRemAccessErr, 0x88),     receive_fails(kLocAccessErr),        "key, range or right fails at the packet that carries the immediate",          kResponderRules},
         {kRemoteInvalidateRefused, "remote invalidate refused", kP, D::kResponder, kTwoSides,              W::kNothing, send_fails(kRetryExcErr, 0x81),      receive_fails(kMwBindErr),           "SEND_WITH_INV of a key that cannot be: class J, neither ACK nor NAK",         kResponderRules},
+        {kRendezvousLeftToSoftware, "rendezvous left to software", kP, D::kResponder, Service::kRc,        W::kAck,     kCompletes,                          {kTmRndvIncomplete, {}, {}, 0},      "the data does not fit into the tagged buffer, the request is too long, or the QP may not READ", "rdma-core mlx5"},
+        {kRendezvousReadFailed, "rendezvous READ failed",     kP,  D::kResponder, Service::kRc,             W::kAck,     kCompletes,                          {kTmRndvIncomplete, QpTrigger::kSendError, {}, 0}, "the READ of a rendezvous failed at the QP that matched it, or was flushed", "rdma-core mlx5"},
+        {kTagNotInList,         "tag not in the list",        kP,  D::kDevice,    Service::kRc,             W::kNothing, kUntouched,                          {kTmErr, {}, {}, 0},                 "an operation on a tag that a message has taken, or that the list has no room for", "ibv_post_srq_ops(3)"},
 
         {kUnackedReceiveBad,    "receive of UC, UD, raw: protection", kP, D::kReceiver, kUcUdRaw,                W::kNothing, kCompletes,                          receive_fails(kLocProtErr, 0x52),    "key, range or right of the receive",                                          kResponderRules},
         {kUnackedMalformedReceive, "receive of UC, UD, raw: malformed", kP, D::kReceiver, kUcUdRaw,            W::kNothing, kCompletes,                          receive_fails(kLocQpOpErr),          "the receive makes no sense to the device",                                    kResponderRules},
@@ -281,8 +287,6 @@ inline constexpr auto kInjectionOnly = std::to_array<InjectionOnlyStatus>({
     {WcStatus::kInvEecnErr, "reliable datagram only"},
     {WcStatus::kInvEecStateErr, "reliable datagram only"},
     {WcStatus::kRespTimeoutErr, "Linux reports it to senders of management datagrams only"},
-    {WcStatus::kTmErr, "needs tag-matching offload"},
-    {WcStatus::kTmRndvIncomplete, "needs tag-matching offload"},
 });
 
 constexpr const CompletionFault& fault_row(FaultCause cause) {

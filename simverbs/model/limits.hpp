@@ -137,6 +137,16 @@ struct PortLimits {
     PortCaps ethernet_caps;
 };
 
+// Tag matching (struct ibv_tm_caps). A tag's handle travels in a byte.
+inline constexpr std::uint32_t kMostTags = 256;
+struct TagMatchingLimits {
+    std::uint32_t max_rendezvous_message_bytes = 0;  // of a request that the device carries out
+    std::uint32_t max_tags = 0;                      // of a list; 0: no tag matching
+    std::uint32_t max_operations = 0;                // on a list, outstanding
+    std::uint32_t max_segments = 0;                  // of a tagged buffer
+    Services services;
+};
+
 struct DeviceLimits {
     std::uint64_t max_mr_bytes = 0;
     std::uint64_t page_size_cap = 0;  // bit n: pages of 2^n bytes
@@ -184,6 +194,7 @@ struct DeviceLimits {
     std::uint32_t rate_limit_max_kbps = 0;
     Services rate_limit_services;
     RawPacketCaps raw_packet_caps;
+    TagMatchingLimits tag_matching;
     std::uint16_t max_cq_moderation_count = 0;
     std::uint16_t max_cq_moderation_microseconds = 0;
     std::uint64_t max_device_memory_bytes = 0;
@@ -292,6 +303,11 @@ inline constexpr DeviceLimits kSpecLimits = {
     .rate_limit_services = Service::kRawPacket,
     .raw_packet_caps =
         RawPacketCap::kCvlanStripping | RawPacketCap::kScatterFcs | RawPacketCap::kIpCsum,
+    .tag_matching = {.max_rendezvous_message_bytes = 64,
+                     .max_tags = 127,
+                     .max_operations = 32'768,
+                     .max_segments = 1,
+                     .services = Service::kRc},
     .max_cq_moderation_count = 65'535,
     .max_cq_moderation_microseconds = 4'095,
     .max_device_memory_bytes = 131'072,

@@ -4,9 +4,11 @@
 // test implements it with vectors.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "fabric/core/sim_time.hpp"
 
@@ -17,9 +19,11 @@
 #include "simverbs/model/psn.hpp"
 #include "simverbs/model/qp_transitions.hpp"
 #include "simverbs/model/statuses.hpp"
+#include "simverbs/transport/tag_list.hpp"
 #include "simverbs/transport/work_queue.hpp"
 #include "simverbs/wire/packet.hpp"
 #include "simverbs/wire/payload.hpp"
+#include "simverbs/wire/tag_headers.hpp"
 
 namespace simverbs {
 
@@ -92,6 +96,33 @@ struct ReceiveCompletion {
     std::uint32_t flow_tag = 0;
     std::uint16_t cvlan = 0;     // the tag that was taken out of it; 0: none
     std::uint32_t freed_to = 0;  // receive queue index; see Cqe
+    // Of a message with a tag header, where the queue pair matches tags.
+    const TaggedBuffer* buffer = nullptr;  // that it matched; freed_to is its handle + 1
+    bool has_tag = false;                  // the next one is set
+    TagInfo tag;
+    WcFlags tag_flags;
+};
+
+// What became of a message with a tag header.
+enum class TagOutcome : std::uint8_t {
+    kMatched,
+    kUnexpected,  // no tag matches: it takes an ordinary receive
+    kNotInUse,    // likewise: a tag that would match waits until software has reported
+    kNoTag,       // likewise: it says that it has none
+};
+inline constexpr auto kTagOutcomeNames =
+    std::to_array<std::string_view>({"matched", "unexpected", "not in use", "no tag"});
+constexpr std::string_view to_string(TagOutcome outcome) {
+    return kTagOutcomeNames[static_cast<std::size_t>(outcome)];
+}
+
+// A message with a tag header has found its buffer.
+struct TagDecision {
+    TagOutcome outcome = TagOutcome::kNoTag;
+    TagOpcode opcode = TagOpcode::kNoTag;
+    std::uint64_t tag = 0;
+    std::uint8_t handle = 0;  // of the tag that it matched
+    bool by_device = false;   // a rendezvous that the device carries out
 };
 
 // What became of a key that was to be invalidated.
@@ -175,6 +206,15 @@ class Effects : public ReceiveEffects {
     // until the next one does. False where no such queue serves this queue pair.
     virtual bool select_shared_queue(std::uint32_t number) = 0;
     [[nodiscard]] virtual bool has_shared_queue() const = 0;
+
+    // Copies the first bytes of a payload to the device.
+    virtual CopyOutcome read_head(const Payload& from, std::span<std::byte> into) = 0;
+    // For the trace alone.
+    virtual void decided(const TagDecision& decision) = 0;
+    // Sends a request of the device's own on this queue pair.
+    virtual void send_of_device(const DeviceWork& request) = 0;
+    // The oldest READ of a rendezvous is over; kSuccess: its data has landed.
+    virtual void rendezvous_ended(FaultCause cause) = 0;
 
     // A request without acknowledgment went no further; nobody else is told.
     virtual void discarded(const Packet& packet, FaultCause cause) = 0;

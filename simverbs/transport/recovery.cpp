@@ -93,12 +93,16 @@ void Requester::fail_oldest(WcStatus status, FaultCause cause) {
 
 void Requester::complete_head(WcStatus status, FaultCause cause) {
     const SendRequest& request = window_.at(window_.head());
+    if (request.of_device) [[unlikely]] {
+        end_device_work(request.opcode->returns_data, cause);
+        return;
+    }
     SendCompletion completion;
     completion.wr_id = request.wqe.wr_id;
     completion.status = status;
     completion.cause = cause;
     completion.opcode = request.opcode == nullptr ? WcOpcode::kSend : request.opcode->completion;
-    completion.freed_to = window_.head() + 1;
+    completion.freed_to = request.slot + 1;
     if (status == WcStatus::kSuccess &&
         (request.opcode->returns_data || personality_.send_completion_has_length)) {
         completion.byte_length = static_cast<std::uint32_t>(request.length);
@@ -114,6 +118,16 @@ void Requester::complete_head(WcStatus status, FaultCause cause) {
     }
     window_.pop_head();
     effects_.complete(completion, signaled);
+}
+
+void Requester::end_device_work(bool is_read, FaultCause cause) {
+    if (window_.at(window_.head()).retransmitted) {
+        effects_.keep_payloads_in_flight();
+    }
+    window_.pop_head();
+    if (is_read) {
+        effects_.rendezvous_ended(cause);
+    }
 }
 
 }  // namespace simverbs

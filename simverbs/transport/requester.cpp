@@ -142,7 +142,7 @@ SendRequest* Requester::at_cursor() {
     if (cursor_ != window_.fetched()) {
         return &window_.at(cursor_);
     }
-    if (window_.fetched() == window_.posted() || attributes_.state != QpState::kRts) {
+    if (!window_.may_fetch() || attributes_.state != QpState::kRts) {
         return nullptr;  // what is posted in SQD is looked at when it may start
     }
     const std::uint32_t index = window_.fetched();
@@ -272,7 +272,8 @@ bool Requester::open_spans(SendRequest& request, std::uint32_t index) {
         if (segments[i].length == 0) {
             continue;  // no bytes, no key check (IBA 10.7.2.2)
         }
-        const Grant grant = effects_.open_local(segments[i], needed);
+        const Grant grant = request.of_device ? effects_.open_receive(segments[i])
+                                              : effects_.open_local(segments[i], needed);
         if (grant.verdict != KeyVerdict::kGranted) {
             fail_request(request, cause_of(grant.verdict, request.opcode->returns_data));
             return false;
@@ -470,6 +471,9 @@ bool Requester::needs_acknowledgment(const SendRequest& request, bool last) {
         return true;
     }
     if (cursor_ + 1 == window_.fetched()) {
+        if (!window_.may_fetch()) {
+            return true;
+        }
         const std::uint32_t next = window_.fetched();
         prepare(window_.fetch(effects_), next);
     }

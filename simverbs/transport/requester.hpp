@@ -36,16 +36,19 @@ class Requester {
     [[nodiscard]] std::uint32_t started() const {
         return cursor_ - window_.head() + (cursor_packet_ > 0 ? 1U : 0U);
     }
-    [[nodiscard]] std::uint32_t first_outstanding() const { return window_.head(); }
+    [[nodiscard]] std::uint32_t first_outstanding() const { return window_.first_slot(); }
     [[nodiscard]] bool drained() const;
     [[nodiscard]] Psn next_psn() const { return next_psn_; }
     [[nodiscard]] std::uint8_t retries_left() const { return retries_left_; }
     [[nodiscard]] std::uint8_t rnr_retries_left() const { return rnr_retries_left_; }
 
     // Commands of the queue pair.
-    void start();                        // RTR to RTS: takes the PSN and the retry counters
-    void resume();                       // SQE to RTS: goes on after what was flushed
-    void post(std::uint32_t producer);   // work requests before this index exist
+    void start();                       // RTR to RTS: takes the PSN and the retry counters
+    void resume();                      // SQE to RTS: goes on after what was flushed
+    void post(std::uint32_t producer);  // work requests before this index exist
+    // The device has requests of its own on this queue pair. Before anything is posted.
+    void admit_device_work() { window_.admit_device_work(); }
+    void add(const DeviceWork& request) { window_.add(request); }
     void run();                          // send what may be sent
     void flush(FaultCause cause);        // complete all that is left with WR_FLUSH_ERR
     void reset(std::uint32_t producer);  // forget everything, complete nothing
@@ -112,6 +115,7 @@ class Requester {
     void rewind(Psn psn);
     void fail_oldest(WcStatus status, FaultCause cause);
     void complete_head(WcStatus status, FaultCause cause);
+    void end_device_work(bool is_read, FaultCause cause);
 
     const QpAttributes& attributes_;
     const Personality& personality_;

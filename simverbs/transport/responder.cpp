@@ -122,6 +122,10 @@ void Responder::end_receive(WcStatus status, MessageKind kind, FaultCause cause)
     completion.opcode = kind == MessageKind::kWrite ? WcOpcode::kRecvRdmaWithImm : WcOpcode::kRecv;
     completion.cause = cause;
     completion.freed_to = receive_.index + 1;
+    if (receive_.by_tag) [[unlikely]] {
+        fail_tagged(completion);
+        return;
+    }
     receive_.taken = false;
     effects_.complete(completion);
 }
@@ -249,17 +253,24 @@ Responder::Verdict Responder::check_resources(const Packet& packet) {
         operation.kind == MessageKind::kSend
             ? operation.starts_message
             : operation.ends_message && operation.trailer == Trailer::kImmediate;
-    if (needs_receive && !receive_.taken && !take_receive(packet)) {
-        if (!service_.acked) {
-            return drop(packet, FaultCause::kUnackedNoReceive);
-        }
-        gap_reported_ = true;  // what follows it is not reported as a gap
-        effects_.count(HwCounter::kOutOfBuffer);
-        send_nak(packet.psn, AethSyndrome::rnr_nak(attributes_.min_rnr_timer),
-                 FaultCause::kRnrRetriesUsedUp);
-        return Verdict::kAnswered;
+    if (!needs_receive || receive_.taken) {
+        return Verdict::kPassed;
     }
-    return Verdict::kPassed;
+    if (reads_tag(packet)) [[unlikely]] {
+        return take_by_tag(packet);
+    }
+    return take_receive(packet) ? Verdict::kPassed : wait_for_receive(packet);
+}
+
+Responder::Verdict Responder::wait_for_receive(const Packet& packet) {
+    if (!service_.acked) {
+        return drop(packet, FaultCause::kUnackedNoReceive);
+    }
+    gap_reported_ = true;  // what follows it is not reported as a gap
+    effects_.count(HwCounter::kOutOfBuffer);
+    send_nak(packet.psn, AethSyndrome::rnr_nak(attributes_.min_rnr_timer),
+             FaultCause::kRnrRetriesUsedUp);
+    return Verdict::kAnswered;
 }
 
 bool Responder::take_receive(const Packet& packet) {
@@ -269,6 +280,8 @@ bool Responder::take_receive(const Packet& packet) {
     receive_.taken = true;
     receive_.shared_queue = packet.shared_queue;
     receive_.room = 0;
+    receive_.unplaced = 0;
+    receive_.by_tag = false;
     const std::size_t count = std::min<std::size_t>(receive_.wqe.segment_count, segments_.size());
     for (const Segment& segment : std::span(segments_).first(count)) {
         receive_.room += segment.length;
@@ -303,7 +316,7 @@ Responder::Verdict Responder::check_length(const Packet& packet) {
         if (malformed) {
             return fail(packet, FaultCause::kMalformedReceive);
         }
-        return inbound_.received + length <= receive_.room
+        return inbound_.received + length <= receive_.room + receive_.unplaced
                    ? Verdict::kPassed
                    : fail(packet, FaultCause::kReceiveTooSmall);
     }
@@ -399,12 +412,17 @@ Responder::Verdict Responder::execute(const Packet& packet) {
         return execute_atomic(packet);
     }
     FaultCause cause = FaultCause::kSuccess;
-    if (operation.kind == MessageKind::kSend &&
-        !open_receive(inbound_.received, packet.payload.length, cause)) {
-        return fail(packet, cause);
+    Payload payload = packet.payload;
+    if (operation.kind == MessageKind::kSend) {
+        const std::uint64_t skipped = operation.starts_message ? receive_.unplaced : 0;
+        payload.offset += skipped;
+        payload.length -= static_cast<std::uint32_t>(skipped);
+        if (!open_receive(inbound_.received + skipped - receive_.unplaced, payload.length, cause)) {
+            return fail(packet, cause);
+        }
     }
-    if (packet.payload.length > 0) {
-        switch (effects_.place(packet.payload, spans_, 0)) {
+    if (payload.length > 0) {
+        switch (effects_.place(payload, spans_, 0)) {
             case CopyOutcome::kCopied:
                 break;
             case CopyOutcome::kSourceFault:
@@ -480,6 +498,8 @@ Responder::Verdict Responder::acknowledge(const Packet& packet) {
             complete_receive(packet);
         }
         inbound_ = {};
+    } else if (receive_.by_tag && operation.starts_message && receive_.taken) [[unlikely]] {
+        announce_match(completion_of(packet));
     }
     if (initiated) {
         queue(answer_of(packet, executed_.back()));
@@ -491,6 +511,15 @@ Responder::Verdict Responder::acknowledge(const Packet& packet) {
 }
 
 void Responder::complete_receive(const Packet& packet) {
+    if (receive_.by_tag) [[unlikely]] {
+        complete_tagged(packet);
+        return;
+    }
+    receive_.taken = false;
+    effects_.complete(completion_of(packet));
+}
+
+ReceiveCompletion Responder::completion_of(const Packet& packet) const {
     const bool write = packet.operation().kind == MessageKind::kWrite;
     ReceiveCompletion completion;
     completion.wr_id = receive_.wqe.wr_id;
@@ -502,8 +531,7 @@ void Responder::complete_receive(const Packet& packet) {
         completion.has_immediate || completion.invalidated ? packet.immediate : 0;
     completion.solicited = packet.solicited;
     completion.freed_to = receive_.index + 1;
-    receive_.taken = false;
-    effects_.complete(completion);
+    return completion;
 }
 
 }  // namespace simverbs

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "simverbs/transport/qp_attributes.hpp"
 #include "simverbs/transport/rate_reaction.hpp"
 #include "simverbs/transport/requester.hpp"
+#include "simverbs/transport/tagged_message.hpp"
 
 namespace simverbs {
 
@@ -35,6 +37,12 @@ class Responder {
 
     // The shared receive queue that its receive came from is destroyed.
     void forget_receive() { receive_.taken = false; }
+    // Messages are matched with these tags from now on.
+    void match_tags(TagList& tags) { matching_ = std::make_unique<TagMatching>(tags); }
+    // Completes in error what it took from the list: the queue pair is reset, or goes.
+    void give_up_tags();
+    // As Effects::rendezvous_ended() has it.
+    void rendezvous_ended(FaultCause cause);
 
     // Inputs from the network and from time.
     void receive(const Packet& packet);
@@ -64,6 +72,8 @@ class Responder {
         std::uint32_t index = 0;
         std::uint32_t shared_queue = 0;  // XRC: the one that it was taken from
         std::uint64_t room = 0;
+        std::uint64_t unplaced = 0;  // bytes at the beginning of the message that go nowhere
+        bool by_tag = false;         // TagMatching::message says of which message
     };
     // A READ, atomic or FLUSH that was executed.
     struct Executed {
@@ -120,7 +130,22 @@ class Responder {
     Verdict execute_atomic(const Packet& packet);
     Verdict execute_atomic_write(const Packet& packet);
     void complete_receive(const Packet& packet);
+    [[nodiscard]] ReceiveCompletion completion_of(const Packet& packet) const;
     void remember(const Packet& packet, std::uint64_t original = 0);
+
+    // tagged_message.cpp
+    [[nodiscard]] bool reads_tag(const Packet& packet) const {
+        return matching_ != nullptr && packet.operation().kind == MessageKind::kSend;
+    }
+    Verdict take_by_tag(const Packet& packet);
+    bool read_tag(const Packet& packet);
+    void take_tagged_buffer(const Packet& packet);
+    void announce_match(ReceiveCompletion completion);
+    void complete_tagged(const Packet& packet);
+    void fail_tagged(ReceiveCompletion& completion);
+    void begin_rendezvous(const Packet& packet);
+    void name_tag(ReceiveCompletion& completion) const;
+    Verdict wait_for_receive(const Packet& packet);
 
     // unacknowledged.cpp: what is dropped instead of answered, and datagrams.
     Verdict resynchronise(const Packet& packet);
@@ -166,7 +191,8 @@ class Responder {
     std::vector<Executed> executed_;  // the last max_dest_rd_atomic, oldest first
     std::vector<Answer> answers_;     // in order; the first may be partly sent
     Refusal refusal_;
-    RateReaction* rate_ = nullptr;  // nullptr: nobody ever told of congestion
+    RateReaction* rate_ = nullptr;           // nullptr: nobody ever told of congestion
+    std::unique_ptr<TagMatching> matching_;  // where the shared receive queue has tags
 };
 
 }  // namespace simverbs

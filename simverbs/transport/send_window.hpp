@@ -1,8 +1,9 @@
 // The send work requests that the device has fetched and not yet completed, in order, with the
 // PSNs that each takes.
 //
-// Requests are addressed by the free-running index of their slot in the send queue. Storage comes
-// in chunks that never move: a packet on the wire refers to the spans and inline bytes in here.
+// Requests are addressed by a free-running index: that of their slot in the send queue, where the
+// device adds none of its own; otherwise `slot` says which slot it was. Storage comes in chunks
+// that never move: a packet on the wire refers to the spans and inline bytes in here.
 #pragma once
 
 #include <cstddef>
@@ -31,6 +32,8 @@ struct SendRequest {
     WcStatus failure = WcStatus::kSuccess;  // found before a packet was sent
     FaultCause cause = FaultCause::kSuccess;
     std::uint64_t key_generation = 0;  // at which the spans were granted
+    std::uint32_t slot = 0;            // of the send queue that it came from
+    bool of_device = false;            // the device's own; from no slot
     bool started = false;              // its first packet has been on the wire; local: carried out
     bool acknowledged = false;         // nothing more is expected from the responder
     bool retransmitted = false;        // copies of its packets may still be about
@@ -55,11 +58,23 @@ class SendWindow {
     // First index not completed, not fetched, and not posted; in this order.
     [[nodiscard]] std::uint32_t head() const { return head_; }
     [[nodiscard]] std::uint32_t fetched() const { return fetched_; }
-    [[nodiscard]] std::uint32_t posted() const { return posted_; }
-    [[nodiscard]] bool empty() const { return head_ == posted_; }
+    [[nodiscard]] std::uint32_t posted() const {
+        return fetched_ + (posted_slots_ - fetched_slots_) + waiting_count_;
+    }
+    [[nodiscard]] bool empty() const { return head_ == posted(); }
+    // Something waits that there is room for.
+    [[nodiscard]] bool may_fetch() const {
+        return fetched_ != posted() && fetched_ - head_ < room_.slots;
+    }
+    // First slot of the send queue whose request is not complete.
+    [[nodiscard]] std::uint32_t first_slot() const { return done_slots_; }
 
     // Believes a producer index only as far as the queue is deep.
     void set_posted(std::uint32_t producer);
+    // From now on the device may add requests of its own. Before anything is posted.
+    void admit_device_work();
+    // It goes before what was posted and not fetched.
+    void add(const DeviceWork& request);
 
     // Brings the next posted slot in; its opcode, spans and PSNs are the requester's to fill.
     SendRequest& fetch(Effects& effects);
@@ -77,6 +92,7 @@ class SendWindow {
 
   private:
     static constexpr std::uint32_t kChunkRequests = 16;
+    static constexpr std::uint32_t kDeviceRoom = 64;  // requests of the device that are fetched
     struct Chunk {
         std::vector<SendRequest> requests;
         std::vector<MemorySpan> spans;
@@ -84,14 +100,21 @@ class SendWindow {
     };
     [[nodiscard]] Chunk& chunk(std::uint32_t index);
     [[nodiscard]] std::uint32_t slot(std::uint32_t index) const {
-        return index & (shape_.slots - 1);
+        return index & (room_.slots - 1);
     }
+    void set_shape(const WorkQueueShape& shape);
 
-    WorkQueueShape shape_;
-    std::uint32_t tail_bytes_;
+    WorkQueueShape shape_;  // of the send queue
+    WorkQueueShape room_;   // the same, and what the device needs
+    std::uint32_t tail_bytes_ = 0;
     std::uint32_t head_ = 0;
     std::uint32_t fetched_ = 0;
-    std::uint32_t posted_ = 0;
+    std::uint32_t done_slots_ = 0;
+    std::uint32_t fetched_slots_ = 0;
+    std::uint32_t posted_slots_ = 0;
+    bool admits_device_work_ = false;
+    std::uint32_t waiting_count_ = 0;
+    std::vector<DeviceWork> waiting_;
     std::vector<std::unique_ptr<Chunk>> chunks_;
 };
 

@@ -44,13 +44,13 @@ bool Responder::continues_message(const Packet& train) const {
         return is_cut_by_mtu &&
                (operation.ends_message ? reached == inbound_.length : reached <= inbound_.length);
     }
-    return is_cut_by_mtu && reached <= receive_.room;
+    return is_cut_by_mtu && reached <= receive_.room + receive_.unplaced;
 }
 
 bool Responder::open_target(const Packet& train) {
     if (train.operation().kind == MessageKind::kSend) {
         FaultCause cause = FaultCause::kSuccess;
-        return open_receive(inbound_.received, train.payload.length, cause);
+        return open_receive(inbound_.received - receive_.unplaced, train.payload.length, cause);
     }
     const Grant grant = effects_.open_remote(inbound_.rkey, inbound_.address + inbound_.received,
                                              train.payload.length, Access::kRemoteWrite);

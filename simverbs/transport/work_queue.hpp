@@ -5,6 +5,7 @@
 // Index words run freely over 32 bits; a slot is `index & (slots - 1)`.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstddef>
@@ -91,6 +92,13 @@ constexpr Segmentation segmentation_of(const SendWqe& wqe) {
     return {wqe.inline_length, static_cast<std::uint16_t>(wqe.compare_add)};
 }
 
+// A request of the device's own, which goes out among those of the send queue: the READ of a
+// rendezvous, or the FIN after it. `tail` holds its one segment, or its inline bytes.
+struct DeviceWork {
+    SendWqe wqe;
+    std::array<std::byte, 16> tail{};
+};
+
 struct RecvWqe {
     std::uint64_t wr_id = 0;
     std::uint32_t segment_count = 0;
@@ -98,9 +106,30 @@ struct RecvWqe {
 };
 static_assert(sizeof(RecvWqe) == 16);
 
+// An operation on the tag list of a shared receive queue, as it lies in its ring.
+enum class TagOperationCode : std::uint8_t { kAdd, kDelete, kSync };  // enum ibv_ops_wr_opcode
+struct TagOperation {
+    std::uint64_t wr_id = 0;
+    std::uint64_t receive_wr_id = 0;  // this and the next three: to add
+    std::uint64_t tag = 0;
+    std::uint64_t mask = 0;
+    Segment segment;  // of length 0: none
+    std::uint16_t unexpected = 0;
+    std::uint8_t code = 0;   // enum TagOperationCode
+    std::uint8_t flags = 0;  // enum ibv_ops_flags
+    std::uint8_t handle = 0;
+    std::uint8_t generation = 0;
+    std::uint16_t reserved = 0;
+    std::uint64_t unused = 0;
+};
+static_assert(sizeof(TagOperation) == 64);
+// Bits of TagOperation::flags.
+inline constexpr std::uint8_t kTagSignaled = 1U << 0;
+inline constexpr std::uint8_t kTagReports = 1U << 1;  // `unexpected` says what software has seen
+
 // kShared: the receive came from a shared receive queue; kWork: from a work queue, which `qpn` then
-// names.
-enum class CompletedQueue : std::uint8_t { kSend, kReceive, kShared, kWork };
+// names; kTag: of the tag list of a shared receive queue, an operation or a buffer of it.
+enum class CompletedQueue : std::uint8_t { kSend, kReceive, kShared, kWork, kTag };
 
 struct Cqe {
     std::uint64_t wr_id = 0;
@@ -112,7 +141,7 @@ struct Cqe {
     std::uint32_t source_qpn = 0;
     std::uint32_t wc_flags = 0;  // enum ibv_wc_flags
     // Polling this entry frees every slot of `queue` before this index; of a shared receive queue,
-    // whose number this then is, it frees one.
+    // whose number this then is, it frees one. kTag: see put_tag_place().
     std::uint32_t freed_to = 0;
     std::uint16_t pkey_index = 0;
     std::uint16_t slid = 0;
@@ -123,9 +152,43 @@ struct Cqe {
     CompletedQueue queue = CompletedQueue::kSend;
     std::uint8_t sl = 0;
     std::uint8_t dlid_path_bits = 0;
-    std::uint8_t reserved = 0;
+    std::uint8_t tag_generation = 0;  // of a tag's handle
 };
 static_assert(sizeof(Cqe) == 64);
+
+// What a completion says of a message's tag header. It travels in fields that mean something on
+// datagrams and raw packets alone, which have no tags.
+struct TagInfo {
+    std::uint64_t tag = 0;
+    std::uint32_t context = 0;
+};
+constexpr void put_tag_info(const TagInfo& info, Cqe& entry) {
+    entry.flow_tag = static_cast<std::uint32_t>(info.tag);
+    entry.slid = static_cast<std::uint16_t>(info.tag >> 32U);
+    entry.pkey_index = static_cast<std::uint16_t>(info.tag >> 48U);
+    entry.cvlan = static_cast<std::uint16_t>(info.context);
+    entry.sl = static_cast<std::uint8_t>(info.context >> 16U);
+    entry.dlid_path_bits = static_cast<std::uint8_t>(info.context >> 24U);
+}
+constexpr TagInfo tag_info_of(const Cqe& entry) {
+    return {
+        std::uint64_t{entry.pkey_index} << 48U | std::uint64_t{entry.slid} << 32U | entry.flow_tag,
+        std::uint32_t{entry.dlid_path_bits} << 24U | std::uint32_t{entry.sl} << 16U | entry.cvlan};
+}
+
+// Where an entry of kTag belongs: in `freed_to`, the number of the shared receive queue and the
+// tag's handle. An operation's slots, before which all are free, are counted in `flow_tag`.
+inline constexpr unsigned kTagHandleShift = 24;
+constexpr void put_tag_place(std::uint32_t queue, std::uint8_t handle, Cqe& entry) {
+    entry.queue = CompletedQueue::kTag;
+    entry.freed_to = queue | std::uint32_t{handle} << kTagHandleShift;
+}
+constexpr std::uint32_t tag_queue_of(const Cqe& entry) {
+    return entry.freed_to & ((1U << kTagHandleShift) - 1U);
+}
+constexpr std::uint8_t tag_handle_of(const Cqe& entry) {
+    return static_cast<std::uint8_t>(entry.freed_to >> kTagHandleShift);
+}
 
 inline constexpr std::size_t kCacheLine = 64;
 
@@ -145,6 +208,12 @@ struct QueuePairRings {
 
 // The head of a shared receive queue's ring memory; the slots follow.
 struct SharedReceiveRing {
+    alignas(kCacheLine) SharedIndex producer;  // written by the driver
+};
+
+// The head of the operations on a tag list, which lie behind the receives of a shared receive
+// queue; their slots follow.
+struct TagOperationRing {
     alignas(kCacheLine) SharedIndex producer;  // written by the driver
 };
 
@@ -204,6 +273,20 @@ constexpr std::size_t queue_pair_ring_bytes(const WorkQueueShape& send,
 
 constexpr std::size_t shared_receive_ring_bytes(const WorkQueueShape& shape) {
     return sizeof(SharedReceiveRing) + shape.bytes();
+}
+
+constexpr WorkQueueShape tag_operation_shape(std::uint32_t limit, std::uint32_t max_segments) {
+    return {limit, slots_for(limit), sizeof(TagOperation), max_segments};
+}
+
+// Where the operations on a tag list begin in the ring memory of a shared receive queue.
+constexpr std::size_t tag_operation_ring_at(const WorkQueueShape& receives) {
+    return (shared_receive_ring_bytes(receives) + kCacheLine - 1) / kCacheLine * kCacheLine;
+}
+
+constexpr std::size_t tag_matching_ring_bytes(const WorkQueueShape& receives,
+                                              const WorkQueueShape& operations) {
+    return tag_operation_ring_at(receives) + sizeof(TagOperationRing) + operations.bytes();
 }
 
 constexpr std::size_t work_queue_ring_bytes(const WorkQueueShape& shape) {

@@ -297,6 +297,14 @@ bool Attachment::ring(const Doorbell& doorbell) {
         }
         return wq != nullptr;
     }
+    if (doorbell.queue == RungQueue::kTag) {
+        SharedReceiveQueue* srq = context->find_srq(doorbell.qpn);
+        if (srq != nullptr) {
+            hca.trace(TagOperationsPosted{hca.node(), doorbell.qpn, doorbell.producer});
+            srq->posted_operations(doorbell.producer);
+        }
+        return srq != nullptr;
+    }
     QueuePair* qp = context->find_qp(doorbell.qpn);
     if (qp == nullptr) {
         return false;  // destroyed since, or never was

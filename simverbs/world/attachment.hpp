@@ -22,6 +22,7 @@ enum class RungQueue : std::uint8_t {
     kSend,
     kReceive,
     kWork,  // a work queue, which `qpn` then names
+    kTag,   // operations on the tags of a shared receive queue, which `qpn` then names
 };
 
 struct Doorbell {

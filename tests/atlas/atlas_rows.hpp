@@ -38,8 +38,8 @@ inline constexpr auto kStatusTests = std::to_array<StatusTest>({
     {WcStatus::kFatalErr,         "DeviceFault.WhileExecutingARequestIsFatalErr"},
     {WcStatus::kRespTimeoutErr,   "Each/InjectedStatus.FailsASend/RESP_TIMEOUT_ERR"},
     {WcStatus::kGeneralErr,       "DeviceFault.WithAnUnknownSyndromeIsGeneralErr"},
-    {WcStatus::kTmErr,            "Each/InjectedStatus.FailsAReceiveThatAMessageHasFilled/TM_ERR"},
-    {WcStatus::kTmRndvIncomplete, "Each/InjectedStatus.FailsAReceiveThatAMessageHasFilled/TM_RNDV_INCOMPLETE"},
+    {WcStatus::kTmErr,            "TagMatching.RemovingATagThatAMessageHasTakenIsTmErr"},
+    {WcStatus::kTmRndvIncomplete, "LeftToSoftware.WhatDoesNotFitIntoTheBuffer"},
 });
 
 struct EventTest {

@@ -112,9 +112,15 @@ std::vector<UnreachableCause> unreachable_causes() {
     const std::string refused =
         "ibv_post_recv and ibv_post_srq_recv answer EINVAL to what the queue has no room for; "
         "tests/hca writes such a receive into the ring";
+    const std::string tagged =
+        "needs a shared receive queue that matches tags; tests/verbs/tag_operations_test.cpp and "
+        "tag_rendezvous_test.cpp";
     return {
         {FaultCause::kMalformedReceive, refused},
         {FaultCause::kUnackedMalformedReceive, refused},
+        {FaultCause::kRendezvousLeftToSoftware, tagged},
+        {FaultCause::kRendezvousReadFailed, tagged},
+        {FaultCause::kTagNotInList, tagged},
     };
 }
 

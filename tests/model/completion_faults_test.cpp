@@ -109,7 +109,9 @@ TEST(CompletionFaults, AResponderThatStopsSaysSoOnce) {
 
 TEST(CompletionFaults, AnErrorOnASideStopsItUnlessTheReceiveAloneFails) {
     for (const CompletionFault& row : kCompletionFaults) {
-        if (row.cause == FaultCause::kFlushed) {
+        const bool concerns_a_tag = row.responder.status == WcStatus::kTmErr ||
+                                    row.responder.status == WcStatus::kTmRndvIncomplete;
+        if (row.cause == FaultCause::kFlushed || concerns_a_tag) {
             continue;
         }
         if (row.requester.status && row.requester.status != WcStatus::kSuccess) {
@@ -120,6 +122,14 @@ TEST(CompletionFaults, AnErrorOnASideStopsItUnlessTheReceiveAloneFails) {
             EXPECT_EQ(row.responder.trigger, QpTrigger::kQpError) << row.name;
         }
     }
+}
+
+// A READ of the device's own stops its queue pair as one of the program would.
+TEST(CompletionFaults, OfTagsOnlyAReadThatFailsStopsAQueuePair) {
+    EXPECT_EQ(fault_row(FaultCause::kRendezvousReadFailed).responder.trigger,
+              QpTrigger::kSendError);
+    EXPECT_FALSE(fault_row(FaultCause::kRendezvousLeftToSoftware).responder.trigger);
+    EXPECT_FALSE(fault_row(FaultCause::kTagNotInList).responder.trigger);
 }
 
 TEST(CompletionFaults, ASendErrorOfADatagramLeavesItsReceivesRunning) {
@@ -160,6 +170,9 @@ TEST(CompletionFaults, WellKnownCausesHaveTheirWellKnownStatuses) {
     EXPECT_EQ(sides(FaultCause::kDatagramAboveSrqReceive),
               P(WcStatus::kSuccess, WcStatus::kRemAbortErr));
     EXPECT_EQ(sides(FaultCause::kXrcSrqInvalid), P(WcStatus::kRemInvRdReqErr, std::nullopt));
+    EXPECT_EQ(sides(FaultCause::kRendezvousLeftToSoftware),
+              P(WcStatus::kSuccess, WcStatus::kTmRndvIncomplete));
+    EXPECT_EQ(sides(FaultCause::kTagNotInList), P(std::nullopt, WcStatus::kTmErr));
     EXPECT_EQ(fault_row(FaultCause::kQpLacksRight).responder.event, AsyncEvent::kQpReqErr);
     EXPECT_EQ(fault_row(FaultCause::kRemoteKey).responder.event, AsyncEvent::kQpAccessErr);
     EXPECT_EQ(fault_row(FaultCause::kCqOverrun).requester.event, AsyncEvent::kQpFatal);

@@ -81,6 +81,40 @@ faults: [{name: broken, action: execution, when: {qp: h0/c}}]
     std::filesystem::remove(trace);
 }
 
+Record record_of(std::int64_t time_ps, const std::string& name,
+                 const std::vector<std::pair<std::string, std::string>>& texts,
+                 const std::vector<std::pair<std::string, std::uint64_t>>& numbers) {
+    Record record{time_ps, "h1", "", name, {}};
+    for (const auto& [field, text] : texts) {
+        record.fields.push_back({field, text, 0});
+    }
+    for (const auto& [field, number] : numbers) {
+        record.fields.push_back({field, std::to_string(number), number});
+    }
+    return record;
+}
+
+TEST(Explain, SaysWhichTagAMessageMatched) {
+    std::vector<Record> records = {
+        record_of(10, "tag", {{"outcome", "matched"}}, {{"qpn", 7}, {"tag", 0x51}, {"handle", 3}}),
+        record_of(20, "tag", {{"outcome", "not in use"}}, {{"qpn", 7}, {"tag", 0x52}}),
+        record_of(30, "completion",
+                  {{"status", "TM_RNDV_INCOMPLETE"},
+                   {"opcode", "TM_RECV"},
+                   {"cause", "rendezvous left to software"}},
+                  {{"qpn", 7}, {"index", 3}})};
+    std::string text = explain(records, {7U, 3U, {}});
+    EXPECT_NE(text.find("tag 0x51 matched the tag of handle 3"), std::string::npos) << text;
+    EXPECT_NE(text.find("does not fit into the tagged buffer"), std::string::npos) << text;
+    records.back().fields[0].text = "SUCCESS";
+    records.back().fields[4].number = 4;
+    text = explain(records, {7U, 4U, {}});
+    EXPECT_EQ(text.find("tag 0x51"), std::string::npos) << text;
+    EXPECT_NE(text.find("tag 0x52 took an ordinary receive: the tag that it matches was added"),
+              std::string::npos)
+        << text;
+}
+
 TEST(Explain, RefusesWhatIsNoTrace) {
     std::string error;
     EXPECT_FALSE(read_trace("/nonexistent", error));

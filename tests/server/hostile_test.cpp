@@ -150,8 +150,8 @@ TEST_F(Hostile, CommandsOfTheRightSize) {
                          CreateCompletionCounter, DestroyCompletionCounter, SetCompletionCounter,
                          IncrementCompletionCounter, AttachCompletionCounter, CreateWq, ModifyWq,
                          DestroyWq, CreateIndirectionTable, DestroyIndirectionTable, CreateFlow,
-                         DestroyFlow, DestroyCq, DestroyChannel, DeregisterMr, DeallocatePd>(
-            *client, random_);
+                         DestroyFlow, CreateSrq, ModifySrq, QuerySrq, DestroySrq, DestroyCq,
+                         DestroyChannel, DeregisterMr, DeallocatePd>(*client, random_);
     }
 }
 
@@ -226,9 +226,48 @@ TEST_F(Hostile, DoorbellsOfOthersQueuePairs) {
         doorbell.context = static_cast<std::uint32_t>(random_() % 3);
         doorbell.qpn = kFirstOfOthers + static_cast<std::uint32_t>(random_() % 2);
         doorbell.producer = static_cast<std::uint32_t>(odd_number(random_));
-        doorbell.queue = static_cast<simverbs::RungQueue>(random_() % 4);
+        doorbell.queue = static_cast<simverbs::RungQueue>(random_() % 5);
         ring(*client, doorbell);
     }
+}
+
+// The list holds no more than it was made for, whatever stands in the ring.
+TEST_F(Hostile, OperationsOnTagsThatMeanNothing) {
+    using namespace simverbs;  // the commands
+    constexpr int kRounds = 300;
+    constexpr std::uint32_t kOperations = 64;
+    const auto client = attached();
+    HandleReply context;
+    HandleReply pd;
+    CreateCqReply cq;
+    ASSERT_EQ(client->command(OpenContext{}, context), 0);
+    ASSERT_EQ(client->command(AllocatePd{context.handle}, pd), 0);
+    ASSERT_EQ(client->command(CreateCq{context.handle, 16, 0}, cq), 0);
+    CreateSrqReply srq;
+    CreateSrq create{
+        .context = context.handle, .pd = pd.handle, .type = SrqType::kTag, .cq = cq.handle};
+    create.tags = 0xFFFF'FFFF;
+    create.operations = kOperations;
+    create.requests = 4;
+    create.segments = 1;
+    EXPECT_EQ(client->command(create, srq), EINVAL);
+    create.tags = 8;
+    create.operations = 0xFFFF'FFFF;
+    EXPECT_EQ(client->command(create, srq), EINVAL);
+    create.operations = kOperations;
+    ASSERT_EQ(client->command(create, srq), 0);
+    const Mapped ring_memory = client->map(srq.ring.bytes);
+    ASSERT_NE(ring_memory.base, nullptr);
+    Doorbell doorbell{.context = context.handle, .qpn = srq.handle};
+    doorbell.queue = RungQueue::kTag;
+    for (int i = 0; i < kRounds; ++i) {
+        fill(std::span(ring_memory.base, ring_memory.bytes), random_);
+        const bool likely = random_() % 2 == 0;
+        doorbell.producer = likely ? doorbell.producer + kOperations / 2
+                                   : static_cast<std::uint32_t>(odd_number(random_));
+        ring(*client, doorbell);
+    }
+    EXPECT_NE(world_.status(), "");
 }
 
 TEST_F(Hostile, ThreadsThatAreNotItsOwn) {

@@ -2,6 +2,7 @@
 // clock: a timer is what it was armed with, and a test decides that it fires.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -71,12 +72,17 @@ class RecordingEffects final : public Effects {
     std::vector<FaultCause> discards;
     std::vector<std::uint32_t> addresses;  // that datagrams went to
     std::vector<std::uint32_t> selected_queues;
+    std::vector<TagDecision> decisions;
+    std::vector<DeviceWork> device_work;
+    std::vector<FaultCause> rendezvous;
 
     // What the engine finds.
     std::set<std::uint32_t> shared_queues;  // that serve this queue pair
     AddressVerdict address_verdict = AddressVerdict::kUsable;
     bool has_grh = false;
     bool shared = false;
+    std::vector<std::byte> head;  // of the payload of every packet
+    CopyOutcome head_outcome = CopyOutcome::kCopied;
     bool has_alternate_path = false;
     std::deque<PostedSend> sends;  // by index, from 0
     std::deque<PostedReceive> receives;
@@ -175,6 +181,15 @@ class RecordingEffects final : public Effects {
         return shared_queues.contains(number);
     }
     bool has_shared_queue() const override { return shared; }
+    CopyOutcome read_head(const Payload& /*from*/, std::span<std::byte> into) override {
+        std::ranges::copy_n(head.begin(),
+                            static_cast<std::ptrdiff_t>(std::min(head.size(), into.size())),
+                            into.begin());
+        return head_outcome;
+    }
+    void decided(const TagDecision& decision) override { decisions.push_back(decision); }
+    void send_of_device(const DeviceWork& request) override { device_work.push_back(request); }
+    void rendezvous_ended(FaultCause cause) override { rendezvous.push_back(cause); }
     void discarded(const Packet& /*packet*/, FaultCause cause) override {
         discards.push_back(cause);
     }

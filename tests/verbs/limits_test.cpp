@@ -242,8 +242,11 @@ TEST_F(Limits, ExtendedAttributesSayOnlyWhatThereIs) {
     EXPECT_EQ(extended.hca_core_clock, 1'000'000U);
     EXPECT_EQ(extended.completion_timestamp_mask, ~std::uint64_t{0});
     EXPECT_EQ(extended.cq_mod_caps.max_cq_count, 65'535);
-    EXPECT_EQ(extended.tm_caps.max_rndv_hdr_size, 0U);
-    EXPECT_EQ(extended.tm_caps.max_num_tags, 0U);
+    EXPECT_EQ(extended.tm_caps.max_rndv_hdr_size, 64U);
+    EXPECT_EQ(extended.tm_caps.max_num_tags, 127U);
+    EXPECT_EQ(extended.tm_caps.flags, static_cast<unsigned>(IBV_TM_CAP_RC));
+    EXPECT_EQ(extended.tm_caps.max_ops, 32'768U);
+    EXPECT_EQ(extended.tm_caps.max_sge, 1U);
     EXPECT_EQ(extended.tso_caps.max_tso, 262'144U);
     EXPECT_EQ(extended.tso_caps.supported_qpts, 1U << IBV_QPT_RAW_PACKET);
     EXPECT_EQ(extended.rss_caps.supported_qpts, 1U << IBV_QPT_RAW_PACKET);
