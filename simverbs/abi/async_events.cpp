@@ -70,6 +70,7 @@ void acknowledge(pthread_mutex_t& mutex, pthread_cond_t& changed, std::uint32_t&
 
 }  // namespace
 
+// The end of the world is the last event, once for each context.
 SIMVERBS_ABI int simverbs_abi_ibv_get_async_event(ibv_context* handle, ibv_async_event* event) {
     Context& context = as_object(handle);
     EventMessage message;
@@ -78,6 +79,14 @@ SIMVERBS_ABI int simverbs_abi_ibv_get_async_event(ibv_context* handle, ibv_async
             return 0;
         }
     }
+    const int error = errno;
+    if (error == EIO && !context.is_foreign() && context.is_end_of_world() &&
+        context.tells_of_end()) {
+        event->event_type = IBV_EVENT_DEVICE_FATAL;
+        event->element.port_num = 0;
+        return 0;
+    }
+    errno = error;
     return -1;
 }
 

@@ -38,7 +38,8 @@ void to_work_completion(const Cqe& entry, ibv_wc& wc) {
 
 int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) {
     Context& context = as_object(cq->context);
-    if (!context.admits()) {
+    const bool admitted = context.admits();
+    if (!admitted && context.is_foreign()) {
         errno = EIO;
         return -1;
     }
@@ -51,6 +52,10 @@ int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) {
     });
     if (watch != nullptr) [[unlikely]] {
         name_found(context);
+    }
+    if (found == 0 && !admitted) {  // what came before the world had gone is taken
+        errno = EIO;
+        return -1;
     }
     return found;
 }

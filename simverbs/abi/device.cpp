@@ -115,8 +115,14 @@ bool Context::admits() const {
         name_inheritance();
         return false;
     }
-    await_running();
-    return true;
+    return await_running();
+}
+
+bool Context::is_end_of_world() {
+    constexpr std::chrono::milliseconds kPatience{100};
+    std::call_once(subjects_->looked_for_end,
+                   [this] { subjects_->is_end_of_world = channel_.has_gone(kPatience); });
+    return subjects_->is_end_of_world;
 }
 
 SIMVERBS_ABI ibv_device** simverbs_abi_ibv_get_device_list(int* num_devices) {

@@ -16,7 +16,8 @@ bool read_event(Context& context, int descriptor, ChannelUse& use, EventMessage&
                                    "the event channel of descriptor",
                                    static_cast<std::uint32_t>(descriptor));
         if (got == 0) {
-            errno = EIO;  // the device is gone
+            context.is_end_of_world();  // which says so on stderr
+            errno = EIO;                // the device is gone
         }
         return got == sizeof message;
     };

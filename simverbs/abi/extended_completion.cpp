@@ -37,14 +37,16 @@ int show(CompletionQueue& cq, const Cqe* entry) {
 
 int start_poll(ibv_cq_ex* handle, ibv_poll_cq_attr* attr) {
     const Context& context = as_object(handle->context);
-    if (!context.admits()) {
+    const bool admitted = context.admits();
+    if (!admitted && context.is_foreign()) {
         return with_errno(EIO);
     }
     if (attr->comp_mask != 0 && context.personality().checks_extended_cq_masks) {
         return with_errno(EINVAL);
     }
     CompletionQueue& cq = as_object(handle);
-    return show(cq, cq.queue.first_or_step());
+    const Cqe* const entry = cq.queue.first_or_step();
+    return entry == nullptr && !admitted ? with_errno(EIO) : show(cq, entry);
 }
 
 int next_poll(ibv_cq_ex* handle) {

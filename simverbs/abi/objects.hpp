@@ -68,6 +68,9 @@ struct EventSubjects {
     std::map<std::uint32_t, ReceiveWorkQueue*> wqs;
     std::map<std::uint32_t, const DeviceMemory*> device_memories;
     ChannelUse async_use;
+    std::once_flag looked_for_end;
+    bool is_end_of_world = false;  // as was seen then
+    std::atomic_flag told_of_end;
 };
 
 class Context final : public NewerVerbsContext {
@@ -91,10 +94,16 @@ class Context final : public NewerVerbsContext {
     // Inherited through fork: nothing may be done with it here.
     [[nodiscard]] bool is_foreign() const;
     // Asked by every verb, of the data path too, before it does anything: false where the context
-    // is foreign (EIO); returns once no fault has the programs of its host stopped.
+    // is foreign, or its world has gone (EIO); returns once no fault has the programs of its host
+    // stopped.
     [[nodiscard]] bool admits() const;
     // The second half of that: after a verb that let time move.
-    void await_running() const { channel_.await_running(device_.index()); }
+    bool await_running() const { return channel_.await_running(device_.index()); }
+    // One of its descriptors has reached its end: the device is gone, or the world with it. Looks
+    // once; the others wait for the answer.
+    bool is_end_of_world();
+    // True once, for the first who is to tell of that.
+    bool tells_of_end() { return !subjects_->told_of_end.test_and_set(); }
 
     // An errno, and in errno too; EIO in a forked child.
     template <Command C>

@@ -48,13 +48,11 @@ std::string folder_of_this_program() {
     return whole.substr(0, whole.rfind('/'));
 }
 
-std::string device_tree(const std::string& socket, const std::string& host) {
+HostPlace ask_for_host(const std::string& socket, const std::string& host) {
     DeviceRequest request;
     request.head.kind = RequestKind::kDeviceTree;
-    if (host.size() >= sizeof request.host) {
-        return {};
-    }
-    std::memcpy(request.host, host.c_str(), host.size() + 1);
+    // A name that is too long is nobody's, as is the empty one.
+    std::memcpy(request.host, host.c_str(), host.size() < sizeof request.host ? host.size() : 0);
     const int connection = connect_to_world(socket);
     PathReply reply;
     const bool answered =
@@ -64,7 +62,10 @@ std::string device_tree(const std::string& socket, const std::string& host) {
     if (connection >= 0) {
         close(connection);
     }
-    return answered && reply.error == 0 ? reply.path : std::string();
+    if (answered && reply.error == ENOENT) {
+        return {false, {}, reply.path};
+    }
+    return {true, answered && reply.error == 0 ? reply.path : std::string(), {}};
 }
 
 std::string library_folder() {

@@ -12,12 +12,18 @@ namespace simverbs::cli {
 struct Placement {
     std::string socket;  // of the world
     std::string host;
-    std::string devices;  // device_tree(); empty: /sys and /dev are as they are
+    std::string devices;  // of HostPlace; empty: /sys and /dev are as they are
 };
 
-// The folder that the world's server makes for programs that look for the host's devices in /sys
-// and /dev; empty when it does not answer. Waits for the server.
-std::string device_tree(const std::string& socket, const std::string& host);
+struct HostPlace {
+    bool is_known = true;  // else `hosts` names those that there are
+    std::string devices;   // the folder that the server makes for programs that look for the host's
+                           // devices in /sys and /dev; empty when it does not answer
+    std::string hosts;
+};
+
+// What the world's server says of a host. Waits for the server.
+HostPlace ask_for_host(const std::string& socket, const std::string& host);
 
 // Where the file of this program lies, by what the kernel says.
 std::string folder_of_this_program();

@@ -86,6 +86,24 @@ void add_world_options(CLI::App& command, ServerOptions& options) {
         ->check(CLI::IsMember(kSchedules));
 }
 
+// Of CLI11 2.1, which reads "-1" as the largest number that there is.
+void refuse_negative_numbers(CLI::App& app) {
+    const CLI::Validator is_not_negative(
+        [](const std::string& text) {
+            return text.starts_with('-') ? text + " is below 0" : std::string();
+        },
+        "");
+    for (CLI::Option* const option : app.get_options()) {
+        if (option->get_type_name().find("UINT") != std::string::npos) {
+            option->transform(is_not_negative);  // before units and ranges are looked at
+        }
+    }
+    for (CLI::App* const each :
+         app.get_subcommands([](const CLI::App* /*each*/) { return true; })) {
+        refuse_negative_numbers(*each);
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -140,6 +158,10 @@ int main(int argc, char** argv) {
     bool verbose = false;
     status_command->add_flag("-v,--verbose", verbose, "what each queue pair waits for");
     CLI::App* down_command = app.add_subcommand("down", "End a served world");
+    bool force = false;
+    down_command->add_flag("--force", force,
+                           "although programs are attached: they lose their "
+                           "devices");
     for (CLI::App* each : {up_command, on_command, status_command, down_command}) {
         each->add_option("--world", world, "name of the world, or path of its socket");
     }
@@ -170,6 +192,7 @@ int main(int argc, char** argv) {
         each->add_option("topology", topology, "a file or " + std::string(fabric::generators()))
             ->required();
     }
+    refuse_negative_numbers(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -213,5 +236,5 @@ int main(int argc, char** argv) {
                : *show_command ? cli::show_topology(topology, dot)
                                : cli::convert_topology(topology, format);
     }
-    return *status_command ? cli::status(socket, verbose) : cli::down(socket);
+    return *status_command ? cli::status(socket, verbose) : cli::down(socket, force);
 }

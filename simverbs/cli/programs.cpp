@@ -172,7 +172,7 @@ void Programs::start(const ProgramSpec& spec) {
     }
     // Asked for here: a child that waits for the server looks like a program that waits.
     const std::string socket = folder_.socket();
-    const Placement placement{socket, spec.host, device_tree(socket, spec.host)};
+    const Placement placement{socket, spec.host, ask_for_host(socket, spec.host).devices};
     const pid_t parent = getpid();
     const pid_t process = fork();
     if (process == 0) {

@@ -108,14 +108,14 @@ int serve_in_background(const ServerOptions& options) {
     return 0;
 }
 
-int ask(const std::string& socket, RequestKind kind) {
+// An exit status; what was wrong has been said.
+template <class Request, class Reply>
+int ask(const std::string& socket, const Request& request, Reply& reply) {
     std::string reason;
     const int connection = connect_to_world(socket, reason);
     if (connection < 0) {
         return complain(reason);
     }
-    const RequestHead request{kProtocolVersion, kind};
-    TextReply reply;
     reason = fmt::format("the world at '{}' does not answer", socket);
     const bool answered =
         send_message(connection, std::as_bytes(std::span(&request, 1)), {}) &&
@@ -125,8 +125,7 @@ int ask(const std::string& socket, RequestKind kind) {
     if (!answered) {
         return complain(reason);
     }
-    const std::string text(reply.text.data(), strnlen(reply.text.data(), reply.text.size()));
-    fmt::print("{}{}", text, text.ends_with('\n') ? "" : "\n");
+    reply.text.back() = '\0';
     return 0;
 }
 
@@ -243,17 +242,43 @@ int on(const std::string& socket, const std::string& host,
         return complain(reason);
     }
     close(connection);
-    place_environment({socket, host, device_tree(socket, host)});
+    const HostPlace place = ask_for_host(socket, host);
+    if (!place.is_known) {
+        return complain(
+            fmt::format("the world at '{}' has no host '{}'; it has {}", socket, host, place.hosts),
+            kUsage);
+    }
+    place_environment({socket, host, place.devices});
     run_program(command);
     return complain(fmt::format("{}: {}", command[0], std::strerror(errno)), kNotFound);
 }
 
 int status(const std::string& socket, bool verbose) {
-    return ask(socket, verbose ? RequestKind::kReport : RequestKind::kStatus);
+    const RequestHead request{kProtocolVersion,
+                              verbose ? RequestKind::kReport : RequestKind::kStatus};
+    TextReply reply;
+    if (const int status = ask(socket, request, reply); status != 0) {
+        return status;
+    }
+    fmt::print("{}", reply.text.data());
+    return 0;
 }
 
-int down(const std::string& socket) {
-    return ask(socket, RequestKind::kShutdown);
+int down(const std::string& socket, bool force) {
+    ShutdownRequest request;
+    request.force = force ? 1 : 0;
+    ShutdownReply reply;
+    if (const int status = ask(socket, request, reply); status != 0) {
+        return status;
+    }
+    if (reply.error != 0) {
+        return complain(
+            fmt::format("programs are attached, and would lose their devices: {}; end "
+                        "them first, or use --force",
+                        reply.text.data()));
+    }
+    fmt::print("{}\n", reply.text.data());
+    return 0;
 }
 
 }  // namespace simverbs::cli

@@ -33,6 +33,6 @@ int run(RunOptions options);
 int on(const std::string& socket, const std::string& host, const std::vector<std::string>& command);
 
 int status(const std::string& socket, bool verbose);
-int down(const std::string& socket);
+int down(const std::string& socket, bool force);
 
 }  // namespace simverbs::cli

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -65,11 +66,13 @@ class Channel {
     }
 
     // Returns once no fault has the programs of that device's host stopped; at once where none has.
-    void await_running(std::size_t device) {
-        if (stopped_hosts_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-            wait_while_stopped(device);
-        }
+    // False: the world has gone, and nothing will come of what the caller waits for.
+    bool await_running(std::size_t device) {
+        return stopped_hosts_.load(std::memory_order_relaxed) == 0 || wait_while_stopped(device);
     }
+    // Looks whether the world has gone: a system call. A server that was killed closes what it
+    // shares with this process one by one: `wait` is how long to watch for the rest.
+    virtual bool has_gone(std::chrono::milliseconds /*wait*/) { return false; }
 
     // Memory of a ring that a reply announced; nullptr if it cannot be mapped.
     virtual std::byte* map_ring(const RingReply& ring, int descriptor) = 0;
@@ -94,12 +97,13 @@ class Channel {
     void look_for_several_actors_in(const std::atomic<bool>& several) {
         several_actors_ = &several;
     }
+    // Not 0: await_running() asks wait_while_stopped().
     void count_stopped_hosts(std::uint32_t count) {
         stopped_hosts_.store(count, std::memory_order_relaxed);
     }
 
   private:
-    virtual void wait_while_stopped(std::size_t /*device*/) {}
+    virtual bool wait_while_stopped(std::size_t /*device*/) { return true; }
     virtual void note_use_among_several(ObjectUse& object, Use use, std::string_view kind,
                                         std::uint32_t number) = 0;
 

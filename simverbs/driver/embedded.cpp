@@ -212,6 +212,9 @@ std::unique_ptr<EmbeddedWorld> EmbeddedWorld::make(const EmbeddedOptions& option
                             std::strerror(failure));
         return nullptr;
     }
+    if (options.kept_records > 0) {
+        world->traces_.keep(options.kept_records);
+    }
     if (const int reason = options.coverage_folder.empty()
                                ? 0
                                : world->traces_.open_coverage(options.coverage_folder);
@@ -376,10 +379,11 @@ void EmbeddedWorld::set_stopped(const std::string& host, bool stopped) {
 }
 
 // The end of it is an event that is pending, so time moves as for any other poll.
-void EmbeddedWorld::wait_while_stopped(std::size_t device) {
+bool EmbeddedWorld::wait_while_stopped(std::size_t device) {
     while (stopped_[device].load(std::memory_order_acquire)) {
         empty_poll(deliveries());
     }
+    return true;
 }
 
 // The one thing said unasked: without it, two programs that were started by themselves look broken.

@@ -20,13 +20,14 @@ namespace simverbs::driver {
 struct EmbeddedOptions {
     SimulationOptions simulation;
     ConductorOptions conductor;
-    std::string host;             // only this host's devices are seen; empty: all
-    std::string trace_file;       // JSON Lines; %n: the number of the world; empty: none
-    bool flush_trace = false;     // after each event
-    std::string digest_file;      // takes a line at the end of each world; empty: none
-    std::string capture_file;     // pcapng; empty: none
-    std::string coverage_folder;  // for a file of what was reached; empty: none
-    bool summary = false;         // printed to stderr at exit
+    std::string host;              // only this host's devices are seen; empty: all
+    std::string trace_file;        // JSON Lines; %n: the number of the world; empty: none
+    bool flush_trace = false;      // after each event
+    std::string digest_file;       // takes a line at the end of each world; empty: none
+    std::string capture_file;      // pcapng; empty: none
+    std::string coverage_folder;   // for a file of what was reached; empty: none
+    std::size_t kept_records = 0;  // in memory, for simverbs_explain()
+    bool summary = false;          // printed to stderr at exit
 };
 
 // Reads SIMVERBS_TOPOLOGY and the other variables of the root README into `options`. False, with
@@ -86,7 +87,7 @@ class EmbeddedWorld final : public Channel, private Client, private HostPrograms
     void resume(const std::string& host) override { set_stopped(host, false); }
     std::string_view end(const std::string& host) override;
     void set_stopped(const std::string& host, bool stopped);
-    void wait_while_stopped(std::size_t device) override;
+    bool wait_while_stopped(std::size_t device) override;
     void note_use_among_several(ObjectUse& object, Use use, std::string_view kind,
                                 std::uint32_t number) override {
         conductor_->note_use(object, use, kind, number);

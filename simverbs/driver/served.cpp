@@ -36,6 +36,7 @@ constexpr int kPostsThatYield = 4;
 constexpr int kSpinsBeforeYield = 100;
 // While waiting for the server: how often to look whether it lives.
 constexpr int kYieldsPerCheck = 1024;
+constexpr std::chrono::milliseconds kAtOnce{0};
 constexpr std::uint64_t kProbeValue = 0x5349'4D56'4552'4253;
 
 template <std::size_t N>
@@ -47,7 +48,8 @@ std::string to_text(const std::array<char, N>& text) {
 struct OwnSlot {
     const ServedChannel* channel = nullptr;
     std::uint32_t index = 0;
-    int posts_in_a_row = 0;  // since the thread waited or asked for anything
+    int posts_in_a_row = 0;   // since the thread waited or asked for anything
+    std::uint32_t polls = 0;  // that found nothing
 };
 constinit thread_local OwnSlot t_slot;
 
@@ -174,7 +176,7 @@ std::uint32_t ServedChannel::actor() {
             const auto known = slots_.find(entry->number);
             index = known == slots_.end() ? take_slot(*entry) : known->second;
         }
-        t_slot = {this, index, 0};
+        t_slot = {this, index};
     }
     return t_slot.index;
 }
@@ -279,8 +281,7 @@ int ServedChannel::execute(CommandCode code, std::span<const std::byte> command,
     if (!send_message(socket_, std::as_bytes(std::span(&request, 1)), {}) ||
         receive_message(socket_, std::as_writable_bytes(std::span(&answer, 1)), descriptors, true,
                         &lost_descriptor) != sizeof answer) {
-        server_gone_ = true;
-        fmt::print(stderr, "simverbs: the server of this world has gone; verbs answer EIO\n");
+        note_gone();
         return EIO;
     }
     std::memcpy(reply.data(), answer.bytes.data(), reply.size());
@@ -308,7 +309,7 @@ void ServedChannel::ring(const Doorbell& doorbell) {
                ClientArea::kDoorbells) {
             wake_server();
             sched_yield();
-            if (++yields % kYieldsPerCheck == 0 && server_has_gone()) {
+            if (++yields % kYieldsPerCheck == 0 && has_gone(kAtOnce)) {
                 return;
             }
         }
@@ -348,6 +349,9 @@ void ServedChannel::empty_poll(std::uint64_t seen) {
             wake_server();
         }
         sched_yield();
+        if (++t_slot.polls % kYieldsPerCheck == 0) {
+            has_gone(kAtOnce);
+        }
         return;
     }
     const std::uint64_t ticket = slot.ticket.load(std::memory_order_relaxed) + 1;
@@ -359,19 +363,30 @@ void ServedChannel::empty_poll(std::uint64_t seen) {
             continue;
         }
         sched_yield();
-        if (i % kYieldsPerCheck == 0 && server_has_gone()) {
+        if (i % kYieldsPerCheck == 0 && has_gone(kAtOnce)) {
             break;  // nobody is left to let us go on
         }
     }
     set_state(slot, ActorWord::kRunning);
 }
 
-bool ServedChannel::server_has_gone() {
+bool ServedChannel::has_gone(std::chrono::milliseconds wait) {
     pollfd server{socket_, POLLRDHUP, 0};
-    if (poll(&server, 1, 0) > 0 && (server.revents & (POLLRDHUP | POLLHUP)) != 0) {
-        server_gone_ = true;
+    if (poll(&server, 1, static_cast<int>(wait.count())) > 0 &&
+        (server.revents & (POLLRDHUP | POLLHUP)) != 0) {
+        note_gone();
     }
     return server_gone_;
+}
+
+// Whoever polls is told by await_running() from now on.
+void ServedChannel::note_gone() {
+    if (!server_gone_.exchange(true)) {
+        count_stopped_hosts(1);
+        fmt::print(stderr,
+                   "simverbs: the server of this world has gone: its devices report DEVICE_FATAL, "
+                   "verbs answer EIO, polls -1\n");
+    }
 }
 
 int ServedChannel::wait_readable(int descriptor) {
@@ -411,6 +426,7 @@ void ServedChannel::copy_on_request() {
             }
             const timespec limit{.tv_sec = 0, .tv_nsec = 100'000'000};
             syscall(SYS_futex, &request.state, FUTEX_WAIT, word, &limit, nullptr, 0);
+            has_gone(kAtOnce);
             continue;
         }
         idle = 0;

@@ -35,6 +35,7 @@ class ServedChannel final : public Channel, private ThreadRoster::Listener {
     int wait_readable(int descriptor) override;
     std::byte* map_ring(const RingReply& ring, int descriptor) override;
     void unmap_ring(std::byte* memory, std::uint64_t bytes) override;
+    bool has_gone(std::chrono::milliseconds wait) override;
 
   private:
     ServedChannel(int socket, int wake, ClientArea& area, const AttachReply& reply);
@@ -48,8 +49,9 @@ class ServedChannel final : public Channel, private ThreadRoster::Listener {
     // The calling thread's slot; taken at its creation, or at its first call.
     std::uint32_t actor();
     std::uint32_t take_slot(const ThreadEntry& entry);
+    bool wait_while_stopped(std::size_t /*device*/) override { return !server_gone_; }
     void wake_server();
-    bool server_has_gone();
+    void note_gone();
     void copy_on_request();
     [[nodiscard]] CopyWord copy_for_server(CopyWord what);
 

@@ -100,12 +100,33 @@ void DeviceFiles::put_on_disk(const DeviceTree& tree, const std::string& host) c
     });
 }
 
+// "h0, h1", as far as `most` bytes go.
+std::string DeviceFiles::names_of_hosts(std::size_t most) const {
+    constexpr std::string_view kMore = ", ...";
+    std::string names;
+    std::string_view last;
+    for (std::size_t i = 0; i < simulation_.hca_count(); ++i) {
+        const std::string_view host = simulation_.hca(i).host();
+        if (host == last) {
+            continue;  // its next HCA
+        }
+        last = host;
+        if (names.size() + host.size() + 2 + kMore.size() > most) {
+            return names.append(kMore);
+        }
+        names.append(names.empty() ? "" : ", ").append(host);
+    }
+    return names;
+}
+
 PathReply DeviceFiles::tree(const DeviceRequest& request) {
     PathReply reply;
     const std::string host = text_of(request.host);
     const std::string path = place_.tree() + '/' + host;
     if (tree_of(host) == nullptr) {
         reply.error = ENOENT;
+        const std::string hosts = names_of_hosts(sizeof reply.path - 1);
+        std::memcpy(reply.path, hosts.c_str(), hosts.size() + 1);
     } else if (path.size() >= sizeof reply.path) {
         reply.error = ENAMETOOLONG;
     } else {

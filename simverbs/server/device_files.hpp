@@ -77,6 +77,7 @@ class DeviceFiles {
     void add_processes(std::vector<pid_t>& processes) const;
 
   private:
+    [[nodiscard]] std::string names_of_hosts(std::size_t most) const;
     struct OpenFile {
         pid_t process = 0;
         std::size_t hca = 0;

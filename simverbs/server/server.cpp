@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <system_error>
 #include <utility>
 
@@ -263,21 +264,45 @@ void Server::greet(int socket) {
         serve_device(socket, request);
         return;
     }
-    if (understood && (kind == RequestKind::kStatus || kind == RequestKind::kReport ||
-                       kind == RequestKind::kShutdown)) {
-        if (kind == RequestKind::kShutdown) {
-            place_->leave();
-        }
+    if (understood && kind == RequestKind::kShutdown && got == sizeof(ShutdownRequest)) {
+        ShutdownRequest request;
+        std::memcpy(&request, bytes.data(), sizeof request);
+        shut_down(socket, request);
+    } else if (understood && (kind == RequestKind::kStatus || kind == RequestKind::kReport)) {
         TextReply reply;
-        copy_text(reply.text, kind == RequestKind::kShutdown
-                                  ? summary()
-                                  : status(kind == RequestKind::kReport));
+        copy_text(reply.text, status(kind == RequestKind::kReport));
         send_struct(socket, reply);
-        if (kind == RequestKind::kShutdown) {
-            stop();
-        }
     }
     close(socket);
+}
+
+void Server::shut_down(int socket, const ShutdownRequest& request) {
+    ShutdownReply reply;
+    if (const std::string names = name_clients(); request.force == 0 && !names.empty()) {
+        reply.error = EBUSY;
+        copy_text(reply.text, names);
+        send_struct(socket, reply);
+        return;
+    }
+    place_->leave();
+    copy_text(reply.text, summary());
+    send_struct(socket, reply);
+    stop();
+}
+
+// "ib_send_bw (process 812 of h0), ..."; "": nobody is attached.
+std::string Server::name_clients() const {
+    std::string names;
+    for (const auto& client : clients_) {
+        if (client->has_gone()) {
+            continue;
+        }
+        std::string program;
+        std::getline(std::ifstream(fmt::format("/proc/{}/comm", client->process())), program);
+        names += fmt::format("{}{} (process {} of {})", names.empty() ? "" : ", ", program,
+                             client->process(), client->host());
+    }
+    return names;
 }
 
 // Where a device is opened, the connection stays for ioctl(2).

@@ -86,6 +86,7 @@ class Server {
     void complain(const std::string& what);
     void greet(int socket);
     void serve_device(int socket, const DeviceRequest& request);
+    void shut_down(int socket, const ShutdownRequest& request);
     void watch_sockets_of_devices();
     void attach(int socket, const AttachRequest& request);
     bool serve_client(RemoteClient& client);
@@ -93,6 +94,7 @@ class Server {
     void remove_gone();
     void remove_killed();
     [[nodiscard]] std::string status(bool verbose) const;
+    [[nodiscard]] std::string name_clients() const;
     [[nodiscard]] bool shut_down_asked() const { return stop_.load(std::memory_order_relaxed); }
 
     // time.cpp: what moves.

@@ -20,8 +20,8 @@ struct DeviceRequest {
 
 // Where a tree of folders lies that has a file for each attribute and device, all of them empty.
 struct PathReply {
-    std::uint32_t error = 0;  // errno
-    char path[DeviceRequest::kMaxPath] = {};
+    std::uint32_t error = 0;                  // errno; ENOENT: the topology has no such host
+    char path[DeviceRequest::kMaxPath] = {};  // where there is no such host: those that there are
 };
 
 struct AttributeReply {

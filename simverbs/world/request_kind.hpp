@@ -6,13 +6,13 @@
 namespace simverbs {
 
 // Grows with every change of a message below.
-inline constexpr std::uint32_t kProtocolVersion = 4;
+inline constexpr std::uint32_t kProtocolVersion = 5;
 
 enum class RequestKind : std::uint32_t {
     kAttach,         // AttachRequest -> AttachReply with the area, then a wake-up descriptor
     kCommand,        // CommandRequest -> CommandReply, with a descriptor where the command has one
     kStatus,         // -> text
-    kShutdown,       // -> text; the world ends
+    kShutdown,       // ShutdownRequest -> ShutdownReply; the world ends, unless it is in use
     kReport,         // -> text: kStatus, and what each queue pair waits for
     kDeviceTree,     // DeviceRequest -> PathReply
     kReadAttribute,  // DeviceRequest -> AttributeReply

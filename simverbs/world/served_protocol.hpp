@@ -62,6 +62,16 @@ struct TextReply {
     std::array<char, kMaxBytes> text{};
 };
 
+struct ShutdownRequest {
+    RequestHead head{kProtocolVersion, RequestKind::kShutdown};
+    std::uint32_t force = 0;  // although programs are attached
+};
+
+struct ShutdownReply {
+    std::uint32_t error = 0;         // EBUSY: the world goes on
+    std::array<char, 32768> text{};  // the summary, or who is attached
+};
+
 // What an operator does to a running fabric, or wants to know of it.
 enum class FabricAction : std::uint32_t {
     kShow,         // `name`: a node, a port, a link, or empty for all

@@ -90,6 +90,14 @@ int TraceOutlets::open_coverage(const std::string& folder) {
     return coverage_ != nullptr ? 0 : errno != 0 ? errno : EIO;
 }
 
+void TraceOutlets::keep(std::size_t records) {
+    if (kept_ != nullptr) {
+        bus_.detach(*kept_);
+    }
+    kept_ = std::make_unique<fabric::trace::MemorySink>(records);
+    bus_.attach(*kept_, fabric::trace::CategorySet::all());
+}
+
 void TraceOutlets::listen(Listener listener) {
     if (listener_ != nullptr) {
         bus_.detach(*listener_);

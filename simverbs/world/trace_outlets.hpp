@@ -1,5 +1,5 @@
 // Where the trace of a world goes while it lives: a JSON Lines file, a capture of its packets, a
-// file of what it has reached, and whoever wants each record.
+// file of what it has reached, memory, and whoever wants each record.
 #pragma once
 
 #include <functional>
@@ -8,6 +8,7 @@
 
 #include "fabric/trace/bus.hpp"
 #include "fabric/trace/json_lines_sink.hpp"
+#include "fabric/trace/memory_sink.hpp"
 
 #include "simverbs/world/capture.hpp"
 #include "simverbs/world/coverage_file.hpp"
@@ -39,6 +40,11 @@ class TraceOutlets {
     // A file in `folder` of what this world reaches, from now to its end. An errno.
     int open_coverage(const std::string& folder);
 
+    // The last `records` stay in memory, from now on.
+    void keep(std::size_t records);
+    // nullptr: none are kept.
+    [[nodiscard]] const fabric::trace::MemorySink* kept() const { return kept_.get(); }
+
     // Replaces the listener; an empty one ends it.
     void listen(Listener listener);
 
@@ -50,6 +56,7 @@ class TraceOutlets {
     std::unique_ptr<fabric::trace::JsonLinesSink> file_;
     std::unique_ptr<Capture> capture_;
     std::unique_ptr<CoverageFile> coverage_;
+    std::unique_ptr<fabric::trace::MemorySink> kept_;
     std::unique_ptr<ListenerSink> listener_;
 };
 

@@ -260,7 +260,7 @@ TEST_P(SlowCopier, IsNotWaitedForWithoutEnd) {
     }
     EXPECT_TRUE(world.complains_at_last("copied its memory too slowly")) << world.complaints();
     EXPECT_TRUE(couple.finish());
-    const Ran down = run(SIMVERBS_COMMAND " down --world " + world.socket());
+    const Ran down = run(SIMVERBS_COMMAND " down --force --world " + world.socket());
     EXPECT_NE(down.text.find("not deterministic"), std::string::npos) << down.text;
     EXPECT_NE(down.text.find("of h1 was hung up on"), std::string::npos) << down.text;
 }

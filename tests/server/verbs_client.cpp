@@ -349,11 +349,14 @@ void Client::orphan() {
     errno = 0;
     check(ibv_alloc_pd(context_) == nullptr && errno == EIO, "alloc_pd says EIO");
     ibv_async_event event{};
+    check(ibv_get_async_event(context_, &event) == 0 && event.event_type == IBV_EVENT_DEVICE_FATAL,
+          "DEVICE_FATAL");
     errno = 0;
     check(ibv_get_async_event(context_, &event) == -1 && errno == EIO, "no event, EIO");
     constexpr int kPolls = 5000;
     for (int i = 0; i < kPolls; ++i) {
-        check(ibv_poll_cq(cq_, 1, &wc) <= 0, "nothing is completed");
+        errno = 0;
+        check(ibv_poll_cq(cq_, 1, &wc) == -1 && errno == EIO, "nothing is completed, EIO");
     }
     constexpr int kPosts = 6000;  // more than the doorbells that nobody takes any more
     for (int i = 0; i < kPosts; ++i) {
