@@ -16,21 +16,86 @@
 #ifndef SIMVERBS_GTEST_HPP
 #define SIMVERBS_GTEST_HPP
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <ostream>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 
 #include <infiniband/verbs.h>
 
+#include <simverbs/connect.hpp>
 #include <simverbs/simverbs.hpp>
 
 namespace simverbs {
 
 // Empty polls after which nothing is expected any more.
 inline constexpr int kPatience = 200'000;
+
+namespace detail {
+
+// GoogleMock asks a matcher that did not match a second time, for the explanation. By then the
+// completion is gone: what the first look at each queue found is kept for the second one.
+template <class Seen>
+class LookOnce {
+  public:
+    template <class Look>
+    Seen operator()(ibv_cq* cq, const testing::MatchResultListener& listener, Look&& look) const {
+        const auto kept = std::find_if(kept_->begin(), kept_->end(),
+                                       [cq](const Kept& each) { return each.cq == cq; });
+        if (!listener.IsInterested()) {
+            const Seen seen = look();
+            if (kept == kept_->end()) {
+                kept_->push_back({cq, seen});
+            } else {
+                kept->seen = seen;
+            }
+            return seen;
+        }
+        if (kept == kept_->end()) {
+            return look();
+        }
+        const Seen seen = kept->seen;
+        kept_->erase(kept);
+        return seen;
+    }
+
+  private:
+    struct Kept {
+        ibv_cq* cq;
+        Seen seen;
+    };
+    using All = std::vector<Kept>;
+    std::shared_ptr<All> kept_ = std::make_shared<All>();  // shared by copies of the matcher
+};
+
+// "wr_id 7 with 'remote access error' (vendor_err 136)".
+inline std::string words(const ibv_wc& wc) {
+    std::string text =
+        "wr_id " + std::to_string(wc.wr_id) + " with '" + ibv_wc_status_str(wc.status) + "'";
+    if (wc.vendor_err != 0) {
+        text += " (vendor_err " + std::to_string(wc.vendor_err) + ")";
+    }
+    return text;
+}
+
+// Why, on lines of their own: of that queue pair, or (0) of any of any host.
+inline std::string why(ibv_cq* cq, std::uint32_t qp_num) {
+    const char* const host = simverbs_device_host(cq->context->device);
+    const char* const text =
+        qp_num == 0 || host == nullptr ? simverbs_explain("", 0) : simverbs_explain(host, qp_num);
+    if (text == nullptr) {
+        return std::string("\n    (") + simverbs_last_error() + ")";
+    }
+    return *text == '\0' ? "" : std::string("\n") + text;
+}
+
+}  // namespace detail
 
 class CompletesWithMatcher {
   public:
@@ -40,21 +105,19 @@ class CompletesWithMatcher {
 
     // Takes the next completion.
     bool MatchAndExplain(ibv_cq* cq, testing::MatchResultListener* listener) const {
-        ibv_wc wc{};
-        for (int i = 0; i < kPatience; ++i) {
-            const int found = ibv_poll_cq(cq, 1, &wc);
-            if (found < 0) {
-                *listener << "which cannot be polled";
-                return false;
-            }
-            if (found == 1) {
-                *listener << "which completes wr_id " << wc.wr_id << " with '"
-                          << ibv_wc_status_str(wc.status) << "', vendor_err " << wc.vendor_err;
-                return wc.status == status_;
+        const Seen seen = look_once_(cq, *listener, [cq] { return next_of(cq); });
+        if (seen.found < 0) {
+            *listener << "which cannot be polled";
+        } else if (seen.found == 0) {
+            *listener << "which completes nothing within " << to_string(seen.waited)
+                      << detail::why(cq, 0);
+        } else if (listener->IsInterested()) {
+            *listener << "which completes " << detail::words(seen.wc);
+            if (seen.wc.status != IBV_WC_SUCCESS) {
+                *listener << detail::why(cq, seen.wc.qp_num);
             }
         }
-        *listener << "which completes nothing";
-        return false;
+        return seen.found == 1 && seen.wc.status == status_;
     }
     void DescribeTo(std::ostream* out) const {
         *out << "completes with '" << ibv_wc_status_str(status_) << "'";
@@ -64,7 +127,24 @@ class CompletesWithMatcher {
     }
 
   private:
+    struct Seen {
+        int found = 0;  // as ibv_poll_cq() returned it at last
+        ibv_wc wc{};
+        Picoseconds waited{};
+    };
+
+    static Seen next_of(ibv_cq* cq) {
+        Seen seen;
+        const Picoseconds begin = now();
+        for (int i = 0; i < kPatience && seen.found == 0; ++i) {
+            seen.found = ibv_poll_cq(cq, 1, &seen.wc);
+        }
+        seen.waited = now() - begin;
+        return seen;
+    }
+
     ibv_wc_status status_;
+    detail::LookOnce<Seen> look_once_;
 };
 
 // The next completion of a queue, whenever it comes, has this status.
@@ -79,27 +159,45 @@ class NothingWithinMatcher {
     explicit NothingWithinMatcher(Picoseconds duration) : duration_(duration) {}
 
     bool MatchAndExplain(ibv_cq* cq, testing::MatchResultListener* listener) const {
-        if (simverbs_advance_ps(duration_.count()) != 0) {
-            *listener << "but time does not pass: " << simverbs_last_error();
-            return false;
+        const Seen seen = look_once_(cq, *listener, [this, cq] { return within(cq); });
+        if (!seen.wrong.empty()) {
+            *listener << "but time does not pass: " << seen.wrong;
+        } else if (seen.found < 0) {
+            *listener << "which cannot be polled";
+        } else if (seen.found == 1 && listener->IsInterested()) {
+            *listener << "which completes " << detail::words(seen.wc);
+            if (seen.wc.status != IBV_WC_SUCCESS) {
+                *listener << detail::why(cq, seen.wc.qp_num);
+            }
         }
-        ibv_wc wc{};
-        if (ibv_poll_cq(cq, 1, &wc) == 0) {
-            return true;
-        }
-        *listener << "which completes wr_id " << wc.wr_id << " with '"
-                  << ibv_wc_status_str(wc.status) << "'";
-        return false;
+        return seen.wrong.empty() && seen.found == 0;
     }
     void DescribeTo(std::ostream* out) const {
-        *out << "completes nothing within " << duration_.count() << " ps";
+        *out << "completes nothing within " << to_string(duration_);
     }
     void DescribeNegationTo(std::ostream* out) const {
-        *out << "completes something within " << duration_.count() << " ps";
+        *out << "completes something within " << to_string(duration_);
     }
 
   private:
+    struct Seen {
+        std::string wrong;
+        int found = 0;
+        ibv_wc wc{};
+    };
+
+    Seen within(ibv_cq* cq) const {
+        Seen seen;
+        if (simverbs_advance_ps(duration_.count()) != 0) {
+            seen.wrong = simverbs_last_error();
+        } else {
+            seen.found = ibv_poll_cq(cq, 1, &seen.wc);
+        }
+        return seen;
+    }
+
     Picoseconds duration_;
+    detail::LookOnce<Seen> look_once_;
 };
 
 // So much virtual time passes, and the queue is empty then.
@@ -161,11 +259,17 @@ struct TwoHostsEnd {
     }
 };
 
-// A world of its own for each test. A class derived from it may give other options: the first two
-// devices are connected, on InfiniBand.
+// A world of its own for each test. A class derived from it may give other options, of the world
+// (a fabric of Ethernet, say) and of the connection of the first two devices:
+//
+//     class Impatient : public simverbs::TwoHosts {
+//       protected:
+//         Impatient() : TwoHosts({.topology = "eth-star:2"}, {.timeout = 8, .retries = 0}) {}
+//     };
 class TwoHosts : public testing::Test {
   protected:
-    explicit TwoHosts(const WorldOptions& options = {}) : world_(options) {}
+    explicit TwoHosts(const WorldOptions& options = {}, const ConnectionOptions& connection = {})
+        : world_(options), connection_(connection) {}
 
     void SetUp() override {
         int count = 0;
@@ -176,8 +280,9 @@ class TwoHosts : public testing::Test {
         }
         ibv_free_device_list(devices);
         ASSERT_GE(count, 2) << simverbs_last_error();
-        ASSERT_NO_FATAL_FAILURE(connect(h0, h1));
-        ASSERT_NO_FATAL_FAILURE(connect(h1, h0));
+        if (!HasFatalFailure()) {
+            connect(*h0.qp, *h1.qp, connection_);
+        }
     }
     void TearDown() override {
         for (TwoHostsEnd* end : {&h0, &h1}) {
@@ -217,41 +322,8 @@ class TwoHosts : public testing::Test {
         ASSERT_NE(end.qp, nullptr);
         ASSERT_EQ(ibv_query_port(end.context, 1, &end.port), 0);
     }
-    static void connect(const TwoHostsEnd& own, const TwoHostsEnd& peer) {
-        constexpr std::uint8_t kTimeout = 14;  // 67 ms
-        constexpr std::uint8_t kRetries = 7;
-        constexpr std::uint8_t kReads = 4;
-        ibv_qp_attr attr{};
-        attr.qp_state = IBV_QPS_INIT;
-        attr.port_num = 1;
-        attr.qp_access_flags = kAllRights;
-        ASSERT_EQ(
-            ibv_modify_qp(own.qp, &attr,
-                          IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
-            0);
-        attr.qp_state = IBV_QPS_RTR;
-        attr.path_mtu = IBV_MTU_1024;
-        attr.dest_qp_num = peer.qp->qp_num;
-        attr.ah_attr.dlid = peer.port.lid;
-        attr.ah_attr.port_num = 1;
-        attr.max_dest_rd_atomic = kReads;
-        attr.min_rnr_timer = 1;
-        ASSERT_EQ(
-            ibv_modify_qp(own.qp, &attr,
-                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                              IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
-            0);
-        attr.qp_state = IBV_QPS_RTS;
-        attr.timeout = kTimeout;
-        attr.retry_cnt = attr.rnr_retry = kRetries;
-        attr.max_rd_atomic = kReads;
-        ASSERT_EQ(ibv_modify_qp(own.qp, &attr,
-                                IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-                                    IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
-                  0);
-    }
-
     World world_;
+    ConnectionOptions connection_;
 };
 
 }  // namespace simverbs

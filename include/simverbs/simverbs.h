@@ -245,6 +245,18 @@ struct simverbs_record {
 typedef void (*simverbs_record_callback)(const struct simverbs_record* record, void* argument);
 int simverbs_trace_callback(simverbs_record_callback callback, void* argument);
 
+/* The next world keeps its last `records` events in memory, for simverbs_explain(); 0 (what it is
+ * at first): none. EINVAL for more than 100,000,000, a record takes some 600 bytes; EBUSY when the
+ * world exists already. */
+int simverbs_set_kept_records(size_t records);
+
+/* Why a work request failed, or a queue pair stopped, as far back as records are kept: sentences, a
+ * line each, from the first failure of the queue pair `qp_num` of `host` to what began it. 0 and
+ * NULL: of any. "" when nothing of it has failed. The text is good until the thread's next call of
+ * this function. NULL with simverbs_last_error() when no records are kept, or when
+ * libsimverbs-scenario.so, which explains, does not lie beside the library. */
+const char* simverbs_explain(const char* host, uint32_t qp_num);
+
 /* What a run is compared by: calls, completions, states, async events, fault firings and message
  * boundaries so far, with their times. The same program, topology, personality and seed give the
  * same digest. Looking at a run (traces) does not change it. */

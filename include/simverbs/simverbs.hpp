@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -31,8 +32,8 @@ using Picoseconds = std::chrono::duration<std::int64_t, std::pico>;
 
 class Error : public std::system_error {
   public:
-    explicit Error(int error)
-        : std::system_error(error, std::generic_category(), simverbs_last_error()) {}
+    explicit Error(int error, const std::string& what = simverbs_last_error())
+        : std::system_error(error, std::generic_category(), what) {}
 };
 
 inline void check(int error) {
@@ -49,6 +50,39 @@ inline Picoseconds now() {
 inline void advance(Picoseconds duration) {
     check(simverbs_advance_ps(duration.count()));
 }
+// "67.1 ms", "1 s": in the largest unit of which there is one, without rounding.
+inline std::string to_string(Picoseconds duration) {
+    struct Unit {
+        std::int64_t picoseconds;
+        const char* name;
+    };
+    constexpr Unit kUnits[] = {
+        {1'000'000'000'000, " s"}, {1'000'000'000, " ms"}, {1'000'000, " us"}, {1'000, " ns"}};
+    const std::int64_t count = duration.count();
+    for (const Unit& unit : kUnits) {
+        if (count / unit.picoseconds == 0) {
+            continue;
+        }
+        std::string text = std::to_string(count / unit.picoseconds);
+        if (std::int64_t rest = std::abs(count % unit.picoseconds); rest != 0) {
+            std::string digits = std::to_string(unit.picoseconds + rest).substr(1);
+            digits.erase(digits.find_last_not_of('0') + 1);
+            text += "." + digits;
+        }
+        return text + unit.name;
+    }
+    return std::to_string(count) + " ps";
+}
+
+// Why a work request failed, in sentences of a line each; "" when none has. See simverbs_explain().
+inline std::string explain(const std::string& host = "", std::uint32_t qp_num = 0) {
+    const char* const text = simverbs_explain(host.c_str(), qp_num);
+    if (text == nullptr) {
+        throw Error(ENOENT);
+    }
+    return text;
+}
+
 inline std::uint64_t run_digest() {
     std::uint64_t digest = 0;
     check(simverbs_run_digest(&digest));
@@ -59,6 +93,9 @@ struct WorldOptions {
     std::string topology = "star:2";
     std::string personality = "spec";
     std::uint64_t seed = 1;
+    // The last so many are kept, so that explain() and the matchers of <simverbs/gtest.hpp> can say
+    // why something failed. It costs microseconds a message: 0, none, for long runs.
+    std::size_t kept_records = 16'384;
 };
 
 // The world of this process, from its beginning; the next one begins afresh. Devices are closed
@@ -70,8 +107,13 @@ class World {
         check(simverbs_set_topology(options.topology.c_str()));
         check(simverbs_set_personality(options.personality.c_str()));
         check(simverbs_set_seed(options.seed));
+        check(simverbs_set_kept_records(options.kept_records));
     }
-    ~World() { simverbs_restart(); }
+    ~World() {
+        if (simverbs_restart() == 0) {
+            simverbs_set_kept_records(0);
+        }
+    }
     World(const World&) = delete;
     World& operator=(const World&) = delete;
 };

@@ -19,9 +19,18 @@ Verdict run_here(const std::string& file, const BatchOptions& options) {
         Verdict verdict;
         verdict.file = file;
         verdict.error = errors;
+        verdict.is_input = true;
         return verdict;
     }
     return options.run(*scenario, {options.trace_file});
+}
+
+void fail_warnings(Verdict& verdict) {
+    for (const std::string& warning : verdict.warnings) {
+        verdict.failures.push_back(
+            {{1, 1}, verdict.time_ps, "no warning (--strict)", warning, "warning"});
+    }
+    verdict.warnings.clear();
 }
 
 }  // namespace
@@ -67,10 +76,13 @@ std::vector<Verdict> run_batch(const std::vector<std::string>& files, const Batc
     std::size_t next = 0;
     while (next < files.size() || !pool.is_idle()) {
         for (; next < files.size() && !pool.is_full(); ++next) {
-            pool.start(next, [&] { return to_json(run_here(files[next], options)).dump(); });
+            pool.start(next, [&] { return to_line(to_json(run_here(files[next], options))); });
         }
         for (const ProcessPool::Done& each : pool.wait()) {
             verdicts[each.id] = verdict_of(each, files[each.id]);
+            if (options.strict) {
+                fail_warnings(verdicts[each.id]);
+            }
             done(verdicts[each.id]);
         }
     }
@@ -84,13 +96,19 @@ std::string report(const Verdict& verdict, const std::vector<std::string>& setti
     }
     text += fmt::format("  ({} of virtual time, digest {:016x}{})\n", time_text(verdict.time_ps),
                         verdict.digest, verdict.deterministic ? "" : "; " + verdict.mark);
+    for (const std::string& warning : verdict.warnings) {
+        text += fmt::format("    warning: {}\n", warning);
+    }
     for (const Failure& failure : verdict.failures) {
         text += fmt::format("{}:{}:{}: at {}\n    expected: {}\n    happened: {}\n", verdict.file,
                             failure.position.line, failure.position.column,
                             time_text(failure.time_ps), failure.expected, failure.happened);
     }
     if (!verdict.passed()) {
-        text += "    why the first thing failed that did:\n" + verdict.explanation;
+        if (!verdict.root.cause.empty()) {
+            text += "    why the first thing failed that did:\n";
+        }
+        text += verdict.explanation;
         text += "    replay: " +
                 (verdict.replay.empty() ? "simverbs scenario " + verdict.file : verdict.replay);
         for (const std::string& setting : settings) {
@@ -106,7 +124,7 @@ std::string json(const std::vector<Verdict>& verdicts) {
     for (const Verdict& verdict : verdicts) {
         all.push_back(to_json(verdict));
     }
-    return all.dump(2) + "\n";
+    return to_line(all, 2) + "\n";
 }
 
 }  // namespace scenarios

@@ -25,20 +25,23 @@ class Explanation {
     Explanation(std::span<const Record> records, const FaultName& fault_name)
         : records_(records), fault_name_(fault_name) {}
 
-    std::string of(const Question& question) {
+    std::optional<std::string> of(const Question& question) {
         if (const Record* const completion = find_completion(question)) {
+            root_.cause = completion->text("cause");
             explain_completion(*completion);
         } else if (const Record* const stopped = find_stop(question)) {
+            root_.cause = stopped->text("cause");
             say("{}: queue pair {} of {} went from {} to {}: {}.", time_text(stopped->time_ps),
                 stopped->number("qpn"), stopped->node, stopped->text("from"), stopped->text("to"),
                 reason(stopped->text("cause")));
             explain_roots(*stopped);
         } else {
-            say("Nothing of the kind failed.");
-            say_what_was_lost();
+            return std::nullopt;
         }
         return text_;
     }
+
+    [[nodiscard]] const Root& root() const { return root_; }
 
   private:
     template <class... Args>
@@ -304,6 +307,7 @@ class Explanation {
 
     void explain_roots(const Record& what) {
         const CompletionFault* const row = row_of(what.text("cause"));
+        root_.cause = what.text("cause");
         bool has_root = false;
         std::vector<const Record*> first;  // firing of each fault
         std::vector<std::uint64_t> times;
@@ -325,6 +329,9 @@ class Explanation {
         for (std::size_t i = 0; i < first.size(); ++i) {
             const bool is_root = can_cause(first[i]->text("action"), row);
             has_root = has_root || is_root;
+            if (is_root) {
+                root_.actions.insert(std::string(first[i]->text("action")));
+            }
             say_fault(*first[i], times[i], is_root);
         }
         const bool is_lost = row != nullptr && row->detector == Detector::kTimer;
@@ -369,26 +376,35 @@ class Explanation {
         return false;
     }
 
-    void say_what_was_lost() {
-        std::uint64_t again = 0;
-        for (const Record& record : records_) {
-            again += record.name == "packet_sent" ? record.number("retransmission") : 0;
-        }
-        if (again > 0) {
-            say("{} packets were sent again, and recovered what was lost.", again);
-        }
-    }
-
     std::span<const Record> records_;
     const FaultName& fault_name_;
     std::string text_;
+    Root root_;
 };
 
 }  // namespace
 
-std::string explain(std::span<const Record> records, const Question& question,
-                    const FaultName& fault_name) {
+std::optional<std::string> explain(std::span<const Record> records, const Question& question,
+                                   const FaultName& fault_name) {
     return Explanation(records, fault_name).of(question);
+}
+
+Root root_of(std::span<const Record> records, const Question& question) {
+    const FaultName by_number;
+    Explanation explanation(records, by_number);
+    static_cast<void>(explanation.of(question));
+    return explanation.root();
+}
+
+std::string recovered(std::span<const Record> records) {
+    std::uint64_t again = 0;
+    for (const Record& record : records) {
+        again += record.name == "packet_sent" ? record.number("retransmission") : 0;
+    }
+    return again == 0
+               ? ""
+               : fmt::format("    {} packets were sent again, and recovered what was lost.\n",
+                             again);
 }
 
 }  // namespace scenarios

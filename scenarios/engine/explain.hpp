@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,9 +25,21 @@ struct Question {
 // What people call a fault of that number.
 using FaultName = std::function<std::string(std::uint64_t)>;
 
-// Sentences, a line each. When nothing has failed it says so.
-std::string explain(std::span<const Record> records, const Question& question,
-                    const FaultName& fault_name = {});
+// Sentences, a line each; nothing: no such completion failed, and no such queue pair stopped.
+std::optional<std::string> explain(std::span<const Record> records, const Question& question,
+                                   const FaultName& fault_name = {});
+
+// The same without words: two runs fail for the same reason where these agree.
+struct Root {
+    std::string cause;              // of the completion, or of what stopped the queue pair
+    std::set<std::string> actions;  // of the injected faults that began it
+
+    bool operator==(const Root&) const = default;
+};
+Root root_of(std::span<const Record> records, const Question& question = {});
+
+// How much was sent again, in a sentence; "" if nothing was.
+std::string recovered(std::span<const Record> records);
 
 // The records of a JSON Lines trace; nothing, with the reason in `error`. Nodes are called by their
 // names where the trace has them, else by their numbers.

@@ -1,6 +1,7 @@
 #include "scenarios/engine/faults.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include <fmt/core.h>
@@ -33,6 +34,47 @@ bool read_chance(std::string_view text, simverbs_fault& fault) {
 
 simverbs_queue queue_of(Checked body) {
     return body.text("queue") == "receive" ? SIMVERBS_RECEIVE_QUEUE : SIMVERBS_SEND_QUEUE;
+}
+
+// Whoever refuses a fault speaks of members of simverbs_fault: the keys that fill them, and what
+// is missing where nothing was given.
+struct MemberKey {
+    std::string_view member;
+    std::string_view key;
+};
+constexpr auto kMemberKeys = std::to_array<MemberKey>({
+    {"target.link", "link"},
+    {"target.node", "node"},
+    {"target.port", "port"},
+    {"target.queue", "queue"},
+    {"target.qp_num", "qp"},
+    {"target.fault", "fault"},
+    {"with.duration_ps", "duration"},
+    {"with.interval_ps", "interval"},
+    {"with.times", "times"},
+    {"with.offset", "offset"},
+    {"with.bits", "bits"},
+    {"with.field", "field"},
+    {"match.call", "when: call"},
+    {"match.node", "when: host"},
+    {"match.link", "when: link"},
+    {"match.transmitter", "when: transmitter"},
+    {"match.opcode", "when: opcode"},
+    {"match.from", "when: from"},
+    {"match.to", "when: to"},
+});
+
+std::string in_words_of_scenarios(std::string refused) {
+    constexpr std::string_view kFunction = "simverbs_inject: ";
+    if (refused.starts_with(kFunction)) {
+        refused.erase(0, kFunction.size());
+    }
+    for (const auto& [member, key] : kMemberKeys) {
+        if (const std::size_t at = refused.find(member); at != std::string::npos) {
+            refused.replace(at, member.size(), key);
+        }
+    }
+    return refused;
 }
 
 }  // namespace
@@ -184,7 +226,7 @@ std::string Faults::inject(Checked body) {
     }
     std::uint32_t id = 0;
     if (std::string refused = sink_.inject(fault, id); !refused.empty()) {
-        return refused;
+        return in_words_of_scenarios(std::move(refused));
     }
     ids_[body.text("name", fmt::format("fault{}", ++unnamed_))] = id;
     return {};

@@ -185,6 +185,12 @@ std::optional<yaml::Value> read_document(std::string_view text, const std::strin
     whole.kind = yaml::Kind::kMapping;
     const yaml::Value none;
     const yaml::Value* const includes = Checked(*document).find("include");
+    if (includes != nullptr && includes->kind == yaml::Kind::kScalar) {
+        errors.add(includes->position,
+                   fmt::format("expected a list of files: include: [{}]", includes->text));
+        errors_text = errors.text();
+        return std::nullopt;
+    }
     for (const yaml::Value& item : yaml::items_of(includes == nullptr ? none : *includes, errors)) {
         const std::string path = in_folder_of(file, item.text);
         std::string included;

@@ -4,7 +4,6 @@
 
 #include <fmt/core.h>
 
-#include "scenarios/engine/explain.hpp"
 #include "scenarios/engine/faults.hpp"
 #include "scenarios/engine/judge.hpp"
 #include "scenarios/engine/own_world.hpp"
@@ -17,7 +16,27 @@ namespace {
 
 constexpr std::int64_t kDefaultStop = 1'000'000'000'000'000;  // 1000 s
 
+bool does_something(const Scenario& scenario) {
+    const Checked root(scenario.root);
+    return root.has("programs") || root.has("workloads") ||
+           std::ranges::any_of(scenario.at("hosts").entries(),
+                               [](const auto& host) { return Checked(host.value).has("do"); });
+}
+
 }  // namespace
+
+void add_findings(Verdict& verdict, std::span<const Record> records, const Faults& faults) {
+    verdict.explanation = explain(records, {}, [&faults](std::uint64_t id) {
+                              return fmt::format("\"{}\"", faults.name_of(id));
+                          }).value_or(recovered(records));
+    verdict.root = root_of(records);
+    verdict.fired = faults.firings();
+    for (const auto& [name, hits] : verdict.fired) {
+        if (hits.empty()) {
+            verdict.warnings.push_back(fmt::format("the fault \"{}\" never fired", name));
+        }
+    }
+}
 
 Verdict run(const Scenario& scenario, const RunOptions& options) {
     Verdict verdict;
@@ -27,6 +46,7 @@ Verdict run(const Scenario& scenario, const RunOptions& options) {
     Faults faults(world, sink);
     verdict.error = world.error().empty() ? faults.inject_all(scenario) : world.error();
     if (!verdict.error.empty()) {
+        verdict.is_input = true;
         return verdict;
     }
     Judge judge(world, faults);
@@ -45,10 +65,11 @@ Verdict run(const Scenario& scenario, const RunOptions& options) {
     }
     verdict.deterministic = deterministic == 1;
     verdict.mark = verdict.deterministic ? "" : simverbs_last_error();
-    verdict.explanation = explain(world.records(), {}, [&faults](std::uint64_t id) {
-        return fmt::format("\"{}\"", faults.name_of(id));
-    });
-    verdict.fired = faults.firings();
+    add_findings(verdict, world.records(), faults);
+    if (!does_something(scenario)) {
+        verdict.warnings.emplace_back(
+            "nothing is done: no host has \"do\", and there are no programs and no workloads");
+    }
     verdict.completed = world.completed();
     verdict.events = world.events();
     return verdict;

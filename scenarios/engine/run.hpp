@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "scenarios/engine/explain.hpp"
 #include "scenarios/engine/observation.hpp"
 #include "scenarios/engine/scenario.hpp"
 
@@ -13,11 +15,15 @@ namespace scenarios {
 
 struct Verdict {
     std::string file;
-    std::string error;  // it could not be run, or its file is wrong
+    std::string error;      // it could not be run, or its file is wrong
+    bool is_input = false;  // the latter
     std::vector<Failure> failures;
-    std::string explanation;  // of the first failure of a completion or of a queue pair
+    // Of the first failure of a completion or of a queue pair; without any: what was sent again.
+    std::string explanation;
+    Root root{};  // of such a failure
     std::vector<Completed> completed{};
     std::vector<AsyncEventSeen> events{};
+    std::vector<std::string> warnings{};  // it passed, and yet may not test what it was written for
     // Of each fault, by its name: which of what matched it has hit, from 1.
     std::map<std::string, std::vector<std::uint64_t>> fired{};
     std::uint64_t digest = 0;
@@ -34,6 +40,12 @@ struct RunOptions {
     // Picoseconds of virtual time at which it ends, if the scenario does not say earlier; 0: none.
     std::int64_t stop_ps = 0;
 };
+
+class Faults;
+
+// What the records of a run and its faults add to the verdict: why something failed, what has
+// fired, and a warning of each fault that never did.
+void add_findings(Verdict& verdict, std::span<const Record> records, const Faults& faults);
 
 // In this process, whose world it takes and leaves as new.
 Verdict run(const Scenario& scenario, const RunOptions& options = {});

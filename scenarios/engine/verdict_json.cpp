@@ -19,8 +19,11 @@ nlohmann::ordered_json to_json(const Verdict& verdict) {
     return {{"file", verdict.file},
             {"passed", verdict.passed()},
             {"error", verdict.error},
+            {"is_input", verdict.is_input},
             {"failures", failures},
+            {"warnings", verdict.warnings},
             {"explanation", verdict.explanation},
+            {"root", {{"cause", verdict.root.cause}, {"actions", verdict.root.actions}}},
             {"digest", fmt::format("{:016x}", verdict.digest)},
             {"time_ps", verdict.time_ps},
             {"deterministic", verdict.deterministic},
@@ -33,6 +36,8 @@ Verdict from_json(const nlohmann::json& json) {
     Verdict verdict;
     verdict.file = json.at("file");
     verdict.error = json.at("error");
+    verdict.is_input = json.at("is_input");
+    verdict.warnings = json.at("warnings");
     for (const nlohmann::json& failure : json.at("failures")) {
         verdict.failures.push_back({{failure.at("line"), failure.at("column")},
                                     failure.at("time_ps"),
@@ -41,6 +46,7 @@ Verdict from_json(const nlohmann::json& json) {
                                     failure.at("kind")});
     }
     verdict.explanation = json.at("explanation");
+    verdict.root = {json.at("root").at("cause"), json.at("root").at("actions")};
     verdict.digest = std::stoull(json.at("digest").get<std::string>(), nullptr, kHexadecimal);
     verdict.time_ps = json.at("time_ps");
     verdict.deterministic = json.at("deterministic");

@@ -1,5 +1,6 @@
 // SIMVERBS_SCENARIO=FILE: a scenario around a program that has the library in it, a test say. The
-// library calls begin before the first world is made, end when a world ends.
+// library calls begin before the first world is made, end when a world ends; and explain, scenario
+// or not, where simverbs_explain() is called.
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -98,15 +99,24 @@ bool end(const ScenarioModuleRun& run) {
     verdict.digest = run.run_digest;
     verdict.mark = run.mark;
     verdict.deterministic = verdict.mark.empty();
-    verdict.explanation = explain(around.witness.records(), {}, [&around](std::uint64_t id) {
-        return fmt::format("\"{}\"", around.faults.name_of(id));
-    });
+    add_findings(verdict, around.witness.records(), around.faults);
     verdict.replay = fmt::format("SIMVERBS_SCENARIO={} and the program", around.scenario.file);
     if (!verdict.passed()) {
         fmt::print(stderr, "{}", report(verdict, {}));
     }
     g_around.reset();
     return verdict.passed();
+}
+
+std::string explain_given(ScenarioModuleRecords* records, void* from, const Question& question) {
+    std::vector<Record> seen;
+    records(
+        from,
+        [](const simverbs_record* record, void* argument) {
+            static_cast<std::vector<Record>*>(argument)->push_back(record_of(*record));
+        },
+        &seen);
+    return explain(seen, question).value_or("");
 }
 
 }  // namespace
@@ -122,4 +132,12 @@ EXPORTED const char* simverbs_scenario_begin(const char* file) {
 
 EXPORTED bool simverbs_scenario_end(const ScenarioModuleRun* run) {
     return scenarios::end(*run);
+}
+
+EXPORTED const char* simverbs_scenario_explain(ScenarioModuleRecords* records, void* from,
+                                               const char* host, std::uint32_t qpn) {
+    static std::string text;
+    const auto asked_for = qpn == 0 ? std::nullopt : std::optional(qpn);
+    text = scenarios::explain_given(records, from, {asked_for, std::nullopt, host});
+    return text.c_str();
 }

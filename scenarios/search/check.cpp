@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "scenarios/engine/verdict_json.hpp"
 #include "scenarios/search/variation.hpp"
 
 namespace scenarios {
@@ -104,7 +105,7 @@ class Check {
                     std::remove(result.c_str());
                     const CheckRun run = observe(
                         ways[next], result, traced ? place_.file(trace_name(next)) : std::string());
-                    return nlohmann::json({run.digests, run.mark, run.error}).dump();
+                    return to_line(nlohmann::json({run.digests, run.mark, run.error}));
                 });
             }
             for (const ProcessPool::Done& done : pool.wait()) {

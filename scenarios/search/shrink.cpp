@@ -34,6 +34,7 @@ class Shrinker {
              const std::function<void(std::string_view)>& progress)
         : file_(scenario.file),
           kind_(kind_of(failed)),
+          root_(failed.root),
           run_options_(run_options(failed)),
           options_(options),
           progress_(progress),
@@ -61,16 +62,12 @@ class Shrinker {
     [[nodiscard]] bool ran_out() const { return runs_ >= options_.most_runs; }
 
     [[nodiscard]] ScenarioSize size() const {
-        std::size_t fired = 0;
-        for (const auto& [name, nths] : verdict_.fired) {
-            fired += nths.size();
-        }
         std::size_t hosts = 0;
         std::string errors;
         if (const auto scenario = read(current_, errors)) {
             hosts = scenario->hosts().size();
         }
-        return {fired, hosts, count_operations(current_)};
+        return {firings(verdict_), hosts, count_operations(current_)};
     }
 
   private:
@@ -79,11 +76,26 @@ class Shrinker {
         return parse(to_text(document), file_, {}, errors);
     }
 
-    bool is_same(const Verdict& verdict) const {
+    // A fault that is not needed may go; another must not take its place.
+    [[nodiscard]] bool has_same_root(const Verdict& verdict) const {
+        return verdict.root.cause == root_.cause &&
+               verdict.root.actions.empty() == root_.actions.empty() &&
+               std::ranges::includes(root_.actions, verdict.root.actions);
+    }
+
+    [[nodiscard]] bool is_same(const Verdict& verdict) const {
         return verdict.error == kind_ ||
-               (verdict.error.empty() &&
+               (verdict.error.empty() && has_same_root(verdict) &&
                 std::ranges::find(verdict.failures, kind_, &Failure::kind) !=
                     verdict.failures.end());
+    }
+
+    static std::size_t firings(const Verdict& verdict) {
+        std::size_t fired = 0;
+        for (const auto& [name, nths] : verdict.fired) {
+            fired += nths.size();
+        }
+        return fired;
     }
 
     // Whether it still fails in the same way; then it is the current one.
@@ -108,7 +120,8 @@ class Shrinker {
         }
         ++runs_;
         last_ = run_apart(*scenario, options_.runner, options_.limit, run_options_);
-        return known_[text] = is_same(last_);
+        // What has fewer operations may lead to more retries, and those to more losses.
+        return known_[text] = is_same(last_) && firings(last_) <= firings(verdict_);
     }
 
     // The subset of `count` things with which it still fails, by the document that each makes.
@@ -229,6 +242,7 @@ class Shrinker {
 
     std::string file_;
     std::string kind_;
+    Root root_;
     RunOptions run_options_;
     const ShrinkOptions& options_;
     const std::function<void(std::string_view)>& progress_;

@@ -1,5 +1,6 @@
 // A scenario that fails, made small: the fewest faults, then hosts, then operations with which it
-// still fails in the same way, that is with a failure of the same kind.
+// still fails in the same way: with a failure of the same kind, for the same reason (`root_of`),
+// and with no more firings of faults.
 #pragma once
 
 #include <chrono>

@@ -50,7 +50,7 @@ class Sweep {
                 const std::uint64_t seed = options_.first + next;
                 next += options_.shard.count;
                 pool.start(seed, [this, seed] {
-                    return to_json(options_.runner(scenario(seed), {})).dump();
+                    return to_line(to_json(options_.runner(scenario(seed), {})));
                 });
             }
             if (pool.is_idle()) {

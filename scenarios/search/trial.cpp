@@ -12,7 +12,7 @@ namespace scenarios {
 Verdict run_apart(const Scenario& scenario, const Runner& runner, std::chrono::milliseconds limit,
                   const RunOptions& options) {
     ProcessPool pool(1, limit);
-    pool.start(0, [&] { return to_json(runner(scenario, options)).dump(); });
+    pool.start(0, [&] { return to_line(to_json(runner(scenario, options))); });
     return verdict_of(pool.wait().front(), scenario.file);
 }
 

@@ -2,7 +2,6 @@
 #include "simverbs/abi/control.hpp"
 
 #include <cerrno>
-#include <cstring>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -31,6 +30,7 @@ namespace {
 using driver::EmbeddedWorld;
 
 constexpr std::size_t kMaxActorName = 63;
+constexpr std::size_t kMaxKeptRecords = 100'000'000;
 
 int fail_in_use(const char* function) {
     return fail(EBUSY,
@@ -38,60 +38,6 @@ int fail_in_use(const char* function) {
                 "simverbs_restart()",
                 function);
 }
-
-simverbs_field_kind kind_of(fabric::trace::Field::Kind kind) {
-    using Kind = fabric::trace::Field::Kind;
-    switch (kind) {
-        case Kind::kSigned:
-            return SIMVERBS_FIELD_SIGNED;
-        case Kind::kUnsigned:
-            return SIMVERBS_FIELD_UNSIGNED;
-        case Kind::kBool:
-            return SIMVERBS_FIELD_BOOL;
-        case Kind::kText:
-            return SIMVERBS_FIELD_TEXT;
-        case Kind::kEnum:
-            break;
-    }
-    return SIMVERBS_FIELD_ENUM;
-}
-
-// Tells a C function of each record.
-class RecordCallback {
-  public:
-    RecordCallback(const fabric::Network& network, simverbs_record_callback callback,
-                   void* argument)
-        : network_(&network), callback_(callback), argument_(argument) {}
-
-    void operator()(const fabric::trace::TraceRecord& record) {
-        names_.clear();
-        fields_.clear();
-        for (const fabric::trace::Field& field : record.fields) {
-            names_.emplace_back(field.name);
-        }
-        for (std::size_t i = 0; i < record.fields.size(); ++i) {
-            const fabric::trace::Field& field = record.fields[i];
-            fields_.push_back(
-                {names_[i].c_str(), kind_of(field.kind), field.number, field.text.c_str()});
-        }
-        const std::string category(to_string(record.category));
-        const std::string name(record.name);
-        const simverbs_record out{to_picoseconds(record.time),
-                                  network_->node(record.node).name().c_str(),
-                                  category.c_str(),
-                                  name.c_str(),
-                                  fields_.data(),
-                                  fields_.size()};
-        callback_(&out, argument_);
-    }
-
-  private:
-    const fabric::Network* network_;
-    simverbs_record_callback callback_;
-    void* argument_;
-    std::vector<std::string> names_;
-    std::vector<simverbs_field> fields_;
-};
 
 }  // namespace
 
@@ -157,6 +103,16 @@ SIMVERBS_ABI int simverbs_set_personality(const char* personality) {
     const bool set = Process::current().configure(
         [wanted](driver::EmbeddedOptions& options) { options.simulation.personality = wanted; });
     return set ? 0 : fail_in_use("simverbs_set_personality");
+}
+
+SIMVERBS_ABI int simverbs_set_kept_records(size_t records) {
+    if (records > kMaxKeptRecords) {
+        return fail(EINVAL, "simverbs_set_kept_records: {} records; from 0 to {} can be kept",
+                    records, kMaxKeptRecords);
+    }
+    const bool set = Process::current().configure(
+        [records](driver::EmbeddedOptions& options) { options.kept_records = records; });
+    return set ? 0 : fail_in_use("simverbs_set_kept_records");
 }
 
 SIMVERBS_ABI int simverbs_restart(void) {
@@ -230,68 +186,6 @@ SIMVERBS_ABI int simverbs_actors(unsigned count) {
     }
     world->conductor().expect_actors(count);
     return 0;
-}
-
-SIMVERBS_ABI int simverbs_trace_open(const char* path) {
-    if (path == nullptr || *path == '\0') {
-        return fail(EINVAL, "simverbs_trace_open: no path");
-    }
-    return in_turn([path](EmbeddedWorld& world) {
-        const int error = world.traces().open_file(path);
-        if (error == EBUSY) {
-            return fail(EBUSY, "simverbs_trace_open: a trace is open; simverbs_trace_close() it");
-        }
-        return error == 0 ? 0
-                          : fail(error, "simverbs_trace_open: '{}' cannot be written: {}", path,
-                                 std::strerror(error));
-    });
-}
-
-SIMVERBS_ABI int simverbs_trace_close(void) {
-    return in_turn([](EmbeddedWorld& world) {
-        const int error = world.traces().close_file();
-        if (error == ENOENT) {
-            return fail(ENOENT, "simverbs_trace_close: no trace is open");
-        }
-        return error == 0 ? 0 : fail(error, "simverbs_trace_close: the trace is not complete");
-    });
-}
-
-SIMVERBS_ABI int simverbs_capture_open(const char* path) {
-    if (path == nullptr || *path == '\0') {
-        return fail(EINVAL, "simverbs_capture_open: no path");
-    }
-    return in_turn([path](EmbeddedWorld& world) {
-        const int error = world.traces().open_capture(path);
-        if (error == EBUSY) {
-            return fail(EBUSY,
-                        "simverbs_capture_open: a capture is open; simverbs_capture_close() it");
-        }
-        return error == 0 ? 0
-                          : fail(error, "simverbs_capture_open: '{}' cannot be written: {}", path,
-                                 std::strerror(error));
-    });
-}
-
-SIMVERBS_ABI int simverbs_capture_close(void) {
-    return in_turn([](EmbeddedWorld& world) {
-        const int error = world.traces().close_capture();
-        if (error == ENOENT) {
-            return fail(ENOENT, "simverbs_capture_close: no capture is open");
-        }
-        return error == 0 ? 0 : fail(error, "simverbs_capture_close: the capture is not complete");
-    });
-}
-
-SIMVERBS_ABI int simverbs_trace_callback(simverbs_record_callback callback, void* argument) {
-    return in_turn([=](EmbeddedWorld& world) {
-        if (callback == nullptr) {
-            world.traces().listen({});
-        } else {
-            world.traces().listen(RecordCallback(world.simulation().network(), callback, argument));
-        }
-        return 0;
-    });
 }
 
 SIMVERBS_ABI int simverbs_run_digest(uint64_t* digest) {

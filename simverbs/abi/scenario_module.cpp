@@ -21,18 +21,41 @@ std::string path_of_module() {
     return slash == std::string::npos ? kName : path.substr(0, slash + 1) + kName;
 }
 
-}  // namespace
-
-std::string ScenarioModule::begin(const char* file) {
+// The function of the module; nullptr, with the reason in `error`.
+template <class Function>
+Function* function_of_module(const char* name, std::string& error) {
     void* const module = dlopen(path_of_module().c_str(), RTLD_NOW | RTLD_LOCAL);
     if (module == nullptr) {
-        return fmt::format("SIMVERBS_SCENARIO: {}", dlerror());
+        error = dlerror();
+        return nullptr;
     }
-    auto* const begin =
-        reinterpret_cast<ScenarioModuleBegin*>(dlsym(module, "simverbs_scenario_begin"));
-    auto* const end = reinterpret_cast<ScenarioModuleEnd*>(dlsym(module, "simverbs_scenario_end"));
-    if (begin == nullptr || end == nullptr) {
-        return fmt::format("SIMVERBS_SCENARIO: {} is of another version", path_of_module());
+    void* const found = dlsym(module, name);
+    if (found == nullptr) {
+        error = fmt::format("{} is of another version", path_of_module());
+    }
+    return reinterpret_cast<Function*>(found);
+}
+
+}  // namespace
+
+std::string explain_records(ScenarioModuleRecords* records, void* from, const Explained& what,
+                            std::string& text) {
+    std::string error;
+    if (auto* const explain =
+            function_of_module<ScenarioModuleExplain>("simverbs_scenario_explain", error)) {
+        text = explain(records, from, what.host, what.qpn);
+    }
+    return error;
+}
+
+std::string ScenarioModule::begin(const char* file) {
+    std::string error;
+    auto* const begin = function_of_module<ScenarioModuleBegin>("simverbs_scenario_begin", error);
+    auto* const end = begin == nullptr
+                          ? nullptr
+                          : function_of_module<ScenarioModuleEnd>("simverbs_scenario_end", error);
+    if (end == nullptr) {
+        return fmt::format("SIMVERBS_SCENARIO: {}", error);
     }
     if (const char* wrong = begin(file)) {
         return fmt::format("SIMVERBS_SCENARIO: {}", wrong);

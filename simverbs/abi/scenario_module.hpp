@@ -1,9 +1,12 @@
-// SIMVERBS_SCENARIO: the library knows nothing of scenarios; libsimverbs-scenario.so, which is
-// loaded when the variable is set, does. This is what the two say to each other.
+// The library knows nothing of scenarios, nor how to explain a trace; libsimverbs-scenario.so does,
+// which is loaded when SIMVERBS_SCENARIO is set or an explanation asked for. This is what the two
+// say to each other.
 #pragma once
 
 #include <cstdint>
 #include <string>
+
+#include "simverbs/simverbs.h"
 
 extern "C" {
 
@@ -20,9 +23,26 @@ using ScenarioModuleBegin = const char*(const char* file);
 // Judges: whether everything that was expected happened. What did not is said on stderr.
 using ScenarioModuleEnd = bool(const ScenarioModuleRun* run);
 
+// Calls see(record, argument) for each record.
+using ScenarioModuleRecords = void(void* from, simverbs_record_callback see, void* argument);
+// Why a completion failed: of the queue pair `qpn` of `host`; 0 and "": of any. Sentences, a line
+// each, until the next call; "": none has failed.
+using ScenarioModuleExplain = const char*(ScenarioModuleRecords* records, void* from,
+                                          const char* host, std::uint32_t qpn);
+
 }  // extern "C"
 
 namespace simverbs::abi {
+
+// What an explanation is asked for: "" and 0 are any.
+struct Explained {
+    const char* host;
+    std::uint32_t qpn;
+};
+
+// Into `text`. "" or why the module cannot be asked.
+std::string explain_records(ScenarioModuleRecords* records, void* from, const Explained& what,
+                            std::string& text);
 
 class ScenarioModule {
   public:

@@ -45,6 +45,7 @@ ScenarioCommands::ScenarioCommands(CLI::App& app) {
                           "print the scenario that a configuration of Lumina describes");
     scenario_->add_flag("--schema", schema_, "print the JSON Schema of scenarios");
     scenario_->add_flag("--quiet", quiet_, "only what failed, and the sum");
+    scenario_->add_flag("--strict", strict_, "a warning is a failure: a fault that never fired");
 
     explain_ = app.add_subcommand("explain", "Why something in a trace failed, in sentences");
     explain_->add_option("trace", explained_, "JSON Lines: of --trace, or of SIMVERBS_TRACE")
@@ -81,9 +82,12 @@ int ScenarioCommands::explain() const {
     const auto records = scenarios::read_trace(explained_, error);
     if (!records) {
         std::cerr << error << "\n";
-        return kFailed;
+        return kUsage;
     }
-    std::cout << scenarios::explain(*records, {queue_pair_, request_, node_});
+    const auto why = scenarios::explain(*records, {queue_pair_, request_, node_});
+    std::cout << why.value_or(
+        "    No work request failed that was asked for, and no queue pair.\n" +
+        scenarios::recovered(*records));
     return 0;
 }
 
@@ -98,7 +102,7 @@ int ScenarioCommands::print_lumina() const {
     const auto scenario = scenarios::import_lumina(text, lumina_file_, errors);
     if (!scenario) {
         std::cerr << errors << "\n";
-        return kFailed;
+        return kUsage;
     }
     std::cout << *scenario;
     return 0;
@@ -110,7 +114,7 @@ int ScenarioCommands::print_files() const {
         const auto scenario = scenarios::load(file, settings_, errors);
         if (!scenario) {
             std::cerr << errors << "\n";
-            return kFailed;
+            return kUsage;
         }
         std::cout << "# " << file << "\n" << scenarios::to_text(*scenario);
     }
@@ -125,10 +129,12 @@ int ScenarioCommands::run_files() const {
         return kUsage;
     }
     std::size_t failed = 0;
+    bool is_input = false;
     const auto verdicts = scenarios::run_batch(
-        files, {settings_, trace_file_, jobs_, run_scenario},
+        files, {settings_, trace_file_, jobs_, strict_, run_scenario},
         [&](const scenarios::Verdict& verdict) {
             failed += verdict.passed() ? 0 : 1;
+            is_input = is_input || verdict.is_input;
             if (!quiet_ || !verdict.passed()) {
                 std::cout << scenarios::report(verdict, settings_) << std::flush;
             }
@@ -136,7 +142,7 @@ int ScenarioCommands::run_files() const {
     std::cout << files.size() - failed << " of " << files.size() << " passed\n";
     bool written = junit_file_.empty() || write_file(junit_file_, scenarios::junit(verdicts));
     written = (json_file_.empty() || write_file(json_file_, scenarios::json(verdicts))) && written;
-    return failed == 0 && written ? 0 : kFailed;
+    return is_input ? kUsage : failed == 0 && written ? 0 : kFailed;
 }
 
 }  // namespace simverbs::cli

@@ -38,6 +38,7 @@ class ScenarioCommands {
     bool print_ = false;
     bool schema_ = false;
     bool quiet_ = false;
+    bool strict_ = false;
     std::string explained_;
     std::string node_;
     std::optional<std::uint32_t> request_;

@@ -184,10 +184,7 @@ scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
     verdict.digest = witness.digest();
     verdict.deterministic = server->marks().deterministic();
     verdict.mark = verdict.deterministic ? "" : server->marks().describe();
-    verdict.explanation = scenarios::explain(witness.records(), {}, [&faults](std::uint64_t id) {
-        return fmt::format("\"{}\"", faults.name_of(id));
-    });
-    verdict.fired = faults.firings();
+    scenarios::add_findings(verdict, witness.records(), faults);
     verdict.completed = witness.completed();
     verdict.events = witness.events();
     return verdict;

@@ -83,8 +83,12 @@ int FaultRequest::read_target_port() {
         node = network.find_host(text_of(asked_.target.node));
     }
     if (node == nullptr) {
-        return fail(ENOENT, "target.node: there is no node '{}' in topology '{}'",
-                    text_of(asked_.target.node), simulation_.options().topology);
+        const std::string_view name = text_of(asked_.target.node);
+        return name.empty()
+                   ? fail(EINVAL, "target.node is missing: a host or a switch of topology '{}'",
+                          simulation_.options().topology)
+                   : fail(ENOENT, "target.node: there is no node '{}' in topology '{}'", name,
+                          simulation_.options().topology);
     }
     const std::uint8_t number = std::max<std::uint8_t>(asked_.target.port, 1);
     if (number > node->port_count() || node->port(fabric::PortNumber{number}).link() == nullptr) {
@@ -109,9 +113,13 @@ int FaultRequest::read_target_port() {
 int FaultRequest::read_target_switch() {
     fabric::Node* node = simulation_.network().find_node(text_of(asked_.target.node));
     if (node == nullptr || node->kind() != fabric::NodeKind::kSwitch) {
-        return fail(ENOENT, "target.node: '{}' is no switch of topology '{}'{}",
-                    text_of(asked_.target.node), simulation_.options().topology,
-                    node == nullptr ? "" : "; for a host take SIMVERBS_FAULT_HOST_KILL");
+        const std::string_view name = text_of(asked_.target.node);
+        return name.empty()
+                   ? fail(EINVAL, "target.node is missing: a switch of topology '{}'",
+                          simulation_.options().topology)
+                   : fail(ENOENT, "target.node: '{}' is no switch of topology '{}'{}", name,
+                          simulation_.options().topology,
+                          node == nullptr ? "" : "; for a host take SIMVERBS_FAULT_HOST_KILL");
     }
     spec_.target.node = node;
     return 0;

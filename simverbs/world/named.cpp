@@ -25,7 +25,10 @@ fabric::Link* find_link(Simulation& simulation, const char* what, const char* na
     const fabric::Network& network = simulation.network();
     fabric::Link* link = network.find_link(text_of(name));
     if (link == nullptr) {
-        why = fmt::format("{}: there is no link '{}'; topology '{}' has {}", what, text_of(name),
+        const std::string missing = *text_of(name) == '\0'
+                                        ? " is missing"
+                                        : fmt::format(": there is no link '{}'", text_of(name));
+        why = fmt::format("{}{}; topology '{}' has {}", what, missing,
                           simulation.options().topology, names_of_links(network));
     }
     return link;
@@ -49,8 +52,11 @@ Hca* find_device(Simulation& simulation, const char* what, const char* node, std
     Hca* hca = simulation.find_hca(text_of(node));
     if (hca == nullptr) {
         const fabric::Network& network = simulation.network();
-        why = fmt::format("{}: there is no host '{}'; topology '{}' has {} to {}", what,
-                          text_of(node), simulation.options().topology, network.host(0).name(),
+        const std::string missing = *text_of(node) == '\0'
+                                        ? " is missing"
+                                        : fmt::format(": there is no host '{}'", text_of(node));
+        why = fmt::format("{}{}; topology '{}' has {} to {}", what, missing,
+                          simulation.options().topology, network.host(0).name(),
                           network.host(network.host_count() - 1).name());
     }
     return hca;

@@ -340,7 +340,15 @@ constexpr Case kCases[] = {
     {"defaults: {connection: {between: [h0, h1]}}",
      "unknown key \"between\""},
     {"include: base.yaml",
-     "expected a list"},
+     "test.yaml:1:10: expected a list of files: include: [base.yaml]"},
+    {"hosts: {h\xff: {}}",
+     "test.yaml:1:10: the byte 0xff is no UTF-8"},
+    {"# \u00e4 \u20ac \U0001F600\n\u00e4: {\xed\xa0\x80: }",  // half of a surrogate pair
+     "test.yaml:2:5: the byte 0xed is no UTF-8"},
+    {"a: \xc0\xaf",  // a slash in two bytes
+     "test.yaml:1:4: the byte 0xc0 is no UTF-8"},
+    {"a: \xe2\x82",
+     "test.yaml:1:4: the byte 0xe2 is no UTF-8"},
 };
 // clang-format on
 static_assert(std::size(kCases) >= 100);

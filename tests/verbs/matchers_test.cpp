@@ -1,4 +1,6 @@
 // <simverbs/gtest.hpp>: what its matchers take, and what they say of what they do not.
+#include <gtest/gtest-spi.h>
+
 #include "simverbs/gtest.hpp"
 
 #include "injection.hpp"
@@ -47,7 +49,106 @@ TEST_F(Matchers, LetTimePass) {
     EXPECT_EQ(simverbs::now() - before, 3ms);
 }
 
+// GoogleMock matches once more for its message: what came the first time is what it speaks of.
+TEST_F(Matchers, TellOfWhatWasTakenTheFirstTime) {
+    connect();
+    write(7, 1);
+    write(8, 1);
+    ibv_cq* const cq = a->cq;
+    EXPECT_NONFATAL_FAILURE(EXPECT_THAT(cq, CompletesWith(IBV_WC_REM_ACCESS_ERR)),
+                            "which completes wr_id 7 with 'success'");
+    EXPECT_THAT(cq, CompletesWith(IBV_WC_SUCCESS));  // 8 is still there
+    write(9, 1);
+    EXPECT_NONFATAL_FAILURE(EXPECT_THAT(cq, testing::Not(CompletesWith(IBV_WC_SUCCESS))),
+                            "which completes wr_id 9 with 'success'");
+    write(10, 1);
+    EXPECT_NONFATAL_FAILURE(EXPECT_THAT(cq, NothingWithin(1s)),
+                            "which completes wr_id 10 with 'success'");
+    EXPECT_NONFATAL_FAILURE(EXPECT_THAT(cq, CompletesWith(IBV_WC_SUCCESS)),
+                            "which completes nothing within ");
+}
+
+TEST_F(Matchers, TellOfEachOfSeveralQueues) {
+    connect();
+    write(7, 1);
+    simverbs::advance(1ms);
+    const std::vector<ibv_cq*> queues = {b->cq, a->cq};
+    const auto nothing = NothingWithin(1ms);
+    EXPECT_NONFATAL_FAILURE(EXPECT_THAT(queues, testing::ElementsAre(nothing, nothing)),
+                            "element #1 doesn't match, which completes wr_id 7");
+    write(8, 1);
+    simverbs::advance(1ms);
+    const auto either = testing::AnyOf(CompletesWith(IBV_WC_WR_FLUSH_ERR), NothingWithin(1ns));
+    EXPECT_THAT(a->cq, either);
+}
+
+TEST_F(Matchers, SayTimesInUnitsOfTheirSize) {
+    connect();
+    write(7, 1);
+    ibv_cq* const cq = a->cq;
+    EXPECT_NONFATAL_FAILURE(EXPECT_THAT(cq, NothingWithin(1500us)),
+                            "completes nothing within 1.5 ms");
+    using simverbs::Picoseconds;
+    EXPECT_EQ(simverbs::to_string(Picoseconds(1s)), "1 s");
+    EXPECT_EQ(simverbs::to_string(Picoseconds(67'108'864'000)), "67.108864 ms");
+    EXPECT_EQ(simverbs::to_string(Picoseconds(1'000'000'000'001)), "1.000000000001 s");
+    EXPECT_EQ(simverbs::to_string(Picoseconds(10us)), "10 us");
+    EXPECT_EQ(simverbs::to_string(Picoseconds(-1'050)), "-1.05 ns");
+    EXPECT_EQ(simverbs::to_string(Picoseconds(999)), "999 ps");
+    EXPECT_EQ(simverbs::to_string(Picoseconds(0)), "0 ps");
+}
+
 using Connected = simverbs::TwoHosts;
+
+TEST_F(Connected, FixtureSaysWhyARequestFailed) {
+    const simverbs::Fault lost = simverbs::drop().from("h0").every_time().inject();
+    h0.send(64, 5);
+    EXPECT_NONFATAL_FAILURE(EXPECT_THAT(h0.cq, simverbs::CompletesWith(IBV_WC_SUCCESS)),
+                            "which completes wr_id 5 with 'transport retry counter exceeded' "
+                            "(vendor_err 48)\n"
+                            "    536.870ms: work request 0 of queue pair");
+    EXPECT_THAT(simverbs::explain("h0", h0.qp->qp_num),
+                testing::HasSubstr("Root: the injected fault 1 (drop)"));
+    EXPECT_EQ(simverbs::explain("h1", h1.qp->qp_num), "");
+    EXPECT_EQ(simverbs::explain("h0", h0.qp->qp_num + 1), "");
+    EXPECT_EQ(simverbs::explain(), simverbs::explain("h0"));
+}
+
+// Who waits for nothing is told what failed elsewhere.
+TEST_F(Connected, FixtureSaysWhatFailedOnTheOtherHost) {
+    const simverbs::Fault lost = simverbs::drop().from("h0").every_time().inject();
+    h1.receive(64);
+    h0.send(64, 5);
+    EXPECT_NONFATAL_FAILURE(EXPECT_THAT(h1.cq, simverbs::CompletesWith(IBV_WC_SUCCESS)),
+                            "of h0 completed with RETRY_EXC_ERR");
+}
+
+class WithoutRecords : public simverbs::TwoHosts {
+  protected:
+    WithoutRecords() : TwoHosts({.kept_records = 0}) {}
+};
+
+TEST_F(WithoutRecords, TheReasonIsNotKnown) {
+    h0.send(64, 5);
+    ASSERT_EQ(h1.qp->state, IBV_QPS_RTS);
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_ERR;
+    ASSERT_EQ(ibv_modify_qp(h0.qp, &attr, IBV_QP_STATE), 0);
+    EXPECT_NONFATAL_FAILURE(EXPECT_THAT(h0.cq, simverbs::CompletesWith(IBV_WC_SUCCESS)),
+                            "(simverbs_explain: no records are kept");
+}
+
+class FewRecords : public simverbs::TwoHosts {
+  protected:
+    FewRecords() : TwoHosts({.kept_records = 10}) {}
+};
+
+TEST_F(FewRecords, AreThoseOfTheEnd) {
+    const simverbs::Fault lost = simverbs::drop().from("h0").every_time().inject();
+    h0.send(64, 5);
+    EXPECT_THAT(h0.cq, simverbs::CompletesWith(IBV_WC_RETRY_EXC_ERR));
+    EXPECT_THAT(simverbs::explain("h0"), testing::HasSubstr("were forgotten)"));
+}
 
 TEST_F(Connected, FixtureSendsAndReceives) {
     h0.bytes[0] = 42;

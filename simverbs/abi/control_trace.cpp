@@ -1,0 +1,177 @@
+// What simverbs.h tells of a run: trace files, captures, records one by one, and why something
+// failed.
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "simverbs/abi/control.hpp"
+#include "simverbs/abi/export.hpp"
+#include "simverbs/abi/process.hpp"
+#include "simverbs/simverbs.h"
+
+namespace simverbs::abi {
+
+namespace {
+
+using driver::EmbeddedWorld;
+
+simverbs_field_kind kind_of(fabric::trace::Field::Kind kind) {
+    using Kind = fabric::trace::Field::Kind;
+    switch (kind) {
+        case Kind::kSigned:
+            return SIMVERBS_FIELD_SIGNED;
+        case Kind::kUnsigned:
+            return SIMVERBS_FIELD_UNSIGNED;
+        case Kind::kBool:
+            return SIMVERBS_FIELD_BOOL;
+        case Kind::kText:
+            return SIMVERBS_FIELD_TEXT;
+        case Kind::kEnum:
+            break;
+    }
+    return SIMVERBS_FIELD_ENUM;
+}
+
+// Tells a C function of records.
+class RecordCallback {
+  public:
+    RecordCallback(const fabric::Network& network, simverbs_record_callback callback,
+                   void* argument)
+        : network_(&network), callback_(callback), argument_(argument) {}
+
+    void operator()(const fabric::trace::TraceRecord& record) {
+        names_.clear();
+        fields_.clear();
+        for (const fabric::trace::Field& field : record.fields) {
+            names_.emplace_back(field.name);
+        }
+        for (std::size_t i = 0; i < record.fields.size(); ++i) {
+            const fabric::trace::Field& field = record.fields[i];
+            fields_.push_back(
+                {names_[i].c_str(), kind_of(field.kind), field.number, field.text.c_str()});
+        }
+        const std::string category(to_string(record.category));
+        const std::string name(record.name);
+        const simverbs_record out{to_picoseconds(record.time),
+                                  network_->node(record.node).name().c_str(),
+                                  category.c_str(),
+                                  name.c_str(),
+                                  fields_.data(),
+                                  fields_.size()};
+        callback_(&out, argument_);
+    }
+
+  private:
+    const fabric::Network* network_;
+    simverbs_record_callback callback_;
+    void* argument_;
+    std::vector<std::string> names_;
+    std::vector<simverbs_field> fields_;
+};
+
+// How the module that explains is given the records that a world has kept.
+struct KeptRecords {
+    EmbeddedWorld& world;
+    const fabric::trace::MemorySink& sink;
+};
+
+void give_kept(void* from, simverbs_record_callback see, void* argument) {
+    const auto& kept = *static_cast<const KeptRecords*>(from);
+    RecordCallback tell(kept.world.simulation().network(), see, argument);
+    for (const fabric::trace::TraceRecord& record : kept.sink.records()) {
+        tell(record);
+    }
+}
+
+}  // namespace
+
+SIMVERBS_ABI int simverbs_trace_open(const char* path) {
+    if (path == nullptr || *path == '\0') {
+        return fail(EINVAL, "simverbs_trace_open: no path");
+    }
+    return in_turn([path](EmbeddedWorld& world) {
+        const int error = world.traces().open_file(path);
+        if (error == EBUSY) {
+            return fail(EBUSY, "simverbs_trace_open: a trace is open; simverbs_trace_close() it");
+        }
+        return error == 0 ? 0
+                          : fail(error, "simverbs_trace_open: '{}' cannot be written: {}", path,
+                                 std::strerror(error));
+    });
+}
+
+SIMVERBS_ABI int simverbs_trace_close(void) {
+    return in_turn([](EmbeddedWorld& world) {
+        const int error = world.traces().close_file();
+        if (error == ENOENT) {
+            return fail(ENOENT, "simverbs_trace_close: no trace is open");
+        }
+        return error == 0 ? 0 : fail(error, "simverbs_trace_close: the trace is not complete");
+    });
+}
+
+SIMVERBS_ABI int simverbs_capture_open(const char* path) {
+    if (path == nullptr || *path == '\0') {
+        return fail(EINVAL, "simverbs_capture_open: no path");
+    }
+    return in_turn([path](EmbeddedWorld& world) {
+        const int error = world.traces().open_capture(path);
+        if (error == EBUSY) {
+            return fail(EBUSY,
+                        "simverbs_capture_open: a capture is open; simverbs_capture_close() it");
+        }
+        return error == 0 ? 0
+                          : fail(error, "simverbs_capture_open: '{}' cannot be written: {}", path,
+                                 std::strerror(error));
+    });
+}
+
+SIMVERBS_ABI int simverbs_capture_close(void) {
+    return in_turn([](EmbeddedWorld& world) {
+        const int error = world.traces().close_capture();
+        if (error == ENOENT) {
+            return fail(ENOENT, "simverbs_capture_close: no capture is open");
+        }
+        return error == 0 ? 0 : fail(error, "simverbs_capture_close: the capture is not complete");
+    });
+}
+
+SIMVERBS_ABI int simverbs_trace_callback(simverbs_record_callback callback, void* argument) {
+    return in_turn([=](EmbeddedWorld& world) {
+        if (callback == nullptr) {
+            world.traces().listen({});
+        } else {
+            world.traces().listen(RecordCallback(world.simulation().network(), callback, argument));
+        }
+        return 0;
+    });
+}
+
+SIMVERBS_ABI const char* simverbs_explain(const char* host, uint32_t qp_num) {
+    thread_local std::string told;
+    std::string& text = told;
+    const int error = in_turn([host, qp_num, &text](EmbeddedWorld& world) {
+        const fabric::trace::MemorySink* const sink = world.traces().kept();
+        if (sink == nullptr) {
+            return fail(ENOENT,
+                        "simverbs_explain: no records are kept: "
+                        "simverbs_set_kept_records() before the world is made");
+        }
+        KeptRecords kept{world, *sink};
+        text.clear();
+        const std::string wrong =
+            explain_records(give_kept, &kept, {host == nullptr ? "" : host, qp_num}, text);
+        if (!wrong.empty()) {
+            return fail(ENOSYS, "simverbs_explain: {}", wrong);
+        }
+        if (!text.empty() && sink->forgotten() > 0) {
+            text += fmt::format("    (of {} records the first {} were forgotten)\n",
+                                sink->records().size() + sink->forgotten(), sink->forgotten());
+        }
+        return 0;
+    });
+    return error == 0 ? text.c_str() : nullptr;
+}
+
+}  // namespace simverbs::abi
