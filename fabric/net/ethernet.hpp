@@ -54,7 +54,7 @@ bool is_multicast(const Gid& gid);
 MacAddress multicast_mac(const Gid& gid);
 
 inline constexpr std::uint32_t kEthernetHeaderBytes = 14;
-// Of a frame in a VLAN, and of one whose priority is not 0: without a VLAN its tag says 0.
+// A frame has a tag if it is in a VLAN or its priority is not 0. VLAN id 0 in it means no VLAN.
 inline constexpr std::uint32_t kVlanTagBytes = 4;
 inline constexpr std::uint32_t kDefaultEthernetMtu = 4200;
 // What a frame takes besides header and data: frame check sequence; preamble, start delimiter and

@@ -52,8 +52,8 @@ class Network final : private LinkObserver {
     // The same, asserted to exist.
     [[nodiscard]] Link& link(std::string_view name) const;
 
-    // Who answers to an address on Ethernet, in a VLAN or (0) without one: what ARP and neighbour
-    // discovery would have found. A GID of the asking port itself is found too. nullptr: nobody.
+    // Returns the Ethernet port that has this address, as ARP or neighbour discovery would find it,
+    // in a VLAN (0: untagged). It may be the port that asks. nullptr: no port has it.
     [[nodiscard]] const Port* find_neighbour(const Gid& gid, std::uint16_t vlan = 0) const;
 
     // When no event is left: a cycle of ports whose frames wait for each other, traced and in words

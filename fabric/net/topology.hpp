@@ -73,8 +73,8 @@ struct LinkSpec {
     std::optional<std::uint32_t> ethernet_mtu{};
     EthernetQueueing queueing{};
     bool has_roce_v1 = true;  // its ports have each GID as RoCE v1 and as v2, else as v2 only
-    // Of Ethernet: the VLANs whose frames pass, ascending; a host at its end has an interface in
-    // each. Unset: all pass, and hosts have none.
+    // The VLANs that an Ethernet link carries, in ascending order. A host at its end has an
+    // interface in each. Unset: the link carries all VLANs, and hosts have no VLAN interfaces.
     std::optional<std::vector<std::uint16_t>> vlans{};
 
     friend bool operator==(const LinkSpec&, const LinkSpec&) = default;
@@ -93,7 +93,7 @@ struct Topology {
     static constexpr std::uint32_t kMinEthernetMtu = 1280;
     static constexpr std::uint32_t kMaxEthernetMtu = 9000;
     static constexpr std::size_t kMaxDescriptionBytes = 64;  // NodeDescription (IBA 14.2.5.2)
-    // Of a host's link: four GIDs in each, of the 256 that adapters have, and four without one.
+    // Each VLAN takes four of a port's 256 GIDs, and so does the untagged interface.
     static constexpr std::size_t kMaxVlansOfHost = 62;
 
     std::vector<NodeSpec> nodes;

@@ -38,7 +38,7 @@ struct LinkAttributes {
     std::optional<std::uint32_t> buffer;
     std::optional<LinkLayer> layer;
     std::optional<std::uint8_t> paused_priorities;  // of Ethernet
-    // Of Ethernet, ascending; without a list: all of them.
+    // VLANs of an Ethernet link in ascending order. The inner optional is empty for `all`.
     using Vlans = std::optional<std::vector<std::uint16_t>>;
     std::optional<Vlans> vlans;
 

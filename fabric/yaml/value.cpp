@@ -56,8 +56,8 @@ std::size_t utf8_sequence(std::string_view text) {
     return 0;
 }
 
-// What is read is written again, as JSON and XML, where nothing but UTF-8 may stand. (yaml-cpp
-// reads UTF-16 and UTF-32, too, by their byte order marks: those are refused here as well.)
+// Refuses documents that are not UTF-8: their text is written as JSON and XML later, which allow
+// nothing else. UTF-16 and UTF-32, which yaml-cpp can read, are refused, too.
 bool is_utf8(std::string_view text, Errors& errors) {
     Position at{1, 1};
     while (!text.empty()) {

@@ -18,9 +18,10 @@ struct Verdict {
     std::string error;      // it could not be run, or its file is wrong
     bool is_input = false;  // the latter
     std::vector<Failure> failures;
-    // Of the first failure of a completion or of a queue pair; without any: what was sent again.
+    // Explains the first failed completion or stopped queue pair. If nothing failed, it says how
+    // many packets were sent again.
     std::string explanation;
-    Root root{};  // of such a failure
+    Root root{};  // why the same failed; empty if nothing did
     std::vector<Completed> completed{};
     std::vector<AsyncEventSeen> events{};
     std::vector<std::string> warnings{};  // it passed, and yet may not test what it was written for
@@ -43,8 +44,8 @@ struct RunOptions {
 
 class Faults;
 
-// What the records of a run and its faults add to the verdict: why something failed, what has
-// fired, and a warning of each fault that never did.
+// Adds to the verdict why something failed, which faults fired, and a warning for each fault that
+// never did.
 void add_findings(Verdict& verdict, std::span<const Record> records, const Faults& faults);
 
 // In this process, whose world it takes and leaves as new.
