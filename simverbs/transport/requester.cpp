@@ -189,7 +189,10 @@ void Requester::check(SendRequest& request, std::uint32_t index) {
     if (request.is_local()) {
         return;  // what it names is looked at when its turn has come
     }
-    if (wqe.segment_count > window_.spans(index).size()) {
+    // Queues without room for segments have a span for inline data all the same.
+    const bool is_inline = set(wqe, SendFlag::kInline) && request.opcode->may_be_inline;
+    if (wqe.segment_count > window_.spans(index).size() ||
+        (!is_inline && wqe.segment_count * sizeof(Segment) > window_.tail(index).size())) {
         refuse(FaultCause::kMalformedSend);
         return;
     }

@@ -45,9 +45,10 @@ QpAttributes connected_attributes() {
 }
 
 RequesterUnderTest::RequesterUnderTest(const QpAttributes& with, std::uint32_t slots)
-    : attributes(with),
-      effects(attributes),
-      requester(attributes, kSpec, send_queue_shape(slots, kSegments, kInlineBytes), {}, effects) {
+    : RequesterUnderTest(with, send_queue_shape(slots, kSegments, kInlineBytes)) {}
+
+RequesterUnderTest::RequesterUnderTest(const QpAttributes& with, const WorkQueueShape& shape)
+    : attributes(with), effects(attributes), requester(attributes, kSpec, shape, {}, effects) {
     effects.on_fail = [this] { requester.flush(FaultCause::kFlushed); };
     requester.start();
 }

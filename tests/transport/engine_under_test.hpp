@@ -29,6 +29,7 @@ class RequesterUnderTest {
   public:
     explicit RequesterUnderTest(const QpAttributes& with = connected_attributes(),
                                 std::uint32_t slots = 64);
+    RequesterUnderTest(const QpAttributes& with, const WorkQueueShape& shape);
 
     QpAttributes attributes;
     RecordingEffects effects;

@@ -163,6 +163,16 @@ TEST(RequesterAnswer, ARequestWithMoreSegmentsThanItsSlotHoldsIsMalformed) {
     EXPECT_EQ(test.effects.sent[0].cause, FaultCause::kMalformedSend);
 }
 
+// A queue pair may be made without segments and inline room; a client can write any count.
+TEST(RequesterAnswer, ASegmentInASlotWithoutRoomForAnyIsMalformed) {
+    RequesterUnderTest test(connected_attributes(), send_queue_shape(64, 0, 0));
+    test.write(WrOpcode::kSend, 8);
+    test.effects.sends[0].wqe.segment_count = 1;
+    test.doorbell();
+    EXPECT_THAT(test.statuses(), ElementsAre(kLocQpOpErr));
+    EXPECT_EQ(test.effects.sent[0].cause, FaultCause::kMalformedSend);
+}
+
 TEST(RequesterAnswer, MoreInlineBytesThanItsSlotHoldsAreMalformed) {
     RequesterUnderTest test;
     test.write(WrOpcode::kSend, 8, SendFlag::kSignaled | SendFlag::kInline);
