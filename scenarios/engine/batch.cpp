@@ -12,7 +12,8 @@ namespace scenarios {
 
 namespace {
 
-Verdict run_here(const std::string& file, const BatchOptions& options) {
+Verdict run_here(const std::string& file, const BatchOptions& options,
+                 ProcessPool::Reached& reached) {
     std::string errors;
     const auto scenario = load(file, options.settings, errors);
     if (!scenario) {
@@ -22,7 +23,7 @@ Verdict run_here(const std::string& file, const BatchOptions& options) {
         verdict.is_input = true;
         return verdict;
     }
-    return options.run(*scenario, {options.trace_file});
+    return options.run(*scenario, {options.trace_file, 0, &reached});
 }
 
 void fail_warnings(Verdict& verdict) {
@@ -31,6 +32,31 @@ void fail_warnings(Verdict& verdict) {
             {{1, 1}, verdict.time_ps, "no warning (--strict)", warning, "warning"});
     }
     verdict.warnings.clear();
+}
+
+// What went wrong in the same way at the same place of the scenario, as hundreds of requests that
+// one error flushes, is told once, with its number.
+std::string describe_failures(const Verdict& verdict) {
+    std::string text;
+    for (std::size_t i = 0; i < verdict.failures.size();) {
+        const Failure& first = verdict.failures[i];
+        std::size_t end = i + 1;
+        while (end < verdict.failures.size() && verdict.failures[end].kind == first.kind &&
+               verdict.failures[end].position.line == first.position.line &&
+               verdict.failures[end].position.column == first.position.column) {
+            ++end;
+        }
+        text += fmt::format("{}:{}:{}: at {}\n    expected: {}\n    happened: {}\n", verdict.file,
+                            first.position.line, first.position.column, time_text(first.time_ps),
+                            first.expected, first.happened);
+        if (end - i > 1) {
+            text +=
+                fmt::format("    and {} more of the same kind ({}), the last at {}\n", end - i - 1,
+                            first.kind, time_text(verdict.failures[end - 1].time_ps));
+        }
+        i = end;
+    }
+    return text;
 }
 
 }  // namespace
@@ -72,11 +98,16 @@ Verdict verdict_of(const ProcessPool::Done& done, const std::string& file) {
 std::vector<Verdict> run_batch(const std::vector<std::string>& files, const BatchOptions& options,
                                const std::function<void(const Verdict&)>& done) {
     std::vector<Verdict> verdicts(files.size());
-    ProcessPool pool(options.jobs);
+    std::size_t ended = 0;
+    ProcessPool pool(options.jobs, ProcessPool::kNoLimit, [&](std::int64_t reached) {
+        return !options.onlooker || options.onlooker({ended, files.size(), reached});
+    });
     std::size_t next = 0;
-    while (next < files.size() || !pool.is_idle()) {
+    while (!pool.is_stopped() && (next < files.size() || !pool.is_idle())) {
         for (; next < files.size() && !pool.is_full(); ++next) {
-            pool.start(next, [&] { return to_line(to_json(run_here(files[next], options))); });
+            pool.start(next, [&](ProcessPool::Reached& reached) {
+                return to_line(to_json(run_here(files[next], options, reached)));
+            });
         }
         for (const ProcessPool::Done& each : pool.wait()) {
             verdicts[each.id] = verdict_of(each, files[each.id]);
@@ -84,8 +115,10 @@ std::vector<Verdict> run_batch(const std::vector<std::string>& files, const Batc
                 fail_warnings(verdicts[each.id]);
             }
             done(verdicts[each.id]);
+            ++ended;
         }
     }
+    std::erase_if(verdicts, [](const Verdict& verdict) { return verdict.file.empty(); });
     return verdicts;
 }
 
@@ -99,11 +132,7 @@ std::string report(const Verdict& verdict, const std::vector<std::string>& setti
     for (const std::string& warning : verdict.warnings) {
         text += fmt::format("    warning: {}\n", warning);
     }
-    for (const Failure& failure : verdict.failures) {
-        text += fmt::format("{}:{}:{}: at {}\n    expected: {}\n    happened: {}\n", verdict.file,
-                            failure.position.line, failure.position.column,
-                            time_text(failure.time_ps), failure.expected, failure.happened);
-    }
+    text += describe_failures(verdict);
     if (!verdict.passed()) {
         if (!verdict.root.cause.empty()) {
             text += "    why the first thing failed that did:\n";

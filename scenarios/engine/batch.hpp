@@ -17,12 +17,14 @@ struct BatchOptions {
     unsigned jobs = 1;
     bool strict = false;  // a warning is a failure
     std::function<Verdict(const Scenario&, const RunOptions&)> run = scenarios::run;
+    Onlooker onlooker{};  // of files; `reached` is virtual time in picoseconds
 };
 
 // The .yaml files of folders, in the order of their names; files as they are.
 std::vector<std::string> find_files(const std::vector<std::string>& paths, std::string& error);
 
-// `done` is told of each as it ends; the verdicts are in the order of the files.
+// `done` is told of each as it ends; the verdicts are in the order of the files, without those that
+// had not ended when the onlooker wanted no more.
 std::vector<Verdict> run_batch(const std::vector<std::string>& files, const BatchOptions& options,
                                const std::function<void(const Verdict&)>& done);
 

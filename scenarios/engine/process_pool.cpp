@@ -5,10 +5,12 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include <fmt/core.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,16 +29,62 @@ void write_all(int descriptor, const std::string& text) {
     }
 }
 
+// What the command wants to hear of, its pieces do not.
+void end_by_signals_again() {
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+        struct sigaction before {};
+        sigaction(signal, nullptr, &before);
+        if (before.sa_handler != SIG_IGN) {
+            std::signal(signal, SIG_DFL);
+        }
+    }
+}
+
+constexpr int kLookMs = 250;
+constexpr auto kEndWithin = std::chrono::seconds(2);
+
 }  // namespace
 
-ProcessPool::ProcessPool(unsigned jobs, std::chrono::milliseconds limit)
-    : jobs_(std::max(jobs, 1U)), limit_(limit) {}
+ProcessPool::ProcessPool(unsigned jobs, std::chrono::milliseconds limit, Look look)
+    : jobs_(std::max(jobs, 1U)), limit_(limit), look_(std::move(look)) {
+    void* const shared = mmap(nullptr, jobs_ * sizeof(Reached), PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    meters_ = shared == MAP_FAILED ? nullptr : new (shared) Reached[jobs_]{};
+}
 
 ProcessPool::~ProcessPool() {
     for (Child& child : children_) {
         kill(child.process, SIGKILL);
         finish(child);
     }
+    if (meters_ != nullptr) {
+        munmap(meters_, jobs_ * sizeof(Reached));
+    }
+}
+
+std::int64_t ProcessPool::reached() const {
+    return children_.size() == 1 && children_[0].reached != nullptr
+               ? children_[0].reached->load(std::memory_order_relaxed)
+               : 0;
+}
+
+void ProcessPool::stop() {
+    stopped_ = true;
+    for (const Child& child : children_) {
+        kill(child.process, SIGTERM);
+    }
+    const auto end = Clock::now() + kEndWithin;
+    for (Child& child : children_) {
+        pollfd ended{child.results, 0, 0};  // POLLHUP alone
+        const auto left =
+            std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
+        if (::poll(&ended, 1, static_cast<int>(std::max<std::int64_t>(left, 0))) != 1) {
+            kill(child.process, SIGKILL);
+        }
+        finish(child);
+    }
+    children_.clear();
+    refused_.clear();
 }
 
 void ProcessPool::start(std::size_t id, const Work& work) {
@@ -45,12 +93,19 @@ void ProcessPool::start(std::size_t id, const Work& work) {
         refused_.push_back({id, {}, fmt::format("no process for it: {}", std::strerror(errno))});
         return;
     }
+    Reached* meter = meters_;
+    while (meter != nullptr &&
+           std::ranges::find(children_, meter, &Child::reached) != children_.end()) {
+        ++meter;
+    }
     std::fflush(nullptr);
     const pid_t process = fork();
     if (process == 0) {
+        end_by_signals_again();
         prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody would read what it leaves
         close(ends[0]);
-        write_all(ends[1], work());
+        Reached unseen{0};
+        write_all(ends[1], work(meter == nullptr ? unseen : *meter));
         _exit(0);
     }
     close(ends[1]);
@@ -59,7 +114,10 @@ void ProcessPool::start(std::size_t id, const Work& work) {
         refused_.push_back({id, {}, fmt::format("no process for it: {}", std::strerror(errno))});
         return;
     }
-    children_.push_back({id, process, ends[0], {}, Clock::now()});
+    if (meter != nullptr) {
+        meter->store(0, std::memory_order_relaxed);
+    }
+    children_.push_back({id, process, ends[0], meter, {}, Clock::now()});
 }
 
 ProcessPool::Done ProcessPool::finish(Child& child) {
@@ -81,7 +139,7 @@ ProcessPool::Done ProcessPool::finish(Child& child) {
 
 int ProcessPool::patience() const {
     if (limit_ == kNoLimit) {
-        return -1;
+        return look_ ? kLookMs : -1;
     }
     auto left = limit_;
     for (const Child& child : children_) {
@@ -90,7 +148,7 @@ int ProcessPool::patience() const {
         left = std::min(left, child.late ? limit_ : limit_ - used);
     }
     return static_cast<int>(
-        std::clamp<std::chrono::milliseconds::rep>(left.count() + 1, 0, 60'000));
+        std::clamp<std::chrono::milliseconds::rep>(left.count() + 1, 0, look_ ? kLookMs : 60'000));
 }
 
 void ProcessPool::kill_late() {
@@ -110,6 +168,10 @@ std::vector<ProcessPool::Done> ProcessPool::wait() {
             wanted.push_back({child.results, POLLIN, 0});
         }
         const int ready = ::poll(wanted.data(), wanted.size(), patience());
+        if (look_ && !look_(reached())) {
+            stop();
+            return {};
+        }
         kill_late();
         for (std::size_t i = wanted.size(); ready > 0 && i-- > 0;) {
             if (wanted[i].revents == 0) {

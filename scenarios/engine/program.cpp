@@ -49,8 +49,11 @@ Programs::Programs(const Scenario& scenario, World& world, Faults& faults, Judge
 
 Programs::~Programs() = default;
 
-void Programs::run(std::int64_t stop) {
+void Programs::run(std::int64_t stop, std::atomic<std::int64_t>* reached) {
     while (world_.error().empty()) {
+        if (reached != nullptr) {
+            reached->store(world_.now(), std::memory_order_relaxed);
+        }
         bool any = false;
         for (std::size_t i = 0; i < tasks_.size(); ++i) {  // it grows: parallel
             while (advance(*tasks_[i])) {

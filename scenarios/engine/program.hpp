@@ -3,6 +3,7 @@
 // names' writing, so that a run repeats itself without any help.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -23,7 +24,7 @@ class Programs {
     ~Programs();
 
     // Until all have ended, nothing is left to happen, or virtual time reaches `stop`.
-    void run(std::int64_t stop);
+    void run(std::int64_t stop, std::atomic<std::int64_t>* reached = nullptr);
     // "h0 at 12:5 polls", a line each.
     [[nodiscard]] std::vector<std::string> waiting() const;
 

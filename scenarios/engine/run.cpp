@@ -52,7 +52,7 @@ Verdict run(const Scenario& scenario, const RunOptions& options) {
     Judge judge(world, faults);
     Programs programs(scenario, world, faults, judge);
     const std::int64_t stop = scenario.at("run").duration("stop", kDefaultStop);
-    programs.run(options.stop_ps > 0 ? std::min(stop, options.stop_ps) : stop);
+    programs.run(options.stop_ps > 0 ? std::min(stop, options.stop_ps) : stop, options.reached_ps);
     world.take_all();
     judge.judge_end(scenario.at("expect"), programs.waiting());
     verdict.error = world.error();

@@ -1,6 +1,7 @@
 // One scenario, from its file to a verdict.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -40,6 +41,7 @@ struct RunOptions {
     std::string trace_file{};  // "": none
     // Picoseconds of virtual time at which it ends, if the scenario does not say earlier; 0: none.
     std::int64_t stop_ps = 0;
+    std::atomic<std::int64_t>* reached_ps = nullptr;  // told how far it has come; null: nobody is
 };
 
 class Faults;

@@ -69,7 +69,8 @@ class Check {
 
     CheckResult check() {
         result_.runs = run(ways(), false);
-        if (std::ranges::any_of(result_.runs, [](const CheckRun& r) { return !r.error.empty(); })) {
+        if (result_.stopped ||
+            std::ranges::any_of(result_.runs, [](const CheckRun& r) { return !r.error.empty(); })) {
             return result_;
         }
         const auto odd = std::ranges::find_if(result_.runs, [this](const CheckRun& run) {
@@ -96,11 +97,14 @@ class Check {
 
     std::vector<CheckRun> run(const std::vector<Way>& ways, bool traced) {
         std::vector<CheckRun> runs(ways.size());
-        ProcessPool pool(options_.jobs, options_.limit);
+        std::size_t ended = 0;
+        ProcessPool pool(options_.jobs, options_.limit, [&](std::int64_t /*in other programs*/) {
+            return !options_.onlooker || options_.onlooker({ended, ways.size()});
+        });
         std::size_t next = 0;
-        while (next < ways.size() || !pool.is_idle()) {
+        while (!pool.is_stopped() && (next < ways.size() || !pool.is_idle())) {
             for (; next < ways.size() && !pool.is_full(); ++next) {
-                pool.start(next, [&] {
+                pool.start(next, [&](ProcessPool::Reached& /*not known*/) {
                     const std::string result = place_.file(fmt::format("result-{}", next));
                     std::remove(result.c_str());
                     const CheckRun run = observe(
@@ -109,6 +113,7 @@ class Check {
                 });
             }
             for (const ProcessPool::Done& done : pool.wait()) {
+                ++ended;
                 CheckRun& run = runs[done.id];
                 run.name = ways[done.id].name;
                 const auto left = nlohmann::json::parse(done.text, nullptr, false);
@@ -121,6 +126,7 @@ class Check {
                 }
             }
         }
+        result_.stopped = result_.stopped || pool.is_stopped();
         return runs;
     }
 
@@ -131,13 +137,14 @@ class Check {
         const std::vector<Way> two = {all.front(), all[odd]};
         result_.one = two[0].name;
         result_.other = two[1].name;
-        for (int i = 0; i < kTries && !result_.difference && result_.note.empty(); ++i) {
+        for (int i = 0;
+             i < kTries && !result_.stopped && !result_.difference && result_.note.empty(); ++i) {
             const std::vector<CheckRun> runs = run(two, true);
-            if (runs[0].digests != runs[1].digests) {
+            if (!result_.stopped && runs[0].digests != runs[1].digests) {
                 compare(traces(place_.file(trace_name(0))), traces(place_.file(trace_name(1))));
             }
         }
-        if (!result_.difference && result_.note.empty()) {
+        if (!result_.stopped && !result_.difference && result_.note.empty()) {
             result_.note =
                 fmt::format("run again {} times with traces they did not differ", kTries);
         }

@@ -21,6 +21,7 @@ struct CheckOptions {
     std::chrono::milliseconds limit = std::chrono::minutes(10);  // of wall time, of each run
     std::string folder = ".";                                    // of traces that differ
     std::string libraries{};  // searched first for those of a program; "": as it finds them
+    Onlooker onlooker{};      // of runs
 };
 
 struct CheckRun {
@@ -36,7 +37,8 @@ struct CheckResult {
     std::optional<TraceDifference> difference{};
     std::string one{}, other{};                    // which runs differ
     std::string trace_of_one{}, trace_of_other{};  // kept
-    std::string note{};  // why there is a difference, and no record that differs
+    std::string note{};    // why there is a difference, and no record that differs
+    bool stopped = false;  // the onlooker wanted no more: nothing is known
 
     [[nodiscard]] bool is_same() const;
 };

@@ -60,6 +60,7 @@ class Shrinker {
     [[nodiscard]] std::string text() const { return to_text(current_); }
     [[nodiscard]] std::size_t runs() const { return runs_; }
     [[nodiscard]] bool ran_out() const { return runs_ >= options_.most_runs; }
+    [[nodiscard]] bool is_stopped() const { return stopped_; }
 
     [[nodiscard]] ScenarioSize size() const {
         std::size_t hosts = 0;
@@ -115,13 +116,25 @@ class Shrinker {
         }
         std::string errors;
         const auto scenario = parse(text, file_, {}, errors);
-        if (!scenario || ran_out()) {
+        if (!scenario || ran_out() || stopped_) {
+            return false;
+        }
+        auto verdict =
+            run_apart(*scenario, options_.runner, options_.limit, goes_on(), run_options_);
+        stopped_ = !verdict;
+        if (stopped_) {
             return false;
         }
         ++runs_;
-        last_ = run_apart(*scenario, options_.runner, options_.limit, run_options_);
+        last_ = std::move(*verdict);
         // What has fewer operations may lead to more retries, and those to more losses.
         return known_[text] = is_same(last_) && firings(last_) <= firings(verdict_);
+    }
+
+    [[nodiscard]] std::function<bool()> goes_on() const {
+        return [this] {
+            return !options_.onlooker || options_.onlooker({runs_, options_.most_runs});
+        };
     }
 
     // The subset of `count` things with which it still fails, by the document that each makes.
@@ -133,7 +146,9 @@ class Shrinker {
         if (left < count) {
             take(document_with(kept));
         }
-        progress_(fmt::format("{}: {} of {}", what, left, count));
+        if (!stopped_) {
+            progress_(fmt::format("{}: {} of {}", what, left, count));
+        }
     }
 
     void shrink_faults() {
@@ -251,6 +266,7 @@ class Shrinker {
     Verdict last_;
     std::map<std::string, bool> known_;
     std::size_t runs_ = 0;
+    bool stopped_ = false;
 };
 
 }  // namespace
@@ -270,7 +286,15 @@ ShrinkResult shrink(const std::string& file, const ShrinkOptions& options,
     if (!scenario) {
         return result;
     }
-    result.verdict = run_apart(*scenario, options.runner, options.limit);
+    const auto goes_on = [&options] {
+        return !options.onlooker || options.onlooker({0, options.most_runs});
+    };
+    auto verdict = run_apart(*scenario, options.runner, options.limit, goes_on);
+    result.stopped = !verdict;
+    if (result.stopped) {
+        return result;
+    }
+    result.verdict = std::move(*verdict);
     if (result.verdict.passed()) {
         result.error = fmt::format("{}: it passes{}: there is no failure to keep", file,
                                    options.seed ? fmt::format(" with seed {}", *options.seed) : "");
@@ -283,9 +307,10 @@ ShrinkResult shrink(const std::string& file, const ShrinkOptions& options,
     result.kind = shrinker.kind();
     result.text = shrinker.text();
     if (const auto small = parse(result.text, file, {}, result.error)) {
-        result.verdict = run_apart(*small, options.runner, options.limit);
+        result.verdict = run_apart(*small, options.runner, options.limit, {}).value();
     }
     result.runs = shrinker.runs();
+    result.stopped = shrinker.is_stopped();
     result.ran_out = shrinker.ran_out();
     return result;
 }

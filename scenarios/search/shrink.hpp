@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "scenarios/engine/process_pool.hpp"
 #include "scenarios/search/trial.hpp"
 
 namespace scenarios {
@@ -23,6 +24,8 @@ struct ShrinkOptions {
     std::chrono::milliseconds limit = std::chrono::minutes(1);
     std::size_t most_runs = 20'000;  // then it is as small as it has become
     Runner runner = scenarios::run;
+    Onlooker onlooker{};  // of runs, of whose number nothing is known but that it is `most_runs` at
+                          // most
 };
 
 struct ScenarioSize {
@@ -40,6 +43,8 @@ struct ShrinkResult {
     ScenarioSize after{};
     std::size_t runs = 0;
     bool ran_out = false;  // of runs
+    bool stopped = false;  // the onlooker wanted no more; the text is as small as it had become, or
+                           // empty
 };
 
 // `progress` is told of each step: "faults: 12 of 40".

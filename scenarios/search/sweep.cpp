@@ -24,14 +24,19 @@ class Sweep {
         if (!options_.swarm) {
             return true;
         }
-        const Verdict usual = run_apart(base_, options_.runner, options_.seed_limit);
-        if (!usual.passed()) {
-            error = fmt::format("{}: it fails without a swarm of faults: {}", base_.file,
-                                usual.error.empty() ? first_failure(usual).expected : usual.error);
+        const std::optional<Verdict> usual =
+            run_apart(base_, options_.runner, options_.seed_limit, [this] { return goes_on({}); });
+        if (!usual) {
+            return true;  // run() is told the same
+        }
+        if (!usual->passed()) {
+            error =
+                fmt::format("{}: it fails without a swarm of faults: {}", base_.file,
+                            usual->error.empty() ? first_failure(*usual).expected : usual->error);
             return false;
         }
         std::string reason;
-        swarm_ = Swarm::make(base_, *options_.swarm, usual.time_ps, reason);
+        swarm_ = Swarm::make(base_, *options_.swarm, usual->time_ps, reason);
         if (!swarm_) {
             error = base_.file + ": " + reason;
             return false;
@@ -42,15 +47,22 @@ class Sweep {
     SweepResult run(const std::function<void(const FailedSeed&)>& found) {
         SweepResult result;
         result.heal_ps = swarm_ ? swarm_->heal_ps() : 0;
-        ProcessPool pool(options_.jobs, options_.seed_limit);
+        const std::size_t all =
+            options_.shard.index >= options_.seeds
+                ? 0
+                : (options_.seeds - options_.shard.index - 1) / options_.shard.count + 1;
+        ProcessPool pool(options_.jobs, options_.seed_limit, [&](std::int64_t reached) {
+            return goes_on({static_cast<std::size_t>(result.run), all, reached});
+        });
         const auto begin = Clock::now();
         std::uint64_t next = options_.shard.index;
-        while (true) {
+        result.stopped = options_.swarm && !swarm_;
+        while (!result.stopped) {
             while (next < options_.seeds && !pool.is_full() && !is_over(result, begin)) {
                 const std::uint64_t seed = options_.first + next;
                 next += options_.shard.count;
-                pool.start(seed, [this, seed] {
-                    return to_line(to_json(options_.runner(scenario(seed), {})));
+                pool.start(seed, [this, seed](ProcessPool::Reached& reached) {
+                    return to_line(to_json(options_.runner(scenario(seed), {{}, 0, &reached})));
                 });
             }
             if (pool.is_idle()) {
@@ -59,14 +71,17 @@ class Sweep {
             for (const ProcessPool::Done& done : pool.wait()) {
                 take(done, result, found);
             }
+            result.stopped = pool.is_stopped();
         }
-        for (; next < options_.seeds; next += options_.shard.count) {
-            ++result.left;
-        }
+        result.left = all - result.run;
         return result;
     }
 
   private:
+    [[nodiscard]] bool goes_on(const Stage& stage) const {
+        return !options_.onlooker || options_.onlooker(stage);
+    }
+
     [[nodiscard]] Scenario scenario(std::uint64_t seed) const {
         if (swarm_) {
             return swarm_->scenario(seed);

@@ -30,6 +30,7 @@ struct SweepOptions {
     std::string folder = ".";         // of seed-S.yaml; made where it is missing
     std::optional<SwarmOptions> swarm{};
     Runner runner = scenarios::run;
+    Onlooker onlooker{};  // of seeds
 };
 
 // A seed that failed.
@@ -48,6 +49,7 @@ struct SweepResult {
     std::uint64_t not_deterministic = 0;
     std::set<std::uint64_t> digests{};
     std::int64_t heal_ps = 0;  // of a swarm
+    bool stopped = false;      // the onlooker wanted no more; what was running is not counted
 };
 
 // `found` is told of each as it ends: with several jobs in any order.

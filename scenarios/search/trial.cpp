@@ -9,11 +9,15 @@
 
 namespace scenarios {
 
-Verdict run_apart(const Scenario& scenario, const Runner& runner, std::chrono::milliseconds limit,
-                  const RunOptions& options) {
-    ProcessPool pool(1, limit);
-    pool.start(0, [&] { return to_line(to_json(runner(scenario, options))); });
-    return verdict_of(pool.wait().front(), scenario.file);
+std::optional<Verdict> run_apart(const Scenario& scenario, const Runner& runner,
+                                 std::chrono::milliseconds limit,
+                                 const std::function<bool()>& goes_on, const RunOptions& options) {
+    ProcessPool pool(1, limit, [&](std::int64_t /*reached*/) { return !goes_on || goes_on(); });
+    pool.start(0, [&](ProcessPool::Reached& /*nobody looks*/) {
+        return to_line(to_json(runner(scenario, options)));
+    });
+    const std::vector<ProcessPool::Done> done = pool.wait();
+    return done.empty() ? std::nullopt : std::optional(verdict_of(done.front(), scenario.file));
 }
 
 const Failure& first_failure(const Verdict& verdict) {

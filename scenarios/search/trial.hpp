@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "scenarios/engine/run.hpp"
@@ -13,9 +14,12 @@ namespace scenarios {
 // What runs a scenario: scenarios::run(), or something that knows more kinds of them.
 using Runner = std::function<Verdict(const Scenario&, const RunOptions&)>;
 
-// `limit` of wall time, after which it has failed by that.
-Verdict run_apart(const Scenario& scenario, const Runner& runner, std::chrono::milliseconds limit,
-                  const RunOptions& options = {});
+// `limit` of wall time, after which it has failed by that. Nothing: `goes_on`, which is asked a few
+// times a second, was false.
+std::optional<Verdict> run_apart(const Scenario& scenario, const Runner& runner,
+                                 std::chrono::milliseconds limit,
+                                 const std::function<bool()>& goes_on,
+                                 const RunOptions& options = {});
 
 // Of what kind the earliest failure is; "" of a run that passed.
 std::string kind_of(const Verdict& verdict);
