@@ -9,13 +9,13 @@
 
 #include <fmt/format.h>
 
+#include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/fabric_question.hpp"
-#include "simverbs/cli/world_commands.hpp"
+#include "simverbs/cli/world_options.hpp"
+#include "simverbs/server/world_place.hpp"
 
 namespace simverbs::cli {
 namespace {
-
-constexpr int kFailed = 1;
 
 // How many values a change takes.
 struct Change {
@@ -88,11 +88,6 @@ std::string joined(const std::vector<std::string>& words) {
     return text;
 }
 
-int complain(const std::string& what, int status) {
-    fmt::print(stderr, "simverbs: {}\n", what);
-    return status;
-}
-
 }  // namespace
 
 FabricCommands::FabricCommands(CLI::App& app, std::string& world)
@@ -108,48 +103,58 @@ FabricCommands::FabricCommands(CLI::App& app, std::string& world)
 
 CLI::App* FabricCommands::add(const char* name, const char* help) {
     CLI::App* added = command_->add_subcommand(name, help);
-    added->add_option("--world", world_, "name of the world, or path of its socket");
+    add_world(*added, world_);
     return added;
 }
 
 void FabricCommands::add_show() {
     show_ = add("show", "Nodes, ports and links");
-    show_->add_option("name", name_, "of a node, a port (h0:1) or a link (h0-s0); all of them");
+    show_->add_option("name", name_, "of a node, a port (h0:1) or a link (h0-s0)")
+        ->type_name("NAME")
+        ->default_str("all of them");
     show_->add_flag("--json", as_json_, "for programs");
 }
 
 void FabricCommands::add_link() {
     link_ = add("link", "A link: take it down or up, or change its rate");
-    link_->add_option("name", name_, "its ends in either order: h0-s0, s0-s1#2")->required();
-    link_->add_option("change", change_, "up, down, rate 4xEDR; nothing: show it")
+    link_->add_option("name", name_, "its ends in either order: h0-s0, s0-s1#2")
+        ->type_name("LINK")
+        ->required();
+    link_->add_option("change", change_, "as in: up, down, rate 4xEDR; nothing: show it")
         ->check(CLI::IsMember(names_of(kLinkChanges)));
-    link_->add_option("values", values_, "of the change");
-    link_->add_option("--for", duration_, "with down: up again after this much virtual time, 20ms");
+    link_->add_option("values", values_, "of the change")->type_name("VALUE");
+    link_
+        ->add_option("--for", duration_,
+                     "with down: up again after this much virtual time: 500us, 20ms")
+        ->type_name("DURATION");
 }
 
 void FabricCommands::add_port() {
     port_ = add("port", "A port: its link, addresses and partitions");
-    port_->add_option("name", name_, "NODE:PORT, such as h0:1")->required();
+    port_->add_option("name", name_, "such as h0:1")->type_name("NODE:PORT")->required();
     port_
         ->add_option("change", change_,
-                     "enable, disable, lid 9, pkey 1=0x8001 2=0x7fff, gid 1=fe80::1; on Ethernet "
-                     "ip 10.0.0.1, ip 10.1.0.1 vlan 100; nothing: show it")
+                     "as in: enable, disable, lid 9, pkey 1=0x8001 2=0x7fff, gid 1=fe80::1; on "
+                     "Ethernet ip 10.0.0.1, ip 10.1.0.1 vlan 100; nothing: show it")
         ->check(CLI::IsMember(names_of(kPortChanges)));
-    port_->add_option("values", values_, "of the change");
+    port_->add_option("values", values_, "of the change")->type_name("VALUE");
 }
 
 void FabricCommands::add_sm() {
     sm_ = add("sm", "The subnet manager");
     sm_->add_option("what", change_,
-                    "status (default): ports and routes; sweep: look at the subnet again; "
-                    "reregister NODE:PORT: ask it to subscribe again")
-        ->check(CLI::IsMember(names_of(kSmChanges)));
-    sm_->add_option("port", values_, "of reregister");
+                    "status: ports and routes; sweep: look at the subnet again; reregister "
+                    "NODE:PORT: ask it to subscribe again")
+        ->check(CLI::IsMember(names_of(kSmChanges)))
+        ->default_str("status");
+    sm_->add_option("port", values_, "of reregister")->type_name("NODE:PORT");
 }
 
 void FabricCommands::add_counters() {
     counters_ = add("counters", "What ports have counted");
-    counters_->add_option("name", name_, "of a node or a port (h0:1); all of them");
+    counters_->add_option("name", name_, "of a node or a port (h0:1)")
+        ->type_name("NAME")
+        ->default_str("all of them");
     counters_->add_flag("--reset", resets_, "0 from now on, as performance management has it");
     counters_->add_flag("--hw", of_hardware_, "hw_counters of devices, too");
     counters_->add_flag("--json", as_json_, "for programs");
@@ -185,25 +190,24 @@ FabricRequest FabricCommands::request(std::string& wrong) const {
     return request;
 }
 
-int FabricCommands::run(const std::string& socket) const {
+int FabricCommands::run() {
+    const std::string socket = socket_path(world_);
+    WorldPlace::clear(socket);
     std::string wrong;
     const FabricRequest request = this->request(wrong);
     if (!wrong.empty()) {
         return complain(wrong, kUsage);
     }
     FabricQuestion question(socket, request);
-    if (!question.is_asked()) {
-        return complain(question.reason(), kFailed);
-    }
-    if (!question.take_answer()) {
-        return complain(question.reason(), kFailed);
+    if (!question.is_asked() || !question.take_answer()) {
+        return complain(question.reason(), kUsage);
     }
     if (question.error() != 0) {
         const bool is_usage = question.error() == ENOENT || question.error() == EINVAL;
         return complain(question.text(), is_usage ? kUsage : kFailed);
     }
     fmt::print("{}", question.text());
-    return 0;
+    return kPassed;
 }
 
 }  // namespace simverbs::cli

@@ -6,20 +6,18 @@
 
 #include <CLI/CLI.hpp>
 
+#include "simverbs/cli/command.hpp"
 #include "simverbs/world/served_protocol.hpp"
 
 namespace simverbs::cli {
 
-class FabricCommands {
+class FabricCommands final : public Command {
   public:
     // Adds the words to `app`; `world` gets the option --world. Both outlive it.
     FabricCommands(CLI::App& app, std::string& world);
-    FabricCommands(const FabricCommands&) = delete;
-    FabricCommands& operator=(const FabricCommands&) = delete;
 
-    [[nodiscard]] bool is_chosen() const { return command_->parsed(); }
-    // What was chosen, of the world at `socket`: an exit status.
-    [[nodiscard]] int run(const std::string& socket) const;
+    [[nodiscard]] bool is_chosen() const override { return command_->parsed(); }
+    [[nodiscard]] int run() override;
 
   private:
     void add_show();

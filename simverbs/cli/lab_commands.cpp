@@ -82,7 +82,7 @@ void LabCommands::add_words_of_teachers() {
     rubric_ = lab_->add_subcommand("rubric", "The keys of a rubric.yaml");
 }
 
-int LabCommands::run() const {
+int LabCommands::run() {
     if (library_folder().empty()) {
         return complain("the library libsimverbs.so is not found beside this program");
     }

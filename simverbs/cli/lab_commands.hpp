@@ -6,19 +6,19 @@
 
 #include <CLI/CLI.hpp>
 
+#include "simverbs/cli/command.hpp"
+
 #include "tutorials/lab/attempt.hpp"
 #include "tutorials/lab/exercise.hpp"
 
 namespace simverbs::cli {
 
-class LabCommands {
+class LabCommands final : public Command {
   public:
     explicit LabCommands(CLI::App& app);
-    LabCommands(const LabCommands&) = delete;
-    LabCommands& operator=(const LabCommands&) = delete;
 
-    [[nodiscard]] bool is_chosen() const { return lab_->parsed(); }
-    [[nodiscard]] int run() const;
+    [[nodiscard]] bool is_chosen() const override { return lab_->parsed(); }
+    [[nodiscard]] int run() override;
 
   private:
     CLI::App* add(const char* name, const char* help);

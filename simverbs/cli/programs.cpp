@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "simverbs/cli/end_signals.hpp"
+#include "simverbs/cli/exit_status.hpp"
 #include "simverbs/world/thread_watch.hpp"
 
 namespace simverbs::cli {
@@ -35,11 +36,8 @@ constexpr auto kSettleLimit = 1s;
 constexpr auto kSettleWallLimit = 20s;
 constexpr auto kAsleepFor = 100ms;
 constexpr auto kIdleFor = 1s;
-constexpr int kTimedOut = 124;  // as timeout(1) says it
 // For a program to end by itself once it was asked to.
 constexpr auto kEndWithin = 1s;
-constexpr int kSignalBase = 128;
-constexpr int kCannotExecute = 127;
 
 // Inodes of TCP sockets in LISTEN, from /proc/PID/net/tcp and tcp6.
 std::set<std::string> listening_inodes(pid_t process) {
@@ -104,7 +102,7 @@ std::chrono::milliseconds used_by(pid_t process) {
 }
 
 int shell_status(int status) {
-    return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalBase + WTERMSIG(status);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
 }
 
 }  // namespace
@@ -153,7 +151,7 @@ int Programs::run(std::optional<std::chrono::milliseconds> limit) {
         }
     }
     end_all();
-    return EndSignals::count() > 0 ? kSignalBase + EndSignals::first() : first_failure_.value_or(0);
+    return EndSignals::count() > 0 ? kSignalled + EndSignals::first() : first_failure_.value_or(0);
 }
 
 std::vector<int> Programs::statuses() const {
@@ -178,14 +176,14 @@ void Programs::start(const ProgramSpec& spec) {
     if (process == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent) {
-            _exit(kCannotExecute);
+            _exit(kNotFound);
         }
         setpgid(0, 0);
         dup2(output[1], STDOUT_FILENO);
         dup2(errors[1], STDERR_FILENO);
         place_environment(placement);
         run_program({"/bin/sh", "-c", spec.command});
-        _exit(kCannotExecute);
+        _exit(kNotFound);
     }
     server_.program_started(process);
     setpgid(process, process);  // whichever of the two is first
@@ -274,7 +272,7 @@ void Programs::look_after(Running& program) {
     }
     if (has_terminal) {
         terminal_.take_back();
-        if (*program.status == kSignalBase + SIGINT) {
+        if (*program.status == kSignalled + SIGINT) {
             EndSignals::note(SIGINT);  // who pressed Ctrl-C meant all
         }
     }

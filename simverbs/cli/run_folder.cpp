@@ -9,12 +9,15 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,6 +65,59 @@ std::filesystem::path temporary_folder() {
     return missing ? "/tmp" : std::filesystem::absolute(folder);
 }
 
+constexpr std::string_view kPrefix = "simverbs-run-";
+
+// Locks the file of a run's folder that tells that somebody is there, for as long as a process has
+// the descriptor; -1 with errno set: somebody has it, it is another user's, or there is none.
+int lock_folder(const std::filesystem::path& folder, int flags) {
+    const int file = open((folder / "alive").c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags,
+                          S_IRUSR | S_IWUSR);
+    struct stat about {};
+    if (file >= 0 && (fstat(file, &about) != 0 || about.st_uid != geteuid() ||
+                      flock(file, LOCK_EX | LOCK_NB) != 0)) {
+        const int failure = errno;
+        close(file);
+        errno = failure;
+        return -1;
+    }
+    return file;
+}
+
+// Removes the folders of runs whose command and guard were both killed.
+void remove_dead_folders() {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(temporary_folder(), ignored)) {
+        if (!entry.path().filename().string().starts_with(kPrefix)) {
+            continue;
+        }
+        if (const int lock = lock_folder(entry.path(), 0); lock >= 0) {
+            std::filesystem::remove_all(entry.path(), ignored);
+            close(lock);
+        }
+    }
+}
+
+// Makes a folder of one's own that is locked: -1 with errno set. Until it is locked it may be taken
+// for a dead one; then another is made.
+int make_folder(std::string& path) {
+    for (;;) {
+        path = (temporary_folder() / kPrefix).string() + "XXXXXX";
+        if (mkdtemp(path.data()) == nullptr) {
+            return -1;
+        }
+        const int lock = lock_folder(path, O_CREAT);
+        struct stat about {};
+        if (lock >= 0 && fstat(lock, &about) == 0 && about.st_nlink > 0) {
+            return lock;
+        }
+        if (lock >= 0) {
+            close(lock);
+        } else if (errno != EWOULDBLOCK && errno != ENOENT) {
+            return -1;
+        }
+    }
+}
+
 [[noreturn]] void guard(int from_command, const std::string& folder) {
     setsid();  // no signal to the command's group, or from its terminal, is for the guard
     prctl(PR_SET_NAME, "simverbs-guard");
@@ -92,15 +148,18 @@ std::filesystem::path temporary_folder() {
 
 }  // namespace
 
-RunFolder::RunFolder() : path_((temporary_folder() / "simverbs-run-XXXXXX").string()) {
+RunFolder::RunFolder() {
+    remove_dead_folders();
+    lock_ = make_folder(path_);
     std::array<int, 2> ends{};
-    if (mkdtemp(path_.data()) == nullptr) {
-        error_ = fmt::format("mkdtemp: {}", std::strerror(errno));
+    if (lock_ < 0) {
+        error_ = fmt::format("no folder for the run: {}", std::strerror(errno));
         return;
     }
     if (pipe2(ends.data(), O_CLOEXEC) != 0 || (guard_ = fork()) < 0) {
         error_ = fmt::format("starting a process: {}", std::strerror(errno));
-        rmdir(path_.c_str());
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
         return;
     }
     if (guard_ == 0) {
@@ -115,6 +174,9 @@ RunFolder::~RunFolder() {
     if (to_guard_ >= 0) {
         close(to_guard_);
         waitpid(guard_, nullptr, 0);
+    }
+    if (lock_ >= 0) {
+        close(lock_);
     }
 }
 

@@ -11,7 +11,8 @@ namespace simverbs::cli {
 
 class RunFolder {
   public:
-    // Makes the folder and starts the guard: to be made before any thread.
+    // Makes the folder and starts the guard: to be made before any thread. Removes the folders of
+    // runs that were killed with their guards.
     RunFolder();
     // Returns once the guard has done its work.
     ~RunFolder();
@@ -29,6 +30,7 @@ class RunFolder {
   private:
     std::string path_;
     std::string error_;
+    int lock_ = -1;  // of the folder; the guard has it, too
     int to_guard_ = -1;
     pid_t guard_ = -1;
 };

@@ -4,8 +4,9 @@
 #include <iostream>
 #include <iterator>
 
+#include "simverbs/cli/exit_status.hpp"
+#include "simverbs/cli/progress.hpp"
 #include "simverbs/cli/scenario_processes.hpp"
-#include "simverbs/cli/world_commands.hpp"
 
 #include "scenarios/engine/batch.hpp"
 #include "scenarios/engine/explain.hpp"
@@ -16,8 +17,6 @@
 namespace simverbs::cli {
 
 namespace {
-
-constexpr int kFailed = 1;
 
 bool write_file(const std::string& path, const std::string& text) {
     std::ofstream out(path);
@@ -33,33 +32,45 @@ bool write_file(const std::string& path, const std::string& text) {
 
 ScenarioCommands::ScenarioCommands(CLI::App& app) {
     scenario_ = app.add_subcommand("scenario", "Run scenarios and judge them");
-    scenario_->add_option("files", files_, "files, and folders of .yaml files");
-    scenario_->add_option("--set", settings_, "KEY.KEY=VALUE: a change of the files")
+    scenario_->add_option("files", files_, "scenarios, and folders of .yaml files")
+        ->type_name("FILE");
+    scenario_->add_option("--set", settings_, "a change of the files")
+        ->type_name("KEY.KEY=VALUE")
         ->allow_extra_args(false);
     scenario_->add_option("-j,--jobs", jobs_, "so many at once")->check(CLI::Range(1, 1024));
-    scenario_->add_option("--trace", trace_file_, "write every event of the one file to FILE");
-    scenario_->add_option("--junit", junit_file_, "write the results to FILE as JUnit XML");
-    scenario_->add_option("--json", json_file_, "write the results to FILE as JSON");
+    scenario_->add_option("--trace", trace_file_, "write every event of the one file to FILE")
+        ->type_name("FILE");
+    scenario_->add_option("--junit", junit_file_, "write the results to FILE as JUnit XML")
+        ->type_name("FILE");
+    scenario_->add_option("--json", json_file_, "write the results to FILE as JSON")
+        ->type_name("FILE");
     scenario_->add_flag("--print", print_, "print what would be run, and run nothing");
-    scenario_->add_option("--lumina", lumina_file_,
-                          "print the scenario that a configuration of Lumina describes");
+    scenario_
+        ->add_option("--lumina", lumina_file_,
+                     "print the scenario that a configuration of Lumina describes")
+        ->type_name("FILE");
     scenario_->add_flag("--schema", schema_, "print the JSON Schema of scenarios");
     scenario_->add_flag("--quiet", quiet_, "only what failed, and the sum");
-    scenario_->add_flag("--strict", strict_, "a warning is a failure: a fault that never fired");
+    scenario_->add_flag("--strict", strict_,
+                        "a warning is a failure, such as a fault that never fired");
 
     explain_ = app.add_subcommand("explain", "Why something in a trace failed, in sentences");
     explain_->add_option("trace", explained_, "JSON Lines: of --trace, or of SIMVERBS_TRACE")
+        ->type_name("FILE")
         ->required();
-    explain_->add_option("--wr", request_, "which work request of its queue, from 0");
-    explain_->add_option("--qp", queue_pair_, "number of the queue pair");
-    explain_->add_option("--node", node_, "of the queue pair: its name, or \"node N\"");
+    explain_->add_option("--wr", request_, "which work request of its queue, from 0")
+        ->default_str("the first that failed");
+    explain_->add_option("--qp", queue_pair_, "number of its queue pair")->default_str("any");
+    explain_->add_option("--node", node_, "of the queue pair: its name, or \"node N\"")
+        ->type_name("NODE")
+        ->default_str("any");
 }
 
 bool ScenarioCommands::is_chosen() const {
     return scenario_->parsed() || explain_->parsed();
 }
 
-int ScenarioCommands::run() const {
+int ScenarioCommands::run() {
     if (explain_->parsed()) {
         return explain();
     }
@@ -130,19 +141,28 @@ int ScenarioCommands::run_files() const {
     }
     std::size_t failed = 0;
     bool is_input = false;
+    Progress progress(files.size() == 1 ? "scenario" : "scenarios");
     const auto verdicts = scenarios::run_batch(
-        files, {settings_, trace_file_, jobs_, strict_, run_scenario},
+        files,
+        {settings_, trace_file_, jobs_, strict_, run_scenario,
+         [&](const scenarios::Stage& stage) { return progress.look(stage); }},
         [&](const scenarios::Verdict& verdict) {
             failed += verdict.passed() ? 0 : 1;
             is_input = is_input || verdict.is_input;
             if (!quiet_ || !verdict.passed()) {
+                progress.clear();
                 std::cout << scenarios::report(verdict, settings_) << std::flush;
             }
         });
-    std::cout << files.size() - failed << " of " << files.size() << " passed\n";
+    progress.clear();
+    std::cout << verdicts.size() - failed << " of " << files.size() << " passed";
+    if (verdicts.size() < files.size()) {
+        std::cout << ", interrupted: " << files.size() - verdicts.size() << " did not end";
+    }
+    std::cout << "\n";
     bool written = junit_file_.empty() || write_file(junit_file_, scenarios::junit(verdicts));
     written = (json_file_.empty() || write_file(json_file_, scenarios::json(verdicts))) && written;
-    return is_input ? kUsage : failed == 0 && written ? 0 : kFailed;
+    return Progress::status(is_input ? kUsage : failed == 0 && written ? kPassed : kFailed);
 }
 
 }  // namespace simverbs::cli

@@ -9,16 +9,16 @@
 
 #include <CLI/CLI.hpp>
 
+#include "simverbs/cli/command.hpp"
+
 namespace simverbs::cli {
 
-class ScenarioCommands {
+class ScenarioCommands final : public Command {
   public:
     explicit ScenarioCommands(CLI::App& app);
-    ScenarioCommands(const ScenarioCommands&) = delete;
-    ScenarioCommands& operator=(const ScenarioCommands&) = delete;
 
-    [[nodiscard]] bool is_chosen() const;
-    [[nodiscard]] int run() const;
+    [[nodiscard]] bool is_chosen() const override;
+    [[nodiscard]] int run() override;
 
   private:
     [[nodiscard]] int run_files() const;

@@ -1,10 +1,9 @@
 #include "simverbs/cli/search_commands.hpp"
 
-#include <chrono>
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
-#include <map>
 #include <string_view>
 #include <utility>
 
@@ -12,30 +11,17 @@
 
 #include "fabric/yaml/quantities.hpp"
 
+#include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/launch.hpp"
+#include "simverbs/cli/progress.hpp"
 #include "simverbs/cli/scenario_processes.hpp"
-#include "simverbs/cli/world_commands.hpp"
+#include "simverbs/cli/world_options.hpp"
 
 #include "scenarios/engine/batch.hpp"
 
 namespace simverbs::cli {
 
 namespace {
-
-constexpr int kFailed = 1;
-
-// Of wall time.
-void add_limit(CLI::App& command, const std::string& name, std::chrono::milliseconds& limit,
-               const std::string& description) {
-    command
-        .add_option_function<std::uint64_t>(
-            name, [&limit](const std::uint64_t& ms) { limit = std::chrono::milliseconds(ms); },
-            description + "; of wall time, with a unit: 60s, 500ms, 10min")
-        ->transform(CLI::AsNumberWithUnit(
-            std::map<std::string, std::uint64_t>{
-                {"ms", 1}, {"s", 1000}, {"min", 60'000}, {"h", 3'600'000}},
-            CLI::AsNumberWithUnit::UNIT_REQUIRED));
-}
 
 // What a shrunk or kept scenario is called in messages.
 std::string in_words(const scenarios::ScenarioSize& size) {
@@ -50,7 +36,8 @@ std::string summary(const scenarios::SweepResult& result, const scenarios::Sweep
         shard.count == 1 ? "" : fmt::format(" in part {}/{}", shard.index, shard.count),
         result.digests.size());
     if (result.left > 0) {
-        text += fmt::format("{} seeds were left out: a limit was reached\n", result.left);
+        text += fmt::format("{} seeds were left out: {}\n", result.left,
+                            result.stopped ? "interrupted" : "a limit was reached");
     }
     if (result.not_deterministic > 0) {
         text += fmt::format("{} runs are marked as not deterministic: see simverbs check\n",
@@ -60,6 +47,16 @@ std::string summary(const scenarios::SweepResult& result, const scenarios::Sweep
         text += "the seed changes nothing here: give a fault a chance, or mix some in by --swarm\n";
     }
     return text;
+}
+
+void add_settings(CLI::App& command, std::vector<std::string>& settings) {
+    command.add_option("--set", settings, "a change of the file")
+        ->type_name("KEY.KEY=VALUE")
+        ->allow_extra_args(false);
+}
+
+void add_jobs(CLI::App& command, unsigned& jobs) {
+    command.add_option("-j,--jobs", jobs, "so many at once")->check(CLI::Range(1, 1024));
 }
 
 }  // namespace
@@ -85,49 +82,51 @@ SearchCommands::SearchCommands(CLI::App& app, std::vector<std::string> program)
 void SearchCommands::add_check(CLI::App& app) {
     check_ = app.add_subcommand(
         "check", "Run scenarios, or -- COMMAND, again and again: is it the same run each time?");
-    check_->add_option("files", checked_, "files, and folders of .yaml files");
-    check_->add_option("--set", check_options_.settings, "KEY.KEY=VALUE: a change of the files")
-        ->allow_extra_args(false);
+    check_->add_option("files", checked_, "scenarios, and folders of .yaml files")
+        ->type_name("FILE");
+    add_settings(*check_, check_options_.settings);
     check_
         ->add_option("--with", check_options_.builds,
                      "another build of simverbs, which runs the scenarios too")
         ->allow_extra_args(false)
+        ->type_name("FILE")
         ->check(CLI::ExistingFile);
-    check_->add_option("-j,--jobs", check_options_.jobs, "so many at once")
-        ->check(CLI::Range(1, 1024));
-    check_->add_option("--keep", check_options_.folder,
-                       "folder for the traces of runs that differ");
-    add_limit(*check_, "--run-limit", check_options_.limit,
-              "a run that takes longer fails [10min]");
+    add_jobs(*check_, check_options_.jobs);
+    check_->add_option("--keep", check_options_.folder, "folder for the traces of runs that differ")
+        ->type_name("DIR");
+    add_limit(*check_, "--run-limit", check_options_.limit, "a run that takes longer fails",
+              "10min");
     check_->add_flag("--quiet", quiet_, "only what differs, and the sum");
     check_->footer(
-        "Each runs in fresh processes: as it is, with fixed addresses, on one processor, with "
-        "other "
-        "memory.\nOf a program that uses simverbs in its own process: simverbs check -- COMMAND");
+        std::string() +
+        "Each runs in fresh processes: as it is, with fixed addresses, on one processor,\n"
+        "with other memory. Of a program that uses simverbs in its own process:\n"
+        "simverbs check -- COMMAND\n\n" +
+        describe_exit_statuses());
 }
 
 void SearchCommands::add_sweep(CLI::App& app) {
     sweep_ = app.add_subcommand("sweep", "Run a scenario with many seeds; keep those that fail");
-    sweep_->add_option("file", file_, "the scenario")->required();
-    sweep_->add_option("--set", sweep_options_.settings, "KEY.KEY=VALUE: a change of the file")
-        ->allow_extra_args(false);
+    sweep_->add_option("file", file_, "the scenario")->type_name("FILE")->required();
+    add_settings(*sweep_, sweep_options_.settings);
     sweep_->add_option("-n,--seeds", sweep_options_.seeds, "how many")
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
     sweep_->add_option("--first", sweep_options_.first, "the first of them")
         ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 62));
-    sweep_->add_option("-j,--jobs", sweep_options_.jobs, "so many at once")
-        ->check(CLI::Range(1, 1024));
-    add_limit(*sweep_, "--time-limit", sweep_options_.limit, "no seed is begun after it");
-    add_limit(*sweep_, "--seed-limit", sweep_options_.seed_limit,
-              "a seed that takes longer fails [1min]");
+    add_jobs(*sweep_, sweep_options_.jobs);
+    add_limit(*sweep_, "--time-limit", sweep_options_.limit, "no seed is begun after it", "none");
+    add_limit(*sweep_, "--seed-limit", sweep_options_.seed_limit, "a seed that takes longer fails",
+              "1min");
     sweep_->add_option("--failures", sweep_options_.most_failures,
                        "end after so many; 0: with the seeds");
-    sweep_->add_option("--keep", sweep_options_.folder,
-                       "folder for seed-S.yaml of each that fails");
-    sweep_->add_option("--shard", shard_,
-                       "I/N: every N-th seed from the I-th, I from 0. Left out: the rank of mpirun "
-                       "(OMPI_COMM_WORLD_RANK, _SIZE), the task of a Slurm array "
-                       "(SLURM_ARRAY_TASK_ID, _COUNT, _MIN, _STEP), or both; else all");
+    sweep_->add_option("--keep", sweep_options_.folder, "folder for seed-S.yaml of each that fails")
+        ->type_name("DIR");
+    sweep_
+        ->add_option("--shard", shard_,
+                     "every N-th seed from the I-th, I from 0. Left out: the rank of mpirun "
+                     "(OMPI_COMM_WORLD_RANK, _SIZE), the task of a Slurm array "
+                     "(SLURM_ARRAY_TASK_ID, _COUNT, _MIN, _STEP), or both; else all")
+        ->type_name("I/N");
     CLI::Option* const swarm = sweep_->add_flag(
         "--swarm", swarm_, "mix in random faults, heal them, and demand that everything completes");
     sweep_->add_option("--faults", swarm_options_.faults, "of a swarm: at most so many a run")
@@ -145,22 +144,25 @@ void SearchCommands::add_sweep(CLI::App& app) {
                 }
                 swarm_options_.heal_ps = time.value->count();
             },
-            "of a swarm: virtual time by which all faults are over; by default as long as the "
-            "connections' time-outs bear, at most 20ms")
+            "of a swarm: virtual time by which all faults are over, 5ms")
+        ->type_name("DURATION")
+        ->default_str("as long as the connections' time-outs bear, at most 20ms")
         ->needs(swarm);
 }
 
 void SearchCommands::add_shrink(CLI::App& app) {
     shrink_ = app.add_subcommand("shrink", "Make a scenario that fails small");
-    shrink_->add_option("file", file_, "the scenario")->required();
-    shrink_->add_option("--set", shrink_options_.settings, "KEY.KEY=VALUE: a change of the file")
-        ->allow_extra_args(false);
-    shrink_->add_option("--seed", shrink_options_.seed, "with which it fails; the file's");
-    shrink_->add_option("-o,--output", small_file_, "the small scenario; standard output");
+    shrink_->add_option("file", file_, "the scenario")->type_name("FILE")->required();
+    add_settings(*shrink_, shrink_options_.settings);
+    shrink_->add_option("--seed", shrink_options_.seed, "the seed with which it fails")
+        ->default_str("that of the file");
+    shrink_->add_option("-o,--output", small_file_, "the small scenario")
+        ->type_name("FILE")
+        ->default_str("standard output");
     shrink_->add_option("--runs", shrink_options_.most_runs, "at most so many")
         ->check(CLI::Range(std::size_t{1}, std::size_t{10'000'000}));
     add_limit(*shrink_, "--run-limit", shrink_options_.limit,
-              "a run that takes longer fails by that [1min]");
+              "a run that takes longer fails by that", "1min");
 }
 
 bool SearchCommands::is_chosen() const {
@@ -192,21 +194,31 @@ int SearchCommands::check() {
     check_options_.builds.insert(check_options_.builds.begin(), "/proc/self/exe");
     check_options_.libraries = library_folder();
     std::size_t same = 0;
+    std::size_t looked_at = 0;
+    Progress progress("runs");
+    check_options_.onlooker = [&](const scenarios::Stage& stage) { return progress.look(stage); };
     const auto tell = [&](const scenarios::CheckResult& result) {
+        progress.clear();
+        if (result.stopped) {
+            std::cout << "INTERRUPTED " << result.subject << "\n";
+            return false;
+        }
+        ++looked_at;
         same += result.is_same() ? 1 : 0;
         if (!quiet_ || !result.is_same()) {
             std::cout << scenarios::report(result) << std::flush;
         }
+        return true;
     };
     if (!program_.empty()) {
         tell(scenarios::check_program(program_, check_options_));
-        return same == 1 ? 0 : kFailed;
+        return Progress::status(same == 1 ? kPassed : kFailed);
     }
-    for (const std::string& file : files) {
-        tell(scenarios::check_scenario(file, check_options_));
-    }
-    std::cout << same << " of " << files.size() << " repeat themselves\n";
-    return same == files.size() ? 0 : kFailed;
+    std::ranges::any_of(files, [&](const std::string& file) {
+        return !tell(scenarios::check_scenario(file, check_options_));
+    });
+    std::cout << same << " of " << looked_at << " repeat themselves\n";
+    return Progress::status(same == files.size() ? kPassed : kFailed);
 }
 
 int SearchCommands::sweep() {
@@ -227,34 +239,50 @@ int SearchCommands::sweep() {
     if (swarm_) {
         sweep_options_.swarm = swarm_options_;
     }
+    Progress progress("seeds");
+    sweep_options_.onlooker = [&](const scenarios::Stage& stage) { return progress.look(stage); };
     const scenarios::SweepResult result =
-        scenarios::sweep(file_, sweep_options_, [](const scenarios::FailedSeed& failed) {
+        scenarios::sweep(file_, sweep_options_, [&](const scenarios::FailedSeed& failed) {
+            progress.clear();
             std::cout << scenarios::report(failed) << std::flush;
         });
+    progress.clear();
     if (!result.error.empty()) {
         std::cerr << result.error << "\n";
         return kUsage;
     }
     std::cout << summary(result, sweep_options_);
-    return result.failed == 0 ? 0 : kFailed;
+    return Progress::status(result.failed == 0 ? kPassed : kFailed);
 }
 
 int SearchCommands::shrink() {
     shrink_options_.runner = run_scenario;
-    const scenarios::ShrinkResult result = scenarios::shrink(
-        file_, shrink_options_, [](std::string_view step) { std::cerr << step << "\n"; });
+    Progress progress("runs", Progress::End::kUnknown);
+    shrink_options_.onlooker = [&](const scenarios::Stage& stage) { return progress.look(stage); };
+    const scenarios::ShrinkResult result =
+        scenarios::shrink(file_, shrink_options_, [&](std::string_view step) {
+            progress.clear();
+            std::cerr << step << "\n";
+        });
+    progress.clear();
     if (!result.error.empty()) {
         std::cerr << result.error << "\n";
         return kUsage;
     }
+    if (result.text.empty()) {
+        std::cerr << "interrupted before anything was known\n";
+        return Progress::status(kFailed);
+    }
     std::cerr << fmt::format("{} runs{}: from {} to {}\n", result.runs,
-                             result.ran_out ? " (no more were allowed)" : "",
+                             result.stopped   ? " (interrupted)"
+                             : result.ran_out ? " (no more were allowed)"
+                                              : "",
                              in_words(result.before), in_words(result.after));
     const std::string text = fmt::format("# {} made small: it fails in the same way ({}).\n{}",
                                          file_, result.kind, result.text);
     if (small_file_.empty()) {
         std::cout << text;
-        return 0;
+        return Progress::status(kPassed);
     }
     std::ofstream out(small_file_);
     out << text;
@@ -266,7 +294,7 @@ int SearchCommands::shrink() {
     scenarios::Verdict verdict = result.verdict;
     verdict.file = small_file_;
     std::cerr << scenarios::report(verdict, {});
-    return 0;
+    return Progress::status(kPassed);
 }
 
 }  // namespace simverbs::cli

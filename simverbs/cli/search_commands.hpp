@@ -8,21 +8,21 @@
 
 #include <CLI/CLI.hpp>
 
+#include "simverbs/cli/command.hpp"
+
 #include "scenarios/search/check.hpp"
 #include "scenarios/search/shrink.hpp"
 #include "scenarios/search/sweep.hpp"
 
 namespace simverbs::cli {
 
-class SearchCommands {
+class SearchCommands final : public Command {
   public:
     // `program`: what stood behind "--" on the command line, for check.
     SearchCommands(CLI::App& app, std::vector<std::string> program);
-    SearchCommands(const SearchCommands&) = delete;
-    SearchCommands& operator=(const SearchCommands&) = delete;
 
-    [[nodiscard]] bool is_chosen() const;
-    [[nodiscard]] int run();
+    [[nodiscard]] bool is_chosen() const override;
+    [[nodiscard]] int run() override;
 
   private:
     void add_check(CLI::App& app);

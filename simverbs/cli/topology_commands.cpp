@@ -16,11 +16,13 @@
 #include "fabric/sm/routing/checks.hpp"
 #include "fabric/sm/routing/engines.hpp"
 #include "fabric/sm/routing/topology_graph.hpp"
+#include "fabric/topology/generators.hpp"
 #include "fabric/topology/ibnetdiscover_text.hpp"
 #include "fabric/topology/load.hpp"
 #include "fabric/topology/yaml_text.hpp"
 #include "fabric/yaml/quantities.hpp"
 
+#include "simverbs/cli/exit_status.hpp"
 #include "simverbs/model/personalities.hpp"
 #include "simverbs/server/text_table.hpp"
 
@@ -31,8 +33,6 @@ using fabric::LinkSpec;
 using fabric::NodeKind;
 using fabric::NodeSpec;
 using fabric::Topology;
-
-constexpr int kWrong = 1;
 
 std::optional<Topology> load(const std::string& spec) {
     std::vector<std::string_view> personalities;
@@ -152,18 +152,13 @@ std::string mtu_text(const LinkSpec& link) {
     return link.ethernet_mtu ? fmt::format("{}B", *link.ethernet_mtu) : std::string("device's");
 }
 
-}  // namespace
-
-int check_topology(const std::string& spec, bool routes) {
-    const auto topology = load(spec);
-    if (!topology) {
-        return kWrong;
-    }
-    const Neighbours neighbours(*topology);
+// Sizes, the diameter, and what is cut off; with `routes` what each routing engine makes of it.
+void describe_topology(const std::string& spec, const Topology& topology, bool routes) {
+    const Neighbours neighbours(topology);
     fmt::print("{}: {}, {}, {} ({} between switches)\n", spec,
                counted(neighbours.hcas(), "host adapter", "host adapters"),
-               counted(topology->nodes.size() - neighbours.hcas(), "switch", "switches"),
-               counted(topology->links.size(), "link", "links"), neighbours.between_switches());
+               counted(topology.nodes.size() - neighbours.hcas(), "switch", "switches"),
+               counted(topology.links.size(), "link", "links"), neighbours.between_switches());
     std::uint32_t diameter = 0;
     std::size_t cut_off = 0;
     for (const std::size_t hca : neighbours.different_hcas()) {
@@ -181,23 +176,15 @@ int check_topology(const std::string& spec, bool routes) {
                    counted(cut_off, "host adapter", "host adapters"));
     }
     if (routes) {
-        print_routes(*topology);
+        print_routes(topology);
     }
-    return 0;
 }
 
-int show_topology(const std::string& spec, bool dot) {
-    const auto topology = load(spec);
-    if (!topology) {
-        return kWrong;
-    }
-    if (dot) {
-        print_dot(*topology);
-        return 0;
-    }
+// Nodes and links as tables.
+void show_topology(const Topology& topology) {
     std::vector<TableRow> nodes{{"node", "kind", "host", "ports", "GUID", "description"}};
-    for (std::size_t i = 0; i < topology->nodes.size(); ++i) {
-        const NodeSpec& node = topology->nodes[i];
+    for (std::size_t i = 0; i < topology.nodes.size(); ++i) {
+        const NodeSpec& node = topology.nodes[i];
         const fabric::NodeId id{static_cast<std::uint32_t>(i)};
         nodes.push_back({node.name, std::string(to_string(node.kind)),
                          node.kind == NodeKind::kHca ? host_of(node) : std::string("-"),
@@ -208,7 +195,7 @@ int show_topology(const std::string& spec, bool dot) {
     fmt::print("{}\n", text_table(nodes));
     std::vector<TableRow> links{
         {"link", "", "layer", "rate", "latency", "MTU", "VLs", "buffer", "PFC", "VLANs"}};
-    for (const LinkSpec& link : topology->links) {
+    for (const LinkSpec& link : topology.links) {
         const bool is_ethernet = link.layer == fabric::LinkLayer::kEthernet;
         const std::string none = "-";
         links.push_back({fmt::format("{}:{}", link.a.node, link.a.port.value()),
@@ -222,25 +209,59 @@ int show_topology(const std::string& spec, bool dot) {
                          is_ethernet ? vlans_text(link) : none});
     }
     fmt::print("{}", text_table(links));
-    return 0;
 }
 
-int convert_topology(const std::string& spec, const std::string& format) {
-    const auto topology = load(spec);
-    if (!topology) {
-        return kWrong;
-    }
+int convert_topology(const std::string& spec, const Topology& topology, const std::string& format) {
     if (format == "yaml") {
-        fmt::print("{}", fabric::write_yaml(*topology));
-        return 0;
+        fmt::print("{}", fabric::write_yaml(topology));
+        return kPassed;
     }
-    const fabric::TopologyText written = fabric::write_ibnetdiscover(*topology);
+    const fabric::TopologyText written = fabric::write_ibnetdiscover(topology);
     if (!written.error.empty()) {
-        fmt::print(stderr, "simverbs: {}: {}\n", spec, written.error);
-        return kWrong;
+        return complain(fmt::format("{}: {}", spec, written.error), kUsage);
     }
     fmt::print("{}", written.text);
-    return 0;
+    return kPassed;
+}
+
+}  // namespace
+
+TopologyCommands::TopologyCommands(CLI::App& app)
+    : command_(app.add_subcommand("topology", "Look at a topology without serving it")),
+      check_(add("check", "Mistakes, and its sizes")),
+      show_(add("show", "Its nodes and links")),
+      convert_(add("convert", "Write it in another format")) {
+    command_->require_subcommand(1);
+    check_->add_flag("--routes", routes_, "what each routing engine makes of it, too");
+    show_->add_flag("--dot", dot_, "for Graphviz");
+    convert_->add_option("--to", format_, "the format")
+        ->check(CLI::IsMember({"yaml", "ibnetdiscover"}));
+}
+
+CLI::App* TopologyCommands::add(const char* name, const char* help) {
+    CLI::App* const added = command_->add_subcommand(name, help);
+    added->add_option("topology", topology_, "a file, or " + std::string(fabric::generators()))
+        ->type_name("TOPOLOGY")
+        ->required();
+    return added;
+}
+
+int TopologyCommands::run() {
+    const auto topology = load(topology_);
+    if (!topology) {
+        return check_->parsed() ? kFailed : kUsage;
+    }
+    if (convert_->parsed()) {
+        return convert_topology(topology_, *topology, format_);
+    }
+    if (check_->parsed()) {
+        describe_topology(topology_, *topology, routes_);
+    } else if (dot_) {
+        print_dot(*topology);
+    } else {
+        show_topology(*topology);
+    }
+    return kPassed;
 }
 
 }  // namespace simverbs::cli

@@ -1,18 +1,34 @@
-// `simverbs topology`: looks at a topology without serving it. Each returns an exit status; what is
-// wrong goes to stderr, and then the status is 1.
+// `simverbs topology`: looks at a topology without serving it.
 #pragma once
 
 #include <string>
 
+#include <CLI/CLI.hpp>
+
+#include "simverbs/cli/command.hpp"
+
 namespace simverbs::cli {
 
-// Sizes, the diameter, and what is cut off; with `routes` what each routing engine makes of it.
-int check_topology(const std::string& spec, bool routes);
+class TopologyCommands final : public Command {
+  public:
+    // Adds the words to `app`, which outlives it.
+    explicit TopologyCommands(CLI::App& app);
 
-// Nodes and links as a table, or for Graphviz.
-int show_topology(const std::string& spec, bool dot);
+    [[nodiscard]] bool is_chosen() const override { return command_->parsed(); }
+    // A topology that has mistakes is kFailed to `check`, kUsage to the others.
+    [[nodiscard]] int run() override;
 
-// To stdout: "yaml" or "ibnetdiscover".
-int convert_topology(const std::string& spec, const std::string& format);
+  private:
+    CLI::App* add(const char* name, const char* help);
+
+    std::string topology_;
+    CLI::App* command_;
+    CLI::App* check_;
+    CLI::App* show_;
+    CLI::App* convert_;
+    std::string format_ = "yaml";
+    bool routes_ = false;
+    bool dot_ = false;
+};
 
 }  // namespace simverbs::cli

@@ -171,7 +171,7 @@ void VizCommands::add_views() {
     report_ = add_view("report", "All of it as one page (.html)");
 }
 
-int VizCommands::run() const {
+int VizCommands::run() {
     if (*coverage_) {
         return write_coverage();
     }

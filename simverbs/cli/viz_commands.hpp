@@ -6,20 +6,19 @@
 
 #include <CLI/CLI.hpp>
 
+#include "simverbs/cli/command.hpp"
+
 #include "viz/coverage.hpp"
 
 namespace simverbs::cli {
 
-class VizCommands {
+class VizCommands final : public Command {
   public:
     // Adds the words to `app`, which outlives it.
     explicit VizCommands(CLI::App& app);
-    VizCommands(const VizCommands&) = delete;
-    VizCommands& operator=(const VizCommands&) = delete;
 
-    [[nodiscard]] bool is_chosen() const { return command_->parsed(); }
-    // Draws what was chosen: an exit status.
-    [[nodiscard]] int run() const;
+    [[nodiscard]] bool is_chosen() const override { return command_->parsed(); }
+    [[nodiscard]] int run() override;
 
   private:
     CLI::App* add(const char* name, const char* help);

@@ -1,29 +1,32 @@
 #include "simverbs/cli/watch_command.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
+#include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/fabric_question.hpp"
 #include "simverbs/cli/watch_screen.hpp"
-#include "simverbs/cli/world_commands.hpp"
+#include "simverbs/cli/world_options.hpp"
+#include "simverbs/server/world_place.hpp"
 
 namespace simverbs::cli {
 namespace {
 
-constexpr int kFailed = 1;
-constexpr std::uint64_t kLeastIntervalMs = 10;
+constexpr std::chrono::milliseconds kLeastInterval(10);
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 
 volatile std::sig_atomic_t g_stopped = 0;
@@ -38,6 +41,42 @@ std::int64_t wall_now() {
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * kNsPerSecond + now.tv_nsec;
 }
+
+// The keys of a terminal, each at once and not shown, for as long as it lives. In the background
+// there are none: who reads there is stopped.
+class Keys {
+  public:
+    Keys() {
+        if (isatty(STDIN_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) == getpgrp() &&
+            tcgetattr(STDIN_FILENO, &before_) == 0) {
+            termios each = before_;
+            each.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+            each.c_cc[VMIN] = 0;
+            each.c_cc[VTIME] = 0;
+            descriptor_ = tcsetattr(STDIN_FILENO, TCSANOW, &each) == 0 ? STDIN_FILENO : -1;
+        }
+    }
+    ~Keys() {
+        if (descriptor_ >= 0) {
+            tcsetattr(descriptor_, TCSANOW, &before_);
+        }
+    }
+    Keys(const Keys&) = delete;
+    Keys& operator=(const Keys&) = delete;
+
+    // -1: none.
+    [[nodiscard]] int descriptor() const { return descriptor_; }
+    // Whether q is among the keys that have been pressed, or the terminal has gone.
+    [[nodiscard]] bool ask_to_end() const {
+        std::array<char, 64> keys{};
+        const ssize_t got = read(descriptor_, keys.data(), keys.size());
+        return got <= 0 || std::find(keys.begin(), keys.begin() + got, 'q') != keys.begin() + got;
+    }
+
+  private:
+    termios before_{};
+    int descriptor_ = -1;
+};
 
 // Signals come only while this waits, so that none is missed between a look at a flag and the wait.
 class Waiter {
@@ -56,16 +95,24 @@ class Waiter {
             sigdelset(&outside_, signal);
         }
     }
-    // Until `descriptor` (-1: none) is readable, a signal, or that moment (0: no end). True: it is.
+    // Until `descriptor` (-1: none) is readable, a key, a signal, or that moment (0: no end). True:
+    // it is readable.
     bool wait(int descriptor, std::int64_t until_ns) const {
-        pollfd wanted{descriptor, POLLIN, 0};
+        std::array<pollfd, 2> wanted{pollfd{descriptor, POLLIN, 0},
+                                     pollfd{keys_.descriptor(), POLLIN, 0}};
         const std::int64_t left = std::max<std::int64_t>(0, until_ns - wall_now());
         const timespec timeout{left / kNsPerSecond, left % kNsPerSecond};
-        return ppoll(&wanted, descriptor < 0 ? 0 : 1, until_ns == 0 ? nullptr : &timeout,
-                     &outside_) == 1;
+        const int ready =
+            ppoll(wanted.data(), wanted.size(), until_ns == 0 ? nullptr : &timeout, &outside_);
+        if (ready > 0 && wanted[1].revents != 0 && keys_.ask_to_end()) {
+            g_stopped = 1;
+        }
+        return ready > 0 && wanted[0].revents != 0;
     }
+    [[nodiscard]] bool has_keys() const { return keys_.descriptor() >= 0; }
 
   private:
+    Keys keys_;
     sigset_t outside_{};
 };
 
@@ -141,27 +188,28 @@ Look look(const std::string& socket, const Waiter& waiter, Watched& seen, std::s
 }  // namespace
 
 WatchCommand::WatchCommand(CLI::App& app, std::string& world)
-    : command_(app.add_subcommand("watch", "A served world, live: queue pairs, rates, errors")) {
-    command_->add_option("--world", world, "name of the world, or path of its socket");
-    command_->add_option("--interval", interval_ms_, "of wall time, with a unit: 500ms, 2s")
-        ->transform(CLI::AsNumberWithUnit(
-            std::map<std::string, std::uint64_t>{{"ms", 1}, {"s", 1000}, {"min", 60'000}},
-            CLI::AsNumberWithUnit::UNIT_REQUIRED));
+    : world_(world),
+      command_(app.add_subcommand("watch", "A served world, live: queue pairs, rates, errors")) {
+    add_world(*command_, world);
+    add_limit(*command_, "--interval", interval_, "time from look to look, 10ms at least", "1s");
     command_->add_option("--count", count_, "looks, then it ends; 0: no end");
     command_->add_flag("--once", once_, "one look, and no rates");
 }
 
-int WatchCommand::run(const std::string& socket) const {
-    if (interval_ms_ < kLeastIntervalMs) {
-        fmt::print(stderr, "simverbs: --interval is {} ms at least\n", kLeastIntervalMs);
-        return kUsage;
+int WatchCommand::run() {
+    if (interval_ < kLeastInterval) {
+        return complain(fmt::format("--interval is {} ms at least", kLeastInterval.count()),
+                        kUsage);
     }
+    const std::string socket = socket_path(world_);
+    WorldPlace::clear(socket);
     const Waiter waiter;
     std::optional<Terminal> terminal;
     std::optional<Watched> before;
     Watched now;
     const std::uint64_t looks = once_ ? 1 : count_;
-    const auto interval_ns = static_cast<std::int64_t>(interval_ms_) * 1'000'000;
+    const std::int64_t interval_ns = std::chrono::nanoseconds(interval_).count();
+    const std::string_view keys = waiter.has_keys() && !once_ ? "q: quit" : "";
     for (std::uint64_t done = 0; g_stopped == 0;) {
         const std::int64_t next = wall_now() + interval_ns;
         std::string reason;
@@ -172,17 +220,16 @@ int WatchCommand::run(const std::string& socket) const {
         if (result != Look::kSeen) {
             terminal.reset();
             const bool has_ended = before && result != Look::kNotUnderstood;
-            fmt::print(stderr, "simverbs: {}\n", has_ended ? "the world has ended" : reason);
-            return has_ended ? 0 : kFailed;
+            return has_ended ? complain("the world has ended", kPassed) : complain(reason, kUsage);
         }
         if (!terminal && !once_) {
             terminal.emplace();
         }
         const Watched* const was = before ? &*before : nullptr;
         if (once_) {
-            fmt::print("{}", watch_screen(now, was, {}));
+            fmt::print("{}", watch_screen(now, was, {}, ""));
         } else {
-            terminal->show(watch_screen(now, was, terminal->size()));
+            terminal->show(watch_screen(now, was, terminal->size(), keys));
         }
         if (++done == looks) {
             break;
@@ -191,12 +238,12 @@ int WatchCommand::run(const std::string& socket) const {
             waiter.wait(-1, next);
             if (g_resized != 0) {
                 g_resized = 0;
-                terminal->show(watch_screen(now, was, terminal->size()));
+                terminal->show(watch_screen(now, was, terminal->size(), keys));
             }
         }
         before = std::move(now);
     }
-    return 0;
+    return kPassed;
 }
 
 }  // namespace simverbs::cli

@@ -2,27 +2,29 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 
 #include <CLI/CLI.hpp>
 
+#include "simverbs/cli/command.hpp"
+
 namespace simverbs::cli {
 
-class WatchCommand {
+class WatchCommand final : public Command {
   public:
     // Adds the words to `app`; `world` gets the option --world. Both outlive it.
     WatchCommand(CLI::App& app, std::string& world);
-    WatchCommand(const WatchCommand&) = delete;
-    WatchCommand& operator=(const WatchCommand&) = delete;
 
-    [[nodiscard]] bool is_chosen() const { return command_->parsed(); }
-    // Watches the world at `socket` until it ends, SIGINT or SIGTERM: an exit status. On a terminal
-    // the screen is drawn anew each time; elsewhere each look follows the last.
-    [[nodiscard]] int run(const std::string& socket) const;
+    [[nodiscard]] bool is_chosen() const override { return command_->parsed(); }
+    // Watches the world until it ends, `q`, SIGINT or SIGTERM. On a terminal the screen is drawn
+    // anew each time; elsewhere each look follows the last.
+    [[nodiscard]] int run() override;
 
   private:
+    std::string& world_;
     CLI::App* command_;
-    std::uint64_t interval_ms_ = 1000;
+    std::chrono::milliseconds interval_{1000};
     std::uint64_t count_ = 0;  // looks; 0: no end
     bool once_ = false;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -52,14 +53,15 @@ class Screen {
         }
     }
 
-    [[nodiscard]] std::string heading() const {
-        std::string text = fmt::format("{}  virtual time {}", now_.topology, seconds(now_.time_ps));
+    [[nodiscard]] std::string heading(std::string_view keys) const {
+        std::string text = fmt::format("{}  virtual time {}{}{}\n", now_.topology,
+                                       seconds(now_.time_ps), keys.empty() ? "" : "  ", keys);
         if (before_ != nullptr) {
-            text += fmt::format(", {} more in {} of wall time, {} events a second",
+            text += fmt::format("{} more in {} of wall time, {} events a second\n",
                                 seconds(virtual_ps_), seconds(wall_ns_ * 1000),
                                 rate(now_.events - before_->events, wall_ns_, kNsPerSecond));
         }
-        return text + "\n";
+        return text;
     }
 
     [[nodiscard]] std::vector<Row> queue_pair_rows() const {
@@ -135,6 +137,43 @@ class Screen {
     std::map<std::pair<std::string, std::uint64_t>, const WatchedQueuePair*> queue_pairs_;
     std::map<std::string, const WatchedPort*> ports_;
 };
+
+constexpr std::size_t kBetween = 2;  // columns of text_table
+
+// Where a row does not fit into the columns of a terminal, leaves out columns of the table by their
+// headings: those of `first` in that order, and the one at the right of two alike first.
+void leave_out(std::vector<Row>& rows, std::size_t columns,
+               std::span<const std::string_view> first) {
+    const auto width = [&rows] {
+        std::size_t sum = 0;
+        // The last one may be cut.
+        for (std::size_t column = 0; column + 1 < rows[0].cells.size(); ++column) {
+            std::size_t widest = 0;
+            for (const Row& row : rows) {
+                widest = std::max(widest, row.cells[column].size());
+            }
+            sum += widest + kBetween;
+        }
+        return sum + rows[0].cells.back().size();
+    };
+    for (std::size_t next = 0; next < first.size() && width() > columns;) {
+        const TableRow& heading = rows[0].cells;
+        const auto found = std::find(heading.rbegin(), heading.rend(), first[next]);
+        if (found == heading.rend()) {
+            ++next;
+            continue;
+        }
+        const auto column = heading.rend() - found - 1;
+        for (Row& row : rows) {
+            row.cells.erase(row.cells.begin() + column);
+        }
+    }
+}
+
+constexpr auto kLessOfQueuePairs =
+    std::to_array<std::string_view>({"/s wall", "service", "/s virtual", "peer", "open"});
+constexpr auto kLessOfPorts =
+    std::to_array<std::string_view>({"rate", "bit/s virtual", "not ready", "retried"});
 
 // The heading and `most` lines at most: fewer rows, and how many are missing, where not all fit.
 std::string table(std::vector<Row> rows, std::size_t most, std::string_view what) {
@@ -221,20 +260,23 @@ std::string short_number(std::uint64_t number) {
                        : fmt::format("{}.{:02d}{}", whole, hundredths, kUnits[unit]);
 }
 
-std::string watch_screen(const Watched& now, const Watched* before, const ScreenSize& size) {
+std::string watch_screen(const Watched& now, const Watched* before, const ScreenSize& size,
+                         std::string_view keys) {
     const Screen screen(now, before);
-    const std::vector<Row> queue_pairs = screen.queue_pair_rows();
-    const std::vector<Row> ports = screen.port_rows();
+    std::vector<Row> queue_pairs = screen.queue_pair_rows();
+    std::vector<Row> ports = screen.port_rows();
+    leave_out(queue_pairs, size.columns, kLessOfQueuePairs);
+    leave_out(ports, size.columns, kLessOfPorts);
     std::size_t for_queue_pairs = queue_pairs.size();
     std::size_t for_ports = ports.size();
-    constexpr std::size_t kOther = 3;  // the heading, and two empty lines
-    if (const std::size_t all = for_queue_pairs + for_ports + kOther; all > size.lines) {
-        const std::size_t room = size.lines - std::min(size.lines, kOther);
+    const std::size_t other = before == nullptr ? 3 : 4;  // the heading, and two empty lines
+    if (const std::size_t all = for_queue_pairs + for_ports + other; all > size.lines) {
+        const std::size_t room = size.lines - std::min(size.lines, other);
         for_ports = std::min(for_ports, std::max(room / 2, room - std::min(room, for_queue_pairs)));
         for_queue_pairs = room - std::min(room, for_ports);
     }
     const std::string nothing = "no queue pair\n";
-    return cut(screen.heading() + "\n" +
+    return cut(screen.heading(keys) + "\n" +
                    (now.queue_pairs.empty() ? nothing
                                             : table(queue_pairs, for_queue_pairs, "queue pairs")) +
                    "\n" + table(ports, for_ports, "ports"),

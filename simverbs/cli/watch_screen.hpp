@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace simverbs::cli {
@@ -55,9 +56,11 @@ struct ScreenSize {
     std::size_t columns = kEndless;
 };
 
-// Lines, each with its end. Without `before` there are no rates. What does not fit is left out, the
-// busy and the broken shown first, and its number told.
-std::string watch_screen(const Watched& now, const Watched* before, const ScreenSize& size);
+// Lines, each with its end. Without `before` there are no rates. Rows that do not fit are left out,
+// the busy and the broken shown first, and their number told; columns that do not fit are left out.
+// `keys`: what the terminal's keys do, in the first line.
+std::string watch_screen(const Watched& now, const Watched* before, const ScreenSize& size,
+                         std::string_view keys = {});
 
 // Three digits: "0", "999", "1.23k", "45.6M".
 std::string short_number(std::uint64_t number);

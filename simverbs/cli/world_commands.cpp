@@ -6,24 +6,26 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <thread>
+#include <string_view>
+#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "simverbs/cli/end_signals.hpp"
-#include "simverbs/cli/run_folder.hpp"
-#include "simverbs/cli/scenario_processes.hpp"
+#include "fabric/topology/generators.hpp"
 
-#include "scenarios/engine/batch.hpp"
+#include "simverbs/cli/end_signals.hpp"
+#include "simverbs/cli/exit_status.hpp"
+#include "simverbs/cli/launch.hpp"
+#include "simverbs/cli/world_options.hpp"
+#include "simverbs/server/text_table.hpp"
+#include "simverbs/server/world_place.hpp"
+#include "simverbs/world/served_protocol.hpp"
 
 namespace simverbs::cli {
 namespace {
-
-constexpr int kFailed = 1;
-constexpr int kNotFound = 127;
 
 Server* g_server = nullptr;
 
@@ -33,10 +35,7 @@ void stop_server(int /*signal*/) {
     }
 }
 
-int complain(const std::string& what, int status = kFailed) {
-    fmt::print(stderr, "simverbs: {}\n", what);
-    return status;
-}
+constexpr std::string_view kNoLibraries = "libibverbs.so.1 of simverbs is not beside this program";
 
 bool libraries_found() {
     return !library_folder().empty();
@@ -73,7 +72,7 @@ int serve(Server& server) {
 int serve_in_background(const ServerOptions& options) {
     std::array<int, 2> ready{};
     if (pipe2(ready.data(), O_CLOEXEC) != 0) {
-        return complain(fmt::format("pipe: {}", std::strerror(errno)));
+        return complain(fmt::format("pipe: {}", std::strerror(errno)), kFailed);
     }
     const pid_t child = fork();
     if (child == 0) {
@@ -103,18 +102,17 @@ int serve_in_background(const ServerOptions& options) {
     close(ready[0]);
     if (!error.empty()) {
         waitpid(child, nullptr, 0);
-        return complain(error);
+        return complain(error, kUsage);
     }
     return 0;
 }
 
-// An exit status; what was wrong has been said.
+// False with a reason.
 template <class Request, class Reply>
-int ask(const std::string& socket, const Request& request, Reply& reply) {
-    std::string reason;
+bool ask(const std::string& socket, const Request& request, Reply& reply, std::string& reason) {
     const int connection = connect_to_world(socket, reason);
     if (connection < 0) {
-        return complain(reason);
+        return false;
     }
     reason = fmt::format("the world at '{}' does not answer", socket);
     const bool answered =
@@ -122,163 +120,150 @@ int ask(const std::string& socket, const Request& request, Reply& reply) {
         receive_first_reply(connection, std::as_writable_bytes(std::span(&reply, 1)), {}, socket,
                             reason);
     close(connection);
-    if (!answered) {
-        return complain(reason);
-    }
     reply.text.back() = '\0';
-    return 0;
-}
-
-int run_under_scenario(const RunOptions& options, std::vector<ProgramSpec> programs) {
-    std::string errors;
-    const auto scenario = scenarios::load(options.scenario, options.settings, errors);
-    if (!scenario) {
-        return complain(errors, kUsage);
-    }
-    scenarios::Verdict verdict =
-        run_processes(*scenario, {std::move(programs), options.time_limit,
-                                  options.server.trace_file, options.server.capture_file});
-    verdict.replay = "simverbs run --scenario " + options.scenario;
-    for (const std::string& word : options.words) {
-        verdict.replay += fmt::format(" '{}'", word);
-    }
-    if (!verdict.error.empty()) {
-        return complain(verdict.error, kUsage);
-    }
-    if (!options.quiet || !verdict.passed()) {
-        fmt::print(stderr, "{}", scenarios::report(verdict, options.settings));
-    }
-    return verdict.passed() ? 0 : kFailed;
+    return answered;
 }
 
 }  // namespace
 
-int up(UpOptions options) {
-    if (!libraries_found()) {
-        return complain("libibverbs.so.1 of simverbs is not beside this program");
+WorldCommands::WorldCommands(CLI::App& app, std::string& world)
+    : world_(world),
+      up_(app.add_subcommand("up", "Serve a world in the background")),
+      on_(app.add_subcommand("on", "Run a program on a host of a served world")),
+      status_(app.add_subcommand("status", "What served worlds are doing")),
+      down_(app.add_subcommand("down", "End a served world")) {
+    up_->add_option("topology", server_.simulation.topology,
+                    "a file, or " + std::string(fabric::generators()))
+        ->type_name("TOPOLOGY")
+        ->default_str("")
+        ->required();
+    add_world_options(*up_, server_);
+    up_->add_flag("--foreground", foreground_, "stay, and print a summary at the end");
+    on_->add_option("host", host_, "a host of its topology")->type_name("HOST")->required();
+    on_->add_option("command", program_, "a program and its arguments, behind --")
+        ->type_name("WORD")
+        ->required();
+    on_->prefix_command();
+    status_->add_flag("-v,--verbose", verbose_, "what each queue pair waits for, too");
+    down_->add_flag("--force", force_, "although programs are attached: they lose their devices");
+    for (CLI::App* const each : {up_, on_, down_}) {
+        add_world(*each, world);
     }
-    if (!options.foreground) {
-        const int status = serve_in_background(options.server);
-        if (status == 0) {
-            fmt::print("{} is up; start programs with: simverbs on HOST -- COMMAND\n",
-                       options.server.simulation.topology);
+    status_->add_option("--world", world, "name of a world, or path of its socket")
+        ->type_name("WORLD")
+        ->default_str("all worlds");
+}
+
+bool WorldCommands::is_chosen() const {
+    return up_->parsed() || on_->parsed() || status_->parsed() || down_->parsed();
+}
+
+int WorldCommands::run() {
+    if (status_->parsed() && status_->get_option("--world")->count() == 0) {
+        return list();
+    }
+    socket_ = socket_path(world_);
+    WorldPlace::clear(socket_);
+    return up_->parsed() ? up() : on_->parsed() ? on() : status_->parsed() ? status() : down();
+}
+
+int WorldCommands::up() {
+    if (!libraries_found()) {
+        return complain(kNoLibraries, kFailed);
+    }
+    server_.socket = socket_;
+    if (!foreground_) {
+        const int status = serve_in_background(server_);
+        if (status == kPassed) {
+            fmt::print("{} is up; start programs with: simverbs on{} HOST -- COMMAND\n",
+                       server_.simulation.topology, world_option(socket_));
         }
         return status;
     }
     std::string error;
     block_end_signals(SIG_BLOCK);
-    const auto server = Server::make(options.server, error);
+    const auto server = Server::make(server_, error);
     if (server == nullptr) {
-        return complain(error);
+        return complain(error, kUsage);
     }
     const int status = serve(*server);
     fmt::print(stderr, "simverbs: {}\n", server->summary());
     return status;
 }
 
-int run(RunOptions options) {
-    std::vector<ProgramSpec> specs;
-    const std::size_t first = options.scenario.empty() ? 1 : 0;
-    for (std::size_t i = first; i < options.words.size(); ++i) {
-        const std::string& text = options.words[i];
-        const std::size_t equals = text.find('=');
-        if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
-            return complain(fmt::format("'{}' is not HOST=COMMAND", text), kUsage);
-        }
-        specs.push_back({text.substr(0, equals), text.substr(equals + 1)});
-    }
-    if (!options.scenario.empty()) {
-        return run_under_scenario(options, std::move(specs));
-    }
-    if (specs.empty()) {
-        return complain("run needs a topology and programs: simverbs run star:2 h0='COMMAND' ...",
-                        kUsage);
-    }
-    options.server.simulation.topology = options.words.front();
+int WorldCommands::on() const {
     if (!libraries_found()) {
-        return complain("libibverbs.so.1 of simverbs is not beside this program");
-    }
-    const EndSignals signals;
-    const RunFolder folder;
-    if (!folder.error().empty()) {
-        return complain(folder.error());
-    }
-    options.server.socket = folder.socket();
-    std::string error;
-    const auto server = Server::make(options.server, error);
-    if (server == nullptr) {
-        return complain(error, kUsage);  // the socket is ours: the options are at fault
-    }
-    for (const ProgramSpec& spec : specs) {
-        if (!server->has_host(spec.host)) {
-            return complain(fmt::format("topology '{}' has no host '{}'",
-                                        options.server.simulation.topology, spec.host),
-                            kUsage);
-        }
-    }
-    server->expect_programs(specs.size());
-    std::thread serving([&server] { server->run(); });
-    int status = kFailed;
-    {
-        Programs programs(*server, folder, std::move(specs));
-        status = programs.run(options.time_limit);
-    }
-    server->stop();
-    serving.join();
-    if (!options.quiet) {
-        fmt::print(stderr, "simverbs: {}\n", server->summary());
-    }
-    return status;
-}
-
-int on(const std::string& socket, const std::string& host,
-       const std::vector<std::string>& command) {
-    if (!libraries_found()) {
-        return complain("libibverbs.so.1 of simverbs is not beside this program");
+        return complain(kNoLibraries, kFailed);
     }
     std::string reason;
-    const int connection = connect_to_world(socket, reason);
+    const int connection = connect_to_world(socket_, reason);
     if (connection < 0) {
-        return complain(reason);
+        return complain(reason, kUsage);
     }
     close(connection);
-    const HostPlace place = ask_for_host(socket, host);
+    const HostPlace place = ask_for_host(socket_, host_);
     if (!place.is_known) {
-        return complain(
-            fmt::format("the world at '{}' has no host '{}'; it has {}", socket, host, place.hosts),
-            kUsage);
+        return complain(fmt::format("the world at '{}' has no host '{}'; it has {}", socket_, host_,
+                                    place.hosts),
+                        kUsage);
     }
-    place_environment({socket, host, place.devices});
-    run_program(command);
-    return complain(fmt::format("{}: {}", command[0], std::strerror(errno)), kNotFound);
+    place_environment({socket_, host_, place.devices});
+    run_program(program_);
+    return complain(fmt::format("{}: {}", program_[0], std::strerror(errno)), kNotFound);
 }
 
-int status(const std::string& socket, bool verbose) {
+// All worlds; one that is alone in full.
+int WorldCommands::list() {
+    const std::vector<std::string> names = find_worlds();
+    socket_ = socket_path(names.empty() ? std::string(kDefaultWorld) : names.front());
+    if (names.size() < 2) {
+        if (!names.empty() && names.front() != kDefaultWorld) {
+            fmt::print("world {}\n", names.front());
+        }
+        return status();
+    }
+    std::vector<TableRow> rows{{"world", "what it is"}};
+    for (const std::string& name : names) {
+        std::string reason;
+        TextReply reply;
+        const RequestHead request{kProtocolVersion, RequestKind::kStatus};
+        const std::string_view said =
+            ask(socket_path(name), request, reply, reason) ? reply.text.data() : reason.c_str();
+        rows.push_back({name, std::string(said.substr(0, said.find('\n')))});
+    }
+    fmt::print("{}\nof one in full: simverbs status --world NAME\n", text_table(rows));
+    return kPassed;
+}
+
+int WorldCommands::status() const {
     const RequestHead request{kProtocolVersion,
-                              verbose ? RequestKind::kReport : RequestKind::kStatus};
+                              verbose_ ? RequestKind::kReport : RequestKind::kStatus};
     TextReply reply;
-    if (const int status = ask(socket, request, reply); status != 0) {
-        return status;
+    std::string reason;
+    if (!ask(socket_, request, reply, reason)) {
+        return complain(reason, kUsage);
     }
     fmt::print("{}", reply.text.data());
-    return 0;
+    return kPassed;
 }
 
-int down(const std::string& socket, bool force) {
+int WorldCommands::down() const {
     ShutdownRequest request;
-    request.force = force ? 1 : 0;
+    request.force = force_ ? 1 : 0;
     ShutdownReply reply;
-    if (const int status = ask(socket, request, reply); status != 0) {
-        return status;
+    std::string reason;
+    if (!ask(socket_, request, reply, reason)) {
+        return complain(reason, kUsage);
     }
     if (reply.error != 0) {
         return complain(
-            fmt::format("programs are attached, and would lose their devices: {}; end "
-                        "them first, or use --force",
-                        reply.text.data()));
+            fmt::format("programs are attached, and would lose their devices: {}; end them first, "
+                        "or use: simverbs down --force{}",
+                        reply.text.data(), world_option(socket_)),
+            kFailed);
     }
     fmt::print("{}\n", reply.text.data());
-    return 0;
+    return kPassed;
 }
 
 }  // namespace simverbs::cli

@@ -1,38 +1,44 @@
-// The commands that start, use and end a served world. Each returns an exit status.
+// The commands that start, use and end a served world: up, on, status, down.
 #pragma once
 
-#include <chrono>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "simverbs/cli/programs.hpp"
+#include <CLI/CLI.hpp>
+
+#include "simverbs/cli/command.hpp"
 #include "simverbs/server/server.hpp"
 
 namespace simverbs::cli {
 
-inline constexpr int kUsage = 2;  // what was asked for does not exist or makes no sense
+class WorldCommands final : public Command {
+  public:
+    // Adds them to `app`; `world` gets the option --world. Both outlive it.
+    WorldCommands(CLI::App& app, std::string& world);
 
-struct UpOptions {
-    ServerOptions server;
-    bool foreground = false;
+    [[nodiscard]] bool is_chosen() const override;
+    [[nodiscard]] int run() override;
+
+  private:
+    [[nodiscard]] int up();
+    // Becomes the program; returns only when that fails.
+    [[nodiscard]] int on() const;
+    [[nodiscard]] int status() const;
+    [[nodiscard]] int list();
+    [[nodiscard]] int down() const;
+
+    std::string& world_;
+    std::string socket_;  // of it
+    CLI::App* up_;
+    ServerOptions server_;
+    bool foreground_ = false;
+    CLI::App* on_;
+    std::string host_;
+    std::vector<std::string> program_;
+    CLI::App* status_;
+    bool verbose_ = false;
+    CLI::App* down_;
+    bool force_ = false;
 };
-int up(UpOptions options);
-
-struct RunOptions {
-    ServerOptions server;
-    std::vector<std::string> words;     // TOPOLOGY, unless there is a scenario; HOST=COMMAND ...
-    std::string scenario;               // a file; "": none
-    std::vector<std::string> settings;  // of it
-    std::optional<std::chrono::milliseconds> time_limit;
-    bool quiet = false;
-};
-int run(RunOptions options);
-
-// Starts COMMAND on `host` of the world at `socket`; returns only when that fails.
-int on(const std::string& socket, const std::string& host, const std::vector<std::string>& command);
-
-int status(const std::string& socket, bool verbose);
-int down(const std::string& socket, bool force);
 
 }  // namespace simverbs::cli

@@ -1,5 +1,6 @@
 #include "simverbs/server/world_place.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -8,6 +9,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,6 +27,28 @@ int enter(int parent, const std::string& name) {
     mkdirat(parent, name.c_str(), S_IRWXU);
     return openat(parent, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
+
+// Kept from before a look at a socket until it is made or removed: else one command could remove
+// the socket that another has bound and does not listen at yet.
+class FolderLock {
+  public:
+    explicit FolderLock(int folder)
+        : lock_(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+        if (lock_ >= 0) {
+            flock(lock_, LOCK_EX);
+        }
+    }
+    ~FolderLock() {
+        if (lock_ >= 0) {
+            close(lock_);
+        }
+    }
+    FolderLock(const FolderLock&) = delete;
+    FolderLock& operator=(const FolderLock&) = delete;
+
+  private:
+    int lock_;
+};
 
 }  // namespace
 
@@ -57,11 +81,13 @@ bool WorldPlace::begin_to_listen(const std::string& path, std::string& error) {
         error = fmt::format("cannot listen at '{}': {}", path, reason);
         return false;
     };
+    const FolderLock lock(folder_);
     Distrust why = Distrust::kNone;
     const int running = connect_in_folder(folder_, name_.c_str(), why);
     if (running >= 0) {
         close(running);
-        error = fmt::format("a world is already served at '{}'; end it with `simverbs down`", path);
+        error = fmt::format("a world is already served at '{}'; to end it: simverbs down{}", path,
+                            world_option(path));
         return false;
     }
     struct stat about {};
@@ -96,6 +122,44 @@ void WorldPlace::leave() {
         close(std::exchange(listener_, -1));
         remove_tree();
     }
+}
+
+bool WorldPlace::clear(const std::string& path) {
+    char name[NAME_MAX + 1];
+    Distrust why = Distrust::kNone;
+    const int folder = open_own_folder_of(path.c_str(), name, why);
+    if (folder < 0) {
+        return false;
+    }
+    WorldPlace place(folder, name, path);
+    const FolderLock lock(folder);
+    const int running = connect_in_folder(folder, name, why);
+    if (running >= 0) {
+        close(running);
+        return false;
+    }
+    if (why != Distrust::kSystem || errno != ECONNREFUSED) {
+        return false;
+    }
+    unlinkat(folder, name, 0);
+    place.remove_tree();
+    return true;
+}
+
+std::vector<std::string> find_worlds() {
+    namespace fs = std::filesystem;
+    std::vector<std::string> names;
+    std::error_code ignored;
+    const fs::path folder = fs::path(socket_path(std::string(kDefaultWorld))).parent_path();
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+        const fs::path& path = entry.path();
+        if (path.extension() == ".sock" && entry.is_socket(ignored) &&
+            !WorldPlace::clear(path.string())) {
+            names.push_back(path.stem().string());
+        }
+    }
+    std::sort(names.begin(), names.end());
+    return names;
 }
 
 int WorldPlace::folder_of(const std::string& path, std::string& name) const {

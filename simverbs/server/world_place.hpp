@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace simverbs {
 
@@ -14,6 +15,9 @@ class WorldPlace {
     // that is not possible, a world is served there already, or the folder is not one's own and
     // closed to others.
     static std::unique_ptr<WorldPlace> listen_at(const std::string& path, std::string& error);
+    // Removes what a server that was killed has left at `path`; nothing where a world is served
+    // there, or nothing is. Whether it did.
+    static bool clear(const std::string& path);
     ~WorldPlace();
     WorldPlace(const WorldPlace&) = delete;
     WorldPlace& operator=(const WorldPlace&) = delete;
@@ -42,5 +46,9 @@ class WorldPlace {
     std::string tree_path_;
     int listener_ = -1;
 };
+
+// The names of this user's worlds that are served in the folder of named ones (socket_path), in
+// order. Clears the places of dead servers there.
+std::vector<std::string> find_worlds();
 
 }  // namespace simverbs

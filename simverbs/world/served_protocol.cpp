@@ -130,6 +130,12 @@ std::string socket_path(const std::string& name) {
     return fmt::format("{}/{}.sock", folder, name);
 }
 
+std::string world_option(const std::string& path) {
+    const std::string name = std::filesystem::path(path).stem().string();
+    const bool is_named = path == socket_path(name);
+    return is_named && name == kDefaultWorld ? "" : " --world " + (is_named ? name : path);
+}
+
 std::string describe(Distrust why, int error, const std::string& path) {
     const std::string folder = path.substr(0, path.rfind('/'));
     switch (why) {
@@ -163,8 +169,10 @@ int connect_to_world(const std::string& path, std::string& reason) {
     if (connection < 0) {
         const int error = errno;
         reason = why == Distrust::kSystem
-                     ? fmt::format("no world is served at '{}' ({}); `simverbs up` starts one",
-                                   path, std::strerror(error))
+                     ? fmt::format(
+                           "no world is served at '{}' ({}); to serve one: simverbs up "
+                           "TOPOLOGY{}",
+                           path, std::strerror(error), world_option(path))
                      : describe(why, error, path);
         errno = error;
     }

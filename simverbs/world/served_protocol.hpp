@@ -121,9 +121,15 @@ ssize_t receive_message(int socket, std::span<std::byte> bytes, std::span<int> d
 bool receive_first_reply(int socket, std::span<std::byte> reply, std::span<int> descriptors,
                          const std::string& path, std::string& reason);
 
+inline constexpr std::string_view kDefaultWorld = "default";
+
 // Where a world listens: `name` with a slash is a path; otherwise a file of that name in a folder
 // of the user's own, which the server makes.
 std::string socket_path(const std::string& name);
+
+// What names the world at `path` in a command: " --world NAME", or " --world PATH"; "" where it is
+// the default one.
+std::string world_option(const std::string& path);
 
 // Connects to a world; -1 with errno set when there is none, or none that is to be trusted
 // (trusted_socket.hpp). `reason`: a sentence without its full stop.

@@ -258,12 +258,15 @@ void Simulation::handle(const fabric::Event& /*event*/) {
     reached_ = true;
 }
 
-std::string Simulation::summary() const {
-    const fabric::trace::Bus& bus = bus_;
+std::string in_seconds(fabric::SimTime time) {
     constexpr std::int64_t kSecond = 1'000'000'000'000;
-    const std::int64_t last = fabric::to_picoseconds(bus.last_run_record());
-    return fmt::format("{} records, {}.{:012d} s of virtual time, run digest {:016x}",
-                       bus.run_records(), last / kSecond, last % kSecond, bus.run_digest());
+    const std::int64_t ps = fabric::to_picoseconds(time);
+    return fmt::format("{}.{:012d} s", ps / kSecond, ps % kSecond);
+}
+
+std::string Simulation::summary() const {
+    return fmt::format("{} records, {} of virtual time, run digest {:016x}", bus_.run_records(),
+                       in_seconds(bus_.last_run_record()), bus_.run_digest());
 }
 
 std::string Simulation::replay_line() const {

@@ -173,4 +173,7 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
     bool reached_ = false;       // the end of run_for
 };
 
+// "0.000070649600 s".
+std::string in_seconds(fabric::SimTime time);
+
 }  // namespace simverbs

@@ -137,7 +137,7 @@ TEST(Watch, ChangesNothing) {
 
 TEST(Watch, SaysThatThereIsNoWorldAndWhenItEnds) {
     const Ran nobody = watch("/nowhere/at/all", "--once");
-    EXPECT_EQ(nobody.status, 1);
+    EXPECT_EQ(nobody.status, 2);
     EXPECT_NE(nobody.text.find("no world is served at '/nowhere/at/all'"), std::string::npos)
         << nobody.text;
     ServedWorld world("star:2");

@@ -1,0 +1,127 @@
+#include "simverbs/cli/run_command.hpp"
+
+#include <cstdio>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "fabric/topology/generators.hpp"
+
+#include "simverbs/cli/end_signals.hpp"
+#include "simverbs/cli/exit_status.hpp"
+#include "simverbs/cli/launch.hpp"
+#include "simverbs/cli/run_folder.hpp"
+#include "simverbs/cli/scenario_processes.hpp"
+#include "simverbs/cli/world_options.hpp"
+
+#include "scenarios/engine/batch.hpp"
+
+namespace simverbs::cli {
+
+RunCommand::RunCommand(CLI::App& app)
+    : command_(app.add_subcommand("run", "Serve a world, run programs on its hosts, end it")) {
+    command_
+        ->add_option("words", words_,
+                     "TOPOLOGY, then HOST='COMMAND' ..., started in this order; topologies are a "
+                     "file, or " +
+                         std::string(fabric::generators()))
+        ->type_name("WORD");
+    CLI::Option* const file = command_->add_option(
+        "--scenario", scenario_,
+        "instead of TOPOLOGY: FILE says what fabric there is, what goes wrong and what to expect");
+    file->type_name("FILE");
+    add_world_options(*command_, server_);
+    for (const char* const of_scenario : kOptionsOfScenarios) {
+        file->excludes(command_->get_option(of_scenario));
+    }
+    command_->add_option("--set", settings_, "a change of the scenario")
+        ->type_name("KEY.KEY=VALUE")
+        ->allow_extra_args(false)
+        ->needs(file);
+    add_limit(*command_, "--time-limit", limit_, "how long the programs may take", "none");
+    command_->add_flag("--quiet", quiet_, "no summary");
+}
+
+int RunCommand::run() {
+    std::vector<ProgramSpec> programs;
+    for (std::size_t i = scenario_.empty() ? 1 : 0; i < words_.size(); ++i) {
+        const std::string& text = words_[i];
+        const std::size_t equals = text.find('=');
+        if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
+            return complain(fmt::format("'{}' is not HOST=COMMAND", text), kUsage);
+        }
+        programs.push_back({text.substr(0, equals), text.substr(equals + 1)});
+    }
+    if (!scenario_.empty()) {
+        return run_scenario(std::move(programs));
+    }
+    if (programs.empty()) {
+        return complain("run needs a topology and programs: simverbs run star:2 h0='COMMAND' ...",
+                        kUsage);
+    }
+    return run_topology(std::move(programs));
+}
+
+int RunCommand::run_scenario(std::vector<ProgramSpec> programs) const {
+    std::string errors;
+    const auto scenario = scenarios::load(scenario_, settings_, errors);
+    if (!scenario) {
+        return complain(errors, kUsage);
+    }
+    scenarios::Verdict verdict = run_processes(
+        *scenario, {std::move(programs), limit_.count() == 0 ? std::nullopt : std::optional(limit_),
+                    server_.trace_file, server_.capture_file});
+    verdict.replay = "simverbs run --scenario " + scenario_;
+    for (const std::string& word : words_) {
+        verdict.replay += fmt::format(" '{}'", word);
+    }
+    if (!verdict.error.empty()) {
+        return complain(verdict.error, kUsage);
+    }
+    if (!quiet_ || !verdict.passed()) {
+        fmt::print(stderr, "{}", scenarios::report(verdict, settings_));
+    }
+    return verdict.passed() ? kPassed : kFailed;
+}
+
+int RunCommand::run_topology(std::vector<ProgramSpec> programs) {
+    server_.simulation.topology = words_.front();
+    if (library_folder().empty()) {
+        return complain("libibverbs.so.1 of simverbs is not beside this program", kFailed);
+    }
+    const EndSignals signals;
+    const RunFolder folder;
+    if (!folder.error().empty()) {
+        return complain(folder.error(), kFailed);
+    }
+    server_.socket = folder.socket();
+    std::string error;
+    const auto server = Server::make(server_, error);
+    if (server == nullptr) {
+        return complain(error, kUsage);  // the socket is ours: the options are at fault
+    }
+    for (const ProgramSpec& program : programs) {
+        if (!server->has_host(program.host)) {
+            return complain(fmt::format("topology '{}' has no host '{}'",
+                                        server_.simulation.topology, program.host),
+                            kUsage);
+        }
+    }
+    server->expect_programs(programs.size());
+    std::thread serving([&server] { server->run(); });
+    int status = kFailed;
+    {
+        Programs running(*server, folder, std::move(programs));
+        status = running.run(limit_.count() == 0 ? std::nullopt : std::optional(limit_));
+    }
+    server->stop();
+    serving.join();
+    if (!quiet_) {
+        fmt::print(stderr, "simverbs: {}\n", server->summary());
+    }
+    return status;
+}
+
+}  // namespace simverbs::cli

@@ -1,0 +1,30 @@
+// The options of commands that make a world.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "simverbs/server/server.hpp"
+
+namespace simverbs::cli {
+
+// Those that a scenario says itself, where there is one.
+inline constexpr const char* kOptionsOfScenarios[] = {"--seed",        "--first-psn", "--first-qpn",
+                                                      "--keys",        "--sm",        "--routing",
+                                                      "--personality", "--schedule"};
+
+// Adds them to `command`; they write to `options`, which outlives it. A served world's subnet
+// manager sweeps by default, unlike an embedded one's: the tools of operators ask it.
+void add_world_options(CLI::App& command, ServerOptions& options);
+
+// Adds --world: which served world `command` is about.
+void add_world(CLI::App& command, std::string& world);
+
+// Adds an option of wall time, a number with a unit, which writes to `limit`. `meaning` tells what
+// it limits; `by_default` what holds without it.
+CLI::Option* add_limit(CLI::App& command, const char* name, std::chrono::milliseconds& limit,
+                       const char* meaning, const char* by_default);
+
+}  // namespace simverbs::cli

@@ -1,0 +1,301 @@
+"""What the simverbs command says, and with which status it ends.
+
+    SIMVERBS=build/dev/bin/simverbs SCENARIOS=scenarios/library python3 commands.py Worlds
+"""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import termios
+import time
+import unittest
+
+SIMVERBS = os.environ["SIMVERBS"]
+SCENARIOS = os.environ["SCENARIOS"]
+COMMANDS = (
+    "run up on status down fabric watch scenario explain check sweep shrink viz topology lab"
+)
+PATIENCE_S = 60
+
+# A server that answers no packet: with time-outs of an hour of virtual time it takes long.
+LONG = """
+connections:
+  c: {between: [h0, h1], rnr_retries: 7, min_rnr_timer: 1}
+hosts:
+  h0:
+    do:
+      - send: {qp: c, id: 1}
+      - poll: {qp: c, status: SUCCESS}
+"""
+FLUSHED = """
+connections:
+  c: {between: [h0, h1], rnr_retries: 1, min_rnr_timer: 1}
+hosts:
+  h0:
+    do:
+      - send: {qp: c, id: 1, count: 100}
+      - loop: {times: 100, do: [poll: {qp: c, status: SUCCESS}]}
+"""
+
+
+class Case(unittest.TestCase):
+    """Has a folder of its own, where named worlds are."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        os.chmod(self.folder, 0o700)
+        self.environment = dict(os.environ, XDG_RUNTIME_DIR=self.folder, TMPDIR=self.folder)
+
+    def tearDown(self):
+        for name in self.sockets():
+            self.simverbs("down", "--force", "--world", name[: -len(".sock")])
+        shutil.rmtree(self.folder)
+
+    def sockets(self):
+        folder = os.path.join(self.folder, "simverbs")
+        return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def simverbs(self, *words):
+        ended = subprocess.run(
+            [SIMVERBS, *words],
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=PATIENCE_S,
+        )
+        return ended.returncode, ended.stdout
+
+    def interrupted(self, number, begun, *words):
+        """Ends with `number` once the output, or a file of the folder, has `begun`."""
+        with subprocess.Popen(
+            [SIMVERBS, *words],
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as process:
+            said = process.stdout.readline() if begun else ""
+            while begun and not re.search(begun, said):
+                said += process.stdout.readline()
+            if not begun:
+                time.sleep(1)
+            process.send_signal(number)
+            return said + process.communicate(timeout=PATIENCE_S)[0], process.returncode
+
+
+class Terminal:
+    """A command on a terminal of 80 columns."""
+
+    def __init__(self, environment, *words):
+        self.process, self.descriptor = pty.fork()
+        if self.process == 0:
+            os.execve(SIMVERBS, [SIMVERBS, *words], environment)
+        fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        os.kill(self.process, signal.SIGWINCH)
+        self.text = ""
+
+    def read_until(self, pattern):
+        end = time.monotonic() + PATIENCE_S
+        while not re.search(pattern, self.text):
+            if not select.select([self.descriptor], [], [], end - time.monotonic())[0]:
+                raise AssertionError(f"never on the terminal: {pattern}\n{self.text!r}")
+            self.text += os.read(self.descriptor, 65536).decode()
+
+    def end(self):
+        """The exit status, as a shell has it."""
+        while True:
+            try:
+                read = os.read(self.descriptor, 65536)
+            except OSError:
+                break
+            if not read:
+                break
+            self.text += read.decode()
+        os.close(self.descriptor)
+        status = os.waitpid(self.process, 0)[1]
+        return os.waitstatus_to_exitcode(status)
+
+
+class Help(Case):
+    def test_has_the_table_of_exit_statuses(self):
+        for words in ["", *COMMANDS.split(), "viz ladder", "fabric port", "topology check"]:
+            status, text = self.simverbs(*words.split(), "--help")
+            self.assertEqual(status, 0)
+            for line in ["  0    ", "  1    ", "  2    ", "  130  interrupted"]:
+                self.assertIn(line, text, words)
+
+    def test_has_one_word_for_a_kind_of_value(self):
+        for words in COMMANDS.split():
+            text = self.simverbs(words, "--help")[1]
+            self.assertNotRegex(text, r"\b(TEXT|UINT|INT|REQUIRED)\b", words)
+            for line in text.splitlines():
+                self.assertLessEqual(len(line), 80, line)
+
+    def test_tells_required_and_defaults(self):
+        text = " ".join(self.simverbs("sweep", "--help")[1].split())
+        self.assertRegex(text, r"file FILE the scenario \(required\)")
+        self.assertRegex(text, r"--seed-limit DURATION .* 10min, 1h \(default: 1min\)")
+        self.assertRegex(text, r"--keep DIR .* \(default: \.\)")
+
+
+class Worlds(Case):
+    def up(self, name):
+        status, text = self.simverbs("up", "pair", "--world", name)
+        self.assertEqual(status, 0, text)
+        return text
+
+    def test_advice_names_the_world(self):
+        self.assertIn("simverbs on --world b HOST", self.up("b"))
+        self.assertEqual(
+            self.simverbs("up", "pair", "--world", "b"),
+            (
+                2,
+                f"simverbs: a world is already served at '{self.folder}/simverbs/b.sock'; "
+                "to end it: simverbs down --world b\n",
+            ),
+        )
+        status, text = self.simverbs("on", "--world", "c", "h0", "--", "true")
+        self.assertEqual(status, 2)
+        self.assertIn("to serve one: simverbs up TOPOLOGY --world c", text)
+
+    def test_status_lists_them(self):
+        status, text = self.simverbs("status")
+        self.assertEqual(status, 2)
+        self.assertIn("no world is served", text)
+        self.up("a")
+        self.assertRegex(self.simverbs("status")[1], r"^world a\ntopology pair.*\nhost h0: lid 1")
+        self.up("b")
+        status, text = self.simverbs("status")
+        self.assertEqual(status, 0)
+        self.assertRegex(text, r"\na +topology pair.*\nb +topology pair")
+        self.assertIn("host h1", self.simverbs("status", "--world", "b")[1])
+
+    def test_what_a_killed_server_left_is_removed(self):
+        self.up("a")
+        self.up("b")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+            connection.connect(f"{self.folder}/simverbs/b.sock")
+            peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        os.kill(struct.unpack("iII", peer)[0], signal.SIGKILL)
+        while self.simverbs("status", "--world", "b")[0] == 0:
+            time.sleep(0.01)
+        self.simverbs("status")
+        self.assertEqual([n for n in self.sockets() if n.startswith("b")], [])
+        self.assertEqual(self.simverbs("status", "--world", "a")[0], 0)
+
+    def test_what_a_killed_run_left_is_removed(self):
+        begun = os.path.join(self.folder, "begun")
+        with subprocess.Popen(
+            [SIMVERBS, "run", "pair", f"h0=touch {begun}; exec sleep 100"], env=self.environment
+        ) as run:
+            while not os.path.exists(begun):
+                time.sleep(0.01)
+            run.send_signal(signal.SIGSTOP)  # it must not see what happens, nor the guard its end
+            with open(f"/proc/{run.pid}/task/{run.pid}/children", encoding="utf-8") as children:
+                for child in children.read().split():
+                    os.kill(int(child), signal.SIGKILL)
+            run.kill()
+        self.assertEqual(len([n for n in os.listdir(self.folder) if "-run-" in n]), 1)
+        self.simverbs("run", "pair", "h0=true")
+        self.assertEqual([n for n in os.listdir(self.folder) if "-run-" in n], [])
+
+
+class Interrupted(Case):
+    def test_sweep_prints_what_there_is(self):
+        long = self.write("long.yaml", LONG)
+        text, status = self.interrupted(signal.SIGINT, "", "sweep", "-n", "1000", long)
+        self.assertEqual(status, 130, text)
+        self.assertRegex(text, r"0 of 0 seeds passed")
+        self.assertRegex(text, r"1000 seeds were left out: interrupted")
+
+    def test_scenarios_print_what_there_is(self):
+        self.write("a.yaml", "{}\n")
+        self.write("b.yaml", LONG)
+        text, status = self.interrupted(signal.SIGTERM, "PASS.*a.yaml", "scenario", self.folder)
+        self.assertEqual(status, 143, text)
+        self.assertIn("1 of 2 passed, interrupted: 1 did not end", text)
+
+    def test_check_tells_what_was_not_checked(self):
+        long = self.write("long.yaml", LONG)
+        text, status = self.interrupted(signal.SIGINT, "", "check", long)
+        self.assertEqual(status, 130, text)
+        self.assertIn(f"INTERRUPTED {long}", text)
+
+    def test_shrink_prints_how_small_it_has_become(self):
+        flushed = self.write("flushed.yaml", FLUSHED)
+        text, status = self.interrupted(signal.SIGINT, "^faults", "shrink", flushed)
+        if status == 0:  # it was faster
+            return
+        self.assertEqual(status, 130, text)
+        self.assertRegex(text, r"runs \(interrupted\): from")
+        self.assertIn("connections:", text)
+
+
+class Shown(Case):
+    def test_a_cascade_is_one_line(self):
+        status, text = self.simverbs("scenario", self.write("flushed.yaml", FLUSHED))
+        self.assertEqual(status, 1)
+        self.assertEqual(text.count("WR_FLUSH_ERR"), 2, text)
+        self.assertIn("and 98 more of the same kind (operation status WR_FLUSH_ERR)", text)
+
+    def test_progress_on_a_terminal(self):
+        terminal = Terminal(self.environment, "sweep", "-n", "1000000", SCENARIOS + "/status_success.yaml")
+        terminal.read_until(r"\r\x1b\[K\d+ of 1000000 seeds, about \d+ \w+ left")
+        os.write(terminal.descriptor, b"\x03")
+        self.assertEqual(terminal.end(), 130)
+        self.assertIn("seeds were left out: interrupted", terminal.text)
+
+    def test_how_far_a_long_scenario_is(self):
+        terminal = Terminal(self.environment, "scenario", self.write("long.yaml", LONG))
+        terminal.read_until(r"0 of 1 scenario, at [\d.]+\w+ of virtual time")
+        os.write(terminal.descriptor, b"\x03")
+        self.assertEqual(terminal.end(), 130)
+
+    def test_nothing_of_it_without_a_terminal(self):
+        self.assertNotIn("left", self.simverbs("sweep", "-n", "300", SCENARIOS + "/status_success.yaml")[1])
+
+
+class Watched(Case):
+    def test_fits_a_terminal_and_ends_with_q(self):
+        self.simverbs("up", "star:2", "--world", "w")
+        with socket.create_server(("", 0)) as free:
+            port = str(free.getsockname()[1])
+        with subprocess.Popen(
+            [SIMVERBS, "on", "--world", "w", "h0", "--", "ibv_rc_pingpong", "-p", port],
+            env=self.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as server:
+            terminal = Terminal(self.environment, "watch", "--world", "w", "--interval", "50ms")
+            terminal.read_until(r"h0\.?\w* 0x\w+.*(.|\n)*more in .* of wall time")
+            terminal.text = ""
+            terminal.read_until(r"\x1b\[H(.|\n)*\x1b\[J")
+            screen = re.search(r"\x1b\[H((.|\n)*?)\x1b\[J", terminal.text).group(1)
+            self.assertIn("q: quit", screen.splitlines()[0])
+            lines = [re.sub(r"\x1b\[K|\r", "", line) for line in screen.splitlines()]
+            for heading in ["queue pair ", "port "]:
+                row = next(line for line in lines if line.startswith(heading))
+                self.assertLessEqual(len(row), 80)
+                self.assertRegex(row, r"(waits|not ready)$")
+            os.write(terminal.descriptor, b"q")
+            self.assertEqual(terminal.end(), 0)
+            server.terminate()
+
+
+if __name__ == "__main__":
+    unittest.main()
