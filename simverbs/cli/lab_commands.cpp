@@ -1,7 +1,11 @@
 #include "simverbs/cli/lab_commands.hpp"
 
+#include <array>
+#include <chrono>
 #include <exception>
 #include <filesystem>
+#include <map>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -9,17 +13,21 @@
 
 #include "tutorials/lab/check.hpp"
 #include "tutorials/lab/grade.hpp"
+#include "tutorials/lab/prove.hpp"
 
 namespace simverbs::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
+// Exit statuses; 0: passed, or done.
 constexpr int kFailed = 1;
+constexpr int kWrongInput = 2;  // words or files that are not there, or not as they should be
+constexpr int kInterrupted = 130;
 
-int complain(std::string_view what) {
+int complain(std::string_view what, int status = kWrongInput) {
     fmt::print(stderr, "simverbs lab: {}\n", what);
-    return kFailed;
+    return status;
 }
 
 // As built, and as installed, in the same place beside this program.
@@ -27,12 +35,11 @@ std::string tutorials_folder() {
     return folder_of_this_program() + "/../share/simverbs/tutorials";
 }
 
-lab::Toolbox toolbox() {
-    const std::string libraries = library_folder();
-    return {fs::weakly_canonical(tutorials_folder()).string(),
-            {fs::weakly_canonical(folder_of_this_program() + "/../include").string()},
-            {libraries, fs::weakly_canonical(libraries + "/..").string()}};
+std::string tutorials_here() {
+    return fs::weakly_canonical(tutorials_folder()).string();
 }
+
+constexpr std::array<std::string_view, 3> kMarks = {" ", "·", "✔"};  // by lab::Progress
 
 lab::Language language(bool is_python) {
     return is_python ? lab::Language::kPython : lab::Language::kC;
@@ -56,19 +63,34 @@ CLI::App* LabCommands::add(const char* name, const char* help) {
     return command;
 }
 
+void LabCommands::add_time_limit(CLI::App& command) {
+    command
+        .add_option("--time-limit", time_limit_ms_,
+                    "of wall time for a run, with a unit: 500ms, 2s; default: the exercise's")
+        ->transform(CLI::AsNumberWithUnit(
+            std::map<std::string, std::uint64_t>{{"ms", 1}, {"s", 1000}, {"min", 60'000}},
+            CLI::AsNumberWithUnit::UNIT_REQUIRED))
+        ->check(CLI::PositiveNumber);
+}
+
 void LabCommands::add_words_of_students() {
-    list_ = lab_->add_subcommand("list", "What there is to learn");
+    list_ = lab_->add_subcommand("list", "What there is to learn, and what you have solved");
+    list_->add_option("folder", place_, "that holds your ./NN_name folders; default: this one");
     start_ = add("start", "Begin an exercise: puts its files into ./NN_name");
     check_ = add("check", "Compile, run and judge your answer, and draw what happened");
+    watch_ = add("watch", "Check your answer at every save, until Ctrl-C");
     hint_ = add("hint", "The next hint");
     solution_ = add("solution", "Print a solution");
-    for (CLI::App* each : {start_, check_, hint_}) {
+    for (CLI::App* each : {start_, check_, watch_, hint_}) {
         each->add_option("folder", place_, "that holds ./NN_name, or your file; default: this one");
     }
-    for (CLI::App* each : {start_, solution_}) {
+    for (CLI::App* each : {start_, hint_, solution_}) {
         each->add_flag("--python", python_, "in Python (pyverbs)");
     }
-    check_->add_flag("--no-pictures", without_pictures_, "judge only");
+    for (CLI::App* each : {check_, watch_}) {
+        each->add_flag("--no-pictures", without_pictures_, "judge only");
+        add_time_limit(*each);
+    }
 }
 
 void LabCommands::add_words_of_teachers() {
@@ -77,6 +99,7 @@ void LabCommands::add_words_of_teachers() {
     grade_->add_option("--exercise", which_, "this one only");
     grade_->add_option("-o,--output", output_, "write the CSV to this file");
     grade_->add_option("-j,--jobs", jobs_, "so many at once")->check(CLI::Range(1, 256));
+    add_time_limit(*grade_);
     prove_ = add("prove", "Whether an exercise is sound: starter, solution, wrong answers");
     prove_->add_flag("--no-wrong", without_wrong_, "starter and solution only");
     rubric_ = lab_->add_subcommand("rubric", "The keys of a rubric.yaml");
@@ -84,24 +107,34 @@ void LabCommands::add_words_of_teachers() {
 
 int LabCommands::run() const {
     if (library_folder().empty()) {
-        return complain("the library libsimverbs.so is not found beside this program");
+        return complain("the library libsimverbs.so is not found beside this program", kFailed);
     }
     try {
         return *list_       ? list()
                : *start_    ? start()
                : *check_    ? check()
+               : *watch_    ? watch()
                : *hint_     ? hint()
                : *solution_ ? solution()
                : *grade_    ? grade()
                : *prove_    ? prove()
                             : (fmt::print("{}", lab::rubric_reference()), 0);
     } catch (const std::exception& error) {  // no process, no temporary folder
-        return complain(error.what());
+        return complain(error.what(), kFailed);
     }
 }
 
 std::string LabCommands::exercises() const {
-    return exercises_.empty() ? toolbox().tutorials : exercises_;
+    return exercises_.empty() ? tutorials_here() : exercises_;
+}
+
+lab::Toolbox LabCommands::toolbox(const Interruption& interruption) const {
+    const std::string libraries = library_folder();
+    return {tutorials_here(),
+            {fs::weakly_canonical(folder_of_this_program() + "/../include").string()},
+            {libraries, fs::weakly_canonical(libraries + "/..").string()},
+            std::chrono::milliseconds(time_limit_ms_),
+            interruption.descriptor()};
 }
 
 std::optional<lab::Exercise> LabCommands::exercise() const {
@@ -113,26 +146,52 @@ std::optional<lab::Exercise> LabCommands::exercise() const {
     return found;
 }
 
+std::optional<std::string> LabCommands::answer(const lab::Exercise& exercise) const {
+    if (fs::is_regular_file(place_)) {
+        return place_;
+    }
+    std::string error;
+    auto file = lab::find_answer(exercise, place_, error);
+    if (!file) {
+        complain(error);
+    }
+    return file;
+}
+
 int LabCommands::list() const {
     const auto names = lab::exercise_names(exercises());
+    std::size_t solved = 0;
+    std::string next;
     for (const std::string& name : names) {
         std::string error;
         const auto exercise = lab::find_exercise(exercises(), name, error);
         if (!exercise) {
             return complain(error);
         }
-        fmt::print("{:<24} {:<9} {}\n", name,
+        const lab::Progress progress = lab::progress(place_, name);
+        solved += progress == lab::Progress::kSolved ? 1 : 0;
+        if (next.empty() && progress != lab::Progress::kSolved) {
+            next = fmt::format("{} {}", progress == lab::Progress::kBegun ? "check" : "start",
+                               name.substr(0, name.find('_')));
+        }
+        fmt::print("{} {:<24} {:<9} {}\n", kMarks[static_cast<std::size_t>(progress)], name,
                    exercise->has(lab::Language::kPython) ? "C, Python" : "C",
                    exercise->rubric.title);
     }
-    return names.empty() ? complain(fmt::format("{}: no exercises here", exercises())) : 0;
+    if (names.empty()) {
+        return complain(fmt::format("{}: no exercises here", exercises()));
+    }
+    fmt::print("\n{} of {} solved in {} (✔ solved, · begun).{}\n", solved, names.size(),
+               place_ == "." ? "this folder" : place_,
+               next.empty() ? "" : fmt::format(" Next: simverbs lab {}", next));
+    return 0;
 }
 
 int LabCommands::start() const {
     const auto chosen = exercise();
     std::string error;
     if (!chosen) {
-        return kFailed;
+        return kWrongInput;
     }
     if (!lab::start(*chosen, language(python_), place_, error)) {
         return complain(error);
@@ -147,35 +206,45 @@ int LabCommands::start() const {
 
 int LabCommands::check() const {
     const auto chosen = exercise();
-    if (!chosen) {
-        return kFailed;
-    }
-    std::string error;
-    const std::optional<std::string> file =
-        fs::is_regular_file(place_) ? place_ : lab::find_answer(*chosen, place_, error);
+    const auto file = chosen ? answer(*chosen) : std::nullopt;
     if (!file) {
-        return complain(error);
+        return kWrongInput;
     }
-    const std::string beside = fs::path(*file).parent_path().string();
-    const lab::Checked checked = lab::check(
-        *chosen, toolbox(), *file, without_pictures_ ? "" : (beside.empty() ? "." : beside));
-    fmt::print("{}", lab::report(*chosen, checked));
-    return checked.passed(chosen->rubric) ? 0 : kFailed;
+    const Interruption interruption;
+    const bool passed = check_and_report(*chosen, toolbox(interruption), *file, !without_pictures_);
+    return interruption.has_come() ? kInterrupted : passed ? 0 : kFailed;
+}
+
+int LabCommands::watch() const {
+    const auto chosen = exercise();
+    const auto file = chosen ? answer(*chosen) : std::nullopt;
+    if (!file) {
+        return kWrongInput;
+    }
+    const Interruption interruption;
+    return watch_answer(*chosen, toolbox(interruption), *file, !without_pictures_, interruption)
+               ? kInterrupted
+               : complain(fmt::format("{}: its folder is gone", *file), kFailed);
 }
 
 int LabCommands::hint() const {
     const auto chosen = exercise();
     if (!chosen) {
-        return kFailed;
+        return kWrongInput;
     }
-    fmt::print("{}", lab::next_hint(*chosen, place_));
+    std::string no_answer_yet;
+    const auto file = lab::find_answer(*chosen, place_, no_answer_yet);
+    const lab::Language wanted = python_ ? lab::Language::kPython
+                                 : file  ? lab::language_of(*file)
+                                         : lab::Language::kC;
+    fmt::print("{}", lab::next_hint(*chosen, place_, wanted));
     return 0;
 }
 
 int LabCommands::solution() const {
     const auto chosen = exercise();
     if (!chosen) {
-        return kFailed;
+        return kWrongInput;
     }
     const std::string file = chosen->file("solution", language(python_));
     const auto text = lab::read_file(file);
@@ -188,7 +257,11 @@ int LabCommands::solution() const {
 
 int LabCommands::grade() const {
     std::string error;
-    const auto csv = lab::grade({place_, exercises(), which_, jobs_}, toolbox(), error);
+    const Interruption interruption;
+    const auto csv = lab::grade({place_, exercises(), which_, jobs_}, toolbox(interruption), error);
+    if (interruption.has_come()) {
+        return kInterrupted;
+    }
     if (!csv) {
         return complain(error);
     }
@@ -203,11 +276,15 @@ int LabCommands::grade() const {
 int LabCommands::prove() const {
     const auto chosen = exercise();
     if (!chosen) {
-        return kFailed;
+        return kWrongInput;
     }
-    std::size_t failed = 0;
-    fmt::print("{}", lab::prove(*chosen, toolbox(), !without_wrong_, failed));
-    return failed == 0 ? 0 : kFailed;
+    const Interruption interruption;
+    const lab::Proof proof = lab::prove(*chosen, toolbox(interruption), !without_wrong_);
+    if (interruption.has_come()) {
+        return kInterrupted;
+    }
+    fmt::print("{}", proof.text);
+    return proof.failed == 0 ? 0 : kFailed;
 }
 
 }  // namespace simverbs::cli
