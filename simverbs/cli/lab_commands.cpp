@@ -199,7 +199,7 @@ int LabCommands::start() const {
     const std::string folder = (fs::path(place_) / chosen->name).lexically_normal().string();
     fmt::print(
         "{0}/README.md says what it is about; write into {0}/exercise{1} where it says YOUR TURN,\n"
-        "then: simverbs lab check {2}{3}\n",
+        "then: simverbs lab check {2}{3} (or watch: a check at every save)\n",
         folder, lab::ending_of(language(python_)), which_, place_ == "." ? "" : " " + place_);
     return 0;
 }

@@ -51,7 +51,7 @@ TEST(Diagnosis, NamesTheLineOfAnEndlessLoop) {
 TEST(Diagnosis, SaysWhyAProgramEndedEarly) {
     Performance performance =
         ended(Ending::Kind::kExited, 1, "noise\ngave up: to RTR (errno: Invalid argument)\n");
-    performance.place = Place{"exercise.c", 30, "main", "lab_join", true};
+    performance.place = Place{"exercise.c", 30, "main", "lab_join"};
     EXPECT_EQ(said_of(performance),
               "It ended early at exercise.c line 30, in main(), in its call of lab_join(), with "
               "status 1: gave up: to RTR (errno: Invalid argument)");
@@ -87,8 +87,12 @@ TEST(Diagnosis, NamesASkippedState) {
                          " is no transition of RC (Invalid argument)\n");
     };
     EXPECT_EQ(first_name(refused("RESET to RTR")), kSkipsState);
-    EXPECT_THAT(diagnose(refused("RESET to RTR"), 2s)[0].text, HasSubstr("RESET to RTR"));
-    EXPECT_THAT(diagnose(refused("ERR to INIT"), 2s)[0].text, HasSubstr("by way of RESET"));
+    EXPECT_THAT(diagnose(refused("RESET to RTR"), 2s)[0].text,
+                HasSubstr("A state was skipped: ibv_modify_qp() was asked for RESET to RTR"));
+    EXPECT_THAT(diagnose(refused("ERR to INIT"), 2s)[0].text,
+                HasSubstr("no step from ERR to INIT"));
+    EXPECT_THAT(diagnose(refused("RTS to INIT"), 2s)[0].text,
+                HasSubstr("no step from RTS to INIT"));
     EXPECT_EQ(first_name(ended(Ending::Kind::kExited, 1,
                                "simverbs: ibv_modify_qp refused [0x1]: INIT to RTR lacks AV "
                                "(Invalid argument)\n")),
@@ -112,6 +116,7 @@ TEST(Ending, ReadsLinesOfPython) {
     const auto hung = place_in_python("/nowhere", fault, "/a/exercise.py");
     ASSERT_TRUE(hung.has_value());
     EXPECT_EQ(text_of(*hung), "exercise.py line 4, in next(), in its call of wait()");
+    EXPECT_EQ(caller_of(*hung), ", called in line 8");
     EXPECT_EQ(without_fault_report("said\n" + fault), "said\n");
     const auto thrown = place_in_python("/nowhere",
                                         "Traceback (most recent call last):\n"

@@ -133,13 +133,24 @@ constexpr std::string_view kIndent = "            ";
 // Leaves out what simverbs says that is no mistake in a lesson, or only follows from an end that is
 // told: a missing receive at RTR has a rule where it matters, and pyverbs frees its list of devices
 // before it opens one.
+bool is_noise(std::string_view line, bool has_ending) {
+    return line.starts_with("simverbs: no_receive_at_rtr:") ||
+           line.starts_with("simverbs: devices were listed and none was opened") ||
+           (has_ending && line.starts_with("simverbs: not_destroyed:"));
+}
+
+// What came on stderr. Of a world that was reported already, a second report says nothing new.
 std::string without_noise(const Checked& checked) {
     std::istringstream lines{std::string(without_fault_report(checked.performance.errors))};
     std::string kept;
+    bool has_report = false;
+    bool is_repeated = false;
     for (std::string line; std::getline(lines, line);) {
-        const bool follows = line.starts_with("simverbs: not_destroyed:") && checked.ending;
-        if (!line.starts_with("simverbs: no_receive_at_rtr:") &&
-            !line.starts_with("simverbs: devices were listed and none was opened") && !follows) {
+        const bool is_asked_for = line.starts_with("simverbs: asked for, at");
+        const bool is_of_host = line.starts_with("host ") || line.starts_with("  ");
+        is_repeated = has_report && (is_asked_for || (is_repeated && is_of_host));
+        has_report = has_report || line.starts_with("host ");
+        if (!is_repeated && !is_noise(line, checked.ending.has_value())) {
             kept += line + "\n";
         }
     }
@@ -317,8 +328,10 @@ std::string report(const Exercise& exercise, const Checked& checked) {
     const auto first = checked.first_failing_rule();
     for (std::size_t i = 0; i < checked.findings.size(); ++i) {
         const Rule& rule = exercise.rubric.rules[i];
-        // That it did not end well is told already.
-        const bool is_told = checked.ending && std::holds_alternative<ExitRule>(rule.demand);
+        // That it did not end well is told already, and that something did not happen may follow
+        // from what a diagnosis found.
+        const bool is_told = (checked.ending && std::holds_alternative<ExitRule>(rule.demand)) ||
+                             (!checked.diagnoses.empty() && checked.findings[i].is_absence);
         text += rule_report(rule, checked.findings[i], i == first && !is_told,
                             checked.has_every_hint ? rule.hint.in(checked.language) : "");
     }

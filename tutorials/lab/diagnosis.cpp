@@ -1,6 +1,9 @@
 #include "tutorials/lab/diagnosis.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <iterator>
 #include <regex>
 #include <sstream>
 
@@ -9,6 +12,7 @@
 namespace simverbs::lab {
 namespace {
 
+constexpr std::array<std::string_view, 4> kWay = {"RESET", "INIT", "RTR", "RTS"};
 constexpr std::string_view kGaveUp = "gave up: ";
 constexpr std::string_view kPolledOnce = "simverbs: polled_once:";
 
@@ -73,16 +77,20 @@ std::optional<Diagnosis> skipped_state(const Performance& performance) {
     }
     const std::string from = found[1];
     const std::string to = found[2];
-    const bool is_broken = from == "ERR" || from == "SQE" || from == "SQD";
+    const auto place = [](const std::string& state) {
+        return std::find(kWay.begin(), kWay.end(), state) - kWay.begin();
+    };
+    const bool is_skip = place(to) < std::ssize(kWay) && place(to) > place(from) + 1;
     return Diagnosis{
         kSkipsState,
-        is_broken
-            ? fmt::format("There is no step from {} to {}. A queue pair leaves {} by way of "
-                          "RESET, and then goes to INIT, RTR and RTS, one after the other.",
-                          from, to, from)
-            : fmt::format("A state was skipped or left out of turn: ibv_modify_qp() was asked "
-                          "for {} to {}, and was refused. A queue pair goes from RESET to "
-                          "INIT, to RTR, to RTS, one step at a time.",
+        is_skip
+            ? fmt::format("A state was skipped: ibv_modify_qp() was asked for {} to {}, and was "
+                          "refused. A queue pair goes from RESET to INIT, to RTR, to RTS, one "
+                          "step at a time.",
+                          from, to)
+            : fmt::format("There is no step from {} to {}: ibv_modify_qp() was refused. From "
+                          "any state a queue pair can go to RESET, and from there to INIT, RTR "
+                          "and RTS, one step at a time.",
                           from, to)};
 }
 
@@ -100,7 +108,9 @@ std::optional<Diagnosis> polled_once(const Performance& performance) {
 
 std::optional<std::string> ending_text(const Performance& performance,
                                        std::chrono::milliseconds limit) {
-    const std::string where = performance.place ? " It was then" + at(performance.place) + "." : "";
+    const std::string where = performance.place ? " It was then" + at(performance.place) +
+                                                      caller_of(*performance.place) + "."
+                                                : "";
     switch (performance.ending.kind) {
         case Ending::Kind::kKilledBySignal:
             return crash_text(performance);

@@ -23,7 +23,6 @@ constexpr std::string_view kTraceback = "Traceback (most recent call last):";
 constexpr std::uint64_t kFirstPage = 4096;
 
 struct Notes {
-    bool by_exit = false;
     bool null_touched = false;
     std::vector<std::string> addresses;  // innermost first
 };
@@ -40,8 +39,6 @@ Notes read_notes(const std::string& file) {
             notes.null_touched = address < kFirstPage;
         } else if (!notes.addresses.empty()) {
             break;  // exit() within the handler of a crash, or the other way round
-        } else {
-            notes.by_exit = word == "exit";
         }
     }
     return notes;
@@ -85,6 +82,11 @@ std::optional<Place> place_among(const std::vector<Frame>& frames, const std::st
     if (own != frames.begin()) {
         place.called = std::prev(own)->function;
     }
+    const auto outer = std::next(own);
+    if (outer != frames.end() && outer->file == source) {
+        place.caller = outer->function;
+        place.caller_line = outer->line;
+    }
     return place;
 }
 
@@ -127,6 +129,15 @@ std::string text_of(const Place& place) {
                        tells_call ? fmt::format(", in its call of {}()", place.called) : "");
 }
 
+std::string caller_of(const Place& place) {
+    if (place.caller_line == 0) {
+        return "";
+    }
+    return fmt::format(", called {}in line {}",
+                       place.caller.empty() ? "" : fmt::format("by {}() ", place.caller),
+                       place.caller_line);
+}
+
 std::optional<Place> place_in_c(const std::string& notes_file, const std::string& program,
                                 const std::string& source) {
     const Notes notes = read_notes(notes_file);
@@ -135,7 +146,6 @@ std::optional<Place> place_in_c(const std::string& notes_file, const std::string
     }
     auto place = place_among(frames_of(notes.addresses, program), source);
     if (place) {
-        place->by_exit = notes.by_exit;
         place->null_touched = notes.null_touched;
     }
     return place;
@@ -149,11 +159,7 @@ std::optional<Place> place_in_python(const std::string& notes, std::string_view 
     }
     const std::size_t traceback = errors.rfind(kTraceback);
     if (traceback == std::string_view::npos) {
-        auto place = place_among(python_frames(read_file(notes).value_or("")), source);
-        if (place) {
-            place->by_exit = true;
-        }
-        return place;
+        return place_among(python_frames(read_file(notes).value_or("")), source);
     }
     std::vector<Frame> frames = python_frames(errors.substr(traceback));
     std::reverse(frames.begin(), frames.end());

@@ -29,14 +29,17 @@ struct Ending {
 struct Place {
     std::string file;  // without its folder
     unsigned line = 0;
-    std::string function;       // "" outside of any
-    std::string called;         // a function of lab.h or lab.py that was called there, or ""
-    bool by_exit = false;       // exit() was called there
+    std::string function;  // "" outside of any
+    std::string called;    // a function of lab.h or lab.py that was called there, or ""
+    std::string caller;    // the function of the answer that called `function`, or ""
+    unsigned caller_line = 0;
     bool null_touched = false;  // a null pointer, or a member of one
 };
 
 // "exercise.c line 12, in main()".
 std::string text_of(const Place& place);
+// ", called by main() in line 30"; "" where nothing of the answer called it.
+std::string caller_of(const Place& place);
 
 // `notes` is the file that lab_ending.c wrote, `source` the answer.
 std::optional<Place> place_in_c(const std::string& notes, const std::string& program,
