@@ -161,6 +161,14 @@ void BufferWatch::end(const Queue& queue, const Request& request) {
     }
 }
 
+bool BufferWatch::has_send_before(std::uint32_t qpn, std::uint32_t end) const {
+    const std::lock_guard guard(lock_);
+    const auto found = requests_.find({CompletedQueue::kSend, qpn});
+    return found != requests_.end() && std::ranges::any_of(found->second, [end](const auto& each) {
+               return static_cast<std::int32_t>(each.first - end) < 0;
+           });
+}
+
 std::optional<BufferWatch::Found> BufferWatch::take() {
     const std::lock_guard guard(lock_);
     return std::exchange(found_, std::nullopt);

@@ -54,6 +54,8 @@ class BufferWatch {
     [[nodiscard]] bool is_dead_remote_key(std::uint32_t rkey) const;
     // A completion was polled.
     void completed(const Cqe& entry);
+    // A send before `end` whose completion was not polled.
+    [[nodiscard]] bool has_send_before(std::uint32_t qpn, std::uint32_t end) const;
     // What was found while polling.
     [[nodiscard]] std::optional<Found> take();
     // The queue has forgotten its requests.
@@ -79,7 +81,7 @@ class BufferWatch {
     [[nodiscard]] std::optional<std::uint64_t> digest_of(std::span<const ibv_sge> segments) const;
 
     const bool sees_every_key_;
-    std::mutex lock_;
+    mutable std::mutex lock_;
     std::map<Queue, Requests> requests_;
     std::map<std::uint32_t, Region> regions_;  // by lkey
     std::set<std::uint32_t> dead_local_keys_;

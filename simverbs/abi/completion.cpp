@@ -51,6 +51,7 @@ int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) {
         to_work_completion(entry, *wc++);
     });
     if (watch != nullptr) [[unlikely]] {
+        count_poll(as_object(cq), found > 0);
         name_found(context);
     }
     if (found == 0 && !admitted) {  // what came before the world had gone is taken

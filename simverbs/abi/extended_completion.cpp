@@ -46,6 +46,9 @@ int start_poll(ibv_cq_ex* handle, ibv_poll_cq_attr* attr) {
     }
     CompletionQueue& cq = as_object(handle);
     const Cqe* const entry = cq.queue.first_or_step();
+    if (context.watch() != nullptr) [[unlikely]] {
+        count_poll(cq, entry != nullptr);
+    }
     return entry == nullptr && !admitted ? with_errno(EIO) : show(cq, entry);
 }
 

@@ -62,6 +62,35 @@ void name_found(Context& context) {
     }
 }
 
+void count_poll(CompletionQueue& cq, bool found_any) {
+    if (found_any) {
+        cq.vain_polls = CompletionQueue::kHasFound;
+    } else if (cq.vain_polls != CompletionQueue::kHasFound) {
+        ++cq.vain_polls;
+    }
+}
+
+bool was_polled_once_in_vain(const CompletionQueue& cq) {
+    return cq.vain_polls == 1 && cq.channel == nullptr;
+}
+
+bool awaits_send(const Context& context, const QueuePair& qp) {
+    return context.watch() != nullptr &&
+           context.watch()->has_send_before(qp.queues.qpn(), qp.signaled);
+}
+
+void name_polled_once(Context& context, QueuePair& qp) {
+    const ibv_qp& handle = *qp.c_handle();
+    const auto name = [&](ibv_cq* cq, bool has_more) {
+        if (cq != nullptr && was_polled_once_in_vain(as_object(cq)) &&
+            (has_more || as_object(cq).queue.unread(handle.qp_num) > 0)) {
+            name_misuse(context, Misuse::kPolledOnce, cq->handle, {});
+        }
+    };
+    name(handle.send_cq, awaits_send(context, qp));
+    name(handle.recv_cq, false);
+}
+
 void forget_named_misuse() {
     BufferWatch::forget_remote_keys();
     forget_reasons();

@@ -20,6 +20,14 @@ void name_bad_modify(Context& context, const QueuePair& qp, QpState from, QpStat
                      QpAttrs given);
 // What the context's watch has found while polling.
 void name_found(Context& context);
+// A poll of a context whose mistakes are to be named.
+void count_poll(CompletionQueue& cq, bool found_any);
+// A signaled send of the queue pair whose completion was not polled.
+bool awaits_send(const Context& context, const QueuePair& qp);
+// The queue was polled once, in vain, and no channel tells of its next completion.
+bool was_polled_once_in_vain(const CompletionQueue& cq);
+// Names such a queue where `qp` that goes now has completions to come, or unread ones.
+void name_polled_once(Context& context, QueuePair& qp);
 // Names are given anew in the next world.
 void forget_named_misuse();
 

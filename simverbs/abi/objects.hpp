@@ -2,6 +2,7 @@
 // holds, so one cast converts in both directions, and all casts stand in this file.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -222,9 +223,13 @@ class CompletionQueue final : public ibv_cq_ex {
     [[nodiscard]] ibv_cq* c_handle() { return ibv_cq_ex_to_cq(this); }
 
     driver::CompletionQueue queue;
-    const Cqe* current = nullptr;           // that the iterator stands at
-    bool is_extended = false;               // made by ibv_create_cq_ex()
-    bool read_undefined = false;            // to be named when the iterator ends
+    const Cqe* current = nullptr;  // that the iterator stands at
+    bool is_extended = false;      // made by ibv_create_cq_ex()
+    bool read_undefined = false;   // to be named when the iterator ends
+    // Polls in vain before the first completion, kHasFound after it; counted where mistakes are to
+    // be named.
+    static constexpr std::uint32_t kHasFound = UINT32_MAX;
+    std::atomic<std::uint32_t> vain_polls{0};
     const ibv_pd* parent_domain = nullptr;  // that it was made with
     EventCount completion_events;
     EventCount async_events;

@@ -212,8 +212,21 @@ Context* Process::find_context(int command_descriptor) {
     return found == contexts_.end() ? nullptr : *found;
 }
 
-// Devices that are open as the program ends; what is made on them goes with them.
+// Queues that were polled once, in vain, while requests were under way, and devices that are open
+// as the program ends; what is made on them goes with them.
 void Process::name_what_is_left() {
+    const bool sends = std::any_of(contexts_.begin(), contexts_.end(), [](const Context* context) {
+        return std::any_of(context->qps.begin(), context->qps.end(), [context](const auto& each) {
+            return awaits_send(*context, *each.second);
+        });
+    });
+    for (Context* context : contexts_) {
+        for (const auto& [handle, cq] : context->cqs) {
+            if (sends && was_polled_once_in_vain(*cq)) {
+                say_misuse(Misuse::kPolledOnce, handle, {});
+            }
+        }
+    }
     for (Context* context : contexts_) {
         if (!context->is_foreign()) {
             say_misuse(Misuse::kNotDestroyed, 0, context->describe_objects());

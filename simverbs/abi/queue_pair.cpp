@@ -413,6 +413,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_qp(ibv_qp* handle) {
     pthread_cond_destroy(&handle->cond);
     pthread_mutex_destroy(&handle->mutex);
     if (context.watch() != nullptr) {
+        name_polled_once(context, qp);
         if (const std::size_t unread = qp.queues.unread(); unread > 0) {
             name_misuse(context, Misuse::kCompletionsUnread, handle->qp_num,
                         std::to_string(unread) + (unread == 1 ? " completion" : " completions"));

@@ -1,25 +1,31 @@
 #include "simverbs/cli/lab_commands.hpp"
 
+#include <array>
+#include <chrono>
+#include <csignal>
 #include <exception>
 #include <filesystem>
+#include <string_view>
 
 #include <fmt/format.h>
 
+#include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/launch.hpp"
+#include "simverbs/cli/world_options.hpp"
 
 #include "tutorials/lab/check.hpp"
 #include "tutorials/lab/grade.hpp"
+#include "tutorials/lab/prove.hpp"
 
 namespace simverbs::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kFailed = 1;
+constexpr int kInterrupted = kSignalled + SIGINT;
 
-int complain(std::string_view what) {
-    fmt::print(stderr, "simverbs lab: {}\n", what);
-    return kFailed;
+int complain(const std::string& what) {
+    return cli::complain(what, kUsage);
 }
 
 // As built, and as installed, in the same place beside this program.
@@ -27,12 +33,11 @@ std::string tutorials_folder() {
     return folder_of_this_program() + "/../share/simverbs/tutorials";
 }
 
-lab::Toolbox toolbox() {
-    const std::string libraries = library_folder();
-    return {fs::weakly_canonical(tutorials_folder()).string(),
-            {fs::weakly_canonical(folder_of_this_program() + "/../include").string()},
-            {libraries, fs::weakly_canonical(libraries + "/..").string()}};
+std::string tutorials_here() {
+    return fs::weakly_canonical(tutorials_folder()).string();
 }
+
+constexpr std::array<std::string_view, 3> kMarks = {" ", "·", "✔"};  // by lab::Progress
 
 lab::Language language(bool is_python) {
     return is_python ? lab::Language::kPython : lab::Language::kC;
@@ -43,8 +48,9 @@ lab::Language language(bool is_python) {
 LabCommands::LabCommands(CLI::App& app)
     : lab_(app.add_subcommand("lab", "Learn verbs: exercises that check themselves")) {
     lab_->require_subcommand(1);
-    lab_->add_option("--exercises", exercises_,
-                     "folder of exercises; default: those that come with simverbs");
+    lab_->add_option("--exercises", exercises_, "folder of exercises")
+        ->type_name("DIR")
+        ->default_str("those that come with simverbs");
     lab_->fallthrough();
     add_words_of_students();
     add_words_of_teachers();
@@ -52,31 +58,46 @@ LabCommands::LabCommands(CLI::App& app)
 
 CLI::App* LabCommands::add(const char* name, const char* help) {
     CLI::App* const command = lab_->add_subcommand(name, help);
-    command->add_option("exercise", which_, "its number or name")->required();
+    command->add_option("exercise", which_, "its number or name")->type_name("NAME")->required();
     return command;
 }
 
+void LabCommands::add_time_limit(CLI::App& command) {
+    add_limit(command, "--time-limit", time_limit_, "how long a run may take", "the exercise's")
+        ->check(CLI::PositiveNumber);
+}
+
 void LabCommands::add_words_of_students() {
-    list_ = lab_->add_subcommand("list", "What there is to learn");
+    list_ = lab_->add_subcommand("list", "What there is to learn, and what you have solved");
+    list_->add_option("folder", place_, "that holds your ./NN_name folders")->type_name("DIR");
     start_ = add("start", "Begin an exercise: puts its files into ./NN_name");
     check_ = add("check", "Compile, run and judge your answer, and draw what happened");
+    watch_ = add("watch", "Check your answer at every save, until Ctrl-C");
     hint_ = add("hint", "The next hint");
     solution_ = add("solution", "Print a solution");
-    for (CLI::App* each : {start_, check_, hint_}) {
-        each->add_option("folder", place_, "that holds ./NN_name, or your file; default: this one");
+    for (CLI::App* each : {start_, check_, watch_, hint_}) {
+        each->add_option("folder", place_, "that holds ./NN_name, or your file")->type_name("DIR");
     }
-    for (CLI::App* each : {start_, solution_}) {
+    for (CLI::App* each : {start_, hint_, solution_}) {
         each->add_flag("--python", python_, "in Python (pyverbs)");
     }
-    check_->add_flag("--no-pictures", without_pictures_, "judge only");
+    for (CLI::App* each : {check_, watch_}) {
+        each->add_flag("--no-pictures", without_pictures_, "judge only");
+        add_time_limit(*each);
+    }
 }
 
 void LabCommands::add_words_of_teachers() {
     grade_ = lab_->add_subcommand("grade", "Check a class: DIR/STUDENT/NN_name/exercise.c, as CSV");
-    grade_->add_option("folder", place_, "of the students' folders")->required();
-    grade_->add_option("--exercise", which_, "this one only");
-    grade_->add_option("-o,--output", output_, "write the CSV to this file");
+    grade_->add_option("folder", place_, "of the students' folders")->type_name("DIR")->required();
+    grade_->add_option("--exercise", which_, "this one only")
+        ->type_name("NAME")
+        ->default_str("all");
+    grade_->add_option("-o,--output", output_, "write the CSV to FILE")
+        ->type_name("FILE")
+        ->default_str("standard output");
     grade_->add_option("-j,--jobs", jobs_, "so many at once")->check(CLI::Range(1, 256));
+    add_time_limit(*grade_);
     prove_ = add("prove", "Whether an exercise is sound: starter, solution, wrong answers");
     prove_->add_flag("--no-wrong", without_wrong_, "starter and solution only");
     rubric_ = lab_->add_subcommand("rubric", "The keys of a rubric.yaml");
@@ -84,24 +105,35 @@ void LabCommands::add_words_of_teachers() {
 
 int LabCommands::run() {
     if (library_folder().empty()) {
-        return complain("the library libsimverbs.so is not found beside this program");
+        return cli::complain("the library libsimverbs.so is not found beside this program",
+                             kFailed);
     }
     try {
         return *list_       ? list()
                : *start_    ? start()
                : *check_    ? check()
+               : *watch_    ? watch()
                : *hint_     ? hint()
                : *solution_ ? solution()
                : *grade_    ? grade()
                : *prove_    ? prove()
                             : (fmt::print("{}", lab::rubric_reference()), 0);
     } catch (const std::exception& error) {  // no process, no temporary folder
-        return complain(error.what());
+        return cli::complain(error.what(), kFailed);
     }
 }
 
 std::string LabCommands::exercises() const {
-    return exercises_.empty() ? toolbox().tutorials : exercises_;
+    return exercises_.empty() ? tutorials_here() : exercises_;
+}
+
+lab::Toolbox LabCommands::toolbox(const Interruption& interruption) const {
+    const std::string libraries = library_folder();
+    return {tutorials_here(),
+            {fs::weakly_canonical(folder_of_this_program() + "/../include").string()},
+            {libraries, fs::weakly_canonical(libraries + "/..").string()},
+            time_limit_,
+            interruption.descriptor()};
 }
 
 std::optional<lab::Exercise> LabCommands::exercise() const {
@@ -113,26 +145,52 @@ std::optional<lab::Exercise> LabCommands::exercise() const {
     return found;
 }
 
+std::optional<std::string> LabCommands::answer(const lab::Exercise& exercise) const {
+    if (fs::is_regular_file(place_)) {
+        return place_;
+    }
+    std::string error;
+    auto file = lab::find_answer(exercise, place_, error);
+    if (!file) {
+        complain(error);
+    }
+    return file;
+}
+
 int LabCommands::list() const {
     const auto names = lab::exercise_names(exercises());
+    std::size_t solved = 0;
+    std::string next;
     for (const std::string& name : names) {
         std::string error;
         const auto exercise = lab::find_exercise(exercises(), name, error);
         if (!exercise) {
             return complain(error);
         }
-        fmt::print("{:<24} {:<9} {}\n", name,
+        const lab::Progress progress = lab::progress(place_, name);
+        solved += progress == lab::Progress::kSolved ? 1 : 0;
+        if (next.empty() && progress != lab::Progress::kSolved) {
+            next = fmt::format("{} {}", progress == lab::Progress::kBegun ? "check" : "start",
+                               name.substr(0, name.find('_')));
+        }
+        fmt::print("{} {:<24} {:<9} {}\n", kMarks[static_cast<std::size_t>(progress)], name,
                    exercise->has(lab::Language::kPython) ? "C, Python" : "C",
                    exercise->rubric.title);
     }
-    return names.empty() ? complain(fmt::format("{}: no exercises here", exercises())) : 0;
+    if (names.empty()) {
+        return complain(fmt::format("{}: no exercises here", exercises()));
+    }
+    fmt::print("\n{} of {} solved in {} (✔ solved, · begun).{}\n", solved, names.size(),
+               place_ == "." ? "this folder" : place_,
+               next.empty() ? "" : fmt::format(" Next: simverbs lab {}", next));
+    return 0;
 }
 
 int LabCommands::start() const {
     const auto chosen = exercise();
     std::string error;
     if (!chosen) {
-        return kFailed;
+        return kUsage;
     }
     if (!lab::start(*chosen, language(python_), place_, error)) {
         return complain(error);
@@ -140,42 +198,52 @@ int LabCommands::start() const {
     const std::string folder = (fs::path(place_) / chosen->name).lexically_normal().string();
     fmt::print(
         "{0}/README.md says what it is about; write into {0}/exercise{1} where it says YOUR TURN,\n"
-        "then: simverbs lab check {2}{3}\n",
+        "then: simverbs lab check {2}{3} (or watch: a check at every save)\n",
         folder, lab::ending_of(language(python_)), which_, place_ == "." ? "" : " " + place_);
     return 0;
 }
 
 int LabCommands::check() const {
     const auto chosen = exercise();
-    if (!chosen) {
-        return kFailed;
-    }
-    std::string error;
-    const std::optional<std::string> file =
-        fs::is_regular_file(place_) ? place_ : lab::find_answer(*chosen, place_, error);
+    const auto file = chosen ? answer(*chosen) : std::nullopt;
     if (!file) {
-        return complain(error);
+        return kUsage;
     }
-    const std::string beside = fs::path(*file).parent_path().string();
-    const lab::Checked checked = lab::check(
-        *chosen, toolbox(), *file, without_pictures_ ? "" : (beside.empty() ? "." : beside));
-    fmt::print("{}", lab::report(*chosen, checked));
-    return checked.passed(chosen->rubric) ? 0 : kFailed;
+    const Interruption interruption;
+    const bool passed = check_and_report(*chosen, toolbox(interruption), *file, !without_pictures_);
+    return interruption.has_come() ? kInterrupted : passed ? 0 : kFailed;
+}
+
+int LabCommands::watch() const {
+    const auto chosen = exercise();
+    const auto file = chosen ? answer(*chosen) : std::nullopt;
+    if (!file) {
+        return kUsage;
+    }
+    const Interruption interruption;
+    return watch_answer(*chosen, toolbox(interruption), *file, !without_pictures_, interruption)
+               ? kInterrupted
+               : cli::complain(fmt::format("{}: its folder is gone", *file), kFailed);
 }
 
 int LabCommands::hint() const {
     const auto chosen = exercise();
     if (!chosen) {
-        return kFailed;
+        return kUsage;
     }
-    fmt::print("{}", lab::next_hint(*chosen, place_));
+    std::string no_answer_yet;
+    const auto file = lab::find_answer(*chosen, place_, no_answer_yet);
+    const lab::Language wanted = python_ ? lab::Language::kPython
+                                 : file  ? lab::language_of(*file)
+                                         : lab::Language::kC;
+    fmt::print("{}", lab::next_hint(*chosen, place_, wanted));
     return 0;
 }
 
 int LabCommands::solution() const {
     const auto chosen = exercise();
     if (!chosen) {
-        return kFailed;
+        return kUsage;
     }
     const std::string file = chosen->file("solution", language(python_));
     const auto text = lab::read_file(file);
@@ -188,7 +256,11 @@ int LabCommands::solution() const {
 
 int LabCommands::grade() const {
     std::string error;
-    const auto csv = lab::grade({place_, exercises(), which_, jobs_}, toolbox(), error);
+    const Interruption interruption;
+    const auto csv = lab::grade({place_, exercises(), which_, jobs_}, toolbox(interruption), error);
+    if (interruption.has_come()) {
+        return kInterrupted;
+    }
     if (!csv) {
         return complain(error);
     }
@@ -196,18 +268,23 @@ int LabCommands::grade() const {
         fmt::print("{}", *csv);
         return 0;
     }
-    return lab::write_file(output_, *csv) ? 0
-                                          : complain(fmt::format("{} cannot be written", output_));
+    return lab::write_file(output_, *csv)
+               ? 0
+               : cli::complain(fmt::format("{} cannot be written", output_), kFailed);
 }
 
 int LabCommands::prove() const {
     const auto chosen = exercise();
     if (!chosen) {
-        return kFailed;
+        return kUsage;
     }
-    std::size_t failed = 0;
-    fmt::print("{}", lab::prove(*chosen, toolbox(), !without_wrong_, failed));
-    return failed == 0 ? 0 : kFailed;
+    const Interruption interruption;
+    const lab::Proof proof = lab::prove(*chosen, toolbox(interruption), !without_wrong_);
+    if (interruption.has_come()) {
+        return kInterrupted;
+    }
+    fmt::print("{}", proof.text);
+    return proof.failed == 0 ? 0 : kFailed;
 }
 
 }  // namespace simverbs::cli

@@ -22,6 +22,7 @@ enum class Misuse : std::uint8_t {
     kBufferDeregistered,
     kEmptyReceiveSegment,
     kCompletionsUnread,
+    kPolledOnce,
 };
 
 struct MisuseRow {
@@ -55,9 +56,12 @@ inline constexpr auto kMisuses = std::to_array<MisuseRow>({
      "a scatter/gather element of length 0 of a receive takes 0 bytes, not 2^31"},
     {Misuse::kCompletionsUnread, "completions_unread",
      "a queue pair was destroyed and completions that nobody had polled went with it"},
+    {Misuse::kPolledOnce, "polled_once",
+     "ibv_poll_cq does not wait: it was called once and found nothing, though a completion was to "
+     "come"},
 });
 inline constexpr std::size_t kMisuseCount = kMisuses.size();
-static_assert(static_cast<std::size_t>(Misuse::kCompletionsUnread) + 1 == kMisuseCount);
+static_assert(static_cast<std::size_t>(Misuse::kPolledOnce) + 1 == kMisuseCount);
 
 constexpr const MisuseRow& properties(Misuse misuse) {
     return kMisuses[static_cast<std::size_t>(misuse)];

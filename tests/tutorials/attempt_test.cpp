@@ -1,8 +1,10 @@
 #include "tutorials/lab/attempt.hpp"
 
+#include <array>
 #include <csignal>
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 namespace simverbs::lab {
 namespace {
@@ -36,7 +38,7 @@ TEST(Attempt, AProgramThatHangsIsKilled) {
         "trap 'echo \"simverbs: asked for, at 0 ps\" >&2' USR2; echo before; "
         "while true; do sleep 0.05; done",
         300ms);
-    EXPECT_EQ(finished.ending.kind, Ending::Kind::kHung);
+    EXPECT_EQ(finished.ending.kind, Ending::Kind::kTimedOut);
     EXPECT_EQ(finished.output, "before\n");
     EXPECT_THAT(finished.errors, testing::HasSubstr("asked for"));
     EXPECT_LT(std::chrono::steady_clock::now() - begin, 15s);
@@ -45,7 +47,25 @@ TEST(Attempt, AProgramThatHangsIsKilled) {
 TEST(Attempt, AProgramThatGoesNowhereIsNotWaitedFor) {
     const Finished finished =
         shell("echo 'simverbs: everyone waits and no event is left, at 0 ps' >&2; exec sleep 60");
-    EXPECT_NE(finished.ending.kind, Ending::Kind::kExited);
+    EXPECT_EQ(finished.ending.kind, Ending::Kind::kStuck);
+}
+
+TEST(Attempt, AProgramThatIsStoppedMaySayWhereItIs) {
+    const Finished finished =
+        shell("trap 'echo here >&2; exit 1' ABRT; while true; do sleep 0.05; done", 300ms);
+    EXPECT_EQ(finished.ending.kind, Ending::Kind::kTimedOut);
+    EXPECT_EQ(finished.errors, "here\n");
+}
+
+TEST(Attempt, WhoeverAskedMayInterrupt) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(pipe(ends.data()), 0);
+    ASSERT_EQ(write(ends[1], "x", 1), 1);
+    const Finished finished =
+        run({.words = {"/bin/sleep", "60"}, .limit = 20s, .interruption = ends[0]});
+    EXPECT_EQ(finished.ending.kind, Ending::Kind::kInterrupted);
+    close(ends[0]);
+    close(ends[1]);
 }
 
 TEST(Attempt, EndlessOutputIsCutOff) {

@@ -92,6 +92,22 @@ TEST(Judge, WhatIsForbiddenStaysOpenWhenTheProgramDidNotGetThere) {
     EXPECT_FALSE(judged("count: {of: {state: RTR}, least: 1}", performance).open);
 }
 
+// What was done before the crash is judged; what was not might have been done after it.
+TEST(Judge, WhatACrashPreventedStaysOpen) {
+    Performance performance = performance_of({kRtrOfH0});
+    for (const Ending::Kind kind : {Ending::Kind::kKilledBySignal, Ending::Kind::kTimedOut}) {
+        performance.ending = {kind, 11};
+        EXPECT_TRUE(judged("count: {of: {state: RTR}, exactly: 2}", performance).open);
+        EXPECT_TRUE(judged("output: x", performance).open);
+        EXPECT_TRUE(judged("closed: [qp]", performance).open);
+        EXPECT_FALSE(judged("never: {state: RTR}", performance).open);
+        EXPECT_FALSE(
+            judged("order: {first: {posted: receive}, before: {state: RTR}}", performance).open);
+    }
+    performance.ending = {Ending::Kind::kStuck, 0};
+    EXPECT_FALSE(judged("count: {of: {state: RTR}, exactly: 2}", performance).open);
+}
+
 TEST(Judge, MeasuresVirtualTime) {
     const Performance performance = performance_of({kRtrOfH1, kFailure});
     const std::string from_to = "from: {state: RTR}, to: {completion: RETRY_EXC_ERR}";
@@ -124,8 +140,26 @@ TEST(Judge, OutputAndEnding) {
     EXPECT_TRUE(judged("exit: 0", performance).holds);
     performance.ending = {Ending::Kind::kKilledBySignal, 11};
     EXPECT_THAT(judged("exit: 0", performance).seen, HasSubstr("Segmentation fault"));
-    performance.ending = {Ending::Kind::kHung, 0};
+    performance.ending = {Ending::Kind::kTimedOut, 0};
     EXPECT_FALSE(judged("exit: 0", performance).holds);
+}
+
+TEST(Judge, SaysWhyACallWasRefused) {
+    Performance performance = performance_of(
+        {record(0, 0, "call", "verb", R"("verb":"modify_qp","handle":1,"errno":22)")});
+    const std::string rule = "never: {call: modify_qp, errno: \"!0\"}";
+    EXPECT_THAT(judged(rule, performance).seen, testing::Not(HasSubstr("refused")));
+    performance.errors = "words\nsimverbs: ibv_modify_qp refused [0x1]: INIT to RTR lacks AV\n";
+    EXPECT_THAT(judged(rule, performance).seen,
+                HasSubstr("errno 22; ibv_modify_qp refused [0x1]: INIT to RTR lacks AV"));
+}
+
+// A regular expression recurses for each character.
+TEST(Judge, EndlessOutputIsSearchedAsFarAsItGoes) {
+    Performance performance = performance_of({});
+    performance.output = "begin" + std::string(std::size_t{1} << 20, 'a');
+    EXPECT_FALSE(judged("output: \"begin[^]*end\"", performance).holds);
+    EXPECT_TRUE(judged("output: \"begin[^]*a\"", performance).holds);
 }
 
 }  // namespace

@@ -88,6 +88,18 @@ TEST(Rubric, CallsAreThoseOfTheDevice) {
     }
 }
 
+TEST(Rubric, AdviceIsInTheLanguageOfTheAnswer) {
+    const Rubric rubric = rubric_of(
+        "title: t\nhints: [both, {c: h->qp, python: h.qp}]\nrules:\n"
+        "  - {name: r, asks: a, say: s, exit: 0, hint: {c: in C, python: in Python}}\n");
+    ASSERT_EQ(rubric.hints.size(), 2U);
+    EXPECT_EQ(rubric.hints[0].in(Language::kPython), "both");
+    EXPECT_EQ(rubric.hints[1].in(Language::kC), "h->qp");
+    EXPECT_EQ(rubric.hints[1].in(Language::kPython), "h.qp");
+    EXPECT_EQ(rubric.rules[0].hint.in(Language::kPython), "in Python");
+    EXPECT_THAT(errors_of(rule("exit: 0\n    hint: {pyhton: x}")), HasSubstr("\"python\""));
+}
+
 TEST(WrongAnswers, NameARuleThatThereIs) {
     const Rubric rubric = rubric_of(rule("exit: 0"));
     const auto errors_for = [&rubric](std::string_view fails) {
@@ -98,6 +110,7 @@ TEST(WrongAnswers, NameARuleThatThereIs) {
     };
     EXPECT_EQ(errors_for("r"), "");
     EXPECT_EQ(errors_for("compiles"), "");
+    EXPECT_EQ(errors_for("crashes"), "");
     EXPECT_THAT(errors_for("q"), HasSubstr("wrong.yaml:3:10"));
 }
 

@@ -431,6 +431,28 @@ TEST_F(Misuse, CompletionsThatWerePolledAreNoMatter) {
     EXPECT_EQ(said_of("completions_unread"), "");
 }
 
+TEST_F(Misuse, AQueueThatWasPolledOnceInVain) {
+    connect_with_receives();
+    ASSERT_EQ(write(1, true), 0);
+    ibv_wc wc{};
+    ASSERT_EQ(ibv_poll_cq(a->cq, 1, &wc), 0);
+    ASSERT_EQ(ibv_destroy_qp(a->qp), 0);
+    a->qp = nullptr;
+    EXPECT_NE(said_of("polled_once"), "");
+}
+
+TEST_F(Misuse, AQueueThatIsDrainedMayEndEmpty) {
+    connect_with_receives();
+    ASSERT_EQ(write(1, true), 0);
+    a->wait();
+    ASSERT_EQ(write(2, false), 0);  // makes no completion
+    ibv_wc wc{};
+    ASSERT_EQ(ibv_poll_cq(a->cq, 1, &wc), 0);
+    ASSERT_EQ(ibv_destroy_qp(a->qp), 0);
+    a->qp = nullptr;
+    EXPECT_EQ(said(), "");
+}
+
 TEST_F(Misuse, ADeviceClosedWithObjectsOnIt) {
     connect_with_receives();
     ibv_device** devices = ibv_get_device_list(nullptr);

@@ -4,8 +4,11 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
+#include <fstream>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <system_error>
 
@@ -13,6 +16,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <poll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,10 +31,17 @@ constexpr std::size_t kMostOutput = std::size_t{1} << 20;
 constexpr std::array<std::string_view, 3> kGoesNowhere = {
     "simverbs: everyone waits and no event is left", "simverbs: a million events came while nobody",
     "simverbs: events_not_acknowledged:"};
-constexpr std::string_view kReport = "simverbs: asked for, at";
+constexpr std::array<std::string_view, 1> kReport = {"simverbs: asked for, at"};
 constexpr auto kPatience = 700ms;  // from then on
-constexpr auto kReportTime = 3s;
+constexpr auto kReportTime = 1s;   // a program that never calls simverbs does not report
+constexpr auto kAbortTime = 5s;
 constexpr int kCannotExecute = 127;
+
+bool says_one_of(std::span<const std::string_view> all, std::string_view text) {
+    return std::any_of(all.begin(), all.end(), [text](std::string_view words) {
+        return text.find(words) != std::string_view::npos;
+    });
+}
 
 std::vector<std::string> environment_of(const Command& command) {
     std::vector<std::string> all;
@@ -103,7 +114,7 @@ class Pipe {
 
 class Child {
   public:
-    explicit Child(const Command& command) {
+    explicit Child(const Command& command) : interruption_(command.interruption) {
         std::vector<std::string> words = command.words;
         std::vector<std::string> environment = environment_of(command);
         const std::vector<char*> arguments = pointers_to(words);
@@ -118,52 +129,70 @@ class Child {
         setpgid(process_, process_);
         output_.close_writer();
         errors_.close_writer();
+        end_ = static_cast<int>(syscall(SYS_pidfd_open, process_, 0));
+        if (end_ < 0) {
+            const int error = errno;
+            kill_all();
+            throw std::system_error(error, std::generic_category(), "pidfd_open");
+        }
     }
     ~Child() {
-        if (!status_) {
-            end();
+        kill_all();
+        if (end_ >= 0) {
+            close(end_);
         }
     }
     Child(const Child&) = delete;
     Child& operator=(const Child&) = delete;
 
-    // Reads until the program has ended or `until` has come; true when it has ended.
-    bool attend(Clock::time_point until, Finished& finished) {
-        while (!status_ && Clock::now() < until) {
-            std::array<pollfd, 2> looks{
-                {{output_.reader(), POLLIN, 0}, {errors_.reader(), POLLIN, 0}}};
-            constexpr int kLookMs = 10;
-            poll(looks.data(), looks.size(), kLookMs);
-            take(looks, finished);
-            int status = 0;
-            if (waitpid(process_, &status, WNOHANG) == process_) {
-                status_ = status;
-                drain(finished);
-                return true;
-            }
-            if (!said_nowhere_ && says_nowhere(finished.errors)) {
-                said_nowhere_ = true;
-                until = std::min(until, Clock::now() + kPatience);
-            }
-            if (finished.errors.find(kReport) != std::string::npos) {
-                break;  // its traces are on the disk
+    // Reads until the program has ended, `until` has come, or `words` stand in its errors.
+    void attend(Clock::time_point until, std::span<const std::string_view> words,
+                Finished& finished) {
+        while (!status_ && !interrupted_ && Clock::now() < until) {
+            look(until, finished);
+            if (says_one_of(words, finished.errors)) {
+                break;
             }
         }
-        return status_.has_value();
     }
-    void ask_for_report() const { kill(process_, SIGUSR2); }
-    void end() {
-        kill(-process_, SIGKILL);
-        int status = 0;
-        waitpid(process_, &status, 0);
-        status_ = status;
+    // Patience with a program that may give up by itself.
+    void attend(Clock::time_point until, Finished& finished) { attend(until, {}, finished); }
+
+    // Whether the program handles that signal itself (proc(5)).
+    [[nodiscard]] bool catches(int signal) const {
+        std::ifstream status(fmt::format("/proc/{}/status", process_));
+        for (std::string word; status >> word;) {
+            if (word == "SigCgt:") {
+                std::uint64_t caught = 0;
+                status >> std::hex >> caught;
+                return (caught >> (signal - 1) & 1U) != 0;
+            }
+        }
+        return false;
     }
+    void send(int signal) const { kill(process_, signal); }
+    // What the program started goes with it.
+    void kill_all() {
+        if (!status_) {
+            int status = 0;
+            kill(-process_, SIGKILL);
+            waitpid(process_, &status, 0);
+            status_ = status;
+        }
+    }
+    [[nodiscard]] bool has_ended() const { return status_.has_value(); }
+    [[nodiscard]] bool is_interrupted() const { return interrupted_; }
     [[nodiscard]] int status() const { return status_.value_or(0); }
 
   private:
+    using Looks = std::array<pollfd, 4>;
+
     [[noreturn]] void become(const Command& command, char* const* arguments,
                              char* const* variables) const {
         setpgid(0, 0);
+        sigset_t none;
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, nullptr);
         dup2(output_.writer(), STDOUT_FILENO);
         dup2(errors_.writer(), STDERR_FILENO);
         const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -174,13 +203,29 @@ class Child {
         _exit(kCannotExecute);
     }
 
-    static bool says_nowhere(std::string_view errors) {
-        return std::any_of(kGoesNowhere.begin(), kGoesNowhere.end(),
-                           [errors](std::string_view words) {
-                               return errors.find(words) != std::string_view::npos;
-                           });
+    [[nodiscard]] Looks looks() const {
+        return {{{output_.reader(), POLLIN, 0},
+                 {errors_.reader(), POLLIN, 0},
+                 {end_, POLLIN, 0},
+                 {interruption_, POLLIN, 0}}};
     }
-    void take(const std::array<pollfd, 2>& looks, Finished& finished) {
+    // Waits for one of them.
+    void look(Clock::time_point until, Finished& finished) {
+        Looks looks = this->looks();
+        const auto left =
+            std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+        poll(looks.data(), looks.size(), static_cast<int>(std::max<std::int64_t>(0, left)));
+        take(looks, finished);
+        interrupted_ = looks[3].revents != 0;
+        int status = 0;
+        if (looks[2].revents != 0) {
+            kill(-process_, SIGKILL);  // what it started
+            waitpid(process_, &status, 0);
+            status_ = status;
+            drain(finished);
+        }
+    }
+    void take(const Looks& looks, Finished& finished) {
         if (looks[0].revents != 0) {
             output_.read_into(finished.output);
         }
@@ -188,13 +233,11 @@ class Child {
             errors_.read_into(finished.errors);
         }
     }
-    // What an ended program left in the pipes; what its children still write is not waited for.
+    // What an ended program left in the pipes.
     void drain(Finished& finished) {
-        for (;;) {
-            std::array<pollfd, 2> looks{
-                {{output_.reader(), POLLIN, 0}, {errors_.reader(), POLLIN, 0}}};
-            if ((!output_.is_open() && !errors_.is_open()) ||
-                poll(looks.data(), looks.size(), 0) <= 0) {
+        while (output_.is_open() || errors_.is_open()) {
+            Looks looks = this->looks();
+            if (poll(looks.data(), 2, 0) <= 0) {
                 return;
             }
             take(looks, finished);
@@ -203,21 +246,42 @@ class Child {
 
     Pipe output_;
     Pipe errors_;
+    int interruption_;
+    int end_ = -1;  // readable when the process has ended
     pid_t process_ = -1;
     std::optional<int> status_;
-    bool said_nowhere_ = false;
+    bool interrupted_ = false;
 };
+
+// Has a program that would not end say what it waits for and where it is.
+void stop(Child& child, Finished& finished) {
+    if (child.catches(SIGUSR2)) {
+        child.send(SIGUSR2);
+        child.attend(Clock::now() + kReportTime, kReport, finished);  // its traces are on the disk
+    }
+    if (child.catches(SIGABRT)) {
+        child.send(SIGABRT);
+        child.attend(Clock::now() + kAbortTime, finished);
+    }
+    child.kill_all();
+}
 
 }  // namespace
 
 Finished run(const Command& command) {
     Finished finished;
     Child child(command);
-    if (!child.attend(Clock::now() + command.limit, finished)) {
-        child.ask_for_report();
-        child.attend(Clock::now() + kReportTime, finished);
-        child.end();
-        finished.ending = {Ending::Kind::kHung, 0};
+    const auto until = Clock::now() + command.limit;
+    child.attend(until, kGoesNowhere, finished);
+    const bool goes_nowhere = says_one_of(kGoesNowhere, finished.errors);
+    if (goes_nowhere) {
+        child.attend(std::min(until, Clock::now() + kPatience), finished);
+    }
+    if (child.is_interrupted()) {
+        finished.ending = {Ending::Kind::kInterrupted, 0};
+    } else if (!child.has_ended()) {
+        stop(child, finished);
+        finished.ending = {goes_nowhere ? Ending::Kind::kStuck : Ending::Kind::kTimedOut, 0};
     } else if (WIFSIGNALED(child.status())) {
         finished.ending = {Ending::Kind::kKilledBySignal, WTERMSIG(child.status())};
     } else {
@@ -229,15 +293,17 @@ Finished run(const Command& command) {
 std::vector<std::string> compiler_words(const Toolbox& toolbox, const std::string& source,
                                         const std::string& program) {
     const char* const chosen = std::getenv("CC");
-    std::vector<std::string> words{chosen == nullptr || *chosen == '\0' ? "cc" : chosen,
-                                   "-std=gnu11",
-                                   "-g",
-                                   "-Wall",
-                                   "-Wextra",
-                                   source,
-                                   "-o",
-                                   program,
-                                   "-I" + toolbox.tutorials};
+    std::vector<std::string> words{
+        chosen == nullptr || *chosen == '\0' ? "cc" : chosen,
+        "-std=gnu11",
+        "-gdwarf-4",  // addr2line of Debian 12 takes a header of DWARF 5 for the source
+        "-Wall",
+        "-Wextra",
+        source,
+        toolbox.tutorials + "/lab_ending.c",
+        "-o",
+        program,
+        "-I" + toolbox.tutorials};
     for (const std::string& folder : toolbox.headers) {
         words.push_back("-I" + folder);
     }
@@ -250,7 +316,7 @@ std::vector<std::string> compiler_words(const Toolbox& toolbox, const std::strin
 }
 
 Environment program_environment(const Toolbox& toolbox, const Rubric& rubric,
-                                const std::string& trace_file) {
+                                const std::string& trace_file, const std::string& notes_file) {
     Environment environment = rubric.environment;
     environment.emplace_back("SIMVERBS_TOPOLOGY", rubric.topology);
     environment.emplace_back("SIMVERBS_TRACE", trace_file);
@@ -260,6 +326,9 @@ Environment program_environment(const Toolbox& toolbox, const Rubric& rubric,
                              fmt::format("{}", fmt::join(toolbox.libraries, ":")));
     environment.emplace_back("PYTHONPATH", toolbox.tutorials);
     environment.emplace_back("PYTHONDONTWRITEBYTECODE", "1");
+    environment.emplace_back("PYTHONUNBUFFERED", "1");
+    environment.emplace_back("PYTHONFAULTHANDLER", "1");
+    environment.emplace_back("LAB_ENDING", notes_file);
     return environment;
 }
 

@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "tutorials/lab/judge.hpp"
+#include "tutorials/lab/ending.hpp"
+#include "tutorials/lab/rubric.hpp"
 
 namespace simverbs::lab {
 
@@ -18,6 +19,10 @@ struct Toolbox {
     std::string tutorials;               // lab.h and lab.py
     std::vector<std::string> headers;    // of simverbs
     std::vector<std::string> libraries;  // libsimverbs.so and libibverbs.so.1
+    // Of a run, instead of the rubric's; 0: the rubric's.
+    std::chrono::milliseconds time_limit{0};
+    // Becomes readable when no run is wanted any more, and stays so; -1: never.
+    int interruption = -1;
 };
 
 struct Command {
@@ -25,6 +30,7 @@ struct Command {
     Environment environment;  // over that of this process, whose own SIMVERBS_* are left out
     std::string folder;       // to run in; "": as this process
     std::chrono::milliseconds limit{60'000};
+    int interruption = -1;  // as in a Toolbox
 };
 
 struct Finished {
@@ -34,15 +40,17 @@ struct Finished {
 };
 
 // Runs it to its end. A program that says the world goes nowhere, or uses up its time, is asked for
-// a report (SIGUSR2) and killed. Throws std::system_error when nothing can be started.
+// a report (SIGUSR2, where it takes that), then told to say where it is and to end (SIGABRT), and
+// killed if it does not. Throws std::system_error when nothing can be started.
 Finished run(const Command& command);
 
-// What the C compiler is to be told; $CC or cc.
+// What the C compiler is to be told; $CC or cc. lab_ending.c is compiled with the answer.
 std::vector<std::string> compiler_words(const Toolbox& toolbox, const std::string& source,
                                         const std::string& program);
 
-// The program's variables: its world, its trace, its libraries.
+// The program's variables: its world, its trace, the file for what it notes as it ends, its
+// libraries. What Python prints leaves at once.
 Environment program_environment(const Toolbox& toolbox, const Rubric& rubric,
-                                const std::string& trace_file);
+                                const std::string& trace_file, const std::string& notes_file);
 
 }  // namespace simverbs::lab

@@ -1,13 +1,13 @@
 #include "tutorials/lab/check.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
 #include <filesystem>
-#include <system_error>
+#include <sstream>
+#include <variant>
 
 #include <fmt/format.h>
 
+#include "tutorials/lab/temporary_folder.hpp"
 #include "tutorials/lab/text.hpp"
 #include "viz/graphviz.hpp"
 #include "viz/ladder.hpp"
@@ -25,30 +25,6 @@ namespace fs = std::filesystem;
 constexpr int kCannotExecute = 127;  // as a shell says it
 constexpr std::size_t kShownLines = 25;
 constexpr std::string_view kPython = "/usr/bin/python3";  // Debian's, which has pyverbs
-
-class TemporaryFolder {
-  public:
-    TemporaryFolder() {
-        std::string name = (fs::temp_directory_path() / "simverbs-lab-XXXXXX").string();
-        if (mkdtemp(name.data()) == nullptr) {
-            throw std::system_error(errno, std::generic_category(), name);
-        }
-        path_ = name;
-    }
-    ~TemporaryFolder() {
-        std::error_code ignored;
-        fs::remove_all(path_, ignored);
-    }
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-    [[nodiscard]] std::string file(std::string_view name) const {
-        return path_ + "/" + std::string(name);
-    }
-
-  private:
-    std::string path_;
-};
 
 void read_trace_of(const std::string& file, Performance& performance) {
     std::string error;
@@ -152,35 +128,67 @@ std::string said(std::string_view title, const std::string& text) {
     return text.empty() ? "" : fmt::format("{}\n{}\n", title, first_lines(text, kShownLines));
 }
 
-// Lessons that need no receive at RTR need no word about it; the others have a rule.
-std::string without_noise(std::string_view errors) {
+constexpr std::string_view kIndent = "            ";
+
+// Leaves out what simverbs says that is no mistake in a lesson, or only follows from an end that is
+// told: a missing receive at RTR has a rule where it matters, and pyverbs frees its list of devices
+// before it opens one.
+bool is_noise(std::string_view line, bool has_ending) {
+    return line.starts_with("simverbs: no_receive_at_rtr:") ||
+           line.starts_with("simverbs: devices were listed and none was opened") ||
+           (has_ending && line.starts_with("simverbs: not_destroyed:"));
+}
+
+// What came on stderr. Of a world that was reported already, a second report says nothing new.
+std::string without_noise(const Checked& checked) {
+    std::istringstream lines{std::string(without_fault_report(checked.performance.errors))};
     std::string kept;
-    while (!errors.empty()) {
-        const std::size_t end = std::min(errors.find('\n'), errors.size() - 1) + 1;
-        const std::string_view line = errors.substr(0, end);
-        if (!line.starts_with("simverbs: no_receive_at_rtr:")) {
-            kept += line;
+    bool has_report = false;
+    bool is_repeated = false;
+    for (std::string line; std::getline(lines, line);) {
+        const bool is_asked_for = line.starts_with("simverbs: asked for, at");
+        const bool is_of_host = line.starts_with("host ") || line.starts_with("  ");
+        is_repeated = has_report && (is_asked_for || (is_repeated && is_of_host));
+        has_report = has_report || line.starts_with("host ");
+        if (!is_repeated && !is_noise(line, checked.ending.has_value())) {
+            kept += line + "\n";
         }
-        errors.remove_prefix(end);
     }
     return kept;
 }
 
-std::string rule_report(const Rule& rule, const Finding& finding, bool is_first) {
-    std::string text = marked(finding.holds  ? kPassed
-                              : finding.open ? kOpen
-                                             : kFailed,
+// How it ended, when not well, and what else needs no rule: before all that it printed.
+std::string first_words(const Checked& checked) {
+    std::string text;
+    if (checked.ending) {
+        text += wrapped("✘ " + *checked.ending, "");
+        const bool has_printed =
+            !checked.performance.output.empty() || !without_noise(checked).empty();
+        text += has_printed ? "" : "  It had printed nothing.\n";
+    }
+    for (const Diagnosis& diagnosis : checked.diagnoses) {
+        if (!checked.ending || diagnosis.text != *checked.ending) {
+            text += wrapped("✘ " + diagnosis.text, "");
+        }
+    }
+    return text.empty() ? text : text + "\n";
+}
+
+std::string rule_report(const Rule& rule, const Finding& finding, bool is_explained,
+                        const std::string& advice) {
+    std::string text = marked(finding.open    ? kOpen
+                              : finding.holds ? kPassed
+                                              : kFailed,
                               rule.asks, rule.points);
-    if (!is_first) {
+    if (!is_explained) {
         return text;
     }
-    constexpr std::string_view kIndent = "            ";
     text += wrapped(rule.say, kIndent);
     if (!finding.seen.empty()) {
         text += wrapped("Seen: " + finding.seen, kIndent);
     }
-    if (!rule.hint.empty()) {
-        text += wrapped("Try: " + rule.hint, kIndent);
+    if (!advice.empty()) {
+        text += wrapped("Try: " + advice, kIndent);
     }
     return text;
 }
@@ -191,14 +199,13 @@ std::string verdict(const Exercise& exercise, const Checked& checked) {
     const std::string number = exercise.name.substr(0, exercise.name.find('_'));
     if (checked.passed(exercise.rubric)) {
         return fmt::format(
-            "\n{0} of {0} points: solved. `simverbs lab solution {1}` shows another way "
+            "\n{0} of {0} points: solved. `simverbs lab solution {1}{2}` shows another way "
             "to write it.\n",
-            all, number);
+            all, number, checked.language == Language::kPython ? " --python" : "");
     }
     return fmt::format(
-        "\n{} of {} points. Begin with the first that failed; `simverbs lab hint {}` "
-        "gives a hint.\n",
-        points, all, number);
+        "\n{} of {} points. Begin with the first ✘; `simverbs lab hint {}` gives {}.\n", points,
+        all, number, checked.has_every_hint ? "the hints again" : "a hint");
 }
 
 }  // namespace
@@ -211,47 +218,91 @@ std::uint64_t Checked::points(const Rubric& rubric) const {
     return sum;
 }
 
+std::optional<std::size_t> Checked::first_failing_rule() const {
+    const auto found = std::find_if(findings.begin(), findings.end(), [](const Finding& finding) {
+        return !finding.holds && !finding.open;
+    });
+    return found == findings.end() ? std::nullopt
+                                   : std::optional<std::size_t>(found - findings.begin());
+}
+
 std::string Checked::first_failing(const Rubric& rubric) const {
     if (!compiled) {
-        return "compiles";
+        return std::string(kCompiles);
     }
-    for (std::size_t i = 0; i < findings.size(); ++i) {
-        if (!findings[i].holds && !findings[i].open) {
-            return rubric.rules[i].name;
-        }
+    if (!diagnoses.empty()) {
+        return std::string(diagnoses.front().name);
     }
-    return "";
+    const auto rule = first_failing_rule();
+    return rule ? rubric.rules[*rule].name : "";
 }
+
+std::string Checked::seen_first() const {
+    if (!diagnoses.empty()) {
+        return diagnoses.front().text;
+    }
+    const auto rule = first_failing_rule();
+    return rule ? findings[*rule].seen : "";
+}
+
+namespace {
+
+// False when it does not compile.
+bool compile(const Toolbox& toolbox, const std::string& answer, const std::string& program,
+             Checked& checked) {
+    const Finished compiled = run(
+        {.words = compiler_words(toolbox, answer, program), .interruption = toolbox.interruption});
+    checked.is_interrupted = compiled.ending.kind == Ending::Kind::kInterrupted;
+    checked.complaints = compiled.errors + compiled.output;
+    if (compiled.ending.number == kCannotExecute && checked.complaints.empty()) {
+        checked.complaints = "there is no C compiler: apt install gcc, or name one by CC\n";
+    }
+    return compiled.ending.is_good();
+}
+
+}  // namespace
 
 Checked check(const Exercise& exercise, const Toolbox& toolbox, const std::string& file,
               const std::string& pictures) {
     const TemporaryFolder folder;
-    Checked checked;
+    Checked checked{.language = language_of(file)};
     const std::string answer = fs::absolute(file).string();
-    std::vector<std::string> words{std::string(kPython), answer};
-    if (answer.ends_with(ending_of(Language::kC))) {
-        words = {folder.file("program")};
-        const Finished compiled = run({.words = compiler_words(toolbox, answer, words[0])});
-        checked.complaints = compiled.errors + compiled.output;
-        if (compiled.ending.number == kCannotExecute && checked.complaints.empty()) {
-            checked.complaints = "there is no C compiler: apt install gcc, or name one by CC\n";
-        }
-        checked.compiled =
-            compiled.ending.kind == Ending::Kind::kExited && compiled.ending.number == 0;
-        if (!checked.compiled) {
-            return checked;
-        }
+    checked.has_every_hint = has_every_hint(exercise, fs::path(answer).parent_path().string());
+    const bool is_c = checked.language == Language::kC;
+    const std::string program = folder.file("program");
+    const std::string trace = folder.file("trace.jsonl");
+    const std::string notes = folder.file("ending");
+    if (is_c && !compile(toolbox, answer, program, checked)) {
+        return checked;
     }
     checked.compiled = true;
-    const std::string trace = folder.file("trace.jsonl");
-    Finished finished = run({words, program_environment(toolbox, exercise.rubric, trace),
-                             fs::path(answer).parent_path().string(), exercise.rubric.time_limit});
-    checked.performance.output = std::move(finished.output);
-    checked.performance.errors = std::move(finished.errors);
-    checked.performance.ending = finished.ending;
-    read_trace_of(trace, checked.performance);
-    checked.findings = judge(exercise.rubric, checked.performance);
-    if (!pictures.empty() && !checked.performance.trace.records.empty()) {
+    const auto limit =
+        toolbox.time_limit.count() > 0 ? toolbox.time_limit : exercise.rubric.time_limit;
+    const std::vector<std::string> words =
+        is_c ? std::vector{program} : std::vector{std::string(kPython), answer};
+    Finished finished = run({words, program_environment(toolbox, exercise.rubric, trace, notes),
+                             fs::path(answer).parent_path().string(), limit, toolbox.interruption});
+    Performance& performance = checked.performance;
+    performance.output = std::move(finished.output);
+    performance.errors = std::move(finished.errors);
+    if (!is_c && is_syntax_error(performance.errors)) {
+        checked.compiled = false;
+        checked.complaints = std::move(performance.errors);
+        performance = {};
+        return checked;
+    }
+    performance.ending =
+        is_c ? finished.ending : ending_of_python(finished.ending, performance.errors);
+    performance.place = is_c ? place_in_c(notes, program, answer)
+                             : place_in_python(notes, performance.errors, answer);
+    checked.is_interrupted = finished.ending.kind == Ending::Kind::kInterrupted;
+    read_trace_of(trace, performance);
+    checked.findings = judge(exercise.rubric, performance);
+    if (!checked.passed(exercise.rubric)) {
+        checked.ending = ending_text(performance, limit);
+        checked.diagnoses = diagnose(performance, limit);
+    }
+    if (!pictures.empty() && !performance.trace.records.empty()) {
         Painter painter(pictures, checked);
         for (const Picture picture : exercise.rubric.pictures) {
             painter.draw(picture);
@@ -262,20 +313,27 @@ Checked check(const Exercise& exercise, const Toolbox& toolbox, const std::strin
 
 std::string report(const Exercise& exercise, const Checked& checked) {
     std::string text = fmt::format("{}: {}\n\n", exercise.name, exercise.rubric.title);
-    text += said("The compiler says:", checked.complaints);
+    text += first_words(checked);
+    text += said(checked.language == Language::kC ? "The compiler says:" : "Python says:",
+                 checked.complaints);
     text += said("Your program printed:", checked.performance.output);
-    text += said("On stderr:", without_noise(checked.performance.errors));
+    text += said("On stderr:", without_noise(checked));
     if (!checked.compiled) {
         return text + marked(kFailed, "It compiles.", 1) +
                wrapped(
                    "The first message of the compiler counts; those behind it are often its "
                    "consequences.",
-                   "            ");
+                   kIndent);
     }
-    const std::string first = checked.first_failing(exercise.rubric);
+    const auto first = checked.first_failing_rule();
     for (std::size_t i = 0; i < checked.findings.size(); ++i) {
         const Rule& rule = exercise.rubric.rules[i];
-        text += rule_report(rule, checked.findings[i], rule.name == first);
+        // That it did not end well is told already, and that something did not happen may follow
+        // from what a diagnosis found.
+        const bool is_told = (checked.ending && std::holds_alternative<ExitRule>(rule.demand)) ||
+                             (!checked.diagnoses.empty() && checked.findings[i].is_absence);
+        text += rule_report(rule, checked.findings[i], i == first && !is_told,
+                            checked.has_every_hint ? rule.hint.in(checked.language) : "");
     }
     text += verdict(exercise, checked);
     if (checked.performance.run.end > 0) {
@@ -288,70 +346,6 @@ std::string report(const Exercise& exercise, const Checked& checked) {
     }
     if (!checked.picture_error.empty()) {
         text += fmt::format("Not drawn: {}\n", checked.picture_error);
-    }
-    return text;
-}
-
-namespace {
-
-class Prover {
-  public:
-    Prover(const Exercise& exercise, const Toolbox& toolbox, std::size_t& failed)
-        : exercise_(exercise), toolbox_(toolbox), failed_(failed) {}
-
-    // `expected`: the rule that fails first, "" for none, "*" for any.
-    std::string try_out(std::string_view what, const std::string& file, std::string_view expected) {
-        const Checked checked = check(exercise_, toolbox_, file, "");
-        const std::string named = checked.first_failing(exercise_.rubric);
-        const bool good =
-            expected == "*" ? !named.empty() && named != "compiles" : named == expected;
-        failed_ += good ? 0 : 1;
-        const std::string came = named.empty() ? "passes" : "fails by " + named;
-        std::string line = fmt::format(
-            "{} {}: {} {}", good ? "✔ as it should:" : "✘ wrong:", exercise_.name, what, came);
-        if (!good) {
-            line += fmt::format(" instead of {}\n{}",
-                                expected.empty() ? "passing" : "by " + std::string(expected),
-                                report(exercise_, checked));
-        }
-        return line + "\n";
-    }
-
-  private:
-    const Exercise& exercise_;
-    const Toolbox& toolbox_;
-    std::size_t& failed_;
-};
-
-}  // namespace
-
-std::string prove(const Exercise& exercise, const Toolbox& toolbox, bool with_wrong,
-                  std::size_t& failed) {
-    Prover prover(exercise, toolbox, failed);
-    std::string text;
-    for (const Language language : {Language::kC, Language::kPython}) {
-        if (exercise.has(language)) {
-            const std::string_view ending = ending_of(language);
-            text += prover.try_out(fmt::format("exercise{}", ending),
-                                   exercise.file("exercise", language), "*");
-            text += prover.try_out(fmt::format("solution{}", ending),
-                                   exercise.file("solution", language), "");
-        }
-    }
-    for (const WrongAnswer& answer : exercise.wrong) {
-        if (!with_wrong) {
-            break;
-        }
-        const TemporaryFolder folder;
-        const std::string file = folder.file(answer.is_python ? "exercise.py" : "exercise.c");
-        std::string error;
-        const auto changed = text_of(exercise, answer, error);
-        if (!changed || !write_file(file, *changed)) {
-            ++failed;
-            text += fmt::format("✘ wrong: {}: {}\n", exercise.name, error);
-            continue;
-        }
-        text += prover.try_out(fmt::format("wrong answer {}", answer.name), file, answer.fails);
     }
     return text;
 }

@@ -1,6 +1,7 @@
 // `simverbs lab check`: a student's file compiled, run, judged and drawn.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,15 +9,21 @@
 #include <vector>
 
 #include "tutorials/lab/attempt.hpp"
+#include "tutorials/lab/diagnosis.hpp"
 #include "tutorials/lab/exercise.hpp"
 
 namespace simverbs::lab {
 
 struct Checked {
+    Language language = Language::kC;
+    bool has_every_hint = false;  // the student asked for all: advice may be told
+    bool is_interrupted = false;
     bool compiled = false;
     std::string complaints;  // of the compiler; warnings too
     Performance performance;
     std::vector<Finding> findings;      // as the rubric's rules; empty where nothing ran
+    std::optional<std::string> ending;  // when it did not end well
+    std::vector<Diagnosis> diagnoses;   // when it did not pass
     std::vector<std::string> pictures;  // files
     std::string picture_error;
 
@@ -24,8 +31,12 @@ struct Checked {
     [[nodiscard]] bool passed(const Rubric& rubric) const {
         return compiled && points(rubric) == rubric.points();
     }
-    // "compiles" or the name of the first rule that does not hold; "" when all do.
+    // The first that does not hold, open ones aside.
+    [[nodiscard]] std::optional<std::size_t> first_failing_rule() const;
+    // "compiles", the name of a diagnosis or that of the rule; "" when all hold.
     [[nodiscard]] std::string first_failing(const Rubric& rubric) const;
+    // What was seen of it.
+    [[nodiscard]] std::string seen_first() const;
 };
 
 // `file` is an exercise.c or exercise.py by its ending; pictures go to the folder `pictures`, none
@@ -33,12 +44,7 @@ struct Checked {
 Checked check(const Exercise& exercise, const Toolbox& toolbox, const std::string& file,
               const std::string& pictures);
 
-// What the student reads.
+// What the student reads. Advice ("Try") comes only after the last hint.
 std::string report(const Exercise& exercise, const Checked& checked);
-
-// The starter fails, the solution passes, and each wrong answer is named by its rule. A line each;
-// `failed` counts those that are not as they should be.
-std::string prove(const Exercise& exercise, const Toolbox& toolbox, bool with_wrong,
-                  std::size_t& failed);
 
 }  // namespace simverbs::lab

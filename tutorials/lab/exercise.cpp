@@ -12,6 +12,8 @@
 
 #include "fabric/yaml/nearest.hpp"
 
+#include "tutorials/lab/text.hpp"
+
 namespace simverbs::lab {
 namespace {
 
@@ -20,6 +22,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kRubricFile = "/rubric.yaml";
 constexpr std::string_view kWrongFile = "/wrong.yaml";
 constexpr std::string_view kHintsFile = "/.hints";
+constexpr std::string_view kSolvedFile = "/.solved";
 
 bool is_number(std::string_view word) {
     return !word.empty() &&
@@ -182,8 +185,8 @@ std::optional<std::string> find_answer(const Exercise& exercise, const std::stri
     return found[0];
 }
 
-std::string next_hint(const Exercise& exercise, const std::string& folder) {
-    const std::vector<std::string>& hints = exercise.rubric.hints;
+std::string next_hint(const Exercise& exercise, const std::string& folder, Language language) {
+    const std::vector<LocalText>& hints = exercise.rubric.hints;
     if (hints.empty()) {
         return "There are no hints for this exercise; its README says what to do.\n";
     }
@@ -192,14 +195,34 @@ std::string next_hint(const Exercise& exercise, const std::string& folder) {
         (fs::is_directory(place) ? place.string() : folder) + std::string(kHintsFile);
     const std::size_t given = number_of(read_file(file).value_or("0"));
     const std::size_t now = given % hints.size();
-    write_file(file, std::to_string(now + 1));
-    return fmt::format("Hint {} of {}: {}\n", now + 1, hints.size(), hints[now]);
+    write_file(file, std::to_string(given + 1));
+    return wrapped(fmt::format("Hint {} of {}: {}", now + 1, hints.size(), hints[now].in(language)),
+                   "");
+}
+
+bool has_every_hint(const Exercise& exercise, const std::string& folder) {
+    const std::string file = folder + std::string(kHintsFile);
+    return number_of(read_file(file).value_or("0")) >= exercise.rubric.hints.size();
+}
+
+Progress progress(const std::string& folder, const std::string& name) {
+    const std::string place = (fs::path(folder) / name).string();
+    if (fs::exists(place + std::string(kSolvedFile))) {
+        return Progress::kSolved;
+    }
+    const bool is_begun = fs::exists(place + "/exercise.c") || fs::exists(place + "/exercise.py");
+    return is_begun ? Progress::kBegun : Progress::kNone;
+}
+
+void note_solved(const std::string& answer) {
+    const fs::path file(answer);
+    write_file((file.parent_path() / kSolvedFile.substr(1)).string(),
+               file.filename().string() + "\n");
 }
 
 std::optional<std::string> text_of(const Exercise& exercise, const WrongAnswer& answer,
                                    std::string& error) {
-    const std::string file =
-        exercise.file("solution", answer.is_python ? Language::kPython : Language::kC);
+    const std::string file = exercise.file("solution", answer.language);
     std::string text = read_file(file).value_or("");
     for (const auto& [replace, by] : answer.changes) {
         const std::size_t at = text.find(replace);

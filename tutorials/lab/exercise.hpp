@@ -2,6 +2,7 @@
 // and for some exercise.py and solution.py.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,12 +12,6 @@
 #include "tutorials/lab/rubric.hpp"
 
 namespace simverbs::lab {
-
-enum class Language : std::uint8_t { kC, kPython };
-
-constexpr std::string_view ending_of(Language language) {
-    return language == Language::kC ? ".c" : ".py";
-}
 
 struct Exercise {
     std::string name;    // "03_to_rts"
@@ -48,9 +43,17 @@ bool start(const Exercise& exercise, Language language, const std::string& into,
 std::optional<std::string> find_answer(const Exercise& exercise, const std::string& folder,
                                        std::string& error);
 
-// One more hint each time, counted in a file `.hints` of `folder`; from the first again behind the
-// last.
-std::string next_hint(const Exercise& exercise, const std::string& folder);
+// One more hint each time, counted in a file `.hints` of the exercise's folder in `folder`, or of
+// that itself; from the first again after the last.
+std::string next_hint(const Exercise& exercise, const std::string& folder, Language language);
+// Whether all hints were asked for, by the file `.hints` beside an answer.
+bool has_every_hint(const Exercise& exercise, const std::string& folder);
+
+// How far a student is with an exercise, by the files in `folder`/NAME.
+enum class Progress : std::uint8_t { kNone, kBegun, kSolved };
+Progress progress(const std::string& folder, const std::string& name);
+// Notes it in a file `.solved` beside the answer.
+void note_solved(const std::string& answer);
 
 // The text of a wrong answer; nothing, with `error`, when what it replaces is not there exactly
 // once.

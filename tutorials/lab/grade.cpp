@@ -46,11 +46,7 @@ std::string row(const Paper& paper, const Toolbox& toolbox) {
         const Checked checked = check(exercise, toolbox, *file, "");
         points = checked.points(exercise.rubric);
         failing = checked.first_failing(exercise.rubric);
-        for (std::size_t i = 0; i < checked.findings.size(); ++i) {
-            if (exercise.rubric.rules[i].name == failing) {
-                seen = checked.findings[i].seen;
-            }
-        }
+        seen = checked.seen_first();
     } else if (fs::is_directory(paper.folder)) {
         seen = error;
     }

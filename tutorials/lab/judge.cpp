@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <sstream>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -15,9 +16,10 @@
 namespace simverbs::lab {
 namespace {
 
-// Bytes: of a match, shown; of the output, searched.
+// Bytes: of a match, shown; of stdout and of stderr, searched. std::regex recurses for each, and a
+// program that prints for ever shall not end the judge.
 constexpr std::size_t kQuoted = 120;
-constexpr std::size_t kSearched = std::size_t{64} * 1024;
+constexpr std::size_t kSearched = 4096;
 
 std::vector<const viz::Record*> find_all(const Pattern& pattern, const Performance& performance) {
     std::vector<const viz::Record*> found;
@@ -43,6 +45,22 @@ std::uint64_t occurrences(const std::vector<const viz::Record*>& found) {
                            [](std::uint64_t sum, const auto& queue) { return sum + queue.second; });
 }
 
+// Says why a call was refused, as simverbs told on stderr; "" where it told nothing.
+std::string reason_of_refusal(const viz::Record& record, const std::string& errors) {
+    constexpr std::string_view kName = "simverbs: ";
+    if (record.name != "verb" || record.number("errno") == 0) {
+        return "";
+    }
+    const std::string begin = fmt::format("{}ibv_{} refused", kName, record.text("verb"));
+    std::istringstream lines(errors);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with(begin)) {
+            return "; " + line.substr(kName.size());
+        }
+    }
+    return "";
+}
+
 std::string times(std::uint64_t count) {
     return fmt::format("{} {}", count, count == 1 ? "time" : "times");
 }
@@ -55,14 +73,17 @@ class Judge {
         const auto found = find_all(rule.of, performance_);
         const std::uint64_t count = occurrences(found);
         if (count > rule.most && rule.most == 0) {
-            return {false, describe(*found.front(), performance_.run)};
+            return {false, describe(*found.front(), performance_.run) +
+                               reason_of_refusal(*found.front(), performance_.errors)};
         }
         if (count < rule.least || count > rule.most) {
-            return {false, fmt::format("{} instead of {} {}: {}", times(count),
-                                       rule.least == rule.most ? "exactly"
-                                       : count < rule.least    ? "at least"
-                                                               : "at most",
-                                       count < rule.least ? rule.least : rule.most, rule.of.text)};
+            return {false,
+                    fmt::format("{} instead of {} {}: {}", times(count),
+                                rule.least == rule.most ? "exactly"
+                                : count < rule.least    ? "at least"
+                                                        : "at most",
+                                count < rule.least ? rule.least : rule.most, rule.of.text),
+                    false, count < rule.least};
         }
         return {true, {}};
     }
@@ -87,7 +108,7 @@ class Judge {
                 }
             }
         }
-        return {happened, happened ? "" : "it never came to: " + rule.before.text};
+        return {happened, happened ? "" : "it never came to: " + rule.before.text, false, true};
     }
 
     Finding operator()(const BetweenRule& rule) const {
@@ -102,15 +123,18 @@ class Judge {
                                     rule.from.text, rule.to.text)};
             }
         }
-        return {false, fmt::format("it never came to: {}",
-                                   begin == nullptr ? rule.from.text : rule.to.text)};
+        return {
+            false,
+            fmt::format("it never came to: {}", begin == nullptr ? rule.from.text : rule.to.text),
+            false, true};
     }
 
     Finding operator()(const BalanceRule& rule) const {
         const std::uint64_t of = occurrences(find_all(rule.of, performance_));
         const std::uint64_t as = occurrences(find_all(rule.as, performance_));
         return {of == as && of > 0,
-                fmt::format("{}: {}; {}: {}", times(of), rule.of.text, times(as), rule.as.text)};
+                fmt::format("{}: {}; {}: {}", times(of), rule.of.text, times(as), rule.as.text),
+                false, true};
     }
 
     Finding operator()(const ClosedRule& rule) const {
@@ -136,7 +160,7 @@ class Judge {
                                     times(calls[kind.ended_by]));
             }
         }
-        return {made_any && seen.empty(), made_any ? seen : "nothing was made"};
+        return {made_any && seen.empty(), made_any ? seen : "nothing was made", false, true};
     }
 
     Finding operator()(const OutputRule& rule) const {
@@ -147,17 +171,23 @@ class Judge {
         if (found != rule.never) {
             return {true, {}};
         }
-        return {false, found ? fmt::format("printed: {}", match.str().substr(0, kQuoted))
-                             : fmt::format("nothing printed matches {}", rule.text)};
+        return {false,
+                found ? fmt::format("printed: {}", match.str().substr(0, kQuoted))
+                      : fmt::format("nothing printed matches {}", rule.text),
+                false, !found};
     }
 
     Finding operator()(const ExitRule& /*rule*/) const {
         const Ending& ending = performance_.ending;
         switch (ending.kind) {
-            case Ending::Kind::kHung:
+            case Ending::Kind::kTimedOut:
+            case Ending::Kind::kStuck:
+            case Ending::Kind::kInterrupted:
                 return {false, "it did not end by itself and was stopped"};
             case Ending::Kind::kKilledBySignal:
                 return {false, fmt::format("it crashed: {}", strsignal(ending.number))};
+            case Ending::Kind::kException:
+                return {false, "it crashed: " + exception_of(performance_.errors)};
             case Ending::Kind::kExited:
                 break;
         }
@@ -174,14 +204,23 @@ bool forbids(const Demand& demand) {
     return (count != nullptr && count->most == 0) || (output != nullptr && output->never);
 }
 
+// By a crash or an endless loop. A program that waits in vain, or gives up, does so because
+// something has not happened.
+bool was_cut_short(const Ending& ending) {
+    return ending.kind == Ending::Kind::kKilledBySignal ||
+           ending.kind == Ending::Kind::kException || ending.kind == Ending::Kind::kTimedOut;
+}
+
 }  // namespace
 
 Finding judge(const Demand& demand, const Performance& performance) {
     Finding finding = std::visit(Judge(performance), demand);
     if (finding.holds) {
         finding.seen.clear();
-        finding.open = forbids(demand) && !Judge(performance)(ExitRule{}).holds;
+        finding.open = forbids(demand) && !performance.ending.is_good();
         finding.holds = !finding.open;
+    } else {
+        finding.open = finding.is_absence && was_cut_short(performance.ending);
     }
     return finding;
 }

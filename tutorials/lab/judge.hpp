@@ -1,21 +1,16 @@
 // What happened, held against a rubric.
 #pragma once
 
-#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "tutorials/lab/ending.hpp"
 #include "tutorials/lab/rubric.hpp"
 #include "viz/run.hpp"
 #include "viz/trace_file.hpp"
 
 namespace simverbs::lab {
-
-struct Ending {
-    enum class Kind : std::uint8_t { kExited, kKilledBySignal, kHung };
-    Kind kind = Kind::kExited;
-    int number = 0;  // exit status, or signal
-};
 
 // One run of a program.
 struct Performance {
@@ -24,14 +19,17 @@ struct Performance {
     std::string output;
     std::string errors;
     Ending ending;
+    std::optional<Place> place;  // where it ended; nothing when it came to its end
 };
 
-// `open`: something that must not happen has not, but the program did not come to its end. It gives
-// no points, and is not what went wrong.
+// `open`: the program did not come to its end, and might have done right or wrong after that.
+// Something that must not happen has not; or something that must has not, and a crash or an endless
+// loop kept the program from it. It gives no points, and is not what went wrong.
 struct Finding {
     bool holds = false;
     std::string seen;  // what was seen instead, or the event that must not be; may be empty
     bool open = false;
+    bool is_absence = false;  // it does not hold for something that did not happen
 };
 
 Finding judge(const Demand& demand, const Performance& performance);

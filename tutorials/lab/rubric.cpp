@@ -35,6 +35,17 @@ std::string text_or(const Fields& fields, std::string_view key) {
     return fields.get(key, fabric::yaml::text_of).value_or("");
 }
 
+// A text for both languages, or {c: TEXT, python: TEXT}.
+LocalText local_text_of(const Value& value, Errors& errors) {
+    static constexpr auto kKeys = std::to_array<std::string_view>({"c", "python"});
+    if (value.kind != fabric::yaml::Kind::kMapping) {
+        const std::string text = fabric::yaml::text_of(value, errors).value_or("");
+        return {text, text};
+    }
+    const Fields fields(value, kKeys, errors);
+    return {text_or(fields, "c"), text_or(fields, "python")};
+}
+
 std::optional<std::uint64_t> any_number(const Value& value, Errors& errors) {
     return fabric::yaml::number_of(value, errors);
 }
@@ -178,7 +189,9 @@ std::optional<Rule> read_rule(const Value& value, Errors& errors) {
     rule.name = required_text(fields, value, "name", errors);
     rule.asks = required_text(fields, value, "asks", errors);
     rule.say = required_text(fields, value, "say", errors);
-    rule.hint = text_or(fields, "hint");
+    if (const Value* const hint = fields.find("hint")) {
+        rule.hint = local_text_of(*hint, errors);
+    }
     rule.points = fields.get("points", any_number).value_or(1);
     const auto is_given = [&fields](std::string_view kind) { return fields.find(kind) != nullptr; };
     const auto kind = std::find_if(kDemands.begin(), kDemands.end(), is_given);
@@ -255,7 +268,7 @@ std::optional<Rubric> read_rubric(std::string_view text, Errors& errors) {
     }
     if (const Value* const hints = fields.find("hints")) {
         for (const Value& item : fabric::yaml::items_of(*hints, errors)) {
-            rubric.hints.push_back(fabric::yaml::text_of(item, errors).value_or(""));
+            rubric.hints.push_back(local_text_of(item, errors));
         }
     }
     if (const Value* const rules = fields.find("rules")) {
@@ -270,9 +283,10 @@ std::optional<Rubric> read_rubric(std::string_view text, Errors& errors) {
 std::optional<std::vector<WrongAnswer>> read_wrong_answers(std::string_view text,
                                                            const Rubric& rubric, Errors& errors) {
     static constexpr auto kKeys =
-        std::to_array<std::string_view>({"name", "story", "fails", "language", "changes"});
+        std::to_array<std::string_view>({"name", "story", "fails", "says", "language", "changes"});
     static constexpr auto kLanguages = std::to_array<std::string_view>({"c", "python"});
-    std::vector<std::string_view> rules{"compiles"};
+    std::vector<std::string_view> rules{kCompiles};
+    rules.insert(rules.end(), kDiagnosisNames.begin(), kDiagnosisNames.end());
     for (const Rule& rule : rubric.rules) {
         rules.push_back(rule.name);
     }
@@ -291,7 +305,8 @@ std::optional<std::vector<WrongAnswer>> read_wrong_answers(std::string_view text
         } else if (fields.find("fails") == nullptr) {
             errors.add(item.position, "\"fails\" is missing");
         }
-        answer.is_python = fields.choice("language", kLanguages).value_or(0) == 1;
+        answer.says = text_or(fields, "says");
+        answer.language = static_cast<Language>(fields.choice("language", kLanguages).value_or(0));
         if (const Value* const changes = fields.find("changes")) {
             answer.changes = read_changes(*changes, errors);
         }
@@ -308,14 +323,15 @@ std::string rubric_reference() {
         R"(title:        of the exercise
 topology:     as SIMVERBS_TOPOLOGY; default star:2
 environment:  {NAME: VALUE}, for the program
-time_limit:   of wall time; default 20 s
+time_limit:   of wall time; default 10 s
 pictures:     [ladder, states, timeline, topology], drawn beside the student's file
-hints:        [text, ...], one more at each `simverbs lab hint`
+hints:        [text, ...], one more at each `simverbs lab hint`; {c: text, python: text}
+              where the languages differ
 rules:        in the order in which a teacher would look; the first that fails is named
   - name:     a word, for grades and wrong answers
     asks:     what must hold, a line
     say:      what is wrong when it does not, in your words
-    hint:     what to look at; may be left out
+    hint:     what to try, told once all hints were asked for; as one of the hints; may be left out
     points:   default 1
     ...       and one of these demands:
     count:    {of: EVENT, least: 1, most: N, exactly: N}
@@ -324,7 +340,8 @@ rules:        in the order in which a teacher would look; the first that fails i
     between:  {from: EVENT, to: EVENT, least: TIME, most: TIME}, of virtual time
     balance:  {of: EVENT, as: EVENT}, as many of one as of the other
     closed:   [device, pd, mr, channel, cq, qp, ah, srq], destroyed as often as made
-    output:   a regular expression that what was printed holds; no_output: does not hold
+    output:   a regular expression that what was printed holds, the first 4 KiB of stdout and of
+              stderr; no_output: does not hold
     exit:     0: the program ends by itself, and well
 
 EVENT is {KIND: WHAT, ...}; WHAT is a word, "!WORD" (anything but it), [WORD, WORD] or "*":

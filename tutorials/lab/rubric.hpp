@@ -2,11 +2,13 @@
 // not. Read strictly: what is wrong with a file is named by line and column.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <regex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -17,6 +19,25 @@
 #include "tutorials/lab/pattern.hpp"
 
 namespace simverbs::lab {
+
+enum class Language : std::uint8_t { kC, kPython };
+
+constexpr std::string_view ending_of(Language language) {
+    return language == Language::kC ? ".c" : ".py";
+}
+constexpr Language language_of(std::string_view file) {
+    return file.ends_with(ending_of(Language::kPython)) ? Language::kPython : Language::kC;
+}
+
+// Advice in the words of the language in which the answer is written.
+struct LocalText {
+    std::string c;
+    std::string python;
+
+    [[nodiscard]] const std::string& in(Language language) const {
+        return language == Language::kC ? c : python;
+    }
+};
 
 // So many events of that kind.
 struct CountRule {
@@ -70,8 +91,8 @@ struct Rule {
     std::string name;
     std::string asks;  // what must hold: a line of the report
     Demand demand;
-    std::string say;   // why it does not, in a teacher's words
-    std::string hint;  // "": none
+    std::string say;  // why it does not, in a teacher's words
+    LocalText hint;   // what to try; "": none
     std::uint64_t points = 1;
 };
 
@@ -81,13 +102,21 @@ struct Rubric {
     std::string title;
     std::string topology = "star:2";
     std::vector<std::pair<std::string, std::string>> environment;
-    std::chrono::milliseconds time_limit{20'000};  // of wall time
+    std::chrono::milliseconds time_limit{10'000};  // of wall time
     std::vector<Picture> pictures;
-    std::vector<std::string> hints;
+    std::vector<LocalText> hints;
     std::vector<Rule> rules;
 
     [[nodiscard]] std::uint64_t points() const;
 };
+
+// What is named before all rules: that it does not compile, and what diagnosis.hpp finds out.
+inline constexpr std::string_view kCompiles = "compiles";
+inline constexpr std::string_view kCrashes = "crashes";
+inline constexpr std::string_view kTimesOut = "times_out";
+inline constexpr std::string_view kSkipsState = "skips_a_state";
+inline constexpr std::string_view kPollsOnce = "polls_once";
+inline constexpr std::array kDiagnosisNames{kCrashes, kTimesOut, kSkipsState, kPollsOnce};
 
 std::optional<Rubric> read_rubric(std::string_view text, fabric::yaml::Errors& errors);
 
@@ -98,8 +127,9 @@ std::string rubric_reference();
 struct WrongAnswer {
     std::string name;
     std::string story;  // what the student thought
-    std::string fails;  // the rule that names it
-    bool is_python = false;
+    std::string fails;  // the rule or diagnosis that names it
+    std::string says;   // what the report has to say, "": only that
+    Language language = Language::kC;
     std::vector<std::pair<std::string, std::string>> changes;  // text that stands there once; by
 };
 

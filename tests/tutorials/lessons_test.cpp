@@ -1,0 +1,77 @@
+// The lessons that come with simverbs, as a whole: `simverbs lab prove` tries each.
+#include <algorithm>
+#include <string>
+
+#include <gmock/gmock.h>
+
+#include "tutorials/lab/exercise.hpp"
+
+namespace simverbs::lab {
+namespace {
+
+constexpr std::ptrdiff_t kLikeliestMistakes = 5;
+
+class Lessons : public testing::Test {
+  protected:
+    void SetUp() override {
+        for (const std::string& name : exercise_names(TUTORIALS_FOLDER)) {
+            std::string error;
+            auto exercise = find_exercise(TUTORIALS_FOLDER, name, error);
+            ASSERT_TRUE(exercise.has_value()) << error;
+            lessons.push_back(std::move(*exercise));
+        }
+        ASSERT_EQ(lessons.size(), 15U);
+    }
+
+    std::vector<Exercise> lessons;
+};
+
+// In each of its languages a lesson knows a crash, an endless loop, and what students are likelier
+// to do.
+TEST_F(Lessons, KnowTheLikeliestMistakes) {
+    for (const Exercise& lesson : lessons) {
+        for (const Language language : {Language::kC, Language::kPython}) {
+            if (!lesson.has(language)) {
+                continue;
+            }
+            const auto count = [&](auto is_meant) {
+                return std::count_if(lesson.wrong.begin(), lesson.wrong.end(),
+                                     [&](const WrongAnswer& answer) {
+                                         return answer.language == language && is_meant(answer);
+                                     });
+            };
+            const std::string what = lesson.name + std::string(ending_of(language));
+            EXPECT_GE(count([](const WrongAnswer& /*any*/) { return true; }), kLikeliestMistakes)
+                << what;
+            for (const std::string_view ending : {kCrashes, kTimesOut}) {
+                EXPECT_GE(count([ending](const WrongAnswer& answer) {
+                              return answer.fails == ending && !answer.says.empty();
+                          }),
+                          1)
+                    << what << ": none that " << ending << ", with the line that the report says";
+            }
+        }
+    }
+}
+
+// Somebody who writes Python is not told to write C.
+TEST_F(Lessons, AdviseInTheLanguageOfTheAnswer) {
+    for (const Exercise& lesson : lessons) {
+        if (!lesson.has(Language::kPython)) {
+            continue;
+        }
+        std::vector<LocalText> texts = lesson.rubric.hints;
+        for (const Rule& rule : lesson.rubric.rules) {
+            texts.push_back(rule.hint);
+        }
+        for (const LocalText& text : texts) {
+            for (const char* words : {"ibv_", "->", "struct ", "&h", "NULL", "printf", " = {"}) {
+                EXPECT_THAT(text.in(Language::kPython), testing::Not(testing::HasSubstr(words)))
+                    << lesson.name;
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace simverbs::lab

@@ -1,0 +1,151 @@
+#include "tutorials/lab/diagnosis.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <iterator>
+#include <regex>
+#include <sstream>
+
+#include <fmt/format.h>
+
+namespace simverbs::lab {
+namespace {
+
+constexpr std::array<std::string_view, 4> kWay = {"RESET", "INIT", "RTR", "RTS"};
+constexpr std::string_view kGaveUp = "gave up: ";
+constexpr std::string_view kPolledOnce = "simverbs: polled_once:";
+
+std::string line_that_starts_with(std::string_view words, const std::string& text) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with(words)) {
+            return line;
+        }
+    }
+    return "";
+}
+
+std::string at(const std::optional<Place>& place) {
+    return place ? " at " + text_of(*place) : "";
+}
+
+std::string seconds(std::chrono::milliseconds limit) {
+    return fmt::format("{} s", std::chrono::duration<double>(limit).count());
+}
+
+std::string crash_text(const Performance& performance) {
+    const std::optional<Place>& place = performance.place;
+    const char* const abbreviation = sigabbrev_np(performance.ending.number);
+    return fmt::format(
+        "It crashed: {} (SIG{}){}.{}", strsignal(performance.ending.number),
+        abbreviation == nullptr ? "?" : abbreviation, at(place),
+        place && place->null_touched ? " A pointer was used that is NULL, or was never set." : "");
+}
+
+// What the program says of its own end.
+std::string reason_of(const Performance& performance) {
+    const std::string exception = exception_of(performance.errors);
+    return exception.empty() ? line_that_starts_with(kGaveUp, performance.errors) : exception;
+}
+
+std::optional<std::string> exit_text(const Performance& performance) {
+    const int status = performance.ending.number;
+    const std::optional<Place>& place = performance.place;
+    if (status == 0) {
+        return place ? std::optional(fmt::format("It ended by exit(0){}.", at(place)))
+                     : std::nullopt;
+    }
+    const std::string reason = reason_of(performance);
+    return fmt::format("It ended early{}{} with status {}{}", at(place), place ? "," : "", status,
+                       reason.empty() ? "." : ": " + reason);
+}
+
+// Which step was asked for, by what simverbs says of the refusal.
+std::optional<Diagnosis> skipped_state(const Performance& performance) {
+    static const std::regex kStep("(\\w+) to (\\w+) is no transition of ");
+    std::istringstream lines(performance.errors);
+    std::smatch found;
+    std::string line;
+    while (found.empty() && std::getline(lines, line)) {
+        if (line.starts_with("simverbs: ibv_modify_qp refused")) {
+            std::regex_search(line, found, kStep);
+        }
+    }
+    if (found.empty()) {
+        return std::nullopt;
+    }
+    const std::string from = found[1];
+    const std::string to = found[2];
+    const auto place = [](const std::string& state) {
+        return std::find(kWay.begin(), kWay.end(), state) - kWay.begin();
+    };
+    const bool is_skip = place(to) < std::ssize(kWay) && place(to) > place(from) + 1;
+    return Diagnosis{
+        kSkipsState,
+        is_skip
+            ? fmt::format("A state was skipped: ibv_modify_qp() was asked for {} to {}, and was "
+                          "refused. A queue pair goes from RESET to INIT, to RTR, to RTS, one "
+                          "step at a time.",
+                          from, to)
+            : fmt::format("There is no step from {} to {}: ibv_modify_qp() was refused. From "
+                          "any state a queue pair can go to RESET, and from there to INIT, RTR "
+                          "and RTS, one step at a time.",
+                          from, to)};
+}
+
+std::optional<Diagnosis> polled_once(const Performance& performance) {
+    if (line_that_starts_with(kPolledOnce, performance.errors).empty()) {
+        return std::nullopt;
+    }
+    return Diagnosis{kPollsOnce,
+                     "A completion queue was polled once, was empty, and was not polled again. "
+                     "ibv_poll_cq() (in Python cq.poll()) does not wait: it looks once and returns "
+                     "0 when nothing is there yet. Call it in a loop until it finds something."};
+}
+
+}  // namespace
+
+std::optional<std::string> ending_text(const Performance& performance,
+                                       std::chrono::milliseconds limit) {
+    const std::string where = performance.place ? " It was then" + at(performance.place) +
+                                                      caller_of(*performance.place) + "."
+                                                : "";
+    switch (performance.ending.kind) {
+        case Ending::Kind::kKilledBySignal:
+            return crash_text(performance);
+        case Ending::Kind::kException:
+            return fmt::format("It crashed{}: {}", at(performance.place),
+                               exception_of(performance.errors));
+        case Ending::Kind::kTimedOut:
+            return fmt::format("It did not end: it was stopped after {}.{}", seconds(limit), where);
+        case Ending::Kind::kStuck:
+            return fmt::format(
+                "It did not end: it waits for something that does not come, and was stopped.{}",
+                where);
+        case Ending::Kind::kInterrupted:
+            return "It was interrupted.";
+        case Ending::Kind::kExited:
+            break;
+    }
+    return exit_text(performance);
+}
+
+std::vector<Diagnosis> diagnose(const Performance& performance, std::chrono::milliseconds limit) {
+    std::vector<Diagnosis> all;
+    if (performance.ending.kind == Ending::Kind::kKilledBySignal ||
+        performance.ending.kind == Ending::Kind::kException) {
+        all.push_back({kCrashes, ending_text(performance, limit).value_or("")});
+    }
+    if (performance.ending.kind == Ending::Kind::kTimedOut) {
+        all.push_back({kTimesOut, ending_text(performance, limit).value_or("")});
+    }
+    for (auto& found : {skipped_state(performance), polled_once(performance)}) {
+        if (found) {
+            all.push_back(*found);
+        }
+    }
+    return all;
+}
+
+}  // namespace simverbs::lab

@@ -1,0 +1,66 @@
+// How a program ended, and where: the line of a crash, of exit(), or of an endless loop when it was
+// stopped. The line of a C program needs its debug information and addr2line; without them there
+// is none.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace simverbs::lab {
+
+struct Ending {
+    enum class Kind : std::uint8_t {
+        kExited,
+        kKilledBySignal,
+        kException,    // of Python, that nobody caught; not that a verb was refused
+        kTimedOut,     // stopped, its time was used up
+        kStuck,        // stopped, since simverbs said that nothing is left to come
+        kInterrupted,  // stopped, since whoever asked for the run wants no more of it
+    };
+    Kind kind = Kind::kExited;
+    int number = 0;  // exit status, or signal
+
+    [[nodiscard]] bool is_good() const { return kind == Kind::kExited && number == 0; }
+};
+
+// A line of the student's file.
+struct Place {
+    std::string file;  // without its folder
+    unsigned line = 0;
+    std::string function;  // "" outside of any
+    std::string called;    // a function of lab.h or lab.py that was called there, or ""
+    std::string caller;    // the function of the answer that called `function`, or ""
+    unsigned caller_line = 0;
+    bool null_touched = false;  // a null pointer, or a member of one
+};
+
+// "exercise.c line 12, in main()".
+std::string text_of(const Place& place);
+// ", called by main() in line 30"; "" where nothing of the answer called it.
+std::string caller_of(const Place& place);
+
+// `notes` is the file that lab_ending.c wrote, `source` the answer.
+std::optional<Place> place_in_c(const std::string& notes, const std::string& program,
+                                const std::string& source);
+
+// From a traceback or what faulthandler says on stderr, else from the file `notes`, into which
+// lab.py says where it gave up.
+std::optional<Place> place_in_python(const std::string& notes, std::string_view errors,
+                                     const std::string& source);
+
+// The last line of a traceback, "TypeError: ..."; "" when there is none.
+std::string exception_of(std::string_view errors);
+
+// Whether Python did not even begin, since the answer is not Python.
+bool is_syntax_error(std::string_view errors);
+
+// That of a program in Python: kException where it ended by one. pyverbs raises its own when a verb
+// is refused, which ends a program early as must() does.
+Ending ending_of_python(const Ending& ending, std::string_view errors);
+
+// stderr without what Python's faulthandler adds when it is told to say where it is.
+std::string_view without_fault_report(std::string_view errors);
+
+}  // namespace simverbs::lab
