@@ -192,8 +192,12 @@ std::optional<QpName> Run::parse_qp(std::string_view text) const {
         return std::nullopt;
     }
     for (const auto& [number, node] : nodes) {
-        if (node.label == text.substr(0, colon)) {
-            return QpName{number, qpn};
+        const QpName qp{number, qpn};
+        if (node.label == text.substr(0, colon) &&
+            (services.contains(qp) ||
+             std::any_of(packets.begin(), packets.end(),
+                         [&qp](const RunPacket& packet) { return packet.from == qp; }))) {
+            return qp;
         }
     }
     return std::nullopt;

@@ -86,7 +86,7 @@ struct Run {
     [[nodiscard]] std::string label(const QpName& qp) const;
     // Where a packet was to go, arrived or not; nothing where no other packet tells.
     [[nodiscard]] std::optional<QpName> destination(const RunPacket& packet) const;
-    // "h0:65537", "h0:0x10001"; nothing where there is no such node.
+    // "h0:65537", "h0:0x10001"; nothing where the trace has no such queue pair.
     [[nodiscard]] std::optional<QpName> parse_qp(std::string_view text) const;
 
     // Of packets that arrived.

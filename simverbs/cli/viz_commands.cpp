@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <system_error>
 
@@ -87,12 +88,32 @@ std::vector<std::string> files_of(const std::vector<std::string>& paths, std::st
     return files;
 }
 
+// "; queue pairs that send: h0:65537, h1:65537".
+std::string examples_of(const viz::Run& run) {
+    constexpr std::size_t kMost = 4;
+    std::set<viz::QpName> senders;
+    for (const viz::RunPacket& packet : run.packets) {
+        senders.insert(packet.from);
+    }
+    std::string text;
+    std::size_t count = 0;
+    for (const viz::QpName& qp : senders) {
+        if (++count > kMost) {
+            return text + ", ...";
+        }
+        text += fmt::format("{}{}:{}", text.empty() ? "; queue pairs that send: " : ", ",
+                            run.label(qp.node), qp.qpn);
+    }
+    return text;
+}
+
 bool find_qps(const viz::Run& run, const std::vector<std::string>& names,
               std::vector<viz::QpName>& found, std::string& error) {
     for (const std::string& name : names) {
         const std::optional<viz::QpName> qp = run.parse_qp(name);
         if (!qp) {
-            error = fmt::format("'{}' is not HOST:NUMBER of a queue pair in the trace", name);
+            error = fmt::format("'{}' is not HOST:NUMBER of a queue pair in the trace{}", name,
+                                examples_of(run));
             return false;
         }
         found.push_back(*qp);
@@ -217,6 +238,12 @@ int VizCommands::draw_topology() const {
     std::vector<viz::QpName> flow;
     if (!find_qps(run, qps_, flow, error)) {
         return complain(error);
+    }
+    for (const viz::QpName& qp : flow) {
+        if (std::none_of(run.packets.begin(), run.packets.end(),
+                         [&qp](const viz::RunPacket& packet) { return packet.from == qp; })) {
+            return complain(fmt::format("{} has sent no packet in this trace", run.label(qp)));
+        }
     }
     return write_graph(
         output_, viz::topology_picture(run, flow.empty() ? std::nullopt : std::optional(flow[0])));

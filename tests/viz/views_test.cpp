@@ -74,8 +74,9 @@ TEST_F(Views, TheTopologyHasCountersAndTheWayOfAFlow) {
     ASSERT_TRUE(flow);
     EXPECT_FALSE(run.parse_qp("h9:1"));
     EXPECT_FALSE(run.parse_qp("h0"));
+    EXPECT_FALSE(run.parse_qp("h0:1")) << "no queue pair has that number";
     const std::string dot = simverbs::viz::topology_picture(run, flow);
-    EXPECT_NE(dot.find("1 lost there"), std::string::npos);
+    EXPECT_NE(dot.find("1 lost at h0"), std::string::npos);
     EXPECT_NE(dot.find("100 Gb/s"), std::string::npos);
     EXPECT_NE(dot.find("dir=forward"), std::string::npos);
     std::string error;
