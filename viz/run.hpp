@@ -60,11 +60,17 @@ struct RunPacket {
     std::int64_t arrived = 0;
     std::string lost;        // why; "": it was not
     std::string lost_where;  // "s0 port 1"
+    std::string lost_fault;  // "fault 2: drop"; "" where no fault did it
+    std::optional<std::uint32_t> lost_at;
     std::int64_t lost_time = 0;
+    std::string discarded;  // why the node where it arrived did not take it; "": it did
 
     // "ACK", "RNR NAK", "NAK: invalid request"; "" of packets without an AETH.
     [[nodiscard]] std::string answer() const;
 };
+
+// "12 B", "64 KiB".
+std::string size_text(std::uint64_t bytes);
 
 struct PortUse {
     std::uint64_t frames = 0;  // sent

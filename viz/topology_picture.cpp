@@ -239,8 +239,8 @@ class Picture {
         if (use.frames > 0) {
             lines.push_back(
                 run_.nodes.size() <= kSmall
-                    ? fmt::format("{}: {} frames, {}", box_label(run_.label(from)), use.frames,
-                                  bytes_text(use.bytes))
+                    ? fmt::format("{}: {} frame{}, {}", box_label(run_.label(from)), use.frames,
+                                  use.frames == 1 ? "" : "s", bytes_text(use.bytes))
                     : fmt::format("{}: {}", box_label(run_.label(from)), bytes_text(use.bytes)));
         }
     }

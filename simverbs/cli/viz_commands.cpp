@@ -174,8 +174,10 @@ CLI::App* VizCommands::add_view(const char* name, const char* help) {
 
 void VizCommands::add_views() {
     ladder_ = add_view("ladder", "Packets between queue pairs (.svg)");
-    ladder_->add_option("--qp", qps_, "HOST:NUMBER ..., the life lines; default: the first ones");
+    ladder_->add_option("--qp", qps_,
+                        "HOST:NUMBER ..., the life lines; default: the first that fit");
     ladder_->add_option("--rows", rows_, "how many to draw at most");
+    ladder_->add_flag("--packets", every_packet_, "an arrow a packet, not a message");
     timeline_ = add_view("timeline", "For Perfetto and chrome://tracing (.json)");
     topology_ = add_view("topology", "Links, and what went over them (.dot, .svg, .png)");
     topology_->add_option("--flow", qps_, "HOST:NUMBER, whose way to show")->expected(1);
@@ -221,7 +223,7 @@ int VizCommands::draw_ladder() const {
         return complain(error);
     }
     const viz::Run run = viz::read_run(*trace);
-    viz::LadderOptions options{.rows = rows_};
+    viz::LadderOptions options{.rows = rows_, .folds = !every_packet_};
     if (!find_qps(run, qps_, options.qps, error)) {
         return complain(error);
     }

@@ -53,13 +53,15 @@ TEST_F(Views, TheLadderShowsWhatWasLostAndWhatFollowed) {
     const std::string svg = simverbs::viz::ladder(traced, run, {});
     EXPECT_EQ(xml_error(svg), "");
     for (const char* const words :
-         {"lost at h0 port 1: fault", "(again)", "NAK: PSN sequence error", "RNR NAK, timer",
-          "NAK: remote access error", "RDMA_READ_RESPONSE_FIRST", "RTR &gt; RTS",
-          "failed: RDMA_WRITE REM_ACCESS_ERR", "h0 QP", "h1 QP"}) {
+         {"fault 1: drop, lost at h0 port 1", "(again)", "NAK: PSN sequence error",
+          "RNR NAK, timer", "NAK: remote access error", "RDMA_READ_RESPONSE 3001 B, PSN",
+          "RTR &gt; RTS", "failed: RDMA_WRITE, request 6: REM_ACCESS_ERR", "h0 QP", "h1 QP"}) {
         EXPECT_NE(svg.find(words), std::string::npos) << words;
     }
     const std::string few = simverbs::viz::ladder(traced, run, {.rows = 5});
     EXPECT_NE(few.find("more rows are not drawn"), std::string::npos);
+    const std::string packets = simverbs::viz::ladder(traced, run, {.folds = false});
+    EXPECT_NE(packets.find("RDMA_READ_RESPONSE_FIRST"), std::string::npos);
 }
 
 TEST_F(Views, TheTimelineIsATraceThatViewersTake) {
