@@ -7,18 +7,10 @@
 #include <fmt/format.h>
 
 #include "simverbs/model/aeth.hpp"
-#include "simverbs/model/completion_faults.hpp"
 #include "simverbs/model/wire_opcodes.hpp"
 
 namespace simverbs::viz {
 namespace {
-
-const CompletionFault* completion_fault_named(std::string_view name) {
-    const auto* const found =
-        std::find_if(kCompletionFaults.begin(), kCompletionFaults.end(),
-                     [name](const CompletionFault& row) { return row.name == name; });
-    return found == kCompletionFaults.end() ? nullptr : &*found;
-}
 
 using FrameName = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
 
@@ -67,7 +59,7 @@ class Reader {
         } else if (record.name == "qp_state") {
             states_[{record.node, record.id("qpn")}] = record.text("to");
         } else if (record.name == "dropped") {
-            const CompletionFault* const cause = completion_fault_named(record.text("cause"));
+            const CompletionFault* const cause = cause_named(record.text("cause"));
             discard(record, record.id("qpn"),
                     std::string(cause == nullptr ? record.text("cause") : cause->description));
         } else if (record.name == "link_state") {
@@ -190,6 +182,13 @@ class Reader {
 };
 
 }  // namespace
+
+const CompletionFault* cause_named(std::string_view name) {
+    const auto* const found =
+        std::find_if(kCompletionFaults.begin(), kCompletionFaults.end(),
+                     [name](const CompletionFault& row) { return row.name == name; });
+    return found == kCompletionFaults.end() ? nullptr : &*found;
+}
 
 std::string size_text(std::uint64_t bytes) {
     constexpr std::uint64_t kKibi = 1024;

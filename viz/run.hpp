@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "simverbs/model/completion_faults.hpp"
+
 #include "viz/trace_file.hpp"
 
 namespace simverbs::viz {
@@ -68,6 +70,9 @@ struct RunPacket {
     // "ACK", "RNR NAK", "NAK: invalid request"; "" of packets without an AETH.
     [[nodiscard]] std::string answer() const;
 };
+
+// nullptr: a cause that the model does not have.
+const CompletionFault* cause_named(std::string_view name);
 
 // "12 B", "64 KiB".
 std::string size_text(std::uint64_t bytes);
