@@ -39,7 +39,7 @@ struct KeyItem {
     std::string_view words;
     std::string_view colour;
     std::string_view width;
-    std::string_view more = "";  // attributes
+    std::string_view more{};  // attributes
     char mark = ' ';
 };
 constexpr std::array<KeyItem, 7> kKey = {{
@@ -380,6 +380,9 @@ class Ladder {
 
     [[nodiscard]] std::vector<std::string> remarks() const {
         std::vector<std::string> all;
+        if (content_.lines.empty()) {
+            all.emplace_back("The trace has no queue pair.");
+        }
         if (content_.rows_left_out > 0) {
             all.push_back(
                 fmt::format("{} not drawn (--rows)",

@@ -90,6 +90,7 @@ std::vector<Cable> cables_of(const Run& run, const std::set<PortName>& way) {
         cable.flow_comes = cable.flow_comes || way.contains(b);
     }
     std::vector<Cable> all;
+    all.reserve(cables.size());
     for (auto& [ends, cable] : cables) {
         all.push_back(std::move(cable));
     }
@@ -108,16 +109,19 @@ std::set<PortName> way_of(const Run& run, const std::optional<QpName>& flow) {
     return way;
 }
 
-// The rate that most links have.
+// The rate that most links have, the higher one of two.
 std::uint64_t usual_rate(const Run& run) {
     std::map<std::uint64_t, std::size_t> count;
     for (const RunLink& link : run.links) {
         ++count[link.bits_per_second];
     }
-    const auto most =
-        std::max_element(count.begin(), count.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
-    return most == count.end() ? 0 : most->first;
+    std::uint64_t rate = 0;
+    std::size_t most = 0;
+    for (const auto& [one, links] : count) {
+        rate = links >= most ? one : rate;
+        most = std::max(most, links);
+    }
+    return rate;
 }
 
 class Picture {
@@ -162,7 +166,10 @@ class Picture {
 
   private:
     [[nodiscard]] std::string title() const {
-        std::string text = fmt::format("Traffic in {}", time_text(run_.end - run_.begin));
+        const bool is_idle = std::all_of(cables_.begin(), cables_.end(),
+                                         [](const Cable& cable) { return cable.bytes() == 0; });
+        std::string text = fmt::format("{} in {}", is_idle ? "No traffic" : "Traffic",
+                                       time_text(run_.end - run_.begin));
         if (usual_rate_ > 0) {
             text += fmt::format("; links of {}", rate_text(usual_rate_));
         }

@@ -176,6 +176,12 @@ TEST(Ladder, EndsADiscardedPacketInAMarkWithTheReason) {
     EXPECT_LT(arrows(drawing).front().points.back().x, life_line(drawing, "h1 QP") - 4);
 }
 
+TEST(Ladder, SaysThatThereIsNoQueuePair) {
+    const std::string svg = simverbs::viz::ladder({}, {}, {});
+    expect_readable(svg, "empty");
+    EXPECT_TRUE(find_text(read_drawing(svg), "The trace has no queue pair."));
+}
+
 TEST(Ladder, BreaksWhereNothingHappensForLong) {
     LadderOf of;
     of.send(0, "SEND_ONLY", 100);
