@@ -16,6 +16,7 @@ namespace {
 constexpr int kWidest = 1240;          // points that a layer takes
 constexpr int kLeastSpace = 64;        // between the middles of neighbours in a layer
 constexpr std::size_t kOnCircle = 40;  // hosts, and switches, that a circle takes
+constexpr int kBetweenCircles = 110;
 
 using Nodes = std::vector<std::uint32_t>;
 using Neighbours = std::map<std::uint32_t, std::set<std::uint32_t>>;
@@ -88,6 +89,24 @@ std::size_t keep(Nodes& nodes, std::size_t most, const Weights& weights) {
     return all - nodes.size();
 }
 
+// Removes the hosts all of whose switches are left out: they would stand there without a link.
+std::size_t remove_unlinked(Nodes& hosts, const Nodes& switches, const Nodes& drawn,
+                            const Neighbours& neighbours) {
+    const std::set<std::uint32_t> all(switches.begin(), switches.end());
+    const std::set<std::uint32_t> kept(drawn.begin(), drawn.end());
+    return std::erase_if(hosts, [&](std::uint32_t host) {
+        const auto found = neighbours.find(host);
+        if (found == neighbours.end()) {
+            return false;
+        }
+        const auto is_in = [&found](const std::set<std::uint32_t>& nodes) {
+            return std::any_of(found->second.begin(), found->second.end(),
+                               [&nodes](std::uint32_t node) { return nodes.contains(node); });
+        };
+        return is_in(all) && !is_in(kept);
+    });
+}
+
 // Orders a layer by the mean place that its neighbours have in another one, in 1/1000.
 void order_by(const Nodes& other, const Neighbours& neighbours, Nodes& layer) {
     std::map<std::uint32_t, std::size_t> mean;
@@ -119,14 +138,17 @@ std::string layer_name(std::size_t layer, std::size_t layers) {
 TopologyLayout in_layers(const Run& run, std::vector<Nodes> layers, const Neighbours& neighbours,
                          const Weights& weights) {
     TopologyLayout layout;
-    std::vector<std::size_t> left_out;
+    std::vector<std::size_t> left_out(layers.size());
     int width = 0;
-    for (Nodes& layer : layers) {
+    const Nodes switches = layers[1];
+    for (std::size_t i = layers.size(); i-- > 0;) {  // hosts last, when their switches are known
+        Nodes& layer = layers[i];
         int space = kLeastSpace;
         for (const std::uint32_t node : layer) {
             space = std::max(space, box_width(run.label(node)) + 12);
         }
-        left_out.push_back(keep(layer, static_cast<std::size_t>(kWidest / space), weights));
+        left_out[i] = i == 0 ? remove_unlinked(layer, switches, layers[1], neighbours) : 0;
+        left_out[i] += keep(layer, static_cast<std::size_t>(kWidest / space), weights);
         width = std::max(width, 2 * space * static_cast<int>(layer.size()));
     }
     width = std::min(width, kWidest);
@@ -175,18 +197,39 @@ Place on_circle(double turn, double radius) {
             static_cast<int>(std::lround(-radius * std::sin(angle)))};
 }
 
-// Switches on an inner circle, their hosts outside of them; a single switch in the middle.
-TopologyLayout on_circles(Nodes hosts, Nodes switches, const Neighbours& neighbours,
-                          const Weights& weights) {
-    const std::size_t left_out =
-        keep(hosts, kOnCircle, weights) + keep(switches, kOnCircle, weights);
+// What stands on the circles: switches in their order, each with its hosts outside of it.
+struct Circles {
+    Nodes switches;
+    std::map<std::uint32_t, Nodes> hosts_of;
+    Nodes alone;  // hosts without a switch
+    std::size_t left_out = 0;
+
+    [[nodiscard]] std::size_t slots_of(std::uint32_t node) const {  // at least one
+        const auto found = hosts_of.find(node);
+        return found == hosts_of.end() ? 1 : std::max<std::size_t>(1, found->second.size());
+    }
+    [[nodiscard]] std::size_t slots() const {
+        std::size_t all = alone.size();
+        for (const std::uint32_t node : switches) {
+            all += slots_of(node);
+        }
+        return std::max<std::size_t>(1, all);
+    }
+    [[nodiscard]] bool is_star() const { return switches.size() == 1 && alone.empty(); }
+};
+
+Circles circles_of(Nodes hosts, Nodes switches, std::size_t most, const Neighbours& neighbours,
+                   const Weights& weights) {
+    Circles circles;
+    const Nodes all = switches;
+    circles.left_out = keep(switches, most, weights);
+    circles.left_out += remove_unlinked(hosts, all, switches, neighbours);
+    circles.left_out += keep(hosts, most, weights);
     const std::set<std::uint32_t> inner(switches.begin(), switches.end());
-    Nodes order;
+    Nodes& order = circles.switches;
     for (const std::uint32_t node : switches) {
         walk(node, neighbours, inner, order);
     }
-    std::map<std::uint32_t, Nodes> of_switch;
-    Nodes alone;
     for (const std::uint32_t host : hosts) {
         const auto found = neighbours.find(host);
         const auto home = found == neighbours.end()
@@ -194,36 +237,53 @@ TopologyLayout on_circles(Nodes hosts, Nodes switches, const Neighbours& neighbo
                               : std::find_if(order.begin(), order.end(), [&](std::uint32_t node) {
                                     return found->second.contains(node);
                                 });
-        (home == order.end() ? alone : of_switch[*home]).push_back(host);
+        (home == order.end() ? circles.alone : circles.hosts_of[*home]).push_back(host);
     }
-    std::size_t slots = alone.size();
-    for (const std::uint32_t node : order) {
-        slots += std::max<std::size_t>(1, of_switch[node].size());
+    return circles;
+}
+
+// Of the outer circle; switches on the inner one have room for their boxes too.
+double radius_of(const Run& run, const Circles& circles) {
+    int space = kLeastSpace;
+    for (const std::uint32_t node : circles.switches) {
+        space = std::max(space, circles.is_star() ? 0 : box_width(run.label(node)) + 10);
     }
-    const double radius = std::max(230.0, static_cast<double>(slots) * kLeastSpace / 6);
+    const double inner = static_cast<double>(circles.slots()) * space / (2 * std::numbers::pi);
+    return std::max(230.0, inner + (circles.is_star() ? 0 : kBetweenCircles));
+}
+
+// Switches on an inner circle, their hosts outside of them; a single switch in the middle.
+TopologyLayout on_circles(const Run& run, const Nodes& hosts, const Nodes& switches,
+                          const Neighbours& neighbours, const Weights& weights) {
+    std::size_t most = kOnCircle;
+    Circles circles = circles_of(hosts, switches, most, neighbours, weights);
+    while (radius_of(run, circles) * 2 > kWidest && most > 4) {
+        most -= 2;
+        circles = circles_of(hosts, switches, most, neighbours, weights);
+    }
+    const double radius = radius_of(run, circles);
+    const std::size_t slots = circles.slots();
+    const auto turn = [slots](std::size_t twice) {
+        return static_cast<double>(twice) / (2 * static_cast<double>(slots));
+    };
     TopologyLayout layout;
     std::size_t slot = 0;
-    const auto turn = [slots](std::size_t twice) {
-        return static_cast<double>(twice) /
-               (2 * static_cast<double>(std::max<std::size_t>(1, slots)));
-    };
-    for (const std::uint32_t node : order) {
-        const Nodes& outer = of_switch[node];
-        const std::size_t taken = std::max<std::size_t>(1, outer.size());
-        layout.places[node] = order.size() == 1 && alone.empty()
+    for (const std::uint32_t node : circles.switches) {
+        const std::size_t taken = circles.slots_of(node);
+        layout.places[node] = circles.is_star()
                                   ? Place{}
-                                  : on_circle(turn(2 * slot + taken - 1), radius - 110);
-        for (std::size_t i = 0; i < outer.size(); ++i) {
-            layout.places[outer[i]] = on_circle(turn(2 * (slot + i)), radius);
+                                  : on_circle(turn(2 * slot + taken - 1), radius - kBetweenCircles);
+        for (const std::uint32_t host : circles.hosts_of[node]) {
+            layout.places[host] = on_circle(turn(2 * slot++), radius);
         }
-        slot += taken;
+        slot += circles.hosts_of[node].empty() ? 1 : 0;
     }
-    for (const std::uint32_t host : alone) {
+    for (const std::uint32_t host : circles.alone) {
         layout.places[host] = on_circle(turn(2 * slot++), radius);
     }
-    if (left_out > 0) {
-        layout.captions.push_back(
-            {{fmt::format("{} nodes not drawn", left_out)}, {0, static_cast<int>(radius) + 40}});
+    if (circles.left_out > 0) {
+        layout.captions.push_back({{fmt::format("{} nodes not drawn", circles.left_out)},
+                                   {0, static_cast<int>(radius) + 40}});
     }
     return layout;
 }
@@ -262,7 +322,7 @@ TopologyLayout lay_out(const Run& run, const Weights& weights) {
         layout = in_layers(run, std::move(layers), neighbours, weights);
     } else {
         layers.resize(2);
-        layout = on_circles(layers[0], layers[1], neighbours, weights);
+        layout = on_circles(run, layers[0], layers[1], neighbours, weights);
     }
     for (const auto& [number, place] : layout.places) {
         const int half = box_width(run.label(number)) / 2;

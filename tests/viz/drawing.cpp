@@ -242,7 +242,8 @@ class Reader {
                 point = {point.x + shift_.x, point.y + shift_.y};
             }
             if (is_filled) {
-                drawing.fills.push_back({around(points), order_});
+                drawing.fills.push_back(
+                    {around(points), order_, is_seen(word(of, "stroke")) && points.size() != 4});
             }
             if (element == "polygon" && points.size() == 4 && is_filled) {
                 drawing.arrowheads.push_back(points[1]);  // as Graphviz writes them
@@ -364,6 +365,20 @@ void find_overlaps(const Drawing& drawing, std::vector<std::string>& defects) {
     }
 }
 
+void find_boxes_on_boxes(const Drawing& drawing, std::vector<std::string>& defects) {
+    for (std::size_t i = 0; i < drawing.fills.size(); ++i) {
+        for (std::size_t j = i + 1; j < drawing.fills.size(); ++j) {
+            const DrawnFill& a = drawing.fills[i];
+            const DrawnFill& b = drawing.fills[j];
+            if (a.is_box && b.is_box && overlap(shrunk(a.area), shrunk(b.area)) &&
+                !contains(a.area, b.area) && !contains(b.area, a.area)) {
+                defects.push_back(fmt::format("boxes at {:.0f},{:.0f} and {:.0f},{:.0f} overlap",
+                                              a.area.left, a.area.top, b.area.left, b.area.top));
+            }
+        }
+    }
+}
+
 void find_meeting_arrowheads(const Drawing& drawing, std::vector<std::string>& defects) {
     constexpr double kApart = 4;
     for (std::size_t i = 0; i < drawing.arrowheads.size(); ++i) {
@@ -430,6 +445,7 @@ std::vector<std::string> defects_of(const Drawing& drawing) {
         }
     }
     find_overlaps(drawing, defects);
+    find_boxes_on_boxes(drawing, defects);
     find_meeting_arrowheads(drawing, defects);
     return defects;
 }

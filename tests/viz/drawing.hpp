@@ -1,6 +1,7 @@
 // Reads an SVG as it is drawn: where each text, line and filled area lies on the page. One check
-// finds what spoils a picture: lost spaces, text on text or lines, parts outside the page.
-// Models what Graphviz and simverbs write; other SVG (CSS, <use>, rotation) is not understood.
+// finds what spoils a picture: lost spaces, text on text or lines, boxes on boxes, parts off the
+// page. Models what Graphviz and simverbs write; other SVG (CSS, <use>, rotation) is not
+// understood.
 #pragma once
 
 #include <cstddef>
@@ -37,6 +38,7 @@ struct DrawnLine {
 struct DrawnFill {
     Area area;
     std::size_t order = 0;
+    bool is_box = false;  // it has an outline, and is no arrowhead
 };
 
 struct Drawing {

@@ -45,6 +45,18 @@ TEST(Drawing, MayCoverALineBelowText) {
     EXPECT_EQ(defects_of_shapes(cover + line + text).size(), 1U) << "the line is on top";
 }
 
+TEST(Drawing, HasNoBoxThatLiesOnABox) {
+    const std::string box = "<rect x=\"10\" y=\"10\" width=\"60\" height=\"40\" stroke=\"red\"/>";
+    EXPECT_EQ(defects_of_shapes(box + "<rect x=\"50\" y=\"20\" width=\"60\" height=\"40\" "
+                                      "stroke=\"red\"/>")
+                  .size(),
+              1U);
+    EXPECT_TRUE(defects_of_shapes(box + "<rect x=\"20\" y=\"20\" width=\"20\" height=\"20\" "
+                                        "stroke=\"red\"/>")
+                    .empty())
+        << "one within the other";
+}
+
 TEST(Drawing, StaysOnItsPage) {
     EXPECT_EQ(defects_of_shapes("<text x=\"190\" y=\"20\">SEND</text>"),
               std::vector<std::string>{"'SEND' leaves the page"});
