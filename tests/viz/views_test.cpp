@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "drawing.hpp"
 #include "recorded_run.hpp"
 #include "viz/coverage.hpp"
 #include "viz/graphviz.hpp"
@@ -51,7 +52,7 @@ TEST_F(Views, FollowEachPacketToItsEnd) {
 
 TEST_F(Views, TheLadderShowsWhatWasLostAndWhatFollowed) {
     const std::string svg = simverbs::viz::ladder(traced, run, {});
-    EXPECT_EQ(xml_error(svg), "");
+    expect_readable(svg, "ladder");
     for (const char* const words :
          {"fault 1: drop, lost at h0 port 1", "(again)", "NAK: PSN sequence error",
           "RNR NAK, timer", "NAK: remote access error", "RDMA_READ_RESPONSE 3001 B, PSN",
@@ -82,7 +83,9 @@ TEST_F(Views, TheTopologyHasCountersAndTheWayOfAFlow) {
     EXPECT_NE(dot.find("100 Gb/s"), std::string::npos);
     EXPECT_NE(dot.find("dir=forward"), std::string::npos);
     std::string error;
-    EXPECT_TRUE(simverbs::viz::draw(dot, "svg", error)) << error;
+    const auto svg = simverbs::viz::draw(dot, "svg", error);
+    ASSERT_TRUE(svg) << error;
+    expect_readable(*svg, "topology");
 }
 
 TEST_F(Views, CoverageCountsWhatWasReached) {
