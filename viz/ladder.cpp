@@ -1,180 +1,224 @@
 #include "viz/ladder.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "viz/ladder_rows.hpp"
 #include "viz/markup.hpp"
 #include "viz/palette.hpp"
 
 namespace simverbs::viz {
 namespace {
 
-constexpr std::size_t kUsualLines = 8;
-constexpr int kGutter = 110;  // for the times
-constexpr int kColumn = 340;
+// Pixels.
+constexpr int kWidest = 1990;
+constexpr int kFirstLine = 170;  // the times stand left of it
+constexpr int kLeastGap = 150;   // between life lines
 constexpr int kRow = 24;
-constexpr int kTop = 84;
+constexpr int kBreak = 26;  // what a break adds
+constexpr int kFont = 12;
+constexpr int kFromSender = 34;  // a packet that its sender's link lost
+constexpr int kFromSwitch = 90;
+constexpr int kMark = 12;  // marks of discarded packets stand so far before the life line
+constexpr std::size_t kUsualLines = 8;
+constexpr std::string_view kThin = "1.6";
+constexpr std::string_view kMedium = "2.4";
+constexpr std::string_view kThick = "3.4";  // of several packets
 
-enum class Kind : std::uint8_t { kSent, kCame, kLost, kNote };
-
-struct Row {
-    std::int64_t time = 0;
-    std::uint64_t seq = 0;
-    Kind kind = Kind::kNote;
-    std::size_t packet = 0;  // of the run; unless it is a note
-    QpName qp{};             // a note's
-    std::string text{};      // likewise
-    std::string_view colour = kInk;
-};
-
-// Words of a record that belongs on a life line; "" for others.
-std::string note(const Record& record, std::string_view& colour) {
-    if (record.name == "qp_state") {
-        colour = record.text("to") == "ERR" || record.text("to") == "SQE" ? kVermilion : kGreen;
-        return fmt::format("{} > {}", record.text("from"), record.text("to"));
-    }
-    if (record.name == "completion") {
-        const bool good = record.text("status") == "SUCCESS";
-        colour = good ? kGreen : kVermilion;
-        return good ? fmt::format("done: {}", record.text("opcode"))
-                    : fmt::format("failed: {} {}", record.text("opcode"), record.text("status"));
-    }
-    return {};
+// As wide as a wide font makes it.
+int width_of(std::string_view text, int size = kFont) {
+    return static_cast<int>(text.size()) * size * 68 / 100;
 }
+
+// A line of that style, or a mark.
+struct KeyItem {
+    std::string_view words;
+    std::string_view colour;
+    std::string_view width;
+    std::string_view more{};  // attributes
+    char mark = ' ';
+};
+constexpr std::array<KeyItem, 7> kKey = {{
+    {"packet", kBlue, kThin, "marker-end=\"url(#sent)\""},
+    {"several packets of a message", kBlue, kThick, "marker-end=\"url(#sent)\""},
+    {"sent again", kOrange, kThin, "stroke-dasharray=\"7 3\" marker-end=\"url(#again)\""},
+    {"NAK, RNR NAK", kVermilion, kMedium, "marker-end=\"url(#nak)\""},
+    {"lost", kVermilion, "", "", 'x'},
+    {"discarded on arrival", kVermilion, "", "", '|'},
+    {"time passes", kFaint, "1", "stroke-dasharray=\"2 3\""},
+}};
+constexpr int kSample = 44;
 
 class Ladder {
   public:
-    Ladder(const Trace& trace, const Run& run, const LadderOptions& options)
-        : run_(run), options_(options), lines_(options.qps) {
-        if (lines_.empty()) {
-            choose_lines();
+    Ladder(const Run& run, LadderRows content) : run_(run), content_(std::move(content)) {
+        for (std::size_t i = 0; i < content_.lines.size(); ++i) {
+            column_[content_.lines[i]] = i;
         }
-        for (std::size_t i = 0; i < lines_.size(); ++i) {
-            column_[lines_[i]] = static_cast<int>(i);
-        }
-        add_packets();
-        add_notes(trace);
-        std::stable_sort(rows_.begin(), rows_.end(),
-                         [](const Row& a, const Row& b) { return a.seq < b.seq; });
-        if (rows_.size() > options.rows) {
-            left_out_ = rows_.size() - options.rows;
-            rows_.resize(options.rows);
-        }
-        for (std::size_t i = 0; i < rows_.size(); ++i) {
-            if (rows_[i].kind == Kind::kCame || rows_[i].kind == Kind::kLost) {
-                end_row_[rows_[i].packet] = i;
+        for (std::size_t i = 0; i < content_.rows.size(); ++i) {
+            if (content_.rows[i].kind == RowKind::kEnd) {
+                end_row_[content_.rows[i].part] = i;
             }
         }
+        place_columns();
+        place_rows();
     }
 
+    [[nodiscard]] int width() const { return width_; }
+
     [[nodiscard]] std::string svg() const {
-        const int width =
-            kGutter + kColumn * static_cast<int>(std::max<std::size_t>(lines_.size(), 1)) + 40;
-        const int height = y_of(rows_.size()) + 40;
+        const int height = bottom_ + 24 * (1 + static_cast<int>(remarks().size()));
         std::string out = fmt::format(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 "
-            "{0} {1}\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\" "
-            "role=\"img\">\n"
-            "<title>Packets between queue pairs</title>\n"
+            "{0} {1}\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"{2}\" "
+            "role=\"img\">\n<title>Packets between queue pairs</title>\n"
             "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
-            width, height);
+            width_, height, kFont);
         out += markers() + key();
-        for (const QpName& line : lines_) {
+        for (const QpName& line : content_.lines) {
             out += life_line(line);
         }
-        std::int64_t shown = INT64_MIN;
-        for (std::size_t i = 0; i < rows_.size(); ++i) {
-            if (rows_[i].time != shown) {
-                shown = rows_[i].time;
-                out += fmt::format(
-                    "<text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"#5a5a5a\">{}</text>\n",
-                    kGutter - 16, y_of(i) + 4, time_text(shown));
-            }
-            out += rows_[i].kind == Kind::kNote   ? note_mark(i)
-                   : rows_[i].kind == Kind::kSent ? arrow(i)
-                                                  : std::string();
+        for (std::size_t i = 0; i < content_.rows.size(); ++i) {
+            out += content_.rows[i].kind == RowKind::kSent ? arrow(i) : std::string();
         }
-        if (left_out_ > 0) {
-            out += fmt::format(
-                "<text x=\"{}\" y=\"{}\" font-weight=\"bold\">{} more rows are not "
-                "drawn (--rows)</text>\n",
-                kGutter, y_of(rows_.size()) + 20, left_out_);
+        std::int64_t shown = INT64_MIN;
+        for (std::size_t i = 0; i < content_.rows.size(); ++i) {
+            const LadderRow& row = content_.rows[i];
+            out += row.gap > 0 ? time_break(i) : std::string();
+            if (row.time != shown) {
+                shown = row.time;
+                out += text(kFirstLine - 76, y_[i] + 4, "end", "#5a5a5a", time_text(shown));
+            }
+            out += row.kind == RowKind::kNote   ? note_mark(i)
+                   : row.kind == RowKind::kSent ? label(i)
+                                                : end_mark(i);
+        }
+        int y = bottom_ + 24;
+        for (const std::string& remark : remarks()) {
+            out += text(16, y, "start", kInk, remark);
+            y += 24;
         }
         return out + "</svg>\n";
     }
 
   private:
-    void choose_lines() {
-        const auto add = [this](const QpName& qp) {
-            if (lines_.size() < kUsualLines &&
-                std::find(lines_.begin(), lines_.end(), qp) == lines_.end()) {
-                lines_.push_back(qp);
-            }
+    [[nodiscard]] const MessagePart& part_of(std::size_t row) const {
+        return content_.parts[content_.rows[row].part];
+    }
+    [[nodiscard]] const RunPacket& first_of(std::size_t row) const {
+        return run_.packets[part_of(row).packets.front()];
+    }
+    [[nodiscard]] std::size_t column(const QpName& qp) const { return column_.at(qp); }
+    [[nodiscard]] int x_of(const QpName& qp) const { return x_[column(qp)]; }
+
+    // Nothing where no record tells, or where the packet goes back to its queue pair.
+    [[nodiscard]] std::optional<std::size_t> other_column(const RunPacket& packet) const {
+        const std::optional<QpName> to = run_.destination(packet);
+        return !to || *to == packet.from ? std::nullopt : std::optional(column(*to));
+    }
+    // +1: to the right.
+    [[nodiscard]] int direction(const RunPacket& packet) const {
+        const std::optional<std::size_t> to = other_column(packet);
+        return to && *to < column(packet.from) ? -1 : 1;
+    }
+    // The gap, counted by the life line at its left, in which a packet's words stand.
+    [[nodiscard]] std::size_t gap_of(const RunPacket& packet) const {
+        return column(packet.from) - (direction(packet) < 0 ? 1 : 0);
+    }
+    // The gap before the life line where it arrives.
+    [[nodiscard]] std::size_t last_gap_of(const RunPacket& packet) const {
+        const std::optional<std::size_t> to = other_column(packet);
+        return !to ? gap_of(packet) : *to - (direction(packet) > 0 ? 1 : 0);
+    }
+
+    [[nodiscard]] std::string words(std::size_t row) const {
+        std::string words = words_of(run_, part_of(row));
+        if (end_row_.contains(content_.rows[row].part)) {
+            return words;
+        }
+        const RunPacket& last = run_.packets[part_of(row).packets.back()];
+        return words +
+               (last.lost.empty() && !last.arrived_at
+                    ? ", under way at the end"
+                    : fmt::format(", ends at {}, further down",
+                                  time_text(last.lost.empty() ? last.arrived : last.lost_time)));
+    }
+
+    static std::string loss_words(const RunPacket& packet) {
+        return fmt::format("{}, lost at {}",
+                           packet.lost_fault.empty() ? packet.lost : packet.lost_fault,
+                           packet.lost_where);
+    }
+    static int loss_distance(const RunPacket& packet) {
+        return packet.lost_at == packet.from.node ? kFromSender : kFromSwitch;
+    }
+
+    void place_columns() {
+        std::vector<int> need(content_.lines.size() + 1, kLeastGap);
+        const auto widen = [&need](std::size_t gap, int width) {
+            need[gap] = std::max(need[gap], width);
         };
-        for (const RunPacket& packet : run_.packets) {
-            if (const std::optional<QpName> to = run_.destination(packet)) {
-                add(packet.from);
-                add(*to);
-            }
-        }
-        if (lines_.empty()) {
-            for (const auto& [qp, service] : run_.services) {
-                add(qp);
-            }
-        }
-    }
-
-    void add_packets() {
-        for (std::size_t i = 0; i < run_.packets.size(); ++i) {
-            const RunPacket& packet = run_.packets[i];
-            const std::optional<QpName> to = run_.destination(packet);
-            const bool drawn = column_.contains(packet.from) && (!to || column_.contains(*to));
-            if (!drawn || !within(packet.sent)) {
+        for (std::size_t i = 0; i < content_.rows.size(); ++i) {
+            const LadderRow& row = content_.rows[i];
+            if (row.kind == RowKind::kNote) {
+                widen(column(row.qp), width_of(row.text) + 30);
                 continue;
             }
-            rows_.push_back(
-                {.time = packet.sent, .seq = packet.sent_seq, .kind = Kind::kSent, .packet = i});
-            if (!packet.lost.empty()) {
-                rows_.push_back({.time = packet.lost_time,
-                                 .seq = packet.end_seq,
-                                 .kind = Kind::kLost,
-                                 .packet = i});
-            } else if (packet.arrived_at) {
-                rows_.push_back({.time = packet.arrived,
-                                 .seq = packet.end_seq,
-                                 .kind = Kind::kCame,
-                                 .packet = i});
+            const RunPacket& packet = first_of(i);
+            if (row.kind == RowKind::kSent) {
+                widen(gap_of(packet), width_of(words(i)) + 24);
+            } else if (!packet.lost.empty()) {
+                widen(gap_of(packet), loss_distance(packet) + width_of(loss_words(packet)) + 30);
+            } else if (!packet.discarded.empty()) {
+                widen(last_gap_of(packet), kMark + width_of(packet.discarded) + 40);
             }
         }
-    }
-
-    void add_notes(const Trace& trace) {
-        for (const Record& record : trace.records) {
-            const QpName qp{record.node, record.id("qpn")};
-            if (!column_.contains(qp) || !within(record.time)) {
-                continue;
+        int x = kFirstLine;
+        int half_before = 0;
+        for (std::size_t i = 0; i < content_.lines.size(); ++i) {
+            const int half = width_of(heading(content_.lines[i]), 14) / 2;
+            if (i > 0) {
+                x += std::max(need[i - 1], half_before + half + 16);
+            } else {
+                x = std::max(x, half + 8);
             }
-            std::string_view colour = kInk;
-            if (std::string text = note(record, colour); !text.empty()) {
-                rows_.push_back({.time = record.time,
-                                 .seq = record.seq,
-                                 .kind = Kind::kNote,
-                                 .qp = qp,
-                                 .text = std::move(text),
-                                 .colour = colour});
-            }
+            x_.push_back(x);
+            half_before = half;
         }
+        width_ =
+            std::max(x + std::max(need[content_.lines.size() - (x_.empty() ? 0 : 1)], half_before),
+                     420) +
+            16;
     }
 
-    [[nodiscard]] bool within(std::int64_t time) const {
-        return time >= options_.from && time <= options_.until;
+    void place_rows() {
+        top_ = 64 + 20 * key_lines();
+        int y = top_ + kRow;
+        for (const LadderRow& row : content_.rows) {
+            y += row.gap > 0 ? kBreak : 0;
+            y_.push_back(y);
+            y += kRow;
+        }
+        bottom_ = y;
     }
-    static int y_of(std::size_t row) { return kTop + kRow * static_cast<int>(row); }
-    [[nodiscard]] int x_of(const QpName& qp) const {
-        return kGutter + 60 + kColumn * column_.at(qp);
+
+    static std::string text(int x, int y, std::string_view anchor, std::string_view colour,
+                            std::string_view content, std::string_view more = "") {
+        return fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" fill=\"{}\"{}>{}</text>\n",
+                           x, y, anchor, colour, more, escaped(content));
+    }
+
+    // Text on a white ground that hides the arrows below it.
+    static std::string on_ground(int x, int y, int direction, std::string_view colour,
+                                 std::string_view content, std::string_view more = "") {
+        const int width = width_of(content) + 4;
+        return fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"15\" fill=\"#ffffff\"/>",
+                           direction > 0 ? x - 2 : x - width + 2, y - 11, width) +
+               text(x, y, direction > 0 ? "start" : "end", colour, content, more);
     }
 
     static std::string markers() {
@@ -184,119 +228,194 @@ class Ladder {
               {"again", kOrange},
               {"nak", kVermilion}}) {
             out += fmt::format(
-                "<marker id=\"{}\" markerWidth=\"9\" markerHeight=\"8\" refX=\"8\" refY=\"4\" "
-                "orient=\"auto\"><path d=\"M0,0 L9,4 L0,8 z\" fill=\"{}\"/></marker>",
+                "<marker id=\"{}\" markerWidth=\"11\" markerHeight=\"8\" refX=\"10\" refY=\"4\" "
+                "markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path d=\"M0,0 L11,4 L0,8 z\" "
+                "fill=\"{}\"/></marker>",
                 name, colour);
         }
         return out + "</defs>\n";
     }
 
-    static std::string key() {
+    static std::string cross(int x, int y) {
         return fmt::format(
-            "<g font-size=\"11\"><line x1=\"{0}\" y1=\"16\" x2=\"{1}\" y2=\"16\" stroke=\"{2}\" "
-            "stroke-width=\"1.6\" marker-end=\"url(#sent)\"/><text x=\"{3}\" y=\"20\">packet</text>"
-            "<line x1=\"{4}\" y1=\"16\" x2=\"{5}\" y2=\"16\" stroke=\"{6}\" stroke-width=\"1.6\" "
-            "stroke-dasharray=\"7 3\" marker-end=\"url(#again)\"/><text x=\"{7}\" y=\"20\">sent "
-            "again</text><line x1=\"{8}\" y1=\"16\" x2=\"{9}\" y2=\"16\" stroke=\"{10}\" "
-            "stroke-width=\"2.4\" marker-end=\"url(#nak)\"/><text x=\"{11}\" y=\"20\">NAK, RNR NAK"
-            "</text><text x=\"{12}\" y=\"21\" fill=\"{10}\" font-size=\"16\" font-weight=\"bold\">"
-            "&#10005;</text><text x=\"{13}\" y=\"20\">lost</text></g>\n",
-            kGutter, kGutter + 34, kBlue, kGutter + 40, kGutter + 100, kGutter + 134, kOrange,
-            kGutter + 140, kGutter + 220, kGutter + 254, kVermilion, kGutter + 260, kGutter + 350,
-            kGutter + 370);
+            "<path d=\"M{},{} L{},{} M{},{} L{},{}\" fill=\"none\" stroke=\"{}\" "
+            "stroke-width=\"2.6\"/>\n",
+            x - 5, y - 5, x + 5, y + 5, x - 5, y + 5, x + 5, y - 5, kVermilion);
+    }
+    static std::string bar(int x, int y) {
+        return fmt::format("<rect x=\"{}\" y=\"{}\" width=\"4\" height=\"16\" fill=\"{}\"/>\n",
+                           x - 2, y - 8, kVermilion);
+    }
+
+    // Where each item of the key stands.
+    [[nodiscard]] std::vector<std::pair<int, int>> key_places() const {
+        std::vector<std::pair<int, int>> places;
+        int x = 16;
+        int y = 18;
+        for (const KeyItem& item : kKey) {
+            const int width = kSample + width_of(item.words) + 16;
+            if (x + width > width_ && x > 16) {
+                x = 16;
+                y += 20;
+            }
+            places.emplace_back(x, y);
+            x += width;
+        }
+        return places;
+    }
+    [[nodiscard]] int key_lines() const { return (key_places().back().second - 18) / 20; }
+
+    [[nodiscard]] std::string key() const {
+        std::string out;
+        const std::vector<std::pair<int, int>> places = key_places();
+        for (std::size_t i = 0; i < kKey.size(); ++i) {
+            const auto& [x, y] = places[i];
+            const KeyItem& item = kKey[i];
+            if (item.mark != ' ') {
+                out += item.mark == 'x' ? cross(x + 20, y - 4) : bar(x + 20, y - 4);
+            } else {
+                out += fmt::format(
+                    "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{}\" "
+                    "stroke-width=\"{}\" {}/>\n",
+                    x, y - 4, x + 36, y - 4, item.colour, item.width, item.more);
+            }
+            out += text(x + kSample, y, "start", kInk, item.words);
+        }
+        return out;
+    }
+
+    [[nodiscard]] std::string heading(const QpName& line) const {
+        const auto service = run_.services.find(line);
+        return run_.label(line) +
+               (service == run_.services.end() ? std::string() : ", " + service->second);
     }
 
     [[nodiscard]] std::string life_line(const QpName& line) const {
         const int x = x_of(line);
-        const auto service = run_.services.find(line);
+        return fmt::format("<line x1=\"{0}\" y1=\"{1}\" x2=\"{0}\" y2=\"{2}\" stroke=\"#777777\"/>",
+                           x, top_, bottom_) +
+               text(x, top_ - 10, "middle", kInk, heading(line),
+                    " font-weight=\"bold\" font-size=\"13\"");
+    }
+
+    [[nodiscard]] std::string time_break(std::size_t at) const {
+        const int y = y_[at] - kRow / 2 - kBreak / 2 - 2;
         return fmt::format(
-            "<line x1=\"{0}\" y1=\"60\" x2=\"{0}\" y2=\"{1}\" stroke=\"#777777\"/><text x=\"{0}\" "
-            "y=\"50\" text-anchor=\"middle\" font-weight=\"bold\" font-size=\"13\">{2}{3}</text>\n",
-            x, y_of(rows_.size()), escaped(run_.label(line)),
-            service == run_.services.end() ? std::string() : ", " + escaped(service->second));
+                   "<rect x=\"0\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#f4f6f8\"/>"
+                   "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"#777777\" "
+                   "stroke-dasharray=\"2 3\"/>\n",
+                   y - 9, width_, 18, kFirstLine - 30, y, width_ - 16, y) +
+               text(16, y + 4, "start", kInk,
+                    fmt::format("{} pass", time_text(content_.rows[at].gap)));
     }
 
     [[nodiscard]] std::string note_mark(std::size_t at) const {
-        const Row& row = rows_[at];
+        const LadderRow& row = content_.rows[at];
         const int x = x_of(row.qp);
-        return fmt::format(
-            "<circle cx=\"{0}\" cy=\"{1}\" r=\"4\" fill=\"{2}\"/><text x=\"{3}\" y=\"{4}\" "
-            "fill=\"{5}\" font-weight=\"bold\" stroke=\"#ffffff\" stroke-width=\"3\" "
-            "paint-order=\"stroke\">{6}</text>\n",
-            x, y_of(at), row.colour, x + 9, y_of(at) + 4, kInk, escaped(row.text));
+        return fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"4\" fill=\"{}\"/>", x, y_[at],
+                           row.colour) +
+               on_ground(x + 10, y_[at] + 4, 1, kInk, row.text, " font-weight=\"bold\"");
+    }
+
+    [[nodiscard]] std::string label(std::size_t at) const {
+        const RunPacket& packet = first_of(at);
+        const int way = direction(packet);
+        return on_ground(x_of(packet.from) + 10 * way, y_[at] - 5, way, kInk, words(at));
+    }
+
+    // Where the arrow ends: at its life line, at what stopped it, or cut after a short way.
+    [[nodiscard]] std::pair<int, int> end_of(std::size_t at) const {
+        const RunPacket& packet = first_of(at);
+        const int way = direction(packet);
+        const int x1 = x_of(packet.from);
+        const auto end = end_row_.find(content_.rows[at].part);
+        if (end == end_row_.end()) {
+            return {x1 + way * 70, y_[at] + kRow / 3};
+        }
+        const std::optional<std::size_t> to = other_column(packet);
+        const int x2 = to ? x_[*to] : x1 + 60;
+        return {!packet.lost.empty()        ? x1 + way * loss_distance(packet)
+                : !packet.discarded.empty() ? x2 - way * kMark
+                                            : x2,
+                y_[end->second]};
     }
 
     [[nodiscard]] std::string arrow(std::size_t at) const {
-        const RunPacket& packet = run_.packets[rows_[at].packet];
-        const std::optional<QpName> to = run_.destination(packet);
-        const auto end = end_row_.find(rows_[at].packet);
-        const int x1 = x_of(packet.from);
-        int x2 = to ? x_of(*to) : x1 + kColumn / 2;
-        const int y1 = y_of(at);
-        const int y2 = end != end_row_.end() ? y_of(end->second)
-                       : left_out_ > 0       ? y_of(rows_.size())  // it ends further down
-                                             : y1 + kRow / 2;
-        const bool is_lost = !packet.lost.empty();
-        if (is_lost) {
-            x2 = x1 + (x2 - x1) * 6 / 10;
-        }
-        const std::string answer = packet.answer();
-        const bool refuses = answer.find("NAK") != std::string::npos;
-        const std::string_view colour = refuses                 ? kVermilion
-                                        : packet.retransmission ? kOrange
-                                                                : kBlue;
-        std::string out = fmt::format(
+        const RunPacket& packet = first_of(at);
+        const auto [x2, y2] = end_of(at);
+        const bool refuses = packet.answer().find("NAK") != std::string::npos;
+        const bool arrives = end_row_.contains(content_.rows[at].part) && packet.lost.empty() &&
+                             packet.discarded.empty();
+        const std::string_view marker = refuses ? "nak" : packet.retransmission ? "again" : "sent";
+        return fmt::format(
             "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{}\" "
             "stroke-width=\"{}\"{}{}/>\n",
-            x1, y1, x2, y2, colour, refuses ? "2.4" : "1.6",
+            x_of(packet.from), y_[at], x2, y2,
+            refuses                 ? kVermilion
+            : packet.retransmission ? kOrange
+                                    : kBlue,
+            part_of(at).packets.size() > 1 ? kThick
+            : refuses                      ? kMedium
+                                           : kThin,
             packet.retransmission ? " stroke-dasharray=\"7 3\"" : "",
-            is_lost   ? std::string()
-            : refuses ? std::string(" marker-end=\"url(#nak)\"")
-                      : fmt::format(" marker-end=\"url(#{})\"",
-                                    packet.retransmission ? "again" : "sent"));
-        if (is_lost) {
-            out += fmt::format(
-                "<text x=\"{0}\" y=\"{1}\" text-anchor=\"middle\" font-size=\"18\" "
-                "font-weight=\"bold\" fill=\"{2}\">&#10005;</text><text x=\"{3}\" y=\"{4}\" "
-                "text-anchor=\"{5}\" fill=\"{2}\" stroke=\"#ffffff\" stroke-width=\"3\" "
-                "paint-order=\"stroke\">lost at {6}: {7}</text>\n",
-                x2, y2 + 6, kVermilion, x2 + (x2 > x1 ? 12 : -12), y2 + 4,
-                x2 > x1 ? "start" : "end", escaped(packet.lost_where), escaped(packet.lost));
-        }
-        const bool rightwards = x2 > x1;
-        out += fmt::format(
-            "<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" fill=\"{}\" stroke=\"#ffffff\" "
-            "stroke-width=\"3\" paint-order=\"stroke\">{}</text>\n",
-            x1 + (rightwards ? 10 : -10), y1 - 4, rightwards ? "start" : "end", kInk,
-            escaped(words(packet, answer)));
-        return out;
+            arrives ? fmt::format(" marker-end=\"url(#{})\"", marker) : std::string());
     }
 
-    static std::string words(const RunPacket& packet, const std::string& answer) {
-        std::string text = packet.opcode == "ACKNOWLEDGE" ? answer : packet.opcode;
-        text += fmt::format(", PSN {}", packet.psn);
-        if (packet.payload > 0) {
-            text += fmt::format(", {} B", packet.payload);
+    // What stopped a packet, with the reason; nothing where it was taken.
+    [[nodiscard]] std::string end_mark(std::size_t at) const {
+        const RunPacket& packet = first_of(at);
+        const int way = direction(packet);
+        if (!packet.lost.empty()) {
+            const int x = x_of(packet.from) + way * loss_distance(packet);
+            return cross(x, y_[at]) +
+                   on_ground(x + 12 * way, y_[at] + 4, way, kInk, loss_words(packet));
         }
-        if (!answer.empty() && packet.opcode != "ACKNOWLEDGE") {
-            text += ", " + answer;
+        if (packet.discarded.empty()) {
+            return {};
         }
-        return packet.retransmission ? text + " (again)" : text;
+        const std::optional<std::size_t> to = other_column(packet);
+        const int x = (to ? x_[*to] : x_of(packet.from) + 60) - way * kMark;
+        return bar(x, y_[at]) + on_ground(x - 10 * way, y_[at] + 4, -way, kInk, packet.discarded);
+    }
+
+    [[nodiscard]] std::vector<std::string> remarks() const {
+        std::vector<std::string> all;
+        if (content_.lines.empty()) {
+            all.emplace_back("The trace has no queue pair.");
+        }
+        if (content_.rows_left_out > 0) {
+            all.push_back(
+                fmt::format("{} not drawn (--rows)",
+                            content_.rows_left_out == 1
+                                ? "1 more row is"
+                                : fmt::format("{} more rows are", content_.rows_left_out)));
+        }
+        if (content_.lines_left_out > 0) {
+            all.push_back(fmt::format("Queue pairs not drawn (--qp): {}", content_.lines_left_out));
+        }
+        return all;
     }
 
     const Run& run_;
-    const LadderOptions& options_;
-    std::vector<QpName> lines_;
-    std::map<QpName, int> column_;
-    std::vector<Row> rows_;
-    std::map<std::size_t, std::size_t> end_row_;
-    std::size_t left_out_ = 0;
+    LadderRows content_;
+    std::map<QpName, std::size_t> column_;
+    std::map<std::size_t, std::size_t> end_row_;  // of a part
+    std::vector<int> x_;
+    std::vector<int> y_;
+    int width_ = 0;
+    int top_ = 0;
+    int bottom_ = 0;
 };
 
 }  // namespace
 
 std::string ladder(const Trace& trace, const Run& run, const LadderOptions& options) {
-    return Ladder(trace, run, options).svg();
+    for (std::size_t lines = kUsualLines;; --lines) {
+        const Ladder ladder(run, ladder_rows(trace, run, options, lines));
+        if (ladder.width() <= kWidest || lines == 1 || !options.qps.empty()) {
+            return ladder.svg();
+        }
+    }
 }
 
 }  // namespace simverbs::viz

@@ -1,7 +1,7 @@
-// A packet ladder (sequence diagram) as SVG: a life line a queue pair; packets between them with
+// A packet ladder (sequence diagram) as SVG: a life line a queue pair; messages between them with
 // opcode, PSN and answer, drawn from when they were sent to when they came, or to where they were
-// lost; state changes, completions and events on the lines. Every event has a row of its own, in
-// the order of virtual time; the rows are not to scale, the times stand beside them.
+// lost; state changes and completions on the lines. Every event has a row of its own, in the order
+// of virtual time; the rows are not to scale: times stand beside them, long gaps are breaks.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,11 @@
 namespace simverbs::viz {
 
 struct LadderOptions {
-    std::vector<QpName> qps;  // empty: those that first sent or got packets, up to eight
+    std::vector<QpName> qps;  // empty: the first ones that fit
     std::int64_t from = 0;    // ps
     std::int64_t until = INT64_MAX;
     std::size_t rows = 400;  // further ones are counted and left out
+    bool folds = true;       // the packets of a message into one arrow
 };
 
 std::string ladder(const Trace& trace, const Run& run, const LadderOptions& options);

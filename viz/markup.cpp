@@ -65,6 +65,20 @@ std::string dot_quoted(std::string_view text) {
     return out + '"';
 }
 
+std::string html_label(std::string_view markup) {
+    std::string out = "<";
+    for (std::size_t i = 0; i < markup.size(); ++i) {
+        const bool after_tag = i > 0 && markup[i - 1] == '>';
+        const bool before_tag = i + 1 < markup.size() && markup[i + 1] == '<';
+        if (markup[i] == ' ' && (after_tag || before_tag)) {
+            out += "&#160;";
+        } else {
+            out += markup[i];
+        }
+    }
+    return out + '>';
+}
+
 std::string time_text(std::int64_t picoseconds) {
     const std::int64_t size = std::abs(picoseconds);
     for (const Unit& unit : kUnits) {

@@ -14,6 +14,10 @@ std::string escaped(std::string_view text);
 // A quoted string of DOT.
 std::string dot_quoted(std::string_view text);
 
+// An HTML-like label of DOT around `markup`. Spaces next to tags become no-break spaces: Graphviz
+// makes an SVG text of each run between tags, and SVG drops spaces at the ends of a text.
+std::string html_label(std::string_view markup);
+
 // Of virtual time: "0 ps", "12.3 ns", "1.05 us", "58 s"; at most three decimals, exactly rounded
 // down.
 std::string time_text(std::int64_t picoseconds);

@@ -1,37 +1,27 @@
 #include "viz/report.hpp"
 
+#include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
-#include "simverbs/model/completion_faults.hpp"
 
 #include "viz/coverage.hpp"
 #include "viz/coverage_views.hpp"
 #include "viz/graphviz.hpp"
 #include "viz/markup.hpp"
+#include "viz/report_data.hpp"
 #include "viz/report_page.hpp"
 #include "viz/run.hpp"
 #include "viz/state_diagram.hpp"
 #include "viz/state_machine.hpp"
+#include "viz/timeline_picture.hpp"
 #include "viz/topology_picture.hpp"
 
 namespace simverbs::viz {
 namespace {
-
-using nlohmann::ordered_json;
-
-// Text that stands in a <script> of the page.
-std::string for_script(const ordered_json& value) {
-    std::string text = value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-    for (std::size_t at = 0; (at = text.find("</", at)) != std::string::npos; at += 3) {
-        text.insert(at + 1, "\\");
-    }
-    return text;
-}
 
 // What `dot` draws, without what comes before the picture itself.
 std::string picture(const std::string& dot) {
@@ -44,123 +34,117 @@ std::string picture(const std::string& dot) {
     return begin == std::string::npos ? std::string() : svg->substr(begin);
 }
 
-const CompletionFault* cause_named(std::string_view name) {
-    for (const CompletionFault& row : kCompletionFaults) {
-        if (row.name == name) {
-            return &row;
-        }
-    }
-    return nullptr;
+// "1 packet was", "3 packets were".
+std::string number_of(std::size_t count, std::string_view what) {
+    return fmt::format("{} {}{} {}", count, what, count == 1 ? "" : "s",
+                       count == 1 ? "was" : "were");
 }
 
-// As the event log shows them.
-std::string words_of(const Record& record) {
-    std::string text;
-    for (const Field& field : record.fields) {
-        text += fmt::format("{}{}={}", text.empty() ? "" : " ", field.name,
-                            field.is_text ? field.text : fmt::format("{}", field.number));
-    }
-    return text;
-}
-
-ordered_json events_of(const Trace& trace, const Run& run) {
-    ordered_json events = ordered_json::array();
-    for (const Record& record : trace.records) {
-        events.push_back({record.time, record.node == Record::kNoNode ? "" : run.label(record.node),
-                          record.category, record.name, words_of(record)});
-    }
-    return events;
-}
-
-// What the numbers of a completion table's "cause" mean is asked once a cause.
-ordered_json causes_of(const Trace& trace) {
-    ordered_json causes = ordered_json::object();
-    for (const Record& record : trace.records) {
-        const std::string cause(record.text("cause"));
-        const CompletionFault* const row = cause.empty() ? nullptr : cause_named(cause);
-        if (row == nullptr || causes.contains(cause)) {
-            continue;
-        }
-        causes[cause] = {{"why", row->description},
-                         {"seen", to_string(row->detector)},
-                         {"wire", to_string(row->wire)},
-                         {"source", row->source}};
-    }
-    return causes;
-}
-
-ordered_json completions_of(const Trace& trace, const Run& run) {
-    ordered_json rows = ordered_json::array();
-    for (std::size_t i = 0; i < trace.records.size(); ++i) {
-        const Record& record = trace.records[i];
-        if (record.name == "completion") {
-            rows.push_back({record.time, run.label(QpName{record.node, record.id("qpn")}),
-                            record.number("index"), record.text("opcode"), record.text("status"),
-                            record.text("cause"), record.number("bytes"), i});
-        }
-    }
-    return rows;
-}
-
-// Of the ladder: packets, and what stands on the life lines.
-ordered_json ladder_of(const Trace& trace, const Run& run) {
-    ordered_json lines = ordered_json::array();
-    std::map<QpName, std::size_t> number;
-    const auto line = [&](const QpName& qp) {
-        const auto [place, is_new] = number.try_emplace(qp, number.size());
-        if (is_new) {
-            const auto service = run.services.find(qp);
-            lines.push_back(run.label(qp) +
-                            (service == run.services.end() ? "" : ", " + service->second));
-        }
-        return place->second;
-    };
-    ordered_json packets = ordered_json::array();
-    for (const RunPacket& packet : run.packets) {
-        const std::optional<QpName> to = run.destination(packet);
-        packets.push_back({packet.sent, line(packet.from),
-                           to ? ordered_json(line(*to)) : ordered_json(nullptr), packet.opcode,
-                           packet.psn, packet.payload, packet.retransmission ? 1 : 0,
-                           packet.answer(), packet.arrived_at ? packet.arrived : packet.lost_time,
-                           packet.lost.empty() ? "" : packet.lost + " at " + packet.lost_where,
-                           packet.sent_seq, packet.end_seq});
-    }
-    ordered_json notes = ordered_json::array();
-    for (const Record& record : trace.records) {
-        const QpName qp{record.node, record.id("qpn")};
-        if (record.name == "qp_state") {
-            notes.push_back({record.time, line(qp),
-                             fmt::format("{} > {}", record.text("from"), record.text("to")),
-                             record.text("to") == "ERR" || record.text("to") == "SQE" ? 1 : 0,
-                             record.seq});
-        } else if (record.name == "completion") {
-            const bool good = record.text("status") == "SUCCESS";
-            notes.push_back({record.time, line(qp),
-                             fmt::format("{}: {}", record.text("opcode"), record.text("status")),
-                             good ? 0 : 1, record.seq});
-        }
-    }
-    return {{"lines", lines}, {"packets", packets}, {"notes", notes}};
-}
-
-std::string summary_of(const Trace& trace, const Run& run) {
+struct Totals {
     std::size_t good = 0;
     std::size_t failed = 0;
     std::size_t lost = 0;
     std::size_t again = 0;
     std::size_t faults = 0;
     std::size_t warnings = 0;
+};
+
+Totals totals_of(const Trace& trace, const Run& run) {
+    Totals totals;
     for (const Record& record : trace.records) {
         if (record.name == "completion") {
-            ++(record.text("status") == "SUCCESS" ? good : failed);
+            ++(record.text("status") == "SUCCESS" ? totals.good : totals.failed);
         }
-        faults += record.name == "fault_fired" ? 1 : 0;
-        warnings += record.category == "warning" ? 1 : 0;
+        totals.faults += record.name == "fault_fired" ? 1 : 0;
+        totals.warnings += record.category == "warning" ? 1 : 0;
     }
     for (const RunPacket& packet : run.packets) {
-        lost += packet.lost.empty() ? 0 : 1;
-        again += packet.retransmission ? 1 : 0;
+        totals.lost += packet.lost.empty() ? 0 : 1;
+        totals.again += packet.retransmission ? 1 : 0;
     }
+    return totals;
+}
+
+std::string verdict_of(const Totals& totals) {
+    std::string verdict =
+        totals.warnings > 0 ? "The trace warns: read the warnings before trusting it. " : "";
+    if (totals.failed > 0) {
+        verdict +=
+            fmt::format("{} work request{} failed.", totals.failed, totals.failed == 1 ? "" : "s");
+    } else if (totals.good > 0) {
+        verdict += "Everything that completed has succeeded.";
+    } else {
+        verdict += "No work request completed.";
+    }
+    if (totals.lost > 0) {
+        verdict += fmt::format(" {} lost.", number_of(totals.lost, "packet"));
+    }
+    if (totals.again > 0) {
+        verdict += fmt::format(" {} sent again.", number_of(totals.again, "packet"));
+    }
+    return verdict;
+}
+
+// One for each cause of failed completions: the first of them, why, and what was injected before.
+std::string causes_of(const Trace& trace, const Run& run) {
+    constexpr std::size_t kMost = 6;
+    struct Cause {
+        const Record* first = nullptr;
+        const Record* fault = nullptr;
+        std::size_t count = 0;
+    };
+    std::vector<Cause> causes;
+    std::map<std::pair<std::string, std::string>, std::size_t> known;  // status, cause
+    const Record* fault = nullptr;
+    for (const Record& record : trace.records) {
+        fault = record.name == "fault_fired" ? &record : fault;
+        if (record.name != "completion" || record.text("status") == "SUCCESS") {
+            continue;
+        }
+        const auto [place, is_new] = known.try_emplace(
+            {std::string(record.text("status")), std::string(record.text("cause"))}, causes.size());
+        if (is_new) {
+            causes.push_back({&record, fault});
+        }
+        ++causes[place->second].count;
+    }
+    std::string out;
+    for (std::size_t i = 0; i < std::min(kMost, causes.size()); ++i) {
+        const Record& first = *causes[i].first;
+        const CompletionFault* const row = cause_named(first.text("cause"));
+        out += fmt::format(
+            "<li><b>{}</b>{}: {}, {} number {}, at {}. Why: {}.", escaped(first.text("status")),
+            causes[i].count == 1 ? "" : fmt::format(" ({} work requests)", causes[i].count),
+            escaped(run.label(QpName{first.node, first.id("qpn")})), escaped(first.text("opcode")),
+            first.number("index"), time_text(first.time),
+            row == nullptr ? "the trace names no cause" : escaped(row->description));
+        if (causes[i].fault != nullptr) {
+            out += fmt::format(
+                " The last injected fault before it: fault {}, {}, at {} on {}.",
+                causes[i].fault->number("fault"), escaped(causes[i].fault->text("action")),
+                time_text(causes[i].fault->time), escaped(run.label(causes[i].fault->node)));
+        }
+        out += "</li>";
+    }
+    if (causes.size() > kMost) {
+        out += fmt::format("<li>Other causes: {}, in the table of completions.</li>",
+                           causes.size() - kMost);
+    }
+    return out.empty() ? out : "<ul class=\"causes\">" + out + "</ul>";
+}
+
+// "" where the page has all rows.
+std::string cut_notice(const Shown& shown, std::string_view what, std::string_view kept) {
+    return shown.rows == shown.all
+               ? std::string()
+               : fmt::format(
+                     "<p class=\"cut\">The trace is large: this page has {} of {} {}, {}. "
+                     "Sums and pictures are of the whole trace.</p>",
+                     shown.rows, shown.all, what, kept);
+}
+
+std::string summary_of(const Trace& trace, const Run& run) {
+    const Totals totals = totals_of(trace, run);
     std::string out = "<dl class=\"facts\">";
     const auto fact = [&out](std::string_view name, const std::string& value) {
         out += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", name, value);
@@ -168,29 +152,37 @@ std::string summary_of(const Trace& trace, const Run& run) {
     fact("virtual time", time_text(run.end - run.begin));
     fact("events", fmt::format("{}", trace.records.size()));
     fact("queue pairs", fmt::format("{}", run.services.size()));
-    fact("completions", fmt::format("{}", good + failed));
-    fact("of them failed", fmt::format("{}", failed));
+    fact("completions", fmt::format("{}", totals.good + totals.failed));
+    fact("of them failed", fmt::format("{}", totals.failed));
     fact("packets", fmt::format("{}", run.packets.size()));
-    fact("lost", fmt::format("{}", lost));
-    fact("sent again", fmt::format("{}", again));
-    fact("faults fired", fmt::format("{}", faults));
-    fact("warnings", fmt::format("{}", warnings));
-    const std::string verdict =
-        warnings > 0 ? "The trace warns: read the warnings before trusting it."
-        : failed > 0 ? fmt::format("{} work requests failed; the table says why.", failed)
-        : lost > 0   ? "Packets were lost, and everything completed."
-                     : "Everything that completed has succeeded.";
-    return fmt::format("<p class=\"verdict\">{}</p>{}</dl>", verdict, out);
+    fact("lost", fmt::format("{}", totals.lost));
+    fact("sent again", fmt::format("{}", totals.again));
+    fact("faults fired", fmt::format("{}", totals.faults));
+    fact("warnings", fmt::format("{}", totals.warnings));
+    return fmt::format("<p class=\"verdict\">{}</p>{}{}</dl>", verdict_of(totals),
+                       causes_of(trace, run), out);
 }
 
 std::string counters_of(const Run& run) {
+    constexpr std::size_t kMost = 1000;
+    if (run.ports.empty()) {
+        return "<p>No port has sent a frame.</p>";
+    }
     std::string rows;
+    std::size_t count = 0;
     for (const auto& [port, use] : run.ports) {
+        if (++count > kMost) {
+            break;
+        }
         rows += fmt::format(
             "<tr><th scope=\"row\">{} port {}</th><td>{}</td><td>{}</td><td>{}</td></tr>",
             escaped(run.label(port.first)), port.second, use.frames, use.bytes, use.lost);
     }
-    return rows;
+    return cut_notice({run.ports.size(), std::min(kMost, run.ports.size())}, "ports",
+                      "from the beginning") +
+           "<table><thead><tr><th scope=\"col\">port</th><th scope=\"col\">frames sent</th><th "
+           "scope=\"col\">bytes sent</th><th scope=\"col\">lost there</th></tr></thead><tbody>" +
+           rows + "</tbody></table>";
 }
 
 std::string coverage_of(const Trace& trace) {
@@ -233,11 +225,18 @@ std::string report(const Trace& trace, std::string_view name) {
     fill_in(page, "@DIAGRAMS@", diagrams_of(trace));
     fill_in(page, "@COUNTERS@", counters_of(run));
     fill_in(page, "@COVERAGE@", coverage_of(trace));
-    const ordered_json data = {{"events", events_of(trace, run)},
-                               {"completions", completions_of(trace, run)},
-                               {"causes", causes_of(trace)},
-                               {"ladder", ladder_of(trace, run)}};
-    fill_in(page, "@DATA@", for_script(data));
+    fill_in(page, "@TIMELINE@", timeline_picture(trace, run));
+    const ReportData data = report_data(trace, run);
+    fill_in(page, "@CUT_MESSAGES@",
+            cut_notice(data.messages, "messages",
+                       "first those in trouble, then others from the beginning"));
+    fill_in(page, "@CUT_COMPLETIONS@",
+            cut_notice(data.completions, "completions",
+                       "first failed ones, then others from the beginning"));
+    fill_in(page, "@CUT_EVENTS@",
+            cut_notice(data.events, "events",
+                       "first faults, warnings and failures, then others from the beginning"));
+    fill_in(page, "@DATA@", data.json);
     return page;
 }
 

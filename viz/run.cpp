@@ -54,6 +54,14 @@ class Reader {
             describe(record);
         } else if (record.category == "packet") {
             follow(record);
+        } else if (record.name == "fault_fired") {
+            last_fault_ = &record;
+        } else if (record.name == "qp_state") {
+            states_[{record.node, record.id("qpn")}] = record.text("to");
+        } else if (record.name == "dropped") {
+            const CompletionFault* const cause = cause_named(record.text("cause"));
+            discard(record, record.id("qpn"),
+                    std::string(cause == nullptr ? record.text("cause") : cause->description));
         } else if (record.name == "link_state") {
             for (RunLink& link : run_.links) {
                 link.up = link.name == record.text("link") ? record.text("to") == "UP" : link.up;
@@ -86,7 +94,11 @@ class Reader {
             run_.packets.push_back(packet_of(record));
             return;
         }
-        if (record.name == "packet_discarded" || record.name == "rate_reduced") {
+        if (record.name == "packet_discarded") {
+            discard(record, record.id("dest_qpn"), fate_of(record));
+            return;
+        }
+        if (record.name == "rate_reduced") {
             return;
         }
         PortUse& port = run_.ports[{record.node, record.id("port")}];
@@ -112,8 +124,10 @@ class Reader {
                 packet->lost = record.text("reason");
                 packet->lost_where =
                     fmt::format("{} port {}", run_.label(record.node), record.id("port"));
+                packet->lost_at = record.node;
                 packet->lost_time = record.time;
                 packet->end_seq = record.seq;
+                packet->lost_fault = fault_of(record);
             }
         } else if (record.name == "frame_received" && packet != nullptr) {
             const auto node = run_.nodes.find(record.node);
@@ -121,17 +135,67 @@ class Reader {
                 packet->arrived_at = record.node;
                 packet->arrived = record.time;
                 packet->end_seq = record.seq;
+                last_received_[record.node] = found->second;
                 run_.peers.insert_or_assign(std::pair(packet->from, packet->dest_qpn),
                                             QpName{record.node, packet->dest_qpn});
             }
         }
     }
 
+    // What a queue pair that is not ready was instead: ERR, for example.
+    [[nodiscard]] std::string fate_of(const Record& record) const {
+        const std::string fate(record.text("fate"));
+        const auto state = states_.find({record.node, record.id("dest_qpn")});
+        return fate == "queue pair not ready" && state != states_.end()
+                   ? fmt::format("queue pair in {}", state->second)
+                   : fate;
+    }
+
+    // The record of a discarded packet follows that of its arrival.
+    void discard(const Record& record, std::uint32_t qpn, std::string why) {
+        const auto last = last_received_.find(record.node);
+        if (last == last_received_.end()) {
+            return;
+        }
+        RunPacket& packet = run_.packets[last->second];
+        if (packet.dest_qpn == qpn && packet.psn == record.id("psn")) {
+            packet.discarded = std::move(why);
+        }
+    }
+
+    // The fault that fired on this frame at the same instant; "" where none did.
+    [[nodiscard]] std::string fault_of(const Record& dropped) const {
+        const bool is_cause = last_fault_ != nullptr && dropped.text("reason") == "fault" &&
+                              last_fault_->time == dropped.time &&
+                              last_fault_->id("source") == dropped.id("source") &&
+                              last_fault_->id("flow") == dropped.id("flow");
+        return is_cause ? fmt::format("fault {}: {}", last_fault_->number("fault"),
+                                      last_fault_->text("action"))
+                        : std::string();
+    }
+
     Run& run_;
     std::map<FrameName, std::size_t> open_;
+    std::map<std::uint32_t, std::size_t> last_received_;  // by node: a packet
+    std::map<QpName, std::string> states_;
+    const Record* last_fault_ = nullptr;
 };
 
 }  // namespace
+
+const CompletionFault* cause_named(std::string_view name) {
+    const auto* const found =
+        std::find_if(kCompletionFaults.begin(), kCompletionFaults.end(),
+                     [name](const CompletionFault& row) { return row.name == name; });
+    return found == kCompletionFaults.end() ? nullptr : &*found;
+}
+
+std::string size_text(std::uint64_t bytes) {
+    constexpr std::uint64_t kKibi = 1024;
+    return bytes == 0 || bytes % kKibi != 0 ? fmt::format("{} B", bytes)
+           : bytes % (kKibi * kKibi) == 0   ? fmt::format("{} MiB", bytes / kKibi / kKibi)
+                                            : fmt::format("{} KiB", bytes / kKibi);
+}
 
 std::string RunPacket::answer() const {
     if (!wire_opcode(bth_opcode).has(WireHeader::kAeth)) {
@@ -192,8 +256,12 @@ std::optional<QpName> Run::parse_qp(std::string_view text) const {
         return std::nullopt;
     }
     for (const auto& [number, node] : nodes) {
-        if (node.label == text.substr(0, colon)) {
-            return QpName{number, qpn};
+        const QpName qp{number, qpn};
+        if (node.label == text.substr(0, colon) &&
+            (services.contains(qp) ||
+             std::any_of(packets.begin(), packets.end(),
+                         [&qp](const RunPacket& packet) { return packet.from == qp; }))) {
+            return qp;
         }
     }
     return std::nullopt;

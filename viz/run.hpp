@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "simverbs/model/completion_faults.hpp"
+
 #include "viz/trace_file.hpp"
 
 namespace simverbs::viz {
@@ -60,11 +62,20 @@ struct RunPacket {
     std::int64_t arrived = 0;
     std::string lost;        // why; "": it was not
     std::string lost_where;  // "s0 port 1"
+    std::string lost_fault;  // "fault 2: drop"; "" where no fault did it
+    std::optional<std::uint32_t> lost_at;
     std::int64_t lost_time = 0;
+    std::string discarded;  // why the node where it arrived did not take it; "": it did
 
     // "ACK", "RNR NAK", "NAK: invalid request"; "" of packets without an AETH.
     [[nodiscard]] std::string answer() const;
 };
+
+// nullptr: a cause that the model does not have.
+const CompletionFault* cause_named(std::string_view name);
+
+// "12 B", "64 KiB".
+std::string size_text(std::uint64_t bytes);
 
 struct PortUse {
     std::uint64_t frames = 0;  // sent
@@ -86,7 +97,7 @@ struct Run {
     [[nodiscard]] std::string label(const QpName& qp) const;
     // Where a packet was to go, arrived or not; nothing where no other packet tells.
     [[nodiscard]] std::optional<QpName> destination(const RunPacket& packet) const;
-    // "h0:65537", "h0:0x10001"; nothing where there is no such node.
+    // "h0:65537", "h0:0x10001"; nothing where the trace has no such queue pair.
     [[nodiscard]] std::optional<QpName> parse_qp(std::string_view text) const;
 
     // Of packets that arrived.

@@ -11,28 +11,44 @@
 namespace simverbs::viz {
 namespace {
 
-// Moves to one state that say the same, drawn as one edge out of a box that lists where from.
+// Moves to one state that need the same: a single move, or so many that they leave one box that
+// lists the states.
 struct Bundle {
     std::vector<const Move*> moves;
     [[nodiscard]] const Move& first() const { return *moves.front(); }
+    [[nodiscard]] bool is_single() const { return moves.size() == 1; }
+    [[nodiscard]] const Move* from(std::string_view state) const {
+        const auto found = std::find_if(moves.begin(), moves.end(),
+                                        [state](const Move* one) { return one->from == state; });
+        return found == moves.end() ? nullptr : *found;
+    }
+    // Of all its moves; "" where they differ.
+    [[nodiscard]] std::string_view effect() const {
+        const bool same = std::all_of(moves.begin(), moves.end(), [this](const Move* one) {
+            return one->effect == first().effect;
+        });
+        return same ? first().effect : std::string_view();
+    }
 };
 
-// From so many states on, single edges are harder to read than the box.
-constexpr std::size_t kBundled = 4;
+// A state has a box where at least kBoxed moves lead to it that share their trigger and attributes
+// with two others: single edges would be harder to read.
+constexpr std::size_t kBundled = 3;
+constexpr std::size_t kBoxed = 4;
 
 // Where lives end: drawn below all others, wherever its edges come from.
 constexpr std::string_view kLast = "ERR";
 
-bool says_the_same(const Move& a, const Move& b) {
+bool needs_the_same(const Move& a, const Move& b) {
     return a.to == b.to && a.trigger == b.trigger && a.required == b.required &&
-           a.optional == b.optional && a.effect == b.effect;
+           a.optional == b.optional;
 }
 
 std::vector<Bundle> bundles_of(const StateMachine& machine) {
     std::vector<Bundle> bundles;
     for (const Move& move : machine.moves) {
         const auto same = std::find_if(bundles.begin(), bundles.end(), [&move](const Bundle& one) {
-            return says_the_same(one.first(), move);
+            return needs_the_same(one.first(), move);
         });
         if (same == bundles.end()) {
             bundles.push_back({{&move}});
@@ -40,9 +56,13 @@ std::vector<Bundle> bundles_of(const StateMachine& machine) {
             same->moves.push_back(&move);
         }
     }
+    std::map<std::string_view, std::size_t> boxed;
+    for (const Bundle& bundle : bundles) {
+        boxed[bundle.first().to] += bundle.moves.size() >= kBundled ? bundle.moves.size() : 0;
+    }
     std::vector<Bundle> drawn;
     for (const Bundle& bundle : bundles) {
-        if (bundle.moves.size() >= kBundled) {
+        if (bundle.moves.size() >= kBundled && boxed[bundle.first().to] >= kBoxed) {
             drawn.push_back(bundle);
             continue;
         }
@@ -76,38 +96,38 @@ std::string row(std::string_view content) {
     return fmt::format("<tr><td align=\"left\" balign=\"left\">{}</td></tr>", content);
 }
 
+// "never", "x 3".
+std::string count_text(std::uint64_t count) {
+    return count == 0 ? "<i>never</i>" : fmt::format("<b>&#215; {}</b>", count);
+}
+
 std::string rows_of(const Bundle& bundle, bool counted) {
     const Move& move = bundle.first();
-    const bool is_bundle = bundle.moves.size() > 1;
     std::uint64_t count = 0;
     for (const Move* one : bundle.moves) {
         count += one->count;
     }
-    const bool never = counted && count == 0;
     std::string rows = row(fmt::format("<b>{}</b>{}", escaped(move.trigger),
-                                       !counted    ? std::string()
-                                       : never     ? std::string(" <i>never</i>")
-                                       : is_bundle ? fmt::format(" <b>{} times</b>", count)
-                                                   : fmt::format(" <b>&#215; {}</b>", count)));
+                                       counted ? " " + count_text(count) : std::string()));
     if (!move.required.empty()) {
         rows += row("needs " + wrapped(move.required));
     }
     if (!move.optional.empty()) {
         rows += row("<i>may have</i> " + wrapped(move.optional));
     }
-    if (!move.effect.empty()) {
-        rows += row("event " + escaped(move.effect));
+    if (!bundle.effect().empty()) {
+        rows += row("event " + escaped(bundle.effect()));
     }
     return rows;
 }
 
 // Away from its edge, which Graphviz lets touch the words.
 std::string words_of(const Bundle& bundle, bool counted) {
-    return fmt::format(
-        "<<table border=\"0\" cellspacing=\"0\" cellpadding=\"0\"><tr><td width=\"10\"></td><td>"
+    return html_label(fmt::format(
+        "<table border=\"0\" cellspacing=\"0\" cellpadding=\"0\"><tr><td width=\"14\"></td><td>"
         "<table border=\"0\" cellborder=\"0\" cellspacing=\"0\" cellpadding=\"1\">{}</table></td>"
-        "</tr></table>>",
-        rows_of(bundle, counted));
+        "<td width=\"14\"></td></tr></table>",
+        rows_of(bundle, counted)));
 }
 
 std::string edge(std::string_view from, std::string_view to, const Bundle& bundle, bool counted) {
@@ -136,38 +156,92 @@ std::string state_box(const StateMachine& machine, std::string_view state,
         fmt::format("<tr><td><font point-size=\"14\"><b>{}</b></font></td></tr>", escaped(state));
     for (const Bundle& bundle : bundles) {
         const Move& move = bundle.first();
-        if (bundle.moves.size() != 1 || move.from != state || move.to != state) {
+        if (!bundle.is_single() || move.from != state || move.to != state) {
             continue;
         }
         const bool never = machine.counted && move.count == 0;
         rows += fmt::format(
             "<hr/><tr><td align=\"left\"><table border=\"0\" cellspacing=\"0\" cellpadding=\"1\">"
-            "<tr><td align=\"left\"><font color=\"{}\"><b>&#8635;</b> stays</font></td></tr>{}"
-            "</table></td></tr>",
+            "<tr><td align=\"left\"><font color=\"{}\"><b>&#8635;</b> the state stays {}</font>"
+            "</td></tr>{}</table></td></tr>",
             never        ? kFaint
             : move.asked ? kBlue
                          : kVermilion,
-            rows_of(bundle, machine.counted));
+            escaped(state), rows_of(bundle, machine.counted));
     }
     return fmt::format(
-        "  {} [penwidth={}, fontsize=11, label=<<table border=\"0\" cellspacing=\"0\" "
-        "cellpadding=\"2\">{}</table>>];\n",
-        dot_quoted(state), machine.counted && was_in(machine, state) ? "3" : "1.2", rows);
+        "  {} [penwidth={}, fontsize=11, label={}];\n", dot_quoted(state),
+        machine.counted && was_in(machine, state) ? "3" : "1.2",
+        html_label(fmt::format("<table border=\"0\" cellspacing=\"0\" cellpadding=\"2\">{}</table>",
+                               rows)));
 }
 
-std::string box(const std::string& name, const Bundle& bundle, bool counted) {
-    std::string rows = row("from");
-    for (const Move* move : bundle.moves) {
-        rows += row(!counted ? escaped(move->from)
-                    : move->count == 0
-                        ? fmt::format("<font color=\"{}\">{} <i>never</i></font>", kFaint,
-                                      escaped(move->from))
-                        : fmt::format("<b>{} &#215; {}</b>", escaped(move->from), move->count));
+// How often a bundle's move from a state was made, and its event where the others have another.
+std::string cell_of(const Bundle& bundle, std::string_view state, bool counted) {
+    const Move* const move = bundle.from(state);
+    if (move == nullptr) {
+        return "<td></td>";
+    }
+    std::string text = counted ? count_text(move->count) : "&#8226;";
+    if (bundle.effect().empty() && !move->effect.empty()) {
+        text += " event " + escaped(move->effect);
+    }
+    return fmt::format("<td align=\"left\"><font color=\"{}\">{}</font></td>",
+                       counted && move->count == 0 ? kFaint : kInk, text);
+}
+
+// The bundles that lead to one state leave one box: a row a state, a column a trigger.
+std::string sources_box(const StateMachine& machine, const std::string& name,
+                        const std::vector<const Bundle*>& bundles) {
+    const bool lists_states_only = bundles.size() == 1 && !machine.counted;
+    std::string rows = "<tr><td align=\"left\">from</td>";
+    for (const Bundle* bundle : bundles) {
+        rows += lists_states_only ? std::string()
+                                  : fmt::format("<td align=\"left\"><b>{}</b></td>",
+                                                escaped(bundle->first().trigger));
+    }
+    rows += "</tr>";
+    for (const std::string_view state : machine.states) {
+        std::string cells;
+        for (const Bundle* bundle : bundles) {
+            cells += lists_states_only ? std::string() : cell_of(*bundle, state, machine.counted);
+        }
+        if (std::any_of(bundles.begin(), bundles.end(),
+                        [state](const Bundle* one) { return one->from(state) != nullptr; })) {
+            rows += fmt::format("<tr><td align=\"left\">{}</td>{}</tr>", escaped(state), cells);
+        }
     }
     return fmt::format(
         "  {} [shape=box, style=\"rounded,dashed\", color=\"{}\", fontsize=11, margin=\"0.04\", "
-        "label=<<table border=\"0\" cellspacing=\"0\" cellpadding=\"1\">{}</table>>];\n",
-        dot_quoted(name), kFaint, rows);
+        "label={}];\n",
+        dot_quoted(name), kFaint,
+        html_label(fmt::format("<table border=\"0\" cellspacing=\"3\" cellpadding=\"1\">{}</table>",
+                               rows)));
+}
+
+// Draws the bundles to `state`. An invisible edge keeps the box of the last state beside the chain.
+std::string sources_of(const StateMachine& machine, std::string_view state,
+                       const std::vector<Bundle>& bundles) {
+    std::vector<const Bundle*> to_state;
+    for (const Bundle& bundle : bundles) {
+        if (!bundle.is_single() && bundle.first().to == state) {
+            to_state.push_back(&bundle);
+        }
+    }
+    if (to_state.empty()) {
+        return {};
+    }
+    const std::string name = fmt::format("to {}", state);
+    std::string text = sources_box(machine, name, to_state);
+    for (const Bundle* bundle : to_state) {
+        text += edge(name, state, *bundle, machine.counted);
+    }
+    if (state == kLast) {
+        text +=
+            fmt::format("  {} -> {} [style=invis];\n",
+                        dot_quoted(machine.states[machine.states.size() / 2]), dot_quoted(name));
+    }
+    return text;
 }
 
 std::string legend(const StateMachine& machine) {
@@ -186,9 +260,9 @@ std::string legend(const StateMachine& machine) {
                             machine.moves_made(), machine.moves.size());
     }
     return fmt::format(
-        "  legend [shape=box, style=rounded, color=\"{}\", fontsize=11, label=<<table border=\"0\" "
-        "cellspacing=\"0\" cellpadding=\"2\">{}</table>>];\n",
-        kFaint, rows);
+        "  legend [shape=box, style=rounded, color=\"{}\", fontsize=11, label={}];\n", kFaint,
+        html_label(fmt::format("<table border=\"0\" cellspacing=\"0\" cellpadding=\"2\">{}</table>",
+                               rows)));
 }
 
 }  // namespace
@@ -206,19 +280,14 @@ std::string state_diagram(const StateMachine& machine) {
     for (const std::string_view state : machine.states) {
         text += state_box(machine, state, bundles);
     }
-    std::size_t boxes = 0;
     for (const Bundle& bundle : bundles) {
         const Move& move = bundle.first();
-        if (bundle.moves.size() == 1) {
-            if (move.from == move.to) {
-                continue;
-            }
+        if (bundle.is_single() && move.from != move.to) {
             text += edge(move.from, move.to, bundle, machine.counted);
-            continue;
         }
-        const std::string name = fmt::format("from {}", ++boxes);
-        text += box(name, bundle, machine.counted);
-        text += edge(name, move.to, bundle, machine.counted);
+    }
+    for (const std::string_view state : machine.states) {
+        text += sources_of(machine, state, bundles);
     }
     if (std::find(machine.states.begin(), machine.states.end(), kLast) != machine.states.end()) {
         text += fmt::format("  {{ rank=max; {} }}\n", dot_quoted(kLast));

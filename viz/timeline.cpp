@@ -10,6 +10,8 @@
 
 #include "fabric/trace/json_lines_sink.hpp"
 
+#include "viz/work_requests.hpp"
+
 namespace simverbs::viz {
 namespace {
 
@@ -32,13 +34,12 @@ std::string microseconds(std::int64_t picoseconds) {
 class Timeline {
   public:
     Timeline(const Trace& trace, const Run& run) : run_(run) {
+        for (const WorkRequest& request : work_requests(trace, run)) {
+            add(request, trace.records[request.completion]);
+        }
         for (const Record& record : trace.records) {
-            if (record.name == "posted") {
-                post(record);
-            } else if (record.name == "completion") {
-                complete(record);
-            } else if (record.name == "qp_state" || record.name == "async_event" ||
-                       record.name == "fault_fired") {
+            if (record.name == "qp_state" || record.name == "async_event" ||
+                record.name == "fault_fired") {
                 mark(record);
             }
         }
@@ -56,13 +57,6 @@ class Timeline {
     }
 
   private:
-    using Queue = std::pair<QpName, bool>;  // sends
-    struct QueueState {
-        std::map<std::uint32_t, std::int64_t> posted;  // index after the post: when
-        std::int64_t free_since = 0;
-        std::uint32_t next = 0;  // index of the oldest request
-    };
-
     // Tracks of one node have numbers of their own; 1 is the node's.
     std::uint32_t track(const QpName& qp, Track which) {
         const auto place = numbers_.try_emplace(qp, static_cast<std::uint32_t>(numbers_.size()));
@@ -71,19 +65,13 @@ class Timeline {
     }
     static std::uint32_t process(std::uint32_t node) { return node + 1; }
 
-    void post(const Record& record) {
-        QueueState& queue = queues_[{{record.node, record.id("qpn")}, record.number("send") != 0}];
-        queue.posted[record.id("posted")] = record.time;
-    }
-
-    void complete(const Record& record) {
-        const QpName qp{record.node, record.id("qpn")};
-        const bool send = !record.text("opcode").starts_with("RECV");
-        QueueState& queue = queues_[{qp, send}];
-        const std::uint32_t index = record.id("index");
-        const auto posted = queue.posted.upper_bound(index);
-        const std::int64_t since = posted == queue.posted.end() ? run_.begin : posted->second;
-        const std::int64_t begin = std::min(record.time, std::max(since, queue.free_since));
+    // Requests of a queue are drawn one after the other: each from when the one before was done.
+    void add(const WorkRequest& request, const Record& record) {
+        const QpName& qp = request.qp;
+        const bool send = request.is_send;
+        const std::int64_t since = request.posted;
+        std::int64_t& free_since = free_since_[{qp, send}];
+        const std::int64_t begin = std::min(record.time, std::max(since, free_since));
         const std::string name =
             record.text("status") == "SUCCESS"
                 ? std::string(record.text("opcode"))
@@ -91,9 +79,9 @@ class Timeline {
         slice(
             qp, send ? Track::kSends : Track::kReceives, name, begin, record.time,
             fmt::format("{{\"index\":{},\"status\":{},\"cause\":{},\"bytes\":{},\"posted_us\":{}}}",
-                        index, quoted(record.text("status")), quoted(record.text("cause")),
-                        record.number("bytes"), microseconds(since)));
-        queue.free_since = record.time;
+                        record.id("index"), quoted(record.text("status")),
+                        quoted(record.text("cause")), record.number("bytes"), microseconds(since)));
+        free_since = record.time;
     }
 
     void mark(const Record& record) {
@@ -188,7 +176,7 @@ class Timeline {
     }
 
     const Run& run_;
-    std::map<Queue, QueueState> queues_;
+    std::map<std::pair<QpName, bool>, std::int64_t> free_since_;  // of a send or receive queue
     std::map<QpName, std::uint32_t> numbers_;
     std::set<std::pair<QpName, Track>> used_;
     std::vector<std::string> events_;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <system_error>
 
@@ -87,12 +88,32 @@ std::vector<std::string> files_of(const std::vector<std::string>& paths, std::st
     return files;
 }
 
+// "; queue pairs that send: h0:65537, h1:65537".
+std::string examples_of(const viz::Run& run) {
+    constexpr std::size_t kMost = 4;
+    std::set<viz::QpName> senders;
+    for (const viz::RunPacket& packet : run.packets) {
+        senders.insert(packet.from);
+    }
+    std::string text;
+    std::size_t count = 0;
+    for (const viz::QpName& qp : senders) {
+        if (++count > kMost) {
+            return text + ", ...";
+        }
+        text += fmt::format("{}{}:{}", text.empty() ? "; queue pairs that send: " : ", ",
+                            run.label(qp.node), qp.qpn);
+    }
+    return text;
+}
+
 bool find_qps(const viz::Run& run, const std::vector<std::string>& names,
               std::vector<viz::QpName>& found, std::string& error) {
     for (const std::string& name : names) {
         const std::optional<viz::QpName> qp = run.parse_qp(name);
         if (!qp) {
-            error = fmt::format("'{}' is not HOST:NUMBER of a queue pair in the trace", name);
+            error = fmt::format("'{}' is not HOST:NUMBER of a queue pair in the trace{}", name,
+                                examples_of(run));
             return false;
         }
         found.push_back(*qp);
@@ -153,8 +174,10 @@ CLI::App* VizCommands::add_view(const char* name, const char* help) {
 
 void VizCommands::add_views() {
     ladder_ = add_view("ladder", "Packets between queue pairs (.svg)");
-    ladder_->add_option("--qp", qps_, "HOST:NUMBER ..., the life lines; default: the first ones");
+    ladder_->add_option("--qp", qps_,
+                        "HOST:NUMBER ..., the life lines; default: the first that fit");
     ladder_->add_option("--rows", rows_, "how many to draw at most");
+    ladder_->add_flag("--packets", every_packet_, "an arrow a packet, not a message");
     timeline_ = add_view("timeline", "For Perfetto and chrome://tracing (.json)");
     topology_ = add_view("topology", "Links, and what went over them (.dot, .svg, .png)");
     topology_->add_option("--flow", qps_, "HOST:NUMBER, whose way to show")->expected(1);
@@ -200,7 +223,7 @@ int VizCommands::draw_ladder() const {
         return complain(error);
     }
     const viz::Run run = viz::read_run(*trace);
-    viz::LadderOptions options{.rows = rows_};
+    viz::LadderOptions options{.rows = rows_, .folds = !every_packet_};
     if (!find_qps(run, qps_, options.qps, error)) {
         return complain(error);
     }
@@ -217,6 +240,12 @@ int VizCommands::draw_topology() const {
     std::vector<viz::QpName> flow;
     if (!find_qps(run, qps_, flow, error)) {
         return complain(error);
+    }
+    for (const viz::QpName& qp : flow) {
+        if (std::none_of(run.packets.begin(), run.packets.end(),
+                         [&qp](const viz::RunPacket& packet) { return packet.from == qp; })) {
+            return complain(fmt::format("{} has sent no packet in this trace", run.label(qp)));
+        }
     }
     return write_graph(
         output_, viz::topology_picture(run, flow.empty() ? std::nullopt : std::optional(flow[0])));

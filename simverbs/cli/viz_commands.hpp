@@ -49,6 +49,7 @@ class VizCommands final : public Command {
     std::string trace_;
     std::vector<std::string> qps_;
     std::size_t rows_ = 400;
+    bool every_packet_ = false;
     bool as_json_ = false;
     std::string title_ = "Coverage";
     std::string badge_;

@@ -8,6 +8,7 @@
 
 #include "simverbs/model/services.hpp"
 
+#include "drawing.hpp"
 #include "viz/graphviz.hpp"
 #include "viz/state_diagram.hpp"
 #include "viz/state_machine.hpp"
@@ -31,16 +32,25 @@ TEST(StateDiagram, OfAQueuePairIsTheOneThatWasLookedAt) {
     }
 }
 
-TEST(StateDiagram, IsDrawnByGraphviz) {
+// What a trace may have made of a machine's moves.
+enum class Made { kNotCounted, kNone, kEverySecond, kAll };
+
+TEST(StateDiagram, IsReadableWhateverMovesWereMade) {
     for (StateMachine& machine : all_machines()) {
-        for (const bool counted : {false, true}) {
-            machine.counted = counted;
+        for (const Made made : {Made::kNotCounted, Made::kNone, Made::kEverySecond, Made::kAll}) {
+            machine.counted = made != Made::kNotCounted;
+            for (std::size_t i = 0; i < machine.moves.size(); ++i) {
+                machine.moves[i].count =
+                    made == Made::kAll || (made == Made::kEverySecond && i % 2 == 0) ? 12345 : 0;
+            }
             std::string error;
             const auto picture = draw(state_diagram(machine), "svg", error);
             ASSERT_TRUE(picture) << machine.title << ": " << error;
             for (const std::string_view state : machine.states) {
                 EXPECT_NE(picture->find(state), std::string::npos) << machine.title << state;
             }
+            viz_test::expect_readable(
+                *picture, machine.title + ", " + std::to_string(static_cast<int>(made)));
         }
     }
 }

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -44,13 +46,18 @@ list.dispatchEvent(new KeyboardEvent('keydown', {key: 'End', bubbles: true}));
 say('last ' + (document.querySelector('#events .current').getAttribute('aria-posinset') ==
   document.querySelector('#events .current').getAttribute('aria-setsize')));
 put('events-category', 'completion');
-say('completions ' + document.getElementById('events-count').textContent.split(' ')[0]);
 put('completions-failed', true);
 document.querySelector('#completions .row').click();
 say('why ' + document.getElementById('explanation').textContent);
 const tall = document.querySelector('#ladder > div').style.height;
 document.getElementById('zoom-in').click();
 say('zoomed ' + (document.querySelector('#ladder > div').style.height !== tall));
+const before = rows.length;
+put('ladder-packets', true);
+say('opened ' + (rows.length > before));
+put('ladder-packets', false);
+put('completions-filter', 'no such word');
+say('short ' + (document.getElementById('completions').clientHeight < 60));
 put('ladder-trouble', true);
 say('trouble ' + document.getElementById('ladder-count').textContent);
 say('end');
@@ -84,7 +91,9 @@ TEST_F(Report, IsReadFilteredZoomedAndExplains) {
     const std::string page = simverbs::viz::report(trace(), "a run");
     EXPECT_EQ(page.find("http:"), page.find("http://www.w3.org")) << "names of formats alone";
     EXPECT_EQ(page.find("src="), std::string::npos);
-    EXPECT_NE(page.find("1 work requests failed"), std::string::npos);
+    EXPECT_NE(page.find("1 work request failed."), std::string::npos);
+    EXPECT_NE(page.find("<b>REM_ACCESS_ERR</b>: h0 QP"), std::string::npos) << "without a click";
+    EXPECT_EQ(page.find("The trace is large"), std::string::npos);
     if (!has_chromium()) {
         GTEST_SKIP() << "no chromium";
     }
@@ -93,6 +102,8 @@ TEST_F(Report, IsReadFilteredZoomedAndExplains) {
     EXPECT_NE(seen.find("REM_ACCESS_ERR"), std::string::npos) << seen;
     EXPECT_NE(seen.find("Why: "), std::string::npos) << seen;
     EXPECT_NE(seen.find("zoomed true"), std::string::npos) << seen;
+    EXPECT_NE(seen.find("opened true"), std::string::npos) << seen;
+    EXPECT_NE(seen.find("short true"), std::string::npos) << seen;
     EXPECT_NE(seen.find("last true"), std::string::npos) << seen;
     EXPECT_NE(seen.find("\nend"), std::string::npos) << seen;
 }
@@ -113,16 +124,45 @@ TEST_F(Report, OfAHundredThousandEventsScrollsWithoutStalling) {
         trace.records.push_back(std::move(record));
     }
     const std::string page = simverbs::viz::report(trace, "many");
+    EXPECT_LT(page.size(), 5'000'000U);
+    EXPECT_NE(page.find("The trace is large"), std::string::npos);
     if (!has_chromium()) {
         GTEST_SKIP() << "no chromium";
     }
     const std::string seen = seen_by_reader(page, file(".html"));
-    EXPECT_NE(seen.find("events 100000"), std::string::npos) << seen;
+    EXPECT_NE(seen.find(" of 100000"), std::string::npos) << seen;
     EXPECT_NE(seen.find("rows true"), std::string::npos) << seen;
     EXPECT_NE(seen.find("stalls false"), std::string::npos) << seen;
-    EXPECT_NE(seen.find("completions 50000"), std::string::npos) << seen;
     EXPECT_NE(seen.find("RETRY_EXC_ERR"), std::string::npos) << seen;
     EXPECT_NE(seen.find("\nend"), std::string::npos) << seen;
+}
+
+// A trace of completions that all succeeded, and of what was lost and sent again on the way.
+TEST(ReportText, SaysHowMuchWasLostAndSentAgain) {
+    Trace trace;
+    const auto add = [&trace](std::string name, std::vector<Field> fields) {
+        Record record{.time = 1000, .seq = trace.records.size(), .node = 0};
+        record.category = name == "completion" ? "completion" : "packet";
+        record.name = std::move(name);
+        record.fields = std::move(fields);
+        trace.records.push_back(std::move(record));
+    };
+    const auto sent = [&add](std::int64_t frame, std::int64_t again) {
+        add("packet_sent", {{"qpn", 17},
+                            {"frame", frame},
+                            {"bth_opcode", 4},
+                            {"opcode", 0, "SEND_ONLY", true},
+                            {"retransmission", again}});
+    };
+    sent(1, 0);
+    add("frame_dropped", {{"source", 0}, {"flow", 17}, {"frame", 1}, {"reason", 0, "fault", true}});
+    sent(2, 1);
+    add("completion", {{"qpn", 17}, {"opcode", 0, "SEND", true}, {"status", 0, "SUCCESS", true}});
+    const std::string page = simverbs::viz::report(trace, "a run");
+    EXPECT_NE(page.find("Everything that completed has succeeded. 1 packet was lost. 1 packet was "
+                        "sent again."),
+              std::string::npos);
+    EXPECT_NE(page.find("<h2>Timeline</h2>"), std::string::npos);
 }
 
 }  // namespace

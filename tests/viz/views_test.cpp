@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "drawing.hpp"
 #include "recorded_run.hpp"
 #include "viz/coverage.hpp"
 #include "viz/graphviz.hpp"
@@ -51,15 +52,17 @@ TEST_F(Views, FollowEachPacketToItsEnd) {
 
 TEST_F(Views, TheLadderShowsWhatWasLostAndWhatFollowed) {
     const std::string svg = simverbs::viz::ladder(traced, run, {});
-    EXPECT_EQ(xml_error(svg), "");
+    expect_readable(svg, "ladder");
     for (const char* const words :
-         {"lost at h0 port 1: fault", "(again)", "NAK: PSN sequence error", "RNR NAK, timer",
-          "NAK: remote access error", "RDMA_READ_RESPONSE_FIRST", "RTR &gt; RTS",
-          "failed: RDMA_WRITE REM_ACCESS_ERR", "h0 QP", "h1 QP"}) {
+         {"fault 1: drop, lost at h0 port 1", "(again)", "NAK: PSN sequence error",
+          "RNR NAK, timer", "NAK: remote access error", "RDMA_READ_RESPONSE 3001 B, PSN",
+          "RTR &gt; RTS", "failed: RDMA_WRITE, request 6: REM_ACCESS_ERR", "h0 QP", "h1 QP"}) {
         EXPECT_NE(svg.find(words), std::string::npos) << words;
     }
     const std::string few = simverbs::viz::ladder(traced, run, {.rows = 5});
     EXPECT_NE(few.find("more rows are not drawn"), std::string::npos);
+    const std::string packets = simverbs::viz::ladder(traced, run, {.folds = false});
+    EXPECT_NE(packets.find("RDMA_READ_RESPONSE_FIRST"), std::string::npos);
 }
 
 TEST_F(Views, TheTimelineIsATraceThatViewersTake) {
@@ -74,12 +77,15 @@ TEST_F(Views, TheTopologyHasCountersAndTheWayOfAFlow) {
     ASSERT_TRUE(flow);
     EXPECT_FALSE(run.parse_qp("h9:1"));
     EXPECT_FALSE(run.parse_qp("h0"));
+    EXPECT_FALSE(run.parse_qp("h0:1")) << "no queue pair has that number";
     const std::string dot = simverbs::viz::topology_picture(run, flow);
-    EXPECT_NE(dot.find("1 lost there"), std::string::npos);
+    EXPECT_NE(dot.find("1 lost at h0"), std::string::npos);
     EXPECT_NE(dot.find("100 Gb/s"), std::string::npos);
     EXPECT_NE(dot.find("dir=forward"), std::string::npos);
     std::string error;
-    EXPECT_TRUE(simverbs::viz::draw(dot, "svg", error)) << error;
+    const auto svg = simverbs::viz::draw(dot, "svg", error);
+    ASSERT_TRUE(svg) << error;
+    expect_readable(*svg, "topology");
 }
 
 TEST_F(Views, CoverageCountsWhatWasReached) {

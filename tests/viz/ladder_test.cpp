@@ -1,0 +1,195 @@
+// Ladders of traces written by hand: what is folded, where arrows end, how gaps in time are shown.
+#include "viz/ladder.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "drawing.hpp"
+#include "viz/messages.hpp"
+
+namespace viz_test {
+namespace {
+
+using simverbs::viz::Field;
+using simverbs::viz::LadderOptions;
+using simverbs::viz::Record;
+using simverbs::viz::Run;
+using simverbs::viz::Trace;
+
+constexpr std::int64_t kQp = 17;
+constexpr std::int64_t kMicrosecond = 1'000'000;
+
+Field word(std::string name, std::string text) {
+    return {.name = std::move(name), .text = std::move(text), .is_text = true};
+}
+
+// Two hosts without a switch, h0 with node 0 and h1 with node 1.
+class LadderOf {
+  public:
+    LadderOf() {
+        for (const std::int64_t node : {0, 1}) {
+            add(0, node, "object", "node",
+                {word("label", "h" + std::to_string(node)), word("kind", "hca")});
+            add(0, node, "object", "queue_pair", {{"qpn", kQp}, word("service", "RC")});
+        }
+    }
+
+    void add(std::int64_t time, std::int64_t node, std::string category, std::string name,
+             std::vector<Field> fields) {
+        trace_.records.push_back({.time = time,
+                                  .seq = trace_.records.size(),
+                                  .node = static_cast<std::uint32_t>(node),
+                                  .category = std::move(category),
+                                  .name = std::move(name),
+                                  .fields = std::move(fields)});
+    }
+    void send(std::int64_t time, const std::string& opcode, std::int64_t psn) {
+        add(time, 0, "packet", "packet_sent",
+            {{"qpn", kQp},
+             {"frame", psn},
+             {"dest_qpn", kQp},
+             {"bth_opcode", 4},
+             word("opcode", opcode),
+             {"psn", psn},
+             {"payload", 1024}});
+    }
+    void arrive(std::int64_t time, std::int64_t psn) {
+        add(time, 1, "packet", "frame_received", frame(psn));
+    }
+    void lose(std::int64_t time, std::int64_t node, std::int64_t psn) {
+        add(time, 0, "fault", "fault_fired",
+            {{"fault", 3}, word("action", "drop"), {"source", 0}, {"flow", kQp}});
+        std::vector<Field> fields = frame(psn);
+        fields.push_back(word("reason", "fault"));
+        add(time, node, "packet", "frame_dropped", std::move(fields));
+    }
+    void discard(std::int64_t time, std::int64_t psn) {
+        add(time, 1, "packet", "packet_discarded",
+            {{"dest_qpn", kQp}, {"psn", psn}, word("fate", "queue pair not ready")});
+    }
+
+    [[nodiscard]] Run run() const { return simverbs::viz::read_run(trace_); }
+    [[nodiscard]] Drawing drawing(const LadderOptions& options = {}) const {
+        const std::string svg = simverbs::viz::ladder(trace_, run(), options);
+        expect_readable(svg, "ladder");
+        return read_drawing(svg);
+    }
+
+  private:
+    static std::vector<Field> frame(std::int64_t psn) {
+        return {{"port", 1}, {"source", 0}, {"flow", kQp}, {"frame", psn}};
+    }
+    Trace trace_;
+};
+
+std::optional<DrawnText> find_text(const Drawing& drawing, const std::string& part) {
+    for (const DrawnText& text : drawing.texts) {
+        if (text.content.find(part) != std::string::npos) {
+            return text;
+        }
+    }
+    return std::nullopt;
+}
+
+double life_line(const Drawing& drawing, const std::string& heading) {
+    const auto text = find_text(drawing, heading);
+    return text ? (text->area.left + text->area.right) / 2 : 0;
+}
+
+// Arrows of packets: lines that are neither of the key, upright nor level.
+std::vector<DrawnLine> arrows(const Drawing& drawing) {
+    std::vector<DrawnLine> found;
+    for (const DrawnLine& line : drawing.lines) {
+        const Point from = line.points.front();
+        const Point to = line.points.back();
+        if (std::abs(to.x - from.x) > 12 && to.y != from.y) {
+            found.push_back(line);
+        }
+    }
+    return found;
+}
+
+TEST(Ladder, FoldsThePacketsOfAMessage) {
+    LadderOf of;
+    const std::vector<std::string> opcodes = {"SEND_FIRST", "SEND_MIDDLE", "SEND_LAST"};
+    for (int i = 0; i < 3; ++i) {
+        of.send(i, opcodes.at(static_cast<std::size_t>(i)), 100 + i);
+    }
+    for (int i = 0; i < 3; ++i) {
+        of.arrive(10 + i, 100 + i);
+    }
+    EXPECT_TRUE(find_text(of.drawing(), "SEND 3 KiB, PSN 100-102, 3 packets"));
+    EXPECT_EQ(arrows(of.drawing()).size(), 1U);
+    EXPECT_EQ(arrows(of.drawing({.folds = false})).size(), 3U);
+}
+
+TEST(Ladder, DoesNotFoldWhatEndsDifferently) {
+    LadderOf of;
+    of.send(0, "SEND_FIRST", 100);
+    of.send(1, "SEND_MIDDLE", 101);
+    of.send(2, "SEND_LAST", 102);
+    of.arrive(10, 100);
+    of.lose(11, 0, 101);
+    of.arrive(12, 102);
+    EXPECT_EQ(message_parts(of.run()).size(), 3U);
+}
+
+TEST(Ladder, CutsAnArrowThatEndsBelowTheRows) {
+    LadderOf of;
+    of.send(0, "SEND_ONLY", 100);
+    of.send(1, "SEND_ONLY", 101);
+    of.arrive(kMicrosecond, 100);
+    of.arrive(2 * kMicrosecond, 101);
+    const Drawing drawing = of.drawing({.rows = 3});
+    const std::vector<DrawnLine> drawn = arrows(drawing);
+    ASSERT_EQ(drawn.size(), 2U);
+    EXPECT_NEAR(drawn[0].points.back().x, life_line(drawing, "h1 QP"), 8);
+    EXPECT_LT(drawn[1].points.back().x, life_line(drawing, "h1 QP") - 50);
+    EXPECT_TRUE(find_text(drawing, "ends at 2 us, further down"));
+}
+
+TEST(Ladder, EndsALostPacketWhereItWasLostWithTheFault) {
+    LadderOf of;
+    of.send(0, "SEND_ONLY", 100);
+    of.lose(1, 0, 100);
+    of.send(2, "SEND_ONLY", 101);
+    of.arrive(9, 101);  // tells who the peer is
+    const Drawing drawing = of.drawing();
+    EXPECT_NEAR(arrows(drawing).front().points.back().x, life_line(drawing, "h0 QP"), 50);
+    EXPECT_TRUE(find_text(drawing, "fault 3: drop, lost at h0 port 1"));
+}
+
+TEST(Ladder, EndsADiscardedPacketInAMarkWithTheReason) {
+    LadderOf of;
+    of.add(0, 1, "state", "qp_state",
+           {{"qpn", kQp}, word("from", "RTS"), word("to", "ERR"), word("trigger", "modify")});
+    of.send(1, "SEND_ONLY", 100);
+    of.arrive(9, 100);
+    of.discard(9, 100);
+    const Drawing drawing = of.drawing();
+    EXPECT_TRUE(find_text(drawing, "queue pair in ERR"));
+    EXPECT_LT(arrows(drawing).front().points.back().x, life_line(drawing, "h1 QP") - 4);
+}
+
+TEST(Ladder, SaysThatThereIsNoQueuePair) {
+    const std::string svg = simverbs::viz::ladder({}, {}, {});
+    expect_readable(svg, "empty");
+    EXPECT_TRUE(find_text(read_drawing(svg), "The trace has no queue pair."));
+}
+
+TEST(Ladder, BreaksWhereNothingHappensForLong) {
+    LadderOf of;
+    of.send(0, "SEND_ONLY", 100);
+    of.lose(1, 0, 100);
+    of.send(67'108'864 * kMicrosecond / 1000, "SEND_ONLY", 101);
+    of.arrive(67'108'964 * kMicrosecond / 1000, 101);
+    EXPECT_TRUE(find_text(of.drawing(), "67.108 ms pass"));
+}
+
+}  // namespace
+}  // namespace viz_test
