@@ -186,7 +186,7 @@ class Child {
         }
         const std::int64_t ticks = numbers[10] + numbers[11];
         const std::chrono::milliseconds used(ticks * 1000 / sysconf(_SC_CLK_TCK));
-        constexpr int kLittle = 4;  // a part of the time
+        constexpr int kLittle = 6;  // a sixth of the time
         return state == 'S' && used * kLittle < since_begin;
     }
     void send(int signal) const { kill(process_, signal); }
