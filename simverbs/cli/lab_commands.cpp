@@ -69,7 +69,9 @@ void LabCommands::add_time_limit(CLI::App& command) {
 
 void LabCommands::add_words_of_students() {
     list_ = lab_->add_subcommand("list", "What there is to learn, and what you have solved");
-    list_->add_option("folder", place_, "that holds your ./NN_name folders")->type_name("DIR");
+    list_->add_option("folder", place_, "that holds your ./NN_name folders")
+        ->type_name("DIR")
+        ->check(CLI::ExistingDirectory);
     start_ = add("start", "Begin an exercise: puts its files into ./NN_name");
     check_ = add("check", "Compile, run and judge your answer, and draw what happened");
     watch_ = add("watch", "Check your answer at every save, until Ctrl-C");

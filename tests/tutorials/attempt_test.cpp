@@ -26,17 +26,26 @@ TEST(Attempt, OutputStatusAndEnvironment) {
     EXPECT_EQ(finished.ending.number, 3);
 }
 
+// The folder is the student's.
+TEST(Attempt, ACrashLeavesNoCore) {
+    EXPECT_EQ(shell("ulimit -c").output, "0\n");
+}
+
 TEST(Attempt, ACrashIsNamed) {
     const Finished finished = shell("kill -SEGV $$");
     EXPECT_EQ(finished.ending.kind, Ending::Kind::kKilledBySignal);
     EXPECT_EQ(finished.ending.number, SIGSEGV);
 }
 
+TEST(Attempt, AProgramThatSleepsWaitsInVain) {
+    EXPECT_EQ(shell("exec sleep 60", 500ms).ending.kind, Ending::Kind::kStuck);
+}
+
 TEST(Attempt, AProgramThatHangsIsKilled) {
     const auto begin = std::chrono::steady_clock::now();
     const Finished finished = shell(
         "trap 'echo \"simverbs: asked for, at 0 ps\" >&2' USR2; echo before; "
-        "while true; do sleep 0.05; done",
+        "while true; do :; done",
         300ms);
     EXPECT_EQ(finished.ending.kind, Ending::Kind::kTimedOut);
     EXPECT_EQ(finished.output, "before\n");
@@ -52,7 +61,7 @@ TEST(Attempt, AProgramThatGoesNowhereIsNotWaitedFor) {
 
 TEST(Attempt, AProgramThatIsStoppedMaySayWhereItIs) {
     const Finished finished =
-        shell("trap 'echo here >&2; exit 1' ABRT; while true; do sleep 0.05; done", 300ms);
+        shell("trap 'echo here >&2; exit 1' ABRT; while true; do :; done", 300ms);
     EXPECT_EQ(finished.ending.kind, Ending::Kind::kTimedOut);
     EXPECT_EQ(finished.errors, "here\n");
 }

@@ -116,7 +116,7 @@ TEST(Ending, ReadsLinesOfPython) {
     const auto hung = place_in_python("/nowhere", fault, "/a/exercise.py");
     ASSERT_TRUE(hung.has_value());
     EXPECT_EQ(text_of(*hung), "exercise.py line 4, in next(), in its call of wait()");
-    EXPECT_EQ(caller_of(*hung), ", called in line 8");
+    EXPECT_EQ(callers_of(*hung), ", called in line 8");
     EXPECT_EQ(without_fault_report("said\n" + fault), "said\n");
     const auto thrown = place_in_python("/nowhere",
                                         "Traceback (most recent call last):\n"

@@ -65,6 +65,7 @@ for _ in range(MESSAGES):
     h1.qp.post_recv(lab.receive(h1.sge(0, 8)))
 lab.join(h0, h1)
 lab.must(channel is not None, "a completion channel")
+lab.must(h1.cq.comp_channel is channel, "a completion queue with that channel")
 
 arm()
 send_burst()

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <span>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 
@@ -16,6 +18,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -170,6 +173,22 @@ class Child {
         }
         return false;
     }
+    // Whether it sleeps, and has done little else since it began: it is no endless loop.
+    [[nodiscard]] bool sleeps(std::chrono::milliseconds since_begin) const {
+        std::ifstream file(fmt::format("/proc/{}/stat", process_));
+        std::string text(std::istreambuf_iterator<char>(file), {});
+        std::istringstream fields(text.substr(std::min(text.rfind(')'), text.size() - 1) + 1));
+        char state = 0;
+        std::array<std::int64_t, 12> numbers{};  // of proc(5), the last two: utime and stime
+        fields >> state;
+        for (std::int64_t& number : numbers) {
+            fields >> number;
+        }
+        const std::int64_t ticks = numbers[10] + numbers[11];
+        const std::chrono::milliseconds used(ticks * 1000 / sysconf(_SC_CLK_TCK));
+        constexpr int kLittle = 6;  // a sixth of the time
+        return state == 'S' && used * kLittle < since_begin;
+    }
     void send(int signal) const { kill(process_, signal); }
     // What the program started goes with it.
     void kill_all() {
@@ -193,6 +212,8 @@ class Child {
         sigset_t none;
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, nullptr);
+        const rlimit no_core{0, 0};
+        setrlimit(RLIMIT_CORE, &no_core);
         dup2(output_.writer(), STDOUT_FILENO);
         dup2(errors_.writer(), STDERR_FILENO);
         const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -253,9 +274,9 @@ class Child {
     bool interrupted_ = false;
 };
 
-// Has a program that would not end say what it waits for and where it is.
-void stop(Child& child, Finished& finished) {
-    if (child.catches(SIGUSR2)) {
+// Has a program that would not end say what it waits for, unless it has, and where it is.
+void stop(Child& child, bool has_reported, Finished& finished) {
+    if (!has_reported && child.catches(SIGUSR2)) {
         child.send(SIGUSR2);
         child.attend(Clock::now() + kReportTime, kReport, finished);  // its traces are on the disk
     }
@@ -271,7 +292,8 @@ void stop(Child& child, Finished& finished) {
 Finished run(const Command& command) {
     Finished finished;
     Child child(command);
-    const auto until = Clock::now() + command.limit;
+    const auto begin = Clock::now();
+    const auto until = begin + command.limit;
     child.attend(until, kGoesNowhere, finished);
     const bool goes_nowhere = says_one_of(kGoesNowhere, finished.errors);
     if (goes_nowhere) {
@@ -280,8 +302,11 @@ Finished run(const Command& command) {
     if (child.is_interrupted()) {
         finished.ending = {Ending::Kind::kInterrupted, 0};
     } else if (!child.has_ended()) {
-        stop(child, finished);
-        finished.ending = {goes_nowhere ? Ending::Kind::kStuck : Ending::Kind::kTimedOut, 0};
+        const auto passed =
+            std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
+        const bool waits = goes_nowhere || child.sleeps(passed);
+        stop(child, goes_nowhere, finished);
+        finished.ending = {waits ? Ending::Kind::kStuck : Ending::Kind::kTimedOut, 0};
     } else if (WIFSIGNALED(child.status())) {
         finished.ending = {Ending::Kind::kKilledBySignal, WTERMSIG(child.status())};
     } else {

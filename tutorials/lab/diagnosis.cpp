@@ -109,7 +109,7 @@ std::optional<Diagnosis> polled_once(const Performance& performance) {
 std::optional<std::string> ending_text(const Performance& performance,
                                        std::chrono::milliseconds limit) {
     const std::string where = performance.place ? " It was then" + at(performance.place) +
-                                                      caller_of(*performance.place) + "."
+                                                      callers_of(*performance.place) + "."
                                                 : "";
     switch (performance.ending.kind) {
         case Ending::Kind::kKilledBySignal:

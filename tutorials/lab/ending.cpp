@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kFault = "Fatal Python error:";
 constexpr std::string_view kTraceback = "Traceback (most recent call last):";
 constexpr std::uint64_t kFirstPage = 4096;
+constexpr std::size_t kMostCallers = 5;
 
 struct Notes {
     bool null_touched = false;
@@ -82,10 +83,10 @@ std::optional<Place> place_among(const std::vector<Frame>& frames, const std::st
     if (own != frames.begin()) {
         place.called = std::prev(own)->function;
     }
-    const auto outer = std::next(own);
-    if (outer != frames.end() && outer->file == source) {
-        place.caller = outer->function;
-        place.caller_line = outer->line;
+    for (auto outer = std::next(own); outer != frames.end(); ++outer) {
+        if (outer->file == source && place.callers.size() < kMostCallers) {
+            place.callers.push_back({outer->function, outer->line});
+        }
     }
     return place;
 }
@@ -129,13 +130,14 @@ std::string text_of(const Place& place) {
                        tells_call ? fmt::format(", in its call of {}()", place.called) : "");
 }
 
-std::string caller_of(const Place& place) {
-    if (place.caller_line == 0) {
-        return "";
+std::string callers_of(const Place& place) {
+    std::string text;
+    for (const Call& call : place.callers) {
+        text += fmt::format(
+            "{}{}line {}", text.empty() ? ", called " : ", ",
+            call.function.empty() ? "in " : fmt::format("by {}() in ", call.function), call.line);
     }
-    return fmt::format(", called {}in line {}",
-                       place.caller.empty() ? "" : fmt::format("by {}() ", place.caller),
-                       place.caller_line);
+    return text;
 }
 
 std::optional<Place> place_in_c(const std::string& notes_file, const std::string& program,

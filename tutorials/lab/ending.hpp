@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace simverbs::lab {
 
@@ -16,7 +17,7 @@ struct Ending {
         kKilledBySignal,
         kException,    // of Python, that nobody caught; not that a verb was refused
         kTimedOut,     // stopped, its time was used up
-        kStuck,        // stopped, since simverbs said that nothing is left to come
+        kStuck,        // likewise and it slept, or simverbs said that nothing is left to come
         kInterrupted,  // stopped, since whoever asked for the run wants no more of it
     };
     Kind kind = Kind::kExited;
@@ -25,21 +26,25 @@ struct Ending {
     [[nodiscard]] bool is_good() const { return kind == Kind::kExited && number == 0; }
 };
 
+struct Call {
+    std::string function;  // "" outside of any
+    unsigned line = 0;
+};
+
 // A line of the student's file.
 struct Place {
     std::string file;  // without its folder
     unsigned line = 0;
-    std::string function;  // "" outside of any
-    std::string called;    // a function of lab.h or lab.py that was called there, or ""
-    std::string caller;    // the function of the answer that called `function`, or ""
-    unsigned caller_line = 0;
+    std::string function;       // "" outside of any
+    std::string called;         // a function of lab.h or lab.py that was called there, or ""
+    std::vector<Call> callers;  // of `function`, in the answer, innermost first
     bool null_touched = false;  // a null pointer, or a member of one
 };
 
 // "exercise.c line 12, in main()".
 std::string text_of(const Place& place);
-// ", called by main() in line 30"; "" where nothing of the answer called it.
-std::string caller_of(const Place& place);
+// ", called by show() in line 20, by main() in line 30"; "" where nothing of the answer called it.
+std::string callers_of(const Place& place);
 
 // `notes` is the file that lab_ending.c wrote, `source` the answer.
 std::optional<Place> place_in_c(const std::string& notes, const std::string& program,

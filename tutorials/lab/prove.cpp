@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // For a program that never ends, to come to where it never ends.
-constexpr std::chrono::milliseconds kEnoughToHang = 4s;
+constexpr std::chrono::milliseconds kEnoughToHang = 3s;
 
 // Lines of a report are wrapped.
 std::string in_one_line(const std::string& text) {
