@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "simverbs/cli/exit_status.hpp"
 #include "simverbs/model/services.hpp"
 
 #include "viz/coverage.hpp"
@@ -29,22 +30,21 @@
 namespace simverbs::cli {
 namespace {
 
-constexpr int kFailed = 1;
-
+// Of what the caller named: a trace, a queue pair, a format.
 int complain(std::string_view what) {
-    fmt::print(stderr, "simverbs: {}\n", what);
-    return kFailed;
+    return cli::complain(what, kUsage);
 }
 
 int write_out(const std::string& path, std::string_view text) {
     if (path.empty()) {
         fmt::print("{}", text);
-        return 0;
+        return kPassed;
     }
     errno = 0;
     std::ofstream file(path, std::ios::binary | std::ios::trunc);
     file << text << std::flush;
-    return file ? 0 : complain(fmt::format("{}: {}", path, std::strerror(errno)));
+    return file ? kPassed
+                : cli::complain(fmt::format("{}: {}", path, std::strerror(errno)), kFailed);
 }
 
 // By its ending a file is DOT text or what `dot` makes of it; without a file: the text.
@@ -59,7 +59,7 @@ int write_graph(const std::string& path, const std::string& dot) {
     }
     std::string error;
     const std::optional<std::string> picture = viz::draw(dot, format, error);
-    return picture ? write_out(path, *picture) : complain(error);
+    return picture ? write_out(path, *picture) : cli::complain(error, kFailed);
 }
 
 // The traces of folders in the order of their names, files as they are.
@@ -149,47 +149,58 @@ VizCommands::VizCommands(CLI::App& app)
 
 CLI::App* VizCommands::add(const char* name, const char* help) {
     CLI::App* const command = command_->add_subcommand(name, help);
-    command->add_option("-o,--output", output_, "file; its ending says which format");
+    command->add_option("-o,--output", output_, "its ending says which format")
+        ->type_name("FILE")
+        ->default_str("standard output");
     return command;
 }
 
 void VizCommands::add_state_diagrams() {
     qp_ = add("qp", "Life of a queue pair (.dot, .svg, .png)");
-    qp_->add_option("--service", service_, "RC, UC, UD, XRC_INI, XRC_TGT or RAW_PACKET")
+    qp_->add_option("--service", service_, "its transport service")
         ->check(CLI::IsMember(service_names()));
     port_ = add("port", "Life of a port");
     cq_ = add("cq", "Life of a completion queue");
     srq_ = add("srq", "Life of a shared receive queue");
     wq_ = add("wq", "Life of a receive work queue");
     for (CLI::App* each : {qp_, port_, cq_, srq_, wq_}) {
-        each->add_option("--trace", traces_, "shows which moves these traces made");
+        each->add_option("--trace", traces_, "shows which moves these traces made")
+            ->type_name("FILE");
     }
 }
 
 CLI::App* VizCommands::add_view(const char* name, const char* help) {
     CLI::App* const command = add(name, help);
-    command->add_option("trace", trace_, "file that SIMVERBS_TRACE or --trace wrote")->required();
+    command->add_option("trace", trace_, "what SIMVERBS_TRACE or --trace wrote")
+        ->type_name("FILE")
+        ->required();
     return command;
 }
 
 void VizCommands::add_views() {
     ladder_ = add_view("ladder", "Packets between queue pairs (.svg)");
-    ladder_->add_option("--qp", qps_,
-                        "HOST:NUMBER ..., the life lines; default: the first that fit");
+    ladder_->add_option("--qp", qps_, "the life lines: queue pairs of the trace")
+        ->type_name("HOST:NUMBER")
+        ->default_str("the first that fit");
     ladder_->add_option("--rows", rows_, "how many to draw at most");
     ladder_->add_flag("--packets", every_packet_, "an arrow a packet, not a message");
     timeline_ = add_view("timeline", "For Perfetto and chrome://tracing (.json)");
     topology_ = add_view("topology", "Links, and what went over them (.dot, .svg, .png)");
-    topology_->add_option("--flow", qps_, "HOST:NUMBER, whose way to show")->expected(1);
+    topology_->add_option("--flow", qps_, "the queue pair whose way to show")
+        ->type_name("HOST:NUMBER")
+        ->expected(1);
     coverage_ = add("coverage", "What of the model traces have reached (.txt, .json, .html, .md)");
     coverage_->add_option("traces", traces_, "traces, and folders of them (SIMVERBS_COVERAGE)")
+        ->type_name("FILE|DIR")
         ->required();
     coverage_->add_flag("--json", as_json_, "for programs");
-    coverage_->add_option("--title", title_, "of a page or a table");
-    coverage_->add_option("--badge", badge_, "write a badge to FILE (.svg), and say what it says");
+    coverage_->add_option("--title", title_, "of a page or a table")->type_name("WORDS");
+    coverage_->add_option("--badge", badge_, "write a badge (.svg), and say what it says")
+        ->type_name("FILE");
     coverage_
         ->add_option("--require", required_,
-                     "TEXT: fail unless all groups with TEXT in their names are reached whole")
+                     "fail unless all groups with these words in their names are reached whole")
+        ->type_name("WORDS")
         ->allow_extra_args(false);
     report_ = add_view("report", "All of it as one page (.html)");
 }
@@ -270,11 +281,11 @@ int VizCommands::write_coverage() const {
                              : output.extension() == ".html" ? viz::coverage_page(groups, title_)
                              : output.extension() == ".md"   ? viz::coverage_table(groups, title_)
                                                              : coverage.text();
-    int status = 0;
+    int status = kPassed;
     if (badge_.empty() || !output_.empty() || as_json_) {
         status = write_out(output_, text);
     }
-    if (!badge_.empty() && status == 0) {
+    if (!badge_.empty() && status == kPassed) {
         status = write_out(badge_, viz::coverage_badge(groups));
         fmt::print(stderr, "{}\n", viz::coverage_line(groups));
     }
@@ -283,7 +294,7 @@ int VizCommands::write_coverage() const {
 
 // What is required and was not reached.
 int VizCommands::judge_coverage(const std::vector<viz::CoverageGroup>& groups) const {
-    int status = 0;
+    int status = kPassed;
     for (const std::string& wanted : required_) {
         bool found = false;
         for (const viz::CoverageGroup& group : groups) {
@@ -293,7 +304,8 @@ int VizCommands::judge_coverage(const std::vector<viz::CoverageGroup>& groups) c
             found = true;
             for (const viz::Covered& item : group.items) {
                 if (item.count == 0) {
-                    status = complain(fmt::format("not reached: {}: {}", group.name, item.name));
+                    status = cli::complain(
+                        fmt::format("not reached: {}: {}", group.name, item.name), kFailed);
                 }
             }
         }
