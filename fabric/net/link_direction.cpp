@@ -153,9 +153,6 @@ bool LinkDirection::filters_take(Frame& frame) {
         frame.is_past_filters = false;
         return false;
     }
-    for (LinkFilter* filter : filters_) {
-        filter->observe(frame);
-    }
     const SimTime now = services_.loop.now();
     Verdict verdict = Verdict::kPass;
     for (auto filter = filters_.begin(); filter != filters_.end() && verdict == Verdict::kPass;

@@ -44,8 +44,6 @@ enum class Verdict : std::uint8_t { kPass, kDrop, kTake };
 class LinkFilter {
   public:
     virtual Verdict inspect(SimTime now, Frame& frame, const LinkDirection& direction) = 0;
-    // Before any filter is asked: also what another one will drop or take.
-    virtual void observe(Frame& /*frame*/) {}
 
   protected:
     ~LinkFilter() = default;

@@ -147,11 +147,11 @@ void QueuePair::put_on_wire(fabric::FramePtr frame, const Packet& packet) {
         return;  // its completion queue died while it was answering
     }
     if (hca_.traces(Category::kPacket)) {
-        hca_.trace(PacketSent{hca_.node(), attributes_.qpn, frame->number, packet.dest_qpn,
-                              packet.opcode, packet.operation().operation, packet.psn.value(),
-                              packet.payload.length, packet.ack_request, packet.attempt > 1,
-                              packet.syndrome.encoded(), packet.msn, packet.rkey,
-                              packet.dma_length});
+        hca_.trace(
+            PacketSent{hca_.node(), attributes_.qpn, frame->number, packet.dest_qpn, packet.opcode,
+                       packet.operation().operation, packet.psn.value(), packet.payload.length,
+                       packet.ack_request, packet.attempt > 1 && !packet.operation().response(),
+                       packet.syndrome.encoded(), packet.msn, packet.rkey, packet.dma_length});
     }
     hca_.send(attributes_.port, std::move(frame));
 }

@@ -195,6 +195,7 @@ bool Responder::send_read_response(Answer& answer) {
         } else {
             effects_.transmit(packet);
         }
+        responses_.add(packet.psn, 1);
         answer.sent += length;
         if (rate_ != nullptr && rate_->limited()) {
             gap += rate_->time_of(length);
@@ -238,12 +239,14 @@ void Responder::send_single(const Answer& answer) {
     packet.compare = answer.original;
     packet.cause = answer.cause;
     effects_.transmit(packet);
+    responses_.add(packet.psn, 1);
 }
 
 Packet Responder::response(MessageKind kind, PacketPosition position, Psn psn) const {
     Packet packet;
     packet.opcode = kEncodeOpcode(service_.wire_transport, kind, position, Trailer::kNone);
     packet.psn = psn;
+    packet.attempt = responses_.next(psn);
     packet.dest_qpn = attributes_.dest_qpn;
     packet.source_qpn = attributes_.qpn;
     return packet;

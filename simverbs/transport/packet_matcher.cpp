@@ -77,37 +77,6 @@ bool PacketMatcher::is_of_queue_pair(const fabric::Frame& frame, const Packet& p
            (pattern_.relative_psn == 0 || pattern_.relative_psn == place->relative_psn);
 }
 
-AttemptCounter::AttemptCounter(std::vector<fabric::LinkDirection*> directions)
-    : directions_(std::move(directions)) {
-    for (fabric::LinkDirection* direction : directions_) {
-        direction->add_filter(*this);
-    }
-}
-
-AttemptCounter::~AttemptCounter() {
-    for (fabric::LinkDirection* direction : directions_) {
-        direction->remove_filter(*this);
-    }
-}
-
-void AttemptCounter::observe(fabric::Frame& frame) {
-    if (!has_packet(frame)) {
-        return;
-    }
-    Packet& packet = frame.transport_as<Packet>();
-    const auto key = std::make_tuple(frame.source, frame.flow, packet.psn.value());
-    const bool is_response = packet.operation().response();
-    if (!is_response && packet.attempt == 1) {
-        attempts_.erase(key);
-        return;
-    }
-    if (attempts_.size() >= kMostPsns) {
-        attempts_.clear();
-    }
-    const std::uint16_t before = is_response ? 0 : 1;
-    packet.attempt = ++attempts_.try_emplace(key, before).first->second;
-}
-
 fabric::FrameDescription PacketMatcher::describe(const fabric::Frame& frame) const {
     if (frame.is_management) {
         return {.operation = "MAD"};

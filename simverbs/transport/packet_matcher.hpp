@@ -6,9 +6,7 @@
 
 #include <bitset>
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <tuple>
 #include <vector>
 
 #include "fabric/core/strong_id.hpp"
@@ -93,30 +91,6 @@ class PacketMatcher final : public fabric::FrameMatcher {
 
     PacketPattern pattern_;
     const PacketEnds& ends_;
-};
-
-// Writes into each packet which transmission of its PSN it is; a requester alone tells the first
-// from the others. In place for as long as it lives, where packets begin.
-class AttemptCounter final : public fabric::LinkFilter {
-  public:
-    explicit AttemptCounter(std::vector<fabric::LinkDirection*> directions);
-    ~AttemptCounter();
-    AttemptCounter(const AttemptCounter&) = delete;
-    AttemptCounter& operator=(const AttemptCounter&) = delete;
-
-    void observe(fabric::Frame& frame) override;
-    fabric::Verdict inspect(fabric::SimTime /*now*/, fabric::Frame& /*frame*/,
-                            const fabric::LinkDirection& /*direction*/) override {
-        return fabric::Verdict::kPass;
-    }
-
-  private:
-    // Attempts are remembered of so many PSNs at most; then all are forgotten.
-    static constexpr std::size_t kMostPsns = 1U << 16;
-
-    std::vector<fabric::LinkDirection*> directions_;
-    // By source node, its queue pair, PSN.
-    std::map<std::tuple<fabric::NodeId, std::uint32_t, std::uint32_t>, std::uint16_t> attempts_;
 };
 
 }  // namespace simverbs

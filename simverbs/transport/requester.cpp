@@ -58,6 +58,7 @@ Requester::Requester(const QpAttributes& attributes, const Personality& personal
 
 void Requester::start() {
     next_psn_ = oldest_psn_ = sent_end_ = window_start_ = attributes_.sq_psn;
+    transmissions_.start(next_psn_);
     retries_left_ = attributes_.retry_count;
     rnr_retries_left_ = attributes_.rnr_retry;
     since_ack_request_ = 0;
@@ -71,6 +72,7 @@ void Requester::resume() {
     const Psn psn = next_psn_;
     start();
     next_psn_ = oldest_psn_ = sent_end_ = window_start_ = psn;
+    transmissions_.start(psn);
 }
 
 void Requester::post(std::uint32_t producer) {
@@ -364,7 +366,7 @@ std::uint16_t Requester::transmit(SendRequest& request) {
             std::uint64_t{attributes_.path_mtu} * packets, request.length - packet.payload.offset));
     }
     const bool again = distance(packet.psn, sent_end_) > 0;
-    packet.attempt = again ? 2 : 1;
+    packet.attempt = transmissions_.next(packet.psn);
     request.retransmitted = request.retransmitted || again;
     request.started = true;
     if (!service_.acked) {
@@ -486,7 +488,9 @@ bool Requester::needs_acknowledgment(const SendRequest& request, bool last) {
 
 void Requester::advance_cursor(const SendRequest& request, std::uint16_t packets) {
     const bool responds = request.expects_response();
-    const Psn end = responds ? request.end_psn() : request.first_psn + (cursor_packet_ + packets);
+    const Psn begin = request.first_psn + cursor_packet_;
+    const Psn end = responds ? request.end_psn() : begin + packets;
+    transmissions_.add(begin, static_cast<std::uint32_t>(distance(begin, end)));
     if (distance(sent_end_, end) > 0) {
         sent_end_ = end;
     }

@@ -13,6 +13,7 @@
 #include "simverbs/transport/qp_attributes.hpp"
 #include "simverbs/transport/rate_reaction.hpp"
 #include "simverbs/transport/send_window.hpp"
+#include "simverbs/transport/transmissions.hpp"
 
 namespace simverbs {
 
@@ -131,8 +132,9 @@ class Requester {
     Psn next_psn_{0};                   // of the next request that starts
     Psn oldest_psn_{0};                 // not acknowledged
     Psn sent_end_{0};                   // one past the highest PSN that was ever sent
-    Psn window_start_{0};               // sending of payload packets is bounded from here
-    Psn leaving_end_{0};                // one past what has left when kTransmitted expires
+    Transmissions transmissions_;
+    Psn window_start_{0};  // sending of payload packets is bounded from here
+    Psn leaving_end_{0};   // one past what has left when kTransmitted expires
     std::uint32_t since_ack_request_ = 0;
     std::uint8_t retries_left_ = 0;
     std::uint8_t rnr_retries_left_ = 0;

@@ -93,6 +93,7 @@ void Responder::start() {
     refusal_ = {};
     executed_.clear();
     answers_.clear();
+    responses_.start(expected_psn_);
     segments_.resize(std::max(1U, max_segments_));
     spans_.reserve(std::max(1U, max_segments_));
 }

@@ -17,6 +17,7 @@
 #include "simverbs/transport/rate_reaction.hpp"
 #include "simverbs/transport/requester.hpp"
 #include "simverbs/transport/tagged_message.hpp"
+#include "simverbs/transport/transmissions.hpp"
 
 namespace simverbs {
 
@@ -190,6 +191,7 @@ class Responder {
     std::vector<MemorySpan> spans_;   // where this packet's payload goes
     std::vector<Executed> executed_;  // the last max_dest_rd_atomic, oldest first
     std::vector<Answer> answers_;     // in order; the first may be partly sent
+    Transmissions responses_;
     Refusal refusal_;
     RateReaction* rate_ = nullptr;           // nullptr: nobody ever told of congestion
     std::unique_ptr<TagMatching> matching_;  // where the shared receive queue has tags

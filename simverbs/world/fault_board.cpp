@@ -92,7 +92,6 @@ FaultId FaultBoard::inject(const FaultSpec& spec) {
             static_cast<fabric::FiringListener*>(this));
     }
     hook_devices();
-    count_attempts();
     if (spec.after.value() == 0) {
         start(id, fault);
         return id;
@@ -194,19 +193,6 @@ void FaultBoard::hook_devices() {
     simulation_.set_device_faults(wanted ? this : nullptr);
 }
 
-void FaultBoard::count_attempts() {
-    const bool wanted = std::any_of(faults_.begin(), faults_.end(), [](const auto& entry) {
-        const auto* on = std::get_if<OnPacket>(&entry.second.spec.on);
-        return on != nullptr && on->pattern.attempt != 0;
-    });
-    if (!wanted) {
-        attempts_ = nullptr;
-    } else if (attempts_ == nullptr) {
-        attempts_ =
-            std::make_unique<AttemptCounter>(directions_from_hosts(simulation_.network(), {}));
-    }
-}
-
 bool FaultBoard::clear(FaultId id) {
     auto node = faults_.extract(id);
     if (node.empty()) {
@@ -220,7 +206,6 @@ bool FaultBoard::clear(FaultId id) {
         fault.frames->action().release();
     }
     hook_devices();
-    count_attempts();
     return true;
 }
 

@@ -71,7 +71,6 @@ class FaultBoard final : private DeviceFaults,
     void rouse(fabric::FaultId id);
     void fire_later(fabric::FaultId id, Fault& fault);
     void hook_devices();
-    void count_attempts();
     [[nodiscard]] std::unique_ptr<fabric::FrameAction> make_action(fabric::FaultId id,
                                                                    const FaultSpec& spec);
     void fire_on_time(fabric::FaultId id);
@@ -83,7 +82,6 @@ class FaultBoard final : private DeviceFaults,
 
     Simulation& simulation_;
     fabric::FaultClock clock_;
-    std::unique_ptr<AttemptCounter> attempts_;  // while a fault goes by them
     std::map<fabric::FaultId, Fault> faults_;
     std::uint32_t last_id_ = 0;
 };

@@ -58,6 +58,32 @@ TEST_F(PacketFault, CountsAttempts) {
     EXPECT_EQ(fired(ids[3]), 0U) << "the fourth got through";
 }
 
+// Whatever the fault asks for; requests and responses.
+TEST_F(PacketFault, RecordsTellWhichTransmissionItHit) {
+    connect();
+    simverbs_fault request = on_request(SIMVERBS_FAULT_DROP, 2);
+    request.count = 3;
+    inject(request);
+    write(1, 3);
+    expect(*a, 1, IBV_WC_SUCCESS);
+    ASSERT_EQ(firings.size(), 3U);
+    for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(firings[i].attempt, i + 1);
+    }
+    firings.clear();
+    simverbs_fault response = fault_of(SIMVERBS_FAULT_DROP);
+    response.match.from = "h1";
+    response.match.qp_num = a->qp->qp_num;
+    response.match.direction = SIMVERBS_RESPONSES;
+    response.count = 2;
+    inject(response);
+    write(1, 1);
+    expect(*a, 1, IBV_WC_SUCCESS);
+    ASSERT_EQ(firings.size(), 2U);
+    EXPECT_EQ(firings[0].attempt, 1U);
+    EXPECT_EQ(firings[1].attempt, 2U);
+}
+
 TEST_F(PacketFault, TellsQueuePairsByTheirOrder) {
     connect();
     simverbs_fault fault = on_request(SIMVERBS_FAULT_DROP, 1);

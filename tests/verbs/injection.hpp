@@ -29,6 +29,7 @@ class Injection : public TwoHosts {
         std::string action;
         std::string operation;
         std::uint64_t psn = 0;
+        std::uint64_t attempt = 0;
         std::uint64_t flow = 0;
         std::int64_t time = 0;
     };
@@ -126,6 +127,8 @@ class Injection : public TwoHosts {
                 firing.operation = field.text;
             } else if (key == "relative_psn") {
                 firing.psn = field.number;
+            } else if (key == "attempt") {
+                firing.attempt = field.number;
             } else if (key == "flow") {
                 firing.flow = field.number;
             } else if (key == "reason" && name == "fault_missed") {
