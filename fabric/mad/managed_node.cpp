@@ -133,18 +133,18 @@ void ManagedNode::management_arrived(Port& port, FramePtr frame) {
         {datagram_of(*frame), sender_of(*frame, attributes), port.number(), header.destination_qp});
 }
 
-void ManagedNode::enqueue(ArrivedDatagram arrived) {
+void ManagedNode::enqueue(const ArrivedDatagram& arrived) {
     SIMVERBS_ASSERT(waiting_.size() < kMaxWaiting, "{} datagrams wait at {}", waiting_.size(),
                     node_.name());
     free_at_ = std::max(free_at_, network_.loop().now()) + kAgentDelay;
-    waiting_.push_back({free_at_, std::move(arrived)});
+    waiting_.push_back({free_at_, arrived});
     if (waiting_.size() == 1) {
         network_.loop().schedule({free_at_, key_, this, 0});
     }
 }
 
 void ManagedNode::handle(const Event& /*event*/) {
-    ArrivedDatagram arrived = std::move(waiting_.front().arrived);
+    ArrivedDatagram arrived = waiting_.front().arrived;
     waiting_.pop_front();
     if (!waiting_.empty()) {
         network_.loop().schedule({waiting_.front().due, key_, this, 0});
@@ -220,7 +220,7 @@ void ManagedNode::answer(const ArrivedDatagram& request, const Datagram& respons
     ArrivedDatagram returning = request;
     returning.datagram = response;
     if (advance(returning, static_cast<std::uint8_t>(request.port.value()))) {
-        enqueue(std::move(returning));
+        enqueue(returning);
     }
 }
 
@@ -240,7 +240,7 @@ void ManagedNode::send_to_lid(Port& port, const Datagram& datagram, std::uint32_
     if (has_lid(own, to.lid)) {
         ArrivedDatagram arrived{datagram, to, port.number(), to.qp};
         arrived.from.qp = source_qp;
-        enqueue(std::move(arrived));
+        enqueue(arrived);
         return;
     }
     FramePtr frame = make_frame(port, datagram, source_qp, to);

@@ -51,7 +51,7 @@ class ManagedNode final : private ManagementListener,
     void mark_sm(Port& port, bool is_sm) override;
     void handle(const Event& event) override;
 
-    void enqueue(ArrivedDatagram arrived);
+    void enqueue(const ArrivedDatagram& arrived);
     void process_smp(ArrivedDatagram& arrived);
     void process_general(ArrivedDatagram& arrived);
     bool advance(ArrivedDatagram& arrived, std::uint8_t port);

@@ -123,6 +123,20 @@ bool PerformanceAgent::process(PortNumber arrived_at, const Datagram& request, D
     return true;
 }
 
+namespace {
+
+void describe_class(mad::Bytes data) {
+    std::ranges::fill(data, std::uint8_t{0});
+    mad::set(data, mad::class_port_info::kBaseVersion, 1);
+    mad::set(data, mad::class_port_info::kClassVersion, 1);
+    mad::set(data, mad::class_port_info::kCapabilityMask,
+             mad::port_counters::kAllPortSelect | mad::port_counters::kExtendedWidth |
+                 mad::port_counters::kXmitWait);
+    mad::set(data, mad::class_port_info::kResponseTime, 8);  // 1 ms
+}
+
+}  // namespace
+
 Status PerformanceAgent::execute(PortNumber arrived_at, Datagram& response) {
     // clang-format off
     static constexpr auto kPortCounters = std::to_array<CounterField>({
@@ -170,20 +184,12 @@ Status PerformanceAgent::execute(PortNumber arrived_at, Datagram& response) {
     });
     // clang-format on
     switch (static_cast<PerformanceAttribute>(response.attribute())) {
-        case PerformanceAttribute::kClassPortInfo: {
-            if (response.method() == mad::Method::kSet) {
-                return Status::kOk;  // where traps go: this class has none
+        case PerformanceAttribute::kClassPortInfo:
+            // A set says where traps go: this class has none.
+            if (response.method() != mad::Method::kSet) {
+                describe_class(response.from(kDataOffset));
             }
-            const mad::Bytes data = response.from(kDataOffset);
-            std::ranges::fill(data, std::uint8_t{0});
-            mad::set(data, mad::class_port_info::kBaseVersion, 1);
-            mad::set(data, mad::class_port_info::kClassVersion, 1);
-            mad::set(data, mad::class_port_info::kCapabilityMask,
-                     mad::port_counters::kAllPortSelect | mad::port_counters::kExtendedWidth |
-                         mad::port_counters::kXmitWait);
-            mad::set(data, mad::class_port_info::kResponseTime, 8);  // 1 ms
             return Status::kOk;
-        }
         case PerformanceAttribute::kPortCounters:
             return access(kPortCounters, arrived_at, response);
         case PerformanceAttribute::kPortCountersExtended:

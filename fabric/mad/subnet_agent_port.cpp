@@ -70,11 +70,11 @@ constexpr std::uint8_t kNoneEnabled = 16;  // a bit of no speed: 0 would be all
 // VLCap and OperationalVLs: VL0, to VL1, to VL3, to VL7, to VL14 (IBA 14.2.5.6).
 constexpr auto kLanesOfCode = std::to_array<std::uint8_t>({0, 1, 2, 4, 8, 15});
 std::uint8_t code_of_lanes(std::uint8_t lanes) {
-    std::uint8_t code = 1;
-    for (std::uint8_t i = 1; i < kLanesOfCode.size(); ++i) {
+    std::size_t code = 1;
+    for (std::size_t i = 1; i < kLanesOfCode.size(); ++i) {
         code = kLanesOfCode[i] <= lanes ? i : code;
     }
-    return code;
+    return static_cast<std::uint8_t>(code);
 }
 
 constexpr std::uint8_t kEnforcesIn = 8;  // of PartitionEnforcement

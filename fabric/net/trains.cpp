@@ -47,6 +47,7 @@ void LinkDirection::transmit_train(FramePtr train, SimTime ready) {
         return;
     }
     if (going > 0) {
+        // NOLINTNEXTLINE(bugprone-use-after-move): it is moved from where it goes as a whole
         FramePool::drop_first(*train, going);
     }
     while (train->packets > 1) {

@@ -168,6 +168,7 @@ std::vector<SubnetAdministration::Record> SubnetAdministration::multicast_tables
         }
     }
     std::vector<Record> records;
+    records.reserve(blocks.size());
     for (auto& [place, record] : blocks) {
         records.push_back(std::move(record));
     }

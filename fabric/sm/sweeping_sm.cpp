@@ -148,7 +148,7 @@ void SweepingSm::sweep() {
 }
 
 // `from`: the port that leads there.
-void SweepingSm::visit(std::vector<std::uint8_t> path, std::optional<SubnetPortRef> from) {
+void SweepingSm::visit(const std::vector<std::uint8_t>& path, std::optional<SubnetPortRef> from) {
     if (path.size() > mad::smp::kMaxHops) {
         return;  // beyond the reach of directed routes
     }
@@ -222,7 +222,7 @@ void SweepingSm::read_port(const SubnetPortRef& ref, const std::vector<std::uint
         if (leads_on && port.state() >= static_cast<unsigned>(PortState::kInit) && !port.peer) {
             std::vector<std::uint8_t> further = path;
             further.push_back(ref.port);
-            visit(std::move(further), ref);
+            visit(further, ref);
         }
         if (node.is_switch() != (ref.port == 0)) {
             return;

@@ -124,7 +124,7 @@ class SweepingSm final : public PortAdministration, private AgentClient, private
     void enter(mad::sm_info::State state);
     [[nodiscard]] NodeId own_node() const { return port_.port().node().id(); }
     void sweep();
-    void visit(std::vector<std::uint8_t> path, std::optional<SubnetPortRef> from);
+    void visit(const std::vector<std::uint8_t>& path, std::optional<SubnetPortRef> from);
     void found_node(mad::ConstBytes node_info, const std::vector<std::uint8_t>& path,
                     std::optional<SubnetPortRef> from);
     void read_port(const SubnetPortRef& ref, const std::vector<std::uint8_t>& path);

@@ -395,7 +395,7 @@ void SweepingSm::write_multicast_table(SubnetNode& node,
     compare(table, node.multicast_table);
     compare(node.multicast_table, table);
     for (const auto& [block, differs] : blocks) {
-        for (std::uint32_t position = 0; position * 16 < node.ports.size(); ++position) {
+        for (std::size_t position = 0; position * 16 < node.ports.size(); ++position) {
             std::array<std::uint8_t, mad::smp::kDataBytes> data{};
             for (std::size_t i = 0; i < kBlock; ++i) {
                 const Lid group(
@@ -409,7 +409,7 @@ void SweepingSm::write_multicast_table(SubnetNode& node,
                 mad::set(data, mad::element(mad::tables::kFirstPortMask, i), mask);
             }
             smps_.set(node.ports[0].path, Attribute::kMulticastForwardingTable,
-                      position << 28 | block, data, nullptr);
+                      static_cast<std::uint32_t>(position << 28 | block), data, nullptr);
         }
     }
     node.multicast_table = table;

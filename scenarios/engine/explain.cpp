@@ -56,7 +56,7 @@ class Explanation {
     }
 
     // The one that is named, else the first that failed of itself, else the first flushed one.
-    const Record* find_completion(const Question& question) const {
+    [[nodiscard]] const Record* find_completion(const Question& question) const {
         const Record* flushed = nullptr;
         for (const Record& record : records_) {
             if (record.name != "completion" || !is_meant(record, question)) {
@@ -71,7 +71,7 @@ class Explanation {
         return flushed;
     }
 
-    const Record* find_stop(const Question& question) const {
+    [[nodiscard]] const Record* find_stop(const Question& question) const {
         for (const Record& record : records_) {
             if (record.name == "qp_state" && record.text("trigger") != "modify" &&
                 record.text("trigger") != "drained" &&

@@ -185,7 +185,10 @@ std::string Faults::fill_target(Checked body, simverbs_fault& fault) {
         }
         fault.target.object = *number;
     }
-    simverbs_fault_arguments& with = fault.with;
+    return {};
+}
+
+std::string Faults::fill_arguments(Checked body, simverbs_fault_arguments& with) {
     with.duration_ps = body.duration("duration");
     with.interval_ps = body.duration("interval");
     with.times = body.number("times");
@@ -221,6 +224,7 @@ std::string Faults::inject(Checked body) {
     fault.action = action_of(body.word("action", kActionWords));
     std::string wrong = fill_when(body.at("when"), fault);
     wrong = wrong.empty() ? fill_target(body, fault) : wrong;
+    wrong = wrong.empty() ? fill_arguments(body, fault.with) : wrong;
     if (!wrong.empty()) {
         return wrong;
     }

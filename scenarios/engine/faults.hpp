@@ -43,6 +43,7 @@ class Faults {
   private:
     std::string fill_when(Checked when, simverbs_fault& fault);
     std::string fill_target(Checked body, simverbs_fault& fault);
+    static std::string fill_arguments(Checked body, simverbs_fault_arguments& with);
 
     const Observed& run_;
     FaultSink& sink_;

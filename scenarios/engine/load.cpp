@@ -81,7 +81,7 @@ void add_fabric_names(const fabric::Topology& topology, KnownNames& names) {
     }
     for (const fabric::LinkSpec& link : topology.links) {
         const auto& [one, other] = std::minmax(link.a.node, link.b.node);
-        const int nth = ++seen[one + "-" + other];
+        const int nth = ++seen[fmt::format("{}-{}", one, other)];
         const std::string number = nth == 1 ? "" : fmt::format("#{}", nth);
         names.add(Names::kLink, fmt::format("{}-{}{}", one, other, number));
         names.add(Names::kLink, fmt::format("{}-{}{}", other, one, number));

@@ -96,8 +96,9 @@ void Programs::receive(Task& task, Checked body) {
         End* const end = body.has("qp") ? &end_of(task, body) : nullptr;
         SharedReceives* const shared =
             end == nullptr ? &task.host->srqs.find(body.text("srq"))->second : end->shared;
-        const int error = shared != nullptr ? ibv_post_srq_recv(shared->srq, &wr, &bad)
-                                            : ibv_post_recv(end->qp, &wr, &bad);
+        const int error = end != nullptr && shared == nullptr
+                              ? ibv_post_recv(end->qp, &wr, &bad)
+                              : ibv_post_srq_recv(shared->srq, &wr, &bad);
         if (error == 0) {
             (shared != nullptr ? shared->posted : end->receives).push_back(posted);
         }

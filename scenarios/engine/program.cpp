@@ -170,6 +170,11 @@ Programs::Outcome Programs::execute(Task& task, const fabric::yaml::Entry& opera
     if (name == "await") {
         return await(task, body);
     }
+    do_at_once(task, name, body);
+    return Outcome::kDone;
+}
+
+void Programs::do_at_once(Task& task, const std::string& name, Checked body) {
     if (name == "signal") {
         signals_.insert(body.own_text());
     } else if (name == "receive") {
@@ -213,7 +218,6 @@ Programs::Outcome Programs::execute(Task& task, const fabric::yaml::Entry& opera
     } else {
         send(task, body, name);
     }
-    return Outcome::kDone;
 }
 
 Programs::Outcome Programs::enter(Task& task, std::span<const fabric::yaml::Value> operations,

@@ -199,7 +199,7 @@ void Swarm::find_places() {
     std::map<std::string, int> seen;
     for (const fabric::LinkSpec& link : base_.topology.links) {
         const auto& [one, other] = std::minmax(link.a.node, link.b.node);
-        const int nth = ++seen[one + "-" + other];
+        const int nth = ++seen[fmt::format("{}-{}", one, other)];
         if (needed[one] && needed[other]) {
             places_.push_back(
                 {fmt::format("{}-{}{}", one, other, nth == 1 ? "" : fmt::format("#{}", nth)),

@@ -131,6 +131,7 @@ SIMVERBS_ABI ibv_device** simverbs_abi_ibv_get_device_list(int* num_devices) {
         errno = shortage;
         return nullptr;
     }
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers
     auto** list = static_cast<ibv_device**>(std::calloc(devices.size() + 1, sizeof(ibv_device*)));
     if (list == nullptr) {
         errno = ENOMEM;

@@ -19,7 +19,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -75,8 +74,8 @@ class NumberTable {
         if (bases.empty()) {
             bases.push_back(add_range(home_of(context), context));
         }
-        for (const std::uint32_t base : std::views::reverse(bases)) {
-            if (const auto number = reserve_in(base, ranges_.at(base))) {
+        for (auto base = bases.rbegin(); base != bases.rend(); ++base) {
+            if (const auto number = reserve_in(*base, ranges_.at(*base))) {
                 return number;
             }
         }

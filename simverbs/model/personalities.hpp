@@ -278,6 +278,8 @@ constexpr Personality rxe() {
     p.limits = rxe_limits();
     p.overrides = kRxeOverrides;
     p.opcode_overrides = kRxeOpcodes;
+    p.send_queue_rounding = p.receive_queue_rounding = Rounding::kPowerOfTwoLessOne;
+    p.srq_rounding = p.cq_rounding = Rounding::kPowerOfTwoLessOne;
     p.cause_as_vendor_err = false;
     p.reset_to_err_by_modify = false;
     p.resizes_queues = false;
@@ -323,10 +325,6 @@ constexpr Personality rxe() {
     p.shared_receives_by_their_own_pd = false;  // rxe_resp.c: copy_data(qp->pd, ...)
     p.type1_bind_by_work_request = true;
     p.type2_bind_updates_window = false;
-    p.send_queue_rounding = Rounding::kPowerOfTwoLessOne;
-    p.receive_queue_rounding = Rounding::kPowerOfTwoLessOne;
-    p.srq_rounding = Rounding::kPowerOfTwoLessOne;
-    p.cq_rounding = Rounding::kPowerOfTwoLessOne;
     p.create_returns_rounded = false;
     p.checks_srq_attr_mask = false;
     p.srq_limit_at_creation = true;
