@@ -1,7 +1,9 @@
 // What a command of the control channel is called, and what all commands have in common.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
@@ -69,67 +71,77 @@ enum class CommandCode : std::uint32_t {
     kIncrementCompletionCounter,
     kAttachCompletionCounter,
 };
-inline constexpr auto kCommandNames = std::to_array<std::string_view>({"open_device",
-                                                                       "close_device",
-                                                                       "alloc_pd",
-                                                                       "dealloc_pd",
-                                                                       "reg_mr",
-                                                                       "dereg_mr",
-                                                                       "rereg_mr",
-                                                                       "alloc_null_mr",
-                                                                       "advise_mr",
-                                                                       "alloc_dm",
-                                                                       "free_dm",
-                                                                       "reg_dm_mr",
-                                                                       "alloc_mw",
-                                                                       "dealloc_mw",
-                                                                       "create_comp_channel",
-                                                                       "destroy_comp_channel",
-                                                                       "create_cq",
-                                                                       "destroy_cq",
-                                                                       "resize_cq",
-                                                                       "create_qp",
-                                                                       "modify_qp",
-                                                                       "query_qp",
-                                                                       "destroy_qp",
-                                                                       "query_port",
-                                                                       "query_gid",
-                                                                       "query_pkey",
-                                                                       "create_ah",
-                                                                       "destroy_ah",
-                                                                       "attach_mcast",
-                                                                       "detach_mcast",
-                                                                       "create_srq",
-                                                                       "modify_srq",
-                                                                       "query_srq",
-                                                                       "destroy_srq",
-                                                                       "open_xrcd",
-                                                                       "close_xrcd",
-                                                                       "open_qp",
-                                                                       "modify_cq",
-                                                                       "query_rt_values",
-                                                                       "import_pd",
-                                                                       "import_mr",
-                                                                       "misuse",
-                                                                       "resolve_eth",
-                                                                       "create_flow",
-                                                                       "destroy_flow",
-                                                                       "create_wq",
-                                                                       "modify_wq",
-                                                                       "destroy_wq",
-                                                                       "create_rwq_ind_table",
-                                                                       "destroy_rwq_ind_table",
-                                                                       "create_counters",
-                                                                       "destroy_counters",
-                                                                       "attach_counters",
-                                                                       "read_counters",
-                                                                       "create_comp_cntr",
-                                                                       "destroy_comp_cntr",
-                                                                       "set_comp_cntr",
-                                                                       "inc_comp_cntr",
-                                                                       "qp_attach_comp_cntr"});
+// A verb without "ibv_" of the name by which faults and records know it.
+struct CommandName {
+    CommandCode code;
+    std::string_view verb;
+};
+inline constexpr auto kCommandNames = std::to_array<CommandName>({
+    {CommandCode::kOpenContext, "open_device"},
+    {CommandCode::kCloseContext, "close_device"},
+    {CommandCode::kAllocatePd, "alloc_pd"},
+    {CommandCode::kDeallocatePd, "dealloc_pd"},
+    {CommandCode::kRegisterMr, "reg_mr"},
+    {CommandCode::kDeregisterMr, "dereg_mr"},
+    {CommandCode::kReregisterMr, "rereg_mr"},
+    {CommandCode::kAllocateNullMr, "alloc_null_mr"},
+    {CommandCode::kAdviseMr, "advise_mr"},
+    {CommandCode::kAllocateDm, "alloc_dm"},
+    {CommandCode::kFreeDm, "free_dm"},
+    {CommandCode::kRegisterDmMr, "reg_dm_mr"},
+    {CommandCode::kAllocateMw, "alloc_mw"},
+    {CommandCode::kDeallocateMw, "dealloc_mw"},
+    {CommandCode::kCreateChannel, "create_comp_channel"},
+    {CommandCode::kDestroyChannel, "destroy_comp_channel"},
+    {CommandCode::kCreateCq, "create_cq"},
+    {CommandCode::kDestroyCq, "destroy_cq"},
+    {CommandCode::kResizeCq, "resize_cq"},
+    {CommandCode::kCreateQp, "create_qp"},
+    {CommandCode::kModifyQp, "modify_qp"},
+    {CommandCode::kQueryQp, "query_qp"},
+    {CommandCode::kDestroyQp, "destroy_qp"},
+    {CommandCode::kQueryPort, "query_port"},
+    {CommandCode::kQueryGid, "query_gid"},
+    {CommandCode::kQueryPkey, "query_pkey"},
+    {CommandCode::kCreateAh, "create_ah"},
+    {CommandCode::kDestroyAh, "destroy_ah"},
+    {CommandCode::kAttachMulticast, "attach_mcast"},
+    {CommandCode::kDetachMulticast, "detach_mcast"},
+    {CommandCode::kCreateSrq, "create_srq"},
+    {CommandCode::kModifySrq, "modify_srq"},
+    {CommandCode::kQuerySrq, "query_srq"},
+    {CommandCode::kDestroySrq, "destroy_srq"},
+    {CommandCode::kOpenXrcd, "open_xrcd"},
+    {CommandCode::kCloseXrcd, "close_xrcd"},
+    {CommandCode::kOpenQp, "open_qp"},
+    {CommandCode::kModifyCq, "modify_cq"},
+    {CommandCode::kQueryClock, "query_rt_values"},
+    {CommandCode::kQueryPd, "import_pd"},
+    {CommandCode::kQueryMr, "import_mr"},
+    {CommandCode::kReportMisuse, "misuse"},
+    {CommandCode::kResolveEthernet, "resolve_eth"},
+    {CommandCode::kCreateFlow, "create_flow"},
+    {CommandCode::kDestroyFlow, "destroy_flow"},
+    {CommandCode::kCreateWq, "create_wq"},
+    {CommandCode::kModifyWq, "modify_wq"},
+    {CommandCode::kDestroyWq, "destroy_wq"},
+    {CommandCode::kCreateIndirectionTable, "create_rwq_ind_table"},
+    {CommandCode::kDestroyIndirectionTable, "destroy_rwq_ind_table"},
+    {CommandCode::kCreateCounters, "create_counters"},
+    {CommandCode::kDestroyCounters, "destroy_counters"},
+    {CommandCode::kAttachCounters, "attach_counters"},
+    {CommandCode::kReadCounters, "read_counters"},
+    {CommandCode::kCreateCompletionCounter, "create_comp_cntr"},
+    {CommandCode::kDestroyCompletionCounter, "destroy_comp_cntr"},
+    {CommandCode::kSetCompletionCounter, "set_comp_cntr"},
+    {CommandCode::kIncrementCompletionCounter, "inc_comp_cntr"},
+    {CommandCode::kAttachCompletionCounter, "qp_attach_comp_cntr"},
+});
+static_assert(std::all_of(kCommandNames.begin(), kCommandNames.end(), [](const CommandName& row) {
+    return &row - kCommandNames.data() == static_cast<std::ptrdiff_t>(row.code);
+}));
 constexpr std::string_view to_string(CommandCode code) {
-    return kCommandNames[static_cast<std::size_t>(code)];
+    return kCommandNames[static_cast<std::size_t>(code)].verb;
 }
 
 // A ring that the device made: mapped by address where driver and device share a process, by

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "simverbs/hca/command_list.hpp"
 #include "simverbs/hca/device_context.hpp"
 #include "simverbs/hca/hca_events.hpp"
 #include "simverbs/hca/queue_pair.hpp"
@@ -157,127 +158,11 @@ int Attachment::run(std::span<const std::byte> command, std::span<std::byte> rep
 
 int Attachment::execute(CommandCode code, std::span<const std::byte> command,
                         std::span<std::byte> reply) {
-    switch (code) {
-        case CommandCode::kOpenContext:
-            return run<OpenContext>(command, reply);
-        case CommandCode::kCloseContext:
-            return run<CloseContext>(command, reply);
-        case CommandCode::kAllocatePd:
-            return run<AllocatePd>(command, reply);
-        case CommandCode::kDeallocatePd:
-            return run<DeallocatePd>(command, reply);
-        case CommandCode::kRegisterMr:
-            return run<RegisterMr>(command, reply);
-        case CommandCode::kDeregisterMr:
-            return run<DeregisterMr>(command, reply);
-        case CommandCode::kReregisterMr:
-            return run<ReregisterMr>(command, reply);
-        case CommandCode::kAllocateNullMr:
-            return run<AllocateNullMr>(command, reply);
-        case CommandCode::kAdviseMr:
-            return run<AdviseMr>(command, reply);
-        case CommandCode::kAllocateDm:
-            return run<AllocateDm>(command, reply);
-        case CommandCode::kFreeDm:
-            return run<FreeDm>(command, reply);
-        case CommandCode::kRegisterDmMr:
-            return run<RegisterDmMr>(command, reply);
-        case CommandCode::kAllocateMw:
-            return run<AllocateMw>(command, reply);
-        case CommandCode::kDeallocateMw:
-            return run<DeallocateMw>(command, reply);
-        case CommandCode::kCreateChannel:
-            return run<CreateChannel>(command, reply);
-        case CommandCode::kDestroyChannel:
-            return run<DestroyChannel>(command, reply);
-        case CommandCode::kCreateCq:
-            return run<CreateCq>(command, reply);
-        case CommandCode::kDestroyCq:
-            return run<DestroyCq>(command, reply);
-        case CommandCode::kResizeCq:
-            return run<ResizeCq>(command, reply);
-        case CommandCode::kCreateQp:
-            return run<CreateQp>(command, reply);
-        case CommandCode::kModifyQp:
-            return run<ModifyQp>(command, reply);
-        case CommandCode::kQueryQp:
-            return run<QueryQp>(command, reply);
-        case CommandCode::kDestroyQp:
-            return run<DestroyQp>(command, reply);
-        case CommandCode::kQueryPort:
-            return run<QueryPort>(command, reply);
-        case CommandCode::kQueryGid:
-            return run<QueryGid>(command, reply);
-        case CommandCode::kQueryPkey:
-            return run<QueryPkey>(command, reply);
-        case CommandCode::kCreateAh:
-            return run<CreateAh>(command, reply);
-        case CommandCode::kDestroyAh:
-            return run<DestroyAh>(command, reply);
-        case CommandCode::kAttachMulticast:
-            return run<AttachMulticast>(command, reply);
-        case CommandCode::kDetachMulticast:
-            return run<DetachMulticast>(command, reply);
-        case CommandCode::kCreateSrq:
-            return run<CreateSrq>(command, reply);
-        case CommandCode::kModifySrq:
-            return run<ModifySrq>(command, reply);
-        case CommandCode::kQuerySrq:
-            return run<QuerySrq>(command, reply);
-        case CommandCode::kDestroySrq:
-            return run<DestroySrq>(command, reply);
-        case CommandCode::kOpenXrcd:
-            return run<OpenXrcd>(command, reply);
-        case CommandCode::kCloseXrcd:
-            return run<CloseXrcd>(command, reply);
-        case CommandCode::kOpenQp:
-            return run<OpenQp>(command, reply);
-        case CommandCode::kModifyCq:
-            return run<ModifyCq>(command, reply);
-        case CommandCode::kQueryClock:
-            return run<QueryClock>(command, reply);
-        case CommandCode::kQueryPd:
-            return run<QueryPd>(command, reply);
-        case CommandCode::kQueryMr:
-            return run<QueryMr>(command, reply);
-        case CommandCode::kReportMisuse:
-            return run<ReportMisuse>(command, reply);
-        case CommandCode::kResolveEthernet:
-            return run<ResolveEthernet>(command, reply);
-        case CommandCode::kCreateFlow:
-            return run<CreateFlow>(command, reply);
-        case CommandCode::kDestroyFlow:
-            return run<DestroyFlow>(command, reply);
-        case CommandCode::kCreateCounters:
-            return run<CreateCounters>(command, reply);
-        case CommandCode::kDestroyCounters:
-            return run<DestroyCounters>(command, reply);
-        case CommandCode::kAttachCounters:
-            return run<AttachCounters>(command, reply);
-        case CommandCode::kReadCounters:
-            return run<ReadCounters>(command, reply);
-        case CommandCode::kCreateCompletionCounter:
-            return run<CreateCompletionCounter>(command, reply);
-        case CommandCode::kDestroyCompletionCounter:
-            return run<DestroyCompletionCounter>(command, reply);
-        case CommandCode::kSetCompletionCounter:
-            return run<SetCompletionCounter>(command, reply);
-        case CommandCode::kIncrementCompletionCounter:
-            return run<IncrementCompletionCounter>(command, reply);
-        case CommandCode::kAttachCompletionCounter:
-            return run<AttachCompletionCounter>(command, reply);
-        case CommandCode::kCreateWq:
-            return run<CreateWq>(command, reply);
-        case CommandCode::kModifyWq:
-            return run<ModifyWq>(command, reply);
-        case CommandCode::kDestroyWq:
-            return run<DestroyWq>(command, reply);
-        case CommandCode::kCreateIndirectionTable:
-            return run<CreateIndirectionTable>(command, reply);
-        case CommandCode::kDestroyIndirectionTable:
-            return run<DestroyIndirectionTable>(command, reply);
-    }
-    return EPROTO;
+    using Run = int (Attachment::*)(std::span<const std::byte>, std::span<std::byte>);
+    static constexpr auto kRuns =
+        Commands::map([]<class C>(std::type_identity<C>) -> Run { return &Attachment::run<C>; });
+    const auto index = static_cast<std::size_t>(code);
+    return index < kRuns.size() ? (this->*kRuns[index])(command, reply) : EPROTO;
 }
 
 bool Attachment::ring(const Doorbell& doorbell) {

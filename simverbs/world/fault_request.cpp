@@ -31,9 +31,9 @@ bool is_refusable(CommandCode code) {
 
 std::string names_of_calls() {
     std::string names;
-    for (std::size_t i = 0; i < kCommandNames.size(); ++i) {
-        if (is_refusable(static_cast<CommandCode>(i))) {
-            names += fmt::format("{}ibv_{}", names.empty() ? "" : ", ", kCommandNames[i]);
+    for (const auto& [code, verb] : kCommandNames) {
+        if (is_refusable(code)) {
+            names += fmt::format("{}ibv_{}", names.empty() ? "" : ", ", verb);
         }
     }
     return names;
@@ -49,9 +49,8 @@ std::optional<CommandCode> command_of(std::string_view verb) {
             verb.remove_suffix(ending.size());
         }
     }
-    for (std::size_t i = 0; i < kCommandNames.size(); ++i) {
-        const auto code = static_cast<CommandCode>(i);
-        if (kCommandNames[i] == verb && is_refusable(code)) {
+    for (const auto& [code, name] : kCommandNames) {
+        if (name == verb && is_refusable(code)) {
             return code;
         }
     }
