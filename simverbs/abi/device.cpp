@@ -119,7 +119,7 @@ bool Context::admits() const {
 }
 
 bool Context::is_end_of_world() {
-    constexpr std::chrono::milliseconds kPatience{100};
+    static constexpr std::chrono::milliseconds kPatience{100};
     std::call_once(subjects_->looked_for_end,
                    [this] { subjects_->is_end_of_world = channel_.has_gone(kPatience); });
     return subjects_->is_end_of_world;

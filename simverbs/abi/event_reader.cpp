@@ -38,14 +38,14 @@ bool read_event(Context& context, int descriptor, ChannelUse& use, EventMessage&
         const bool blocks = (flags & O_NONBLOCK) == 0;
         if (blocks) {
             const int error = context.channel().wait_readable(descriptor);
-            context.await_running();
+            static_cast<void>(context.await_running());
             if (error != 0) {
                 errno = error;
                 return false;
             }
         } else {
             context.channel().empty_poll(seen);  // a poll like any other: time may move
-            context.await_running();
+            static_cast<void>(context.await_running());
             seen = context.channel().deliveries();
         }
         if (receive()) {

@@ -99,7 +99,7 @@ class Context final : public NewerVerbsContext {
     // stopped.
     [[nodiscard]] bool admits() const;
     // The second half of that: after a verb that let time move.
-    bool await_running() const { return channel_.await_running(device_.index()); }
+    [[nodiscard]] bool await_running() const { return channel_.await_running(device_.index()); }
     // One of its descriptors has reached its end: the device is gone, or the world with it. Looks
     // once; the others wait for the answer.
     bool is_end_of_world();

@@ -109,6 +109,7 @@ std::string examples_of(const viz::Run& run) {
 
 bool find_qps(const viz::Run& run, const std::vector<std::string>& names,
               std::vector<viz::QpName>& found, std::string& error) {
+    found.reserve(names.size());
     for (const std::string& name : names) {
         const std::optional<viz::QpName> qp = run.parse_qp(name);
         if (!qp) {
@@ -123,6 +124,7 @@ bool find_qps(const viz::Run& run, const std::vector<std::string>& names,
 
 std::vector<std::string> service_names() {
     std::vector<std::string> names;
+    names.reserve(kServices.size());
     for (const ServiceProperties& row : kServices) {
         names.emplace_back(row.name);
     }

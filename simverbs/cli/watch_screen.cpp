@@ -186,6 +186,7 @@ std::string table(std::vector<Row> rows, std::size_t most, std::string_view what
         rows.resize(rows.size() - missing);
     }
     std::vector<TableRow> cells;
+    cells.reserve(rows.size());
     for (Row& row : rows) {
         cells.push_back(std::move(row.cells));
     }

@@ -95,12 +95,13 @@ int ask(int connection, RequestKind kind, const char* name, int flags, Reply& re
     DeviceRequest request;
     request.head.kind = kind;
     request.flags = flags;
-    if (std::strlen(name) >= sizeof request.path ||
-        std::strlen(placement().host) >= sizeof request.host) {
+    const std::size_t name_length = std::strlen(name);
+    const std::size_t host_length = std::strlen(placement().host);
+    if (name_length >= sizeof request.path || host_length >= sizeof request.host) {
         return fail(ENAMETOOLONG);
     }
-    std::strcpy(request.host, placement().host);
-    std::strcpy(request.path, name);
+    std::memcpy(request.host, placement().host, host_length + 1);
+    std::memcpy(request.path, name, name_length + 1);
     union {
         Reply expected;
         VersionRefusal refusal;
@@ -184,7 +185,7 @@ void note(int descriptor, FileKind kind, int control, const char* name) {
     file.inode = inode_of(descriptor);
     file.control = control;
     file.control_inode = control >= 0 ? inode_of(control) : 0;
-    std::strcpy(file.name, name);
+    std::memcpy(file.name, name, std::strlen(name) + 1);
     g_kinds[descriptor].store(kind, std::memory_order_release);
 }
 

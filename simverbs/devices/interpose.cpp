@@ -32,20 +32,20 @@ F* next(const char* name) {
 
 bool is_folder(const TreePath& path) {
     struct stat about {};
-    static auto* const next_stat = next<int(const char*, struct stat*)>("stat");
-    return next_stat(path.real(), &about) == 0 && S_ISDIR(about.st_mode);
+    static auto* const kNextStat = next<int(const char*, struct stat*)>("stat");
+    return kNextStat(path.real(), &about) == 0 && S_ISDIR(about.st_mode);
 }
 
 int open_at(int folder, const char* name, int flags, mode_t mode) {
-    static auto* const next_openat = next<int(int, const char*, int, ...)>("openat");
+    static auto* const kNextOpenat = next<int(int, const char*, int, ...)>("openat");
     const TreePath path(folder, name);
     if (!path.is_ours()) [[likely]] {
-        return next_openat(folder, name, flags, mode);
+        return kNextOpenat(folder, name, flags, mode);
     }
     const int error = errno;
     if (is_folder(path)) {
         devices::entered_tree();
-        return next_openat(AT_FDCWD, path.real(), flags, mode);
+        return kNextOpenat(AT_FDCWD, path.real(), flags, mode);
     }
     errno = error;
     return devices::open_file(path, flags);
@@ -56,7 +56,7 @@ std::FILE* open_stream(const char* name, const char* mode, const char* function)
     if (!path.is_ours()) {
         return next<std::FILE*(const char*, const char*)>(function)(name, mode);
     }
-    const bool reads = mode != nullptr && mode[0] == 'r' && std::strchr(mode, '+') == nullptr;
+    const bool reads = mode[0] == 'r' && std::strchr(mode, '+') == nullptr;
     const int flags = std::strchr(mode, 'e') != nullptr ? O_CLOEXEC : 0;
     const int file = devices::open_file(path, flags | (reads ? O_RDONLY : O_RDWR));
     return file < 0 ? nullptr : fdopen(file, mode);
@@ -65,13 +65,13 @@ std::FILE* open_stream(const char* name, const char* mode, const char* function)
 }  // namespace
 
 // A mode comes along only where a file may be made; the kernel ignores it otherwise.
-#define TAKE_MODE(last, mode)                               \
-    mode_t mode = 0;                                        \
-    if (((last) & (O_CREAT | O_TMPFILE)) != 0) {            \
-        va_list rest;                                       \
-        va_start(rest, last);                               \
-        mode = static_cast<mode_t>(va_arg(rest, unsigned)); \
-        va_end(rest);                                       \
+#define TAKE_MODE(last, mode)                                                \
+    mode_t mode = 0; /* NOLINT(bugprone-macro-parentheses): a declaration */ \
+    if (((last) & (O_CREAT | O_TMPFILE)) != 0) {                             \
+        va_list rest;                                                        \
+        va_start(rest, last);                                                \
+        mode = static_cast<mode_t>(va_arg(rest, unsigned));                  \
+        va_end(rest);                                                        \
     }
 
 #define INTERPOSED extern "C" __attribute__((visibility("default")))
@@ -95,7 +95,8 @@ INTERPOSED int openat64(int folder, const char* name, int flags, ...) {
     TAKE_MODE(flags, mode)
     return open_at(folder, name, flags | O_LARGEFILE, mode);
 }
-// What _FORTIFY_SOURCE makes of the above.
+// What _FORTIFY_SOURCE makes of the above. NOLINTBEGIN(bugprone-reserved-identifier,
+// readability-identifier-naming): the names are glibc's.
 INTERPOSED int __open_2(const char* name, int flags) {
     return open_at(AT_FDCWD, name, flags, 0);
 }
@@ -108,6 +109,7 @@ INTERPOSED int __openat_2(int folder, const char* name, int flags) {
 INTERPOSED int __openat64_2(int folder, const char* name, int flags) {
     return open_at(folder, name, flags | O_LARGEFILE, 0);
 }
+// NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming)
 
 INTERPOSED std::FILE* fopen(const char* name, const char* mode) {
     return open_stream(name, mode, "fopen");
@@ -119,9 +121,9 @@ INTERPOSED std::FILE* fopen64(const char* name, const char* mode) {
 // The path alone is another one.
 #define REDIRECT(result, function, folder, parameters, types, arguments) \
     INTERPOSED result function parameters {                              \
-        static auto* const original = next<result types>(#function);     \
+        static auto* const kOriginal = next<result types>(#function);    \
         const TreePath path(folder, name);                               \
-        return original arguments;                                       \
+        return kOriginal arguments;                                      \
     }
 
 REDIRECT(int, stat, AT_FDCWD, (const char* name, struct stat* about), (const char*, struct stat*),
@@ -169,42 +171,43 @@ REDIRECT(ssize_t, lgetxattr, AT_FDCWD,
 // A file of ours has the name by which programs ask for it, or the one that a link in the tree
 // leads to.
 INTERPOSED char* realpath(const char* name, char* resolved) {
-    static auto* const original = next<char*(const char*, char*)>("realpath");
+    static auto* const kOriginal = next<char*(const char*, char*)>("realpath");
     const TreePath path(AT_FDCWD, name);
     if (!path.is_ours()) {
-        return original(name, resolved);
+        return kOriginal(name, resolved);
     }
     char checked[PATH_MAX];
-    if (original(path.real(), checked) == nullptr) {
+    if (kOriginal(path.real(), checked) == nullptr) {
         return nullptr;
     }
     char tree[PATH_MAX];
-    const char* const root = original(devices::placement().tree, tree);
+    const char* const root = kOriginal(devices::placement().tree, tree);
     const std::size_t length = root == nullptr ? 0 : std::strlen(root);
     const bool is_in_tree = root != nullptr && std::strncmp(checked, root, length) == 0;
     const char* const found = is_in_tree ? checked + length : path.name();
     if (resolved == nullptr) {
         return strdup(found);
     }
-    return std::strcpy(resolved, found);
+    std::memcpy(resolved, found, std::strlen(found) + 1);
+    return resolved;
 }
 
 INTERPOSED int chdir(const char* name) {
-    static auto* const original = next<int(const char*)>("chdir");
+    static auto* const kOriginal = next<int(const char*)>("chdir");
     const TreePath path(AT_FDCWD, name);
     if (path.is_ours()) {
         devices::entered_tree();
     }
-    return original(path.real());
+    return kOriginal(path.real());
 }
 
 INTERPOSED DIR* opendir(const char* name) {
-    static auto* const original = next<DIR*(const char*)>("opendir");
+    static auto* const kOriginal = next<DIR*(const char*)>("opendir");
     const TreePath path(AT_FDCWD, name);
     if (path.is_ours()) {
         devices::entered_tree();
     }
-    return original(path.real());
+    return kOriginal(path.real());
 }
 
 using Filter = int (*)(const dirent*);
@@ -218,7 +221,7 @@ REDIRECT(int, scandir64, AT_FDCWD,
          (const char*, dirent64***, Filter64, Compare64), (path.real(), list, filter, compare))
 
 INTERPOSED ssize_t read(int descriptor, void* bytes, size_t count) {
-    static auto* const original = next<ssize_t(int, void*, size_t)>("read");
+    static auto* const kOriginal = next<ssize_t(int, void*, size_t)>("read");
     switch (devices::kind_of(descriptor)) {
         [[likely]] case FileKind::kNone : break;
         case FileKind::kAttribute:
@@ -229,25 +232,25 @@ INTERPOSED ssize_t read(int descriptor, void* bytes, size_t count) {
         case FileKind::kDevice:
             return devices::read_device(descriptor, bytes, count);
     }
-    return original(descriptor, bytes, count);
+    return kOriginal(descriptor, bytes, count);
 }
 
 INTERPOSED ssize_t pread(int descriptor, void* bytes, size_t count, off_t offset) {
-    static auto* const original = next<ssize_t(int, void*, size_t, off_t)>("pread");
+    static auto* const kOriginal = next<ssize_t(int, void*, size_t, off_t)>("pread");
     if (offset == 0 && devices::kind_of(descriptor) == FileKind::kAttribute) {
         devices::refresh_attribute(descriptor);
     }
-    return original(descriptor, bytes, count, offset);
+    return kOriginal(descriptor, bytes, count, offset);
 }
 
 INTERPOSED int ioctl(int descriptor, unsigned long number, ...) {
-    static auto* const original = next<int(int, unsigned long, ...)>("ioctl");
+    static auto* const kOriginal = next<int(int, unsigned long, ...)>("ioctl");
     va_list rest;
     va_start(rest, number);
     void* const argument = va_arg(rest, void*);
     va_end(rest);
     if (devices::kind_of(descriptor) != FileKind::kDevice) [[likely]] {
-        return original(descriptor, number, argument);
+        return kOriginal(descriptor, number, argument);
     }
     return devices::control_device(descriptor, number, argument);
 }

@@ -74,8 +74,8 @@ __attribute__((constructor)) void look_where_we_are() {
 }  // namespace
 
 const Placement& placement() {
-    static const Placement found = read_placement();
-    return found;
+    static const Placement kPlacement = read_placement();
+    return kPlacement;
 }
 
 void entered_tree() {

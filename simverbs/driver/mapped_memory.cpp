@@ -1,8 +1,8 @@
 #include "simverbs/driver/mapped_memory.hpp"
 
 #include <cerrno>
-#include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 
@@ -23,11 +23,11 @@ constexpr int kPopulateRead = 22;   // MADV_POPULATE_READ
 constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE
 
 bool can_populate() {
-    static const bool answer = [] {
+    static const bool kAnswer = [] {
         alignas(kPageBytes) static char page[kPageBytes];
         return madvise(page, sizeof page, kPopulateRead) == 0;
     }();
-    return answer;
+    return kAnswer;
 }
 
 // Faults the pages in with the rights that the device will need. Nothing where the kernel cannot
@@ -121,12 +121,15 @@ bool read_through(std::FILE* maps, std::uint64_t address, std::uint64_t length, 
         char line[512];
         while (std::fgets(line, sizeof line, maps) != nullptr) {
             Mapping mapping;
-            char rights[5] = {};
-            if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &mapping.from, &mapping.to,
-                            rights) == 3 &&
-                mapping.to > at) {
-                mapping.readable = rights[0] == 'r';
-                mapping.writable = rights[1] == 'w';
+            char* after = nullptr;  // "FROM-TO RIGHTS ...", in hexadecimal
+            mapping.from = std::strtoull(line, &after, 16);
+            if (*after != '-') {
+                continue;  // the rest of a long line
+            }
+            mapping.to = std::strtoull(after + 1, &after, 16);
+            if (*after == ' ' && mapping.to > at) {
+                mapping.readable = after[1] == 'r';
+                mapping.writable = after[2] == 'w';
                 return std::optional(mapping);
             }
         }

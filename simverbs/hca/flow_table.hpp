@@ -97,8 +97,9 @@ class FlowTable {
     [[nodiscard]] bool lets_out(std::uint8_t port, const FrameHeaders& headers,
                                 std::uint32_t bytes) const {
         bool passes = true;
-        match_type(FlowType::kNormal, port, headers, bytes,
-                   [&passes](const FlowRule& rule) { passes = passes && !rule.drops; });
+        static_cast<void>(
+            match_type(FlowType::kNormal, port, headers, bytes,
+                       [&passes](const FlowRule& rule) { passes = passes && !rule.drops; }));
         return passes;
     }
 
@@ -112,9 +113,10 @@ class FlowTable {
     }
     [[nodiscard]] static bool are_equal(const FlowRule& a, const FlowRule& b);
 
+    // Whether a rule took the frame for itself.
     template <class F>
-    bool match_type(FlowType type, std::uint8_t port, const FrameHeaders& headers,
-                    std::uint32_t bytes, F&& take) const {
+    [[nodiscard]] bool match_type(FlowType type, std::uint8_t port, const FrameHeaders& headers,
+                                  std::uint32_t bytes, F&& take) const {
         const FlowRule* trapped = nullptr;
         for (const FlowRule* rule : rules_) {
             if (rule->type != type || rule->port != port || !matches(*rule, headers) ||

@@ -10,8 +10,8 @@ std::uint8_t KeyTable::next_tag(std::uint32_t context) {
         tags_.resize(context + 1);
     }
     const std::uint32_t drawn = ++tags_[context];
-    const std::uint64_t tag =
-        seed_ ? fabric::mix_words(*seed_ + context, drawn) & ~std::uint64_t{1} : 2 * drawn;
+    const std::uint64_t tag = seed_ ? fabric::mix_words(*seed_ + context, drawn) & ~std::uint64_t{1}
+                                    : std::uint64_t{2} * drawn;
     return static_cast<std::uint8_t>(tag);
 }
 

@@ -9,7 +9,7 @@
 namespace simverbs {
 namespace {
 
-constexpr std::size_t kBounceBytes = 128 * 1024;
+constexpr std::size_t kBounceBytes = std::size_t{128} * 1024;
 
 class NullMemory final : public AddressSpace {
   public:

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
@@ -42,7 +42,9 @@ void WatchedProcess::find_threads(std::int64_t now) {
     std::map<pid_t, std::unique_ptr<ThreadWatch>> found;
     std::error_code gone;
     for (const auto& entry : fs::directory_iterator(fmt::format("/proc/{}/task", process_), gone)) {
-        const auto thread = static_cast<pid_t>(std::atoi(entry.path().filename().c_str()));
+        const std::string name = entry.path().filename();
+        pid_t thread = 0;
+        std::from_chars(name.data(), name.data() + name.size(), thread);
         auto known = threads_.find(thread);
         found[thread] = known != threads_.end() ? std::move(known->second)
                                                 : std::make_unique<ThreadWatch>(process_, thread);

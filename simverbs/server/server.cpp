@@ -467,9 +467,9 @@ void Server::remove_killed() {
 
 std::string Server::status(bool verbose) const {
     const SimulationOptions& options = simulation_->options();
-    std::string text = fmt::format("topology {}, personality {}, seed {}, virtual time {}\n",
-                                   options.topology, options.personality, options.seed,
-                                   in_seconds(simulation_->loop().now()));
+    std::string text =
+        fmt::format("topology {}, personality {}, seed {}, virtual time {}\n", options.topology,
+                    options.personality, options.seed, in_seconds(simulation_->loop().now()));
     for (std::size_t i = 0; i < simulation_->hca_count(); ++i) {
         const Hca& hca = simulation_->hca(i);
         const fabric::Port& port = hca.port(1);

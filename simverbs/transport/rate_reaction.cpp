@@ -8,7 +8,7 @@ fabric::SimDuration RateReaction::time_of(std::uint64_t bytes) const {
     constexpr std::uint64_t kPicosecondsPerSecond = 1'000'000'000'000;
     __extension__ using Wide = unsigned __int128;
     return fabric::SimDuration(
-        static_cast<std::int64_t>(Wide{bytes * 8} * kPicosecondsPerSecond / rate_bps_));
+        static_cast<std::int64_t>(Wide{bytes} * 8 * kPicosecondsPerSecond / rate_bps_));
 }
 
 void RateReaction::notified(std::uint64_t line_bps) {

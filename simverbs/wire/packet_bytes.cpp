@@ -113,16 +113,26 @@ void write_ipv4(Writer& to, const fabric::Grh& grh, std::uint8_t type_of_service
     }
 }
 
-void write_bth(Writer& to, std::uint8_t opcode, bool solicited, bool migration_request,
-               std::uint32_t pad, std::uint16_t pkey, std::uint32_t dest_qpn, bool ack_request,
-               std::uint32_t psn) {
-    to.u8(opcode);
-    to.u8((solicited ? 0x80U : 0U) | (migration_request ? 0x40U : 0U) | pad << 4U);
-    to.u16(pkey);
+struct BaseHeader {
+    std::uint8_t opcode;
+    std::uint16_t pkey;
+    std::uint32_t dest_qpn;
+    std::uint32_t psn = 0;
+    std::uint32_t pad = 0;  // bytes
+    bool solicited = false;
+    bool migration_request = false;
+    bool ack_request = false;
+};
+
+void write(Writer& to, const BaseHeader& header) {
+    to.u8(header.opcode);
+    to.u8((header.solicited ? 0x80U : 0U) | (header.migration_request ? 0x40U : 0U) |
+          header.pad << 4U);
+    to.u16(header.pkey);
     to.u8(0);
-    to.u24(dest_qpn);
-    to.u8(ack_request ? 0x80U : 0U);
-    to.u24(psn);
+    to.u24(header.dest_qpn);
+    to.u8(header.ack_request ? 0x80U : 0U);
+    to.u24(header.psn);
 }
 
 // In the order of enum WireHeader.
@@ -286,8 +296,14 @@ void append_packet(Bytes& out, const fabric::Frame& frame, fabric::LinkLayer lay
         write_roce_network(to, frame, length);
     }
     places.transport = out.size();
-    write_bth(to, packet.opcode, packet.solicited, packet.migration_request, pad, packet.pkey,
-              packet.dest_qpn, packet.ack_request, packet.psn.value());
+    write(to, {.opcode = packet.opcode,
+               .pkey = packet.pkey,
+               .dest_qpn = packet.dest_qpn,
+               .psn = packet.psn.value(),
+               .pad = pad,
+               .solicited = packet.solicited,
+               .migration_request = packet.migration_request,
+               .ack_request = packet.ack_request});
     write_extended_headers(to, packet);
     if (is_notification) {
         to.zeros(kCnpPayloadBytes);
@@ -316,7 +332,7 @@ void append_datagram(Bytes& out, const fabric::Frame& frame, std::span<const std
         write_grh(to, frame.grh, frame.grh.traffic_class, length, kNextHeaderIba);
     }
     places.transport = out.size();
-    write_bth(to, kUdSendOnly, false, false, 0, frame.pkey, header.destination_qp, false, 0);
+    write(to, {.opcode = kUdSendOnly, .pkey = frame.pkey, .dest_qpn = header.destination_qp});
     to.u32(header.qkey);
     to.u8(0);
     to.u24(header.source_qp);

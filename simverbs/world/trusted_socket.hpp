@@ -47,7 +47,7 @@ inline int open_own_folder_of(const char* path, char (&name)[NAME_MAX + 1], Dist
     if (*file == '\0' || std::strcmp(file, ".") == 0 || std::strcmp(file, "..") == 0) {
         return distrust(why, Distrust::kSystem, EISDIR);
     }
-    std::strcpy(name, file);
+    std::memcpy(name, file, std::strlen(file) + 1);
     std::memcpy(folder, path, length);
     folder[length] = '\0';
     const char* opened = slash == nullptr ? "." : length == 0 ? "/" : folder;

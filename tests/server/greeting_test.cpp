@@ -188,7 +188,7 @@ TEST(Greeting, AServerOfAnotherVersionIsNamed) {
     for (const char* command : {" status", " down", " fabric show", " watch --once"}) {
         const Ran ran = run(std::string(SIMVERBS_COMMAND) + command + " --world " + server.path());
         EXPECT_EQ(ran.text.find(told), 0U) << command << ": " << ran.text;
-        EXPECT_EQ(ran.status, 1) << command;
+        EXPECT_EQ(ran.status, 2) << command;
     }
     const Ran verbs = run("SIMVERBS_SERVER=" + server.path() +
                           " SIMVERBS_HOST=h0 " SIMVERBS_VERBS_CLIENT " list");

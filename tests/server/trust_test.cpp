@@ -180,10 +180,10 @@ class Place : public testing::Test {
     void refused(const std::string& path, const std::string& words) {
         const Ran up = run(SIMVERBS_COMMAND " up pair --world " + path);
         EXPECT_NE(up.text.find(words), std::string::npos) << up.text;
-        EXPECT_EQ(up.status, 1);
+        EXPECT_EQ(up.status, 2);
         const Ran status = run(SIMVERBS_COMMAND " status --world " + path);
         EXPECT_NE(status.text.find(words), std::string::npos) << status.text;
-        EXPECT_EQ(status.status, 1);
+        EXPECT_EQ(status.status, 2);
         const Ran client = run(verbs_client(path));
         EXPECT_NE(client.text.find(words), std::string::npos) << client.text;
     }
@@ -210,7 +210,7 @@ TEST_F(Place, ThatOthersMayEnterIsRefused) {
 TEST_F(Place, OfAFileIsLeftAlone) {
     std::ofstream(folder_ / "precious") << "mine";
     const Ran up = run(SIMVERBS_COMMAND " up pair --world " + (folder_ / "precious"));
-    EXPECT_EQ(up.status, 1);
+    EXPECT_EQ(up.status, 2);
     EXPECT_NE(up.text.find("no socket"), std::string::npos) << up.text;
     EXPECT_EQ(fs::file_size(folder_ / "precious"), 4U);
 }
@@ -218,7 +218,7 @@ TEST_F(Place, OfAFileIsLeftAlone) {
 TEST_F(Place, OfASocketThatIsALinkIsNoWorld) {
     ServedWorld world("pair");
     fs::create_symlink(world.socket(), folder_ / "world.sock");
-    EXPECT_EQ(run(SIMVERBS_COMMAND " status --world " + (folder_ / "world.sock")).status, 1);
+    EXPECT_EQ(run(SIMVERBS_COMMAND " status --world " + (folder_ / "world.sock")).status, 2);
     EXPECT_EQ(run(SIMVERBS_COMMAND " status --world " + world.socket()).status, 0);
 }
 
@@ -350,7 +350,7 @@ TEST_F(TwoUsers, AServerOfAnotherIsNotSpokenTo) {
 TEST_F(TwoUsers, AnotherDoesNotGetToTheWorld) {
     up();
     const Ran status = run(as_user(kAttacker, SIMVERBS_COMMAND " status --world " + socket_));
-    EXPECT_EQ(status.status, 1) << status.text;
+    EXPECT_EQ(status.status, 2) << status.text;
     EXPECT_NE(run(as_user(kAttacker, "ls " + own_)).status, 0);
     down();
 }
