@@ -90,8 +90,11 @@ class Ladder {
             const LadderRow& row = content_.rows[i];
             out += row.gap > 0 ? time_break(i) : std::string();
             if (row.time != shown) {
+                const bool is_alike = shown != INT64_MIN && time_text(row.time) == time_text(shown);
+                const std::string time =
+                    is_alike ? "+" + time_text(row.time - shown) : time_text(row.time);
                 shown = row.time;
-                out += text(kFirstLine - 76, y_[i] + 4, "end", "#5a5a5a", time_text(shown));
+                out += text(kFirstLine - 76, y_[i] + 4, "end", "#5a5a5a", time);
             }
             out += row.kind == RowKind::kNote   ? note_mark(i)
                    : row.kind == RowKind::kSent ? label(i)
@@ -212,13 +215,13 @@ class Ladder {
                            x, y, anchor, colour, more, escaped(content));
     }
 
-    // Text on a white ground that hides the arrows below it.
-    static std::string on_ground(int x, int y, int direction, std::string_view colour,
-                                 std::string_view content, std::string_view more = "") {
-        const int width = width_of(content) + 4;
-        return fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"15\" fill=\"#ffffff\"/>",
-                           direction > 0 ? x - 2 : x - width + 2, y - 11, width) +
-               text(x, y, direction > 0 ? "start" : "end", colour, content, more);
+    // Text with a white edge that parts it from the arrows below it.
+    static std::string with_edge(int x, int y, int direction, std::string_view content,
+                                 std::string_view more = "") {
+        return text(x, y, direction > 0 ? "start" : "end", kInk, content,
+                    fmt::format(" paint-order=\"stroke\" stroke=\"#ffffff\" stroke-width=\"5\" "
+                                "stroke-linejoin=\"round\"{}",
+                                more));
     }
 
     static std::string markers() {
@@ -314,13 +317,13 @@ class Ladder {
         const int x = x_of(row.qp);
         return fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"4\" fill=\"{}\"/>", x, y_[at],
                            row.colour) +
-               on_ground(x + 10, y_[at] + 4, 1, kInk, row.text, " font-weight=\"bold\"");
+               with_edge(x + 10, y_[at] + 4, 1, row.text, " font-weight=\"bold\"");
     }
 
     [[nodiscard]] std::string label(std::size_t at) const {
         const RunPacket& packet = first_of(at);
         const int way = direction(packet);
-        return on_ground(x_of(packet.from) + 10 * way, y_[at] - 5, way, kInk, words(at));
+        return with_edge(x_of(packet.from) + 10 * way, y_[at] - 5, way, words(at));
     }
 
     // Where the arrow ends: at its life line, at what stopped it, or cut after a short way.
@@ -367,15 +370,14 @@ class Ladder {
         const int way = direction(packet);
         if (!packet.lost.empty()) {
             const int x = x_of(packet.from) + way * loss_distance(packet);
-            return cross(x, y_[at]) +
-                   on_ground(x + 12 * way, y_[at] + 4, way, kInk, loss_words(packet));
+            return cross(x, y_[at]) + with_edge(x + 12 * way, y_[at] + 4, way, loss_words(packet));
         }
         if (packet.discarded.empty()) {
             return {};
         }
         const std::optional<std::size_t> to = other_column(packet);
         const int x = (to ? x_[*to] : x_of(packet.from) + 60) - way * kMark;
-        return bar(x, y_[at]) + on_ground(x - 10 * way, y_[at] + 4, -way, kInk, packet.discarded);
+        return bar(x, y_[at]) + with_edge(x - 10 * way, y_[at] + 4, -way, packet.discarded);
     }
 
     [[nodiscard]] std::vector<std::string> remarks() const {

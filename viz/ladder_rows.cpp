@@ -2,16 +2,42 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
+
+#include "simverbs/model/statuses.hpp"
 
 #include "viz/palette.hpp"
 
 namespace simverbs::viz {
 namespace {
 
+bool is_of_queue_pair(std::string_view event) {
+    return std::any_of(kAsyncEvents.begin(), kAsyncEvents.end(),
+                       [event](const AsyncEventProperties& row) {
+                           return row.name == event && row.subject == EventSubject::kQp;
+                       });
+}
+
+// The life line that a record belongs on.
+QpName line_of(const Record& record) {
+    if (record.name == "fault_fired") {
+        return {static_cast<std::uint32_t>(record.number("source")), record.id("flow")};
+    }
+    return {record.node, record.id(record.name == "async_event" ? "subject" : "qpn")};
+}
+
 // Words of a record that belongs on a life line; "" for others.
 std::string note(const Record& record, std::string_view& colour) {
+    if (record.name == "async_event" && is_of_queue_pair(record.text("event"))) {
+        colour = kPurple;
+        return fmt::format("event: {}", record.text("event"));
+    }
+    if (record.name == "fault_fired") {
+        colour = kVermilion;
+        return fmt::format("fault {}: {}", record.number("fault"), record.text("action"));
+    }
     if (record.name == "qp_state") {
         colour = record.text("to") == "ERR" || record.text("to") == "SQE" ? kVermilion : kGreen;
         return fmt::format("{} > {}", record.text("from"), record.text("to"));
@@ -90,11 +116,25 @@ void add_parts(const Run& run, const LadderOptions& options, LadderRows& ladder)
     }
 }
 
-void add_notes(const Trace& trace, const LadderOptions& options, LadderRows& ladder) {
+// The faults that stand beside a cross already: when and whose packet.
+std::set<std::pair<std::int64_t, QpName>> losses(const Run& run) {
+    std::set<std::pair<std::int64_t, QpName>> found;
+    for (const RunPacket& packet : run.packets) {
+        if (!packet.lost_fault.empty()) {
+            found.emplace(packet.lost_time, packet.from);
+        }
+    }
+    return found;
+}
+
+void add_notes(const Trace& trace, const Run& run, const LadderOptions& options,
+               LadderRows& ladder) {
     const std::set<QpName> shown(ladder.lines.begin(), ladder.lines.end());
+    const auto lost = losses(run);
     for (const Record& record : trace.records) {
-        const QpName qp{record.node, record.id("qpn")};
-        if (!shown.contains(qp) || record.time < options.from || record.time > options.until) {
+        const QpName qp = line_of(record);
+        if (!shown.contains(qp) || record.time < options.from || record.time > options.until ||
+            (record.name == "fault_fired" && lost.contains({record.time, qp}))) {
             continue;
         }
         std::string_view colour = kInk;
@@ -143,7 +183,7 @@ LadderRows ladder_rows(const Trace& trace, const Run& run, const LadderOptions& 
     }
     ladder.parts = options.folds ? message_parts(run) : single_packets(run);
     add_parts(run, options, ladder);
-    add_notes(trace, options, ladder);
+    add_notes(trace, run, options, ladder);
     std::stable_sort(ladder.rows.begin(), ladder.rows.end(),
                      [](const LadderRow& a, const LadderRow& b) { return a.seq < b.seq; });
     if (ladder.rows.size() > options.rows) {

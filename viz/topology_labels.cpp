@@ -37,14 +37,36 @@ bool crosses(const Segment& line, const Rectangle& area) {
     return begin < end;
 }
 
+bool LabelPlaces::is_taken(const Rectangle& label) const {
+    return std::any_of(taken_.begin(), taken_.end(),
+                       [&label](const Rectangle& one) { return overlap(one, label); });
+}
+
+std::optional<Place> LabelPlaces::take_near(const Segment& own, const std::vector<Place>& places,
+                                            int width, int height) {
+    constexpr int kApart = 16;
+    for (const Place& place : places) {
+        const Rectangle label{place, width, height};
+        const Rectangle around{place, width + 2 * kApart, height + 2 * kApart};
+        const bool is_clear = !is_taken(label) &&
+                              std::none_of(lines_.begin(), lines_.end(), [&](const Segment& line) {
+                                  return crosses(line, line == own ? label : around);
+                              });
+        if (is_clear) {
+            taken_.push_back(label);
+            return place;
+        }
+    }
+    return std::nullopt;
+}
+
 std::optional<Place> LabelPlaces::take(const std::vector<Place>& places, int width, int height,
                                        std::size_t most_lines) {
     std::optional<Rectangle> best;
     std::size_t fewest = most_lines + 1;
     for (const Place& place : places) {
         const Rectangle label{place, width, height};
-        if (std::any_of(taken_.begin(), taken_.end(),
-                        [&label](const Rectangle& one) { return overlap(one, label); })) {
+        if (is_taken(label)) {
             continue;
         }
         const auto below = static_cast<std::size_t>(

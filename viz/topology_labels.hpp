@@ -19,6 +19,7 @@ struct Rectangle {
 struct Segment {
     Place from;
     Place to;
+    friend bool operator==(const Segment&, const Segment&) = default;
 };
 
 bool overlap(const Rectangle& a, const Rectangle& b);
@@ -33,8 +34,14 @@ class LabelPlaces {
     // lies on more lines than `most_lines`.
     std::optional<Place> take(const std::vector<Place>& places, int width, int height,
                               std::size_t most_lines);
+    // Takes the first of `places` that is on no line, and so far from all but `own` that it is
+    // plain whose label it is.
+    std::optional<Place> take_near(const Segment& own, const std::vector<Place>& places, int width,
+                                   int height);
 
   private:
+    [[nodiscard]] bool is_taken(const Rectangle& label) const;
+
     std::vector<Rectangle> taken_;
     std::vector<Segment> lines_;
 };

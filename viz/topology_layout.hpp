@@ -17,6 +17,7 @@ namespace simverbs::viz {
 struct Place {
     int x = 0;  // points, to the right
     int y = 0;  // points, downwards
+    friend bool operator==(const Place&, const Place&) = default;
 };
 
 struct Caption {

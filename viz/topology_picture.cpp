@@ -337,27 +337,54 @@ class Picture {
         for (const int percent : {50, 42, 58, 34, 66, 28, 72, 22, 78}) {
             on_line.push_back(along(line, percent));
         }
+        const std::vector<Place> clear = beside(line, width, height);
         std::optional<Place> place;
         if (numbered_ < kMostLabels) {
+            place = places.take_near(line, clear, width, height);
+        }
+        if (numbered_ < kMostLabels && !place) {
+            place = places.take_near(line, at_host(cable, width, height), width, height);
+        }
+        if (numbered_ < kMostLabels && !place) {
             place = places.take(on_line, width, height, cables_.size());
         }
         if (numbered_ < kMostLabels && !place) {
-            place = places.take(beside(line, width, height), width, height, 1);
+            place = places.take(clear, width, height, 1);
         }
         ++(place ? numbered_ : without_numbers_);
         return place ? label(*place, width, height, rows_of(lines), kInk, kFontSize)
                      : std::string();
     }
 
-    // Both sides of the line's middle, as near as a label of that size comes.
+    // Beside and above the box of the host, where the cable is its only one.
+    [[nodiscard]] std::vector<Place> at_host(const Cable& cable, int width, int height) const {
+        std::vector<Place> places;
+        for (const std::uint32_t node : {cable.node, cable.peer}) {
+            const auto cables = std::count_if(
+                cables_.begin(), cables_.end(),
+                [node](const Cable& one) { return one.node == node || one.peer == node; });
+            if (run_.nodes.at(node).is_switch || cables != 1) {
+                continue;
+            }
+            const Place host = layout_.places.at(node);
+            const int across = (box_width(run_.label(node)) + width) / 2 + 4;
+            const int along = (kBoxHeight + height) / 2 + 4;
+            for (const auto& [x, y] : {std::pair{1, 0}, {-1, 0}, {0, -1}}) {
+                places.push_back({host.x + x * across, host.y + y * along});
+            }
+        }
+        return places;
+    }
+
+    // Both sides of the line, as near as a label of that size comes.
     static std::vector<Place> beside(const Segment& line, int width, int height) {
         const double dx = line.to.x - line.from.x;
         const double dy = line.to.y - line.from.y;
         const double length = std::max(1.0, std::hypot(dx, dy));
         const double touching = (std::abs(dx) * height + std::abs(dy) * width) / (2 * length);
         std::vector<Place> places;
-        for (const int percent : {50, 40, 60}) {
-            for (const double away : {6, -6, 20, -20}) {
+        for (const int percent : {50, 42, 58, 66, 74, 34}) {
+            for (const double away : {5, -5, 12, -12}) {
                 const double side = away < 0 ? away - touching : away + touching;
                 const Place middle = along(line, percent);
                 places.push_back({middle.x - static_cast<int>(dy * side / length),

@@ -195,6 +195,7 @@ class Reader {
 
     void add_text(const Attributes& of) {
         DrawnText text{.order = order_++};
+        text.has_edge = word(of, "paint-order") == "stroke" && word(of, "stroke") == "#ffffff";
         for (const char c : text_) {
             const bool is_space = c == ' ' || c == '\n' || c == '\t';
             if (is_space && (text.content.empty() || text.content.back() == ' ')) {
@@ -336,13 +337,14 @@ bool crosses(const DrawnLine& line, const Area& area) {
     return false;
 }
 
-// Whether something painted after the line hides it below all of the text.
+// Whether the text, or something painted after the line, hides it below all of the text.
 bool is_covered(const Drawing& drawing, const DrawnLine& line, const DrawnText& text) {
     return line.order < text.order &&
-           std::any_of(drawing.fills.begin(), drawing.fills.end(), [&](const DrawnFill& fill) {
-               return fill.order > line.order && fill.order < text.order &&
-                      contains(fill.area, shrunk(text.area));
-           });
+           (text.has_edge ||
+            std::any_of(drawing.fills.begin(), drawing.fills.end(), [&](const DrawnFill& fill) {
+                return fill.order > line.order && fill.order < text.order &&
+                       contains(fill.area, shrunk(text.area));
+            }));
 }
 
 void find_overlaps(const Drawing& drawing, std::vector<std::string>& defects) {

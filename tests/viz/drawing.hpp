@@ -28,6 +28,7 @@ struct DrawnText {
     Area area;
     std::size_t order = 0;
     bool loses_space = false;  // at an end, where SVG collapses it
+    bool has_edge = false;     // of white, which parts it from what is below
 };
 
 struct DrawnLine {

@@ -176,6 +176,36 @@ TEST(Ladder, EndsADiscardedPacketInAMarkWithTheReason) {
     EXPECT_LT(arrows(drawing).front().points.back().x, life_line(drawing, "h1 QP") - 4);
 }
 
+TEST(Ladder, NotesEventsAndFaultsThatLoseNothing) {
+    LadderOf of;
+    of.send(0, "SEND_ONLY", 100);
+    of.add(0, 0, "fault", "fault_fired",
+           {{"fault", 2}, word("action", "delay"), {"source", 0}, {"flow", kQp}});
+    of.arrive(9, 100);
+    of.send(10, "SEND_ONLY", 101);
+    of.lose(11, 0, 101);
+    of.add(12, 1, "async_event", "async_event", {word("event", "COMM_EST"), {"subject", kQp}});
+    of.add(12, 1, "async_event", "async_event", {word("event", "PORT_ERR"), {"subject", kQp}});
+    const Drawing drawing = of.drawing();
+    EXPECT_TRUE(find_text(drawing, "fault 2: delay"));
+    EXPECT_TRUE(find_text(drawing, "event: COMM_EST"));
+    EXPECT_FALSE(find_text(drawing, "PORT_ERR")) << "that subject is a port";
+    const auto is_drop = [](const DrawnText& text) {
+        return text.content.find("fault 3: drop") != std::string::npos;
+    };
+    EXPECT_EQ(std::count_if(drawing.texts.begin(), drawing.texts.end(), is_drop), 1)
+        << "beside the cross";
+}
+
+TEST(Ladder, TellsTimesThatLookAlikeByTheirDifference) {
+    LadderOf of;
+    of.send(335'564'000'000, "SEND_ONLY", 100);
+    of.arrive(335'564'007'000, 100);
+    const Drawing drawing = of.drawing();
+    EXPECT_TRUE(find_text(drawing, "335.564 ms"));
+    EXPECT_TRUE(find_text(drawing, "+7 ns"));
+}
+
 TEST(Ladder, SaysThatThereIsNoQueuePair) {
     const std::string svg = simverbs::viz::ladder({}, {}, {});
     expect_readable(svg, "empty");
