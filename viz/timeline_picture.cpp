@@ -173,16 +173,29 @@ class Overview {
         return out;
     }
 
+    // Picoseconds between two ticks: 1, 2 or 5 times a power of ten, so that there are few.
+    [[nodiscard]] std::int64_t between_ticks() const {
+        constexpr std::int64_t kMostTicks = 8;
+        const std::int64_t least = (run_.end - run_.begin) / kMostTicks + 1;
+        for (std::int64_t power = 1;; power *= 10) {
+            for (const std::int64_t digit : {1, 2, 5}) {
+                if (digit * power >= least) {
+                    return digit * power;
+                }
+            }
+        }
+    }
+
     [[nodiscard]] std::string axis(int bottom) const {
-        constexpr int kTicks = 5;
+        const std::int64_t apart = between_ticks();
         std::string out;
-        for (int i = 0; i <= kTicks; ++i) {
-            const int x = kLeft + kSteps * kStep * i / kTicks;
+        for (std::int64_t time = (run_.begin + apart - 1) / apart * apart; time <= run_.end;
+             time += apart) {
+            const int x = kLeft + kStep * static_cast<int>((time - run_.begin) / step_length());
             out += fmt::format(
                 "<line x1=\"{0}\" y1=\"{1}\" x2=\"{0}\" y2=\"{2}\" stroke=\"#d0d0d0\"/>", x,
                 kTop - 4, bottom);
-            out += text(x, kTop - 10, "middle",
-                        time_text(run_.begin + (run_.end - run_.begin) / kTicks * i));
+            out += text(x, kTop - 10, "middle", time_text(time));
         }
         return out;
     }
