@@ -20,6 +20,7 @@ TraceOutlets::TraceOutlets(Simulation& simulation)
 TraceOutlets::~TraceOutlets() {
     close_file();
     close_capture();
+    stop_keeping();
     listen({});
 }
 
@@ -90,10 +91,15 @@ int TraceOutlets::open_coverage(const std::string& folder) {
     return coverage_ != nullptr ? 0 : errno != 0 ? errno : EIO;
 }
 
-void TraceOutlets::keep(std::size_t records) {
+void TraceOutlets::stop_keeping() {
     if (kept_ != nullptr) {
         bus_.detach(*kept_);
+        kept_.reset();
     }
+}
+
+void TraceOutlets::keep(std::size_t records) {
+    stop_keeping();
     kept_ = std::make_unique<fabric::trace::MemorySink>(records);
     bus_.attach(*kept_, fabric::trace::CategorySet::all());
 }

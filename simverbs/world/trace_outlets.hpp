@@ -51,6 +51,8 @@ class TraceOutlets {
   private:
     class ListenerSink;
 
+    void stop_keeping();
+
     Simulation& simulation_;
     fabric::trace::Bus& bus_;
     std::unique_ptr<fabric::trace::JsonLinesSink> file_;
