@@ -35,7 +35,7 @@
 namespace simverbs {
 
 // Empty polls after which nothing is expected any more.
-inline constexpr int kPatience = 200'000;
+inline constexpr int kPatience = 50'000;
 
 namespace detail {
 
@@ -84,15 +84,22 @@ inline std::string words(const ibv_wc& wc) {
     return text;
 }
 
-// Why, on lines of their own: of that queue pair, or (0) of any of any host.
-inline std::string why(ibv_cq* cq, std::uint32_t qp_num) {
-    const char* const host = simverbs_device_host(cq->context->device);
-    const char* const text =
-        qp_num == 0 || host == nullptr ? simverbs_explain("", 0) : simverbs_explain(host, qp_num);
+inline std::string below(const char* text) {
     if (text == nullptr) {
         return std::string("\n    (") + simverbs_last_error() + ")";
     }
     return *text == '\0' ? "" : std::string("\n") + text;
+}
+
+// Why, on lines of their own.
+inline std::string why(ibv_cq* cq, std::uint32_t qp_num) {
+    const char* const host = simverbs_device_host(cq->context->device);
+    return below(host == nullptr ? simverbs_explain("", 0) : simverbs_explain(host, qp_num));
+}
+
+// The same of a queue in which nothing came: what failed, anywhere, and what is waited for.
+inline std::string why_nothing() {
+    return below(simverbs_explain("", 0)) + below(simverbs_waits());
 }
 
 }  // namespace detail
@@ -110,7 +117,7 @@ class CompletesWithMatcher {
             *listener << "which cannot be polled";
         } else if (seen.found == 0) {
             *listener << "which completes nothing within " << to_string(seen.waited)
-                      << detail::why(cq, 0);
+                      << detail::why_nothing();
         } else if (listener->IsInterested()) {
             *listener << "which completes " << detail::words(seen.wc);
             if (seen.wc.status != IBV_WC_SUCCESS) {

@@ -83,6 +83,15 @@ inline std::string explain(const std::string& host = "", std::uint32_t qp_num = 
     return text;
 }
 
+// What every queue pair waits for. See simverbs_waits().
+inline std::string waits() {
+    const char* const text = simverbs_waits();
+    if (text == nullptr) {
+        throw Error(ENODEV);
+    }
+    return text;
+}
+
 inline std::uint64_t run_digest() {
     std::uint64_t digest = 0;
     check(simverbs_run_digest(&digest));

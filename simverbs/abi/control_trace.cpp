@@ -9,6 +9,7 @@
 #include "simverbs/abi/export.hpp"
 #include "simverbs/abi/process.hpp"
 #include "simverbs/simverbs.h"
+#include "simverbs/world/hang_report.hpp"
 
 namespace simverbs::abi {
 
@@ -169,6 +170,16 @@ SIMVERBS_ABI const char* simverbs_explain(const char* host, uint32_t qp_num) {
             text += fmt::format("    (of {} records the first {} were forgotten)\n",
                                 sink->records().size() + sink->forgotten(), sink->forgotten());
         }
+        return 0;
+    });
+    return error == 0 ? text.c_str() : nullptr;
+}
+
+SIMVERBS_ABI const char* simverbs_waits(void) {
+    thread_local std::string told;
+    std::string& text = told;
+    const int error = in_turn([&text](EmbeddedWorld& world) {
+        text = describe_queue_pairs(world.simulation());
         return 0;
     });
     return error == 0 ? text.c_str() : nullptr;

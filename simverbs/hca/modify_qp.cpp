@@ -355,6 +355,7 @@ QueuePairReport QueuePair::report() const {
     report.receives = srq_ != nullptr ? srq_->waiting() : receives_waiting();
     report.retries_left = requester_.retries_left();
     report.rnr_retries_left = requester_.rnr_retries_left();
+    report.rnr_naks = requester_.rnr_naks();
     if (armed(EngineTimer::kAcknowledge)) {
         report.answer_until = find_timer(EngineTimer::kAcknowledge)->deadline();
     }

@@ -81,7 +81,8 @@ struct QueuePairReport {
     std::uint32_t messages_received = 0;  // carried out whole, of every kind; modulo 2^32
     std::uint32_t receives = 0;           // posted and not taken, a shared queue's included
     std::uint8_t retries_left = 0;
-    std::uint8_t rnr_retries_left = 0;
+    std::uint8_t rnr_retries_left = 0;            // 7: without limit
+    std::uint32_t rnr_naks = 0;                   // for the oldest request
     std::optional<fabric::SimTime> answer_until;  // an acknowledgment timer runs
     std::optional<fabric::SimTime> rnr_until;     // the peer asked to wait
 };

@@ -104,6 +104,7 @@ void Requester::receive_rnr_nak(const Packet& packet) {
         return;
     }
     effects_.count(HwCounter::kRnrNakRetryErr);
+    ++rnr_naks_;
     if (attributes_.rnr_retry != kRnrRetryForever) {
         if (rnr_retries_left_ == 0) {
             fail_oldest(WcStatus::kRnrRetryExcErr, FaultCause::kRnrRetriesUsedUp);
@@ -240,6 +241,7 @@ void Requester::progress(Psn oldest) {
     oldest_psn_ = oldest;
     retries_left_ = attributes_.retry_count;
     rnr_retries_left_ = attributes_.rnr_retry;
+    rnr_naks_ = 0;
     recovering_ = false;
     effects_.disarm(EngineTimer::kAcknowledge);
     // A late answer to the first transmission may overtake the second.

@@ -61,6 +61,7 @@ void Requester::start() {
     transmissions_.start(next_psn_);
     retries_left_ = attributes_.retry_count;
     rnr_retries_left_ = attributes_.rnr_retry;
+    rnr_naks_ = 0;
     since_ack_request_ = 0;
     waits_for_receiver_ = false;
     recovering_ = false;

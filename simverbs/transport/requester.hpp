@@ -42,6 +42,8 @@ class Requester {
     [[nodiscard]] Psn next_psn() const { return next_psn_; }
     [[nodiscard]] std::uint8_t retries_left() const { return retries_left_; }
     [[nodiscard]] std::uint8_t rnr_retries_left() const { return rnr_retries_left_; }
+    // For the oldest request, so far.
+    [[nodiscard]] std::uint32_t rnr_naks() const { return rnr_naks_; }
 
     // Commands of the queue pair.
     void start();                       // RTR to RTS: takes the PSN and the retry counters
@@ -138,6 +140,7 @@ class Requester {
     std::uint32_t since_ack_request_ = 0;
     std::uint8_t retries_left_ = 0;
     std::uint8_t rnr_retries_left_ = 0;
+    std::uint32_t rnr_naks_ = 0;
     bool waits_for_receiver_ = false;  // an RNR NAK's time runs
     bool recovering_ = false;          // rewound, and nothing new was acknowledged since
     bool stopped_ = true;              // not between start() and a failure

@@ -4,13 +4,17 @@
 
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/hca/queue_pair.hpp"
+#include "simverbs/model/timers.hpp"
 #include "simverbs/world/simulation.hpp"
 
 namespace simverbs {
 namespace {
 
-std::string time_text(fabric::SimTime time) {
-    return fmt::format("{} ps", fabric::to_picoseconds(time));
+std::string missing_receive(const QueuePairReport& report) {
+    return fmt::format("its peer had no receive posted, {} times ({})", report.rnr_naks,
+                       report.rnr_retries_left == kRnrRetryForever
+                           ? "RNR retries have no limit"
+                           : fmt::format("{} RNR retries left", report.rnr_retries_left));
 }
 
 }  // namespace
@@ -23,12 +27,14 @@ std::string waits_for(const QueuePairReport& report) {
         return "for its program to connect it";
     }
     if (report.rnr_until) {
-        return fmt::format("until {}: its peer had no receive posted ({} RNR retries left)",
-                           time_text(*report.rnr_until), report.rnr_retries_left);
+        return fmt::format("until {}: {}", fabric::to_string(*report.rnr_until),
+                           missing_receive(report));
     }
     if (report.answer_until) {
-        return fmt::format("for an answer of QP {:#08x}, until {} ({} retries left)",
-                           report.dest_qpn, time_text(*report.answer_until), report.retries_left);
+        return fmt::format("for an answer of QP {:#08x}, until {} ({} retries left){}",
+                           report.dest_qpn, fabric::to_string(*report.answer_until),
+                           report.retries_left,
+                           report.rnr_naks > 0 ? "; " + missing_receive(report) : "");
     }
     if (report.sends == 0) {
         return report.receives == 0 ? "for nothing: nothing is posted" : "for a message";

@@ -10,7 +10,7 @@ class Hca;
 class Simulation;
 struct QueuePairReport;
 
-// "for a message", "until 5 ps: ...": the one thing that has to happen before it goes on.
+// "for a message", "until 5 us: ...": the one thing that has to happen before it goes on.
 std::string waits_for(const QueuePairReport& report);
 
 // Lines of text, with the world held. Queue pairs in RESET are left out.

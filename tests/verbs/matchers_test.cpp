@@ -159,6 +159,25 @@ TEST_F(Connected, FixtureSendsAndReceives) {
     EXPECT_EQ(h1.bytes[0], 42);
 }
 
+TEST_F(Connected, FixtureSaysWhatIsWaitedForWhereNothingCompletes) {
+    h1.send(64);  // and nothing is posted for it: RNR retries without end
+    testing::StringMatchResultListener listener;
+    const testing::Matcher<ibv_cq*> matcher = simverbs::CompletesWith(IBV_WC_SUCCESS);
+    EXPECT_FALSE(matcher.Matches(h1.cq));
+    matcher.MatchAndExplain(h1.cq, &listener);
+    EXPECT_THAT(listener.str(), testing::HasSubstr("which completes nothing within "));
+    EXPECT_THAT(listener.str(),
+                testing::ContainsRegex("host h1\n.*1 sends outstanding.*waits .*"
+                                       "its peer had no receive posted, [0-9]+ times"));
+}
+
+// The world ends with an acknowledgment in it, of which its records are told no more.
+TEST_F(Connected, FixtureEndsWhileAnAnswerIsUnderWay) {
+    h1.receive(64);
+    h0.send(64);
+    EXPECT_THAT(h1.cq, simverbs::CompletesWith(IBV_WC_SUCCESS));
+}
+
 TEST_F(Connected, FixtureWritesAndReadsUnderFaults) {
     const simverbs::Fault lost = simverbs::drop().from("h0").psn(1).attempt(1).inject();
     h0.bytes[1] = 7;
