@@ -175,7 +175,7 @@ int LabCommands::list() const {
             next = fmt::format("{} {}", progress == lab::Progress::kBegun ? "check" : "start",
                                name.substr(0, name.find('_')));
         }
-        fmt::print("{} {:<24} {:<9} {}\n", kMarks[static_cast<std::size_t>(progress)], name,
+        fmt::print("{} {:<26} {:<9} {}\n", kMarks[static_cast<std::size_t>(progress)], name,
                    exercise->has(lab::Language::kPython) ? "C, Python" : "C",
                    exercise->rubric.title);
     }

@@ -16,6 +16,7 @@
 #include "simverbs/cli/scenario_commands.hpp"
 #include "simverbs/cli/search_commands.hpp"
 #include "simverbs/cli/topology_commands.hpp"
+#include "simverbs/cli/usage.hpp"
 #include "simverbs/cli/viz_commands.hpp"
 #include "simverbs/cli/watch_command.hpp"
 #include "simverbs/cli/world_commands.hpp"
@@ -72,7 +73,9 @@ int main(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? cli::kPassed : cli::kUsage;  // help is no error
+        return error.get_exit_code() == 0  // help is no error
+                   ? app.exit(error)
+                   : cli::complain(cli::describe_usage_error(app, error), cli::kUsage);
     }
     const auto chosen =
         std::ranges::find_if(commands, [](const auto& command) { return command->is_chosen(); });

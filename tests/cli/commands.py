@@ -151,6 +151,23 @@ class Help(Case):
             for line in text.splitlines():
                 self.assertLessEqual(len(line), 80, f"{words}: {line}")
 
+    def test_wrong_command_lines_are_told_with_the_nearest_word(self):
+        for words, told in [
+            ("", "a command is required; there are: run, up, on, "),
+            ("staus", 'no command \'staus\': did you mean "status"?'),
+            ("lab chek 2", 'lab: no command \'chek\': did you mean "check"?'),
+            ("lab", "lab: a command is required; there are: list, start, check"),
+            ("up pair --wrld x", 'up: no option \'--wrld\': did you mean "--world"?'),
+            ("up pair extra", "up: 'extra' is one word too many"),
+            ("up pair --seed -1", "up: --seed: -1 is below 0"),
+            ("sweep", "sweep: file is required"),
+            ("viz qp --service RX", "viz qp: --service: RX not in {RC,UC,"),
+        ]:
+            status, text = self.simverbs(*words.split())
+            self.assertEqual(status, 2, words)
+            self.assertIn("simverbs: " + told, text)
+            self.assertIn("--help says more)", text)
+
     def test_tells_required_and_defaults(self):
         text = " ".join(self.simverbs("sweep", "--help")[1].split())
         self.assertRegex(text, r"file FILE the scenario \(required\)")

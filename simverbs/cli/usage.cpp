@@ -1,0 +1,90 @@
+#include "simverbs/cli/usage.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "fabric/yaml/nearest.hpp"
+
+namespace simverbs::cli {
+namespace {
+
+// The innermost command that was named, and the words that lead to it.
+struct Chosen {
+    const CLI::App* command;
+    std::string words;
+};
+
+Chosen chosen_by(const CLI::App& app) {
+    Chosen chosen{&app, ""};
+    for (auto below = app.get_subcommands(); !below.empty();
+         below = chosen.command->get_subcommands()) {
+        const std::string& name = below.front()->get_name();
+        chosen = {below.front(), chosen.words.empty() ? name : chosen.words + " " + name};
+    }
+    return chosen;
+}
+
+std::vector<std::string> commands_of(const CLI::App& command) {
+    std::vector<std::string> names;
+    for (const CLI::App* const each :
+         command.get_subcommands([](const CLI::App* one) { return !one->get_name().empty(); })) {
+        names.push_back(each->get_name());
+    }
+    return names;
+}
+
+std::vector<std::string> options_of(const CLI::App& command) {
+    std::vector<std::string> names;
+    for (const CLI::Option* const option : command.get_options()) {
+        for (const std::string& name : option->get_lnames()) {
+            names.push_back("--" + name);
+        }
+    }
+    return names;
+}
+
+std::string suggestion(std::string_view word, const std::vector<std::string>& names) {
+    const std::vector<std::string_view> candidates(names.begin(), names.end());
+    return fabric::yaml::suggestion(word, candidates);
+}
+
+std::string words_of(const CLI::App& command, const std::vector<std::string>& left) {
+    const std::vector<std::string> names = commands_of(command);
+    const auto option = std::find_if(left.begin(), left.end(), [](const std::string& word) {
+        return word.size() > 1 && word.starts_with('-');
+    });
+    if (option != left.end()) {
+        return fmt::format("no option '{}'{}", *option, suggestion(*option, options_of(command)));
+    }
+    const std::string all = fmt::format("; there are: {}", fmt::join(names, ", "));
+    if (left.empty()) {
+        return fmt::format("a command is required{}", all);
+    }
+    if (names.empty()) {
+        return fmt::format("'{}' is one word too many", left.front());
+    }
+    const std::string near = suggestion(left.front(), names);
+    return fmt::format("no command '{}'{}", left.front(), near.empty() ? all : near);
+}
+
+}  // namespace
+
+std::string describe_usage_error(const CLI::App& app, const CLI::ParseError& error) {
+    const Chosen chosen = chosen_by(app);
+    const bool is_of_words = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
+                             dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+    const std::vector<std::string> left =
+        is_of_words ? app.remaining(true) : std::vector<std::string>();
+    const bool lacks_command = is_of_words && chosen.command->get_require_subcommand_min() > 0 &&
+                               chosen.command->get_subcommands().empty();
+    return fmt::format(
+        "{}{}\n(simverbs {}--help says more)", chosen.words.empty() ? "" : chosen.words + ": ",
+        !left.empty() || lacks_command ? words_of(*chosen.command, left) : error.what(),
+        chosen.words.empty() ? "" : chosen.words + " ");
+}
+
+}  // namespace simverbs::cli
