@@ -1,6 +1,8 @@
 // The `simverbs` command: the list of its commands.
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -46,9 +48,7 @@ void refuse_negative_numbers(CLI::App& app) {
     }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
     CLI::App app("Simulated RDMA: verbs programs on hosts of a simulated fabric.", "simverbs");
     app.set_version_flag("--version", SIMVERBS_VERSION, "print the version and end");
     app.set_help_flag("-h,--help", "print this and end");
@@ -80,4 +80,15 @@ int main(int argc, char** argv) {
     const auto chosen =
         std::ranges::find_if(commands, [](const auto& command) { return command->is_chosen(); });
     return (*chosen)->run();  // one is required
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return run(argc, argv);
+    } catch (const std::exception& error) {  // of memory or descriptors there are no more, say
+        std::fprintf(stderr, "simverbs: %s\n", error.what());
+        return cli::kFailed;
+    }
 }

@@ -20,12 +20,14 @@ constexpr auto kSilentFor = 1s;  // at the beginning: short commands show nothin
 constexpr auto kRedrawAfter = 200ms;
 
 std::string in_words(std::chrono::seconds time) {
+    constexpr std::int64_t kFewMinutes = 90;
+    constexpr std::int64_t kFewHours = 90 * 60;
     const std::int64_t seconds = time.count();
-    if (seconds < 90) {
+    if (seconds < kFewMinutes) {
         return fmt::format("{} s", seconds);
     }
-    return seconds < 90 * 60 ? fmt::format("{} min", (seconds + 30) / 60)
-                             : fmt::format("{} h", (seconds + 1800) / 3600);
+    return seconds < kFewHours ? fmt::format("{} min", (seconds + 30) / 60)
+                               : fmt::format("{} h", (seconds + 1800) / 3600);
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ class Waiter {
     }
     // Until `descriptor` (-1: none) is readable, a key, a signal, or that moment (0: no end). True:
     // it is readable.
-    bool wait(int descriptor, std::int64_t until_ns) const {
+    [[nodiscard]] bool wait(int descriptor, std::int64_t until_ns) const {
         std::array<pollfd, 2> wanted{pollfd{descriptor, POLLIN, 0},
                                      pollfd{keys_.descriptor(), POLLIN, 0}};
         const std::int64_t left = std::max<std::int64_t>(0, until_ns - wall_now());

@@ -27,6 +27,7 @@ void add_choice(CLI::App& command, const char* name, const std::map<std::string,
 
 std::vector<std::string> personality_names() {
     std::vector<std::string> names;
+    names.reserve(kPersonalities.size());
     for (const Personality* const each : kPersonalities) {
         names.emplace_back(each->name);
     }

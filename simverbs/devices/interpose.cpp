@@ -65,13 +65,14 @@ std::FILE* open_stream(const char* name, const char* mode, const char* function)
 }  // namespace
 
 // A mode comes along only where a file may be made; the kernel ignores it otherwise.
-#define TAKE_MODE(last, mode)                                                \
-    mode_t mode = 0; /* NOLINT(bugprone-macro-parentheses): a declaration */ \
-    if (((last) & (O_CREAT | O_TMPFILE)) != 0) {                             \
-        va_list rest;                                                        \
-        va_start(rest, last);                                                \
-        mode = static_cast<mode_t>(va_arg(rest, unsigned));                  \
-        va_end(rest);                                                        \
+// NOLINTNEXTLINE(bugprone-macro-parentheses): `mode` is declared
+#define TAKE_MODE(last, mode)                               \
+    mode_t mode = 0;                                        \
+    if (((last) & (O_CREAT | O_TMPFILE)) != 0) {            \
+        va_list rest;                                       \
+        va_start(rest, last);                               \
+        mode = static_cast<mode_t>(va_arg(rest, unsigned)); \
+        va_end(rest);                                       \
     }
 
 #define INTERPOSED extern "C" __attribute__((visibility("default")))
@@ -95,8 +96,8 @@ INTERPOSED int openat64(int folder, const char* name, int flags, ...) {
     TAKE_MODE(flags, mode)
     return open_at(folder, name, flags | O_LARGEFILE, mode);
 }
-// What _FORTIFY_SOURCE makes of the above. NOLINTBEGIN(bugprone-reserved-identifier,
-// readability-identifier-naming): the names are glibc's.
+// What _FORTIFY_SOURCE makes of the above; the names are glibc's.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 INTERPOSED int __open_2(const char* name, int flags) {
     return open_at(AT_FDCWD, name, flags, 0);
 }
@@ -109,7 +110,7 @@ INTERPOSED int __openat_2(int folder, const char* name, int flags) {
 INTERPOSED int __openat64_2(int folder, const char* name, int flags) {
     return open_at(folder, name, flags | O_LARGEFILE, 0);
 }
-// NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming)
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 INTERPOSED std::FILE* fopen(const char* name, const char* mode) {
     return open_stream(name, mode, "fopen");

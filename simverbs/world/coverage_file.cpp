@@ -51,8 +51,8 @@ std::string kind_of(const TraceRecord& record) {
 // Worlds may follow one another in a process, and numbers of processes come again.
 std::string free_path(const std::string& folder) {
     for (unsigned number = 1;; ++number) {
-        const std::string path = fmt::format("{}/{}-{}-{}.jsonl", folder,
-                                             program_invocation_short_name, getpid(), number);
+        std::string path = fmt::format("{}/{}-{}-{}.jsonl", folder, program_invocation_short_name,
+                                       getpid(), number);
         const int descriptor = open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
         if (descriptor >= 0) {
             close(descriptor);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 #include <optional>
 #include <vector>
@@ -122,7 +123,12 @@ std::vector<int> of_epoll(pid_t process, const SystemCall& call) {
     for (std::size_t at = text.find(kMember);
          at != std::string_view::npos && descriptors.size() < kMaxDescriptors;
          at = text.find(kMember, at + 1)) {
-        descriptors.push_back(std::atoi(text.data() + at + kMember.size()));
+        int& descriptor = descriptors.emplace_back(0);
+        const char* number = text.data() + at + kMember.size();
+        while (*number == ' ') {
+            ++number;
+        }
+        std::from_chars(number, text.data() + text.size(), descriptor);
     }
     return descriptors;
 }

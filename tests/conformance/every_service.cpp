@@ -115,7 +115,7 @@ ibv_qp* make_qp(End& end, Service service, const XrcDomain* xrc, std::uint64_t o
         init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
         init.send_ops_flags = operations;
     }
-    if (service == Service::kXrcTgt) {
+    if (service == Service::kXrcTgt && xrc != nullptr) {
         init.comp_mask |= IBV_QP_INIT_ATTR_XRCD;
         init.xrcd = xrc->domain;
         return ibv_create_qp_ex(end.context, &init);

@@ -135,7 +135,7 @@ std::vector<FaultCase> lengths() {
     };
 }
 
-std::vector<FaultCase> operations() {
+std::vector<FaultCase> operations() {  // NOLINT(readability-function-size): a list
     return {
         {.name = "address_of_another_pd",
          .cause = FaultCause::kAddressOfOtherPd,
@@ -227,7 +227,7 @@ std::vector<FaultCase> operations() {
     };
 }
 
-std::vector<FaultCase> gathering() {
+std::vector<FaultCase> gathering() {  // NOLINT(readability-function-size): a list
     const auto rc = [](std::string name, FaultCause cause, void (*arrange)(Stage&),
                        const std::string& status, const std::string& of_rxe,
                        unsigned landed = kNothing) {

@@ -54,17 +54,23 @@ Topology make_two_level(const EthernetQueueing& queueing = {}) {
     return topology;
 }
 
+struct Marks {
+    std::uint32_t flow = 0;
+    Ecn ecn = Ecn::kNotCapable;
+    std::uint8_t sl = 0;
+    std::uint16_t vlan = 0;
+};
+
 void send(RunningFabric& fabric, std::size_t from, const MacAddress& to, std::uint32_t number,
-          std::uint32_t flow = 0, Ecn ecn = Ecn::kNotCapable, std::uint8_t sl = 0,
-          std::uint16_t vlan = 0) {
+          const Marks& marks = {}) {
     FramePtr frame = fabric.network.frames().make();
     frame->source = fabric.network.host(from).id();
     frame->source_mac = fabric.port_of(from).attributes().mac;
     frame->destination_mac = to;
-    frame->vlan = vlan;
-    frame->flow = flow;
-    frame->ecn = ecn;
-    frame->sl = sl;
+    frame->vlan = marks.vlan;
+    frame->flow = marks.flow;
+    frame->ecn = marks.ecn;
+    frame->sl = marks.sl;
     frame->payload_bytes = kData;
     frame->wire_bytes = kWire;
     frame->transport_as<std::uint32_t>() = number;
@@ -94,7 +100,7 @@ TEST(EthernetFabric, FlowsSpreadAndEachStaysInOrder) {
     RunningFabric fabric(make_two_level());
     for (std::uint32_t i = 0; i < 10; ++i) {
         for (std::uint32_t flow = 0; flow < 32; ++flow) {
-            send(fabric, 0, mac_of(fabric, 2), flow * 100 + i, flow);
+            send(fabric, 0, mac_of(fabric, 2), flow * 100 + i, {.flow = flow});
         }
     }
     fabric.run();
@@ -127,7 +133,7 @@ TEST(EthernetFabric, GoesRoundALinkThatIsDown) {
     RunningFabric fabric(make_two_level());
     fabric.network.link("s0-s2").set_state(LinkState::kDown);
     for (std::uint32_t flow = 0; flow < 32; ++flow) {
-        send(fabric, 0, mac_of(fabric, 2), flow, flow);
+        send(fabric, 0, mac_of(fabric, 2), flow, {.flow = flow});
     }
     send(fabric, 0, kBroadcast, 100);
     fabric.run();
@@ -135,7 +141,7 @@ TEST(EthernetFabric, GoesRoundALinkThatIsDown) {
     EXPECT_THAT(fabric.hosts[3]->arrivals, SizeIs(1));
     fabric.network.link("s0-s2").set_state(LinkState::kUp);
     for (std::uint32_t flow = 0; flow < 32; ++flow) {
-        send(fabric, 0, mac_of(fabric, 2), flow, flow);
+        send(fabric, 0, mac_of(fabric, 2), flow, {.flow = flow});
     }
     fabric.run();
     EXPECT_GT(sent(fabric, "s0", 3), 0U);
@@ -158,7 +164,7 @@ TEST(EthernetFabric, AVlanPassesWhereTheLinkHasIt) {
     vlans_of("h3", "s1") = std::vector<std::uint16_t>();
     RunningFabric fabric(std::move(topology));
     const auto send_tagged = [&fabric](const MacAddress& to, std::uint16_t vlan) {
-        send(fabric, 0, to, vlan, 0, Ecn::kNotCapable, 0, vlan);
+        send(fabric, 0, to, vlan, {.vlan = vlan});
         fabric.run();
     };
     const auto arrived = [&fabric](std::size_t host) {
@@ -203,7 +209,7 @@ class EthernetIncast : public testing::Test {
         fabric_->network.set_seed(seed);
         for (std::uint32_t i = 0; i < kFrames; ++i) {
             for (std::size_t host = 0; host < 3; ++host) {
-                send(*fabric_, host, mac_of(*fabric_, 3), i, 0, ecn, sl);
+                send(*fabric_, host, mac_of(*fabric_, 3), i, {.ecn = ecn, .sl = sl});
             }
         }
         const LinkDirection& out = *way_out().outgoing();
@@ -300,11 +306,11 @@ TEST_F(EthernetIncast, AMarkIsAMatterOfTheSeedAlone) {
 TEST(EthernetPriorities, HaveQueuesOfTheirOwn) {
     RunningFabric fabric("eth-star:3");
     for (std::uint32_t i = 0; i < 100; ++i) {
-        send(fabric, 0, mac_of(fabric, 2), i, 0, Ecn::kNotCapable, 1);
-        send(fabric, 1, mac_of(fabric, 2), 100 + i, 0, Ecn::kNotCapable, 1);
+        send(fabric, 0, mac_of(fabric, 2), i, {.sl = 1});
+        send(fabric, 1, mac_of(fabric, 2), 100 + i, {.sl = 1});
     }
     fabric.loop.run_until(kSimStart + 3_us);
-    send(fabric, 1, mac_of(fabric, 2), 1000, 0, Ecn::kNotCapable, 5);
+    send(fabric, 1, mac_of(fabric, 2), 1000, {.sl = 5});
     fabric.run();
     const auto& arrivals = fabric.hosts[2]->arrivals;
     const auto late = std::find_if(arrivals.begin(), arrivals.end(),

@@ -22,15 +22,15 @@ void End::Free::operator()(std::uint8_t* block) const {
 }
 
 End::End(std::size_t device, const Connection& with)
-    : memory(static_cast<std::uint8_t*>(std::aligned_alloc(kPageBytes, kBytes))) {
-    std::memset(memory.get(), 0, kBytes);
+    : memory_(static_cast<std::uint8_t*>(std::aligned_alloc(kPageBytes, kBytes))) {
+    std::memset(memory_.get(), 0, kBytes);
     ibv_device** devices = ibv_get_device_list(nullptr);
     context = ibv_open_device(devices[device]);
     ibv_free_device_list(devices);
     fcntl(context->async_fd, F_SETFL, O_NONBLOCK);
     pd = ibv_alloc_pd(context);
     cq = ibv_create_cq(context, with.cq_entries, this, nullptr, 0);
-    mr = ibv_reg_mr(pd, memory.get(), kBytes, kAllAccess);
+    mr = ibv_reg_mr(pd, memory_.get(), kBytes, kAllAccess);
     if (with.shared_receives > 0) {
         ibv_srq_init_attr shared{};
         shared.attr.max_wr = with.shared_receives;

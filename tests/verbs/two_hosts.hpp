@@ -61,7 +61,7 @@ class End {
     End(const End&) = delete;
     End& operator=(const End&) = delete;
 
-    std::uint8_t* at(std::size_t offset = 0) { return memory.get() + offset; }
+    std::uint8_t* at(std::size_t offset = 0) { return memory_.get() + offset; }
     std::uint64_t address(std::size_t offset = 0) {
         return reinterpret_cast<std::uint64_t>(at(offset));
     }
@@ -92,13 +92,13 @@ class End {
     ibv_srq* srq = nullptr;
     ibv_qp* qp = nullptr;
     ibv_ah* ah = nullptr;  // UD: leads to the other end
-    ibv_mr* mr = nullptr;  // all of `memory`, with every right
+    ibv_mr* mr = nullptr;  // all of `memory_`, with every right
 
   private:
     struct Free {
         void operator()(std::uint8_t* block) const;
     };
-    std::unique_ptr<std::uint8_t, Free> memory;
+    std::unique_ptr<std::uint8_t, Free> memory_;
 };
 
 // A send work request, spelled as it is meant: Request(IBV_WR_SEND).id(1).from(sge).post(end).

@@ -345,6 +345,7 @@ void forks() {
 
 void eight_threads() {
     std::vector<std::unique_ptr<Pair>> pairs;
+    pairs.reserve(8);
     for (int i = 0; i < 8; ++i) {
         pairs.push_back(std::make_unique<Pair>());
     }
@@ -443,10 +444,12 @@ void yield() {
 void nappers_with_a_mutex() {
     std::mutex mutex;
     std::vector<std::unique_ptr<Pair>> pairs;
+    pairs.reserve(3);
     for (int i = 0; i < 3; ++i) {
         pairs.push_back(std::make_unique<Pair>(nullptr, true));
     }
     std::vector<std::thread> threads;
+    threads.reserve(3);
     for (int i = 0; i < 3; ++i) {
         threads.emplace_back([&mutex, &pair = *pairs[static_cast<std::size_t>(i)]] {
             for (int round = 0; round < 5; ++round) {
