@@ -235,7 +235,7 @@ int WatchCommand::run() {
             break;
         }
         while (g_stopped == 0 && wall_now() < next) {
-            waiter.wait(-1, next);
+            static_cast<void>(waiter.wait(-1, next));
             if (g_resized != 0) {
                 g_resized = 0;
                 terminal->show(watch_screen(now, was, terminal->size(), keys));
