@@ -30,6 +30,8 @@ class FabricRequests final : private fabric::EventHandler {
     void serve(int socket, const FabricRequest& request, bool changes_wait);
     // Makes the changes that wait; whether there were any.
     bool run_waiting();
+    // Whether one waits for its turn.
+    [[nodiscard]] bool is_asked() const { return !waiting_.empty(); }
 
   private:
     static constexpr std::size_t kMaxWaiting = 64;

@@ -104,18 +104,21 @@ class Server {
     [[nodiscard]] bool posts_too_much();
     void merge_calls();
     bool move_time();
+    class View;
+    bool move_freely(Move move);
+    bool move_in_turn(Move move);
+    [[nodiscard]] bool pace_allows();
     bool take_what_waits();
-    bool jump();
     [[nodiscard]] std::uint64_t deliveries() const;
-    bool everyone_waits();
+    bool someone_holds();
     [[nodiscard]] std::vector<pid_t> processes_of_clients() const;
     // Of a thread by itself the last look counts if it is younger than the interval.
     bool look_at_everyone(std::chrono::nanoseconds interval);
-    bool may_go_on_without(RemoteClient& client, std::uint32_t actor,
-                           std::chrono::nanoseconds interval);
-    bool programs_let_time_move();
+    [[nodiscard]] Whereabouts whereabouts_of(RemoteClient& client, std::uint32_t actor) const;
+    Hold judge_actor(RemoteClient& client, std::uint32_t actor, std::chrono::nanoseconds interval);
+    Coming look_at_programs();
     void begin_turn();
-    void note_sleepers();
+    void note_sleepers(bool walked);
     // Whether what happens next depends on when the server heard of whoever has just come.
     [[nodiscard]] bool is_under_way() const;
     void take_marks(RemoteClient& client);
@@ -123,7 +126,6 @@ class Server {
     bool run_pending_commands();
     [[nodiscard]] bool is_free() const { return options_.conductor.schedule == Schedule::kFree; }
     void release_pollers();
-    bool walk_allows();
     void sleep_until_something_happens();
     [[nodiscard]] bool doorbells_waiting() const;
 
@@ -148,9 +150,7 @@ class Server {
     int holds_by_news_ = 0;
     int spare_ = -1;  // given up for a connection when no descriptor is left
     int complaints_left_ = 100;
-    bool walking_ = false;
-    std::int64_t walk_began_ns_ = 0;
-    fabric::SimTime walk_began_{};
+    Pace pace_;
     std::string sleeps_for_time_;  // the host of a thread that does, at the last look at everybody
     bool someone_was_looked_at_ = false;
     RunMarks marks_;

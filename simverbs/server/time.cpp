@@ -1,5 +1,5 @@
-// How the time of a served world moves: what Conductor does for threads of one process, for the
-// threads of all clients (DESIGN section 4).
+// How the time of a served world moves: the server tells simverbs/time/rule.hpp of the threads of
+// all clients, and carries out what it decides.
 #include <algorithm>
 #include <array>
 #include <tuple>
@@ -17,7 +17,7 @@ constexpr int kTurnsPerLook = 16;
 // Idle turns before the server sleeps: handing a message over while awake takes microseconds,
 // waking a sleeper takes fifty times as long.
 constexpr int kIdleTurns = 2000;
-constexpr int kStepsPerJump = 256;
+constexpr int kStepsPerMove = 256;
 // Free: how old an answer of /proc may be that a thread runs, or sleeps while others run.
 constexpr std::chrono::nanoseconds kLookInterval = std::chrono::microseconds(20);
 constexpr int kSleepMs = 100;
@@ -145,57 +145,101 @@ bool Server::doorbells_waiting() const {
     });
 }
 
+// What the rule of time is told of the threads of all clients.
+class Server::View {
+  public:
+    explicit View(Server& server) : server_(server) {}
+
+    [[nodiscard]] Schedule schedule() const { return server_.options_.conductor.schedule; }
+    bool someone_holds() { return server_.someone_holds(); }
+    bool take_posts() {
+        if (server_.take_what_waits()) {
+            return true;
+        }
+        server_.begin_turn();
+        return false;
+    }
+    [[nodiscard]] bool command_waits() const {
+        return server_.fabric_.is_asked() ||
+               std::any_of(server_.clients_.begin(), server_.clients_.end(),
+                           [](const auto& client) { return client->pending.has_value(); });
+    }
+    [[nodiscard]] bool event_is_left() const { return !server_.simulation_->loop().empty(); }
+    Coming coming() { return server_.look_at_programs(); }
+    [[nodiscard]] bool someone_sleeps_for_time() const { return !server_.sleeps_for_time_.empty(); }
+
+  private:
+    Server& server_;
+};
+
 bool Server::move_time() {
-    const bool free = is_free();
-    if (free) {
+    if (is_free()) {
         merge_calls();
     }
-    if (free && simulation_->loop().empty()) {
-        return simulation_->step() > 0;  // events that wait for a full socket go out
-    }
-    if (!everyone_waits() || (free && !programs_let_time_move())) {
-        // Free: time keeps pace with the wall while somebody runs. Canonical: it stands.
-        if (!free || !walk_allows()) {
+    View view(*this);
+    const Decision decision = decide(view);
+    switch (decision.move) {
+        case Move::kStand:
             return false;
+        case Move::kLookAgain:
+            return true;
+        case Move::kCommands:
+            return run_pending_commands() || fabric_.run_waiting();
+        case Move::kDeliver:
+        case Move::kWalk:
+        case Move::kJump:
+            break;
+    }
+    const bool stepped = is_free() ? move_freely(decision.move) : move_in_turn(decision.move);
+    return stepped || decision.why == Why::kSomeoneGoesOn;
+}
+
+// Whoever was found waiting goes on waiting until something is delivered or posted: no need to look
+// again after every step.
+bool Server::move_freely(Move move) {
+    const bool walks = move == Move::kWalk;
+    if (!walks) {
+        pace_.stop();
+    }
+    const std::uint64_t before = deliveries();
+    bool stepped = false;
+    for (int steps = 0; steps < kStepsPerMove && deliveries() == before; ++steps) {
+        if ((walks && !pace_allows()) ||
+            (walks ? simulation_->step_exactly() : simulation_->step()) == 0) {
+            break;
         }
-        return simulation_->step_exactly() > 0;
+        stepped = true;
+        if (doorbells_waiting()) {
+            break;
+        }
     }
-    if (take_what_waits()) {
-        return true;
-    }
-    begin_turn();
-    if (free && sleeps_for_time_.empty()) {
-        walking_ = false;
-        return jump();
-    }
-    if (free) {
-        return walk_allows() && simulation_->step_exactly() > 0;
-    }
-    if (run_pending_commands() || fabric_.run_waiting()) {
-        return true;
-    }
-    // Polls return where no event is left, too: without one, no time passes.
-    if (!simulation_->loop().empty() && !programs_let_time_move()) {
+    return stepped;
+}
+
+bool Server::move_in_turn(Move move) {
+    const bool walks = move == Move::kWalk;
+    if (walks && !pace_allows()) {
         return false;
     }
-    if (sleeps_for_time_.empty()) {
-        walking_ = false;
-    } else if (!walk_allows()) {
-        return false;
+    if (!walks) {
+        pace_.stop();
     }
     if (!simulation_->loop().empty()) {
         merge_calls();
     }
-    const std::size_t events = walking_
-                                   ? simulation_->step_exactly()
-                                   : simulation_->step_to_news([this] { return deliveries(); });
-    const bool stepped = events > 0;
+    const bool stepped = (walks ? simulation_->step_exactly()
+                                : simulation_->step_to_news([this] { return deliveries(); })) > 0;
     if (stepped) {
-        note_sleepers();
+        note_sleepers(walks);
     }
     remove_killed();
     release_pollers();
     return stepped;
+}
+
+bool Server::pace_allows() {
+    const fabric::EventLoop& loop = simulation_->loop();
+    return pace_.allows(loop.next_time(), loop.now(), wall_ns());
 }
 
 // Whoever waits has posted what it had to post, and what it had to say lies in its socket. True:
@@ -207,33 +251,10 @@ bool Server::take_what_waits() {
     // and the others wait until this is done.
     const bool posted = drain_doorbells();
     if (is_free()) {
-        // One that posts or asks without end runs: time keeps pace with the wall beside it.
-        const std::uint64_t before = deliveries();
-        for (int steps = 0; (spoke || posted) && steps < kStepsPerJump && walk_allows() &&
-                            deliveries() == before && simulation_->step_exactly() > 0;
-             ++steps) {
-        }
-        return spoke || posted;
+        return spoke || posted;  // one that does so without end runs
     }
     holds_by_news_ = spoke ? holds_by_news_ + 1 : 0;
     return spoke && holds_by_news_ < kMostHoldsByNews;
-}
-
-// Everyone waits, and goes on waiting until something is delivered or posted: no need to look again
-// after every step.
-bool Server::jump() {
-    const std::uint64_t before = deliveries();
-    bool stepped = false;
-    for (int steps = 0; steps < kStepsPerJump && deliveries() == before; ++steps) {
-        if (simulation_->step() == 0) {
-            break;
-        }
-        stepped = true;
-        if (doorbells_waiting()) {
-            break;
-        }
-    }
-    return stepped;
 }
 
 std::uint64_t Server::deliveries() const {
@@ -242,20 +263,6 @@ std::uint64_t Server::deliveries() const {
         sum += client->deliveries();
     }
     return sum;
-}
-
-bool Server::walk_allows() {
-    const auto next = simulation_->loop().next_time();
-    if (!next) {
-        return true;
-    }
-    const std::int64_t now = wall_ns();
-    if (!walking_) {
-        walking_ = true;
-        walk_began_ns_ = now;
-        walk_began_ = simulation_->loop().now();
-    }
-    return *next - walk_began_ <= std::chrono::nanoseconds(now - walk_began_ns_);
 }
 
 std::vector<pid_t> Server::processes_of_clients() const {
@@ -269,11 +276,13 @@ std::vector<pid_t> Server::processes_of_clients() const {
 // One that was found asleep may have been woken since by one that was found waiting after it. A
 // second look, made when all wait, tells: who sleeps, and has not run between the two, slept all
 // the while.
-bool Server::everyone_waits() {
+bool Server::someone_holds() {
     someone_was_looked_at_ = false;
-    return look_at_everyone(is_free() ? kLookInterval : std::chrono::nanoseconds::zero()) &&
-           ((!someone_was_looked_at_ && devices_.empty()) ||
-            look_at_everyone(std::chrono::nanoseconds::zero()));
+    if (!look_at_everyone(is_free() ? kLookInterval : std::chrono::nanoseconds::zero())) {
+        return true;
+    }
+    return (someone_was_looked_at_ || !devices_.empty()) &&
+           !look_at_everyone(std::chrono::nanoseconds::zero());
 }
 
 bool Server::look_at_everyone(std::chrono::nanoseconds interval) {
@@ -289,7 +298,7 @@ bool Server::look_at_everyone(std::chrono::nanoseconds interval) {
                 marks_.set(Mark::kCameLate,
                            fmt::format("{} of {}", client->watch(actor).name(), client->host()));
             }
-            all = may_go_on_without(*client, actor, interval) && all;
+            all = judge_actor(*client, actor, interval) != Hold::kHolds && all;
         }
     }
     return all &&
@@ -298,9 +307,9 @@ bool Server::look_at_everyone(std::chrono::nanoseconds interval) {
 }
 
 // Everyone who is attached waits; programs that are on their way here may yet run.
-bool Server::programs_let_time_move() {
+Coming Server::look_at_programs() {
     if (expected_.empty()) {
-        return true;
+        return Coming::kNobody;
     }
     std::vector<pid_t> here = processes_of_clients();
     devices_.add_processes(here);
@@ -314,74 +323,72 @@ bool Server::programs_let_time_move() {
     // may have woken somebody by a message of its own.
     if (state == ThreadState::kRuns || serve_sockets(0) ||
         !look_at_everyone(std::chrono::nanoseconds::zero())) {
-        return false;
+        return Coming::kHolds;
     }
     if (state == ThreadState::kAsleepForTime) {
         sleeps_for_time_ = "a program that has not attached yet";
+        return Coming::kSleepForTime;
     }
-    return true;
+    return Coming::kNobody;
 }
 
-bool Server::may_go_on_without(RemoteClient& client, std::uint32_t actor,
-                               std::chrono::nanoseconds interval) {
+Whereabouts Server::whereabouts_of(RemoteClient& client, std::uint32_t actor) const {
     const ActorSlot& slot = client.area().actors[actor];
     const auto state = static_cast<ActorWord>(slot.state.load(std::memory_order_acquire));
-    const bool canonical = !is_free();
-    if (processes_.holds(client.process()) || (client.pending && client.pending->actor == actor)) {
-        return true;
+    if (processes_.holds(client.process())) {
+        return Whereabouts::kHeld;
+    }
+    if (client.pending && client.pending->actor == actor) {
+        return Whereabouts::kCommands;
     }
     if (slot.thread.load(std::memory_order_acquire) == 0) {
-        return state == ActorWord::kFree;  // created, and not here yet; or it could not be created
+        return state == ActorWord::kFree ? Whereabouts::kNeverCame : Whereabouts::kOnItsWay;
     }
-    // Its thread calls nothing more, but wakes who joins it, and closes sockets, as it ends.
-    const bool leaves = state == ActorWord::kFree;
-    if (leaves && client.watch(actor).has_ended()) {
-        return true;
+    if (client.watch(actor).has_ended()) {
+        return Whereabouts::kEnded;
     }
     if (state == ActorWord::kBlocked &&
         slot.seen.load(std::memory_order_relaxed) == client.events_sent()) {
-        client.watch(actor).forget();
-        return true;
+        return Whereabouts::kWaits;
     }
     if (state == ActorWord::kPolling) {
-        const bool waits = canonical
-                               ? slot.ticket.load(std::memory_order_relaxed) !=
-                                     slot.released.load(std::memory_order_relaxed)
-                               : slot.seen.load(std::memory_order_relaxed) == client.deliveries();
-        if (waits) {
-            client.watch(actor).forget();
-            return true;
-        }
+        const bool waits = is_free()
+                               ? slot.seen.load(std::memory_order_relaxed) == client.deliveries()
+                               : slot.ticket.load(std::memory_order_relaxed) !=
+                                     slot.released.load(std::memory_order_relaxed);
+        return waits ? Whereabouts::kWaits : Whereabouts::kOwnCode;
+    }
+    return Whereabouts::kOwnCode;
+}
+
+Hold Server::judge_actor(RemoteClient& client, std::uint32_t actor,
+                         std::chrono::nanoseconds interval) {
+    const Whereabouts where = whereabouts_of(client, actor);
+    if (where == Whereabouts::kWaits) {
+        client.watch(actor).forget();
+    }
+    if (where != Whereabouts::kOwnCode) {
+        return judge(where);
     }
     someone_was_looked_at_ = true;
-    const auto spin_limit =
-        leaves ? std::chrono::nanoseconds::zero() : options_.conductor.spin_limit;
+    // One that leaves calls nothing more, but wakes who joins it, and closes sockets, as it ends.
+    const auto state =
+        static_cast<ActorWord>(client.area().actors[actor].state.load(std::memory_order_acquire));
+    const auto spin_limit = state == ActorWord::kFree ? std::chrono::nanoseconds::zero()
+                                                      : options_.conductor.spin_limit;
     ThreadWatch& watch = client.watch(actor);
     const ThreadState found = watch.look(spin_limit, interval);
     if (watch.was_woken_by_signal()) {
         marks_.set(Mark::kWokenBySignal, fmt::format("{} of {}", watch.name(), client.host()));
     }
-    switch (found) {
-        case ThreadState::kRuns:
-            return false;
-        case ThreadState::kAsleepForTime:
-            sleeps_for_time_ = client.host();
-            return true;
-        case ThreadState::kAsleep:
-            return true;
-        case ThreadState::kSpins:
-            if (nothing_to_come()) {
-                return false;  // it computes: no memory will change
-            }
-            if (!marks_.has(Mark::kSpunOnMemory)) {
-                marks_.set(Mark::kSpunOnMemory,
-                           fmt::format("{} of {}", client.watch(actor).name(), client.host()));
-            }
-            return true;
-        case ThreadState::kEnded:
-            break;
+    const Hold hold = judge(found, found == ThreadState::kSpins && !nothing_to_come());
+    if (hold == Hold::kPassesForTime) {
+        sleeps_for_time_ = client.host();
     }
-    return true;
+    if (hold == Hold::kPassesSpinning && !marks_.has(Mark::kSpunOnMemory)) {
+        marks_.set(Mark::kSpunOnMemory, fmt::format("{} of {}", watch.name(), client.host()));
+    }
+    return hold;
 }
 
 bool Server::nothing_to_come() const {
@@ -411,8 +418,8 @@ void Server::begin_turn() {
 }
 
 // Time has moved: who slept for a time, or for a signal, may go on at another instant next time.
-void Server::note_sleepers() {
-    if (walking_) {
+void Server::note_sleepers(bool walked) {
+    if (walked) {
         marks_.set(Mark::kSleptForTime, sleeps_for_time_);
     }
     for (const auto& client : clients_) {

@@ -124,14 +124,7 @@ void Conductor::empty_poll(std::uint64_t seen) {
 void Conductor::poll_freely(Actor& self, std::uint64_t seen) {
     self.state = ActorState::kPolling;
     self.seen = seen;
-    drain_all();
-    if (everyone_waits(nullptr) && all_have_come() && sleeps_for_time_ == nullptr) {
-        walking_ = false;
-        watch_for_stall(step_to_news());
-    } else if (wall_has_caught_up()) {
-        simulation_.step_exactly();
-    }
-    release_waiting(false);
+    lead(nullptr);
 }
 
 int Conductor::wait_readable(int descriptor) {
@@ -151,7 +144,7 @@ int Conductor::wait_readable(int descriptor) {
     };
     int error = 0;
     while (error == 0 && !let_go()) {
-        if (everyone_waits(&self) && lead()) {
+        if (lead(&self)) {
             continue;
         }
         if (has_message(descriptor)) {
@@ -236,7 +229,7 @@ void Conductor::rendezvous(Lock& lock, Actor& self, ActorState state) {
     };
     auto pause = 50us;
     for (int idle = 0; !let_go();) {
-        if (everyone_waits(&self) && lead()) {
+        if (lead(&self)) {
             idle = 0;
             continue;
         }
@@ -258,89 +251,150 @@ void Conductor::rendezvous(Lock& lock, Actor& self, ActorState state) {
     self.watch.forget();
 }
 
-bool Conductor::everyone_waits(const Actor* self) {
+bool Conductor::someone_holds(const Actor* self) {
     sleeps_for_time_ = nullptr;
-    bool all = true;
+    bool holds = false;
     for (const auto& actor : actors_) {
-        const bool idle =
-            actor->state != ActorState::kRunning &&
-            (options_.schedule != Schedule::kFree || actor->state != ActorState::kPolling ||
-             actor->seen == deliveries_.load(std::memory_order_relaxed));
-        if (actor.get() != self && !idle && !may_go_on_without(*actor)) {
-            all = false;
+        if (actor.get() == self) {
+            continue;
         }
+        const Whereabouts where = whereabouts_of(*actor);
+        const Hold hold = where == Whereabouts::kOwnCode ? look_at(*actor) : judge(where);
+        holds = holds || hold == Hold::kHolds;
     }
     remove_ended();
-    return all;
+    return holds;
 }
 
-// Whether time may move though the actor is in its own code.
-bool Conductor::may_go_on_without(Actor& actor) {
+Whereabouts Conductor::whereabouts_of(Actor& actor) const {
+    const ActorState state = actor.state;
+    const bool has_news = options_.schedule == Schedule::kFree && state == ActorState::kPolling &&
+                          actor.seen != deliveries_.load(std::memory_order_relaxed);
+    if (state == ActorState::kCommand) {
+        return Whereabouts::kCommands;
+    }
+    if (state != ActorState::kRunning && !has_news) {
+        return Whereabouts::kWaits;
+    }
     if (actor.gone) {
-        return true;
+        return Whereabouts::kEnded;
     }
     if (actor.thread->inside.load(std::memory_order_acquire) > 0) {
-        return false;  // on its way in or out, and perhaps asleep for our lock
+        return Whereabouts::kInDoor;
     }
     if (!watch_of(actor)) {
-        return actor.leaves();  // created, and not here yet; or it could not be created
+        return actor.leaves() ? Whereabouts::kNeverCame : Whereabouts::kOnItsWay;
     }
+    return Whereabouts::kOwnCode;
+}
+
+Hold Conductor::look_at(Actor& actor) {
     // One that leaves looks at no memory that the world writes.
-    const ThreadState state = actor.watch.look(actor.leaves() ? 0ns : options_.spin_limit);
+    const ThreadState found = actor.watch.look(actor.leaves() ? 0ns : options_.spin_limit);
     if (actor.watch.was_woken_by_signal()) {
         marks_.set(Mark::kWokenBySignal, actor.describe());
     }
-    switch (state) {
-        case ThreadState::kRuns:
-            return false;
-        case ThreadState::kAsleepForTime:
-            sleeps_for_time_ = &actor;
-            return true;
-        case ThreadState::kAsleep:
-            return true;
-        case ThreadState::kSpins:
-            if (simulation_.loop().empty() && nothing_queued()) {
-                return false;
-            }
-            if (!marks_.has(Mark::kSpunOnMemory)) {
-                marks_.set(Mark::kSpunOnMemory,
-                           actor.name.empty() ? actor.watch.name() : actor.name);
-            }
-            return true;
-        case ThreadState::kEnded:
-            // Who joins it may have been looked at before, and has been woken since.
-            actor.thread->leaves.store(true, std::memory_order_release);
-            actor.gone = true;
-            break;
+    if (found == ThreadState::kEnded) {
+        actor.thread->leaves.store(true, std::memory_order_release);
+        actor.gone = true;
     }
-    return false;
+    const bool something_may_come =
+        found == ThreadState::kSpins && (!simulation_.loop().empty() || !nothing_queued());
+    const Hold hold = judge(found, something_may_come);
+    if (hold == Hold::kPassesForTime) {
+        sleeps_for_time_ = &actor;
+    }
+    if (hold == Hold::kPassesSpinning && !marks_.has(Mark::kSpunOnMemory)) {
+        marks_.set(Mark::kSpunOnMemory, actor.name.empty() ? actor.watch.name() : actor.name);
+    }
+    return hold;
 }
 
-bool Conductor::lead() {
+// What the rule of time is told of the threads of one process.
+class Conductor::View {
+  public:
+    // `self` waits: it asks.
+    View(Conductor& conductor, const Actor* self) : conductor_(conductor), self_(self) {}
+
+    [[nodiscard]] Schedule schedule() const { return conductor_.options_.schedule; }
+    bool someone_holds() { return conductor_.someone_holds(self_); }
+    bool take_posts() { return conductor_.take_posts(); }
+    [[nodiscard]] bool command_waits() const {
+        return std::any_of(conductor_.actors_.begin(), conductor_.actors_.end(),
+                           [](const auto& actor) { return actor->command != nullptr; });
+    }
+    [[nodiscard]] bool event_is_left() const { return !conductor_.simulation_.loop().empty(); }
+    [[nodiscard]] Coming coming() const {
+        return conductor_.all_have_come() ? Coming::kNobody : Coming::kHolds;
+    }
+    [[nodiscard]] bool someone_sleeps_for_time() const {
+        return conductor_.sleeps_for_time_ != nullptr;
+    }
+
+  private:
+    Conductor& conductor_;
+    const Actor* self_;
+};
+
+bool Conductor::lead(const Actor* self) {
+    if (options_.schedule == Schedule::kFree) {
+        drain_all();  // whoever runs
+    }
+    View view(*this, self);
+    const Decision decision = decide(view);
+    switch (decision.move) {
+        case Move::kStand:
+            return false;
+        case Move::kLookAgain:
+            return true;
+        case Move::kCommands:
+            return run_commands();
+        case Move::kDeliver:
+        case Move::kWalk:
+        case Move::kJump:
+            break;
+    }
+    return move(decision);
+}
+
+// Serial: who may go on after the last step does so first, one at a time.
+bool Conductor::take_posts() {
     turn_.fetch_add(1, std::memory_order_relaxed);
     if (let_next_go()) {
         return true;
     }
     drain_all();
-    if (run_commands()) {
-        return true;
-    }
-    // Polls return where no event is left, too: without one, no time passes.
-    if ((!all_have_come() && !simulation_.loop().empty()) || !walk_allows()) {
+    return false;
+}
+
+bool Conductor::move(Decision decision) {
+    const fabric::EventLoop& loop = simulation_.loop();
+    const bool walks = decision.move == Move::kWalk;
+    if (walks && !pace_.allows(loop.next_time(), loop.now(), wall_ns())) {
         return false;
     }
-    const std::size_t events = walking_ ? simulation_.step_exactly() : step_to_news();
-    if (events > 0) {
-        note_sleepers();
+    if (!walks) {
+        pace_.stop();
     }
-    watch_for_stall(events);
-    release_after_step();
+    const std::size_t events = walks ? simulation_.step_exactly() : step_to_news();
+    const bool free = options_.schedule == Schedule::kFree;
+    if (events > 0 && !free) {
+        note_sleepers(walks);
+    }
+    // Free: without an event nobody was asked whether they run.
+    if (decision.why != Why::kSomeoneRuns && (!free || events > 0 || !someone_holds(nullptr))) {
+        watch_for_stall(events);
+    }
+    release_waiting(!free);  // free: who polled is not waited for
+    if (!free) {
+        let_next_go();
+    }
     return events > 0;
 }
 
 // Time has moved: who slept for a time, or for a signal, may go on at another instant next time.
-void Conductor::note_sleepers() {
-    if (walking_) {
+void Conductor::note_sleepers(bool walked) {
+    if (walked) {
         marks_.set(Mark::kSleptForTime, sleeps_for_time_->describe());
     }
     for (const auto& actor : actors_) {
@@ -389,40 +443,10 @@ bool Conductor::run_commands() {
     return any;
 }
 
-// While a thread sleeps for a time, virtual time keeps pace with the wall.
-bool Conductor::walk_allows() {
-    if (sleeps_for_time_ == nullptr) {
-        walking_ = false;
-        return true;
-    }
-    return wall_has_caught_up();
-}
-
-// Whether the next event lies no further from where walking began than the wall has come since: it
-// only ever delays.
-bool Conductor::wall_has_caught_up() {
-    const auto next = simulation_.loop().next_time();
-    if (!next) {
-        return true;
-    }
-    const std::int64_t now = wall_ns();
-    if (!walking_) {
-        walking_ = true;
-        walk_began_ns_ = now;
-        walk_began_ = simulation_.loop().now();
-    }
-    return *next - walk_began_ <= std::chrono::nanoseconds(now - walk_began_ns_);
-}
-
 void Conductor::release(Actor& actor) {
     actor.state = ActorState::kRunning;
     actor.watch.forget();
     actor.released.fetch_add(1, std::memory_order_release);
-}
-
-void Conductor::release_after_step() {
-    release_waiting(true);
-    let_next_go();
 }
 
 // Pollers go on after every step; who blocks goes on when there may be something for it.
@@ -471,7 +495,7 @@ std::optional<bool> Conductor::step_alone(fabric::SimDuration most) {
         return std::nullopt;
     }
     // A thread that has called nothing yet may be on its way.
-    while (!alone(self) && !everyone_waits(&self)) {
+    while (!alone(self) && someone_holds(&self)) {
         changed_.wait_for(lock, kTurnPause);
     }
     drain_all(&self);

@@ -1,4 +1,5 @@
-// Who moves time: the actors of a world, and the rule by which a step runs (DESIGN section 4).
+// Who moves the time of an embedded world: its actors, and who of them leads a step. When time may
+// move is decided by simverbs/time/rule.hpp.
 //
 // One lock holds the world. Under `canonical` an empty poll returns only after every actor has
 // stopped running and one step has run; posts are merged at the step by (rank, actor, order), never
@@ -20,15 +21,15 @@
 #include <utility>
 #include <vector>
 
+#include "simverbs/time/pace.hpp"
+#include "simverbs/time/rule.hpp"
+#include "simverbs/time/stall_watch.hpp"
 #include "simverbs/world/actor.hpp"
 #include "simverbs/world/object_use.hpp"
 #include "simverbs/world/run_marks.hpp"
 #include "simverbs/world/simulation.hpp"
-#include "simverbs/world/stall_watch.hpp"
 
 namespace simverbs {
-
-enum class Schedule : std::uint8_t { kCanonical, kFree, kSerial };
 
 struct ConductorOptions {
     Schedule schedule = Schedule::kCanonical;
@@ -115,23 +116,25 @@ class Conductor final : private ThreadRoster::Listener {
     // That expect_actors() waits for.
     [[nodiscard]] bool all_have_come() const { return callers_ >= expected_callers_; }
     void rendezvous(Lock& lock, Actor& self, ActorState state);
-    [[nodiscard]] bool everyone_waits(const Actor* self);
-    [[nodiscard]] bool may_go_on_without(Actor& actor);
-    // One turn of the world: commands if any wait, else a step. False: not now.
-    bool lead();
+    class View;
+    // Whether time may not move without one of the others.
+    [[nodiscard]] bool someone_holds(const Actor* self);
+    [[nodiscard]] Whereabouts whereabouts_of(Actor& actor) const;
+    [[nodiscard]] Hold look_at(Actor& actor);
+    // One turn of the world, as the rule of time has it. False: nothing was done.
+    bool lead(const Actor* self);
+    bool take_posts();
+    bool move(Decision decision);
     std::size_t step_to_news();
-    void note_sleepers();
+    void note_sleepers(bool walked);
     bool run_commands();
     void watch_for_stall(std::size_t events);
     void write_report(std::string_view why);
     void warn(std::string_view why);
     void poll_freely(Actor& self, std::uint64_t seen);
     bool let_next_go();
-    bool walk_allows();
-    bool wall_has_caught_up();
     void release(Actor& actor);
     void want_helper() noexcept;
-    void release_after_step();
     void release_waiting(bool stepped);
     void remove_ended();
     void helper_loop();
@@ -154,9 +157,7 @@ class Conductor final : private ThreadRoster::Listener {
     std::atomic<std::uint64_t> deliveries_{0};
     std::uint64_t noticed_ = 0;         // of them, by those who block
     Actor* sleeps_for_time_ = nullptr;  // one that does, at the last look at everybody
-    bool walking_ = false;
-    std::int64_t walk_began_ns_ = 0;
-    fabric::SimTime walk_began_{};
+    Pace pace_;
     RunMarks marks_;
     StallWatch stall_watch_;
 

@@ -69,7 +69,7 @@ void Conductor::helper_loop() {
                 std::any_of(actors_.begin(), actors_.end(), [](const auto& actor) {
                     return actor->state != ActorState::kRunning && !actor->in_kernel;
                 });
-            const bool led = !someone_leads && everyone_waits(nullptr) && lead();
+            const bool led = !someone_leads && lead(nullptr);
             pause = led ? 20us : std::min(pause * 2, std::chrono::microseconds(1ms));
             if (!led && simulation_.loop().empty() && nothing_queued()) {
                 break;

@@ -11,17 +11,10 @@
 
 #include <sys/types.h>
 
+#include "simverbs/time/thread_state.hpp"
 #include "simverbs/world/system_call.hpp"
 
 namespace simverbs {
-
-enum class ThreadState : std::uint8_t {
-    kRuns,           // time stands for it
-    kAsleep,         // without a time limit: time may pass it
-    kAsleepForTime,  // with one: time walks with the wall
-    kSpins,          // has burnt more than the limit outside the library
-    kEnded,
-};
 
 class ThreadWatch {
   public:

@@ -1,0 +1,240 @@
+// The rule of time without threads and processes: each of its lines, what holds of all that it can
+// be told, and what it once got wrong.
+#include "simverbs/time/rule.hpp"
+
+#include <optional>
+#include <ostream>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace simverbs {
+
+static void PrintTo(const Decision& decision, std::ostream* out) {
+    *out << "move " << static_cast<int>(decision.move) << ", why "
+         << static_cast<int>(decision.why);
+}
+
+namespace test {
+namespace {
+
+// What a world says of itself.
+struct Told {
+    Schedule in = Schedule::kCanonical;
+    bool holds = false;
+    bool posts = false;  // by which somebody goes on
+    bool command = false;
+    bool event = true;
+    Coming comes = Coming::kNobody;
+    bool sleeps = false;
+
+    int looks = 0;
+    int takes = 0;
+    int looks_at_coming = 0;
+
+    [[nodiscard]] Schedule schedule() const { return in; }
+    bool someone_holds() {
+        ++looks;
+        return holds;
+    }
+    bool take_posts() {
+        ++takes;
+        return posts;
+    }
+    [[nodiscard]] bool command_waits() const { return command; }
+    [[nodiscard]] bool event_is_left() const { return event; }
+    Coming coming() {
+        ++looks_at_coming;
+        return comes;
+    }
+    [[nodiscard]] bool someone_sleeps_for_time() const {
+        return sleeps || (looks_at_coming > 0 && comes == Coming::kSleepForTime);
+    }
+    [[nodiscard]] bool is_free() const { return in == Schedule::kFree; }
+};
+
+std::vector<Told> everything() {
+    std::vector<Told> all;
+    for (const Schedule in : {Schedule::kCanonical, Schedule::kFree, Schedule::kSerial}) {
+        for (const Coming comes : {Coming::kNobody, Coming::kHolds, Coming::kSleepForTime}) {
+            for (unsigned bits = 0; bits < 32; ++bits) {
+                all.push_back({.in = in,
+                               .holds = (bits & 1U) != 0,
+                               .posts = (bits & 2U) != 0,
+                               .command = (bits & 4U) != 0,
+                               .event = (bits & 8U) != 0,
+                               .comes = comes,
+                               .sleeps = (bits & 16U) != 0});
+            }
+        }
+    }
+    return all;
+}
+
+// Each line of the rule: the row differs from the one before it in what decides.
+struct Row {
+    Told told;
+    Decision decision;
+};
+
+const std::vector<Row> kTurns = {
+    {{.holds = true, .posts = true, .command = true}, {Move::kStand, Why::kSomeoneRuns}},
+    {{.posts = true, .command = true}, {Move::kLookAgain, Why::kSomeoneGoesOn}},
+    {{.command = true, .event = false}, {Move::kCommands, Why::kEveryoneWaits}},
+    {{.command = true, .comes = Coming::kHolds}, {Move::kCommands, Why::kEveryoneWaits}},
+    {{.event = false, .comes = Coming::kHolds}, {Move::kDeliver, Why::kEveryoneWaits}},
+    {{.event = false, .sleeps = true}, {Move::kDeliver, Why::kEveryoneWaits}},
+    {{.comes = Coming::kHolds, .sleeps = true}, {Move::kStand, Why::kSomeoneIsExpected}},
+    {{.sleeps = true}, {Move::kWalk, Why::kSomeoneSleepsForTime}},
+    {{.comes = Coming::kSleepForTime}, {Move::kWalk, Why::kSomeoneSleepsForTime}},
+    {{}, {Move::kJump, Why::kEveryoneWaits}},
+};
+
+const std::vector<Row> kFreely = {
+    {{.holds = true, .event = false}, {Move::kDeliver, Why::kEveryoneWaits}},
+    {{.holds = true, .posts = true}, {Move::kWalk, Why::kSomeoneRuns}},
+    {{.posts = true, .comes = Coming::kHolds}, {Move::kWalk, Why::kSomeoneGoesOn}},
+    {{.comes = Coming::kHolds, .sleeps = true}, {Move::kWalk, Why::kSomeoneIsExpected}},
+    {{.sleeps = true}, {Move::kWalk, Why::kSomeoneSleepsForTime}},
+    {{.comes = Coming::kSleepForTime}, {Move::kWalk, Why::kSomeoneSleepsForTime}},
+    {{}, {Move::kJump, Why::kEveryoneWaits}},
+};
+
+void expect_rows(const std::vector<Row>& rows, Schedule schedule) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        Told told = rows[i].told;
+        told.in = schedule;
+        EXPECT_EQ(decide(told), rows[i].decision) << "row " << i;
+    }
+}
+
+TEST(RuleOfTime, InTurn) {
+    expect_rows(kTurns, Schedule::kCanonical);
+    expect_rows(kTurns, Schedule::kSerial);
+}
+
+TEST(RuleOfTime, Freely) {
+    expect_rows(kFreely, Schedule::kFree);
+}
+
+TEST(RuleOfTime, NeverPassesWhoHolds) {
+    for (Told told : everything()) {
+        const Move move = decide(told).move;
+        if (told.holds) {
+            EXPECT_NE(move, Move::kJump);
+            EXPECT_TRUE(told.is_free() || move == Move::kStand);
+            EXPECT_EQ(told.takes, 0) << "what they post belongs to a later step";
+        }
+        if (told.comes == Coming::kHolds) {
+            EXPECT_NE(move, Move::kJump);
+            EXPECT_TRUE(told.is_free() || move != Move::kWalk);
+        }
+    }
+}
+
+TEST(RuleOfTime, NeverStandsWhileAllWaitAndSomethingIsDue) {
+    for (Told told : everything()) {
+        const Decision decision = decide(told);
+        if (!told.holds && told.comes != Coming::kHolds) {
+            EXPECT_NE(decision.move, Move::kStand);
+        }
+        EXPECT_TRUE(decision.move != Move::kStand || !told.is_free());
+    }
+}
+
+TEST(RuleOfTime, WalksBesideWhoSleepsForATime) {
+    for (Told told : everything()) {
+        const Move move = decide(told).move;
+        if (told.sleeps || told.comes == Coming::kSleepForTime) {
+            EXPECT_NE(move, Move::kJump);
+        }
+    }
+}
+
+TEST(RuleOfTime, MovesOnlyWhereAnEventIsLeft) {
+    for (Told told : everything()) {
+        const Move move = decide(told).move;
+        EXPECT_EQ(move == Move::kDeliver,
+                  !told.event && (told.is_free() || (!told.holds && !told.posts && !told.command)));
+        EXPECT_TRUE(told.event || (move != Move::kWalk && move != Move::kJump));
+    }
+}
+
+TEST(RuleOfTime, CommandsHaveTheirTurnBeforeTimeMoves) {
+    for (Told told : everything()) {
+        const Move move = decide(told).move;
+        if (!told.is_free() && told.command) {
+            EXPECT_TRUE(move == Move::kStand || move == Move::kLookAgain ||
+                        move == Move::kCommands);
+        }
+        EXPECT_TRUE(!told.is_free() || move != Move::kCommands) << "they are run as they come";
+    }
+}
+
+TEST(RuleOfTime, LooksNoMoreThanItMust) {
+    for (Told told : everything()) {
+        decide(told);
+        EXPECT_LE(told.looks, 1);
+        EXPECT_TRUE(told.looks == 1 || (told.is_free() && !told.event));
+        EXPECT_TRUE(told.looks_at_coming == 0 ||
+                    (told.event && !told.holds && !told.posts &&
+                     (told.is_free() || !told.command)));
+    }
+}
+
+TEST(RuleOfTime, TellsWhoHoldsByWhereTheyAre) {
+    EXPECT_EQ(judge(Whereabouts::kOwnCode), Hold::kHolds) << "until it was looked at";
+    EXPECT_EQ(judge(Whereabouts::kInDoor), Hold::kHolds);
+    EXPECT_EQ(judge(Whereabouts::kOnItsWay), Hold::kHolds);
+    EXPECT_EQ(judge(Whereabouts::kWaits), Hold::kPasses);
+    EXPECT_EQ(judge(Whereabouts::kCommands), Hold::kPasses);
+    EXPECT_EQ(judge(Whereabouts::kHeld), Hold::kPasses);
+    EXPECT_EQ(judge(Whereabouts::kNeverCame), Hold::kPasses);
+    EXPECT_EQ(judge(Whereabouts::kEnded), Hold::kPasses);
+}
+
+TEST(RuleOfTime, TellsWhoHoldsByALookAtTheThread) {
+    for (const bool may_come : {false, true}) {
+        EXPECT_EQ(judge(ThreadState::kRuns, may_come), Hold::kHolds);
+        EXPECT_EQ(judge(ThreadState::kAsleep, may_come), Hold::kPasses);
+        EXPECT_EQ(judge(ThreadState::kAsleepForTime, may_come), Hold::kPassesForTime);
+        EXPECT_EQ(judge(ThreadState::kEnded, may_come), Hold::kHolds) << "this once";
+    }
+    EXPECT_EQ(judge(ThreadState::kSpins, true), Hold::kPassesSpinning);
+    EXPECT_EQ(judge(ThreadState::kSpins, false), Hold::kHolds) << "it computes";
+}
+
+// What was wrong once, by what was seen of it.
+
+TEST(RuleOfTimeOnce, JumpedBeforeASecondThreadHadBegun) {
+    Told told{.holds = judge(Whereabouts::kOnItsWay) == Hold::kHolds};
+    EXPECT_EQ(decide(told).move, Move::kStand);
+}
+
+TEST(RuleOfTimeOnce, JumpedBeforeAProgramHadAttached) {
+    Told told{.comes = Coming::kHolds};
+    EXPECT_EQ(decide(told).move, Move::kStand);
+}
+
+TEST(RuleOfTimeOnce, RanAwayFromAProgramThatSleptBeforeItAttached) {
+    Told told{.in = Schedule::kFree, .comes = Coming::kSleepForTime};
+    EXPECT_EQ(decide(told).move, Move::kWalk);
+}
+
+TEST(RuleOfTimeOnce, HungWhereAPostLayBesideASpinner) {
+    EXPECT_EQ(judge(ThreadState::kSpins, /*something_may_come=*/true), Hold::kPassesSpinning);
+}
+
+TEST(RuleOfTimeOnce, PassedWhoeverJoinedAThreadThatHadJustEnded) {
+    EXPECT_EQ(judge(ThreadState::kEnded, true), Hold::kHolds);
+    EXPECT_EQ(judge(Whereabouts::kEnded), Hold::kPasses);
+}
+
+TEST(RuleOfTimeOnce, StoodForThreadsToComeThoughTheyPollWithoutAnEvent) {
+    Told told{.event = false, .comes = Coming::kHolds};
+    EXPECT_EQ(decide(told).move, Move::kDeliver);
+}
+
+}  // namespace
+}  // namespace test
+}  // namespace simverbs
