@@ -52,23 +52,34 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& na
     return fabric::yaml::suggestion(word, candidates);
 }
 
+bool is_of_a_command_below(const CLI::App& command, const std::string& option) {
+    const auto below = command.get_subcommands([](const CLI::App* /*each*/) { return true; });
+    return std::any_of(below.begin(), below.end(), [&option](const CLI::App* each) {
+        return each->get_option_no_throw(option) != nullptr;
+    });
+}
+
+bool is_option(const std::string& word) {
+    return word.size() > 1 && word.starts_with('-');
+}
+
 std::string words_of(const CLI::App& command, const std::vector<std::string>& left) {
     const std::vector<std::string> names = commands_of(command);
-    const auto option = std::find_if(left.begin(), left.end(), [](const std::string& word) {
-        return word.size() > 1 && word.starts_with('-');
-    });
-    if (option != left.end()) {
-        return fmt::format("no option '{}'{}", *option, suggestion(*option, options_of(command)));
-    }
     const std::string all = fmt::format("; there are: {}", fmt::join(names, ", "));
     if (left.empty()) {
         return fmt::format("a command is required{}", all);
     }
-    if (names.empty()) {
-        return fmt::format("'{}' is one word too many", left.front());
+    if (!names.empty() && !is_option(left.front())) {
+        const std::string near = suggestion(left.front(), names);
+        return fmt::format("no command '{}'{}", left.front(), near.empty() ? all : near);
     }
-    const std::string near = suggestion(left.front(), names);
-    return fmt::format("no command '{}'{}", left.front(), near.empty() ? all : near);
+    const auto option = std::find_if(left.begin(), left.end(), is_option);
+    if (option != left.end() && is_of_a_command_below(command, *option)) {
+        return fmt::format("a command is required before '{}'{}", *option, all);
+    }
+    return option == left.end()
+               ? fmt::format("'{}' is one word too many", left.front())
+               : fmt::format("no option '{}'{}", *option, suggestion(*option, options_of(command)));
 }
 
 }  // namespace

@@ -158,6 +158,8 @@ class Help(Case):
             ("lab chek 2", 'lab: no command \'chek\': did you mean "check"?'),
             ("lab", "lab: a command is required; there are: list, start, check"),
             ("up pair --wrld x", 'up: no option \'--wrld\': did you mean "--world"?'),
+            ("fabric --world x", "fabric: a command is required before '--world'; there are: show"),
+            ("fabric frob --world x", "fabric: no command 'frob'; there are: show, link"),
             ("up pair extra", "up: 'extra' is one word too many"),
             ("up pair --seed -1", "up: --seed: -1 is below 0"),
             ("sweep", "sweep: file is required"),
