@@ -176,9 +176,8 @@ TEST(RuleOfTime, LooksNoMoreThanItMust) {
         decide(told);
         EXPECT_LE(told.looks, 1);
         EXPECT_TRUE(told.looks == 1 || (told.is_free() && !told.event));
-        EXPECT_TRUE(told.looks_at_coming == 0 ||
-                    (told.event && !told.holds && !told.posts &&
-                     (told.is_free() || !told.command)));
+        EXPECT_TRUE(told.looks_at_coming == 0 || (told.event && !told.holds && !told.posts &&
+                                                  (told.is_free() || !told.command)));
     }
 }
 
