@@ -20,6 +20,8 @@
 #include "simverbs/server/remote_client.hpp"
 #include "simverbs/server/world_place.hpp"
 #include "simverbs/simverbs.h"
+#include "simverbs/time/pace.hpp"
+#include "simverbs/time/rule.hpp"
 #include "simverbs/world/conductor.hpp"
 #include "simverbs/world/fault_board.hpp"
 #include "simverbs/world/simulation.hpp"

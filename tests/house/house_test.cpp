@@ -67,7 +67,7 @@ const std::vector<Planted>& planted() {
         {"Arrows", "fabric/net/a.hpp", "#include \"simverbs/model/psn.hpp\"\n",
          "#include \"fabric/trace/bus.hpp\"\n"},
         {"Arrows", "simverbs/hca/a.cpp", "#include \"simverbs/world/world.hpp\"\n",
-         "#include \"fabric/sm/sweep.hpp\"\n"},
+         "#include \"fabric/net/frame.hpp\"\n"},
         {"Arrows", "simverbs/transport/a.cpp", "#include <simverbs/simverbs.h>\n",
          "#include <map>\n"},
         {"Arrows", "tutorials/01_first/a.cpp", "#include \"simverbs/world/world.hpp\"\n",
@@ -149,6 +149,37 @@ TEST(HouseTree, IsNotEmpty) {
     EXPECT_TRUE(std::ranges::any_of(repository(), [](const SourceFile& file) {
         return file.path == "simverbs/abi/layout.cpp";
     }));
+}
+
+void expect_none(const Violations& found) {
+    for (const Violation& violation : found) {
+        ADD_FAILURE() << violation.path << ": " << violation.message;
+    }
+}
+
+TEST(HouseArrows, AreAllUsed) {
+    expect_none(find_unused_arrows(repository()));
+    const SourceTree one = {make_file("fabric/trace/a.cpp", "#include \"fabric/core/b.hpp\"\n")};
+    const Violations found = find_unused_arrows(one);
+    const auto is_named = [&found](std::string_view message) {
+        return std::ranges::any_of(
+            found, [message](const Violation& violation) { return violation.message == message; });
+    };
+    EXPECT_TRUE(is_named("there is no folder fabric/net"));
+    EXPECT_TRUE(is_named("fabric/net does not include fabric/trace"));
+    EXPECT_FALSE(is_named("there is no folder fabric/trace"));
+    EXPECT_FALSE(is_named("fabric/trace does not include fabric/core"));
+}
+
+TEST(HouseArrows, AreWhatReadmesSay) {
+    expect_none(find_other_arrows_in_readmes(repository()));
+    const auto said = [](const char* text) {
+        return find_other_arrows_in_readmes({make_file("fabric/net/README.md", text)}).empty();
+    };
+    EXPECT_TRUE(said("# net\n\nMay include: `fabric/core`,\n`fabric/trace`. Read `port.hpp`.\n"));
+    EXPECT_FALSE(said("# net\n\nMay include: `fabric/core`. And `fabric/trace`.\n"));
+    EXPECT_FALSE(said("# net\n\nMay include: `fabric/core`, `fabric/trace`, `fabric/sm`.\n"));
+    EXPECT_FALSE(said("# net\n"));
 }
 
 TEST(HouseDeadFiles, AFileThatCMakeNamesIsAlive) {

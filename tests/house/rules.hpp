@@ -27,6 +27,10 @@ struct Rule {
 // rules_includes.cpp: who may include whom (arrows.txt, read from the source tree).
 [[nodiscard]] Violations check_arrows(const SourceTree& tree);
 [[nodiscard]] Violations check_verbs_header(const SourceTree& tree);
+// Of the whole tree: arrows that no #include needs, and folders that are not there.
+[[nodiscard]] Violations find_unused_arrows(const SourceTree& tree);
+// Folders of arrows.txt whose README does not say the same: "May include: `a`, `b`."
+[[nodiscard]] Violations find_other_arrows_in_readmes(const SourceTree& tree);
 
 // rules_determinism.cpp: what must not be called where virtual time rules.
 [[nodiscard]] Violations check_clocks(const SourceTree& tree);

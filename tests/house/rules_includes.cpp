@@ -73,13 +73,92 @@ bool is_ours(std::string_view included) {
     return std::ranges::any_of(kTops, [&](auto top) { return included.starts_with(top); });
 }
 
+bool is_product(const SourceFile& file) {
+    return file.is_cpp() && !file.path.starts_with("tests/");
+}
+
+// What a README says that its folder may include: the words in backquotes after "May include:", up
+// to the end of the sentence.
+std::set<std::string> arrows_said_in(const SourceFile& readme) {
+    std::set<std::string> said;
+    bool is_list = false;
+    for (const std::string& line : readme.lines) {
+        std::size_t at = 0;
+        if (constexpr std::string_view kBegin = "May include:"; line.starts_with(kBegin)) {
+            is_list = true;
+            at = kBegin.size();
+        }
+        while (is_list && at < line.size()) {
+            const std::size_t begin = line.find_first_of("`.", at);
+            if (begin == std::string::npos) {
+                break;
+            }
+            if (line[begin] == '.') {
+                return said;
+            }
+            const std::size_t end = line.find('`', begin + 1);
+            said.insert(line.substr(begin + 1, end - begin - 1));
+            at = end == std::string::npos ? line.size() : end + 1;
+        }
+    }
+    return said;
+}
+
 }  // namespace
+
+Violations find_unused_arrows(const SourceTree& tree) {
+    Arrows unused = arrows();
+    std::set<std::string> folders;
+    for (const SourceFile& file : tree) {
+        const auto from = layer_of(file.path);
+        if (!from) {
+            continue;
+        }
+        folders.insert(*from);
+        for (std::size_t i = 0; is_product(file) && i < file.code.size(); ++i) {
+            if (const auto included = included_file(file.code[i])) {
+                unused[*from].erase(layer_of(in_tree(*included)).value_or(""));
+            }
+        }
+    }
+    Violations found;
+    for (const auto& [from, to] : unused) {
+        if (!folders.contains(from)) {
+            found.push_back({"tests/house/arrows.txt", 0, "there is no folder " + from});
+        }
+        for (const std::string& one : to) {
+            found.push_back({"tests/house/arrows.txt", 0, from + " does not include " + one});
+        }
+    }
+    return found;
+}
+
+Violations find_other_arrows_in_readmes(const SourceTree& tree) {
+    Violations found;
+    for (const SourceFile& file : tree) {
+        if (file.name() != "README.md") {
+            continue;
+        }
+        const auto folder = arrows().find(file.folder());
+        if (folder != arrows().end() && folder->first != "include/simverbs" &&
+            folder->first != "tutorials" && arrows_said_in(file) != folder->second) {
+            std::string list;
+            for (const std::string& one : folder->second) {
+                list += (list.empty() ? "`" : ", `") + one + "`";
+            }
+            found.push_back({file.path, 0,
+                             list.empty() ? "has a list of folders that it may include"
+                                          : "does not say: May include: " + list + "."});
+        }
+    }
+    return found;
+}
 
 Violations check_arrows(const SourceTree& tree) {
     Violations found;
     for (const SourceFile& file : tree) {
         const auto from = layer_of(file.path);
-        const bool product = file.is_cpp() && !file.path.starts_with("tests/");
+        const bool product = is_product(file);
         if (product && !from && is_ours(file.path)) {
             found.push_back({file.path, 0, "its folder is not in arrows.txt"});
         }
