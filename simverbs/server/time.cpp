@@ -1,5 +1,5 @@
-// How the time of a served world moves: the server tells simverbs/time/rule.hpp of the threads of
-// all clients, and carries out what it decides.
+// Advances the time of a served world: answers the questions of the rule of time
+// (simverbs/time/rule.hpp) for the threads of all clients and carries out its decisions.
 #include <algorithm>
 #include <array>
 #include <tuple>
@@ -145,7 +145,7 @@ bool Server::doorbells_waiting() const {
     });
 }
 
-// What the rule of time is told of the threads of all clients.
+// Answers the questions of the rule of time for the threads of all clients.
 class Server::View {
   public:
     explicit View(Server& server) : server_(server) {}
@@ -194,8 +194,8 @@ bool Server::move_time() {
     return stepped || decision.why == Why::kSomeoneGoesOn;
 }
 
-// Whoever was found waiting goes on waiting until something is delivered or posted: no need to look
-// again after every step.
+// Runs several steps in a row: actors that were found waiting continue to wait until something is
+// delivered or posted, so they need no look after every step.
 bool Server::move_freely(Move move) {
     const bool walks = move == Move::kWalk;
     if (!walks) {
@@ -251,7 +251,7 @@ bool Server::take_what_waits() {
     // and the others wait until this is done.
     const bool posted = drain_doorbells();
     if (is_free()) {
-        return spoke || posted;  // one that does so without end runs
+        return spoke || posted;  // a client that posts or asks without end counts as running
     }
     holds_by_news_ = spoke ? holds_by_news_ + 1 : 0;
     return spoke && holds_by_news_ < kMostHoldsByNews;
@@ -336,27 +336,27 @@ Whereabouts Server::whereabouts_of(RemoteClient& client, std::uint32_t actor) co
     const ActorSlot& slot = client.area().actors[actor];
     const auto state = static_cast<ActorWord>(slot.state.load(std::memory_order_acquire));
     if (processes_.holds(client.process())) {
-        return Whereabouts::kHeld;
+        return Whereabouts::kStopped;
     }
     if (client.pending && client.pending->actor == actor) {
-        return Whereabouts::kCommands;
+        return Whereabouts::kCommanding;
     }
     if (slot.thread.load(std::memory_order_acquire) == 0) {
-        return state == ActorWord::kFree ? Whereabouts::kNeverCame : Whereabouts::kOnItsWay;
+        return state == ActorWord::kFree ? Whereabouts::kNeverStarted : Whereabouts::kStarting;
     }
     if (client.watch(actor).has_ended()) {
         return Whereabouts::kEnded;
     }
     if (state == ActorWord::kBlocked &&
         slot.seen.load(std::memory_order_relaxed) == client.events_sent()) {
-        return Whereabouts::kWaits;
+        return Whereabouts::kWaiting;
     }
     if (state == ActorWord::kPolling) {
         const bool waits = is_free()
                                ? slot.seen.load(std::memory_order_relaxed) == client.deliveries()
                                : slot.ticket.load(std::memory_order_relaxed) !=
                                      slot.released.load(std::memory_order_relaxed);
-        return waits ? Whereabouts::kWaits : Whereabouts::kOwnCode;
+        return waits ? Whereabouts::kWaiting : Whereabouts::kOwnCode;
     }
     return Whereabouts::kOwnCode;
 }
@@ -364,14 +364,15 @@ Whereabouts Server::whereabouts_of(RemoteClient& client, std::uint32_t actor) co
 Hold Server::judge_actor(RemoteClient& client, std::uint32_t actor,
                          std::chrono::nanoseconds interval) {
     const Whereabouts where = whereabouts_of(client, actor);
-    if (where == Whereabouts::kWaits) {
+    if (where == Whereabouts::kWaiting) {
         client.watch(actor).forget();
     }
     if (where != Whereabouts::kOwnCode) {
         return judge(where);
     }
     someone_was_looked_at_ = true;
-    // One that leaves calls nothing more, but wakes who joins it, and closes sockets, as it ends.
+    // A thread that is about to end calls no verb any more, but it wakes threads that join it and
+    // closes sockets.
     const auto state =
         static_cast<ActorWord>(client.area().actors[actor].state.load(std::memory_order_acquire));
     const auto spin_limit = state == ActorWord::kFree ? std::chrono::nanoseconds::zero()

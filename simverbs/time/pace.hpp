@@ -1,4 +1,5 @@
-// Virtual time at the pace of the wall's, while somebody sleeps for a time or runs freely.
+// Keeps virtual time at the pace of the wall clock while a thread sleeps with a time limit, or,
+// under the free schedule, while an actor runs.
 #pragma once
 
 #include <chrono>
@@ -11,8 +12,9 @@ namespace simverbs {
 
 class Pace {
   public:
-    // Whether the next event may come: it lies no further from where walking began than the wall
-    // has come since. So the wall only ever delays. The first question begins the walk.
+    // Whether the next event may run: it is due no later after the start of the walk than the wall
+    // clock has advanced since then. The wall clock thus only delays events. The first call starts
+    // the walk.
     bool allows(std::optional<fabric::SimTime> next, fabric::SimTime now, std::int64_t wall_ns) {
         if (!next) {
             return true;
@@ -24,7 +26,7 @@ class Pace {
         }
         return *next - began_ <= std::chrono::nanoseconds(wall_ns - wall_began_ns_);
     }
-    // Time has jumped, or no event was left: what the wall has come on since counts no more.
+    // Ends the walk: time has jumped, or no event was pending.
     void stop() { walks_ = false; }
 
   private:

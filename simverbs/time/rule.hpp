@@ -1,7 +1,7 @@
-// The rule of time (DESIGN section 4): when virtual time may move, and how far.
+// The rule of time (DESIGN section 4): decides when virtual time may advance, and how far.
 //
-// It decides from what it is told, and does nothing itself: the conductor of an embedded world and
-// the server of a served one tell it what they see, and carry out what it says.
+// The rule has no side effects and no state. The conductor of an embedded world and the server of a
+// served world answer its questions and carry out its decisions.
 #pragma once
 
 #include <concepts>
@@ -12,47 +12,49 @@
 
 namespace simverbs {
 
-// ---- of one actor
+// ---- one actor
 
-// Where an actor is, as far as the library knows by itself.
+// Where an actor is, according to the library's own records.
 enum class Whereabouts : std::uint8_t {
-    kOwnCode,    // only a look at its thread tells more
-    kInDoor,     // on its way into the library or out of it, perhaps asleep for a lock there
-    kOnItsWay,   // created, and has not begun
-    kWaits,      // in the library, and there is nothing new for it
-    kCommands,   // in the library, with a command that has its turn when all wait
-    kHeld,       // a fault has stopped the programs of its host
-    kNeverCame,  // could not be created
-    kEnded,      // and was seen to have ended before
+    kOwnCode,       // in the program's code; the state of its thread decides
+    kEntering,      // entering or leaving the library, possibly asleep on a lock there
+    kStarting,      // created, but its thread has not started
+    kWaiting,       // waiting in the library, with nothing new to process
+    kCommanding,    // waiting in the library for its command to be executed
+    kStopped,       // on a host whose programs a fault has stopped
+    kNeverStarted,  // its thread could not be created
+    kEnded,         // its thread has ended, and an earlier look has found that
 };
 
-// Whether time may move without it.
+// Whether time may advance without an actor.
 enum class Hold : std::uint8_t {
-    kHolds,
-    kPasses,
-    kPassesForTime,   // it sleeps for a time: virtual time keeps pace with the wall
-    kPassesSpinning,  // it counts as waiting for memory to change; the run is marked
+    kHolds,           // no
+    kPasses,          // yes
+    kPassesForTime,   // yes, at the pace of the wall clock: it sleeps with a time limit
+    kPassesSpinning,  // yes, and the run is marked: it polls memory that only an event can change
 };
 
-// Of an actor that is not in its own code.
+// Judges an actor by its whereabouts. Actors in their own code hold until their thread is looked
+// at.
 constexpr Hold judge(Whereabouts where) {
     switch (where) {
         case Whereabouts::kOwnCode:
-        case Whereabouts::kInDoor:
-        case Whereabouts::kOnItsWay:
+        case Whereabouts::kEntering:
+        case Whereabouts::kStarting:
             return Hold::kHolds;
-        case Whereabouts::kWaits:
-        case Whereabouts::kCommands:
-        case Whereabouts::kHeld:
-        case Whereabouts::kNeverCame:
+        case Whereabouts::kWaiting:
+        case Whereabouts::kCommanding:
+        case Whereabouts::kStopped:
+        case Whereabouts::kNeverStarted:
         case Whereabouts::kEnded:
             return Hold::kPasses;
     }
     return Hold::kHolds;
 }
 
-// Of one that is, by what a look found. `something_may_come`: an event is left, or what was posted
-// or commanded and not taken; else no memory will change, and who spins computes.
+// Judges an actor in its own code by the state of its thread. `something_may_come`: events are
+// pending, or work requests or commands have not been taken yet. Otherwise no memory can change, so
+// a thread that uses the processor computes.
 constexpr Hold judge(ThreadState found, bool something_may_come) {
     switch (found) {
         case ThreadState::kRuns:
@@ -64,43 +66,45 @@ constexpr Hold judge(ThreadState found, bool something_may_come) {
         case ThreadState::kSpins:
             return something_may_come ? Hold::kPassesSpinning : Hold::kHolds;
         case ThreadState::kEnded:
-            // This once: who joins it may have been looked at before, and has been woken since.
+            // Holds once: a thread that joins this one may have been looked at before this one
+            // ended, and may have been woken since.
             return Hold::kHolds;
     }
     return Hold::kHolds;
 }
 
-// ---- of all
+// ---- all actors
 
-// Actors that are known to come and are not here.
+// Actors that are expected to arrive.
 enum class Coming : std::uint8_t {
     kNobody,
-    kHolds,         // time stands for them
-    kSleepForTime,  // nobody else holds, and one of them sleeps for a time
+    kHolds,         // time must not advance before they arrive
+    kSleepForTime,  // one of them sleeps with a time limit; the others may be passed
 };
 
-// What whoever moves time is asked, in this order and no more of it than matters: looks cost.
+// The questions that the rule asks. It asks in this order and no further than necessary, because
+// looking at threads and serving sockets are expensive.
 template <class W>
 concept TimeKeeper = requires(W& world) {
     { world.schedule() } -> std::same_as<Schedule>;
-    // Whether judge() says of any actor that it holds.
+    // Whether judge() returns kHolds for any actor.
     { world.someone_holds() } -> std::same_as<bool>;
-    // Takes what they have posted, when nobody holds. True: somebody may go on by that.
+    // Hands posted work requests to the devices. True if an actor may run because of that.
     { world.take_posts() } -> std::same_as<bool>;
     { world.command_waits() } -> std::same_as<bool>;
     { world.event_is_left() } -> std::same_as<bool>;
     { world.coming() } -> std::same_as<Coming>;
-    // At the looks that someone_holds() and coming() have made.
+    // Whether someone_holds() or coming() has found a thread that sleeps with a time limit.
     { world.someone_sleeps_for_time() } -> std::same_as<bool>;
 };
 
 enum class Move : std::uint8_t {
-    kStand,
-    kLookAgain,  // somebody may run now
-    kCommands,   // run what was commanded, in order
-    kDeliver,    // no event: what waits for room goes out, and polls return empty
-    kWalk,       // the next instant, where Pace allows it
-    kJump,       // on and on to what somebody may wait for
+    kStand,      // do nothing
+    kLookAgain,  // an actor may run now: ask again
+    kCommands,   // execute the commands that wait, in order
+    kDeliver,    // no event is pending: deliver what waits for buffer space, let polls return empty
+    kWalk,       // run the events of the next instant, if Pace allows it
+    kJump,       // run events until something happens that an actor may wait for
 };
 
 enum class Why : std::uint8_t {
@@ -117,11 +121,12 @@ struct Decision {
     friend constexpr bool operator==(Decision, Decision) = default;
 };
 
-// Free: while anybody runs, time keeps pace with the wall. Commands are run as they come.
+// Free schedule: while an actor runs, time advances at the pace of the wall clock. Commands are
+// executed as they arrive.
 template <TimeKeeper W>
 Decision decide_freely(W& world) {
     if (!world.event_is_left()) {
-        return {Move::kDeliver, Why::kEveryoneWaits};  // whoever runs: nothing is done to them
+        return {Move::kDeliver, Why::kEveryoneWaits};  // harmless to actors that run
     }
     if (world.someone_holds()) {
         return {Move::kWalk, Why::kSomeoneRuns};
@@ -138,7 +143,7 @@ Decision decide_freely(W& world) {
     return {Move::kJump, Why::kEveryoneWaits};
 }
 
-// Canonical and serial: while anybody runs, time stands.
+// Canonical and serial schedules: time stands while an actor runs.
 template <TimeKeeper W>
 Decision decide_in_turn(W& world) {
     if (world.someone_holds()) {

@@ -1,4 +1,4 @@
-// How the actors of a world take turns.
+// The schedules: how the actors of a world take turns.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,9 @@
 namespace simverbs {
 
 enum class Schedule : std::uint8_t {
-    kCanonical,  // time moves when every actor waits; runs repeat themselves
-    kFree,       // an empty poll returns at once; time keeps pace with the wall while anybody runs
-    kSerial,     // canonical, and after a step actors go on one at a time
+    kCanonical,  // time advances when every actor waits; runs are reproducible
+    kFree,       // empty polls return at once; time follows the wall clock while an actor runs
+    kSerial,     // canonical, and after a step the actors continue one at a time
 };
 
 }  // namespace simverbs

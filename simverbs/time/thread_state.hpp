@@ -1,4 +1,4 @@
-// What a look at a thread outside the library found.
+// The state of a thread outside the library.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ enum class ThreadState : std::uint8_t {
     kRuns,
     kAsleep,         // without a time limit
     kAsleepForTime,  // with one
-    kSpins,          // has burnt more than a limit of processor time, perhaps looking at memory
+    kSpins,          // has used more processor time than a limit; it may be polling memory
     kEnded,
 };
 

@@ -22,7 +22,7 @@ std::uint16_t Transmissions::count(Psn psn) const {
         std::min<std::uint32_t>(before + 1, std::numeric_limits<std::uint16_t>::max()));
 }
 
-// Begins another run, unless `psn` is further on than all that was sent.
+// Starts a new run, unless `psn` continues the current run beyond everything that was sent.
 void Transmissions::go_to(Psn psn) {
     const bool is_new = distance(highest_, psn) > 0;
     if (is_new && end_ == highest_) {

@@ -1,5 +1,6 @@
-// How often each PSN was sent: packets of one direction go in runs of ascending PSNs, and a new run
-// begins where a sender goes back. Records and faults name a packet by it; no engine acts on it.
+// Counts how often each PSN was sent. A sender transmits runs of ascending PSNs and starts a new
+// run when it goes back for a retransmission. The count names packets in traces and faults;
+// protocol engines do not act on it.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +13,16 @@ namespace simverbs {
 
 class Transmissions {
   public:
-    // Nothing was sent; `first` is the PSN that begins.
+    // Forgets everything; the first packet will have PSN `first`.
     void start(Psn first);
 
-    // The number of the transmission of `psn` that would come now, from 1.
+    // The number that the next transmission of `psn` has, from 1.
     [[nodiscard]] std::uint16_t next(Psn psn) const {
         return distance(highest_, psn) >= 0 ? std::uint16_t{1} : count(psn);
     }
 
-    // So many PSNs from `psn` on were sent. Where PSNs were passed over that never were, they
-    // count, too: an acknowledgment is one of all before it.
+    // Records that `packets` PSNs from `psn` on were sent. New PSNs that were skipped before `psn`
+    // count as sent, because an acknowledgment covers all PSNs before it.
     void add(Psn psn, std::uint32_t packets) {
         if (psn != end_) {
             go_to(psn);
@@ -39,15 +40,15 @@ class Transmissions {
         Psn end;
         std::uint32_t times;  // in a row
     };
-    // A sender that goes back and forth without end is counted from the last so many runs.
+    // Bounds the memory of a sender that retransmits without end; older runs are forgotten.
     static constexpr std::size_t kMostRuns = 1024;
-    // Nobody goes back further: PSNs come again after four times as many.
+    // The distance over which PSNs are counted; they wrap after four times this.
     static constexpr std::uint32_t kFurthest = Psn::kModulus / 4;
 
     [[nodiscard]] std::uint16_t count(Psn psn) const;
     void go_to(Psn psn);
 
-    // PSNs before this one are not sent again.
+    // Runs that end before this PSN are forgotten.
     [[nodiscard]] Psn oldest() const { return highest_ + (Psn::kModulus - kFurthest); }
     void forget_oldest() {
         if (distance(begin_, oldest()) > 0) {
@@ -58,10 +59,10 @@ class Transmissions {
         }
     }
 
-    Psn begin_{0};  // of the run that goes on
+    Psn begin_{0};  // of the current run
     Psn end_{0};
     Psn highest_{0};         // one past the highest that was sent
-    std::vector<Run> runs_;  // before it, oldest first
+    std::vector<Run> runs_;  // earlier runs, oldest first
 };
 
 }  // namespace simverbs

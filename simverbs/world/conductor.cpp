@@ -271,25 +271,25 @@ Whereabouts Conductor::whereabouts_of(Actor& actor) const {
     const bool has_news = options_.schedule == Schedule::kFree && state == ActorState::kPolling &&
                           actor.seen != deliveries_.load(std::memory_order_relaxed);
     if (state == ActorState::kCommand) {
-        return Whereabouts::kCommands;
+        return Whereabouts::kCommanding;
     }
     if (state != ActorState::kRunning && !has_news) {
-        return Whereabouts::kWaits;
+        return Whereabouts::kWaiting;
     }
     if (actor.gone) {
         return Whereabouts::kEnded;
     }
     if (actor.thread->inside.load(std::memory_order_acquire) > 0) {
-        return Whereabouts::kInDoor;
+        return Whereabouts::kEntering;
     }
     if (!watch_of(actor)) {
-        return actor.leaves() ? Whereabouts::kNeverCame : Whereabouts::kOnItsWay;
+        return actor.leaves() ? Whereabouts::kNeverStarted : Whereabouts::kStarting;
     }
     return Whereabouts::kOwnCode;
 }
 
 Hold Conductor::look_at(Actor& actor) {
-    // One that leaves looks at no memory that the world writes.
+    // A thread that is about to end polls no memory that the world writes.
     const ThreadState found = actor.watch.look(actor.leaves() ? 0ns : options_.spin_limit);
     if (actor.watch.was_woken_by_signal()) {
         marks_.set(Mark::kWokenBySignal, actor.describe());
@@ -310,10 +310,10 @@ Hold Conductor::look_at(Actor& actor) {
     return hold;
 }
 
-// What the rule of time is told of the threads of one process.
+// Answers the questions of the rule of time for the threads of one process.
 class Conductor::View {
   public:
-    // `self` waits: it asks.
+    // `self` (may be nullptr) is the actor that asks, and counts as waiting.
     View(Conductor& conductor, const Actor* self) : conductor_(conductor), self_(self) {}
 
     [[nodiscard]] Schedule schedule() const { return conductor_.options_.schedule; }
@@ -338,7 +338,7 @@ class Conductor::View {
 
 bool Conductor::lead(const Actor* self) {
     if (options_.schedule == Schedule::kFree) {
-        drain_all();  // whoever runs
+        drain_all();  // even while other actors run
     }
     View view(*this, self);
     const Decision decision = decide(view);
@@ -357,7 +357,8 @@ bool Conductor::lead(const Actor* self) {
     return move(decision);
 }
 
-// Serial: who may go on after the last step does so first, one at a time.
+// Under the serial schedule, actors that may continue after the last step do so first, one at a
+// time.
 bool Conductor::take_posts() {
     turn_.fetch_add(1, std::memory_order_relaxed);
     if (let_next_go()) {
@@ -381,11 +382,11 @@ bool Conductor::move(Decision decision) {
     if (events > 0 && !free) {
         note_sleepers(walks);
     }
-    // Free: without an event nobody was asked whether they run.
+    // Under the free schedule the rule does not ask who runs when no event is pending.
     if (decision.why != Why::kSomeoneRuns && (!free || events > 0 || !someone_holds(nullptr))) {
         watch_for_stall(events);
     }
-    release_waiting(!free);  // free: who polled is not waited for
+    release_waiting(!free);  // under the free schedule pollers do not wait for steps
     if (!free) {
         let_next_go();
     }

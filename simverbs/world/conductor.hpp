@@ -1,5 +1,5 @@
-// Who moves the time of an embedded world: its actors, and who of them leads a step. When time may
-// move is decided by simverbs/time/rule.hpp.
+// Advances the time of an embedded world: keeps its actors, answers the questions of the rule of
+// time (simverbs/time/rule.hpp) and carries out its decisions.
 //
 // One lock holds the world. Under `canonical` an empty poll returns only after every actor has
 // stopped running and one step has run; posts are merged at the step by (rank, actor, order), never
@@ -117,11 +117,11 @@ class Conductor final : private ThreadRoster::Listener {
     [[nodiscard]] bool all_have_come() const { return callers_ >= expected_callers_; }
     void rendezvous(Lock& lock, Actor& self, ActorState state);
     class View;
-    // Whether time may not move without one of the others.
+    // Whether an actor other than `self` holds time.
     [[nodiscard]] bool someone_holds(const Actor* self);
     [[nodiscard]] Whereabouts whereabouts_of(Actor& actor) const;
     [[nodiscard]] Hold look_at(Actor& actor);
-    // One turn of the world, as the rule of time has it. False: nothing was done.
+    // Carries out what the rule of time decides. False if nothing was done.
     bool lead(const Actor* self);
     bool take_posts();
     bool move(Decision decision);

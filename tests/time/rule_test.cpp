@@ -1,5 +1,5 @@
-// The rule of time without threads and processes: each of its lines, what holds of all that it can
-// be told, and what it once got wrong.
+// Tests the rule of time without threads and processes: every line of it, properties of all
+// combinations of answers, and defects of the past.
 #include "simverbs/time/rule.hpp"
 
 #include <optional>
@@ -18,11 +18,11 @@ static void PrintTo(const Decision& decision, std::ostream* out) {
 namespace test {
 namespace {
 
-// What a world says of itself.
+// Answers the questions of the rule and counts them.
 struct Told {
     Schedule in = Schedule::kCanonical;
     bool holds = false;
-    bool posts = false;  // by which somebody goes on
+    bool posts = false;  // let an actor run
     bool command = false;
     bool event = true;
     Coming comes = Coming::kNobody;
@@ -71,7 +71,7 @@ std::vector<Told> everything() {
     return all;
 }
 
-// Each line of the rule: the row differs from the one before it in what decides.
+// The rows of the README, in order: each is decided by one more question than the row before it.
 struct Row {
     Told told;
     Decision decision;
@@ -117,13 +117,13 @@ TEST(RuleOfTime, Freely) {
     expect_rows(kFreely, Schedule::kFree);
 }
 
-TEST(RuleOfTime, NeverPassesWhoHolds) {
+TEST(RuleOfTime, NeverPassesAnActorThatHolds) {
     for (Told told : everything()) {
         const Move move = decide(told).move;
         if (told.holds) {
             EXPECT_NE(move, Move::kJump);
             EXPECT_TRUE(told.is_free() || move == Move::kStand);
-            EXPECT_EQ(told.takes, 0) << "what they post belongs to a later step";
+            EXPECT_EQ(told.takes, 0) << "posts are taken when nobody runs";
         }
         if (told.comes == Coming::kHolds) {
             EXPECT_NE(move, Move::kJump);
@@ -142,7 +142,7 @@ TEST(RuleOfTime, NeverStandsWhileAllWaitAndSomethingIsDue) {
     }
 }
 
-TEST(RuleOfTime, WalksBesideWhoSleepsForATime) {
+TEST(RuleOfTime, NeverJumpsWhileAThreadSleepsWithATimeLimit) {
     for (Told told : everything()) {
         const Move move = decide(told).move;
         if (told.sleeps || told.comes == Coming::kSleepForTime) {
@@ -160,18 +160,19 @@ TEST(RuleOfTime, MovesOnlyWhereAnEventIsLeft) {
     }
 }
 
-TEST(RuleOfTime, CommandsHaveTheirTurnBeforeTimeMoves) {
+TEST(RuleOfTime, ExecutesCommandsBeforeTimeMoves) {
     for (Told told : everything()) {
         const Move move = decide(told).move;
         if (!told.is_free() && told.command) {
             EXPECT_TRUE(move == Move::kStand || move == Move::kLookAgain ||
                         move == Move::kCommands);
         }
-        EXPECT_TRUE(!told.is_free() || move != Move::kCommands) << "they are run as they come";
+        EXPECT_TRUE(!told.is_free() || move != Move::kCommands)
+            << "commands are executed as they arrive";
     }
 }
 
-TEST(RuleOfTime, LooksNoMoreThanItMust) {
+TEST(RuleOfTime, AsksNoMoreThanNecessary) {
     for (Told told : everything()) {
         decide(told);
         EXPECT_LE(told.looks, 1);
@@ -181,18 +182,18 @@ TEST(RuleOfTime, LooksNoMoreThanItMust) {
     }
 }
 
-TEST(RuleOfTime, TellsWhoHoldsByWhereTheyAre) {
-    EXPECT_EQ(judge(Whereabouts::kOwnCode), Hold::kHolds) << "until it was looked at";
-    EXPECT_EQ(judge(Whereabouts::kInDoor), Hold::kHolds);
-    EXPECT_EQ(judge(Whereabouts::kOnItsWay), Hold::kHolds);
-    EXPECT_EQ(judge(Whereabouts::kWaits), Hold::kPasses);
-    EXPECT_EQ(judge(Whereabouts::kCommands), Hold::kPasses);
-    EXPECT_EQ(judge(Whereabouts::kHeld), Hold::kPasses);
-    EXPECT_EQ(judge(Whereabouts::kNeverCame), Hold::kPasses);
+TEST(RuleOfTime, JudgesByWhereabouts) {
+    EXPECT_EQ(judge(Whereabouts::kOwnCode), Hold::kHolds) << "until its thread is looked at";
+    EXPECT_EQ(judge(Whereabouts::kEntering), Hold::kHolds);
+    EXPECT_EQ(judge(Whereabouts::kStarting), Hold::kHolds);
+    EXPECT_EQ(judge(Whereabouts::kWaiting), Hold::kPasses);
+    EXPECT_EQ(judge(Whereabouts::kCommanding), Hold::kPasses);
+    EXPECT_EQ(judge(Whereabouts::kStopped), Hold::kPasses);
+    EXPECT_EQ(judge(Whereabouts::kNeverStarted), Hold::kPasses);
     EXPECT_EQ(judge(Whereabouts::kEnded), Hold::kPasses);
 }
 
-TEST(RuleOfTime, TellsWhoHoldsByALookAtTheThread) {
+TEST(RuleOfTime, JudgesByThreadState) {
     for (const bool may_come : {false, true}) {
         EXPECT_EQ(judge(ThreadState::kRuns, may_come), Hold::kHolds);
         EXPECT_EQ(judge(ThreadState::kAsleep, may_come), Hold::kPasses);
@@ -203,33 +204,33 @@ TEST(RuleOfTime, TellsWhoHoldsByALookAtTheThread) {
     EXPECT_EQ(judge(ThreadState::kSpins, false), Hold::kHolds) << "it computes";
 }
 
-// What was wrong once, by what was seen of it.
+// Defects of the past.
 
-TEST(RuleOfTimeOnce, JumpedBeforeASecondThreadHadBegun) {
-    Told told{.holds = judge(Whereabouts::kOnItsWay) == Hold::kHolds};
+TEST(RuleOfTimeDefects, TimeJumpedBeforeACreatedThreadHadStarted) {
+    Told told{.holds = judge(Whereabouts::kStarting) == Hold::kHolds};
     EXPECT_EQ(decide(told).move, Move::kStand);
 }
 
-TEST(RuleOfTimeOnce, JumpedBeforeAProgramHadAttached) {
+TEST(RuleOfTimeDefects, TimeJumpedBeforeAProgramHadAttached) {
     Told told{.comes = Coming::kHolds};
     EXPECT_EQ(decide(told).move, Move::kStand);
 }
 
-TEST(RuleOfTimeOnce, RanAwayFromAProgramThatSleptBeforeItAttached) {
+TEST(RuleOfTimeDefects, TimeJumpedWhileAProgramSleptBeforeItAttached) {
     Told told{.in = Schedule::kFree, .comes = Coming::kSleepForTime};
     EXPECT_EQ(decide(told).move, Move::kWalk);
 }
 
-TEST(RuleOfTimeOnce, HungWhereAPostLayBesideASpinner) {
+TEST(RuleOfTimeDefects, ASpinningThreadHeldTimeThoughAPostWasQueued) {
     EXPECT_EQ(judge(ThreadState::kSpins, /*something_may_come=*/true), Hold::kPassesSpinning);
 }
 
-TEST(RuleOfTimeOnce, PassedWhoeverJoinedAThreadThatHadJustEnded) {
+TEST(RuleOfTimeDefects, TimePassedAThreadThatJoinedOneThatHadJustEnded) {
     EXPECT_EQ(judge(ThreadState::kEnded, true), Hold::kHolds);
     EXPECT_EQ(judge(Whereabouts::kEnded), Hold::kPasses);
 }
 
-TEST(RuleOfTimeOnce, StoodForThreadsToComeThoughTheyPollWithoutAnEvent) {
+TEST(RuleOfTimeDefects, PollsDidNotReturnWhileThreadsWereExpected) {
     Told told{.event = false, .comes = Coming::kHolds};
     EXPECT_EQ(decide(told).move, Move::kDeliver);
 }
