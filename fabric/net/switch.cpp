@@ -171,13 +171,14 @@ void Switch::receive_ethernet(Port& port, FramePtr frame) {
         flood(port, std::move(frame));
         return;
     }
-    const std::uint16_t way = way_to(*station, *frame);
-    forward(port, std::move(frame), way);
+    const std::uint16_t out = route_to(*station, *frame);
+    forward(port, std::move(frame), out);
 }
 
-// Each switch hashes in its own way, or all flows that took one way at the first would take one at
-// the second.
-std::uint16_t Switch::way_to(const Station& station, const Frame& frame) const {
+// Selects one of the equal-cost ports by a hash of the flow. The hash includes the number of the
+// switch: otherwise all flows that the first switch sends one way would also leave the second one
+// through the same port.
+std::uint16_t Switch::route_to(const Station& station, const Frame& frame) const {
     if (station.switch_index == ethernet_.own_index) {
         return station.port;
     }

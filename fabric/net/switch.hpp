@@ -66,7 +66,7 @@ class Switch final : public Node {
     [[nodiscard]] SimTime ready_at(const Port& port, const Frame& frame, const Port& out) const;
     void consume(Port& port, FramePtr frame);
     void receive_ethernet(Port& port, FramePtr frame);
-    [[nodiscard]] std::uint16_t way_to(const Station& station, const Frame& frame) const;
+    [[nodiscard]] std::uint16_t route_to(const Station& station, const Frame& frame) const;
     void flood(Port& port, FramePtr frame);
     template <class Outs>
     void replicate(Port& port, FramePtr frame, const Outs& for_each_out);

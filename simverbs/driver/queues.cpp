@@ -60,7 +60,7 @@ void SharedReceiveQueue::ring_operations() {
     channel_.ring({.context = context_,
                    .qpn = number_,
                    .producer = operations.producer(),
-                   .queue = RungQueue::kTag});
+                   .queue = DoorbellQueue::kTag});
 }
 
 void SharedReceiveQueue::settle_tag(const Cqe& entry) {
@@ -344,7 +344,7 @@ void ReceiveWorkQueue::ring() {
     channel_.ring({.context = context_,
                    .qpn = number_,
                    .producer = receives_.producer(),
-                   .queue = RungQueue::kWork});
+                   .queue = DoorbellQueue::kWork});
 }
 
 void ReceiveWorkQueue::forget_work() {
@@ -406,7 +406,7 @@ void QueuePair::ring_send() {
     channel_.ring({.context = context_,
                    .qpn = qpn_,
                    .producer = send_.producer(),
-                   .queue = RungQueue::kSend});
+                   .queue = DoorbellQueue::kSend});
 }
 
 void QueuePair::ring_receive() {
@@ -415,7 +415,7 @@ void QueuePair::ring_receive() {
     channel_.ring({.context = context_,
                    .qpn = qpn_,
                    .producer = receive_.producer(),
-                   .queue = RungQueue::kReceive});
+                   .queue = DoorbellQueue::kReceive});
 }
 
 // Requests keep their indices. Whoever posted meanwhile rang for a ring that is no more.

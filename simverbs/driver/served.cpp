@@ -320,7 +320,7 @@ void ServedChannel::ring(const Doorbell& doorbell) {
         area_.doorbell_producer.value.store(producer, std::memory_order_seq_cst);
     }
     wake_server();
-    if (doorbell.queue != RungQueue::kSend || canonical_ ||
+    if (doorbell.queue != DoorbellQueue::kSend || canonical_ ||
         ++t_slot.posts_in_a_row > kPostsThatYield) {
         return;
     }

@@ -84,7 +84,7 @@ void DeviceContext::die() {
 
 void DeviceContext::abandon() {
     for (const auto& [handle, qp] : qps_) {
-        qp->fall_silent();
+        qp->stop_timers();
     }
     die();
     is_abandoned_ = true;

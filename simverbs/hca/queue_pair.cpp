@@ -483,7 +483,7 @@ void QueuePair::keep_payloads_in_flight() {
         [this](const fabric::Frame& frame) { return frame.flow == attributes_.qpn; });
 }
 
-void QueuePair::fall_silent() {
+void QueuePair::stop_timers() {
     keep_payloads_in_flight();
     for (const std::unique_ptr<fabric::Timer>& timer : timers_) {
         if (timer != nullptr) {

@@ -132,9 +132,9 @@ class QueuePair final : private Effects, private fabric::EventHandler {
         });
     }
     [[nodiscard]] const std::vector<QpOpening>& openings() const { return openings_; }
-    // Its owner leaves: the next opening takes over, in whose context it is then. False when there
-    // is none, or no memory.
-    bool change_home();
+    // Transfers an XRC target to the context of the next opening when its owner closes it. False if
+    // there is no other opening, or no memory for the rings.
+    bool transfer_ownership();
 
     // Inputs from the network.
     void packet_arrived(const Packet& packet);
@@ -153,11 +153,11 @@ class QueuePair final : private Effects, private fabric::EventHandler {
 
     // Something failed that takes the queue pair down (DESIGN section 5: nobody assigns a state).
     void fail(QpTrigger trigger, FaultCause cause) override;
-    // It is about to be destroyed.
+    // Removes its tags from the shared receive queue before it is destroyed.
     void give_up_tags() { responder_.give_up_tags(); }
-    // Its program is gone: no timer of it runs any more, and its packets under way have payload
-    // bytes of their own.
-    void fall_silent();
+    // Cancels all timers and copies the payloads of packets in flight: the program that owns the
+    // memory is gone.
+    void stop_timers();
 
   private:
     // queue_pair.cpp: effects of the engines.

@@ -176,7 +176,7 @@ void QueuePair::forget(const SharedReceiveQueue& srq) {
     }
 }
 
-bool QueuePair::change_home() {
+bool QueuePair::transfer_ownership() {
     if (openings_.empty()) {
         return false;
     }

@@ -222,7 +222,7 @@ void DeviceContext::leave(QueuePair& qp, std::uint32_t handle) {
     const auto own = qps_.find(qp.qpn());
     std::unique_ptr<QueuePair> kept = std::move(own->second);
     qps_.erase(own);
-    if (qp.change_home()) {
+    if (qp.transfer_ownership()) {
         qp.context().qps_.emplace(qp.qpn(), std::move(kept));
         return;
     }

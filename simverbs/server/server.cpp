@@ -24,7 +24,7 @@
 namespace simverbs {
 namespace {
 
-constexpr int kMaxStrangers = 64;
+constexpr int kMaxUnattached = 64;
 
 template <std::size_t N>
 void copy_text(std::array<char, N>& to, std::string_view from) {
@@ -120,7 +120,7 @@ void Server::watch_wake_ups(int descriptor) {
 Server::~Server() {
     processes_.let_all_go_on();
     clients_.clear();
-    for (const int socket : strangers_) {
+    for (const int socket : unattached_) {
         close(socket);
     }
     place_->leave();
@@ -165,8 +165,8 @@ bool Server::serve_sockets(int timeout_ms) {
             [descriptor](const auto& candidate) { return candidate->socket() == descriptor; });
         if (client != clients_.end()) {
             news = serve_client(**client) || news;
-        } else if (std::find(strangers_.begin(), strangers_.end(), descriptor) !=
-                   strangers_.end()) {
+        } else if (std::find(unattached_.begin(), unattached_.end(), descriptor) !=
+                   unattached_.end()) {
             greet(descriptor);
             news = true;
         } else {
@@ -197,11 +197,11 @@ bool Server::accept_client() {
         close(socket);
         return false;
     }
-    if (strangers_.size() >= kMaxStrangers) {
-        close(strangers_.front());  // has been silent the longest
-        strangers_.erase(strangers_.begin());
+    if (unattached_.size() >= kMaxUnattached) {
+        close(unattached_.front());  // the oldest
+        unattached_.erase(unattached_.begin());
     }
-    strangers_.push_back(socket);
+    unattached_.push_back(socket);
     epoll_event event{.events = EPOLLIN | EPOLLRDHUP, .data = {.fd = socket}};
     epoll_ctl(epoll_, EPOLL_CTL_ADD, socket, &event);
     return true;
@@ -209,9 +209,9 @@ bool Server::accept_client() {
 
 // Where no descriptor is left, one who asks is told so, and not left without an answer.
 int Server::accept_by_spare() {
-    if (!strangers_.empty()) {
-        close(strangers_.front());
-        strangers_.erase(strangers_.begin());
+    if (!unattached_.empty()) {
+        close(unattached_.front());
+        unattached_.erase(unattached_.begin());
     } else if (spare_ >= 0) {
         close(std::exchange(spare_, -1));
     }
@@ -228,7 +228,7 @@ void Server::complain(const std::string& what) {
 
 // The first message of a connection says what it wants.
 void Server::greet(int socket) {
-    std::erase(strangers_, socket);
+    std::erase(unattached_, socket);
     std::array<std::byte,
                std::max({sizeof(AttachRequest), sizeof(DeviceRequest), sizeof(FabricRequest)})>
         bytes;

@@ -137,8 +137,8 @@ class Server {
     FaultBoard faults_;
     std::unique_ptr<WorldPlace> place_;
     int epoll_;
-    int wake_;                    // an eventfd that stop() writes
-    std::vector<int> strangers_;  // connected, and have not said what they want
+    int wake_;                     // an eventfd that stop() writes
+    std::vector<int> unattached_;  // sockets that are connected and have not sent a request
     DeviceFiles devices_;
     std::vector<std::unique_ptr<RemoteClient>> clients_;  // by host, then as they came
     HostProcesses processes_;

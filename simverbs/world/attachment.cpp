@@ -174,7 +174,7 @@ bool Attachment::ring(const Doorbell& doorbell) {
         return true;
     }
     Hca& hca = context->hca();
-    if (doorbell.queue == RungQueue::kWork) {
+    if (doorbell.queue == DoorbellQueue::kWork) {
         ReceiveWorkQueue* wq = context->find_wq(doorbell.qpn);
         if (wq != nullptr) {
             hca.trace(WorkQueuePosted{hca.node(), doorbell.qpn, doorbell.producer});
@@ -182,7 +182,7 @@ bool Attachment::ring(const Doorbell& doorbell) {
         }
         return wq != nullptr;
     }
-    if (doorbell.queue == RungQueue::kTag) {
+    if (doorbell.queue == DoorbellQueue::kTag) {
         SharedReceiveQueue* srq = context->find_srq(doorbell.qpn);
         if (srq != nullptr) {
             hca.trace(TagOperationsPosted{hca.node(), doorbell.qpn, doorbell.producer});
@@ -194,7 +194,7 @@ bool Attachment::ring(const Doorbell& doorbell) {
     if (qp == nullptr) {
         return false;  // destroyed since, or never was
     }
-    const bool is_send = doorbell.queue == RungQueue::kSend;
+    const bool is_send = doorbell.queue == DoorbellQueue::kSend;
     hca.trace(WorkPosted{hca.node(), doorbell.qpn, is_send, doorbell.producer});
     if (is_send) {
         qp->posted_sends(doorbell.producer);

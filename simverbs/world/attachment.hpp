@@ -18,7 +18,7 @@
 namespace simverbs {
 
 // Work requests exist up to `producer`; the queue pair is to look.
-enum class RungQueue : std::uint8_t {
+enum class DoorbellQueue : std::uint8_t {
     kSend,
     kReceive,
     kWork,  // a work queue, which `qpn` then names
@@ -30,7 +30,7 @@ struct Doorbell {
     std::uint32_t qpn = 0;
     std::uint32_t producer = 0;
     std::uint16_t actor = 0;  // which of the process's threads; served worlds merge by it
-    RungQueue queue = RungQueue::kSend;
+    DoorbellQueue queue = DoorbellQueue::kSend;
 };
 
 class Attachment {

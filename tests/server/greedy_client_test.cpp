@@ -156,7 +156,7 @@ TEST_P(Greedy, RingsForItsOwnWithoutEnd) {
     const OwnQueuePair own(*client);
     claim_to_poll(*client);
     Doorbell doorbell{own.context.handle, own.qp.qpn};
-    doorbell.queue = simverbs::RungQueue::kReceive;
+    doorbell.queue = simverbs::DoorbellQueue::kReceive;
     const Again ringing([&] {
         ring(*client, doorbell);
         client->area().actors[0].ticket.fetch_add(1);

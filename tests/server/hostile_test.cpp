@@ -225,7 +225,7 @@ TEST_F(Hostile, DoorbellsOfOthersQueuePairs) {
         doorbell.context = static_cast<std::uint32_t>(random_() % 3);
         doorbell.qpn = kFirstOfOthers + static_cast<std::uint32_t>(random_() % 2);
         doorbell.producer = static_cast<std::uint32_t>(odd_number(random_));
-        doorbell.queue = static_cast<simverbs::RungQueue>(random_() % 5);
+        doorbell.queue = static_cast<simverbs::DoorbellQueue>(random_() % 5);
         ring(*client, doorbell);
     }
 }
@@ -258,7 +258,7 @@ TEST_F(Hostile, OperationsOnTagsThatMeanNothing) {
     const Mapped ring_memory = client->map(srq.ring.bytes);
     ASSERT_NE(ring_memory.base, nullptr);
     Doorbell doorbell{.context = context.handle, .qpn = srq.handle};
-    doorbell.queue = RungQueue::kTag;
+    doorbell.queue = DoorbellQueue::kTag;
     for (int i = 0; i < kRounds; ++i) {
         fill(std::span(ring_memory.base, ring_memory.bytes), random_);
         const bool likely = random_() % 2 == 0;
@@ -394,7 +394,8 @@ TEST_F(Hostile, RingsOfNonsense) {
             fill_ring(ring_memory, mr, registration.address, random_);
             fill({completions.base, completions.bytes}, random_);
             Doorbell doorbell{context.handle, qp.qpn, static_cast<std::uint32_t>(random_() % 20)};
-            doorbell.queue = send ? simverbs::RungQueue::kSend : simverbs::RungQueue::kReceive;
+            doorbell.queue =
+                send ? simverbs::DoorbellQueue::kSend : simverbs::DoorbellQueue::kReceive;
             ring(*client, doorbell);
             QueryQpReply state;  // an answer means that the doorbell was taken
             ASSERT_GE(client->command(QueryQp{context.handle, qp.handle}, state), 0);

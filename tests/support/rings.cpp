@@ -148,7 +148,7 @@ void QueuePairHandle::ring_doorbell(bool send, std::uint32_t producer) const {
     host_.attachment().ring({.context = host_.context(),
                              .qpn = qpn_,
                              .producer = producer,
-                             .queue = send ? RungQueue::kSend : RungQueue::kReceive});
+                             .queue = send ? DoorbellQueue::kSend : DoorbellQueue::kReceive});
 }
 
 void QueuePairHandle::write_send_producer(std::uint32_t producer) const {
