@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "fabric/topology/generators.hpp"
 #include "fabric/topology/text_file.hpp"
@@ -179,7 +180,8 @@ class IncludedFiles : public testing::Test {
     void write(const std::string& name, const std::string& text) const {
         std::ofstream(folder_ + name) << text;
     }
-    const std::string folder_ = testing::TempDir() + "simverbs_included/";
+    const std::string folder_ =
+        testing::TempDir() + "simverbs_included_" + std::to_string(getpid()) + "/";
 };
 
 TEST_F(IncludedFiles, LieBesideTheOneThatNamesThem) {

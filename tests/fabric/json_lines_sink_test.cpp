@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "tests/fabric/sample_events.hpp"
 
@@ -39,7 +40,7 @@ TEST(JsonLinesSink, WritesTheSchemaThenALineARecord) {
 
 // The lines of a file, while its sink lives.
 std::size_t lines_written(bool flushes_each) {
-    const std::string path = testing::TempDir() + "json_lines_sink_flushed.jsonl";
+    const std::string path = testing::TempDir() + std::to_string(getpid()) + "_flushed.jsonl";
     JsonLinesSink sink(path);
     if (flushes_each) {
         sink.flush_each();
@@ -62,7 +63,7 @@ TEST(JsonLinesSink, LeavesEachRecordBehindWhenAskedTo) {
 }
 
 TEST(JsonLinesSink, WritesAFile) {
-    const std::string path = testing::TempDir() + "json_lines_sink_test.jsonl";
+    const std::string path = testing::TempDir() + std::to_string(getpid()) + "_sink.jsonl";
     {
         const JsonLinesSink sink(path);
         EXPECT_TRUE(sink.ok());

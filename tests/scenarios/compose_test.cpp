@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "scenarios/engine/format.hpp"
 #include "tests/scenarios/scenario_text.hpp"
@@ -13,7 +14,7 @@ namespace {
 class Files : public ::testing::Test {
   protected:
     void SetUp() override {
-        folder_ = testing::TempDir() + "scenario_files";
+        folder_ = testing::TempDir() + "scenario_files_" + std::to_string(getpid());
         std::filesystem::create_directories(folder_);
     }
     void TearDown() override { std::filesystem::remove_all(folder_); }

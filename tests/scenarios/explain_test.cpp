@@ -3,6 +3,8 @@
 
 #include <filesystem>
 
+#include <unistd.h>
+
 #include "tests/scenarios/scenario_text.hpp"
 
 namespace scenarios {
@@ -61,7 +63,7 @@ faults: [{name: lost, action: drop, when: {from: h0}}]
 
 // What is flushed is the consequence of something.
 TEST(Explain, GoesFromFlushedWorkToWhatStoppedTheQueuePair) {
-    const std::string trace = testing::TempDir() + "explain_test.jsonl";
+    const std::string trace = testing::TempDir() + std::to_string(getpid()) + "_explain.jsonl";
     std::string errors;
     const auto scenario = parse(R"(
 connections: {c: {between: [h0, h1]}}

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace scenarios {
 namespace {
@@ -29,7 +30,7 @@ Root root_of_run(const std::string& text) {
 }
 
 TEST(Shrink, KeepsTheReasonAndNeverGrows) {
-    const std::string file = testing::TempDir() + "shrink_test.yaml";
+    const std::string file = testing::TempDir() + std::to_string(getpid()) + "_shrink.yaml";
     std::ofstream(file) << kLossy;
     int tried = 0;
     for (std::uint64_t seed = 1; tried < 3 && seed <= 12; ++seed) {
