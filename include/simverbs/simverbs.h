@@ -257,8 +257,8 @@ int simverbs_set_kept_records(size_t records);
  * libsimverbs-scenario.so, which explains, does not lie beside the library. */
 const char* simverbs_explain(const char* host, uint32_t qp_num);
 
-/* What every queue pair waits for, a line each below its host: state, PSNs, what is outstanding,
- * and the one thing that has to happen before it goes on; what SIGUSR2 has a program say on stderr.
+/* Describes every queue pair, a line each below its host: its state, its PSNs, its outstanding
+ * requests and what it waits for. SIGUSR2 makes a program print the same text on stderr.
  * The text is good until the thread's next call of this function. NULL with simverbs_last_error()
  * where there is no world. */
 const char* simverbs_waits(void);

@@ -83,7 +83,7 @@ inline std::string explain(const std::string& host = "", std::uint32_t qp_num = 
     return text;
 }
 
-// What every queue pair waits for. See simverbs_waits().
+// Describes every queue pair and what it waits for. See simverbs_waits().
 inline std::string waits() {
     const char* const text = simverbs_waits();
     if (text == nullptr) {

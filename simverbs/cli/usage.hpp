@@ -1,4 +1,4 @@
-// What is wrong with a command line.
+// Explains errors of a command line.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace simverbs::cli {
 
-// A sentence that names the command, the word or option that is wrong and the nearest that there
-// is, then where more is said. `app` has parsed the command line as far as it could.
+// Returns a sentence that names the command, the wrong word or option and the nearest valid one,
+// and a reference to --help. `app` has thrown `error` while it parsed the command line.
 std::string describe_usage_error(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace simverbs::cli

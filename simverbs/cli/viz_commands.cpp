@@ -30,7 +30,7 @@
 namespace simverbs::cli {
 namespace {
 
-// Of what the caller named: a trace, a queue pair, a format.
+// Reports wrong input: a trace, a queue pair or a format that the user has named.
 int complain(std::string_view what) {
     return cli::complain(what, kUsage);
 }

@@ -96,7 +96,7 @@ INTERPOSED int openat64(int folder, const char* name, int flags, ...) {
     TAKE_MODE(flags, mode)
     return open_at(folder, name, flags | O_LARGEFILE, mode);
 }
-// What _FORTIFY_SOURCE makes of the above; the names are glibc's.
+// _FORTIFY_SOURCE replaces the functions above by these; the names are glibc's.
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 INTERPOSED int __open_2(const char* name, int flags) {
     return open_at(AT_FDCWD, name, flags, 0);

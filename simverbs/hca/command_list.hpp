@@ -13,7 +13,7 @@ template <Command... C>
 struct CommandList {
     static constexpr std::size_t kCount = sizeof...(C);
 
-    // What `f` makes of the type of each, given as std::type_identity, in this order.
+    // Returns the results of `f`, called with std::type_identity of each command, in this order.
     template <class F>
     static constexpr auto map(F&& f) {
         return std::to_array({f(std::type_identity<C>{})...});

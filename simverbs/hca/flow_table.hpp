@@ -113,7 +113,7 @@ class FlowTable {
     }
     [[nodiscard]] static bool are_equal(const FlowRule& a, const FlowRule& b);
 
-    // Whether a rule took the frame for itself.
+    // Returns true if a trapping rule matched: rules of other types do not see the frame.
     template <class F>
     [[nodiscard]] bool match_type(FlowType type, std::uint8_t port, const FrameHeaders& headers,
                                   std::uint32_t bytes, F&& take) const {

@@ -30,7 +30,7 @@ class FabricRequests final : private fabric::EventHandler {
     void serve(int socket, const FabricRequest& request, bool changes_wait);
     // Makes the changes that wait; whether there were any.
     bool run_waiting();
-    // Whether one waits for its turn.
+    // Returns true while a request waits to be executed.
     [[nodiscard]] bool is_asked() const { return !waiting_.empty(); }
 
   private:
