@@ -10,10 +10,10 @@
 
 #include <fmt/core.h>
 
+#include "fabric/core/nearest.hpp"
 #include "fabric/topology/generators.hpp"
 #include "fabric/topology/name_ranges.hpp"
 #include "fabric/topology/yaml_attributes.hpp"
-#include "fabric/yaml/nearest.hpp"
 
 namespace fabric {
 
@@ -244,7 +244,7 @@ class Reader {
             names.push_back(known);
         }
         errors_.add(where.position,
-                    fmt::format("unknown node \"{}\"{}", name, yaml::suggestion(name, names)));
+                    fmt::format("unknown node \"{}\"{}", name, suggestion(name, names)));
         return std::nullopt;
     }
 

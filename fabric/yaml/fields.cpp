@@ -6,7 +6,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
-#include "fabric/yaml/nearest.hpp"
+#include "fabric/core/nearest.hpp"
 
 namespace fabric::yaml {
 

@@ -5,8 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "fabric/core/nearest.hpp"
 #include "fabric/yaml/fields.hpp"
-#include "fabric/yaml/nearest.hpp"
 
 #include "scenarios/engine/observation.hpp"
 
@@ -202,7 +202,7 @@ std::string KnownNames::advice(Names kind, std::string_view name) const {
         return ": there is none";
     }
     const std::vector<std::string_view> all(found->second.begin(), found->second.end());
-    const std::string meant = yaml::suggestion(name, all);
+    const std::string meant = fabric::suggestion(name, all);
     const Words first(all.data(), std::min(all.size(), kMostListed));
     return fmt::format("{}{} there are {}{}", meant, meant.empty() ? ":" : "", yaml::join(first),
                        all.size() > kMostListed ? ", ..." : "");

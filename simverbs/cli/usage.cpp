@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "fabric/yaml/nearest.hpp"
+#include "fabric/core/nearest.hpp"
 
 namespace simverbs::cli {
 namespace {
@@ -49,7 +49,7 @@ std::vector<std::string> options_of(const CLI::App& command) {
 
 std::string suggestion(std::string_view word, const std::vector<std::string>& names) {
     const std::vector<std::string_view> candidates(names.begin(), names.end());
-    return fabric::yaml::suggestion(word, candidates);
+    return fabric::suggestion(word, candidates);
 }
 
 bool is_of_a_command_below(const CLI::App& command, const std::string& option) {

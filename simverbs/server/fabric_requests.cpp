@@ -16,8 +16,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fabric/core/nearest.hpp"
 #include "fabric/net/ethernet_addresses.hpp"
-#include "fabric/yaml/nearest.hpp"
 #include "fabric/yaml/quantities.hpp"
 
 #include "simverbs/server/fabric_report.hpp"
@@ -501,7 +501,7 @@ FabricRequests::Answer FabricRequests::no_node(const std::string& name) const {
     }
     return {ENOENT, fmt::format("topology '{}' has no node '{}'{} (nodes: {})",
                                 simulation_.options().topology, name,
-                                fabric::yaml::suggestion(name, names), list_of(names))};
+                                fabric::suggestion(name, names), list_of(names))};
 }
 
 FabricRequests::Answer FabricRequests::no_link(const std::string& name) const {
@@ -512,7 +512,7 @@ FabricRequests::Answer FabricRequests::no_link(const std::string& name) const {
     }
     return {ENOENT, fmt::format("topology '{}' has no link '{}'{} (links: {})",
                                 simulation_.options().topology, name,
-                                fabric::yaml::suggestion(name, names), list_of(names))};
+                                fabric::suggestion(name, names), list_of(names))};
 }
 
 Port* FabricRequests::find_port(const std::string& name, Answer& wrong) const {

@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "fabric/yaml/fields.hpp"
-#include "fabric/yaml/nearest.hpp"
 #include "fabric/yaml/quantities.hpp"
 #include "fabric/yaml/value.hpp"
 
@@ -57,15 +56,6 @@ TEST(Quantities, ReadBackAsTheyAreWritten) {
     EXPECT_EQ(duration_text(SimDuration(500'000)), "500ns");
     EXPECT_EQ(bytes_text(65'536), "64KiB");
     EXPECT_EQ(bytes_text(1'500), "1500B");
-}
-
-TEST(Nearest, IsWhatHasTheFewestChangedLetters) {
-    constexpr auto kWords = std::to_array<std::string_view>({"ends", "latency", "rate"});
-    EXPECT_EQ(nearest("latncy", kWords), "latency");
-    EXPECT_EQ(nearest("raet", kWords), "rate");
-    EXPECT_EQ(nearest("Ends", kWords), "ends");
-    EXPECT_FALSE(nearest("bandwidth", kWords));
-    EXPECT_FALSE(nearest("xy", kWords));
 }
 
 // Errors of a document that must not be there.

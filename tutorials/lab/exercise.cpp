@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "fabric/yaml/nearest.hpp"
+#include "fabric/core/nearest.hpp"
 
 #include "tutorials/lab/text.hpp"
 
@@ -125,7 +125,7 @@ std::optional<Exercise> find_exercise(const std::string& tutorials, std::string_
     });
     if (found == names.end()) {
         const std::vector<std::string_view> views(names.begin(), names.end());
-        const std::string meant = fabric::yaml::suggestion(word, views);
+        const std::string meant = fabric::suggestion(word, views);
         error = fmt::format("no exercise \"{}\"{}{} there are: {}", word, meant,
                             meant.empty() ? ";" : "", fmt::join(names, ", "));
         return std::nullopt;

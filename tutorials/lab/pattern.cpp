@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "fabric/core/nearest.hpp"
 #include "fabric/yaml/fields.hpp"
-#include "fabric/yaml/nearest.hpp"
 
 #include "simverbs/model/completion_faults.hpp"
 #include "simverbs/model/cq_transitions.hpp"

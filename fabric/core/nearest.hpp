@@ -1,4 +1,4 @@
-// What somebody may have meant: the candidate with the fewest changed letters.
+// Finds what a misspelled word may have meant: the candidate with the fewest changed letters.
 #pragma once
 
 #include <optional>
@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace fabric::yaml {
+namespace fabric {
 
 // The first of the nearest candidates; nothing when none is near: a third of the letters differ,
 // and more than two.
@@ -16,4 +16,4 @@ std::optional<std::string_view> nearest(std::string_view word,
 // `: did you mean "latency"?`, or nothing.
 std::string suggestion(std::string_view word, std::span<const std::string_view> candidates);
 
-}  // namespace fabric::yaml
+}  // namespace fabric

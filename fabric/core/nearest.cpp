@@ -1,4 +1,4 @@
-#include "fabric/yaml/nearest.hpp"
+#include "fabric/core/nearest.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 #include <fmt/core.h>
 
-namespace fabric::yaml {
+namespace fabric {
 
 namespace {
 
@@ -56,4 +56,4 @@ std::string suggestion(std::string_view word, std::span<const std::string_view> 
     return meant ? fmt::format(": did you mean \"{}\"?", *meant) : std::string();
 }
 
-}  // namespace fabric::yaml
+}  // namespace fabric
