@@ -30,6 +30,13 @@ extern "C" {
  * Before its first use, that is before the first ibv_get_device_list, ibv_open_device, or any
  * function below that is not a simverbs_set_*: EBUSY afterwards, until simverbs_restart(). */
 
+/* Gives a setting a value, in words: simverbs_set("first_psn", "0xfffff8"). Settings are those of
+ * the environment (README.md) by their names without SIMVERBS_, in lower case: "topology",
+ * "personality", "routing", "seed", "first_psn", "first_qpn", "keys", "sm", "schedule", "spin_ms",
+ * "host". Another name, a value that the setting does not have, NULL: EINVAL. The functions below
+ * do the same for one setting each. */
+int simverbs_set(const char* setting, const char* value);
+
 /* "pair" (two hosts, one link), "star:N" (N hosts h0, h1, ... on the switch s0; N from 2), or
  * another generator (fabric/topology/generators.hpp); the same on Ethernet: "eth-pair",
  * "eth-star:N"; "vpi-pair": two links, port 1 of each host on InfiniBand and port 2 on Ethernet. Or

@@ -1,6 +1,9 @@
 #include "scenarios/engine/format.hpp"
 
 #include <algorithm>
+#include <array>
+
+#include "simverbs/model/settings.hpp"
 
 #include "scenarios/engine/format_words.hpp"
 
@@ -10,26 +13,59 @@ namespace {
 
 // ---- run ---------------------------------------------------------------------------------------
 
-constexpr auto kSchedules = std::to_array<std::string_view>({"canonical", "free"});
-constexpr auto kPersonalities = std::to_array<std::string_view>({"spec", "connectx6", "rxe"});
-constexpr auto kKeyOrders = std::to_array<std::string_view>({"sequential", "random"});
-constexpr Shape kSchedule = word(kSchedules);
-constexpr Shape kPersonality = word(kPersonalities);
-constexpr Shape kKeyOrder = word(kKeyOrders);
+// Settings of a world that a scenario has: rows of simverbs/model/settings.hpp with a key.
+constexpr std::size_t kSettingCount = std::ranges::count_if(
+    simverbs::kSettings, [](const simverbs::SettingRow& row) { return !row.key.empty(); });
+constexpr auto kSettingRows = [] {
+    std::array<const simverbs::SettingRow*, kSettingCount> rows{};
+    auto next = rows.begin();
+    for (const simverbs::SettingRow& row : simverbs::kSettings) {
+        if (!row.key.empty()) {
+            *next++ = &row;
+        }
+    }
+    return rows;
+}();
+constexpr auto kSettingShapes = [] {
+    std::array<Shape, kSettingCount> shapes{};
+    std::ranges::transform(kSettingRows, shapes.begin(), [](const simverbs::SettingRow* row) {
+        return row->kind == simverbs::SettingKind::kWord
+                   ? word(row->words.first(row->words.size() - row->embedded_words))
+                   : number(0, row->most);
+    });
+    return shapes;
+}();
+
+// "MEANING; DEFAULT" of a row, as other keys are described.
+constexpr std::size_t kLongestDescription = 160;
+using Description = std::array<char, kLongestDescription>;
+constexpr auto kSettingDescriptions = [] {
+    std::array<Description, kSettingCount> descriptions{};
+    for (std::size_t i = 0; i < kSettingCount; ++i) {
+        auto end = descriptions[i].begin();
+        for (const std::string_view part :
+             {kSettingRows[i]->meaning, std::string_view("; "), kSettingRows[i]->by_default}) {
+            end = std::ranges::copy(part, end).out;
+        }
+    }
+    return descriptions;
+}();
+
 constexpr Shape kPsn = number(0, 0xFF'FFFF);
 constexpr Shape kLowBits = number(0, 0xFFFF);
 constexpr Shape kStop = {.kind = ShapeKind::kDuration, .least = 1};
-constexpr auto kRunKeys = std::to_array<Key>({
-    {"seed", &kNumber, "of every random decision; 1"},
+constexpr auto kOwnRunKeys = std::to_array<Key>({
     {"stop", &kStop, "virtual time at which the run ends, whatever is left to do; 1000s"},
-    {"schedule", &kSchedule,
-     "who moves time; canonical; free is for processes, and not deterministic"},
     {"time_limit", &kStop, "of wall time, after which processes are killed; no end"},
-    {"personality", &kPersonality, "whose behaviour where devices differ; spec"},
-    {"first_psn", &kPsn, "where PSN 0 of programs is on the wire; 0"},
-    {"first_qpn", &kLowBits, "low 16 bits of the first queue pair number; 1"},
-    {"keys", &kKeyOrder, "the order in which keys of memory are given out; sequential"},
 });
+constexpr auto kRunKeys = [] {
+    std::array<Key, kSettingCount + kOwnRunKeys.size()> keys{};
+    for (std::size_t i = 0; i < kSettingCount; ++i) {
+        keys[i] = {kSettingRows[i]->key, &kSettingShapes[i], kSettingDescriptions[i].data()};
+    }
+    std::ranges::copy(kOwnRunKeys, keys.begin() + kSettingCount);
+    return keys;
+}();
 constexpr Shape kRun = mapping(kRunKeys);
 constexpr Shape kIncludes = list(kText);
 constexpr Shape kFabric = {.kind = ShapeKind::kAnything};

@@ -1,8 +1,21 @@
 #include "scenarios/engine/own_world.hpp"
 
+#include <string>
 #include <utility>
 
+#include "simverbs/model/settings.hpp"
+
 namespace scenarios {
+
+bool apply_settings(Checked run) {
+    for (const simverbs::SettingRow& row : simverbs::kSettings) {
+        if (!row.key.empty() && run.has(row.key) &&
+            simverbs_set(row.key.data(), run.text(row.key).c_str()) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
 
 Record record_of(const simverbs_record& record) {
     Record seen{record.time_ps, record.node, record.category, record.name, {}};

@@ -19,6 +19,10 @@ class OwnWorld final : public FaultSink {
     void clear(std::uint32_t id) override { simverbs_clear_fault(id); }
 };
 
+// Passes the world's settings that `run:` of a scenario has to simverbs_set(). False: one of them
+// was refused; simverbs_last_error() says why.
+bool apply_settings(Checked run);
+
 Record record_of(const simverbs_record& record);
 
 }  // namespace scenarios

@@ -12,6 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "simverbs/model/settings.hpp"
+
 #include "scenarios/engine/own_world.hpp"
 #include "scenarios/engine/topology_file.hpp"
 
@@ -177,40 +179,29 @@ bool World::fail(std::string_view what) {
 
 namespace {
 
-// A scenario says all there is to say: nothing comes from the environment. Its programs never watch
-// memory, however long they are busy.
-void settle_environment() {
-    for (const char* const name :
-         {"SIMVERBS_TOPOLOGY", "SIMVERBS_PERSONALITY", "SIMVERBS_ROUTING", "SIMVERBS_SEED",
-          "SIMVERBS_FIRST_PSN", "SIMVERBS_FIRST_QPN", "SIMVERBS_KEYS", "SIMVERBS_SM",
-          "SIMVERBS_HOST", "SIMVERBS_SCHEDULE", "SIMVERBS_MEMLOCK", "SIMVERBS_TRACE",
-          "SIMVERBS_SUMMARY", "SIMVERBS_SCENARIO", "SIMVERBS_DIGEST"}) {
-        unsetenv(name);
+// A scenario says all there is to say: of the environment only what watches a run is kept. Its
+// programs never spin on memory, however long they are busy.
+bool settle_environment() {
+    for (const simverbs::SettingRow& row : simverbs::kSettings) {
+        if (row.scope != simverbs::SettingScope::kEverywhere) {
+            unsetenv(row.variable.data());
+        }
     }
-    setenv("SIMVERBS_SPIN_MS", "0", 1);
+    return simverbs_restart() == 0 && simverbs_set("spin_ms", "0") == 0;
 }
 
 }  // namespace
 
 bool World::prepare(const Scenario& scenario) {
-    constexpr std::uint64_t kDefaultSeed = 1;
-    settle_environment();
-    const Checked run = scenario.at("run");
-    if (simverbs_restart() != 0) {
+    if (!settle_environment()) {
         return fail(simverbs_last_error());
     }
     const TopologyFile topology(scenario);
     if (!topology.error().empty()) {
         return fail(topology.error());
     }
-    const bool random_keys = run.text("keys") == "random";
     const bool set =
-        simverbs_set_topology(topology.spec().c_str()) == 0 &&
-        simverbs_set_seed(run.number("seed", kDefaultSeed)) == 0 &&
-        simverbs_set_personality(run.text("personality", "spec").c_str()) == 0 &&
-        simverbs_set_first_psn(static_cast<std::uint32_t>(run.number("first_psn"))) == 0 &&
-        simverbs_set_first_qpn(static_cast<std::uint32_t>(run.number("first_qpn", 1))) == 0 &&
-        simverbs_set_keys(random_keys ? SIMVERBS_KEYS_RANDOM : SIMVERBS_KEYS_SEQUENTIAL) == 0 &&
+        simverbs_set_topology(topology.spec().c_str()) == 0 && apply_settings(scenario.at("run")) &&
         simverbs_trace_callback(&World::on_record, this) == 0 && simverbs_port_speed_events(1) == 0;
     return set || fail(simverbs_last_error());
 }

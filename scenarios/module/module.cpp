@@ -37,24 +37,13 @@ std::unique_ptr<Around> g_around;
 
 // What the file leaves out stays as the program or its environment has it.
 std::string configure(const Scenario& scenario) {
-    const Checked run = scenario.at("run");
     const TopologyFile topology(scenario);
     if (!topology.error().empty()) {
         return topology.error();
     }
-    const auto number = [run](std::string_view key) {
-        return static_cast<std::uint32_t>(run.number(key));
-    };
-    const simverbs_keys keys =
-        run.text("keys") == "random" ? SIMVERBS_KEYS_RANDOM : SIMVERBS_KEYS_SEQUENTIAL;
     const bool set = (!Checked(scenario.root).has("fabric") ||
                       simverbs_set_topology(topology.spec().c_str()) == 0) &&
-                     (!run.has("seed") || simverbs_set_seed(run.number("seed")) == 0) &&
-                     (!run.has("personality") ||
-                      simverbs_set_personality(run.text("personality").c_str()) == 0) &&
-                     (!run.has("first_psn") || simverbs_set_first_psn(number("first_psn")) == 0) &&
-                     (!run.has("first_qpn") || simverbs_set_first_qpn(number("first_qpn")) == 0) &&
-                     (!run.has("keys") || simverbs_set_keys(keys) == 0);
+                     apply_settings(scenario.at("run"));
     return set ? "" : simverbs_last_error();
 }
 

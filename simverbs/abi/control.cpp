@@ -15,7 +15,7 @@
 
 #include "simverbs/abi/export.hpp"
 #include "simverbs/abi/process.hpp"
-#include "simverbs/model/personalities.hpp"
+#include "simverbs/model/settings.hpp"
 #include "simverbs/simverbs.h"
 
 namespace simverbs::abi {
@@ -39,41 +39,61 @@ int fail_in_use(const char* function) {
                 function);
 }
 
+// Topologies are looked at here, so that a mistake is told by the call that made it.
+int configure(const char* function, const SettingRow& row, std::string_view value) {
+    if (const std::string wrong = describe_wrong_value(row, value); !wrong.empty()) {
+        return fail(EINVAL, "{}: {}", function, wrong);
+    }
+    if (row.setting == Setting::kTopology) {
+        if (const fabric::TopologyResult made = fabric::load_topology(value); !made.topology) {
+            return fail(EINVAL, "{}: {}", function, made.error);
+        }
+    }
+    const bool is_set =
+        Process::current().configure([&row, value](driver::EmbeddedOptions& options) {
+            driver::set_embedded(options, row.setting, value);
+        });
+    return is_set ? 0 : fail_in_use(function);
+}
+
+std::vector<std::string> names_of_settings() {
+    std::vector<std::string> names;
+    for (const SettingRow& row : kSettings) {
+        if (row.scope == SettingScope::kWorld) {
+            names.push_back(name_of(row));
+        }
+    }
+    return names;
+}
+
 }  // namespace
 
-SIMVERBS_ABI int simverbs_set_topology(const char* topology) {
-    const std::string_view wanted = topology == nullptr ? "" : topology;
-    if (const fabric::TopologyResult made = fabric::load_topology(wanted); !made.topology) {
-        return fail(EINVAL, "simverbs_set_topology: {}", made.error);
+SIMVERBS_ABI int simverbs_set(const char* setting, const char* value) {
+    const SettingRow* const row = setting == nullptr ? nullptr : find_setting(setting);
+    if (row == nullptr || row->scope != SettingScope::kWorld) {
+        return fail(EINVAL, "simverbs_set: '{}' is no setting of a world; those are {}",
+                    setting == nullptr ? "NULL" : setting, fmt::join(names_of_settings(), ", "));
     }
-    const bool set = Process::current().configure(
-        [wanted](driver::EmbeddedOptions& options) { options.simulation.topology = wanted; });
-    return set ? 0 : fail_in_use("simverbs_set_topology");
+    return value == nullptr ? fail(EINVAL, "simverbs_set: {} needs a value, not NULL", setting)
+                            : configure("simverbs_set", *row, value);
+}
+
+SIMVERBS_ABI int simverbs_set_topology(const char* topology) {
+    return configure("simverbs_set_topology", row_of(Setting::kTopology),
+                     topology == nullptr ? "" : topology);
 }
 
 SIMVERBS_ABI int simverbs_set_seed(uint64_t seed) {
-    const bool set = Process::current().configure(
-        [seed](driver::EmbeddedOptions& options) { options.simulation.seed = seed; });
-    return set ? 0 : fail_in_use("simverbs_set_seed");
+    return configure("simverbs_set_seed", row_of(Setting::kSeed), std::to_string(seed));
 }
 
 SIMVERBS_ABI int simverbs_set_first_psn(uint32_t psn) {
-    if (psn > SimulationOptions::kMaxFirstPsn) {
-        return fail(EINVAL, "simverbs_set_first_psn: {:#x} is none; they are from 0 to {:#x}", psn,
-                    SimulationOptions::kMaxFirstPsn);
-    }
-    const bool set = Process::current().configure(
-        [psn](driver::EmbeddedOptions& options) { options.simulation.first_psn = psn; });
-    return set ? 0 : fail_in_use("simverbs_set_first_psn");
+    return configure("simverbs_set_first_psn", row_of(Setting::kFirstPsn), std::to_string(psn));
 }
 
 SIMVERBS_ABI int simverbs_set_first_qpn(uint32_t low_bits) {
-    if (low_bits > SimulationOptions::kMaxFirstQpn) {
-        return fail(EINVAL, "simverbs_set_first_qpn: {:#x} is more than the low 16 bits", low_bits);
-    }
-    const bool set = Process::current().configure(
-        [low_bits](driver::EmbeddedOptions& options) { options.simulation.first_qpn = low_bits; });
-    return set ? 0 : fail_in_use("simverbs_set_first_qpn");
+    return configure("simverbs_set_first_qpn", row_of(Setting::kFirstQpn),
+                     std::to_string(low_bits));
 }
 
 SIMVERBS_ABI int simverbs_set_keys(enum simverbs_keys keys) {
@@ -83,26 +103,13 @@ SIMVERBS_ABI int simverbs_set_keys(enum simverbs_keys keys) {
                     "SIMVERBS_KEYS_RANDOM",
                     static_cast<int>(keys));
     }
-    const bool random = keys == SIMVERBS_KEYS_RANDOM;
-    const bool set = Process::current().configure(
-        [random](driver::EmbeddedOptions& options) { options.simulation.random_keys = random; });
-    return set ? 0 : fail_in_use("simverbs_set_keys");
+    const SettingRow& row = row_of(Setting::kKeys);
+    return configure("simverbs_set_keys", row, row.words[keys]);
 }
 
 SIMVERBS_ABI int simverbs_set_personality(const char* personality) {
-    const std::string_view wanted = personality == nullptr ? "" : personality;
-    if (find_personality(wanted) == nullptr) {
-        std::vector<std::string_view> known;
-        known.reserve(kPersonalities.size());
-        for (const Personality* each : kPersonalities) {
-            known.push_back(each->name);
-        }
-        return fail(EINVAL, "simverbs_set_personality: '{}' is not known; known are {}", wanted,
-                    fmt::join(known, ", "));
-    }
-    const bool set = Process::current().configure(
-        [wanted](driver::EmbeddedOptions& options) { options.simulation.personality = wanted; });
-    return set ? 0 : fail_in_use("simverbs_set_personality");
+    return configure("simverbs_set_personality", row_of(Setting::kPersonality),
+                     personality == nullptr ? "" : personality);
 }
 
 SIMVERBS_ABI int simverbs_set_kept_records(size_t records) {

@@ -14,6 +14,8 @@
 
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/warnings.hpp"
+#include "simverbs/model/settings.hpp"
+#include "simverbs/world/environment.hpp"
 
 namespace simverbs::abi {
 namespace {
@@ -34,6 +36,17 @@ void finish_at_exit() {
             std::fflush(nullptr);
             _exit(kFailed);
         }
+    }
+}
+
+// Once a process: a setting that is misspelled has no effect otherwise.
+void name_unknown_variables() {
+    static std::atomic_flag s_said;  // a forked child does not repeat it
+    if (s_said.test_and_set()) {
+        return;
+    }
+    for (const std::string& unknown : describe_unknown_variables()) {
+        fmt::print(stderr, "simverbs: {}\n", unknown);
     }
 }
 
@@ -68,7 +81,7 @@ Process& Process::current() {
 driver::EmbeddedOptions& Process::options() {
     if (options_ == nullptr) {
         options_ = std::make_unique<driver::EmbeddedOptions>();
-        driver::read_environment(*options_, options_error_);
+        options_error_ = driver::read_environment(*options_);
     }
     return *options_;
 }
@@ -76,11 +89,12 @@ driver::EmbeddedOptions& Process::options() {
 // SIMVERBS_SERVER names a world that a server owns; without it the world is made here.
 void Process::find_world() {
     tried_ = true;
+    name_unknown_variables();
     std::string error;
-    if (const char* server = std::getenv("SIMVERBS_SERVER")) {
-        const char* host = std::getenv("SIMVERBS_HOST");
+    if (const std::string server(environment_value(Setting::kServer)); !server.empty()) {
+        const std::string host(environment_value(Setting::kHost));
         int code = 0;
-        served_ = driver::ServedChannel::make(server, host == nullptr ? "" : host, error, code);
+        served_ = driver::ServedChannel::make(server, host, error, code);
         shortage_ = code == EMFILE || code == ENFILE || code == ENOMEM ? code : 0;
         if (shortage_ != 0) {
             tried_ = false;
@@ -101,7 +115,7 @@ void Process::find_world() {
     for (const DeviceInfo& info : channel()->devices()) {
         devices_.push_back(device(index++, info));
     }
-    if (served_ != nullptr && std::getenv("SIMVERBS_DEVICES") != nullptr &&
+    if (served_ != nullptr && !environment_value(Setting::kDevices).empty() &&
         dlsym(RTLD_DEFAULT, "simverbs_devices_preloaded") == nullptr) {
         fmt::print(stderr,
                    "simverbs: this program was started without libsimverbs-devices.so, by an "
@@ -124,12 +138,12 @@ std::unique_ptr<Device> Process::device(std::uint32_t index, const DeviceInfo& i
 
 // It makes the world itself, through the functions of simverbs.h.
 void Process::begin_scenario() {
-    const char* file = std::getenv("SIMVERBS_SCENARIO");
-    if (file == nullptr || scenario_asked_for_ || std::getenv("SIMVERBS_SERVER") != nullptr) {
+    const std::string file(environment_value(Setting::kScenario));
+    if (file.empty() || scenario_asked_for_ || !environment_value(Setting::kServer).empty()) {
         return;
     }
     scenario_asked_for_ = true;
-    if (const std::string wrong = scenario_.begin(file); !wrong.empty()) {
+    if (const std::string wrong = scenario_.begin(file.c_str()); !wrong.empty()) {
         fmt::print(stderr, "simverbs: {}\n", wrong);
         scenario_failed_ = true;
         embedded_.reset();

@@ -3,15 +3,15 @@
 
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
 #include <string_view>
+
+#include "simverbs/world/environment.hpp"
 
 namespace simverbs::abi {
 
 inline bool warnings_wanted() {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody in this library changes the environment
-    const char* wanted = std::getenv("SIMVERBS_WARN");
-    return wanted != nullptr && std::string_view(wanted) != "0";
+    const std::string_view wanted = environment_value(Setting::kWarn);
+    return !wanted.empty() && is_on(wanted);
 }
 
 // Names what is not modelled, the first time.

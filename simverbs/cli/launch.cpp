@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include "simverbs/model/settings.hpp"
 #include "simverbs/world/device_protocol.hpp"
 #include "simverbs/world/served_protocol.hpp"
 
@@ -22,7 +23,7 @@ void show_devices(const Placement& placement) {
     if (placement.devices.empty() || access(library.c_str(), R_OK) != 0) {
         return;
     }
-    setenv("SIMVERBS_DEVICES", placement.devices.c_str(), 1);
+    setenv(row_of(Setting::kDevices).variable.data(), placement.devices.c_str(), 1);
     std::string preload = library;
     if (const char* earlier = std::getenv("LD_PRELOAD");
         earlier != nullptr && std::strstr(earlier, library.c_str()) == nullptr) {
@@ -82,8 +83,8 @@ std::string library_folder() {
 }
 
 void place_environment(const Placement& placement) {
-    setenv("SIMVERBS_SERVER", placement.socket.c_str(), 1);
-    setenv("SIMVERBS_HOST", placement.host.c_str(), 1);
+    setenv(row_of(Setting::kServer).variable.data(), placement.socket.c_str(), 1);
+    setenv(row_of(Setting::kHost).variable.data(), placement.host.c_str(), 1);
     std::string path = library_folder();
     if (const char* earlier = std::getenv("LD_LIBRARY_PATH");
         earlier != nullptr && *earlier != '\0') {

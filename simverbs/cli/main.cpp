@@ -17,6 +17,7 @@
 #include "simverbs/cli/run_command.hpp"
 #include "simverbs/cli/scenario_commands.hpp"
 #include "simverbs/cli/search_commands.hpp"
+#include "simverbs/cli/settings_command.hpp"
 #include "simverbs/cli/topology_commands.hpp"
 #include "simverbs/cli/usage.hpp"
 #include "simverbs/cli/viz_commands.hpp"
@@ -58,7 +59,7 @@ int run(int argc, char** argv) {
     app.footer(cli::describe_exit_statuses());
 
     std::string world(simverbs::kDefaultWorld);
-    const std::array<std::unique_ptr<cli::Command>, 9> commands = {
+    const std::array<std::unique_ptr<cli::Command>, 10> commands = {
         std::make_unique<cli::RunCommand>(app),
         std::make_unique<cli::WorldCommands>(app, world),
         std::make_unique<cli::FabricCommands>(app, world),
@@ -68,6 +69,7 @@ int run(int argc, char** argv) {
         std::make_unique<cli::VizCommands>(app),
         std::make_unique<cli::TopologyCommands>(app),
         std::make_unique<cli::LabCommands>(app),
+        std::make_unique<cli::SettingsCommand>(app),
     };
     refuse_negative_numbers(app);
     try {

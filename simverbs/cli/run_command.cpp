@@ -15,6 +15,7 @@
 #include "simverbs/cli/run_folder.hpp"
 #include "simverbs/cli/scenario_processes.hpp"
 #include "simverbs/cli/world_options.hpp"
+#include "simverbs/model/settings.hpp"
 
 #include "scenarios/engine/batch.hpp"
 
@@ -33,8 +34,10 @@ RunCommand::RunCommand(CLI::App& app)
         "instead of TOPOLOGY: FILE says what fabric there is, what goes wrong and what to expect");
     file->type_name("FILE");
     add_world_options(*command_, server_);
-    for (const char* const of_scenario : kOptionsOfScenarios) {
-        file->excludes(command_->get_option(of_scenario));
+    for (const SettingRow& row : kSettings) {
+        if (row.scope == SettingScope::kWorld && !row.option.empty()) {
+            file->excludes(command_->get_option(std::string(row.option)));
+        }
     }
     command_->add_option("--set", settings_, "a change of the scenario")
         ->type_name("KEY.KEY=VALUE")

@@ -46,14 +46,15 @@ ServerOptions options_of(const scenarios::Scenario& scenario, const ProcessOptio
     const scenarios::Checked run = scenario.at("run");
     ServerOptions made;
     made.simulation.topology = topology;
-    made.simulation.seed = run.number("seed", made.simulation.seed);
-    made.simulation.personality = run.text("personality", made.simulation.personality);
-    made.simulation.first_psn = static_cast<std::uint32_t>(run.number("first_psn"));
-    made.simulation.first_qpn =
-        static_cast<std::uint32_t>(run.number("first_qpn", made.simulation.first_qpn));
-    made.simulation.random_keys = run.text("keys") == "random";
-    made.conductor.schedule =
-        run.text("schedule") == "free" ? Schedule::kFree : Schedule::kCanonical;
+    // A scenario is the same run however it is served: defaults are those of embedded worlds.
+    for (const SettingRow& row : kSettings) {
+        if (!row.served_default.empty()) {
+            set(made, row.setting, row.by_default);
+        }
+        if (run.has(row.key)) {
+            set(made, row.setting, run.text(row.key));
+        }
+    }
     made.trace_file = options.trace_file;
     made.capture_file = options.capture_file;
     return made;

@@ -10,13 +10,8 @@
 
 namespace simverbs::cli {
 
-// Those that a scenario says itself, where there is one.
-inline constexpr const char* kOptionsOfScenarios[] = {"--seed",        "--first-psn", "--first-qpn",
-                                                      "--keys",        "--sm",        "--routing",
-                                                      "--personality", "--schedule"};
-
-// Adds them to `command`; they write to `options`, which outlives it. A served world's subnet
-// manager sweeps by default, unlike an embedded one's: the tools of operators ask it.
+// Adds the options of the table of settings to `command`; they write to `options`, which outlives
+// it.
 void add_world_options(CLI::App& command, ServerOptions& options);
 
 // Adds --world: which served world `command` is about.

@@ -3,19 +3,15 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <new>
-#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sched.h>
 
 #include "simverbs/world/held_signals.hpp"
@@ -25,36 +21,6 @@ namespace {
 
 // Until the conductor exists, which counts.
 const std::atomic<std::uint64_t> kNotCounted{0};
-constexpr std::uint64_t kAnyNumber = ~std::uint64_t{0};
-
-template <class Number>
-bool parse_number(const char* name, Number& value, std::uint64_t most, std::string& error) {
-    const char* text = std::getenv(name);
-    if (text == nullptr) {
-        return true;
-    }
-    const char* end = text + std::strlen(text);
-    std::uint64_t number = 0;
-    const auto [stopped, failure] = std::from_chars(text, end, number);
-    if (failure != std::errc() || stopped != end || text == end || number > most) {
-        error = fmt::format("{}='{}' is not a number from 0 to {}", name, text,
-                            most == kAnyNumber ? "2^64-1" : std::to_string(most));
-        return false;
-    }
-    value = static_cast<Number>(number);
-    return true;
-}
-
-bool read_switch(const char* name) {
-    const char* value = std::getenv(name);
-    return value != nullptr && std::string_view(value) != "0";
-}
-
-void read_text(const char* name, std::string& value) {
-    if (const char* text = std::getenv(name)) {
-        value = text;
-    }
-}
 
 // Worlds that this process has made, one after another.
 std::atomic<unsigned> g_worlds{0};
@@ -65,58 +31,6 @@ std::string with_number(std::string path, unsigned number) {
         path.replace(at, kPlace.size(), std::to_string(number));
     }
     return path;
-}
-
-bool read_schedule(Schedule& schedule, std::string& error) {
-    std::string text = "canonical";
-    read_text("SIMVERBS_SCHEDULE", text);
-    if (text == "canonical") {
-        schedule = Schedule::kCanonical;
-    } else if (text == "free") {
-        schedule = Schedule::kFree;
-    } else if (text == "serial") {
-        schedule = Schedule::kSerial;
-    } else {
-        error = fmt::format("SIMVERBS_SCHEDULE='{}' is none of canonical, free, serial", text);
-        return false;
-    }
-    return true;
-}
-
-bool read_keys(bool& random, std::string& error) {
-    std::string text = "sequential";
-    read_text("SIMVERBS_KEYS", text);
-    random = text == "random";
-    if (!random && text != "sequential") {
-        error = fmt::format("SIMVERBS_KEYS='{}' is none of sequential, random", text);
-        return false;
-    }
-    return true;
-}
-
-bool read_subnet_management(SubnetManagement& management, std::string& error) {
-    std::string text(to_string(management));
-    read_text("SIMVERBS_SM", text);
-    for (const auto& [name, known] : kSubnetManagementNames) {
-        if (name == text) {
-            management = known;
-            return true;
-        }
-    }
-    error = fmt::format("SIMVERBS_SM='{}' is none of startup, sweep, none", text);
-    return false;
-}
-
-bool read_routing(std::optional<fabric::RoutingEngine>& routing, std::string& error) {
-    std::string text;
-    read_text("SIMVERBS_ROUTING", text);
-    routing = fabric::routing_engine_of(text);
-    if (!text.empty() && !routing) {
-        error = fmt::format("SIMVERBS_ROUTING='{}' is none of {}", text,
-                            fmt::join(fabric::kRoutingEngineNames, ", "));
-        return false;
-    }
-    return true;
 }
 
 // SIGUSR2 asks for a report of the world that this process has. The handler may run in any thread,
@@ -154,33 +68,6 @@ void stop_reporting() {
 }  // namespace
 
 thread_local WaitHook t_wait_hook;
-
-bool read_environment(EmbeddedOptions& options, std::string& error) {
-    read_text("SIMVERBS_TOPOLOGY", options.simulation.topology);
-    read_text("SIMVERBS_PERSONALITY", options.simulation.personality);
-    read_text("SIMVERBS_HOST", options.host);
-    read_text("SIMVERBS_TRACE", options.trace_file);
-    read_text("SIMVERBS_PCAP", options.capture_file);
-    read_text("SIMVERBS_COVERAGE", options.coverage_folder);
-    read_text("SIMVERBS_DIGEST", options.digest_file);
-    options.flush_trace = read_switch("SIMVERBS_TRACE_FLUSH");
-    options.summary = read_switch("SIMVERBS_SUMMARY");
-    options.conductor.warn = read_switch("SIMVERBS_WARN");
-    auto spin_ms = static_cast<std::uint64_t>(options.conductor.spin_limit.count());
-    SimulationOptions& simulation = options.simulation;
-    if (!parse_number("SIMVERBS_SEED", simulation.seed, kAnyNumber, error) ||
-        !parse_number("SIMVERBS_FIRST_PSN", simulation.first_psn, simulation.kMaxFirstPsn, error) ||
-        !parse_number("SIMVERBS_FIRST_QPN", simulation.first_qpn, simulation.kMaxFirstQpn, error) ||
-        !parse_number("SIMVERBS_SPIN_MS", spin_ms, kAnyNumber, error) ||
-        !read_keys(simulation.random_keys, error) ||
-        !read_subnet_management(simulation.subnet_management, error) ||
-        !read_routing(simulation.routing, error) ||
-        !read_schedule(options.conductor.schedule, error)) {
-        return false;
-    }
-    options.conductor.spin_limit = std::chrono::milliseconds(spin_ms);
-    return true;
-}
 
 std::unique_ptr<EmbeddedWorld> EmbeddedWorld::make(const EmbeddedOptions& options,
                                                    std::string& error) {

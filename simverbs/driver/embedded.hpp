@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "simverbs/driver/channel.hpp"
+#include "simverbs/driver/embedded_options.hpp"
 #include "simverbs/hca/client.hpp"
 #include "simverbs/world/conductor.hpp"
 #include "simverbs/world/fault_board.hpp"
@@ -16,23 +17,6 @@
 #include "simverbs/world/trace_outlets.hpp"
 
 namespace simverbs::driver {
-
-struct EmbeddedOptions {
-    SimulationOptions simulation;
-    ConductorOptions conductor;
-    std::string host;              // only this host's devices are seen; empty: all
-    std::string trace_file;        // JSON Lines; %n: the number of the world; empty: none
-    bool flush_trace = false;      // after each event
-    std::string digest_file;       // takes a line at the end of each world; empty: none
-    std::string capture_file;      // pcapng; empty: none
-    std::string coverage_folder;   // for a file of what was reached; empty: none
-    std::size_t kept_records = 0;  // in memory, for simverbs_explain()
-    bool summary = false;          // printed to stderr at exit
-};
-
-// Reads SIMVERBS_TOPOLOGY and the other variables of the root README into `options`. False, with
-// `error` set, when one has no meaning.
-bool read_environment(EmbeddedOptions& options, std::string& error);
 
 // What this thread does instead of moving time (simverbs_set_wait_hook).
 struct WaitHook {

@@ -1,13 +1,15 @@
 #include "simverbs/driver/pinned_memory.hpp"
 
-#include <charconv>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <limits>
-#include <system_error>
+#include <string_view>
 
+#include <fmt/format.h>
 #include <sys/resource.h>
+
+#include "simverbs/model/settings.hpp"
+#include "simverbs/world/environment.hpp"
+#include "simverbs/world/world_options.hpp"
 
 namespace simverbs::driver {
 namespace {
@@ -28,24 +30,20 @@ std::uint64_t resource_limit() {
 
 // In pages; a limit that is no number allows nothing.
 std::uint64_t limit() {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody in this library changes the environment
-    const char* text = std::getenv("SIMVERBS_MEMLOCK");
-    if (text == nullptr) {
+    const SettingRow& row = row_of(Setting::kMemlock);
+    const std::string_view text = environment_value(Setting::kMemlock);
+    if (text.empty()) {
         return std::numeric_limits<std::uint64_t>::max();
     }
-    if (std::strcmp(text, "rlimit") == 0) {
+    if (text == "rlimit") {
         return resource_limit();
     }
-    std::uint64_t bytes = 0;
-    const char* end = text + std::strlen(text);
-    const auto [stopped, failure] = std::from_chars(text, end, bytes);
-    if (failure != std::errc() || stopped != end) {
-        std::fprintf(stderr,
-                     "simverbs: SIMVERBS_MEMLOCK='%s' is neither a number of bytes nor 'rlimit'\n",
-                     text);
+    const auto bytes = number_of(row, text);
+    if (!bytes) {
+        fmt::print(stderr, "simverbs: {}={}\n", row.variable, describe_wrong_value(row, text));
         return 0;
     }
-    return bytes / kPageBytes;
+    return *bytes / kPageBytes;
 }
 
 }  // namespace

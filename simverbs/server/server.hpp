@@ -18,6 +18,7 @@
 #include "simverbs/server/fabric_requests.hpp"
 #include "simverbs/server/host_processes.hpp"
 #include "simverbs/server/remote_client.hpp"
+#include "simverbs/server/server_options.hpp"
 #include "simverbs/server/world_place.hpp"
 #include "simverbs/simverbs.h"
 #include "simverbs/time/pace.hpp"
@@ -28,15 +29,6 @@
 #include "simverbs/world/trace_outlets.hpp"
 
 namespace simverbs {
-
-struct ServerOptions {
-    SimulationOptions simulation;
-    ConductorOptions conductor{.schedule = Schedule::kFree};
-    std::string socket;           // path
-    std::string trace_file;       // JSON Lines; empty: none
-    std::string capture_file;     // pcapng; empty: none
-    std::string coverage_folder;  // for a file of what was reached; empty: none
-};
 
 class Server {
   public:

@@ -45,14 +45,11 @@ struct SimulationOptions {
     std::string topology = "star:2";  // a generator or the path of a file
     std::string personality = "spec";
     std::uint64_t seed = 1;
-    std::uint32_t first_psn = 0;  // where a program's PSN 0 is on the wire, up to kMaxFirstPsn
-    std::uint32_t first_qpn = 1;  // low bits of the first number of a context, up to kMaxFirstQpn
+    std::uint32_t first_psn = 0;  // where a program's PSN 0 is on the wire
+    std::uint32_t first_qpn = 1;  // low 16 bits of the first number of a context
     bool random_keys = false;     // drawn from the seed; else rising
     SubnetManagement subnet_management = SubnetManagement::kStartup;
     std::optional<fabric::RoutingEngine> routing{};  // unset: as the topology has it
-
-    static constexpr std::uint32_t kMaxFirstPsn = Psn::kModulus - 1;
-    static constexpr std::uint32_t kMaxFirstQpn = (1U << kNumberBlockBits) - 1;
 };
 
 class Simulation final : private fabric::ReplayContext, private fabric::EventHandler {

@@ -1,9 +1,11 @@
 """What the simverbs command says, and with which status it ends.
 
-    SIMVERBS=build/dev/bin/simverbs SCENARIOS=scenarios/library python3 commands.py Worlds
+    SIMVERBS=build/dev/bin/simverbs LIBRARIES=build/dev/lib SCENARIOS=scenarios/library \
+        README=README.md python3 commands.py Worlds
 """
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -20,6 +22,8 @@ import unittest
 
 SIMVERBS = os.environ["SIMVERBS"]
 SCENARIOS = os.environ["SCENARIOS"]
+README = os.environ["README"]
+LIBRARIES = os.environ["LIBRARIES"]
 PATIENCE_S = 60
 
 # A server that answers no packet: with time-outs of an hour of virtual time it takes long.
@@ -126,6 +130,112 @@ class Terminal:
         os.close(self.descriptor)
         status = os.waitpid(self.process, 0)[1]
         return os.waitstatus_to_exitcode(status)
+
+
+class Settings(Case):
+    """The environment, as `simverbs settings` and programs see it."""
+
+    def setUp(self):
+        super().setUp()
+        for name in [name for name in self.environment if name.startswith("SIMVERBS_")]:
+            del self.environment[name]
+
+    def devices(self):
+        """What a program in its own world says, and how many devices it finds."""
+        ended = subprocess.run(
+            ["ibv_devices"],
+            env=dict(self.environment, LD_LIBRARY_PATH=LIBRARIES),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=PATIENCE_S,
+        )
+        return ended.stderr, len(re.findall("simverbs[0-9]", ended.stdout))
+
+    def test_are_the_table_of_the_readme(self):
+        status, table = self.simverbs("settings", "--markdown")
+        self.assertEqual(status, 0)
+        with open(README, encoding="utf-8") as file:
+            self.assertIn("\n" + table + "\n", file.read(), "README.md: see simverbs settings")
+
+    def test_are_options_where_the_table_says_so(self):
+        table = self.simverbs("settings", "--markdown")[1]
+        options = set(re.findall(r"`(--[a-z-]+)`", table))
+        self.assertGreater(len(options), 8)
+        for command in ("run", "up"):
+            said = set(re.findall("(--[a-z-]+)", self.simverbs(command, "--help")[1]))
+            self.assertLessEqual(options, said, command)
+
+    def test_show_what_the_environment_has(self):
+        self.environment["SIMVERBS_SEED"] = "7"
+        status, text = self.simverbs("settings")
+        self.assertEqual(status, 0, text)
+        self.assertRegex(text, r"(?m)^SIMVERBS_SEED +7 +seed of")
+        self.assertRegex(text, r"(?m)^SIMVERBS_TOPOLOGY +\(star:2\) ")
+
+    def test_are_refused_by_name(self):
+        self.environment.update(SIMVERBS_SEDE="7", SIMVERBS_SM="swep")
+        status, text = self.simverbs("settings")
+        self.assertEqual(status, 2)
+        self.assertIn('SIMVERBS_SEDE is no setting: did you mean "SIMVERBS_SEED"?', text)
+        self.assertIn("SIMVERBS_SM='swep' is none of startup, sweep, none", text)
+
+    def test_a_misspelled_one_is_named_and_changes_nothing(self):
+        self.environment["SIMVERBS_TOPOLGY"] = "star:4"
+        said, count = self.devices()
+        self.assertEqual(
+            said,
+            'simverbs: SIMVERBS_TOPOLGY is no setting: did you mean "SIMVERBS_TOPOLOGY"?\n',
+        )
+        self.assertEqual(count, 2)
+
+    def test_a_wrong_one_leaves_no_device(self):
+        self.environment["SIMVERBS_FIRST_QPN"] = "65536"
+        said, count = self.devices()
+        self.assertEqual(
+            said, "simverbs: SIMVERBS_FIRST_QPN='65536' is not a number from 0 to 65535\n"
+        )
+        self.assertEqual(count, 0)
+
+    def test_an_empty_one_is_not_set(self):
+        for name in ("SEED", "ROUTING", "SERVER", "HOST", "TRACE", "SM", "WARN", "SCENARIO"):
+            self.environment["SIMVERBS_" + name] = ""
+        self.environment["SIMVERBS_TOPOLOGY"] = "star:4"
+        self.assertEqual(self.devices(), ("", 4))
+
+    def test_those_of_the_environment_do_not_reach_scenarios(self):
+        scenario = self.write("flushed.yaml", FLUSHED)
+        plain = self.simverbs("scenario", "run", scenario, "--json", os.path.join(self.folder, "plain"))
+        made = os.path.join(self.folder, "made")
+        self.environment.update(
+            SIMVERBS_TOPOLOGY="nowhere",
+            SIMVERBS_PERSONALITY="rxe",
+            SIMVERBS_ROUTING="x",
+            SIMVERBS_SEED="9",
+            SIMVERBS_FIRST_PSN="9",
+            SIMVERBS_FIRST_QPN="9",
+            SIMVERBS_KEYS="random",
+            SIMVERBS_SM="none",
+            SIMVERBS_SCHEDULE="free",
+            SIMVERBS_SPIN_MS="x",
+            SIMVERBS_MEMLOCK="0",
+            SIMVERBS_HOST="nobody",
+            SIMVERBS_SERVER="/nowhere",
+            SIMVERBS_SCENARIO="/nowhere",
+            SIMVERBS_TRACE=made,
+            SIMVERBS_TRACE_FLUSH="1",
+            SIMVERBS_PCAP=made,
+            SIMVERBS_DIGEST=made,
+            SIMVERBS_SUMMARY="1",
+        )
+        other = self.simverbs("scenario", "run", scenario, "--json", os.path.join(self.folder, "other"))
+        self.assertEqual(plain, other)
+        self.assertFalse(os.path.exists(made))
+        verdicts = []
+        for name in ("plain", "other"):
+            with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+                verdicts.append(json.load(file)[0])
+        self.assertEqual(verdicts[0]["digest"], verdicts[1]["digest"])
 
 
 class Help(Case):

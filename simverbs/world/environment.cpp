@@ -1,0 +1,52 @@
+#include "simverbs/world/environment.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "fabric/core/nearest.hpp"
+
+namespace simverbs {
+namespace {
+
+constexpr std::string_view kFreePrefix = "SIMVERBS_TEST_";
+constexpr auto kBuildVariables =
+    std::to_array<std::string_view>({"SIMVERBS_CMAKE_OPTIONS", "SIMVERBS_FUZZ_SECONDS"});
+constexpr auto kVariables = [] {
+    std::array<std::string_view, kSettings.size()> names{};
+    std::ranges::transform(kSettings, names.begin(), &SettingRow::variable);
+    return names;
+}();
+
+bool is_known(std::string_view name) {
+    return !name.starts_with(kVariablePrefix) || name.starts_with(kFreePrefix) ||
+           std::ranges::count(kVariables, name) != 0 ||
+           std::ranges::count(kBuildVariables, name) != 0;
+}
+
+}  // namespace
+
+std::string_view environment_value(Setting setting) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody in this library changes the environment
+    const char* const value = std::getenv(row_of(setting).variable.data());
+    return value == nullptr ? std::string_view() : value;
+}
+
+std::vector<std::string> describe_unknown_variables() {
+    std::vector<std::string> found;
+    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+        const std::string_view text = *entry;
+        const std::string_view name = text.substr(0, text.find('='));
+        if (!is_known(name)) {
+            found.push_back(
+                fmt::format("{} is no setting{}", name, fabric::suggestion(name, kVariables)));
+        }
+    }
+    std::ranges::sort(found);
+    return found;
+}
+
+}  // namespace simverbs
