@@ -422,6 +422,7 @@ bool Server::serve_client(RemoteClient& client) {
 
 // What the client posted before the command comes before it.
 void Server::answer(RemoteClient& client, const CommandRequest& request) {
+    stall_watch_.called();
     ring_doorbells(client);
     std::vector<int> descriptors;
     const auto redirect = calls_.redirect(client);

@@ -23,6 +23,7 @@
 #include "simverbs/simverbs.h"
 #include "simverbs/time/pace.hpp"
 #include "simverbs/time/rule.hpp"
+#include "simverbs/time/stall_watch.hpp"
 #include "simverbs/world/conductor.hpp"
 #include "simverbs/world/fault_board.hpp"
 #include "simverbs/world/simulation.hpp"
@@ -123,6 +124,12 @@ class Server {
     void sleep_until_something_happens();
     [[nodiscard]] bool doorbells_waiting() const;
 
+    // stall.cpp: worlds that go nowhere. So many sleeps of a tenth of a second without a call are
+    // one.
+    static constexpr std::uint32_t kEmptySleeps = 20;
+    [[nodiscard]] bool everyone_waits_for_verbs();
+    void watch_for_stall(std::size_t events);
+
     ServerOptions options_;
     std::unique_ptr<Simulation> simulation_;
     TraceOutlets traces_;
@@ -145,6 +152,7 @@ class Server {
     int spare_ = -1;  // given up for a connection when no descriptor is left
     int complaints_left_ = 100;
     Pace pace_;
+    StallWatch stall_watch_{kEmptySleeps};
     std::string sleeps_for_time_;  // the host of a thread that does, at the last look at everybody
     bool someone_was_looked_at_ = false;
     RunMarks marks_;

@@ -64,6 +64,9 @@ bool Server::drain_doorbells() {
     for (const auto& client : clients_) {
         any = (is_free() ? ring_for_a_while(*client) : ring_doorbells(*client)) || any;
     }
+    if (any) {
+        stall_watch_.called();
+    }
     return any;
 }
 
@@ -190,7 +193,11 @@ bool Server::move_time() {
         case Move::kJump:
             break;
     }
+    const std::uint64_t before = simulation_->loop().events_run();
     const bool stepped = is_free() ? move_freely(decision.move) : move_in_turn(decision.move);
+    if (stepped && decision.why != Why::kSomeoneRuns) {
+        watch_for_stall(simulation_->loop().events_run() - before);
+    }
     return stepped || decision.why == Why::kSomeoneGoesOn;
 }
 
@@ -458,7 +465,10 @@ void Server::sleep_until_something_happens() {
         client->area().server_sleeps.value.store(1, std::memory_order_seq_cst);
     }
     if (!doorbells_waiting()) {
-        serve_sockets(simulation_->loop().empty() ? kSleepMs : kWatchMs);
+        const bool spoke = serve_sockets(simulation_->loop().empty() ? kSleepMs : kWatchMs);
+        if (!spoke && everyone_waits_for_verbs()) {
+            watch_for_stall(0);
+        }
     }
     for (const auto& client : clients_) {
         client->area().server_sleeps.value.store(0, std::memory_order_relaxed);

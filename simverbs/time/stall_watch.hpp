@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 namespace simverbs {
@@ -14,11 +15,26 @@ enum class Stall : std::uint8_t {
     kEndless,      // a retry without limit, say
 };
 
+constexpr std::string_view to_string(Stall stall) {
+    switch (stall) {
+        case Stall::kNone:
+            break;
+        case Stall::kNothingLeft:
+            return "everyone waits and no event is left";
+        case Stall::kEndless:
+            return "a million events came while nobody called anything but empty polls";
+    }
+    return "";
+}
+
 class StallWatch {
   public:
     // Tests poll an empty queue on purpose; hardly as often as this with nothing in between.
     static constexpr std::uint32_t kEmptySteps = 1000;
     static constexpr std::uint64_t kEndlessEvents = 1'000'000;
+
+    // `empty_steps` in a row without an event are kNothingLeft.
+    explicit StallWatch(std::uint32_t empty_steps = kEmptySteps) : most_empty_steps_(empty_steps) {}
 
     // Somebody posted or commanded something.
     void called() {
@@ -32,7 +48,7 @@ class StallWatch {
         }
         events_ += events;
         empty_steps_ = events > 0 ? 0 : empty_steps_ + 1;
-        if (empty_steps_ >= kEmptySteps && !std::exchange(found_nothing_left_, true)) {
+        if (empty_steps_ >= most_empty_steps_ && !std::exchange(found_nothing_left_, true)) {
             return Stall::kNothingLeft;
         }
         if (events_ > kEndlessEvents && !std::exchange(found_endless_, true)) {
@@ -42,6 +58,7 @@ class StallWatch {
     }
 
   private:
+    std::uint32_t most_empty_steps_;
     std::uint32_t empty_steps_ = 0;
     std::uint64_t events_ = 0;
     std::uint64_t deliveries_ = 0;

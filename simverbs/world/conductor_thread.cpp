@@ -29,8 +29,7 @@ void Conductor::write_report(std::string_view why) {
     if (before_report_) {
         before_report_();
     }
-    fmt::print(stderr, "simverbs: {}, at {} ps of virtual time\n{}", why,
-               fabric::to_picoseconds(simulation_.loop().now()), describe_queue_pairs(simulation_));
+    fmt::print(stderr, "simverbs: {}", hang_report(simulation_, why));
 }
 
 void Conductor::warn(std::string_view why) {

@@ -169,16 +169,10 @@ std::size_t Conductor::step_to_news() {
 
 // After a step that was taken because everyone waits.
 void Conductor::watch_for_stall(std::size_t events) {
-    switch (stall_watch_.stepped(events, deliveries_.load(std::memory_order_relaxed))) {
-        case Stall::kNone:
-            break;
-        case Stall::kNothingLeft:
-            warn("everyone waits and no event is left");
-            break;
-        case Stall::kEndless:
-            marks_.endless = true;
-            warn("a million events came while nobody called anything but empty polls");
-            break;
+    const Stall stall = stall_watch_.stepped(events, deliveries_.load(std::memory_order_relaxed));
+    marks_.endless = marks_.endless || stall == Stall::kEndless;
+    if (stall != Stall::kNone) {
+        warn(to_string(stall));
     }
 }
 

@@ -77,4 +77,10 @@ std::string describe_queue_pairs(const Simulation& simulation) {
     return text.empty() ? "no queue pair has left RESET\n" : text;
 }
 
+std::string hang_report(Simulation& simulation, std::string_view why) {
+    return fmt::format("{}, at {} ps of virtual time\n{}", why,
+                       fabric::to_picoseconds(simulation.loop().now()),
+                       describe_queue_pairs(simulation));
+}
+
 }  // namespace simverbs

@@ -1,8 +1,9 @@
-// What every queue pair of a world is doing and what it waits for: the first question when a
-// program hangs.
+// Reports what every queue pair of a world is doing and what it waits for: the first question when
+// a program hangs.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace simverbs {
 
@@ -16,5 +17,8 @@ std::string waits_for(const QueuePairReport& report);
 // Lines of text, with the world held. Queue pairs in RESET are left out.
 std::string describe_queue_pairs(const Hca& hca);
 std::string describe_queue_pairs(const Simulation& simulation);
+
+// The same behind a line with the reason for the report and the virtual time.
+std::string hang_report(Simulation& simulation, std::string_view why);
 
 }  // namespace simverbs
