@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -28,12 +27,6 @@ bool is_known(std::string_view name) {
 }
 
 }  // namespace
-
-std::string_view environment_value(Setting setting) {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody in this library changes the environment
-    const char* const value = std::getenv(row_of(setting).variable.data());
-    return value == nullptr ? std::string_view() : value;
-}
 
 std::vector<std::string> describe_unknown_variables() {
     std::vector<std::string> found;
