@@ -12,7 +12,7 @@
 #include "fabric/yaml/quantities.hpp"
 
 #include "simverbs/model/hw_counters.hpp"
-#include "simverbs/server/json_text.hpp"
+#include "simverbs/server/report_json.hpp"
 #include "simverbs/server/text_table.hpp"
 #include "simverbs/world/counter_files.hpp"
 
@@ -150,84 +150,82 @@ std::string link_table(const std::vector<const Link*>& links) {
     return text_table(rows);
 }
 
-void add_node(JsonText& json, const Node& node) {
-    json.open('{');
-    json.member("name", node.name());
-    json.member("kind", to_string(node.kind()));
-    json.member("host", node.host());
-    json.member("ports", node.port_count());
-    json.member("guid", guid_text(node.guid()));
-    json.member("description", node.description());
-    json.close('}');
+Json json_of(const Node& node) {
+    return {{"name", node.name()},
+            {"kind", to_string(node.kind())},
+            {"host", node.host()},
+            {"ports", node.port_count()},
+            {"guid", guid_text(node.guid())},
+            {"description", node.description()}};
 }
 
-void add_port(JsonText& json, const Port& port) {
+Json json_of(const fabric::GidEntry& entry) {
+    Json json{{"gid", to_string(entry.gid)}, {"type", gid_type_name(entry.type)}};
+    if (entry.vlan != 0) {
+        json["vlan"] = entry.vlan;
+    }
+    return json;
+}
+
+Json json_of(const Port& port) {
     const fabric::PortAttributes& attributes = port.attributes();
-    json.open('{');
-    json.member("node", port.node().name());
-    json.member("port", port.number().value());
-    json.member("guid", guid_text(attributes.guid));
-    json.member("lid", attributes.lid.value());
-    json.member("lmc", attributes.lmc);
-    json.member("sm_lid", attributes.sm_lid.value());
-    json.key("pkeys");
-    json.open('[');
+    Json json{{"node", port.node().name()},
+              {"port", port.number().value()},
+              {"guid", guid_text(attributes.guid)},
+              {"lid", attributes.lid.value()},
+              {"lmc", attributes.lmc},
+              {"sm_lid", attributes.sm_lid.value()},
+              {"pkeys", Json::array()},
+              {"gids", Json::array()}};
     for (const std::uint16_t pkey : attributes.pkeys) {
-        json.add(std::uint64_t{pkey});
+        json["pkeys"].push_back(pkey);
     }
-    json.close(']');
-    json.key("gids");
-    json.open('[');
     for (const fabric::GidEntry& entry : attributes.gids) {
-        json.open('{');
-        json.member("gid", to_string(entry.gid));
-        json.member("type", gid_type_name(entry.type));
-        if (entry.vlan != 0) {
-            json.member("vlan", std::uint64_t{entry.vlan});
-        }
-        json.close('}');
+        json["gids"].push_back(json_of(entry));
     }
-    json.close(']');
     if (port.link() != nullptr) {
-        json.member("link", port.link()->name());
-        json.member("state", to_string(port.state()));
-        json.member("physical_state", to_string(port.physical_state()));
-        json.member("rate", rate_of(port));
-        json.member("mtu", attributes.link_mtu_bytes());
-        json.member("peer", port_name(*port.peer()));
+        json.update({{"link", port.link()->name()},
+                     {"state", to_string(port.state())},
+                     {"physical_state", to_string(port.physical_state())},
+                     {"rate", rate_of(port)},
+                     {"mtu", attributes.link_mtu_bytes()},
+                     {"peer", port_name(*port.peer())}});
     }
-    json.close('}');
+    return json;
 }
 
-void add_link(JsonText& json, const Link& link) {
-    json.open('{');
-    json.member("name", link.name());
-    json.member("layer", to_string(link.end(0).attributes().link_layer));
-    json.member("state", to_string(link.state()));
-    json.member("rate", rate_of(link.end(0)));
-    json.member("bits_per_second", link.rate().bits_per_second());
-    json.member("latency_ps", static_cast<std::uint64_t>(link.latency().count()));
-    json.key("from");
-    json.open('[');
+Json json_of(const Link& link) {
+    Json json{{"name", link.name()},
+              {"layer", to_string(link.end(0).attributes().link_layer)},
+              {"state", to_string(link.state())},
+              {"rate", rate_of(link.end(0))},
+              {"bits_per_second", link.rate().bits_per_second()},
+              {"latency_ps", link.latency().count()},
+              {"from", Json::array()}};
     for (const std::size_t end : {0U, 1U}) {
         const PortCounters& counters = link.end(end).counters();
-        json.open('{');
-        json.member("port", port_name(link.end(end)));
-        json.member("packets", counters.xmit_packets);
-        json.member("bytes", counters.xmit_data_words * kWordBytes);
-        json.close('}');
+        json["from"].push_back({{"port", port_name(link.end(end))},
+                                {"packets", counters.xmit_packets},
+                                {"bytes", counters.xmit_data_words * kWordBytes}});
     }
-    json.close(']');
-    json.close('}');
+    return json;
 }
 
-void add_counted(JsonText& json, std::string_view name, const Counted& counted) {
-    json.key(name);
-    json.open('{');
+Json json_of(const Counted& counted) {
+    Json json = Json::object();
     for (const auto& [counter, value] : counted) {
-        json.member(counter, value);
+        json[std::string(counter)] = value;
     }
-    json.close('}');
+    return json;
+}
+
+template <class Things>
+Json json_of_all(const Things& things) {
+    Json json = Json::array();
+    for (const auto* const thing : things) {
+        json.push_back(json_of(*thing));
+    }
+    return json;
 }
 
 }  // namespace
@@ -278,44 +276,28 @@ std::string show_fabric(Simulation& simulation, const FabricPart& part, bool as_
         }
         return text;
     }
-    JsonText json;
-    const auto add_all = [&json](std::string_view name, const auto& all, auto add_one) {
-        json.key(name);
-        json.open('[');
-        for (const auto* const one : all) {
-            add_one(json, *one);
-        }
-        json.close(']');
-    };
-    json.open('{');
-    json.member("topology", simulation.options().topology);
-    json.member("time_ps", static_cast<std::uint64_t>(to_picoseconds(simulation.loop().now())));
-    add_all("nodes", part.nodes, add_node);
-    add_all("ports", part.ports, add_port);
-    add_all("links", part.links, add_link);
-    json.close('}');
-    return json.text() + '\n';
+    return text_of({{"topology", simulation.options().topology},
+                    {"time_ps", to_picoseconds(simulation.loop().now())},
+                    {"nodes", json_of_all(part.nodes)},
+                    {"ports", json_of_all(part.ports)},
+                    {"links", json_of_all(part.links)}});
 }
 
 std::string show_counters(Simulation& simulation, const std::vector<const Port*>& ports,
                           const CounterChoice& choice) {
-    JsonText json;
-    json.open('{');
-    json.key("ports");
-    json.open('[');
+    Json of_ports = Json::array();
     std::vector<TableRow> rows{{"port", "counter", "value"}};
     for (const Port* const port : ports) {
         const Counted counted = counters_of(simulation, *port);
         const Counted hardware =
             choice.of_hardware ? hardware_counters_of(simulation, *port) : Counted{};
-        json.open('{');
-        json.member("node", port->node().name());
-        json.member("port", port->number().value());
-        add_counted(json, "counters", counted);
+        Json json{{"node", port->node().name()},
+                  {"port", port->number().value()},
+                  {"counters", json_of(counted)}};
         if (choice.of_hardware) {
-            add_counted(json, "hw_counters", hardware);
+            json["hw_counters"] = json_of(hardware);
         }
-        json.close('}');
+        of_ports.push_back(std::move(json));
         for (const Counted* const some : {&counted, &hardware}) {
             for (const auto& [name, value] : *some) {
                 if (choice.with_zeros || value != 0) {
@@ -324,9 +306,7 @@ std::string show_counters(Simulation& simulation, const std::vector<const Port*>
             }
         }
     }
-    json.close(']');
-    json.close('}');
-    return choice.as_json ? json.text() + '\n' : text_table(rows);
+    return choice.as_json ? text_of({{"ports", std::move(of_ports)}}) : text_table(rows);
 }
 
 bool reset_counters(Simulation& simulation, const Port& port) {
