@@ -9,6 +9,7 @@
 #include <infiniband/verbs.h>
 
 #include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/event_acknowledgments.hpp"
 #include "simverbs/abi/event_reader.hpp"
 #include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/misuse.hpp"
@@ -170,7 +171,6 @@ SIMVERBS_ABI int simverbs_abi_ibv_resize_cq(ibv_cq* handle, int cqe) {
     return 0;
 }
 
-// Waits until every event that was given out has been acknowledged (ibv_destroy_cq(3)).
 SIMVERBS_ABI int simverbs_abi_ibv_destroy_cq(ibv_cq* handle) {
     CompletionQueue& cq = as_object(handle);
     Context& context = as_object(cq.context);
@@ -186,22 +186,10 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_cq(ibv_cq* handle) {
             --cq.channel->refcnt;
         }
     }
-    const auto acknowledged = [&cq] {
+    await_acknowledgments(context, cq, cq.handle, "completion queue", [&cq] {
         return cq.comp_events_completed == cq.completion_events.given &&
                cq.async_events_completed == cq.async_events.given;
-    };
-    pthread_mutex_lock(&cq.mutex);
-    if (!acknowledged()) {
-        pthread_mutex_unlock(&cq.mutex);
-        name_misuse(context, Misuse::kEventsNotAcknowledged, cq.handle, "completion queue");
-        pthread_mutex_lock(&cq.mutex);
-    }
-    while (!acknowledged()) {
-        pthread_cond_wait(&cq.cond, &cq.mutex);
-    }
-    pthread_mutex_unlock(&cq.mutex);
-    pthread_cond_destroy(&cq.cond);
-    pthread_mutex_destroy(&cq.mutex);
+    });
     delete &cq;
     return 0;
 }

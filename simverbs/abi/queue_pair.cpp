@@ -9,6 +9,7 @@
 
 #include "simverbs/abi/address_vector.hpp"
 #include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/event_acknowledgments.hpp"
 #include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
@@ -387,7 +388,6 @@ SIMVERBS_ABI int simverbs_abi_ibv_query_qp(ibv_qp* handle, ibv_qp_attr* attr, in
     return 0;
 }
 
-// Waits until every event that was given out has been acknowledged (ibv_ack_async_event(3)).
 SIMVERBS_ABI int simverbs_abi_ibv_destroy_qp(ibv_qp* handle) {
     QueuePair& qp = as_object(handle);
     Context& context = as_object(handle->context);
@@ -400,18 +400,9 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_qp(ibv_qp* handle) {
         const std::lock_guard lock(context.lock());
         context.qps.erase(handle->handle);
     }
-    pthread_mutex_lock(&handle->mutex);
-    if (handle->events_completed != qp.async_events.given) {
-        pthread_mutex_unlock(&handle->mutex);
-        name_misuse(context, Misuse::kEventsNotAcknowledged, handle->qp_num, "queue pair");
-        pthread_mutex_lock(&handle->mutex);
-    }
-    while (handle->events_completed != qp.async_events.given) {
-        pthread_cond_wait(&handle->cond, &handle->mutex);
-    }
-    pthread_mutex_unlock(&handle->mutex);
-    pthread_cond_destroy(&handle->cond);
-    pthread_mutex_destroy(&handle->mutex);
+    await_acknowledgments(context, *handle, handle->qp_num, "queue pair", [&qp, handle] {
+        return handle->events_completed == qp.async_events.given;
+    });
     if (context.watch() != nullptr) {
         name_polled_once(context, qp);
         if (const std::size_t unread = qp.queues.unread(); unread > 0) {

@@ -6,6 +6,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "simverbs/abi/event_acknowledgments.hpp"
 #include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
@@ -145,7 +146,6 @@ int modify_wq(ibv_wq* handle, ibv_wq_attr* attr) {
     return 0;
 }
 
-// Waits until every event that was given out has been acknowledged (ibv_ack_async_event(3)).
 int destroy_wq(ibv_wq* handle) {
     ReceiveWorkQueue& wq = as_object(handle);
     Context& context = as_object(handle->context);
@@ -158,13 +158,9 @@ int destroy_wq(ibv_wq* handle) {
         const std::lock_guard lock(context.lock());
         context.wqs.erase(handle->handle);
     }
-    pthread_mutex_lock(&handle->mutex);
-    while (handle->events_completed != wq.async_events.given) {
-        pthread_cond_wait(&handle->cond, &handle->mutex);
-    }
-    pthread_mutex_unlock(&handle->mutex);
-    pthread_cond_destroy(&handle->cond);
-    pthread_mutex_destroy(&handle->mutex);
+    await_acknowledgments(context, *handle, handle->handle, "receive work queue", [&wq, handle] {
+        return handle->events_completed == wq.async_events.given;
+    });
     forget_buffers(*handle);
     delete &wq;
     return 0;

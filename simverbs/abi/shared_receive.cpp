@@ -8,6 +8,7 @@
 #include <infiniband/verbs.h>
 
 #include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/event_acknowledgments.hpp"
 #include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
@@ -169,7 +170,6 @@ SIMVERBS_ABI int simverbs_abi_ibv_query_srq(ibv_srq* handle, ibv_srq_attr* attr)
     return error;
 }
 
-// Waits until every event that was given out has been acknowledged (ibv_ack_async_event(3)).
 SIMVERBS_ABI int simverbs_abi_ibv_destroy_srq(ibv_srq* handle) {
     SharedReceiveQueue& srq = as_object(handle);
     Context& context = as_object(handle->context);
@@ -188,13 +188,9 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_srq(ibv_srq* handle) {
         }
         srq.completions->queue.remove(srq.queue);
     }
-    pthread_mutex_lock(&handle->mutex);
-    while (handle->events_completed != srq.async_events.given) {
-        pthread_cond_wait(&handle->cond, &handle->mutex);
-    }
-    pthread_mutex_unlock(&handle->mutex);
-    pthread_cond_destroy(&handle->cond);
-    pthread_mutex_destroy(&handle->mutex);
+    await_acknowledgments(context, *handle, handle->handle, "shared receive queue", [&srq, handle] {
+        return handle->events_completed == srq.async_events.given;
+    });
     if (context.watch() != nullptr) {
         context.watch()->forget({CompletedQueue::kShared, srq.queue.number()});
     }
