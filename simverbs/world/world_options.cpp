@@ -50,7 +50,7 @@ std::string describe_wrong_value(const SettingRow& row, std::string_view value) 
         case SettingKind::kBytes:
             return number_of(row, value) || place_of(row, value)
                        ? ""
-                       : fmt::format("'{}' is neither {} nor {}", value, describe_range(row),
+                       : fmt::format("'{}' is neither a number of bytes nor {}", value,
                                      fmt::join(row.words, ", "));
         case SettingKind::kText:
         case SettingKind::kSwitch:

@@ -40,6 +40,9 @@ struct Rule {
 [[nodiscard]] Violations check_floating_point(const SourceTree& tree);
 [[nodiscard]] Violations check_hash_order(const SourceTree& tree);
 
+// rules_functions.cpp: how long a function may be.
+[[nodiscard]] Violations check_function_size(const SourceTree& tree);
+
 // rules_layout.cpp: files, folders and their names.
 [[nodiscard]] Violations check_file_size(const SourceTree& tree);
 [[nodiscard]] Violations check_line_width(const SourceTree& tree);

@@ -164,7 +164,7 @@ Violations check_secrets(const SourceTree& tree) {
 }
 
 std::span<const Rule> rules() {
-    static constexpr std::array<Rule, 16> kRules = {{
+    static constexpr std::array<Rule, 17> kRules = {{
         {"Arrows", check_arrows},
         {"VerbsHeader", check_verbs_header},
         {"Clocks", check_clocks},
@@ -174,6 +174,7 @@ std::span<const Rule> rules() {
         {"FloatingPoint", check_floating_point},
         {"HashOrder", check_hash_order},
         {"FileSize", check_file_size},
+        {"FunctionSize", check_function_size},
         {"LineWidth", check_line_width},
         {"Names", check_names},
         {"Readmes", check_readmes},

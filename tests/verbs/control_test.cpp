@@ -5,6 +5,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -51,6 +52,40 @@ TEST_F(Control, NonsenseIsRefusedAtOnceAndTheWorldIsStillMade) {
     EXPECT_EQ(simverbs_set_topology(nullptr), EINVAL);
     EXPECT_EQ(simverbs_set_personality("mlx9"), EINVAL);
     EXPECT_TRUE(error_names("connectx6"));
+    EXPECT_EQ(device_count(), 2);
+}
+
+TEST_F(Control, EverySettingHasAName) {
+    for (const auto& [setting, value] :
+         std::initializer_list<std::pair<const char*, const char*>>{{"topology", "star:3"},
+                                                                    {"personality", "connectx6"},
+                                                                    {"routing", "up-down"},
+                                                                    {"seed", "0x10"},
+                                                                    {"first_psn", "16777215"},
+                                                                    {"first_qpn", "65535"},
+                                                                    {"keys", "random"},
+                                                                    {"sm", "sweep"},
+                                                                    {"schedule", "serial"},
+                                                                    {"spin_ms", "0"},
+                                                                    {"host", "h2"}}) {
+        EXPECT_EQ(simverbs_set(setting, value), 0) << setting << ": " << simverbs_last_error();
+    }
+    EXPECT_EQ(device_count(), 1) << "of h2";
+    EXPECT_EQ(simverbs_set("seed", "1"), EBUSY);
+}
+
+TEST_F(Control, SettingsThatDoNotExistAreRefusedWithThoseThatDo) {
+    for (const char* const unknown : {"", "sead", "SEED", "trace", "warn", "server", "devices"}) {
+        EXPECT_EQ(simverbs_set(unknown, "1"), EINVAL) << unknown;
+        EXPECT_TRUE(error_names("topology, personality, routing, seed,")) << simverbs_last_error();
+    }
+    EXPECT_EQ(simverbs_set(nullptr, "1"), EINVAL);
+    EXPECT_EQ(simverbs_set("seed", nullptr), EINVAL);
+    EXPECT_EQ(simverbs_set("seed", "one"), EINVAL);
+    EXPECT_TRUE(error_names("'one' is not a number"));
+    EXPECT_EQ(simverbs_set("topology", "sphere"), EINVAL);
+    EXPECT_EQ(simverbs_set("sm", "swep"), EINVAL);
+    EXPECT_TRUE(error_names("did you mean \"sweep\"?"));
     EXPECT_EQ(device_count(), 2);
 }
 

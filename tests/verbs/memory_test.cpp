@@ -505,7 +505,7 @@ TEST_F(LockedMemory, ALimitThatIsNoNumberAllowsNothing) {
     EXPECT_EQ(ibv_reg_mr(b->pd, b->at(kAt), 4096, kAllAccess), nullptr);
     EXPECT_EQ(errno, ENOMEM);
     EXPECT_EQ(testing::internal::GetCapturedStderr(),
-              "simverbs: SIMVERBS_MEMLOCK='64k' is neither a number of bytes nor 'rlimit'\n");
+              "simverbs: SIMVERBS_MEMLOCK='64k' is neither a number of bytes nor rlimit\n");
 }
 
 // ATOMIC_WRITE and FLUSH

@@ -145,10 +145,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadVariable{"SIMVERBS_TOPOLOGY", "moebius:3"}, BadVariable{"SIMVERBS_TOPOLOGY", "star:x"},
         BadVariable{"SIMVERBS_PERSONALITY", "connectx9"}, BadVariable{"SIMVERBS_SEED", "12three"},
         BadVariable{"SIMVERBS_SEED", "-1"}, BadVariable{"SIMVERBS_SCHEDULE", "chaotic"},
-        BadVariable{"SIMVERBS_FIRST_PSN", "16777216"}, BadVariable{"SIMVERBS_FIRST_PSN", "0x10"},
-        BadVariable{"SIMVERBS_FIRST_QPN", "65536"}, BadVariable{"SIMVERBS_KEYS", "shuffled"},
-        BadVariable{"SIMVERBS_SM", "opensm"}, BadVariable{"SIMVERBS_SPIN_MS", "soon"},
-        BadVariable{"SIMVERBS_HOST", "h9"},
+        BadVariable{"SIMVERBS_FIRST_PSN", "16777216"},
+        BadVariable{"SIMVERBS_FIRST_PSN", "0x1000000"}, BadVariable{"SIMVERBS_FIRST_QPN", "65536"},
+        BadVariable{"SIMVERBS_KEYS", "shuffled"}, BadVariable{"SIMVERBS_SM", "opensm"},
+        BadVariable{"SIMVERBS_SPIN_MS", "soon"}, BadVariable{"SIMVERBS_HOST", "h9"},
         BadVariable{"SIMVERBS_TRACE", "/nonexistent/folder/trace"}));
 
 // UCX looks for files of devices that an embedded world does not have, and opens none.

@@ -337,83 +337,113 @@ struct Model {
     }
 };
 
-class AgainstAModel : public TagMatching, public testing::WithParamInterface<const char*> {};
+class AgainstAModel : public TagMatching, public testing::WithParamInterface<const char*> {
+  protected:
+    std::uint32_t below(std::uint32_t end) { return static_cast<std::uint32_t>(random_() % end); }
+
+    // Draws whether the next operation reports how many messages software has seen, and how many.
+    void draw_report() {
+        reports_ = below(3) == 0;
+        flags_ = IBV_OPS_SIGNALED | (reports_ ? IBV_OPS_TM_SYNC : 0);
+        seen_ = below(8) == 0 ? below(1U << 16U) : model.unexpected;
+    }
+    void add_one();
+    void remove_one();
+    void sync_once();
+    void receive_one(std::uint32_t step);
+
+    Model model;
+    std::size_t matched = 0;
+    std::size_t waiting = 0;
+
+  private:
+    void report() {
+        model.reported = reports_ ? seen_ & 0xFFFFU : model.reported;
+        model.refresh();
+    }
+
+    std::mt19937 random_{20261123};
+    std::uint64_t id_ = 0;
+    bool reports_ = false;
+    int flags_ = 0;
+    std::uint32_t seen_ = 0;
+};
+
+void AgainstAModel::add_one() {
+    constexpr std::array<std::uint64_t, 4> kMasks = {kWholeTag, 0x3, 0x1, 0};
+    const std::uint64_t mask = kMasks[below(kMasks.size())];
+    const std::uint64_t tag = below(4) & mask;
+    const int error = add(++id_, tag, {b->range(0, 64)}, mask, flags_, seen_);
+    ASSERT_EQ(error, model.entries.size() < 8 ? 0 : ENOMEM);
+    if (error == 0) {
+        model.entries.push_back({id_, tag, mask, last_handle, false});
+        report();
+        const TagCompletion done = next();
+        ASSERT_EQ(done.opcode, IBV_WC_TM_ADD);
+        ASSERT_EQ(done.flags, model.flags());
+    }
+}
+
+void AgainstAModel::remove_one() {
+    if (model.entries.empty()) {
+        return;
+    }
+    const auto gone =
+        model.entries.begin() + below(static_cast<std::uint32_t>(model.entries.size()));
+    ASSERT_EQ(remove(gone->handle, flags_, seen_), 0);
+    model.entries.erase(gone);
+    report();
+    const TagCompletion done = next();
+    ASSERT_EQ(done.status, IBV_WC_SUCCESS);
+    ASSERT_EQ(done.flags, model.flags());
+}
+
+void AgainstAModel::sync_once() {
+    ASSERT_EQ(sync(seen_, flags_), 0);
+    report();
+    ASSERT_EQ(next().flags, model.flags());
+}
+
+void AgainstAModel::receive_one(std::uint32_t step) {
+    const std::uint64_t tag = below(4);
+    std::memset(b->at(0), 0xEE, 256);
+    ASSERT_EQ(b->receive(100'000, {b->range(128, 64)}), 0);
+    a->word(kPayload) = 0x1234'0000U + step;
+    const std::uint32_t before = model.unexpected;
+    const auto expected = model.take(tag);
+    send_eager(tag, 8, step);
+    const TagCompletion received = next();
+    ASSERT_EQ(received.tag, tag);
+    ASSERT_EQ(received.priv, step);
+    ASSERT_EQ(received.wr_id, expected.value_or(100'000));
+    ASSERT_EQ(b->word(expected ? 0 : 128 + 16), a->word(kPayload));
+    if (expected) {
+        ++matched;
+        send_bytes(std::vector<std::uint8_t>(16));  // takes the receive
+        ASSERT_EQ(next().opcode, IBV_WC_TM_NO_TAG);
+    } else if (!model.entries.empty() && before != model.reported) {
+        ++waiting;
+    }
+}
 
 TEST_P(AgainstAModel, MatchesAndCompletesAlike) {
     ASSERT_EQ(simverbs_set_personality(GetParam()), 0) << simverbs_last_error();
     connect_tags();
-    std::mt19937 random(20261123);
-    const auto below = [&random](std::uint32_t end) { return random() % end; };
-    constexpr std::array<std::uint64_t, 4> kMasks = {kWholeTag, 0x3, 0x1, 0};
-    Model model;
-    std::uint64_t id = 0;
-    std::size_t matched = 0;
-    std::size_t waiting = 0;
-    for (int step = 0; step < 3000; ++step) {
-        const bool reports = below(3) == 0;
-        const int flags = IBV_OPS_SIGNALED | (reports ? IBV_OPS_TM_SYNC : 0);
-        const std::uint32_t seen = below(8) == 0 ? below(1U << 16U) : model.unexpected;
-        const auto report = [&] {
-            model.reported = reports ? seen & 0xFFFFU : model.reported;
-            model.refresh();
-        };
+    for (std::uint32_t step = 0; step < 3000 && !HasFatalFailure(); ++step) {
+        SCOPED_TRACE(step);
+        draw_report();
         switch (below(5)) {
-            case 0: {
-                const std::uint64_t mask = kMasks[below(kMasks.size())];
-                const std::uint64_t tag = below(4) & mask;
-                const int error = add(++id, tag, {b->range(0, 64)}, mask, flags, seen);
-                ASSERT_EQ(error, model.entries.size() < 8 ? 0 : ENOMEM);
-                if (error == 0) {
-                    model.reported = reports ? seen & 0xFFFFU : model.reported;
-                    model.entries.push_back({id, tag, mask, last_handle, false});
-                    model.refresh();
-                    const TagCompletion done = next();
-                    ASSERT_EQ(done.opcode, IBV_WC_TM_ADD);
-                    ASSERT_EQ(done.flags, model.flags()) << step;
-                }
+            case 0:
+                add_one();
                 break;
-            }
-            case 1: {
-                if (model.entries.empty()) {
-                    break;
-                }
-                const auto gone =
-                    model.entries.begin() + below(static_cast<std::uint32_t>(model.entries.size()));
-                ASSERT_EQ(remove(gone->handle, flags, seen), 0);
-                model.entries.erase(gone);
-                report();
-                const TagCompletion done = next();
-                ASSERT_EQ(done.status, IBV_WC_SUCCESS);
-                ASSERT_EQ(done.flags, model.flags()) << step;
+            case 1:
+                remove_one();
                 break;
-            }
-            case 2: {
-                ASSERT_EQ(sync(seen, flags), 0);
-                report();
-                ASSERT_EQ(next().flags, model.flags()) << step;
+            case 2:
+                sync_once();
                 break;
-            }
-            default: {
-                const std::uint64_t tag = below(4);
-                std::memset(b->at(0), 0xEE, 256);
-                ASSERT_EQ(b->receive(100'000, {b->range(128, 64)}), 0);
-                a->word(kPayload) = 0x1234'0000U + static_cast<std::uint32_t>(step);
-                const std::uint32_t before = model.unexpected;
-                const auto expected = model.take(tag);
-                send_eager(tag, 8, static_cast<std::uint32_t>(step));
-                const TagCompletion received = next();
-                ASSERT_EQ(received.tag, tag);
-                ASSERT_EQ(received.priv, static_cast<std::uint32_t>(step));
-                ASSERT_EQ(received.wr_id, expected.value_or(100'000)) << step;
-                ASSERT_EQ(b->word(expected ? 0 : 128 + 16), a->word(kPayload));
-                if (expected) {
-                    ++matched;
-                    send_bytes(std::vector<std::uint8_t>(16));  // takes the receive
-                    ASSERT_EQ(next().opcode, IBV_WC_TM_NO_TAG);
-                } else if (model.entries.size() > 0 && before != model.reported) {
-                    ++waiting;
-                }
-            }
+            default:
+                receive_one(step);
         }
     }
     EXPECT_GT(matched, 100U);

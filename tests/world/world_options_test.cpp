@@ -80,7 +80,7 @@ TEST(WorldOptions, NameTheWordThatWasMeant) {
               "'swep' is none of startup, sweep, none: did you mean \"sweep\"?");
     EXPECT_EQ(options.simulation.subnet_management, SubnetManagement::kStartup);
     EXPECT_THAT(describe_wrong_value(row_of(Setting::kMemlock), "all"),
-                HasSubstr("is neither a number from 0 to 2^64-1 nor rlimit"));
+                HasSubstr("is neither a number of bytes nor rlimit"));
     EXPECT_EQ(describe_wrong_value(row_of(Setting::kMemlock), "rlimit"), "");
     EXPECT_EQ(describe_wrong_value(row_of(Setting::kMemlock), "65536"), "");
 }
