@@ -277,7 +277,7 @@ void QueuePair::enter(QpState to, QpTrigger trigger, FaultCause cause) {
                 raw_packets_->flush_receive();
             }
             flush_receives();
-            if (srq_ != nullptr && xrcd_ == nullptr && from != to) {
+            if (receives_.shared_queue() != nullptr && from != to) {
                 raise(AsyncEvent::kQpLastWqeReached);
             }
             break;
@@ -314,7 +314,7 @@ void QueuePair::reset() {
     requester_.reset(0);
     responder_.give_up_tags();
     responder_.reset();
-    receives_taken_ = 0;
+    receives_.reset();
     rings().sends_done.value.store(0, std::memory_order_release);
     rings().send_producer.value.store(0, std::memory_order_release);
     rings().receive_producer.value.store(0, std::memory_order_release);
@@ -352,7 +352,7 @@ QueuePairReport QueuePair::report() const {
     report.sends_done = requester_.first_outstanding();
     report.messages_received = messages_received_;
     report.sends_started = requester_.started();
-    report.receives = srq_ != nullptr ? srq_->waiting() : receives_waiting();
+    report.receives = receives_.waiting(responder_.last_srq());
     report.retries_left = requester_.retries_left();
     report.rnr_retries_left = requester_.rnr_retries_left();
     report.rnr_naks = requester_.rnr_naks();

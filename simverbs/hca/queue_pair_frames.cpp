@@ -37,8 +37,8 @@ std::uint16_t QueuePair::longest_train() const {
 // An XRC target answers out of the memory of whoever owns the shared queue that was named.
 CopyOutcome QueuePair::transmit_snapshot(const Packet& packet) {
     Packet from_here = packet;
-    if (xrcd_ != nullptr) {
-        from_here.payload.space = &memory();
+    if (receives_.xrc_domain() != nullptr) {
+        from_here.payload.space = &memory(packet.srq);
     }
     fabric::FramePtr frame;
     const CopyOutcome outcome = make_snapshot_frame(from_here, attributes_.path, frame);

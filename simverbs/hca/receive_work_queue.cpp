@@ -82,7 +82,7 @@ void ReceiveWorkQueue::enter(WqState to, WqTrigger trigger) {
 void ReceiveWorkQueue::flush() {
     RecvWqe wqe;
     std::uint32_t index = 0;
-    while (take_receive(wqe, {}, index)) {
+    while (take_receive(kNoSrq, wqe, {}, index)) {
         ReceiveCompletion completion;
         completion.wr_id = wqe.wr_id;
         completion.status = WcStatus::kWrFlushErr;
@@ -92,16 +92,16 @@ void ReceiveWorkQueue::flush() {
     }
 }
 
-Grant ReceiveWorkQueue::open_receive(const Segment& segment) {
+Grant ReceiveWorkQueue::open_receive(SrqNumber /*srq*/, const Segment& segment) {
     return context_.hca().keys().open_local(pd_, segment, Access::kLocalWrite);
 }
 
-CopyOutcome ReceiveWorkQueue::place(const Payload& from, std::span<const MemorySpan> spans,
-                                    std::uint64_t offset) {
+CopyOutcome ReceiveWorkQueue::place(SrqNumber /*srq*/, const Payload& from,
+                                    std::span<const MemorySpan> spans, std::uint64_t offset) {
     return place_payload(from, context_.client().memory(), spans, offset);
 }
 
-bool ReceiveWorkQueue::take_receive(RecvWqe& wqe, std::span<Segment> segments,
+bool ReceiveWorkQueue::take_receive(SrqNumber /*srq*/, RecvWqe& wqe, std::span<Segment> segments,
                                     std::uint32_t& index) {
     const std::uint32_t posted = head().producer.value.load(std::memory_order_acquire) - taken_;
     if (posted == 0 || posted > shape_.slots) {

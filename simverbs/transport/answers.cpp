@@ -50,7 +50,7 @@ Responder::Answer Responder::answer_of(const Packet& packet, const Executed& req
             .psn = packet.psn,
             .msn = msn_,
             .rkey = packet.rkey,
-            .shared_queue = packet.shared_queue,
+            .srq = packet.srq,
             .address = packet.remote_address,
             .length = response_length(packet),
             .original = request.original};
@@ -212,22 +212,19 @@ bool Responder::send_read_response(Answer& answer) {
     return false;
 }
 
-// XRC: the key is the one of the queue that the request named, which may be gone; a message that
-// came after the request keeps the queue that its receive is from.
+// XRC: the key belongs to the queue that the request named, which may be gone.
 KeyVerdict Responder::transmit_read_payload(const Answer& answer, Packet& packet) {
     Grant grant;
-    if (!service_.srq_from_packet || effects_.select_shared_queue(answer.shared_queue)) {
-        grant = effects_.open_remote(answer.rkey, answer.address + answer.sent,
+    if (!service_.srq_from_packet || effects_.is_served_by(answer.srq)) {
+        grant = effects_.open_remote(answer.srq, answer.rkey, answer.address + answer.sent,
                                      packet.payload.length, Access::kRemoteRead);
     }
     if (grant.verdict == KeyVerdict::kGranted) {
+        packet.srq = answer.srq;
         packet.payload = {memory_.application, &grant.span, 0, packet.payload.length, 1};
         if (effects_.transmit_snapshot(packet) != CopyOutcome::kCopied) {
             grant.verdict = KeyVerdict::kOutOfRange;
         }
-    }
-    if (service_.srq_from_packet && receive_.taken) {
-        effects_.select_shared_queue(receive_.shared_queue);
     }
     return grant.verdict;
 }

@@ -175,7 +175,7 @@ void Requester::take_read_response(const Packet& packet, SendRequest& request,
         return;
     }
     const std::span<const MemorySpan> spans = window_.spans(index).subspan(0, request.span_count);
-    if (effects_.place(packet.payload, spans, offset) != CopyOutcome::kCopied) {
+    if (effects_.place(kNoSrq, packet.payload, spans, offset) != CopyOutcome::kCopied) {
         fail_oldest(WcStatus::kLocProtErr, FaultCause::kLandingRange);
         return;
     }
@@ -193,7 +193,7 @@ void Requester::take_atomic_response(const Packet& packet, SendRequest& request,
     MemorySpan source{reinterpret_cast<std::uint64_t>(&original), sizeof original};
     const Payload payload{memory_.device, &source, 0, sizeof original, 1};
     const std::span<const MemorySpan> spans = window_.spans(index).subspan(0, request.span_count);
-    if (effects_.place(payload, spans, 0) != CopyOutcome::kCopied) {
+    if (effects_.place(kNoSrq, payload, spans, 0) != CopyOutcome::kCopied) {
         fail_oldest(WcStatus::kLocProtErr, FaultCause::kLandingRange);
         return;
     }

@@ -25,7 +25,8 @@ void FrameReceiver::flush() {
 }
 
 bool FrameReceiver::take_receive() {
-    has_receive_ = has_receive_ || effects_.take_receive(receive_, segments_, receive_index_);
+    has_receive_ =
+        has_receive_ || effects_.take_receive(kNoSrq, receive_, segments_, receive_index_);
     return has_receive_;
 }
 
@@ -84,7 +85,7 @@ bool FrameReceiver::place(const ReceivedFrame& frame, const Placement& placement
         if (opened >= placement.length) {
             break;
         }
-        const Grant grant = effects_.open_receive(segment);
+        const Grant grant = effects_.open_receive(kNoSrq, segment);
         if (grant.verdict != KeyVerdict::kGranted) {
             return false;
         }
@@ -94,7 +95,7 @@ bool FrameReceiver::place(const ReceivedFrame& frame, const Placement& placement
     const std::span<const MemorySpan> spans = std::span(spans_).first(count);
     std::uint64_t at = 0;
     const auto put = [this, &spans, &at](const Payload& part) {
-        const bool copied = effects_.place(part, spans, at) == CopyOutcome::kCopied;
+        const bool copied = effects_.place(kNoSrq, part, spans, at) == CopyOutcome::kCopied;
         at += part.length;
         return copied;
     };

@@ -278,7 +278,7 @@ bool Requester::open_spans(SendRequest& request, std::uint32_t index) {
         if (segments[i].length == 0) {
             continue;  // no bytes, no key check (IBA 10.7.2.2)
         }
-        const Grant grant = request.of_device ? effects_.open_receive(segments[i])
+        const Grant grant = request.of_device ? effects_.open_receive(kNoSrq, segments[i])
                                               : effects_.open_local(segments[i], needed);
         if (grant.verdict != KeyVerdict::kGranted) {
             fail_request(request, cause_of(grant.verdict, request.opcode->returns_data));
@@ -424,7 +424,7 @@ Packet Requester::request_packet(const SendRequest& request, std::uint16_t packe
     packet.train_mtu = static_cast<std::uint16_t>(attributes_.path_mtu);
     packet.dest_qpn = attributes_.dest_qpn;
     packet.source_qpn = attributes_.qpn;
-    packet.shared_queue = request.wqe.remote_qpn;
+    packet.srq = SrqNumber(request.wqe.remote_qpn);
     if (service_.uses_ah) {
         packet.dest_qpn = request.wqe.remote_qpn;
         packet.qkey = request.wqe.remote_qkey;

@@ -75,11 +75,11 @@ bool modelled(MessageKind kind) {
 }  // namespace
 
 Responder::Responder(const QpAttributes& attributes, const Personality& personality,
-                     std::uint32_t max_segments, QpMemory memory, Effects& effects)
+                     ReceiveProperties receives, QpMemory memory, Effects& effects)
     : attributes_(attributes),
       personality_(personality),
       service_(properties(attributes.service)),
-      max_segments_(max_segments),
+      receives_(receives),
       memory_(memory),
       effects_(effects) {}
 
@@ -94,8 +94,8 @@ void Responder::start() {
     executed_.clear();
     answers_.clear();
     responses_.start(expected_psn_);
-    segments_.resize(std::max(1U, max_segments_));
-    spans_.reserve(std::max(1U, max_segments_));
+    segments_.resize(std::max(1U, receives_.max_segments));
+    spans_.reserve(std::max(1U, receives_.max_segments));
 }
 
 void Responder::reset() {
@@ -123,6 +123,7 @@ void Responder::end_receive(WcStatus status, MessageKind kind, FaultCause cause)
     completion.opcode = kind == MessageKind::kWrite ? WcOpcode::kRecvRdmaWithImm : WcOpcode::kRecv;
     completion.cause = cause;
     completion.freed_to = receive_.index + 1;
+    completion.srq = receive_.srq;
     if (receive_.by_tag) [[unlikely]] {
         fail_tagged(completion);
         return;
@@ -227,7 +228,7 @@ Responder::Verdict Responder::check_opcode(const Packet& packet) {
     if (operation.kind == MessageKind::kFlush && !is_flush(packet.placement, packet.reach)) {
         return fail(packet, FaultCause::kOpcodeReserved);
     }
-    if (service_.srq_from_packet && !select_shared_queue(packet)) {
+    if (service_.srq_from_packet && !names_usable_queue(packet)) {
         return fail(packet, FaultCause::kXrcSrqInvalid);
     }
     if (!attributes_.access.contains(right_for(packet))) {
@@ -240,9 +241,9 @@ Responder::Verdict Responder::check_opcode(const Packet& packet) {
 }
 
 // XRC: a message that fills a receive goes on naming the queue that it came from.
-bool Responder::select_shared_queue(const Packet& packet) {
-    const bool strays = receive_.taken && packet.shared_queue != receive_.shared_queue;
-    return !strays && effects_.select_shared_queue(packet.shared_queue);
+bool Responder::names_usable_queue(const Packet& packet) const {
+    const bool strays = receive_.taken && packet.srq != receive_.srq;
+    return !strays && effects_.is_served_by(packet.srq);
 }
 
 Responder::Verdict Responder::check_resources(const Packet& packet) {
@@ -275,11 +276,11 @@ Responder::Verdict Responder::wait_for_receive(const Packet& packet) {
 }
 
 bool Responder::take_receive(const Packet& packet) {
-    if (!effects_.take_receive(receive_.wqe, segments_, receive_.index)) {
+    if (!effects_.take_receive(packet.srq, receive_.wqe, segments_, receive_.index)) {
         return false;
     }
     receive_.taken = true;
-    receive_.shared_queue = packet.shared_queue;
+    receive_.srq = packet.srq;
     receive_.room = 0;
     receive_.unplaced = 0;
     receive_.by_tag = false;
@@ -336,7 +337,8 @@ Responder::Verdict Responder::check_key(const Packet& packet) {
         return open_write(packet);
     }
     if (kind == MessageKind::kFlush && packet.reach == FlushReach::kRegion) {
-        const KeyVerdict verdict = effects_.check_remote(packet.rkey, right_for(packet));
+        const KeyVerdict verdict =
+            effects_.check_remote(packet.srq, packet.rkey, right_for(packet));
         return verdict == KeyVerdict::kGranted ? Verdict::kPassed
                                                : fail(packet, remote_cause(verdict));
     }
@@ -344,13 +346,15 @@ Responder::Verdict Responder::check_key(const Packet& packet) {
     if (length == 0 && kind == MessageKind::kRead) {
         return Verdict::kPassed;  // no key is checked for no bytes (IBA 9.7.4.1.5)
     }
-    target_ = effects_.open_remote(packet.rkey, packet.remote_address, length, right_for(packet));
+    target_ = effects_.open_remote(packet.srq, packet.rkey, packet.remote_address, length,
+                                   right_for(packet));
     return target_.verdict == KeyVerdict::kGranted ? Verdict::kPassed
                                                    : fail(packet, remote_cause(target_.verdict));
 }
 
 // Opens `left` bytes of the receive's segments, `skip` bytes into them; otherwise says why not.
-bool Responder::open_receive(std::uint64_t skip, std::uint64_t left, FaultCause& cause) {
+bool Responder::open_receive(const Packet& packet, std::uint64_t skip, std::uint64_t left,
+                             FaultCause& cause) {
     spans_.clear();
     for (std::size_t i = 0; i < receive_.wqe.segment_count && left > 0; ++i) {
         const Segment& segment = segments_[i];
@@ -360,7 +364,8 @@ bool Responder::open_receive(std::uint64_t skip, std::uint64_t left, FaultCause&
         }
         const auto part =
             static_cast<std::uint32_t>(std::min<std::uint64_t>(left, segment.length - skip));
-        const Grant grant = effects_.open_receive({segment.address + skip, part, segment.lkey});
+        const Grant grant =
+            effects_.open_receive(packet.srq, {segment.address + skip, part, segment.lkey});
         if (grant.verdict != KeyVerdict::kGranted) {
             cause = receive_cause(grant.verdict);
             return false;
@@ -384,14 +389,15 @@ Responder::Verdict Responder::open_write(const Packet& packet) {
     }
     if (inbound_.length > packet.payload.length && packet.operation().starts_message) {
         // The whole range before the first byte lands, as the RETH names it (IBA 9.7.4.1.5).
-        const Grant whole = effects_.open_remote(inbound_.rkey, inbound_.address, inbound_.length,
-                                                 Access::kRemoteWrite);
+        const Grant whole = effects_.open_remote(packet.srq, inbound_.rkey, inbound_.address,
+                                                 inbound_.length, Access::kRemoteWrite);
         if (whole.verdict != KeyVerdict::kGranted) {
             return fail(packet, remote_cause(whole.verdict));
         }
     }
-    const Grant grant = effects_.open_remote(inbound_.rkey, inbound_.address + inbound_.received,
-                                             packet.payload.length, Access::kRemoteWrite);
+    const Grant grant =
+        effects_.open_remote(packet.srq, inbound_.rkey, inbound_.address + inbound_.received,
+                             packet.payload.length, Access::kRemoteWrite);
     if (grant.verdict != KeyVerdict::kGranted) {
         return fail(packet, remote_cause(grant.verdict));
     }
@@ -418,12 +424,13 @@ Responder::Verdict Responder::execute(const Packet& packet) {
         const std::uint64_t skipped = operation.starts_message ? receive_.unplaced : 0;
         payload.offset += skipped;
         payload.length -= static_cast<std::uint32_t>(skipped);
-        if (!open_receive(inbound_.received + skipped - receive_.unplaced, payload.length, cause)) {
+        if (!open_receive(packet, inbound_.received + skipped - receive_.unplaced, payload.length,
+                          cause)) {
             return fail(packet, cause);
         }
     }
     if (payload.length > 0) {
-        switch (effects_.place(payload, spans_, 0)) {
+        switch (effects_.place(packet.srq, payload, spans_, 0)) {
             case CopyOutcome::kCopied:
                 break;
             case CopyOutcome::kSourceFault:
@@ -438,13 +445,14 @@ Responder::Verdict Responder::execute(const Packet& packet) {
     inbound_.kind = operation.kind;
     inbound_.received += packet.payload.length;
     const bool invalidates = operation.trailer == Trailer::kInvalidate;
-    return !invalidates || effects_.invalidate(packet.immediate) == InvalidateVerdict::kInvalidated
+    return !invalidates || effects_.invalidate(packet.srq, packet.immediate) ==
+                               InvalidateVerdict::kInvalidated
                ? Verdict::kPassed
                : fail(packet, FaultCause::kRemoteInvalidateRefused);
 }
 
 Responder::Verdict Responder::execute_atomic_write(const Packet& packet) {
-    switch (effects_.place(packet.payload, std::span(&target_.span, 1), 0)) {
+    switch (effects_.place(packet.srq, packet.payload, std::span(&target_.span, 1), 0)) {
         case CopyOutcome::kCopied:
             break;
         case CopyOutcome::kSourceFault:
@@ -459,13 +467,13 @@ Responder::Verdict Responder::execute_atomic_write(const Packet& packet) {
 
 Responder::Verdict Responder::execute_atomic(const Packet& packet) {
     std::uint64_t original = 0;
-    if (!effects_.load(target_.span, original)) {
+    if (!effects_.load(packet.srq, target_.span, original)) {
         return fail(packet, FaultCause::kRemoteRange);
     }
     const bool swaps = packet.operation().kind == MessageKind::kCompareSwap;
     const bool stores = !swaps || original == packet.compare;
     const std::uint64_t value = swaps ? packet.swap_add : original + packet.swap_add;
-    if (stores && !effects_.store(target_.span, value)) {
+    if (stores && !effects_.store(packet.srq, target_.span, value)) {
         return fail(packet, FaultCause::kRemoteRange);
     }
     remember(packet, original);
@@ -532,6 +540,7 @@ ReceiveCompletion Responder::completion_of(const Packet& packet) const {
         completion.has_immediate || completion.invalidated ? packet.immediate : 0;
     completion.solicited = packet.solicited;
     completion.freed_to = receive_.index + 1;
+    completion.srq = receive_.srq;
     return completion;
 }
 

@@ -21,23 +21,31 @@
 
 namespace simverbs {
 
+// What a responder knows of the receives that it will take.
+struct ReceiveProperties {
+    std::uint32_t max_segments = 0;  // of one
+    bool shared = false;             // with other queue pairs
+};
+
 class Responder {
   public:
     Responder(const QpAttributes& attributes, const Personality& personality,
-              std::uint32_t max_segments, QpMemory memory, Effects& effects);
+              ReceiveProperties receives, QpMemory memory, Effects& effects);
     Responder(const Responder&) = delete;
     Responder& operator=(const Responder&) = delete;
 
     // Getters.
     [[nodiscard]] Psn expected_psn() const { return expected_psn_; }
+    // XRC: that the last receive was taken from.
+    [[nodiscard]] SrqNumber last_srq() const { return receive_.srq; }
 
     // Commands of the queue pair.
     void start();  // INIT to RTR: takes the PSN
     void reset();  // forget everything, complete nothing
     void flush();  // complete a receive that is in use with WR_FLUSH_ERR
 
-    // The shared receive queue that its receive came from is destroyed.
-    void forget_receive() { receive_.taken = false; }
+    // A shared receive queue that XRC requests may have named is destroyed.
+    void forget_receive(SrqNumber srq) { receive_.taken = receive_.taken && receive_.srq != srq; }
     // Messages are matched with these tags from now on.
     void match_tags(TagList& tags) { matching_ = std::make_unique<TagMatching>(tags); }
     // Completes in error what it took from the list: the queue pair is reset, or goes.
@@ -71,7 +79,7 @@ class Responder {
         bool taken = false;
         RecvWqe wqe;
         std::uint32_t index = 0;
-        std::uint32_t shared_queue = 0;  // XRC: the one that it was taken from
+        SrqNumber srq = kNoSrq;  // XRC: that it was taken from
         std::uint64_t room = 0;
         std::uint64_t unplaced = 0;  // bytes at the beginning of the message that go nowhere
         bool by_tag = false;         // TagMatching::message says of which message
@@ -91,7 +99,7 @@ class Responder {
         FaultCause cause = FaultCause::kSuccess;
         std::uint32_t msn = 0;
         std::uint32_t rkey = 0;
-        std::uint32_t shared_queue = 0;
+        SrqNumber srq = kNoSrq;  // XRC: that the request named
         std::uint64_t address = 0;
         std::uint64_t length = 0;
         std::uint64_t sent = 0;
@@ -124,9 +132,10 @@ class Responder {
     Verdict acknowledge(const Packet& packet);
     // One that is kept from a message that was dropped waits for the next of these.
     static bool completes_receive(const WireOpcode& operation);
-    bool select_shared_queue(const Packet& packet);
+    [[nodiscard]] bool names_usable_queue(const Packet& packet) const;
     bool take_receive(const Packet& packet);
-    bool open_receive(std::uint64_t skip, std::uint64_t left, FaultCause& cause);
+    bool open_receive(const Packet& packet, std::uint64_t skip, std::uint64_t left,
+                      FaultCause& cause);
     Verdict open_write(const Packet& packet);
     Verdict execute_atomic(const Packet& packet);
     Verdict execute_atomic_write(const Packet& packet);
@@ -152,7 +161,7 @@ class Responder {
     Verdict resynchronise(const Packet& packet);
     Verdict drop(const Packet& packet, FaultCause cause);
     void receive_datagram(const Packet& packet);
-    bool open_datagram(std::uint64_t length, FaultCause& cause);
+    bool open_datagram(const Packet& packet, std::uint64_t length, FaultCause& cause);
     void end_receive(WcStatus status, MessageKind kind, FaultCause cause);
 
     // answers.cpp: what goes back, in order.
@@ -176,7 +185,7 @@ class Responder {
     const QpAttributes& attributes_;
     const Personality& personality_;
     const ServiceProperties& service_;
-    std::uint32_t max_segments_;
+    ReceiveProperties receives_;
     QpMemory memory_;
     Effects& effects_;
 

@@ -50,10 +50,12 @@ bool Responder::continues_message(const Packet& train) const {
 bool Responder::open_target(const Packet& train) {
     if (train.operation().kind == MessageKind::kSend) {
         FaultCause cause = FaultCause::kSuccess;
-        return open_receive(inbound_.received - receive_.unplaced, train.payload.length, cause);
+        return open_receive(train, inbound_.received - receive_.unplaced, train.payload.length,
+                            cause);
     }
-    const Grant grant = effects_.open_remote(inbound_.rkey, inbound_.address + inbound_.received,
-                                             train.payload.length, Access::kRemoteWrite);
+    const Grant grant =
+        effects_.open_remote(train.srq, inbound_.rkey, inbound_.address + inbound_.received,
+                             train.payload.length, Access::kRemoteWrite);
     spans_.assign(1, grant.span);
     return grant.verdict == KeyVerdict::kGranted;
 }
@@ -67,7 +69,7 @@ bool Responder::take_ahead(const Packet& train) {
         space != nullptr &&
         (space == memory_.application || (space->is_own() && memory_.application->is_own()));
     return !(one_memory && overlaps(train.payload, spans_)) &&
-           effects_.place(train.payload, spans_, 0) == CopyOutcome::kCopied;
+           effects_.place(train.srq, train.payload, spans_, 0) == CopyOutcome::kCopied;
 }
 
 void Responder::receive_train(const Packet& train) {

@@ -154,7 +154,7 @@ std::vector<std::uint64_t> RequesterUnderTest::ids() const {
 ResponderUnderTest::ResponderUnderTest(const Personality& personality, const QpAttributes& with)
     : attributes(with),
       effects(attributes),
-      responder(attributes, personality, kSegments, {}, effects) {
+      responder(attributes, personality, {.max_segments = kSegments}, {}, effects) {
     effects.on_fail = [this] { responder.flush(); };
     responder.start();
 }

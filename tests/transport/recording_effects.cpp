@@ -14,7 +14,7 @@ FetchVerdict RecordingEffects::fetch_send(std::uint32_t index, SendWqe& wqe,
     return {};
 }
 
-bool RecordingEffects::take_receive(RecvWqe& wqe, std::span<Segment> segments,
+bool RecordingEffects::take_receive(SrqNumber /*srq*/, RecvWqe& wqe, std::span<Segment> segments,
                                     std::uint32_t& index) {
     if (receives.empty()) {
         return false;

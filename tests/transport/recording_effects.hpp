@@ -71,16 +71,16 @@ class RecordingEffects final : public Effects {
 
     std::vector<FaultCause> discards;
     std::vector<std::uint32_t> addresses;  // that datagrams went to
-    std::vector<std::uint32_t> selected_queues;
+    SrqNumber remote_key_of;               // that the last request named which opened a key
+    SrqNumber receive_key_of;              // ... a receive
     std::vector<TagDecision> decisions;
     std::vector<DeviceWork> device_work;
     std::vector<FaultCause> rendezvous;
 
     // What the engine finds.
-    std::set<std::uint32_t> shared_queues;  // that serve this queue pair
+    std::set<SrqNumber> shared_queues;  // that serve this queue pair
     AddressVerdict address_verdict = AddressVerdict::kUsable;
     bool has_grh = false;
-    bool shared = false;
     std::vector<std::byte> head;  // of the payload of every packet
     CopyOutcome head_outcome = CopyOutcome::kCopied;
     bool has_alternate_path = false;
@@ -132,29 +132,31 @@ class RecordingEffects final : public Effects {
         ++pacings;
         timers[timer] = at_least;
     }
-    Grant open_receive(const Segment& segment) override {
+    Grant open_receive(SrqNumber srq, const Segment& segment) override {
+        receive_key_of = srq;
         return open_local(segment, Access::kLocalWrite);
     }
     Grant open_local(const Segment& segment, AccessRights needed) override {
         return open(segment.lkey, segment.address, segment.length, needed);
     }
-    Grant open_remote(std::uint32_t rkey, std::uint64_t address, std::uint64_t length,
-                      AccessRights needed) override {
+    Grant open_remote(SrqNumber srq, std::uint32_t rkey, std::uint64_t address,
+                      std::uint64_t length, AccessRights needed) override {
+        remote_key_of = srq;
         return open(rkey, address, length, needed);
     }
-    KeyVerdict check_remote(std::uint32_t rkey, AccessRights needed) override {
+    KeyVerdict check_remote(SrqNumber /*srq*/, std::uint32_t rkey, AccessRights needed) override {
         return open(rkey, 0, 0, needed).verdict;
     }
     bool bind_window(const WindowBinding& binding) override {
         bindings.push_back(binding);
         return accepts_windows;
     }
-    InvalidateVerdict invalidate(std::uint32_t rkey) override {
+    InvalidateVerdict invalidate(SrqNumber /*srq*/, std::uint32_t rkey) override {
         invalidated.push_back(rkey);
         return accepts_windows ? InvalidateVerdict::kInvalidated : refusal;
     }
     std::uint64_t key_generation() const override { return generation; }
-    CopyOutcome place(const Payload& from, std::span<const MemorySpan> spans,
+    CopyOutcome place(SrqNumber /*srq*/, const Payload& from, std::span<const MemorySpan> spans,
                       std::uint64_t offset) override {
         if (place_outcome == CopyOutcome::kCopied) {
             placed.push_back({spans.empty() ? 0 : spans[0].address, offset, from.length});
@@ -165,22 +167,19 @@ class RecordingEffects final : public Effects {
         had_one = has_grh;
         return place_outcome;
     }
-    bool load(const MemorySpan& from, std::uint64_t& value) override {
+    bool load(SrqNumber /*srq*/, const MemorySpan& from, std::uint64_t& value) override {
         value = words[from.address];
         return true;
     }
-    bool store(const MemorySpan& to, std::uint64_t value) override {
+    bool store(SrqNumber /*srq*/, const MemorySpan& to, std::uint64_t value) override {
         words[to.address] = value;
         return true;
     }
     void source_fault(const Packet& packet) override { source_faults.push_back(packet.psn); }
     FetchVerdict fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) override;
-    bool take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uint32_t& index) override;
-    bool select_shared_queue(std::uint32_t number) override {
-        selected_queues.push_back(number);
-        return shared_queues.contains(number);
-    }
-    bool has_shared_queue() const override { return shared; }
+    bool take_receive(SrqNumber srq, RecvWqe& wqe, std::span<Segment> segments,
+                      std::uint32_t& index) override;
+    bool is_served_by(SrqNumber srq) const override { return shared_queues.contains(srq); }
     CopyOutcome read_head(const Payload& /*from*/, std::span<std::byte> into) override {
         std::ranges::copy_n(head.begin(),
                             static_cast<std::ptrdiff_t>(std::min(head.size(), into.size())),
