@@ -86,7 +86,7 @@ Responder::Verdict Responder::fail(const Packet& packet, FaultCause cause) {
     if (!service_.acked) {
         return drop(packet, cause);
     }
-    Refusal refusal{true, packet.psn, packet.operation().kind, cause};
+    Refusal refusal{packet.psn, packet.operation().kind, cause};
     if (refusal.kind == MessageKind::kWrite && completes_receive(packet.operation()) &&
         consequences(personality_, cause).wire == WireAnswer::kNak2 &&
         (receive_.taken || take_receive(packet))) {  // where keys are looked at before resources
@@ -96,6 +96,7 @@ Responder::Verdict Responder::fail(const Packet& packet, FaultCause cause) {
         refuse(refusal);
     } else {
         refusal_ = refusal;
+        move(ResponderEvent::kRefuse);
     }
     return Verdict::kAnswered;
 }
@@ -103,6 +104,7 @@ Responder::Verdict Responder::fail(const Packet& packet, FaultCause cause) {
 // Sends the NAK, completes the receive that is concerned, and takes the queue pair down with it.
 void Responder::refuse(const Refusal& refusal) {
     const CompletionFault fault = consequences(personality_, refusal.cause);
+    move(ResponderEvent::kStop);
     if (const auto code = nak_code(fault.wire)) {
         if (code == NakCode::kRemoteAccessError) {
             effects_.count(HwCounter::kRespRemoteAccessErrors);
@@ -162,7 +164,7 @@ void Responder::send_answers() {
         }
         answers_.erase(answers_.begin());
     }
-    if (refusal_.waiting) {
+    if (state_ == ResponderState::kRefusing) {
         refuse(Refusal(refusal_));
     }
 }

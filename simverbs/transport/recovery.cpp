@@ -6,7 +6,7 @@
 namespace simverbs {
 
 void Requester::timer_expired(EngineTimer timer) {
-    if (stopped_) {
+    if (stopped()) {
         return;
     }
     if (timer == EngineTimer::kTransmitted) {
@@ -19,7 +19,7 @@ void Requester::timer_expired(EngineTimer timer) {
         return;
     }
     if (timer == EngineTimer::kRnr) {
-        waits_for_receiver_ = false;
+        move(RequesterEvent::kRnrExpired);
         // Another copy of the packet may have found a receive in the meantime.
         if (distance(oldest_psn_, sent_end_) > 0) {
             rewind(resume_psn());
@@ -30,14 +30,14 @@ void Requester::timer_expired(EngineTimer timer) {
     effects_.count(HwCounter::kLocalAckTimeoutErr);
     retry_from(resume_psn(), FaultCause::kPacketsLost);
     run();
-    if (waits_for_receiver_ && !stopped_) {
+    if (waits_for_receive(state_)) {
         watch_for_answer();  // its time runs on, where waiting for a receiver counts
     }
 }
 
 // Later PSNs were answered, this one was not.
 void Requester::response_lost() {
-    if (!stopped_ && !recovering_) {
+    if (!stopped() && !is_recovering(state_)) {
         effects_.count(HwCounter::kImpliedNakSeqErr);
         retry_from(resume_psn(), FaultCause::kPacketsLost);
     }
@@ -72,7 +72,7 @@ void Requester::rewind(Psn psn) {
             cursor_packet_ = static_cast<std::uint32_t>(into);
             window_start_ = psn;
             since_ack_request_ = 0;
-            recovering_ = true;
+            move(RequesterEvent::kRewind);
             return;
         }
     }
@@ -84,7 +84,7 @@ void Requester::rewind(Psn psn) {
 void Requester::fail_oldest(WcStatus status, FaultCause cause) {
     SIMVERBS_ASSERT(window_.head() == unacknowledged_ && window_.head() != window_.fetched(),
                     "QP {:#x} has no oldest request to fail", attributes_.qpn);
-    stopped_ = true;
+    move(RequesterEvent::kStop);
     effects_.disarm(EngineTimer::kAcknowledge);
     effects_.disarm(EngineTimer::kRnr);
     complete_head(status, cause);

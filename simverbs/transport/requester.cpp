@@ -63,9 +63,14 @@ void Requester::start() {
     rnr_retries_left_ = attributes_.rnr_retry;
     rnr_naks_ = 0;
     since_ack_request_ = 0;
-    waits_for_receiver_ = false;
-    recovering_ = false;
-    stopped_ = false;
+    move(RequesterEvent::kStart);
+}
+
+void Requester::move(RequesterEvent event) {
+    const std::optional<RequesterState> to = next_state(state_, event);
+    SIMVERBS_ASSERT(to, "QP {:#x}: a requester in {} has no move on '{}'", attributes_.qpn,
+                    to_string(state_), to_string(event));
+    state_ = *to;
 }
 
 void Requester::resume() {
@@ -87,7 +92,7 @@ void Requester::reset(std::uint32_t producer) {
     window_.reset(producer);
     cursor_ = unacknowledged_ = producer;
     cursor_packet_ = 0;
-    stopped_ = true;
+    move(RequesterEvent::kStop);
 }
 
 bool Requester::drained() const {
@@ -96,12 +101,12 @@ bool Requester::drained() const {
 }
 
 void Requester::run() {
-    if (stopped_ || waits_for_receiver_) {
+    if (stopped() || waits_for_receive(state_)) {
         return;
     }
     while (transmit_next()) {
     }
-    if (!stopped_) {
+    if (!stopped()) {
         watch_for_answer();
     }
 }
@@ -333,8 +338,9 @@ std::uint32_t Requester::window_left(const SendRequest& request) const {
 // As how many of its packets the next one may go: those behind the first of a message that is sent
 // for the first time, up to one that asks for an acknowledgment or is told from the others.
 std::uint16_t Requester::train_length(const SendRequest& request) const {
-    if (cursor_packet_ == 0 || !service_.acked || service_.srq_from_packet || recovering_ ||
-        request.expects_response() || (rate_ != nullptr && rate_->limited()) ||
+    if (cursor_packet_ == 0 || !service_.acked || service_.srq_from_packet ||
+        is_recovering(state_) || request.expects_response() ||
+        (rate_ != nullptr && rate_->limited()) ||
         distance(sent_end_, request.first_psn + cursor_packet_) < 0) {
         return 1;
     }
@@ -464,7 +470,8 @@ bool Requester::needs_acknowledgment(const SendRequest& request, bool last) {
     if (request.expects_response()) {
         return true;
     }
-    if (since_ack_request_ + 1 >= window_packets(attributes_.path_mtu) / 4 || recovering_) {
+    if (since_ack_request_ + 1 >= window_packets(attributes_.path_mtu) / 4 ||
+        is_recovering(state_)) {
         return true;
     }
     if (!last) {
@@ -518,7 +525,7 @@ void Requester::watch_for_answer() {
         watch_transmitter();
         return;
     }
-    const bool rests = waits_for_receiver_ && !personality_.rnr_wait_uses_ack_timer;
+    const bool rests = waits_for_receive(state_) && !personality_.rnr_wait_uses_ack_timer;
     if (rests || distance(oldest_psn_, sent_end_) <= 0) {
         effects_.disarm(EngineTimer::kAcknowledge);
         return;
@@ -532,11 +539,11 @@ void Requester::watch_for_answer() {
 // The packet has arrived where its bytes are missing, so those before it have too; a READ among
 // them is still answered, and the request fails in its turn.
 void Requester::fail_source(Psn psn) {
-    if (stopped_ || !awaited(psn)) {
+    if (stopped() || !awaited(psn)) {
         return;
     }
     acknowledge_before(psn);
-    if (stopped_) {
+    if (stopped()) {
         return;
     }
     rewind(psn);
@@ -549,7 +556,7 @@ void Requester::flush(FaultCause cause) {
     effects_.disarm(EngineTimer::kAcknowledge);
     effects_.disarm(EngineTimer::kRnr);
     effects_.disarm(EngineTimer::kTransmitted);
-    stopped_ = true;
+    move(RequesterEvent::kStop);
     while (!window_.empty()) {
         if (window_.head() == window_.fetched()) {
             SendRequest& request = window_.fetch(effects_);

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "simverbs/model/personality.hpp"
+#include "simverbs/model/requester_transitions.hpp"
 #include "simverbs/transport/effects.hpp"
 #include "simverbs/transport/qp_attributes.hpp"
 #include "simverbs/transport/rate_reaction.hpp"
@@ -40,6 +41,7 @@ class Requester {
     [[nodiscard]] std::uint32_t first_outstanding() const { return window_.first_slot(); }
     [[nodiscard]] bool drained() const;
     [[nodiscard]] Psn next_psn() const { return next_psn_; }
+    [[nodiscard]] RequesterState state() const { return state_; }
     [[nodiscard]] std::uint8_t retries_left() const { return retries_left_; }
     [[nodiscard]] std::uint8_t rnr_retries_left() const { return rnr_retries_left_; }
     // For the oldest request, so far.
@@ -66,6 +68,10 @@ class Requester {
     void timer_expired(EngineTimer timer);
 
   private:
+    // The only place in which the state changes.
+    void move(RequesterEvent event);
+    [[nodiscard]] bool stopped() const { return state_ == RequesterState::kStopped; }
+
     // requester.cpp: transmission.
     SendRequest* at_cursor();
     void prepare(SendRequest& request, std::uint32_t index);
@@ -141,9 +147,7 @@ class Requester {
     std::uint8_t retries_left_ = 0;
     std::uint8_t rnr_retries_left_ = 0;
     std::uint32_t rnr_naks_ = 0;
-    bool waits_for_receiver_ = false;  // an RNR NAK's time runs
-    bool recovering_ = false;          // rewound, and nothing new was acknowledged since
-    bool stopped_ = true;              // not between start() and a failure
+    RequesterState state_ = RequesterState::kStopped;
 };
 
 }  // namespace simverbs

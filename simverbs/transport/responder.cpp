@@ -2,6 +2,7 @@
 #include "simverbs/transport/responder.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "fabric/core/assert.hpp"
 
@@ -86,7 +87,7 @@ Responder::Responder(const QpAttributes& attributes, const Personality& personal
 void Responder::start() {
     expected_psn_ = attributes_.rq_psn;
     msn_ = 0;
-    gap_reported_ = false;
+    move(ResponderEvent::kStart);
     established_ = false;
     inbound_ = {};
     receive_ = {};
@@ -98,7 +99,15 @@ void Responder::start() {
     spans_.reserve(std::max(1U, receives_.max_segments));
 }
 
+bool Responder::move(ResponderEvent event) {
+    const std::optional<ResponderState> to = next_state(state_, event);
+    SIMVERBS_ASSERT(to, "QP {:#x}: a responder in {} has no move on '{}'", attributes_.qpn,
+                    to_string(state_), to_string(event));
+    return std::exchange(state_, *to) != *to;
+}
+
 void Responder::reset() {
+    move(ResponderEvent::kStop);
     effects_.disarm(EngineTimer::kPacing);
     inbound_ = {};
     receive_ = {};
@@ -141,7 +150,7 @@ void Responder::receive(const Packet& packet) {
         receive_train(packet);
         return;
     }
-    if (refusal_.waiting && distance(expected_psn_, packet.psn) >= 0) {
+    if (state_ == ResponderState::kRefusing && distance(expected_psn_, packet.psn) >= 0) {
         return;
     }
     for (const ResponderCheck check : personality_.responder_order) {
@@ -197,8 +206,7 @@ Responder::Verdict Responder::check_psn(const Packet& packet) {
         return Verdict::kPassed;
     }
     effects_.count(HwCounter::kOutOfSequence);
-    if (!gap_reported_) {
-        gap_reported_ = true;
+    if (move(ResponderEvent::kGap)) {
         send_nak(expected_psn_, AethSyndrome::nak(NakCode::kPsnSequenceError),
                  FaultCause::kSequenceRetriesUsedUp);
     }
@@ -268,7 +276,7 @@ Responder::Verdict Responder::wait_for_receive(const Packet& packet) {
     if (!service_.acked) {
         return drop(packet, FaultCause::kUnackedNoReceive);
     }
-    gap_reported_ = true;  // what follows it is not reported as a gap
+    move(ResponderEvent::kNoReceive);
     effects_.count(HwCounter::kOutOfBuffer);
     send_nak(packet.psn, AethSyndrome::rnr_nak(attributes_.min_rnr_timer),
              FaultCause::kRnrRetriesUsedUp);
@@ -495,7 +503,7 @@ Responder::Verdict Responder::acknowledge(const Packet& packet) {
     const WireOpcode& operation = packet.operation();
     const bool initiated = initiates(operation.kind);
     expected_psn_ = expected_psn_ + (initiated ? executed_.back().packets : packet.packets);
-    gap_reported_ = false;
+    move(ResponderEvent::kExecuted);
     if (attributes_.state == QpState::kRtr && !established_) {
         established_ = true;
         effects_.raise(AsyncEvent::kCommEst);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "simverbs/model/personality.hpp"
+#include "simverbs/model/responder_transitions.hpp"
 #include "simverbs/transport/effects.hpp"
 #include "simverbs/transport/qp_attributes.hpp"
 #include "simverbs/transport/rate_reaction.hpp"
@@ -36,6 +37,7 @@ class Responder {
 
     // Getters.
     [[nodiscard]] Psn expected_psn() const { return expected_psn_; }
+    [[nodiscard]] ResponderState state() const { return state_; }
     // XRC: that the last receive was taken from.
     [[nodiscard]] SrqNumber last_srq() const { return receive_.srq; }
 
@@ -108,11 +110,13 @@ class Responder {
     };
     // A request that is refused once everything before it is answered; none follows it.
     struct Refusal {
-        bool waiting = false;
         Psn psn{0};
         MessageKind kind = MessageKind::kNone;
         FaultCause cause = FaultCause::kSuccess;
     };
+
+    // The only place in which the state changes; whether it did.
+    bool move(ResponderEvent event);
 
     // train.cpp
     [[nodiscard]] bool continues_message(const Packet& train) const;
@@ -191,8 +195,8 @@ class Responder {
 
     Psn expected_psn_{0};
     std::uint32_t msn_ = 0;
-    bool gap_reported_ = false;  // answered once; silent until the missing packet comes
-    bool established_ = false;   // COMM_EST was raised
+    ResponderState state_ = ResponderState::kStopped;
+    bool established_ = false;  // COMM_EST was raised
     Inbound inbound_;
     Receive receive_;
     Grant target_;                    // of this packet's WRITE, READ or atomic

@@ -26,7 +26,7 @@ bool overlaps(const Payload& from, std::span<const MemorySpan> to) {
 bool Responder::continues_message(const Packet& train) const {
     const WireOpcode& operation = train.operation();
     const bool is_write = operation.kind == MessageKind::kWrite;
-    if (!service_.acked || service_.srq_from_packet || refusal_.waiting ||
+    if (!service_.acked || service_.srq_from_packet || state_ == ResponderState::kRefusing ||
         operation.transport != service_.wire_transport || operation.starts_message ||
         operation.kind != inbound_.kind || operation.trailer != Trailer::kNone ||
         distance(expected_psn_, train.psn) != 0 ||
