@@ -1,6 +1,7 @@
 // The life of a queue pair: the only file in which its state changes (IBA 10.3.1, 11.2.5.2).
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "simverbs/hca/addressing.hpp"
 #include "simverbs/hca/device_context.hpp"
@@ -218,6 +219,10 @@ void QueuePair::apply(QpAttrs given, const QpValues& values) {
 }
 
 void QueuePair::fail(QpTrigger trigger, FaultCause cause) {
+    if (engines_at_work_ > 0) {
+        failure_ = failure_ ? failure_ : EngineResult({trigger, cause});
+        return;
+    }
     const auto to = next_state(hca_.personality(), attributes_.state, trigger, attributes_.service);
     if (!to || *to == attributes_.state) {
         return;
@@ -225,6 +230,15 @@ void QueuePair::fail(QpTrigger trigger, FaultCause cause) {
     enter(*to, trigger, cause);
     if (takes_queue_pairs_down(cause)) {
         raise(AsyncEvent::kQpFatal);
+    }
+}
+
+// What failed while the engine was at work comes before what the engine found.
+void QueuePair::end_failure(const EngineResult& of_engine) {
+    failure_ = failure_ ? failure_ : of_engine;
+    if (engines_at_work_ == 0) {
+        const EngineFailure failure = *std::exchange(failure_, std::nullopt);
+        fail(failure.trigger, failure.cause);
     }
 }
 
@@ -252,7 +266,7 @@ void QueuePair::enter(QpState to, QpTrigger trigger, FaultCause cause) {
             drained_ = false;
             if (raw_packets_ != nullptr) {
                 raw_packets_->post(rings().send_producer.value.load(std::memory_order_acquire));
-                raw_packets_->run();
+                run_engine([this] { return raw_packets_->run(); });
                 break;
             }
             if (from < QpState::kRts) {
@@ -264,7 +278,7 @@ void QueuePair::enter(QpState to, QpTrigger trigger, FaultCause cause) {
                 break;
             }
             requester_.post(rings().send_producer.value.load(std::memory_order_acquire));
-            requester_.run();
+            run_engine([this] { return requester_.run(); });
             break;
         case QpState::kSqd:
             report_drained();

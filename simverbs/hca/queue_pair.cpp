@@ -122,7 +122,7 @@ void QueuePair::posted_sends(std::uint32_t producer) {
         if (attributes_.state == QpState::kErr || attributes_.state == QpState::kSqe) {
             raw_packets_->flush();
         } else {
-            raw_packets_->run();
+            run_engine([this] { return raw_packets_->run(); });
         }
         return;
     }
@@ -131,7 +131,7 @@ void QueuePair::posted_sends(std::uint32_t producer) {
         requester_.flush(FaultCause::kFlushed);
         return;
     }
-    requester_.run();
+    run_engine([this] { return requester_.run(); });
 }
 
 // A receive needs no doorbell while the queue pair lives; in ERR it is flushed (IBA 10.3.1.7).
@@ -148,12 +148,12 @@ void QueuePair::packet_arrived(const Packet& packet) {
         return;
     }
     if (packet.operation().response()) {
-        requester_.receive(packet);
+        run_engine([this, &packet] { return requester_.receive(packet); });
         report_drained();
     } else {
-        responder_.receive(packet);
+        run_engine([this, &packet] { return responder_.receive(packet); });
         if (std::exchange(sends_of_device_, false)) [[unlikely]] {
-            requester_.run();
+            run_engine([this] { return requester_.run(); });
         }
     }
 }
@@ -167,25 +167,25 @@ void QueuePair::frame_arrived(const ReceivedFrame& frame, const FrameHeaders& he
     if (spread_ != nullptr) {
         spread_->queue_for(headers).receive(frame);
     } else if (receives_packets(attributes_.state)) {
-        raw_packets_->receive(frame);
+        run_engine([this, &frame] { return raw_packets_->receive(frame); });
     }
 }
 
 void QueuePair::source_unreadable(Psn psn) {
-    requester_.fail_source(psn);
+    run_engine([this, psn] { return requester_.fail_source(psn); });
 }
 
 void QueuePair::handle(const fabric::Event& event) {
     const auto which = static_cast<EngineTimer>(event.argument);
     if (raw_packets_ != nullptr) {
-        raw_packets_->run();
+        run_engine([this] { return raw_packets_->run(); });
     } else if (which == EngineTimer::kPacing) {
-        responder_.transmitter_free();
+        run_engine([this] { return responder_.transmitter_free(); });
     } else if (which == EngineTimer::kAlpha || which == EngineTimer::kIncrease) {
         congestion().reaction.timer_expired(which, has_nothing_to_send());
-        requester_.run();
+        run_engine([this] { return requester_.run(); });
     } else {
-        requester_.timer_expired(which);
+        run_engine([this, which] { return requester_.timer_expired(which); });
         report_drained();
     }
 }
@@ -306,7 +306,7 @@ void QueuePair::delivered(MessageKind kind, std::uint64_t length) {
     hca_.trace(MessageDelivered{hca_.node(), attributes_.qpn, kind, length});
 }
 
-void QueuePair::complete(const SendCompletion& completion, bool signaled) {
+bool QueuePair::complete(const SendCompletion& completion, bool signaled) {
     if (!hca_.personality().slot_freed_by_polled_completion) {
         rings().sends_done.value.store(completion.freed_to, std::memory_order_release);
     }
@@ -314,7 +314,7 @@ void QueuePair::complete(const SendCompletion& completion, bool signaled) {
         counters_->completed(completion.opcode, completion.status);
     }
     if (!signaled) {
-        return;
+        return true;
     }
     hca_.trace(WorkCompleted{hca_.node(), send_cq_->handle(), attributes_.qpn,
                              completion.freed_to - 1, completion.status, completion.opcode,
@@ -350,9 +350,10 @@ void QueuePair::complete(const SendCompletion& completion, bool signaled) {
         context_->client().peer_never_was(attributes_.dest_qpn);
     }
     send_cq_->push(entry, failed);
+    return !failure_;
 }
 
-void QueuePair::complete(const ReceiveCompletion& completion) {
+bool QueuePair::complete(const ReceiveCompletion& completion) {
     if (hca_.faults() != nullptr && completion.status == WcStatus::kSuccess) [[unlikely]] {
         if (const auto fault = hca_.faults()->work_request(*this, CompletedQueue::kReceive)) {
             ReceiveCompletion failed = completion;
@@ -360,7 +361,7 @@ void QueuePair::complete(const ReceiveCompletion& completion) {
             failed.cause = fault->cause;
             complete(failed);
             fail(QpTrigger::kQpError, fault->cause);
-            return;
+            return false;
         }
     }
     if (counters_ != nullptr) {
@@ -421,6 +422,7 @@ void QueuePair::complete(const ReceiveCompletion& completion) {
         entry.source_qpn = 0;  // as Linux rxe leaves it
     }
     cq.push(entry, failed || completion.solicited);
+    return !failure_;
 }
 
 void QueuePair::describe_tag(const ReceiveCompletion& completion, Cqe& entry) const {

@@ -153,8 +153,9 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     // The payload of a packet of this queue pair could not be read.
     void source_unreadable(Psn psn);
 
-    // Something failed that takes the queue pair down (DESIGN section 5: nobody assigns a state).
-    void fail(QpTrigger trigger, FaultCause cause) override;
+    // Something failed that takes the queue pair down (DESIGN section 5: nobody assigns a state):
+    // now, or when the engines that are at work have returned.
+    void fail(QpTrigger trigger, FaultCause cause);
     // Removes its tags from the shared receive queue before it is destroyed.
     void give_up_tags() { responder_.give_up_tags(); }
     // Cancels all timers and copies the payloads of packets in flight: the program that owns the
@@ -187,7 +188,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     CopyOutcome read_head(const Payload& from, std::span<std::byte> into) override;
     void decided(const TagDecision& decision) override;
     void send_of_device(const DeviceWork& request) override;
-    void rendezvous_ended(FaultCause cause) override { responder_.rendezvous_ended(cause); }
+    bool rendezvous_ended(FaultCause cause) override { return responder_.rendezvous_ended(cause); }
     FetchVerdict fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) override;
     [[nodiscard]] bool is_served_by(SrqNumber srq) const override {
         return receives_.named_queue(srq) != nullptr;
@@ -196,8 +197,8 @@ class QueuePair final : private Effects, private fabric::EventHandler {
                       std::uint32_t& index) override;
     void delivered(MessageKind kind, std::uint64_t length) override;
     void discarded(const Packet& packet, FaultCause cause) override;
-    void complete(const SendCompletion& completion, bool signaled) override;
-    void complete(const ReceiveCompletion& completion) override;
+    bool complete(const SendCompletion& completion, bool signaled) override;
+    bool complete(const ReceiveCompletion& completion) override;
     void arm(EngineTimer timer, fabric::SimDuration after) override;
     [[nodiscard]] bool armed(EngineTimer timer) const override;
     void disarm(EngineTimer timer) override;
@@ -205,6 +206,18 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     void raise(AsyncEvent event) override;
     void count(HwCounter counter) override;
     void handle(const fabric::Event& event) override;
+
+    // Calls an engine, and carries out what it has failed with.
+    template <class Call>
+    void run_engine(Call call) {
+        ++engines_at_work_;
+        const EngineResult failure = call();
+        --engines_at_work_;
+        if (failure || failure_) [[unlikely]] {
+            end_failure(failure);
+        }
+    }
+    void end_failure(const EngineResult& of_engine);
 
     fabric::FramePtr make_frame(const Packet& packet, const AddressVector& path);
     CopyOutcome make_snapshot_frame(const Packet& packet, const AddressVector& path,
@@ -282,6 +295,8 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     bool blocks_own_multicast_;
     bool notify_drained_ = false;
     bool drained_ = false;
+    std::uint8_t engines_at_work_ = 0;
+    EngineResult failure_;          // that waits until no engine is at work
     bool sends_of_device_ = false;  // a request of the device's own has not been looked at
     std::array<std::unique_ptr<fabric::Timer>, kEngineTimers> timers_;  // made when first armed
     Requester requester_;

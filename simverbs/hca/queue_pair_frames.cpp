@@ -143,9 +143,6 @@ fabric::FramePtr QueuePair::make_frame(const Packet& packet, const AddressVector
 }
 
 void QueuePair::put_on_wire(fabric::FramePtr frame, const Packet& packet) {
-    if (!receives_packets(attributes_.state)) {
-        return;  // its completion queue died while it was answering
-    }
     if (hca_.traces(Category::kPacket)) {
         hca_.trace(
             PacketSent{hca_.node(), attributes_.qpn, frame->number, packet.dest_qpn, packet.opcode,

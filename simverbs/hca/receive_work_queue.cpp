@@ -45,7 +45,9 @@ void ReceiveWorkQueue::posted() {
 
 void ReceiveWorkQueue::receive(const ReceivedFrame& frame) {
     if (state_ == WqState::kReady) {
-        receiver_.receive(frame);
+        if (receiver_.receive(frame)) {
+            fail();
+        }
     }
 }
 
@@ -56,7 +58,7 @@ void ReceiveWorkQueue::lose_completions() {
     }
 }
 
-void ReceiveWorkQueue::fail(QpTrigger /*trigger*/, FaultCause /*cause*/) {
+void ReceiveWorkQueue::fail() {
     if (may_move(state_, WqState::kErr, WqTrigger::kError)) {
         enter(WqState::kErr, WqTrigger::kError);
     }
@@ -118,7 +120,7 @@ void ReceiveWorkQueue::delivered(MessageKind kind, std::uint64_t length) {
     context_.hca().trace(MessageDelivered{context_.hca().node(), number_, kind, length});
 }
 
-void ReceiveWorkQueue::complete(const ReceiveCompletion& completion) {
+bool ReceiveWorkQueue::complete(const ReceiveCompletion& completion) {
     Hca& hca = context_.hca();
     const Personality& personality = hca.personality();
     hca.trace(WorkCompleted{hca.node(), cq_.handle(), number_, completion.freed_to - 1,
@@ -144,6 +146,7 @@ void ReceiveWorkQueue::complete(const ReceiveCompletion& completion) {
                                         consequences(personality, completion.cause).responder);
     }
     cq_.push(entry, failed);
+    return state_ != WqState::kErr;
 }
 
 }  // namespace simverbs

@@ -58,9 +58,9 @@ class ReceiveWorkQueue final : private ReceiveEffects {
     bool take_receive(SrqNumber srq, RecvWqe& wqe, std::span<Segment> segments,
                       std::uint32_t& index) override;
     void delivered(MessageKind kind, std::uint64_t length) override;
-    void complete(const ReceiveCompletion& completion) override;
-    void fail(QpTrigger trigger, FaultCause cause) override;
+    bool complete(const ReceiveCompletion& completion) override;
 
+    void fail();
     void enter(WqState to, WqTrigger trigger);
     void flush();
     [[nodiscard]] WorkQueueRing& head() const {

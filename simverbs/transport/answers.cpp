@@ -101,7 +101,8 @@ Responder::Verdict Responder::fail(const Packet& packet, FaultCause cause) {
     return Verdict::kAnswered;
 }
 
-// Sends the NAK, completes the receive that is concerned, and takes the queue pair down with it.
+// Sends the NAK, completes the receive that is concerned, and takes the queue pair down: in this
+// order, so the requester always hears why.
 void Responder::refuse(const Refusal& refusal) {
     const CompletionFault fault = consequences(personality_, refusal.cause);
     move(ResponderEvent::kStop);
@@ -119,7 +120,7 @@ void Responder::refuse(const Refusal& refusal) {
     if (fault.responder.event) {
         effects_.raise(*fault.responder.event);
     }
-    effects_.fail(QpTrigger::kQpError, refusal.cause);
+    failure_ = {QpTrigger::kQpError, refusal.cause};
 }
 
 // A request seen before: acknowledged again, or a READ or atomic answered again
@@ -148,8 +149,9 @@ std::uint32_t Responder::response_length(const Packet& packet) {
     return packet.operation().kind == MessageKind::kRead ? packet.dma_length : 0;
 }
 
-void Responder::transmitter_free() {
+EngineResult Responder::transmitter_free() {
     send_answers();
+    return take_failure();
 }
 
 void Responder::send_answers() {

@@ -39,16 +39,16 @@ WcStatus status_of(NakCode code) {
 
 }  // namespace
 
-void Requester::receive(const Packet& packet) {
+EngineResult Requester::receive(const Packet& packet) {
     if (stopped() || !awaited(packet.psn)) {
-        return;  // a duplicate, or of an earlier life of the queue pair
+        return {};  // a duplicate, or of an earlier life of the queue pair
     }
     if (packet.operation().kind == MessageKind::kAck) {
         receive_ack(packet);
     } else {
         receive_response(packet);
     }
-    run();
+    return run();
 }
 
 bool Requester::awaited(Psn psn) const {

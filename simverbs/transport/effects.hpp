@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -133,6 +134,14 @@ enum class InvalidateVerdict : std::uint8_t {
     kType1,    // a window that can never be (IBA o10-37.2.26)
 };
 
+// Why an engine takes its queue down. An engine returns it; the queue fails when the engine has
+// returned, so nothing flushes an engine that is at work.
+struct EngineFailure {
+    QpTrigger trigger = QpTrigger::kQpError;
+    FaultCause cause = FaultCause::kSuccess;
+};
+using EngineResult = std::optional<EngineFailure>;
+
 // What a queue of receives may cause: a queue pair's, or a work queue's.
 //
 // A request to an XRC target names the shared receive queue whose receives, keys and memory it uses
@@ -152,9 +161,9 @@ class ReceiveEffects {
                               std::uint32_t& index) = 0;
     // A request has been carried out whole, `length` bytes of it.
     virtual void delivered(MessageKind kind, std::uint64_t length) = 0;
-    virtual void complete(const ReceiveCompletion& completion) = 0;
-    // The queue fails; the engines' work is flushed before this returns.
-    virtual void fail(QpTrigger trigger, FaultCause cause) = 0;
+    // False where the completion takes the queue down, since its completion queue overran or a
+    // fault was injected: the engine does nothing more. The queue knows the cause.
+    virtual bool complete(const ReceiveCompletion& completion) = 0;
 
   protected:
     ReceiveEffects() = default;
@@ -219,13 +228,13 @@ class Effects : public ReceiveEffects {
     virtual void decided(const TagDecision& decision) = 0;
     // Sends a request of the device's own on this queue pair.
     virtual void send_of_device(const DeviceWork& request) = 0;
-    // The oldest READ of a rendezvous is over; kSuccess: its data has landed.
-    virtual void rendezvous_ended(FaultCause cause) = 0;
+    // The oldest READ of a rendezvous is over; kSuccess: its data has landed. As complete().
+    virtual bool rendezvous_ended(FaultCause cause) = 0;
 
     // A request without acknowledgment went no further; nobody else is told.
     virtual void discarded(const Packet& packet, FaultCause cause) = 0;
     using ReceiveEffects::complete;
-    virtual void complete(const SendCompletion& completion, bool signaled) = 0;
+    virtual bool complete(const SendCompletion& completion, bool signaled) = 0;
 
     virtual void arm(EngineTimer timer, fabric::SimDuration after) = 0;
     [[nodiscard]] virtual bool armed(EngineTimer timer) const = 0;

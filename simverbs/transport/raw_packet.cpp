@@ -36,23 +36,25 @@ void RawPacketEngine::post(std::uint32_t producer) {
     }
 }
 
-void RawPacketEngine::run() {
+EngineResult RawPacketEngine::run() {
+    EngineResult failure;
     if (waits_for_its_rate()) {
-        return;
+        return failure;
     }
     for (std::uint32_t sent = 0; sent < kBurst; ++sent) {
-        if (attributes_.state != QpState::kRts || !send_next()) {
-            return;
+        if (attributes_.state != QpState::kRts || !send_next(failure)) {
+            return failure;
         }
         if (attributes_.pacing.rate_kbps != 0 && burst_bytes_ >= attributes_.pacing.burst_bytes) {
             const fabric::SimDuration gap = gap_after(std::exchange(burst_bytes_, 0));
             effects_.arm_when_transmitter_free(EngineTimer::kPacing, gap);
-            return;
+            return failure;
         }
     }
     if (next_ != posted_) {
         effects_.arm_when_transmitter_free(EngineTimer::kPacing, {});
     }
+    return failure;
 }
 
 // The timer of a paced queue pair runs in the gap after what it has sent.
@@ -69,7 +71,7 @@ fabric::SimDuration RawPacketEngine::gap_after(std::uint64_t bytes) const {
                                   bits % rate * kPicosecondsPerBitAtOneKbps / rate));
 }
 
-bool RawPacketEngine::send_next() {
+bool RawPacketEngine::send_next(EngineResult& failure) {
     if (next_ == posted_) {
         return false;
     }
@@ -100,12 +102,11 @@ bool RawPacketEngine::send_next() {
         return true;
     }
     ++next_;
-    complete(send, index);
+    const bool goes_on = complete(send, index);
     if (send.status != WcStatus::kSuccess) {
-        effects_.fail(QpTrigger::kSendError, send.cause);
-        return false;
+        failure = {QpTrigger::kSendError, send.cause};
     }
-    return true;
+    return goes_on && !failure;
 }
 
 RawPacketEngine::Send RawPacketEngine::fetch(std::uint32_t index) {
@@ -213,7 +214,7 @@ void RawPacketEngine::cut(Send& send) {
                   static_cast<std::uint32_t>(parts_.size())};
 }
 
-void RawPacketEngine::complete(const Send& send, std::uint32_t index) {
+bool RawPacketEngine::complete(const Send& send, std::uint32_t index) {
     SendCompletion completion;
     completion.wr_id = send.wqe.wr_id;
     completion.status = send.status;
@@ -221,8 +222,8 @@ void RawPacketEngine::complete(const Send& send, std::uint32_t index) {
     const WrOpcodeProperties* opcode = find_wr_opcode(send.wqe.opcode);
     completion.opcode = opcode == nullptr ? WcOpcode::kSend : opcode->completion;
     completion.freed_to = index + 1;
-    effects_.complete(completion,
-                      send.status != WcStatus::kSuccess || set(send.wqe, SendFlag::kSignaled));
+    return effects_.complete(
+        completion, send.status != WcStatus::kSuccess || set(send.wqe, SendFlag::kSignaled));
 }
 
 void RawPacketEngine::flush() {

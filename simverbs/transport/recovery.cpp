@@ -5,18 +5,16 @@
 
 namespace simverbs {
 
-void Requester::timer_expired(EngineTimer timer) {
+EngineResult Requester::timer_expired(EngineTimer timer) {
     if (stopped()) {
-        return;
+        return {};
     }
     if (timer == EngineTimer::kTransmitted) {
         acknowledge_before(leaving_end_);
-        run();
-        return;
+        return run();
     }
     if (timer == EngineTimer::kRate) {
-        run();
-        return;
+        return run();
     }
     if (timer == EngineTimer::kRnr) {
         move(RequesterEvent::kRnrExpired);
@@ -24,15 +22,15 @@ void Requester::timer_expired(EngineTimer timer) {
         if (distance(oldest_psn_, sent_end_) > 0) {
             rewind(resume_psn());
         }
-        run();
-        return;
+        return run();
     }
     effects_.count(HwCounter::kLocalAckTimeoutErr);
     retry_from(resume_psn(), FaultCause::kPacketsLost);
-    run();
+    transmit_pending();
     if (waits_for_receive(state_)) {
         watch_for_answer();  // its time runs on, where waiting for a receiver counts
     }
+    return take_failure();
 }
 
 // Later PSNs were answered, this one was not.
@@ -88,7 +86,7 @@ void Requester::fail_oldest(WcStatus status, FaultCause cause) {
     effects_.disarm(EngineTimer::kAcknowledge);
     effects_.disarm(EngineTimer::kRnr);
     complete_head(status, cause);
-    effects_.fail(QpTrigger::kSendError, cause);
+    failure_ = {QpTrigger::kSendError, cause};
 }
 
 void Requester::complete_head(WcStatus status, FaultCause cause) {
@@ -117,7 +115,9 @@ void Requester::complete_head(WcStatus status, FaultCause cause) {
         effects_.keep_payloads_in_flight();
     }
     window_.pop_head();
-    effects_.complete(completion, signaled);
+    if (!effects_.complete(completion, signaled)) {
+        move(RequesterEvent::kStop);
+    }
 }
 
 void Requester::end_device_work(bool is_read, FaultCause cause) {
@@ -125,8 +125,8 @@ void Requester::end_device_work(bool is_read, FaultCause cause) {
         effects_.keep_payloads_in_flight();
     }
     window_.pop_head();
-    if (is_read) {
-        effects_.rendezvous_ended(cause);
+    if (is_read && !effects_.rendezvous_ended(cause)) {
+        move(RequesterEvent::kStop);
     }
 }
 

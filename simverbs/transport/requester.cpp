@@ -100,11 +100,16 @@ bool Requester::drained() const {
            distance(oldest_psn_, sent_end_) <= 0;
 }
 
-void Requester::run() {
+EngineResult Requester::run() {
+    transmit_pending();
+    return take_failure();
+}
+
+void Requester::transmit_pending() {
     if (stopped() || waits_for_receive(state_)) {
         return;
     }
-    while (transmit_next()) {
+    while (!stopped() && transmit_next()) {
     }
     if (!stopped()) {
         watch_for_answer();
@@ -538,18 +543,18 @@ void Requester::watch_for_answer() {
 
 // The packet has arrived where its bytes are missing, so those before it have too; a READ among
 // them is still answered, and the request fails in its turn.
-void Requester::fail_source(Psn psn) {
+EngineResult Requester::fail_source(Psn psn) {
     if (stopped() || !awaited(psn)) {
-        return;
+        return {};
     }
     acknowledge_before(psn);
     if (stopped()) {
-        return;
+        return {};
     }
     rewind(psn);
     SendRequest& request = window_.at(cursor_);
     fail_request(request, FaultCause::kGatherRange);
-    run();
+    return run();
 }
 
 void Requester::flush(FaultCause cause) {

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <utility>
 
 #include "simverbs/model/personality.hpp"
 #include "simverbs/model/requester_transitions.hpp"
@@ -54,25 +56,28 @@ class Requester {
     // The device has requests of its own on this queue pair. Before anything is posted.
     void admit_device_work() { window_.admit_device_work(); }
     void add(const DeviceWork& request) { window_.add(request); }
-    void run();                          // send what may be sent
+    EngineResult run();                  // send what may be sent
     void flush(FaultCause cause);        // complete all that is left with WR_FLUSH_ERR
     void reset(std::uint32_t producer);  // forget everything, complete nothing
     // The queue has room for more or fewer requests; no packet refers to one any more.
     void resize(const WorkQueueShape& shape) { window_.resize(shape); }
     // Congestion limits the rate from now on; it outlives the requester's use of it.
     void set_rate(RateReaction& rate) { rate_ = &rate; }
-    void fail_source(Psn psn);  // the payload of this packet could not be read
+    EngineResult fail_source(Psn psn);  // the payload of this packet could not be read
 
     // Inputs from the network and from time.
-    void receive(const Packet& packet);
-    void timer_expired(EngineTimer timer);
+    EngineResult receive(const Packet& packet);
+    EngineResult timer_expired(EngineTimer timer);
 
   private:
     // The only place in which the state changes.
     void move(RequesterEvent event);
     [[nodiscard]] bool stopped() const { return state_ == RequesterState::kStopped; }
 
+    [[nodiscard]] EngineResult take_failure() { return std::exchange(failure_, std::nullopt); }
+
     // requester.cpp: transmission.
+    void transmit_pending();
     SendRequest* at_cursor();
     void prepare(SendRequest& request, std::uint32_t index);
     void check(SendRequest& request, std::uint32_t index);
@@ -148,6 +153,7 @@ class Requester {
     std::uint8_t rnr_retries_left_ = 0;
     std::uint32_t rnr_naks_ = 0;
     RequesterState state_ = RequesterState::kStopped;
+    EngineResult failure_;  // of the call under way
 };
 
 }  // namespace simverbs

@@ -124,6 +124,12 @@ void Responder::flush() {
     }
 }
 
+void Responder::complete(const ReceiveCompletion& completion) {
+    if (!effects_.complete(completion)) {
+        move(ResponderEvent::kStop);
+    }
+}
+
 // The receive in use completes in error.
 void Responder::end_receive(WcStatus status, MessageKind kind, FaultCause cause) {
     ReceiveCompletion completion;
@@ -138,10 +144,15 @@ void Responder::end_receive(WcStatus status, MessageKind kind, FaultCause cause)
         return;
     }
     receive_.taken = false;
-    effects_.complete(completion);
+    complete(completion);
 }
 
-void Responder::receive(const Packet& packet) {
+EngineResult Responder::receive(const Packet& packet) {
+    examine(packet);
+    return take_failure();
+}
+
+void Responder::examine(const Packet& packet) {
     if (!service_.ordered) {
         receive_datagram(packet);
         return;
@@ -518,6 +529,9 @@ Responder::Verdict Responder::acknowledge(const Packet& packet) {
     } else if (receive_.by_tag && operation.starts_message && receive_.taken) [[unlikely]] {
         announce_match(completion_of(packet));
     }
+    if (state_ == ResponderState::kStopped) {
+        return Verdict::kAnswered;  // executed and completed, never acknowledged: see README.md
+    }
     if (initiated) {
         queue(answer_of(packet, executed_.back()));
         send_answers();
@@ -533,7 +547,7 @@ void Responder::complete_receive(const Packet& packet) {
         return;
     }
     receive_.taken = false;
-    effects_.complete(completion_of(packet));
+    complete(completion_of(packet));
 }
 
 ReceiveCompletion Responder::completion_of(const Packet& packet) const {

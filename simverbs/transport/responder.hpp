@@ -8,7 +8,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "simverbs/model/personality.hpp"
@@ -53,15 +55,15 @@ class Responder {
     // Completes in error what it took from the list: the queue pair is reset, or goes.
     void give_up_tags();
     // As Effects::rendezvous_ended() has it.
-    void rendezvous_ended(FaultCause cause);
+    bool rendezvous_ended(FaultCause cause);
 
     // Inputs from the network and from time.
-    void receive(const Packet& packet);
+    EngineResult receive(const Packet& packet);
     // A train whose packets will all be taken if nothing happens in between: places what they
     // carry, and has then to receive it. False: nothing has changed, but that bytes may have landed
     // in order as far as they can.
     [[nodiscard]] bool take_ahead(const Packet& train);
-    void transmitter_free();
+    EngineResult transmitter_free();
     void set_rate(RateReaction& rate) { rate_ = &rate; }
     [[nodiscard]] bool has_answers() const { return !answers_.empty(); }
 
@@ -118,12 +120,17 @@ class Responder {
     // The only place in which the state changes; whether it did.
     bool move(ResponderEvent event);
 
+    [[nodiscard]] EngineResult take_failure() { return std::exchange(failure_, std::nullopt); }
+    // Stops where the completion takes the queue pair down.
+    void complete(const ReceiveCompletion& completion);
+
     // train.cpp
     [[nodiscard]] bool continues_message(const Packet& train) const;
     [[nodiscard]] bool open_target(const Packet& train);
     void receive_train(const Packet& train);
 
     // responder.cpp: the checks.
+    void examine(const Packet& packet);
     Verdict run(ResponderCheck check, const Packet& packet);
     Verdict check_duplicate(const Packet& packet);
     Verdict check_psn(const Packet& packet);
@@ -196,6 +203,7 @@ class Responder {
     Psn expected_psn_{0};
     std::uint32_t msn_ = 0;
     ResponderState state_ = ResponderState::kStopped;
+    EngineResult failure_;      // of the call under way
     bool established_ = false;  // COMM_EST was raised
     Inbound inbound_;
     Receive receive_;

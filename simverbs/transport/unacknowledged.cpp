@@ -65,7 +65,7 @@ Responder::Verdict Responder::drop(const Packet& packet, FaultCause cause) {
         effects_.raise(*side.event);
     }
     if (side.trigger) {
-        effects_.fail(*side.trigger, cause);
+        failure_ = {*side.trigger, cause};
     }
     return Verdict::kAnswered;
 }
@@ -110,7 +110,7 @@ void Responder::receive_datagram(const Packet& packet) {
     completion.source_qpn = packet.source_qpn;
     completion.freed_to = receive_.index + 1;
     receive_.taken = false;
-    effects_.complete(completion);
+    complete(completion);
 }
 
 // Opens the first `length` bytes of the receive; otherwise says why not.

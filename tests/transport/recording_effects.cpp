@@ -29,19 +29,24 @@ bool RecordingEffects::take_receive(SrqNumber /*srq*/, RecvWqe& wqe, std::span<S
     return true;
 }
 
-void RecordingEffects::complete(const SendCompletion& completion, bool signaled) {
+bool RecordingEffects::complete(const SendCompletion& completion, bool signaled) {
     if (signaled) {
         sent.push_back(completion);
     }
-    if (after_complete) {
-        after_complete();
-    }
+    return !overruns;
 }
 
-void RecordingEffects::complete(const ReceiveCompletion& completion) {
+bool RecordingEffects::complete(const ReceiveCompletion& completion) {
     received.push_back(completion);
-    if (after_complete) {
-        after_complete();
+    return !overruns;
+}
+
+void RecordingEffects::end(const EngineResult& result) {
+    if (overruns) {
+        fail(QpTrigger::kQpError, FaultCause::kCqOverrun);
+    }
+    if (result) {
+        fail(result->trigger, result->cause);
     }
 }
 

@@ -95,8 +95,12 @@ class RecordingEffects final : public Effects {
     FrameVerdict frame_verdict = FrameVerdict::kSent;
     std::set<std::uint32_t> revoked;
     std::uint64_t generation = 1;
-    std::function<void()> on_fail;         // flushes the engines, as a queue pair does
-    std::function<void()> after_complete;  // called within complete()
+    bool overruns = false;          // the completion queue, at the next completion
+    std::function<void()> on_fail;  // flushes the engines, as a queue pair does
+
+    // Carries out what an engine has returned, after what happened while it was at work.
+    void end(const EngineResult& result);
+    void fail(QpTrigger trigger, FaultCause cause);
 
     std::vector<Packet> take_packets() { return std::exchange(packets, {}); }
     void revoke(std::uint32_t key) {
@@ -188,21 +192,23 @@ class RecordingEffects final : public Effects {
     }
     void decided(const TagDecision& decision) override { decisions.push_back(decision); }
     void send_of_device(const DeviceWork& request) override { device_work.push_back(request); }
-    void rendezvous_ended(FaultCause cause) override { rendezvous.push_back(cause); }
+    bool rendezvous_ended(FaultCause cause) override {
+        rendezvous.push_back(cause);
+        return !overruns;
+    }
     void discarded(const Packet& /*packet*/, FaultCause cause) override {
         discards.push_back(cause);
     }
     void delivered(MessageKind /*kind*/, std::uint64_t /*length*/) override {
         ++messages_delivered;
     }
-    void complete(const SendCompletion& completion, bool signaled) override;
-    void complete(const ReceiveCompletion& completion) override;
+    bool complete(const SendCompletion& completion, bool signaled) override;
+    bool complete(const ReceiveCompletion& completion) override;
     void arm(EngineTimer timer, fabric::SimDuration after) override { timers[timer] = after; }
     bool armed(EngineTimer timer) const override { return timers.contains(timer); }
     void disarm(EngineTimer timer) override { timers.erase(timer); }
     void keep_payloads_in_flight() override { ++keeps; }
     bool migrate() override { return std::exchange(has_alternate_path, false); }
-    void fail(QpTrigger trigger, FaultCause cause) override;
     void raise(AsyncEvent event) override { events.push_back(event); }
     void count(HwCounter counter) override { counters.count(counter); }
 

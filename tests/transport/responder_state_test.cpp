@@ -96,8 +96,8 @@ TEST(ResponderStates, NothingBehindARefusedRequestIsLookedAt) {
     test.write(kOnly, 142, 8);
     EXPECT_EQ(test.responder.state(), kRefusing);
     EXPECT_THAT(test.effects.placed, IsEmpty());
-    test.responder.transmitter_free();
-    test.responder.transmitter_free();
+    test.transmitter_free();
+    test.transmitter_free();
     EXPECT_THAT(test.effects.failures, ElementsAre(FaultCause::kRemoteKey));
     EXPECT_EQ(test.responder.state(), kStopped);
 }

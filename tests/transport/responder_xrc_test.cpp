@@ -60,7 +60,7 @@ TEST(XrcResponder, AnAnswerUnderWayLeavesTheReceiveWithItsQueue) {
     test.post_receive(1, 4 * kMtu);
     test.give(MessageKind::kRead, kOnly, 100, 40 * kMtu, kOtherQueue);
     test.give(MessageKind::kSend, kFirst, 140, kMtu, kQueue);
-    test.responder.transmitter_free();
+    test.transmitter_free();
     EXPECT_EQ(test.effects.packets.size(), 32U);
     EXPECT_EQ(test.effects.remote_key_of, kOtherQueue);
     test.give(MessageKind::kSend, kLast, 141, 8, kQueue);
@@ -74,7 +74,7 @@ TEST(XrcResponder, AReadWhoseQueueGoesAwayEndsInARefusal) {
     test.give(MessageKind::kRead, kOnly, 100, 40 * kMtu, kOtherQueue);
     test.take_answers();
     test.effects.shared_queues.erase(kOtherQueue);
-    test.responder.transmitter_free();
+    test.transmitter_free();
     EXPECT_THAT(test.take_answers(), ElementsAre("NAK 2 at 116"));
     EXPECT_THAT(test.effects.failures, ElementsAre(FaultCause::kRemoteKey));
 }
