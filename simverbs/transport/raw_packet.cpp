@@ -11,10 +11,6 @@ namespace {
 // Frames handed to the port before the engine waits for it: enough to keep the wire busy.
 constexpr std::uint32_t kBurst = 16;
 
-bool set(const SendWqe& wqe, SendFlag flag) {
-    return SendFlags::from_bits(wqe.flags).contains(flag);
-}
-
 }  // namespace
 
 RawPacketEngine::RawPacketEngine(const QpAttributes& attributes, const Personality& personality,
@@ -86,7 +82,7 @@ bool RawPacketEngine::send_next(EngineResult& failure) {
     }
     if (send.status == WcStatus::kSuccess) {
         const FrameVerdict verdict =
-            effects_.transmit_frame(send.frame, set(send.wqe, SendFlag::kIpCsum));
+            effects_.transmit_frame(send.frame, has_flag(send.wqe, SendFlag::kIpCsum));
         if (verdict == FrameVerdict::kWrongLength) {
             send.status = WcStatus::kLocLenErr;
             send.cause = FaultCause::kMessageTooLong;
@@ -131,7 +127,7 @@ void RawPacketEngine::gather(Send& send) {
         refuse(WcStatus::kLocQpOpErr, FaultCause::kOpcodeNotForService);
         return;
     }
-    const bool is_inline = set(wqe, SendFlag::kInline) && opcode->may_be_inline;
+    const bool is_inline = has_flag(wqe, SendFlag::kInline) && opcode->may_be_inline;
     if (is_inline ? wqe.inline_length > tail_.size() : wqe.segment_count > shape_.max_segments) {
         refuse(WcStatus::kLocQpOpErr, FaultCause::kMalformedSend);
         return;
@@ -223,7 +219,7 @@ bool RawPacketEngine::complete(const Send& send, std::uint32_t index) {
     completion.opcode = opcode == nullptr ? WcOpcode::kSend : opcode->completion;
     completion.freed_to = index + 1;
     return effects_.complete(
-        completion, send.status != WcStatus::kSuccess || set(send.wqe, SendFlag::kSignaled));
+        completion, send.status != WcStatus::kSuccess || has_flag(send.wqe, SendFlag::kSignaled));
 }
 
 void RawPacketEngine::flush() {

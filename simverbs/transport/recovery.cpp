@@ -110,7 +110,7 @@ void Requester::complete_head(WcStatus status, FaultCause cause) {
         request.opcode != nullptr && request.opcode->opcode == WrOpcode::kBindMw &&
         !personality_.failed_unsignaled_bind_completes && status != WcStatus::kWrFlushErr;
     const bool signaled = (status != WcStatus::kSuccess && !stays_silent) ||
-                          SendFlags::from_bits(request.wqe.flags).contains(SendFlag::kSignaled);
+                          has_flag(request.wqe, SendFlag::kSignaled);
     if (request.retransmitted) {
         effects_.keep_payloads_in_flight();
     }

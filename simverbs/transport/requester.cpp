@@ -41,10 +41,6 @@ bool is_flush(const SendWqe& wqe) {
                                               static_cast<FlushReach>(flush.reach));
 }
 
-bool set(const SendWqe& wqe, SendFlag flag) {
-    return SendFlags::from_bits(wqe.flags).contains(flag);
-}
-
 }  // namespace
 
 Requester::Requester(const QpAttributes& attributes, const Personality& personality,
@@ -194,7 +190,7 @@ void Requester::check(SendRequest& request, std::uint32_t index) {
         refuse(FaultCause::kOpcodeNotForService);
         return;
     }
-    if (set(wqe, SendFlag::kInline) && !request.opcode->may_be_inline &&
+    if (has_flag(wqe, SendFlag::kInline) && !request.opcode->may_be_inline &&
         personality_.inline_on_read == BadRequest::kComplete) {
         refuse(FaultCause::kLandingKey);
         return;
@@ -203,7 +199,7 @@ void Requester::check(SendRequest& request, std::uint32_t index) {
         return;  // what it names is looked at when its turn has come
     }
     // Queues without room for segments have a span for inline data all the same.
-    const bool is_inline = set(wqe, SendFlag::kInline) && request.opcode->may_be_inline;
+    const bool is_inline = has_flag(wqe, SendFlag::kInline) && request.opcode->may_be_inline;
     if (wqe.segment_count > window_.spans(index).size() ||
         (!is_inline && wqe.segment_count * sizeof(Segment) > window_.tail(index).size())) {
         refuse(FaultCause::kMalformedSend);
@@ -255,7 +251,7 @@ bool Requester::check_destination(SendRequest& request) const {
 
 // Of all segments together, whether they may be touched or not.
 std::uint64_t Requester::length_of(const SendRequest& request, std::uint32_t index) {
-    if (set(request.wqe, SendFlag::kInline) && request.opcode->may_be_inline) {
+    if (has_flag(request.wqe, SendFlag::kInline) && request.opcode->may_be_inline) {
         return request.wqe.inline_length;
     }
     const auto* segments = reinterpret_cast<const Segment*>(window_.tail(index).data());
@@ -270,7 +266,7 @@ bool Requester::open_spans(SendRequest& request, std::uint32_t index) {
     request.length = 0;
     request.span_count = 0;
     request.key_generation = effects_.key_generation();
-    if (set(request.wqe, SendFlag::kInline) && request.opcode->may_be_inline) {
+    if (has_flag(request.wqe, SendFlag::kInline) && request.opcode->may_be_inline) {
         const std::span<std::byte> bytes = window_.tail(index);
         if (request.wqe.inline_length > bytes.size()) {
             fail_request(request, FaultCause::kMalformedSend);
@@ -313,7 +309,7 @@ bool Requester::may_start(const SendRequest& request) {
     if (attributes_.state != QpState::kRts) {
         return false;
     }
-    if (set(request.wqe, SendFlag::kFence) && initiated() > 0) {
+    if (has_flag(request.wqe, SendFlag::kFence) && initiated() > 0) {
         return false;
     }
     if (request.opcode->opcode == WrOpcode::kLocalInv && unacknowledged_ != cursor_) {
@@ -364,13 +360,14 @@ std::uint16_t Requester::transmit(SendRequest& request) {
     Packet packet = request_packet(request, packets);
     const bool last = request.expects_response() || cursor_packet_ + packets == request.packets;
     since_ack_request_ += packets - 1U;
-    packet.solicited = last && set(request.wqe, SendFlag::kSolicited);
+    packet.solicited = last && has_flag(request.wqe, SendFlag::kSolicited);
     packet.ack_request = needs_acknowledgment(request, last);
     since_ack_request_ = packet.ack_request ? 0 : since_ack_request_ + 1;
     if (packet.operation().payload) {
-        packet.payload.space = set(request.wqe, SendFlag::kInline) && request.opcode->may_be_inline
-                                   ? memory_.device
-                                   : memory_.application;
+        packet.payload.space =
+            has_flag(request.wqe, SendFlag::kInline) && request.opcode->may_be_inline
+                ? memory_.device
+                : memory_.application;
         packet.payload.spans = window_.spans(cursor_).data();
         packet.payload.span_count = request.span_count;
         packet.payload.offset = std::uint64_t{cursor_packet_} * attributes_.path_mtu;
@@ -482,7 +479,7 @@ bool Requester::needs_acknowledgment(const SendRequest& request, bool last) {
     if (!last) {
         return false;
     }
-    if (set(request.wqe, SendFlag::kSignaled)) {
+    if (has_flag(request.wqe, SendFlag::kSignaled)) {
         return true;
     }
     if (cursor_ + 1 == window_.posted() || attributes_.state != QpState::kRts) {

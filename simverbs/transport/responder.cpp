@@ -40,17 +40,6 @@ FaultCause receive_cause(KeyVerdict verdict) {
     return FaultCause::kReceiveKey;
 }
 
-// Changes eight bytes at once.
-bool is_atomic(MessageKind kind) {
-    return kind == MessageKind::kCompareSwap || kind == MessageKind::kFetchAdd ||
-           kind == MessageKind::kAtomicWrite;
-}
-
-// Is answered by more than an acknowledgment, and takes room for that.
-bool initiates(MessageKind kind) {
-    return response_to(kind) != MessageKind::kAck;
-}
-
 // The right that queue pair and key must have given the peer for this request.
 AccessRights right_for(const Packet& packet) {
     switch (packet.operation().kind) {
