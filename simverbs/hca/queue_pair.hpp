@@ -163,7 +163,8 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     void stop_timers();
 
   private:
-    // queue_pair.cpp: effects of the engines.
+    // Effects of the engines: queue_pair.cpp, of packets queue_pair_frames.cpp, of keys and bytes
+    // queue_pair_memory.cpp.
     void transmit(const Packet& packet) override;
     [[nodiscard]] std::uint16_t longest_train() const override;
     CopyOutcome transmit_snapshot(const Packet& packet) override;

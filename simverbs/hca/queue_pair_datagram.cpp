@@ -188,16 +188,6 @@ bool QueuePair::transfer_ownership() {
     return true;
 }
 
-AddressSpace& QueuePair::memory(SrqNumber named) const {
-    const SharedReceiveQueue* const queue = receives_.named_queue(named);
-    return queue != nullptr ? queue->context().client().memory() : context_->client().memory();
-}
-
-const ProtectionDomain& QueuePair::protection_domain(SrqNumber named) const {
-    const SharedReceiveQueue* const queue = receives_.named_queue(named);
-    return queue != nullptr ? queue->pd() : *pd_;
-}
-
 void QueuePair::discarded(const Packet& packet, FaultCause cause) {
     if (cause == FaultCause::kWrongQkey) {
         hca_.count_bad_qkey();

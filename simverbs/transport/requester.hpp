@@ -76,19 +76,23 @@ class Requester {
 
     [[nodiscard]] EngineResult take_failure() { return std::exchange(failure_, std::nullopt); }
 
-    // requester.cpp: transmission.
+    // requester.cpp: which request is next.
     void transmit_pending();
+    bool transmit_next();
     SendRequest* at_cursor();
+    [[nodiscard]] std::uint32_t initiated();
+    [[nodiscard]] bool may_start(const SendRequest& request);
+
+    // preparation.cpp: what is checked before its first packet leaves.
     void prepare(SendRequest& request, std::uint32_t index);
     void check(SendRequest& request, std::uint32_t index);
     void fail_request(SendRequest& request, FaultCause cause) const;
     [[nodiscard]] bool check_destination(SendRequest& request) const;
     std::uint64_t length_of(const SendRequest& request, std::uint32_t index);
     bool open_spans(SendRequest& request, std::uint32_t index);
-    [[nodiscard]] std::uint32_t initiated();
-    [[nodiscard]] bool may_start(const SendRequest& request);
+
+    // transmission.cpp: its packets.
     [[nodiscard]] bool window_full(const SendRequest& request) const;
-    bool transmit_next();
     std::uint16_t transmit(SendRequest& request);
     bool transmit_unacknowledged(const Packet& packet, SendRequest& request);
     [[nodiscard]] std::uint32_t window_left(const SendRequest& request) const;

@@ -139,8 +139,6 @@ class Responder {
     Verdict check_resources(const Packet& packet);
     Verdict check_length(const Packet& packet);
     Verdict check_key(const Packet& packet);
-    Verdict execute(const Packet& packet);
-    Verdict acknowledge(const Packet& packet);
     // One that is kept from a message that was dropped waits for the next of these.
     static bool completes_receive(const WireOpcode& operation);
     [[nodiscard]] bool names_usable_queue(const Packet& packet) const;
@@ -148,6 +146,10 @@ class Responder {
     bool open_receive(const Packet& packet, std::uint64_t skip, std::uint64_t left,
                       FaultCause& cause);
     Verdict open_write(const Packet& packet);
+
+    // execution.cpp: carrying it out.
+    Verdict execute(const Packet& packet);
+    Verdict acknowledge(const Packet& packet);
     Verdict execute_atomic(const Packet& packet);
     Verdict execute_atomic_write(const Packet& packet);
     void complete_receive(const Packet& packet);
