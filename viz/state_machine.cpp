@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,6 +11,8 @@
 
 #include "simverbs/model/cq_transitions.hpp"
 #include "simverbs/model/qp_transitions.hpp"
+#include "simverbs/model/requester_transitions.hpp"
+#include "simverbs/model/responder_transitions.hpp"
 #include "simverbs/model/srq_transitions.hpp"
 #include "simverbs/model/wq_transitions.hpp"
 
@@ -54,6 +57,19 @@ std::vector<Move> moves_of(const Rows& rows) {
                          .to = to_string(row.to),
                          .trigger = to_string(row.trigger),
                          .asked = true,
+                         .source = row.source});
+    }
+    return moves;
+}
+
+template <class State, class Event, std::size_t kRows>
+std::vector<Move> moves_of(std::span<const Transition<State, Event>, kRows> rows, Event asked) {
+    std::vector<Move> moves;
+    for (const Transition<State, Event>& row : rows) {
+        moves.push_back({.from = to_string(row.from),
+                         .to = to_string(row.to),
+                         .trigger = to_string(row.event),
+                         .asked = row.event == asked,
                          .source = row.source});
     }
     return moves;
@@ -160,6 +176,20 @@ StateMachine wq_machine() {
         move.asked = move.trigger == to_string(WqTrigger::kModify);
         move.effect = move.asked ? std::string_view() : "WQ_FATAL";
     }
+    return machine;
+}
+
+StateMachine requester_machine() {
+    StateMachine machine{.id = "requester", .title = "Requester of a queue pair"};
+    machine.states.assign(kRequesterStateNames.begin(), kRequesterStateNames.end());
+    machine.moves = moves_of(std::span(kRequesterTransitions), RequesterEvent::kStart);
+    return machine;
+}
+
+StateMachine responder_machine() {
+    StateMachine machine{.id = "responder", .title = "Responder of a queue pair"};
+    machine.states.assign(kResponderStateNames.begin(), kResponderStateNames.end());
+    machine.moves = moves_of(std::span(kResponderTransitions), ResponderEvent::kStart);
     return machine;
 }
 

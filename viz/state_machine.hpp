@@ -28,7 +28,7 @@ struct Move {
 struct StateMachine {
     std::string_view id;  // a name for files and DOT: "qp_RC"
     std::string title;
-    std::string_view event;  // of the trace that tells a move
+    std::string_view event{};  // of the trace that tells a move; "": no trace does
     std::vector<std::string_view> states;
     std::vector<Move> moves;
     bool counted = false;        // `count` means something
@@ -43,7 +43,11 @@ StateMachine cq_machine();
 StateMachine srq_machine();
 StateMachine wq_machine();
 
-// All of the above, queue pairs service by service.
+// The two engines of a connected queue pair.
+StateMachine requester_machine();
+StateMachine responder_machine();
+
+// All whose moves a trace tells, queue pairs service by service.
 std::vector<StateMachine> all_machines();
 
 // Adds the moves of `trace`. Of a queue pair's machine those of its service; queue pairs whose

@@ -169,6 +169,8 @@ void VizCommands::add_state_diagrams() {
         each->add_option("--trace", traces_, "shows which moves these traces made")
             ->type_name("FILE");
     }
+    requester_ = add("requester", "States of a queue pair's requester");
+    responder_ = add("responder", "States of a queue pair's responder");
 }
 
 CLI::App* VizCommands::add_view(const char* name, const char* help) {
@@ -330,11 +332,13 @@ int VizCommands::write_report() const {
 }
 
 int VizCommands::draw_machine() const {
-    viz::StateMachine machine = *qp_     ? viz::qp_machine(service_named(service_))
-                                : *port_ ? viz::port_machine()
-                                : *cq_   ? viz::cq_machine()
-                                : *srq_  ? viz::srq_machine()
-                                         : viz::wq_machine();
+    viz::StateMachine machine = *qp_          ? viz::qp_machine(service_named(service_))
+                                : *port_      ? viz::port_machine()
+                                : *cq_        ? viz::cq_machine()
+                                : *srq_       ? viz::srq_machine()
+                                : *wq_        ? viz::wq_machine()
+                                : *requester_ ? viz::requester_machine()
+                                              : viz::responder_machine();
     for (const std::string& path : traces_) {
         std::string error;
         const std::optional<viz::Trace> trace = viz::read_trace(path, error);

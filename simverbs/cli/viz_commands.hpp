@@ -38,6 +38,8 @@ class VizCommands final : public Command {
     CLI::App* cq_ = nullptr;
     CLI::App* srq_ = nullptr;
     CLI::App* wq_ = nullptr;
+    CLI::App* requester_ = nullptr;
+    CLI::App* responder_ = nullptr;
     CLI::App* ladder_ = nullptr;
     CLI::App* timeline_ = nullptr;
     CLI::App* topology_ = nullptr;

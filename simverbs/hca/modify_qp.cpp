@@ -1,6 +1,7 @@
 // The life of a queue pair: the only file in which its state changes (IBA 10.3.1, 11.2.5.2).
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "simverbs/hca/addressing.hpp"
 #include "simverbs/hca/device_context.hpp"
@@ -218,6 +219,10 @@ void QueuePair::apply(QpAttrs given, const QpValues& values) {
 }
 
 void QueuePair::fail(QpTrigger trigger, FaultCause cause) {
+    if (engines_at_work_ > 0) {
+        failure_ = failure_ ? failure_ : EngineResult({trigger, cause});
+        return;
+    }
     const auto to = next_state(hca_.personality(), attributes_.state, trigger, attributes_.service);
     if (!to || *to == attributes_.state) {
         return;
@@ -225,6 +230,15 @@ void QueuePair::fail(QpTrigger trigger, FaultCause cause) {
     enter(*to, trigger, cause);
     if (takes_queue_pairs_down(cause)) {
         raise(AsyncEvent::kQpFatal);
+    }
+}
+
+// What failed while the engine was at work comes before what the engine found.
+void QueuePair::end_failure(const EngineResult& of_engine) {
+    failure_ = failure_ ? failure_ : of_engine;
+    if (engines_at_work_ == 0) {
+        const EngineFailure failure = *std::exchange(failure_, std::nullopt);
+        fail(failure.trigger, failure.cause);
     }
 }
 
@@ -252,7 +266,7 @@ void QueuePair::enter(QpState to, QpTrigger trigger, FaultCause cause) {
             drained_ = false;
             if (raw_packets_ != nullptr) {
                 raw_packets_->post(rings().send_producer.value.load(std::memory_order_acquire));
-                raw_packets_->run();
+                run_engine([this] { return raw_packets_->run(); });
                 break;
             }
             if (from < QpState::kRts) {
@@ -264,7 +278,7 @@ void QueuePair::enter(QpState to, QpTrigger trigger, FaultCause cause) {
                 break;
             }
             requester_.post(rings().send_producer.value.load(std::memory_order_acquire));
-            requester_.run();
+            run_engine([this] { return requester_.run(); });
             break;
         case QpState::kSqd:
             report_drained();
@@ -277,7 +291,7 @@ void QueuePair::enter(QpState to, QpTrigger trigger, FaultCause cause) {
                 raw_packets_->flush_receive();
             }
             flush_receives();
-            if (srq_ != nullptr && xrcd_ == nullptr && from != to) {
+            if (receives_.shared_queue() != nullptr && from != to) {
                 raise(AsyncEvent::kQpLastWqeReached);
             }
             break;
@@ -314,7 +328,7 @@ void QueuePair::reset() {
     requester_.reset(0);
     responder_.give_up_tags();
     responder_.reset();
-    receives_taken_ = 0;
+    receives_.reset();
     rings().sends_done.value.store(0, std::memory_order_release);
     rings().send_producer.value.store(0, std::memory_order_release);
     rings().receive_producer.value.store(0, std::memory_order_release);
@@ -352,7 +366,7 @@ QueuePairReport QueuePair::report() const {
     report.sends_done = requester_.first_outstanding();
     report.messages_received = messages_received_;
     report.sends_started = requester_.started();
-    report.receives = srq_ != nullptr ? srq_->waiting() : receives_waiting();
+    report.receives = receives_.waiting(responder_.last_srq());
     report.retries_left = requester_.retries_left();
     report.rnr_retries_left = requester_.rnr_retries_left();
     report.rnr_naks = requester_.rnr_naks();

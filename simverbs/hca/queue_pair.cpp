@@ -11,8 +11,6 @@
 #include "simverbs/hca/device_context.hpp"
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/hca/hca_events.hpp"
-#include "simverbs/hca/placement.hpp"
-#include "simverbs/hca/receive_slot.hpp"
 
 namespace simverbs {
 namespace {
@@ -37,15 +35,6 @@ std::optional<HwCounter> counter_of(MessageKind executed) {
     }
 }
 
-// An XRC target takes receives of any queue of its domain.
-std::uint32_t segments_of_a_receive(const QueuePairParts& parts, const Hca& hca) {
-    if (parts.srq != nullptr) {
-        return parts.srq->max_segments();
-    }
-    return parts.xrcd != nullptr ? static_cast<std::uint32_t>(hca.personality().limits.max_srq_sge)
-                                 : parts.receive.max_segments;
-}
-
 }  // namespace
 
 QueuePair::QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& parts)
@@ -54,11 +43,9 @@ QueuePair::QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& par
       pd_(parts.pd),
       send_cq_(parts.send_cq),
       receive_cq_(parts.receive_cq),
-      srq_(parts.srq),
-      xrcd_(parts.xrcd),
+      receives_(hca, parts),
       ring_(parts.ring),
       send_shape_(parts.send),
-      receive_shape_(parts.receive),
       capacity_(parts.capacity),
       attributes_(fresh_attributes(parts.service, parts.qpn)),
       handle_(parts.qpn),
@@ -66,12 +53,12 @@ QueuePair::QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& par
       blocks_own_multicast_(parts.blocks_own_multicast),
       requester_(attributes_, hca.personality(), send_shape_,
                  {&context.client().memory(), &hca.own_memory()}, *this),
-      responder_(attributes_, hca.personality(), segments_of_a_receive(parts, hca),
+      responder_(attributes_, hca.personality(), receives_.properties(),
                  {&context.client().memory(), &hca.own_memory()}, *this) {
     if (parts.service == Service::kRawPacket) {
         Effects& effects = *this;
         raw_packets_ = std::make_unique<RawPacketEngine>(
-            attributes_, hca.personality(), send_shape_, segments_of_a_receive(parts, hca),
+            attributes_, hca.personality(), send_shape_, receives_.properties().max_segments,
             parts.offloads, QpMemory{&context.client().memory(), &hca.own_memory()}, effects);
     }
     if (parts.table != nullptr) {
@@ -87,15 +74,15 @@ QueuePair::QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& par
     if (receive_cq_ != nullptr) {
         receive_cq_->add_user(*this);
     }
-    if (srq_ != nullptr) {
-        srq_->add_user(*this);
-        if (srq_->tags() != nullptr) {
-            responder_.match_tags(*srq_->tags());
+    if (SharedReceiveQueue* const queue = receives_.shared_queue(); queue != nullptr) {
+        queue->add_user(*this);
+        if (queue->tags() != nullptr) {
+            responder_.match_tags(*queue->tags());
             requester_.admit_device_work();
         }
     }
-    if (xrcd_ != nullptr) {
-        ++xrcd_->uses;
+    if (OpenedXrcDomain* const opened = receives_.xrc_domain(); opened != nullptr) {
+        ++opened->uses;
     }
 }
 
@@ -107,11 +94,11 @@ QueuePair::~QueuePair() {
     if (receive_cq_ != nullptr) {
         receive_cq_->remove_user(*this);
     }
-    if (srq_ != nullptr && xrcd_ == nullptr) {
-        srq_->remove_user(*this);
+    if (SharedReceiveQueue* const queue = receives_.shared_queue(); queue != nullptr) {
+        queue->remove_user(*this);
     }
-    if (xrcd_ != nullptr) {
-        --xrcd_->uses;
+    if (OpenedXrcDomain* const opened = receives_.xrc_domain(); opened != nullptr) {
+        --opened->uses;
     }
     if (spread_ != nullptr) {
         --spread_->table.uses;
@@ -134,7 +121,7 @@ void QueuePair::posted_sends(std::uint32_t producer) {
         if (attributes_.state == QpState::kErr || attributes_.state == QpState::kSqe) {
             raw_packets_->flush();
         } else {
-            raw_packets_->run();
+            run_engine([this] { return raw_packets_->run(); });
         }
         return;
     }
@@ -143,7 +130,7 @@ void QueuePair::posted_sends(std::uint32_t producer) {
         requester_.flush(FaultCause::kFlushed);
         return;
     }
-    requester_.run();
+    run_engine([this] { return requester_.run(); });
 }
 
 // A receive needs no doorbell while the queue pair lives; in ERR it is flushed (IBA 10.3.1.7).
@@ -160,12 +147,12 @@ void QueuePair::packet_arrived(const Packet& packet) {
         return;
     }
     if (packet.operation().response()) {
-        requester_.receive(packet);
+        run_engine([this, &packet] { return requester_.receive(packet); });
         report_drained();
     } else {
-        responder_.receive(packet);
+        run_engine([this, &packet] { return responder_.receive(packet); });
         if (std::exchange(sends_of_device_, false)) [[unlikely]] {
-            requester_.run();
+            run_engine([this] { return requester_.run(); });
         }
     }
 }
@@ -179,97 +166,40 @@ void QueuePair::frame_arrived(const ReceivedFrame& frame, const FrameHeaders& he
     if (spread_ != nullptr) {
         spread_->queue_for(headers).receive(frame);
     } else if (receives_packets(attributes_.state)) {
-        raw_packets_->receive(frame);
+        run_engine([this, &frame] { return raw_packets_->receive(frame); });
     }
 }
 
 void QueuePair::source_unreadable(Psn psn) {
-    requester_.fail_source(psn);
+    run_engine([this, psn] { return requester_.fail_source(psn); });
 }
 
 void QueuePair::handle(const fabric::Event& event) {
     const auto which = static_cast<EngineTimer>(event.argument);
     if (raw_packets_ != nullptr) {
-        raw_packets_->run();
+        run_engine([this] { return raw_packets_->run(); });
     } else if (which == EngineTimer::kPacing) {
-        responder_.transmitter_free();
+        run_engine([this] { return responder_.transmitter_free(); });
     } else if (which == EngineTimer::kAlpha || which == EngineTimer::kIncrease) {
         congestion().reaction.timer_expired(which, has_nothing_to_send());
-        requester_.run();
+        run_engine([this] { return requester_.run(); });
     } else {
-        requester_.timer_expired(which);
+        run_engine([this, which] { return requester_.timer_expired(which); });
         report_drained();
     }
 }
 
 void QueuePair::describe() const {
+    const SharedReceiveQueue* const queue = receives_.shared_queue();
     hca_.trace(QueuePairDescribed{hca_.node(), attributes_.qpn, attributes_.service,
                                   send_cq_ == nullptr ? 0 : send_cq_->handle(),
                                   receive_cq_ == nullptr ? 0 : receive_cq_->handle(),
-                                  srq_ == nullptr || xrcd_ != nullptr ? 0 : srq_->number(),
-                                  attributes_.state});
-}
-
-// With a shared queue by the domain that it was made in (IBA 10.2.9).
-Grant QueuePair::open_receive(const Segment& segment) {
-    const bool by_queue = srq_ != nullptr && hca_.personality().shared_receives_by_their_own_pd;
-    return hca_.keys().open_local(by_queue ? srq_->pd() : protection_domain(), segment,
-                                  Access::kLocalWrite);
-}
-
-Grant QueuePair::open_local(const Segment& segment, AccessRights needed) {
-    return hca_.keys().open_local(protection_domain(), segment, needed);
-}
-
-Grant QueuePair::open_remote(std::uint32_t rkey, std::uint64_t address, std::uint64_t length,
-                             AccessRights needed) {
-    return hca_.keys().open_remote(protection_domain(), attributes_.qpn, rkey, address, length,
-                                   needed);
-}
-
-KeyVerdict QueuePair::check_remote(std::uint32_t rkey, AccessRights needed) {
-    return hca_.keys().check_remote(protection_domain(), attributes_.qpn, rkey, needed);
-}
-
-bool QueuePair::bind_window(const WindowBinding& binding) {
-    return hca_.keys().bind(protection_domain(), attributes_.qpn, binding, hca_.personality());
-}
-
-InvalidateVerdict QueuePair::invalidate(std::uint32_t rkey) {
-    return hca_.keys().invalidate(protection_domain(), attributes_.qpn, rkey);
-}
-
-std::uint64_t QueuePair::key_generation() const {
-    return hca_.keys().generation();
-}
-
-CopyOutcome QueuePair::place(const Payload& from, std::span<const MemorySpan> spans,
-                             std::uint64_t offset) {
-    if (const auto delay = hca_.landing_delay(); delay > fabric::SimDuration::zero()) [[unlikely]] {
-        return hca_.late_landings().add(from, memory(), spans, offset, delay);
-    }
-    return place_payload(from, memory(), spans, offset);
-}
-
-bool QueuePair::load(const MemorySpan& from, std::uint64_t& value) {
-    return space_of(from, memory())
-        .read(from.address, reinterpret_cast<std::byte*>(&value), sizeof value);
-}
-
-bool QueuePair::store(const MemorySpan& to, std::uint64_t value) {
-    return space_of(to, memory())
-        .write(to.address, reinterpret_cast<const std::byte*>(&value), sizeof value);
-}
-
-CopyOutcome QueuePair::read_head(const Payload& from, std::span<std::byte> into) {
-    Payload head = from;
-    head.length = static_cast<std::uint32_t>(into.size());
-    return gather_payload(head, into.data());
+                                  queue == nullptr ? 0 : queue->number(), attributes_.state});
 }
 
 void QueuePair::decided(const TagDecision& decision) {
-    hca_.trace(TagLookedUp{hca_.node(), attributes_.qpn, srq_->number(), decision.tag,
-                           decision.outcome, decision.handle, decision.by_device});
+    hca_.trace(TagLookedUp{hca_.node(), attributes_.qpn, receives_.shared_queue()->number(),
+                           decision.tag, decision.outcome, decision.handle, decision.by_device});
 }
 
 // It goes when the packet under way has been dealt with.
@@ -301,18 +231,9 @@ FetchVerdict QueuePair::fetch_send(std::uint32_t index, SendWqe& wqe, std::span<
     return {};
 }
 
-bool QueuePair::take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uint32_t& index) {
-    if (srq_ != nullptr) {
-        return srq_->take(wqe, segments, index);
-    }
-    const std::uint32_t posted =
-        rings().receive_producer.value.load(std::memory_order_acquire) - receives_taken_;
-    if (posted == 0 || posted > receive_shape_.slots) {
-        return false;
-    }
-    copy_receive(receive_slot(receives_taken_), receive_shape_, wqe, segments);
-    index = receives_taken_++;
-    return true;
+bool QueuePair::take_receive(SrqNumber srq, RecvWqe& wqe, std::span<Segment> segments,
+                             std::uint32_t& index) {
+    return receives_.take(srq, wqe, segments, index);
 }
 
 void QueuePair::delivered(MessageKind kind, std::uint64_t length) {
@@ -326,7 +247,7 @@ void QueuePair::delivered(MessageKind kind, std::uint64_t length) {
     hca_.trace(MessageDelivered{hca_.node(), attributes_.qpn, kind, length});
 }
 
-void QueuePair::complete(const SendCompletion& completion, bool signaled) {
+bool QueuePair::complete(const SendCompletion& completion, bool signaled) {
     if (!hca_.personality().slot_freed_by_polled_completion) {
         rings().sends_done.value.store(completion.freed_to, std::memory_order_release);
     }
@@ -334,7 +255,7 @@ void QueuePair::complete(const SendCompletion& completion, bool signaled) {
         counters_->completed(completion.opcode, completion.status);
     }
     if (!signaled) {
-        return;
+        return true;
     }
     hca_.trace(WorkCompleted{hca_.node(), send_cq_->handle(), attributes_.qpn,
                              completion.freed_to - 1, completion.status, completion.opcode,
@@ -370,9 +291,10 @@ void QueuePair::complete(const SendCompletion& completion, bool signaled) {
         context_->client().peer_never_was(attributes_.dest_qpn);
     }
     send_cq_->push(entry, failed);
+    return !failure_;
 }
 
-void QueuePair::complete(const ReceiveCompletion& completion) {
+bool QueuePair::complete(const ReceiveCompletion& completion) {
     if (hca_.faults() != nullptr && completion.status == WcStatus::kSuccess) [[unlikely]] {
         if (const auto fault = hca_.faults()->work_request(*this, CompletedQueue::kReceive)) {
             ReceiveCompletion failed = completion;
@@ -380,13 +302,14 @@ void QueuePair::complete(const ReceiveCompletion& completion) {
             failed.cause = fault->cause;
             complete(failed);
             fail(QpTrigger::kQpError, fault->cause);
-            return;
+            return false;
         }
     }
     if (counters_ != nullptr) {
         counters_->completed(completion.opcode, completion.status);
     }
-    CompletionQueue& cq = srq_ != nullptr && srq_->cq() != nullptr ? *srq_->cq() : *receive_cq_;
+    const SharedReceiveQueue* const queue = receives_.queue_for(completion.srq);
+    CompletionQueue& cq = queue != nullptr && queue->cq() != nullptr ? *queue->cq() : *receive_cq_;
     hca_.trace(WorkCompleted{hca_.node(), cq.handle(), attributes_.qpn, completion.freed_to - 1,
                              completion.status, completion.opcode, completion.cause,
                              completion.byte_length});
@@ -413,10 +336,10 @@ void QueuePair::complete(const ReceiveCompletion& completion) {
     entry.pkey_index = attributes_.pkey_index;
     entry.freed_to = completion.freed_to;
     entry.queue = CompletedQueue::kReceive;
-    if (srq_ != nullptr) {
-        entry.freed_to = srq_->number();
+    if (queue != nullptr) {
+        entry.freed_to = queue->number();
         entry.queue = CompletedQueue::kShared;
-        if (srq_->tags() != nullptr) [[unlikely]] {
+        if (queue->tags() != nullptr) [[unlikely]] {
             describe_tag(completion, entry);
         }
     }
@@ -440,6 +363,7 @@ void QueuePair::complete(const ReceiveCompletion& completion) {
         entry.source_qpn = 0;  // as Linux rxe leaves it
     }
     cq.push(entry, failed || completion.solicited);
+    return !failure_;
 }
 
 void QueuePair::describe_tag(const ReceiveCompletion& completion, Cqe& entry) const {
@@ -448,7 +372,7 @@ void QueuePair::describe_tag(const ReceiveCompletion& completion, Cqe& entry) co
         put_tag_info(completion.tag, entry);
     }
     if (completion.buffer != nullptr) {
-        put_tag_place(srq_->number(), completion.buffer->handle, entry);
+        put_tag_place(receives_.shared_queue()->number(), completion.buffer->handle, entry);
         entry.tag_generation = completion.buffer->generation;
     }
 }
@@ -461,12 +385,13 @@ void QueuePair::forget_opcode(Cqe& entry) const {
 }
 
 void QueuePair::flush_receives() {
-    if (srq_ != nullptr || xrcd_ != nullptr) {
-        return;  // they are not its own
+    ReceiveRing* const ring = receives_.own_ring();
+    if (ring == nullptr) {
+        return;
     }
     RecvWqe wqe;
     std::uint32_t index = 0;
-    while (take_receive(wqe, {}, index)) {
+    while (ring->take(wqe, {}, index)) {
         ReceiveCompletion completion;
         completion.wr_id = wqe.wr_id;
         completion.status = WcStatus::kWrFlushErr;
@@ -535,11 +460,6 @@ void QueuePair::disarm(EngineTimer which) {
 std::byte* QueuePair::send_slot(std::uint32_t index) const {
     return ring_.base + sizeof(QueuePairRings) +
            std::size_t{index & (send_shape_.slots - 1)} * send_shape_.stride;
-}
-
-std::byte* QueuePair::receive_slot(std::uint32_t index) const {
-    return ring_.base + sizeof(QueuePairRings) + send_shape_.bytes() +
-           std::size_t{index & (receive_shape_.slots - 1)} * receive_shape_.stride;
 }
 
 }  // namespace simverbs

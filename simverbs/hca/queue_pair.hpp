@@ -23,6 +23,7 @@
 #include "simverbs/hca/congestion.hpp"
 #include "simverbs/hca/memory_region.hpp"
 #include "simverbs/hca/path_migration.hpp"
+#include "simverbs/hca/receive_source.hpp"
 #include "simverbs/hca/receive_work_queue.hpp"
 #include "simverbs/hca/shared_receive_queue.hpp"
 #include "simverbs/transport/effects.hpp"
@@ -101,7 +102,8 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     // Its place in the order in which its device made queue pairs, from 1.
     [[nodiscard]] std::uint32_t ordinal() const { return ordinal_; }
     [[nodiscard]] const XrcDomain* domain() const {
-        return xrcd_ == nullptr ? nullptr : xrcd_->domain.get();
+        const OpenedXrcDomain* const opened = receives_.xrc_domain();
+        return opened == nullptr ? nullptr : opened->domain.get();
     }
     // It has no states and nothing to query (Linux mlx5).
     [[nodiscard]] bool blocks_own_multicast() const { return blocks_own_multicast_; }
@@ -151,8 +153,9 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     // The payload of a packet of this queue pair could not be read.
     void source_unreadable(Psn psn);
 
-    // Something failed that takes the queue pair down (DESIGN section 5: nobody assigns a state).
-    void fail(QpTrigger trigger, FaultCause cause) override;
+    // Something failed that takes the queue pair down (DESIGN section 5: nobody assigns a state):
+    // now, or when the engines that are at work have returned.
+    void fail(QpTrigger trigger, FaultCause cause);
     // Removes its tags from the shared receive queue before it is destroyed.
     void give_up_tags() { responder_.give_up_tags(); }
     // Cancels all timers and copies the payloads of packets in flight: the program that owns the
@@ -160,7 +163,8 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     void stop_timers();
 
   private:
-    // queue_pair.cpp: effects of the engines.
+    // Effects of the engines: queue_pair.cpp, of packets queue_pair_frames.cpp, of keys and bytes
+    // queue_pair_memory.cpp.
     void transmit(const Packet& packet) override;
     [[nodiscard]] std::uint16_t longest_train() const override;
     CopyOutcome transmit_snapshot(const Packet& packet) override;
@@ -168,32 +172,34 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     [[nodiscard]] AddressVerdict check_address(std::uint32_t address_handle) const override;
     FrameVerdict transmit_frame(const Payload& frame, bool fill_checksums) override;
     void arm_when_transmitter_free(EngineTimer timer, fabric::SimDuration at_least) override;
-    Grant open_receive(const Segment& segment) override;
+    Grant open_receive(SrqNumber srq, const Segment& segment) override;
     Grant open_local(const Segment& segment, AccessRights needed) override;
-    Grant open_remote(std::uint32_t rkey, std::uint64_t address, std::uint64_t length,
-                      AccessRights needed) override;
-    KeyVerdict check_remote(std::uint32_t rkey, AccessRights needed) override;
+    Grant open_remote(SrqNumber srq, std::uint32_t rkey, std::uint64_t address,
+                      std::uint64_t length, AccessRights needed) override;
+    KeyVerdict check_remote(SrqNumber srq, std::uint32_t rkey, AccessRights needed) override;
     bool bind_window(const WindowBinding& binding) override;
-    InvalidateVerdict invalidate(std::uint32_t rkey) override;
+    InvalidateVerdict invalidate(SrqNumber srq, std::uint32_t rkey) override;
     [[nodiscard]] std::uint64_t key_generation() const override;
-    CopyOutcome place(const Payload& from, std::span<const MemorySpan> spans,
+    CopyOutcome place(SrqNumber srq, const Payload& from, std::span<const MemorySpan> spans,
                       std::uint64_t offset) override;
     CopyOutcome place_grh(std::span<const MemorySpan> spans, bool& had_one) override;
-    bool load(const MemorySpan& from, std::uint64_t& value) override;
-    bool store(const MemorySpan& to, std::uint64_t value) override;
+    bool load(SrqNumber srq, const MemorySpan& from, std::uint64_t& value) override;
+    bool store(SrqNumber srq, const MemorySpan& to, std::uint64_t value) override;
     void source_fault(const Packet& packet) override;
     CopyOutcome read_head(const Payload& from, std::span<std::byte> into) override;
     void decided(const TagDecision& decision) override;
     void send_of_device(const DeviceWork& request) override;
-    void rendezvous_ended(FaultCause cause) override { responder_.rendezvous_ended(cause); }
+    bool rendezvous_ended(FaultCause cause) override { return responder_.rendezvous_ended(cause); }
     FetchVerdict fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) override;
-    bool select_shared_queue(std::uint32_t number) override;
-    [[nodiscard]] bool has_shared_queue() const override { return srq_ != nullptr; }
-    bool take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uint32_t& index) override;
+    [[nodiscard]] bool is_served_by(SrqNumber srq) const override {
+        return receives_.named_queue(srq) != nullptr;
+    }
+    bool take_receive(SrqNumber srq, RecvWqe& wqe, std::span<Segment> segments,
+                      std::uint32_t& index) override;
     void delivered(MessageKind kind, std::uint64_t length) override;
     void discarded(const Packet& packet, FaultCause cause) override;
-    void complete(const SendCompletion& completion, bool signaled) override;
-    void complete(const ReceiveCompletion& completion) override;
+    bool complete(const SendCompletion& completion, bool signaled) override;
+    bool complete(const ReceiveCompletion& completion) override;
     void arm(EngineTimer timer, fabric::SimDuration after) override;
     [[nodiscard]] bool armed(EngineTimer timer) const override;
     void disarm(EngineTimer timer) override;
@@ -202,6 +208,18 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     void count(HwCounter counter) override;
     void handle(const fabric::Event& event) override;
 
+    // Calls an engine, and carries out what it has failed with.
+    template <class Call>
+    void run_engine(Call call) {
+        ++engines_at_work_;
+        const EngineResult failure = call();
+        --engines_at_work_;
+        if (failure || failure_) [[unlikely]] {
+            end_failure(failure);
+        }
+    }
+    void end_failure(const EngineResult& of_engine);
+
     fabric::FramePtr make_frame(const Packet& packet, const AddressVector& path);
     CopyOutcome make_snapshot_frame(const Packet& packet, const AddressVector& path,
                                     fabric::FramePtr& frame);
@@ -209,9 +227,9 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     void loop_back_multicast(const Packet& packet, const AddressVector& path);
     void loop_back_group_frame(const fabric::Frame& sent, std::span<const std::byte> bytes);
     void describe_datagram(const ReceiveCompletion& completion, Cqe& entry) const;
-    // Of the consumer that the request under way concerns.
-    [[nodiscard]] AddressSpace& memory() const;
-    [[nodiscard]] const ProtectionDomain& protection_domain() const;
+    // Of the consumer whose shared receive queue a request names; otherwise of this queue pair's.
+    [[nodiscard]] AddressSpace& memory(SrqNumber named) const;
+    [[nodiscard]] const ProtectionDomain& protection_domain(SrqNumber named) const;
     void describe_tag(const ReceiveCompletion& completion, Cqe& entry) const;
     void forget_opcode(Cqe& entry) const;
     void flush_sends();
@@ -244,10 +262,9 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     // resize_qp.cpp
     [[nodiscard]] bool has_sends() const { return send_cq_ != nullptr; }
     [[nodiscard]] bool has_receives() const {
-        return srq_ == nullptr && properties(attributes_.service).has_receive_queue;
+        return receives_.own_ring() != nullptr && properties(attributes_.service).has_receive_queue;
     }
     [[nodiscard]] std::uint32_t sends_waiting() const;
-    [[nodiscard]] std::uint32_t receives_waiting() const;
     [[nodiscard]] int check_resize(const QpCapacity& asked) const;
     bool resize(const QpCapacity& asked, ModifyQpReply& reply);
     bool is_of_retired_ring(std::uint32_t producer);
@@ -256,33 +273,31 @@ class QueuePair final : private Effects, private fabric::EventHandler {
         return *reinterpret_cast<QueuePairRings*>(ring_.base);
     }
     [[nodiscard]] std::byte* send_slot(std::uint32_t index) const;
-    [[nodiscard]] std::byte* receive_slot(std::uint32_t index) const;
 
     Hca& hca_;
     DeviceContext* context_;
     ProtectionDomain* pd_;
     CompletionQueue* send_cq_;
     CompletionQueue* receive_cq_;
-    SharedReceiveQueue* srq_;  // of an XRC target: the one that the request under way names
-    OpenedXrcDomain* xrcd_;
+    ReceiveSource receives_;
     std::vector<QpOpening> openings_;
     std::unique_ptr<AttachedCounters> counters_;  // where any are attached
     std::unique_ptr<PathMigration> migration_;    // where an alternate path is loaded
     RingMemory ring_;
     RingMemory retired_ring_;  // that its driver may still be looking at
     WorkQueueShape send_shape_;
-    WorkQueueShape receive_shape_;
     QpCapacity capacity_;
     QpAttributes attributes_;
     std::uint32_t handle_;
     std::uint32_t ordinal_;
-    std::uint32_t receives_taken_ = 0;
     std::uint32_t frames_made_ = 0;
     std::uint32_t messages_received_ = 0;
     std::optional<std::uint32_t> sends_moved_;  // to a ring that the driver has not taken over
     bool blocks_own_multicast_;
     bool notify_drained_ = false;
     bool drained_ = false;
+    std::uint8_t engines_at_work_ = 0;
+    EngineResult failure_;          // that waits until no engine is at work
     bool sends_of_device_ = false;  // a request of the device's own has not been looked at
     std::array<std::unique_ptr<fabric::Timer>, kEngineTimers> timers_;  // made when first armed
     Requester requester_;

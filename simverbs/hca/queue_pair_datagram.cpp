@@ -140,7 +140,7 @@ CopyOutcome QueuePair::place_grh(std::span<const MemorySpan> spans, bool& had_on
     const GlobalHeaderBytes bytes = grh_bytes(
         frame, hca_.port(attributes_.port).attributes().link_layer == fabric::LinkLayer::kEthernet);
     const MemorySpan source{reinterpret_cast<std::uint64_t>(bytes.data()), bytes.size()};
-    return place_payload({&hca_.own_memory(), &source, 0, kGrhBytes, 1}, memory(), spans, 0);
+    return place_payload({&hca_.own_memory(), &source, 0, kGrhBytes, 1}, memory(kNoSrq), spans, 0);
 }
 
 void QueuePair::describe_datagram(const ReceiveCompletion& completion, Cqe& entry) const {
@@ -160,19 +160,9 @@ void QueuePair::describe_datagram(const ReceiveCompletion& completion, Cqe& entr
     entry.wc_flags |= completion.has_grh ? static_cast<std::uint32_t>(WcFlag::kGrh) : 0;
 }
 
-bool QueuePair::select_shared_queue(std::uint32_t number) {
-    SharedReceiveQueue* srq = hca_.srqs().find(number);
-    if (srq == nullptr || srq->domain() == nullptr || srq->domain() != domain()) {
-        return false;
-    }
-    srq_ = srq;
-    return true;
-}
-
 void QueuePair::forget(const SharedReceiveQueue& srq) {
-    if (srq_ == &srq) {
-        responder_.forget_receive();
-        srq_ = nullptr;
+    if (receives_.xrc_domain() != nullptr) {
+        responder_.forget_receive(SrqNumber(srq.number()));
     }
 }
 
@@ -188,23 +178,14 @@ bool QueuePair::transfer_ownership() {
     openings_.erase(openings_.begin());
     counters_.reset();
     context_->client().release_ring(ring_);
-    --xrcd_->uses;
+    --receives_.xrc_domain()->uses;
     ring_ = ring;
     context_ = heir.context;
     handle_ = heir.handle;
-    xrcd_ = heir.xrcd;
+    receives_.move_domain(*heir.xrcd);
     rings().state.value.store(static_cast<std::uint32_t>(attributes_.state),
                               std::memory_order_seq_cst);
     return true;
-}
-
-AddressSpace& QueuePair::memory() const {
-    return xrcd_ != nullptr && srq_ != nullptr ? srq_->context().client().memory()
-                                               : context_->client().memory();
-}
-
-const ProtectionDomain& QueuePair::protection_domain() const {
-    return xrcd_ != nullptr && srq_ != nullptr ? srq_->pd() : *pd_;
 }
 
 void QueuePair::discarded(const Packet& packet, FaultCause cause) {

@@ -37,8 +37,8 @@ std::uint16_t QueuePair::longest_train() const {
 // An XRC target answers out of the memory of whoever owns the shared queue that was named.
 CopyOutcome QueuePair::transmit_snapshot(const Packet& packet) {
     Packet from_here = packet;
-    if (xrcd_ != nullptr) {
-        from_here.payload.space = &memory();
+    if (receives_.xrc_domain() != nullptr) {
+        from_here.payload.space = &memory(packet.srq);
     }
     fabric::FramePtr frame;
     const CopyOutcome outcome = make_snapshot_frame(from_here, attributes_.path, frame);
@@ -143,9 +143,6 @@ fabric::FramePtr QueuePair::make_frame(const Packet& packet, const AddressVector
 }
 
 void QueuePair::put_on_wire(fabric::FramePtr frame, const Packet& packet) {
-    if (!receives_packets(attributes_.state)) {
-        return;  // its completion queue died while it was answering
-    }
     if (hca_.traces(Category::kPacket)) {
         hca_.trace(
             PacketSent{hca_.node(), attributes_.qpn, frame->number, packet.dest_qpn, packet.opcode,

@@ -45,7 +45,9 @@ void ReceiveWorkQueue::posted() {
 
 void ReceiveWorkQueue::receive(const ReceivedFrame& frame) {
     if (state_ == WqState::kReady) {
-        receiver_.receive(frame);
+        if (receiver_.receive(frame)) {
+            fail();
+        }
     }
 }
 
@@ -56,7 +58,7 @@ void ReceiveWorkQueue::lose_completions() {
     }
 }
 
-void ReceiveWorkQueue::fail(QpTrigger /*trigger*/, FaultCause /*cause*/) {
+void ReceiveWorkQueue::fail() {
     if (may_move(state_, WqState::kErr, WqTrigger::kError)) {
         enter(WqState::kErr, WqTrigger::kError);
     }
@@ -82,7 +84,7 @@ void ReceiveWorkQueue::enter(WqState to, WqTrigger trigger) {
 void ReceiveWorkQueue::flush() {
     RecvWqe wqe;
     std::uint32_t index = 0;
-    while (take_receive(wqe, {}, index)) {
+    while (take_receive(kNoSrq, wqe, {}, index)) {
         ReceiveCompletion completion;
         completion.wr_id = wqe.wr_id;
         completion.status = WcStatus::kWrFlushErr;
@@ -92,16 +94,16 @@ void ReceiveWorkQueue::flush() {
     }
 }
 
-Grant ReceiveWorkQueue::open_receive(const Segment& segment) {
+Grant ReceiveWorkQueue::open_receive(SrqNumber /*srq*/, const Segment& segment) {
     return context_.hca().keys().open_local(pd_, segment, Access::kLocalWrite);
 }
 
-CopyOutcome ReceiveWorkQueue::place(const Payload& from, std::span<const MemorySpan> spans,
-                                    std::uint64_t offset) {
+CopyOutcome ReceiveWorkQueue::place(SrqNumber /*srq*/, const Payload& from,
+                                    std::span<const MemorySpan> spans, std::uint64_t offset) {
     return place_payload(from, context_.client().memory(), spans, offset);
 }
 
-bool ReceiveWorkQueue::take_receive(RecvWqe& wqe, std::span<Segment> segments,
+bool ReceiveWorkQueue::take_receive(SrqNumber /*srq*/, RecvWqe& wqe, std::span<Segment> segments,
                                     std::uint32_t& index) {
     const std::uint32_t posted = head().producer.value.load(std::memory_order_acquire) - taken_;
     if (posted == 0 || posted > shape_.slots) {
@@ -118,7 +120,7 @@ void ReceiveWorkQueue::delivered(MessageKind kind, std::uint64_t length) {
     context_.hca().trace(MessageDelivered{context_.hca().node(), number_, kind, length});
 }
 
-void ReceiveWorkQueue::complete(const ReceiveCompletion& completion) {
+bool ReceiveWorkQueue::complete(const ReceiveCompletion& completion) {
     Hca& hca = context_.hca();
     const Personality& personality = hca.personality();
     hca.trace(WorkCompleted{hca.node(), cq_.handle(), number_, completion.freed_to - 1,
@@ -144,6 +146,7 @@ void ReceiveWorkQueue::complete(const ReceiveCompletion& completion) {
                                         consequences(personality, completion.cause).responder);
     }
     cq_.push(entry, failed);
+    return state_ != WqState::kErr;
 }
 
 }  // namespace simverbs

@@ -52,14 +52,15 @@ class ReceiveWorkQueue final : private ReceiveEffects {
     void lose_completions();
 
   private:
-    Grant open_receive(const Segment& segment) override;
-    CopyOutcome place(const Payload& from, std::span<const MemorySpan> spans,
+    Grant open_receive(SrqNumber srq, const Segment& segment) override;
+    CopyOutcome place(SrqNumber srq, const Payload& from, std::span<const MemorySpan> spans,
                       std::uint64_t offset) override;
-    bool take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uint32_t& index) override;
+    bool take_receive(SrqNumber srq, RecvWqe& wqe, std::span<Segment> segments,
+                      std::uint32_t& index) override;
     void delivered(MessageKind kind, std::uint64_t length) override;
-    void complete(const ReceiveCompletion& completion) override;
-    void fail(QpTrigger trigger, FaultCause cause) override;
+    bool complete(const ReceiveCompletion& completion) override;
 
+    void fail();
     void enter(WqState to, WqTrigger trigger);
     void flush();
     [[nodiscard]] WorkQueueRing& head() const {

@@ -30,12 +30,6 @@ std::uint32_t QueuePair::sends_waiting() const {
     return posted > send_shape_.slots ? 0 : posted;
 }
 
-std::uint32_t QueuePair::receives_waiting() const {
-    const std::uint32_t posted =
-        rings().receive_producer.value.load(std::memory_order_acquire) - receives_taken_;
-    return posted > receive_shape_.slots ? 0 : posted;
-}
-
 // A capacity is at least what is asked for; that of a queue which it has not stays 0.
 int QueuePair::check_resize(const QpCapacity& asked) const {
     const DeviceLimits& limits = hca_.personality().limits;
@@ -43,8 +37,9 @@ int QueuePair::check_resize(const QpCapacity& asked) const {
         asked.send_segments > capacity_.send_segments ||
         (has_receives() && asked.receive_segments > capacity_.receive_segments) ||
         asked.inline_bytes > capacity_.inline_bytes;
-    const bool loses_requests = (has_sends() && asked.send_requests < sends_waiting()) ||
-                                (has_receives() && asked.receive_requests < receives_waiting());
+    const bool loses_requests =
+        (has_sends() && asked.send_requests < sends_waiting()) ||
+        (has_receives() && asked.receive_requests < receives_.waiting(kNoSrq));
     return more_a_request || loses_requests || exceeds(asked.send_requests, limits.max_qp_wr) ||
                    exceeds(asked.receive_requests, limits.max_qp_wr)
                ? EINVAL
@@ -73,11 +68,13 @@ bool QueuePair::resize(const QpCapacity& asked, ModifyQpReply& reply) {
     const std::uint32_t first_send =
         raw_packets_ != nullptr ? raw_packets_->next() : requester_.first_outstanding();
     reply.sends = first_send + sends;
-    reply.receives = receives_taken_ + receives_waiting();
     std::byte* slots = ring.base + sizeof(QueuePairRings);
     copy_slots(send_slot(0), send_shape_, slots, send, first_send, reply.sends);
-    copy_slots(receive_slot(0), receive_shape_, slots + send.bytes(), receive, receives_taken_,
-               reply.receives);
+    if (const ReceiveRing* const own = receives_.own_ring(); own != nullptr) {
+        reply.receives = own->taken + own->waiting();
+        copy_slots(own->slots, own->shape, slots + send.bytes(), receive, own->taken,
+                   reply.receives);
+    }
     auto& head = *reinterpret_cast<QueuePairRings*>(ring.base);
     head.state.value.store(rings().state.value.load());
     head.sends_done.value.store(rings().sends_done.value.load());
@@ -96,7 +93,7 @@ bool QueuePair::resize(const QpCapacity& asked, ModifyQpReply& reply) {
     retired_ring_ = ring_;
     ring_ = ring;
     send_shape_ = send;
-    receive_shape_ = receive;
+    receives_.move_ring(ring, send, receive);
     capacity_ = capacity;
     sends_moved_ = reply.sends;
     reply.capacity = capacity;

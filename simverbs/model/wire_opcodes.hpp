@@ -122,6 +122,17 @@ constexpr MessageKind response_to(MessageKind request) {
     }
 }
 
+// Whether a request is answered by more than an acknowledgment, and takes room for that.
+constexpr bool initiates(MessageKind request) {
+    return response_to(request) != MessageKind::kAck;
+}
+
+// Whether a request changes eight bytes at once.
+constexpr bool is_atomic(MessageKind request) {
+    return request == MessageKind::kCompareSwap || request == MessageKind::kFetchAdd ||
+           request == MessageKind::kAtomicWrite;
+}
+
 enum class PacketPosition : std::uint8_t { kFirst, kMiddle, kLast, kOnly };
 inline constexpr auto kPacketPositionNames =
     std::to_array<std::string_view>({"first", "middle", "last", "only"});

@@ -50,7 +50,7 @@ Responder::Answer Responder::answer_of(const Packet& packet, const Executed& req
             .psn = packet.psn,
             .msn = msn_,
             .rkey = packet.rkey,
-            .shared_queue = packet.shared_queue,
+            .srq = packet.srq,
             .address = packet.remote_address,
             .length = response_length(packet),
             .original = request.original};
@@ -86,7 +86,7 @@ Responder::Verdict Responder::fail(const Packet& packet, FaultCause cause) {
     if (!service_.acked) {
         return drop(packet, cause);
     }
-    Refusal refusal{true, packet.psn, packet.operation().kind, cause};
+    Refusal refusal{packet.psn, packet.operation().kind, cause};
     if (refusal.kind == MessageKind::kWrite && completes_receive(packet.operation()) &&
         consequences(personality_, cause).wire == WireAnswer::kNak2 &&
         (receive_.taken || take_receive(packet))) {  // where keys are looked at before resources
@@ -96,13 +96,16 @@ Responder::Verdict Responder::fail(const Packet& packet, FaultCause cause) {
         refuse(refusal);
     } else {
         refusal_ = refusal;
+        move(ResponderEvent::kRefuse);
     }
     return Verdict::kAnswered;
 }
 
-// Sends the NAK, completes the receive that is concerned, and takes the queue pair down with it.
+// Sends the NAK, completes the receive that is concerned, and takes the queue pair down: in this
+// order, so the requester always hears why.
 void Responder::refuse(const Refusal& refusal) {
     const CompletionFault fault = consequences(personality_, refusal.cause);
+    move(ResponderEvent::kStop);
     if (const auto code = nak_code(fault.wire)) {
         if (code == NakCode::kRemoteAccessError) {
             effects_.count(HwCounter::kRespRemoteAccessErrors);
@@ -117,7 +120,7 @@ void Responder::refuse(const Refusal& refusal) {
     if (fault.responder.event) {
         effects_.raise(*fault.responder.event);
     }
-    effects_.fail(QpTrigger::kQpError, refusal.cause);
+    failure_ = {QpTrigger::kQpError, refusal.cause};
 }
 
 // A request seen before: acknowledged again, or a READ or atomic answered again
@@ -146,8 +149,9 @@ std::uint32_t Responder::response_length(const Packet& packet) {
     return packet.operation().kind == MessageKind::kRead ? packet.dma_length : 0;
 }
 
-void Responder::transmitter_free() {
+EngineResult Responder::transmitter_free() {
     send_answers();
+    return take_failure();
 }
 
 void Responder::send_answers() {
@@ -162,7 +166,7 @@ void Responder::send_answers() {
         }
         answers_.erase(answers_.begin());
     }
-    if (refusal_.waiting) {
+    if (state_ == ResponderState::kRefusing) {
         refuse(Refusal(refusal_));
     }
 }
@@ -212,22 +216,19 @@ bool Responder::send_read_response(Answer& answer) {
     return false;
 }
 
-// XRC: the key is the one of the queue that the request named, which may be gone; a message that
-// came after the request keeps the queue that its receive is from.
+// XRC: the key belongs to the queue that the request named, which may be gone.
 KeyVerdict Responder::transmit_read_payload(const Answer& answer, Packet& packet) {
     Grant grant;
-    if (!service_.srq_from_packet || effects_.select_shared_queue(answer.shared_queue)) {
-        grant = effects_.open_remote(answer.rkey, answer.address + answer.sent,
+    if (!service_.srq_from_packet || effects_.is_served_by(answer.srq)) {
+        grant = effects_.open_remote(answer.srq, answer.rkey, answer.address + answer.sent,
                                      packet.payload.length, Access::kRemoteRead);
     }
     if (grant.verdict == KeyVerdict::kGranted) {
+        packet.srq = answer.srq;
         packet.payload = {memory_.application, &grant.span, 0, packet.payload.length, 1};
         if (effects_.transmit_snapshot(packet) != CopyOutcome::kCopied) {
             grant.verdict = KeyVerdict::kOutOfRange;
         }
-    }
-    if (service_.srq_from_packet && receive_.taken) {
-        effects_.select_shared_queue(receive_.shared_queue);
     }
     return grant.verdict;
 }

@@ -39,16 +39,16 @@ WcStatus status_of(NakCode code) {
 
 }  // namespace
 
-void Requester::receive(const Packet& packet) {
-    if (stopped_ || !awaited(packet.psn)) {
-        return;  // a duplicate, or of an earlier life of the queue pair
+EngineResult Requester::receive(const Packet& packet) {
+    if (stopped() || !awaited(packet.psn)) {
+        return {};  // a duplicate, or of an earlier life of the queue pair
     }
     if (packet.operation().kind == MessageKind::kAck) {
         receive_ack(packet);
     } else {
         receive_response(packet);
     }
-    run();
+    return run();
 }
 
 bool Requester::awaited(Psn psn) const {
@@ -78,14 +78,14 @@ void Requester::receive_nak(const Packet& packet, NakCode code) {
         response_lost();
         return;
     }
-    if (stopped_) {
+    if (stopped()) {
         return;
     }
     if (const auto counter = counter_of(code)) {
         effects_.count(*counter);
     }
     if (code == NakCode::kPsnSequenceError) {
-        if (!recovering_) {
+        if (!is_recovering(state_)) {
             retry_from(packet.psn, FaultCause::kSequenceRetriesUsedUp);
         }
         return;
@@ -100,7 +100,7 @@ void Requester::receive_rnr_nak(const Packet& packet) {
         response_lost();
         return;
     }
-    if (stopped_ || waits_for_receiver_) {
+    if (stopped() || waits_for_receive(state_)) {
         return;
     }
     effects_.count(HwCounter::kRnrNakRetryErr);
@@ -112,7 +112,7 @@ void Requester::receive_rnr_nak(const Packet& packet) {
         }
         --rnr_retries_left_;
     }
-    waits_for_receiver_ = true;
+    move(RequesterEvent::kRnrNak);
     if (!personality_.rnr_wait_uses_ack_timer) {
         effects_.disarm(EngineTimer::kAcknowledge);
     }
@@ -124,7 +124,7 @@ void Requester::receive_response(const Packet& packet) {
         response_lost();
         return;
     }
-    if (stopped_) {
+    if (stopped()) {
         return;
     }
     const std::uint32_t index = unacknowledged_;
@@ -175,7 +175,7 @@ void Requester::take_read_response(const Packet& packet, SendRequest& request,
         return;
     }
     const std::span<const MemorySpan> spans = window_.spans(index).subspan(0, request.span_count);
-    if (effects_.place(packet.payload, spans, offset) != CopyOutcome::kCopied) {
+    if (effects_.place(kNoSrq, packet.payload, spans, offset) != CopyOutcome::kCopied) {
         fail_oldest(WcStatus::kLocProtErr, FaultCause::kLandingRange);
         return;
     }
@@ -193,7 +193,7 @@ void Requester::take_atomic_response(const Packet& packet, SendRequest& request,
     MemorySpan source{reinterpret_cast<std::uint64_t>(&original), sizeof original};
     const Payload payload{memory_.device, &source, 0, sizeof original, 1};
     const std::span<const MemorySpan> spans = window_.spans(index).subspan(0, request.span_count);
-    if (effects_.place(payload, spans, 0) != CopyOutcome::kCopied) {
+    if (effects_.place(kNoSrq, payload, spans, 0) != CopyOutcome::kCopied) {
         fail_oldest(WcStatus::kLocProtErr, FaultCause::kLandingRange);
         return;
     }
@@ -224,7 +224,7 @@ bool Requester::acknowledge_before(Psn end) {
         acknowledge_oldest();
     }
     complete_acknowledged();
-    return complete || stopped_;
+    return complete || stopped();
 }
 
 void Requester::acknowledge_oldest() {
@@ -242,7 +242,7 @@ void Requester::progress(Psn oldest) {
     retries_left_ = attributes_.retry_count;
     rnr_retries_left_ = attributes_.rnr_retry;
     rnr_naks_ = 0;
-    recovering_ = false;
+    move(RequesterEvent::kAcknowledged);
     effects_.disarm(EngineTimer::kAcknowledge);
     // A late answer to the first transmission may overtake the second.
     if (static_cast<std::int32_t>(unacknowledged_ - cursor_) > 0) {
@@ -259,7 +259,7 @@ void Requester::progress(Psn oldest) {
 }
 
 void Requester::complete_acknowledged() {
-    while (!stopped_ && window_.head() != unacknowledged_) {
+    while (!stopped() && window_.head() != unacknowledged_) {
         complete_head(WcStatus::kSuccess, FaultCause::kSuccess);
     }
 }

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -96,6 +97,7 @@ struct ReceiveCompletion {
     std::uint32_t flow_tag = 0;
     std::uint16_t cvlan = 0;     // the tag that was taken out of it; 0: none
     std::uint32_t freed_to = 0;  // receive queue index; see Cqe
+    SrqNumber srq = kNoSrq;      // that the receive was taken from, where its packet named one
     // Of a message with a tag header, where the queue pair matches tags.
     const TaggedBuffer* buffer = nullptr;  // that it matched; freed_to is its handle + 1
     bool has_tag = false;                  // the next one is set
@@ -132,24 +134,36 @@ enum class InvalidateVerdict : std::uint8_t {
     kType1,    // a window that can never be (IBA o10-37.2.26)
 };
 
+// Why an engine takes its queue down. An engine returns it; the queue fails when the engine has
+// returned, so nothing flushes an engine that is at work.
+struct EngineFailure {
+    QpTrigger trigger = QpTrigger::kQpError;
+    FaultCause cause = FaultCause::kSuccess;
+};
+using EngineResult = std::optional<EngineFailure>;
+
 // What a queue of receives may cause: a queue pair's, or a work queue's.
+//
+// A request to an XRC target names the shared receive queue whose receives, keys and memory it uses
+// (IBA A14). `srq` passes that name on; it is kNoSrq, and means nothing, everywhere else.
 class ReceiveEffects {
   public:
     ReceiveEffects(const ReceiveEffects&) = delete;
     ReceiveEffects& operator=(const ReceiveEffects&) = delete;
 
     // A segment of a receive, which is written to.
-    [[nodiscard]] virtual Grant open_receive(const Segment& segment) = 0;
+    [[nodiscard]] virtual Grant open_receive(SrqNumber srq, const Segment& segment) = 0;
     // Copies a packet's payload to `offset` bytes into this side's `spans`.
-    virtual CopyOutcome place(const Payload& from, std::span<const MemorySpan> spans,
+    virtual CopyOutcome place(SrqNumber srq, const Payload& from, std::span<const MemorySpan> spans,
                               std::uint64_t offset) = 0;
-    // Takes the next receive; false when none is posted. Segments beyond `tail` are not copied.
-    virtual bool take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uint32_t& index) = 0;
+    // Takes the next receive; false when none is posted. Segments beyond `segments` are not copied.
+    virtual bool take_receive(SrqNumber srq, RecvWqe& wqe, std::span<Segment> segments,
+                              std::uint32_t& index) = 0;
     // A request has been carried out whole, `length` bytes of it.
     virtual void delivered(MessageKind kind, std::uint64_t length) = 0;
-    virtual void complete(const ReceiveCompletion& completion) = 0;
-    // The queue fails; the engines' work is flushed before this returns.
-    virtual void fail(QpTrigger trigger, FaultCause cause) = 0;
+    // False where the completion takes the queue down, since its completion queue overran or a
+    // fault was injected: the engine does nothing more. The queue knows the cause.
+    virtual bool complete(const ReceiveCompletion& completion) = 0;
 
   protected:
     ReceiveEffects() = default;
@@ -163,7 +177,8 @@ class Effects : public ReceiveEffects {
     virtual void transmit(const Packet& packet) = 0;
     // As how many packets at most one may go to transmit(), where they follow each other.
     [[nodiscard]] virtual std::uint16_t longest_train() const = 0;
-    // The same, with the payload's bytes taken now: the sender may change or free them at once.
+    // The same, with the payload's bytes taken now: the sender may change or free them at once. An
+    // XRC target takes them out of the memory of the queue that the packet names.
     virtual CopyOutcome transmit_snapshot(const Packet& packet) = 0;
     // ... to where an address handle leads, instead of the queue pair's peer.
     virtual CopyOutcome transmit_datagram(const Packet& packet, std::uint32_t address_handle) = 0;
@@ -178,15 +193,17 @@ class Effects : public ReceiveEffects {
 
     // A segment of a send request.
     [[nodiscard]] virtual Grant open_local(const Segment& segment, AccessRights needed) = 0;
-    [[nodiscard]] virtual Grant open_remote(std::uint32_t rkey, std::uint64_t address,
-                                            std::uint64_t length, AccessRights needed) = 0;
+    [[nodiscard]] virtual Grant open_remote(SrqNumber srq, std::uint32_t rkey,
+                                            std::uint64_t address, std::uint64_t length,
+                                            AccessRights needed) = 0;
     // The same for a key alone, whichever of its bytes.
-    [[nodiscard]] virtual KeyVerdict check_remote(std::uint32_t rkey, AccessRights needed) = 0;
+    [[nodiscard]] virtual KeyVerdict check_remote(SrqNumber srq, std::uint32_t rkey,
+                                                  AccessRights needed) = 0;
     // Carries out a BIND_MW of this queue pair; false when it is refused and has changed nothing.
     virtual bool bind_window(const WindowBinding& binding) = 0;
     // Takes a type 2 window's rkey away, for LOCAL_INV or the peer's SEND_WITH_INV, where the key
     // is of a window that is bound to this queue pair.
-    virtual InvalidateVerdict invalidate(std::uint32_t rkey) = 0;
+    virtual InvalidateVerdict invalidate(SrqNumber srq, std::uint32_t rkey) = 0;
     // A number that changes whenever a grant given earlier may have ended.
     [[nodiscard]] virtual std::uint64_t key_generation() const = 0;
 
@@ -194,18 +211,16 @@ class Effects : public ReceiveEffects {
     // which stay as they are where it has none.
     virtual CopyOutcome place_grh(std::span<const MemorySpan> spans, bool& had_one) = 0;
     // Reads or writes eight bytes of this side's memory.
-    virtual bool load(const MemorySpan& from, std::uint64_t& value) = 0;
-    virtual bool store(const MemorySpan& to, std::uint64_t value) = 0;
+    virtual bool load(SrqNumber srq, const MemorySpan& from, std::uint64_t& value) = 0;
+    virtual bool store(SrqNumber srq, const MemorySpan& to, std::uint64_t value) = 0;
     // The payload of a packet could not be read where it lies: its sender has a protection error.
     virtual void source_fault(const Packet& packet) = 0;
 
     // Copies slot `index` of the send ring; `tail` takes its segments or its inline bytes.
     virtual FetchVerdict fetch_send(std::uint32_t index, SendWqe& wqe,
                                     std::span<std::byte> tail) = 0;
-    // A request that names a shared receive queue begins: receives and remote keys are its own
-    // until the next one does. False where no such queue serves this queue pair.
-    virtual bool select_shared_queue(std::uint32_t number) = 0;
-    [[nodiscard]] virtual bool has_shared_queue() const = 0;
+    // Whether requests to this queue pair may name that shared receive queue.
+    [[nodiscard]] virtual bool is_served_by(SrqNumber srq) const = 0;
 
     // Copies the first bytes of a payload to the device.
     virtual CopyOutcome read_head(const Payload& from, std::span<std::byte> into) = 0;
@@ -213,13 +228,13 @@ class Effects : public ReceiveEffects {
     virtual void decided(const TagDecision& decision) = 0;
     // Sends a request of the device's own on this queue pair.
     virtual void send_of_device(const DeviceWork& request) = 0;
-    // The oldest READ of a rendezvous is over; kSuccess: its data has landed.
-    virtual void rendezvous_ended(FaultCause cause) = 0;
+    // The oldest READ of a rendezvous is over; kSuccess: its data has landed. As complete().
+    virtual bool rendezvous_ended(FaultCause cause) = 0;
 
     // A request without acknowledgment went no further; nobody else is told.
     virtual void discarded(const Packet& packet, FaultCause cause) = 0;
     using ReceiveEffects::complete;
-    virtual void complete(const SendCompletion& completion, bool signaled) = 0;
+    virtual bool complete(const SendCompletion& completion, bool signaled) = 0;
 
     virtual void arm(EngineTimer timer, fabric::SimDuration after) = 0;
     [[nodiscard]] virtual bool armed(EngineTimer timer) const = 0;

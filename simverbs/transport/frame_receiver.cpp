@@ -25,19 +25,19 @@ void FrameReceiver::flush() {
 }
 
 bool FrameReceiver::take_receive() {
-    has_receive_ = has_receive_ || effects_.take_receive(receive_, segments_, receive_index_);
+    has_receive_ =
+        has_receive_ || effects_.take_receive(kNoSrq, receive_, segments_, receive_index_);
     return has_receive_;
 }
 
 // A frame that finds no receive is lost, and one for which the receive is too small: that receive
 // is for the next.
-void FrameReceiver::receive(const ReceivedFrame& frame) {
+EngineResult FrameReceiver::receive(const ReceivedFrame& frame) {
     if (!take_receive()) {
-        return;
+        return {};
     }
     if (receive_.segment_count > segments_.size()) {
-        refuse_receive(FaultCause::kUnackedMalformedReceive);
-        return;
+        return refuse_receive(FaultCause::kUnackedMalformedReceive);
     }
     const std::span<const Segment> segments(segments_.data(), receive_.segment_count);
     std::uint64_t room = 0;
@@ -46,12 +46,10 @@ void FrameReceiver::receive(const ReceivedFrame& frame) {
     }
     const Placement placement = placement_of(frame);
     if (room < placement.length) {
-        refuse_receive(FaultCause::kUnackedReceiveTooSmall);
-        return;
+        return refuse_receive(FaultCause::kUnackedReceiveTooSmall);
     }
     if (!place(frame, placement, segments)) {
-        refuse_receive(FaultCause::kUnackedReceiveBad);
-        return;
+        return refuse_receive(FaultCause::kUnackedReceiveBad);
     }
     ReceiveCompletion completion;
     completion.byte_length = placement.length;
@@ -60,6 +58,7 @@ void FrameReceiver::receive(const ReceivedFrame& frame) {
     completion.flow_tag = frame.flow_tag;
     effects_.delivered(MessageKind::kSend, placement.length);
     complete_receive(completion);
+    return {};
 }
 
 FrameReceiver::Placement FrameReceiver::placement_of(const ReceivedFrame& frame) const {
@@ -84,7 +83,7 @@ bool FrameReceiver::place(const ReceivedFrame& frame, const Placement& placement
         if (opened >= placement.length) {
             break;
         }
-        const Grant grant = effects_.open_receive(segment);
+        const Grant grant = effects_.open_receive(kNoSrq, segment);
         if (grant.verdict != KeyVerdict::kGranted) {
             return false;
         }
@@ -94,7 +93,7 @@ bool FrameReceiver::place(const ReceivedFrame& frame, const Placement& placement
     const std::span<const MemorySpan> spans = std::span(spans_).first(count);
     std::uint64_t at = 0;
     const auto put = [this, &spans, &at](const Payload& part) {
-        const bool copied = effects_.place(part, spans, at) == CopyOutcome::kCopied;
+        const bool copied = effects_.place(kNoSrq, part, spans, at) == CopyOutcome::kCopied;
         at += part.length;
         return copied;
     };
@@ -119,7 +118,7 @@ bool FrameReceiver::place(const ReceivedFrame& frame, const Placement& placement
     return put({frame.payload.space, &span, 0, kFcsBytes, 1});
 }
 
-void FrameReceiver::refuse_receive(FaultCause cause) {
+EngineResult FrameReceiver::refuse_receive(FaultCause cause) {
     const FaultSide side = consequences(personality_, cause).responder;
     if (side.status) {
         ReceiveCompletion completion;
@@ -127,9 +126,7 @@ void FrameReceiver::refuse_receive(FaultCause cause) {
         completion.cause = cause;
         complete_receive(completion);
     }
-    if (side.trigger) {
-        effects_.fail(*side.trigger, cause);
-    }
+    return side.trigger ? EngineResult({*side.trigger, cause}) : std::nullopt;
 }
 
 void FrameReceiver::complete_receive(ReceiveCompletion completion) {

@@ -30,7 +30,7 @@ class FrameReceiver {
     FrameReceiver(const FrameReceiver&) = delete;
     FrameReceiver& operator=(const FrameReceiver&) = delete;
 
-    void receive(const ReceivedFrame& frame);
+    EngineResult receive(const ReceivedFrame& frame);
     // For the frames that come from now on.
     void set_offloads(FrameOffloads offloads) { offloads_ = offloads; }
     [[nodiscard]] FrameOffloads offloads() const { return offloads_; }
@@ -47,7 +47,7 @@ class FrameReceiver {
     [[nodiscard]] Placement placement_of(const ReceivedFrame& frame) const;
     bool place(const ReceivedFrame& frame, const Placement& placement,
                std::span<const Segment> segments);
-    void refuse_receive(FaultCause cause);
+    EngineResult refuse_receive(FaultCause cause);
     void complete_receive(ReceiveCompletion completion);
 
     const Personality& personality_;

@@ -9,7 +9,7 @@ FaultCause Requester::bind(const SendWqe& wqe) {
 }
 
 FaultCause Requester::invalidate(std::uint32_t rkey) {
-    switch (effects_.invalidate(rkey)) {
+    switch (effects_.invalidate(kNoSrq, rkey)) {
         case InvalidateVerdict::kInvalidated:
             return FaultCause::kSuccess;
         case InvalidateVerdict::kType1:

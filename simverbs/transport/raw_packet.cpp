@@ -11,10 +11,6 @@ namespace {
 // Frames handed to the port before the engine waits for it: enough to keep the wire busy.
 constexpr std::uint32_t kBurst = 16;
 
-bool set(const SendWqe& wqe, SendFlag flag) {
-    return SendFlags::from_bits(wqe.flags).contains(flag);
-}
-
 }  // namespace
 
 RawPacketEngine::RawPacketEngine(const QpAttributes& attributes, const Personality& personality,
@@ -36,23 +32,25 @@ void RawPacketEngine::post(std::uint32_t producer) {
     }
 }
 
-void RawPacketEngine::run() {
+EngineResult RawPacketEngine::run() {
+    EngineResult failure;
     if (waits_for_its_rate()) {
-        return;
+        return failure;
     }
     for (std::uint32_t sent = 0; sent < kBurst; ++sent) {
-        if (attributes_.state != QpState::kRts || !send_next()) {
-            return;
+        if (attributes_.state != QpState::kRts || !send_next(failure)) {
+            return failure;
         }
         if (attributes_.pacing.rate_kbps != 0 && burst_bytes_ >= attributes_.pacing.burst_bytes) {
             const fabric::SimDuration gap = gap_after(std::exchange(burst_bytes_, 0));
             effects_.arm_when_transmitter_free(EngineTimer::kPacing, gap);
-            return;
+            return failure;
         }
     }
     if (next_ != posted_) {
         effects_.arm_when_transmitter_free(EngineTimer::kPacing, {});
     }
+    return failure;
 }
 
 // The timer of a paced queue pair runs in the gap after what it has sent.
@@ -69,7 +67,7 @@ fabric::SimDuration RawPacketEngine::gap_after(std::uint64_t bytes) const {
                                   bits % rate * kPicosecondsPerBitAtOneKbps / rate));
 }
 
-bool RawPacketEngine::send_next() {
+bool RawPacketEngine::send_next(EngineResult& failure) {
     if (next_ == posted_) {
         return false;
     }
@@ -84,7 +82,7 @@ bool RawPacketEngine::send_next() {
     }
     if (send.status == WcStatus::kSuccess) {
         const FrameVerdict verdict =
-            effects_.transmit_frame(send.frame, set(send.wqe, SendFlag::kIpCsum));
+            effects_.transmit_frame(send.frame, has_flag(send.wqe, SendFlag::kIpCsum));
         if (verdict == FrameVerdict::kWrongLength) {
             send.status = WcStatus::kLocLenErr;
             send.cause = FaultCause::kMessageTooLong;
@@ -100,12 +98,11 @@ bool RawPacketEngine::send_next() {
         return true;
     }
     ++next_;
-    complete(send, index);
+    const bool goes_on = complete(send, index);
     if (send.status != WcStatus::kSuccess) {
-        effects_.fail(QpTrigger::kSendError, send.cause);
-        return false;
+        failure = {QpTrigger::kSendError, send.cause};
     }
-    return true;
+    return goes_on && !failure;
 }
 
 RawPacketEngine::Send RawPacketEngine::fetch(std::uint32_t index) {
@@ -130,7 +127,7 @@ void RawPacketEngine::gather(Send& send) {
         refuse(WcStatus::kLocQpOpErr, FaultCause::kOpcodeNotForService);
         return;
     }
-    const bool is_inline = set(wqe, SendFlag::kInline) && opcode->may_be_inline;
+    const bool is_inline = has_flag(wqe, SendFlag::kInline) && opcode->may_be_inline;
     if (is_inline ? wqe.inline_length > tail_.size() : wqe.segment_count > shape_.max_segments) {
         refuse(WcStatus::kLocQpOpErr, FaultCause::kMalformedSend);
         return;
@@ -213,7 +210,7 @@ void RawPacketEngine::cut(Send& send) {
                   static_cast<std::uint32_t>(parts_.size())};
 }
 
-void RawPacketEngine::complete(const Send& send, std::uint32_t index) {
+bool RawPacketEngine::complete(const Send& send, std::uint32_t index) {
     SendCompletion completion;
     completion.wr_id = send.wqe.wr_id;
     completion.status = send.status;
@@ -221,8 +218,8 @@ void RawPacketEngine::complete(const Send& send, std::uint32_t index) {
     const WrOpcodeProperties* opcode = find_wr_opcode(send.wqe.opcode);
     completion.opcode = opcode == nullptr ? WcOpcode::kSend : opcode->completion;
     completion.freed_to = index + 1;
-    effects_.complete(completion,
-                      send.status != WcStatus::kSuccess || set(send.wqe, SendFlag::kSignaled));
+    return effects_.complete(
+        completion, send.status != WcStatus::kSuccess || has_flag(send.wqe, SendFlag::kSignaled));
 }
 
 void RawPacketEngine::flush() {

@@ -31,14 +31,14 @@ class RawPacketEngine {
 
     // Commands of the queue pair.
     void post(std::uint32_t producer);  // work requests before this index exist
-    void run();                         // send what may be sent
+    EngineResult run();                 // send what may be sent
     void flush();                       // complete all sends that are left with WR_FLUSH_ERR
     void flush_receive() { receiver_.flush(); }
     void resize(const WorkQueueShape& shape) { shape_ = shape; }
     void reset();  // forget everything, complete nothing
 
     // A frame that flow steering gave to this queue pair.
-    void receive(const ReceivedFrame& frame) { receiver_.receive(frame); }
+    EngineResult receive(const ReceivedFrame& frame) { return receiver_.receive(frame); }
 
   private:
     struct Send {
@@ -48,13 +48,13 @@ class RawPacketEngine {
         Payload frame;
         bool has_more = false;  // it is the next of several frames
     };
-    bool send_next();
+    bool send_next(EngineResult& failure);
     [[nodiscard]] bool waits_for_its_rate() const;
     [[nodiscard]] fabric::SimDuration gap_after(std::uint64_t bytes) const;
     Send fetch(std::uint32_t index);
     void gather(Send& send);
     void cut(Send& send);
-    void complete(const Send& send, std::uint32_t index);
+    bool complete(const Send& send, std::uint32_t index);
 
     const QpAttributes& attributes_;
     const Personality& personality_;

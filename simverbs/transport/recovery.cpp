@@ -5,39 +5,37 @@
 
 namespace simverbs {
 
-void Requester::timer_expired(EngineTimer timer) {
-    if (stopped_) {
-        return;
+EngineResult Requester::timer_expired(EngineTimer timer) {
+    if (stopped()) {
+        return {};
     }
     if (timer == EngineTimer::kTransmitted) {
         acknowledge_before(leaving_end_);
-        run();
-        return;
+        return run();
     }
     if (timer == EngineTimer::kRate) {
-        run();
-        return;
+        return run();
     }
     if (timer == EngineTimer::kRnr) {
-        waits_for_receiver_ = false;
+        move(RequesterEvent::kRnrExpired);
         // Another copy of the packet may have found a receive in the meantime.
         if (distance(oldest_psn_, sent_end_) > 0) {
             rewind(resume_psn());
         }
-        run();
-        return;
+        return run();
     }
     effects_.count(HwCounter::kLocalAckTimeoutErr);
     retry_from(resume_psn(), FaultCause::kPacketsLost);
-    run();
-    if (waits_for_receiver_ && !stopped_) {
+    transmit_pending();
+    if (waits_for_receive(state_)) {
         watch_for_answer();  // its time runs on, where waiting for a receiver counts
     }
+    return take_failure();
 }
 
 // Later PSNs were answered, this one was not.
 void Requester::response_lost() {
-    if (!stopped_ && !recovering_) {
+    if (!stopped() && !is_recovering(state_)) {
         effects_.count(HwCounter::kImpliedNakSeqErr);
         retry_from(resume_psn(), FaultCause::kPacketsLost);
     }
@@ -72,7 +70,7 @@ void Requester::rewind(Psn psn) {
             cursor_packet_ = static_cast<std::uint32_t>(into);
             window_start_ = psn;
             since_ack_request_ = 0;
-            recovering_ = true;
+            move(RequesterEvent::kRewind);
             return;
         }
     }
@@ -84,11 +82,11 @@ void Requester::rewind(Psn psn) {
 void Requester::fail_oldest(WcStatus status, FaultCause cause) {
     SIMVERBS_ASSERT(window_.head() == unacknowledged_ && window_.head() != window_.fetched(),
                     "QP {:#x} has no oldest request to fail", attributes_.qpn);
-    stopped_ = true;
+    move(RequesterEvent::kStop);
     effects_.disarm(EngineTimer::kAcknowledge);
     effects_.disarm(EngineTimer::kRnr);
     complete_head(status, cause);
-    effects_.fail(QpTrigger::kSendError, cause);
+    failure_ = {QpTrigger::kSendError, cause};
 }
 
 void Requester::complete_head(WcStatus status, FaultCause cause) {
@@ -112,12 +110,14 @@ void Requester::complete_head(WcStatus status, FaultCause cause) {
         request.opcode != nullptr && request.opcode->opcode == WrOpcode::kBindMw &&
         !personality_.failed_unsignaled_bind_completes && status != WcStatus::kWrFlushErr;
     const bool signaled = (status != WcStatus::kSuccess && !stays_silent) ||
-                          SendFlags::from_bits(request.wqe.flags).contains(SendFlag::kSignaled);
+                          has_flag(request.wqe, SendFlag::kSignaled);
     if (request.retransmitted) {
         effects_.keep_payloads_in_flight();
     }
     window_.pop_head();
-    effects_.complete(completion, signaled);
+    if (!effects_.complete(completion, signaled)) {
+        move(RequesterEvent::kStop);
+    }
 }
 
 void Requester::end_device_work(bool is_read, FaultCause cause) {
@@ -125,8 +125,8 @@ void Requester::end_device_work(bool is_read, FaultCause cause) {
         effects_.keep_payloads_in_flight();
     }
     window_.pop_head();
-    if (is_read) {
-        effects_.rendezvous_ended(cause);
+    if (is_read && !effects_.rendezvous_ended(cause)) {
+        move(RequesterEvent::kStop);
     }
 }
 

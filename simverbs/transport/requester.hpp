@@ -7,8 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <utility>
 
 #include "simverbs/model/personality.hpp"
+#include "simverbs/model/requester_transitions.hpp"
 #include "simverbs/transport/effects.hpp"
 #include "simverbs/transport/qp_attributes.hpp"
 #include "simverbs/transport/rate_reaction.hpp"
@@ -40,6 +43,7 @@ class Requester {
     [[nodiscard]] std::uint32_t first_outstanding() const { return window_.first_slot(); }
     [[nodiscard]] bool drained() const;
     [[nodiscard]] Psn next_psn() const { return next_psn_; }
+    [[nodiscard]] RequesterState state() const { return state_; }
     [[nodiscard]] std::uint8_t retries_left() const { return retries_left_; }
     [[nodiscard]] std::uint8_t rnr_retries_left() const { return rnr_retries_left_; }
     // For the oldest request, so far.
@@ -52,32 +56,43 @@ class Requester {
     // The device has requests of its own on this queue pair. Before anything is posted.
     void admit_device_work() { window_.admit_device_work(); }
     void add(const DeviceWork& request) { window_.add(request); }
-    void run();                          // send what may be sent
+    EngineResult run();                  // send what may be sent
     void flush(FaultCause cause);        // complete all that is left with WR_FLUSH_ERR
     void reset(std::uint32_t producer);  // forget everything, complete nothing
     // The queue has room for more or fewer requests; no packet refers to one any more.
     void resize(const WorkQueueShape& shape) { window_.resize(shape); }
     // Congestion limits the rate from now on; it outlives the requester's use of it.
     void set_rate(RateReaction& rate) { rate_ = &rate; }
-    void fail_source(Psn psn);  // the payload of this packet could not be read
+    EngineResult fail_source(Psn psn);  // the payload of this packet could not be read
 
     // Inputs from the network and from time.
-    void receive(const Packet& packet);
-    void timer_expired(EngineTimer timer);
+    EngineResult receive(const Packet& packet);
+    EngineResult timer_expired(EngineTimer timer);
 
   private:
-    // requester.cpp: transmission.
+    // The only place in which the state changes.
+    void move(RequesterEvent event);
+    [[nodiscard]] bool stopped() const { return state_ == RequesterState::kStopped; }
+
+    [[nodiscard]] EngineResult take_failure() { return std::exchange(failure_, std::nullopt); }
+
+    // requester.cpp: which request is next.
+    void transmit_pending();
+    bool transmit_next();
     SendRequest* at_cursor();
+    [[nodiscard]] std::uint32_t initiated();
+    [[nodiscard]] bool may_start(const SendRequest& request);
+
+    // preparation.cpp: what is checked before its first packet leaves.
     void prepare(SendRequest& request, std::uint32_t index);
     void check(SendRequest& request, std::uint32_t index);
     void fail_request(SendRequest& request, FaultCause cause) const;
     [[nodiscard]] bool check_destination(SendRequest& request) const;
     std::uint64_t length_of(const SendRequest& request, std::uint32_t index);
     bool open_spans(SendRequest& request, std::uint32_t index);
-    [[nodiscard]] std::uint32_t initiated();
-    [[nodiscard]] bool may_start(const SendRequest& request);
+
+    // transmission.cpp: its packets.
     [[nodiscard]] bool window_full(const SendRequest& request) const;
-    bool transmit_next();
     std::uint16_t transmit(SendRequest& request);
     bool transmit_unacknowledged(const Packet& packet, SendRequest& request);
     [[nodiscard]] std::uint32_t window_left(const SendRequest& request) const;
@@ -141,9 +156,8 @@ class Requester {
     std::uint8_t retries_left_ = 0;
     std::uint8_t rnr_retries_left_ = 0;
     std::uint32_t rnr_naks_ = 0;
-    bool waits_for_receiver_ = false;  // an RNR NAK's time runs
-    bool recovering_ = false;          // rewound, and nothing new was acknowledged since
-    bool stopped_ = true;              // not between start() and a failure
+    RequesterState state_ = RequesterState::kStopped;
+    EngineResult failure_;  // of the call under way
 };
 
 }  // namespace simverbs

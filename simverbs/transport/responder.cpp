@@ -1,7 +1,9 @@
-// The checks of a request packet; what goes back is in answers.cpp.
+// The checks of a request packet; what carries it out is in execution.cpp, what goes back in
+// answers.cpp.
 #include "simverbs/transport/responder.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "fabric/core/assert.hpp"
 
@@ -39,17 +41,6 @@ FaultCause receive_cause(KeyVerdict verdict) {
     return FaultCause::kReceiveKey;
 }
 
-// Changes eight bytes at once.
-bool is_atomic(MessageKind kind) {
-    return kind == MessageKind::kCompareSwap || kind == MessageKind::kFetchAdd ||
-           kind == MessageKind::kAtomicWrite;
-}
-
-// Is answered by more than an acknowledgment, and takes room for that.
-bool initiates(MessageKind kind) {
-    return response_to(kind) != MessageKind::kAck;
-}
-
 // The right that queue pair and key must have given the peer for this request.
 AccessRights right_for(const Packet& packet) {
     switch (packet.operation().kind) {
@@ -75,18 +66,18 @@ bool modelled(MessageKind kind) {
 }  // namespace
 
 Responder::Responder(const QpAttributes& attributes, const Personality& personality,
-                     std::uint32_t max_segments, QpMemory memory, Effects& effects)
+                     ReceiveProperties receives, QpMemory memory, Effects& effects)
     : attributes_(attributes),
       personality_(personality),
       service_(properties(attributes.service)),
-      max_segments_(max_segments),
+      receives_(receives),
       memory_(memory),
       effects_(effects) {}
 
 void Responder::start() {
     expected_psn_ = attributes_.rq_psn;
     msn_ = 0;
-    gap_reported_ = false;
+    move(ResponderEvent::kStart);
     established_ = false;
     inbound_ = {};
     receive_ = {};
@@ -94,11 +85,19 @@ void Responder::start() {
     executed_.clear();
     answers_.clear();
     responses_.start(expected_psn_);
-    segments_.resize(std::max(1U, max_segments_));
-    spans_.reserve(std::max(1U, max_segments_));
+    segments_.resize(std::max(1U, receives_.max_segments));
+    spans_.reserve(std::max(1U, receives_.max_segments));
+}
+
+bool Responder::move(ResponderEvent event) {
+    const std::optional<ResponderState> to = next_state(state_, event);
+    SIMVERBS_ASSERT(to, "QP {:#x}: a responder in {} has no move on '{}'", attributes_.qpn,
+                    to_string(state_), to_string(event));
+    return std::exchange(state_, *to) != *to;
 }
 
 void Responder::reset() {
+    move(ResponderEvent::kStop);
     effects_.disarm(EngineTimer::kPacing);
     inbound_ = {};
     receive_ = {};
@@ -115,6 +114,12 @@ void Responder::flush() {
     }
 }
 
+void Responder::complete(const ReceiveCompletion& completion) {
+    if (!effects_.complete(completion)) {
+        move(ResponderEvent::kStop);
+    }
+}
+
 // The receive in use completes in error.
 void Responder::end_receive(WcStatus status, MessageKind kind, FaultCause cause) {
     ReceiveCompletion completion;
@@ -123,15 +128,21 @@ void Responder::end_receive(WcStatus status, MessageKind kind, FaultCause cause)
     completion.opcode = kind == MessageKind::kWrite ? WcOpcode::kRecvRdmaWithImm : WcOpcode::kRecv;
     completion.cause = cause;
     completion.freed_to = receive_.index + 1;
+    completion.srq = receive_.srq;
     if (receive_.by_tag) [[unlikely]] {
         fail_tagged(completion);
         return;
     }
     receive_.taken = false;
-    effects_.complete(completion);
+    complete(completion);
 }
 
-void Responder::receive(const Packet& packet) {
+EngineResult Responder::receive(const Packet& packet) {
+    examine(packet);
+    return take_failure();
+}
+
+void Responder::examine(const Packet& packet) {
     if (!service_.ordered) {
         receive_datagram(packet);
         return;
@@ -140,7 +151,7 @@ void Responder::receive(const Packet& packet) {
         receive_train(packet);
         return;
     }
-    if (refusal_.waiting && distance(expected_psn_, packet.psn) >= 0) {
+    if (state_ == ResponderState::kRefusing && distance(expected_psn_, packet.psn) >= 0) {
         return;
     }
     for (const ResponderCheck check : personality_.responder_order) {
@@ -196,8 +207,7 @@ Responder::Verdict Responder::check_psn(const Packet& packet) {
         return Verdict::kPassed;
     }
     effects_.count(HwCounter::kOutOfSequence);
-    if (!gap_reported_) {
-        gap_reported_ = true;
+    if (move(ResponderEvent::kGap)) {
         send_nak(expected_psn_, AethSyndrome::nak(NakCode::kPsnSequenceError),
                  FaultCause::kSequenceRetriesUsedUp);
     }
@@ -227,7 +237,7 @@ Responder::Verdict Responder::check_opcode(const Packet& packet) {
     if (operation.kind == MessageKind::kFlush && !is_flush(packet.placement, packet.reach)) {
         return fail(packet, FaultCause::kOpcodeReserved);
     }
-    if (service_.srq_from_packet && !select_shared_queue(packet)) {
+    if (service_.srq_from_packet && !names_usable_queue(packet)) {
         return fail(packet, FaultCause::kXrcSrqInvalid);
     }
     if (!attributes_.access.contains(right_for(packet))) {
@@ -240,9 +250,9 @@ Responder::Verdict Responder::check_opcode(const Packet& packet) {
 }
 
 // XRC: a message that fills a receive goes on naming the queue that it came from.
-bool Responder::select_shared_queue(const Packet& packet) {
-    const bool strays = receive_.taken && packet.shared_queue != receive_.shared_queue;
-    return !strays && effects_.select_shared_queue(packet.shared_queue);
+bool Responder::names_usable_queue(const Packet& packet) const {
+    const bool strays = receive_.taken && packet.srq != receive_.srq;
+    return !strays && effects_.is_served_by(packet.srq);
 }
 
 Responder::Verdict Responder::check_resources(const Packet& packet) {
@@ -267,7 +277,7 @@ Responder::Verdict Responder::wait_for_receive(const Packet& packet) {
     if (!service_.acked) {
         return drop(packet, FaultCause::kUnackedNoReceive);
     }
-    gap_reported_ = true;  // what follows it is not reported as a gap
+    move(ResponderEvent::kNoReceive);
     effects_.count(HwCounter::kOutOfBuffer);
     send_nak(packet.psn, AethSyndrome::rnr_nak(attributes_.min_rnr_timer),
              FaultCause::kRnrRetriesUsedUp);
@@ -275,11 +285,11 @@ Responder::Verdict Responder::wait_for_receive(const Packet& packet) {
 }
 
 bool Responder::take_receive(const Packet& packet) {
-    if (!effects_.take_receive(receive_.wqe, segments_, receive_.index)) {
+    if (!effects_.take_receive(packet.srq, receive_.wqe, segments_, receive_.index)) {
         return false;
     }
     receive_.taken = true;
-    receive_.shared_queue = packet.shared_queue;
+    receive_.srq = packet.srq;
     receive_.room = 0;
     receive_.unplaced = 0;
     receive_.by_tag = false;
@@ -336,7 +346,8 @@ Responder::Verdict Responder::check_key(const Packet& packet) {
         return open_write(packet);
     }
     if (kind == MessageKind::kFlush && packet.reach == FlushReach::kRegion) {
-        const KeyVerdict verdict = effects_.check_remote(packet.rkey, right_for(packet));
+        const KeyVerdict verdict =
+            effects_.check_remote(packet.srq, packet.rkey, right_for(packet));
         return verdict == KeyVerdict::kGranted ? Verdict::kPassed
                                                : fail(packet, remote_cause(verdict));
     }
@@ -344,13 +355,15 @@ Responder::Verdict Responder::check_key(const Packet& packet) {
     if (length == 0 && kind == MessageKind::kRead) {
         return Verdict::kPassed;  // no key is checked for no bytes (IBA 9.7.4.1.5)
     }
-    target_ = effects_.open_remote(packet.rkey, packet.remote_address, length, right_for(packet));
+    target_ = effects_.open_remote(packet.srq, packet.rkey, packet.remote_address, length,
+                                   right_for(packet));
     return target_.verdict == KeyVerdict::kGranted ? Verdict::kPassed
                                                    : fail(packet, remote_cause(target_.verdict));
 }
 
 // Opens `left` bytes of the receive's segments, `skip` bytes into them; otherwise says why not.
-bool Responder::open_receive(std::uint64_t skip, std::uint64_t left, FaultCause& cause) {
+bool Responder::open_receive(const Packet& packet, std::uint64_t skip, std::uint64_t left,
+                             FaultCause& cause) {
     spans_.clear();
     for (std::size_t i = 0; i < receive_.wqe.segment_count && left > 0; ++i) {
         const Segment& segment = segments_[i];
@@ -360,7 +373,8 @@ bool Responder::open_receive(std::uint64_t skip, std::uint64_t left, FaultCause&
         }
         const auto part =
             static_cast<std::uint32_t>(std::min<std::uint64_t>(left, segment.length - skip));
-        const Grant grant = effects_.open_receive({segment.address + skip, part, segment.lkey});
+        const Grant grant =
+            effects_.open_receive(packet.srq, {segment.address + skip, part, segment.lkey});
         if (grant.verdict != KeyVerdict::kGranted) {
             cause = receive_cause(grant.verdict);
             return false;
@@ -384,155 +398,20 @@ Responder::Verdict Responder::open_write(const Packet& packet) {
     }
     if (inbound_.length > packet.payload.length && packet.operation().starts_message) {
         // The whole range before the first byte lands, as the RETH names it (IBA 9.7.4.1.5).
-        const Grant whole = effects_.open_remote(inbound_.rkey, inbound_.address, inbound_.length,
-                                                 Access::kRemoteWrite);
+        const Grant whole = effects_.open_remote(packet.srq, inbound_.rkey, inbound_.address,
+                                                 inbound_.length, Access::kRemoteWrite);
         if (whole.verdict != KeyVerdict::kGranted) {
             return fail(packet, remote_cause(whole.verdict));
         }
     }
-    const Grant grant = effects_.open_remote(inbound_.rkey, inbound_.address + inbound_.received,
-                                             packet.payload.length, Access::kRemoteWrite);
+    const Grant grant =
+        effects_.open_remote(packet.srq, inbound_.rkey, inbound_.address + inbound_.received,
+                             packet.payload.length, Access::kRemoteWrite);
     if (grant.verdict != KeyVerdict::kGranted) {
         return fail(packet, remote_cause(grant.verdict));
     }
     spans_.push_back(grant.span);
     return Verdict::kPassed;
-}
-
-Responder::Verdict Responder::execute(const Packet& packet) {
-    const WireOpcode& operation = packet.operation();
-    if (operation.kind == MessageKind::kRead || operation.kind == MessageKind::kFlush) {
-        // What was written before a FLUSH has been placed: nothing is left to do for it.
-        remember(packet);
-        return Verdict::kPassed;
-    }
-    if (operation.kind == MessageKind::kAtomicWrite) {
-        return execute_atomic_write(packet);
-    }
-    if (is_atomic(operation.kind)) {
-        return execute_atomic(packet);
-    }
-    FaultCause cause = FaultCause::kSuccess;
-    Payload payload = packet.payload;
-    if (operation.kind == MessageKind::kSend) {
-        const std::uint64_t skipped = operation.starts_message ? receive_.unplaced : 0;
-        payload.offset += skipped;
-        payload.length -= static_cast<std::uint32_t>(skipped);
-        if (!open_receive(inbound_.received + skipped - receive_.unplaced, payload.length, cause)) {
-            return fail(packet, cause);
-        }
-    }
-    if (payload.length > 0) {
-        switch (effects_.place(payload, spans_, 0)) {
-            case CopyOutcome::kCopied:
-                break;
-            case CopyOutcome::kSourceFault:
-                effects_.source_fault(packet);
-                return Verdict::kAnswered;
-            case CopyOutcome::kDestinationFault:
-                return fail(packet, operation.kind == MessageKind::kSend
-                                        ? FaultCause::kReceiveRange
-                                        : FaultCause::kRemoteRange);
-        }
-    }
-    inbound_.kind = operation.kind;
-    inbound_.received += packet.payload.length;
-    const bool invalidates = operation.trailer == Trailer::kInvalidate;
-    return !invalidates || effects_.invalidate(packet.immediate) == InvalidateVerdict::kInvalidated
-               ? Verdict::kPassed
-               : fail(packet, FaultCause::kRemoteInvalidateRefused);
-}
-
-Responder::Verdict Responder::execute_atomic_write(const Packet& packet) {
-    switch (effects_.place(packet.payload, std::span(&target_.span, 1), 0)) {
-        case CopyOutcome::kCopied:
-            break;
-        case CopyOutcome::kSourceFault:
-            effects_.source_fault(packet);
-            return Verdict::kAnswered;
-        case CopyOutcome::kDestinationFault:
-            return fail(packet, FaultCause::kRemoteRange);
-    }
-    remember(packet);
-    return Verdict::kPassed;
-}
-
-Responder::Verdict Responder::execute_atomic(const Packet& packet) {
-    std::uint64_t original = 0;
-    if (!effects_.load(target_.span, original)) {
-        return fail(packet, FaultCause::kRemoteRange);
-    }
-    const bool swaps = packet.operation().kind == MessageKind::kCompareSwap;
-    const bool stores = !swaps || original == packet.compare;
-    const std::uint64_t value = swaps ? packet.swap_add : original + packet.swap_add;
-    if (stores && !effects_.store(target_.span, value)) {
-        return fail(packet, FaultCause::kRemoteRange);
-    }
-    remember(packet, original);
-    return Verdict::kPassed;
-}
-
-void Responder::remember(const Packet& packet, std::uint64_t original) {
-    const std::uint64_t mtu = attributes_.path_mtu;
-    const std::uint64_t packets = (response_length(packet) + mtu - 1) / mtu;
-    const Executed executed{packet.psn, std::max(1U, static_cast<std::uint32_t>(packets)),
-                            packet.operation().kind, original};
-    if (executed_.size() >= std::max<std::size_t>(1, attributes_.max_dest_rd_atomic)) {
-        executed_.erase(executed_.begin());
-    }
-    executed_.push_back(executed);
-}
-
-Responder::Verdict Responder::acknowledge(const Packet& packet) {
-    const WireOpcode& operation = packet.operation();
-    const bool initiated = initiates(operation.kind);
-    expected_psn_ = expected_psn_ + (initiated ? executed_.back().packets : packet.packets);
-    gap_reported_ = false;
-    if (attributes_.state == QpState::kRtr && !established_) {
-        established_ = true;
-        effects_.raise(AsyncEvent::kCommEst);
-    }
-    if (operation.ends_message) {
-        msn_ = (msn_ + 1) % Psn::kModulus;
-        effects_.delivered(operation.kind, initiated ? packet.dma_length : inbound_.received);
-        if (receive_.taken && completes_receive(operation)) {
-            complete_receive(packet);
-        }
-        inbound_ = {};
-    } else if (receive_.by_tag && operation.starts_message && receive_.taken) [[unlikely]] {
-        announce_match(completion_of(packet));
-    }
-    if (initiated) {
-        queue(answer_of(packet, executed_.back()));
-        send_answers();
-    } else if (packet.ack_request) {
-        acknowledge_up_to(packet.psn + (packet.packets - 1U));
-    }
-    return Verdict::kAnswered;
-}
-
-void Responder::complete_receive(const Packet& packet) {
-    if (receive_.by_tag) [[unlikely]] {
-        complete_tagged(packet);
-        return;
-    }
-    receive_.taken = false;
-    effects_.complete(completion_of(packet));
-}
-
-ReceiveCompletion Responder::completion_of(const Packet& packet) const {
-    const bool write = packet.operation().kind == MessageKind::kWrite;
-    ReceiveCompletion completion;
-    completion.wr_id = receive_.wqe.wr_id;
-    completion.opcode = write ? WcOpcode::kRecvRdmaWithImm : WcOpcode::kRecv;
-    completion.byte_length = static_cast<std::uint32_t>(inbound_.received);
-    completion.has_immediate = packet.operation().trailer == Trailer::kImmediate;
-    completion.invalidated = packet.operation().trailer == Trailer::kInvalidate;
-    completion.immediate =
-        completion.has_immediate || completion.invalidated ? packet.immediate : 0;
-    completion.solicited = packet.solicited;
-    completion.freed_to = receive_.index + 1;
-    return completion;
 }
 
 }  // namespace simverbs

@@ -8,10 +8,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "simverbs/model/personality.hpp"
+#include "simverbs/model/responder_transitions.hpp"
 #include "simverbs/transport/effects.hpp"
 #include "simverbs/transport/qp_attributes.hpp"
 #include "simverbs/transport/rate_reaction.hpp"
@@ -21,37 +24,46 @@
 
 namespace simverbs {
 
+// What a responder knows of the receives that it will take.
+struct ReceiveProperties {
+    std::uint32_t max_segments = 0;  // of one
+    bool shared = false;             // with other queue pairs
+};
+
 class Responder {
   public:
     Responder(const QpAttributes& attributes, const Personality& personality,
-              std::uint32_t max_segments, QpMemory memory, Effects& effects);
+              ReceiveProperties receives, QpMemory memory, Effects& effects);
     Responder(const Responder&) = delete;
     Responder& operator=(const Responder&) = delete;
 
     // Getters.
     [[nodiscard]] Psn expected_psn() const { return expected_psn_; }
+    [[nodiscard]] ResponderState state() const { return state_; }
+    // XRC: that the last receive was taken from.
+    [[nodiscard]] SrqNumber last_srq() const { return receive_.srq; }
 
     // Commands of the queue pair.
     void start();  // INIT to RTR: takes the PSN
     void reset();  // forget everything, complete nothing
     void flush();  // complete a receive that is in use with WR_FLUSH_ERR
 
-    // The shared receive queue that its receive came from is destroyed.
-    void forget_receive() { receive_.taken = false; }
+    // A shared receive queue that XRC requests may have named is destroyed.
+    void forget_receive(SrqNumber srq) { receive_.taken = receive_.taken && receive_.srq != srq; }
     // Messages are matched with these tags from now on.
     void match_tags(TagList& tags) { matching_ = std::make_unique<TagMatching>(tags); }
     // Completes in error what it took from the list: the queue pair is reset, or goes.
     void give_up_tags();
     // As Effects::rendezvous_ended() has it.
-    void rendezvous_ended(FaultCause cause);
+    bool rendezvous_ended(FaultCause cause);
 
     // Inputs from the network and from time.
-    void receive(const Packet& packet);
+    EngineResult receive(const Packet& packet);
     // A train whose packets will all be taken if nothing happens in between: places what they
     // carry, and has then to receive it. False: nothing has changed, but that bytes may have landed
     // in order as far as they can.
     [[nodiscard]] bool take_ahead(const Packet& train);
-    void transmitter_free();
+    EngineResult transmitter_free();
     void set_rate(RateReaction& rate) { rate_ = &rate; }
     [[nodiscard]] bool has_answers() const { return !answers_.empty(); }
 
@@ -71,7 +83,7 @@ class Responder {
         bool taken = false;
         RecvWqe wqe;
         std::uint32_t index = 0;
-        std::uint32_t shared_queue = 0;  // XRC: the one that it was taken from
+        SrqNumber srq = kNoSrq;  // XRC: that it was taken from
         std::uint64_t room = 0;
         std::uint64_t unplaced = 0;  // bytes at the beginning of the message that go nowhere
         bool by_tag = false;         // TagMatching::message says of which message
@@ -91,7 +103,7 @@ class Responder {
         FaultCause cause = FaultCause::kSuccess;
         std::uint32_t msn = 0;
         std::uint32_t rkey = 0;
-        std::uint32_t shared_queue = 0;
+        SrqNumber srq = kNoSrq;  // XRC: that the request named
         std::uint64_t address = 0;
         std::uint64_t length = 0;
         std::uint64_t sent = 0;
@@ -100,11 +112,17 @@ class Responder {
     };
     // A request that is refused once everything before it is answered; none follows it.
     struct Refusal {
-        bool waiting = false;
         Psn psn{0};
         MessageKind kind = MessageKind::kNone;
         FaultCause cause = FaultCause::kSuccess;
     };
+
+    // The only place in which the state changes; whether it did.
+    bool move(ResponderEvent event);
+
+    [[nodiscard]] EngineResult take_failure() { return std::exchange(failure_, std::nullopt); }
+    // Stops where the completion takes the queue pair down.
+    void complete(const ReceiveCompletion& completion);
 
     // train.cpp
     [[nodiscard]] bool continues_message(const Packet& train) const;
@@ -112,6 +130,7 @@ class Responder {
     void receive_train(const Packet& train);
 
     // responder.cpp: the checks.
+    void examine(const Packet& packet);
     Verdict run(ResponderCheck check, const Packet& packet);
     Verdict check_duplicate(const Packet& packet);
     Verdict check_psn(const Packet& packet);
@@ -120,14 +139,17 @@ class Responder {
     Verdict check_resources(const Packet& packet);
     Verdict check_length(const Packet& packet);
     Verdict check_key(const Packet& packet);
-    Verdict execute(const Packet& packet);
-    Verdict acknowledge(const Packet& packet);
     // One that is kept from a message that was dropped waits for the next of these.
     static bool completes_receive(const WireOpcode& operation);
-    bool select_shared_queue(const Packet& packet);
+    [[nodiscard]] bool names_usable_queue(const Packet& packet) const;
     bool take_receive(const Packet& packet);
-    bool open_receive(std::uint64_t skip, std::uint64_t left, FaultCause& cause);
+    bool open_receive(const Packet& packet, std::uint64_t skip, std::uint64_t left,
+                      FaultCause& cause);
     Verdict open_write(const Packet& packet);
+
+    // execution.cpp: carrying it out.
+    Verdict execute(const Packet& packet);
+    Verdict acknowledge(const Packet& packet);
     Verdict execute_atomic(const Packet& packet);
     Verdict execute_atomic_write(const Packet& packet);
     void complete_receive(const Packet& packet);
@@ -152,7 +174,7 @@ class Responder {
     Verdict resynchronise(const Packet& packet);
     Verdict drop(const Packet& packet, FaultCause cause);
     void receive_datagram(const Packet& packet);
-    bool open_datagram(std::uint64_t length, FaultCause& cause);
+    bool open_datagram(const Packet& packet, std::uint64_t length, FaultCause& cause);
     void end_receive(WcStatus status, MessageKind kind, FaultCause cause);
 
     // answers.cpp: what goes back, in order.
@@ -176,14 +198,15 @@ class Responder {
     const QpAttributes& attributes_;
     const Personality& personality_;
     const ServiceProperties& service_;
-    std::uint32_t max_segments_;
+    ReceiveProperties receives_;
     QpMemory memory_;
     Effects& effects_;
 
     Psn expected_psn_{0};
     std::uint32_t msn_ = 0;
-    bool gap_reported_ = false;  // answered once; silent until the missing packet comes
-    bool established_ = false;   // COMM_EST was raised
+    ResponderState state_ = ResponderState::kStopped;
+    EngineResult failure_;      // of the call under way
+    bool established_ = false;  // COMM_EST was raised
     Inbound inbound_;
     Receive receive_;
     Grant target_;                    // of this packet's WRITE, READ or atomic

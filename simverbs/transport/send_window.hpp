@@ -20,6 +20,10 @@
 
 namespace simverbs {
 
+constexpr bool has_flag(const SendWqe& wqe, SendFlag flag) {
+    return SendFlags::from_bits(wqe.flags).contains(flag);
+}
+
 // A fetched send work request.
 struct SendRequest {
     SendWqe wqe;

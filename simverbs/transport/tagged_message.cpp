@@ -142,7 +142,7 @@ void Responder::announce_match(ReceiveCompletion completion) {
     completion.has_immediate = completion.invalidated = false;
     completion.solicited = false;
     completion.tag_flags = WcFlag::kTmMatch;
-    effects_.complete(completion);
+    complete(completion);
 }
 
 void Responder::complete_tagged(const Packet& packet) {
@@ -164,7 +164,7 @@ void Responder::complete_tagged(const Packet& packet) {
         completion.tag_flags = WcFlag::kTmSyncReq;
     }
     receive_.taken = false;
-    effects_.complete(completion);
+    complete(completion);
 }
 
 // The READ is on its way before anybody hears of the match: what ends the queue pair then ends it.
@@ -177,9 +177,9 @@ void Responder::begin_rendezvous(const Packet& packet) {
     announce_match(completion_of(packet));
 }
 
-void Responder::rendezvous_ended(FaultCause cause) {
+bool Responder::rendezvous_ended(FaultCause cause) {
     if (matching_ == nullptr || matching_->rendezvous.empty()) {
-        return;
+        return true;
     }
     const Rendezvous ended = matching_->rendezvous.front();
     matching_->rendezvous.erase(matching_->rendezvous.begin());
@@ -200,7 +200,7 @@ void Responder::rendezvous_ended(FaultCause cause) {
         completion.cause = FaultCause::kRendezvousReadFailed;
         completion.tag_flags = {};
     }
-    effects_.complete(completion);
+    return effects_.complete(completion);
 }
 
 // Software never sees a failed message, so it cannot count it.
@@ -211,7 +211,7 @@ void Responder::fail_tagged(ReceiveCompletion& completion) {
         matching_->tags.discount_unexpected();
     }
     receive_.taken = false;
-    effects_.complete(completion);
+    complete(completion);
 }
 
 void Responder::give_up_tags() {

@@ -26,7 +26,7 @@ bool overlaps(const Payload& from, std::span<const MemorySpan> to) {
 bool Responder::continues_message(const Packet& train) const {
     const WireOpcode& operation = train.operation();
     const bool is_write = operation.kind == MessageKind::kWrite;
-    if (!service_.acked || service_.srq_from_packet || refusal_.waiting ||
+    if (!service_.acked || service_.srq_from_packet || state_ == ResponderState::kRefusing ||
         operation.transport != service_.wire_transport || operation.starts_message ||
         operation.kind != inbound_.kind || operation.trailer != Trailer::kNone ||
         distance(expected_psn_, train.psn) != 0 ||
@@ -50,10 +50,12 @@ bool Responder::continues_message(const Packet& train) const {
 bool Responder::open_target(const Packet& train) {
     if (train.operation().kind == MessageKind::kSend) {
         FaultCause cause = FaultCause::kSuccess;
-        return open_receive(inbound_.received - receive_.unplaced, train.payload.length, cause);
+        return open_receive(train, inbound_.received - receive_.unplaced, train.payload.length,
+                            cause);
     }
-    const Grant grant = effects_.open_remote(inbound_.rkey, inbound_.address + inbound_.received,
-                                             train.payload.length, Access::kRemoteWrite);
+    const Grant grant =
+        effects_.open_remote(train.srq, inbound_.rkey, inbound_.address + inbound_.received,
+                             train.payload.length, Access::kRemoteWrite);
     spans_.assign(1, grant.span);
     return grant.verdict == KeyVerdict::kGranted;
 }
@@ -67,7 +69,7 @@ bool Responder::take_ahead(const Packet& train) {
         space != nullptr &&
         (space == memory_.application || (space->is_own() && memory_.application->is_own()));
     return !(one_memory && overlaps(train.payload, spans_)) &&
-           effects_.place(train.payload, spans_, 0) == CopyOutcome::kCopied;
+           effects_.place(train.srq, train.payload, spans_, 0) == CopyOutcome::kCopied;
 }
 
 void Responder::receive_train(const Packet& train) {

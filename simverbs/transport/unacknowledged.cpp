@@ -65,7 +65,7 @@ Responder::Verdict Responder::drop(const Packet& packet, FaultCause cause) {
         effects_.raise(*side.event);
     }
     if (side.trigger) {
-        effects_.fail(*side.trigger, cause);
+        failure_ = {*side.trigger, cause};
     }
     return Verdict::kAnswered;
 }
@@ -89,13 +89,13 @@ void Responder::receive_datagram(const Packet& packet) {
     }
     const std::uint64_t length = kGrhSpace + packet.payload.length;
     FaultCause cause = FaultCause::kSuccess;
-    if (!open_datagram(length, cause)) {
+    if (!open_datagram(packet, length, cause)) {
         drop(packet, cause);
         return;
     }
     bool has_grh = false;
     if (effects_.place_grh(spans_, has_grh) != CopyOutcome::kCopied ||
-        effects_.place(packet.payload, spans_, kGrhSpace) != CopyOutcome::kCopied) {
+        effects_.place(packet.srq, packet.payload, spans_, kGrhSpace) != CopyOutcome::kCopied) {
         drop(packet, FaultCause::kReceiveRange);
         return;
     }
@@ -110,21 +110,21 @@ void Responder::receive_datagram(const Packet& packet) {
     completion.source_qpn = packet.source_qpn;
     completion.freed_to = receive_.index + 1;
     receive_.taken = false;
-    effects_.complete(completion);
+    complete(completion);
 }
 
 // Opens the first `length` bytes of the receive; otherwise says why not.
-bool Responder::open_datagram(std::uint64_t length, FaultCause& cause) {
+bool Responder::open_datagram(const Packet& packet, std::uint64_t length, FaultCause& cause) {
     if (receive_.wqe.segment_count > segments_.size()) {
         cause = FaultCause::kMalformedReceive;
         return false;
     }
     if (length > receive_.room) {
-        cause = effects_.has_shared_queue() ? FaultCause::kDatagramAboveSrqReceive
-                                            : FaultCause::kReceiveTooSmall;
+        cause =
+            receives_.shared ? FaultCause::kDatagramAboveSrqReceive : FaultCause::kReceiveTooSmall;
         return false;
     }
-    return open_receive(0, length, cause);
+    return open_receive(packet, 0, length, cause);
 }
 
 }  // namespace simverbs

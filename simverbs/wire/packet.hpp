@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "fabric/core/sim_time.hpp"
+#include "fabric/core/strong_id.hpp"
 
 #include "simverbs/model/access.hpp"
 #include "simverbs/model/aeth.hpp"
@@ -18,6 +19,10 @@
 #include "simverbs/wire/payload.hpp"
 
 namespace simverbs {
+
+// Names a shared receive queue (ibv_get_srq_num(3)); kNoSrq where nothing names one.
+using SrqNumber = fabric::StrongId<struct SrqNumberTag, std::uint32_t>;
+inline constexpr SrqNumber kNoSrq{};
 
 struct Packet {
     // BTH
@@ -45,7 +50,7 @@ struct Packet {
     // AtomicETH: compare; AtomicAckETH: the value that was there
     std::uint64_t compare = 0;
     // XRCETH: the shared receive queue that the request is for
-    std::uint32_t shared_queue = 0;
+    SrqNumber srq = kNoSrq;
     // ImmDt (network order) or IETH
     std::uint32_t immediate = 0;
     // More than one: a train, packets in a row that are written as one. The opcode says where in

@@ -145,7 +145,7 @@ void write_extended_headers(Writer& to, const Packet& packet) {
     }
     if (operation.has(WireHeader::kXrceth)) {
         to.u8(0);
-        to.u24(packet.shared_queue);
+        to.u24(packet.srq.value());
     }
     if (operation.has(WireHeader::kFeth)) {
         constexpr unsigned kReachShift = 4;

@@ -74,7 +74,11 @@ void RequesterUnderTest::write(WrOpcode opcode, std::uint32_t length, SendFlags 
 
 void RequesterUnderTest::doorbell() {
     requester.post(static_cast<std::uint32_t>(effects.sends.size()));
-    requester.run();
+    run();
+}
+
+void RequesterUnderTest::run() {
+    effects.end(requester.run());
 }
 
 void RequesterUnderTest::post(WrOpcode opcode, std::uint32_t length, SendFlags flags,
@@ -85,38 +89,38 @@ void RequesterUnderTest::post(WrOpcode opcode, std::uint32_t length, SendFlags f
 
 void RequesterUnderTest::ack(std::uint32_t psn) {
     Packet packet = request(MessageKind::kAck, PacketPosition::kOnly, psn);
-    requester.receive(packet);
+    effects.end(requester.receive(packet));
 }
 
 void RequesterUnderTest::nak(std::uint32_t psn, NakCode code, FaultCause cause) {
     Packet packet = request(MessageKind::kAck, PacketPosition::kOnly, psn);
     packet.syndrome = AethSyndrome::nak(code);
     packet.cause = cause;
-    requester.receive(packet);
+    effects.end(requester.receive(packet));
 }
 
 void RequesterUnderTest::rnr_nak(std::uint32_t psn, std::uint8_t timer_code) {
     Packet packet = request(MessageKind::kAck, PacketPosition::kOnly, psn);
     packet.syndrome = AethSyndrome::rnr_nak(timer_code);
-    requester.receive(packet);
+    effects.end(requester.receive(packet));
 }
 
 void RequesterUnderTest::read_response(std::uint32_t psn, PacketPosition position,
                                        std::uint32_t length) {
     Packet packet = request(MessageKind::kReadResponse, position, psn);
     packet.payload.length = length;
-    requester.receive(packet);
+    effects.end(requester.receive(packet));
 }
 
 void RequesterUnderTest::atomic_response(std::uint32_t psn, std::uint64_t original) {
     Packet packet = request(MessageKind::kAtomicAck, PacketPosition::kOnly, psn);
     packet.compare = original;
-    requester.receive(packet);
+    effects.end(requester.receive(packet));
 }
 
 void RequesterUnderTest::fire(EngineTimer timer) {
     ASSERT_EQ(effects.timers.erase(timer), 1U) << "the timer was not armed";
-    requester.timer_expired(timer);
+    effects.end(requester.timer_expired(timer));
 }
 
 std::vector<std::uint32_t> RequesterUnderTest::take_psns() {
@@ -154,7 +158,7 @@ std::vector<std::uint64_t> RequesterUnderTest::ids() const {
 ResponderUnderTest::ResponderUnderTest(const Personality& personality, const QpAttributes& with)
     : attributes(with),
       effects(attributes),
-      responder(attributes, personality, kSegments, {}, effects) {
+      responder(attributes, personality, {.max_segments = kSegments}, {}, effects) {
     effects.on_fail = [this] { responder.flush(); };
     responder.start();
 }
@@ -165,7 +169,11 @@ void ResponderUnderTest::post_receive(std::uint64_t wr_id, std::uint32_t length,
 }
 
 void ResponderUnderTest::give(const Packet& packet) {
-    responder.receive(packet);
+    effects.end(responder.receive(packet));
+}
+
+void ResponderUnderTest::transmitter_free() {
+    effects.end(responder.transmitter_free());
 }
 
 void ResponderUnderTest::send(PacketPosition position, std::uint32_t psn, std::uint32_t length,

@@ -42,6 +42,7 @@ class RequesterUnderTest {
     void write(WrOpcode opcode, std::uint32_t length, SendFlags flags = SendFlag::kSignaled,
                std::uint32_t lkey = RecordingEffects::kGoodKey);
     void doorbell();
+    void run();
 
     void ack(std::uint32_t psn);
     void nak(std::uint32_t psn, NakCode code, FaultCause cause = FaultCause::kSuccess);
@@ -81,6 +82,7 @@ class ResponderUnderTest {
     void fetch_add(std::uint32_t psn, std::uint64_t add, std::uint64_t address = kRemote);
     void compare_swap(std::uint32_t psn, std::uint64_t compare, std::uint64_t swap);
     void give(const Packet& packet);
+    void transmitter_free();
 
     // What went back since the last call, as "ACK 100", "NAK 1 at 100", "READ_RESPONSE_ONLY 100".
     std::vector<std::string> take_answers();

@@ -158,7 +158,7 @@ TEST(LocalOperation, WaitsInSqdLikeAnyOther) {
     test.doorbell();
     EXPECT_THAT(test.effects.bindings, IsEmpty());
     test.attributes.state = QpState::kRts;
-    test.requester.run();
+    test.run();
     EXPECT_THAT(test.statuses(), ElementsAre(kSuccess));
 }
 

@@ -39,7 +39,7 @@ class RawPacketEngineTest : public testing::Test {
     }
     void arrive(std::uint32_t length) {
         const MemorySpan span{0x9000, length};
-        engine.receive({{nullptr, &span, 0, length, 1}, {}, true});
+        effects.end(engine.receive({{nullptr, &span, 0, length, 1}, {}, true}));
     }
 
     QpAttributes attributes;
@@ -50,7 +50,7 @@ class RawPacketEngineTest : public testing::Test {
 TEST_F(RawPacketEngineTest, SendsAndCompletesAtOnce) {
     post(frame(100));
     post(frame(200, SendFlag::kIpCsum));
-    engine.run();
+    effects.end(engine.run());
     ASSERT_EQ(effects.frames.size(), 2U);
     EXPECT_EQ(effects.frames[0].length, 100U);
     EXPECT_FALSE(effects.frames[0].fill_checksums);
@@ -62,54 +62,54 @@ TEST_F(RawPacketEngineTest, WaitsForThePortAfterABurst) {
     for (int i = 0; i < 20; ++i) {
         post(frame(100));
     }
-    engine.run();
+    effects.end(engine.run());
     EXPECT_EQ(effects.frames.size(), 16U);
     EXPECT_TRUE(effects.armed(EngineTimer::kPacing));
-    engine.run();
+    effects.end(engine.run());
     EXPECT_EQ(effects.frames.size(), 20U);
 }
 
 TEST_F(RawPacketEngineTest, SendsOnlyInRts) {
     attributes.state = QpState::kSqd;
     post(frame(100));
-    engine.run();
+    effects.end(engine.run());
     EXPECT_THAT(effects.frames, IsEmpty());
 }
 
 TEST_F(RawPacketEngineTest, EachMistakeHasItsStatusAndCause) {
     effects.frame_verdict = FrameVerdict::kWrongLength;
     post(frame(5000));
-    engine.run();
+    effects.end(engine.run());
     effects.frame_verdict = FrameVerdict::kUnreadable;
     attributes.state = QpState::kRts;
     post(frame(100));
-    engine.run();
+    effects.end(engine.run());
     effects.frame_verdict = FrameVerdict::kSent;
     attributes.state = QpState::kRts;
     PostedSend wrong = frame(100);
     wrong.segments[0].lkey = RecordingEffects::kOtherPdKey;
     post(wrong);
-    engine.run();
+    effects.end(engine.run());
     attributes.state = QpState::kRts;
     wrong = frame(100);
     wrong.wqe.segment_count = 3;  // of two
     post(wrong);
-    engine.run();
+    effects.end(engine.run());
     attributes.state = QpState::kRts;
     wrong = frame(100, SendFlag::kSignaled | SendFlag::kInline);
     wrong.wqe.inline_length = 65;  // of 64
     post(wrong);
-    engine.run();
+    effects.end(engine.run());
     attributes.state = QpState::kRts;
     wrong = frame(100);
     wrong.wqe.opcode = static_cast<std::uint8_t>(WrOpcode::kTso);  // without a header
     post(wrong);
-    engine.run();
+    effects.end(engine.run());
     attributes.state = QpState::kRts;
     wrong = frame(100);
     wrong.wqe.opcode = static_cast<std::uint8_t>(WrOpcode::kRdmaWrite);
     post(wrong);
-    engine.run();
+    effects.end(engine.run());
     EXPECT_THAT(sent(),
                 ElementsAre(WcStatus::kLocLenErr, WcStatus::kLocProtErr, WcStatus::kLocProtErr,
                             WcStatus::kLocQpOpErr, WcStatus::kLocQpOpErr, WcStatus::kLocQpOpErr,
@@ -123,7 +123,7 @@ TEST_F(RawPacketEngineTest, EachMistakeHasItsStatusAndCause) {
 
 TEST_F(RawPacketEngineTest, DoesNotBelieveAnIndexBeyondItsQueue) {
     engine.post(65);
-    engine.run();
+    effects.end(engine.run());
     EXPECT_THAT(effects.frames, IsEmpty());
 }
 
@@ -155,11 +155,11 @@ TEST_F(RawPacketEngineTest, CutsARequestIntoFramesAndCompletesItOnce) {
     send.inline_bytes.assign(bytes.begin(), bytes.end());
     send.inline_bytes.insert(send.inline_bytes.end(), header.begin(), header.end());
     cutting.post(effects.post(send));
-    cutting.run();
+    effects.end(cutting.run());
     EXPECT_EQ(effects.frames.size(), 16U) << "a burst";
     EXPECT_TRUE(effects.armed(EngineTimer::kPacing));
     EXPECT_THAT(sent(), IsEmpty());
-    cutting.run();
+    effects.end(cutting.run());
     ASSERT_EQ(effects.frames.size(), 20U);
     for (const SentFrame& cut : effects.frames) {
         EXPECT_EQ(cut.length, 154U);
@@ -175,13 +175,13 @@ TEST_F(RawPacketEngineTest, AGapFollowsEachFrameOfAPacedQueuePair) {
     attributes.pacing = {.rate_kbps = 8'000, .burst_bytes = 0};
     post(frame(100));
     post(frame(100));
-    engine.run();
+    effects.end(engine.run());
     EXPECT_EQ(effects.frames.size(), 1U);
     EXPECT_EQ(effects.timers[EngineTimer::kPacing], std::chrono::microseconds(100));
-    engine.run();  // a doorbell before its time
+    effects.end(engine.run());  // a doorbell before its time
     EXPECT_EQ(effects.frames.size(), 1U);
     effects.disarm(EngineTimer::kPacing);
-    engine.run();
+    effects.end(engine.run());
     EXPECT_EQ(effects.frames.size(), 2U);
 }
 

@@ -14,7 +14,7 @@ FetchVerdict RecordingEffects::fetch_send(std::uint32_t index, SendWqe& wqe,
     return {};
 }
 
-bool RecordingEffects::take_receive(RecvWqe& wqe, std::span<Segment> segments,
+bool RecordingEffects::take_receive(SrqNumber /*srq*/, RecvWqe& wqe, std::span<Segment> segments,
                                     std::uint32_t& index) {
     if (receives.empty()) {
         return false;
@@ -29,19 +29,24 @@ bool RecordingEffects::take_receive(RecvWqe& wqe, std::span<Segment> segments,
     return true;
 }
 
-void RecordingEffects::complete(const SendCompletion& completion, bool signaled) {
+bool RecordingEffects::complete(const SendCompletion& completion, bool signaled) {
     if (signaled) {
         sent.push_back(completion);
     }
-    if (after_complete) {
-        after_complete();
-    }
+    return !overruns;
 }
 
-void RecordingEffects::complete(const ReceiveCompletion& completion) {
+bool RecordingEffects::complete(const ReceiveCompletion& completion) {
     received.push_back(completion);
-    if (after_complete) {
-        after_complete();
+    return !overruns;
+}
+
+void RecordingEffects::end(const EngineResult& result) {
+    if (overruns) {
+        fail(QpTrigger::kQpError, FaultCause::kCqOverrun);
+    }
+    if (result) {
+        fail(result->trigger, result->cause);
     }
 }
 

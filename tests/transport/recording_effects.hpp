@@ -71,16 +71,16 @@ class RecordingEffects final : public Effects {
 
     std::vector<FaultCause> discards;
     std::vector<std::uint32_t> addresses;  // that datagrams went to
-    std::vector<std::uint32_t> selected_queues;
+    SrqNumber remote_key_of;               // that the last request named which opened a key
+    SrqNumber receive_key_of;              // ... a receive
     std::vector<TagDecision> decisions;
     std::vector<DeviceWork> device_work;
     std::vector<FaultCause> rendezvous;
 
     // What the engine finds.
-    std::set<std::uint32_t> shared_queues;  // that serve this queue pair
+    std::set<SrqNumber> shared_queues;  // that serve this queue pair
     AddressVerdict address_verdict = AddressVerdict::kUsable;
     bool has_grh = false;
-    bool shared = false;
     std::vector<std::byte> head;  // of the payload of every packet
     CopyOutcome head_outcome = CopyOutcome::kCopied;
     bool has_alternate_path = false;
@@ -95,8 +95,12 @@ class RecordingEffects final : public Effects {
     FrameVerdict frame_verdict = FrameVerdict::kSent;
     std::set<std::uint32_t> revoked;
     std::uint64_t generation = 1;
-    std::function<void()> on_fail;         // flushes the engines, as a queue pair does
-    std::function<void()> after_complete;  // called within complete()
+    bool overruns = false;          // the completion queue, at the next completion
+    std::function<void()> on_fail;  // flushes the engines, as a queue pair does
+
+    // Carries out what an engine has returned, after what happened while it was at work.
+    void end(const EngineResult& result);
+    void fail(QpTrigger trigger, FaultCause cause);
 
     std::vector<Packet> take_packets() { return std::exchange(packets, {}); }
     void revoke(std::uint32_t key) {
@@ -132,29 +136,31 @@ class RecordingEffects final : public Effects {
         ++pacings;
         timers[timer] = at_least;
     }
-    Grant open_receive(const Segment& segment) override {
+    Grant open_receive(SrqNumber srq, const Segment& segment) override {
+        receive_key_of = srq;
         return open_local(segment, Access::kLocalWrite);
     }
     Grant open_local(const Segment& segment, AccessRights needed) override {
         return open(segment.lkey, segment.address, segment.length, needed);
     }
-    Grant open_remote(std::uint32_t rkey, std::uint64_t address, std::uint64_t length,
-                      AccessRights needed) override {
+    Grant open_remote(SrqNumber srq, std::uint32_t rkey, std::uint64_t address,
+                      std::uint64_t length, AccessRights needed) override {
+        remote_key_of = srq;
         return open(rkey, address, length, needed);
     }
-    KeyVerdict check_remote(std::uint32_t rkey, AccessRights needed) override {
+    KeyVerdict check_remote(SrqNumber /*srq*/, std::uint32_t rkey, AccessRights needed) override {
         return open(rkey, 0, 0, needed).verdict;
     }
     bool bind_window(const WindowBinding& binding) override {
         bindings.push_back(binding);
         return accepts_windows;
     }
-    InvalidateVerdict invalidate(std::uint32_t rkey) override {
+    InvalidateVerdict invalidate(SrqNumber /*srq*/, std::uint32_t rkey) override {
         invalidated.push_back(rkey);
         return accepts_windows ? InvalidateVerdict::kInvalidated : refusal;
     }
     std::uint64_t key_generation() const override { return generation; }
-    CopyOutcome place(const Payload& from, std::span<const MemorySpan> spans,
+    CopyOutcome place(SrqNumber /*srq*/, const Payload& from, std::span<const MemorySpan> spans,
                       std::uint64_t offset) override {
         if (place_outcome == CopyOutcome::kCopied) {
             placed.push_back({spans.empty() ? 0 : spans[0].address, offset, from.length});
@@ -165,22 +171,19 @@ class RecordingEffects final : public Effects {
         had_one = has_grh;
         return place_outcome;
     }
-    bool load(const MemorySpan& from, std::uint64_t& value) override {
+    bool load(SrqNumber /*srq*/, const MemorySpan& from, std::uint64_t& value) override {
         value = words[from.address];
         return true;
     }
-    bool store(const MemorySpan& to, std::uint64_t value) override {
+    bool store(SrqNumber /*srq*/, const MemorySpan& to, std::uint64_t value) override {
         words[to.address] = value;
         return true;
     }
     void source_fault(const Packet& packet) override { source_faults.push_back(packet.psn); }
     FetchVerdict fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) override;
-    bool take_receive(RecvWqe& wqe, std::span<Segment> segments, std::uint32_t& index) override;
-    bool select_shared_queue(std::uint32_t number) override {
-        selected_queues.push_back(number);
-        return shared_queues.contains(number);
-    }
-    bool has_shared_queue() const override { return shared; }
+    bool take_receive(SrqNumber srq, RecvWqe& wqe, std::span<Segment> segments,
+                      std::uint32_t& index) override;
+    bool is_served_by(SrqNumber srq) const override { return shared_queues.contains(srq); }
     CopyOutcome read_head(const Payload& /*from*/, std::span<std::byte> into) override {
         std::ranges::copy_n(head.begin(),
                             static_cast<std::ptrdiff_t>(std::min(head.size(), into.size())),
@@ -189,21 +192,23 @@ class RecordingEffects final : public Effects {
     }
     void decided(const TagDecision& decision) override { decisions.push_back(decision); }
     void send_of_device(const DeviceWork& request) override { device_work.push_back(request); }
-    void rendezvous_ended(FaultCause cause) override { rendezvous.push_back(cause); }
+    bool rendezvous_ended(FaultCause cause) override {
+        rendezvous.push_back(cause);
+        return !overruns;
+    }
     void discarded(const Packet& /*packet*/, FaultCause cause) override {
         discards.push_back(cause);
     }
     void delivered(MessageKind /*kind*/, std::uint64_t /*length*/) override {
         ++messages_delivered;
     }
-    void complete(const SendCompletion& completion, bool signaled) override;
-    void complete(const ReceiveCompletion& completion) override;
+    bool complete(const SendCompletion& completion, bool signaled) override;
+    bool complete(const ReceiveCompletion& completion) override;
     void arm(EngineTimer timer, fabric::SimDuration after) override { timers[timer] = after; }
     bool armed(EngineTimer timer) const override { return timers.contains(timer); }
     void disarm(EngineTimer timer) override { timers.erase(timer); }
     void keep_payloads_in_flight() override { ++keeps; }
     bool migrate() override { return std::exchange(has_alternate_path, false); }
-    void fail(QpTrigger trigger, FaultCause cause) override;
     void raise(AsyncEvent event) override { events.push_back(event); }
     void count(HwCounter counter) override { counters.count(counter); }
 

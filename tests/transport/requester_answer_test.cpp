@@ -213,7 +213,7 @@ TEST(RequesterAnswer, AnUnreadableSourceFailsTheRequestThatSentIt) {
     test.post(WrOpcode::kSend, 8);
     test.post(WrOpcode::kRdmaWrite, 3 * kMtu);
     test.post(WrOpcode::kSend, 8);
-    test.requester.fail_source(Psn(102));
+    test.effects.end(test.requester.fail_source(Psn(102)));
     EXPECT_THAT(test.statuses(), ElementsAre(kSuccess, kLocProtErr, kWrFlushErr));
 }
 
@@ -221,7 +221,7 @@ TEST(RequesterAnswer, AnUnreadableSourceDoesNotFailTheReadBeforeIt) {
     RequesterUnderTest test;
     test.post(WrOpcode::kRdmaRead, 8);
     test.post(WrOpcode::kRdmaWrite, 8);
-    test.requester.fail_source(Psn(101));
+    test.effects.end(test.requester.fail_source(Psn(101)));
     EXPECT_THAT(test.statuses(), IsEmpty());
     test.read_response(100, PacketPosition::kOnly, 8);
     EXPECT_THAT(test.statuses(), ElementsAre(kSuccess, kLocProtErr));
@@ -248,12 +248,7 @@ TEST(RequesterAnswer, AFailureInsideACompletionFlushesTheRestAndNothingTwice) {
     for (int i = 0; i < 4; ++i) {
         test.post(WrOpcode::kSend, 8);
     }
-    bool failed = false;
-    test.effects.after_complete = [&] {
-        if (!std::exchange(failed, true)) {
-            test.effects.fail(QpTrigger::kQpError, FaultCause::kCqOverrun);
-        }
-    };
+    test.effects.overruns = true;
     test.ack(103);
     EXPECT_THAT(test.ids(), ElementsAre(0, 1, 2, 3));
     EXPECT_THAT(test.statuses(), ElementsAre(kSuccess, kWrFlushErr, kWrFlushErr, kWrFlushErr));
@@ -263,9 +258,7 @@ TEST(RequesterAnswer, AFailureInsideAFailingCompletionFlushesOnce) {
     RequesterUnderTest test;
     test.post(WrOpcode::kSend, 8);
     test.post(WrOpcode::kSend, 8);
-    test.effects.after_complete = [&] {
-        test.effects.fail(QpTrigger::kQpError, FaultCause::kCqOverrun);
-    };
+    test.effects.overruns = true;
     test.nak(100, NakCode::kInvalidRequest);
     EXPECT_THAT(test.statuses(), ElementsAre(kRemInvReqErr, kWrFlushErr));
     EXPECT_EQ(test.effects.failures.size(), 1U);

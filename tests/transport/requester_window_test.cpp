@@ -148,7 +148,7 @@ TEST(RequesterWindow, InSqdWhatHasBegunGoesOnAndNothingElseStarts) {
     EXPECT_TRUE(test.requester.drained());
     EXPECT_THAT(test.take_psns(), IsEmpty());
     test.attributes.state = QpState::kRts;
-    test.requester.run();
+    test.run();
     EXPECT_THAT(test.take_psns(), ElementsAre(400));
 }
 
@@ -158,7 +158,7 @@ TEST(RequesterWindow, InSqdABadRequestDoesNotFailBeforeItsTurnToStart) {
     test.post(WrOpcode::kSend, 8, SendFlag::kSignaled, 0xBAD);
     EXPECT_THAT(test.effects.sent, IsEmpty());
     test.attributes.state = QpState::kRts;
-    test.requester.run();
+    test.run();
     EXPECT_THAT(test.statuses(), ElementsAre(WcStatus::kLocProtErr));
 }
 
@@ -176,7 +176,7 @@ TEST(RequesterWindow, ASlotIndexBeyondTheQueueIsNotBelieved) {
     RequesterUnderTest test(connected_attributes(), 4);
     test.write(WrOpcode::kSend, 8);
     test.requester.post(1000);
-    test.requester.run();
+    test.run();
     EXPECT_THAT(test.take_psns(), IsEmpty());
     test.doorbell();
     EXPECT_THAT(test.take_psns(), ElementsAre(100));

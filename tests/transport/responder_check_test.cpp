@@ -287,7 +287,7 @@ TEST(RcResponder, RefusesMoreReadsThanItHasRoomFor) {
     test.take_answers();
     test.read(165, 8);
     for (int i = 0; i < 8; ++i) {
-        test.responder.transmitter_free();
+        test.transmitter_free();
     }
     const std::vector<std::string> answers = test.take_answers();
     EXPECT_EQ(answers.back(), "NAK 1 at 165");

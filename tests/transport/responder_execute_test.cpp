@@ -14,7 +14,7 @@ constexpr std::uint32_t kBurst = 16;  // READ response packets given to the tran
 std::size_t drain(ResponderUnderTest& test) {
     std::size_t turns = 0;
     while (test.effects.timers.erase(EngineTimer::kPacing) > 0) {
-        test.responder.transmitter_free();
+        test.transmitter_free();
         ++turns;
     }
     return turns;
@@ -294,14 +294,15 @@ TEST(RcResponderFlush, AReceiveInUseIsFlushed) {
     EXPECT_EQ(test.effects.received[0].freed_to, 1U);
 }
 
-TEST(RcResponderFlush, AFailureInsideTheCompletionOfAReceiveEndsIt) {
+// A rule: what was executed and could not be completed is not acknowledged.
+TEST(RcResponderFlush, AMessageWhoseCompletionFailsIsNeverAcknowledged) {
     ResponderUnderTest test;
     test.post_receive(7, 8);
-    test.effects.after_complete = [&] {
-        test.effects.fail(QpTrigger::kQpError, FaultCause::kCqOverrun);
-    };
+    test.effects.overruns = true;
     test.send(kOnly, 100, 8);
+    EXPECT_EQ(test.effects.placed.size(), 1U);
     EXPECT_EQ(test.effects.received.size(), 1U);
+    EXPECT_THAT(test.take_answers(), IsEmpty());
     EXPECT_THAT(test.effects.failures, ElementsAre(FaultCause::kCqOverrun));
 }
 

@@ -10,8 +10,9 @@ using enum PacketPosition;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr std::uint32_t kQueue = 7;
-constexpr std::uint32_t kOtherQueue = 8;
+constexpr SrqNumber kQueue{7};
+constexpr SrqNumber kOtherQueue{8};
+constexpr SrqNumber kStrangeQueue{9};
 
 QpAttributes target_attributes() {
     QpAttributes attributes = connected_attributes();
@@ -25,20 +26,19 @@ class XrcTarget : public ResponderUnderTest {
         effects.shared_queues = {kQueue, kOtherQueue};
     }
     void give(MessageKind kind, PacketPosition position, std::uint32_t psn, std::uint32_t length,
-              std::uint32_t queue) {
+              SrqNumber queue) {
         Packet packet = request(kind, position, psn);
         packet.opcode = kEncodeOpcode(WireTransport::kXrc, kind, position, Trailer::kNone);
-        packet.shared_queue = queue;
+        packet.srq = queue;
         packet.dma_length = length;
         packet.payload.length = kind == MessageKind::kRead ? 0 : length;
         ResponderUnderTest::give(packet);
     }
-    [[nodiscard]] std::uint32_t selected() const { return effects.selected_queues.back(); }
 };
 
 TEST(XrcResponder, AQueueThatDoesNotServeItIsRefused) {
     XrcTarget test;
-    test.give(MessageKind::kSend, kOnly, 100, 8, 9);
+    test.give(MessageKind::kSend, kOnly, 100, 8, kStrangeQueue);
     EXPECT_THAT(test.take_answers(), ElementsAre("NAK 4 at 100"));
     EXPECT_THAT(test.effects.failures, ElementsAre(FaultCause::kXrcSrqInvalid));
 }
@@ -50,7 +50,8 @@ TEST(XrcResponder, AMessageStaysWithItsQueue) {
     test.give(MessageKind::kSend, kLast, 101, 8, kOtherQueue);
     EXPECT_THAT(test.effects.failures, ElementsAre(FaultCause::kXrcSrqInvalid));
     EXPECT_EQ(test.effects.placed.size(), 1U);
-    EXPECT_EQ(test.selected(), kQueue) << "its receive completes where it was posted";
+    ASSERT_EQ(test.effects.received.size(), 1U);
+    EXPECT_EQ(test.effects.received[0].srq, kQueue) << "it completes where it was posted";
 }
 
 // A READ is answered out of another queue's domain while a message fills a receive.
@@ -59,11 +60,13 @@ TEST(XrcResponder, AnAnswerUnderWayLeavesTheReceiveWithItsQueue) {
     test.post_receive(1, 4 * kMtu);
     test.give(MessageKind::kRead, kOnly, 100, 40 * kMtu, kOtherQueue);
     test.give(MessageKind::kSend, kFirst, 140, kMtu, kQueue);
-    test.responder.transmitter_free();
+    test.transmitter_free();
     EXPECT_EQ(test.effects.packets.size(), 32U);
-    EXPECT_EQ(test.selected(), kQueue);
+    EXPECT_EQ(test.effects.remote_key_of, kOtherQueue);
     test.give(MessageKind::kSend, kLast, 141, 8, kQueue);
-    EXPECT_EQ(test.effects.received.size(), 1U);
+    ASSERT_EQ(test.effects.received.size(), 1U);
+    EXPECT_EQ(test.effects.received[0].srq, kQueue);
+    EXPECT_EQ(test.effects.receive_key_of, kQueue);
 }
 
 TEST(XrcResponder, AReadWhoseQueueGoesAwayEndsInARefusal) {
@@ -71,7 +74,7 @@ TEST(XrcResponder, AReadWhoseQueueGoesAwayEndsInARefusal) {
     test.give(MessageKind::kRead, kOnly, 100, 40 * kMtu, kOtherQueue);
     test.take_answers();
     test.effects.shared_queues.erase(kOtherQueue);
-    test.responder.transmitter_free();
+    test.transmitter_free();
     EXPECT_THAT(test.take_answers(), ElementsAre("NAK 2 at 116"));
     EXPECT_THAT(test.effects.failures, ElementsAre(FaultCause::kRemoteKey));
 }

@@ -270,7 +270,7 @@ TEST(DeviceWork, IsFlushedWithTheRest) {
 TEST(DeviceWork, ThatThePeerRefusesTakesTheQueuePairDown) {
     WithDeviceWork test;
     test.requester.add(read_work(8));
-    test.requester.run();
+    test.run();
     test.nak(100, NakCode::kRemoteAccessError, FaultCause::kRemoteKey);
     EXPECT_THAT(test.effects.rendezvous, ElementsAre(FaultCause::kRemoteKey));
     EXPECT_THAT(test.effects.failures, ElementsAre(FaultCause::kRemoteKey));

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -23,9 +24,17 @@ std::string read_file(const std::string& path) {
     return text.str();
 }
 
-TEST(StateDiagram, OfAQueuePairIsTheOneThatWasLookedAt) {
+// Those of queue pairs by service, and of their engines.
+std::vector<StateMachine> queue_pair_machines() {
+    std::vector<StateMachine> machines{requester_machine(), responder_machine()};
     for (const ServiceProperties& row : kServices) {
-        const StateMachine machine = qp_machine(row.service);
+        machines.push_back(qp_machine(row.service));
+    }
+    return machines;
+}
+
+TEST(StateDiagram, OfAQueuePairIsTheOneThatWasLookedAt) {
+    for (const StateMachine& machine : queue_pair_machines()) {
         const std::string path =
             std::string(SIMVERBS_GOLDEN) + "/" + std::string(machine.id) + ".dot";
         EXPECT_EQ(state_diagram(machine), read_file(path)) << path;
@@ -52,6 +61,15 @@ TEST(StateDiagram, IsReadableWhateverMovesWereMade) {
             viz_test::expect_readable(
                 *picture, machine.title + ", " + std::to_string(static_cast<int>(made)));
         }
+    }
+}
+
+TEST(StateDiagram, OfAnEngineIsReadable) {
+    for (const StateMachine& machine : {requester_machine(), responder_machine()}) {
+        std::string error;
+        const auto picture = draw(state_diagram(machine), "svg", error);
+        ASSERT_TRUE(picture) << machine.title << ": " << error;
+        viz_test::expect_readable(*picture, machine.title);
     }
 }
 
