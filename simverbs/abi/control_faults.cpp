@@ -54,7 +54,7 @@ int inject_on_link(const char* function, const char* link, const char* from_node
 }
 
 int fail_next(const char* function, const char* node, std::uint32_t qp_num, CompletedQueue queue,
-              FaultAction action, int status, std::uint32_t* fault) {
+              simverbs_fault_action action, int status, std::uint32_t* fault) {
     return in_turn([=](EmbeddedWorld& world) {
         Hca* hca = find_device(world, function, node);
         if (hca == nullptr || find_queue_pair(*hca, function, qp_num) == nullptr) {
@@ -112,8 +112,8 @@ SIMVERBS_ABI int simverbs_fault_fired(uint32_t id, uint64_t* count) {
 }
 
 SIMVERBS_ABI const char* simverbs_fault_action_str(enum simverbs_fault_action action) {
-    const bool is_one = action > SIMVERBS_FAULT_NONE && action <= SIMVERBS_FAULT_CALL;
-    return is_one ? to_string(static_cast<FaultAction>(action - 1)).data() : nullptr;
+    const FaultActionRow* row = find_fault_action(number_of(action));
+    return row == nullptr ? nullptr : row->name.data();
 }
 
 SIMVERBS_ABI int simverbs_drop_nth(const char* link, const char* from_node, uint64_t nth,
@@ -121,13 +121,13 @@ SIMVERBS_ABI int simverbs_drop_nth(const char* link, const char* from_node, uint
     if (nth == 0) {
         return fail(EINVAL, "simverbs_drop_nth: frames are counted from 1");
     }
-    FaultSpec spec{.action = FaultAction::kDrop};
+    FaultSpec spec{.action = SIMVERBS_FAULT_DROP};
     spec.when.nth = nth;
     return inject_on_link("simverbs_drop_nth", link, from_node, spec, fault);
 }
 
 SIMVERBS_ABI int simverbs_drop_all(const char* link, const char* from_node, uint32_t* fault) {
-    FaultSpec spec{.action = FaultAction::kDrop};
+    FaultSpec spec{.action = SIMVERBS_FAULT_DROP};
     spec.when.count = fabric::kEveryTime;
     return inject_on_link("simverbs_drop_all", link, from_node, spec, fault);
 }
@@ -165,21 +165,21 @@ SIMVERBS_ABI int simverbs_rewrite_nth(const char* link, const char* from_node, u
                     "is an acknowledgement of a reliable connection, 0x10 a whole READ response",
                     opcode);
     }
-    FaultSpec spec{.action = FaultAction::kRewrite};
+    FaultSpec spec{.action = SIMVERBS_FAULT_REWRITE};
     spec.when.nth = nth;
-    spec.with.field = HeaderField::kOpcode;
+    spec.with.field = SIMVERBS_HEADER_OPCODE;
     spec.with.value = opcode;
     return inject_on_link("simverbs_rewrite_nth", link, from_node, spec, fault);
 }
 
 SIMVERBS_ABI int simverbs_fault_execution(const char* node, uint32_t qp_num, uint32_t* fault) {
     return fail_next("simverbs_fault_execution", node, qp_num, CompletedQueue::kSend,
-                     FaultAction::kExecution, 0, fault);
+                     SIMVERBS_FAULT_EXECUTION, 0, fault);
 }
 
 SIMVERBS_ABI int simverbs_fault_syndrome(const char* node, uint32_t qp_num, uint32_t* fault) {
     return fail_next("simverbs_fault_syndrome", node, qp_num, CompletedQueue::kSend,
-                     FaultAction::kSyndrome, 0, fault);
+                     SIMVERBS_FAULT_SYNDROME, 0, fault);
 }
 
 SIMVERBS_ABI int simverbs_fault_completion(const char* node, uint32_t qp_num, simverbs_queue queue,
@@ -195,7 +195,7 @@ SIMVERBS_ABI int simverbs_fault_completion(const char* node, uint32_t qp_num, si
                     status, to_string(WcStatus::kLocLenErr), kWcStatuses - 1,
                     to_string(WcStatus::kTmRndvIncomplete));
     }
-    return fail_next("simverbs_fault_completion", node, qp_num, *which, FaultAction::kCompletion,
+    return fail_next("simverbs_fault_completion", node, qp_num, *which, SIMVERBS_FAULT_COMPLETION,
                      status, fault);
 }
 
@@ -218,7 +218,7 @@ SIMVERBS_ABI int simverbs_fault_ring(const char* node, uint32_t qp_num, simverbs
                         "take it to INIT or further",
                         qp_num, to_string(attributes.state));
         }
-        FaultSpec spec{.action = FaultAction::kRing};
+        FaultSpec spec{.action = SIMVERBS_FAULT_RING};
         spec.target.hca = hca;
         spec.target.qp = {.qpn = qp_num};
         spec.target.queue = *which;
@@ -238,7 +238,7 @@ SIMVERBS_ABI int simverbs_fault_srq_ring(const char* node, uint32_t srq_handle) 
                         "ibv_srq.handle is the number to give",
                         hca->name(), srq_handle);
         }
-        FaultSpec spec{.action = FaultAction::kSrqRing};
+        FaultSpec spec{.action = SIMVERBS_FAULT_SRQ_RING};
         spec.target.hca = hca;
         spec.target.object = srq_handle;
         return inject(world, spec, nullptr);
@@ -254,7 +254,7 @@ SIMVERBS_ABI int simverbs_fault_device(const char* node) {
         if (hca->is_dead()) {
             return fail(EINVAL, "simverbs_fault_device: the device of {} is dead already", node);
         }
-        FaultSpec spec{.action = FaultAction::kDeviceFatal};
+        FaultSpec spec{.action = SIMVERBS_FAULT_DEVICE_FATAL};
         spec.target.hca = hca;
         spec.target.node = &world.simulation().network().node(hca->node());
         return inject(world, spec, nullptr);

@@ -111,33 +111,32 @@ std::unique_ptr<fabric::FrameAction> FaultBoard::make_action(FaultId id, const F
     fabric::PayloadKeeper& keeper = *this;
     const PacketEnds& ends = *this;
     switch (spec.action) {
-        case FaultAction::kMark:
+        case SIMVERBS_FAULT_MARK:
             return std::make_unique<fabric::MarkFrame>();
-        case FaultAction::kDrop:
+        case SIMVERBS_FAULT_DROP:
             return std::make_unique<fabric::DropFrame>();
-        case FaultAction::kCorrupt:
+        case SIMVERBS_FAULT_CORRUPT:
             return std::make_unique<CorruptPacket>(with.offset, with.bits);
-        case FaultAction::kRewrite:
+        case SIMVERBS_FAULT_REWRITE:
             return std::make_unique<RewritePacket>(with.field, with.value);
-        case FaultAction::kDuplicate:
+        case SIMVERBS_FAULT_DUPLICATE:
             return std::make_unique<fabric::DuplicateFrame>(clock_, keeper, with.times,
                                                             with.duration);
-        case FaultAction::kDelay:
+        case SIMVERBS_FAULT_DELAY:
             return std::make_unique<fabric::DelayFrame>(clock_, keeper, with.duration);
-        case FaultAction::kReorder:
+        case SIMVERBS_FAULT_REORDER:
             return std::make_unique<fabric::ReorderFrame>(clock_, keeper, with.duration);
-        case FaultAction::kHold:
+        case SIMVERBS_FAULT_HOLD:
             return std::make_unique<fabric::HoldFrame>(clock_, keeper, with.duration);
-        case FaultAction::kLandLate:
+        case SIMVERBS_FAULT_LAND_LATE:
             return std::make_unique<LandLate>(with.duration);
-        case FaultAction::kMarkCongestion:
+        case SIMVERBS_FAULT_MARK_CONGESTION:
             return std::make_unique<MarkCongestion>();
-        case FaultAction::kNotifyCongestion:
+        case SIMVERBS_FAULT_NOTIFY_CONGESTION:
             return std::make_unique<NotifyCongestion>(ends);
-        case FaultAction::kNak:
-            return std::make_unique<RefusePacket>(
-                ends, AethSyndrome::nak(static_cast<NakCode>(with.value)));
-        case FaultAction::kRnrNak:
+        case SIMVERBS_FAULT_NAK:
+            return std::make_unique<RefusePacket>(ends, AethSyndrome::nak(nak_code(with.value)));
+        case SIMVERBS_FAULT_RNR_NAK:
             return std::make_unique<RefusePacket>(
                 ends, AethSyndrome::rnr_nak(static_cast<std::uint8_t>(with.value)));
         default:
@@ -281,7 +280,7 @@ void FaultBoard::act(FaultId id, const Site& site) {
         target.qp = {.qpn = site.qpn};
     }
     std::string_view reason;
-    if (spec.action == FaultAction::kRelease) {
+    if (spec.action == SIMVERBS_FAULT_RELEASE) {
         const auto held = faults_.find(target.fault);
         if (held != faults_.end() && held->second.frames != nullptr) {
             held->second.frames->action().release();
@@ -323,14 +322,14 @@ std::optional<InjectedFault> FaultBoard::work_request(QueuePair& qp, CompletedQu
         emit(id, fault, site, fault.occasion.seen());
         fault_fired(id);
         switch (fault.spec.action) {
-            case FaultAction::kCompletion:
+            case SIMVERBS_FAULT_COMPLETION:
                 failure = {static_cast<WcStatus>(fault.spec.with.value),
                            FaultCause::kInjectedStatus};
                 break;
-            case FaultAction::kExecution:
+            case SIMVERBS_FAULT_EXECUTION:
                 failure = {WcStatus::kFatalErr, FaultCause::kExecutionFault};
                 break;
-            case FaultAction::kSyndrome:
+            case SIMVERBS_FAULT_SYNDROME:
                 failure = {WcStatus::kGeneralErr, FaultCause::kUnknownSyndrome};
                 break;
             default:
@@ -354,7 +353,7 @@ int FaultBoard::command(Hca& hca, CommandCode command) {
     }
     for (const FaultId id : due) {
         Fault& fault = faults_.at(id);
-        if (fault.spec.action == FaultAction::kCall) {
+        if (fault.spec.action == SIMVERBS_FAULT_CALL) {
             error = static_cast<int>(fault.spec.with.value);
         }
         fire(id, fault, {&hca, 0}, fault.occasion.seen());

@@ -56,14 +56,14 @@ void hold(fabric::Port& port, fabric::PhysicalState state) {
 std::string_view on_link(const FaultSpec& spec, const FaultTarget& target, FaultClock& later) {
     fabric::Link& link = *target.link;
     switch (spec.action) {
-        case FaultAction::kLinkDown:
+        case SIMVERBS_FAULT_LINK_DOWN:
             link.set_state(LinkState::kDown);
             afterwards(later, spec.with.duration, [&link] { link.set_state(LinkState::kUp); });
             return kDone;
-        case FaultAction::kLinkUp:
+        case SIMVERBS_FAULT_LINK_UP:
             link.set_state(LinkState::kUp);
             return kDone;
-        case FaultAction::kLinkFlap:
+        case SIMVERBS_FAULT_LINK_FLAP:
             flap(later, link, spec.with);
             return kDone;
         default:
@@ -74,7 +74,7 @@ std::string_view on_link(const FaultSpec& spec, const FaultTarget& target, Fault
 
 std::string_view on_port(const FaultSpec& spec, fabric::Port& port, Simulation& simulation,
                          FaultClock& later) {
-    if (spec.action == FaultAction::kPortError) {
+    if (spec.action == SIMVERBS_FAULT_PORT_ERROR) {
         hold(port, fabric::PhysicalState::kPolling);
         afterwards(later, spec.with.duration,
                    [&port] { hold(port, fabric::PhysicalState::kLinkUp); });
@@ -86,16 +86,16 @@ std::string_view on_port(const FaultSpec& spec, fabric::Port& port, Simulation& 
     }
     const auto value = static_cast<std::uint16_t>(spec.with.value);
     switch (spec.action) {
-        case FaultAction::kLid:
+        case SIMVERBS_FAULT_LID:
             return administration->set_lid(port, fabric::Lid{value}) ? kDone : "the LID is taken";
-        case FaultAction::kPkey: {
+        case SIMVERBS_FAULT_PKEY: {
             std::vector<std::uint16_t> pkeys = port.attributes().pkeys;
             pkeys.resize(std::max<std::size_t>(pkeys.size(), spec.with.offset + 1U));
             pkeys[spec.with.offset] = value;
             administration->set_pkeys(port, std::move(pkeys));
             return kDone;
         }
-        case FaultAction::kSmLid:
+        case SIMVERBS_FAULT_SM_LID:
             administration->set_sm_lid(port, fabric::Lid{value});
             return kDone;
         default:
@@ -112,22 +112,22 @@ void restart(Hca& hca, const fabric::Node& node) {
 std::string_view on_device(const FaultSpec& spec, Hca& hca, const fabric::Node& node,
                            FaultClock& later) {
     const bool comes_back =
-        spec.action == FaultAction::kHostRestart || spec.action == FaultAction::kDeviceArrive;
+        spec.action == SIMVERBS_FAULT_HOST_RESTART || spec.action == SIMVERBS_FAULT_DEVICE_ARRIVE;
     if (comes_back == !hca.is_dead()) {
         return comes_back ? "it works" : "it is dead";
     }
     switch (spec.action) {
-        case FaultAction::kHostKill:
+        case SIMVERBS_FAULT_HOST_KILL:
             hca.lose_power();
             set_links(node, LinkState::kDown);
             afterwards(later, spec.with.duration, [&hca, &node] { restart(hca, node); });
             return kDone;
-        case FaultAction::kDeviceRemove:
+        case SIMVERBS_FAULT_DEVICE_REMOVE:
             hca.die();
             hca.set_present(false);
             set_links(node, LinkState::kDown);
             return kDone;
-        case FaultAction::kDeviceFatal:
+        case SIMVERBS_FAULT_DEVICE_FATAL:
             hca.die();
             return kDone;
         default:
@@ -139,9 +139,6 @@ std::string_view on_device(const FaultSpec& spec, Hca& hca, const fabric::Node& 
 // Power is a host's, with all its devices.
 std::string_view on_host(const FaultSpec& spec, const FaultTarget& target, Simulation& simulation,
                          FaultClock& later) {
-    if (spec.action != FaultAction::kHostKill && spec.action != FaultAction::kHostRestart) {
-        return on_device(spec, *target.hca, *target.node, later);
-    }
     std::string_view outcome;
     for (const std::size_t index : simulation.hcas_of(target.hca->host())) {
         Hca& hca = simulation.hca(index);
@@ -158,7 +155,7 @@ std::string_view on_programs(const FaultSpec& spec, const Hca& hca, const Simula
     if (programs == nullptr) {
         return "nobody runs programs here";
     }
-    return spec.action == FaultAction::kProcessStop
+    return spec.action == SIMVERBS_FAULT_PROCESS_STOP
                ? programs->stop(hca.host(), spec.with.duration, later)
                : programs->kill(hca.host());
 }
@@ -175,7 +172,7 @@ std::string_view on_queue_pair(const FaultSpec& spec, const FaultTarget& target)
         return "the queue pair is in RESET or ERR";
     }
     FaultCause cause = FaultCause::kInternalError;
-    if (spec.action == FaultAction::kRing) {
+    if (spec.action == SIMVERBS_FAULT_RING) {
         cause = target.queue == CompletedQueue::kSend ? FaultCause::kSendRingUnreadable
                                                       : FaultCause::kReceiveRingUnreadable;
     }
@@ -183,34 +180,31 @@ std::string_view on_queue_pair(const FaultSpec& spec, const FaultTarget& target)
     return kDone;
 }
 
-std::string_view on_object(const FaultSpec& spec, const FaultTarget& target) {
-    Hca& hca = *target.hca;
-    switch (spec.action) {
-        case FaultAction::kSrqRing: {
-            SharedReceiveQueue* srq = hca.srqs().find(target.object);
-            if (srq == nullptr) {
-                return "there is no such shared receive queue";
-            }
-            srq->fail();
-            return kDone;
-        }
-        case FaultAction::kCqOverrun: {
-            CompletionQueue* cq = hca.find_cq(target.object);
-            if (cq == nullptr) {
-                return "there is no such completion queue";
-            }
-            cq->overrun();
-            return kDone;
-        }
-        default: {
-            MemoryRegion* region = hca.keys().find_region(target.object);
-            if (region == nullptr) {
-                return "there is no such memory region";
-            }
-            hca.keys().renew(*region, hca.personality().key_style);
-            return kDone;
-        }
+std::string_view fail_srq(Hca& hca, std::uint32_t handle) {
+    SharedReceiveQueue* srq = hca.srqs().find(handle);
+    if (srq == nullptr) {
+        return "there is no such shared receive queue";
     }
+    srq->fail();
+    return kDone;
+}
+
+std::string_view overrun_cq(Hca& hca, std::uint32_t handle) {
+    CompletionQueue* cq = hca.find_cq(handle);
+    if (cq == nullptr) {
+        return "there is no such completion queue";
+    }
+    cq->overrun();
+    return kDone;
+}
+
+std::string_view invalidate_mr(Hca& hca, std::uint32_t lkey) {
+    MemoryRegion* region = hca.keys().find_region(lkey);
+    if (region == nullptr) {
+        return "there is no such memory region";
+    }
+    hca.keys().renew(*region, hca.personality().key_style);
+    return kDone;
 }
 
 }  // namespace
@@ -233,21 +227,27 @@ std::string_view carry_out(const FaultSpec& spec, const FaultTarget& target, Sim
         }
         case FaultSubject::kHost:
             return on_host(spec, target, simulation, later);
+        case FaultSubject::kDevice:
+            return on_device(spec, *target.hca, *target.node, later);
         case FaultSubject::kPrograms:
             return on_programs(spec, *target.hca, simulation, later);
         case FaultSubject::kQueuePair:
-        case FaultSubject::kQueue:
+        case FaultSubject::kWorkQueue:
             return on_queue_pair(spec, target);
-        case FaultSubject::kObject:
-            return on_object(spec, target);
+        case FaultSubject::kSharedReceiveQueue:
+            return fail_srq(*target.hca, target.object);
+        case FaultSubject::kCompletionQueue:
+            return overrun_cq(*target.hca, target.object);
+        case FaultSubject::kMemoryRegion:
+            return invalidate_mr(*target.hca, target.object);
+        case FaultSubject::kSubnetManager:
+            return simulation.stop_subnet_manager() ? kDone : "there is none";
         case FaultSubject::kNothing:
-            if (spec.action == FaultAction::kSmDeath) {
-                return simulation.stop_subnet_manager() ? kDone : "there is none";
-            }
             return kDone;
         case FaultSubject::kPacket:
         case FaultSubject::kFault:
         case FaultSubject::kWorkRequest:
+        case FaultSubject::kSendRequest:
         case FaultSubject::kCall:
             return kDone;  // where they wait (fault_board.cpp)
     }

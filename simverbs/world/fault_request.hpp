@@ -2,7 +2,6 @@
 // which of its members has no meaning.
 #pragma once
 
-#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,19 +10,11 @@
 
 #include "simverbs/simverbs.h"
 #include "simverbs/world/fault_board.hpp"
+#include "simverbs/world/fault_members.hpp"
 #include "simverbs/world/fault_spec.hpp"
 #include "simverbs/world/simulation.hpp"
 
 namespace simverbs {
-
-// Of an enumeration that a program filled in, perhaps with what is none of its values.
-template <class E>
-int number_of(const E& value) {
-    int number = 0;
-    static_assert(sizeof value == sizeof number);
-    std::memcpy(&number, &value, sizeof number);
-    return number;
-}
 
 class FaultRequest {
   public:
@@ -41,7 +32,7 @@ class FaultRequest {
     int read_time();
     int read_count();
     int read_trigger();
-    int read_no_match();
+    int read_members();
     int read_packets();
     int read_opcode(PacketPattern& pattern);
     int read_hosts(const char* member, const char* name, std::vector<fabric::NodeId>& nodes);
@@ -54,11 +45,11 @@ class FaultRequest {
     int read_target_device();
     int read_target_queue_pair();
     int read_arguments();
+    int read_ranges();
     int read_header_field();
-    int read_port_value();
+    int read_pkey_index();
     int read_rate();
     int read_queue(const char* member, int queue, CompletedQueue& into) const;
-    [[nodiscard]] FaultSubject subject() const { return row_of(spec_.action).subject; }
 
     // Keeps the reason; returns `error`.
     template <class... Args>
@@ -71,7 +62,8 @@ class FaultRequest {
     const FaultBoard& board_;
     const simverbs_fault& asked_;
     mutable std::string why_;
-    int on_ = SIMVERBS_ON_TIME;
+    const FaultActionRow* action_ = nullptr;
+    const FaultTriggerRow* trigger_ = nullptr;
     FaultSpec spec_;
 };
 
