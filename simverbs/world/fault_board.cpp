@@ -71,22 +71,22 @@ class FaultBoard::FrameTrigger final : public fabric::FrameAction {
     std::string_view name_;
 };
 
-FaultBoard::FaultBoard(Simulation& simulation)
-    : simulation_(simulation), clock_(simulation.loop()) {}
+FaultBoard::FaultBoard(FaultEnvironment& environment)
+    : environment_(environment), clock_(environment.loop()) {}
 
 FaultBoard::~FaultBoard() {
-    simulation_.set_device_faults(nullptr);
+    environment_.set_device_faults(nullptr);
 }
 
 FaultId FaultBoard::inject(const FaultSpec& spec) {
     const FaultId id(++last_id_);
     fabric::OccasionRules rules = spec.when;
-    rules.seed = simulation_.options().seed;
+    rules.seed = environment_.seed();
     Fault& fault =
         faults_.emplace(id, Fault{spec, fabric::Occasion(id, rules), nullptr, {}}).first->second;
     if (const auto* on = std::get_if<OnPacket>(&spec.on)) {
         fault.frames = std::make_unique<fabric::FrameFault>(
-            simulation_.bus(), id,
+            environment_.bus(), id,
             std::make_unique<PacketMatcher>(on->pattern, static_cast<const PacketEnds&>(*this)),
             rules, make_action(id, spec), on->directions,
             static_cast<fabric::FiringListener*>(this));
@@ -189,7 +189,7 @@ void FaultBoard::hook_devices() {
         const FaultTrigger& on = entry.second.spec.on;
         return std::holds_alternative<OnWorkRequest>(on) || std::holds_alternative<OnCall>(on);
     });
-    simulation_.set_device_faults(wanted ? this : nullptr);
+    environment_.set_device_faults(wanted ? this : nullptr);
 }
 
 bool FaultBoard::clear(FaultId id) {
@@ -251,7 +251,7 @@ void FaultBoard::emit(FaultId id, const Fault& fault, const Site& site, std::uin
     event.action = to_string(fault.spec.action);
     event.nth = nth;
     event.flow = site.qpn != 0 ? site.qpn : target.qp.qpn;
-    simulation_.bus().emit(clock_.now(), event);
+    environment_.bus().emit(clock_.now(), event);
 }
 
 void FaultBoard::fire(FaultId id, Fault& fault, const Site& site, std::uint64_t nth) {
@@ -276,7 +276,7 @@ void FaultBoard::act(FaultId id, const Site& site) {
     FaultTarget target = spec.target;
     if (target.hca == nullptr && site.hca != nullptr) {
         target.hca = site.hca;
-        target.node = &simulation_.network().node(site.hca->node());
+        target.node = &environment_.network().node(site.hca->node());
         target.qp = {.qpn = site.qpn};
     }
     std::string_view reason;
@@ -288,11 +288,11 @@ void FaultBoard::act(FaultId id, const Site& site) {
             reason = "that fault is gone";
         }
     } else {
-        reason = carry_out(spec, target, simulation_, clock_);
+        reason = carry_out(spec, target, environment_, clock_);
     }
     if (!reason.empty()) {
-        simulation_.bus().emit(clock_.now(), fabric::FaultMissed{place_of(target, site.hca), id,
-                                                                 to_string(spec.action), reason});
+        environment_.bus().emit(clock_.now(), fabric::FaultMissed{place_of(target, site.hca), id,
+                                                                  to_string(spec.action), reason});
     }
 }
 
@@ -362,7 +362,7 @@ int FaultBoard::command(Hca& hca, CommandCode command) {
 }
 
 std::optional<PacketEnds::Origin> FaultBoard::origin(fabric::NodeId node, std::uint32_t qpn) const {
-    const Hca* hca = simulation_.hca_at(node);
+    const Hca* hca = environment_.hca_at(node);
     const QueuePair* qp = hca == nullptr ? nullptr : hca->find_qp(qpn);
     if (qp == nullptr) {
         return std::nullopt;
@@ -371,7 +371,7 @@ std::optional<PacketEnds::Origin> FaultBoard::origin(fabric::NodeId node, std::u
 }
 
 std::optional<fabric::NodeId> FaultBoard::destination(const fabric::Frame& frame) const {
-    const fabric::Network& network = simulation_.network();
+    const fabric::Network& network = environment_.network();
     for (std::size_t i = 0; i < network.host_count(); ++i) {
         const fabric::EndNode& host = network.host(i);
         for (std::uint16_t number = 1; number <= host.port_count(); ++number) {
@@ -384,7 +384,7 @@ std::optional<fabric::NodeId> FaultBoard::destination(const fabric::Frame& frame
 }
 
 void FaultBoard::keep_payload(fabric::Frame& frame) {
-    simulation_.hca(0).keep_payload(frame);
+    environment_.hca(0).keep_payload(frame);
 }
 
 }  // namespace simverbs

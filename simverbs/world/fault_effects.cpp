@@ -72,7 +72,7 @@ std::string_view on_link(const FaultSpec& spec, const FaultTarget& target, Fault
     }
 }
 
-std::string_view on_port(const FaultSpec& spec, fabric::Port& port, Simulation& simulation,
+std::string_view on_port(const FaultSpec& spec, fabric::Port& port, FaultEnvironment& environment,
                          FaultClock& later) {
     if (spec.action == SIMVERBS_FAULT_PORT_ERROR) {
         hold(port, fabric::PhysicalState::kPolling);
@@ -80,7 +80,7 @@ std::string_view on_port(const FaultSpec& spec, fabric::Port& port, Simulation& 
                    [&port] { hold(port, fabric::PhysicalState::kLinkUp); });
         return kDone;
     }
-    fabric::PortAdministration* administration = simulation.subnet_manager();
+    fabric::PortAdministration* administration = environment.subnet_manager();
     if (administration == nullptr) {
         return "the subnet manager is gone";
     }
@@ -137,21 +137,21 @@ std::string_view on_device(const FaultSpec& spec, Hca& hca, const fabric::Node& 
 }
 
 // Power is a host's, with all its devices.
-std::string_view on_host(const FaultSpec& spec, const FaultTarget& target, Simulation& simulation,
-                         FaultClock& later) {
+std::string_view on_host(const FaultSpec& spec, const FaultTarget& target,
+                         FaultEnvironment& environment, FaultClock& later) {
     std::string_view outcome;
-    for (const std::size_t index : simulation.hcas_of(target.hca->host())) {
-        Hca& hca = simulation.hca(index);
+    for (const std::size_t index : environment.hcas_of(target.hca->host())) {
+        Hca& hca = environment.hca(index);
         const std::string_view reason =
-            on_device(spec, hca, simulation.network().node(hca.node()), later);
+            on_device(spec, hca, environment.network().node(hca.node()), later);
         outcome = reason.empty() ? outcome : reason;
     }
     return outcome;
 }
 
-std::string_view on_programs(const FaultSpec& spec, const Hca& hca, const Simulation& simulation,
-                             FaultClock& later) {
-    HostPrograms* const programs = simulation.programs();
+std::string_view on_programs(const FaultSpec& spec, const Hca& hca,
+                             const FaultEnvironment& environment, FaultClock& later) {
+    HostPrograms* const programs = environment.programs();
     if (programs == nullptr) {
         return "nobody runs programs here";
     }
@@ -209,8 +209,8 @@ std::string_view invalidate_mr(Hca& hca, std::uint32_t lkey) {
 
 }  // namespace
 
-std::string_view carry_out(const FaultSpec& spec, const FaultTarget& target, Simulation& simulation,
-                           FaultClock& later) {
+std::string_view carry_out(const FaultSpec& spec, const FaultTarget& target,
+                           FaultEnvironment& environment, FaultClock& later) {
     switch (row_of(spec.action).subject) {
         case FaultSubject::kLink:
             return on_link(spec, target, later);
@@ -218,7 +218,7 @@ std::string_view carry_out(const FaultSpec& spec, const FaultTarget& target, Sim
             target.direction->pause_until(later.now() + spec.with.duration);
             return kDone;
         case FaultSubject::kPort:
-            return on_port(spec, *target.port, simulation, later);
+            return on_port(spec, *target.port, environment, later);
         case FaultSubject::kSwitch: {
             const fabric::Node& node = *target.node;
             set_links(node, LinkState::kDown);
@@ -226,11 +226,11 @@ std::string_view carry_out(const FaultSpec& spec, const FaultTarget& target, Sim
             return kDone;
         }
         case FaultSubject::kHost:
-            return on_host(spec, target, simulation, later);
+            return on_host(spec, target, environment, later);
         case FaultSubject::kDevice:
             return on_device(spec, *target.hca, *target.node, later);
         case FaultSubject::kPrograms:
-            return on_programs(spec, *target.hca, simulation, later);
+            return on_programs(spec, *target.hca, environment, later);
         case FaultSubject::kQueuePair:
         case FaultSubject::kWorkQueue:
             return on_queue_pair(spec, target);
@@ -241,7 +241,7 @@ std::string_view carry_out(const FaultSpec& spec, const FaultTarget& target, Sim
         case FaultSubject::kMemoryRegion:
             return invalidate_mr(*target.hca, target.object);
         case FaultSubject::kSubnetManager:
-            return simulation.stop_subnet_manager() ? kDone : "there is none";
+            return environment.stop_subnet_manager() ? kDone : "there is none";
         case FaultSubject::kNothing:
             return kDone;
         case FaultSubject::kPacket:

@@ -172,13 +172,12 @@ int FaultRequest::read_hosts(const char* member, const char* name,
     if (!is_given(name)) {
         return 0;
     }
-    const Simulation& simulation = simulation_;
-    for (const std::size_t index : simulation.hcas_of(name)) {
-        nodes.push_back(simulation.hca(index).node());
+    for (const std::size_t index : environment_.hcas_of(name)) {
+        nodes.push_back(environment_.hca(index).node());
     }
     if (nodes.empty()) {
         const std::string what = fmt::format("match.{}", member);
-        const Hca* hca = find_device(simulation_, what.c_str(), name, why_);
+        const Hca* hca = find_device(environment_, what.c_str(), name, why_);
         if (hca == nullptr) {
             return ENOENT;
         }
@@ -240,7 +239,7 @@ int FaultRequest::read_packets() {
     pattern.relative_psn = match.psn;
     pattern.attempt = match.attempt;
     if (is_given(match.link)) {
-        fabric::Link* link = find_link(simulation_, "match.link", match.link, why_);
+        fabric::Link* link = find_link(environment_, "match.link", match.link, why_);
         if (link == nullptr) {
             return ENOENT;
         }
@@ -259,7 +258,7 @@ int FaultRequest::read_packets() {
                     "match.transmitter is an end of match.link, which is "
                     "missing");
     } else {
-        on.directions = directions_from_hosts(simulation_.network(), pattern.from);
+        on.directions = directions_from_hosts(environment_.network(), pattern.from);
     }
     spec_.on = std::move(on);
     return 0;
@@ -280,7 +279,7 @@ int FaultRequest::read_work_request() {
     const simverbs_fault_match& match = asked_.match;
     OnWorkRequest on;
     if (is_given(match.node)) {
-        on.hca = find_device(simulation_, "match.node", match.node, why_);
+        on.hca = find_device(environment_, "match.node", match.node, why_);
         if (on.hca == nullptr) {
             return ENOENT;
         }
@@ -303,7 +302,7 @@ int FaultRequest::read_work_request() {
 int FaultRequest::read_call() {
     OnCall on;
     if (is_given(asked_.match.node)) {
-        on.hca = find_device(simulation_, "match.node", asked_.match.node, why_);
+        on.hca = find_device(environment_, "match.node", asked_.match.node, why_);
         if (on.hca == nullptr) {
             return ENOENT;
         }

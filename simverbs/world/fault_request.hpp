@@ -10,17 +10,18 @@
 
 #include "simverbs/simverbs.h"
 #include "simverbs/world/fault_board.hpp"
+#include "simverbs/world/fault_environment.hpp"
 #include "simverbs/world/fault_members.hpp"
 #include "simverbs/world/fault_spec.hpp"
-#include "simverbs/world/simulation.hpp"
 
 namespace simverbs {
 
 class FaultRequest {
   public:
     // All outlive the request.
-    FaultRequest(Simulation& simulation, const FaultBoard& board, const simverbs_fault& asked)
-        : simulation_(simulation), board_(board), asked_(asked) {}
+    FaultRequest(FaultEnvironment& environment, const FaultBoard& board,
+                 const simverbs_fault& asked)
+        : environment_(environment), board_(board), asked_(asked) {}
 
     // 0, and spec() holds; or an errno, and why() says what is wrong with which member.
     int read();
@@ -58,7 +59,7 @@ class FaultRequest {
         return error;
     }
 
-    Simulation& simulation_;
+    FaultEnvironment& environment_;
     const FaultBoard& board_;
     const simverbs_fault& asked_;
     mutable std::string why_;

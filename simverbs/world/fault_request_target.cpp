@@ -40,7 +40,7 @@ int FaultRequest::read_target() {
             spec_.target.object = asked_.target.object;
             return read_target_device();
         case FaultSubject::kSubnetManager:
-            return simulation_.subnet_manager() != nullptr
+            return environment_.subnet_manager() != nullptr
                        ? 0
                        : fail(EOPNOTSUPP, "{}: this world has no subnet manager", action_->name);
         case FaultSubject::kNothing:
@@ -55,7 +55,7 @@ int FaultRequest::read_target() {
 
 int FaultRequest::read_target_link(bool one_end) {
     const char* name = is_given(asked_.target.link) ? asked_.target.link : asked_.match.link;
-    fabric::Link* link = find_link(simulation_, "target.link", name, why_);
+    fabric::Link* link = find_link(environment_, "target.link", name, why_);
     if (link == nullptr) {
         return ENOENT;
     }
@@ -71,7 +71,7 @@ int FaultRequest::read_target_link(bool one_end) {
 }
 
 int FaultRequest::read_target_port() {
-    fabric::Network& network = simulation_.network();
+    fabric::Network& network = environment_.network();
     fabric::Node* node = network.find_node(text_of(asked_.target.node));
     if (node == nullptr) {
         node = network.find_host(text_of(asked_.target.node));
@@ -80,9 +80,9 @@ int FaultRequest::read_target_port() {
         const std::string_view name = text_of(asked_.target.node);
         return name.empty()
                    ? fail(EINVAL, "target.node is missing: a host or a switch of topology '{}'",
-                          simulation_.options().topology)
+                          environment_.topology())
                    : fail(ENOENT, "target.node: there is no node '{}' in topology '{}'", name,
-                          simulation_.options().topology);
+                          environment_.topology());
     }
     const std::uint8_t number = std::max<std::uint8_t>(asked_.target.port, 1);
     if (number > node->port_count() || node->port(fabric::PortNumber{number}).link() == nullptr) {
@@ -97,7 +97,7 @@ int FaultRequest::read_target_port() {
         return fail(EOPNOTSUPP, "{}: port {} of {} is an Ethernet port, which nobody manages",
                     to_string(spec_.action), number, node->name());
     }
-    if (simulation_.subnet_manager() == nullptr) {
+    if (environment_.subnet_manager() == nullptr) {
         return fail(EOPNOTSUPP, "{}: this world has no subnet manager of its own",
                     to_string(spec_.action));
     }
@@ -105,14 +105,14 @@ int FaultRequest::read_target_port() {
 }
 
 int FaultRequest::read_target_switch() {
-    fabric::Node* node = simulation_.network().find_node(text_of(asked_.target.node));
+    fabric::Node* node = environment_.network().find_node(text_of(asked_.target.node));
     if (node == nullptr || node->kind() != fabric::NodeKind::kSwitch) {
         const std::string_view name = text_of(asked_.target.node);
         return name.empty()
                    ? fail(EINVAL, "target.node is missing: a switch of topology '{}'",
-                          simulation_.options().topology)
+                          environment_.topology())
                    : fail(ENOENT, "target.node: '{}' is no switch of topology '{}'{}", name,
-                          simulation_.options().topology,
+                          environment_.topology(),
                           node == nullptr ? "" : "; for a host take SIMVERBS_FAULT_HOST_KILL");
     }
     spec_.target.node = node;
@@ -124,11 +124,11 @@ int FaultRequest::read_target_device() {
         (trigger_->trigger == SIMVERBS_ON_WORK_REQUEST || trigger_->trigger == SIMVERBS_ON_CALL)) {
         return 0;
     }
-    spec_.target.hca = find_device(simulation_, "target.node", asked_.target.node, why_);
+    spec_.target.hca = find_device(environment_, "target.node", asked_.target.node, why_);
     if (spec_.target.hca == nullptr) {
         return ENOENT;
     }
-    spec_.target.node = &simulation_.network().node(spec_.target.hca->node());
+    spec_.target.node = &environment_.network().node(spec_.target.hca->node());
     return 0;
 }
 
@@ -225,7 +225,7 @@ int FaultRequest::read_header_field() {
 }
 
 int FaultRequest::read_pkey_index() {
-    const Hca* hca = simulation_.hca_at(spec_.target.port->node().id());
+    const Hca* hca = environment_.hca_at(spec_.target.port->node().id());
     const std::size_t entries = hca == nullptr ? 1 : hca->personality().limits.port.pkey_entries;
     return asked_.with.offset < entries ? 0
                                         : fail(EINVAL, "with.offset is {}; the table has 0 to {}",
