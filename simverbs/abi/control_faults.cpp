@@ -7,10 +7,10 @@
 #include "simverbs/abi/control.hpp"
 #include "simverbs/abi/control_names.hpp"
 #include "simverbs/abi/export.hpp"
+#include "simverbs/faults/fault_request.hpp"
 #include "simverbs/model/statuses.hpp"
 #include "simverbs/model/wire_opcodes.hpp"
 #include "simverbs/simverbs.h"
-#include "simverbs/world/fault_request.hpp"
 
 namespace simverbs::abi {
 namespace {

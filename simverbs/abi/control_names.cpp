@@ -1,6 +1,6 @@
 #include "simverbs/abi/control_names.hpp"
 
-#include "simverbs/world/named.hpp"
+#include "simverbs/faults/named.hpp"
 
 namespace simverbs::abi {
 

@@ -5,8 +5,8 @@
 
 #include "simverbs/abi/control.hpp"
 #include "simverbs/abi/export.hpp"
+#include "simverbs/faults/link_rates.hpp"
 #include "simverbs/simverbs.h"
-#include "simverbs/world/link_rates.hpp"
 
 namespace simverbs::abi {
 namespace {

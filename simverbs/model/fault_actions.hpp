@@ -2,7 +2,7 @@
 // struct simverbs_fault it reads, and which failures it can begin.
 //
 // simverbs_inject(), the keys and words of scenarios, explain() and the generated table in
-// FAULT_ACTIONS.md read these rows. What an action does is written in simverbs/world.
+// FAULT_ACTIONS.md read these rows. What an action does is written in simverbs/faults.
 #pragma once
 
 #include <algorithm>

@@ -19,10 +19,10 @@
 #include "fabric/sm/sweeping_sm.hpp"
 #include "fabric/trace/bus.hpp"
 
+#include "simverbs/faults/fault_environment.hpp"
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/model/personality.hpp"
 #include "simverbs/model/psn.hpp"
-#include "simverbs/world/fault_environment.hpp"
 
 namespace simverbs {
 

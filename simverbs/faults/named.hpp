@@ -7,8 +7,8 @@
 
 #include "fabric/net/link.hpp"
 
+#include "simverbs/faults/fault_environment.hpp"
 #include "simverbs/hca/hca.hpp"
-#include "simverbs/world/fault_environment.hpp"
 
 namespace simverbs {
 

@@ -1,4 +1,4 @@
-#include "simverbs/world/named.hpp"
+#include "simverbs/faults/named.hpp"
 
 #include <string>
 

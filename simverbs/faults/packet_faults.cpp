@@ -1,4 +1,4 @@
-#include "simverbs/transport/packet_faults.hpp"
+#include "simverbs/faults/packet_faults.hpp"
 
 #include <utility>
 

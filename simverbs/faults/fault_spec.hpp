@@ -10,11 +10,11 @@
 #include "fabric/net/link.hpp"
 #include "fabric/net/node.hpp"
 
+#include "simverbs/faults/packet_faults.hpp"
+#include "simverbs/faults/packet_matcher.hpp"
 #include "simverbs/hca/command_code.hpp"
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/model/fault_actions.hpp"
-#include "simverbs/transport/packet_faults.hpp"
-#include "simverbs/transport/packet_matcher.hpp"
 #include "simverbs/transport/work_queue.hpp"
 
 namespace simverbs {

@@ -5,8 +5,8 @@
 
 #include "fabric/faults/fault_clock.hpp"
 
-#include "simverbs/world/fault_environment.hpp"
-#include "simverbs/world/fault_spec.hpp"
+#include "simverbs/faults/fault_environment.hpp"
+#include "simverbs/faults/fault_spec.hpp"
 
 namespace simverbs {
 

@@ -8,11 +8,11 @@
 
 #include <fmt/format.h>
 
+#include "simverbs/faults/fault_board.hpp"
+#include "simverbs/faults/fault_environment.hpp"
+#include "simverbs/faults/fault_members.hpp"
+#include "simverbs/faults/fault_spec.hpp"
 #include "simverbs/simverbs.h"
-#include "simverbs/world/fault_board.hpp"
-#include "simverbs/world/fault_environment.hpp"
-#include "simverbs/world/fault_members.hpp"
-#include "simverbs/world/fault_spec.hpp"
 
 namespace simverbs {
 

@@ -14,9 +14,9 @@
 #include "fabric/faults/frame_actions.hpp"
 #include "fabric/faults/frame_fault.hpp"
 
+#include "simverbs/faults/fault_environment.hpp"
+#include "simverbs/faults/fault_spec.hpp"
 #include "simverbs/hca/injected_fault.hpp"
-#include "simverbs/world/fault_environment.hpp"
-#include "simverbs/world/fault_spec.hpp"
 
 namespace simverbs {
 

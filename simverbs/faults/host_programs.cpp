@@ -1,4 +1,4 @@
-#include "simverbs/world/host_programs.hpp"
+#include "simverbs/faults/host_programs.hpp"
 
 #include <algorithm>
 

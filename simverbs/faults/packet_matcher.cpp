@@ -1,4 +1,4 @@
-#include "simverbs/transport/packet_matcher.hpp"
+#include "simverbs/faults/packet_matcher.hpp"
 
 #include <algorithm>
 

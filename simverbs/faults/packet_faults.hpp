@@ -7,8 +7,8 @@
 
 #include "fabric/faults/frame_fault.hpp"
 
+#include "simverbs/faults/packet_matcher.hpp"
 #include "simverbs/model/fault_values.hpp"
-#include "simverbs/transport/packet_matcher.hpp"
 
 namespace simverbs {
 

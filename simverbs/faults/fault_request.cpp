@@ -1,4 +1,4 @@
-#include "simverbs/world/fault_request.hpp"
+#include "simverbs/faults/fault_request.hpp"
 
 #include <cerrno>
 #include <string>
@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "simverbs/faults/named.hpp"
 #include "simverbs/model/statuses.hpp"
-#include "simverbs/world/named.hpp"
 
 namespace simverbs {
 namespace {

@@ -11,7 +11,7 @@
 #include "fabric/faults/fault_clock.hpp"
 #include "fabric/trace/event_info.hpp"
 
-#include "simverbs/world/fault_environment.hpp"
+#include "simverbs/faults/fault_environment.hpp"
 
 namespace simverbs {
 

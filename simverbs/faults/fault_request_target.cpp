@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "simverbs/faults/fault_request.hpp"
+#include "simverbs/faults/link_rates.hpp"
+#include "simverbs/faults/named.hpp"
 #include "simverbs/model/statuses.hpp"
-#include "simverbs/world/fault_request.hpp"
-#include "simverbs/world/link_rates.hpp"
-#include "simverbs/world/named.hpp"
 
 namespace simverbs {
 

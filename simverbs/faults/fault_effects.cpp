@@ -1,9 +1,9 @@
-#include "simverbs/world/fault_effects.hpp"
+#include "simverbs/faults/fault_effects.hpp"
 
+#include "simverbs/faults/host_programs.hpp"
 #include "simverbs/hca/completion_queue.hpp"
 #include "simverbs/hca/queue_pair.hpp"
 #include "simverbs/hca/shared_receive_queue.hpp"
-#include "simverbs/world/host_programs.hpp"
 
 namespace simverbs {
 namespace {

@@ -1,11 +1,11 @@
-#include "simverbs/world/fault_board.hpp"
+#include "simverbs/faults/fault_board.hpp"
 
 #include <algorithm>
 #include <utility>
 
+#include "simverbs/faults/fault_effects.hpp"
 #include "simverbs/hca/addressing.hpp"
 #include "simverbs/hca/queue_pair.hpp"
-#include "simverbs/world/fault_effects.hpp"
 
 namespace simverbs {
 

@@ -1,8 +1,8 @@
-#include "simverbs/transport/packet_matcher.hpp"
+#include "simverbs/faults/packet_matcher.hpp"
 
 #include <gtest/gtest.h>
 
-#include "simverbs/transport/packet_faults.hpp"
+#include "simverbs/faults/packet_faults.hpp"
 
 namespace simverbs {
 namespace {
