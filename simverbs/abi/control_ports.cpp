@@ -1,4 +1,5 @@
-// The part of the control API that does to ports what a subnet manager does.
+// The part of the control API that does to links and ports what an operator or a subnet manager
+// does.
 #include <algorithm>
 #include <cerrno>
 #include <vector>
@@ -6,6 +7,7 @@
 #include "simverbs/abi/control.hpp"
 #include "simverbs/abi/export.hpp"
 #include "simverbs/faults/link_rates.hpp"
+#include "simverbs/faults/named.hpp"
 #include "simverbs/simverbs.h"
 
 namespace simverbs::abi {
@@ -55,6 +57,21 @@ int at_managed_port(const char* function, const char* node, std::uint8_t number,
 }
 
 }  // namespace
+
+SIMVERBS_ABI int simverbs_set_link(const char* link, int up) {
+    return in_turn([=](EmbeddedWorld& world) {
+        fabric::Link* found =
+            find_link(world.simulation(), "simverbs_set_link", link, last_error());
+        if (found == nullptr) {
+            return ENOENT;
+        }
+        const auto wanted = up != 0 ? fabric::LinkState::kUp : fabric::LinkState::kDown;
+        if (found->state() != wanted) {
+            found->set_state(wanted);
+        }
+        return 0;
+    });
+}
 
 SIMVERBS_ABI int simverbs_port_set_lid(const char* node, uint8_t port, uint16_t lid) {
     return at_managed_port(
