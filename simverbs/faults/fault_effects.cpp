@@ -1,5 +1,10 @@
 #include "simverbs/faults/fault_effects.hpp"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "simverbs/faults/fabric_change.hpp"
 #include "simverbs/faults/host_programs.hpp"
 #include "simverbs/hca/completion_queue.hpp"
 #include "simverbs/hca/queue_pair.hpp"
@@ -14,103 +19,77 @@ using fabric::SimDuration;
 
 constexpr std::string_view kDone;
 
-// Calls act(link) for every link of a node.
-template <class F>
-void for_each_link(const fabric::Node& node, F&& act) {
-    for (std::uint16_t number = 1; number <= node.port_count(); ++number) {
-        if (fabric::Link* link = node.port(fabric::PortNumber{number}).link(); link != nullptr) {
-            act(*link);
-        }
+// Makes `change` now and, unless `duration` is zero, `back` after it.
+std::string_view change_for(FaultEnvironment& environment, FaultClock& later,
+                            const FabricChange& change, SimDuration duration,
+                            const FabricChange& back) {
+    const std::string_view reason = apply(change, environment);
+    if (reason.empty() && duration > SimDuration::zero()) {
+        later.after(duration, [&environment, back] { apply(back, environment); });
     }
-}
-
-void set_links(const fabric::Node& node, LinkState state) {
-    for_each_link(node, [state](fabric::Link& link) { link.set_state(state); });
-}
-
-// After `duration`, unless it is zero.
-template <class F>
-void afterwards(FaultClock& later, SimDuration duration, F&& act) {
-    if (duration > SimDuration::zero()) {
-        later.after(duration, std::forward<F>(act));
-    }
+    return reason;
 }
 
 // Down for `duration`, up for `interval`, `times` times.
-void flap(FaultClock& later, fabric::Link& link, const FaultArguments& with) {
-    link.set_state(LinkState::kDown);
-    later.after(with.duration, [&later, &link, with] {
-        link.set_state(LinkState::kUp);
+void flap(FaultEnvironment& environment, FaultClock& later, fabric::Link& link,
+          const FaultArguments& with) {
+    apply(SetLinkState{link, LinkState::kDown}, environment);
+    later.after(with.duration, [&environment, &later, &link, with] {
+        apply(SetLinkState{link, LinkState::kUp}, environment);
         FaultArguments rest = with;
         if (--rest.times > 0) {
-            later.after(with.interval, [&later, &link, rest] { flap(later, link, rest); });
+            later.after(with.interval, [&environment, &later, &link, rest] {
+                flap(environment, later, link, rest);
+            });
         }
     });
 }
 
-void hold(fabric::Port& port, fabric::PhysicalState state) {
-    port.mutable_attributes().held = state;
-    port.link()->refresh();
-}
-
-std::string_view on_link(const FaultSpec& spec, const FaultTarget& target, FaultClock& later) {
-    fabric::Link& link = *target.link;
+std::string_view on_link(const FaultSpec& spec, fabric::Link& link, FaultEnvironment& environment,
+                         FaultClock& later) {
     switch (spec.action) {
         case SIMVERBS_FAULT_LINK_DOWN:
-            link.set_state(LinkState::kDown);
-            afterwards(later, spec.with.duration, [&link] { link.set_state(LinkState::kUp); });
-            return kDone;
+            return change_for(environment, later, SetLinkState{link, LinkState::kDown},
+                              spec.with.duration, SetLinkState{link, LinkState::kUp});
         case SIMVERBS_FAULT_LINK_UP:
-            link.set_state(LinkState::kUp);
-            return kDone;
+            return apply(SetLinkState{link, LinkState::kUp}, environment);
         case SIMVERBS_FAULT_LINK_FLAP:
-            flap(later, link, spec.with);
+            flap(environment, later, link, spec.with);
             return kDone;
         default:
-            link.set_rate(spec.with.width, spec.with.speed);
-            return kDone;
+            return apply(SetLinkRate{link, spec.with.width, spec.with.speed}, environment);
     }
 }
 
 std::string_view on_port(const FaultSpec& spec, fabric::Port& port, FaultEnvironment& environment,
                          FaultClock& later) {
-    if (spec.action == SIMVERBS_FAULT_PORT_ERROR) {
-        hold(port, fabric::PhysicalState::kPolling);
-        afterwards(later, spec.with.duration,
-                   [&port] { hold(port, fabric::PhysicalState::kLinkUp); });
-        return kDone;
-    }
-    fabric::PortAdministration* administration = environment.subnet_manager();
-    if (administration == nullptr) {
-        return "the subnet manager is gone";
-    }
     const auto value = static_cast<std::uint16_t>(spec.with.value);
     switch (spec.action) {
+        case SIMVERBS_FAULT_PORT_ERROR:
+            return change_for(environment, later, HoldPort{port, fabric::PhysicalState::kPolling},
+                              spec.with.duration, HoldPort{port, fabric::PhysicalState::kLinkUp});
         case SIMVERBS_FAULT_LID:
-            return administration->set_lid(port, fabric::Lid{value}) ? kDone : "the LID is taken";
+            return apply(SetLid{port, fabric::Lid{value}}, environment);
         case SIMVERBS_FAULT_PKEY: {
             std::vector<std::uint16_t> pkeys = port.attributes().pkeys;
             pkeys.resize(std::max<std::size_t>(pkeys.size(), spec.with.offset + 1U));
             pkeys[spec.with.offset] = value;
-            administration->set_pkeys(port, std::move(pkeys));
-            return kDone;
+            return apply(SetPkeys{port, std::move(pkeys)}, environment);
         }
         case SIMVERBS_FAULT_SM_LID:
-            administration->set_sm_lid(port, fabric::Lid{value});
-            return kDone;
+            return apply(SetSmLid{port, fabric::Lid{value}}, environment);
         default:
-            administration->ask_to_reregister(port);
-            return kDone;
+            return apply(AskToReregister{port}, environment);
     }
 }
 
-void restart(Hca& hca, const fabric::Node& node) {
+void restart(FaultEnvironment& environment, Hca& hca, const fabric::Node& node) {
     hca.restart();
-    set_links(node, LinkState::kUp);
+    apply(SetNodeLinks{node, LinkState::kUp}, environment);
 }
 
 std::string_view on_device(const FaultSpec& spec, Hca& hca, const fabric::Node& node,
-                           FaultClock& later) {
+                           FaultEnvironment& environment, FaultClock& later) {
     const bool comes_back =
         spec.action == SIMVERBS_FAULT_HOST_RESTART || spec.action == SIMVERBS_FAULT_DEVICE_ARRIVE;
     if (comes_back == !hca.is_dead()) {
@@ -119,19 +98,22 @@ std::string_view on_device(const FaultSpec& spec, Hca& hca, const fabric::Node& 
     switch (spec.action) {
         case SIMVERBS_FAULT_HOST_KILL:
             hca.lose_power();
-            set_links(node, LinkState::kDown);
-            afterwards(later, spec.with.duration, [&hca, &node] { restart(hca, node); });
+            apply(SetNodeLinks{node, LinkState::kDown}, environment);
+            if (spec.with.duration > SimDuration::zero()) {
+                later.after(spec.with.duration,
+                            [&environment, &hca, &node] { restart(environment, hca, node); });
+            }
             return kDone;
         case SIMVERBS_FAULT_DEVICE_REMOVE:
             hca.die();
             hca.set_present(false);
-            set_links(node, LinkState::kDown);
+            apply(SetNodeLinks{node, LinkState::kDown}, environment);
             return kDone;
         case SIMVERBS_FAULT_DEVICE_FATAL:
             hca.die();
             return kDone;
         default:
-            restart(hca, node);
+            restart(environment, hca, node);
             return kDone;
     }
 }
@@ -143,7 +125,7 @@ std::string_view on_host(const FaultSpec& spec, const FaultTarget& target,
     for (const std::size_t index : environment.hcas_of(target.hca->host())) {
         Hca& hca = environment.hca(index);
         const std::string_view reason =
-            on_device(spec, hca, environment.network().node(hca.node()), later);
+            on_device(spec, hca, environment.network().node(hca.node()), environment, later);
         outcome = reason.empty() ? outcome : reason;
     }
     return outcome;
@@ -213,22 +195,19 @@ std::string_view carry_out(const FaultSpec& spec, const FaultTarget& target,
                            FaultEnvironment& environment, FaultClock& later) {
     switch (row_of(spec.action).subject) {
         case FaultSubject::kLink:
-            return on_link(spec, target, later);
+            return on_link(spec, *target.link, environment, later);
         case FaultSubject::kLinkEnd:
             target.direction->pause_until(later.now() + spec.with.duration);
             return kDone;
         case FaultSubject::kPort:
             return on_port(spec, *target.port, environment, later);
-        case FaultSubject::kSwitch: {
-            const fabric::Node& node = *target.node;
-            set_links(node, LinkState::kDown);
-            afterwards(later, spec.with.duration, [&node] { set_links(node, LinkState::kUp); });
-            return kDone;
-        }
+        case FaultSubject::kSwitch:
+            return change_for(environment, later, SetNodeLinks{*target.node, LinkState::kDown},
+                              spec.with.duration, SetNodeLinks{*target.node, LinkState::kUp});
         case FaultSubject::kHost:
             return on_host(spec, target, environment, later);
         case FaultSubject::kDevice:
-            return on_device(spec, *target.hca, *target.node, later);
+            return on_device(spec, *target.hca, *target.node, environment, later);
         case FaultSubject::kPrograms:
             return on_programs(spec, *target.hca, environment, later);
         case FaultSubject::kQueuePair:

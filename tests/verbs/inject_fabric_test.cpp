@@ -141,6 +141,19 @@ TEST_F(FabricFault, PortFailsForAWhile) {
     EXPECT_EQ(port_state(*b), IBV_PORT_ACTIVE);
 }
 
+TEST_F(FabricFault, PortThatWorksAgainLeavesItsLinkDownWhereThatWasTakenDown) {
+    connect();
+    simverbs_fault fault = on_node(SIMVERBS_FAULT_PORT_ERROR, "h1");
+    fault.with.duration_ps = 5 * kMillisecond;
+    inject(fault);
+    ASSERT_EQ(simverbs_set_link("h1-s0", 0), 0);
+    pass(10);
+    EXPECT_EQ(port_state(*b), IBV_PORT_DOWN);
+    ASSERT_EQ(simverbs_set_link("h1-s0", 1), 0);
+    pass(10);
+    EXPECT_EQ(port_state(*b), IBV_PORT_ACTIVE);
+}
+
 TEST_F(FabricFault, SwitchDiesAndTakesItsLinksAlong) {
     connect({.timeout = 10, .retries = 1});
     const std::uint32_t id = inject(on_node(SIMVERBS_FAULT_SWITCH_DEATH, "s0"));
