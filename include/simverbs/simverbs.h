@@ -106,7 +106,7 @@ int simverbs_actor(const char* name);
 int simverbs_actors(unsigned count);
 
 /* ---- links and ports -------------------------------------------------------------------------
- */
+ * What an operator or a subnet manager does to them, at once. */
 
 /* Takes a link down (up = 0), with what is in flight on it, or brings it up again; then the subnet
  * manager makes its ports ACTIVE, 1 ms of virtual time later. 0 and no effect where it is so
