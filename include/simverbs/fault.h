@@ -24,7 +24,8 @@
 extern "C" {
 #endif
 
-/* What happens. Behind each: which members of `target` (t.) and `with` (w.) it reads. */
+/* What happens. Behind each: which members of `target` (t.) and `with` (w.) it reads; others are
+ * EINVAL. */
 enum simverbs_fault_action {
     SIMVERBS_FAULT_NONE = 0, /* no action: EINVAL */
     /* Fires, and changes nothing: something for other faults to come after. */

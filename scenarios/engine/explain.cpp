@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "simverbs/model/completion_faults.hpp"
+#include "simverbs/model/fault_actions.hpp"
 
 namespace scenarios {
 
@@ -13,6 +14,9 @@ namespace {
 
 using simverbs::CompletionFault;
 using simverbs::Detector;
+using simverbs::FailureKind;
+using simverbs::FaultActionRow;
+using simverbs::FaultReach;
 
 const CompletionFault* row_of(std::string_view cause) {
     const auto found =
@@ -262,36 +266,23 @@ class Explanation {
 
     // ---- what began it
 
-    // Whether faults of that kind lead to such a cause; others happened on the way.
-    static bool can_cause(std::string_view action, const CompletionFault* row) {
-        constexpr auto kOfTheWay = std::to_array<std::string_view>(
-            {"drop",         "corrupt",  "duplicate", "delay",           "reorder",
-             "hold",         "release",  "land_late", "mark_congestion", "notify_congestion",
-             "link_down",    "link_up",  "link_flap", "link_rate",       "pause",
-             "port_error",   "lid",      "pkey",      "sm_lid",          "reregister",
-             "switch_death", "sm_death", "host_kill", "host_restart",    "process_kill",
-             "process_stop"});
-        constexpr auto kOfTheDevice = std::to_array<std::string_view>(
-            {"completion", "execution", "syndrome", "mark", "call", "rnr_nak", "process_stop"});
-        const auto is_among = [action](const auto& all) {
-            return std::ranges::find(all, action) != all.end();
-        };
-        if (row == nullptr) {
+    // Whether faults of that action lead to such a cause; others happened on the way.
+    static bool can_begin(std::string_view action, const CompletionFault* row) {
+        const FaultActionRow* const fault = simverbs::find_fault_action(action);
+        if (fault == nullptr || row == nullptr) {
             return true;
         }
         if (row->cause == simverbs::FaultCause::kRnrRetriesUsedUp) {
-            return action == "rnr_nak" || action == "process_stop";
+            return fault->begins.contains(FailureKind::kNotReady);
         }
-        return row->detector == Detector::kTimer ? !is_among(kOfTheDevice) : !is_among(kOfTheWay);
+        return fault->begins.contains(row->detector == Detector::kTimer ? FailureKind::kTimeout
+                                                                        : FailureKind::kError);
     }
 
-    // Done to more than the packet that set it off.
+    // Whether an action affects more than the queue pair of what set it off.
     static bool reaches_all(std::string_view action) {
-        constexpr auto kOfAll = std::to_array<std::string_view>(
-            {"link_down", "link_up", "link_flap", "link_rate", "pause", "port_error", "lid", "pkey",
-             "sm_lid", "reregister", "switch_death", "sm_death", "host_kill", "host_restart",
-             "process_stop", "process_kill", "device_fatal", "device_remove", "device_arrive"});
-        return std::ranges::find(kOfAll, action) != kOfAll.end();
+        const FaultActionRow* const fault = simverbs::find_fault_action(action);
+        return fault != nullptr && row_of(fault->subject).reach == FaultReach::kFabric;
     }
 
     // Packets of the queue pair, in either direction, or something without packets.
@@ -327,7 +318,7 @@ class Explanation {
             }
         }
         for (std::size_t i = 0; i < first.size(); ++i) {
-            const bool is_root = can_cause(first[i]->text("action"), row);
+            const bool is_root = can_begin(first[i]->text("action"), row);
             has_root = has_root || is_root;
             if (is_root) {
                 root_.actions.insert(std::string(first[i]->text("action")));

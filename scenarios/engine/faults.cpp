@@ -17,6 +17,9 @@ namespace scenarios {
 
 namespace {
 
+using simverbs::FaultActionRow;
+using simverbs::FaultMemberRow;
+
 // "1/100".
 bool read_chance(std::string_view text, simverbs_fault& fault) {
     const std::size_t slash = text.find('/');
@@ -36,45 +39,43 @@ simverbs_queue queue_of(Checked body) {
     return body.text("queue") == "receive" ? SIMVERBS_RECEIVE_QUEUE : SIMVERBS_SEND_QUEUE;
 }
 
-// Whoever refuses a fault speaks of members of simverbs_fault: the keys that fill them, and what
-// is missing where nothing was given.
-struct MemberKey {
-    std::string_view member;
-    std::string_view key;
-};
-constexpr auto kMemberKeys = std::to_array<MemberKey>({
-    {"target.link", "link"},
-    {"target.node", "node"},
-    {"target.port", "port"},
-    {"target.queue", "queue"},
-    {"target.qp_num", "qp"},
-    {"target.fault", "fault"},
-    {"with.duration_ps", "duration"},
-    {"with.interval_ps", "interval"},
-    {"with.times", "times"},
-    {"with.offset", "offset"},
-    {"with.bits", "bits"},
-    {"with.field", "field"},
-    {"match.call", "when: call"},
-    {"match.node", "when: host"},
-    {"match.link", "when: link"},
-    {"match.transmitter", "when: transmitter"},
-    {"match.opcode", "when: opcode"},
-    {"match.from", "when: from"},
-    {"match.to", "when: to"},
-});
+// The members of match stand under `when`.
+std::string key_of(const FaultMemberRow& row) {
+    return fmt::format("{}{}", row.name.starts_with("match.") ? "when: " : "", row.key);
+}
 
-std::string in_words_of_scenarios(std::string refused) {
+// Whoever refuses a fault speaks of members of simverbs_fault; the file has keys that fill them.
+std::string in_words_of_scenarios(std::string refused, const FaultActionRow& action) {
     constexpr std::string_view kFunction = "simverbs_inject: ";
     if (refused.starts_with(kFunction)) {
         refused.erase(0, kFunction.size());
     }
-    for (const auto& [member, key] : kMemberKeys) {
-        if (const std::size_t at = refused.find(member); at != std::string::npos) {
-            refused.replace(at, member.size(), key);
+    const simverbs::FaultMembers reads = action.needs | action.takes | row_of(action.subject).reads;
+    for (const FaultMemberRow& row : simverbs::kFaultMembers) {
+        const bool has_other_key =
+            reads.intersects(simverbs::members_named(row.name)) && !reads.contains(row.member);
+        const std::size_t at = refused.find(row.name);
+        if (at != std::string::npos && !has_other_key) {
+            refused.replace(at, row.name.size(), key_of(row));
         }
     }
     return refused;
+}
+
+// Several keys fill one member: those that this action does not read are refused here.
+std::string find_unread_key(Checked body, const FaultActionRow& action) {
+    const simverbs::FaultMembers reads = action.needs | action.takes | row_of(action.subject).reads;
+    const auto is_read = [reads](std::string_view key) {
+        return std::ranges::any_of(simverbs::kFaultMembers, [&](const FaultMemberRow& row) {
+            return row.key == key && reads.contains(row.member);
+        });
+    };
+    for (const FaultMemberRow& row : simverbs::kFaultMembers) {
+        if (!row.name.starts_with("match.") && body.has(row.key) && !is_read(row.key)) {
+            return fmt::format("{} does not read {}", action.name, row.key);
+        }
+    }
+    return {};
 }
 
 }  // namespace
@@ -86,7 +87,7 @@ std::string Faults::fill_when(Checked when, simverbs_fault& fault) {
         return value == nullptr ? nullptr : value->text.c_str();
     };
     if (when.has("on")) {
-        fault.on = static_cast<simverbs_fault_trigger>(when.word("on", kTriggerWords) + 1);
+        fault.on = simverbs::kFaultTriggers[when.word("on", kTriggerWords)].trigger;
     }
     if (when.has("after")) {
         const auto found = ids_.find(when.text("after"));
@@ -115,7 +116,8 @@ std::string Faults::fill_when(Checked when, simverbs_fault& fault) {
     match.psn = static_cast<std::uint32_t>(when.number("psn"));
     match.attempt = static_cast<std::uint32_t>(when.number("attempt"));
     match.queue = queue_of(when);
-    match.direction = static_cast<simverbs_direction>(when.word("direction", kDirectionWords));
+    match.direction =
+        simverbs::kPacketDirections[when.word("direction", kDirectionWords)].direction;
     if (when.has("qp")) {
         const auto place = run_.place_of(when.text("qp"));
         if (!place) {
@@ -123,10 +125,10 @@ std::string Faults::fill_when(Checked when, simverbs_fault& fault) {
         }
         match.qp_num = place->number;
         match.qp = place->nth_of_host;
-        const bool is_work =
-            fault.action == SIMVERBS_FAULT_COMPLETION || fault.action == SIMVERBS_FAULT_EXECUTION ||
-            fault.action == SIMVERBS_FAULT_SYNDROME || fault.on == SIMVERBS_ON_WORK_REQUEST;
-        if (is_work) {
+        const simverbs_fault_trigger usual =
+            row_of(simverbs::row_of(fault.action).subject).usual_trigger;
+        const simverbs_fault_trigger on = fault.on == SIMVERBS_ON_DEFAULT ? usual : fault.on;
+        if (on == SIMVERBS_ON_WORK_REQUEST) {
             match.node = place->host;
         } else if (match.direction == SIMVERBS_RESPONSES) {
             match.to = place->host;
@@ -199,13 +201,13 @@ std::string Faults::fill_arguments(Checked body, simverbs_fault_arguments& with)
         with.value = body.word("status", simverbs::kWcStatusNames);
     }
     if (body.has("nak")) {
-        with.value = body.word("nak", kNakWords);
+        with.value = simverbs::kFaultNaks[body.word("nak", kNakWords)].nak;
     }
     if (body.has("errno")) {
         with.value = static_cast<std::uint64_t>(errno_of(body.text("errno")).value_or(0));
     }
     if (body.has("field")) {
-        with.field = static_cast<simverbs_header_field>(body.word("field", kFieldWords) + 1);
+        with.field = simverbs::kHeaderFields[body.word("field", kFieldWords)].field;
     }
     if (body.has("rate")) {
         const auto rate = fabric::yaml::parse_link_rate(body.text("rate"));
@@ -221,8 +223,10 @@ std::string Faults::fill_arguments(Checked body, simverbs_fault_arguments& with)
 std::string Faults::inject(Checked body) {
     simverbs_fault fault;
     simverbs_fault_init(&fault);
-    fault.action = action_of(body.word("action", kActionWords));
-    std::string wrong = fill_when(body.at("when"), fault);
+    const FaultActionRow& action = simverbs::kFaultActions[body.word("action", kActionWords)];
+    fault.action = action.action;
+    std::string wrong = find_unread_key(body, action);
+    wrong = wrong.empty() ? fill_when(body.at("when"), fault) : wrong;
     wrong = wrong.empty() ? fill_target(body, fault) : wrong;
     wrong = wrong.empty() ? fill_arguments(body, fault.with) : wrong;
     if (!wrong.empty()) {
@@ -230,7 +234,7 @@ std::string Faults::inject(Checked body) {
     }
     std::uint32_t id = 0;
     if (std::string refused = sink_.inject(fault, id); !refused.empty()) {
-        return in_words_of_scenarios(std::move(refused));
+        return in_words_of_scenarios(std::move(refused), action);
     }
     ids_[body.text("name", fmt::format("fault{}", ++unnamed_))] = id;
     return {};

@@ -7,6 +7,54 @@ namespace scenarios::format {
 
 namespace {
 
+using simverbs::FaultMember;
+
+// "link_flap, duplicate: how often": what a key says, behind the actions that read it.
+class KeyText {
+  public:
+    consteval KeyText(simverbs::FaultMembers members, std::string_view what) {
+        for (const simverbs::FaultActionRow& row : simverbs::kFaultActions) {
+            if ((row.needs | row.takes | row_of(row.subject).reads).intersects(members)) {
+                add(size_ == 0 ? "" : ", ");
+                add(row.name);
+            }
+        }
+        add(": ");
+        add(what);
+    }
+    constexpr operator std::string_view() const {  // NOLINT(google-explicit-constructor)
+        return {chars_.data(), size_};
+    }
+
+  private:
+    consteval void add(std::string_view text) {
+        for (const char c : text) {
+            chars_.at(size_++) = c;
+        }
+    }
+
+    std::array<char, 128> chars_{};
+    std::size_t size_ = 0;
+};
+constexpr KeyText kQueueText(FaultMember::kQueue, "send or receive; send");
+constexpr KeyText kCqText(FaultMember::kCq, "which one");
+constexpr KeyText kSrqText(FaultMember::kSrq, "which one");
+constexpr KeyText kMemoryText(FaultMember::kMr, "which one");
+constexpr KeyText kFaultText(FaultMember::kFault, "which one");
+constexpr KeyText kIntervalText(FaultMember::kInterval, "how long it is up between");
+constexpr KeyText kTimesText(FaultMember::kFlaps | FaultMember::kCopies, "how often; 1");
+constexpr KeyText kValueText(FaultMember::kHeaderValue | FaultMember::kLid | FaultMember::kPkey |
+                                 FaultMember::kRnrTimer,
+                             "the new value, or the code of the timer");
+constexpr KeyText kStatusText(FaultMember::kStatus, "any but SUCCESS");
+constexpr KeyText kNakText(FaultMember::kNak, "psn_sequence");
+constexpr KeyText kErrnoText(FaultMember::kErrno, "EINVAL, ENOMEM ...");
+constexpr KeyText kFieldText(FaultMember::kField, "which one of the headers");
+constexpr KeyText kOffsetText(FaultMember::kByteOffset | FaultMember::kTableIndex,
+                              "which byte, or which entry of the table; 0");
+constexpr KeyText kBitsText(FaultMember::kBits, "which of the byte; all");
+constexpr KeyText kRateText(FaultMember::kWidth | FaultMember::kSpeed, "\"4x EDR\"");
+
 constexpr Shape kAction = word(kActionWords);
 constexpr Shape kTrigger = word(kTriggerWords);
 constexpr Shape kDirection = word(kDirectionWords);
@@ -49,22 +97,22 @@ constexpr auto kFaultKeys = std::to_array<Key>({
     {"node", &kNode, "of actions on hosts, switches, ports and devices"},
     {"port", &kByte, "of actions on ports; 1"},
     {"qp", &kEnd, "of actions on queue pairs"},
-    {"queue", &kQueue, "of ring; send"},
-    {"cq", &kCq, "of cq_overrun"},
-    {"srq", &kSrq, "of srq_ring"},
-    {"memory", &kMemory, "of mr_invalidate"},
-    {"fault", &kFaultName, "of release"},
+    {"queue", &kQueue, kQueueText},
+    {"cq", &kCq, kCqText},
+    {"srq", &kSrq, kSrqText},
+    {"memory", &kMemory, kMemoryText},
+    {"fault", &kFaultName, kFaultText},
     {"duration", &kDuration, "how long, or how much later"},
-    {"interval", &kDuration, "of link_flap: how long it is up between"},
-    {"times", &kCount, "of link_flap and duplicate; 1"},
-    {"value", &kNumber, "of rewrite, lid, pkey, sm_lid, rnr_nak"},
-    {"status", &kStatus, "of completion"},
-    {"nak", &kNakWord, "of nak"},
-    {"errno", &kErrno, "of call: EINVAL, ENOMEM ..."},
-    {"field", &kField, "of rewrite"},
-    {"offset", &kNumber32, "of corrupt: which byte; of pkey: which entry"},
-    {"bits", &kByte, "of corrupt: which bits of it; all"},
-    {"rate", &kText, "of link_rate: \"4x EDR\""},
+    {"interval", &kDuration, kIntervalText},
+    {"times", &kCount, kTimesText},
+    {"value", &kNumber, kValueText},
+    {"status", &kStatus, kStatusText},
+    {"nak", &kNakWord, kNakText},
+    {"errno", &kErrno, kErrnoText},
+    {"field", &kField, kFieldText},
+    {"offset", &kNumber32, kOffsetText},
+    {"bits", &kByte, kBitsText},
+    {"rate", &kText, kRateText},
 });
 
 }  // namespace

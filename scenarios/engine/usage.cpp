@@ -10,6 +10,8 @@
 
 #include <fmt/core.h>
 
+#include "simverbs/model/fault_actions.hpp"
+
 namespace scenarios {
 
 namespace {
@@ -158,18 +160,20 @@ class UsageCheck {
 
     // Of faults of programs: whose, and for how long.
     void check_programs_of(Checked fault) {
-        const std::string action = fault.text("action");
-        if (action != "process_stop" && action != "process_kill") {
+        const auto* const action = simverbs::find_fault_action(fault.text("action"));
+        if (action == nullptr || action->subject != simverbs::FaultSubject::kPrograms) {
             return;
         }
         const std::vector<std::string> hosts = scenario_.hosts();
         if (std::ranges::find(hosts, fault.text("node")) == hosts.end()) {
             errors_.add(fault.has("node") ? fault.at("node").position() : fault.position(),
-                        fmt::format("{}: expected the host of the programs: \"node: {}\"", action,
-                                    hosts.empty() ? "h0" : hosts.front()));
+                        fmt::format("{}: expected the host of the programs: \"node: {}\"",
+                                    action->name, hosts.empty() ? "h0" : hosts.front()));
         }
-        if (action == "process_stop" && fault.duration("duration") <= 0) {
-            errors_.add(fault.position(), "process_stop: expected how long: \"duration: 10ms\"");
+        if (action->needs.contains(simverbs::FaultMember::kDuration) &&
+            fault.duration("duration") <= 0) {
+            errors_.add(fault.position(),
+                        fmt::format("{}: expected how long: \"duration: 10ms\"", action->name));
         }
     }
 

@@ -1,12 +1,15 @@
-// The part of the control API that does to ports what a subnet manager does.
+// The part of the control API that does to links and ports what an operator or a subnet manager
+// does.
 #include <algorithm>
 #include <cerrno>
 #include <vector>
 
 #include "simverbs/abi/control.hpp"
 #include "simverbs/abi/export.hpp"
+#include "simverbs/faults/fabric_change.hpp"
+#include "simverbs/faults/link_rates.hpp"
+#include "simverbs/faults/named.hpp"
 #include "simverbs/simverbs.h"
-#include "simverbs/world/link_rates.hpp"
 
 namespace simverbs::abi {
 namespace {
@@ -56,10 +59,23 @@ int at_managed_port(const char* function, const char* node, std::uint8_t number,
 
 }  // namespace
 
+SIMVERBS_ABI int simverbs_set_link(const char* link, int up) {
+    return in_turn([=](EmbeddedWorld& world) {
+        fabric::Link* found =
+            find_link(world.simulation(), "simverbs_set_link", link, last_error());
+        if (found == nullptr) {
+            return ENOENT;
+        }
+        apply(SetLinkState{*found, up != 0 ? fabric::LinkState::kUp : fabric::LinkState::kDown},
+              world.simulation());
+        return 0;
+    });
+}
+
 SIMVERBS_ABI int simverbs_port_set_lid(const char* node, uint8_t port, uint16_t lid) {
     return at_managed_port(
         "simverbs_port_set_lid", node, port, [lid](EmbeddedWorld& world, fabric::Port& found) {
-            return world.simulation().subnet_manager()->set_lid(found, fabric::Lid{lid})
+            return apply(SetLid{found, fabric::Lid{lid}}, world.simulation()).empty()
                        ? 0
                        : fail(EINVAL,
                               "simverbs_port_set_lid: {:#x} is another port's, or no unicast LID; "
@@ -78,7 +94,7 @@ SIMVERBS_ABI int simverbs_port_set_pkeys(const char* node, uint8_t port, const u
                 return fail(EINVAL, "simverbs_port_set_pkeys: {} entries; a table has 1 to {}",
                             pkeys == nullptr ? 0 : count, most);
             }
-            world.simulation().subnet_manager()->set_pkeys(found, {pkeys, pkeys + count});
+            apply(SetPkeys{found, {pkeys, pkeys + count}}, world.simulation());
             return 0;
         });
 }
@@ -98,11 +114,8 @@ SIMVERBS_ABI int simverbs_port_set_gid(const char* node, uint8_t port, unsigned 
             }
             fabric::Gid value;
             std::copy_n(gid, value.bytes.size(), value.bytes.begin());
-            return world.simulation().subnet_manager()->set_gid(found, index, value)
-                       ? 0
-                       : fail(EOPNOTSUPP,
-                              "simverbs_port_set_gid: a subnet manager that sweeps sets GUIDs from "
-                              "index 1 on, under the prefix of its subnet");
+            const std::string_view reason = apply(SetGid{found, index, value}, world.simulation());
+            return reason.empty() ? 0 : fail(EOPNOTSUPP, "simverbs_port_set_gid: {}", reason);
         });
 }
 
@@ -115,7 +128,7 @@ SIMVERBS_ABI int simverbs_port_set_sm_lid(const char* node, uint8_t port, uint16
                             "0xbfff",
                             lid);
             }
-            world.simulation().subnet_manager()->set_sm_lid(found, fabric::Lid{lid});
+            apply(SetSmLid{found, fabric::Lid{lid}}, world.simulation());
             return 0;
         });
 }
@@ -123,7 +136,7 @@ SIMVERBS_ABI int simverbs_port_set_sm_lid(const char* node, uint8_t port, uint16
 SIMVERBS_ABI int simverbs_port_reregister(const char* node, uint8_t port) {
     return at_managed_port("simverbs_port_reregister", node, port,
                            [](EmbeddedWorld& world, fabric::Port& found) {
-                               world.simulation().subnet_manager()->ask_to_reregister(found);
+                               apply(AskToReregister{found}, world.simulation());
                                return 0;
                            });
 }
@@ -140,7 +153,7 @@ SIMVERBS_ABI int simverbs_port_set_rate(const char* node, uint8_t port, unsigned
         if (found == nullptr) {
             return ENOENT;
         }
-        found->link()->set_rate(rate->first, rate->second);
+        apply(SetLinkRate{*found->link(), rate->first, rate->second}, world.simulation());
         return 0;
     });
 }

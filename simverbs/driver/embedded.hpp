@@ -10,10 +10,10 @@
 
 #include "simverbs/driver/channel.hpp"
 #include "simverbs/driver/embedded_options.hpp"
+#include "simverbs/faults/fault_board.hpp"
+#include "simverbs/faults/host_programs.hpp"
 #include "simverbs/hca/client.hpp"
 #include "simverbs/world/conductor.hpp"
-#include "simverbs/world/fault_board.hpp"
-#include "simverbs/world/host_programs.hpp"
 #include "simverbs/world/trace_outlets.hpp"
 
 namespace simverbs::driver {

@@ -20,6 +20,7 @@
 #include "fabric/net/ethernet_addresses.hpp"
 #include "fabric/yaml/quantities.hpp"
 
+#include "simverbs/faults/fabric_change.hpp"
 #include "simverbs/server/fabric_report.hpp"
 #include "simverbs/server/fabric_subnet.hpp"
 #include "simverbs/server/server_events.hpp"
@@ -298,7 +299,7 @@ FabricRequests::Answer FabricRequests::change_link(FabricAction action, Link& li
     if (!rate.value) {
         return {EINVAL, rate.error};
     }
-    link.set_rate(rate.value->width, rate.value->speed);
+    apply(SetLinkRate{link, rate.value->width, rate.value->speed}, simulation_);
     return {0, fmt::format("link {} runs at {}\n", link.name(),
                            fabric::yaml::link_rate_text(*rate.value))};
 }
@@ -319,7 +320,7 @@ FabricRequests::Answer FabricRequests::take_down(Link& link, const std::string& 
                          static_cast<fabric::EventHandler&>(*this), link.index())
             .first->second;
     mending.cancel();
-    link.set_state(LinkState::kDown);
+    apply(SetLinkState{link, LinkState::kDown}, simulation_);
     if (!pause.value) {
         return {0, fmt::format("link {} is DOWN\n", link.name())};
     }
@@ -331,7 +332,7 @@ FabricRequests::Answer FabricRequests::take_up(Link& link) {
     if (const auto mending = mending_.find(link.index()); mending != mending_.end()) {
         mending->second.cancel();
     }
-    link.set_state(LinkState::kUp);
+    apply(SetLinkState{link, LinkState::kUp}, simulation_);
     if (link.state() == LinkState::kUp) {
         return {0, fmt::format("link {} is UP\n", link.name())};
     }
@@ -342,7 +343,7 @@ FabricRequests::Answer FabricRequests::take_up(Link& link) {
 }
 
 void FabricRequests::handle(const fabric::Event& event) {
-    simulation_.network().link(event.argument).set_state(LinkState::kUp);
+    apply(SetLinkState{simulation_.network().link(event.argument), LinkState::kUp}, simulation_);
 }
 
 FabricRequests::Answer FabricRequests::change_port(FabricAction action, Port& port,
@@ -385,7 +386,7 @@ FabricRequests::Answer FabricRequests::manage_port(FabricAction action, Port& po
         case FabricAction::kPortGid:
             return set_gid(port, value);
         default:
-            simulation_.subnet_manager()->ask_to_reregister(port);
+            apply(AskToReregister{port}, simulation_);
             return {0, fmt::format("{} is asked to register again\n", port_name(port))};
     }
 }
@@ -394,8 +395,7 @@ FabricRequests::Answer FabricRequests::hold(Port& port, bool enable) {
     if (port.link() == nullptr) {
         return {EINVAL, fmt::format("nothing is plugged in at {}", port_name(port))};
     }
-    port.mutable_attributes().held = enable ? PhysicalState::kLinkUp : PhysicalState::kDisabled;
-    port.link()->refresh();
+    apply(HoldPort{port, enable ? PhysicalState::kLinkUp : PhysicalState::kDisabled}, simulation_);
     return {0, fmt::format("{} is {}: link {} is {}\n", port_name(port),
                            enable ? "enabled" : "disabled", port.link()->name(),
                            to_string(port.link()->state()))};
@@ -432,8 +432,7 @@ FabricRequests::Answer FabricRequests::set_address(Port& port, const std::string
 FabricRequests::Answer FabricRequests::set_lid(Port& port, const std::string& value) {
     const auto lid = number_of(value);
     if (!lid || *lid > fabric::kLastUnicastLid.value() ||
-        !simulation_.subnet_manager()->set_lid(port,
-                                               fabric::Lid(static_cast<std::uint16_t>(*lid)))) {
+        !apply(SetLid{port, fabric::Lid(static_cast<std::uint16_t>(*lid))}, simulation_).empty()) {
         return {EINVAL, fmt::format("'{}' is another port's LID, or no unicast LID; those are 1 to "
                                     "{}",
                                     value, fabric::kLastUnicastLid.value())};
@@ -464,7 +463,7 @@ FabricRequests::Answer FabricRequests::set_pkeys(Port& port, const std::string& 
     for (const std::uint16_t pkey : table) {
         text += fmt::format(" {:#06x}", pkey);
     }
-    simulation_.subnet_manager()->set_pkeys(port, std::move(table));
+    apply(SetPkeys{port, std::move(table)}, simulation_);
     return {0, text + '\n'};
 }
 
@@ -479,10 +478,9 @@ FabricRequests::Answer FabricRequests::set_gid(Port& port, const std::string& va
     }
     fabric::Gid gid;
     std::copy_n(&address.s6_addr[0], gid.bytes.size(), gid.bytes.begin());
-    if (!simulation_.subnet_manager()->set_gid(port, entry->index, gid)) {
-        return {EOPNOTSUPP,
-                "a subnet manager that sweeps sets GUIDs from index 1 on, under the "
-                "prefix of its subnet"};
+    if (const std::string_view reason = apply(SetGid{port, entry->index, gid}, simulation_);
+        !reason.empty()) {
+        return {EOPNOTSUPP, std::string(reason)};
     }
     return {0, fmt::format("{} gets the GID {} at {}\n", port_name(port), to_string(gid),
                            entry->index)};

@@ -13,9 +13,9 @@
 
 #include <sys/types.h>
 
+#include "simverbs/faults/host_programs.hpp"
 #include "simverbs/server/device_files.hpp"
 #include "simverbs/server/remote_client.hpp"
-#include "simverbs/world/host_programs.hpp"
 
 namespace simverbs {
 

@@ -18,7 +18,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "simverbs/world/fault_request.hpp"
+#include "simverbs/faults/fault_request.hpp"
 #include "simverbs/world/hang_report.hpp"
 
 namespace simverbs {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "simverbs/faults/fault_board.hpp"
 #include "simverbs/server/call_streams.hpp"
 #include "simverbs/server/device_files.hpp"
 #include "simverbs/server/expected_programs.hpp"
@@ -25,7 +26,6 @@
 #include "simverbs/time/rule.hpp"
 #include "simverbs/time/stall_watch.hpp"
 #include "simverbs/world/conductor.hpp"
-#include "simverbs/world/fault_board.hpp"
 #include "simverbs/world/simulation.hpp"
 #include "simverbs/world/trace_outlets.hpp"
 

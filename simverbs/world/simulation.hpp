@@ -19,13 +19,12 @@
 #include "fabric/sm/sweeping_sm.hpp"
 #include "fabric/trace/bus.hpp"
 
+#include "simverbs/faults/fault_environment.hpp"
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/model/personality.hpp"
 #include "simverbs/model/psn.hpp"
 
 namespace simverbs {
-
-class HostPrograms;
 
 // Who brings the InfiniBand ports of a world up.
 enum class SubnetManagement : std::uint8_t {
@@ -52,7 +51,9 @@ struct SimulationOptions {
     std::optional<fabric::RoutingEngine> routing{};  // unset: as the topology has it
 };
 
-class Simulation final : private fabric::ReplayContext, private fabric::EventHandler {
+class Simulation final : public FaultEnvironment,
+                         private fabric::ReplayContext,
+                         private fabric::EventHandler {
   public:
     // nullptr with `error` set when the options name something that does not exist.
     static std::unique_ptr<Simulation> make(const SimulationOptions& options, std::string& error);
@@ -61,40 +62,35 @@ class Simulation final : private fabric::ReplayContext, private fabric::EventHan
     Simulation& operator=(const Simulation&) = delete;
 
     [[nodiscard]] const SimulationOptions& options() const { return options_; }
-    [[nodiscard]] fabric::EventLoop& loop() { return loop_; }
-    [[nodiscard]] fabric::trace::Bus& bus() { return bus_; }
-    [[nodiscard]] fabric::Network& network() { return network_; }
+    [[nodiscard]] fabric::EventLoop& loop() override { return loop_; }
+    [[nodiscard]] fabric::trace::Bus& bus() override { return bus_; }
+    [[nodiscard]] fabric::Network& network() override { return network_; }
+    [[nodiscard]] std::string_view topology() const override { return options_.topology; }
+    [[nodiscard]] std::uint64_t seed() const override { return options_.seed; }
 
     // The management of every node; clients of ports stand in for user-level ones.
     [[nodiscard]] fabric::ManagedNetwork& managed_network() { return *managed_network_; }
-    // nullptr: nobody, or somebody who is not part of the simulation.
-    [[nodiscard]] fabric::PortAdministration* subnet_manager() { return administration_; }
+    [[nodiscard]] fabric::PortAdministration* subnet_manager() override { return administration_; }
     // nullptr: the world has none.
     [[nodiscard]] fabric::SweepingSm* sweeping_sm() { return sweeping_sm_.get(); }
-    // It does nothing any more, as if it had died. False: there is none.
-    bool stop_subnet_manager();
+    bool stop_subnet_manager() override;
     // Whether programs are told of DEVICE_SPEED_CHANGE, which older ones do not know; at first not.
     void tell_speed_changes(bool wanted) { commons_.tells_speed_changes = wanted; }
 
-    // Who is asked whether devices are to fail; nullptr: nobody.
-    void set_device_faults(DeviceFaults* faults) { commons_.faults = faults; }
+    void set_device_faults(DeviceFaults* faults) override { commons_.faults = faults; }
 
-    // Through whom faults reach the programs of hosts; nullptr: they do not.
     void set_programs(HostPrograms* programs) { programs_ = programs; }
-    [[nodiscard]] HostPrograms* programs() const { return programs_; }
+    [[nodiscard]] HostPrograms* programs() const override { return programs_; }
 
     [[nodiscard]] std::size_t hca_count() const { return hcas_.size(); }
-    [[nodiscard]] Hca& hca(std::size_t index) const { return *hcas_.at(index); }
+    [[nodiscard]] Hca& hca(std::size_t index) const override { return *hcas_.at(index); }
 
-    // nullptr: a node that is none.
-    [[nodiscard]] Hca* hca_at(fabric::NodeId node) const {
+    [[nodiscard]] Hca* hca_at(fabric::NodeId node) const override {
         return node.value() < commons_.by_node.size() ? commons_.by_node[node.value()] : nullptr;
     }
 
-    // The devices of a host, in the order of their names; none: there is no such host.
-    [[nodiscard]] std::vector<std::size_t> hcas_of(std::string_view host) const;
-    // By its name, or the first HCA of the host of that name; nullptr: there is none.
-    [[nodiscard]] Hca* find_hca(std::string_view name) const;
+    [[nodiscard]] std::vector<std::size_t> hcas_of(std::string_view host) const override;
+    [[nodiscard]] Hca* find_hca(std::string_view name) const override;
 
     // Says in the trace what its numbers stand for.
     void describe();

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "simverbs/transport/packet_faults.hpp"
+#include "simverbs/faults/packet_faults.hpp"
 
 #include "tests/support/pair.hpp"
 

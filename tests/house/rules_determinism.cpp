@@ -15,9 +15,9 @@ namespace {
 using Words = std::span<const std::string_view>;
 
 // Where virtual time rules: no clock, no thread, no environment.
-constexpr std::array<std::string_view, 6> kEngines = {"fabric/",        "simverbs/model/",
-                                                      "simverbs/wire/", "simverbs/transport/",
-                                                      "simverbs/hca/",  "simverbs/cm/"};
+constexpr std::array<std::string_view, 7> kEngines = {
+    "fabric/",       "simverbs/model/",  "simverbs/wire/", "simverbs/transport/",
+    "simverbs/hca/", "simverbs/faults/", "simverbs/cm/"};
 constexpr std::array<std::string_view, 3> kProduct = {"fabric/", "simverbs/", "include/"};
 
 bool is_in(const SourceFile& file, Words folders) {

@@ -21,6 +21,10 @@ TEST(FaultsOfScenarios, NameTheKeyThatIsMissing) {
              Lacking{"action: switch_death", "1:10: node is missing: a switch of"},
              Lacking{"action: switch_death, node: h0", "1:10: node: 'h0' is no switch"},
              Lacking{"action: delay", "1:10: delay: duration is missing"},
+             Lacking{"action: drop, duration: 1ms", "1:10: drop does not read duration"},
+             Lacking{"action: nak, status: REM_OP_ERR", "1:10: nak does not read status"},
+             Lacking{"action: call, errno: ENOMEM, when: {psn: 1, call: ibv_reg_mr}",
+                     "1:10: call does not read when: psn"},
              Lacking{"action: call, when: {call: ibv_x}", "1:10: when: call 'ibv_x' is no verb"},
          }) {
         std::string errors;

@@ -141,6 +141,19 @@ TEST_F(FabricFault, PortFailsForAWhile) {
     EXPECT_EQ(port_state(*b), IBV_PORT_ACTIVE);
 }
 
+TEST_F(FabricFault, PortThatWorksAgainLeavesItsLinkDownWhereThatWasTakenDown) {
+    connect();
+    simverbs_fault fault = on_node(SIMVERBS_FAULT_PORT_ERROR, "h1");
+    fault.with.duration_ps = 5 * kMillisecond;
+    inject(fault);
+    ASSERT_EQ(simverbs_set_link("h1-s0", 0), 0);
+    pass(10);
+    EXPECT_EQ(port_state(*b), IBV_PORT_DOWN);
+    ASSERT_EQ(simverbs_set_link("h1-s0", 1), 0);
+    pass(10);
+    EXPECT_EQ(port_state(*b), IBV_PORT_ACTIVE);
+}
+
 TEST_F(FabricFault, SwitchDiesAndTakesItsLinksAlong) {
     connect({.timeout = 10, .retries = 1});
     const std::uint32_t id = inject(on_node(SIMVERBS_FAULT_SWITCH_DEATH, "s0"));
@@ -351,7 +364,11 @@ TEST_F(FabricFault, OfLinksAndNodesThatThereAreNotIsRefused) {
     fault.match.psn = 3;
     expect_refused(fault, EINVAL, "SIMVERBS_ON_PACKET");
     expect_refused(on_link(SIMVERBS_FAULT_LINK_FLAP, "h0-s0"), EINVAL, "with.duration_ps");
-    expect_refused(on_link(SIMVERBS_FAULT_LINK_RATE, "h0-s0"), EINVAL, "widths");
+    fault = on_link(SIMVERBS_FAULT_LINK_RATE, "h0-s0");
+    expect_refused(fault, EINVAL, "with.width is missing");
+    fault.with.width = 3;
+    fault.with.speed = 1;
+    expect_refused(fault, EINVAL, "widths");
     expect_refused(on_link(SIMVERBS_FAULT_PAUSE, "h0-s0"), ENOENT, "target.node");
     expect_refused(on_node(SIMVERBS_FAULT_SWITCH_DEATH, "h0"), ENOENT, "HOST_KILL");
     expect_refused(on_node(SIMVERBS_FAULT_HOST_KILL, "s0"), ENOENT, "h0 to h1");
@@ -363,6 +380,23 @@ TEST_F(FabricFault, OfLinksAndNodesThatThereAreNotIsRefused) {
     fault.target.fault = 4711;
     expect_refused(fault, ENOENT, "target.fault");
     EXPECT_TRUE(firings.empty());
+    expect_works();
+}
+
+TEST_F(FabricFault, WithMembersThatItsActionDoesNotReadIsRefused) {
+    connect();
+    simverbs_fault fault = on_request(SIMVERBS_FAULT_DROP, 1);
+    fault.with.duration_ps = kMillisecond;
+    expect_refused(fault, EINVAL, "drop does not read with.duration_ps");
+    fault = on_request(SIMVERBS_FAULT_DROP, 1);
+    fault.match.call = "ibv_modify_qp";
+    expect_refused(fault, EINVAL, "drop does not read match.call");
+    fault = on_link(SIMVERBS_FAULT_LINK_UP, "h0-s0");
+    fault.target.node = "h0";
+    expect_refused(fault, EINVAL, "link_up does not read target.node");
+    fault = on_node(SIMVERBS_FAULT_HOST_KILL, "h0");
+    fault.target.object = 1;
+    expect_refused(fault, EINVAL, "host_kill does not read target.object");
     expect_works();
 }
 

@@ -529,7 +529,8 @@ TEST_F(PacketFault, RepeatsItself) {
             simverbs_fault fault = on_request(action, 0);
             fault.chance = 1;
             fault.chance_of = 12;
-            fault.with.duration_ps = 3 * kMicrosecond;
+            const bool is_late = action != SIMVERBS_FAULT_DROP && action != SIMVERBS_FAULT_CORRUPT;
+            fault.with.duration_ps = is_late ? 3 * kMicrosecond : 0;
             inject(fault);
         }
         for (std::uint64_t i = 1; i <= 10; ++i) {

@@ -7,8 +7,8 @@
 
 #include "fabric/net/link.hpp"
 
+#include "simverbs/faults/fault_environment.hpp"
 #include "simverbs/hca/hca.hpp"
-#include "simverbs/world/simulation.hpp"
 
 namespace simverbs {
 
@@ -18,11 +18,12 @@ inline const char* text_of(const char* name) {
 }
 
 // nullptr: there is none. `what` says in `why` who asks, and for which of its parameters.
-fabric::Link* find_link(Simulation& simulation, const char* what, const char* name,
+fabric::Link* find_link(FaultEnvironment& environment, const char* what, const char* name,
                         std::string& why);
 fabric::LinkDirection* find_direction(fabric::Link& link, const char* what, const char* from_node,
                                       std::string& why);
-Hca* find_device(Simulation& simulation, const char* what, const char* node, std::string& why);
+Hca* find_device(FaultEnvironment& environment, const char* what, const char* node,
+                 std::string& why);
 QueuePair* find_queue_pair(const Hca& hca, const char* what, std::uint32_t qp_num,
                            std::string& why);
 

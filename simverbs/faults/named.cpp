@@ -1,4 +1,4 @@
-#include "simverbs/world/named.hpp"
+#include "simverbs/faults/named.hpp"
 
 #include <string>
 
@@ -20,16 +20,16 @@ std::string names_of_links(const fabric::Network& network) {
 
 }  // namespace
 
-fabric::Link* find_link(Simulation& simulation, const char* what, const char* name,
+fabric::Link* find_link(FaultEnvironment& environment, const char* what, const char* name,
                         std::string& why) {
-    const fabric::Network& network = simulation.network();
+    const fabric::Network& network = environment.network();
     fabric::Link* link = network.find_link(text_of(name));
     if (link == nullptr) {
         const std::string missing = *text_of(name) == '\0'
                                         ? " is missing"
                                         : fmt::format(": there is no link '{}'", text_of(name));
-        why = fmt::format("{}{}; topology '{}' has {}", what, missing,
-                          simulation.options().topology, names_of_links(network));
+        why = fmt::format("{}{}; topology '{}' has {}", what, missing, environment.topology(),
+                          names_of_links(network));
     }
     return link;
 }
@@ -48,16 +48,16 @@ fabric::LinkDirection* find_direction(fabric::Link& link, const char* what, cons
     return nullptr;
 }
 
-Hca* find_device(Simulation& simulation, const char* what, const char* node, std::string& why) {
-    Hca* hca = simulation.find_hca(text_of(node));
+Hca* find_device(FaultEnvironment& environment, const char* what, const char* node,
+                 std::string& why) {
+    Hca* hca = environment.find_hca(text_of(node));
     if (hca == nullptr) {
-        const fabric::Network& network = simulation.network();
+        const fabric::Network& network = environment.network();
         const std::string missing = *text_of(node) == '\0'
                                         ? " is missing"
                                         : fmt::format(": there is no host '{}'", text_of(node));
-        why = fmt::format("{}{}; topology '{}' has {} to {}", what, missing,
-                          simulation.options().topology, network.host(0).name(),
-                          network.host(network.host_count() - 1).name());
+        why = fmt::format("{}{}; topology '{}' has {} to {}", what, missing, environment.topology(),
+                          network.host(0).name(), network.host(network.host_count() - 1).name());
     }
     return hca;
 }

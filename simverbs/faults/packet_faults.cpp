@@ -1,4 +1,4 @@
-#include "simverbs/transport/packet_faults.hpp"
+#include "simverbs/faults/packet_faults.hpp"
 
 #include <utility>
 
@@ -9,78 +9,53 @@
 namespace simverbs {
 namespace {
 
-struct FieldRow {
-    HeaderField field;
-    WireHeader header;  // that it is in
-    std::uint64_t most;
-};
-constexpr auto kFields = std::to_array<FieldRow>({
-    {HeaderField::kOpcode, WireHeader::kBth, 0xFF},
-    {HeaderField::kPsn, WireHeader::kBth, Psn::kModulus - 1},
-    {HeaderField::kDestQp, WireHeader::kBth, 0xFF'FFFF},
-    {HeaderField::kPkey, WireHeader::kBth, 0xFFFF},
-    {HeaderField::kQkey, WireHeader::kDeth, 0xFFFF'FFFF},
-    {HeaderField::kSyndrome, WireHeader::kAeth, 0x7F},
-    {HeaderField::kMsn, WireHeader::kAeth, 0xFF'FFFF},
-    {HeaderField::kRkey, WireHeader::kReth, 0xFFFF'FFFF},
-    {HeaderField::kRemoteAddress, WireHeader::kReth, UINT64_MAX},
-    {HeaderField::kLength, WireHeader::kReth, 0xFFFF'FFFF},
-    {HeaderField::kImmediate, WireHeader::kImmDt, 0xFFFF'FFFF},
-    {HeaderField::kAckRequest, WireHeader::kBth, 1},
-    {HeaderField::kSolicited, WireHeader::kBth, 1},
-});
-static_assert(kFields.size() == kHeaderFields);
-
-const FieldRow& row_of(HeaderField field) {
-    return kFields[static_cast<std::size_t>(field)];
+bool has_field(const WireOpcode& operation, const HeaderFieldRow& row) {
+    const bool of_atomic =
+        operation.has(WireHeader::kAtomicEth) &&
+        (row.field == SIMVERBS_HEADER_RKEY || row.field == SIMVERBS_HEADER_REMOTE_ADDRESS);
+    return operation.has(row.header) || of_atomic;
 }
 
-bool has_field(const WireOpcode& operation, HeaderField field) {
-    const bool of_atomic = operation.has(WireHeader::kAtomicEth) &&
-                           (field == HeaderField::kRkey || field == HeaderField::kRemoteAddress);
-    return operation.has(row_of(field).header) || of_atomic;
-}
-
-void write(Packet& packet, HeaderField field, std::uint64_t value) {
+void write(Packet& packet, simverbs_header_field field, std::uint64_t value) {
     const auto word = static_cast<std::uint32_t>(value);
     switch (field) {
-        case HeaderField::kOpcode:
+        case SIMVERBS_HEADER_OPCODE:
             packet.opcode = static_cast<std::uint8_t>(value);
             return;
-        case HeaderField::kPsn:
+        case SIMVERBS_HEADER_PSN:
             packet.psn = Psn(word);
             return;
-        case HeaderField::kDestQp:
+        case SIMVERBS_HEADER_DEST_QP:
             packet.dest_qpn = word;
             return;
-        case HeaderField::kPkey:
+        case SIMVERBS_HEADER_PKEY:
             packet.pkey = static_cast<std::uint16_t>(value);
             return;
-        case HeaderField::kQkey:
+        case SIMVERBS_HEADER_QKEY:
             packet.qkey = word;
             return;
-        case HeaderField::kSyndrome:
+        case SIMVERBS_HEADER_SYNDROME:
             packet.syndrome = *decode_aeth_syndrome(static_cast<std::uint8_t>(value));
             return;
-        case HeaderField::kMsn:
+        case SIMVERBS_HEADER_MSN:
             packet.msn = word;
             return;
-        case HeaderField::kRkey:
+        case SIMVERBS_HEADER_RKEY:
             packet.rkey = word;
             return;
-        case HeaderField::kRemoteAddress:
+        case SIMVERBS_HEADER_REMOTE_ADDRESS:
             packet.remote_address = value;
             return;
-        case HeaderField::kLength:
+        case SIMVERBS_HEADER_LENGTH:
             packet.dma_length = word;
             return;
-        case HeaderField::kImmediate:
+        case SIMVERBS_HEADER_IMMEDIATE:
             packet.immediate = word;
             return;
-        case HeaderField::kAckRequest:
+        case SIMVERBS_HEADER_ACK_REQUEST:
             packet.ack_request = value != 0;
             return;
-        case HeaderField::kSolicited:
+        case SIMVERBS_HEADER_SOLICITED:
             packet.solicited = value != 0;
             return;
     }
@@ -88,13 +63,13 @@ void write(Packet& packet, HeaderField field, std::uint64_t value) {
 
 }  // namespace
 
-bool holds(HeaderField field, std::uint64_t value) {
+bool holds(simverbs_header_field field, std::uint64_t value) {
     if (value > row_of(field).most) {
         return false;
     }
     const auto byte = static_cast<std::uint8_t>(value);
-    return (field != HeaderField::kSyndrome || decode_aeth_syndrome(byte)) &&
-           (field != HeaderField::kOpcode || wire_opcode(byte).known);
+    return (field != SIMVERBS_HEADER_SYNDROME || decode_aeth_syndrome(byte)) &&
+           (field != SIMVERBS_HEADER_OPCODE || wire_opcode(byte).known);
 }
 
 bool CorruptPacket::applies(const fabric::Frame& frame) const {
@@ -119,7 +94,7 @@ bool RewritePacket::applies(const fabric::Frame& frame) const {
 
 fabric::Verdict RewritePacket::act(fabric::Frame& frame,
                                    const fabric::LinkDirection& /*direction*/) {
-    write(frame.transport_as<Packet>(), field_, value_);
+    write(frame.transport_as<Packet>(), field_.field, value_);
     return fabric::Verdict::kPass;
 }
 

@@ -2,34 +2,26 @@
 // which of its members has no meaning.
 #pragma once
 
-#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "simverbs/faults/fault_board.hpp"
+#include "simverbs/faults/fault_environment.hpp"
+#include "simverbs/faults/fault_members.hpp"
+#include "simverbs/faults/fault_spec.hpp"
 #include "simverbs/simverbs.h"
-#include "simverbs/world/fault_board.hpp"
-#include "simverbs/world/fault_spec.hpp"
-#include "simverbs/world/simulation.hpp"
 
 namespace simverbs {
-
-// Of an enumeration that a program filled in, perhaps with what is none of its values.
-template <class E>
-int number_of(const E& value) {
-    int number = 0;
-    static_assert(sizeof value == sizeof number);
-    std::memcpy(&number, &value, sizeof number);
-    return number;
-}
 
 class FaultRequest {
   public:
     // All outlive the request.
-    FaultRequest(Simulation& simulation, const FaultBoard& board, const simverbs_fault& asked)
-        : simulation_(simulation), board_(board), asked_(asked) {}
+    FaultRequest(FaultEnvironment& environment, const FaultBoard& board,
+                 const simverbs_fault& asked)
+        : environment_(environment), board_(board), asked_(asked) {}
 
     // 0, and spec() holds; or an errno, and why() says what is wrong with which member.
     int read();
@@ -41,7 +33,7 @@ class FaultRequest {
     int read_time();
     int read_count();
     int read_trigger();
-    int read_no_match();
+    int read_members();
     int read_packets();
     int read_opcode(PacketPattern& pattern);
     int read_hosts(const char* member, const char* name, std::vector<fabric::NodeId>& nodes);
@@ -54,11 +46,11 @@ class FaultRequest {
     int read_target_device();
     int read_target_queue_pair();
     int read_arguments();
+    int read_ranges();
     int read_header_field();
-    int read_port_value();
+    int read_pkey_index();
     int read_rate();
     int read_queue(const char* member, int queue, CompletedQueue& into) const;
-    [[nodiscard]] FaultSubject subject() const { return row_of(spec_.action).subject; }
 
     // Keeps the reason; returns `error`.
     template <class... Args>
@@ -67,11 +59,12 @@ class FaultRequest {
         return error;
     }
 
-    Simulation& simulation_;
+    FaultEnvironment& environment_;
     const FaultBoard& board_;
     const simverbs_fault& asked_;
     mutable std::string why_;
-    int on_ = SIMVERBS_ON_TIME;
+    const FaultActionRow* action_ = nullptr;
+    const FaultTriggerRow* trigger_ = nullptr;
     FaultSpec spec_;
 };
 

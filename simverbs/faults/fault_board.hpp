@@ -14,9 +14,9 @@
 #include "fabric/faults/frame_actions.hpp"
 #include "fabric/faults/frame_fault.hpp"
 
+#include "simverbs/faults/fault_environment.hpp"
+#include "simverbs/faults/fault_spec.hpp"
 #include "simverbs/hca/injected_fault.hpp"
-#include "simverbs/world/fault_spec.hpp"
-#include "simverbs/world/simulation.hpp"
 
 namespace simverbs {
 
@@ -25,8 +25,8 @@ class FaultBoard final : private DeviceFaults,
                          private fabric::PayloadKeeper,
                          private fabric::FiringListener {
   public:
-    // The simulation outlives the board, and has no other.
-    explicit FaultBoard(Simulation& simulation);
+    // The environment outlives the board, and has no other.
+    explicit FaultBoard(FaultEnvironment& environment);
     ~FaultBoard();
     FaultBoard(const FaultBoard&) = delete;
     FaultBoard& operator=(const FaultBoard&) = delete;
@@ -80,7 +80,7 @@ class FaultBoard final : private DeviceFaults,
     void act(fabric::FaultId id, const Site& site);
     void emit(fabric::FaultId id, const Fault& fault, const Site& site, std::uint64_t nth);
 
-    Simulation& simulation_;
+    FaultEnvironment& environment_;
     fabric::FaultClock clock_;
     std::map<fabric::FaultId, Fault> faults_;
     std::uint32_t last_id_ = 0;

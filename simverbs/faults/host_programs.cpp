@@ -1,4 +1,4 @@
-#include "simverbs/world/host_programs.hpp"
+#include "simverbs/faults/host_programs.hpp"
 
 #include <algorithm>
 
@@ -39,9 +39,9 @@ std::string_view HostPrograms::kill(const std::string& host) {
 }
 
 void HostPrograms::tell(const std::string& host, ProgramsChange change) {
-    const Hca& first = simulation_.hca(simulation_.hcas_of(host).front());
-    simulation_.bus().emit(simulation_.loop().now(),
-                           ProgramsChanged{first.node(), first.host(), change});
+    const Hca& first = environment_.hca(environment_.hcas_of(host).front());
+    environment_.bus().emit(environment_.loop().now(),
+                            ProgramsChanged{first.node(), first.host(), change});
 }
 
 }  // namespace simverbs

@@ -1,4 +1,4 @@
-#include "simverbs/transport/packet_matcher.hpp"
+#include "simverbs/faults/packet_matcher.hpp"
 
 #include <algorithm>
 
@@ -34,8 +34,8 @@ bool PacketMatcher::matches(const fabric::Frame& frame) {
     }
     const Packet& packet = frame.transport_as<Packet>();
     const bool is_response = packet.operation().response();
-    if ((pattern_.direction == PacketDirection::kRequest && is_response) ||
-        (pattern_.direction == PacketDirection::kResponse && !is_response) ||
+    if ((pattern_.direction == SIMVERBS_REQUESTS && is_response) ||
+        (pattern_.direction == SIMVERBS_RESPONSES && !is_response) ||
         (pattern_.opcodes && !pattern_.opcodes->test(packet.opcode)) ||
         !is_of_queue_pair(frame, packet)) {
         return false;

@@ -7,30 +7,13 @@
 
 #include "fabric/faults/frame_fault.hpp"
 
-#include "simverbs/transport/packet_matcher.hpp"
+#include "simverbs/faults/packet_matcher.hpp"
+#include "simverbs/model/fault_values.hpp"
 
 namespace simverbs {
 
-// A field of a packet's headers.
-enum class HeaderField : std::uint8_t {
-    kOpcode,
-    kPsn,
-    kDestQp,
-    kPkey,
-    kQkey,
-    kSyndrome,
-    kMsn,
-    kRkey,
-    kRemoteAddress,
-    kLength,
-    kImmediate,
-    kAckRequest,
-    kSolicited,
-};
-inline constexpr std::size_t kHeaderFields = static_cast<std::size_t>(HeaderField::kSolicited) + 1;
-
 // Whether the field can hold the value.
-bool holds(HeaderField field, std::uint64_t value);
+bool holds(simverbs_header_field field, std::uint64_t value);
 
 // Flips bits of a byte behind the link's headers; nothing happens to packets that are shorter.
 class CorruptPacket final : public fabric::FrameAction {
@@ -48,13 +31,14 @@ class CorruptPacket final : public fabric::FrameAction {
 // `value` is one that the field holds.
 class RewritePacket final : public fabric::FrameAction {
   public:
-    RewritePacket(HeaderField field, std::uint64_t value) : field_(field), value_(value) {}
+    RewritePacket(simverbs_header_field field, std::uint64_t value)
+        : field_(row_of(field)), value_(value) {}
     [[nodiscard]] std::string_view name() const override { return "rewrite"; }
     [[nodiscard]] bool applies(const fabric::Frame& frame) const override;
     fabric::Verdict act(fabric::Frame& frame, const fabric::LinkDirection& direction) override;
 
   private:
-    HeaderField field_;
+    const HeaderFieldRow& field_;
     std::uint64_t value_;
 };
 

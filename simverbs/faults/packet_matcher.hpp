@@ -13,6 +13,7 @@
 #include "fabric/faults/frame_matcher.hpp"
 #include "fabric/net/link_direction.hpp"
 
+#include "simverbs/model/fault_values.hpp"
 #include "simverbs/model/psn.hpp"
 #include "simverbs/wire/packet.hpp"
 
@@ -38,14 +39,12 @@ class PacketEnds {
     ~PacketEnds() = default;
 };
 
-enum class PacketDirection : std::uint8_t { kEither, kRequest, kResponse };
-
 struct PacketPattern {
     std::vector<fabric::NodeId> from;  // empty: any
     std::vector<fabric::NodeId> to;
     std::optional<std::bitset<256>> opcodes;
     bool management = false;  // management datagrams, and nothing else
-    PacketDirection direction = PacketDirection::kEither;
+    simverbs_direction direction = SIMVERBS_EITHER_WAY;
     // The requester's queue pair; 0: any.
     std::uint32_t ordinal = 0;
     std::uint32_t qpn = 0;
@@ -55,7 +54,7 @@ struct PacketPattern {
 
     // Whether frames without a transport are left out.
     [[nodiscard]] bool asks_for_packets() const {
-        return opcodes || direction != PacketDirection::kEither || ordinal != 0 || qpn != 0 ||
+        return opcodes || direction != SIMVERBS_EITHER_WAY || ordinal != 0 || qpn != 0 ||
                relative_psn != 0 || attempt != 0;
     }
 };

@@ -1,4 +1,4 @@
-#include "simverbs/world/fault_request.hpp"
+#include "simverbs/faults/fault_request.hpp"
 
 #include <cerrno>
 #include <string>
@@ -6,22 +6,13 @@
 
 #include <fmt/format.h>
 
+#include "simverbs/faults/named.hpp"
 #include "simverbs/model/statuses.hpp"
-#include "simverbs/world/named.hpp"
 
 namespace simverbs {
 namespace {
 
-static_assert(SIMVERBS_FAULT_CALL == static_cast<int>(FaultAction::kCall) + 1);
-static_assert(SIMVERBS_HEADER_SOLICITED == static_cast<int>(HeaderField::kSolicited) + 1);
-static_assert(SIMVERBS_NAK_REMOTE_OPERATIONAL ==
-              static_cast<int>(NakCode::kRemoteOperationalError));
-
 constexpr std::uint32_t kMaxPsn = 1U << 23;
-
-bool is_given(const char* name) {
-    return name != nullptr && *name != '\0';
-}
 
 // What is not a verb that a program calls, or is never refused.
 bool is_refusable(CommandCode code) {
@@ -62,7 +53,8 @@ std::optional<CommandCode> command_of(std::string_view verb) {
 int FaultRequest::read() {
     for (const auto step :
          {&FaultRequest::read_action, &FaultRequest::read_time, &FaultRequest::read_count,
-          &FaultRequest::read_trigger, &FaultRequest::read_target, &FaultRequest::read_arguments}) {
+          &FaultRequest::read_trigger, &FaultRequest::read_members, &FaultRequest::read_target,
+          &FaultRequest::read_arguments}) {
         if (const int error = (this->*step)(); error != 0) {
             return error;
         }
@@ -71,15 +63,16 @@ int FaultRequest::read() {
 }
 
 int FaultRequest::read_action() {
-    const int action = number_of(asked_.action);
-    if (action <= SIMVERBS_FAULT_NONE || action > SIMVERBS_FAULT_CALL) {
-        return fail(EINVAL,
-                    "action {} is none; SIMVERBS_FAULT_MARK ({}) to "
-                    "SIMVERBS_FAULT_CALL ({}) are",
-                    action, static_cast<int>(SIMVERBS_FAULT_MARK),
-                    static_cast<int>(SIMVERBS_FAULT_CALL));
+    const int number = number_of(asked_.action);
+    action_ = find_fault_action(number);
+    if (action_ == nullptr) {
+        const auto number_and_name = [](const FaultActionRow& row) {
+            return fmt::format("{} ({})", row.name, static_cast<int>(row.action));
+        };
+        return fail(EINVAL, "action {} is none; {} to {} are", number,
+                    number_and_name(kFaultActions.front()), number_and_name(kFaultActions.back()));
     }
-    spec_.action = static_cast<FaultAction>(action - 1);
+    spec_.action = action_->action;
     return 0;
 }
 
@@ -127,61 +120,49 @@ int FaultRequest::read_count() {
 }
 
 int FaultRequest::read_trigger() {
-    simverbs_fault_trigger usual = SIMVERBS_ON_TIME;
-    switch (subject()) {
-        case FaultSubject::kPacket:
-            usual = SIMVERBS_ON_PACKET;
-            break;
-        case FaultSubject::kWorkRequest:
-            usual = SIMVERBS_ON_WORK_REQUEST;
-            break;
-        case FaultSubject::kCall:
-            usual = SIMVERBS_ON_CALL;
-            break;
-        default:
-            break;
-    }
-    on_ = number_of(asked_.on) == SIMVERBS_ON_DEFAULT ? usual : number_of(asked_.on);
-    if (number_of(asked_.on) == SIMVERBS_ON_DEFAULT && spec_.action == FaultAction::kMark) {
-        on_ = SIMVERBS_ON_PACKET;
-    }
-    if (usual != SIMVERBS_ON_TIME && (on_ != usual || asked_.delay_ps != 0)) {
+    const FaultSubjectRow& subject = row_of(action_->subject);
+    const int asked = number_of(asked_.on);
+    const int on = asked == SIMVERBS_ON_DEFAULT ? subject.usual_trigger : asked;
+    if (subject.is_the_match && (on != subject.usual_trigger || asked_.delay_ps != 0)) {
         return fail(EINVAL, "{} is done to what matches, when it matches; leave {} 0",
-                    to_string(spec_.action), on_ != usual ? "on" : "delay_ps");
+                    action_->name, on != subject.usual_trigger ? "on" : "delay_ps");
     }
-    switch (on_) {
-        case SIMVERBS_ON_TIME:
-            return read_no_match();
+    trigger_ = find_fault_trigger(on);
+    if (trigger_ == nullptr) {
+        return fail(EINVAL,
+                    "on is {}; SIMVERBS_ON_TIME (1), _PACKET (2), _WORK_REQUEST (3) "
+                    "or _CALL (4), or 0",
+                    on);
+    }
+    switch (trigger_->trigger) {
         case SIMVERBS_ON_PACKET:
             return read_packets();
         case SIMVERBS_ON_WORK_REQUEST:
             return read_work_request();
         case SIMVERBS_ON_CALL:
             return read_call();
+        case SIMVERBS_ON_TIME:
         case SIMVERBS_ON_DEFAULT:
             break;
     }
-    return fail(EINVAL,
-                "on is {}; SIMVERBS_ON_TIME (1), _PACKET (2), _WORK_REQUEST (3) "
-                "or _CALL (4), or 0",
-                on_);
+    spec_.on = OnTime{};
+    return 0;
 }
 
-// What would be left out of account is no mistake that anybody wants to look for.
-int FaultRequest::read_no_match() {
-    const simverbs_fault_match& match = asked_.match;
-    const bool has_text = is_given(match.transmitter) || is_given(match.from) ||
-                          is_given(match.to) || is_given(match.opcode) || is_given(match.node) ||
-                          is_given(match.call);
-    const bool has_number = number_of(match.direction) != SIMVERBS_EITHER_WAY || match.qp != 0 ||
-                            match.qp_num != 0 || match.psn != 0 || match.attempt != 0;
-    if (has_text || has_number) {
-        return fail(EINVAL,
-                    "match says of what, but {} waits for a time; set on to "
-                    "SIMVERBS_ON_PACKET, _WORK_REQUEST or _CALL",
-                    to_string(spec_.action));
+// A member that would be ignored is refused, so that nobody looks for its effect.
+int FaultRequest::read_members() {
+    const FaultMembers read = members_of(*action_, *trigger_);
+    for (const GivenMember& given : given_members(asked_)) {
+        if (given.value == 0 || read.intersects(members_named(given.name))) {
+            continue;
+        }
+        const bool needs_match =
+            trigger_->trigger == SIMVERBS_ON_TIME && given.name.starts_with("match.");
+        return fail(EINVAL, "{} does not read {}{}", action_->name, given.name,
+                    needs_match ? "; it waits for a time unless on is SIMVERBS_ON_PACKET, "
+                                  "_WORK_REQUEST or _CALL"
+                                : "");
     }
-    spec_.on = OnTime{};
     return 0;
 }
 
@@ -191,13 +172,12 @@ int FaultRequest::read_hosts(const char* member, const char* name,
     if (!is_given(name)) {
         return 0;
     }
-    const Simulation& simulation = simulation_;
-    for (const std::size_t index : simulation.hcas_of(name)) {
-        nodes.push_back(simulation.hca(index).node());
+    for (const std::size_t index : environment_.hcas_of(name)) {
+        nodes.push_back(environment_.hca(index).node());
     }
     if (nodes.empty()) {
         const std::string what = fmt::format("match.{}", member);
-        const Hca* hca = find_device(simulation_, what.c_str(), name, why_);
+        const Hca* hca = find_device(environment_, what.c_str(), name, why_);
         if (hca == nullptr) {
             return ENOENT;
         }
@@ -242,24 +222,24 @@ int FaultRequest::read_packets() {
     if (const int error = read_opcode(pattern); error != 0) {
         return error;
     }
-    const int way = number_of(match.direction);
-    if (way < SIMVERBS_EITHER_WAY || way > SIMVERBS_RESPONSES) {
+    const PacketDirectionRow* way = find_packet_direction(number_of(match.direction));
+    if (way == nullptr) {
         return fail(EINVAL,
                     "match.direction is {}; SIMVERBS_REQUESTS (1) or "
                     "SIMVERBS_RESPONSES (2), or 0",
-                    way);
+                    number_of(match.direction));
     }
     if (match.psn > kMaxPsn) {
         return fail(EINVAL, "match.psn is {}; from 1 to {}, relative to the first", match.psn,
                     kMaxPsn);
     }
-    pattern.direction = static_cast<PacketDirection>(way);
+    pattern.direction = way->direction;
     pattern.ordinal = match.qp;
     pattern.qpn = match.qp_num;
     pattern.relative_psn = match.psn;
     pattern.attempt = match.attempt;
     if (is_given(match.link)) {
-        fabric::Link* link = find_link(simulation_, "match.link", match.link, why_);
+        fabric::Link* link = find_link(environment_, "match.link", match.link, why_);
         if (link == nullptr) {
             return ENOENT;
         }
@@ -278,7 +258,7 @@ int FaultRequest::read_packets() {
                     "match.transmitter is an end of match.link, which is "
                     "missing");
     } else {
-        on.directions = directions_from_hosts(simulation_.network(), pattern.from);
+        on.directions = directions_from_hosts(environment_.network(), pattern.from);
     }
     spec_.on = std::move(on);
     return 0;
@@ -299,7 +279,7 @@ int FaultRequest::read_work_request() {
     const simverbs_fault_match& match = asked_.match;
     OnWorkRequest on;
     if (is_given(match.node)) {
-        on.hca = find_device(simulation_, "match.node", match.node, why_);
+        on.hca = find_device(environment_, "match.node", match.node, why_);
         if (on.hca == nullptr) {
             return ENOENT;
         }
@@ -312,10 +292,8 @@ int FaultRequest::read_work_request() {
     if (const int error = read_queue("match.queue", number_of(match.queue), on.queue); error != 0) {
         return error;
     }
-    const bool sends_alone =
-        spec_.action == FaultAction::kExecution || spec_.action == FaultAction::kSyndrome;
-    if (sends_alone && on.queue != CompletedQueue::kSend) {
-        return fail(EINVAL, "{} is of sends; match.queue is to be 0", to_string(spec_.action));
+    if (action_->subject == FaultSubject::kSendRequest && on.queue != CompletedQueue::kSend) {
+        return fail(EINVAL, "{} is of sends; match.queue is to be 0", action_->name);
     }
     spec_.on = on;
     return 0;
@@ -324,7 +302,7 @@ int FaultRequest::read_work_request() {
 int FaultRequest::read_call() {
     OnCall on;
     if (is_given(asked_.match.node)) {
-        on.hca = find_device(simulation_, "match.node", asked_.match.node, why_);
+        on.hca = find_device(environment_, "match.node", asked_.match.node, why_);
         if (on.hca == nullptr) {
             return ENOENT;
         }

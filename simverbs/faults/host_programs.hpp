@@ -11,7 +11,7 @@
 #include "fabric/faults/fault_clock.hpp"
 #include "fabric/trace/event_info.hpp"
 
-#include "simverbs/world/simulation.hpp"
+#include "simverbs/faults/fault_environment.hpp"
 
 namespace simverbs {
 
@@ -44,7 +44,7 @@ struct ProgramsChanged {
 
 class HostPrograms {
   public:
-    explicit HostPrograms(Simulation& simulation) : simulation_(simulation) {}
+    explicit HostPrograms(FaultEnvironment& environment) : environment_(environment) {}
     HostPrograms(const HostPrograms&) = delete;
     HostPrograms& operator=(const HostPrograms&) = delete;
 
@@ -66,7 +66,7 @@ class HostPrograms {
   private:
     void tell(const std::string& host, ProgramsChange change);
 
-    Simulation& simulation_;
+    FaultEnvironment& environment_;
     std::map<std::string, fabric::SimTime> stopped_until_;
 };
 

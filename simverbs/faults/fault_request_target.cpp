@@ -1,30 +1,19 @@
 // Of a request for a fault: what it is done to, and the values that it takes.
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <string>
 
 #include <fmt/format.h>
 
+#include "simverbs/faults/fault_request.hpp"
+#include "simverbs/faults/link_rates.hpp"
+#include "simverbs/faults/named.hpp"
 #include "simverbs/model/statuses.hpp"
-#include "simverbs/world/fault_request.hpp"
-#include "simverbs/world/link_rates.hpp"
-#include "simverbs/world/named.hpp"
 
 namespace simverbs {
-namespace {
-
-constexpr std::uint64_t kMostTimes = 1U << 16;
-constexpr std::uint64_t kMostErrno = 4095;
-constexpr std::uint64_t kMostRnrTimer = 31;
-
-bool is_given(const char* name) {
-    return name != nullptr && *name != '\0';
-}
-
-}  // namespace
 
 int FaultRequest::read_target() {
-    switch (subject()) {
+    switch (action_->subject) {
         case FaultSubject::kFault:
             spec_.target.fault = fabric::FaultId(asked_.target.fault);
             return board_.has(spec_.target.fault)
@@ -40,28 +29,33 @@ int FaultRequest::read_target() {
             return read_target_switch();
         case FaultSubject::kHost:
         case FaultSubject::kPrograms:
+        case FaultSubject::kDevice:
             return read_target_device();
         case FaultSubject::kQueuePair:
-        case FaultSubject::kQueue:
+        case FaultSubject::kWorkQueue:
             return read_target_queue_pair();
-        case FaultSubject::kObject:
+        case FaultSubject::kSharedReceiveQueue:
+        case FaultSubject::kCompletionQueue:
+        case FaultSubject::kMemoryRegion:
             spec_.target.object = asked_.target.object;
             return read_target_device();
+        case FaultSubject::kSubnetManager:
+            return environment_.subnet_manager() != nullptr
+                       ? 0
+                       : fail(EOPNOTSUPP, "{}: this world has no subnet manager", action_->name);
         case FaultSubject::kNothing:
         case FaultSubject::kPacket:
         case FaultSubject::kWorkRequest:
+        case FaultSubject::kSendRequest:
         case FaultSubject::kCall:
             break;
-    }
-    if (spec_.action == FaultAction::kSmDeath && simulation_.subnet_manager() == nullptr) {
-        return fail(EOPNOTSUPP, "sm_death: this world has no subnet manager");
     }
     return 0;
 }
 
 int FaultRequest::read_target_link(bool one_end) {
     const char* name = is_given(asked_.target.link) ? asked_.target.link : asked_.match.link;
-    fabric::Link* link = find_link(simulation_, "target.link", name, why_);
+    fabric::Link* link = find_link(environment_, "target.link", name, why_);
     if (link == nullptr) {
         return ENOENT;
     }
@@ -77,7 +71,7 @@ int FaultRequest::read_target_link(bool one_end) {
 }
 
 int FaultRequest::read_target_port() {
-    fabric::Network& network = simulation_.network();
+    fabric::Network& network = environment_.network();
     fabric::Node* node = network.find_node(text_of(asked_.target.node));
     if (node == nullptr) {
         node = network.find_host(text_of(asked_.target.node));
@@ -86,9 +80,9 @@ int FaultRequest::read_target_port() {
         const std::string_view name = text_of(asked_.target.node);
         return name.empty()
                    ? fail(EINVAL, "target.node is missing: a host or a switch of topology '{}'",
-                          simulation_.options().topology)
+                          environment_.topology())
                    : fail(ENOENT, "target.node: there is no node '{}' in topology '{}'", name,
-                          simulation_.options().topology);
+                          environment_.topology());
     }
     const std::uint8_t number = std::max<std::uint8_t>(asked_.target.port, 1);
     if (number > node->port_count() || node->port(fabric::PortNumber{number}).link() == nullptr) {
@@ -96,14 +90,14 @@ int FaultRequest::read_target_port() {
     }
     fabric::Port& port = node->port(fabric::PortNumber{number});
     spec_.target.port = &port;
-    if (spec_.action == FaultAction::kPortError) {
+    if (spec_.action == SIMVERBS_FAULT_PORT_ERROR) {
         return 0;
     }
     if (port.attributes().link_layer == fabric::LinkLayer::kEthernet) {
         return fail(EOPNOTSUPP, "{}: port {} of {} is an Ethernet port, which nobody manages",
                     to_string(spec_.action), number, node->name());
     }
-    if (simulation_.subnet_manager() == nullptr) {
+    if (environment_.subnet_manager() == nullptr) {
         return fail(EOPNOTSUPP, "{}: this world has no subnet manager of its own",
                     to_string(spec_.action));
     }
@@ -111,14 +105,14 @@ int FaultRequest::read_target_port() {
 }
 
 int FaultRequest::read_target_switch() {
-    fabric::Node* node = simulation_.network().find_node(text_of(asked_.target.node));
+    fabric::Node* node = environment_.network().find_node(text_of(asked_.target.node));
     if (node == nullptr || node->kind() != fabric::NodeKind::kSwitch) {
         const std::string_view name = text_of(asked_.target.node);
         return name.empty()
                    ? fail(EINVAL, "target.node is missing: a switch of topology '{}'",
-                          simulation_.options().topology)
+                          environment_.topology())
                    : fail(ENOENT, "target.node: '{}' is no switch of topology '{}'{}", name,
-                          simulation_.options().topology,
+                          environment_.topology(),
                           node == nullptr ? "" : "; for a host take SIMVERBS_FAULT_HOST_KILL");
     }
     spec_.target.node = node;
@@ -127,14 +121,14 @@ int FaultRequest::read_target_switch() {
 
 int FaultRequest::read_target_device() {
     if (!is_given(asked_.target.node) &&
-        (on_ == SIMVERBS_ON_WORK_REQUEST || on_ == SIMVERBS_ON_CALL)) {
+        (trigger_->trigger == SIMVERBS_ON_WORK_REQUEST || trigger_->trigger == SIMVERBS_ON_CALL)) {
         return 0;
     }
-    spec_.target.hca = find_device(simulation_, "target.node", asked_.target.node, why_);
+    spec_.target.hca = find_device(environment_, "target.node", asked_.target.node, why_);
     if (spec_.target.hca == nullptr) {
         return ENOENT;
     }
-    spec_.target.node = &simulation_.network().node(spec_.target.hca->node());
+    spec_.target.node = &environment_.network().node(spec_.target.hca->node());
     return 0;
 }
 
@@ -149,10 +143,11 @@ int FaultRequest::read_target_queue_pair() {
     }
     spec_.target.qp = {.qpn = asked_.target.qp_num, .ordinal = asked_.target.qp};
     if (spec_.target.hca == nullptr) {
-        return on_ == SIMVERBS_ON_WORK_REQUEST ? 0
-                                               : fail(EINVAL,
-                                                      "target.node is missing: a call has no queue "
-                                                      "pair");
+        return trigger_->trigger == SIMVERBS_ON_WORK_REQUEST
+                   ? 0
+                   : fail(EINVAL,
+                          "target.node is missing: a call has no queue "
+                          "pair");
     }
     if (asked_.target.qp == 0 && asked_.target.qp_num == 0) {
         return fail(EINVAL,
@@ -174,61 +169,54 @@ int FaultRequest::read_arguments() {
     spec_.with.value = with.value;
     spec_.with.offset = with.offset;
     spec_.with.bits = with.bits == 0 ? std::uint8_t{0xFF} : with.bits;
-    const auto out_of_range = [this](const char* what) {
-        return fail(EINVAL, "{}: {}", to_string(spec_.action), what);
-    };
+    if (const int error = read_ranges(); error != 0) {
+        return error;
+    }
     switch (spec_.action) {
-        case FaultAction::kDelay:
-        case FaultAction::kLandLate:
-        case FaultAction::kPause:
-        case FaultAction::kProcessStop:
-            return with.duration_ps > 0 ? 0 : out_of_range("with.duration_ps is missing");
-        case FaultAction::kDuplicate:
-            return with.times <= kMostTimes ? 0 : out_of_range("with.times is at most 65536");
-        case FaultAction::kLinkFlap:
-            if (with.duration_ps == 0 || (with.times > 1 && with.interval_ps == 0)) {
-                return out_of_range(
-                    "with.duration_ps, and with.interval_ps for more than one "
-                    "time, are not 0");
-            }
-            return 0;
-        case FaultAction::kNak:
-            return with.value <= SIMVERBS_NAK_REMOTE_OPERATIONAL
+        case SIMVERBS_FAULT_LINK_FLAP:
+            return with.times <= 1 || with.interval_ps != 0
                        ? 0
-                       : out_of_range("with.value is an enum simverbs_nak, 0 to 3");
-        case FaultAction::kRnrNak:
-            return with.value <= kMostRnrTimer ? 0 : out_of_range("with.value is a timer, 0 to 31");
-        case FaultAction::kCompletion:
-            return with.value > 0 && with.value < kWcStatuses
-                       ? 0
-                       : out_of_range("with.value is a failure of enum ibv_wc_status, from 1 on");
-        case FaultAction::kCall:
-            return with.value > 0 && with.value <= kMostErrno
-                       ? 0
-                       : out_of_range("with.value is an errno, 1 to 4095");
-        case FaultAction::kRewrite:
+                       : fail(EINVAL, "{}: with.interval_ps is missing, for more than one time",
+                              action_->name);
+        case SIMVERBS_FAULT_REWRITE:
             return read_header_field();
-        case FaultAction::kLid:
-        case FaultAction::kSmLid:
-        case FaultAction::kPkey:
-            return read_port_value();
-        case FaultAction::kLinkRate:
+        case SIMVERBS_FAULT_PKEY:
+            return read_pkey_index();
+        case SIMVERBS_FAULT_LINK_RATE:
             return read_rate();
         default:
             return 0;
     }
 }
 
+int FaultRequest::read_ranges() {
+    const auto given = given_members(asked_);
+    for (const FaultMemberRow& row : kFaultMembers) {
+        const bool is_needed = action_->needs.contains(row.member);
+        if (!is_needed && !action_->takes.contains(row.member)) {
+            continue;
+        }
+        const std::uint64_t value = std::ranges::find(given, row.name, &GivenMember::name)->value;
+        if (value < row.least || value > row.most) {
+            return fail(EINVAL, "{}: {} is {}, not {}", action_->name, row.name, value, row.range);
+        }
+        if (is_needed && value == 0) {
+            return fail(EINVAL, "{}: {} is missing", action_->name, row.name);
+        }
+    }
+    return 0;
+}
+
 int FaultRequest::read_header_field() {
-    const int field = number_of(asked_.with.field);
-    if (field < SIMVERBS_HEADER_OPCODE || field > SIMVERBS_HEADER_SOLICITED) {
+    const HeaderFieldRow* row = find_header_field(number_of(asked_.with.field));
+    if (row == nullptr) {
         return fail(EINVAL,
                     "with.field is {}; SIMVERBS_HEADER_OPCODE (1) to "
                     "SIMVERBS_HEADER_SOLICITED (13)",
-                    field);
+                    number_of(asked_.with.field));
     }
-    spec_.with.field = static_cast<HeaderField>(field - 1);
-    return holds(spec_.with.field, asked_.with.value)
+    spec_.with.field = row->field;
+    return holds(row->field, asked_.with.value)
                ? 0
                : fail(EINVAL,
                       "with.value {:#x} does not fit the field; opcodes and "
@@ -236,24 +224,12 @@ int FaultRequest::read_header_field() {
                       asked_.with.value);
 }
 
-int FaultRequest::read_port_value() {
-    if (asked_.with.value > 0xFFFF) {
-        return fail(EINVAL, "with.value {:#x} has more than 16 bits", asked_.with.value);
-    }
-    if (spec_.action == FaultAction::kPkey) {
-        const Hca* hca = simulation_.hca_at(spec_.target.port->node().id());
-        const std::size_t most = hca == nullptr ? 1 : hca->personality().limits.port.pkey_entries;
-        return asked_.with.offset < most ? 0
-                                         : fail(EINVAL, "with.offset is {}; the table has 0 to {}",
-                                                asked_.with.offset, most - 1);
-    }
-    const auto lid = static_cast<std::uint16_t>(asked_.with.value);
-    return fabric::is_unicast(fabric::Lid{lid})
-               ? 0
-               : fail(EINVAL,
-                      "with.value {:#x} is no unicast LID; those are 0x1 "
-                      "to 0xbfff",
-                      lid);
+int FaultRequest::read_pkey_index() {
+    const Hca* hca = environment_.hca_at(spec_.target.port->node().id());
+    const std::size_t entries = hca == nullptr ? 1 : hca->personality().limits.port.pkey_entries;
+    return asked_.with.offset < entries ? 0
+                                        : fail(EINVAL, "with.offset is {}; the table has 0 to {}",
+                                               asked_.with.offset, entries - 1);
 }
 
 int FaultRequest::read_rate() {

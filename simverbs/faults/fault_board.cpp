@@ -1,11 +1,11 @@
-#include "simverbs/world/fault_board.hpp"
+#include "simverbs/faults/fault_board.hpp"
 
 #include <algorithm>
 #include <utility>
 
+#include "simverbs/faults/fault_effects.hpp"
 #include "simverbs/hca/addressing.hpp"
 #include "simverbs/hca/queue_pair.hpp"
-#include "simverbs/world/fault_effects.hpp"
 
 namespace simverbs {
 
@@ -71,22 +71,22 @@ class FaultBoard::FrameTrigger final : public fabric::FrameAction {
     std::string_view name_;
 };
 
-FaultBoard::FaultBoard(Simulation& simulation)
-    : simulation_(simulation), clock_(simulation.loop()) {}
+FaultBoard::FaultBoard(FaultEnvironment& environment)
+    : environment_(environment), clock_(environment.loop()) {}
 
 FaultBoard::~FaultBoard() {
-    simulation_.set_device_faults(nullptr);
+    environment_.set_device_faults(nullptr);
 }
 
 FaultId FaultBoard::inject(const FaultSpec& spec) {
     const FaultId id(++last_id_);
     fabric::OccasionRules rules = spec.when;
-    rules.seed = simulation_.options().seed;
+    rules.seed = environment_.seed();
     Fault& fault =
         faults_.emplace(id, Fault{spec, fabric::Occasion(id, rules), nullptr, {}}).first->second;
     if (const auto* on = std::get_if<OnPacket>(&spec.on)) {
         fault.frames = std::make_unique<fabric::FrameFault>(
-            simulation_.bus(), id,
+            environment_.bus(), id,
             std::make_unique<PacketMatcher>(on->pattern, static_cast<const PacketEnds&>(*this)),
             rules, make_action(id, spec), on->directions,
             static_cast<fabric::FiringListener*>(this));
@@ -111,33 +111,32 @@ std::unique_ptr<fabric::FrameAction> FaultBoard::make_action(FaultId id, const F
     fabric::PayloadKeeper& keeper = *this;
     const PacketEnds& ends = *this;
     switch (spec.action) {
-        case FaultAction::kMark:
+        case SIMVERBS_FAULT_MARK:
             return std::make_unique<fabric::MarkFrame>();
-        case FaultAction::kDrop:
+        case SIMVERBS_FAULT_DROP:
             return std::make_unique<fabric::DropFrame>();
-        case FaultAction::kCorrupt:
+        case SIMVERBS_FAULT_CORRUPT:
             return std::make_unique<CorruptPacket>(with.offset, with.bits);
-        case FaultAction::kRewrite:
+        case SIMVERBS_FAULT_REWRITE:
             return std::make_unique<RewritePacket>(with.field, with.value);
-        case FaultAction::kDuplicate:
+        case SIMVERBS_FAULT_DUPLICATE:
             return std::make_unique<fabric::DuplicateFrame>(clock_, keeper, with.times,
                                                             with.duration);
-        case FaultAction::kDelay:
+        case SIMVERBS_FAULT_DELAY:
             return std::make_unique<fabric::DelayFrame>(clock_, keeper, with.duration);
-        case FaultAction::kReorder:
+        case SIMVERBS_FAULT_REORDER:
             return std::make_unique<fabric::ReorderFrame>(clock_, keeper, with.duration);
-        case FaultAction::kHold:
+        case SIMVERBS_FAULT_HOLD:
             return std::make_unique<fabric::HoldFrame>(clock_, keeper, with.duration);
-        case FaultAction::kLandLate:
+        case SIMVERBS_FAULT_LAND_LATE:
             return std::make_unique<LandLate>(with.duration);
-        case FaultAction::kMarkCongestion:
+        case SIMVERBS_FAULT_MARK_CONGESTION:
             return std::make_unique<MarkCongestion>();
-        case FaultAction::kNotifyCongestion:
+        case SIMVERBS_FAULT_NOTIFY_CONGESTION:
             return std::make_unique<NotifyCongestion>(ends);
-        case FaultAction::kNak:
-            return std::make_unique<RefusePacket>(
-                ends, AethSyndrome::nak(static_cast<NakCode>(with.value)));
-        case FaultAction::kRnrNak:
+        case SIMVERBS_FAULT_NAK:
+            return std::make_unique<RefusePacket>(ends, AethSyndrome::nak(nak_code(with.value)));
+        case SIMVERBS_FAULT_RNR_NAK:
             return std::make_unique<RefusePacket>(
                 ends, AethSyndrome::rnr_nak(static_cast<std::uint8_t>(with.value)));
         default:
@@ -190,7 +189,7 @@ void FaultBoard::hook_devices() {
         const FaultTrigger& on = entry.second.spec.on;
         return std::holds_alternative<OnWorkRequest>(on) || std::holds_alternative<OnCall>(on);
     });
-    simulation_.set_device_faults(wanted ? this : nullptr);
+    environment_.set_device_faults(wanted ? this : nullptr);
 }
 
 bool FaultBoard::clear(FaultId id) {
@@ -252,7 +251,7 @@ void FaultBoard::emit(FaultId id, const Fault& fault, const Site& site, std::uin
     event.action = to_string(fault.spec.action);
     event.nth = nth;
     event.flow = site.qpn != 0 ? site.qpn : target.qp.qpn;
-    simulation_.bus().emit(clock_.now(), event);
+    environment_.bus().emit(clock_.now(), event);
 }
 
 void FaultBoard::fire(FaultId id, Fault& fault, const Site& site, std::uint64_t nth) {
@@ -277,11 +276,11 @@ void FaultBoard::act(FaultId id, const Site& site) {
     FaultTarget target = spec.target;
     if (target.hca == nullptr && site.hca != nullptr) {
         target.hca = site.hca;
-        target.node = &simulation_.network().node(site.hca->node());
+        target.node = &environment_.network().node(site.hca->node());
         target.qp = {.qpn = site.qpn};
     }
     std::string_view reason;
-    if (spec.action == FaultAction::kRelease) {
+    if (spec.action == SIMVERBS_FAULT_RELEASE) {
         const auto held = faults_.find(target.fault);
         if (held != faults_.end() && held->second.frames != nullptr) {
             held->second.frames->action().release();
@@ -289,11 +288,11 @@ void FaultBoard::act(FaultId id, const Site& site) {
             reason = "that fault is gone";
         }
     } else {
-        reason = carry_out(spec, target, simulation_, clock_);
+        reason = carry_out(spec, target, environment_, clock_);
     }
     if (!reason.empty()) {
-        simulation_.bus().emit(clock_.now(), fabric::FaultMissed{place_of(target, site.hca), id,
-                                                                 to_string(spec.action), reason});
+        environment_.bus().emit(clock_.now(), fabric::FaultMissed{place_of(target, site.hca), id,
+                                                                  to_string(spec.action), reason});
     }
 }
 
@@ -323,14 +322,14 @@ std::optional<InjectedFault> FaultBoard::work_request(QueuePair& qp, CompletedQu
         emit(id, fault, site, fault.occasion.seen());
         fault_fired(id);
         switch (fault.spec.action) {
-            case FaultAction::kCompletion:
+            case SIMVERBS_FAULT_COMPLETION:
                 failure = {static_cast<WcStatus>(fault.spec.with.value),
                            FaultCause::kInjectedStatus};
                 break;
-            case FaultAction::kExecution:
+            case SIMVERBS_FAULT_EXECUTION:
                 failure = {WcStatus::kFatalErr, FaultCause::kExecutionFault};
                 break;
-            case FaultAction::kSyndrome:
+            case SIMVERBS_FAULT_SYNDROME:
                 failure = {WcStatus::kGeneralErr, FaultCause::kUnknownSyndrome};
                 break;
             default:
@@ -354,7 +353,7 @@ int FaultBoard::command(Hca& hca, CommandCode command) {
     }
     for (const FaultId id : due) {
         Fault& fault = faults_.at(id);
-        if (fault.spec.action == FaultAction::kCall) {
+        if (fault.spec.action == SIMVERBS_FAULT_CALL) {
             error = static_cast<int>(fault.spec.with.value);
         }
         fire(id, fault, {&hca, 0}, fault.occasion.seen());
@@ -363,7 +362,7 @@ int FaultBoard::command(Hca& hca, CommandCode command) {
 }
 
 std::optional<PacketEnds::Origin> FaultBoard::origin(fabric::NodeId node, std::uint32_t qpn) const {
-    const Hca* hca = simulation_.hca_at(node);
+    const Hca* hca = environment_.hca_at(node);
     const QueuePair* qp = hca == nullptr ? nullptr : hca->find_qp(qpn);
     if (qp == nullptr) {
         return std::nullopt;
@@ -372,7 +371,7 @@ std::optional<PacketEnds::Origin> FaultBoard::origin(fabric::NodeId node, std::u
 }
 
 std::optional<fabric::NodeId> FaultBoard::destination(const fabric::Frame& frame) const {
-    const fabric::Network& network = simulation_.network();
+    const fabric::Network& network = environment_.network();
     for (std::size_t i = 0; i < network.host_count(); ++i) {
         const fabric::EndNode& host = network.host(i);
         for (std::uint16_t number = 1; number <= host.port_count(); ++number) {
@@ -385,7 +384,7 @@ std::optional<fabric::NodeId> FaultBoard::destination(const fabric::Frame& frame
 }
 
 void FaultBoard::keep_payload(fabric::Frame& frame) {
-    simulation_.hca(0).keep_payload(frame);
+    environment_.hca(0).keep_payload(frame);
 }
 
 }  // namespace simverbs

@@ -1,8 +1,8 @@
-#include "simverbs/transport/packet_matcher.hpp"
+#include "simverbs/faults/packet_matcher.hpp"
 
 #include <gtest/gtest.h>
 
-#include "simverbs/transport/packet_faults.hpp"
+#include "simverbs/faults/packet_faults.hpp"
 
 namespace simverbs {
 namespace {
@@ -57,7 +57,7 @@ TEST_F(PacketMatchers, TakeEverythingWhereNothingIsAsked) {
     EXPECT_TRUE(matches({}, datagram));
     EXPECT_TRUE(matches({.management = true}, datagram));
     EXPECT_FALSE(matches({.management = true}, write(0)));
-    EXPECT_FALSE(matches({.direction = PacketDirection::kRequest}, datagram));
+    EXPECT_FALSE(matches({.direction = SIMVERBS_REQUESTS}, datagram));
 }
 
 TEST_F(PacketMatchers, CountPsnsFromTheFirstAcrossTheWrap) {
@@ -77,9 +77,9 @@ TEST_F(PacketMatchers, TellQueuePairsByNumberAndByOrder) {
 }
 
 TEST_F(PacketMatchers, TellDirectionsAndHosts) {
-    EXPECT_TRUE(matches({.direction = PacketDirection::kRequest}, write(0)));
-    EXPECT_FALSE(matches({.direction = PacketDirection::kRequest}, ack(0)));
-    EXPECT_TRUE(matches({.direction = PacketDirection::kResponse}, ack(0)));
+    EXPECT_TRUE(matches({.direction = SIMVERBS_REQUESTS}, write(0)));
+    EXPECT_FALSE(matches({.direction = SIMVERBS_REQUESTS}, ack(0)));
+    EXPECT_TRUE(matches({.direction = SIMVERBS_RESPONSES}, ack(0)));
     EXPECT_TRUE(matches({.from = {NodeId{1}}, .to = {NodeId{2}}}, write(0)));
     EXPECT_FALSE(matches({.from = {NodeId{2}}}, write(0)));
     EXPECT_FALSE(matches({.to = {NodeId{1}}}, write(0)));
@@ -105,13 +105,13 @@ TEST(OpcodesNamed, AreThoseThatBeginWithTheWords) {
 }
 
 TEST(HeaderFields, HoldWhatHasAMeaning) {
-    EXPECT_TRUE(holds(HeaderField::kOpcode, 0x11));
-    EXPECT_FALSE(holds(HeaderField::kOpcode, 0x1F));
-    EXPECT_TRUE(holds(HeaderField::kSyndrome, 0x60));
-    EXPECT_FALSE(holds(HeaderField::kSyndrome, 0x40));
-    EXPECT_FALSE(holds(HeaderField::kPsn, 1U << 24));
-    EXPECT_TRUE(holds(HeaderField::kRemoteAddress, UINT64_MAX));
-    EXPECT_FALSE(holds(HeaderField::kAckRequest, 2));
+    EXPECT_TRUE(holds(SIMVERBS_HEADER_OPCODE, 0x11));
+    EXPECT_FALSE(holds(SIMVERBS_HEADER_OPCODE, 0x1F));
+    EXPECT_TRUE(holds(SIMVERBS_HEADER_SYNDROME, 0x60));
+    EXPECT_FALSE(holds(SIMVERBS_HEADER_SYNDROME, 0x40));
+    EXPECT_FALSE(holds(SIMVERBS_HEADER_PSN, 1U << 24));
+    EXPECT_TRUE(holds(SIMVERBS_HEADER_REMOTE_ADDRESS, UINT64_MAX));
+    EXPECT_FALSE(holds(SIMVERBS_HEADER_ACK_REQUEST, 2));
 }
 
 }  // namespace
