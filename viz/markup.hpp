@@ -18,8 +18,8 @@ std::string dot_quoted(std::string_view text);
 // makes an SVG text of each run between tags, and SVG drops spaces at the ends of a text.
 std::string html_label(std::string_view markup);
 
-// Of virtual time: "0 ps", "12.3 ns", "1.05 us", "58 s"; at most three decimals, exactly rounded
-// down.
+// Writes virtual time: "0 ps", "12.3 ns", "1.05 us", "58 s"; at most three decimals, exactly
+// rounded down.
 std::string time_text(std::int64_t picoseconds);
 
 // "100 Gb/s".

@@ -11,7 +11,7 @@
 
 namespace simverbs::viz {
 
-// Of a list: how many rows the trace has, and how many the page has.
+// How many rows of a list the trace has, and how many the page has.
 struct Shown {
     std::size_t all = 0;
     std::size_t rows = 0;

@@ -100,7 +100,7 @@ struct Run {
     // "h0:65537", "h0:0x10001"; nothing where the trace has no such queue pair.
     [[nodiscard]] std::optional<QpName> parse_qp(std::string_view text) const;
 
-    // Of packets that arrived.
+    // Who packets that arrived were for.
     std::map<std::pair<QpName, std::uint32_t>, QpName> peers;  // sender, destination number
 };
 

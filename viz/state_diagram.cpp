@@ -22,7 +22,7 @@ struct Bundle {
                                         [state](const Move* one) { return one->from == state; });
         return found == moves.end() ? nullptr : *found;
     }
-    // Of all its moves; "" where they differ.
+    // The effect of all its moves; "" where they differ.
     [[nodiscard]] std::string_view effect() const {
         const bool same = std::all_of(moves.begin(), moves.end(), [this](const Move* one) {
             return one->effect == first().effect;

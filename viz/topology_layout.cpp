@@ -242,7 +242,7 @@ Circles circles_of(Nodes hosts, Nodes switches, std::size_t most, const Neighbou
     return circles;
 }
 
-// Of the outer circle; switches on the inner one have room for their boxes too.
+// Returns the radius of the outer circle; switches on the inner one have room for their boxes, too.
 double radius_of(const Run& run, const Circles& circles) {
     int space = kLeastSpace;
     for (const std::uint32_t node : circles.switches) {

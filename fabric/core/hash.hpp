@@ -39,6 +39,9 @@ constexpr std::uint64_t hash_name(std::string_view name) {
 
 // A few words as one: their products do not wait for each other, so this is several times faster
 // than mixing word by word. A word counts by its value and its position.
+//
+// A word that counts up makes value() an evenly spaced sequence. Numbers that stand for chance are
+// drawn with draw(), which finishes the sum as SplitMix64 does.
 class WordsHash {
   public:
     constexpr void add(std::uint64_t word) {
@@ -46,6 +49,12 @@ class WordsHash {
         position_ += detail::kMixA;
     }
     [[nodiscard]] constexpr std::uint64_t value() const { return sum_; }
+    [[nodiscard]] constexpr std::uint64_t draw() const {
+        std::uint64_t drawn = sum_;
+        drawn = (drawn ^ drawn >> 30U) * 0xBF58'476D'1CE4'E5B9U;
+        drawn = (drawn ^ drawn >> 27U) * 0x94D0'49BB'1331'11EBU;
+        return drawn ^ drawn >> 31U;
+    }
 
   private:
     std::uint64_t sum_ = 0;

@@ -27,7 +27,7 @@ struct FaultFired {
     std::uint32_t flow;
     Lid slid;
     Lid dlid;
-    // Of a packet; "" and 0 where it was none.
+    // Describe the packet that was hit; "" and 0 where the fault hit none.
     std::string_view operation;
     std::uint32_t relative_psn = 0;
     std::uint16_t attempt = 0;
@@ -66,7 +66,7 @@ struct FaultMissed {
     }
 };
 
-// Of a fault that hit `frame`, the `nth` that it saw.
+// Makes the record of a fault that hit `frame`, the `nth` that it saw.
 inline FaultFired fired(const LinkDirection& direction, const Frame& frame, FaultId id,
                         std::string_view action, std::uint64_t nth,
                         const FrameDescription& packet = {}) {

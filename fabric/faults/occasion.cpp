@@ -26,7 +26,7 @@ bool Occasion::draw(std::uint64_t point, std::uint64_t flow) {
     hash.add(point);
     hash.add(flow);
     hash.add(++draws_[{point, flow}]);
-    const detail::Uint128 drawn = hash.value() >> 32U;
+    const detail::Uint128 drawn = hash.draw() >> 32U;
     return drawn * chance.denominator < static_cast<detail::Uint128>(chance.numerator) << 32U;
 }
 

@@ -1,5 +1,5 @@
-// Of all that a fault could happen to, what it happens to: a time window, a place in the order, a
-// number of times, a probability.
+// Selects when a fault fires: a time window, a place in the order, a number of times, a
+// probability.
 #pragma once
 
 #include <cstdint>

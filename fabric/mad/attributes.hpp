@@ -29,7 +29,7 @@ enum class Attribute : std::uint16_t {
     kLedInfo = 0x31,
 };
 
-// Of class kPerformance.
+// Attributes of class kPerformance.
 enum class PerformanceAttribute : std::uint16_t {
     kClassPortInfo = 0x01,
     kPortCounters = 0x12,

@@ -55,7 +55,7 @@ inline void DatagramCargo::release() {
     }
 }
 
-// Of a management frame.
+// Returns the datagram that a management frame carries.
 inline const mad::Datagram& datagram_of(const Frame& frame) {
     return static_cast<const DatagramCargo*>(frame.cargo)->datagram;
 }

@@ -20,7 +20,7 @@ struct Field {
 using Bytes = std::span<std::uint8_t>;
 using ConstBytes = std::span<const std::uint8_t>;
 
-// Of the whole it lies in: an array of equal fields, without gaps.
+// Returns field `index` of an array of equal fields without gaps, of which `first` is the first.
 constexpr Field element(Field first, std::size_t index) {
     return {static_cast<std::uint16_t>(first.offset + first.bits * index), first.bits};
 }

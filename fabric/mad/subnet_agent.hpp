@@ -93,7 +93,7 @@ class SubnetAgent final : private EventHandler {
     // Whether queue pair 1 takes a datagram with these keys; counts the violation otherwise.
     bool admits(PortNumber port, std::uint32_t qkey, bool knows_pkey);
 
-    // Of a switch's port: trap 128, when an SM is known.
+    // Sends trap 128 for a switch's port, when an SM is known.
     void link_changed();
     // Trap 144 when it differs.
     void set_is_sm(PortNumber port, bool is_sm);

@@ -27,7 +27,7 @@ class VlCredits {
     [[nodiscard]] std::uint32_t limit() const { return limit_; }
     // Those that are not used, be they still on their way back.
     [[nodiscard]] std::uint32_t unused() const;
-    // Of those that come back, what comes later than `time`.
+    // Returns the blocks that come back later than `time`.
     [[nodiscard]] std::uint32_t returned_after(SimTime time) const;
 
     [[nodiscard]] bool suffice(std::uint32_t blocks, SimTime at) const {
@@ -43,7 +43,7 @@ class VlCredits {
         }
         available_ -= blocks;
     }
-    // Of a frame that did not go after all, or was lost on the wire.
+    // Returns the blocks of a frame that did not go after all, or was lost on the wire.
     void put_back(std::uint32_t blocks) { available_ += blocks; }
     // The same where its return was entered, for `time`. Then rewind() before anything is taken.
     void undo(std::uint32_t blocks, SimTime time);

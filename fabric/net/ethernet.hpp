@@ -65,7 +65,8 @@ inline constexpr std::uint32_t kFrameGapBytes = 7 + 1 + 12;
 // From the destination address to the end of its data: shorter frames are padded (IEEE 802.3 4A.2).
 inline constexpr std::uint32_t kShortestFrameBytes = 60;
 
-// Of a frame of `bytes` from the destination address to the end of its data.
+// Returns the bytes that a frame takes on the wire; `bytes` counts from the destination address to
+// the end of its data.
 constexpr std::uint32_t ethernet_wire_bytes(std::uint32_t bytes) {
     return std::max(bytes, kShortestFrameBytes) + kFrameCheckBytes + kFrameGapBytes;
 }

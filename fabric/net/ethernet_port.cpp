@@ -1,4 +1,4 @@
-// Of a link's direction: how the ports of Ethernet switches queue, mark, drop and pause.
+// Queues, marks, drops and pauses frames at the ports of Ethernet switches.
 #include <algorithm>
 
 #include "fabric/core/hash.hpp"

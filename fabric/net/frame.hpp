@@ -98,7 +98,7 @@ struct Frame {
     MacAddress destination_mac;
     std::uint16_t vlan;  // 0: none
 
-    // Of a train only. It has no cargo.
+    // Set for trains only, which have no cargo.
     const TrainCutter* cutter = nullptr;
     std::uint32_t last_wire_bytes = 0;
     std::uint32_t last_payload_bytes = 0;

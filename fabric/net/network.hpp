@@ -60,7 +60,7 @@ class Network final : private LinkObserver {
     // ("s0 port 1 > s1 port 2 > s0 port 1"). Empty: there is none.
     std::string report_credit_loop();
 
-    // Of decisions that depend on chance: which frames a switch marks. At first 0.
+    // Seeds decisions that depend on chance: which frames a switch marks. At first 0.
     void set_seed(std::uint64_t seed) { services_.seed = seed; }
 
     // Says in the trace what the numbers of nodes stand for, which links there are and how they

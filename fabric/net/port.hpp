@@ -82,7 +82,7 @@ struct PortAttributes {
     Lid sm_lid;
     std::uint8_t sm_sl = 0;
     std::vector<std::uint16_t> pkeys{0xFFFF};
-    // Of a switch's port: whether frames that come in or go out must be of a partition in `pkeys`
+    // Whether frames that enter or leave a switch's port must be of a partition in `pkeys`
     // (PortInfo:PartitionEnforcementInbound, ...Outbound).
     bool enforces_partitions_in = false;
     bool enforces_partitions_out = false;
@@ -137,7 +137,7 @@ struct PortCounters {
     // Whole ticks of kWaitTickBytes in which something was ready and nothing was sent.
     std::uint64_t xmit_wait = 0;
     std::uint64_t link_downed = 0;
-    // Of the physical link, where somebody has it err: no frame does by itself.
+    // Errors of the physical link, which only faults cause.
     std::uint64_t symbol_errors = 0;
     std::uint64_t link_error_recoveries = 0;
     std::uint64_t rcv_errors = 0;

@@ -38,12 +38,12 @@ struct NodeSpec {
     Guid guid{};                     // 0: from its rank, see node_guid()
     std::vector<Guid> port_guids{};  // of an HCA, [0] is port 1's; 0 or left out: see port_guid()
 
-    // Of an HCA: the host that it is in, empty: one of its own name. Several HCAs of host h0 are
-    // called h0.0, h0.1, ... unless a file says otherwise.
+    // The host that an HCA is in; empty: one of its own name. Several HCAs of host h0 are called
+    // h0.0, h0.1, ... unless a file says otherwise.
     std::string host{};
     std::string personality{};  // of an HCA; empty: the world's. A name that fabric does not know
 
-    // Of a switch. About what one of the EDR generation takes, see switch.hpp.
+    // How long a switch takes to forward; about as one of the EDR generation, see switch.hpp.
     SimDuration forwarding_delay = Switch::kDefaultForwardingDelay;
     Forwarding forwarding = Forwarding::kCutThrough;
 
@@ -120,8 +120,8 @@ const std::string& host_of(const NodeSpec& node);
 // Its NodeDescription: as given, else the name, with the host before it where that differs.
 std::string description_of(const NodeSpec& node);
 
-// Of the node of rank `id`: as given, else from the rank. A port's is its node's plus its number
-// unless given.
+// Returns the GUID of the node of rank `id`: as given, else made of the rank. A port's GUID is its
+// node's plus its number unless given.
 Guid node_guid(const NodeSpec& node, NodeId id);
 Guid port_guid(const NodeSpec& node, NodeId id, PortNumber port);
 

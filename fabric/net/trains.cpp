@@ -1,4 +1,4 @@
-// Of a link's direction: trains, which are consecutive packets of one message written as one frame.
+// Sends trains over a link: consecutive packets of one message, written as one frame.
 //
 // A train is a way of writing frames down, not another way of sending them: times, counters and
 // credits are those of its packets, and whoever looks at single frames cuts it first. What it saves

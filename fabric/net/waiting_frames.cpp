@@ -1,4 +1,4 @@
-// Of a link's direction: frames that wait for the transmitter, for credits, or for other lanes.
+// Keeps frames that wait for the transmitter of a link, for credits, or for other lanes.
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -21,7 +21,7 @@ std::uint32_t LinkDirection::unused_credits(std::uint8_t lane) const {
     if (to_switch_) {
         return credits_[lane].unused();
     }
-    // Of a host it is known of every frame on the wire when its credits come back.
+    // A host knows of every frame on the wire when its credits come back.
     const SimTime arrived = services_.loop.now() + latency_;
     return buffer_blocks_ - std::min(buffer_blocks_, credits_[lane].returned_after(arrived));
 }

@@ -25,7 +25,7 @@ struct SmStateChanged {
     }
 };
 
-// Of a subnet manager that is the master.
+// A trap reached the subnet manager that is the master.
 struct TrapReceived {
     static constexpr trace::EventInfo kInfo{"trap_received", trace::Category::kState};
     NodeId node;

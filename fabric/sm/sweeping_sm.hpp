@@ -92,12 +92,12 @@ class SweepingSm final : public PortAdministration, private AgentClient, private
     };
     // This one first.
     [[nodiscard]] std::vector<KnownSm> known_managers() const;
-    // Of each group the ports that are to get its frames. `done` when the switches know.
+    // Sets the ports that get the frames of each group. Calls `done` when the switches know.
     using Groups = std::map<Lid, std::vector<Guid>>;
     void set_groups(Groups groups, std::function<void()> done);
 
   private:
-    // Of sends that no window counts.
+    // Tokens of sends that no window counts.
     static constexpr std::uint64_t kPollToken = 0xFFFF'FFFF;
     static constexpr std::uint64_t kControlToken = 0xFFFF'FFFE;
 

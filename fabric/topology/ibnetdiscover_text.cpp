@@ -153,7 +153,7 @@ std::string set_rate(LinkSpec& link, const PortRecord& a, const PortRecord& b) {
     return {};
 }
 
-// Of ports that name each other one link, entered from the end that comes first.
+// Makes one link of two ports that name each other, entered from the end that comes first.
 class LinkMaker {
   public:
     LinkMaker(const Records& records, const std::vector<Naming>& names)

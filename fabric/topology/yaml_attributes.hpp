@@ -65,7 +65,7 @@ inline constexpr auto kLinkKeys =
 inline constexpr auto kLinkDefaultKeys = std::to_array<std::string_view>(
     {"rate", "latency", "mtu", "vls", "buffer", "layer", "pfc", "vlans"});
 
-// Of fields whose keys are checked already; those that are not there are left out.
+// Reads fields whose keys have been checked; attributes that are not there are left out.
 NodeAttributes read_node(const yaml::Fields& fields, NodeKind kind,
                          std::span<const std::string_view> personalities);
 LinkAttributes read_link(const yaml::Fields& fields);

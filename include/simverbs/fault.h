@@ -234,12 +234,12 @@ struct simverbs_fault {
     /* Sleeps until that fault has fired, and `after_delay_ps` have passed since. 0: awake. */
     uint32_t after;
     int64_t after_delay_ps;
-    /* Of virtual time since the world was made: nothing fires before `from_ps`, nor at or after
+    /* Virtual time since the world was made: nothing fires before `from_ps`, nor at or after
      * `until_ps` (0: no end). */
     int64_t from_ps;
     int64_t until_ps;
-    /* Of what matches while it is awake the `nth` and those that follow, until `count` have fired
-     * (0: one; SIMVERBS_EVERY: no end). On time it fires once. */
+    /* Fires on the `nth` match after it is armed, then on those that follow, `count` times in all
+     * (0: once; SIMVERBS_EVERY: no end). On time it fires once. */
     uint64_t nth;
     uint64_t count;
     /* Each of them with the probability chance / chance_of; both 0: for certain. With a probability

@@ -46,8 +46,8 @@ int simverbs_fault_syndrome(const char* node, uint32_t qp_num, uint32_t* fault);
 /* The next work request of that queue completes with `status`, an enum ibv_wc_status from 1 on
  * (else EINVAL): for statuses that no cause leads to here, and to save a test the cause. A send
  * fails as above. A receive fails when a message has filled it, and its queue pair goes to ERR;
- * whether the peer hears an acknowledgement is as it happens. Shared receives count for the queue
- * pair that takes them. */
+ * the peer never gets an acknowledgement. Shared receives count for the queue pair that takes
+ * them. */
 int simverbs_fault_completion(const char* node, uint32_t qp_num, enum simverbs_queue queue,
                               int status, uint32_t* fault);
 

@@ -224,7 +224,7 @@ struct TwoHostsEnd {
     ibv_port_attr port{};
     alignas(64) std::array<std::uint8_t, kBytes> bytes{};
 
-    // Of the first `length` bytes; the id comes back in the completion.
+    // Posts a receive of the first `length` bytes; the id comes back in the completion.
     void receive(std::uint32_t length, std::uint64_t id = 0) {
         ibv_sge piece{reinterpret_cast<std::uintptr_t>(bytes.data()), length, mr->lkey};
         ibv_recv_wr request{};

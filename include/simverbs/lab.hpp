@@ -94,7 +94,7 @@ class VirtualTime final : public boost::fibers::algo::algorithm {
         }
     }
 
-    // Of the running fiber: until the next instant has run, or that time has come.
+    // Makes the running fiber wait until the next instant has run, or until that time has come.
     void wait(std::int64_t until_ps) {
         if (!abandoned_) {
             boost::fibers::context* const self = boost::fibers::context::active();
@@ -151,7 +151,7 @@ class Lab {
         report();
     }
 
-    // Of a program: so much virtual time passes for it.
+    // Lets so much virtual time pass for the calling program.
     void sleep_for(Picoseconds duration) { time_->wait((now() + duration).count()); }
 
   private:

@@ -27,7 +27,7 @@
 
 namespace simverbs {
 
-// Of virtual time.
+// Durations of virtual time.
 using Picoseconds = std::chrono::duration<std::int64_t, std::pico>;
 
 class Error : public std::system_error {

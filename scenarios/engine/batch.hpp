@@ -28,7 +28,7 @@ std::vector<std::string> find_files(const std::vector<std::string>& paths, std::
 std::vector<Verdict> run_batch(const std::vector<std::string>& files, const BatchOptions& options,
                                const std::function<void(const Verdict&)>& done);
 
-// Of a process that left its verdict as JSON, or nothing.
+// Reads the verdict that a process left as JSON; where it left none, says how the process ended.
 Verdict verdict_of(const ProcessPool::Done& done, const std::string& file);
 
 // "PASS file ...", with every failure and the line that replays it.

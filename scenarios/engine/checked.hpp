@@ -16,7 +16,7 @@ class Checked {
     Checked() = default;
     explicit Checked(const fabric::yaml::Value& value) : value_(&value) {}
 
-    // Of the mapping; nothing, which has no keys, where it is left out.
+    // The mapping's value of that key; a value without keys where it is left out.
     [[nodiscard]] Checked at(std::string_view key) const;
     [[nodiscard]] bool has(std::string_view key) const { return find(key) != nullptr; }
     [[nodiscard]] const fabric::yaml::Value* find(std::string_view key) const;
@@ -35,7 +35,7 @@ class Checked {
 
     [[nodiscard]] std::span<const fabric::yaml::Value> items() const;
     [[nodiscard]] std::span<const fabric::yaml::Entry> entries() const;
-    // Of a scalar.
+    // The value of a scalar.
     [[nodiscard]] std::string own_text() const;
     [[nodiscard]] std::uint64_t own_number() const;
     [[nodiscard]] std::int64_t own_duration() const;

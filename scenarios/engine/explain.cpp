@@ -296,34 +296,72 @@ class Explanation {
         return (flow == 0 && to_flow == 0) || flow == qpn || to_flow == qpn;
     }
 
-    void explain_roots(const Record& what) {
-        const CompletionFault* const row = row_of(what.text("cause"));
-        root_.cause = what.text("cause");
-        bool has_root = false;
-        std::vector<const Record*> first;  // firing of each fault
-        std::vector<std::uint64_t> times;
+    // The firings of one fault before a failure, in order.
+    using Firings = std::vector<const Record*>;
+
+    [[nodiscard]] std::vector<Firings> firings_before(const Record& what) const {
+        std::vector<Firings> faults;
         for (const Record& record : records_) {
             if (record.name != "fault_fired" || record.time_ps > what.time_ps ||
                 !concerns(record, what)) {
                 continue;
             }
-            const auto same = std::ranges::find_if(first, [&record](const Record* each) {
-                return each->number("fault") == record.number("fault");
+            const auto same = std::ranges::find_if(faults, [&record](const Firings& each) {
+                return each.front()->number("fault") == record.number("fault");
             });
-            if (same == first.end()) {
-                first.push_back(&record);
-                times.push_back(1);
+            if (same == faults.end()) {
+                faults.push_back({&record});
             } else {
-                ++times[static_cast<std::size_t>(same - first.begin())];
+                same->push_back(&record);
             }
         }
-        for (std::size_t i = 0; i < first.size(); ++i) {
-            const bool is_root = can_begin(first[i]->text("action"), row);
+        return faults;
+    }
+
+    // When the queue pair last completed something without an error; -1: it never did.
+    [[nodiscard]] std::int64_t last_success_before(const Record& what) const {
+        std::int64_t last = -1;
+        for (const Record& record : records_) {
+            if (record.time_ps >= what.time_ps) {
+                break;
+            }
+            if (record.name == "completion" && record.node == what.node &&
+                record.number("qpn") == what.number("qpn") && record.text("status") == "SUCCESS") {
+                last = record.time_ps;
+            }
+        }
+        return last;
+    }
+
+    // Which of several firings began the failure; earlier ones were recovered: the first that hit
+    // the oldest packet among those hit since the last success.
+    [[nodiscard]] std::size_t beginning_of(const Firings& firings, std::int64_t success) const {
+        const auto psn = [](const Record* firing) { return firing->number("relative_psn"); };
+        const auto since = std::ranges::find_if(
+            firings, [success](const Record* firing) { return firing->time_ps > success; });
+        if (since == firings.end()) {
+            return 0;
+        }
+        if ((*since)->text("operation").empty()) {
+            return static_cast<std::size_t>(since - firings.begin());
+        }
+        const std::uint64_t oldest = psn(*std::ranges::min_element(since, firings.end(), {}, psn));
+        return static_cast<std::size_t>(std::ranges::find(firings, oldest, psn) - firings.begin());
+    }
+
+    void explain_roots(const Record& what) {
+        const CompletionFault* const row = row_of(what.text("cause"));
+        root_.cause = what.text("cause");
+        bool has_root = false;
+        const std::int64_t success = last_success_before(what);
+        for (const Firings& firings : firings_before(what)) {
+            const std::string action(firings.front()->text("action"));
+            const bool is_root = can_begin(action, row);
             has_root = has_root || is_root;
             if (is_root) {
-                root_.actions.insert(std::string(first[i]->text("action")));
+                root_.actions.insert(action);
             }
-            say_fault(*first[i], times[i], is_root);
+            say_fault(firings, beginning_of(firings, success), is_root);
         }
         const bool is_lost = row != nullptr && row->detector == Detector::kTimer;
         if (!has_root && !(is_lost && say_lost(what))) {
@@ -331,7 +369,8 @@ class Explanation {
         }
     }
 
-    void say_fault(const Record& fault, std::uint64_t times, bool is_root) {
+    void say_fault(const Firings& firings, std::size_t which, bool is_root) {
+        const Record& fault = *firings[which];
         const std::string name = fault_name_ ? fault_name_(fault.number("fault"))
                                              : std::to_string(fault.number("fault"));
         std::string packet;
@@ -343,7 +382,9 @@ class Explanation {
         say("{} the injected fault {} ({}) fired at {}: at {},{} {}.",
             is_root ? "Root:" : "On the way, and not the reason:", name, fault.text("action"),
             time_text(fault.time_ps), fault.node, packet,
-            times == 1 ? std::string("once") : fmt::format("for the first of {} times", times));
+            firings.size() == 1 ? std::string("once")
+            : which == 0        ? fmt::format("for the first of {} times", firings.size())
+                                : fmt::format("time {} of {}", which + 1, firings.size()));
     }
 
     // Frames that went no further without an injected fault.

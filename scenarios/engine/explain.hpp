@@ -29,7 +29,11 @@ using FaultName = std::function<std::string(std::uint64_t)>;
 std::optional<std::string> explain(std::span<const Record> records, const Question& question,
                                    const FaultName& fault_name = {});
 
-// The same without words: two runs fail for the same reason where these agree.
+// Says what of the question the records do not have, its node, its queue pair or its work request,
+// and what they have; "" where they have all of it.
+std::string describe_unknown(std::span<const Record> records, const Question& question);
+
+// explain() without words: two runs fail for the same reason where these agree.
 struct Root {
     std::string cause;              // of the completion, or of what stopped the queue pair
     std::set<std::string> actions;  // of the injected faults that began it

@@ -35,7 +35,7 @@ class Faults {
     [[nodiscard]] std::string inject_all(const Scenario& scenario);
     void clear(const std::string& name);
     [[nodiscard]] std::uint64_t fired(const std::string& name) const;
-    // Of every fault that was put in place, by its name: which of what matched it has hit.
+    // Which of its matches each fault has hit, by the name of the fault.
     [[nodiscard]] std::map<std::string, std::vector<std::uint64_t>> firings() const;
     // By the number that the trace has.
     [[nodiscard]] std::string name_of(std::uint64_t id) const;

@@ -2,6 +2,7 @@
 #include "scenarios/engine/counters.hpp"
 #include "scenarios/engine/format.hpp"
 #include "scenarios/engine/format_words.hpp"
+#include "scenarios/engine/record_names.hpp"
 
 namespace scenarios::format {
 
@@ -75,13 +76,14 @@ constexpr auto kMemoryKeys = std::to_array<Key>({
 });
 constexpr Shape kMemoryItem = mapping(kMemoryKeys);
 constexpr Shape kMemories = list(kMemoryItem);
+constexpr Shape kRecordName = word(kRecordNames);
 constexpr auto kNeverKeys = std::to_array<Key>({
     {"host", &kHost, "whose; any"},
     {"status", &kStatus, "a completion with this status"},
     {"opcode", &kOpcode, "a completion with this opcode"},
     {"event", &kEvent, "this asynchronous event"},
     {"state", &kState, "a queue pair that goes there"},
-    {"record", &kText, "a trace record of this name"},
+    {"record", &kRecordName, "a trace record of this name"},
     {"from", &kDuration, "not from this virtual time on; 0s"},
     {"until", &kDuration, "not up to this one; the end"},
 });

@@ -55,6 +55,8 @@ constexpr KeyText kOffsetText(FaultMember::kByteOffset | FaultMember::kTableInde
 constexpr KeyText kBitsText(FaultMember::kBits, "which of the byte; all");
 constexpr KeyText kRateText(FaultMember::kWidth | FaultMember::kSpeed, "\"4x EDR\"");
 
+constexpr auto kEveryHit = std::to_array<std::string_view>({"every"});
+constexpr Shape kHits = {.kind = ShapeKind::kNumber, .least = 1, .words = kEveryHit};
 constexpr Shape kAction = word(kActionWords);
 constexpr Shape kTrigger = word(kTriggerWords);
 constexpr Shape kDirection = word(kDirectionWords);
@@ -71,7 +73,7 @@ constexpr auto kWhenKeys = std::to_array<Key>({
     {"after", &kFaultName, "sleeps until that fault has fired"},
     {"after_delay", &kDuration, "and so long since"},
     {"nth", &kNth, "of what matches; the first"},
-    {"count", &kText, "how many fire, or every; 1"},
+    {"count", &kHits, "how many fire, or every; 1"},
     {"chance", &kChance, "of each, as 1/100; certain"},
     {"delay", &kDuration, "from what it waits for to what it does"},
     {"link", &kLink, "packets: where they are looked at; where they begin"},

@@ -48,7 +48,7 @@ Completed World::note(CompletionQueue& queue, const ibv_wc& wc) {
     completed_.push_back(completed);
     if (found != ends_.end()) {
         End& end = *found->second;
-        // Of a completion in error the opcode is not valid: its queue is the one that has the id.
+        // The opcode of a completion in error is not valid: its queue is the one that has the id.
         const auto is_send = [&wc](const PostedSend& send) { return send.id == wc.wr_id; };
         const bool failed_send = wc.status != IBV_WC_SUCCESS &&
                                  std::ranges::any_of(end.sends, is_send) &&

@@ -37,7 +37,7 @@ class Observed {
     [[nodiscard]] virtual const std::vector<Failure>& broken_invariants() const = 0;
     [[nodiscard]] virtual std::uint64_t counted(const CounterRow& row,
                                                 std::string_view node) const = 0;
-    // Of an end: "RTS", or why nobody knows.
+    // The state of an end: "RTS", or why it is not known.
     [[nodiscard]] virtual std::string state_of(std::string_view end) const = 0;
     // nullptr: the host has none of that name.
     [[nodiscard]] virtual const Memory* memory_of(std::string_view host,

@@ -41,7 +41,7 @@ class Programs {
         std::vector<Frame> frames;
         Task* parent = nullptr;
         std::size_t children = 0;  // that have not ended
-        // Of the operation under way.
+        // The operation under way.
         bool begun = false;
         std::int64_t deadline = 0;
         std::uint64_t got = 0;

@@ -1,6 +1,8 @@
 #include "scenarios/engine/run.hpp"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include <fmt/core.h>
 
@@ -21,6 +23,25 @@ bool does_something(const Scenario& scenario) {
     return root.has("programs") || root.has("workloads") ||
            std::ranges::any_of(scenario.at("hosts").entries(),
                                [](const auto& host) { return Checked(host.value).has("do"); });
+}
+
+// Programs that wait when nothing is left before the end of the run, and what queue pairs wait for.
+std::vector<std::string> waiting_at_the_end(const Programs& programs, std::int64_t stop) {
+    std::vector<std::string> waiting = programs.waiting();
+    const char* const why = waiting.empty() ? nullptr : simverbs_waits();
+    if (why != nullptr) {
+        std::string lines = why;
+        while (lines.ends_with('\n')) {
+            lines.pop_back();
+        }
+        for (std::size_t at = 0; (at = lines.find('\n', at)) != std::string::npos;) {
+            lines.replace(at, 1, "\n      ");
+            at += 7;
+        }
+        waiting.push_back(
+            fmt::format("nothing is left before run.stop, {}:\n      {}", time_text(stop), lines));
+    }
+    return waiting;
 }
 
 }  // namespace
@@ -54,7 +75,7 @@ Verdict run(const Scenario& scenario, const RunOptions& options) {
     const std::int64_t stop = scenario.at("run").duration("stop", kDefaultStop);
     programs.run(options.stop_ps > 0 ? std::min(stop, options.stop_ps) : stop, options.reached_ps);
     world.take_all();
-    judge.judge_end(scenario.at("expect"), programs.waiting());
+    judge.judge_end(scenario.at("expect"), waiting_at_the_end(programs, stop));
     verdict.error = world.error();
     verdict.failures = judge.failures();
     verdict.time_ps = world.now();

@@ -26,7 +26,7 @@ struct Verdict {
     std::vector<Completed> completed{};
     std::vector<AsyncEventSeen> events{};
     std::vector<std::string> warnings{};  // it passed, and yet may not test what it was written for
-    // Of each fault, by its name: which of what matched it has hit, from 1.
+    // Which of its matches each fault has hit, from 1, by the name of the fault.
     std::map<std::string, std::vector<std::uint64_t>> fired{};
     std::uint64_t digest = 0;
     std::int64_t time_ps = 0;

@@ -48,7 +48,9 @@ class Writer {
                 if (shape.most != std::numeric_limits<std::uint64_t>::max()) {
                     number["maximum"] = shape.most;
                 }
-                return number;
+                return shape.words.empty()
+                           ? number
+                           : Json{{"anyOf", Json::array({number, {{"enum", shape.words}}})}};
             }
             case ShapeKind::kFlag:
                 return {{"type", "boolean"}};

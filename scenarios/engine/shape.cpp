@@ -65,7 +65,7 @@ class Checker {
                 yaml::text_of(value, errors_);
                 break;
             case ShapeKind::kNumber:
-                yaml::number_of(value, errors_, shape.least, shape.most);
+                check_number(value, shape);
                 break;
             case ShapeKind::kFlag:
                 check_flag(value);
@@ -100,6 +100,20 @@ class Checker {
     }
 
   private:
+    void check_number(const Value& value, const Shape& shape) {
+        if (shape.words.empty()) {
+            yaml::number_of(value, errors_, shape.least, shape.most);
+            return;
+        }
+        yaml::Errors ignored("");
+        if (std::ranges::count(shape.words, value.text) == 0 &&
+            !yaml::number_of(value, ignored, shape.least, shape.most)) {
+            errors_.add(value.position,
+                        fmt::format("\"{}\": expected a number from {} on, or {}", value.text,
+                                    shape.least, yaml::join(shape.words)));
+        }
+    }
+
     void check_flag(const Value& value) {
         constexpr auto kFlags = std::to_array<std::string_view>({"true", "false"});
         yaml::choice_of(value, kFlags, errors_);

@@ -19,7 +19,7 @@ using Words = std::span<const std::string_view>;
 
 enum class ShapeKind : std::uint8_t {
     kText,
-    kNumber,    // from `least` to `most`
+    kNumber,    // from `least` to `most`, or one of `words`
     kFlag,      // true or false
     kDuration,  // "5ms"
     kSize,      // "64KiB"; a plain number is bytes, as offsets are

@@ -158,7 +158,7 @@ class UsageCheck {
         }
     }
 
-    // Of faults of programs: whose, and for how long.
+    // Checks whose programs a fault stops or ends, and for how long.
     void check_programs_of(Checked fault) {
         const auto* const action = simverbs::find_fault_action(fault.text("action"));
         if (action == nullptr || action->subject != simverbs::FaultSubject::kPrograms) {

@@ -8,7 +8,7 @@
 namespace scenarios {
 
 nlohmann::ordered_json to_json(const Verdict& verdict);
-// Of what to_json() has made.
+// Reads what to_json() has made.
 Verdict from_json(const nlohmann::json& json);
 
 // Names of files may be any bytes: what is no UTF-8 is replaced.

@@ -45,7 +45,7 @@ class Witness final : public Observed {
 
   private:
     using Counts = std::array<std::uint64_t, kCounters.size()>;
-    // Of one node.
+    // What was seen of one node.
     struct Seen {
         Counts counts{};
         std::map<std::uint32_t, std::uint32_t> nth_of;  // by queue pair number

@@ -2,9 +2,9 @@
 // library calls begin before the first world is made, end when a world ends; and explain, scenario
 // or not, where simverbs_explain() is called.
 #include <cstdio>
-#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -33,7 +33,9 @@ struct Around {
     OwnWorld world;
     Faults faults{witness, world};
 };
-std::unique_ptr<Around> g_around;
+// Never destroyed by itself: a program that just returns from main() ends its scenario in an exit
+// handler of the library, which runs after the destructors of this module.
+Around* g_around = nullptr;
 
 // What the file leaves out stays as the program or its environment has it.
 std::string configure(const Scenario& scenario) {
@@ -69,7 +71,7 @@ std::string begin(const char* file) {
     if (std::string wrong = configure(*scenario); !wrong.empty()) {
         return wrong;
     }
-    g_around = std::make_unique<Around>(std::move(*scenario));
+    g_around = new Around(std::move(*scenario));
     if (simverbs_trace_callback(see, nullptr) != 0) {
         return simverbs_last_error();
     }
@@ -93,7 +95,7 @@ bool end(const ScenarioModuleRun& run) {
     if (!verdict.passed()) {
         fmt::print(stderr, "{}", report(verdict, {}));
     }
-    g_around.reset();
+    delete std::exchange(g_around, nullptr);
     return verdict.passed();
 }
 

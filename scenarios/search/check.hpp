@@ -44,7 +44,7 @@ struct CheckResult {
 };
 
 CheckResult check_scenario(const std::string& file, const CheckOptions& options);
-// Of any program that uses libsimverbs in its own process; `command` is not empty.
+// Checks a program that uses libsimverbs in its own process; `command` is not empty.
 CheckResult check_program(const std::vector<std::string>& command, const CheckOptions& options);
 
 // "SAME file (digest, 4 runs)", or "DIFFERS file" with every run and the first difference.

@@ -20,7 +20,7 @@ namespace scenarios {
 struct ShrinkOptions {
     std::vector<std::string> settings{};
     std::optional<std::uint64_t> seed{};  // of the run; the file's
-    // Of wall time, of each run: one that takes longer fails by that.
+    // Wall time of each run: one that takes longer fails by that.
     std::chrono::milliseconds limit = std::chrono::minutes(1);
     std::size_t most_runs = 20'000;  // then it is as small as it has become
     Runner runner = scenarios::run;

@@ -35,7 +35,7 @@ void set_seed(yaml::Value& root, std::uint64_t seed) {
     set(root, fmt::format("run.seed={}", seed), error);
 }
 
-// Of both ends of a connection: the least that one of them has.
+// Returns the smaller value of the two ends of a connection.
 std::uint64_t least_of(Checked connection, std::string_view key, std::uint64_t otherwise) {
     std::uint64_t least = connection.number(key, otherwise);
     for (const auto& [host, end] : connection.at("ends").entries()) {

@@ -23,7 +23,7 @@ struct SweepOptions {
     std::uint64_t seeds = 100;  // first, first + 1, ... of which this process runs its shard
     Shard shard{};
     unsigned jobs = 1;
-    // Of wall time: of the whole, after which no seed is begun; and of one seed, which fails then.
+    // Wall time: of the whole, after which no seed is begun; and of one seed, which fails then.
     std::chrono::milliseconds limit = ProcessPool::kNoLimit;
     std::chrono::milliseconds seed_limit = std::chrono::minutes(1);
     std::uint64_t most_failures = 0;  // after which no seed is begun; 0: no limit

@@ -21,7 +21,7 @@ std::optional<Verdict> run_apart(const Scenario& scenario, const Runner& runner,
                                  const std::function<bool()>& goes_on,
                                  const RunOptions& options = {});
 
-// Of what kind the earliest failure is; "" of a run that passed.
+// Returns the kind of the earliest failure; "" for a run that passed.
 std::string kind_of(const Verdict& verdict);
 // The earliest failure; the verdict has one.
 const Failure& first_failure(const Verdict& verdict);

@@ -15,7 +15,8 @@
 namespace simverbs::abi {
 namespace {
 
-// Of all contexts of this process. A number that has ended on one device may be alive on another.
+// The keys of all contexts of this process. A number that has ended on one device may be alive on
+// another.
 struct RemoteKeys {
     std::mutex lock;
     std::map<std::uint32_t, std::uint32_t> alive;  // and how often

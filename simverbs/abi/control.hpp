@@ -12,7 +12,7 @@
 
 namespace simverbs::abi {
 
-// Of the calling thread.
+// The last error of the calling thread.
 std::string& last_error();
 
 // Keeps the text for simverbs_last_error; returns `error`.

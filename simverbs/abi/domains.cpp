@@ -40,7 +40,7 @@ SIMVERBS_ABI ibv_pd* simverbs_abi_ibv_alloc_pd(ibv_context* handle) {
     return new ProtectionDomain(context, reply.handle);
 }
 
-// Of a parent domain too: the domain that it was made on stays.
+// Frees a parent domain, too; the domain that it was made on stays.
 SIMVERBS_ABI int simverbs_abi_ibv_dealloc_pd(ibv_pd* handle) {
     ProtectionDomain& domain = as_object(handle);
     Context& context = as_object(handle->context);

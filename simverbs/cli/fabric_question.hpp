@@ -24,7 +24,7 @@ class FabricQuestion {
 
     // Why it was not asked, or not answered.
     [[nodiscard]] const std::string& reason() const { return reason_; }
-    // Of the answer: an errno, and the text, which then says what is wrong.
+    // The answer's errno, and its text, which says what is wrong where errno is not 0.
     [[nodiscard]] int error() const { return error_; }
     [[nodiscard]] const std::string& text() const { return text_; }
 

@@ -30,8 +30,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Of processor time: a busy machine does not make a program start sooner. And of wall time, for one
-// that neither runs nor sleeps.
+// Processor time, so that a busy machine does not make a program start sooner; and wall time, for
+// one that neither runs nor sleeps.
 constexpr auto kSettleLimit = 1s;
 constexpr auto kSettleWallLimit = 20s;
 constexpr auto kAsleepFor = 100ms;

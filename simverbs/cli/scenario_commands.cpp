@@ -4,6 +4,8 @@
 #include <iostream>
 #include <iterator>
 
+#include <fmt/format.h>
+
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/progress.hpp"
 #include "simverbs/cli/scenario_processes.hpp"
@@ -95,7 +97,12 @@ int ScenarioCommands::explain() const {
         std::cerr << error << "\n";
         return kUsage;
     }
-    const auto why = scenarios::explain(*records, {queue_pair_, request_, node_});
+    const scenarios::Question question{queue_pair_, request_, node_};
+    if (const std::string unknown = scenarios::describe_unknown(*records, question);
+        !unknown.empty()) {
+        return complain(fmt::format("{}: {}", explained_, unknown), kUsage);
+    }
+    const auto why = scenarios::explain(*records, question);
     std::cout << why.value_or(
         "    No work request failed that was asked for, and no queue pair.\n" +
         scenarios::recovered(*records));

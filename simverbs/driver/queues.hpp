@@ -85,7 +85,7 @@ class WorkQueue {
             freed_.store(index, std::memory_order_release);
         }
     }
-    // Of a shared receive queue, whose requests complete in any order.
+    // Frees a slot of a shared receive queue, whose requests complete in any order.
     void free_one() { freed_.fetch_add(1, std::memory_order_acq_rel); }
     // The device has copied what it knew, `known` requests from index `first` on, to new slots; the
     // rest follows here. With the lock held.

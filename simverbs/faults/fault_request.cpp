@@ -30,7 +30,7 @@ std::string names_of_calls() {
     return names;
 }
 
-// Of a verb's name; extended forms ask the device for the same.
+// Returns the command behind a verb's name; extended forms ask the device for the same.
 std::optional<CommandCode> command_of(std::string_view verb) {
     if (verb.starts_with("ibv_")) {
         verb.remove_prefix(4);

@@ -1,4 +1,4 @@
-// Of a request for a fault: what it is done to, and the values that it takes.
+// Checks the target of a request for a fault, and the values that it takes.
 #include <algorithm>
 #include <cerrno>
 #include <string>

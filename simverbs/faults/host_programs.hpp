@@ -28,7 +28,7 @@ constexpr std::string_view to_string(ProgramsChange change) {
     return "ended";
 }
 
-// Of a host; the node is its first device.
+// The programs of a host were stopped, went on or ended; the node is its first device.
 struct ProgramsChanged {
     static constexpr fabric::trace::EventInfo kInfo{"programs", fabric::trace::Category::kState};
     fabric::NodeId node;

@@ -79,7 +79,7 @@ class PacketMatcher final : public fabric::FrameMatcher {
   private:
     [[nodiscard]] bool is_between(const fabric::Frame& frame) const;
     [[nodiscard]] bool is_of_queue_pair(const fabric::Frame& frame, const Packet& packet) const;
-    // Of the queue pair whose request a packet is, or answers.
+    // The queue pair whose request a packet is, or answers.
     struct Place {
         std::uint32_t qpn;
         std::uint32_t ordinal;

@@ -1,4 +1,4 @@
-// Of a queue pair: what it does about marks of congestion (RoCE v2).
+// Reacts to marks of congestion for a queue pair (RoCE v2).
 #include "simverbs/hca/congestion.hpp"
 
 #include <utility>

@@ -8,7 +8,7 @@
 namespace simverbs {
 namespace {
 
-// Of one context: each frame is held against all of them.
+// Limits of one context: each frame is compared with all of its rules.
 constexpr std::size_t kMaxFlowRules = 4'096;
 constexpr std::size_t kMaxCounterSets = 4'096;
 constexpr std::uint32_t kMaxFlowTag = (1U << 24U) - 1;  // Linux mlx5, parse_flow_attr

@@ -37,7 +37,7 @@ AsyncEvent async_event(fabric::PortEvent event) {
     return AsyncEvent::kClientReregister;
 }
 
-// Of a device's own, so that equal numbers on two hosts are no rule.
+// Returns a seed of the device's own, so that keys of two hosts differ.
 std::optional<std::uint64_t> seed_of_keys(const Numbering& numbering, std::string_view host) {
     if (!numbering.key_seed) {
         return std::nullopt;

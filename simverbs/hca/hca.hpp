@@ -103,7 +103,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     // Domains of files that somebody has open.
     [[nodiscard]] std::map<XrcFile, std::weak_ptr<XrcDomain>>& xrc_files() { return xrc_files_; }
     [[nodiscard]] std::size_t queue_pair_count() const;
-    // Of a new queue pair: its place in the order of all, from 1.
+    // Counts a new queue pair; returns its place in the order of all, from 1.
     [[nodiscard]] std::uint32_t count_queue_pair() { return ++queue_pairs_made_; }
     // nullptr for a number that names none.
     [[nodiscard]] QueuePair* find_qp(std::uint32_t qpn) const { return qps_.find(qpn); }
@@ -136,7 +136,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     [[nodiscard]] LateLandings& late_landings() { return late_landings_; }
     [[nodiscard]] fabric::SimTime transmitter_free_at(std::uint32_t port,
                                                       const AddressVector& path) const;
-    // Of the link and of what loops back.
+    // When the transmitters of the link and of the loopback are free.
     [[nodiscard]] fabric::SimTime transmitters_free_at(std::uint32_t port) const;
 
     // DEVICE_FATAL, once: from now on nothing completes, nothing is sent and what arrives is lost.

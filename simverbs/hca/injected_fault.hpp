@@ -14,7 +14,7 @@ namespace simverbs {
 class Hca;
 class QueuePair;
 
-// Of a work request: what it completes with.
+// What a work request completes with, by a fault.
 struct InjectedFault {
     WcStatus status = WcStatus::kSuccess;
     FaultCause cause = FaultCause::kInjectedStatus;

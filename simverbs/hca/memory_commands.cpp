@@ -11,7 +11,7 @@ namespace simverbs {
 namespace {
 
 constexpr std::uint64_t kAllOfMemory = std::numeric_limits<std::uint64_t>::max();
-// Of a region in device memory (as mlx5 has it).
+// Access rights of a region in device memory (as mlx5 has it).
 constexpr AccessRights kDeviceMemoryAccess =
     AccessRights(Access::kLocalWrite) | kRemoteRights | Access::kZeroBased;
 // Rings are that well aligned.

@@ -18,7 +18,7 @@ struct AlternatePath {
     std::uint8_t timeout = 0;
 };
 
-// Of a queue pair that has loaded an alternate path.
+// The migration state of a queue pair that has loaded an alternate path.
 struct PathMigration {
     MigrationState state = MigrationState::kMigrated;
     AlternatePath alternate;

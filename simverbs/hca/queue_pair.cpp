@@ -377,7 +377,7 @@ void QueuePair::describe_tag(const ReceiveCompletion& completion, Cqe& entry) co
     }
 }
 
-// Of a failed completion.
+// Clears the opcode of a failed completion unless the personality keeps it.
 void QueuePair::forget_opcode(Cqe& entry) const {
     if (!hca_.personality().failed_completion_keeps_opcode && entry.queue != CompletedQueue::kTag) {
         entry.opcode = 0;

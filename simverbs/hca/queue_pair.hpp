@@ -227,7 +227,8 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     void loop_back_multicast(const Packet& packet, const AddressVector& path);
     void loop_back_group_frame(const fabric::Frame& sent, std::span<const std::byte> bytes);
     void describe_datagram(const ReceiveCompletion& completion, Cqe& entry) const;
-    // Of the consumer whose shared receive queue a request names; otherwise of this queue pair's.
+    // The memory and domain of the consumer whose shared receive queue a request names; otherwise
+    // of this queue pair's.
     [[nodiscard]] AddressSpace& memory(SrqNumber named) const;
     [[nodiscard]] const ProtectionDomain& protection_domain(SrqNumber named) const;
     void describe_tag(const ReceiveCompletion& completion, Cqe& entry) const;

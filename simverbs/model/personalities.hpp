@@ -358,7 +358,7 @@ inline constexpr std::array<Personality, 3> kWithoutEthernet = {
     detail::without_ethernet(kConnectX6, "connectx6, InfiniBand"),
     detail::without_ethernet(kRxe, "rxe, InfiniBand")};
 
-// Of a device, by whether it has an Ethernet port.
+// Returns the variant for a device, by whether it has an Ethernet port.
 constexpr const Personality& variant_of(const Personality& personality, bool has_ethernet) {
     for (const Personality& variant : kWithoutEthernet) {
         if (!has_ethernet && variant.name == personality.name) {

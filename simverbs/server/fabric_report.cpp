@@ -28,7 +28,7 @@ using fabric::PortNumber;
 
 constexpr std::uint64_t kWordBytes = 4;  // of xmit_data_words and rcv_data_words
 
-// Of ports without performance management: the same names, and what only Ethernet has.
+// Counters of ports without performance management: the same names, and what only Ethernet has.
 struct EthernetCounter {
     std::string_view name;
     std::uint64_t PortCounters::*counter;

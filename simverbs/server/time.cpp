@@ -447,7 +447,7 @@ void Server::take_marks(RemoteClient& client) {
 
 void Server::release_pollers() {
     for (const auto& client : clients_) {
-        // Of one that is stopped no poll returns before it goes on.
+        // No poll of a stopped process returns before it goes on.
         const std::uint32_t actors =
             processes_.holds(client->process()) ? 0 : client->actor_count();
         for (std::uint32_t actor = 0; actor < actors; ++actor) {

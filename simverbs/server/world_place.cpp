@@ -199,7 +199,7 @@ void WorldPlace::make_link(const std::string& path, const std::string& target) c
     }
 }
 
-// Of a link it removes the link itself.
+// Removes a link itself, not what it points to.
 void WorldPlace::remove_tree() const {
     std::error_code ignored;
     std::filesystem::remove_all(fmt::format("/proc/self/fd/{}/{}{}", folder_, name_, kTreeSuffix),

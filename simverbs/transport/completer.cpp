@@ -153,7 +153,7 @@ void Requester::receive_response(const Packet& packet) {
     }
 }
 
-// Of a FLUSH or an ATOMIC WRITE (IBA A19.4.2): it has been carried out.
+// Takes the response to a FLUSH or an ATOMIC WRITE, which has been carried out (IBA A19.4.2).
 void Requester::take_empty_response(const Packet& packet, SendRequest& request) {
     if (packet.payload.length != 0) {
         fail_oldest(WcStatus::kLocLenErr, FaultCause::kReadLengthMismatch);

@@ -98,7 +98,7 @@ struct ReceiveCompletion {
     std::uint16_t cvlan = 0;     // the tag that was taken out of it; 0: none
     std::uint32_t freed_to = 0;  // receive queue index; see Cqe
     SrqNumber srq = kNoSrq;      // that the receive was taken from, where its packet named one
-    // Of a message with a tag header, where the queue pair matches tags.
+    // Set for a message with a tag header, where the queue pair matches tags.
     const TaggedBuffer* buffer = nullptr;  // that it matched; freed_to is its handle + 1
     bool has_tag = false;                  // the next one is set
     TagInfo tag;

@@ -119,7 +119,7 @@ bool Requester::check_destination(SendRequest& request) const {
     return false;
 }
 
-// Of all segments together, whether they may be touched or not.
+// Returns the length of all segments together, whether they may be accessed or not.
 std::uint64_t Requester::length_of(const SendRequest& request, std::uint32_t index) {
     if (has_flag(request.wqe, SendFlag::kInline) && request.opcode->may_be_inline) {
         return request.wqe.inline_length;

@@ -16,12 +16,12 @@ namespace simverbs {
 
 using Bytes = std::vector<std::byte>;
 
-// Of a frame with a Packet, as it is on a link of `layer`. `payload` is that of the packet, or less
-// where it could not be read.
+// Appends a frame with a Packet, as it is on a link of `layer`. `payload` is that of the packet, or
+// less where it could not be read.
 void append_packet(Bytes& out, const fabric::Frame& frame, fabric::LinkLayer layer,
                    std::span<const std::byte> payload);
 
-// Of a frame with a ManagementHeader; InfiniBand.
+// Appends a frame with a ManagementHeader; InfiniBand.
 void append_datagram(Bytes& out, const fabric::Frame& frame, std::span<const std::byte> datagram);
 
 // Over the bytes given, without the fields that are masked (IBA 7.8.1). As on the wire when stored

@@ -9,10 +9,10 @@
 
 namespace simverbs {
 
-// Of bytes in network order; the key is as long as they are and four bytes more, at least.
+// Hashes bytes in network order; the key is at least four bytes longer than they are.
 std::uint32_t toeplitz(std::span<const std::uint8_t> key, std::span<const std::uint8_t> input);
 
-// Of those of the wanted fields that the frame has: source before destination, addresses before
+// Hashes those of the wanted fields that the frame has: source before destination, addresses before
 // ports. 0 where it has none.
 std::uint32_t hash_of(const ReceiveHash& hash, const FrameHeaders& headers);
 

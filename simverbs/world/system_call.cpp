@@ -17,7 +17,7 @@
 namespace simverbs {
 namespace {
 
-// Of a call that waits for many descriptors so many are looked at.
+// So many descriptors of a call that waits for many are looked at.
 constexpr std::size_t kMaxDescriptors = 64;
 
 // The number of a system call and its arguments.

@@ -26,8 +26,8 @@ thread_local Own t_own;
 
 thread_local int t_creates_own = 0;
 
-// Of what a thread knows to be over the newest are kept: what is forgotten can mark a run in vain,
-// never spare it a mark.
+// So many of the newest points that a thread knows to be over are kept. A forgotten one can mark a
+// run in vain, never spare it a mark.
 constexpr std::size_t kMaxPoints = 256;
 
 void learn(ThreadEntry& entry, const std::vector<ThreadPoint>& points, const ThreadPoint& last) {

@@ -58,7 +58,7 @@ struct ThreadWatch::Sight {
     std::int64_t cpu_ns = 0;
 };
 
-// Of a thread that has spun before: whoever waits for memory does so again and again.
+// The limit for a thread that has spun before: whoever waits for memory does so again and again.
 constexpr std::int64_t kSpinsAgainNs = 2'000'000;
 
 std::int64_t wall_ns() {

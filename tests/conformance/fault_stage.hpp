@@ -86,7 +86,7 @@ class Stage : public ConnectedAs {
     void reconnect_to(std::uint32_t qpn);
     void drop(std::uint64_t nth);
     void no_receives() { receives.clear(); }
-    // Of the memory of `end`; lasts as long as the stage.
+    // Registers the memory of `end`; the region lasts as long as the stage.
     ibv_mr* region(End& end, unsigned access, ibv_pd* pd = nullptr);
     ibv_pd* other_pd(End& end);
     ibv_mw* window(End& end, ibv_mw_type type);
@@ -132,7 +132,7 @@ inline std::string failed(const std::string& status) {
 inline std::string queue_failed(const std::string& status) {
     return "10 " + status + ", 11 FLUSH, 12 FLUSH; -; SQE; -";
 }
-// Of services where a message is a packet.
+// What services answer where a message is a packet.
 inline std::string packet_failed(const std::string& status) {
     return "10 " + status + ", 12 FLUSH; 21 FLUSH; ERR; -";
 }

@@ -406,7 +406,7 @@ TEST_P(Opcodes, ByPostSend) {
     expect(expected, good_work());
 }
 
-// Of opcodes that a function of ibv_qp_ex stands for.
+// Opcodes that a function of ibv_qp_ex stands for.
 class OpcodeFunctions : public Opcodes {};
 
 TEST_P(OpcodeFunctions, DoTheSame) {

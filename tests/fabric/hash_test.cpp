@@ -55,6 +55,31 @@ TEST(WordsHash, KnowsValuesAndPositions) {
     EXPECT_NE(hash_of({0}), hash_of({0, 0}));
 }
 
+// A word that counts up, as the number of a decision does: runs and gaps are those of independent
+// draws.
+TEST(WordsHash, DrawsIndependentlyForWordsThatCountUp) {
+    constexpr std::uint64_t kDraws = 100'000;
+    for (const std::uint64_t denominator : {2ULL, 5ULL, 20ULL}) {
+        std::uint64_t hits = 0;
+        std::uint64_t pairs = 0;  // hits right behind a hit
+        bool before = false;
+        for (std::uint64_t i = 1; i <= kDraws; ++i) {
+            WordsHash hash;
+            hash.add(1);
+            hash.add(7);
+            hash.add(i);
+            const bool hit = (hash.draw() >> 32U) * denominator < (1ULL << 32U);
+            hits += hit ? 1 : 0;
+            pairs += hit && before ? 1 : 0;
+            before = hit;
+        }
+        const auto expected = static_cast<double>(kDraws) / static_cast<double>(denominator);
+        EXPECT_NEAR(static_cast<double>(hits), expected, expected / 20) << denominator;
+        const double doubled = expected / static_cast<double>(denominator);
+        EXPECT_NEAR(static_cast<double>(pairs), doubled, doubled / 4) << denominator;
+    }
+}
+
 TEST(HashName, KeepsNearNamesApart) {
     std::set<std::uint64_t> seen;
     for (int i = 0; i < 10'000; ++i) {

@@ -23,7 +23,7 @@ class TwoNodes final : public PacketEnds {
 
 class PacketMatchers : public testing::Test {
   protected:
-    // Of queue pair 7 of node 1, to queue pair 9 of node 2; or back.
+    // A frame from queue pair 7 of node 1 to queue pair 9 of node 2, or back.
     fabric::FramePtr frame(WireTransport transport, MessageKind kind, std::uint32_t psn) {
         fabric::FramePtr made = frames.make();
         Packet packet;

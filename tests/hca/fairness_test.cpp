@@ -97,10 +97,10 @@ double fairness(const std::vector<double>& rates) {
 constexpr double kMost = 92'560;
 constexpr double kMostThere = 96'390;
 
-// Of alibaba-edu/High-Precision-Congestion-Control at 9f4be2a: CC_MODE 1, ALPHA_RESUME_INTERVAL 55,
-// RATE_DECREASE_INTERVAL 50, RP_TIMER 55, FAST_RECOVERY_TIMES 5, RATE_AI 100Mb/s, RATE_HAI
-// 1000Mb/s, MIN_RATE 100Mb/s, HAS_WIN 0, KMIN 400, KMAX 1600, PMAX 0.2, BUFFER_SIZE 32, L2_ACK 1;
-// hosts at 100 Gb/s and 1 us around a switch.
+// Taken with alibaba-edu/High-Precision-Congestion-Control at 9f4be2a: CC_MODE 1,
+// ALPHA_RESUME_INTERVAL 55, RATE_DECREASE_INTERVAL 50, RP_TIMER 55, FAST_RECOVERY_TIMES 5, RATE_AI
+// 100Mb/s, RATE_HAI 1000Mb/s, MIN_RATE 100Mb/s, HAS_WIN 0, KMIN 400, KMAX 1600, PMAX 0.2,
+// BUFFER_SIZE 32, L2_ACK 1; hosts at 100 Gb/s and 1 us around a switch.
 struct Window {
     int microseconds;  // from the end of the one before
     double sum;        // Mb/s

@@ -37,7 +37,7 @@ void expect_requester(Pair& pair, const CompletionFault& row, QpState after) {
     ASSERT_THAT(statuses(sent), ElementsAreArray(expected));
     EXPECT_EQ(sent[0].wr_id, kRequestId);
     if (after == QpState::kErr) {
-        // Of all that keeps an answer away a requester only knows that none came.
+        // Whatever keeps an answer away, a requester only knows that none came.
         const FaultCause seen =
             row.detector == Detector::kTimer ? FaultCause::kPacketsLost : row.cause;
         EXPECT_EQ(sent[0].vendor_error, static_cast<std::uint32_t>(seen));

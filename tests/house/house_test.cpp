@@ -91,6 +91,8 @@ const std::vector<Planted>& planted() {
         {"FileSize", "fabric/core/a.cpp", lines(601), lines(600)},
         {"FunctionSize", "fabric/core/a.cpp", "int f(int a,\n      int b) {\n" + lines(71) + "}\n",
          "int f() {\n" + lines(70) + "}\nstruct S {\n" + lines(71) + "};\n"},
+        {"Comments", "fabric/core/a.hpp", "    // Of a frame.\nint f();\n",
+         "// Returns the parts\n// Of a frame.\n// Offers nothing.\nint f();\n"},
         {"FunctionSize", "fabric/core/a.hpp", "TEST(A, B) {\n" + lines(71) + "}\n",
          "namespace a {\n" + lines(71) + "}\nint t[] = {\n" + lines(71) + "};\n"},
         {"LineWidth", "fabric/core/a.cpp", "//" + std::string(99, 'x') + "\n",

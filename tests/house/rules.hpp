@@ -27,7 +27,7 @@ struct Rule {
 // rules_includes.cpp: who may include whom (arrows.txt, read from the source tree).
 [[nodiscard]] Violations check_arrows(const SourceTree& tree);
 [[nodiscard]] Violations check_verbs_header(const SourceTree& tree);
-// Of the whole tree: arrows that no #include needs, and folders that are not there.
+// Finds arrows that no #include needs and folders that are not there, in the whole tree.
 [[nodiscard]] Violations find_unused_arrows(const SourceTree& tree);
 // Folders of arrows.txt whose README does not say the same: "May include: `a`, `b`."
 [[nodiscard]] Violations find_other_arrows_in_readmes(const SourceTree& tree);
@@ -46,6 +46,7 @@ struct Rule {
 // rules_layout.cpp: files, folders and their names.
 [[nodiscard]] Violations check_file_size(const SourceTree& tree);
 [[nodiscard]] Violations check_line_width(const SourceTree& tree);
+[[nodiscard]] Violations check_comments(const SourceTree& tree);
 [[nodiscard]] Violations check_names(const SourceTree& tree);
 [[nodiscard]] Violations check_readmes(const SourceTree& tree);
 [[nodiscard]] Violations check_dead_files(const SourceTree& tree);

@@ -67,6 +67,29 @@ Violations check_line_width(const SourceTree& tree) {
     return found;
 }
 
+// A comment says what a thing is or does: it begins with a verb or its subject.
+Violations check_comments(const SourceTree& tree) {
+    constexpr auto kBeginnings =
+        std::to_array<std::string_view>({"// Of ", "/* Of ", "// As it happens"});
+    Violations found;
+    for (const SourceFile& file : tree) {
+        bool is_inside = false;  // of a comment that has begun in an earlier line
+        for (std::size_t i = 0; file.is_cpp() && i < file.lines.size(); ++i) {
+            const std::string_view line = file.lines[i];
+            const std::size_t begin = line.find_first_not_of(' ');
+            const std::string_view text =
+                begin == std::string_view::npos ? std::string_view() : line.substr(begin);
+            if (!is_inside && std::ranges::any_of(kBeginnings, [text](std::string_view beginning) {
+                    return text.starts_with(beginning);
+                })) {
+                found.push_back({file.path, i + 1, "begin with a verb or the subject"});
+            }
+            is_inside = text.starts_with("//");
+        }
+    }
+    return found;
+}
+
 Violations check_names(const SourceTree& tree) {
     static const std::set<std::string, std::less<>> kBanned = {
         "util", "utils", "common", "commons", "helper", "helpers", "misc", "stuff", "manager"};
@@ -164,7 +187,7 @@ Violations check_secrets(const SourceTree& tree) {
 }
 
 std::span<const Rule> rules() {
-    static constexpr std::array<Rule, 17> kRules = {{
+    static constexpr std::array<Rule, 18> kRules = {{
         {"Arrows", check_arrows},
         {"VerbsHeader", check_verbs_header},
         {"Clocks", check_clocks},
@@ -175,6 +198,7 @@ std::span<const Rule> rules() {
         {"HashOrder", check_hash_order},
         {"FileSize", check_file_size},
         {"FunctionSize", check_function_size},
+        {"Comments", check_comments},
         {"LineWidth", check_line_width},
         {"Names", check_names},
         {"Readmes", check_readmes},

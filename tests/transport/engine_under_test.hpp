@@ -51,10 +51,10 @@ class RequesterUnderTest {
     void atomic_response(std::uint32_t psn, std::uint64_t original);
     void fire(EngineTimer timer);
 
-    // Of the packets since the last call.
+    // PSNs and opcodes of the packets since the last call.
     std::vector<std::uint32_t> take_psns();
     std::vector<std::string> take_opcodes();
-    // Of the completions so far.
+    // Statuses and ids of the completions so far.
     [[nodiscard]] std::vector<WcStatus> statuses() const;
     [[nodiscard]] std::vector<std::uint64_t> ids() const;
 };

@@ -29,7 +29,7 @@ class Tagged : public ResponderUnderTest {
                               .segment = {kLocal, length, lkey},
                               .handle = handle}));
     }
-    // Of the messages from now on.
+    // Sets the head of the messages from now on.
     void head(TagOpcode opcode, std::uint64_t tag, std::uint32_t data = 0) {
         effects.head.assign(2 * kHeader, std::byte{0});
         build({opcode, 9, tag}, std::span(effects.head).first<TagHeader::kBytes>());

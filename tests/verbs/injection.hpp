@@ -34,7 +34,7 @@ class Injection : public TwoHosts {
         std::int64_t time = 0;
     };
 
-    // Of the requests that h0's first queue pair sends.
+    // Makes a fault of the requests that h0's first queue pair sends.
     static simverbs_fault on_request(simverbs_fault_action action, std::uint32_t psn) {
         simverbs_fault fault = fault_of(action);
         fault.match.from = "h0";

@@ -297,7 +297,7 @@ TEST_F(Memory, ThatIsNullReadsAsZerosAndTakesEverything) {
     EXPECT_EQ(b->word(kAt + 8), 0U);
     EXPECT_EQ(std::memcmp(b->at(kAt + 16), a->at(16), 8), 0);
     EXPECT_EQ(*b->at(kAt + 24), 0xFF);
-    // Of a READ the middle is thrown away.
+    // The middle of a READ is thrown away.
     std::memset(a->at(32768), 0, 64);
     ASSERT_EQ(Request(IBV_WR_RDMA_READ)
                   .into(a->range(32768, 8))

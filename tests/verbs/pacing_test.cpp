@@ -37,7 +37,7 @@ class Pacing : public RawPackets {
         }
         return times;
     }
-    // Of the time that the fabric itself takes, nothing is left.
+    // Rounds down, so that nothing is left of the time that the fabric itself takes.
     static std::vector<std::int64_t> in_hundreds(std::vector<std::int64_t> times) {
         for (std::int64_t& time : times) {
             time = time / 100 * 100;

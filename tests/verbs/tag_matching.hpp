@@ -56,7 +56,7 @@ class TagMatching : public TwoHosts {
     static ibv_tmh header(ibv_tmh_op opcode, std::uint64_t tag, std::uint32_t priv = 0);
     void send_eager(std::uint64_t tag, std::uint32_t payload, std::uint32_t priv = 0,
                     std::size_t from = kPayload);
-    // Of `length` bytes at `from`; `extra` bytes follow the headers.
+    // Sends `length` bytes at `from`; `extra` bytes follow the headers.
     void send_rendezvous(std::uint64_t tag, std::uint32_t length, std::uint32_t priv = 0,
                          std::size_t from = kPayload, std::uint32_t extra = 0);
     void send_bytes(const std::vector<std::uint8_t>& bytes);

@@ -116,7 +116,7 @@ class Request {
         segments_.push_back(segment);
         return *this;
     }
-    // Of a READ or an atomic: where the answer lands.
+    // Where the answer to a READ or an atomic lands.
     Request& into(const ibv_sge& segment) { return from(segment); }
     Request& to(std::uint64_t address, std::uint32_t rkey) {
         wr_.wr.rdma.remote_addr = address;
@@ -126,7 +126,7 @@ class Request {
     Request& compare_and_swap(std::uint64_t address, std::uint32_t rkey, std::uint64_t expected,
                               std::uint64_t replacement);
     Request& fetch_and_add(std::uint64_t address, std::uint32_t rkey, std::uint64_t addend);
-    // Of a datagram.
+    // Where a datagram goes.
     Request& to(ibv_ah* ah, std::uint32_t qpn, std::uint32_t qkey) {
         wr_.wr.ud.ah = ah;
         wr_.wr.ud.remote_qpn = qpn;

@@ -451,7 +451,7 @@ TEST_P(WindowOfEach, OfType2ZeroBasedIsNamedByOffset) {
     EXPECT_EQ(ibv_dealloc_mw(mw), 0);
 }
 
-// Of what is unsignaled connectx6 leaves out failed binds alone.
+// Among failed unsignaled requests, connectx6 leaves out binds alone.
 TEST_P(WindowOfEach, AFailedLocalInvalidationIsReportedThoughUnsignaled) {
     ibv_send_wr wr{};
     wr.wr_id = 52;

@@ -30,7 +30,7 @@ class RecordedRun : public verbs_test::TwoHosts {
     void datagrams();
 };
 
-// Of a program: its exit status and what it wrote to stdout.
+// The exit status of a program, and what it wrote to stdout.
 struct Output {
     int status = -1;
     std::string text;

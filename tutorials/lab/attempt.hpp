@@ -19,7 +19,7 @@ struct Toolbox {
     std::string tutorials;               // lab.h and lab.py
     std::vector<std::string> headers;    // of simverbs
     std::vector<std::string> libraries;  // libsimverbs.so and libibverbs.so.1
-    // Of a run, instead of the rubric's; 0: the rubric's.
+    // The limit of a run, instead of the rubric's; 0: the rubric's.
     std::chrono::milliseconds time_limit{0};
     // Becomes readable when no run is wanted any more, and stays so; -1: never.
     int interruption = -1;

@@ -254,7 +254,7 @@ class Checker {
     SwitchIndex switches_;
     std::vector<std::vector<std::uint64_t>> loads_;  // by switch and port
     Report report_;
-    // Of one destination, kept for their storage.
+    // Results for one destination, kept for their storage.
     std::vector<std::uint32_t> hops_;
     std::vector<std::uint64_t> flows_;
     std::vector<SwitchIndex> path_;

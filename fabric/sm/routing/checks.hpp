@@ -20,7 +20,7 @@ struct Channel {
 };
 
 struct Report {
-    // Of ordered pairs of hosts' ports; and of one port and one switch.
+    // Ordered pairs of hosts' ports, and pairs of one port and one switch.
     std::uint64_t pairs = 0;
     std::uint64_t unreachable = 0;  // of these; a route that comes round is none
     std::uint64_t longer_than_needed = 0;

@@ -331,7 +331,7 @@ Levels find_levels(const Graph& graph) {
     return levels;
 }
 
-// Of each LID its place among the LIDs of hosts, as if all switches had as many hosts.
+// Returns the place of each LID among the LIDs of hosts, as if all switches had equally many hosts.
 std::vector<std::uint32_t> number_hosts(const Graph& graph) {
     const auto by_switch = graph.destinations_by_switch();
     std::size_t most_hosts = 1;

@@ -1,0 +1,62 @@
+// Questions about things that a trace does not have.
+#include <algorithm>
+#include <set>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "scenarios/engine/explain.hpp"
+
+namespace scenarios {
+
+namespace {
+
+constexpr std::size_t kMostListed = 12;
+
+template <class T>
+std::string list_of(const std::set<T>& all) {
+    std::vector<T> first;
+    for (const T& one : all) {
+        if (first.size() < kMostListed) {
+            first.push_back(one);
+        }
+    }
+    return all.empty() ? "there is none"
+                       : fmt::format("there are {}{}", fmt::join(first, ", "),
+                                     all.size() > kMostListed ? ", ..." : "");
+}
+
+}  // namespace
+
+std::string describe_unknown(std::span<const Record> records, const Question& question) {
+    std::set<std::string> nodes;
+    std::set<std::uint64_t> queue_pairs;  // of the node
+    bool has_request = false;
+    for (const Record& record : records) {
+        nodes.insert(record.node);
+        if (!question.node.empty() && record.node != question.node) {
+            continue;
+        }
+        const std::uint64_t qpn = record.number("qpn");
+        if (qpn != 0) {
+            queue_pairs.insert(qpn);
+        }
+        has_request = has_request ||
+                      (record.name == "completion" && (!question.qpn || qpn == *question.qpn) &&
+                       (question.index && record.number("index") == *question.index));
+    }
+    if (!question.node.empty() && !nodes.contains(question.node)) {
+        return fmt::format("no node \"{}\"; {}", question.node, list_of(nodes));
+    }
+    if (question.qpn && !queue_pairs.contains(*question.qpn)) {
+        return fmt::format("no queue pair {}{}{}; {}", *question.qpn,
+                           question.node.empty() ? "" : " on ", question.node,
+                           list_of(queue_pairs));
+    }
+    if (question.index && !has_request) {
+        return fmt::format("no work request {} has completed there", *question.index);
+    }
+    return "";
+}
+
+}  // namespace scenarios
