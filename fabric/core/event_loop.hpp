@@ -60,7 +60,7 @@ class EventLoop {
         now_ = time;
     }
 
-    // Whether nothing but frames moved in the last instant.
+    // Returns true if nothing but frames moved in the last instant.
     [[nodiscard]] bool only_frames_moved() const { return only_frames_moved_; }
 
     // Events run since the start.

@@ -9,7 +9,7 @@ namespace fabric {
 
 inline constexpr std::uint16_t kFullMember = 0x8000;
 
-// Whether two P_Keys are of one partition, and one of the two is a full member (IBA 10.9.3).
+// Returns true if two P_Keys name one partition and one of the two is a full member (IBA 10.9.3).
 constexpr bool pkeys_match(std::uint16_t a, std::uint16_t b) {
     const std::uint16_t partition = a & static_cast<std::uint16_t>(~kFullMember);
     return partition != 0 && ((a ^ b) & ~kFullMember) == 0 && ((a | b) & kFullMember) != 0;

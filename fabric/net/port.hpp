@@ -82,7 +82,7 @@ struct PortAttributes {
     Lid sm_lid;
     std::uint8_t sm_sl = 0;
     std::vector<std::uint16_t> pkeys{0xFFFF};
-    // Whether frames that enter or leave a switch's port must be of a partition in `pkeys`
+    // True if frames that enter or leave a switch's port must be of a partition in `pkeys`
     // (PortInfo:PartitionEnforcementInbound, ...Outbound).
     bool enforces_partitions_in = false;
     bool enforces_partitions_out = false;

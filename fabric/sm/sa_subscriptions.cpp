@@ -17,7 +17,7 @@ constexpr SimDuration kReportTime{200'000'000'000};  // 200 ms
 constexpr std::uint32_t kReportRetries = 3;
 constexpr std::uint32_t kForEver = 0xFFFF'FFFF;
 
-// Whether two records are of one service: its id, port and P_Key (IBA 15.2.5.14).
+// Returns true if two records name one service: its id, port and P_Key (IBA 15.2.5.14).
 bool is_same_service(mad::ConstBytes a, mad::ConstBytes b) {
     return mad::get(a, service::kId) == mad::get(b, service::kId) &&
            mad::get_gid(a, service::kGid) == mad::get_gid(b, service::kGid) &&

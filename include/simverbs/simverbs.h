@@ -113,14 +113,14 @@ int simverbs_actor(const char* name);
 int simverbs_actors(unsigned count);
 
 /* ---- links and ports -------------------------------------------------------------------------
- * What an operator or a subnet manager does to them, at once. */
+ * Changes by an operator or a subnet manager, made at once. */
 
 /* Takes a link down (up = 0), with what is in flight on it, or brings it up again; then the subnet
  * manager makes its ports ACTIVE, 1 ms of virtual time later. 0 and no effect where it is so
  * already. */
 int simverbs_set_link(const char* link, int up);
 
-/* What a subnet manager, or an administrator, does to port `port` (from 1) of host `node`, at once.
+/* Changes port `port` (from 1) of host `node` at once, as a subnet manager or administrator does.
  * Contexts of that device get the event that is named. No such host or port: ENOENT. Those of
  * InfiniBand alone answer EOPNOTSUPP for an Ethernet port. */
 

@@ -266,7 +266,7 @@ class Explanation {
 
     // ---- what began it
 
-    // Whether faults of that action lead to such a cause; others happened on the way.
+    // Returns true if faults of that action lead to such a cause; others happened on the way.
     static bool can_begin(std::string_view action, const CompletionFault* row) {
         const FaultActionRow* const fault = simverbs::find_fault_action(action);
         if (fault == nullptr || row == nullptr) {
