@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-/* The actions of faults. Behind each: which members of `target` (t.) and `with` (w.) it reads; others are
+/* Actions. Behind each: which members of `target` (t.) and `with` (w.) it reads; others are
  * EINVAL. */
 enum simverbs_fault_action {
     SIMVERBS_FAULT_NONE = 0, /* no action: EINVAL */
