@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "simverbs/abi/export.hpp"
-#include "simverbs/world/clock_watch.hpp"
-#include "simverbs/world/thread_roster.hpp"
+#include "simverbs/threads/clock_watch.hpp"
+#include "simverbs/threads/thread_roster.hpp"
 
 namespace simverbs::abi {
 namespace {

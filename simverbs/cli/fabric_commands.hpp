@@ -7,7 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "simverbs/cli/command.hpp"
-#include "simverbs/world/served_protocol.hpp"
+#include "simverbs/protocol/served_protocol.hpp"
 
 namespace simverbs::cli {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "simverbs/world/served_protocol.hpp"
+#include "simverbs/protocol/served_protocol.hpp"
 
 namespace simverbs::cli {
 

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "simverbs/model/settings.hpp"
-#include "simverbs/world/device_protocol.hpp"
-#include "simverbs/world/served_protocol.hpp"
+#include "simverbs/protocol/device_protocol.hpp"
+#include "simverbs/protocol/served_protocol.hpp"
 
 namespace simverbs::cli {
 namespace {

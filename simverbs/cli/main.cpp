@@ -23,7 +23,7 @@
 #include "simverbs/cli/viz_commands.hpp"
 #include "simverbs/cli/watch_command.hpp"
 #include "simverbs/cli/world_commands.hpp"
-#include "simverbs/world/served_protocol.hpp"
+#include "simverbs/protocol/served_protocol.hpp"
 
 namespace {
 

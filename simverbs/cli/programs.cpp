@@ -23,7 +23,7 @@
 
 #include "simverbs/cli/end_signals.hpp"
 #include "simverbs/cli/exit_status.hpp"
-#include "simverbs/world/thread_watch.hpp"
+#include "simverbs/threads/thread_watch.hpp"
 
 namespace simverbs::cli {
 namespace {

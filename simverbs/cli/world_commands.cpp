@@ -20,9 +20,9 @@
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/launch.hpp"
 #include "simverbs/cli/world_options.hpp"
+#include "simverbs/protocol/served_protocol.hpp"
 #include "simverbs/server/text_table.hpp"
 #include "simverbs/server/world_place.hpp"
-#include "simverbs/world/served_protocol.hpp"
 
 namespace simverbs::cli {
 namespace {

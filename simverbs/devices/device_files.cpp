@@ -14,8 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "simverbs/world/device_protocol.hpp"
-#include "simverbs/world/trusted_socket.hpp"
+#include "simverbs/protocol/device_protocol.hpp"
+#include "simverbs/protocol/trusted_socket.hpp"
 
 namespace simverbs::devices {
 namespace {

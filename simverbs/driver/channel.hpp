@@ -14,8 +14,8 @@
 
 #include "simverbs/hca/command.hpp"
 #include "simverbs/model/personality.hpp"
+#include "simverbs/threads/object_use.hpp"
 #include "simverbs/world/attachment.hpp"
-#include "simverbs/world/object_use.hpp"
 
 namespace simverbs {
 

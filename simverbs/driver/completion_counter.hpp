@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "simverbs/driver/channel.hpp"
-#include "simverbs/world/spin_lock.hpp"
+#include "simverbs/threads/spin_lock.hpp"
 
 namespace simverbs::driver {
 

@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 #include <sched.h>
 
-#include "simverbs/world/held_signals.hpp"
+#include "simverbs/threads/held_signals.hpp"
 
 namespace simverbs::driver {
 namespace {
@@ -120,7 +120,7 @@ EmbeddedWorld::EmbeddedWorld(const EmbeddedOptions& options, std::unique_ptr<Sim
       simulation_(std::move(simulation)),
       traces_(*simulation_),
       faults_(*simulation_) {
-    conductor_ = std::make_unique<Conductor>(*simulation_, options_.conductor);
+    conductor_ = std::make_unique<Conductor>(*simulation_, options_.time);
     conductor_->before_report([this] { traces_.flush(); });
     count_deliveries_in(conductor_->deliveries());
     look_for_several_actors_in(conductor_->has_several_actors());

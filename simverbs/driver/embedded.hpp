@@ -13,8 +13,8 @@
 #include "simverbs/faults/fault_board.hpp"
 #include "simverbs/faults/host_programs.hpp"
 #include "simverbs/hca/client.hpp"
-#include "simverbs/world/conductor.hpp"
-#include "simverbs/world/trace_outlets.hpp"
+#include "simverbs/outlets/trace_outlets.hpp"
+#include "simverbs/threads/conductor.hpp"
 
 namespace simverbs::driver {
 

@@ -14,8 +14,8 @@
 #include "simverbs/driver/tag_handles.hpp"
 #include "simverbs/model/qp_transitions.hpp"
 #include "simverbs/model/wq_transitions.hpp"
+#include "simverbs/threads/spin_lock.hpp"
 #include "simverbs/transport/work_queue.hpp"
-#include "simverbs/world/spin_lock.hpp"
 
 namespace simverbs::driver {
 

@@ -21,8 +21,8 @@
 
 #include "simverbs/hca/guarded_copy.hpp"
 #include "simverbs/model/personalities.hpp"
-#include "simverbs/world/held_signals.hpp"
-#include "simverbs/world/thread_roster.hpp"
+#include "simverbs/threads/held_signals.hpp"
+#include "simverbs/threads/thread_roster.hpp"
 
 namespace simverbs::driver {
 namespace {

@@ -12,10 +12,10 @@
 
 #include "simverbs/driver/channel.hpp"
 #include "simverbs/driver/lent_memory.hpp"
-#include "simverbs/world/client_area.hpp"
-#include "simverbs/world/served_protocol.hpp"
-#include "simverbs/world/spin_lock.hpp"
-#include "simverbs/world/thread_roster.hpp"
+#include "simverbs/protocol/client_area.hpp"
+#include "simverbs/protocol/served_protocol.hpp"
+#include "simverbs/threads/spin_lock.hpp"
+#include "simverbs/threads/thread_roster.hpp"
 
 namespace simverbs::driver {
 

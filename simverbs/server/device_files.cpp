@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "simverbs/world/served_protocol.hpp"
+#include "simverbs/protocol/served_protocol.hpp"
 
 namespace simverbs {
 namespace {

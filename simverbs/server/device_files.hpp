@@ -14,9 +14,9 @@
 
 #include "simverbs/server/umad_file.hpp"
 #include "simverbs/server/world_place.hpp"
+#include "simverbs/threads/thread_watch.hpp"
 #include "simverbs/world/device_tree.hpp"
 #include "simverbs/world/simulation.hpp"
-#include "simverbs/world/thread_watch.hpp"
 
 namespace simverbs {
 

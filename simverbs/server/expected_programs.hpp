@@ -16,7 +16,7 @@
 
 #include <sys/types.h>
 
-#include "simverbs/world/thread_watch.hpp"
+#include "simverbs/threads/thread_watch.hpp"
 
 namespace simverbs {
 

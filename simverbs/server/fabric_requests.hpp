@@ -12,8 +12,8 @@
 
 #include "fabric/core/timer.hpp"
 
+#include "simverbs/protocol/served_protocol.hpp"
 #include "simverbs/world/run_marks.hpp"
-#include "simverbs/world/served_protocol.hpp"
 #include "simverbs/world/simulation.hpp"
 
 namespace simverbs {

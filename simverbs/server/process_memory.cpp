@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "simverbs/server/thread_states.hpp"
-#include "simverbs/world/thread_watch.hpp"
+#include "simverbs/threads/thread_watch.hpp"
 
 namespace simverbs {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <sys/types.h>
 
+#include "simverbs/protocol/client_area.hpp"
 #include "simverbs/wire/payload.hpp"
-#include "simverbs/world/client_area.hpp"
 
 namespace simverbs {
 

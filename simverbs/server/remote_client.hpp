@@ -13,11 +13,11 @@
 #include <sys/types.h>
 
 #include "simverbs/hca/client.hpp"
+#include "simverbs/protocol/client_area.hpp"
+#include "simverbs/protocol/served_protocol.hpp"
 #include "simverbs/server/process_memory.hpp"
+#include "simverbs/threads/thread_watch.hpp"
 #include "simverbs/world/attachment.hpp"
-#include "simverbs/world/client_area.hpp"
-#include "simverbs/world/served_protocol.hpp"
-#include "simverbs/world/thread_watch.hpp"
 
 namespace simverbs {
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "simverbs/faults/fault_board.hpp"
+#include "simverbs/outlets/trace_outlets.hpp"
 #include "simverbs/server/call_streams.hpp"
 #include "simverbs/server/device_files.hpp"
 #include "simverbs/server/expected_programs.hpp"
@@ -25,9 +26,7 @@
 #include "simverbs/time/pace.hpp"
 #include "simverbs/time/rule.hpp"
 #include "simverbs/time/stall_watch.hpp"
-#include "simverbs/world/conductor.hpp"
 #include "simverbs/world/simulation.hpp"
-#include "simverbs/world/trace_outlets.hpp"
 
 namespace simverbs {
 
@@ -119,7 +118,7 @@ class Server {
     void take_marks(RemoteClient& client);
     [[nodiscard]] bool nothing_to_come() const;
     bool run_pending_commands();
-    [[nodiscard]] bool is_free() const { return options_.conductor.schedule == Schedule::kFree; }
+    [[nodiscard]] bool is_free() const { return options_.time.schedule == Schedule::kFree; }
     void release_pollers();
     void sleep_until_something_happens();
     [[nodiscard]] bool doorbells_waiting() const;

@@ -31,7 +31,7 @@ bool Server::everyone_waits_for_verbs() {
 void Server::watch_for_stall(std::size_t events) {
     const Stall stall = stall_watch_.stepped(events, deliveries());
     marks_.endless = marks_.endless || stall == Stall::kEndless;
-    if (stall != Stall::kNone && options_.conductor.warn) {
+    if (stall != Stall::kNone && options_.time.warn) {
         traces_.flush();
         fmt::print(stderr, "simverbs: {}", hang_report(*simulation_, to_string(stall)));
     }

@@ -153,7 +153,7 @@ class Server::View {
   public:
     explicit View(Server& server) : server_(server) {}
 
-    [[nodiscard]] Schedule schedule() const { return server_.options_.conductor.schedule; }
+    [[nodiscard]] Schedule schedule() const { return server_.options_.time.schedule; }
     bool someone_holds() { return server_.someone_holds(); }
     bool take_posts() {
         if (server_.take_what_waits()) {
@@ -321,8 +321,8 @@ Coming Server::look_at_programs() {
     std::vector<pid_t> here = processes_of_clients();
     devices_.add_processes(here);
     std::string spinner;
-    const ThreadState state = expected_.look(here, options_.conductor.spin_limit,
-                                             std::chrono::nanoseconds::zero(), spinner);
+    const ThreadState state =
+        expected_.look(here, options_.time.spin_limit, std::chrono::nanoseconds::zero(), spinner);
     if (!spinner.empty()) {
         marks_.set(Mark::kSpunOnMemory, spinner);
     }
@@ -382,8 +382,8 @@ Hold Server::judge_actor(RemoteClient& client, std::uint32_t actor,
     // closes sockets.
     const auto state =
         static_cast<ActorWord>(client.area().actors[actor].state.load(std::memory_order_acquire));
-    const auto spin_limit = state == ActorWord::kFree ? std::chrono::nanoseconds::zero()
-                                                      : options_.conductor.spin_limit;
+    const auto spin_limit =
+        state == ActorWord::kFree ? std::chrono::nanoseconds::zero() : options_.time.spin_limit;
     ThreadWatch& watch = client.watch(actor);
     const ThreadState found = watch.look(spin_limit, interval);
     if (watch.was_woken_by_signal()) {

@@ -18,7 +18,7 @@
 
 #include "fabric/mad/management_port.hpp"
 
-#include "simverbs/world/device_protocol.hpp"
+#include "simverbs/protocol/device_protocol.hpp"
 
 namespace simverbs {
 

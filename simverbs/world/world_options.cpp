@@ -93,13 +93,13 @@ std::string set(WorldOptions& options, Setting setting, std::string_view value) 
             simulation.subnet_management = word_as<SubnetManagement>(row, value);
             break;
         case Setting::kSchedule:
-            options.conductor.schedule = word_as<Schedule>(row, value);
+            options.time.schedule = word_as<Schedule>(row, value);
             break;
         case Setting::kSpinMs:
-            options.conductor.spin_limit = std::chrono::milliseconds(*number_of(row, value));
+            options.time.spin_limit = std::chrono::milliseconds(*number_of(row, value));
             break;
         case Setting::kWarn:
-            options.conductor.warn = is_on(value);
+            options.time.warn = is_on(value);
             break;
         case Setting::kTrace:
             options.trace_file = value;

@@ -6,14 +6,14 @@
 #include <string_view>
 
 #include "simverbs/model/settings.hpp"
-#include "simverbs/world/conductor.hpp"
+#include "simverbs/time/time_options.hpp"
 #include "simverbs/world/simulation.hpp"
 
 namespace simverbs {
 
 struct WorldOptions {
     SimulationOptions simulation;
-    ConductorOptions conductor;
+    TimeOptions time;
     std::string trace_file;       // JSON Lines; empty: none
     std::string capture_file;     // pcapng; empty: none
     std::string coverage_folder;  // for a file of what was reached; empty: none

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "simverbs/hca/command.hpp"
-#include "simverbs/world/client_area.hpp"
-#include "simverbs/world/served_protocol.hpp"
+#include "simverbs/protocol/client_area.hpp"
+#include "simverbs/protocol/served_protocol.hpp"
 
 namespace server_test {
 

@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "simverbs/world/served_protocol.hpp"
+#include "simverbs/protocol/served_protocol.hpp"
 
 namespace server_test {
 namespace {

@@ -26,8 +26,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "simverbs/world/client_area.hpp"
-#include "simverbs/world/served_protocol.hpp"
+#include "simverbs/protocol/client_area.hpp"
+#include "simverbs/protocol/served_protocol.hpp"
 
 #include "tests/server/served_world.hpp"
 

@@ -16,8 +16,8 @@
 #include "fabric/net/link.hpp"
 #include "fabric/trace/memory_sink.hpp"
 
+#include "simverbs/outlets/coverage_file.hpp"
 #include "simverbs/wire/packet.hpp"
-#include "simverbs/world/coverage_file.hpp"
 
 #include "tests/support/host.hpp"
 #include "tests/support/rings.hpp"

@@ -22,11 +22,11 @@ TEST(WorldOptions, BeginWithTheDefaultsOfTheTable) {
               row_of(Setting::kKeys).by_default);
     EXPECT_EQ(to_string(fresh.simulation.subnet_management), row_of(Setting::kSm).by_default);
     EXPECT_FALSE(fresh.simulation.routing);
-    EXPECT_EQ(fresh.conductor.schedule, Schedule::kCanonical);
+    EXPECT_EQ(fresh.time.schedule, Schedule::kCanonical);
     EXPECT_EQ(row_of(Setting::kSchedule).by_default, "canonical");
-    EXPECT_EQ(std::to_string(fresh.conductor.spin_limit.count()),
+    EXPECT_EQ(std::to_string(fresh.time.spin_limit.count()),
               row_of(Setting::kSpinMs).by_default);
-    EXPECT_FALSE(fresh.conductor.warn);
+    EXPECT_FALSE(fresh.time.warn);
 }
 
 TEST(WorldOptions, TakeNumbersInBothNotations) {
@@ -69,9 +69,9 @@ TEST(WorldOptions, TakeEveryWordOfTheTable) {
     EXPECT_EQ(set(options, Setting::kKeys, "random"), "");
     EXPECT_TRUE(options.simulation.random_keys);
     EXPECT_EQ(set(options, Setting::kSchedule, "serial"), "");
-    EXPECT_EQ(options.conductor.schedule, Schedule::kSerial);
+    EXPECT_EQ(options.time.schedule, Schedule::kSerial);
     EXPECT_EQ(set(options, Setting::kSchedule, "free"), "");
-    EXPECT_EQ(options.conductor.schedule, Schedule::kFree);
+    EXPECT_EQ(options.time.schedule, Schedule::kFree);
 }
 
 TEST(WorldOptions, NameTheWordThatWasMeant) {

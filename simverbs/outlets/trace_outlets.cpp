@@ -1,0 +1,118 @@
+#include "simverbs/outlets/trace_outlets.hpp"
+
+#include <cerrno>
+#include <utility>
+
+namespace simverbs {
+
+class TraceOutlets::ListenerSink final : public fabric::trace::Sink {
+  public:
+    explicit ListenerSink(Listener listener) : listener_(std::move(listener)) {}
+    void record(const fabric::trace::TraceRecord& record) override { listener_(record); }
+
+  private:
+    Listener listener_;
+};
+
+TraceOutlets::TraceOutlets(Simulation& simulation)
+    : simulation_(simulation), bus_(simulation.bus()) {}
+
+TraceOutlets::~TraceOutlets() {
+    close_file();
+    close_capture();
+    stop_keeping();
+    listen({});
+}
+
+int TraceOutlets::open_file(const std::string& path, bool flushes_each) {
+    if (file_ != nullptr) {
+        return EBUSY;
+    }
+    errno = 0;
+    auto file = std::make_unique<fabric::trace::JsonLinesSink>(path);
+    if (!file->ok()) {
+        return errno != 0 ? errno : EIO;
+    }
+    if (flushes_each) {
+        file->flush_each();
+    }
+    file_ = std::move(file);
+    bus_.attach(*file_, fabric::trace::CategorySet::all());
+    simulation_.describe();
+    return 0;
+}
+
+int TraceOutlets::close_file() {
+    if (file_ == nullptr) {
+        return ENOENT;
+    }
+    bus_.detach(*file_);
+    file_->flush();
+    const bool written = file_->ok();
+    file_.reset();
+    return written ? 0 : EIO;
+}
+
+void TraceOutlets::flush() {
+    if (file_ != nullptr) {
+        file_->flush();
+    }
+    if (capture_ != nullptr) {
+        capture_->flush();
+    }
+}
+
+int TraceOutlets::open_capture(const std::string& path) {
+    if (capture_ != nullptr) {
+        return EBUSY;
+    }
+    errno = 0;
+    auto capture = std::make_unique<Capture>(simulation_, path);
+    if (!capture->ok()) {
+        return errno != 0 ? errno : EIO;
+    }
+    capture_ = std::move(capture);
+    return 0;
+}
+
+int TraceOutlets::close_capture() {
+    if (capture_ == nullptr) {
+        return ENOENT;
+    }
+    capture_->flush();
+    const bool written = capture_->ok();
+    capture_.reset();
+    return written ? 0 : EIO;
+}
+
+int TraceOutlets::open_coverage(const std::string& folder) {
+    errno = 0;
+    coverage_ = CoverageFile::make(bus_, folder);
+    return coverage_ != nullptr ? 0 : errno != 0 ? errno : EIO;
+}
+
+void TraceOutlets::stop_keeping() {
+    if (kept_ != nullptr) {
+        bus_.detach(*kept_);
+        kept_.reset();
+    }
+}
+
+void TraceOutlets::keep(std::size_t records) {
+    stop_keeping();
+    kept_ = std::make_unique<fabric::trace::MemorySink>(records);
+    bus_.attach(*kept_, fabric::trace::CategorySet::all());
+}
+
+void TraceOutlets::listen(Listener listener) {
+    if (listener_ != nullptr) {
+        bus_.detach(*listener_);
+        listener_.reset();
+    }
+    if (listener) {
+        listener_ = std::make_unique<ListenerSink>(std::move(listener));
+        bus_.attach(*listener_, fabric::trace::CategorySet::all());
+    }
+}
+
+}  // namespace simverbs

@@ -1,0 +1,59 @@
+// What the preload library and the server of a world say to each other about /sys/class/infiniband*
+// and /dev/infiniband. Plain structs, since the preload library has no C++ run time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "simverbs/protocol/request_kind.hpp"
+
+namespace simverbs {
+
+struct DeviceRequest {
+    static constexpr std::size_t kMaxPath = 256;
+    RequestHead head;
+    char host[64] = {};
+    char path[kMaxPath] =
+        {};                  // "/sys/class/infiniband/simverbs0/node_guid", "/dev/infiniband/umad0"
+    std::int32_t flags = 0;  // of open(2)
+};
+
+// Where a tree of folders lies that has a file for each attribute and device, all of them empty.
+struct PathReply {
+    std::uint32_t error = 0;                  // errno; ENOENT: the topology has no such host
+    char path[DeviceRequest::kMaxPath] = {};  // where there is no such host: those that there are
+};
+
+struct AttributeReply {
+    static constexpr std::size_t kMaxBytes = 4096;  // as of sysfs
+    std::uint32_t error = 0;
+    std::uint32_t length = 0;
+    char text[kMaxBytes] = {};
+};
+
+struct OpenDeviceReply {
+    std::uint32_t error = 0;
+};
+
+// An ioctl(2), with what its argument points at.
+struct ControlRequest {
+    static constexpr std::size_t kMaxBytes = 64;
+    std::uint32_t number = 0;
+    std::uint32_t length = 0;
+    unsigned char bytes[kMaxBytes] = {};
+};
+
+struct ControlReply {
+    std::uint32_t error = 0;
+    unsigned char bytes[ControlRequest::kMaxBytes] = {};
+};
+
+// A message that no socket takes in one piece: these bytes, and a descriptor to read them from.
+struct LargeMessage {
+    static constexpr std::uint64_t kMark = 0x7369'6D76'6C61'7267;
+    static constexpr std::size_t kThreshold = std::size_t{64} * 1024;
+    std::uint64_t mark = kMark;
+    std::uint64_t length = 0;
+};
+
+}  // namespace simverbs

@@ -1,0 +1,187 @@
+#include "simverbs/protocol/served_protocol.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace simverbs {
+namespace {
+
+constexpr std::size_t kMaxDescriptors = 4;
+
+union ControlBuffer {
+    cmsghdr align;
+    char bytes[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
+};
+
+}  // namespace
+
+bool send_message(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors,
+                  bool wait) {
+    iovec data{const_cast<std::byte*>(bytes.data()), bytes.size()};
+    msghdr message{};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    ControlBuffer control{};
+    if (!descriptors.empty()) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
+        cmsghdr* header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+        std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size_bytes());
+    }
+    ssize_t sent = 0;
+    do {
+        sent = sendmsg(socket, &message, MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT));
+    } while (sent < 0 && errno == EINTR);
+    return sent == static_cast<ssize_t>(bytes.size());
+}
+
+ssize_t receive_message(int socket, std::span<std::byte> bytes, std::span<int> descriptors,
+                        bool wait, bool* lost) {
+    std::fill(descriptors.begin(), descriptors.end(), -1);
+    iovec data{bytes.data(), bytes.size()};
+    ControlBuffer control{};
+    msghdr message{};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = control.bytes;
+    message.msg_controllen = sizeof control.bytes;
+    ssize_t got = 0;
+    do {
+        got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | (wait ? 0 : MSG_DONTWAIT));
+    } while (got < 0 && errno == EINTR);
+    if (lost != nullptr) {
+        *lost = got >= 0 && (message.msg_flags & MSG_CTRUNC) != 0;
+    }
+    std::size_t taken = 0;
+    for (cmsghdr* header = got >= 0 ? CMSG_FIRSTHDR(&message) : nullptr; header != nullptr;
+         header = CMSG_NXTHDR(&message, header)) {
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
+            continue;
+        }
+        const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (std::size_t i = 0; i < count; ++i) {
+            int descriptor = -1;
+            std::memcpy(&descriptor, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
+            if (taken < descriptors.size()) {
+                descriptors[taken++] = descriptor;
+            } else {
+                close(descriptor);
+            }
+        }
+    }
+    return got;
+}
+
+bool receive_first_reply(int socket, std::span<std::byte> reply, std::span<int> descriptors,
+                         const std::string& path, std::string& reason) {
+    VersionRefusal refusal;
+    std::vector<std::byte> bytes(std::max(reply.size(), sizeof refusal));
+    const ssize_t got = receive_message(socket, bytes, descriptors, true);
+    if (got == static_cast<ssize_t>(reply.size())) {
+        std::memcpy(reply.data(), bytes.data(), reply.size());
+        return true;
+    }
+    std::memcpy(&refusal, bytes.data(), sizeof refusal);
+    reason = got == sizeof refusal && refusal.mark == VersionRefusal::kMark
+                 ? fmt::format(
+                       "the world at '{}' speaks version {} of the protocol, this program "
+                       "version {}: both must be of one release of simverbs",
+                       path, refusal.version, kProtocolVersion)
+                 : fmt::format("the world at '{}' does not answer", path);
+    for (int& descriptor : descriptors) {
+        if (descriptor >= 0) {
+            close(std::exchange(descriptor, -1));
+        }
+    }
+    return false;
+}
+
+namespace {
+
+// Programs that change their user keep the environment: a folder of the former user is no place.
+bool is_own_folder(const char* path) {
+    struct stat about {};
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode) && about.st_uid == geteuid();
+}
+
+}  // namespace
+
+std::string socket_path(const std::string& name) {
+    if (name.find('/') != std::string::npos) {
+        return std::filesystem::absolute(name).string();  // programs may change their folder
+    }
+    const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+    const std::string folder = runtime != nullptr && *runtime == '/' && is_own_folder(runtime)
+                                   ? fmt::format("{}/simverbs", runtime)
+                                   : fmt::format("/tmp/simverbs-{}", geteuid());
+    return fmt::format("{}/{}.sock", folder, name);
+}
+
+std::string world_option(const std::string& path) {
+    const std::string name = std::filesystem::path(path).stem().string();
+    const bool is_named = path == socket_path(name);
+    return is_named && name == kDefaultWorld ? "" : " --world " + (is_named ? name : path);
+}
+
+std::string describe(Distrust why, int error, const std::string& path) {
+    const std::string folder = path.substr(0, path.rfind('/'));
+    switch (why) {
+        case Distrust::kLink:
+            return fmt::format(
+                "'{}' is a link or no folder: a world listens in a folder of its "
+                "user's own",
+                folder);
+        case Distrust::kForeignFolder:
+            return fmt::format(
+                "folder '{}' belongs to another user, who could pose as the world; "
+                "name a place of your own by --world or XDG_RUNTIME_DIR",
+                folder);
+        case Distrust::kOpenFolder:
+            return fmt::format(
+                "folder '{}' is open to other users; a world listens in a folder of "
+                "mode 0700 (chmod 700, or name another place by --world)",
+                folder);
+        case Distrust::kForeignPeer:
+            return fmt::format("the world at '{}' is served by another user", path);
+        case Distrust::kNone:
+        case Distrust::kSystem:
+            break;
+    }
+    return std::strerror(error);
+}
+
+int connect_to_world(const std::string& path, std::string& reason) {
+    Distrust why = Distrust::kNone;
+    const int connection = connect_to_trusted(path.c_str(), why);
+    if (connection < 0) {
+        const int error = errno;
+        reason = why == Distrust::kSystem
+                     ? fmt::format(
+                           "no world is served at '{}' ({}); to serve one: simverbs up "
+                           "TOPOLOGY{}",
+                           path, std::strerror(error), world_option(path))
+                     : describe(why, error, path);
+        errno = error;
+    }
+    return connection;
+}
+
+int connect_to_world(const std::string& path) {
+    Distrust why = Distrust::kNone;
+    return connect_to_trusted(path.c_str(), why);
+}
+
+}  // namespace simverbs

@@ -1,0 +1,166 @@
+// Advances the time of an embedded world: keeps its actors, answers the questions of the rule of
+// time (simverbs/time/rule.hpp) and carries out its decisions.
+//
+// One lock holds the world. Under `canonical` an empty poll returns only after every actor has
+// stopped running and one step has run; posts are merged at the step by (rank, actor, order), never
+// by arrival, and so are commands where several actors run. Under `free` an empty poll returns at
+// once. A step may be led by any thread that waits; which one leads changes nothing.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "simverbs/threads/actor.hpp"
+#include "simverbs/threads/object_use.hpp"
+#include "simverbs/time/pace.hpp"
+#include "simverbs/time/rule.hpp"
+#include "simverbs/time/stall_watch.hpp"
+#include "simverbs/time/time_options.hpp"
+#include "simverbs/world/run_marks.hpp"
+#include "simverbs/world/simulation.hpp"
+
+namespace simverbs {
+
+class Conductor final : private ThreadRoster::Listener {
+  public:
+    Conductor(Simulation& simulation, TimeOptions options);
+    ~Conductor();
+    Conductor(const Conductor&) = delete;
+    Conductor& operator=(const Conductor&) = delete;
+
+    // The calling thread's actor.
+    Actor& current();
+    // Time stands until that many threads have called something.
+    void expect_actors(std::uint32_t count);
+    // Names it, so that what several threads do within a step has an order of its own. False:
+    // another living thread has that name.
+    bool name_current(std::string_view name);
+
+    void ring(Attachment& attachment, const Doorbell& doorbell);
+    // Runs `command` with the world held, in its turn.
+    void execute(PendingCommand& command);
+    // The caller found nothing to poll, as of `seen` deliveries.
+    void empty_poll(std::uint64_t seen);
+    // The caller blocks in a verb until `descriptor`, a socket, is readable; 0, or EINTR as read(2)
+    // would. Several may wait for one: who returns may find nothing.
+    int wait_readable(int descriptor);
+    // With the world held: a completion became visible; an event went to a descriptor.
+    void delivered() {
+        deliveries_.store(deliveries_.load(std::memory_order_relaxed) + 1,
+                          std::memory_order_release);
+    }
+    void event_delivered();
+    [[nodiscard]] const std::atomic<std::uint64_t>& deliveries() const { return deliveries_; }
+    // Whether others than the thread that asks may act.
+    [[nodiscard]] const std::atomic<bool>& has_several_actors() const { return several_actors_; }
+    // The calling thread uses an object, `kind` and `number` of which name it in a mark. With the
+    // object's lock held.
+    void note_use(ObjectUse& object, Use use, std::string_view kind, std::uint32_t number);
+
+    fabric::SimTime now() {
+        const Inside inside(*ThreadRoster::instance().current());
+        const std::lock_guard lock(mutex_);
+        return simulation_.loop().now();
+    }
+    // Returns when virtual time has moved by `duration`; to the other actors the caller is one that
+    // polls all the while.
+    void advance(fabric::SimDuration duration);
+    // Runs the next instant where it is at most `most` ahead; whether it did. Nothing: the caller
+    // is not the only actor.
+    std::optional<bool> step_alone(fabric::SimDuration most);
+
+    [[nodiscard]] const RunMarks& marks() const { return marks_; }
+
+    // Starts the thread that moves time while all others sleep elsewhere.
+    void start_helper();
+    // That thread writes to stderr what each queue pair waits for. Async-signal-safe.
+    void request_report() noexcept;
+    // Called, with the world held, before each report: a program that hangs may be killed next, and
+    // its traces should tell how it came to that. Before the world is used.
+    void before_report(std::function<void()> call) { before_report_ = std::move(call); }
+
+  private:
+    using Lock = std::unique_lock<std::mutex>;
+
+    void thread_announced(const std::shared_ptr<ThreadEntry>& entry) override;
+    void thread_began(const ThreadEntry& /*entry*/) override {}
+    void thread_left(const ThreadEntry& /*entry*/) override {}
+    Actor& add_actor(const std::shared_ptr<ThreadEntry>& entry);
+    void count_actors();
+    void note_act(const Actor& self);
+    static bool watch_of(Actor& actor);
+    // Hands over what the actor posted; whether there was anything.
+    bool drain(Actor& actor);
+    // In order of the actors; `last` after all others, which it has joined or does not wait for.
+    void drain_all(Actor* last = nullptr);
+    static bool has_queued(Actor& actor);
+    // Whether no other thread calls verbs any more.
+    [[nodiscard]] bool alone(const Actor& self) const;
+    // That expect_actors() waits for.
+    [[nodiscard]] bool all_have_come() const { return callers_ >= expected_callers_; }
+    void rendezvous(Lock& lock, Actor& self, ActorState state);
+    class View;
+    // Whether an actor other than `self` holds time.
+    [[nodiscard]] bool someone_holds(const Actor* self);
+    [[nodiscard]] Whereabouts whereabouts_of(Actor& actor) const;
+    [[nodiscard]] Hold look_at(Actor& actor);
+    // Carries out what the rule of time decides. False if nothing was done.
+    bool lead(const Actor* self);
+    bool take_posts();
+    bool move(Decision decision);
+    std::size_t step_to_news();
+    void note_sleepers(bool walked);
+    bool run_commands();
+    void watch_for_stall(std::size_t events);
+    void write_report(std::string_view why);
+    void warn(std::string_view why);
+    void poll_freely(Actor& self, std::uint64_t seen);
+    bool let_next_go();
+    void release(Actor& actor);
+    void want_helper() noexcept;
+    void release_waiting(bool stepped);
+    void remove_ended();
+    void helper_loop();
+    void wait_until_wanted();
+    void name_spinners();
+    [[nodiscard]] bool nothing_queued();
+
+    Simulation& simulation_;
+    TimeOptions options_;
+    std::uint64_t id_;  // never another's in this process
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::vector<std::shared_ptr<Actor>> actors_;  // in order; shared with their threads
+    std::uint32_t next_rank_ = 0;
+    std::uint64_t events_before_actors_;  // of the bring-up of the fabric
+    std::uint32_t callers_ = 0;           // actors that have called something
+    std::uint32_t expected_callers_ = 0;  // before time may move
+    std::atomic<bool> several_actors_{false};
+    std::atomic<std::uint64_t> turn_{1};  // grows whenever everyone waits
+    std::atomic<std::uint64_t> deliveries_{0};
+    std::uint64_t noticed_ = 0;         // of them, by those who block
+    Actor* sleeps_for_time_ = nullptr;  // one that does, at the last look at everybody
+    Pace pace_;
+    RunMarks marks_;
+    StallWatch stall_watch_;
+
+    std::once_flag helper_started_;
+    std::thread helper_;
+    std::atomic<bool> helper_wanted_{false};
+    std::atomic<bool> report_wanted_{false};
+    std::function<void()> before_report_;
+    std::atomic<bool> stop_{false};
+};
+
+}  // namespace simverbs

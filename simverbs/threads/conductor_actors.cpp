@@ -1,0 +1,163 @@
+// The actors of a world: who they are, in which order they act, and when the order of what several
+// of them did is not known.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "simverbs/threads/conductor.hpp"
+
+namespace simverbs {
+namespace {
+
+// Named actors by name, then those whose creation was seen in its order, then the others as they
+// came.
+bool comes_before(const std::shared_ptr<Actor>& a, const std::shared_ptr<Actor>& b) {
+    if (a->name.empty() != b->name.empty()) {
+        return !a->name.empty();
+    }
+    if (a->name != b->name) {
+        return a->name < b->name;
+    }
+    if (a->thread->is_announced != b->thread->is_announced) {
+        return a->thread->is_announced;
+    }
+    return a->thread->path != b->thread->path ? a->thread->path < b->thread->path
+                                              : a->rank < b->rank;
+}
+
+// The calling thread's actor, for a quick look: what has a destructor costs a check at every use.
+struct KnownActor {
+    Actor* actor = nullptr;
+    std::uint64_t conductor = 0;
+};
+constinit thread_local KnownActor t_known;
+
+}  // namespace
+
+Actor& Conductor::current() {
+    if (t_known.conductor == id_) [[likely]] {
+        return *t_known.actor;
+    }
+    const std::shared_ptr<ThreadEntry> entry = ThreadRoster::instance().current();
+    const Inside inside(*entry);
+    const std::lock_guard lock(mutex_);
+    remove_ended();
+    const auto found = std::find_if(actors_.begin(), actors_.end(),
+                                    [&](const auto& actor) { return actor->thread == entry; });
+    Actor& actor = found == actors_.end() ? add_actor(entry) : **found;
+    if (found == actors_.end() && simulation_.loop().events_run() != events_before_actors_) {
+        marks_.set(Mark::kCameLate, actor.describe());
+    }
+    actor.has_called = true;
+    ++callers_;
+    t_clock_watch = {};
+    t_known = {&actor, id_};
+    return actor;
+}
+
+// By the creator of the thread, before it begins.
+void Conductor::thread_announced(const std::shared_ptr<ThreadEntry>& entry) {
+    const std::lock_guard lock(mutex_);
+    add_actor(entry);
+}
+
+Actor& Conductor::add_actor(const std::shared_ptr<ThreadEntry>& entry) {
+    auto actor = std::make_shared<Actor>(entry);
+    Actor& added = *actor;
+    added.rank = next_rank_++;
+    actors_.insert(std::upper_bound(actors_.begin(), actors_.end(), actor, comes_before),
+                   std::move(actor));
+    count_actors();
+    return added;
+}
+
+void Conductor::count_actors() {
+    several_actors_.store(actors_.size() > 1 && options_.schedule != Schedule::kFree,
+                          std::memory_order_relaxed);
+}
+
+bool Conductor::name_current(std::string_view name) {
+    Actor& self = current();
+    const Visit visit(self);
+    const std::lock_guard lock(mutex_);
+    remove_ended();
+    for (const auto& actor : actors_) {
+        if (actor.get() != &self && actor->name == name && !actor->leaves()) {
+            return false;
+        }
+    }
+    self.name = name;
+    std::sort(actors_.begin(), actors_.end(), comes_before);
+    return true;
+}
+
+void Conductor::expect_actors(std::uint32_t count) {
+    Actor& self = current();
+    const Visit visit(self);
+    const std::lock_guard lock(mutex_);
+    expected_callers_ = count;
+}
+
+void Conductor::note_use(ObjectUse& object, Use use, std::string_view kind, std::uint32_t number) {
+    Actor& self = current();
+    const std::uint64_t other =
+        object.note(use, turn_.load(std::memory_order_relaxed), *self.thread);
+    if (other == 0) [[likely]] {
+        return;
+    }
+    const Inside inside(*self.thread);
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(actors_.begin(), actors_.end(), [other](const auto& actor) {
+        return actor->thread->number == other;
+    });
+    marks_.set(Mark::kSharedObject,
+               fmt::format("{} and {} used {} {}",
+                           found == actors_.end() ? "a thread" : (*found)->describe(),
+                           self.describe(), kind, number));
+}
+
+// The calling thread posts or commands something: perhaps because of the time of day.
+void Conductor::note_act(const Actor& self) {
+    if (t_clock_watch.acts(deliveries_.load(std::memory_order_relaxed))) [[unlikely]] {
+        const Inside inside(*self.thread);
+        const std::lock_guard lock(mutex_);
+        marks_.set(Mark::kReadClock, self.describe());
+    }
+}
+
+bool Conductor::alone(const Actor& self) const {
+    return std::all_of(actors_.begin(), actors_.end(), [&self](const auto& actor) {
+        return actor.get() == &self || actor->leaves();
+    });
+}
+
+// What one has posted is drained in its turn first. One that leaves is there until the kernel has
+// ended it, and with that has woken who joins it.
+void Conductor::remove_ended() {
+    const auto removed = std::erase_if(actors_, [this](const std::shared_ptr<Actor>& actor) {
+        if (!actor->leaves() || has_queued(*actor)) {
+            return false;
+        }
+        return actor->gone || !watch_of(*actor) ||
+               actor->watch.look(std::chrono::nanoseconds::zero()) == ThreadState::kEnded;
+    });
+    if (removed > 0) {
+        count_actors();
+    }
+}
+
+// False: its thread has not begun yet.
+bool Conductor::watch_of(Actor& actor) {
+    if (!actor.is_watched) {
+        const pid_t thread = actor.thread->id.load(std::memory_order_acquire);
+        if (thread == 0) {
+            return false;
+        }
+        actor.watch = ThreadWatch(getpid(), thread);
+        actor.is_watched = true;
+    }
+    return true;
+}
+
+}  // namespace simverbs

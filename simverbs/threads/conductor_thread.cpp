@@ -1,0 +1,117 @@
+// The thread that moves time while all others sleep elsewhere, and what is said of a world that
+// goes nowhere.
+#include <algorithm>
+#include <csignal>
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include "simverbs/threads/conductor.hpp"
+#include "simverbs/world/hang_report.hpp"
+
+namespace simverbs {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto kSpinLookInterval = 100ms;
+constexpr auto kSpinsInVain = 1s;
+
+}  // namespace
+
+void Conductor::request_report() noexcept {
+    report_wanted_ = true;
+    want_helper();
+}
+
+void Conductor::write_report(std::string_view why) {
+    if (before_report_) {
+        before_report_();
+    }
+    fmt::print(stderr, "simverbs: {}", hang_report(simulation_, why));
+}
+
+void Conductor::warn(std::string_view why) {
+    if (options_.warn) {
+        write_report(why);
+    }
+}
+
+void Conductor::start_helper() {
+    std::call_once(helper_started_, [this] {
+        sigset_t all;
+        sigset_t before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_BLOCK, &all, &before);
+        const ThreadRoster::OwnThreads own;
+        helper_ = std::thread([this] { helper_loop(); });
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    });
+}
+
+// Moves time when every actor sleeps elsewhere (in epoll_wait on our descriptors, say), so that
+// nobody is left to lead. Parked until something was posted; looks rarely while others lead.
+void Conductor::helper_loop() {
+    while (!stop_) {
+        wait_until_wanted();
+        auto pause = std::chrono::microseconds(100us);
+        while (!stop_) {
+            std::this_thread::sleep_for(pause);
+            // Before looking: what is asked for from here on wakes the helper again.
+            helper_wanted_.store(false, std::memory_order_relaxed);
+            const Lock lock(mutex_);
+            if (report_wanted_.exchange(false)) {
+                write_report("asked for");
+            }
+            const bool someone_leads =
+                std::any_of(actors_.begin(), actors_.end(), [](const auto& actor) {
+                    return actor->state != ActorState::kRunning && !actor->in_kernel;
+                });
+            const bool led = !someone_leads && lead(nullptr);
+            pause = led ? 20us : std::min(pause * 2, std::chrono::microseconds(1ms));
+            if (!led && simulation_.loop().empty() && nothing_queued()) {
+                break;
+            }
+        }
+    }
+}
+
+// Where that is asked for, a thread that spins without result is named meanwhile.
+void Conductor::wait_until_wanted() {
+    if (!options_.warn) {
+        helper_wanted_.wait(false, std::memory_order_acquire);
+        return;
+    }
+    while (!helper_wanted_.load(std::memory_order_acquire)) {
+        std::this_thread::sleep_for(kSpinLookInterval);
+        const Lock lock(mutex_);
+        name_spinners();
+    }
+}
+
+// A program that asks a descriptor again and again, and never gets an event, has forgotten to arm a
+// queue, say.
+void Conductor::name_spinners() {
+    for (const auto& actor : actors_) {
+        if (actor->named_as_spinner || actor->state != ActorState::kRunning ||
+            actor->thread->inside > 0 || !watch_of(*actor)) {
+            continue;
+        }
+        actor->watch.look(0ns);
+        if (actor->watch.spent() > kSpinsInVain && simulation_.loop().empty() && nothing_queued()) {
+            actor->named_as_spinner = true;
+            warn(fmt::format(
+                "{} has used {} s of processor time outside the library, and no "
+                "event is left that could end its wait",
+                actor->name.empty() ? actor->watch.name() : actor->name, kSpinsInVain.count()));
+        }
+    }
+}
+
+bool Conductor::nothing_queued() {
+    return std::none_of(actors_.begin(), actors_.end(),
+                        [](const auto& actor) { return has_queued(*actor); });
+}
+
+}  // namespace simverbs

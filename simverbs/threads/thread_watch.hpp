@@ -1,0 +1,94 @@
+// Watching a thread that runs its own code, to tell whether time may move without it: whether it
+// sleeps in the kernel, has ended, or burns processor time looking at memory (DESIGN section 4).
+//
+// It asks /proc. A thread whose entries cannot be read counts as running: time is then held, never
+// jumped by mistake.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include <sys/types.h>
+
+#include "simverbs/threads/system_call.hpp"
+#include "simverbs/time/thread_state.hpp"
+
+namespace simverbs {
+
+class ThreadWatch {
+  public:
+    ThreadWatch() = default;
+    ThreadWatch(pid_t process, pid_t thread) : process_(process), thread_(thread) {}
+    ThreadWatch(const ThreadWatch&) = delete;
+    ThreadWatch& operator=(const ThreadWatch&) = delete;
+    ThreadWatch& operator=(ThreadWatch&& other) noexcept;
+    ~ThreadWatch();
+
+    // A thread counts as asleep once two looks, 50 us of wall time apart, agree that it has not
+    // moved between them, and from then on until a look finds that it has. One that naps (sleeps
+    // with a time limit, again and again) counts as asleep whenever a look finds it so, once it
+    // has slept for half of a millisecond or more since forget(). A thread spins once it has
+    // used `spin_limit` of CPU time, zero: never, and less than that once it has done so before. A
+    // look less than `interval` after the last one says the same again, and less than that after
+    // forget(), that it runs.
+    ThreadState look(std::chrono::nanoseconds spin_limit,
+                     std::chrono::nanoseconds interval = std::chrono::nanoseconds::zero());
+    // It has been in the library since the last look.
+    void forget() {
+        watched_ = settled_ = ended_ = false;
+        looked_at_ns_ = kNever;
+    }
+    // Whether a look since forget() found so.
+    [[nodiscard]] bool has_ended() const { return ended_; }
+    // "thread 71 (ib_write_lat)", as /proc has it.
+    [[nodiscard]] std::string name() const;
+    // CPU time that it had used at the last look since the first one after forget().
+    [[nodiscard]] std::chrono::nanoseconds spent() const {
+        return std::chrono::nanoseconds(watched_ ? cpu_last_ns_ - cpu_ns_ : 0);
+    }
+    // Time has moved since the last look.
+    void time_passed();
+    // Whether a look found that a signal has woken it, after time had passed it.
+    [[nodiscard]] bool was_woken_by_signal() const { return was_woken_; }
+    // Something was delivered to a descriptor that it may sleep on: the kernel is about to wake it.
+    void expect_wake();
+
+  private:
+    struct Sight;
+    [[nodiscard]] Sight see();
+    [[nodiscard]] bool sleeps_on();
+    void read_times(Sight& sight);
+    ThreadState judge(const Sight& seen, std::int64_t now, std::chrono::nanoseconds spin_limit);
+    [[nodiscard]] bool naps(const Sight& seen, std::int64_t now) const;
+
+    pid_t process_ = 0;
+    pid_t thread_ = 0;
+    // Kept open: a look is three reads at most.
+    int stat_ = -1;
+    int schedstat_ = -1;
+    int syscall_ = -1;
+
+    ThreadState state_ = ThreadState::kRuns;  // at the last look
+    static constexpr std::int64_t kNever = 0;
+    std::int64_t looked_at_ns_ = kNever;  // since forget(); wall clock
+    bool watched_ = false;                // since forget()
+    bool asleep_ = false;                 // at the last look
+    bool settled_ = false;                // and found unmoved by two
+    bool ended_ = false;                  // since forget()
+    WakeUps wake_ups_;                    // at the last look, of one asleep
+    bool was_passed_ = false;             // by time, while it slept for a signal
+    bool was_woken_ = false;              // since then
+    bool spins_ = false;                  // has done so before
+    std::uint64_t runs_ = 0;              // times it was given a processor, at the last look
+    std::int64_t cpu_ns_ = 0;             // it had used at the first look
+    std::int64_t cpu_last_ns_ = 0;        // and at the last one
+    std::int64_t first_look_ns_ = 0;      // wall clock
+    std::int64_t asleep_since_ns_ = 0;
+    std::int64_t wakes_until_ns_ = 0;
+};
+
+// The wall clock that only ever delays.
+std::int64_t wall_ns();
+
+}  // namespace simverbs

@@ -1,0 +1,17 @@
+// How the time of a world advances, as its user chose.
+#pragma once
+
+#include <chrono>
+
+#include "simverbs/time/schedule.hpp"
+
+namespace simverbs {
+
+struct TimeOptions {
+    Schedule schedule = Schedule::kCanonical;
+    // CPU time outside the library after which an actor counts as waiting; 0: never.
+    std::chrono::milliseconds spin_limit{500};
+    bool warn = false;  // say on stderr when the world goes nowhere
+};
+
+}  // namespace simverbs

@@ -1,7 +1,0 @@
-#include "simverbs/world/clock_watch.hpp"
-
-namespace simverbs {
-
-constinit thread_local ClockWatch t_clock_watch;
-
-}  // namespace simverbs

@@ -1,0 +1,163 @@
+// Threads of this process that sleep, spin and end, looked at through /proc. No test depends on how
+// long anything takes: a state is waited for, and ctest has the time limit.
+#include "simverbs/threads/thread_watch.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
+
+namespace simverbs {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A thread that runs `body` until the end of the test.
+class Watched {
+  public:
+    template <class Body>
+    explicit Watched(Body body)
+        : thread_([this, body] {
+              id_ = gettid();
+              body();
+          }) {
+        while (id_ == 0) {
+            std::this_thread::yield();
+        }
+    }
+    ~Watched() { join(); }
+    Watched(const Watched&) = delete;
+    Watched& operator=(const Watched&) = delete;
+
+    void join() {
+        if (thread_.joinable()) {
+            thread_.join();
+        }
+    }
+    [[nodiscard]] pid_t id() const { return id_; }
+
+  private:
+    std::atomic<pid_t> id_{0};
+    std::thread thread_;
+};
+
+void look_until(ThreadWatch& watch, ThreadState wanted, std::chrono::nanoseconds spin_limit = 0ns) {
+    while (watch.look(spin_limit) != wanted) {
+    }
+}
+
+class Pipe {
+  public:
+    Pipe() { EXPECT_EQ(pipe(ends_), 0); }
+    ~Pipe() {
+        close(ends_[0]);
+        close(ends_[1]);
+    }
+    Pipe(const Pipe&) = delete;
+    Pipe& operator=(const Pipe&) = delete;
+
+    void wait() const {
+        char byte = 0;
+        EXPECT_EQ(read(ends_[0], &byte, 1), 1);
+    }
+    void wait_for(std::chrono::milliseconds time) const {
+        pollfd entry{ends_[0], POLLIN, 0};
+        poll(&entry, 1, static_cast<int>(time.count()));
+    }
+    void wake() const { EXPECT_EQ(write(ends_[1], "", 1), 1); }
+
+  private:
+    int ends_[2] = {-1, -1};
+};
+
+TEST(ThreadWatch, FindsAThreadAsleepUntilItIsWoken) {
+    const Pipe pipe;
+    Watched thread([&pipe] { pipe.wait(); });
+    ThreadWatch watch(getpid(), thread.id());
+    look_until(watch, ThreadState::kAsleep);
+    pipe.wake();
+    thread.join();
+    look_until(watch, ThreadState::kEnded);
+    EXPECT_TRUE(watch.has_ended());
+}
+
+TEST(ThreadWatch, BelievesNoSingleLook) {
+    const Pipe pipe;
+    const Watched thread([&pipe] { pipe.wait(); });
+    ThreadWatch watch(getpid(), thread.id());
+    look_until(watch, ThreadState::kAsleep);
+    watch.forget();
+    EXPECT_EQ(watch.look(0ns), ThreadState::kRuns);
+    look_until(watch, ThreadState::kAsleep);
+    pipe.wake();
+}
+
+TEST(ThreadWatch, TellsASleepWithATimeLimit) {
+    const Pipe pipe;
+    const Watched thread([&pipe] { pipe.wait_for(1h); });
+    ThreadWatch watch(getpid(), thread.id());
+    look_until(watch, ThreadState::kAsleepForTime);
+    pipe.wake();
+}
+
+TEST(ThreadWatch, FindsASpinnerAfterItsLimitOfProcessorTime) {
+    std::atomic<bool> stop{false};
+    {
+        const Watched thread([&stop] {
+            while (!stop) {
+            }
+        });
+        ThreadWatch watch(getpid(), thread.id());
+        look_until(watch, ThreadState::kSpins, 20ms);
+        EXPECT_GE(watch.spent(), 20ms);
+        watch.forget();
+        EXPECT_EQ(watch.look(20ms), ThreadState::kRuns) << "it was in the library";
+        stop = true;
+    }
+}
+
+TEST(ThreadWatch, NeverCallsASpinnerOneWithoutALimit) {
+    std::atomic<bool> stop{false};
+    {
+        const Watched thread([&stop] {
+            while (!stop) {
+            }
+        });
+        ThreadWatch watch(getpid(), thread.id());
+        while (watch.look(0ns) == ThreadState::kRuns && watch.spent() < 20ms) {
+        }
+        EXPECT_EQ(watch.look(0ns), ThreadState::kRuns);
+        stop = true;
+    }
+}
+
+TEST(ThreadWatch, GivesItsLastAnswerWithinAnInterval) {
+    const Pipe pipe;
+    Watched thread([&pipe] { pipe.wait(); });
+    ThreadWatch watch(getpid(), thread.id());
+    look_until(watch, ThreadState::kAsleep);
+    pipe.wake();
+    thread.join();
+    EXPECT_EQ(watch.look(0ns, 1h), ThreadState::kAsleep);
+    look_until(watch, ThreadState::kEnded);
+}
+
+TEST(ThreadWatch, NamesTheThread) {
+    const Pipe pipe;
+    const Watched thread([&pipe] {
+        pthread_setname_np(pthread_self(), "sender");
+        pipe.wait();
+    });
+    ThreadWatch watch(getpid(), thread.id());
+    look_until(watch, ThreadState::kAsleep);
+    EXPECT_EQ(watch.name(), "thread " + std::to_string(thread.id()) + " (sender)");
+    pipe.wake();
+}
+
+}  // namespace
+}  // namespace simverbs
