@@ -197,10 +197,10 @@ std::string_view generators() {
            "in eth-star:4,mtu=1500B,pfc=none";
 }
 
-TopologyResult generate_topology(std::string_view spec) {
+Outcome<Topology> generate_topology(std::string_view spec) {
     constexpr std::string_view kEthernet = "eth-";
     if (spec == "vpi-pair") {
-        return {make_vpi_pair(), {}};
+        return make_vpi_pair();
     }
     std::string_view shape = spec;
     LinkLayer layer = LinkLayer::kInfiniband;
@@ -209,22 +209,21 @@ TopologyResult generate_topology(std::string_view spec) {
         layer = LinkLayer::kEthernet;
     }
     if (shape == "pair") {
-        return {make_pair(layer), {}};
+        return make_pair(layer);
     }
     const std::size_t colon = std::min(shape.find(':'), shape.size());
     const auto* const row = std::find_if(
         kGenerators.begin(), kGenerators.end(),
         [name = shape.substr(0, colon)](const Generator& one) { return one.name == name; });
     if (row == kGenerators.end()) {
-        return {std::nullopt, fmt::format("\"{}\" is no topology: say {}, or the path of a file",
-                                          spec, generators())};
+        return Failure(fmt::format("\"{}\" is no topology: say {}, or the path of a file", spec,
+                                   generators()));
     }
     auto made = row->parse(shape.substr(std::min(colon + 1, shape.size())), layer);
     if (!made) {
-        return {std::nullopt,
-                fmt::format("\"{}\": in {} there are {}", spec, row->usage, row->rule)};
+        return Failure(fmt::format("\"{}\": in {} there are {}", spec, row->usage, row->rule));
     }
-    return {std::move(made), {}};
+    return std::move(*made);
 }
 
 Topology make_pair(LinkLayer layer) {

@@ -6,9 +6,9 @@
 #include <span>
 #include <string_view>
 
+#include "fabric/core/outcome.hpp"
 #include "fabric/net/link_layer.hpp"
 #include "fabric/net/topology.hpp"
-#include "fabric/topology/result.hpp"
 
 namespace fabric {
 
@@ -17,7 +17,7 @@ inline constexpr std::uint32_t kMaxRingSwitches = 1024;
 inline constexpr std::uint32_t kMaxFatTreePorts = 36;  // 11,664 hosts
 
 // What generators() lists; each but vpi-pair is on Ethernet with "eth-" before it.
-TopologyResult generate_topology(std::string_view spec);
+Outcome<Topology> generate_topology(std::string_view spec);
 
 // "pair, star:N, ring:N, ...": for errors and help.
 std::string_view generators();

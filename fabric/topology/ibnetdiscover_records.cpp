@@ -229,10 +229,9 @@ class Parser {
         if (!path.starts_with('/') && folder != std::string::npos) {
             path = from.substr(0, folder + 1) + path;
         }
-        std::string error;
-        const auto text = read_text_file(path, error);
+        const auto text = read_text_file(path);
         if (!text) {
-            return fail(before, error);
+            return fail(before, text.error());
         }
         const Place place = place_;
         ++includes_;

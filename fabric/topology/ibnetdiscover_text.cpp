@@ -215,7 +215,7 @@ std::string twice_used_id(const Records& records) {
 
 }  // namespace
 
-TopologyResult read_ibnetdiscover(std::string_view text, const std::string& file) {
+Outcome<Topology> read_ibnetdiscover(std::string_view text, const std::string& file) {
     const Records records = ibnetdiscover::parse(text, file);
     std::string error = records.error.empty() ? twice_used_id(records) : records.error;
     const std::vector<Naming> names = name_all(records.nodes);
@@ -231,10 +231,10 @@ TopologyResult read_ibnetdiscover(std::string_view text, const std::string& file
         }
     }
     if (!error.empty()) {
-        return {std::nullopt, std::move(error)};
+        return Failure(std::move(error));
     }
     topology.sort();
-    return {std::move(topology), {}};
+    return topology;
 }
 
 namespace {
@@ -309,18 +309,19 @@ class Writer {
 
 }  // namespace
 
-TopologyText write_ibnetdiscover(const Topology& topology) {
+Outcome<std::string> write_ibnetdiscover(const Topology& topology) {
     for (const LinkSpec& link : topology.links) {
         if (link.layer == LinkLayer::kEthernet) {
-            return {{},
-                    fmt::format("the link of {} and {} is Ethernet, which ibnetdiscover's format "
-                                "does not have",
-                                link.a.node, link.b.node)};
+            return Failure(
+                fmt::format("the link of {} and {} is Ethernet, which ibnetdiscover's format "
+                            "does not have",
+                            link.a.node, link.b.node));
         }
     }
     for (const NodeSpec& node : topology.nodes) {
         if (node.description.find_first_of("\"\n") != std::string::npos) {
-            return {{}, fmt::format("{} has a quote or a line end in its description", node.name)};
+            return Failure(
+                fmt::format("{} has a quote or a line end in its description", node.name));
         }
     }
     Topology sorted = topology;
@@ -333,7 +334,7 @@ TopologyText write_ibnetdiscover(const Topology& topology) {
             }
         }
     }
-    return {writer.take(), {}};
+    return writer.take();
 }
 
 }  // namespace fabric

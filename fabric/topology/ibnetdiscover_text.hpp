@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "fabric/core/outcome.hpp"
 #include "fabric/net/topology.hpp"
-#include "fabric/topology/result.hpp"
 
 namespace fabric {
 
@@ -18,15 +18,10 @@ namespace fabric {
 // the GUID ("H-0002c90300a1b2c3"), its description. An HCA described in two words is on the host
 // that the first one names ("node7 mlx5_0"), and called node7, or node7.mlx5_0 where the host has
 // several. What is no letter, digit, '_' or '.' becomes '_'; names that are taken give way to ids.
-TopologyResult read_ibnetdiscover(std::string_view text, const std::string& file);
-
-struct TopologyText {
-    std::string text;
-    std::string error;  // why there is none, else empty
-};
+Outcome<Topology> read_ibnetdiscover(std::string_view text, const std::string& file);
 
 // Both programs read it. Ids are names. Latency, buffers, personalities and forwarding are not in
 // this format, and Ethernet is refused.
-TopologyText write_ibnetdiscover(const Topology& topology);
+Outcome<std::string> write_ibnetdiscover(const Topology& topology);
 
 }  // namespace fabric

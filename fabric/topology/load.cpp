@@ -74,26 +74,26 @@ yaml::Value attributes_in(std::string_view spec, std::size_t begin) {
     return mapping;
 }
 
-TopologyResult generate(std::string_view spec) {
+Outcome<Topology> generate(std::string_view spec) {
     const std::size_t end = end_of_generator(spec);
-    TopologyResult result = generate_topology(spec.substr(0, end));
-    if (!result.topology || end == spec.size()) {
+    Outcome<Topology> result = generate_topology(spec.substr(0, end));
+    if (!result || end == spec.size()) {
         return result;
     }
     yaml::Errors errors{std::string(spec)};
     const LinkAttributes attributes =
         read_link(yaml::Fields(attributes_in(spec, end + 1), kLinkDefaultKeys, errors));
-    for (LinkSpec& link : result.topology->links) {
+    for (LinkSpec& link : result->links) {
         if (errors.empty()) {
             attributes.apply_to(link, errors);
         }
     }
     if (errors.empty()) {
-        if (const auto wrong = result.topology->error()) {
+        if (const auto wrong = result->error()) {
             errors.add({1, end + 2}, *wrong);
         }
     }
-    return errors.empty() ? std::move(result) : TopologyResult{std::nullopt, errors.text()};
+    return errors.empty() ? std::move(result) : Failure(errors.text());
 }
 
 }  // namespace
@@ -102,16 +102,15 @@ bool names_a_file(std::string_view spec) {
     return spec.substr(0, spec.find('=')).find_first_of("/.") != std::string_view::npos;
 }
 
-TopologyResult load_topology(std::string_view spec,
-                             std::span<const std::string_view> personalities) {
+Outcome<Topology> load_topology(std::string_view spec,
+                                std::span<const std::string_view> personalities) {
     if (!names_a_file(spec)) {
         return generate(spec);
     }
     const std::string path(spec);
-    std::string error;
-    const auto text = read_text_file(path, error);
+    const auto text = read_text_file(path);
     if (!text) {
-        return {std::nullopt, error};
+        return Failure(text.error());
     }
     const bool is_yaml = spec.ends_with(".yaml") || spec.ends_with(".yml");
     return is_yaml ? read_yaml(*text, path, personalities) : read_ibnetdiscover(*text, path);

@@ -5,7 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "fabric/topology/result.hpp"
+#include "fabric/core/outcome.hpp"
+#include "fabric/net/topology.hpp"
 
 namespace fabric {
 
@@ -15,7 +16,7 @@ bool names_a_file(std::string_view spec);
 
 // A generator may have attributes of its links behind commas: "eth-star:4,mtu=1500B,pfc=none". The
 // keys are those of `defaults: {link: ...}` in a file. `personalities`: see read_yaml().
-TopologyResult load_topology(std::string_view spec,
-                             std::span<const std::string_view> personalities = {});
+Outcome<Topology> load_topology(std::string_view spec,
+                                std::span<const std::string_view> personalities = {});
 
 }  // namespace fabric

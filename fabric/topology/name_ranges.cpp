@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <optional>
 
 #include <fmt/core.h>
 
@@ -49,8 +50,7 @@ std::optional<Range> range_at(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-std::optional<std::vector<std::string>> expand_ranges(std::string_view pattern,
-                                                      std::string& error) {
+Outcome<std::vector<std::string>> expand_ranges(std::string_view pattern) {
     std::vector<std::string> names{""};
     for (std::size_t at = 0; at < pattern.size();) {
         const bool starts_number = is_digit(pattern[at]) && (at == 0 || !is_digit(pattern[at - 1]));
@@ -63,12 +63,10 @@ std::optional<std::vector<std::string>> expand_ranges(std::string_view pattern,
             continue;
         }
         if (range->last < range->first) {
-            error = fmt::format("\"{}\": a range counts upwards", pattern);
-            return std::nullopt;
+            return Failure(fmt::format("\"{}\": a range counts upwards", pattern));
         }
         if (range->last - range->first >= kMaxRangeNames / names.size()) {
-            error = fmt::format("\"{}\": more than {} names", pattern, kMaxRangeNames);
-            return std::nullopt;
+            return Failure(fmt::format("\"{}\": more than {} names", pattern, kMaxRangeNames));
         }
         std::vector<std::string> longer;
         for (const std::string& name : names) {
@@ -81,8 +79,8 @@ std::optional<std::vector<std::string>> expand_ranges(std::string_view pattern,
     }
     if (pattern.find(kDots) != std::string_view::npos && names.size() == 1 &&
         names.front().find(kDots) != std::string::npos) {
-        error = fmt::format("\"{}\": a range has a number before and after its two dots", pattern);
-        return std::nullopt;
+        return Failure(
+            fmt::format("\"{}\": a range has a number before and after its two dots", pattern));
     }
     return names;
 }

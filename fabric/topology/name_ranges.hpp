@@ -3,16 +3,17 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "fabric/core/outcome.hpp"
 
 namespace fabric {
 
 inline constexpr std::size_t kMaxRangeNames = 65'535;
 
 // Nothing, and `error` set, when a range counts down or there are more than kMaxRangeNames.
-std::optional<std::vector<std::string>> expand_ranges(std::string_view pattern, std::string& error);
+Outcome<std::vector<std::string>> expand_ranges(std::string_view pattern);
 
 }  // namespace fabric

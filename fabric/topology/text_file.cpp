@@ -9,7 +9,7 @@
 
 namespace fabric {
 
-std::optional<std::string> read_text_file(const std::string& path, std::string& error) {
+Outcome<std::string> read_text_file(const std::string& path) {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"),
                                                                std::fclose);
     std::string text;
@@ -24,12 +24,10 @@ std::optional<std::string> read_text_file(const std::string& path, std::string& 
         } while (got > 0 && text.size() <= kMaxTextFileBytes);
     }
     if (file == nullptr || std::ferror(file.get()) != 0) {
-        error = fmt::format("{}: {}", path, std::strerror(errno));
-        return std::nullopt;
+        return Failure(fmt::format("{}: {}", path, std::strerror(errno)));
     }
     if (text.size() > kMaxTextFileBytes) {
-        error = fmt::format("{}: longer than {} bytes", path, kMaxTextFileBytes);
-        return std::nullopt;
+        return Failure(fmt::format("{}: longer than {} bytes", path, kMaxTextFileBytes));
     }
     return text;
 }

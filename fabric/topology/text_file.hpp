@@ -2,14 +2,15 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
+
+#include "fabric/core/outcome.hpp"
 
 namespace fabric {
 
 inline constexpr std::size_t kMaxTextFileBytes = 64U << 20;
 
-// Nothing, and `error` set, when it cannot be read or is larger than kMaxTextFileBytes.
-std::optional<std::string> read_text_file(const std::string& path, std::string& error);
+// Fails when it cannot be read or is larger than kMaxTextFileBytes.
+Outcome<std::string> read_text_file(const std::string& path);
 
 }  // namespace fabric

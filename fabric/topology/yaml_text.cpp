@@ -41,28 +41,28 @@ class Reader {
     Reader(std::string file, std::span<const std::string_view> personalities)
         : file_(std::move(file)), personalities_(personalities), errors_(file_) {}
 
-    TopologyResult read(std::string_view text) {
+    Outcome<Topology> read(std::string_view text) {
         if (const auto document = yaml::parse(text, errors_)) {
             read_document(*document);
         }
         return finish();
     }
 
-    TopologyResult read(const yaml::Value& document) {
+    Outcome<Topology> read(const yaml::Value& document) {
         read_document(document);
         return finish();
     }
 
   private:
-    TopologyResult finish() {
+    Outcome<Topology> finish() {
         if (errors_.empty()) {
             if (const auto wrong = topology_.error()) {
-                return {std::nullopt, fmt::format("{}: {}", file_, *wrong)};
+                return Failure(fmt::format("{}: {}", file_, *wrong));
             }
             topology_.sort();
-            return {std::move(topology_), {}};
+            return std::move(topology_);
         }
-        return {std::nullopt, errors_.text()};
+        return Failure(errors_.text());
     }
 
     void read_document(const yaml::Value& document) {
@@ -115,13 +115,13 @@ class Reader {
         if (!spec) {
             return;
         }
-        TopologyResult made = generate_topology(*spec);
-        if (!made.topology) {
-            errors_.add(value.position, made.error);
+        Outcome<Topology> made = generate_topology(*spec);
+        if (!made) {
+            errors_.add(value.position, made.error());
             return;
         }
         generated_ = true;
-        topology_ = std::move(*made.topology);
+        topology_ = std::move(*made);
         for (std::size_t i = 0; i < topology_.nodes.size(); ++i) {
             NodeSpec& node = topology_.nodes[i];
             NodeAttributes defaults = defaults_of(node.kind);
@@ -137,10 +137,9 @@ class Reader {
     }
 
     std::vector<std::string> expand(const yaml::Value& value, std::string_view pattern) {
-        std::string error;
-        auto names = expand_ranges(pattern, error);
+        auto names = expand_ranges(pattern);
         if (!names) {
-            errors_.add(value.position, error);
+            errors_.add(value.position, names.error());
         }
         return names.value_or(std::vector<std::string>());
     }
@@ -442,13 +441,13 @@ class Reader {
 
 }  // namespace
 
-TopologyResult read_yaml(std::string_view text, const std::string& file,
-                         std::span<const std::string_view> personalities) {
+Outcome<Topology> read_yaml(std::string_view text, const std::string& file,
+                            std::span<const std::string_view> personalities) {
     return Reader(file, personalities).read(text);
 }
 
-TopologyResult read_yaml(const yaml::Value& document, const std::string& file,
-                         std::span<const std::string_view> personalities) {
+Outcome<Topology> read_yaml(const yaml::Value& document, const std::string& file,
+                            std::span<const std::string_view> personalities) {
     return Reader(file, personalities).read(document);
 }
 

@@ -6,18 +6,18 @@
 #include <string>
 #include <string_view>
 
+#include "fabric/core/outcome.hpp"
 #include "fabric/net/topology.hpp"
-#include "fabric/topology/result.hpp"
 #include "fabric/yaml/value.hpp"
 
 namespace fabric {
 
 // `personalities`: those that a host may have; none: any word is one. `file` is for errors.
-TopologyResult read_yaml(std::string_view text, const std::string& file,
-                         std::span<const std::string_view> personalities = {});
+Outcome<Topology> read_yaml(std::string_view text, const std::string& file,
+                            std::span<const std::string_view> personalities = {});
 // The same of a part of another file.
-TopologyResult read_yaml(const yaml::Value& document, const std::string& file,
-                         std::span<const std::string_view> personalities = {});
+Outcome<Topology> read_yaml(const yaml::Value& document, const std::string& file,
+                            std::span<const std::string_view> personalities = {});
 
 // The values of a link's `pfc` and `vlans`: "none", "all" or "[3, 4]"; "all" or "[100, 200]".
 std::string pfc_text(const LinkSpec& link);

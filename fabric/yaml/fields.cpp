@@ -36,15 +36,16 @@ bool is(Kind kind, const Value& value, Errors& errors) {
 
 template <class Result>
 std::optional<Result> parsed(const Value& value, Errors& errors,
-                             Parsed<Result> (*parse)(std::string_view)) {
+                             Outcome<Result> (*parse)(std::string_view)) {
     if (!is(Kind::kScalar, value, errors)) {
         return std::nullopt;
     }
-    Parsed<Result> result = parse(value.text);
-    if (!result.value) {
-        errors.add(value.position, result.error);
+    Outcome<Result> result = parse(value.text);
+    if (!result) {
+        errors.add(value.position, result.error());
+        return std::nullopt;
     }
-    return result.value;
+    return std::move(*result);
 }
 
 }  // namespace

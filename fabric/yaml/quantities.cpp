@@ -75,40 +75,37 @@ std::optional<Decimal> take_decimal(std::string_view text) {
     return decimal;
 }
 
-Parsed<std::uint64_t> parse_quantity(std::string_view text, std::string_view what,
-                                     std::span<const Unit> units, std::uint64_t most) {
+Outcome<std::uint64_t> parse_quantity(std::string_view text, std::string_view what,
+                                      std::span<const Unit> units, std::uint64_t most) {
     const auto decimal = take_decimal(text);
     if (!decimal) {
-        return {{},
-                fmt::format("\"{}\": expected {}: a number and a unit, of {}", text, what,
-                            names_of(units))};
+        return Failure(fmt::format("\"{}\": expected {}: a number and a unit, of {}", text, what,
+                                   names_of(units)));
     }
     std::string_view name = decimal->rest;
     name.remove_prefix(std::min(name.find_first_not_of(' '), name.size()));
     if (name.empty()) {
-        return {{}, fmt::format("\"{}\": {} needs a unit, of {}", text, what, names_of(units))};
+        return Failure(fmt::format("\"{}\": {} needs a unit, of {}", text, what, names_of(units)));
     }
     const auto unit = std::find_if(units.begin(), units.end(),
                                    [name](const Unit& one) { return one.name == name; });
     if (unit == units.end()) {
-        return {{},
-                fmt::format("\"{}\": no unit of {} is called \"{}\": use {}", text, what, name,
-                            names_of(units))};
+        return Failure(fmt::format("\"{}\": no unit of {} is called \"{}\": use {}", text, what,
+                                   name, names_of(units)));
     }
     __extension__ using Wide = unsigned __int128;
     Wide scaled = static_cast<Wide>(decimal->digits) * unit->size;
     for (unsigned i = 0; i < decimal->decimals; ++i) {
         if (scaled % 10 != 0) {
-            return {
-                {},
-                fmt::format("\"{}\": {} is a whole number of {}", text, what, units.front().name)};
+            return Failure(
+                fmt::format("\"{}\": {} is a whole number of {}", text, what, units.front().name));
         }
         scaled /= 10;
     }
     if (scaled > most) {
-        return {{}, fmt::format("\"{}\": {} is too large", text, what)};
+        return Failure(fmt::format("\"{}\": {} is too large", text, what));
     }
-    return {static_cast<std::uint64_t>(scaled), {}};
+    return static_cast<std::uint64_t>(scaled);
 }
 
 // The largest unit that needs no decimals.
@@ -124,24 +121,24 @@ std::string text_of(std::uint64_t value, std::span<const Unit> units) {
 
 }  // namespace
 
-Parsed<SimDuration> parse_duration(std::string_view text) {
+Outcome<SimDuration> parse_duration(std::string_view text) {
     const auto parsed =
         parse_quantity(text, "a duration", kDurations, std::numeric_limits<std::int64_t>::max());
-    if (!parsed.value) {
-        return {{}, parsed.error};
+    if (!parsed) {
+        return Failure(parsed.error());
     }
-    return {SimDuration(static_cast<std::int64_t>(*parsed.value)), {}};
+    return SimDuration(static_cast<std::int64_t>(*parsed));
 }
 
-Parsed<std::uint64_t> parse_bytes(std::string_view text) {
+Outcome<std::uint64_t> parse_bytes(std::string_view text) {
     return parse_quantity(text, "a size", kBytes, std::numeric_limits<std::int64_t>::max());
 }
 
-Parsed<std::uint64_t> parse_bits_per_second(std::string_view text) {
+Outcome<std::uint64_t> parse_bits_per_second(std::string_view text) {
     return parse_quantity(text, "a rate", kBitsPerSecond, std::numeric_limits<std::int64_t>::max());
 }
 
-Parsed<LinkRate> parse_link_rate(std::string_view text) {
+Outcome<LinkRate> parse_link_rate(std::string_view text) {
     constexpr std::string_view kRule =
         "expected a width and a speed, such as \"4x EDR\", or the data rate of one, such as "
         "\"100Gb/s\"";
@@ -152,7 +149,7 @@ Parsed<LinkRate> parse_link_rate(std::string_view text) {
         for (const LinkWidthProperties& width : kLinkWidths) {
             for (const LinkSpeedProperties& speed : kLinkSpeeds) {
                 if (width.name == text.substr(0, times + 1) && speed.name == name) {
-                    return {LinkRate{width.width, speed.speed}, {}};
+                    return LinkRate{width.width, speed.speed};
                 }
             }
         }
@@ -160,23 +157,22 @@ Parsed<LinkRate> parse_link_rate(std::string_view text) {
         for (const LinkSpeedProperties& row : kLinkSpeeds) {
             speeds += fmt::format(" {}", row.name);
         }
-        return {
-            {},
-            fmt::format("\"{}\": {}; widths are 1x 2x 4x 8x 12x, speeds{}", text, kRule, speeds)};
+        return Failure(
+            fmt::format("\"{}\": {}; widths are 1x 2x 4x 8x 12x, speeds{}", text, kRule, speeds));
     }
     const auto bits = parse_bits_per_second(text);
-    if (!bits.value) {
-        return {{}, bits.error + " (or a width and a speed: \"4x EDR\")"};
+    if (!bits) {
+        return Failure(bits.error() + " (or a width and a speed: \"4x EDR\")");
     }
     for (const LinkWidth width :
          {LinkWidth::k4x, LinkWidth::k1x, LinkWidth::k2x, LinkWidth::k8x, LinkWidth::k12x}) {
         for (const LinkSpeedProperties& row : kLinkSpeeds) {
-            if (effective_rate(width, row.speed).bits_per_second() == *bits.value) {
-                return {LinkRate{width, row.speed}, {}};
+            if (effective_rate(width, row.speed).bits_per_second() == *bits) {
+                return LinkRate{width, row.speed};
             }
         }
     }
-    return {{}, fmt::format("\"{}\": no width and speed have this data rate: {}", text, kRule)};
+    return Failure(fmt::format("\"{}\": no width and speed have this data rate: {}", text, kRule));
 }
 
 std::string duration_text(SimDuration duration) {

@@ -7,21 +7,16 @@
 #include <string>
 #include <string_view>
 
+#include "fabric/core/outcome.hpp"
 #include "fabric/core/rate.hpp"
 #include "fabric/core/sim_time.hpp"
 
 namespace fabric::yaml {
 
-// A value, or why the text is none.
-template <class Value>
-struct Parsed {
-    std::optional<Value> value;
-    std::string error;
-};
-
-Parsed<SimDuration> parse_duration(std::string_view text);           // "500ns", "1.5 us"
-Parsed<std::uint64_t> parse_bytes(std::string_view text);            // "4096B", "64KiB", "1.5 MB"
-Parsed<std::uint64_t> parse_bits_per_second(std::string_view text);  // "100Gb/s"
+// Each: the value, or why the text is none.
+Outcome<SimDuration> parse_duration(std::string_view text);           // "500ns", "1.5 us"
+Outcome<std::uint64_t> parse_bytes(std::string_view text);            // "4096B", "64KiB", "1.5 MB"
+Outcome<std::uint64_t> parse_bits_per_second(std::string_view text);  // "100Gb/s"
 
 struct LinkRate {
     LinkWidth width;
@@ -31,7 +26,7 @@ struct LinkRate {
 };
 
 // "4x EDR", or a data rate that some width and speed give exactly, four lanes preferred: "100Gb/s".
-Parsed<LinkRate> parse_link_rate(std::string_view text);
+Outcome<LinkRate> parse_link_rate(std::string_view text);
 
 // The shortest that reads back: in the largest unit that needs no decimals.
 std::string duration_text(SimDuration duration);

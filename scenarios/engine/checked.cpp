@@ -39,7 +39,7 @@ std::uint64_t Checked::own_number() const {
 }
 
 std::int64_t Checked::own_duration() const {
-    return yaml::parse_duration(value_->text).value.value_or(fabric::SimDuration{}).count();
+    return yaml::parse_duration(value_->text).value_or(fabric::SimDuration{}).count();
 }
 
 std::string Checked::text(std::string_view key, std::string_view otherwise) const {
@@ -67,7 +67,7 @@ std::uint64_t Checked::size(std::string_view key, std::uint64_t otherwise) const
     if (found == nullptr) {
         return otherwise;
     }
-    return yaml::parse_bytes(found->text).value.value_or(Checked(*found).own_number());
+    return yaml::parse_bytes(found->text).value_or(Checked(*found).own_number());
 }
 
 std::size_t Checked::word(std::string_view key, std::span<const std::string_view> words,

@@ -211,11 +211,11 @@ std::string Faults::fill_arguments(Checked body, simverbs_fault_arguments& with)
     }
     if (body.has("rate")) {
         const auto rate = fabric::yaml::parse_link_rate(body.text("rate"));
-        if (!rate.value) {
-            return rate.error;
+        if (!rate) {
+            return rate.error();
         }
-        with.width = static_cast<std::uint32_t>(rate.value->width);
-        with.speed = static_cast<std::uint32_t>(rate.value->speed);
+        with.width = static_cast<std::uint32_t>(rate->width);
+        with.speed = static_cast<std::uint32_t>(rate->speed);
     }
     return {};
 }

@@ -37,11 +37,11 @@ std::string in_folder_of(const std::string& file, const std::string& path) {
 // The topology, and how simverbs_set_topology() is told of it.
 void read_fabric(Scenario& scenario, yaml::Errors& errors, std::string& other_errors) {
     const yaml::Value* const said = Checked(scenario.root).find("fabric");
-    const auto take = [&](fabric::TopologyResult made, yaml::Position position) {
-        if (made.topology) {
-            scenario.topology = std::move(*made.topology);
+    const auto take = [&](fabric::Outcome<fabric::Topology> made, yaml::Position position) {
+        if (made) {
+            scenario.topology = std::move(*made);
         } else {
-            errors.add(position, made.error);
+            errors.add(position, made.error());
         }
     };
     if (said == nullptr || said->kind == yaml::Kind::kNothing) {
@@ -56,11 +56,11 @@ void read_fabric(Scenario& scenario, yaml::Errors& errors, std::string& other_er
     }
     const Checked body(*said);
     if (!body.has("file")) {
-        fabric::TopologyResult made = fabric::read_yaml(*said, scenario.file);
-        if (made.topology) {
-            scenario.topology = std::move(*made.topology);
+        fabric::Outcome<fabric::Topology> made = fabric::read_yaml(*said, scenario.file);
+        if (made) {
+            scenario.topology = std::move(*made);
         } else {
-            other_errors = made.error;
+            other_errors = made.error();
         }
         return;
     }

@@ -45,8 +45,8 @@ int configure(const char* function, const SettingRow& row, std::string_view valu
         return fail(EINVAL, "{}: {}", function, wrong);
     }
     if (row.setting == Setting::kTopology) {
-        if (const fabric::TopologyResult made = fabric::load_topology(value); !made.topology) {
-            return fail(EINVAL, "{}: {}", function, made.error);
+        if (const auto made = fabric::load_topology(value); !made) {
+            return fail(EINVAL, "{}: {}", function, made.error());
         }
     }
     const bool is_set =

@@ -93,8 +93,13 @@ void Process::find_world() {
     std::string error;
     if (const std::string server(environment_value(Setting::kServer)); !server.empty()) {
         const std::string host(environment_value(Setting::kHost));
-        int code = 0;
-        served_ = driver::ServedChannel::make(server, host, error, code);
+        auto made = driver::ServedChannel::make(server, host);
+        const int code = made ? 0 : made.error().code;
+        if (made) {
+            served_ = std::move(*made);
+        } else {
+            error = made.error().reason;
+        }
         shortage_ = code == EMFILE || code == ENFILE || code == ENOMEM ? code : 0;
         if (shortage_ != 0) {
             tried_ = false;
@@ -105,7 +110,7 @@ void Process::find_world() {
             return;
         }
     } else {
-        make_embedded(error);
+        error = make_embedded();
     }
     if (!error.empty()) {
         fmt::print(stderr, "simverbs: {}\n", error);
@@ -165,12 +170,17 @@ void Process::end_scenario() {
     scenario_failed_ = scenario_failed_ || !held;
 }
 
-void Process::make_embedded(std::string& error) {
+std::string Process::make_embedded() {
     const driver::EmbeddedOptions& wanted = options();
-    error = options_error_;
-    if (error.empty()) {
-        embedded_ = driver::EmbeddedWorld::make(wanted, error);
+    if (!options_error_.empty()) {
+        return options_error_;
     }
+    auto made = driver::EmbeddedWorld::make(wanted);
+    if (!made) {
+        return made.error();
+    }
+    embedded_ = std::move(*made);
+    return "";
 }
 
 driver::EmbeddedWorld* Process::embedded() {

@@ -70,7 +70,8 @@ class Process {
     void find_world();
     void begin_scenario();
     void end_scenario();
-    void make_embedded(std::string& error);
+    // Returns why it cannot be made, else "".
+    std::string make_embedded();
     void name_what_is_left();
     [[nodiscard]] std::unique_ptr<Device> device(std::uint32_t index, const DeviceInfo& info);
     driver::EmbeddedOptions& options();

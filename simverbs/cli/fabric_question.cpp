@@ -21,11 +21,15 @@ std::string read_all(int descriptor) {
 }  // namespace
 
 FabricQuestion::FabricQuestion(const std::string& socket, const FabricRequest& request)
-    : socket_(socket), connection_(connect_to_world(socket, reason_)) {
-    // A world that has just ended shows when the answer does not come.
-    if (connection_ >= 0) {
-        send_message(connection_, std::as_bytes(std::span(&request, 1)), {});
+    : socket_(socket) {
+    const auto connection = connect_to_world(socket);
+    if (!connection) {
+        reason_ = connection.error();
+        return;
     }
+    connection_ = *connection;
+    // A world that has just ended shows when the answer does not come.
+    send_message(connection_, std::as_bytes(std::span(&request, 1)), {});
 }
 
 FabricQuestion::~FabricQuestion() {
@@ -37,14 +41,14 @@ FabricQuestion::~FabricQuestion() {
 bool FabricQuestion::take_answer() {
     FabricReply reply;
     std::array<int, 1> text{-1};
-    const bool got = receive_first_reply(connection_, std::as_writable_bytes(std::span(&reply, 1)),
-                                         text, socket_, reason_);
+    reason_ = receive_first_reply(connection_, std::as_writable_bytes(std::span(&reply, 1)), text,
+                                  socket_);
     if (text[0] >= 0) {
         text_ = read_all(text[0]);
         close(text[0]);
     }
     error_ = static_cast<int>(reply.error);
-    return got && text[0] >= 0;
+    return reason_.empty() && text[0] >= 0;
 }
 
 }  // namespace simverbs::cli

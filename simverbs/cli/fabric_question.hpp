@@ -31,7 +31,7 @@ class FabricQuestion {
   private:
     std::string socket_;
     std::string reason_;
-    int connection_;
+    int connection_ = -1;
     int error_ = 0;
     std::string text_;
 };

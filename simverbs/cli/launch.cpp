@@ -54,7 +54,7 @@ HostPlace ask_for_host(const std::string& socket, const std::string& host) {
     request.head.kind = RequestKind::kDeviceTree;
     // A name that is too long is nobody's, as is the empty one.
     std::memcpy(request.host, host.c_str(), host.size() < sizeof request.host ? host.size() : 0);
-    const int connection = connect_to_world(socket);
+    const int connection = connect_to_world(socket).value_or(-1);
     PathReply reply;
     const bool answered =
         connection >= 0 && send_message(connection, std::as_bytes(std::span(&request, 1)), {}) &&

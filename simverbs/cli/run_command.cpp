@@ -100,11 +100,11 @@ int RunCommand::run_topology(std::vector<ProgramSpec> programs) {
         return complain(folder.error(), kFailed);
     }
     server_.socket = folder.socket();
-    std::string error;
-    const auto server = Server::make(server_, error);
-    if (server == nullptr) {
-        return complain(error, kUsage);  // the socket is ours: the options are at fault
+    const auto made = Server::make(server_);
+    if (!made) {
+        return complain(made.error(), kUsage);  // the socket is ours: the options are at fault
     }
+    Server* const server = made->get();
     for (const ProgramSpec& program : programs) {
         if (!server->has_host(program.host)) {
             return complain(fmt::format("topology '{}' has no host '{}'",

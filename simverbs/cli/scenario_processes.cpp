@@ -150,10 +150,12 @@ scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
     }
     ServerOptions server_options = options_of(scenario, options, topology.spec());
     server_options.socket = folder.socket();
-    const auto server = Server::make(server_options, verdict.error);
-    if (server == nullptr) {
+    const auto made = Server::make(server_options);
+    if (!made) {
+        verdict.error = made.error();
         return verdict;
     }
+    Server* const server = made->get();
     scenarios::Witness witness(scenario);
     server->listen([&](const fabric::trace::TraceRecord& record) {
         witness.see(record_of(record, server->network()));

@@ -137,12 +137,12 @@ void SearchCommands::add_sweep(CLI::App& app) {
             "--heal",
             [this](const std::string& text) {
                 const auto time = fabric::yaml::parse_duration(text);
-                if (!time.value || time.value->count() <= 0) {
-                    throw CLI::ValidationError(
-                        "--heal", text + ": expected a time with a unit, as 5ms" +
-                                      (time.error.empty() ? "" : " (" + time.error + ")"));
+                if (!time || time->count() <= 0) {
+                    throw CLI::ValidationError("--heal",
+                                               text + ": expected a time with a unit, as 5ms" +
+                                                   (time ? "" : " (" + time.error() + ")"));
                 }
-                swarm_options_.heal_ps = time.value->count();
+                swarm_options_.heal_ps = time->count();
             },
             "of a swarm: virtual time by which all faults are over, 5ms")
         ->type_name("DURATION")

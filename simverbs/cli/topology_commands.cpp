@@ -40,11 +40,12 @@ std::optional<Topology> load(const std::string& spec) {
     for (const Personality* const known : kPersonalities) {
         personalities.push_back(known->name);
     }
-    fabric::TopologyResult result = fabric::load_topology(spec, personalities);
-    if (!result.topology) {
-        fmt::print(stderr, "simverbs: {}\n", result.error);
+    fabric::Outcome<Topology> result = fabric::load_topology(spec, personalities);
+    if (!result) {
+        fmt::print(stderr, "simverbs: {}\n", result.error());
+        return std::nullopt;
     }
-    return std::move(result.topology);
+    return std::move(*result);
 }
 
 // Who is linked with whom, by rank; hosts come before switches.
@@ -125,10 +126,9 @@ void print_routes(const Topology& topology) {
     const std::vector<routing::SwitchIndex> roots = routing::find_roots(graph);
     fmt::print("up-down: {}\n",
                describe(routing::check(graph, routing::up_down(graph, roots)), named.switches));
-    const routing::FatTree tree = routing::fat_tree(graph);
-    fmt::print("fat-tree: {}\n", tree.tables
-                                     ? describe(routing::check(graph, *tree.tables), named.switches)
-                                     : fmt::format("no tree ({})", tree.error));
+    const fabric::Outcome<routing::Tables> tree = routing::fat_tree(graph);
+    fmt::print("fat-tree: {}\n", tree ? describe(routing::check(graph, *tree), named.switches)
+                                      : fmt::format("no tree ({})", tree.error()));
 }
 
 void print_dot(const Topology& topology) {
@@ -216,11 +216,11 @@ int convert_topology(const std::string& spec, const Topology& topology, const st
         fmt::print("{}", fabric::write_yaml(topology));
         return kPassed;
     }
-    const fabric::TopologyText written = fabric::write_ibnetdiscover(topology);
-    if (!written.error.empty()) {
-        return complain(fmt::format("{}: {}", spec, written.error), kUsage);
+    const auto written = fabric::write_ibnetdiscover(topology);
+    if (!written) {
+        return complain(fmt::format("{}: {}", spec, written.error()), kUsage);
     }
-    fmt::print("{}", written.text);
+    fmt::print("{}", *written);
     return kPassed;
 }
 

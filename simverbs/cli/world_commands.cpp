@@ -78,19 +78,19 @@ int serve_in_background(const ServerOptions& options) {
     if (child == 0) {
         setsid();
         block_end_signals(SIG_BLOCK);
-        std::string error;
-        auto server = Server::make(options, error);
-        [[maybe_unused]] const ssize_t told = write(ready[1], error.data(), error.size());
-        close(ready[1]);
-        if (server == nullptr) {
+        auto server = Server::make(options);
+        if (!server) {
+            const std::string& error = server.error();
+            [[maybe_unused]] const ssize_t told = write(ready[1], error.data(), error.size());
             _exit(kFailed);
         }
+        close(ready[1]);
         const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
         for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
             dup2(nowhere, standard);
         }
-        const int status = serve(*server);
-        server.reset();  // its socket and files go with it
+        const int status = serve(**server);
+        server->reset();  // its socket and files go with it
         std::exit(status);
     }
     close(ready[1]);
@@ -107,21 +107,23 @@ int serve_in_background(const ServerOptions& options) {
     return 0;
 }
 
-// False with a reason.
-template <class Request, class Reply>
-bool ask(const std::string& socket, const Request& request, Reply& reply, std::string& reason) {
-    const int connection = connect_to_world(socket, reason);
-    if (connection < 0) {
-        return false;
+template <class Reply, class Request>
+fabric::Outcome<Reply> ask(const std::string& socket, const Request& request) {
+    const auto connection = connect_to_world(socket);
+    if (!connection) {
+        return fabric::Failure(connection.error());
     }
-    reason = fmt::format("the world at '{}' does not answer", socket);
-    const bool answered =
-        send_message(connection, std::as_bytes(std::span(&request, 1)), {}) &&
-        receive_first_reply(connection, std::as_writable_bytes(std::span(&reply, 1)), {}, socket,
-                            reason);
-    close(connection);
+    Reply reply;
+    // A server that hangs up leaves its reason, if it has one, to be read.
+    static_cast<void>(send_message(*connection, std::as_bytes(std::span(&request, 1)), {}));
+    std::string refused =
+        receive_first_reply(*connection, std::as_writable_bytes(std::span(&reply, 1)), {}, socket);
+    close(*connection);
+    if (!refused.empty()) {
+        return fabric::Failure(std::move(refused));
+    }
     reply.text.back() = '\0';
-    return answered;
+    return reply;
 }
 
 }  // namespace
@@ -180,14 +182,13 @@ int WorldCommands::up() {
         }
         return status;
     }
-    std::string error;
     block_end_signals(SIG_BLOCK);
-    const auto server = Server::make(server_, error);
-    if (server == nullptr) {
-        return complain(error, kUsage);
+    const auto server = Server::make(server_);
+    if (!server) {
+        return complain(server.error(), kUsage);
     }
-    const int status = serve(*server);
-    fmt::print(stderr, "simverbs: {}\n", server->summary());
+    const int status = serve(**server);
+    fmt::print(stderr, "simverbs: {}\n", (*server)->summary());
     return status;
 }
 
@@ -195,12 +196,11 @@ int WorldCommands::on() const {
     if (!libraries_found()) {
         return complain(kNoLibraries, kFailed);
     }
-    std::string reason;
-    const int connection = connect_to_world(socket_, reason);
-    if (connection < 0) {
-        return complain(reason, kUsage);
+    const auto connection = connect_to_world(socket_);
+    if (!connection) {
+        return complain(connection.error(), kUsage);
     }
-    close(connection);
+    close(*connection);
     const HostPlace place = ask_for_host(socket_, host_);
     if (!place.is_known) {
         return complain(fmt::format("the world at '{}' has no host '{}'; it has {}", socket_, host_,
@@ -224,11 +224,9 @@ int WorldCommands::list() {
     }
     std::vector<TableRow> rows{{"world", "what it is"}};
     for (const std::string& name : names) {
-        std::string reason;
-        TextReply reply;
         const RequestHead request{kProtocolVersion, RequestKind::kStatus};
-        const std::string_view said =
-            ask(socket_path(name), request, reply, reason) ? reply.text.data() : reason.c_str();
+        const auto reply = ask<TextReply>(socket_path(name), request);
+        const std::string_view said = reply ? reply->text.data() : reply.error().c_str();
         rows.push_back({name, std::string(said.substr(0, said.find('\n')))});
     }
     fmt::print("{}\nof one in full: simverbs status --world NAME\n", text_table(rows));
@@ -238,31 +236,29 @@ int WorldCommands::list() {
 int WorldCommands::status() const {
     const RequestHead request{kProtocolVersion,
                               verbose_ ? RequestKind::kReport : RequestKind::kStatus};
-    TextReply reply;
-    std::string reason;
-    if (!ask(socket_, request, reply, reason)) {
-        return complain(reason, kUsage);
+    const auto reply = ask<TextReply>(socket_, request);
+    if (!reply) {
+        return complain(reply.error(), kUsage);
     }
-    fmt::print("{}", reply.text.data());
+    fmt::print("{}", reply->text.data());
     return kPassed;
 }
 
 int WorldCommands::down() const {
     ShutdownRequest request;
     request.force = force_ ? 1 : 0;
-    ShutdownReply reply;
-    std::string reason;
-    if (!ask(socket_, request, reply, reason)) {
-        return complain(reason, kUsage);
+    const auto reply = ask<ShutdownReply>(socket_, request);
+    if (!reply) {
+        return complain(reply.error(), kUsage);
     }
-    if (reply.error != 0) {
+    if (reply->error != 0) {
         return complain(
             fmt::format("programs are attached, and would lose their devices: {}; end them first, "
                         "or use: simverbs down --force{}",
-                        reply.text.data(), world_option(socket_)),
+                        reply->text.data(), world_option(socket_)),
             kFailed);
     }
-    fmt::print("{}\n", reply.text.data());
+    fmt::print("{}\n", reply->text.data());
     return kPassed;
 }
 

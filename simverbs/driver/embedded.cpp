@@ -69,48 +69,49 @@ void stop_reporting() {
 
 thread_local WaitHook t_wait_hook;
 
-std::unique_ptr<EmbeddedWorld> EmbeddedWorld::make(const EmbeddedOptions& options,
-                                                   std::string& error) {
-    auto simulation = Simulation::make(options.simulation, error);
-    if (simulation == nullptr) {
-        return nullptr;
+fabric::Outcome<std::unique_ptr<EmbeddedWorld>> EmbeddedWorld::make(
+    const EmbeddedOptions& options) {
+    auto simulation = Simulation::make(options.simulation);
+    if (!simulation) {
+        return fabric::Failure(std::move(simulation.error()));
     }
-    if (!options.host.empty() && simulation->network().find_host(options.host) == nullptr) {
-        error = fmt::format("topology '{}' has no host '{}'", options.simulation.topology,
-                            options.host);
-        return nullptr;
+    if (!options.host.empty() && (*simulation)->network().find_host(options.host) == nullptr) {
+        return fabric::Failure(fmt::format("topology '{}' has no host '{}'",
+                                           options.simulation.topology, options.host));
     }
-    std::unique_ptr<EmbeddedWorld> world(new EmbeddedWorld(options, std::move(simulation)));
-    if (const int failure =
-            options.capture_file.empty() ? 0 : world->traces_.open_capture(options.capture_file);
-        failure != 0) {
-        error = fmt::format("SIMVERBS_PCAP='{}' cannot be written: {}", options.capture_file,
-                            std::strerror(failure));
-        return nullptr;
-    }
-    world->number_ = ++g_worlds;
-    const int failure =
-        options.trace_file.empty()
-            ? 0
-            : world->traces_.open_file(with_number(options.trace_file, world->number_),
-                                       options.flush_trace);
-    if (failure != 0) {
-        error = fmt::format("SIMVERBS_TRACE='{}' cannot be written: {}", options.trace_file,
-                            std::strerror(failure));
-        return nullptr;
-    }
-    if (options.kept_records > 0) {
-        world->traces_.keep(options.kept_records);
-    }
-    if (const int reason = options.coverage_folder.empty()
-                               ? 0
-                               : world->traces_.open_coverage(options.coverage_folder);
-        reason != 0) {
-        error = fmt::format("SIMVERBS_COVERAGE='{}': no file can be written in that folder: {}",
-                            options.coverage_folder, std::strerror(reason));
-        return nullptr;
+    std::unique_ptr<EmbeddedWorld> world(new EmbeddedWorld(options, std::move(*simulation)));
+    if (std::string wrong = world->open_outlets(); !wrong.empty()) {
+        return fabric::Failure(std::move(wrong));
     }
     return world;
+}
+
+// The number of a world that wrote a trace is used up, even if something else cannot be written.
+std::string EmbeddedWorld::open_outlets() {
+    if (!options_.capture_file.empty()) {
+        if (const int error = traces_.open_capture(options_.capture_file); error != 0) {
+            return fmt::format("SIMVERBS_PCAP='{}' cannot be written: {}", options_.capture_file,
+                               std::strerror(error));
+        }
+    }
+    number_ = ++g_worlds;
+    if (!options_.trace_file.empty()) {
+        const std::string file = with_number(options_.trace_file, number_);
+        if (const int error = traces_.open_file(file, options_.flush_trace); error != 0) {
+            return fmt::format("SIMVERBS_TRACE='{}' cannot be written: {}", options_.trace_file,
+                               std::strerror(error));
+        }
+    }
+    if (options_.kept_records > 0) {
+        traces_.keep(options_.kept_records);
+    }
+    if (!options_.coverage_folder.empty()) {
+        if (const int error = traces_.open_coverage(options_.coverage_folder); error != 0) {
+            return fmt::format("SIMVERBS_COVERAGE='{}': no file can be written in that folder: {}",
+                               options_.coverage_folder, std::strerror(error));
+        }
+    }
+    return "";
 }
 
 EmbeddedWorld::EmbeddedWorld(const EmbeddedOptions& options, std::unique_ptr<Simulation> simulation)

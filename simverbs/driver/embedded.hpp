@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "fabric/core/outcome.hpp"
+
 #include "simverbs/driver/channel.hpp"
 #include "simverbs/driver/embedded_options.hpp"
 #include "simverbs/faults/fault_board.hpp"
@@ -27,7 +29,7 @@ extern thread_local WaitHook t_wait_hook;
 
 class EmbeddedWorld final : public Channel, private Client, private HostPrograms {
   public:
-    static std::unique_ptr<EmbeddedWorld> make(const EmbeddedOptions& options, std::string& error);
+    static fabric::Outcome<std::unique_ptr<EmbeddedWorld>> make(const EmbeddedOptions& options);
     ~EmbeddedWorld() override;
 
     [[nodiscard]] Simulation& simulation() { return *simulation_; }
@@ -54,6 +56,8 @@ class EmbeddedWorld final : public Channel, private Client, private HostPrograms
   private:
     EmbeddedWorld(const EmbeddedOptions& options, std::unique_ptr<Simulation> simulation);
 
+    // Returns which file cannot be written, and why; else "".
+    std::string open_outlets();
     void print_summary() const;
     void leave_digest() const;
 

@@ -66,13 +66,13 @@ void set_state(ActorSlot& slot, ActorWord word) {
 
 }  // namespace
 
-std::unique_ptr<ServedChannel> ServedChannel::make(const std::string& path, const std::string& host,
-                                                   std::string& error, int& code) {
-    const int socket = connect_to_world(path, error);
-    if (socket < 0) {
-        code = errno;
-        return nullptr;
+tl::expected<std::unique_ptr<ServedChannel>, AttachFailure> ServedChannel::make(
+    const std::string& path, const std::string& host) {
+    const auto connection = connect_to_world(path);
+    if (!connection) {
+        return tl::unexpected(AttachFailure{errno, connection.error()});
     }
+    const int socket = *connection;
     ucred server{};
     if (is_trusted_peer(socket, server)) {
         set_ptracer(static_cast<unsigned long>(server.pid));
@@ -86,34 +86,32 @@ std::unique_ptr<ServedChannel> ServedChannel::make(const std::string& path, cons
     std::array<int, 2> descriptors{-1, -1};
     // A server that hangs up leaves its reason, if it has one, to be read.
     static_cast<void>(send_message(socket, std::as_bytes(std::span(&request, 1)), {}));
-    code = EIO;
-    if (receive_first_reply(socket, std::as_writable_bytes(std::span(&reply, 1)), descriptors, path,
-                            error)) {
-        code = static_cast<int>(reply.error);
-        if (code == 0 && (descriptors[0] < 0 || descriptors[1] < 0)) {
-            code = EMFILE;  // the kernel passes on what there is room for
-            error = fmt::format("no descriptor is left for the world at '{}'", path);
-        } else if (code != 0) {
-            error = to_text(reply.reason);
+    AttachFailure failure{
+        EIO, receive_first_reply(socket, std::as_writable_bytes(std::span(&reply, 1)), descriptors,
+                                 path)};
+    if (failure.reason.empty()) {
+        failure = {static_cast<int>(reply.error), to_text(reply.reason)};
+        if (failure.code == 0 && (descriptors[0] < 0 || descriptors[1] < 0)) {
+            // The kernel passes on what there is room for.
+            failure = {EMFILE, fmt::format("no descriptor is left for the world at '{}'", path)};
         }
     }
-    void* area = code == 0 ? mmap(nullptr, sizeof(ClientArea), PROT_READ | PROT_WRITE, MAP_SHARED,
-                                  descriptors[0], 0)
-                           : MAP_FAILED;
-    if (code == 0 && area == MAP_FAILED) {
-        code = errno;
-        error = fmt::format("memory of the world at '{}' cannot be mapped", path);
+    void* const area = failure.code == 0 ? mmap(nullptr, sizeof(ClientArea), PROT_READ | PROT_WRITE,
+                                                MAP_SHARED, descriptors[0], 0)
+                                         : MAP_FAILED;
+    if (failure.code == 0 && area == MAP_FAILED) {
+        failure = {errno, fmt::format("memory of the world at '{}' cannot be mapped", path)};
     }
     if (descriptors[0] >= 0) {
         close(descriptors[0]);
     }
-    if (code != 0) {
+    if (failure.code != 0) {
         set_ptracer(0);
         if (descriptors[1] >= 0) {
             close(descriptors[1]);
         }
         close(socket);
-        return nullptr;
+        return tl::unexpected(std::move(failure));
     }
     return std::unique_ptr<ServedChannel>(
         new ServedChannel(socket, descriptors[1], *static_cast<ClientArea*>(area), reply));

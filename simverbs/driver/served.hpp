@@ -10,6 +10,8 @@
 #include <string>
 #include <thread>
 
+#include <tl/expected.hpp>
+
 #include "simverbs/driver/channel.hpp"
 #include "simverbs/driver/lent_memory.hpp"
 #include "simverbs/protocol/client_area.hpp"
@@ -19,12 +21,17 @@
 
 namespace simverbs::driver {
 
+struct AttachFailure {
+    int code = 0;  // an errno
+    std::string reason;
+};
+
 class ServedChannel final : public Channel, private ThreadRoster::Listener {
   public:
-    // Attaches this process to the world at `path` as `host`. nullptr with `error` set when there
-    // is none, or it has no such host; `code` is an errno then.
-    static std::unique_ptr<ServedChannel> make(const std::string& path, const std::string& host,
-                                               std::string& error, int& code);
+    // Attaches this process to the world at `path` as `host`. Fails when there is none, or it has
+    // no such host.
+    static tl::expected<std::unique_ptr<ServedChannel>, AttachFailure> make(
+        const std::string& path, const std::string& host);
     ~ServedChannel() override;
 
     [[nodiscard]] const std::vector<DeviceInfo>& devices() const override { return devices_; }

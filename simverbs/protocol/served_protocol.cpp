@@ -85,28 +85,27 @@ ssize_t receive_message(int socket, std::span<std::byte> bytes, std::span<int> d
     return got;
 }
 
-bool receive_first_reply(int socket, std::span<std::byte> reply, std::span<int> descriptors,
-                         const std::string& path, std::string& reason) {
+std::string receive_first_reply(int socket, std::span<std::byte> reply, std::span<int> descriptors,
+                                const std::string& path) {
     VersionRefusal refusal;
     std::vector<std::byte> bytes(std::max(reply.size(), sizeof refusal));
     const ssize_t got = receive_message(socket, bytes, descriptors, true);
     if (got == static_cast<ssize_t>(reply.size())) {
         std::memcpy(reply.data(), bytes.data(), reply.size());
-        return true;
+        return "";
     }
-    std::memcpy(&refusal, bytes.data(), sizeof refusal);
-    reason = got == sizeof refusal && refusal.mark == VersionRefusal::kMark
-                 ? fmt::format(
-                       "the world at '{}' speaks version {} of the protocol, this program "
-                       "version {}: both must be of one release of simverbs",
-                       path, refusal.version, kProtocolVersion)
-                 : fmt::format("the world at '{}' does not answer", path);
     for (int& descriptor : descriptors) {
         if (descriptor >= 0) {
             close(std::exchange(descriptor, -1));
         }
     }
-    return false;
+    std::memcpy(&refusal, bytes.data(), sizeof refusal);
+    return got == sizeof refusal && refusal.mark == VersionRefusal::kMark
+               ? fmt::format(
+                     "the world at '{}' speaks version {} of the protocol, this program "
+                     "version {}: both must be of one release of simverbs",
+                     path, refusal.version, kProtocolVersion)
+               : fmt::format("the world at '{}' does not answer", path);
 }
 
 namespace {
@@ -163,25 +162,20 @@ std::string describe(Distrust why, int error, const std::string& path) {
     return std::strerror(error);
 }
 
-int connect_to_world(const std::string& path, std::string& reason) {
+fabric::Outcome<int> connect_to_world(const std::string& path) {
     Distrust why = Distrust::kNone;
     const int connection = connect_to_trusted(path.c_str(), why);
-    if (connection < 0) {
-        const int error = errno;
-        reason = why == Distrust::kSystem
-                     ? fmt::format(
-                           "no world is served at '{}' ({}); to serve one: simverbs up "
-                           "TOPOLOGY{}",
-                           path, std::strerror(error), world_option(path))
-                     : describe(why, error, path);
-        errno = error;
+    if (connection >= 0) {
+        return connection;
     }
-    return connection;
-}
-
-int connect_to_world(const std::string& path) {
-    Distrust why = Distrust::kNone;
-    return connect_to_trusted(path.c_str(), why);
+    const int error = errno;
+    std::string reason =
+        why == Distrust::kSystem
+            ? fmt::format("no world is served at '{}' ({}); to serve one: simverbs up TOPOLOGY{}",
+                          path, std::strerror(error), world_option(path))
+            : describe(why, error, path);
+    errno = error;
+    return fabric::Failure(std::move(reason));
 }
 
 }  // namespace simverbs

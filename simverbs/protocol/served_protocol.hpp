@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 
+#include "fabric/core/outcome.hpp"
+
 #include "simverbs/hca/command.hpp"
 #include "simverbs/protocol/request_kind.hpp"
 #include "simverbs/protocol/trusted_socket.hpp"
@@ -116,10 +118,10 @@ bool send_message(int socket, std::span<const std::byte> bytes, std::span<const 
 ssize_t receive_message(int socket, std::span<std::byte> bytes, std::span<int> descriptors,
                         bool wait, bool* lost = nullptr);
 
-// Waits for the reply to the first message of a connection. False with a `reason` where the world
-// at `path` hangs up, or speaks another version of the protocol.
-bool receive_first_reply(int socket, std::span<std::byte> reply, std::span<int> descriptors,
-                         const std::string& path, std::string& reason);
+// Waits for the reply to the first message of a connection. Returns why there is none, where the
+// world at `path` hangs up or speaks another version of the protocol; else "".
+std::string receive_first_reply(int socket, std::span<std::byte> reply, std::span<int> descriptors,
+                                const std::string& path);
 
 inline constexpr std::string_view kDefaultWorld = "default";
 
@@ -131,10 +133,9 @@ std::string socket_path(const std::string& name);
 // the default one.
 std::string world_option(const std::string& path);
 
-// Connects to a world; -1 with errno set when there is none, or none that is to be trusted
-// (trusted_socket.hpp). `reason`: a sentence without its full stop.
-int connect_to_world(const std::string& path, std::string& reason);
-int connect_to_world(const std::string& path);
+// A socket that is connected to the world at `path`. Fails, with errno set and a sentence without
+// its full stop, when there is none, or none that is to be trusted (trusted_socket.hpp).
+fabric::Outcome<int> connect_to_world(const std::string& path);
 
 // Why the place of the world at `path` is not trusted, or what errno `error` says.
 std::string describe(Distrust why, int error, const std::string& path);

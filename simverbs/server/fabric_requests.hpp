@@ -6,19 +6,19 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "fabric/core/timer.hpp"
-
 #include "simverbs/protocol/served_protocol.hpp"
+#include "simverbs/server/fabric_answer.hpp"
+#include "simverbs/server/fabric_changes.hpp"
+#include "simverbs/server/fabric_lookup.hpp"
 #include "simverbs/world/run_marks.hpp"
 #include "simverbs/world/simulation.hpp"
 
 namespace simverbs {
 
-class FabricRequests final : private fabric::EventHandler {
+class FabricRequests {
   public:
     // Both outlive it. `marks` learns of changes.
     FabricRequests(Simulation& simulation, RunMarks& marks);
@@ -40,40 +40,18 @@ class FabricRequests final : private fabric::EventHandler {
         int socket;
         FabricRequest request;
     };
-    struct Answer {
-        int error = 0;  // errno
-        std::string text;
-    };
 
-    Answer execute(const FabricRequest& request);
-    Answer show(const FabricRequest& request, const std::string& name);
-    Answer count(const FabricRequest& request, const std::string& name);
-    Answer change_link(FabricAction action, fabric::Link& link, const std::string& value);
-    Answer take_down(fabric::Link& link, const std::string& duration);
-    Answer take_up(fabric::Link& link);
-    Answer change_port(FabricAction action, fabric::Port& port, const std::string& value);
-    Answer manage_port(FabricAction action, fabric::Port& port, const std::string& value);
-    Answer set_address(fabric::Port& port, const std::string& value);
-    Answer set_lid(fabric::Port& port, const std::string& value);
-    Answer set_pkeys(fabric::Port& port, const std::string& value);
-    Answer set_gid(fabric::Port& port, const std::string& value);
-    Answer hold(fabric::Port& port, bool enable);
-
-    [[nodiscard]] fabric::Node* find_node(const std::string& name) const;
-    [[nodiscard]] Answer no_node(const std::string& name) const;
-    [[nodiscard]] Answer no_link(const std::string& name) const;
-    // nullptr with `wrong` set: there is none.
-    [[nodiscard]] fabric::Port* find_port(const std::string& name, Answer& wrong) const;
-    [[nodiscard]] const PortLimits& limits_of(const fabric::Port& port) const;
+    FabricAnswer execute(const FabricRequest& request);
+    FabricAnswer show(const FabricRequest& request, const std::string& name);
+    FabricAnswer count(const FabricRequest& request, const std::string& name);
     void trace(fabric::NodeId node, const FabricRequest& request);
-    void reply(int socket, const Answer& answer);
-
-    void handle(const fabric::Event& event) override;  // a link that was down for a while
+    void reply(int socket, const FabricAnswer& answer);
 
     Simulation& simulation_;
     RunMarks& marks_;
+    FabricLookup lookup_;
+    FabricChanges changes_;
     std::vector<Waiting> waiting_;
-    std::map<std::size_t, fabric::Timer> mending_;  // by the link's index
 };
 
 }  // namespace simverbs

@@ -53,39 +53,42 @@ pid_t peer_of(int socket) {
 
 }  // namespace
 
-std::unique_ptr<Server> Server::make(const ServerOptions& options, std::string& error) {
-    auto simulation = Simulation::make(options.simulation, error);
-    if (simulation == nullptr) {
-        return nullptr;
+fabric::Outcome<std::unique_ptr<Server>> Server::make(const ServerOptions& options) {
+    auto simulation = Simulation::make(options.simulation);
+    if (!simulation) {
+        return fabric::Failure(std::move(simulation.error()));
     }
-    auto place = WorldPlace::listen_at(options.socket, error);
-    if (place == nullptr) {
-        return nullptr;
+    auto place = WorldPlace::listen_at(options.socket);
+    if (!place) {
+        return fabric::Failure(std::move(place.error()));
     }
-    std::unique_ptr<Server> server(new Server(options, std::move(simulation), std::move(place)));
-    if (!options.capture_file.empty()) {
-        if (const int failure = server->traces_.open_capture(options.capture_file); failure != 0) {
-            error = fmt::format("capture file '{}' cannot be written: {}", options.capture_file,
-                                std::strerror(failure));
-            return nullptr;
-        }
-    }
-    if (!options.trace_file.empty()) {
-        if (const int failure = server->traces_.open_file(options.trace_file); failure != 0) {
-            error = fmt::format("trace file '{}' cannot be written: {}", options.trace_file,
-                                std::strerror(failure));
-            return nullptr;
-        }
-    }
-    if (!options.coverage_folder.empty()) {
-        if (const int failure = server->traces_.open_coverage(options.coverage_folder);
-            failure != 0) {
-            error = fmt::format("coverage folder '{}': no file can be written there: {}",
-                                options.coverage_folder, std::strerror(failure));
-            return nullptr;
-        }
+    std::unique_ptr<Server> server(new Server(options, std::move(*simulation), std::move(*place)));
+    if (std::string wrong = server->open_outlets(); !wrong.empty()) {
+        return fabric::Failure(std::move(wrong));
     }
     return server;
+}
+
+std::string Server::open_outlets() {
+    if (!options_.capture_file.empty()) {
+        if (const int error = traces_.open_capture(options_.capture_file); error != 0) {
+            return fmt::format("capture file '{}' cannot be written: {}", options_.capture_file,
+                               std::strerror(error));
+        }
+    }
+    if (!options_.trace_file.empty()) {
+        if (const int error = traces_.open_file(options_.trace_file); error != 0) {
+            return fmt::format("trace file '{}' cannot be written: {}", options_.trace_file,
+                               std::strerror(error));
+        }
+    }
+    if (!options_.coverage_folder.empty()) {
+        if (const int error = traces_.open_coverage(options_.coverage_folder); error != 0) {
+            return fmt::format("coverage folder '{}': no file can be written there: {}",
+                               options_.coverage_folder, std::strerror(error));
+        }
+    }
+    return "";
 }
 
 Server::Server(const ServerOptions& options, std::unique_ptr<Simulation> simulation,

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "fabric/core/outcome.hpp"
+
 #include "simverbs/faults/fault_board.hpp"
 #include "simverbs/outlets/trace_outlets.hpp"
 #include "simverbs/server/call_streams.hpp"
@@ -32,8 +34,8 @@ namespace simverbs {
 
 class Server {
   public:
-    // Listens from here on; nullptr with `error` set when that is not possible.
-    static std::unique_ptr<Server> make(const ServerOptions& options, std::string& error);
+    // Listens from here on.
+    static fabric::Outcome<std::unique_ptr<Server>> make(const ServerOptions& options);
     ~Server();
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
@@ -70,6 +72,8 @@ class Server {
   private:
     Server(const ServerOptions& options, std::unique_ptr<Simulation> simulation,
            std::unique_ptr<WorldPlace> place);
+    // Returns which file cannot be written, and why; else "".
+    std::string open_outlets();
 
     // server.cpp: clients.
     // Whether anybody has come, was answered, or has said what is to be carried out.

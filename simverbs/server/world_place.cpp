@@ -52,7 +52,7 @@ class FolderLock {
 
 }  // namespace
 
-std::unique_ptr<WorldPlace> WorldPlace::listen_at(const std::string& path, std::string& error) {
+fabric::Outcome<std::unique_ptr<WorldPlace>> WorldPlace::listen_at(const std::string& path) {
     if (const std::size_t slash = path.rfind('/'); slash != std::string::npos && slash > 0) {
         mkdir(path.substr(0, slash).c_str(), S_IRWXU);
     }
@@ -61,11 +61,13 @@ std::unique_ptr<WorldPlace> WorldPlace::listen_at(const std::string& path, std::
     const int folder = open_own_folder_of(path.c_str(), name, why);
     if (folder < 0) {
         const std::string reason = describe(why, errno, path);
-        error = fmt::format("cannot listen at '{}': {}", path, reason);
-        return nullptr;
+        return fabric::Failure(fmt::format("cannot listen at '{}': {}", path, reason));
     }
     std::unique_ptr<WorldPlace> place(new WorldPlace(folder, name, path));
-    return place->begin_to_listen(path, error) ? std::move(place) : nullptr;
+    if (std::string wrong = place->begin_to_listen(path); !wrong.empty()) {
+        return fabric::Failure(std::move(wrong));
+    }
+    return place;
 }
 
 WorldPlace::WorldPlace(int folder, std::string name, const std::string& path)
@@ -76,19 +78,17 @@ WorldPlace::~WorldPlace() {
     close(folder_);
 }
 
-bool WorldPlace::begin_to_listen(const std::string& path, std::string& error) {
-    const auto refuse = [&](const char* reason) {
-        error = fmt::format("cannot listen at '{}': {}", path, reason);
-        return false;
+std::string WorldPlace::begin_to_listen(const std::string& path) {
+    const auto refuse = [&path](const char* reason) {
+        return fmt::format("cannot listen at '{}': {}", path, reason);
     };
     const FolderLock lock(folder_);
     Distrust why = Distrust::kNone;
     const int running = connect_in_folder(folder_, name_.c_str(), why);
     if (running >= 0) {
         close(running);
-        error = fmt::format("a world is already served at '{}'; to end it: simverbs down{}", path,
-                            world_option(path));
-        return false;
+        return fmt::format("a world is already served at '{}'; to end it: simverbs down{}", path,
+                           world_option(path));
     }
     struct stat about {};
     if (fstatat(folder_, name_.c_str(), &about, AT_SYMLINK_NOFOLLOW) == 0) {
@@ -113,7 +113,7 @@ bool WorldPlace::begin_to_listen(const std::string& path, std::string& error) {
         return refuse(std::strerror(failure));
     }
     listener_ = listener;
-    return true;
+    return "";
 }
 
 void WorldPlace::leave() {

@@ -7,14 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "fabric/core/outcome.hpp"
+
 namespace simverbs {
 
 class WorldPlace {
   public:
-    // Listens at `path`, whose folder is made where it is missing; nullptr with `error` set where
-    // that is not possible, a world is served there already, or the folder is not one's own and
-    // closed to others.
-    static std::unique_ptr<WorldPlace> listen_at(const std::string& path, std::string& error);
+    // Listens at `path`, whose folder is made where it is missing. Fails where that is not
+    // possible, a world is served there already, or the folder is not one's own and closed to
+    // others.
+    static fabric::Outcome<std::unique_ptr<WorldPlace>> listen_at(const std::string& path);
     // Removes what a server that was killed has left at `path`; nothing where a world is served
     // there, or nothing is. Whether it did.
     static bool clear(const std::string& path);
@@ -36,7 +38,8 @@ class WorldPlace {
 
   private:
     WorldPlace(int folder, std::string name, const std::string& path);
-    bool begin_to_listen(const std::string& path, std::string& error);
+    // Returns why it cannot; empty: it listens.
+    std::string begin_to_listen(const std::string& path);
     // The folder of a file of the tree, its last name in `name`; -1 where it cannot be made.
     int folder_of(const std::string& path, std::string& name) const;
     void remove_tree() const;

@@ -94,36 +94,30 @@ std::string_view to_string(SubnetManagement management) {
         ->first;
 }
 
-std::unique_ptr<Simulation> Simulation::make(const SimulationOptions& options, std::string& error) {
+fabric::Outcome<std::unique_ptr<Simulation>> Simulation::make(const SimulationOptions& options) {
     const Personality* personality = find_personality(options.personality);
-    if (personality == nullptr) {
-        error = fmt::format("personality '{}' is not known; known are:", options.personality);
-        for (const Personality* known : kPersonalities) {
-            error += fmt::format(" {}", known->name);
-        }
-        return nullptr;
-    }
     const std::vector<std::string_view> names = personality_names();
-    fabric::TopologyResult made = fabric::load_topology(options.topology, names);
-    if (!made.topology) {
-        error = std::move(made.error);
-        return nullptr;
+    if (personality == nullptr) {
+        return fabric::Failure(fmt::format("personality '{}' is not known; known are: {}",
+                                           options.personality, fmt::join(names, " ")));
     }
-    if (const fabric::NodeSpec* const wide = find_unmanageable(*made.topology);
+    fabric::Outcome<fabric::Topology> topology = fabric::load_topology(options.topology, names);
+    if (!topology) {
+        return fabric::Failure(std::move(topology.error()));
+    }
+    if (const fabric::NodeSpec* const wide = find_unmanageable(*topology);
         wide != nullptr && options.subnet_management != SubnetManagement::kStartup) {
-        error = fmt::format(
+        return fabric::Failure(fmt::format(
             "switch {} has {} ports; management datagrams name 254, so that the start-up subnet "
             "manager alone can bring it up",
-            wide->name, wide->port_count);
-        return nullptr;
+            wide->name, wide->port_count));
     }
-    const DevicesOfHcas devices = devices_of(*made.topology, *personality);
+    const DevicesOfHcas devices = devices_of(*topology, *personality);
     if (devices.empty()) {
-        error = fmt::format("topology '{}' has no host", options.topology);
-        return nullptr;
+        return fabric::Failure(fmt::format("topology '{}' has no host", options.topology));
     }
-    set_up_ports(*made.topology, devices);
-    return std::unique_ptr<Simulation>(new Simulation(options, std::move(*made.topology), devices));
+    set_up_ports(*topology, devices);
+    return std::unique_ptr<Simulation>(new Simulation(options, std::move(*topology), devices));
 }
 
 Simulation::Simulation(SimulationOptions options, fabric::Topology topology,

@@ -13,6 +13,7 @@
 
 #include "fabric/core/assert.hpp"
 #include "fabric/core/event_loop.hpp"
+#include "fabric/core/outcome.hpp"
 #include "fabric/mad/managed_network.hpp"
 #include "fabric/net/network.hpp"
 #include "fabric/sm/startup_sm.hpp"
@@ -56,7 +57,7 @@ class Simulation final : public FaultEnvironment,
                          private fabric::EventHandler {
   public:
     // nullptr with `error` set when the options name something that does not exist.
-    static std::unique_ptr<Simulation> make(const SimulationOptions& options, std::string& error);
+    static fabric::Outcome<std::unique_ptr<Simulation>> make(const SimulationOptions& options);
     ~Simulation();
     Simulation(const Simulation&) = delete;
     Simulation& operator=(const Simulation&) = delete;

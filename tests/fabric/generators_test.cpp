@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/outcome.hpp"
+
 namespace fabric {
 namespace {
 
@@ -53,32 +55,32 @@ class Generator : public testing::TestWithParam<Shape> {};
 TEST_P(Generator, MakesAWholeOfItsSize) {
     const auto& [spec, hosts, switches, links] = GetParam();
     for (const char* const prefix : {"", "eth-"}) {
-        const TopologyResult made = generate_topology(std::string(prefix) + spec);
-        ASSERT_TRUE(made.topology) << made.error;
-        EXPECT_EQ(made.topology->error(), std::nullopt);
-        EXPECT_EQ(count(*made.topology, NodeKind::kHca), hosts);
-        EXPECT_EQ(count(*made.topology, NodeKind::kSwitch), switches);
-        EXPECT_EQ(made.topology->links.size(), links);
-        EXPECT_EQ(reached_from_first(*made.topology), hosts + switches);
+        const Outcome<Topology> made = generate_topology(std::string(prefix) + spec);
+        ASSERT_TRUE(made) << error_of(made);
+        EXPECT_EQ(made->error(), std::nullopt);
+        EXPECT_EQ(count(*made, NodeKind::kHca), hosts);
+        EXPECT_EQ(count(*made, NodeKind::kSwitch), switches);
+        EXPECT_EQ(made->links.size(), links);
+        EXPECT_EQ(reached_from_first(*made), hosts + switches);
         const bool ethernet = *prefix != '\0';
-        for (const LinkSpec& link : made.topology->links) {
+        for (const LinkSpec& link : made->links) {
             EXPECT_EQ(link.layer, ethernet ? LinkLayer::kEthernet : LinkLayer::kInfiniband);
         }
-        Topology sorted = *made.topology;
+        Topology sorted = *made;
         sorted.sort();
-        EXPECT_EQ(*made.topology, sorted);
+        EXPECT_EQ(*made, sorted);
     }
 }
 
 // Every switch of these shapes has all its ports in use.
 TEST_P(Generator, LeavesNoPortFree) {
-    const TopologyResult made = generate_topology(GetParam().spec);
-    ASSERT_TRUE(made.topology);
+    const Outcome<Topology> made = generate_topology(GetParam().spec);
+    ASSERT_TRUE(made);
     std::size_t ports = 0;
-    for (const NodeSpec& node : made.topology->nodes) {
+    for (const NodeSpec& node : made->nodes) {
         ports += node.port_count;
     }
-    EXPECT_EQ(ports, made.topology->links.size() * 2);
+    EXPECT_EQ(ports, made->links.size() * 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -100,11 +102,11 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 TEST(Generators, ThereAre11664HostsAtMostInAFatTree) {
-    const TopologyResult made = generate_topology("fat-tree:36");
-    ASSERT_TRUE(made.topology) << made.error;
-    EXPECT_EQ(count(*made.topology, NodeKind::kHca), 11'664U);
-    EXPECT_EQ(count(*made.topology, NodeKind::kSwitch), 1'620U);
-    EXPECT_EQ(made.topology->error(), std::nullopt);
+    const Outcome<Topology> made = generate_topology("fat-tree:36");
+    ASSERT_TRUE(made) << error_of(made);
+    EXPECT_EQ(count(*made, NodeKind::kHca), 11'664U);
+    EXPECT_EQ(count(*made, NodeKind::kSwitch), 1'620U);
+    EXPECT_EQ(made->error(), std::nullopt);
 }
 
 // The end of the link at a port, as "node:port".
@@ -126,7 +128,7 @@ TEST(Generators, PortsFollowThePlace) {
     EXPECT_EQ(peer(tree, "pod1.agg1", 3), "core2:2");
     const Topology ring = make_ring(5);
     EXPECT_EQ(peer(ring, "s4", 2), "s0:3");
-    const Topology torus = *generate_topology("torus:3x2").topology;
+    const Topology torus = generate_topology("torus:3x2").value();
     EXPECT_EQ(peer(torus, "s0.0", 3), "s2.0:2");
     EXPECT_EQ(peer(torus, "s1.0", 4), "s1.1:4");
     EXPECT_EQ(peer(torus, "s1.1", 1), "h3:1");
@@ -136,29 +138,30 @@ TEST(Generators, PortsFollowThePlace) {
 }
 
 TEST(Generators, SayWhatWouldBeRight) {
-    EXPECT_THAT(generate_topology("cube").error,
+    EXPECT_THAT(error_of(generate_topology("cube")),
                 HasSubstr("\"cube\" is no topology: say pair, star:N, ring:N, fat-tree:K"));
     for (const auto* const spec :
          {"star:", "star", "star:1", "star:1025", "star:4x", "star:-3", "eth-star:1"}) {
-        EXPECT_THAT(generate_topology(spec).error, HasSubstr("N hosts, 2 to 1024")) << spec;
+        EXPECT_THAT(error_of(generate_topology(spec)), HasSubstr("N hosts, 2 to 1024")) << spec;
     }
     for (const auto* const spec : {"fat-tree:3", "fat-tree:38", "fat-tree:0", "fat-tree:4x4"}) {
-        EXPECT_THAT(generate_topology(spec).error, HasSubstr("an even number from 2 to 36"));
+        EXPECT_THAT(error_of(generate_topology(spec)), HasSubstr("an even number from 2 to 36"));
     }
     for (const auto* const spec : {"ring:2", "ring:1025"}) {
-        EXPECT_THAT(generate_topology(spec).error, HasSubstr("3 to 1024"));
+        EXPECT_THAT(error_of(generate_topology(spec)), HasSubstr("3 to 1024"));
     }
     for (const auto* const spec : {"torus:4", "torus:1x4", "torus:160x160", "torus:2x2x2x2",
                                    "torus:1024x1024x1024", "torus:4x"}) {
-        EXPECT_THAT(generate_topology(spec).error, HasSubstr("no more than 24,575 switches"));
+        EXPECT_THAT(error_of(generate_topology(spec)), HasSubstr("no more than 24,575 switches"));
     }
     for (const auto* const spec : {"fat-tree2:4", "fat-tree2:1000x64", "fat-tree2:0x2",
                                    "fat-tree2:2x1000x25", "fat-tree2:1x1x1"}) {
-        EXPECT_THAT(generate_topology(spec).error, HasSubstr("S + H up to 1024")) << spec;
+        EXPECT_THAT(error_of(generate_topology(spec)), HasSubstr("S + H up to 1024")) << spec;
     }
     for (const auto* const spec : {"dragonfly:4,2,2", "dragonfly:a=4,p=2", "dragonfly:a=4,a=4,h=2",
                                    "dragonfly:a=4,p=2,h=2,g=3", "dragonfly:a=64,p=16,h=16"}) {
-        EXPECT_THAT(generate_topology(spec).error, HasSubstr("P hosts and H global links")) << spec;
+        EXPECT_THAT(error_of(generate_topology(spec)), HasSubstr("P hosts and H global links"))
+            << spec;
     }
 }
 

@@ -11,6 +11,8 @@
 #include "fabric/topology/generators.hpp"
 #include "fabric/topology/text_file.hpp"
 
+#include "tests/support/outcome.hpp"
+
 namespace fabric {
 namespace {
 
@@ -20,13 +22,13 @@ using testing::HasSubstr;
 constexpr const char* kExamples = "/usr/share/doc/ibsim-utils/net-examples";
 
 Topology read(const std::string& text) {
-    TopologyResult result = read_ibnetdiscover(text, "net");
-    EXPECT_TRUE(result.topology) << result.error;
-    return result.topology.value_or(make_pair());
+    Outcome<Topology> result = read_ibnetdiscover(text, "net");
+    EXPECT_TRUE(result) << error_of(result);
+    return result.value_or(make_pair());
 }
 
-std::string error_of(const std::string& text) {
-    return read_ibnetdiscover(text, "net").error;
+std::string error_in(const std::string& text) {
+    return error_of(read_ibnetdiscover(text, "net"));
 }
 
 // clang-format off
@@ -142,35 +144,35 @@ Hca 1 "h1"
 
 TEST(IbnetdiscoverText, SaysWhereAMistakeIs) {
     const std::string h1 = "\nHca 1 \"h1\"\n[1] \"h0\"[1]\n";
-    EXPECT_EQ(error_of("# x\nSwitch x \"s0\"\n"), "net:2:8: expected the number of ports");
-    EXPECT_EQ(error_of("Hca 1 h0\n"), "net:1:7: expected the node's id in quotes");
-    EXPECT_EQ(error_of("Hca 1 \"h0\n"), "net:1:8: expected an id and a closing quote");
-    EXPECT_THAT(error_of("Hca 1 \"h0\"\n[2] \"h1\"[1]" + h1),
+    EXPECT_EQ(error_in("# x\nSwitch x \"s0\"\n"), "net:2:8: expected the number of ports");
+    EXPECT_EQ(error_in("Hca 1 h0\n"), "net:1:7: expected the node's id in quotes");
+    EXPECT_EQ(error_in("Hca 1 \"h0\n"), "net:1:8: expected an id and a closing quote");
+    EXPECT_THAT(error_in("Hca 1 \"h0\"\n[2] \"h1\"[1]" + h1),
                 HasSubstr("net:2:1: expected a port from [1] to [1], as h0 has"));
-    EXPECT_THAT(error_of("Hca 1 \"h0\"\n[1] h1[1]" + h1), HasSubstr("net:2:5: expected the id"));
-    EXPECT_THAT(error_of("Hca 1 \"h0\"\n[1] \"h1\"[0]" + h1), HasSubstr("net:2:11: expected the"));
-    EXPECT_EQ(error_of("Hca 1 \"h0\"\n[1] \"h7\"[1]\n"), "net:2:1: there is no node \"h7\"");
-    EXPECT_EQ(error_of("Hca 1 \"h0\"\n[1] \"h1\"[1]\nHca 1 \"h1\"\n"),
+    EXPECT_THAT(error_in("Hca 1 \"h0\"\n[1] h1[1]" + h1), HasSubstr("net:2:5: expected the id"));
+    EXPECT_THAT(error_in("Hca 1 \"h0\"\n[1] \"h1\"[0]" + h1), HasSubstr("net:2:11: expected the"));
+    EXPECT_EQ(error_in("Hca 1 \"h0\"\n[1] \"h7\"[1]\n"), "net:2:1: there is no node \"h7\"");
+    EXPECT_EQ(error_in("Hca 1 \"h0\"\n[1] \"h1\"[1]\nHca 1 \"h1\"\n"),
               "net:2:1: port 1 of h1 does not lead back to port 1 of h0");
-    EXPECT_EQ(error_of("Hca 1 \"h0\"\n[1] \"h1\"[1]\n[1] \"h1\"[1]" + h1),
+    EXPECT_EQ(error_in("Hca 1 \"h0\"\n[1] \"h1\"[1]\n[1] \"h1\"[1]" + h1),
               "net:3:1: port 1 of h0 has two links");
-    EXPECT_EQ(error_of("Hca 1 \"h0\"\n\nHca 1 \"h0\"\n"),
+    EXPECT_EQ(error_in("Hca 1 \"h0\"\n\nHca 1 \"h0\"\n"),
               "net:3:1: a second node \"h0\": the first is in line 1");
-    EXPECT_EQ(error_of("Hca 1 \"h0\"\n\n[1] \"h1\"[1]" + h1),
+    EXPECT_EQ(error_in("Hca 1 \"h0\"\n\n[1] \"h1\"[1]" + h1),
               "net:3:1: a port outside of a node's record");
-    EXPECT_THAT(error_of("Hca 1 \"h0\"\n[1] \"h1\"[1] z=4" + h1), HasSubstr("net:2:13: \"z=4\": "));
-    EXPECT_THAT(error_of("Hca 1 \"h0\"\n[1] \"h1\"[1] w=1\nHca 1 \"h1\"\n[1] \"h0\"[1] w=2\n"),
+    EXPECT_THAT(error_in("Hca 1 \"h0\"\n[1] \"h1\"[1] z=4" + h1), HasSubstr("net:2:13: \"z=4\": "));
+    EXPECT_THAT(error_in("Hca 1 \"h0\"\n[1] \"h1\"[1] w=1\nHca 1 \"h1\"\n[1] \"h0\"[1] w=2\n"),
                 HasSubstr("net:2:1: the ends of this link have no width and speed in common"));
     EXPECT_THAT(
-        error_of("Hca 1 \"h0\"\n[1] \"h1\"[1] # 4xEDR\nHca 1 \"h1\"\n[1] \"h0\"[1] # 4xHDR"),
+        error_in("Hca 1 \"h0\"\n[1] \"h1\"[1] # 4xEDR\nHca 1 \"h1\"\n[1] \"h0\"[1] # 4xHDR"),
         HasSubstr("have no width and speed in common"));
-    EXPECT_THAT(error_of("Swich 1 \"s0\"\n"), HasSubstr("net:1:1: expected a node (Switch or Ca)"));
-    EXPECT_THAT(error_of("Rt 2 \"r0\"\n"), HasSubstr("routers are not modelled"));
-    EXPECT_THAT(error_of("do unlink\n"), HasSubstr("console are not carried out"));
-    EXPECT_THAT(error_of("width=0\n"), HasSubstr("net:1:7: expected = and a mask from 1 to 31"));
-    EXPECT_THAT(error_of("speed 8\n"), HasSubstr("mask from 1 to 7"));
-    EXPECT_THAT(error_of("caguid=\n"), HasSubstr("net:1:8: expected a GUID"));
-    EXPECT_THAT(error_of(""), HasSubstr("net: a topology has at least one node"));
+    EXPECT_THAT(error_in("Swich 1 \"s0\"\n"), HasSubstr("net:1:1: expected a node (Switch or Ca)"));
+    EXPECT_THAT(error_in("Rt 2 \"r0\"\n"), HasSubstr("routers are not modelled"));
+    EXPECT_THAT(error_in("do unlink\n"), HasSubstr("console are not carried out"));
+    EXPECT_THAT(error_in("width=0\n"), HasSubstr("net:1:7: expected = and a mask from 1 to 31"));
+    EXPECT_THAT(error_in("speed 8\n"), HasSubstr("mask from 1 to 7"));
+    EXPECT_THAT(error_in("caguid=\n"), HasSubstr("net:1:8: expected a GUID"));
+    EXPECT_THAT(error_in(""), HasSubstr("net: a topology has at least one node"));
 }
 
 class IncludedFiles : public testing::Test {
@@ -186,20 +188,20 @@ class IncludedFiles : public testing::Test {
 
 TEST_F(IncludedFiles, LieBesideTheOneThatNamesThem) {
     write("host", "module \"rack1\"\nHca 1 \"h0\"\n[1] \"main#s0\"[1]\n");
-    const TopologyResult result = read_ibnetdiscover(
+    const Outcome<Topology> result = read_ibnetdiscover(
         "module \"main\"\nSwitch 1 \"s0\"\n[1] \"rack1#h0\"[1]\n"
         "include \"host\"\n",
         folder_ + "net");
-    ASSERT_TRUE(result.topology) << result.error;
-    EXPECT_EQ(result.topology->nodes[0].name, "rack1_h0");
-    EXPECT_EQ(result.topology->links[0].b.node, "main_s0");
+    ASSERT_TRUE(result) << error_of(result);
+    EXPECT_EQ(result->nodes[0].name, "rack1_h0");
+    EXPECT_EQ(result->links[0].b.node, "main_s0");
 }
 
 TEST_F(IncludedFiles, ThatAreNotThereOrIncludeThemselvesAreNamed) {
     write("loop", "include \"loop\"\n");
-    EXPECT_EQ(read_ibnetdiscover("include \"none\"\n", folder_ + "net").error,
+    EXPECT_EQ(error_of(read_ibnetdiscover("include \"none\"\n", folder_ + "net")),
               folder_ + "net:1:8: " + folder_ + "none: No such file or directory");
-    EXPECT_THAT(read_ibnetdiscover("include \"loop\"\n", folder_ + "net").error,
+    EXPECT_THAT(error_of(read_ibnetdiscover("include \"loop\"\n", folder_ + "net")),
                 HasSubstr("loop:1:8: 9 files include one another"));
 }
 
@@ -226,10 +228,10 @@ void expect_same_fabric(Topology a, Topology b) {
 TEST(IbnetdiscoverText, IsReadBackAsItWasWritten) {
     for (const char* const spec :
          {"pair", "star:5", "fat-tree:4", "torus:3x3", "dragonfly:a=2,p=1,h=1"}) {
-        const Topology topology = *generate_topology(spec).topology;
-        const TopologyText written = write_ibnetdiscover(topology);
-        EXPECT_EQ(written.error, "");
-        expect_same_fabric(read(written.text), topology);
+        const Topology topology = generate_topology(spec).value();
+        const auto written = write_ibnetdiscover(topology);
+        EXPECT_EQ(error_of(written), "no failure");
+        expect_same_fabric(read(*written), topology);
     }
     Topology topology = make_star(3);
     topology.nodes[0].name = topology.links[0].a.node = "h0.0";
@@ -242,15 +244,15 @@ TEST(IbnetdiscoverText, IsReadBackAsItWasWritten) {
     topology.links[1].speed = LinkSpeed::kSdr;
     topology.links[2].width = LinkWidth::k2x;
     topology.links[2].speed = LinkSpeed::kXdr;
-    expect_same_fabric(read(write_ibnetdiscover(topology).text), topology);
+    expect_same_fabric(read(write_ibnetdiscover(topology).value()), topology);
 }
 
 TEST(IbnetdiscoverText, HasNoEthernetAndNoQuotes) {
-    EXPECT_THAT(write_ibnetdiscover(make_pair(LinkLayer::kEthernet)).error,
+    EXPECT_THAT(error_of(write_ibnetdiscover(make_pair(LinkLayer::kEthernet))),
                 HasSubstr("the link of h0 and h1 is Ethernet"));
     Topology topology = make_pair();
     topology.nodes[1].description = "a \"host\"";
-    EXPECT_THAT(write_ibnetdiscover(topology).error, HasSubstr("h1 has a quote"));
+    EXPECT_THAT(error_of(write_ibnetdiscover(topology)), HasSubstr("h1 has a quote"));
 }
 
 TEST(IbnetdiscoverText, DebiansExamplesLoadAsTheyAre) {
@@ -262,16 +264,14 @@ TEST(IbnetdiscoverText, DebiansExamplesLoadAsTheyAre) {
         if (entry.path().filename() == "examples.README") {
             continue;
         }
-        std::string error;
-        const auto text = read_text_file(entry.path(), error);
-        ASSERT_TRUE(text) << error;
-        const TopologyResult result = read_ibnetdiscover(*text, entry.path());
-        EXPECT_TRUE(result.topology) << result.error;
+        const auto text = read_text_file(entry.path());
+        ASSERT_TRUE(text) << error_of(text);
+        const Outcome<Topology> result = read_ibnetdiscover(*text, entry.path());
+        EXPECT_TRUE(result) << error_of(result);
         ++examples;
     }
     EXPECT_EQ(examples, 5U);
-    std::string error;
-    const Topology net = read(*read_text_file(std::string(kExamples) + "/net", error));
+    const Topology net = read(*read_text_file(std::string(kExamples) + "/net"));
     EXPECT_EQ(net.nodes.size(), 4U);
     EXPECT_EQ(net.links.size(), 4U);
     EXPECT_EQ(net.nodes[1].name, "Hca2");

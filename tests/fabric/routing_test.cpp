@@ -13,6 +13,8 @@
 #include "fabric/sm/routing/topology_graph.hpp"
 #include "fabric/topology/generators.hpp"
 
+#include "tests/support/outcome.hpp"
+
 namespace fabric::routing {
 namespace {
 
@@ -21,7 +23,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 Graph graph_of_shape(const std::string& spec) {
-    return graph_of(*generate_topology(spec).topology).graph;
+    return graph_of(generate_topology(spec).value()).graph;
 }
 
 Report routed_up_down(const Graph& graph) {
@@ -59,9 +61,9 @@ class EveryTree : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(EveryTree, FatTreeRoutesAreShortestAndNeverLoop) {
-    const FatTree tree = fat_tree(graph_);
-    ASSERT_TRUE(tree.tables) << tree.error;
-    const Report report = check(graph_, *tree.tables);
+    const Outcome<Tables> tree = fat_tree(graph_);
+    ASSERT_TRUE(tree) << error_of(tree);
+    const Report report = check(graph_, *tree);
     EXPECT_EQ(report.unreachable, 0U);
     EXPECT_EQ(report.longer_than_needed, 0U);
     EXPECT_THAT(report.credit_loop, IsEmpty());
@@ -91,7 +93,7 @@ TEST_P(EveryCycle, MinHopMayLockUpAndUpDownDoesNot) {
     EXPECT_THAT(safe.credit_loop, IsEmpty());
     EXPECT_EQ(safe.unreachable, 0U);
     EXPECT_GT(safe.longer_than_needed, 0U);
-    EXPECT_THAT(fat_tree(graph).error, HasSubstr("are on one level and linked"));
+    EXPECT_THAT(error_of(fat_tree(graph)), HasSubstr("are on one level and linked"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Cycles, EveryCycle, testing::Values("ring:5", "ring:8", "torus:5x5"));
@@ -99,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(Cycles, EveryCycle, testing::Values("ring:5", "ring:8",
 // Each direction of each link carries as many routes as any other on its level.
 TEST(FatTreeRouting, SharesTheLoadEvenly) {
     const Graph graph = graph_of_shape("fat-tree:8");
-    const Report even = check(graph, *fat_tree(graph).tables);
+    const Report even = check(graph, *fat_tree(graph));
     const Report shortest = check(graph, min_hop(graph));
     // 4 hosts a leaf: a link up from a leaf carries 4 x 31 destinations of other leaves in 128.
     EXPECT_EQ(even.most_routes, 4U * 124 / 4);

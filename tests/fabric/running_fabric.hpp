@@ -18,6 +18,8 @@
 #include "fabric/trace/bus.hpp"
 #include "fabric/trace/memory_sink.hpp"
 
+#include "tests/support/outcome.hpp"
+
 namespace fabric::test {
 
 // LRH, BTH, ICRC and VCRC.
@@ -47,9 +49,9 @@ class RecordingHost final : public EndNodeListener {
 };
 
 inline Topology topology_of(std::string_view spec) {
-    TopologyResult result = generate_topology(spec);
-    EXPECT_TRUE(result.topology.has_value()) << result.error;
-    return *std::move(result.topology);
+    Outcome<Topology> result = generate_topology(spec);
+    EXPECT_TRUE(result) << error_of(result);
+    return std::move(*result);
 }
 
 class RunningFabric {

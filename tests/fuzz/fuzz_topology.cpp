@@ -9,8 +9,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view text(reinterpret_cast<const char*>(data), size);
-    const auto check = [](const fabric::TopologyResult& read) {
-        if (!read.topology && read.error.empty()) {
+    const auto check = [](const fabric::Outcome<fabric::Topology>& read) {
+        if (!read && read.error().empty()) {
             std::abort();
         }
     };

@@ -48,7 +48,7 @@ TEST(Greeting, DescriptorsThatComeAlongAreClosed) {
     const Holdings before = world.holdings();
     constexpr int kMessages = 250;
     for (int i = 0; i < kMessages; ++i) {
-        const int socket = simverbs::connect_to_world(world.socket());
+        const int socket = simverbs::connect_to_world(world.socket()).value_or(-1);
         const simverbs::RequestHead head{kProtocolVersion, simverbs::RequestKind::kCommand};
         // One, several, more than there is room for, and with a message of no bytes.
         const std::size_t length = i % 4 == 3 ? 0 : sizeof head;
@@ -124,7 +124,7 @@ TEST(Greeting, AProgramWithoutThePreloadLibraryIsTold) {
 TEST(Greeting, AClientOfAnotherVersionIsTold) {
     ServedWorld world("star:2");
     for (const std::uint32_t version : {kProtocolVersion - 1, kProtocolVersion + 1, ~0U}) {
-        const int socket = simverbs::connect_to_world(world.socket());
+        const int socket = simverbs::connect_to_world(world.socket()).value_or(-1);
         AttachRequest request;
         request.head.version = version;
         EXPECT_TRUE(simverbs::send_message(socket, std::as_bytes(std::span(&request, 1)), {}));

@@ -18,7 +18,7 @@ using simverbs::CommandReply;
 using simverbs::CommandRequest;
 
 HostileClient::HostileClient(const std::string& world)
-    : socket_(simverbs::connect_to_world(world)) {}
+    : socket_(simverbs::connect_to_world(world).value_or(-1)) {}
 
 HostileClient::~HostileClient() {
     hang_up();

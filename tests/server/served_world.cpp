@@ -201,8 +201,8 @@ ServedWorld::ServedWorld(const std::string& topology, bool forbid_process_vm,
     server_ = Process(command, {}, forbid_process_vm, folder_ + "/errors");
     const auto began = std::chrono::steady_clock::now();
     int connection = -1;
-    while ((connection = simverbs::connect_to_world(socket_)) < 0 && !server_.ended() &&
-           std::chrono::steady_clock::now() - began < kPatience) {
+    while ((connection = simverbs::connect_to_world(socket_).value_or(-1)) < 0 &&
+           !server_.ended() && std::chrono::steady_clock::now() - began < kPatience) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     EXPECT_GE(connection, 0) << "no server listens";

@@ -14,11 +14,10 @@ namespace simverbs::test {
 namespace {
 
 std::unique_ptr<Simulation> make_simulation(const PairOptions& options) {
-    std::string error;
     auto simulation =
-        Simulation::make({.topology = options.topology, .personality = options.personality}, error);
-    EXPECT_NE(simulation, nullptr) << error;
-    return simulation;
+        Simulation::make({.topology = options.topology, .personality = options.personality});
+    EXPECT_TRUE(simulation) << simulation.error();
+    return std::move(*simulation);
 }
 
 std::unique_ptr<CoverageFile> make_coverage(Simulation& simulation) {

@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "fabric/core/outcome.hpp"
 #include "fabric/sm/routing/engines.hpp"
 
 namespace fabric::routing {
@@ -17,20 +18,19 @@ Routes checked(RoutingEngine engine, const Graph& graph, Tables tables) {
     return {engine, std::move(tables), std::move(report), {}};
 }
 
-// Nothing with `error` set: the graph is no tree.
-std::optional<Routes> route(RoutingEngine engine, const Graph& graph, std::string& error) {
+// Fails where the graph is no tree.
+Outcome<Routes> route(RoutingEngine engine, const Graph& graph) {
     if (engine == RoutingEngine::kMinHop) {
         return checked(engine, graph, min_hop(graph));
     }
     if (engine == RoutingEngine::kUpDown) {
         return checked(engine, graph, up_down(graph, find_roots(graph)));
     }
-    FatTree tree = fat_tree(graph);
-    if (!tree.tables) {
-        error = std::move(tree.error);
-        return std::nullopt;
+    Outcome<Tables> tree = fat_tree(graph);
+    if (!tree) {
+        return Failure(std::move(tree.error()));
     }
-    return checked(engine, graph, std::move(*tree.tables));
+    return checked(engine, graph, std::move(*tree));
 }
 
 Routes choose(const Graph& graph) {
@@ -42,10 +42,9 @@ Routes choose(const Graph& graph) {
         refused += fmt::format("{}{}: {}", refused.empty() ? "" : "; ", to_string(engine), why);
     };
     for (const RoutingEngine engine : kInOrder) {
-        std::string error;
-        std::optional<Routes> made = route(engine, graph, error);
+        Outcome<Routes> made = route(engine, graph);
         if (!made) {
-            refuse(engine, error);
+            refuse(engine, made.error());
         } else if (!made->report.credit_loop.empty()) {
             refuse(engine, "a credit loop");
         } else if (best && made->report.unreachable >= best->report.unreachable) {
@@ -54,7 +53,7 @@ Routes choose(const Graph& graph) {
             if (best) {
                 refuse(best->engine, fmt::format("leaves out {} pairs", best->report.unreachable));
             }
-            best = std::move(made);
+            best = std::move(*made);
             if (best->report.unreachable == 0) {
                 break;
             }
@@ -73,8 +72,7 @@ Routes make_routes(const Graph& graph, RoutingEngine wanted) {
     if (wanted == RoutingEngine::kAutomatic) {
         return choose(graph);
     }
-    std::string error;
-    std::optional<Routes> made = route(wanted, graph, error);
+    Outcome<Routes> made = route(wanted, graph);
     return made ? std::move(*made) : choose(graph);
 }
 

@@ -283,12 +283,10 @@ std::vector<SwitchIndex> find_roots(const Graph& graph) {
 
 namespace {
 
-// What the levels of a fat tree are, or why there are none.
 struct Levels {
     std::vector<std::uint32_t> of;      // each switch, from 0, which has the hosts
     std::vector<std::uint32_t> widths;  // of each level: the most links up from a switch
     std::uint32_t top = 0;
-    std::string error;
 };
 
 bool is_alone(std::span<const Neighbour> ports) {
@@ -296,20 +294,19 @@ bool is_alone(std::span<const Neighbour> ports) {
                        [](const Neighbour& next) { return next.at == kNobody; });
 }
 
-Levels find_levels(const Graph& graph) {
+// Fails where the graph is no fat tree.
+Outcome<Levels> find_levels(const Graph& graph) {
     Levels levels;
     const std::vector<SwitchIndex> leaves = switches_with_hosts(graph);
     levels.of = hops_from_any(graph, leaves);
     if (leaves.empty()) {
-        levels.error = "no switch has hosts";
-        return levels;
+        return Failure("no switch has hosts");
     }
     for (std::size_t i = 0; i < levels.of.size(); ++i) {
         if (levels.of[i] == kUnreachable && is_alone(graph.ports(static_cast<SwitchIndex>(i)))) {
             levels.of[i] = 0;  // no matter where
         } else if (levels.of[i] == kUnreachable) {
-            levels.error = fmt::format("switch {} is connected with no host", i);
-            return levels;
+            return Failure(fmt::format("switch {} is connected with no host", i));
         }
         levels.top = std::max(levels.top, levels.of[i]);
     }
@@ -319,9 +316,8 @@ Levels find_levels(const Graph& graph) {
         std::uint32_t up = 0;
         for (const Neighbour& next : graph.ports(one)) {
             if (next.at != kNobody && levels.of[next.at] == levels.of[one]) {
-                levels.error =
-                    fmt::format("switches {} and {} are on one level and linked", one, next.at);
-                return levels;
+                return Failure(
+                    fmt::format("switches {} and {} are on one level and linked", one, next.at));
             }
             up += next.at != kNobody && levels.of[next.at] > levels.of[one] ? 1 : 0;
         }
@@ -381,22 +377,20 @@ class ByDigit {
 
 }  // namespace
 
-FatTree fat_tree(const Graph& graph) {
-    const Levels levels = find_levels(graph);
-    if (!levels.error.empty()) {
-        return {std::nullopt, levels.error};
+Outcome<Tables> fat_tree(const Graph& graph) {
+    const Outcome<Levels> levels = find_levels(graph);
+    if (!levels) {
+        return Failure(levels.error());
     }
     std::vector<std::uint32_t> heights;
-    for (const std::uint32_t level : levels.of) {
-        heights.push_back(levels.top - level);
+    for (const std::uint32_t level : levels->of) {
+        heights.push_back(levels->top - level);
     }
     const Order order(heights);
     UpDownSearch search(graph, order);
-    return {
-        fill(
-            graph, [&search](SwitchIndex target, NextPorts& next) { search.find_to(target, next); },
-            ByDigit(graph, levels)),
-        {}};
+    return fill(
+        graph, [&search](SwitchIndex target, NextPorts& next) { search.find_to(target, next); },
+        ByDigit(graph, *levels));
 }
 
 }  // namespace fabric::routing

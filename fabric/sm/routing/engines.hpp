@@ -1,11 +1,10 @@
 // Routing engines: from a graph to forwarding tables, without side effects and always the same.
 #pragma once
 
-#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
+#include "fabric/core/outcome.hpp"
 #include "fabric/sm/routing/graph.hpp"
 #include "fabric/sm/routing/tables.hpp"
 
@@ -28,11 +27,8 @@ std::vector<SwitchIndex> find_roots(const Graph& graph);
 
 // Up and down in a tree of levels whose lowest has the hosts. The way up depends on the destination
 // alone, so that routes to one host meet early and those to several part (D-mod-K: Zahavi, 2012):
-// permutations of a full tree do not collide on their way down.
-struct FatTree {
-    std::optional<Tables> tables;
-    std::string error;  // why the graph is no such tree
-};
-FatTree fat_tree(const Graph& graph);
+// permutations of a full tree do not collide on their way down. Fails where the graph is no such
+// tree.
+Outcome<Tables> fat_tree(const Graph& graph);
 
 }  // namespace fabric::routing
