@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/mad/managed_fabric.hpp"
+#include "tests/fabric/mad/managed_fabric.hpp"
 
 namespace fabric {
 namespace {

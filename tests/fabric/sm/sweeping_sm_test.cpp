@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/sm/swept_fabric.hpp"
+#include "tests/fabric/sm/swept_fabric.hpp"
 
 namespace fabric {
 namespace {

@@ -4,7 +4,7 @@
 #include "fabric/sm/routing/choice.hpp"
 #include "fabric/sm/sm_events.hpp"
 
-#include "tests/sm/swept_fabric.hpp"
+#include "tests/fabric/sm/swept_fabric.hpp"
 
 namespace fabric {
 namespace {

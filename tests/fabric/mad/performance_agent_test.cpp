@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/mad/managed_fabric.hpp"
+#include "tests/fabric/mad/managed_fabric.hpp"
 
 namespace fabric {
 namespace {

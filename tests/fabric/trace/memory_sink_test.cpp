@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/fabric/sample_events.hpp"
+#include "tests/fabric/trace/sample_events.hpp"
 
 namespace fabric::trace {
 namespace {

@@ -3,7 +3,7 @@
 #include "fabric/trace/bus.hpp"
 #include "fabric/trace/memory_sink.hpp"
 
-#include "tests/fabric/sample_events.hpp"
+#include "tests/fabric/trace/sample_events.hpp"
 
 namespace fabric::trace {
 namespace {

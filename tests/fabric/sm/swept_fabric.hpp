@@ -11,7 +11,7 @@
 #include "fabric/sm/sweeping_sm.hpp"
 #include "fabric/trace/memory_sink.hpp"
 
-#include "tests/mad/managed_fabric.hpp"
+#include "tests/fabric/mad/managed_fabric.hpp"
 
 namespace fabric::test {
 

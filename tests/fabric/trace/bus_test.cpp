@@ -4,7 +4,7 @@
 
 #include "fabric/trace/memory_sink.hpp"
 
-#include "tests/fabric/sample_events.hpp"
+#include "tests/fabric/trace/sample_events.hpp"
 
 namespace fabric::trace {
 namespace {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "tests/fabric/sample_events.hpp"
+#include "tests/fabric/trace/sample_events.hpp"
 
 namespace fabric::trace {
 namespace {

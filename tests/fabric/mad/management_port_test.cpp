@@ -7,7 +7,7 @@
 
 #include "fabric/faults/frame_actions.hpp"
 
-#include "tests/mad/managed_fabric.hpp"
+#include "tests/fabric/mad/managed_fabric.hpp"
 
 namespace fabric {
 namespace {
