@@ -8,7 +8,7 @@
 namespace simverbs {
 
 struct Congestion {
-    explicit Congestion(Effects& effects) : reaction(effects) {}
+    explicit Congestion(TimerEffects& effects) : reaction(effects) {}
 
     RateReaction reaction;
     fabric::SimTime next_notification{};  // no earlier

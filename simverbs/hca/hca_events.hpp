@@ -18,7 +18,7 @@
 #include "simverbs/model/srq_transitions.hpp"
 #include "simverbs/model/statuses.hpp"
 #include "simverbs/model/wq_transitions.hpp"
-#include "simverbs/transport/effects.hpp"
+#include "simverbs/transport/queue_effects.hpp"
 #include "simverbs/wire/packet.hpp"
 
 namespace simverbs {

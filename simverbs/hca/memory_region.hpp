@@ -7,7 +7,7 @@
 #include "simverbs/hca/number_table.hpp"
 #include "simverbs/model/access.hpp"
 #include "simverbs/model/personality.hpp"
-#include "simverbs/transport/effects.hpp"
+#include "simverbs/transport/memory_effects.hpp"
 
 namespace simverbs {
 

@@ -10,7 +10,8 @@
 
 #include "simverbs/model/frame_offloads.hpp"
 #include "simverbs/model/personality.hpp"
-#include "simverbs/transport/effects.hpp"
+#include "simverbs/transport/engine_result.hpp"
+#include "simverbs/transport/receive_effects.hpp"
 
 namespace simverbs {
 

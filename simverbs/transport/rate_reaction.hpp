@@ -7,13 +7,13 @@
 #include "fabric/core/sim_time.hpp"
 
 #include "simverbs/model/congestion.hpp"
-#include "simverbs/transport/effects.hpp"
+#include "simverbs/transport/timer_effects.hpp"
 
 namespace simverbs {
 
 class RateReaction {
   public:
-    explicit RateReaction(Effects& effects) : effects_(effects) {}
+    explicit RateReaction(TimerEffects& effects) : effects_(effects) {}
 
     [[nodiscard]] bool limited() const { return rate_bps_ != 0; }
     // bit/s; 0: as the port allows.
@@ -35,7 +35,7 @@ class RateReaction {
     // Since the last cut.
     [[nodiscard]] bool has_risen() const { return time_steps_ != 0 || byte_steps_ != 0; }
 
-    Effects& effects_;
+    TimerEffects& effects_;
     std::uint64_t line_bps_ = 0;
     std::uint64_t rate_bps_ = 0;
     std::uint64_t target_bps_ = 0;

@@ -41,7 +41,7 @@ void SendWindow::add(const DeviceWork& request) {
     ++waiting_count_;
 }
 
-SendRequest& SendWindow::fetch(Effects& effects) {
+SendRequest& SendWindow::fetch(QueueEffects& effects) {
     SIMVERBS_ASSERT(fetched_ != posted(), "fetched past the posted work requests");
     if (waiting_count_ > 0) [[unlikely]] {
         const std::uint32_t index = fetched_++;

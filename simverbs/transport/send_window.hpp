@@ -15,7 +15,7 @@
 #include "simverbs/model/opcodes.hpp"
 #include "simverbs/model/psn.hpp"
 #include "simverbs/model/statuses.hpp"
-#include "simverbs/transport/effects.hpp"
+#include "simverbs/transport/queue_effects.hpp"
 #include "simverbs/transport/work_queue.hpp"
 
 namespace simverbs {
@@ -81,7 +81,7 @@ class SendWindow {
     void add(const DeviceWork& request);
 
     // Brings the next posted slot in; its opcode, spans and PSNs are the requester's to fill.
-    SendRequest& fetch(Effects& effects);
+    SendRequest& fetch(QueueEffects& effects);
     void pop_head();
     void reset(std::uint32_t index);
     // Moves what was fetched; not less room than it needs, and only more or fewer requests.
