@@ -7,6 +7,7 @@ namespace simverbs::planted {
 
 constexpr Personality without_duplicate_check() {
     Personality personality = kSpec;
+    personality.name = personality.key = "planted";  // of which there is no variant
     for (ResponderCheck& check : personality.responder_order) {
         check = check == ResponderCheck::kDuplicate ? ResponderCheck::kPsn : check;
     }
