@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include "simverbs/threads/held_signals.hpp"
 
@@ -25,10 +26,17 @@ const std::atomic<std::uint64_t> kNotCounted{0};
 // Worlds that this process has made, one after another.
 std::atomic<unsigned> g_worlds{0};
 
-std::string with_number(std::string path, unsigned number) {
-    constexpr std::string_view kPlace = "%n";
-    if (const std::size_t at = path.find(kPlace); at != std::string::npos) {
-        path.replace(at, kPlace.size(), std::to_string(number));
+// The name of a file of this world: in place of each %n its number, of each %p the process's.
+std::string file_of_world(std::string path, unsigned number) {
+    for (std::size_t at = path.find('%'); at != std::string::npos; at = path.find('%', at)) {
+        const char letter = at + 1 < path.size() ? path[at + 1] : '\0';
+        if (letter != 'n' && letter != 'p') {
+            ++at;
+            continue;
+        }
+        const std::string value = std::to_string(letter == 'n' ? number : getpid());
+        path.replace(at, 2, value);
+        at += value.size();
     }
     return path;
 }
@@ -86,17 +94,17 @@ fabric::Outcome<std::unique_ptr<EmbeddedWorld>> EmbeddedWorld::make(
     return world;
 }
 
-// The number of a world that wrote a trace is used up, even if something else cannot be written.
 std::string EmbeddedWorld::open_outlets() {
+    number_ = ++g_worlds;
     if (!options_.capture_file.empty()) {
-        if (const int error = traces_.open_capture(options_.capture_file); error != 0) {
+        const std::string file = file_of_world(options_.capture_file, number_);
+        if (const int error = traces_.open_capture(file); error != 0) {
             return fmt::format("SIMVERBS_PCAP='{}' cannot be written: {}", options_.capture_file,
                                std::strerror(error));
         }
     }
-    number_ = ++g_worlds;
     if (!options_.trace_file.empty()) {
-        const std::string file = with_number(options_.trace_file, number_);
+        const std::string file = file_of_world(options_.trace_file, number_);
         if (const int error = traces_.open_file(file, options_.flush_trace); error != 0) {
             return fmt::format("SIMVERBS_TRACE='{}' cannot be written: {}", options_.trace_file,
                                std::strerror(error));

@@ -9,7 +9,8 @@
 
 namespace simverbs::driver {
 
-// In the name of the trace file, %n is the number of the world.
+// In the names of the trace and the capture, %n is the number of the world in this process, %p the
+// number of the process.
 struct EmbeddedOptions : WorldOptions {
     std::string host;              // only this host's devices are seen; empty: all
     bool flush_trace = false;      // after each event

@@ -222,7 +222,8 @@ inline constexpr auto kSettings = std::to_array<SettingRow>({
      .kind = SettingKind::kFile,
      .meaning = "write every event to FILE (JSON Lines)",
      .details = "In the variable, `%n` in the name of the file is 1 for the first world of the "
-                "process, 2 for the next."},
+                "process, 2 for the next, and `%p` is the number of the process: programs that "
+                "run side by side want files of their own."},
     {.setting = Setting::kTraceFlush,
      .variable = "SIMVERBS_TRACE_FLUSH",
      .scope = SettingScope::kOutput,
@@ -235,7 +236,8 @@ inline constexpr auto kSettings = std::to_array<SettingRow>({
      .option = "--pcap",
      .scope = SettingScope::kOutput,
      .kind = SettingKind::kFile,
-     .meaning = "write every packet to FILE, for Wireshark (pcapng)"},
+     .meaning = "write every packet to FILE, for Wireshark (pcapng)",
+     .details = "`%n` and `%p` as for the trace."},
     {.setting = Setting::kDigest,
      .variable = "SIMVERBS_DIGEST",
      .scope = SettingScope::kOutput,
