@@ -54,6 +54,71 @@ TEST_F(InjectedDevice, HostThatIsKilledIsSilent) {
     EXPECT_EQ(listed(), 2);
 }
 
+// The requests of a dead host end with it: nothing is sent again, and nothing completes.
+TEST_F(InjectedDevice, DeadDeviceLeavesNothingUnderWay) {
+    for (const simverbs_fault_action action :
+         {SIMVERBS_FAULT_HOST_KILL, SIMVERBS_FAULT_DEVICE_FATAL, SIMVERBS_FAULT_DEVICE_REMOVE}) {
+        connect({.timeout = 10, .retries = 7});
+        simverbs_fault lost = on_request(SIMVERBS_FAULT_DROP, 0);
+        lost.count = SIMVERBS_EVERY;
+        inject(lost);
+        write(1, 3);
+        inject(on_host(action, "h0"));
+        const std::size_t sent = records["h0 packet_sent"];
+        EXPECT_GE(sent, 1U);
+        pass(1000);
+        EXPECT_EQ(records["h0 packet_sent"], sent) << simverbs_fault_action_str(action);
+        EXPECT_EQ(records["h0 completion"], 0U) << simverbs_fault_action_str(action);
+        EXPECT_TRUE(a->drain().empty());
+        ibv_pd* const pd = ibv_alloc_pd(a->context);
+        EXPECT_EQ(pd, nullptr);
+        EXPECT_EQ(errno, EIO);
+        a.reset();
+        b.reset();
+        ASSERT_EQ(simverbs_restart(), 0);
+        records.clear();
+        watch();
+    }
+}
+
+// Faults that come later find no object to fail.
+TEST_F(InjectedDevice, DeadDeviceHasNothingLeftToFail) {
+    connect();
+    ASSERT_EQ(a->receive(1, {a->range(0, 8)}), 0);
+    simverbs_fault queue_pair = on_host(SIMVERBS_FAULT_QP_ERROR, "h0");
+    queue_pair.target.qp = 1;
+    simverbs_fault queue = on_host(SIMVERBS_FAULT_CQ_OVERRUN, "h0");
+    queue.target.object = a->cq->handle;
+    simverbs_fault region = on_host(SIMVERBS_FAULT_MR_INVALIDATE, "h0");
+    region.target.object = a->mr->lkey;
+    inject(on_host(SIMVERBS_FAULT_HOST_KILL, "h0"));
+    for (const simverbs_fault& fault : {queue_pair, queue, region}) {
+        inject(fault);
+    }
+    EXPECT_EQ(missed, std::vector<std::string>(3, "the device is dead"));
+    EXPECT_EQ(records["h0 completion"], 0U);
+    missed.clear();
+    inject(on_host(SIMVERBS_FAULT_HOST_RESTART, "h0"));
+    inject(queue_pair);
+    inject(queue);
+    EXPECT_EQ(missed, (std::vector<std::string>{"there is no such queue pair",
+                                                "there is no such completion queue"}));
+    EXPECT_EQ(records["h0 completion"], 0U);
+}
+
+// A device that was fatal before loses its power, and its links, all the same.
+TEST_F(InjectedDevice, HostWithAFatalDeviceIsKilled) {
+    connect();
+    inject(on_host(SIMVERBS_FAULT_DEVICE_FATAL, "h1"));
+    EXPECT_EQ(records["h1 port_state"], 0U);
+    inject(on_host(SIMVERBS_FAULT_HOST_KILL, "h1"));
+    EXPECT_NE(records["h1 port_state"], 0U);
+    EXPECT_TRUE(missed.empty());
+    inject(on_host(SIMVERBS_FAULT_DEVICE_ARRIVE, "h1"));
+    inject(on_host(SIMVERBS_FAULT_HOST_KILL, "h1"));
+    EXPECT_EQ(missed, (std::vector<std::string>{"its host has no power", "it has no power"}));
+}
+
 // What was open stays dead, and takes no part: old numbers and keys lead nowhere.
 TEST_F(InjectedDevice, HostThatRestartsIsAFreshOne) {
     connect({.timeout = 10, .retries = 1});
@@ -63,7 +128,7 @@ TEST_F(InjectedDevice, HostThatRestartsIsAFreshOne) {
     pass(20);
     write(1, 1);
     expect(*a, 1, IBV_WC_RETRY_EXC_ERR);
-    EXPECT_GT(discarded("device fatal"), 0U);
+    EXPECT_GT(discarded("no such queue pair"), 0U);
     EXPECT_EQ(b->to_state(IBV_QPS_RESET), EIO);
     b.reset();
     ASSERT_EQ(a->to_state(IBV_QPS_RESET), 0);
