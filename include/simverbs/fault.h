@@ -267,6 +267,9 @@ struct simverbs_fault {
     struct simverbs_fault_match match;
     struct simverbs_fault_target target;
     struct simverbs_fault_arguments with;
+
+    /* What the trace, explanations and pictures call it; NULL: its number and action. */
+    const char* name;
 };
 
 void simverbs_fault_init(struct simverbs_fault* fault);
@@ -288,6 +291,10 @@ int simverbs_clear_faults(void);
 
 /* How often a fault has fired. No such id, or taken back: ENOENT. */
 int simverbs_fault_fired(uint32_t id, uint64_t* count);
+
+/* How often what it waits for has come, whether it fired then or not: packets, work requests or
+ * calls that matched while it was armed, its time. No such id, or taken back: ENOENT. */
+int simverbs_fault_matched(uint32_t id, uint64_t* count);
 
 /* "drop", "link_flap" ...: what the trace calls an action. NULL: no such action. */
 const char* simverbs_fault_action_str(enum simverbs_fault_action action);
