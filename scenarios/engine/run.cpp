@@ -28,7 +28,7 @@ class NamesOfRun final : public RunNames {
     std::string end_of(std::string_view node, std::uint64_t qpn) const override {
         return run_.end_of(node, qpn);
     }
-    // Of an instant, in the order of both the trace and what was polled.
+    // Completions of one instant are polled in the order of the trace.
     std::optional<std::uint64_t> id_of(const Record& completion) const override {
         const auto is_alike = [&completion](const Record& record) {
             return record.name == "completion" && record.time_ps == completion.time_ps &&

@@ -50,7 +50,7 @@ std::string summary(const scenarios::SweepResult& result, const scenarios::Sweep
     return text;
 }
 
-// Of a check that did not find the same run each time.
+// Returns the exit status of a check that did not find the same run each time.
 int status_of(const scenarios::CheckResult& result) {
     switch (result.obstacle()) {
         case scenarios::Obstacle::kNoProgram:

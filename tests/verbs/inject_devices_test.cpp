@@ -26,6 +26,28 @@ class InjectedDevice : public Injection {
     }
 };
 
+// ---- what is told of faults
+
+TEST_F(InjectedDevice, NameAndMatchesOfAFault) {
+    connect();
+    std::string name = "lost";
+    simverbs_fault fault = on_request(SIMVERBS_FAULT_DROP, 0);
+    fault.nth = 4;
+    fault.name = name.c_str();
+    const std::uint32_t id = inject(fault);
+    name.clear();
+    EXPECT_EQ(records["h0 fault"], 1U);
+    write(1, 3);
+    expect(*a, 1, IBV_WC_SUCCESS);
+    std::uint64_t matched = 0;
+    ASSERT_EQ(simverbs_fault_matched(id, &matched), 0) << simverbs_last_error();
+    EXPECT_EQ(matched, 3U);
+    EXPECT_EQ(fired(id), 0U);
+    EXPECT_EQ(simverbs_fault_matched(id + 1, &matched), ENOENT);
+    inject(on_request(SIMVERBS_FAULT_DROP, 100));
+    EXPECT_EQ(records["h0 fault"], 1U) << "it has no name";
+}
+
 // ---- hosts and devices
 
 TEST_F(InjectedDevice, HostThatIsKilledIsSilent) {

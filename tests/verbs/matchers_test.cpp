@@ -120,7 +120,7 @@ TEST_F(Connected, FixtureSaysWhatFailedOnTheOtherHost) {
     h1.receive(64);
     h0.send(64, 5);
     EXPECT_NONFATAL_FAILURE(EXPECT_THAT(h1.cq, simverbs::CompletesWith(IBV_WC_SUCCESS)),
-                            "of h0 completed with RETRY_EXC_ERR");
+                            "of h0 QP 0x10001 completed with RETRY_EXC_ERR");
 }
 
 class WithoutRecords : public simverbs::TwoHosts {
