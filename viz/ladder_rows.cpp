@@ -29,14 +29,14 @@ QpName line_of(const Record& record) {
 }
 
 // Words of a record that belongs on a life line; "" for others.
-std::string note(const Record& record, std::string_view& colour) {
+std::string note(const Record& record, const Run& run, std::string_view& colour) {
     if (record.name == "async_event" && is_of_queue_pair(record.text("event"))) {
         colour = kPurple;
         return fmt::format("event: {}", record.text("event"));
     }
     if (record.name == "fault_fired") {
         colour = kVermilion;
-        return fmt::format("fault {}: {}", record.number("fault"), record.text("action"));
+        return run.fault_text(record);
     }
     if (record.name == "qp_state") {
         colour = record.text("to") == "ERR" || record.text("to") == "SQE" ? kVermilion : kGreen;
@@ -138,7 +138,7 @@ void add_notes(const Trace& trace, const Run& run, const LadderOptions& options,
             continue;
         }
         std::string_view colour = kInk;
-        if (std::string text = note(record, colour); !text.empty()) {
+        if (std::string text = note(record, run, colour); !text.empty()) {
             ladder.rows.push_back({.time = record.time,
                                    .seq = record.seq,
                                    .kind = RowKind::kNote,

@@ -113,16 +113,16 @@ std::string causes_of(const Trace& trace, const Run& run) {
         const Record& first = *causes[i].first;
         const CompletionFault* const row = cause_named(first.text("cause"));
         out += fmt::format(
-            "<li><b>{}</b>{}: {}, {} number {}, at {}. Why: {}.", escaped(first.text("status")),
+            "<li><b>{}</b>{}: {}, {}, request {}, at {}. Why: {}.", escaped(first.text("status")),
             causes[i].count == 1 ? "" : fmt::format(" ({} work requests)", causes[i].count),
             escaped(run.label(QpName{first.node, first.id("qpn")})), escaped(first.text("opcode")),
             first.number("index"), time_text(first.time),
             row == nullptr ? "the trace names no cause" : escaped(row->description));
         if (causes[i].fault != nullptr) {
-            out += fmt::format(
-                " The last injected fault before it: fault {}, {}, at {} on {}.",
-                causes[i].fault->number("fault"), escaped(causes[i].fault->text("action")),
-                time_text(causes[i].fault->time), escaped(run.label(causes[i].fault->node)));
+            out += fmt::format(" The last injected fault before it: {}, at {} on {}.",
+                               escaped(run.fault_text(*causes[i].fault)),
+                               time_text(causes[i].fault->time),
+                               escaped(run.label(causes[i].fault->node)));
         }
         out += "</li>";
     }

@@ -110,7 +110,8 @@ ordered_json completions_of(const Trace& trace, const Run& run, ordered_json& fa
         }
         if (!is_good && fault != nullptr) {
             if (fault != listed) {
-                faults.push_back({fault->time, run.label(fault->node), fields_of(*fault)});
+                faults.push_back({fault->time, run.label(fault->node),
+                                  run.fault_text(*fault) + "; " + fields_of(*fault)});
                 listed = fault;
             }
             row.back() = faults.size() - 1;

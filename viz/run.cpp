@@ -76,6 +76,8 @@ class Reader {
                                        record.text("kind") == "switch"};
         } else if (record.name == "queue_pair") {
             run_.services[{record.node, record.id("qpn")}] = record.text("service");
+        } else if (record.name == "fault") {
+            run_.fault_names[record.number("fault")] = record.text("name");
         } else if (record.name == "link") {
             const auto known = std::find_if(
                 run_.links.begin(), run_.links.end(),
@@ -169,9 +171,7 @@ class Reader {
                               last_fault_->time == dropped.time &&
                               last_fault_->id("source") == dropped.id("source") &&
                               last_fault_->id("flow") == dropped.id("flow");
-        return is_cause ? fmt::format("fault {}: {}", last_fault_->number("fault"),
-                                      last_fault_->text("action"))
-                        : std::string();
+        return is_cause ? run_.fault_text(*last_fault_) : std::string();
     }
 
     Run& run_;
@@ -219,6 +219,14 @@ std::string Run::label(std::uint32_t node) const {
 
 std::string Run::label(const QpName& qp) const {
     return fmt::format("{} QP 0x{:x}", label(qp.node), qp.qpn);
+}
+
+std::string Run::fault_text(const Record& fired) const {
+    const auto named = fault_names.find(fired.number("fault"));
+    return fmt::format("fault {}: {}",
+                       named == fault_names.end() ? std::to_string(fired.number("fault"))
+                                                  : fmt::format("\"{}\"", named->second),
+                       fired.text("action"));
 }
 
 std::optional<QpName> Run::destination(const RunPacket& packet) const {

@@ -87,7 +87,8 @@ struct Run {
     std::map<std::uint32_t, RunNode> nodes;
     std::vector<RunLink> links;
     std::map<QpName, std::string> services;  // of queue pairs that the trace describes
-    std::vector<RunPacket> packets;          // in order of sending
+    std::map<std::int64_t, std::string> fault_names;
+    std::vector<RunPacket> packets;                                    // in order of sending
     std::map<std::pair<std::uint32_t, std::uint32_t>, PortUse> ports;  // node, port
     std::int64_t begin = 0;
     std::int64_t end = 0;
@@ -95,6 +96,8 @@ struct Run {
     [[nodiscard]] std::string label(std::uint32_t node) const;
     // "h0 QP 0x10001".
     [[nodiscard]] std::string label(const QpName& qp) const;
+    // "fault "cut": drop"; without a name: "fault 2: drop".
+    [[nodiscard]] std::string fault_text(const Record& fired) const;
     // Where a packet was to go, arrived or not; nothing where no other packet tells.
     [[nodiscard]] std::optional<QpName> destination(const RunPacket& packet) const;
     // "h0:65537", "h0:0x10001"; nothing where the trace has no such queue pair.

@@ -89,9 +89,8 @@ class Timeline {
         const QpName qp{record.node, record.id("qpn")};
         const std::string name =
             is_qp ? fmt::format("{} > {}", record.text("from"), record.text("to"))
-            : record.name == "async_event"
-                ? std::string(record.text("event"))
-                : fmt::format("fault {}: {}", record.number("fault"), record.text("action"));
+            : record.name == "async_event" ? std::string(record.text("event"))
+                                           : run_.fault_text(record);
         events_.push_back(
             fmt::format(R"({{"ph":"i","s":"{}","cat":"{}","name":{},"ts":{},"pid":{},"tid":{}}})",
                         is_qp ? "t" : "p", record.category, quoted(name), microseconds(record.time),

@@ -16,6 +16,22 @@ namespace fabric {
 // As written in a scenario, counted from 1; 0 is a fault without a scenario.
 using FaultId = StrongId<struct FaultIdTag, std::uint32_t>;
 
+// The name that somebody gave a fault, for those who tell of its firings.
+struct FaultDescribed {
+    static constexpr trace::EventInfo kInfo{"fault", trace::Category::kObject};
+    NodeId node;
+    FaultId fault;
+    std::string_view action;
+    std::string_view name;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("fault", fault);
+        f("action", action);
+        f("name", name);
+    }
+};
+
 struct FaultFired {
     static constexpr trace::EventInfo kInfo{"fault_fired", trace::Category::kFault};
     NodeId node;  // whose transmission was hit

@@ -31,7 +31,14 @@ enum simverbs_fault_action {
     /* Fires, and changes nothing: something for other faults to come after. */
     SIMVERBS_FAULT_MARK,
 
-    /* To packets that match. */
+    /* To packets that match.
+     *
+     * A responder that misses a packet answers one NAK (PSN sequence error) for the gap, and stays
+     * silent until the missing packet has arrived (IBA 9.7.5.2.8). A requester acts on the first
+     * such NAK for a PSN and ignores further ones until its ACK timer expires. So a packet that is
+     * lost once is sent again at once, if another one follows it. If its retransmission is lost
+     * too, the requester waits for the ACK timeout (ibv_qp_attr.timeout) before it sends it again.
+     */
     SIMVERBS_FAULT_DROP,
     /* Bits of a byte flip (w.offset into headers and payload, w.bits; 0: all eight bits). Receivers
      * find the invariant CRC wrong, count an error of the port and drop it. */
@@ -87,10 +94,16 @@ enum simverbs_fault_action {
     SIMVERBS_FAULT_SWITCH_DEATH, /* all its links go down for w.duration_ps; 0: for good */
     /* The subnet manager of the world stops: ports that come up stay in INIT. No target. */
     SIMVERBS_FAULT_SM_DEATH,
-    /* The host of a device loses power: its links go down, and its contexts are dead, without an
-     * event. With w.duration_ps it restarts after that time; 0: not by itself. */
+    /* The host of a device loses power: its links go down, its programs end as with
+     * SIMVERBS_FAULT_PROCESS_KILL, and its devices send nothing, complete nothing and raise no
+     * event. Packets that reach it are dropped, with a reason in the trace; its peers run into
+     * IBV_WC_RETRY_EXC_ERR. Where its programs are threads of this process, their contexts are
+     * dead: verbs that ask the device return EIO, posts return 0 and do nothing, and polls return
+     * what had completed before, then 0. With w.duration_ps it restarts after that time; 0: not by
+     * itself. */
     SIMVERBS_FAULT_HOST_KILL,
-    /* Its devices can be opened again; what was open stays dead. */
+    /* Its devices can be opened again; what was open stays dead, and its queue pairs are unknown.
+     */
     SIMVERBS_FAULT_HOST_RESTART,
     /* The programs of a host, t.node, make no progress for w.duration_ps (not 0), as between
      * SIGSTOP and SIGCONT; the device goes on: it acknowledges, and receives into what is posted.
@@ -254,6 +267,9 @@ struct simverbs_fault {
     struct simverbs_fault_match match;
     struct simverbs_fault_target target;
     struct simverbs_fault_arguments with;
+
+    /* What the trace, explanations and pictures call it; NULL: its number and action. */
+    const char* name;
 };
 
 void simverbs_fault_init(struct simverbs_fault* fault);
@@ -275,6 +291,10 @@ int simverbs_clear_faults(void);
 
 /* How often a fault has fired. No such id, or taken back: ENOENT. */
 int simverbs_fault_fired(uint32_t id, uint64_t* count);
+
+/* How often what it waits for has come, whether it fired then or not: packets, work requests or
+ * calls that matched while it was armed, its time. No such id, or taken back: ENOENT. */
+int simverbs_fault_matched(uint32_t id, uint64_t* count);
 
 /* "drop", "link_flap" ...: what the trace calls an action. NULL: no such action. */
 const char* simverbs_fault_action_str(enum simverbs_fault_action action);

@@ -213,6 +213,9 @@ class FaultWords {
     FaultWords& value(std::uint64_t value) { return set(fault_.with.value, value); }
     FaultWords& field(simverbs_header_field field) { return set(fault_.with.field, field); }
 
+    // What the trace and explanations call it.
+    FaultWords& named(const char* name) { return set(fault_.name, name); }
+
     // For members without a word.
     simverbs_fault& members() { return fault_; }
 

@@ -59,6 +59,18 @@ std::string describe_failures(const Verdict& verdict) {
     return text;
 }
 
+// How far a run had come that was interrupted.
+std::string describe_firings(const Verdict& verdict) {
+    std::string text = fmt::format("    {} completions, {} asynchronous events so far\n",
+                                   verdict.completed.size(), verdict.events.size());
+    for (const auto& [name, hits] : verdict.fired) {
+        if (!hits.empty()) {
+            text += fmt::format("    the fault \"{}\" fired {} times\n", name, hits.size());
+        }
+    }
+    return text;
+}
+
 }  // namespace
 
 std::vector<std::string> find_files(const std::vector<std::string>& paths, std::string& error) {
@@ -123,7 +135,12 @@ std::vector<Verdict> run_batch(const std::vector<std::string>& files, const Batc
 }
 
 std::string report(const Verdict& verdict, const std::vector<std::string>& settings) {
-    std::string text = fmt::format("{} {}", verdict.passed() ? "PASS" : "FAIL", verdict.file);
+    const bool was_interrupted = verdict.interrupted_by != 0;
+    std::string text = fmt::format("{} {}",
+                                   was_interrupted    ? "INTERRUPTED"
+                                   : verdict.passed() ? "PASS"
+                                                      : "FAIL",
+                                   verdict.file);
     if (!verdict.error.empty()) {
         return text + "\n" + verdict.error + "\n";
     }
@@ -131,6 +148,10 @@ std::string report(const Verdict& verdict, const std::vector<std::string>& setti
                         verdict.digest, verdict.deterministic ? "" : "; " + verdict.mark);
     for (const std::string& warning : verdict.warnings) {
         text += fmt::format("    warning: {}\n", warning);
+    }
+    if (was_interrupted) {
+        text += describe_firings(verdict);
+        text += "    the run did not end by itself: what the scenario expects was not judged\n";
     }
     text += describe_failures(verdict);
     if (!verdict.passed()) {

@@ -26,8 +26,8 @@ const CompletionFault* row_of(std::string_view cause) {
 
 class Explanation {
   public:
-    Explanation(std::span<const Record> records, const FaultName& fault_name)
-        : records_(records), fault_name_(fault_name) {}
+    Explanation(std::span<const Record> records, const RunNames* names)
+        : records_(records), names_(names) {}
 
     std::optional<std::string> of(const Question& question) {
         if (const Record* const completion = find_completion(question)) {
@@ -35,8 +35,8 @@ class Explanation {
             explain_completion(*completion);
         } else if (const Record* const stopped = find_stop(question)) {
             root_.cause = stopped->text("cause");
-            say("{}: queue pair {} of {} went from {} to {}: {}.", time_text(stopped->time_ps),
-                stopped->number("qpn"), stopped->node, stopped->text("from"), stopped->text("to"),
+            say("{}: {} went from {} to {}: {}.", time_text(stopped->time_ps),
+                queue_pair_of(*stopped), stopped->text("from"), stopped->text("to"),
                 reason(stopped->text("cause")));
             explain_roots(*stopped);
         } else {
@@ -87,6 +87,32 @@ class Explanation {
         return nullptr;
     }
 
+    // "h0/c (QP 0x10001)", or as pictures have it where the end has no name.
+    [[nodiscard]] std::string queue_pair_of(const Record& record) const {
+        const std::uint64_t qpn = record.number("qpn");
+        const std::string end = names_ == nullptr ? "" : names_->end_of(record.node, qpn);
+        return end.empty() ? queue_pair_text(record.node, qpn)
+                           : fmt::format("{} (QP {:#x})", end, qpn);
+    }
+
+    // By its place in its queue, from 0, and by the id that the program gave it.
+    [[nodiscard]] std::string request_of(const Record& completion) const {
+        const std::uint64_t index = completion.number("index");
+        const auto id = names_ == nullptr ? std::nullopt : names_->id_of(completion);
+        return id && *id != index ? fmt::format("request {} (id {})", index, *id)
+                                  : fmt::format("request {}", index);
+    }
+
+    // By its name; without one by its number.
+    [[nodiscard]] std::string fault_of(const Record& fired) const {
+        for (const Record& record : records_) {
+            if (record.name == "fault" && record.number("fault") == fired.number("fault")) {
+                return fmt::format("\"{}\" ({})", record.text("name"), fired.text("action"));
+            }
+        }
+        return fmt::format("{} ({})", fired.number("fault"), fired.text("action"));
+    }
+
     static std::string reason(std::string_view cause) {
         const CompletionFault* const row = row_of(cause);
         return row == nullptr ? std::string(cause)
@@ -95,9 +121,9 @@ class Explanation {
 
     void explain_completion(const Record& completion) {
         const std::string_view cause = completion.text("cause");
-        say("{}: work request {} of queue pair {} of {} completed with {}: {}.",
-            time_text(completion.time_ps), completion.number("index"), completion.number("qpn"),
-            completion.node, completion.text("status"), reason(cause));
+        say("{}: {} of {} completed with {}: {}.", time_text(completion.time_ps),
+            request_of(completion), queue_pair_of(completion), completion.text("status"),
+            reason(cause));
         if (completion.text("opcode").starts_with("TM_")) {
             say_tag(completion);
         }
@@ -207,10 +233,9 @@ class Explanation {
                                  record.text("trigger") != "modify" &&
                                  record.node != completion.node;
             if (is_stop && record.time_ps <= completion.time_ps) {
-                say("{}: {} found it when the request arrived, answered {}, and its queue pair {} "
-                    "went to {}.",
+                say("{}: {} found it when the request arrived, answered {}, and {} went to {}.",
                     time_text(record.time_ps), record.node, to_string(row.wire),
-                    record.number("qpn"), record.text("to"));
+                    queue_pair_of(record), record.text("to"));
                 say_calls(record);
                 return;
             }
@@ -371,16 +396,14 @@ class Explanation {
 
     void say_fault(const Firings& firings, std::size_t which, bool is_root) {
         const Record& fault = *firings[which];
-        const std::string name = fault_name_ ? fault_name_(fault.number("fault"))
-                                             : std::to_string(fault.number("fault"));
         std::string packet;
         if (!fault.text("operation").empty()) {
             packet = fmt::format(" {}, PSN {} of its queue pair, transmission {},",
                                  fault.text("operation"), fault.number("relative_psn"),
                                  fault.number("attempt"));
         }
-        say("{} the injected fault {} ({}) fired at {}: at {},{} {}.",
-            is_root ? "Root:" : "On the way, and not the reason:", name, fault.text("action"),
+        say("{} the injected fault {} fired at {}: at {},{} {}.",
+            is_root ? "Root:" : "On the way, and not the reason:", fault_of(fault),
             time_text(fault.time_ps), fault.node, packet,
             firings.size() == 1 ? std::string("once")
             : which == 0        ? fmt::format("for the first of {} times", firings.size())
@@ -394,9 +417,8 @@ class Explanation {
                 break;
             }
             if (record.name == "packet_discarded") {
-                say("Root: {}: {} discarded a packet for queue pair {}: {}.",
-                    time_text(record.time_ps), record.node, record.number("dest_qpn"),
-                    record.text("fate"));
+                say("Root: {}: {} discarded a packet for QP {:#x}: {}.", time_text(record.time_ps),
+                    record.node, record.number("dest_qpn"), record.text("fate"));
                 return true;
             }
             if (record.name == "frame_dropped") {
@@ -409,7 +431,7 @@ class Explanation {
     }
 
     std::span<const Record> records_;
-    const FaultName& fault_name_;
+    const RunNames* names_;
     std::string text_;
     Root root_;
 };
@@ -417,13 +439,12 @@ class Explanation {
 }  // namespace
 
 std::optional<std::string> explain(std::span<const Record> records, const Question& question,
-                                   const FaultName& fault_name) {
-    return Explanation(records, fault_name).of(question);
+                                   const RunNames* names) {
+    return Explanation(records, names).of(question);
 }
 
 Root root_of(std::span<const Record> records, const Question& question) {
-    const FaultName by_number;
-    Explanation explanation(records, by_number);
+    Explanation explanation(records, nullptr);
     static_cast<void>(explanation.of(question));
     return explanation.root();
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <set>
 #include <span>
@@ -22,12 +21,19 @@ struct Question {
     std::string node{};
 };
 
-// What people call a fault of that number.
-using FaultName = std::function<std::string(std::uint64_t)>;
+// What whoever wrote the run calls what the trace has numbers for.
+class RunNames {
+  public:
+    virtual ~RunNames() = default;
+    // "h0/c"; "": it has no name.
+    [[nodiscard]] virtual std::string end_of(std::string_view node, std::uint64_t qpn) const = 0;
+    // The id of the work request that completed.
+    [[nodiscard]] virtual std::optional<std::uint64_t> id_of(const Record& completion) const = 0;
+};
 
 // Sentences, a line each; nothing: no such completion failed, and no such queue pair stopped.
 std::optional<std::string> explain(std::span<const Record> records, const Question& question,
-                                   const FaultName& fault_name = {});
+                                   const RunNames* names = nullptr);
 
 // Says what of the question the records do not have, its node, its queue pair or its work request,
 // and what they have; "" where they have all of it.

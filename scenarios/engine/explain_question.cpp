@@ -30,7 +30,8 @@ std::string list_of(const std::set<T>& all) {
 
 std::string describe_unknown(std::span<const Record> records, const Question& question) {
     std::set<std::string> nodes;
-    std::set<std::uint64_t> queue_pairs;  // of the node
+    std::set<std::string> queue_pairs;  // of the node
+    bool has_queue_pair = false;
     bool has_request = false;
     for (const Record& record : records) {
         nodes.insert(record.node);
@@ -39,7 +40,8 @@ std::string describe_unknown(std::span<const Record> records, const Question& qu
         }
         const std::uint64_t qpn = record.number("qpn");
         if (qpn != 0) {
-            queue_pairs.insert(qpn);
+            queue_pairs.insert(fmt::format("{:#x}", qpn));
+            has_queue_pair = has_queue_pair || (question.qpn && qpn == *question.qpn);
         }
         has_request = has_request ||
                       (record.name == "completion" && (!question.qpn || qpn == *question.qpn) &&
@@ -48,13 +50,13 @@ std::string describe_unknown(std::span<const Record> records, const Question& qu
     if (!question.node.empty() && !nodes.contains(question.node)) {
         return fmt::format("no node \"{}\"; {}", question.node, list_of(nodes));
     }
-    if (question.qpn && !queue_pairs.contains(*question.qpn)) {
-        return fmt::format("no queue pair {}{}{}; {}", *question.qpn,
+    if (question.qpn && !has_queue_pair) {
+        return fmt::format("no queue pair {:#x}{}{}; {}", *question.qpn,
                            question.node.empty() ? "" : " on ", question.node,
                            list_of(queue_pairs));
     }
     if (question.index && !has_request) {
-        return fmt::format("no work request {} has completed there", *question.index);
+        return fmt::format("no request {} has completed there", *question.index);
     }
     return "";
 }

@@ -8,7 +8,9 @@
 
 #include "fabric/yaml/quantities.hpp"
 
+#include "simverbs/model/fault_phrases.hpp"
 #include "simverbs/model/statuses.hpp"
+#include "simverbs/model/wire_opcodes.hpp"
 
 #include "scenarios/engine/errno_names.hpp"
 #include "scenarios/engine/fault_words.hpp"
@@ -20,23 +22,29 @@ namespace {
 using simverbs::FaultActionRow;
 using simverbs::FaultMemberRow;
 
-// "1/100".
-bool read_chance(std::string_view text, simverbs_fault& fault) {
-    const std::size_t slash = text.find('/');
-    if (slash == std::string_view::npos) {
-        return false;
-    }
+// "1/100". Returns what is wrong with it, or "".
+std::string read_chance(std::string_view text, simverbs_fault& fault) {
+    const std::size_t slash = std::min(text.find('/'), text.size());
     const auto read = [](std::string_view digits, std::uint32_t& number) {
         const char* const end = digits.data() + digits.size();
         const auto [stopped, status] = std::from_chars(digits.data(), end, number);
         return status == std::errc{} && stopped == end;
     };
-    return read(text.substr(0, slash), fault.chance) &&
-           read(text.substr(slash + 1), fault.chance_of);
+    if (slash == text.size() || !read(text.substr(0, slash), fault.chance) ||
+        !read(text.substr(slash + 1), fault.chance_of) || fault.chance_of == 0) {
+        return fmt::format("chance \"{}\": expected two numbers, as in 1/100", text);
+    }
+    return fault.chance > fault.chance_of ? fmt::format("chance {} is more than 1/1", text) : "";
 }
 
 simverbs_queue queue_of(Checked body) {
     return body.text("queue") == "receive" ? SIMVERBS_RECEIVE_QUEUE : SIMVERBS_SEND_QUEUE;
+}
+
+simverbs_fault_trigger trigger_of(const simverbs_fault& fault) {
+    return fault.on == SIMVERBS_ON_DEFAULT
+               ? row_of(simverbs::row_of(fault.action).subject).usual_trigger
+               : fault.on;
 }
 
 // The members of match stand under `when`.
@@ -44,19 +52,27 @@ std::string key_of(const FaultMemberRow& row) {
     return fmt::format("{}{}", row.name.starts_with("match.") ? "when: " : "", row.key);
 }
 
-// Whoever refuses a fault speaks of members of simverbs_fault; the file has keys that fill them.
+void replace_all(std::string& text, std::string_view what, std::string_view by) {
+    for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) {
+        text.replace(at, what.size(), by);
+    }
+}
+
+// Whoever refuses a fault has the words of <simverbs/fault.h>; the file has keys of its own.
 std::string in_words_of_scenarios(std::string refused, const FaultActionRow& action) {
     constexpr std::string_view kFunction = "simverbs_inject: ";
     if (refused.starts_with(kFunction)) {
         refused.erase(0, kFunction.size());
     }
+    for (const simverbs::FaultPhraseRow& row : simverbs::kFaultPhrases) {
+        replace_all(refused, row.api, row.scenario);
+    }
     const simverbs::FaultMembers reads = action.needs | action.takes | row_of(action.subject).reads;
     for (const FaultMemberRow& row : simverbs::kFaultMembers) {
         const bool has_other_key =
             reads.intersects(simverbs::members_named(row.name)) && !reads.contains(row.member);
-        const std::size_t at = refused.find(row.name);
-        if (at != std::string::npos && !has_other_key) {
-            refused.replace(at, row.name.size(), key_of(row));
+        if (!has_other_key) {
+            replace_all(refused, row.name, key_of(row));
         }
     }
     return refused;
@@ -81,30 +97,40 @@ std::string find_unread_key(Checked body, const FaultActionRow& action) {
 }  // namespace
 
 // Strings of the structure are copied by simverbs_inject(): they live in the scenario until then.
-std::string Faults::fill_when(Checked when, simverbs_fault& fault) {
-    const auto literal = [when](std::string_view key) -> const char* {
-        const fabric::yaml::Value* const value = when.find(key);
-        return value == nullptr ? nullptr : value->text.c_str();
-    };
+std::string Faults::fill_when(Checked when, simverbs_fault& fault) const {
     if (when.has("on")) {
         fault.on = simverbs::kFaultTriggers[when.word("on", kTriggerWords)].trigger;
     }
     if (when.has("after")) {
-        const auto found = ids_.find(when.text("after"));
-        if (found == ids_.end()) {
+        const auto found = placed_.find(when.text("after"));
+        if (found == placed_.end()) {
             return fmt::format("fault \"{}\" comes later", when.text("after"));
         }
-        fault.after = found->second;
+        fault.after = found->second.id;
     }
     fault.after_delay_ps = when.duration("after_delay");
     fault.from_ps = when.duration("at");
     fault.until_ps = when.duration("until");
+    if (when.has("until") && fault.until_ps <= fault.from_ps) {
+        return fmt::format("when: until, {}, is not after when: at, {}", when.text("until"),
+                           when.text("at", "0s"));
+    }
     fault.nth = when.number("nth");
     fault.count = when.text("count") == "every" ? SIMVERBS_EVERY : when.number("count");
     fault.delay_ps = when.duration("delay");
-    if (when.has("chance") && !read_chance(when.text("chance"), fault)) {
-        return fmt::format("chance \"{}\": expected two numbers, as in 1/100", when.text("chance"));
+    if (when.has("chance")) {
+        if (std::string wrong = read_chance(when.text("chance"), fault); !wrong.empty()) {
+            return wrong;
+        }
     }
+    return fill_match(when, fault);
+}
+
+std::string Faults::fill_match(Checked when, simverbs_fault& fault) const {
+    const auto literal = [when](std::string_view key) -> const char* {
+        const fabric::yaml::Value* const value = when.find(key);
+        return value == nullptr ? nullptr : value->text.c_str();
+    };
     simverbs_fault_match& match = fault.match;
     match.link = literal("link");
     match.transmitter = literal("transmitter");
@@ -125,10 +151,7 @@ std::string Faults::fill_when(Checked when, simverbs_fault& fault) {
         }
         match.qp_num = place->number;
         match.qp = place->nth_of_host;
-        const simverbs_fault_trigger usual =
-            row_of(simverbs::row_of(fault.action).subject).usual_trigger;
-        const simverbs_fault_trigger on = fault.on == SIMVERBS_ON_DEFAULT ? usual : fault.on;
-        if (on == SIMVERBS_ON_WORK_REQUEST) {
+        if (trigger_of(fault) == SIMVERBS_ON_WORK_REQUEST) {
             match.node = place->host;
         } else if (match.direction == SIMVERBS_RESPONSES) {
             match.to = place->host;
@@ -159,11 +182,11 @@ std::string Faults::fill_target(Checked body, simverbs_fault& fault) {
         fault.target.qp = place->nth_of_host;
     }
     if (body.has("fault")) {
-        const auto found = ids_.find(body.text("fault"));
-        if (found == ids_.end()) {
+        const auto found = placed_.find(body.text("fault"));
+        if (found == placed_.end()) {
             return fmt::format("fault \"{}\" comes later", body.text("fault"));
         }
-        fault.target.fault = found->second;
+        fault.target.fault = found->second.id;
     }
     struct ObjectKey {
         const char* key;
@@ -232,11 +255,14 @@ std::string Faults::inject(Checked body) {
     if (!wrong.empty()) {
         return wrong;
     }
+    const std::string name =
+        body.has("name") ? body.text("name") : fmt::format("fault{}", ++unnamed_);
+    fault.name = name.c_str();
     std::uint32_t id = 0;
     if (std::string refused = sink_.inject(fault, id); !refused.empty()) {
         return in_words_of_scenarios(std::move(refused), action);
     }
-    ids_[body.text("name", fmt::format("fault{}", ++unnamed_))] = id;
+    placed_[name] = {id, trigger_of(fault), body.at("when")};
     return {};
 }
 
@@ -251,43 +277,92 @@ std::string Faults::inject_all(const Scenario& scenario) {
 }
 
 void Faults::clear(const std::string& name) {
-    if (const auto found = ids_.find(name); found != ids_.end()) {
-        sink_.clear(found->second);
+    if (const auto found = placed_.find(name); found != placed_.end()) {
+        sink_.clear(found->second.id);
     }
 }
 
 std::uint64_t Faults::fired(const std::string& name) const {
-    const auto found = ids_.find(name);
-    if (found == ids_.end()) {
+    const auto found = placed_.find(name);
+    if (found == placed_.end()) {
         return 0;
     }
     return static_cast<std::uint64_t>(
-        std::ranges::count_if(run_.records(), [id = found->second](const Record& record) {
+        std::ranges::count_if(run_.records(), [id = found->second.id](const Record& record) {
             return record.name == "fault_fired" && record.number("fault") == id;
         }));
 }
 
-std::map<std::string, std::vector<std::uint64_t>> Faults::firings() const {
-    std::map<std::uint64_t, std::vector<std::uint64_t>> hits;
+template <class T>
+std::map<std::string, std::vector<T>> Faults::of_firings(
+    const std::function<T(const Record&)>& of) const {
+    std::map<std::uint64_t, std::vector<T>> hits;
     for (const Record& record : run_.records()) {
         if (record.name == "fault_fired") {
-            hits[record.number("fault")].push_back(record.number("nth"));
+            hits[record.number("fault")].push_back(of(record));
         }
     }
-    std::map<std::string, std::vector<std::uint64_t>> firings;
-    for (const auto& [name, id] : ids_) {
-        firings[name] = hits[id];
+    std::map<std::string, std::vector<T>> all;
+    for (const auto& [name, placed] : placed_) {
+        all[name] = hits[placed.id];
     }
-    return firings;
+    return all;
 }
 
-std::string Faults::name_of(std::uint64_t id) const {
-    for (const auto& [name, number] : ids_) {
-        if (number == id) {
-            return name;
-        }
+std::map<std::string, std::vector<std::uint64_t>> Faults::firings() const {
+    return of_firings<std::uint64_t>([](const Record& record) { return record.number("nth"); });
+}
+
+std::map<std::string, std::vector<PacketHit>> Faults::packets_hit() const {
+    return of_firings<PacketHit>([this](const Record& record) { return packet_of(record); });
+}
+
+// Hosts forward nothing: what a host transmits is its own.
+PacketHit Faults::packet_of(const Record& fired) const {
+    PacketHit hit;
+    const auto row = std::ranges::find(simverbs::kWireOpcodes, fired.text("operation"),
+                                       &simverbs::WireOpcode::operation);
+    if (fired.number("relative_psn") == 0 || row == simverbs::kWireOpcodes.end()) {
+        return hit;
     }
-    return std::to_string(id);
+    hit.is_response = row->response();
+    hit.end = hit.is_response ? run_.peer_of(fired.node, fired.number("flow"))
+                              : run_.end_of(fired.node, fired.number("flow"));
+    hit.psn = fired.number("relative_psn");
+    hit.attempt = fired.number("attempt");
+    return hit;
+}
+
+std::string Faults::why_never_fired(const std::string& name) const {
+    const auto found = placed_.find(name);
+    if (found == placed_.end()) {
+        return {};
+    }
+    const auto& [id, on, when] = found->second;
+    if (when.has("after") && fired(when.text("after")) == 0) {
+        return fmt::format("\"{}\", which it comes after, did not fire", when.text("after"));
+    }
+    if (when.duration("at") > run_.now() || on == SIMVERBS_ON_TIME) {
+        return fmt::format("the run ended at {}, before its time", time_text(run_.now()));
+    }
+    const auto matched = sink_.matched(id);
+    const auto row =
+        std::ranges::find(simverbs::kFaultTriggers, on, &simverbs::FaultTriggerRow::trigger);
+    if (!matched || row == simverbs::kFaultTriggers.end()) {
+        return {};
+    }
+    std::string what(row->name);
+    std::ranges::replace(what, '_', ' ');
+    if (*matched == 0) {
+        return fmt::format("no {} matched", what);
+    }
+    if (*matched < when.number("nth", 1)) {
+        return fmt::format("it waits for {} number {} that matches, and only {} matched", what,
+                           when.number("nth"), *matched);
+    }
+    return when.has("chance") ? fmt::format("{} {}s matched, and its chance of {} hit none of them",
+                                            *matched, what, when.text("chance"))
+                              : std::string();
 }
 
 }  // namespace scenarios

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,6 +23,8 @@ class FaultSink {
     virtual ~FaultSink() = default;
     // Why it could not be put in place; "" and its number where it is.
     virtual std::string inject(const simverbs_fault& fault, std::uint32_t& id) = 0;
+    // How often what it waits for has come; nothing: it was taken back.
+    [[nodiscard]] virtual std::optional<std::uint64_t> matched(std::uint32_t id) const = 0;
     virtual void clear(std::uint32_t id) = 0;
 };
 
@@ -37,17 +40,32 @@ class Faults {
     [[nodiscard]] std::uint64_t fired(const std::string& name) const;
     // Which of its matches each fault has hit, by the name of the fault.
     [[nodiscard]] std::map<std::string, std::vector<std::uint64_t>> firings() const;
-    // By the number that the trace has.
-    [[nodiscard]] std::string name_of(std::uint64_t id) const;
+    // The packets that they were, in the same order.
+    [[nodiscard]] std::map<std::string, std::vector<PacketHit>> packets_hit() const;
+    // Why the fault of that name never fired, in words; "" where that is not known.
+    [[nodiscard]] std::string why_never_fired(const std::string& name) const;
 
   private:
-    std::string fill_when(Checked when, simverbs_fault& fault);
+    // A fault that is in place.
+    struct Placed {
+        std::uint32_t id;
+        simverbs_fault_trigger on;
+        Checked when;  // lives as long as the scenario
+    };
+
+    std::string fill_when(Checked when, simverbs_fault& fault) const;
+    std::string fill_match(Checked when, simverbs_fault& fault) const;
     std::string fill_target(Checked body, simverbs_fault& fault);
+    [[nodiscard]] PacketHit packet_of(const Record& fired) const;
+    // What `of` makes of each firing, by the name of the fault.
+    template <class T>
+    [[nodiscard]] std::map<std::string, std::vector<T>> of_firings(
+        const std::function<T(const Record&)>& of) const;
     static std::string fill_arguments(Checked body, simverbs_fault_arguments& with);
 
     const Observed& run_;
     FaultSink& sink_;
-    std::map<std::string, std::uint32_t, std::less<>> ids_;
+    std::map<std::string, Placed, std::less<>> placed_;
     std::uint32_t unnamed_ = 0;
 };
 

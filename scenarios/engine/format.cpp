@@ -55,7 +55,9 @@ constexpr Shape kPsn = number(0, 0xFF'FFFF);
 constexpr Shape kLowBits = number(0, 0xFFFF);
 constexpr Shape kStop = {.kind = ShapeKind::kDuration, .least = 1};
 constexpr auto kOwnRunKeys = std::to_array<Key>({
-    {"stop", &kStop, "virtual time at which the run ends, whatever is left to do; 1000s"},
+    {"stop", &kStop,
+     "virtual time at which the run ends, whatever is left to do; 1000s, which is less than "
+     "one ACK timeout of code 28 and more"},
     {"time_limit", &kStop, "of wall time, after which processes are killed; no end"},
 });
 constexpr auto kRunKeys = [] {

@@ -64,6 +64,8 @@ constexpr Shape kField = word(kFieldWords);
 constexpr Shape kNakWord = word(kNakWords);
 constexpr Shape kNth = number(1);
 constexpr Shape kChance = text();
+constexpr Shape kAttempt = number(1, UINT32_MAX);
+constexpr Shape kPositiveByte = number(1, UINT8_MAX);
 constexpr Shape kPsnOffset = number(1, 1U << 23U);
 
 constexpr auto kWhenKeys = std::to_array<Key>({
@@ -84,7 +86,7 @@ constexpr auto kWhenKeys = std::to_array<Key>({
     {"direction", &kDirection, "packets: requests, responses or either; of a qp requests"},
     {"qp", &kEnd, "packets and work requests: the end whose requests they are"},
     {"psn", &kPsnOffset, "packets: 1 is the first of that queue pair"},
-    {"attempt", &kNumber32, "packets: 1 is the first transmission of a PSN; any"},
+    {"attempt", &kAttempt, "packets: 1 is the first transmission of a PSN; any"},
     {"host", &kHost, "work requests and calls: whose"},
     {"queue", &kQueue, "work requests: send or receive; send"},
     {"call", &kText, "calls: ibv_modify_qp, ibv_reg_mr ..."},
@@ -97,7 +99,7 @@ constexpr auto kFaultKeys = std::to_array<Key>({
     {"when", &kWhen, "when, and to what; at once"},
     {"link", &kLink, "of actions on links"},
     {"node", &kNode, "of actions on hosts, switches, ports and devices"},
-    {"port", &kByte, "of actions on ports; 1"},
+    {"port", &kPositiveByte, "of actions on ports; 1"},
     {"qp", &kEnd, "of actions on queue pairs"},
     {"queue", &kQueue, kQueueText},
     {"cq", &kCq, kCqText},
@@ -113,7 +115,7 @@ constexpr auto kFaultKeys = std::to_array<Key>({
     {"errno", &kErrno, kErrnoText},
     {"field", &kField, kFieldText},
     {"offset", &kNumber32, kOffsetText},
-    {"bits", &kByte, kBitsText},
+    {"bits", &kPositiveByte, kBitsText},
     {"rate", &kText, kRateText},
 });
 

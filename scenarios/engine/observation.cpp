@@ -41,6 +41,10 @@ std::optional<NumberedEnd> numbered_end(std::string_view end) {
     return NumberedEnd{end.substr(0, slash), nth};
 }
 
+std::string queue_pair_text(std::string_view node, std::uint64_t qpn) {
+    return fmt::format("{} QP {:#x}", node, qpn);
+}
+
 std::string time_text(std::int64_t time_ps) {
     struct Unit {
         std::int64_t size;

@@ -67,6 +67,19 @@ struct NumberedEnd {
 };
 std::optional<NumberedEnd> numbered_end(std::string_view end);
 
+// A packet that a fault has hit; no `end`: it belongs to no queue pair that the run knows.
+struct PacketHit {
+    std::string end{};  // whose requests it is of: "h0/c"
+    bool is_response = false;
+    std::uint64_t psn = 0;  // relative, from 1
+    std::uint64_t attempt = 0;
+
+    bool operator==(const PacketHit&) const = default;
+};
+
+// "h0 QP 0x10001", as pictures have it.
+std::string queue_pair_text(std::string_view node, std::uint64_t qpn);
+
 // "1.5us".
 std::string time_text(std::int64_t time_ps);
 

@@ -44,6 +44,10 @@ class Observed {
                                                   std::string_view memory) const = 0;
     // Nothing: there is none, or not yet.
     [[nodiscard]] virtual std::optional<QueuePairPlace> place_of(std::string_view end) const = 0;
+    // The end of that queue pair, "h0/c"; "": it is none that the run knows.
+    [[nodiscard]] virtual std::string end_of(std::string_view node, std::uint64_t qpn) const = 0;
+    // The end that it is connected to. The same.
+    [[nodiscard]] virtual std::string peer_of(std::string_view node, std::uint64_t qpn) const = 0;
     // What the control API knows the object by.
     [[nodiscard]] virtual std::optional<std::uint32_t> number_of(std::string_view host,
                                                                  NamedObject kind,

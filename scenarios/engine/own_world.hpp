@@ -11,10 +11,14 @@
 
 namespace scenarios {
 
-class OwnWorld final : public FaultSink {
+class OwnWorld : public FaultSink {
   public:
     std::string inject(const simverbs_fault& fault, std::uint32_t& id) override {
         return simverbs_inject(&fault, &id) == 0 ? "" : simverbs_last_error();
+    }
+    std::optional<std::uint64_t> matched(std::uint32_t id) const override {
+        std::uint64_t count = 0;
+        return simverbs_fault_matched(id, &count) == 0 ? std::optional(count) : std::nullopt;
     }
     void clear(std::uint32_t id) override { simverbs_clear_fault(id); }
 };

@@ -10,7 +10,7 @@ namespace scenarios {
 // clang-format off
 inline constexpr auto kRecordNames = std::to_array<std::string_view>({
     "async_event", "completion", "context", "cq_state", "credit_loop", "delivered",
-    "dropped", "fabric_command", "fault_fired", "fault_missed", "frame_dropped",
+    "dropped", "fabric_command", "fault", "fault_fired", "fault_missed", "frame_dropped",
     "frame_held_back", "frame_received", "frame_sent", "link", "link_state", "misuse",
     "node", "packet_discarded", "packet_sent", "port", "port_event", "port_state", "posted",
     "programs", "qp_state", "qp_stayed", "queue_pair", "rate_reduced", "routes_changed",

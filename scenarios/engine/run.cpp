@@ -1,6 +1,9 @@
 #include "scenarios/engine/run.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -17,6 +20,43 @@ namespace scenarios {
 namespace {
 
 constexpr std::int64_t kDefaultStop = 1'000'000'000'000'000;  // 1000 s
+
+// The ends and ids of a scenario.
+class NamesOfRun final : public RunNames {
+  public:
+    explicit NamesOfRun(const Observed& run) : run_(run) {}
+    std::string end_of(std::string_view node, std::uint64_t qpn) const override {
+        return run_.end_of(node, qpn);
+    }
+    // Completions of one instant are polled in the order of the trace.
+    std::optional<std::uint64_t> id_of(const Record& completion) const override {
+        const auto is_alike = [&completion](const Record& record) {
+            return record.name == "completion" && record.time_ps == completion.time_ps &&
+                   record.node == completion.node &&
+                   record.number("qpn") == completion.number("qpn") &&
+                   record.number("status") == completion.number("status");
+        };
+        std::size_t before = 0;
+        for (const Record& record : run_.records()) {
+            if (&record == &completion) {
+                break;
+            }
+            before += is_alike(record) ? 1 : 0;
+        }
+        const std::string end = run_.end_of(completion.node, completion.number("qpn"));
+        for (const Completed& each : run_.completed()) {
+            const bool is_candidate = each.end == end && each.time_ps == completion.time_ps &&
+                                      each.status == static_cast<int>(completion.number("status"));
+            if (is_candidate && before-- == 0) {
+                return each.id;
+            }
+        }
+        return std::nullopt;
+    }
+
+  private:
+    const Observed& run_;
+};
 
 bool does_something(const Scenario& scenario) {
     const Checked root(scenario.root);
@@ -44,17 +84,48 @@ std::vector<std::string> waiting_at_the_end(const Programs& programs, std::int64
     return waiting;
 }
 
+// A run that nobody gave a stop has ended before a queue pair has had its answer, or its timeout:
+// one warning for each of them. Lines of simverbs_waits() name the host, then its queue pairs.
+std::vector<std::string> cut_by_default_stop(const World& world) {
+    std::vector<std::string> warnings;
+    const char* const waits = simverbs_waits();
+    std::istringstream lines(waits == nullptr ? "" : waits);
+    std::string host;
+    for (std::string line; std::getline(lines, line);) {
+        constexpr std::string_view kHost = "host ";
+        constexpr std::string_view kQueuePair = "  QP ";
+        constexpr std::string_view kUntil = ", until ";
+        const std::size_t until = line.find(kUntil);
+        if (line.starts_with(kHost)) {
+            host = line.substr(kHost.size());
+        } else if (line.starts_with(kQueuePair) && until != std::string::npos) {
+            const std::uint64_t qpn = std::strtoull(line.c_str() + kQueuePair.size(), nullptr, 0);
+            const std::string end = world.end_of(host, qpn);
+            warnings.push_back(fmt::format(
+                "the run ended at its default stop, {} of virtual time, while {} still waited for "
+                "its ACK timeout until {}; \"run: {{stop: TIME}}\" or --set run.stop=TIME gives it "
+                "longer",
+                time_text(kDefaultStop), end.empty() ? queue_pair_text(host, qpn) : end,
+                line.substr(until + kUntil.size())));
+        }
+    }
+    return warnings;
+}
+
 }  // namespace
 
-void add_findings(Verdict& verdict, std::span<const Record> records, const Faults& faults) {
-    verdict.explanation = explain(records, {}, [&faults](std::uint64_t id) {
-                              return fmt::format("\"{}\"", faults.name_of(id));
-                          }).value_or(recovered(records));
+void add_findings(Verdict& verdict, const Observed& run, const Faults& faults) {
+    const std::vector<Record>& records = run.records();
+    const NamesOfRun names(run);
+    verdict.explanation = explain(records, {}, &names).value_or(recovered(records));
     verdict.root = root_of(records);
     verdict.fired = faults.firings();
+    verdict.packets_hit = faults.packets_hit();
     for (const auto& [name, hits] : verdict.fired) {
         if (hits.empty()) {
-            verdict.warnings.push_back(fmt::format("the fault \"{}\" never fired", name));
+            const std::string why = faults.why_never_fired(name);
+            verdict.warnings.push_back(fmt::format("the fault \"{}\" never fired{}{}", name,
+                                                   why.empty() ? "" : ": ", why));
         }
     }
 }
@@ -86,7 +157,10 @@ Verdict run(const Scenario& scenario, const RunOptions& options) {
     }
     verdict.deterministic = deterministic == 1;
     verdict.mark = verdict.deterministic ? "" : simverbs_last_error();
-    add_findings(verdict, world.records(), faults);
+    add_findings(verdict, world, faults);
+    if (!scenario.at("run").has("stop") && options.stop_ps == 0) {
+        std::ranges::copy(cut_by_default_stop(world), std::back_inserter(verdict.warnings));
+    }
     if (!does_something(scenario)) {
         verdict.warnings.emplace_back(
             "nothing is done: no host has \"do\", and there are no programs and no workloads");

@@ -28,13 +28,17 @@ struct Verdict {
     std::vector<std::string> warnings{};  // it passed, and yet may not test what it was written for
     // Which of its matches each fault has hit, from 1, by the name of the fault.
     std::map<std::string, std::vector<std::uint64_t>> fired{};
+    std::map<std::string, std::vector<PacketHit>> packets_hit{};  // those of them that are packets
+    int interrupted_by = 0;  // a signal: the run did not end by itself, and is not judged
     std::uint64_t digest = 0;
     std::int64_t time_ps = 0;
     bool deterministic = true;
     std::string mark{};    // why not
     std::string replay{};  // the command that does it again; "": simverbs scenario FILE
 
-    [[nodiscard]] bool passed() const { return error.empty() && failures.empty(); }
+    [[nodiscard]] bool passed() const {
+        return error.empty() && failures.empty() && interrupted_by == 0;
+    }
 };
 
 struct RunOptions {
@@ -45,10 +49,11 @@ struct RunOptions {
 };
 
 class Faults;
+class Observed;
 
 // Adds to the verdict why something failed, which faults fired, and a warning for each fault that
-// never did.
-void add_findings(Verdict& verdict, std::span<const Record> records, const Faults& faults);
+// never did, with the reason.
+void add_findings(Verdict& verdict, const Observed& run, const Faults& faults);
 
 // In this process, whose world it takes and leaves as new.
 Verdict run(const Scenario& scenario, const RunOptions& options = {});

@@ -16,6 +16,16 @@ nlohmann::ordered_json to_json(const Verdict& verdict) {
                             {"happened", failure.happened},
                             {"kind", failure.kind}});
     }
+    nlohmann::ordered_json packets_hit = nlohmann::ordered_json::object();
+    for (const auto& [name, hits] : verdict.packets_hit) {
+        nlohmann::ordered_json& list = packets_hit[name] = nlohmann::ordered_json::array();
+        for (const PacketHit& hit : hits) {
+            list.push_back({{"qp", hit.end},
+                            {"direction", hit.is_response ? "responses" : "requests"},
+                            {"psn", hit.psn},
+                            {"attempt", hit.attempt}});
+        }
+    }
     return {{"file", verdict.file},
             {"passed", verdict.passed()},
             {"error", verdict.error},
@@ -28,7 +38,8 @@ nlohmann::ordered_json to_json(const Verdict& verdict) {
             {"time_ps", verdict.time_ps},
             {"deterministic", verdict.deterministic},
             {"mark", verdict.mark},
-            {"fired", verdict.fired}};
+            {"fired", verdict.fired},
+            {"packets_hit", packets_hit}};
 }
 
 Verdict from_json(const nlohmann::json& json) {
@@ -52,6 +63,12 @@ Verdict from_json(const nlohmann::json& json) {
     verdict.deterministic = json.at("deterministic");
     verdict.mark = json.at("mark");
     verdict.fired = json.at("fired");
+    for (const auto& [name, hits] : json.at("packets_hit").items()) {
+        for (const nlohmann::json& hit : hits) {
+            verdict.packets_hit[name].push_back({hit.at("qp"), hit.at("direction") == "responses",
+                                                 hit.at("psn"), hit.at("attempt")});
+        }
+    }
     return verdict;
 }
 

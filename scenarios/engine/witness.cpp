@@ -36,10 +36,14 @@ void Witness::note_queue_pair(const Record& record, Seen& seen) {
     }
 }
 
-std::string Witness::end_of(const Record& record, const Seen& seen) const {
-    const auto known = seen.nth_of.find(static_cast<std::uint32_t>(record.number("qpn")));
-    return known == seen.nth_of.end() ? record.node
-                                      : fmt::format("{}/{}", record.node, known->second);
+std::string Witness::end_of(std::string_view node, std::uint64_t qpn) const {
+    const auto seen = nodes_.find(node);
+    if (seen == nodes_.end()) {
+        return {};
+    }
+    const auto known = seen->second.nth_of.find(static_cast<std::uint32_t>(qpn));
+    return known == seen->second.nth_of.end() ? std::string()
+                                              : fmt::format("{}/{}", node, known->second);
 }
 
 void Witness::see(Record record) {
@@ -49,8 +53,9 @@ void Witness::see(Record record) {
     }
     note_queue_pair(record, seen);
     if (record.name == "completion") {
-        completed_.push_back({record.time_ps, end_of(record, seen), record.number("index"),
-                              static_cast<int>(record.number("status")),
+        const std::string end = end_of(record.node, record.number("qpn"));
+        completed_.push_back({record.time_ps, end.empty() ? record.node : end,
+                              record.number("index"), static_cast<int>(record.number("status")),
                               static_cast<int>(record.number("opcode")),
                               static_cast<std::uint32_t>(record.number("bytes")), 0, 0});
     } else if (record.name == "async_event") {

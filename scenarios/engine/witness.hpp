@@ -37,6 +37,12 @@ class Witness final : public Observed {
     [[nodiscard]] const Memory* memory_of(std::string_view host,
                                           std::string_view memory) const override;
     [[nodiscard]] std::optional<QueuePairPlace> place_of(std::string_view end) const override;
+    [[nodiscard]] std::string end_of(std::string_view node, std::uint64_t qpn) const override;
+    // Not known.
+    [[nodiscard]] std::string peer_of(std::string_view /*node*/,
+                                      std::uint64_t /*qpn*/) const override {
+        return {};
+    }
     [[nodiscard]] std::optional<std::uint32_t> number_of(std::string_view host, NamedObject kind,
                                                          std::string_view name) const override;
 
@@ -54,7 +60,6 @@ class Witness final : public Observed {
 
     [[nodiscard]] bool is_kept(const Record& record) const;
     void note_queue_pair(const Record& record, Seen& seen);
-    [[nodiscard]] std::string end_of(const Record& record, const Seen& seen) const;
 
     std::set<std::string, std::less<>> wanted_records_;  // that a never-clause names
     std::set<std::string, std::less<>> hosts_;

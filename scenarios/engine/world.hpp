@@ -135,6 +135,8 @@ class World final : public Observed {
     [[nodiscard]] const Memory* memory_of(std::string_view host,
                                           std::string_view memory) const override;
     [[nodiscard]] std::optional<QueuePairPlace> place_of(std::string_view end) const override;
+    [[nodiscard]] std::string end_of(std::string_view node, std::uint64_t qpn) const override;
+    [[nodiscard]] std::string peer_of(std::string_view node, std::uint64_t qpn) const override;
     [[nodiscard]] std::optional<std::uint32_t> number_of(std::string_view host, NamedObject kind,
                                                          std::string_view name) const override;
 

@@ -82,6 +82,17 @@ std::optional<QueuePairPlace> World::place_of(std::string_view name) const {
     return QueuePairPlace{found->host->name.c_str(), found->qp->qp_num, 0};
 }
 
+std::string World::end_of(std::string_view node, std::uint64_t qpn) const {
+    const auto found = ends_.find({std::string(node), static_cast<std::uint32_t>(qpn)});
+    return found == ends_.end() ? std::string() : found->second->name;
+}
+
+std::string World::peer_of(std::string_view node, std::uint64_t qpn) const {
+    const auto found = ends_.find({std::string(node), static_cast<std::uint32_t>(qpn)});
+    return found == ends_.end() || found->second->peer == nullptr ? std::string()
+                                                                  : found->second->peer->name;
+}
+
 std::optional<std::uint32_t> World::number_of(std::string_view host_name, NamedObject kind,
                                               std::string_view name) const {
     const Host* const owner = host(host_name);

@@ -24,13 +24,21 @@
 namespace scenarios {
 namespace {
 
+// The world ends while the verdict is made: it is asked nothing then.
+class EndingWorld final : public OwnWorld {
+  public:
+    std::optional<std::uint64_t> matched(std::uint32_t /*id*/) const override {
+        return std::nullopt;
+    }
+};
+
 // What the library cannot know of a run until it ends.
 struct Around {
     explicit Around(Scenario what) : scenario(std::move(what)), witness(scenario) {}
 
     Scenario scenario;
     Witness witness;
-    OwnWorld world;
+    EndingWorld world;
     Faults faults{witness, world};
 };
 // Never destroyed by itself: a program that just returns from main() ends its scenario in an exit
@@ -90,7 +98,7 @@ bool end(const ScenarioModuleRun& run) {
     verdict.digest = run.run_digest;
     verdict.mark = run.mark;
     verdict.deterministic = verdict.mark.empty();
-    add_findings(verdict, around.witness.records(), around.faults);
+    add_findings(verdict, around.witness, around.faults);
     verdict.replay = fmt::format("SIMVERBS_SCENARIO={} and the program", around.scenario.file);
     if (!verdict.passed()) {
         fmt::print(stderr, "{}", report(verdict, {}));

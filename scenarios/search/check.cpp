@@ -109,7 +109,8 @@ class Check {
                     std::remove(result.c_str());
                     const CheckRun run = observe(
                         ways[next], result, traced ? place_.file(trace_name(next)) : std::string());
-                    return to_line(nlohmann::json({run.digests, run.mark, run.error}));
+                    return to_line(nlohmann::json(
+                        {run.digests, run.mark, run.error, static_cast<int>(run.obstacle)}));
                 });
             }
             for (const ProcessPool::Done& done : pool.wait()) {
@@ -121,6 +122,7 @@ class Check {
                     run.digests = left.at(0);
                     run.mark = left.at(1);
                     run.error = left.at(2);
+                    run.obstacle = static_cast<Obstacle>(left.at(3).get<int>());
                 } else {
                     run.error = done.error.empty() ? "what it left cannot be read" : done.error;
                 }
@@ -220,6 +222,7 @@ class ScenarioCheck final : public Check {
             return run;
         }
         run.error = verdicts[0].value("error", "");
+        run.obstacle = verdicts[0].value("is_input", false) ? Obstacle::kInput : Obstacle::kNone;
         run.digests = verdicts[0].value("digest", "");
         run.mark = verdicts[0].value("mark", "");
         return run;
@@ -263,6 +266,7 @@ class ProgramCheck final : public Check {
             run_program(way.command, *way.variation, environment, result + ".output");
         run.digests = read_all(result);
         if (!ended.well()) {
+            run.obstacle = ended.was_not_found() ? Obstacle::kNoProgram : Obstacle::kNone;
             run.error = fmt::format("{}: {}", ended.in_words(), end_of(ended.output));
         } else if (run.digests.empty()) {
             run.error =
@@ -304,6 +308,12 @@ bool CheckResult::is_same() const {
     return std::ranges::all_of(runs, [this](const CheckRun& run) {
         return run.error.empty() && run.digests == runs.front().digests;
     });
+}
+
+Obstacle CheckResult::obstacle() const {
+    const auto found = std::ranges::find_if(
+        runs, [](const CheckRun& run) { return run.obstacle != Obstacle::kNone; });
+    return found == runs.end() ? Obstacle::kNone : found->obstacle;
 }
 
 CheckResult check_scenario(const std::string& file, const CheckOptions& options) {

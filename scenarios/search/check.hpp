@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,11 +25,15 @@ struct CheckOptions {
     Onlooker onlooker{};      // of runs
 };
 
+// Why there was nothing to run.
+enum class Obstacle : std::uint8_t { kNone, kInput, kNoProgram };
+
 struct CheckRun {
     std::string name;     // how it was run: "fixed addresses"
     std::string digests;  // a line a world
     std::string mark{};   // why nothing is promised of it; "" where something is
     std::string error{};  // it came to no digest
+    Obstacle obstacle = Obstacle::kNone;
 };
 
 struct CheckResult {
@@ -41,6 +46,7 @@ struct CheckResult {
     bool stopped = false;  // the onlooker wanted no more: nothing is known
 
     [[nodiscard]] bool is_same() const;
+    [[nodiscard]] Obstacle obstacle() const;
 };
 
 CheckResult check_scenario(const std::string& file, const CheckOptions& options);

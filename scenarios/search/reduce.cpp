@@ -231,6 +231,27 @@ fabric::Topology without_idle(const fabric::Topology& topology,
     return small;
 }
 
+// The trigger of one firing. A packet is told by its PSN and transmission: what other faults drop
+// before it does not change them, as it changes how many packets a fault has seen.
+Document when_of(const FiringPlace& firing, Document when) {
+    for (const char* const key : {"chance", "count", "nth"}) {
+        drop(when, key);
+    }
+    const PacketHit& packet = firing.packet;
+    if (packet.end.empty() || Checked(when).has("transmitter")) {
+        put(when, "nth", scalar(std::to_string(firing.nth)));
+        return when;
+    }
+    put(when, "qp", scalar(packet.end));
+    put(when, "direction", scalar(packet.is_response ? "responses" : "requests"));
+    for (const char* const key : {"from", "to"}) {
+        drop(when, key);  // the queue pair and the direction say it
+    }
+    put(when, "psn", scalar(std::to_string(packet.psn)));
+    put(when, "attempt", scalar(std::to_string(packet.attempt)));
+    return when;
+}
+
 }  // namespace
 
 void name_faults(Document& root) {
@@ -266,25 +287,23 @@ Document with_faults(const Document& root, const std::set<std::string>& kept) {
 }
 
 Document with_each_firing(const Document& root, const std::string& fault,
-                          const std::vector<std::uint64_t>& nths) {
+                          const std::vector<FiringPlace>& firings) {
     Document made = root;
     Document* const faults = find(made, "faults");
     const auto found = std::ranges::find(faults->items, fault, name_of);
     const Document usual = *found;
     const auto place = faults->items.erase(found);
     std::vector<Document> each;
-    for (std::size_t i = 0; i < nths.size(); ++i) {
+    for (std::size_t i = 0; i < firings.size(); ++i) {
         Document one = usual;
-        put(one, "name", scalar(fmt::format("{}.{}", fault, i + 1)));
-        Document when = Checked(one).has("when") ? *find(one, "when") : Document{};
-        drop(when, "chance");
-        drop(when, "count");
-        put(when, "nth", scalar(std::to_string(nths[i])));
-        put(one, "when", std::move(when));
+        put(one, "name", scalar(i == 0 ? fault : fmt::format("{}.{}", fault, i + 1)));
+        const Document* const when = find(one, "when");
+        put(one, "when", when_of(firings[i], when == nullptr ? Document{} : *when));
         each.push_back(std::move(one));
     }
     faults->items.insert(place, each.begin(), each.end());
-    const std::vector<std::string> names = fault_names(made);
+    std::vector<std::string> names = fault_names(made);
+    std::erase(names, fault);  // it fires once now, whatever was expected
     forget_fired(made, {names.begin(), names.end()});
     return made;
 }

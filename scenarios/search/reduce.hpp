@@ -13,6 +13,7 @@
 #include "fabric/net/topology.hpp"
 #include "fabric/yaml/value.hpp"
 
+#include "scenarios/engine/observation.hpp"
 #include "scenarios/engine/scenario.hpp"
 #include "scenarios/search/ddmin.hpp"
 
@@ -26,9 +27,15 @@ void name_faults(Document& root);
 [[nodiscard]] std::vector<std::string> fault_names(const Document& root);
 // Without those whose name is not in `kept`, and without what is expected of them.
 [[nodiscard]] Document with_faults(const Document& root, const std::set<std::string>& kept);
-// The fault that fired for each of `nths`, and by chance, as so many faults that fire once.
+// A firing: which match it was, and the packet that it hit.
+struct FiringPlace {
+    std::uint64_t nth;
+    PacketHit packet{};
+};
+// The fault as so many faults that fire once, each at the place of one firing. The first has the
+// name of the fault, so that others may still come after it.
 [[nodiscard]] Document with_each_firing(const Document& root, const std::string& fault,
-                                        const std::vector<std::uint64_t>& nths);
+                                        const std::vector<FiringPlace>& firings);
 
 // What goes when a host goes: its programs, connections, their ends, its links.
 [[nodiscard]] NamesGone names_of_host(const Scenario& scenario, const std::string& host);

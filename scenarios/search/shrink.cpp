@@ -162,7 +162,7 @@ class Shrinker {
         take(with_faults(current_, fired));
         for (const auto& [name, nths] : std::map(verdict_.fired)) {
             if (!nths.empty() && nths.size() <= kMostFirings && fires_by_rule(name)) {
-                take(with_each_firing(current_, name, nths));
+                take_apart(name);
             }
         }
         const Document base = current_;
@@ -176,6 +176,25 @@ class Shrinker {
             }
             return with_faults(base, left);
         });
+    }
+
+    // Each firing on its own, with which the others go on by the packets that they hit; else, where
+    // a packet has no place of its own, by their numbers.
+    void take_apart(const std::string& name) {
+        const std::vector<std::uint64_t>& nths = verdict_.fired.at(name);
+        std::vector<FiringPlace> places(nths.size());
+        std::ranges::transform(nths, places.begin(),
+                               [](std::uint64_t nth) { return FiringPlace{nth}; });
+        const std::vector<FiringPlace> by_number = places;
+        const auto hit = verdict_.packets_hit.find(name);
+        for (std::size_t i = 0;
+             hit != verdict_.packets_hit.end() && i < std::min(places.size(), hit->second.size());
+             ++i) {
+            places[i].packet = hit->second[i];
+        }
+        if (!take(with_each_firing(current_, name, places))) {
+            take(with_each_firing(current_, name, by_number));
+        }
     }
 
     // A fault of the list that says of many things which it hits, not of one.

@@ -86,6 +86,10 @@ const std::vector<Variation>& variations() {
     return kAll;
 }
 
+bool Ended::was_not_found() const {
+    return error.empty() && WIFEXITED(status) && WEXITSTATUS(status) == kNotFound;
+}
+
 std::string Ended::in_words() const {
     if (!error.empty()) {
         return error;

@@ -28,6 +28,8 @@ struct Ended {
     std::string error;   // it could not be run
 
     [[nodiscard]] bool well() const { return error.empty() && status == 0; }
+    // There is no such program, or it cannot be run.
+    [[nodiscard]] bool was_not_found() const;
     [[nodiscard]] std::string in_words() const;
 };
 

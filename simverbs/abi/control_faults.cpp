@@ -52,6 +52,17 @@ SIMVERBS_ABI int simverbs_fault_fired(uint32_t id, uint64_t* count) {
     });
 }
 
+SIMVERBS_ABI int simverbs_fault_matched(uint32_t id, uint64_t* count) {
+    return in_turn([=](EmbeddedWorld& world) {
+        const auto matched = world.faults().matched(fabric::FaultId(id));
+        if (!matched) {
+            return fail(ENOENT, "simverbs_fault_matched: there is no fault {}", id);
+        }
+        *count = *matched;
+        return 0;
+    });
+}
+
 SIMVERBS_ABI const char* simverbs_fault_action_str(enum simverbs_fault_action action) {
     const FaultActionRow* row = find_fault_action(number_of(action));
     return row == nullptr ? nullptr : row->name.data();

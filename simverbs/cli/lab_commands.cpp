@@ -11,6 +11,7 @@
 
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/launch.hpp"
+#include "simverbs/cli/output_option.hpp"
 #include "simverbs/cli/world_options.hpp"
 
 #include "tutorials/lab/check.hpp"
@@ -95,9 +96,7 @@ void LabCommands::add_words_of_teachers() {
     grade_->add_option("--exercise", which_, "this one only")
         ->type_name("NAME")
         ->default_str("all");
-    grade_->add_option("-o,--output", output_, "write the CSV to FILE")
-        ->type_name("FILE")
-        ->default_str("standard output");
+    add_output(*grade_, output_, "write the CSV to FILE");
     grade_->add_option("-j,--jobs", jobs_, "so many at once")->check(CLI::Range(1, 256));
     add_time_limit(*grade_);
     prove_ = add("prove", "Whether an exercise is sound: starter, solution, wrong answers");

@@ -75,7 +75,7 @@ int RunCommand::run_scenario(std::vector<ProgramSpec> programs) const {
     }
     scenarios::Verdict verdict = run_processes(
         *scenario, {std::move(programs), limit_.count() == 0 ? std::nullopt : std::optional(limit_),
-                    server_.trace_file, server_.capture_file});
+                    server_.trace_file, server_.capture_file, EndSignals::Afterwards::kNothing});
     verdict.replay = "simverbs run --scenario " + scenario_;
     for (const std::string& word : words_) {
         verdict.replay += fmt::format(" '{}'", word);
@@ -85,6 +85,9 @@ int RunCommand::run_scenario(std::vector<ProgramSpec> programs) const {
     }
     if (!quiet_ || !verdict.passed()) {
         fmt::print(stderr, "{}", scenarios::report(verdict, settings_));
+    }
+    if (verdict.interrupted_by != 0) {
+        return kSignalled + verdict.interrupted_by;
     }
     return verdict.passed() ? kPassed : kFailed;
 }

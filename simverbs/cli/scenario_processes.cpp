@@ -34,6 +34,9 @@ class ServedFaults final : public scenarios::FaultSink {
     std::string inject(const simverbs_fault& fault, std::uint32_t& id) override {
         return server_.inject(fault, id);
     }
+    std::optional<std::uint64_t> matched(std::uint32_t id) const override {
+        return server_.fault_matched(id);
+    }
     // Only programs of operations take faults back.
     void clear(std::uint32_t /*id*/) override {}
 
@@ -139,7 +142,7 @@ scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
     const std::vector<ProgramSpec> specs =
         options.programs.empty() ? programs_of(scenario) : options.programs;
     verdict.error = refuse(scenario, specs);
-    const EndSignals signals(EndSignals::Afterwards::kRaise);
+    const EndSignals signals(options.signals);
     const RunFolder folder;
     const scenarios::TopologyFile topology(scenario);
     if (verdict.error.empty()) {
@@ -178,16 +181,19 @@ scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
     scenarios::Judge judge(witness, faults);
     const scenarios::Checked expect = scenario.at("expect");
     const std::vector<int> statuses = programs.statuses();
-    for (std::size_t i = 0; i < statuses.size(); ++i) {
+    verdict.interrupted_by = EndSignals::first();
+    for (std::size_t i = 0; verdict.interrupted_by == 0 && i < statuses.size(); ++i) {
         judge.judge_exit(expect.at("exit"), specs[i].host, specs[i].command, statuses[i]);
     }
-    judge.judge_end(expect, {});
+    if (verdict.interrupted_by == 0) {
+        judge.judge_end(expect, {});
+    }
     verdict.failures = judge.failures();
     verdict.time_ps = witness.now();
     verdict.digest = witness.digest();
     verdict.deterministic = server->marks().deterministic();
     verdict.mark = verdict.deterministic ? "" : server->marks().describe();
-    scenarios::add_findings(verdict, witness.records(), faults);
+    scenarios::add_findings(verdict, witness, faults);
     verdict.completed = witness.completed();
     verdict.events = witness.events();
     return verdict;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "simverbs/cli/end_signals.hpp"
 #include "simverbs/cli/programs.hpp"
 
 #include "scenarios/engine/run.hpp"
@@ -19,8 +20,11 @@ struct ProcessOptions {
     std::optional<std::chrono::milliseconds> time_limit{};  // of wall time; unset: the scenario's
     std::string trace_file{};
     std::string capture_file{};
+    // A signal that interrupts the run: whether it does again afterwards what it did before.
+    EndSignals::Afterwards signals = EndSignals::Afterwards::kRaise;
 };
 
+// A run that a signal interrupts has a verdict of what there was until then: it is not judged.
 // What the programs print goes to this process's standard output, prefixed by host.
 scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
                                  const ProcessOptions& options);

@@ -13,6 +13,7 @@
 
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/launch.hpp"
+#include "simverbs/cli/output_option.hpp"
 #include "simverbs/cli/progress.hpp"
 #include "simverbs/cli/scenario_processes.hpp"
 #include "simverbs/cli/world_options.hpp"
@@ -47,6 +48,19 @@ std::string summary(const scenarios::SweepResult& result, const scenarios::Sweep
         text += "the seed changes nothing here: give a fault a chance, or mix some in by --swarm\n";
     }
     return text;
+}
+
+// Returns the exit status of a check that did not find the same run each time.
+int status_of(const scenarios::CheckResult& result) {
+    switch (result.obstacle()) {
+        case scenarios::Obstacle::kNoProgram:
+            return kNotFound;
+        case scenarios::Obstacle::kInput:
+            return kUsage;
+        case scenarios::Obstacle::kNone:
+            break;
+    }
+    return kFailed;
 }
 
 void add_settings(CLI::App& command, std::vector<std::string>& settings) {
@@ -156,9 +170,7 @@ void SearchCommands::add_shrink(CLI::App& app) {
     add_settings(*shrink_, shrink_options_.settings);
     shrink_->add_option("--seed", shrink_options_.seed, "the seed with which it fails")
         ->default_str("that of the file");
-    shrink_->add_option("-o,--output", small_file_, "the small scenario")
-        ->type_name("FILE")
-        ->default_str("standard output");
+    add_output(*shrink_, small_file_, "the small scenario");
     shrink_->add_option("--runs", shrink_options_.most_runs, "at most so many")
         ->check(CLI::Range(std::size_t{1}, std::size_t{10'000'000}));
     add_limit(*shrink_, "--run-limit", shrink_options_.limit,
@@ -195,6 +207,7 @@ int SearchCommands::check() {
     check_options_.libraries = library_folder();
     std::size_t same = 0;
     std::size_t looked_at = 0;
+    int status = kPassed;
     Progress progress("runs");
     check_options_.onlooker = [&](const scenarios::Stage& stage) { return progress.look(stage); };
     const auto tell = [&](const scenarios::CheckResult& result) {
@@ -205,6 +218,7 @@ int SearchCommands::check() {
         }
         ++looked_at;
         same += result.is_same() ? 1 : 0;
+        status = std::max(status, result.is_same() ? kPassed : status_of(result));
         if (!quiet_ || !result.is_same()) {
             std::cout << scenarios::report(result) << std::flush;
         }
@@ -212,13 +226,13 @@ int SearchCommands::check() {
     };
     if (!program_.empty()) {
         tell(scenarios::check_program(program_, check_options_));
-        return Progress::status(same == 1 ? kPassed : kFailed);
+        return Progress::status(status);
     }
     std::ranges::any_of(files, [&](const std::string& file) {
         return !tell(scenarios::check_scenario(file, check_options_));
     });
     std::cout << same << " of " << looked_at << " repeat themselves\n";
-    return Progress::status(same == files.size() ? kPassed : kFailed);
+    return Progress::status(status);
 }
 
 int SearchCommands::sweep() {
@@ -278,7 +292,7 @@ int SearchCommands::shrink() {
                              : result.ran_out ? " (no more were allowed)"
                                               : "",
                              in_words(result.before), in_words(result.after));
-    const std::string text = fmt::format("# {} made small: it fails in the same way ({}).\n{}",
+    const std::string text = fmt::format("# {} made small: it fails in the same way ({}).\n{}\n",
                                          file_, result.kind, result.text);
     if (small_file_.empty()) {
         std::cout << text;

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "simverbs/cli/exit_status.hpp"
+#include "simverbs/cli/output_option.hpp"
 #include "simverbs/model/services.hpp"
 
 #include "viz/coverage.hpp"
@@ -151,9 +152,7 @@ VizCommands::VizCommands(CLI::App& app)
 
 CLI::App* VizCommands::add(const char* name, const char* help) {
     CLI::App* const command = command_->add_subcommand(name, help);
-    command->add_option("-o,--output", output_, "its ending says which format")
-        ->type_name("FILE")
-        ->default_str("standard output");
+    add_output(*command, output_, "its ending says which format");
     return command;
 }
 

@@ -288,7 +288,7 @@ void EmbeddedWorld::peer_never_was(std::uint32_t qpn) {
         hinted_at_other_process_ = true;
         fmt::print(
             stderr,
-            "simverbs: retries exceeded towards QPN {:#08x}, which is no peer in this process's "
+            "simverbs: retries exceeded towards QPN {:#x}, which is no peer in this process's "
             "world; is it another process's? Each has a world of its own unless started "
             "with `simverbs run`\n",
             qpn);

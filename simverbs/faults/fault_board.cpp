@@ -92,6 +92,11 @@ FaultId FaultBoard::inject(const FaultSpec& spec) {
             static_cast<fabric::FiringListener*>(this));
     }
     hook_devices();
+    if (!spec.name.empty()) {
+        environment_.bus().emit(clock_.now(),
+                                fabric::FaultDescribed{place_of(spec.target, nullptr), id,
+                                                       to_string(spec.action), spec.name});
+    }
     if (spec.after.value() == 0) {
         start(id, fault);
         return id;
@@ -215,12 +220,22 @@ void FaultBoard::clear_all() {
 }
 
 std::optional<std::uint64_t> FaultBoard::fired(FaultId id) const {
+    const fabric::Occasion* const occasion = occasion_of(id);
+    return occasion == nullptr ? std::nullopt : std::optional(occasion->fired());
+}
+
+std::optional<std::uint64_t> FaultBoard::matched(FaultId id) const {
+    const fabric::Occasion* const occasion = occasion_of(id);
+    return occasion == nullptr ? std::nullopt : std::optional(occasion->seen());
+}
+
+const fabric::Occasion* FaultBoard::occasion_of(FaultId id) const {
     const auto found = faults_.find(id);
     if (found == faults_.end()) {
-        return std::nullopt;
+        return nullptr;
     }
     const Fault& fault = found->second;
-    return fault.frames != nullptr ? fault.frames->occasion().fired() : fault.occasion.fired();
+    return fault.frames != nullptr ? &fault.frames->occasion() : &fault.occasion;
 }
 
 bool FaultBoard::waits_for(const Hca& hca, std::uint32_t qpn, CompletedQueue queue) const {

@@ -40,6 +40,8 @@ class FaultBoard final : private DeviceFaults,
     void clear_all();
     // Nothing: there is none of that id.
     [[nodiscard]] std::optional<std::uint64_t> fired(fabric::FaultId id) const;
+    // How often what it waits for has come while it was armed. The same.
+    [[nodiscard]] std::optional<std::uint64_t> matched(fabric::FaultId id) const;
     // Whether a fault waits for the next request of that queue of one queue pair.
     [[nodiscard]] bool waits_for(const Hca& hca, std::uint32_t qpn, CompletedQueue queue) const;
 
@@ -66,6 +68,7 @@ class FaultBoard final : private DeviceFaults,
     void keep_payload(fabric::Frame& frame) override;
     void fault_fired(fabric::FaultId id) override;
 
+    [[nodiscard]] const fabric::Occasion* occasion_of(fabric::FaultId id) const;
     void start(fabric::FaultId id, Fault& fault);
     void wake(fabric::FaultId id);
     void rouse(fabric::FaultId id);

@@ -88,12 +88,24 @@ void restart(FaultEnvironment& environment, Hca& hca, const fabric::Node& node) 
     apply(SetNodeLinks{node, LinkState::kUp}, environment);
 }
 
+// Returns why the device is not in the state that the action changes.
+std::string_view refuse(simverbs_fault_action action, const Hca& hca) {
+    switch (action) {
+        case SIMVERBS_FAULT_HOST_KILL:
+            return hca.has_power() ? kDone : "it has no power";
+        case SIMVERBS_FAULT_HOST_RESTART:
+            return hca.is_dead() ? kDone : "it works";
+        case SIMVERBS_FAULT_DEVICE_ARRIVE:
+            return !hca.is_dead() ? "it works" : hca.has_power() ? kDone : "its host has no power";
+        default:
+            return hca.is_dead() ? "it is dead" : kDone;
+    }
+}
+
 std::string_view on_device(const FaultSpec& spec, Hca& hca, const fabric::Node& node,
                            FaultEnvironment& environment, FaultClock& later) {
-    const bool comes_back =
-        spec.action == SIMVERBS_FAULT_HOST_RESTART || spec.action == SIMVERBS_FAULT_DEVICE_ARRIVE;
-    if (comes_back == !hca.is_dead()) {
-        return comes_back ? "it works" : "it is dead";
+    if (const std::string_view reason = refuse(spec.action, hca); !reason.empty()) {
+        return reason;
     }
     switch (spec.action) {
         case SIMVERBS_FAULT_HOST_KILL:
@@ -118,10 +130,13 @@ std::string_view on_device(const FaultSpec& spec, Hca& hca, const fabric::Node& 
     }
 }
 
-// Power is a host's, with all its devices.
+// Power is a host's, with all its devices; its programs end with it.
 std::string_view on_host(const FaultSpec& spec, const FaultTarget& target,
                          FaultEnvironment& environment, FaultClock& later) {
     std::string_view outcome;
+    if (spec.action == SIMVERBS_FAULT_HOST_KILL && environment.programs() != nullptr) {
+        environment.programs()->kill(target.hca->host());
+    }
     for (const std::size_t index : environment.hcas_of(target.hca->host())) {
         Hca& hca = environment.hca(index);
         const std::string_view reason =
@@ -144,7 +159,7 @@ std::string_view on_programs(const FaultSpec& spec, const Hca& hca,
 
 std::string_view on_queue_pair(const FaultSpec& spec, const FaultTarget& target) {
     QueuePair* qp = target.qp.find(*target.hca);
-    if (qp == nullptr) {
+    if (qp == nullptr || qp->context().is_dead()) {
         return "there is no such queue pair";
     }
     const QpAttributes& attributes = qp->attributes();
@@ -189,11 +204,19 @@ std::string_view invalidate_mr(Hca& hca, std::uint32_t lkey) {
     return kDone;
 }
 
+constexpr bool is_object_of_device(FaultSubject subject) {
+    return subject >= FaultSubject::kQueuePair && subject <= FaultSubject::kMemoryRegion;
+}
+
 }  // namespace
 
 std::string_view carry_out(const FaultSpec& spec, const FaultTarget& target,
                            FaultEnvironment& environment, FaultClock& later) {
-    switch (row_of(spec.action).subject) {
+    const FaultSubject subject = row_of(spec.action).subject;
+    if (is_object_of_device(subject) && target.hca->is_dead()) {
+        return "the device is dead";
+    }
+    switch (subject) {
         case FaultSubject::kLink:
             return on_link(spec, *target.link, environment, later);
         case FaultSubject::kLinkEnd:

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "simverbs/faults/named.hpp"
+#include "simverbs/model/fault_phrases.hpp"
 #include "simverbs/model/statuses.hpp"
 
 namespace simverbs {
@@ -73,6 +74,7 @@ int FaultRequest::read_action() {
                     number_and_name(kFaultActions.front()), number_and_name(kFaultActions.back()));
     }
     spec_.action = action_->action;
+    spec_.name = text_of(asked_.name);
     return 0;
 }
 
@@ -92,8 +94,8 @@ int FaultRequest::read_time() {
         }
     }
     if (asked_.until_ps != 0 && asked_.until_ps <= asked_.from_ps) {
-        return fail(EINVAL, "until_ps is {}, not behind from_ps, {}", asked_.until_ps,
-                    asked_.from_ps);
+        return fail(EINVAL, "{} is {} ps, not behind {}, {} ps", api_words(FaultPhrase::kUntil),
+                    asked_.until_ps, api_words(FaultPhrase::kFrom), asked_.from_ps);
     }
     spec_.after = after;
     spec_.after_delay = fabric::SimDuration(asked_.after_delay_ps);
@@ -107,8 +109,8 @@ int FaultRequest::read_time() {
 
 int FaultRequest::read_count() {
     if (asked_.chance > asked_.chance_of) {
-        return fail(EINVAL, "a chance of {} in {}; chance is at most chance_of", asked_.chance,
-                    asked_.chance_of);
+        return fail(EINVAL, "a chance of {} in {}; {}", asked_.chance, asked_.chance_of,
+                    api_words(FaultPhrase::kChance));
     }
     spec_.when.nth = std::max<std::uint64_t>(asked_.nth, 1);
     spec_.when.count = std::max<std::uint64_t>(asked_.count, 1);
@@ -124,15 +126,13 @@ int FaultRequest::read_trigger() {
     const int asked = number_of(asked_.on);
     const int on = asked == SIMVERBS_ON_DEFAULT ? subject.usual_trigger : asked;
     if (subject.is_the_match && (on != subject.usual_trigger || asked_.delay_ps != 0)) {
-        return fail(EINVAL, "{} is done to what matches, when it matches; leave {} 0",
-                    action_->name, on != subject.usual_trigger ? "on" : "delay_ps");
+        return fail(
+            EINVAL, "{} is done to what matches, when it matches; {}", action_->name,
+            api_words(on != subject.usual_trigger ? FaultPhrase::kOn : FaultPhrase::kDelay));
     }
     trigger_ = find_fault_trigger(on);
     if (trigger_ == nullptr) {
-        return fail(EINVAL,
-                    "on is {}; SIMVERBS_ON_TIME (1), _PACKET (2), _WORK_REQUEST (3) "
-                    "or _CALL (4), or 0",
-                    on);
+        return fail(EINVAL, "on is {}; {}", on, api_words(FaultPhrase::kTriggers));
     }
     switch (trigger_->trigger) {
         case SIMVERBS_ON_PACKET:
@@ -158,10 +158,9 @@ int FaultRequest::read_members() {
         }
         const bool needs_match =
             trigger_->trigger == SIMVERBS_ON_TIME && given.name.starts_with("match.");
-        return fail(EINVAL, "{} does not read {}{}", action_->name, given.name,
-                    needs_match ? "; it waits for a time unless on is SIMVERBS_ON_PACKET, "
-                                  "_WORK_REQUEST or _CALL"
-                                : "");
+        return fail(EINVAL, "{} does not read {}{}{}", action_->name, given.name,
+                    needs_match ? "; it waits for a time unless " : "",
+                    needs_match ? api_words(FaultPhrase::kTriggersThatMatch) : "");
     }
     return 0;
 }
@@ -224,10 +223,8 @@ int FaultRequest::read_packets() {
     }
     const PacketDirectionRow* way = find_packet_direction(number_of(match.direction));
     if (way == nullptr) {
-        return fail(EINVAL,
-                    "match.direction is {}; SIMVERBS_REQUESTS (1) or "
-                    "SIMVERBS_RESPONSES (2), or 0",
-                    number_of(match.direction));
+        return fail(EINVAL, "match.direction is {}; {}", number_of(match.direction),
+                    api_words(FaultPhrase::kDirections));
     }
     if (match.psn > kMaxPsn) {
         return fail(EINVAL, "match.psn is {}; from 1 to {}, relative to the first", match.psn,
@@ -266,10 +263,7 @@ int FaultRequest::read_packets() {
 
 int FaultRequest::read_queue(const char* member, int queue, CompletedQueue& into) const {
     if (queue != SIMVERBS_SEND_QUEUE && queue != SIMVERBS_RECEIVE_QUEUE) {
-        return fail(EINVAL,
-                    "{} is {}; SIMVERBS_SEND_QUEUE (0) or SIMVERBS_RECEIVE_QUEUE "
-                    "(1)",
-                    member, queue);
+        return fail(EINVAL, "{} is {}; {}", member, queue, api_words(FaultPhrase::kQueues));
     }
     into = queue == SIMVERBS_SEND_QUEUE ? CompletedQueue::kSend : CompletedQueue::kReceive;
     return 0;
@@ -293,7 +287,8 @@ int FaultRequest::read_work_request() {
         return error;
     }
     if (action_->subject == FaultSubject::kSendRequest && on.queue != CompletedQueue::kSend) {
-        return fail(EINVAL, "{} is of sends; match.queue is to be 0", action_->name);
+        return fail(EINVAL, "{} is of sends; {}", action_->name,
+                    api_words(FaultPhrase::kSendQueue));
     }
     spec_.on = on;
     return 0;

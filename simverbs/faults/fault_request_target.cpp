@@ -8,6 +8,7 @@
 #include "simverbs/faults/fault_request.hpp"
 #include "simverbs/faults/link_rates.hpp"
 #include "simverbs/faults/named.hpp"
+#include "simverbs/model/fault_phrases.hpp"
 #include "simverbs/model/statuses.hpp"
 
 namespace simverbs {
@@ -111,9 +112,9 @@ int FaultRequest::read_target_switch() {
         return name.empty()
                    ? fail(EINVAL, "target.node is missing: a switch of topology '{}'",
                           environment_.topology())
-                   : fail(ENOENT, "target.node: '{}' is no switch of topology '{}'{}", name,
-                          environment_.topology(),
-                          node == nullptr ? "" : "; for a host take SIMVERBS_FAULT_HOST_KILL");
+                   : fail(ENOENT, "target.node: '{}' is no switch of topology '{}'{}{}", name,
+                          environment_.topology(), node == nullptr ? "" : "; for a host take ",
+                          node == nullptr ? "" : api_words(FaultPhrase::kHostKill));
     }
     spec_.target.node = node;
     return 0;
@@ -150,9 +151,7 @@ int FaultRequest::read_target_queue_pair() {
                           "pair");
     }
     if (asked_.target.qp == 0 && asked_.target.qp_num == 0) {
-        return fail(EINVAL,
-                    "target.qp (the n-th of its device) or target.qp_num is "
-                    "missing");
+        return fail(EINVAL, "{}", api_words(FaultPhrase::kQueuePairMissing));
     }
     if (asked_.target.qp_num != 0 && find_queue_pair(*spec_.target.hca, "target.qp_num",
                                                      asked_.target.qp_num, why_) == nullptr) {
@@ -210,10 +209,8 @@ int FaultRequest::read_ranges() {
 int FaultRequest::read_header_field() {
     const HeaderFieldRow* row = find_header_field(number_of(asked_.with.field));
     if (row == nullptr) {
-        return fail(EINVAL,
-                    "with.field is {}; SIMVERBS_HEADER_OPCODE (1) to "
-                    "SIMVERBS_HEADER_SOLICITED (13)",
-                    number_of(asked_.with.field));
+        return fail(EINVAL, "with.field is {}; {}", number_of(asked_.with.field),
+                    api_words(FaultPhrase::kFields));
     }
     spec_.with.field = row->field;
     return holds(row->field, asked_.with.value)

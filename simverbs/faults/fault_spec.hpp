@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -82,6 +83,7 @@ struct FaultSpec {
     fabric::SimDuration delay{};
     FaultTarget target;
     FaultArguments with;
+    std::string name{};  // "": it has none
 };
 
 }  // namespace simverbs

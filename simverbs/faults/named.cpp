@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "simverbs/hca/queue_pair.hpp"
+#include "simverbs/model/fault_phrases.hpp"
 
 namespace simverbs {
 namespace {
@@ -66,8 +67,8 @@ QueuePair* find_queue_pair(const Hca& hca, const char* what, std::uint32_t qp_nu
                            std::string& why) {
     QueuePair* qp = hca.find_qp(qp_num);
     if (qp == nullptr) {
-        why = fmt::format("{}: {} has no queue pair {:#x}; ibv_qp.qp_num is the number to give",
-                          what, hca.name(), qp_num);
+        why = fmt::format("{}: {} has no queue pair {:#x}{}", what, hca.name(), qp_num,
+                          api_words(FaultPhrase::kQueuePairNumber));
     }
     return qp;
 }

@@ -64,6 +64,9 @@ QueuePair* DeviceContext::find_qp(std::uint32_t handle) const {
 
 void DeviceContext::die() {
     is_dead_ = true;
+    for (const auto& [handle, qp] : qps_) {
+        qp->stop_timers();
+    }
     for (const auto& [handle, cq] : cqs_) {
         cq->stop();
     }
@@ -73,9 +76,6 @@ void DeviceContext::die() {
 }
 
 void DeviceContext::abandon() {
-    for (const auto& [handle, qp] : qps_) {
-        qp->stop_timers();
-    }
     die();
     is_abandoned_ = true;
 }

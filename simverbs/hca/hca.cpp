@@ -197,7 +197,8 @@ void Hca::steer(const fabric::Port& port, const fabric::Frame& frame) {
 
 void Hca::deliver(fabric::Port& port, const fabric::Frame& frame) {
     if (is_dead_) [[unlikely]] {
-        discard(frame.transport_as<Packet>(), PacketFate::kDeviceDead);
+        discard(frame.transport_as<Packet>(),
+                has_power_ ? PacketFate::kDeviceDead : PacketFate::kNoPower);
         return;
     }
     if (frame.is_raw) {
@@ -295,7 +296,7 @@ bool Hca::was_ever(std::uint32_t qpn) const {
 void Hca::report_source_fault(const Packet& packet) {
     Hca* sender = commons_.by_node[arriving_->source.value()];
     QueuePair* qp = sender == nullptr ? nullptr : sender->qps_.find(packet.source_qpn);
-    if (qp != nullptr) {
+    if (qp != nullptr && !qp->context().is_dead()) {
         qp->source_unreadable(packet.psn);
     }
 }
@@ -319,7 +320,9 @@ void Hca::die() {
 }
 
 void Hca::lose_power() {
+    abandon_all();
     stop_contexts();
+    has_power_ = false;
 }
 
 void Hca::stop_contexts() {
@@ -332,6 +335,7 @@ void Hca::stop_contexts() {
 
 void Hca::restart() {
     is_dead_ = false;
+    has_power_ = true;
     is_present_ = true;
     has_dead_contexts_ = !contexts_.empty();
 }
@@ -371,7 +375,8 @@ QueuePair* Hca::find_made(std::uint32_t ordinal) const {
 
 CompletionQueue* Hca::find_cq(std::uint32_t handle) const {
     for (const auto& [number, context] : contexts_) {
-        if (CompletionQueue* cq = context->find_cq(handle); cq != nullptr) {
+        CompletionQueue* const cq = context->is_dead() ? nullptr : context->find_cq(handle);
+        if (cq != nullptr) {
             return cq;
         }
     }

@@ -109,7 +109,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     [[nodiscard]] QueuePair* find_qp(std::uint32_t qpn) const { return qps_.find(qpn); }
     // The `ordinal`-th that was made, or nullptr.
     [[nodiscard]] QueuePair* find_made(std::uint32_t ordinal) const;
-    // A context's queue of that handle; the first context's that has one.
+    // A live context's queue of that handle; the first context's that has one.
     [[nodiscard]] CompletionQueue* find_cq(std::uint32_t handle) const;
     template <class F>
     void for_each_qp(F&& visit) const {
@@ -141,8 +141,9 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
 
     // DEVICE_FATAL, once: from now on nothing completes, nothing is sent and what arrives is lost.
     void die();
-    // The same without a word: its host has lost power.
+    // The same without an event: its host has lost power.
     void lose_power();
+    [[nodiscard]] bool has_power() const { return has_power_; }
     // It works again, for contexts that are opened from now on.
     void restart();
     // The program that has opened it is no more, without a word: the same for that context alone.
@@ -217,6 +218,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     std::uint32_t bad_qkeys_ = 0;
     std::uint32_t queue_pairs_made_ = 0;
     bool is_dead_ = false;
+    bool has_power_ = true;
     std::atomic<bool> is_present_ = true;  // also read without the world
     bool has_dead_contexts_ = false;
     LateLandings late_landings_{*this};

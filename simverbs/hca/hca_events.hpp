@@ -403,6 +403,7 @@ enum class PacketFate : std::uint8_t {
     kDeviceDead,
     kCrcWrong,
     kOtherVlan,
+    kNoPower,
 };
 constexpr std::string_view to_string(PacketFate fate) {
     switch (fate) {
@@ -422,6 +423,8 @@ constexpr std::string_view to_string(PacketFate fate) {
             return "no flow rule";
         case PacketFate::kDeviceDead:
             return "device fatal";
+        case PacketFate::kNoPower:
+            return "its host has no power";
         case PacketFate::kCrcWrong:
             return "invariant CRC wrong";
         case PacketFate::kWrongService:

@@ -18,7 +18,8 @@ namespace {
 using fabric::trace::Category;
 using fabric::trace::LinkType;
 
-constexpr fabric::trace::CategorySet kLookedAt{Category::kPacket, Category::kFault};
+constexpr fabric::trace::CategorySet kLookedAt{Category::kPacket, Category::kFault,
+                                               Category::kObject};
 constexpr std::uint32_t kLongestFrame = 16'384;
 
 bool is_hca(const fabric::Port& port) {
@@ -65,8 +66,14 @@ void Capture::flush() {
 
 // Records of packets are wanted for what comes with them: frames that are looked at one by one.
 void Capture::record(const fabric::trace::TraceRecord& record) {
-    if (record.category == Category::kFault) {
-        fired_ = fmt::format("fault {}: {}", record.number("fault"), record.text("action"));
+    if (record.category == Category::kObject && record.name == "fault") {
+        fault_names_[record.number("fault")] = fmt::format("\"{}\"", record.text("name"));
+    } else if (record.category == Category::kFault) {
+        const std::uint64_t number = record.number("fault");
+        const auto named = fault_names_.find(number);
+        fired_ = fmt::format("fault {}: {}",
+                             named == fault_names_.end() ? std::to_string(number) : named->second,
+                             record.text("action"));
     }
 }
 

@@ -65,6 +65,7 @@ class Capture final : private fabric::FrameObserver, private fabric::trace::Sink
     Simulation& simulation_;
     fabric::trace::PcapngFile file_;
     fabric::SimDuration longest_hop_{};
+    std::map<std::uint64_t, std::string> fault_names_;
     std::string fired_;  // the fault that has hit the frame which is being filtered
     std::map<FrameName, std::string> notes_;
     std::map<std::pair<std::uint32_t, std::uint16_t>, std::uint32_t> interfaces_;

@@ -149,6 +149,10 @@ std::string Server::inject(const simverbs_fault& fault, std::uint32_t& id) {
     return {};
 }
 
+std::optional<std::uint64_t> Server::fault_matched(std::uint32_t id) const {
+    return faults_.matched(fabric::FaultId(id));
+}
+
 std::string Server::summary() const {
     return fmt::format("{}, {}", simulation_->summary(), marks_.describe());
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,8 @@ class Server {
     // Before run(): a fault, from the beginning of the world on. Why it cannot be; "" and its
     // number where it is.
     [[nodiscard]] std::string inject(const simverbs_fault& fault, std::uint32_t& id);
+    // As simverbs_fault_matched(). Nothing: no such fault. Only while the server does not run.
+    [[nodiscard]] std::optional<std::uint64_t> fault_matched(std::uint32_t id) const;
     // Before run(): so many programs will be started for this world, and time waits for those that
     // are on their way to it.
     void expect_programs(std::size_t count) { expected_.expect(count); }

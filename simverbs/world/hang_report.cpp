@@ -31,7 +31,7 @@ std::string waits_for(const QueuePairReport& report) {
                            missing_receive(report));
     }
     if (report.answer_until) {
-        return fmt::format("for an answer of QP {:#08x}, until {} ({} retries left){}",
+        return fmt::format("for an answer of QP {:#x}, until {} ({} retries left){}",
                            report.dest_qpn, fabric::to_string(*report.answer_until),
                            report.retries_left,
                            report.rnr_naks > 0 ? "; " + missing_receive(report) : "");
@@ -54,7 +54,7 @@ std::string describe_queue_pairs(const Hca& hca) {
             return;
         }
         text += fmt::format(
-            "  QP {:#08x} {} {}: next PSN {}, expects PSN {}, {} sends outstanding ({} begun), {} "
+            "  QP {:#x} {} {}: next PSN {}, expects PSN {}, {} sends outstanding ({} begun), {} "
             "receives posted; waits {}\n",
             report.qpn, to_string(report.service), to_string(report.state), report.next_psn,
             report.expected_psn, report.sends, report.sends_started, report.receives,

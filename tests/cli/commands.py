@@ -255,6 +255,29 @@ class Help(Case):
                 self.assertIn(line, text, words)
         self.assertGreater(count, 40)
 
+    def test_exit_statuses_of_check(self):
+        for status, words in ((2, ["check", "nosuch.yaml"]), (127, ["check", "--", "./nosuch"])):
+            self.assertEqual(self.simverbs(*words)[0], status, words)
+        wrong = self.write("wrong.yaml", "run: {sede: 1}\n")
+        self.assertEqual(self.simverbs("check", wrong)[0], 2)
+        self.assertEqual(self.simverbs("check", "--", "false")[0], 1)
+
+    def test_a_dash_is_standard_output(self):
+        trace = os.path.join(self.folder, "trace.jsonl")
+        self.simverbs("scenario", "--trace", trace, SCENARIOS + "/status_success.yaml")
+        failing = self.write("flushed.yaml", FLUSHED)
+        there = os.listdir()
+        for words in (
+            ["viz", "qp"],
+            ["viz", "ladder", trace],
+            ["viz", "report", trace],
+            ["shrink", "--runs", "3", failing],
+        ):
+            status, text = self.simverbs(*words)
+            self.assertEqual(status, 0, text)
+            self.assertEqual(self.simverbs(*words, "-o", "-"), (0, text), words)
+        self.assertEqual(os.listdir(), there)
+
     def test_has_one_word_for_a_kind_of_value(self):
         for words, text in self.help_of_all():
             self.assertNotRegex(text, r"\b(TEXT|UINT|INT|REQUIRED)\b", words)
@@ -374,6 +397,14 @@ class Interrupted(Case):
         text, status = self.interrupted(signal.SIGINT, "", "check", long)
         self.assertEqual(status, 130, text)
         self.assertIn(f"INTERRUPTED {long}", text)
+
+    def test_run_of_a_scenario_prints_what_there_is(self):
+        slow = self.write("slow.yaml", 'hosts: {h0: {run: "echo begun; exec sleep 100"}}\n')
+        text, status = self.interrupted(signal.SIGINT, "begun", "run", "--scenario", slow)
+        self.assertEqual(status, 130, text)
+        self.assertIn(f"INTERRUPTED {slow}", text)
+        self.assertIn("what the scenario expects was not judged", text)
+        self.assertNotIn("PASS", text)
 
     def test_shrink_prints_how_small_it_has_become(self):
         flushed = self.write("flushed.yaml", FLUSHED)

@@ -78,7 +78,8 @@ faults: [{name: broken, action: execution, when: {qp: h0/c}}]
     const std::string text = explain(*records, {std::nullopt, 1U, {}}).value_or("");
     EXPECT_NE(text.find("completed with WR_FLUSH_ERR"), std::string::npos) << text;
     EXPECT_NE(text.find("completed with FATAL_ERR"), std::string::npos) << text;
-    EXPECT_NE(text.find("Root: the injected fault 1"), std::string::npos) << text;
+    EXPECT_NE(text.find("Root: the injected fault \"broken\" (execution)"), std::string::npos)
+        << text;
     std::filesystem::remove(trace);
 }
 

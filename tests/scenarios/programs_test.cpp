@@ -119,6 +119,18 @@ TEST(KilledPrograms, EndWithoutAFailure) {
     EXPECT_FALSE(alive.passed());
 }
 
+// A host without power is like its programs, and more: the peer's failure has it as its root.
+TEST(KilledHosts, EndTheirProgramsWithoutAFailure) {
+    std::string text(kKilled);
+    const std::string_view action = "process_kill";
+    text.replace(text.find(action), action.size(), "host_kill");
+    const Verdict verdict = run_text(text);
+    EXPECT_TRUE(verdict.passed()) << report(verdict, {});
+    EXPECT_NE(verdict.explanation.find("Root: the injected fault \"killed\" (host_kill)"),
+              std::string::npos)
+        << verdict.explanation;
+}
+
 // Requests that a killed program had under way go nowhere: no retries of it are left to come.
 TEST(KilledPrograms, LeaveNothingUnderWay) {
     const Verdict verdict = run_text(R"(

@@ -56,8 +56,65 @@ hosts: {h0: {do: [{write: {qp: c, id: 1}}, {poll: {qp: c}}]}}
     EXPECT_THAT(warnings(kWork), testing::IsEmpty());
     const std::string fault = std::string(kWork) + "faults: [{name: late, action: drop, ";
     EXPECT_THAT(warnings((fault + "when: {psn: 77}}]").c_str()),
-                testing::ElementsAre("the fault \"late\" never fired"));
+                testing::ElementsAre("the fault \"late\" never fired: no packet matched"));
+    EXPECT_THAT(warnings((fault + "when: {from: h0, nth: 9}}]").c_str()),
+                testing::ElementsAre(
+                    "the fault \"late\" never fired: it waits for packet number 9 that matches, "
+                    "and only 1 matched"));
+    EXPECT_THAT(warnings((fault + "when: {from: h0, chance: 1/1000000}}]").c_str()),
+                testing::ElementsAre("the fault \"late\" never fired: 1 packets matched, and its "
+                                     "chance of 1/1000000 hit none of them"));
+    EXPECT_THAT(
+        warnings((std::string(kWork) + "faults: [{name: power, action: host_kill, node: h1, "
+                                       "when: {at: 1s}}]\nrun: {stop: 1ms}")
+                     .c_str()),
+        testing::ElementsAre(testing::MatchesRegex(
+            "the fault \"power\" never fired: the run ended at .*us, before its time")));
+    EXPECT_THAT(
+        warnings((fault + "when: {psn: 77}}, {name: next, action: drop, when: {after: "
+                          "late}}]")
+                     .c_str()),
+        testing::Contains(
+            "the fault \"next\" never fired: \"late\", which it comes after, did not fire"));
     EXPECT_THAT(warnings((fault + "when: {nth: 1, from: h0}}]").c_str()), testing::IsEmpty());
+}
+
+// Timeout code 31 is 8796 s, of which the default stop is the ninth part.
+TEST(Warnings, AreOfADefaultStopBeforeATimeout) {
+    constexpr const char* kSlow = R"(
+connections: {c: {between: [h0, h1], timeout: 31, retries: 1}}
+hosts: {h0: {do: [{write: {qp: c, id: 1}}, {poll: {qp: c, status: RETRY_EXC_ERR}}]}}
+faults: [{action: drop, when: {from: h0, count: every}}]
+)";
+    const Verdict cut = run_text(kSlow);
+    EXPECT_FALSE(cut.passed());
+    EXPECT_THAT(cut.warnings,
+                testing::ElementsAre(testing::MatchesRegex(
+                    "the run ended at its default stop, 1000.000s of virtual time, while h0/c "
+                    "still waited for its ACK timeout until 8796.*run.stop=TIME.*")));
+    const Verdict longer = run_text(kSlow, {"run.stop=20000s"});
+    EXPECT_TRUE(longer.passed()) << report(longer, {});
+    EXPECT_THAT(longer.warnings, testing::IsEmpty());
+}
+
+// An explanation has the names and ids of the scenario beside the numbers of the trace.
+TEST(Explanations, NameEndsRequestsAndFaultsAsTheScenarioDoes) {
+    const Verdict verdict = run_text(R"(
+connections: {c: {between: [h0, h1], timeout: 10, retries: 1}}
+hosts:
+  h0: {do: [{write: {qp: c, id: 7}}, {write: {qp: c, id: 8}}, {poll: {qp: c, count: 2}}]}
+faults:
+  - {name: first, action: mark}
+  - {action: drop, when: {from: h0, psn: 2, count: every}}
+expect: {completions: {h0/c: [{id: 7}, {id: 8}]}}
+)");
+    EXPECT_FALSE(verdict.passed());
+    EXPECT_THAT(verdict.explanation,
+                testing::HasSubstr("request 1 (id 8) of h0/c (QP 0x10001) completed"));
+    EXPECT_THAT(verdict.explanation, testing::HasSubstr("fault \"fault1\" (drop)"));
+    EXPECT_EQ(verdict.fired.at("fault1").size(), 2U);
+    ASSERT_EQ(verdict.packets_hit.at("fault1").size(), 2U);
+    EXPECT_EQ(verdict.packets_hit.at("fault1")[1], (PacketHit{"h0/c", false, 2, 2}));
 }
 
 }  // namespace

@@ -49,8 +49,35 @@ TEST(Shrink, KeepsTheReasonAndNeverGrows) {
         EXPECT_FALSE(result.verdict.passed());
         EXPECT_EQ(result.verdict.root, (Root{"packets lost", {"drop"}})) << result.text;
         EXPECT_EQ(root_of_run(result.text), result.verdict.root);
+        EXPECT_EQ(result.text.find("chance"), std::string::npos) << result.text;
+        EXPECT_EQ(result.text.find("every"), std::string::npos) << result.text;
     }
     EXPECT_EQ(tried, 3);
+    std::filesystem::remove(file);
+}
+
+// Faults without names are told apart by the numbers that the run gives them, and one that others
+// come after is taken apart, too. Each firing stays the one it was when others are left out.
+TEST(Shrink, TakesFaultsApartByThePacketsThatTheyHit) {
+    const std::string file = testing::TempDir() + std::to_string(getpid()) + "_apart.yaml";
+    std::ofstream(file) << R"(
+connections: {c: {between: [h0, h1], timeout: 8, retries: 2}}
+hosts:
+  h0: {do: [{write: {qp: c, id: 1, count: 6}}, {poll: {qp: c, count: 6, status: SUCCESS}}]}
+run: {stop: 1s}
+faults:
+  - {name: idle, action: drop, when: {from: h1, nth: 1000}}
+  - {action: drop, when: {from: h0, opcode: RDMA_WRITE, nth: 4, count: every}}
+  - {name: other, action: mark, when: {after: fault1}}
+)";
+    const ShrinkResult result = shrink(file, {}, [](std::string_view) {});
+    ASSERT_EQ(result.error, "");
+    EXPECT_EQ(result.after.faults, 3U) << result.text;
+    for (const char* const rest : {"count: every", "nth", "idle", "other"}) {
+        EXPECT_EQ(result.text.find(rest), std::string::npos) << rest << "\n" << result.text;
+    }
+    EXPECT_NE(result.text.find("attempt: 3"), std::string::npos) << result.text;
+    EXPECT_FALSE(result.verdict.passed());
     std::filesystem::remove(file);
 }
 

@@ -26,6 +26,28 @@ class InjectedDevice : public Injection {
     }
 };
 
+// ---- what is told of faults
+
+TEST_F(InjectedDevice, NameAndMatchesOfAFault) {
+    connect();
+    std::string name = "lost";
+    simverbs_fault fault = on_request(SIMVERBS_FAULT_DROP, 0);
+    fault.nth = 4;
+    fault.name = name.c_str();
+    const std::uint32_t id = inject(fault);
+    name.clear();
+    EXPECT_EQ(records["h0 fault"], 1U);
+    write(1, 3);
+    expect(*a, 1, IBV_WC_SUCCESS);
+    std::uint64_t matched = 0;
+    ASSERT_EQ(simverbs_fault_matched(id, &matched), 0) << simverbs_last_error();
+    EXPECT_EQ(matched, 3U);
+    EXPECT_EQ(fired(id), 0U);
+    EXPECT_EQ(simverbs_fault_matched(id + 1, &matched), ENOENT);
+    inject(on_request(SIMVERBS_FAULT_DROP, 100));
+    EXPECT_EQ(records["h0 fault"], 1U) << "it has no name";
+}
+
 // ---- hosts and devices
 
 TEST_F(InjectedDevice, HostThatIsKilledIsSilent) {
@@ -54,6 +76,71 @@ TEST_F(InjectedDevice, HostThatIsKilledIsSilent) {
     EXPECT_EQ(listed(), 2);
 }
 
+// The requests of a dead host end with it: nothing is sent again, and nothing completes.
+TEST_F(InjectedDevice, DeadDeviceLeavesNothingUnderWay) {
+    for (const simverbs_fault_action action :
+         {SIMVERBS_FAULT_HOST_KILL, SIMVERBS_FAULT_DEVICE_FATAL, SIMVERBS_FAULT_DEVICE_REMOVE}) {
+        connect({.timeout = 10, .retries = 7});
+        simverbs_fault lost = on_request(SIMVERBS_FAULT_DROP, 0);
+        lost.count = SIMVERBS_EVERY;
+        inject(lost);
+        write(1, 3);
+        inject(on_host(action, "h0"));
+        const std::size_t sent = records["h0 packet_sent"];
+        EXPECT_GE(sent, 1U);
+        pass(1000);
+        EXPECT_EQ(records["h0 packet_sent"], sent) << simverbs_fault_action_str(action);
+        EXPECT_EQ(records["h0 completion"], 0U) << simverbs_fault_action_str(action);
+        EXPECT_TRUE(a->drain().empty());
+        ibv_pd* const pd = ibv_alloc_pd(a->context);
+        EXPECT_EQ(pd, nullptr);
+        EXPECT_EQ(errno, EIO);
+        a.reset();
+        b.reset();
+        ASSERT_EQ(simverbs_restart(), 0);
+        records.clear();
+        watch();
+    }
+}
+
+// Faults that come later find no object to fail.
+TEST_F(InjectedDevice, DeadDeviceHasNothingLeftToFail) {
+    connect();
+    ASSERT_EQ(a->receive(1, {a->range(0, 8)}), 0);
+    simverbs_fault queue_pair = on_host(SIMVERBS_FAULT_QP_ERROR, "h0");
+    queue_pair.target.qp = 1;
+    simverbs_fault queue = on_host(SIMVERBS_FAULT_CQ_OVERRUN, "h0");
+    queue.target.object = a->cq->handle;
+    simverbs_fault region = on_host(SIMVERBS_FAULT_MR_INVALIDATE, "h0");
+    region.target.object = a->mr->lkey;
+    inject(on_host(SIMVERBS_FAULT_HOST_KILL, "h0"));
+    for (const simverbs_fault& fault : {queue_pair, queue, region}) {
+        inject(fault);
+    }
+    EXPECT_EQ(missed, std::vector<std::string>(3, "the device is dead"));
+    EXPECT_EQ(records["h0 completion"], 0U);
+    missed.clear();
+    inject(on_host(SIMVERBS_FAULT_HOST_RESTART, "h0"));
+    inject(queue_pair);
+    inject(queue);
+    EXPECT_EQ(missed, (std::vector<std::string>{"there is no such queue pair",
+                                                "there is no such completion queue"}));
+    EXPECT_EQ(records["h0 completion"], 0U);
+}
+
+// A device that was fatal before loses its power, and its links, all the same.
+TEST_F(InjectedDevice, HostWithAFatalDeviceIsKilled) {
+    connect();
+    inject(on_host(SIMVERBS_FAULT_DEVICE_FATAL, "h1"));
+    EXPECT_EQ(records["h1 port_state"], 0U);
+    inject(on_host(SIMVERBS_FAULT_HOST_KILL, "h1"));
+    EXPECT_NE(records["h1 port_state"], 0U);
+    EXPECT_TRUE(missed.empty());
+    inject(on_host(SIMVERBS_FAULT_DEVICE_ARRIVE, "h1"));
+    inject(on_host(SIMVERBS_FAULT_HOST_KILL, "h1"));
+    EXPECT_EQ(missed, (std::vector<std::string>{"its host has no power", "it has no power"}));
+}
+
 // What was open stays dead, and takes no part: old numbers and keys lead nowhere.
 TEST_F(InjectedDevice, HostThatRestartsIsAFreshOne) {
     connect({.timeout = 10, .retries = 1});
@@ -63,7 +150,7 @@ TEST_F(InjectedDevice, HostThatRestartsIsAFreshOne) {
     pass(20);
     write(1, 1);
     expect(*a, 1, IBV_WC_RETRY_EXC_ERR);
-    EXPECT_GT(discarded("device fatal"), 0U);
+    EXPECT_GT(discarded("no such queue pair"), 0U);
     EXPECT_EQ(b->to_state(IBV_QPS_RESET), EIO);
     b.reset();
     ASSERT_EQ(a->to_state(IBV_QPS_RESET), 0);

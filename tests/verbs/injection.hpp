@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -110,12 +111,15 @@ class Injection : public TwoHosts {
     std::vector<Firing> firings;
     std::vector<std::string> missed;  // reasons
     std::vector<std::string> fates;   // of packets that were discarded
+    // "h0 completion": how many records of that name the trace has of that node.
+    std::map<std::string, std::size_t> records;
 
   private:
     static void record(const simverbs_record* record, void* argument) {
         auto& self = *static_cast<Injection*>(argument);
         const std::string name = record->name;
         Firing firing{.node = record->node, .time = record->time_ps};
+        ++self.records[firing.node + " " + name];
         for (std::size_t i = 0; i < record->field_count; ++i) {
             const simverbs_field& field = record->fields[i];
             const std::string key = field.name;

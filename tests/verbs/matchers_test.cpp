@@ -106,7 +106,7 @@ TEST_F(Connected, FixtureSaysWhyARequestFailed) {
     EXPECT_NONFATAL_FAILURE(EXPECT_THAT(h0.cq, simverbs::CompletesWith(IBV_WC_SUCCESS)),
                             "which completes wr_id 5 with 'transport retry counter exceeded' "
                             "(vendor_err 48)\n"
-                            "    536.870ms: work request 0 of queue pair");
+                            "    536.870ms: request 0 of h0 QP 0x");
     EXPECT_THAT(simverbs::explain("h0", h0.qp->qp_num),
                 testing::HasSubstr("Root: the injected fault 1 (drop)"));
     EXPECT_EQ(simverbs::explain("h1", h1.qp->qp_num), "");
@@ -120,7 +120,7 @@ TEST_F(Connected, FixtureSaysWhatFailedOnTheOtherHost) {
     h1.receive(64);
     h0.send(64, 5);
     EXPECT_NONFATAL_FAILURE(EXPECT_THAT(h1.cq, simverbs::CompletesWith(IBV_WC_SUCCESS)),
-                            "of h0 completed with RETRY_EXC_ERR");
+                            "of h0 QP 0x10001 completed with RETRY_EXC_ERR");
 }
 
 class WithoutRecords : public simverbs::TwoHosts {
