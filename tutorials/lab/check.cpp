@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <regex>
 #include <sstream>
 #include <variant>
 
@@ -193,6 +194,18 @@ std::string rule_report(const Rule& rule, const Finding& finding, bool is_explai
     return text;
 }
 
+// The first error of the C compiler, of the linker, or of Python, without the folder of the file.
+std::string first_error(const std::string& complaints) {
+    static const std::regex kOfC("[^/\n]*( error: |undefined reference)[^\n]*");
+    static const std::regex kOfPython("line [0-9]+\n[^]*\n(\\w+: [^\n]*)\n*$");
+    std::smatch found;
+    if (std::regex_search(complaints, found, kOfPython)) {
+        return fmt::format("{}, {}", found.str().substr(0, found.str().find('\n')), found.str(1));
+    }
+    return std::regex_search(complaints, found, kOfC) ? found.str()
+                                                      : complaints.substr(0, complaints.find('\n'));
+}
+
 std::string verdict(const Exercise& exercise, const Checked& checked) {
     const std::uint64_t points = checked.points(exercise.rubric);
     const std::uint64_t all = exercise.rubric.points();
@@ -238,6 +251,9 @@ std::string Checked::first_failing(const Rubric& rubric) const {
 }
 
 std::string Checked::seen_first() const {
+    if (!compiled) {
+        return first_error(complaints);
+    }
     if (!diagnoses.empty()) {
         return diagnoses.front().text;
     }
@@ -300,7 +316,7 @@ Checked check(const Exercise& exercise, const Toolbox& toolbox, const std::strin
     checked.findings = judge(exercise.rubric, performance);
     if (!checked.passed(exercise.rubric)) {
         checked.ending = ending_text(performance, limit);
-        checked.diagnoses = diagnose(performance, limit);
+        checked.diagnoses = diagnose(exercise.rubric, performance, limit);
     }
     if (!pictures.empty() && !performance.trace.records.empty()) {
         Painter painter(pictures, checked);
