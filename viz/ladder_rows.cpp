@@ -1,6 +1,8 @@
 #include "viz/ladder_rows.hpp"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -73,14 +75,72 @@ std::vector<QpName> all_lines(const Run& run) {
     return lines;
 }
 
-// Keeps the first `most` lines, without those whose packets all go to lines that do not fit.
-std::size_t leave_out(const Run& run, std::size_t most, std::vector<QpName>& lines) {
-    if (lines.size() <= most) {
+// The first and the last event of a queue pair, by their numbers.
+struct Life {
+    std::uint64_t first = UINT64_MAX;
+    std::uint64_t last = 0;
+
+    void extend(std::uint64_t seq) {
+        first = std::min(first, seq);
+        last = std::max(last, seq);
+    }
+    [[nodiscard]] bool meets(const Life& other) const {
+        return first <= other.last && other.first <= last;
+    }
+};
+using Lives = std::map<QpName, Life>;
+
+Lives lives_of(const Trace& trace, const Run& run) {
+    Lives lives;
+    for (const Record& record : trace.records) {
+        if (record.name != "queue_pair") {  // told anew when a trace begins
+            lives[line_of(record)].extend(record.seq);
+        }
+    }
+    for (const RunPacket& packet : run.packets) {
+        for (const QpName& qp : {packet.from, run.destination(packet).value_or(packet.from)}) {
+            lives[qp].extend(packet.sent_seq);
+            lives[qp].extend(std::max(packet.sent_seq, packet.end_seq));
+        }
+    }
+    return lives;
+}
+
+// Gives each line the first place of its node at which no other lives at the same time.
+std::vector<std::size_t> places_of(const std::vector<QpName>& lines, const Lives& lives) {
+    std::vector<std::vector<QpName>> taken;
+    std::vector<std::size_t> places;
+    for (const QpName& line : lines) {
+        const auto free =
+            std::find_if(taken.begin(), taken.end(), [&](const std::vector<QpName>& others) {
+                return std::all_of(others.begin(), others.end(), [&](const QpName& other) {
+                    return other.node == line.node && !lives.at(other).meets(lives.at(line));
+                });
+            });
+        places.push_back(static_cast<std::size_t>(free - taken.begin()));
+        if (free == taken.end()) {
+            taken.push_back({line});
+        } else {
+            free->push_back(line);
+        }
+    }
+    return places;
+}
+
+// Keeps the lines at the first `most` places, without those whose packets all go to lines that do
+// not fit. Returns how many are left out.
+std::size_t leave_out(const Run& run, const Lives& lives, std::size_t most,
+                      std::vector<QpName>& lines) {
+    const std::vector<std::size_t> places = places_of(lines, lives);
+    std::set<QpName> fitting;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        if (places[i] < most) {
+            fitting.insert(lines[i]);
+        }
+    }
+    if (fitting.size() == lines.size()) {
         return 0;
     }
-    const std::size_t all = lines.size();
-    lines.resize(most);
-    const std::set<QpName> fitting(lines.begin(), lines.end());
     std::set<QpName> paired;
     for (const RunPacket& packet : run.packets) {
         const std::optional<QpName> to = run.destination(packet);
@@ -89,10 +149,8 @@ std::size_t leave_out(const Run& run, std::size_t most, std::vector<QpName>& lin
             paired.insert(*to);
         }
     }
-    if (!paired.empty()) {
-        std::erase_if(lines, [&paired](const QpName& line) { return !paired.contains(line); });
-    }
-    return all - lines.size();
+    const std::set<QpName>& kept = paired.empty() ? fitting : paired;
+    return std::erase_if(lines, [&kept](const QpName& line) { return !kept.contains(line); });
 }
 
 void add_parts(const Run& run, const LadderOptions& options, LadderRows& ladder) {
@@ -172,15 +230,58 @@ void mark_breaks(std::vector<LadderRow>& rows) {
     }
 }
 
+// Puts a row with the headings before the first event of each line whose place had another line
+// before. Lines that begin later, at places that are free by then, share the row.
+void add_headings(const Lives& lives, LadderRows& ladder) {
+    std::map<std::size_t, std::vector<QpName>> of_place;  // from the first life to the last
+    for (std::size_t i = 0; i < ladder.lines.size(); ++i) {
+        of_place[ladder.places[i]].push_back(ladder.lines[i]);
+    }
+    for (auto& [place, lines] : of_place) {
+        std::sort(lines.begin(), lines.end(), [&lives](const QpName& a, const QpName& b) {
+            return lives.at(a).first < lives.at(b).first;
+        });
+        ladder.heads.push_back(lines.front());
+    }
+    std::map<std::size_t, std::size_t> at;  // index of the line that a place shows
+    while (true) {
+        std::uint64_t next = UINT64_MAX;
+        for (const auto& [place, lines] : of_place) {
+            next = at[place] + 1 < lines.size()
+                       ? std::min(next, lives.at(lines[at[place] + 1]).first)
+                       : next;
+        }
+        const auto row = std::find_if(ladder.rows.begin(), ladder.rows.end(),
+                                      [next](const LadderRow& each) { return each.seq >= next; });
+        if (next == UINT64_MAX || row == ladder.rows.end()) {
+            return;
+        }
+        LadderRow heading{.time = row->time, .seq = next, .kind = RowKind::kHeading};
+        for (const auto& [place, lines] : of_place) {
+            if (at[place] + 1 < lines.size() && lives.at(lines[at[place]]).last < next) {
+                heading.heads.push_back(lines[++at[place]]);
+            }
+        }
+        ladder.rows.insert(row, std::move(heading));
+    }
+}
+
 }  // namespace
 
 LadderRows ladder_rows(const Trace& trace, const Run& run, const LadderOptions& options,
-                       std::size_t most_lines) {
+                       std::size_t most_places) {
     LadderRows ladder{.lines = options.qps};
+    Lives lives = lives_of(trace, run);
     if (ladder.lines.empty()) {
         ladder.lines = all_lines(run);
-        ladder.lines_left_out = leave_out(run, most_lines, ladder.lines);
     }
+    for (const QpName& line : ladder.lines) {
+        lives.try_emplace(line, Life{0, UINT64_MAX});
+    }
+    if (options.qps.empty()) {
+        ladder.lines_left_out = leave_out(run, lives, most_places, ladder.lines);
+    }
+    ladder.places = places_of(ladder.lines, lives);
     ladder.parts = options.folds ? message_parts(run) : single_packets(run);
     add_parts(run, options, ladder);
     add_notes(trace, run, options, ladder);
@@ -190,6 +291,8 @@ LadderRows ladder_rows(const Trace& trace, const Run& run, const LadderOptions& 
         ladder.rows_left_out = ladder.rows.size() - options.rows;
         ladder.rows.resize(options.rows);
     }
+    ladder.rows_drawn = ladder.rows.size();
+    add_headings(lives, ladder);
     mark_breaks(ladder.rows);
     return ladder;
 }

@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr int kCannotExecute = 127;  // as a shell says it
 constexpr std::size_t kShownLines = 25;
+constexpr std::size_t kLadderRows = 1000;                 // more than the longest solution has
 constexpr std::string_view kPython = "/usr/bin/python3";  // Debian's, which has pyverbs
 
 void read_trace_of(const std::string& file, Performance& performance) {
@@ -50,26 +51,6 @@ std::vector<viz::StateMachine> machines_of(const viz::Trace& trace, const viz::R
     return machines;
 }
 
-// Whoever sent or got a packet, in that order: a lesson may have more than a ladder shows by
-// itself.
-std::vector<viz::QpName> talkers_of(const viz::Run& run) {
-    constexpr std::size_t kMost = 24;
-    std::vector<viz::QpName> talkers;
-    const auto add = [&talkers](const viz::QpName& qp) {
-        if (talkers.size() < kMost &&
-            std::find(talkers.begin(), talkers.end(), qp) == talkers.end()) {
-            talkers.push_back(qp);
-        }
-    };
-    for (const viz::RunPacket& packet : run.packets) {
-        if (const auto to = run.destination(packet)) {
-            add(packet.from);
-            add(*to);
-        }
-    }
-    return talkers;
-}
-
 class Painter {
   public:
     Painter(std::string folder, Checked& checked) : folder_(std::move(folder)), checked_(checked) {}
@@ -80,7 +61,7 @@ class Painter {
         switch (picture) {
             case Picture::kLadder:
                 if (!run.services.empty()) {
-                    save("ladder.svg", viz::ladder(trace, run, {.qps = talkers_of(run)}));
+                    save("ladder.svg", viz::ladder(trace, run, {.rows = kLadderRows}));
                 }
                 return;
             case Picture::kTimeline:
