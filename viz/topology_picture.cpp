@@ -434,7 +434,7 @@ class Picture {
         const auto add = [&rows, &lines](std::string_view colour, std::string_view sample,
                                          std::string_view words) {
             rows += fmt::format(
-                "<tr><td align=\"left\"><font color=\"{}\"><b>{}</b></font></td><td "
+                "<tr><td align=\"left\"><font color=\"{}\"><b>{}</b>&#160;&#160;</font></td><td "
                 "align=\"left\">{}</td></tr>",
                 colour, sample, words);
             ++lines;

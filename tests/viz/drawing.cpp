@@ -373,6 +373,24 @@ void find_overlaps(const Drawing& drawing, std::vector<std::string>& defects) {
     }
 }
 
+// Words of one row that run into each other, or into a sample of a legend. A no-break space between
+// them parts them.
+void find_touching_texts(const Drawing& drawing, std::vector<std::string>& defects) {
+    constexpr double kApart = 4;
+    constexpr std::string_view kSpace = "\xc2\xa0";
+    constexpr double kSameRow = 2;
+    for (const DrawnText& left : drawing.texts) {
+        for (const DrawnText& right : drawing.texts) {
+            const double gap = right.area.left - left.area.right;
+            if (std::abs(left.area.bottom - right.area.bottom) < kSameRow && gap > -kSlack &&
+                gap < kApart && left.node == right.node && !left.content.ends_with(kSpace) &&
+                !right.content.starts_with(kSpace)) {
+                defects.push_back(fmt::format("'{}' touches '{}'", left.content, right.content));
+            }
+        }
+    }
+}
+
 void find_texts_in_other_boxes(const Drawing& drawing, std::vector<std::string>& defects) {
     for (const DrawnText& text : drawing.texts) {
         for (const DrawnNode& node : drawing.nodes) {
@@ -465,6 +483,7 @@ std::vector<std::string> defects_of(const Drawing& drawing) {
         }
     }
     find_overlaps(drawing, defects);
+    find_touching_texts(drawing, defects);
     find_texts_in_other_boxes(drawing, defects);
     find_boxes_on_boxes(drawing, defects);
     find_meeting_arrowheads(drawing, defects);

@@ -1,7 +1,7 @@
 // Reads an SVG as it is drawn: where each text, line and filled area lies on the page. One check
 // finds what spoils a picture: lost spaces, text on text or lines, text in a box of something else,
-// boxes on boxes, parts off the page. Models what Graphviz and simverbs write; other SVG (CSS,
-// <use>, rotation) is not understood.
+// words that touch, boxes on boxes, parts off the page. Models what Graphviz and simverbs write;
+// other SVG (CSS, <use>, rotation) is not understood.
 #pragma once
 
 #include <cstddef>

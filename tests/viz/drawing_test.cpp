@@ -45,6 +45,18 @@ TEST(Drawing, MayCoverALineBelowText) {
     EXPECT_EQ(defects_of_shapes(cover + line + text).size(), 1U) << "the line is on top";
 }
 
+TEST(Drawing, TellsWordsThatRunIntoEachOther) {
+    EXPECT_EQ(defects_of_shapes("<text x=\"5\" y=\"20\">RESET</text>"
+                                "<text x=\"41\" y=\"20\">never</text>"),
+              std::vector<std::string>{"'RESET' touches 'never'"});
+    EXPECT_TRUE(defects_of_shapes("<text x=\"5\" y=\"20\">RESET</text>"
+                                  "<text x=\"46\" y=\"20\">never</text>")
+                    .empty());
+    EXPECT_TRUE(defects_of_shapes("<text x=\"5\" y=\"20\">RESET&#160;</text>"
+                                  "<text x=\"43\" y=\"20\">never</text>")
+                    .empty());
+}
+
 // As a label that lies under a legend, between its lines.
 TEST(Drawing, TellsTextInTheBoxOfSomethingElse) {
     const std::string legend =
