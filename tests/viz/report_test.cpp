@@ -186,8 +186,8 @@ TEST(ReportText, ListsItsWarnings) {
     EXPECT_NE(page.find("No work request completed. The trace has 3 warnings, listed here."),
               std::string::npos);
     EXPECT_NE(page.find("<li><b>no_receive_at_rtr</b> (2 times): no receive is posted as the queue "
-                        "pair enters RTR: the peer&#39;s first send may wait or fail. The first came "
-                        "at 1 ns, h0 QP 0x11.</li>"),
+                        "pair enters RTR: the peer&#39;s first send may wait or fail. The first "
+                        "came at 1 ns, h0 QP 0x11.</li>"),
               std::string::npos)
         << page.substr(page.find("warnings\">"), 400);
     EXPECT_NE(page.find("<li><b>credit_loop</b>: frames wait for each other&#39;s buffers, for "
