@@ -70,7 +70,7 @@ TEST_F(Lessons, KnowTheAnswerThatOnlyPrints) {
     }
 }
 
-// What was printed is the last witness: a lesson asks the trace for more than it asks the output.
+// Most rules of a lesson ask the trace; anybody can print the expected lines.
 TEST_F(Lessons, AreJudgedByTheTrace) {
     for (const Exercise& lesson : lessons) {
         const auto printed = std::count_if(

@@ -205,7 +205,7 @@ TEST_F(Connected, AReceiveThatComesLateIsWaitedFor) {
     EXPECT_GE(simverbs::now(), 95ms);
 }
 
-// What waits for something else than a receive ends the patience with RNR retries.
+// A request that waits for an answer may still complete, however long RNR retries go on.
 class Patient : public simverbs::TwoHosts {
   protected:
     Patient() : TwoHosts({}, {.timeout = 16, .min_rnr_timer = 12}) {}

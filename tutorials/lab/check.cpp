@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <regex>
 #include <sstream>
 #include <variant>
 
@@ -175,16 +174,24 @@ std::string rule_report(const Rule& rule, const Finding& finding, bool is_explai
     return text;
 }
 
-// The first error of the C compiler, of the linker, or of Python, without the folder of the file.
-std::string first_error(const std::string& complaints) {
-    static const std::regex kOfC("[^/\n]*( error: |undefined reference)[^\n]*");
-    static const std::regex kOfPython("line [0-9]+\n[^]*\n(\\w+: [^\n]*)\n*$");
-    std::smatch found;
-    if (std::regex_search(complaints, found, kOfPython)) {
-        return fmt::format("{}, {}", found.str().substr(0, found.str().find('\n')), found.str(1));
+// The first error of the compiler or the linker, without the folder of the file; of Python, whose
+// last line names the error, the line before it.
+std::string first_error(Language language, const std::string& complaints) {
+    std::istringstream lines(complaints);
+    std::string place;
+    std::string last;
+    for (std::string line; std::getline(lines, line);) {
+        const bool is_error = line.find(" error: ") != std::string::npos ||
+                              line.find("undefined reference") != std::string::npos;
+        if (language == Language::kC && is_error) {
+            const std::size_t folder = line.rfind('/', line.find(':'));
+            return folder == std::string::npos ? line : line.substr(folder + 1);
+        }
+        const std::size_t number = line.rfind(", line ");
+        place = number == std::string::npos ? place : line.substr(number + 2) + ", ";
+        last = line.empty() ? last : line;
     }
-    return std::regex_search(complaints, found, kOfC) ? found.str()
-                                                      : complaints.substr(0, complaints.find('\n'));
+    return language == Language::kPython ? place + last : last;
 }
 
 std::string verdict(const Exercise& exercise, const Checked& checked) {
@@ -233,7 +240,7 @@ std::string Checked::first_failing(const Rubric& rubric) const {
 
 std::string Checked::seen_first() const {
     if (!compiled) {
-        return first_error(complaints);
+        return first_error(language, complaints);
     }
     if (!diagnoses.empty()) {
         return diagnoses.front().text;

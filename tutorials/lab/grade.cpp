@@ -31,8 +31,7 @@ std::vector<std::string> folders_in(const std::string& folder, std::error_code& 
     return names;
 }
 
-// What a student handed in: the folders by the names of their exercises, with those whose names
-// are misspelled.
+// The folders that a student handed in, with those whose names are misspelled.
 struct Student {
     std::string name;
     std::vector<std::string> folders;               // that name an exercise
