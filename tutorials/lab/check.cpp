@@ -24,7 +24,6 @@ namespace fs = std::filesystem;
 
 constexpr int kCannotExecute = 127;  // as a shell says it
 constexpr std::size_t kShownLines = 25;
-constexpr std::size_t kLadderRows = 1000;                 // more than the longest solution has
 constexpr std::string_view kPython = "/usr/bin/python3";  // Debian's, which has pyverbs
 
 void read_trace_of(const std::string& file, Performance& performance) {
@@ -60,7 +59,7 @@ class Painter {
         switch (picture) {
             case Picture::kLadder:
                 if (!run.services.empty()) {
-                    save("ladder.svg", viz::ladder(trace, run, {.rows = kLadderRows}));
+                    save("ladder.svg", viz::ladder(trace, run, {}));
                 }
                 return;
             case Picture::kTimeline:
