@@ -321,14 +321,17 @@ class Ladder {
                 "<line x1=\"{0}\" y1=\"{1}\" x2=\"{0}\" y2=\"{2}\" stroke=\"#777777\"/>", x, from,
                 to);
         };
-        for (const int x : x_) {
-            open[x] = top_;
+        for (const QpName& line : content_.heads) {
+            open[x_of(line)] = top_;
         }
         for (std::size_t i = 0; i < content_.rows.size(); ++i) {
             for (const QpName& line : content_.rows[i].heads) {
-                draw(x_of(line), open[x_of(line)],
-                     y_[i] - kRow / 2 - (content_.rows[i].gap > 0 ? kBreak : 0));
-                open[x_of(line)] = y_[i] + kRow / 2;
+                const int x = x_of(line);
+                if (const auto before = open.find(x); before != open.end()) {
+                    const int gap = content_.rows[i].gap > 0 ? kBreak : 0;
+                    draw(x, before->second, y_[i] - kRow / 2 - gap);
+                }
+                open[x] = y_[i] + kRow / 2;
             }
         }
         for (const auto& [x, from] : open) {

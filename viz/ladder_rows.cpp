@@ -55,8 +55,9 @@ std::string note(const Record& record, std::string_view& colour) {
     return {};
 }
 
-// All queue pairs that exchange packets, in the order of the first ones; else all there are.
-std::vector<QpName> all_lines(const Run& run) {
+// All queue pairs that exchange packets, in the order of the first ones, then those whose requests
+// complete without any; else all there are.
+std::vector<QpName> all_lines(const Trace& trace, const Run& run) {
     std::vector<QpName> lines;
     std::set<QpName> known;
     for (const RunPacket& packet : run.packets) {
@@ -65,6 +66,12 @@ std::vector<QpName> all_lines(const Run& run) {
             if (to && known.insert(qp).second) {
                 lines.push_back(qp);
             }
+        }
+    }
+    for (const Record& record : trace.records) {
+        const QpName qp{record.node, record.id("qpn")};
+        if (record.name == "completion" && run.services.contains(qp) && known.insert(qp).second) {
+            lines.push_back(qp);
         }
     }
     if (lines.empty()) {
@@ -230,10 +237,10 @@ void mark_breaks(std::vector<LadderRow>& rows) {
     }
 }
 
-// Puts a row with the headings before the first event of each line whose place had another line
-// before. Lines that begin later, at places that are free by then, share the row.
-void add_headings(const Lives& lives, LadderRows& ladder) {
-    std::map<std::size_t, std::vector<QpName>> of_place;  // from the first life to the last
+// Lines by their places, those that share one from the first life to the last.
+std::map<std::size_t, std::vector<QpName>> lines_by_place(const Lives& lives,
+                                                          const LadderRows& ladder) {
+    std::map<std::size_t, std::vector<QpName>> of_place;
     for (std::size_t i = 0; i < ladder.lines.size(); ++i) {
         of_place[ladder.places[i]].push_back(ladder.lines[i]);
     }
@@ -241,28 +248,45 @@ void add_headings(const Lives& lives, LadderRows& ladder) {
         std::sort(lines.begin(), lines.end(), [&lives](const QpName& a, const QpName& b) {
             return lives.at(a).first < lives.at(b).first;
         });
-        ladder.heads.push_back(lines.front());
     }
-    std::map<std::size_t, std::size_t> at;  // index of the line that a place shows
-    while (true) {
-        std::uint64_t next = UINT64_MAX;
+    return of_place;
+}
+
+// Puts headings before the first event of each line: at the top, or in a row where the place had
+// another line before. Lines that live at the same time begin together where their places are free.
+void add_headings(const Lives& lives, LadderRows& ladder) {
+    const auto of_place = lines_by_place(lives, ladder);
+    std::map<std::size_t, std::size_t> shown;  // by place: how many of its lines
+    for (bool is_top = true;; is_top = false) {
+        Life first;
         for (const auto& [place, lines] : of_place) {
-            next = at[place] + 1 < lines.size()
-                       ? std::min(next, lives.at(lines[at[place] + 1]).first)
-                       : next;
+            const bool has_more = shown[place] < lines.size();
+            const Life next = has_more ? lives.at(lines[shown[place]]) : Life{};
+            first = next.first < first.first ? next : first;
         }
-        const auto row = std::find_if(ladder.rows.begin(), ladder.rows.end(),
-                                      [next](const LadderRow& each) { return each.seq >= next; });
-        if (next == UINT64_MAX || row == ladder.rows.end()) {
+        const auto row =
+            std::find_if(ladder.rows.begin(), ladder.rows.end(),
+                         [&first](const LadderRow& each) { return each.seq >= first.first; });
+        if (!is_top && (first.first == UINT64_MAX || row == ladder.rows.end())) {
             return;
         }
-        LadderRow heading{.time = row->time, .seq = next, .kind = RowKind::kHeading};
+        std::vector<QpName> heads;
         for (const auto& [place, lines] : of_place) {
-            if (at[place] + 1 < lines.size() && lives.at(lines[at[place]]).last < next) {
-                heading.heads.push_back(lines[++at[place]]);
+            const std::size_t count = shown[place];
+            const bool is_free = count == 0 || lives.at(lines[count - 1]).last < first.first;
+            if (count < lines.size() && is_free &&
+                (lives.at(lines[count]).meets(first) || lines.size() == 1)) {
+                heads.push_back(lines[count]);
+                ++shown[place];
             }
         }
-        ladder.rows.insert(row, std::move(heading));
+        if (is_top) {
+            ladder.heads = std::move(heads);
+        } else {
+            LadderRow heading{.time = row->time, .seq = first.first, .kind = RowKind::kHeading};
+            heading.heads = std::move(heads);
+            ladder.rows.insert(row, std::move(heading));
+        }
     }
 }
 
@@ -273,7 +297,7 @@ LadderRows ladder_rows(const Trace& trace, const Run& run, const LadderOptions& 
     LadderRows ladder{.lines = options.qps};
     Lives lives = lives_of(trace, run);
     if (ladder.lines.empty()) {
-        ladder.lines = all_lines(run);
+        ladder.lines = all_lines(trace, run);
     }
     for (const QpName& line : ladder.lines) {
         lives.try_emplace(line, Life{0, UINT64_MAX});

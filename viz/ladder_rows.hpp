@@ -32,7 +32,7 @@ struct LadderRow {
 struct LadderRows {
     std::vector<QpName> lines;
     std::vector<std::size_t> places;  // of each line, from left to right; several may share one
-    std::vector<QpName> heads;        // the first line of each place
+    std::vector<QpName> heads;        // lines that begin at the top
     std::vector<MessagePart> parts;
     std::vector<LadderRow> rows;
     std::size_t rows_drawn = 0;  // headings aside

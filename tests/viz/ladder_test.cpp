@@ -245,6 +245,40 @@ TEST(Ladder, DrawsConnectionsThatOverlapBesideEachOther) {
               find_text(drawing, "h0 QP 0x12")->area.top);
 }
 
+TEST(Ladder, DrawsARequestThatFailedBeforeAPacketLeft) {
+    LadderOf of;
+    move(of, kQp + 1, 0);
+    of.add(0, 0, "completion", "completion",
+           {{"qpn", kQp + 1}, word("opcode", "SEND"), word("status", "LOC_PROT_ERR")});
+    of.send(kMicrosecond, "SEND_ONLY", 100);
+    of.arrive(2 * kMicrosecond, 100);
+    const Drawing drawing = of.drawing();
+    EXPECT_TRUE(find_text(drawing, "failed: SEND, request 0: LOC_PROT_ERR"));
+    EXPECT_EQ(life_line(drawing, "h0 QP 0x12"), life_line(drawing, "h0 QP 0x11"));
+    EXPECT_LT(find_text(drawing, "h0 QP 0x12")->area.bottom,
+              find_text(drawing, "h0 QP 0x11")->area.top);
+    EXPECT_FALSE(find_text(drawing, "h1 QP 0x12")) << "it did nothing";
+}
+
+TEST(Ladder, SetsConnectionsThatDoNotMeetApart) {
+    LadderOf of;
+    move(of, kQp + 1, 0);
+    of.add(0, 0, "completion", "completion",
+           {{"qpn", kQp + 1}, word("opcode", "SEND"), word("status", "LOC_PROT_ERR")});
+    for (std::int64_t i = 2; i < 4; ++i) {
+        move(of, kQp + i, i * kMicrosecond);
+        for (const std::int64_t node : {0, 1}) {
+            of.add(i * kMicrosecond, node, "completion", "completion",
+                   {{"qpn", kQp + i}, word("opcode", "SEND"), word("status", "SUCCESS")});
+        }
+    }
+    const Drawing drawing = of.drawing();
+    EXPECT_EQ(find_text(drawing, "h1 QP 0x13")->area.top,
+              find_text(drawing, "h0 QP 0x13")->area.top);
+    EXPECT_GT(find_text(drawing, "h1 QP 0x13")->area.top,
+              find_text(drawing, "h0 QP 0x12")->area.bottom);
+}
+
 TEST(Ladder, SaysHowMuchIsLeftOutAndHowToGetIt) {
     LadderOf of;
     for (const std::int64_t time : {0, 1}) {
