@@ -57,7 +57,7 @@ class Ladder {
   public:
     Ladder(const Run& run, LadderRows content) : run_(run), content_(std::move(content)) {
         for (std::size_t i = 0; i < content_.lines.size(); ++i) {
-            column_[content_.lines[i]] = i;
+            column_[content_.lines[i]] = content_.places[i];
         }
         for (std::size_t i = 0; i < content_.rows.size(); ++i) {
             if (content_.rows[i].kind == RowKind::kEnd) {
@@ -79,9 +79,7 @@ class Ladder {
             "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
             width_, height, kFont);
         out += markers() + key();
-        for (const QpName& line : content_.lines) {
-            out += life_line(line);
-        }
+        out += life_lines();
         for (std::size_t i = 0; i < content_.rows.size(); ++i) {
             out += content_.rows[i].kind == RowKind::kSent ? arrow(i) : std::string();
         }
@@ -89,16 +87,17 @@ class Ladder {
         for (std::size_t i = 0; i < content_.rows.size(); ++i) {
             const LadderRow& row = content_.rows[i];
             out += row.gap > 0 ? time_break(i) : std::string();
-            if (row.time != shown) {
+            if (row.time != shown && row.kind != RowKind::kHeading) {
                 const bool is_alike = shown != INT64_MIN && time_text(row.time) == time_text(shown);
                 const std::string time =
                     is_alike ? "+" + time_text(row.time - shown) : time_text(row.time);
                 shown = row.time;
                 out += text(kFirstLine - 76, y_[i] + 4, "end", "#5a5a5a", time);
             }
-            out += row.kind == RowKind::kNote   ? note_mark(i)
-                   : row.kind == RowKind::kSent ? label(i)
-                                                : end_mark(i);
+            out += row.kind == RowKind::kNote      ? note_mark(i)
+                   : row.kind == RowKind::kSent    ? label(i)
+                   : row.kind == RowKind::kHeading ? headings(row.heads, y_[i] + 5)
+                                                   : end_mark(i);
         }
         int y = bottom_ + 24;
         for (const std::string& remark : remarks()) {
@@ -161,12 +160,20 @@ class Ladder {
     }
 
     void place_columns() {
-        std::vector<int> need(content_.lines.size() + 1, kLeastGap);
+        std::vector<int> halves(places());  // of the headings
+        for (const QpName& line : content_.lines) {
+            int& half = halves[column(line)];
+            half = std::max(half, width_of(heading(line), 14) / 2);
+        }
+        std::vector<int> need(places() + 1, kLeastGap);
         const auto widen = [&need](std::size_t gap, int width) {
             need[gap] = std::max(need[gap], width);
         };
         for (std::size_t i = 0; i < content_.rows.size(); ++i) {
             const LadderRow& row = content_.rows[i];
+            if (row.kind == RowKind::kHeading) {
+                continue;
+            }
             if (row.kind == RowKind::kNote) {
                 widen(column(row.qp), width_of(row.text) + 30);
                 continue;
@@ -182,20 +189,17 @@ class Ladder {
         }
         int x = kFirstLine;
         int half_before = 0;
-        for (std::size_t i = 0; i < content_.lines.size(); ++i) {
-            const int half = width_of(heading(content_.lines[i]), 14) / 2;
+        for (std::size_t i = 0; i < halves.size(); ++i) {
             if (i > 0) {
-                x += std::max(need[i - 1], half_before + half + 16);
+                x += std::max(need[i - 1], half_before + halves[i] + 16);
             } else {
-                x = std::max(x, half + 8);
+                x = std::max(x, halves[i] + 8);
             }
             x_.push_back(x);
-            half_before = half;
+            half_before = halves[i];
         }
-        width_ =
-            std::max(x + std::max(need[content_.lines.size() - (x_.empty() ? 0 : 1)], half_before),
-                     420) +
-            16;
+        const int last = std::max(need[x_.empty() ? 0 : x_.size() - 1], half_before);
+        width_ = std::max(x + last, 420) + 16;
     }
 
     void place_rows() {
@@ -293,12 +297,47 @@ class Ladder {
                (service == run_.services.end() ? std::string() : ", " + service->second);
     }
 
-    [[nodiscard]] std::string life_line(const QpName& line) const {
-        const int x = x_of(line);
-        return fmt::format("<line x1=\"{0}\" y1=\"{1}\" x2=\"{0}\" y2=\"{2}\" stroke=\"#777777\"/>",
-                           x, top_, bottom_) +
-               text(x, top_ - 10, "middle", kInk, heading(line),
-                    " font-weight=\"bold\" font-size=\"13\"");
+    [[nodiscard]] std::size_t places() const {
+        const auto last = std::max_element(content_.places.begin(), content_.places.end());
+        return last == content_.places.end() ? 0 : *last + 1;
+    }
+
+    [[nodiscard]] std::string headings(const std::vector<QpName>& lines, int y) const {
+        std::string out;
+        for (const QpName& line : lines) {
+            out += text(x_of(line), y, "middle", kInk, heading(line),
+                        " font-weight=\"bold\" font-size=\"13\" paint-order=\"stroke\" "
+                        "stroke=\"#ffffff\" stroke-width=\"5\"");
+        }
+        return out;
+    }
+
+    // A line from each heading to the next at its place, and the first headings.
+    [[nodiscard]] std::string life_lines() const {
+        std::map<int, int> open;  // by place: where its line began
+        std::string out;
+        const auto draw = [&out](int x, int from, int to) {
+            out += fmt::format(
+                "<line x1=\"{0}\" y1=\"{1}\" x2=\"{0}\" y2=\"{2}\" stroke=\"#777777\"/>", x, from,
+                to);
+        };
+        for (const QpName& line : content_.heads) {
+            open[x_of(line)] = top_;
+        }
+        for (std::size_t i = 0; i < content_.rows.size(); ++i) {
+            for (const QpName& line : content_.rows[i].heads) {
+                const int x = x_of(line);
+                if (const auto before = open.find(x); before != open.end()) {
+                    const int gap = content_.rows[i].gap > 0 ? kBreak : 0;
+                    draw(x, before->second, y_[i] - kRow / 2 - gap);
+                }
+                open[x] = y_[i] + kRow / 2;
+            }
+        }
+        for (const auto& [x, from] : open) {
+            draw(x, from, bottom_);
+        }
+        return out + headings(content_.heads, top_ - 10);
     }
 
     [[nodiscard]] std::string time_break(std::size_t at) const {
@@ -387,13 +426,16 @@ class Ladder {
         }
         if (content_.rows_left_out > 0) {
             all.push_back(
-                fmt::format("{} not drawn (--rows)",
-                            content_.rows_left_out == 1
-                                ? "1 more row is"
-                                : fmt::format("{} more rows are", content_.rows_left_out)));
+                fmt::format("The end is left out: {} more row{}. To draw all: simverbs viz ladder "
+                            "TRACE --rows {}",
+                            content_.rows_left_out, content_.rows_left_out == 1 ? "" : "s",
+                            content_.rows_left_out + content_.rows_drawn));
         }
         if (content_.lines_left_out > 0) {
-            all.push_back(fmt::format("Queue pairs not drawn (--qp): {}", content_.lines_left_out));
+            all.push_back(
+                fmt::format("Left out for want of room: {} more queue pair{}. To choose: "
+                            "simverbs viz ladder TRACE --qp HOST:NUMBER",
+                            content_.lines_left_out, content_.lines_left_out == 1 ? "" : "s"));
         }
         return all;
     }

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "simverbs/model/misuse.hpp"
+
 #include "viz/coverage.hpp"
 #include "viz/coverage_views.hpp"
 #include "viz/graphviz.hpp"
@@ -66,10 +68,9 @@ Totals totals_of(const Trace& trace, const Run& run) {
 }
 
 std::string verdict_of(const Totals& totals) {
-    std::string verdict =
-        totals.warnings > 0 ? "The trace warns: read the warnings before trusting it. " : "";
+    std::string verdict;
     if (totals.failed > 0) {
-        verdict +=
+        verdict =
             fmt::format("{} work request{} failed.", totals.failed, totals.failed == 1 ? "" : "s");
     } else if (totals.good > 0) {
         verdict += "Everything that completed has succeeded.";
@@ -82,7 +83,52 @@ std::string verdict_of(const Totals& totals) {
     if (totals.again > 0) {
         verdict += fmt::format(" {} sent again.", number_of(totals.again, "packet"));
     }
+    if (totals.warnings > 0) {
+        verdict += fmt::format(" The trace has {} warning{}, listed here.", totals.warnings,
+                               totals.warnings == 1 ? "" : "s");
+    }
     return verdict;
+}
+
+// The name of a warning and what it means.
+std::pair<std::string, std::string> words_of_warning(const Record& record) {
+    if (record.name == "credit_loop") {
+        return {"credit_loop", fmt::format("frames wait for each other's buffers, for ever: {}",
+                                           record.text("ports"))};
+    }
+    const std::string_view name =
+        record.find("misuse") == nullptr ? std::string_view(record.name) : record.text("misuse");
+    const auto* const row =
+        std::find_if(kMisuses.begin(), kMisuses.end(),
+                     [name](const MisuseRow& each) { return each.name == name; });
+    return {std::string(name), row == kMisuses.end() ? std::string() : std::string(row->text)};
+}
+
+// One item for each kind of warning: what it means, how often it came, and where first.
+std::string warnings_of(const Trace& trace, const Run& run) {
+    struct Warning {
+        const Record* first = nullptr;
+        std::size_t count = 0;
+    };
+    std::map<std::pair<std::string, std::string>, Warning> warnings;
+    for (const Record& record : trace.records) {
+        if (record.category == "warning") {
+            Warning& warning = warnings[words_of_warning(record)];
+            warning.first = warning.first == nullptr ? &record : warning.first;
+            ++warning.count;
+        }
+    }
+    std::string out;
+    for (const auto& [words, warning] : warnings) {
+        const QpName subject{warning.first->node, warning.first->id("subject")};
+        out += fmt::format(
+            "<li><b>{}</b>{}: {}. {} at {}, {}.</li>", escaped(words.first),
+            warning.count == 1 ? "" : fmt::format(" ({} times)", warning.count),
+            words.second.empty() ? "the event log has its fields" : escaped(words.second),
+            warning.count == 1 ? "It came" : "The first came", time_text(warning.first->time),
+            escaped(run.services.contains(subject) ? run.label(subject) : run.label(subject.node)));
+    }
+    return out.empty() ? out : "<ul class=\"warnings\">" + out + "</ul>";
 }
 
 // One for each cause of failed completions: the first of them, why, and what was injected before.
@@ -159,8 +205,8 @@ std::string summary_of(const Trace& trace, const Run& run) {
     fact("sent again", fmt::format("{}", totals.again));
     fact("faults fired", fmt::format("{}", totals.faults));
     fact("warnings", fmt::format("{}", totals.warnings));
-    return fmt::format("<p class=\"verdict\">{}</p>{}{}</dl>", verdict_of(totals),
-                       causes_of(trace, run), out);
+    return fmt::format("<p class=\"verdict\">{}</p>{}{}{}</dl>", verdict_of(totals),
+                       causes_of(trace, run), warnings_of(trace, run), out);
 }
 
 std::string counters_of(const Run& run) {

@@ -75,7 +75,11 @@ class Reader {
             run_.nodes[record.node] = {std::string(record.text("label")),
                                        record.text("kind") == "switch"};
         } else if (record.name == "queue_pair") {
-            run_.services[{record.node, record.id("qpn")}] = record.text("service");
+            const QpName qp{record.node, record.id("qpn")};
+            run_.services[qp] = record.text("service");
+            if (const auto [place, is_new] = run_.places.try_emplace(qp, 0); is_new) {
+                place->second = ++queue_pairs_[record.node];
+            }
         } else if (record.name == "fault") {
             run_.fault_names[record.number("fault")] = record.text("name");
         } else if (record.name == "link") {
@@ -178,6 +182,7 @@ class Reader {
     std::map<FrameName, std::size_t> open_;
     std::map<std::uint32_t, std::size_t> last_received_;  // by node: a packet
     std::map<QpName, std::string> states_;
+    std::map<std::uint32_t, std::uint32_t> queue_pairs_;  // by node: how many there were
     const Record* last_fault_ = nullptr;
 };
 

@@ -87,6 +87,7 @@ struct Run {
     std::map<std::uint32_t, RunNode> nodes;
     std::vector<RunLink> links;
     std::map<QpName, std::string> services;  // of queue pairs that the trace describes
+    std::map<QpName, std::uint32_t> places;  // of each among those of its node, from 1
     std::map<std::int64_t, std::string> fault_names;
     std::vector<RunPacket> packets;                                    // in order of sending
     std::map<std::pair<std::uint32_t, std::uint32_t>, PortUse> ports;  // node, port

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -35,6 +36,9 @@ struct Bundle {
 // with two others: single edges would be harder to read.
 constexpr std::size_t kBundled = 3;
 constexpr std::size_t kBoxed = 4;
+
+// Keeps cells apart whose text is drawn wider than Graphviz measures it.
+constexpr std::string_view kGap = "&#160;&#160;";
 
 // Where lives end: drawn below all others, wherever its edges come from.
 constexpr std::string_view kLast = "ERR";
@@ -73,32 +77,34 @@ std::vector<Bundle> bundles_of(const StateMachine& machine) {
     return drawn;
 }
 
-// "PKEY_INDEX, PORT,<br/>ACCESS_FLAGS": two a line.
-std::string wrapped(const std::vector<std::string_view>& words) {
-    constexpr std::size_t kWidth = 34;
-    std::string text;
-    std::size_t line = 0;
-    for (const std::string_view word : words) {
-        if (line > 0 && line + word.size() > kWidth) {
-            text += ",<br align=\"left\"/>";
-            line = 0;
-        } else if (line > 0) {
-            text += ", ";
-            line += 2;
+// "needs PKEY_INDEX, PORT," and "ACCESS_FLAGS": the words in lines of limited length. Each line is
+// one run of text: Graphviz measures bold and italic ones otherwise than they are drawn, and lines
+// within one cell lie too close together.
+std::vector<std::string> lines_of(std::string_view begin,
+                                  const std::vector<std::string_view>& words) {
+    constexpr std::size_t kWidth = 42;
+    std::vector<std::string> lines{std::string(begin)};
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        if (lines.back().size() + words[i].size() > kWidth) {
+            lines.emplace_back();
         }
-        text += escaped(word);
-        line += word.size();
+        lines.back() += (lines.back().empty() ? "" : " ") + escaped(words[i]) +
+                        (i + 1 < words.size() ? "," : "");
     }
-    return text;
+    return lines;
 }
 
 std::string row(std::string_view content) {
-    return fmt::format("<tr><td align=\"left\" balign=\"left\">{}</td></tr>", content);
+    return fmt::format("<tr><td align=\"left\">{}</td></tr>", content);
 }
 
-// "never", "x 3".
-std::string count_text(std::uint64_t count) {
-    return count == 0 ? "<i>never</i>" : fmt::format("<b>&#215; {}</b>", count);
+std::string times(std::uint64_t count) {
+    return count == 0 ? "never" : fmt::format("&#215; {}", count);
+}
+
+// "modify", "modify &#215; 14", "modify: never".
+std::string trigger_text(std::string_view trigger, std::uint64_t count, bool counted) {
+    return escaped(trigger) + (!counted ? "" : (count == 0 ? ": " : " ") + times(count));
 }
 
 std::string rows_of(const Bundle& bundle, bool counted) {
@@ -107,13 +113,13 @@ std::string rows_of(const Bundle& bundle, bool counted) {
     for (const Move* one : bundle.moves) {
         count += one->count;
     }
-    std::string rows = row(fmt::format("<b>{}</b>{}", escaped(move.trigger),
-                                       counted ? " " + count_text(count) : std::string()));
-    if (!move.required.empty()) {
-        rows += row("needs " + wrapped(move.required));
-    }
-    if (!move.optional.empty()) {
-        rows += row("<i>may have</i> " + wrapped(move.optional));
+    std::string rows = row(fmt::format("<b>{}</b>", trigger_text(move.trigger, count, counted)));
+    for (const auto& [begin, words] :
+         {std::pair("needs", &move.required), std::pair("may have", &move.optional)}) {
+        for (const std::string& line :
+             words->empty() ? std::vector<std::string>{} : lines_of(begin, *words)) {
+            rows += row(line);
+        }
     }
     if (!bundle.effect().empty()) {
         rows += row("event " + escaped(bundle.effect()));
@@ -182,9 +188,9 @@ std::string cell_of(const Bundle& bundle, std::string_view state, bool counted) 
     if (move == nullptr) {
         return "<td></td>";
     }
-    std::string text = counted ? count_text(move->count) : "&#8226;";
+    std::string text = counted ? times(move->count) : "&#8226;";
     if (bundle.effect().empty() && !move->effect.empty()) {
-        text += " event " + escaped(move->effect);
+        text += (counted ? ", event " : " event ") + escaped(move->effect);
     }
     return fmt::format("<td align=\"left\"><font color=\"{}\">{}</font></td>",
                        counted && move->count == 0 ? kFaint : kInk, text);
@@ -208,11 +214,12 @@ std::string sources_box(const StateMachine& machine, const std::string& name,
         }
         if (std::any_of(bundles.begin(), bundles.end(),
                         [state](const Bundle* one) { return one->from(state) != nullptr; })) {
-            rows += fmt::format("<tr><td align=\"left\">{}</td>{}</tr>", escaped(state), cells);
+            rows +=
+                fmt::format("<tr><td align=\"left\">{}{}</td>{}</tr>", escaped(state), kGap, cells);
         }
     }
     return fmt::format(
-        "  {} [shape=box, style=\"rounded,dashed\", color=\"{}\", fontsize=11, margin=\"0.04\", "
+        "  {} [shape=box, style=\"rounded,dashed\", color=\"{}\", fontsize=11, margin=\"0.06\", "
         "label={}];\n",
         dot_quoted(name), kFaint,
         html_label(fmt::format("<table border=\"0\" cellspacing=\"3\" cellpadding=\"1\">{}</table>",
@@ -245,19 +252,21 @@ std::string sources_of(const StateMachine& machine, std::string_view state,
 }
 
 std::string legend(const StateMachine& machine) {
-    std::string rows = fmt::format(
-        "<tr><td align=\"left\"><font color=\"{}\"><b>&#9472;&#9472;&#9472;</b></font></td><td "
-        "align=\"left\">asked for</td></tr><tr><td align=\"left\"><font color=\"{}\"><b>&#9476;"
-        "&#9476;&#9476;</b></font></td><td align=\"left\">happens by itself</td></tr>",
-        kBlue, kVermilion);
-    if (machine.counted) {
+    std::string rows;
+    const auto add = [&rows](std::string_view colour, std::string_view sample,
+                             std::string_view words) {
         rows += fmt::format(
-            "<tr><td align=\"left\"><b>&#215; 3</b></td><td align=\"left\">heavy: made, three "
-            "times</td></tr><tr><td align=\"left\"><font color=\"{}\">&#183;&#183;&#183;</font>"
-            "</td><td align=\"left\">dotted: never made</td></tr>",
-            kFaint);
-        rows += fmt::format("<tr><td></td><td align=\"left\"><b>{} of {} moves</b></td></tr>",
-                            machine.moves_made(), machine.moves.size());
+            "<tr><td align=\"left\"><font color=\"{}\">{}{}</font></td><td "
+            "align=\"left\">{}</td></tr>",
+            colour, sample, kGap, words);
+    };
+    add(kBlue, "<b>&#9472;&#9472;&#9472;</b>", "asked for");
+    add(kVermilion, "<b>&#9476;&#9476;&#9476;</b>", "happens by itself");
+    if (machine.counted) {
+        add(kInk, "<b>&#215; 3</b>", "heavy: made, three times");
+        add(kFaint, "&#183;&#183;&#183;", "dotted: never made");
+        add(kInk, "",
+            fmt::format("<b>{} of {} moves</b>", machine.moves_made(), machine.moves.size()));
     }
     return fmt::format(
         "  legend [shape=box, style=rounded, color=\"{}\", fontsize=11, label={}];\n", kFaint,

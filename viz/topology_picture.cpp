@@ -233,6 +233,7 @@ class Picture {
     [[nodiscard]] std::string label(const Place& place, int width, int height,
                                     const std::string& rows, std::string_view colour,
                                     int font_size) {
+        lowest_ = std::max(lowest_, place.y + height / 2);
         return fmt::format(
             "  t{} [shape=plaintext, margin=0, width={}, height={}, fontsize={}, fontcolor=\"{}\", "
             "{}, label={}];\n",
@@ -433,7 +434,7 @@ class Picture {
         const auto add = [&rows, &lines](std::string_view colour, std::string_view sample,
                                          std::string_view words) {
             rows += fmt::format(
-                "<tr><td align=\"left\"><font color=\"{}\"><b>{}</b></font></td><td "
+                "<tr><td align=\"left\"><font color=\"{}\"><b>{}</b>&#160;&#160;</font></td><td "
                 "align=\"left\">{}</td></tr>",
                 colour, sample, words);
             ++lines;
@@ -453,7 +454,8 @@ class Picture {
             add(kInk, "&#160;",
                 fmt::format("links without room for their numbers: {}", without_numbers_));
         }
-        const Place place{(layout_.low.x + layout_.high.x) / 2, layout_.high.y + 24 + 9 * lines};
+        const int lowest = std::max(layout_.high.y, lowest_);
+        const Place place{(layout_.low.x + layout_.high.x) / 2, lowest + 24 + 9 * lines};
         return fmt::format(
             "  legend [style=rounded, color=\"{}\", fontsize=11, fixedsize=false, {}, label={}];\n",
             kFaint, at(place),
@@ -469,6 +471,7 @@ class Picture {
     std::uint64_t usual_rate_ = 0;
     std::set<std::string_view> used_;  // colours
     std::size_t labels_ = 0;           // texts
+    int lowest_ = 0;                   // edge of a text; the legend is below
     std::size_t numbered_ = 0;         // cables with their numbers
     std::size_t without_numbers_ = 0;  // for want of room
 };

@@ -258,20 +258,23 @@ int LabCommands::solution() const {
 int LabCommands::grade() const {
     std::string error;
     const Interruption interruption;
-    const auto csv = lab::grade({place_, exercises(), which_, jobs_}, toolbox(interruption), error);
-    if (interruption.has_come()) {
-        return kInterrupted;
-    }
-    if (!csv) {
+    const auto grades =
+        lab::grade({place_, exercises(), which_, jobs_}, toolbox(interruption), error);
+    if (!grades) {
         return complain(error);
     }
-    if (output_.empty()) {
-        fmt::print("{}", *csv);
-        return 0;
+    for (const std::string& warning : grades->warnings) {
+        cli::complain("warning: " + warning, 0);
     }
-    return lab::write_file(output_, *csv)
+    if (output_.empty()) {
+        fmt::print("{}", grades->csv);
+    } else if (!lab::write_file(output_, grades->csv)) {
+        return cli::complain(fmt::format("{} cannot be written", output_), kFailed);
+    }
+    return !interruption.has_come()
                ? 0
-               : cli::complain(fmt::format("{} cannot be written", output_), kFailed);
+               : cli::complain(fmt::format("interrupted; not graded: {} answers", grades->ungraded),
+                               kInterrupted);
 }
 
 int LabCommands::prove() const {

@@ -22,7 +22,7 @@ std::string said_of(const Performance& performance) {
 }
 
 std::string first_name(const Performance& performance) {
-    const auto all = diagnose(performance, 2s);
+    const auto all = diagnose({}, performance, 2s);
     return all.empty() ? "" : std::string(all.front().name);
 }
 
@@ -87,11 +87,11 @@ TEST(Diagnosis, NamesASkippedState) {
                          " is no transition of RC (Invalid argument)\n");
     };
     EXPECT_EQ(first_name(refused("RESET to RTR")), kSkipsState);
-    EXPECT_THAT(diagnose(refused("RESET to RTR"), 2s)[0].text,
+    EXPECT_THAT(diagnose({}, refused("RESET to RTR"), 2s)[0].text,
                 HasSubstr("A state was skipped: ibv_modify_qp() was asked for RESET to RTR"));
-    EXPECT_THAT(diagnose(refused("ERR to INIT"), 2s)[0].text,
+    EXPECT_THAT(diagnose({}, refused("ERR to INIT"), 2s)[0].text,
                 HasSubstr("no step from ERR to INIT"));
-    EXPECT_THAT(diagnose(refused("RTS to INIT"), 2s)[0].text,
+    EXPECT_THAT(diagnose({}, refused("RTS to INIT"), 2s)[0].text,
                 HasSubstr("no step from RTS to INIT"));
     EXPECT_EQ(first_name(ended(Ending::Kind::kExited, 1,
                                "simverbs: ibv_modify_qp refused [0x1]: INIT to RTR lacks AV "
@@ -101,10 +101,28 @@ TEST(Diagnosis, NamesASkippedState) {
 
 TEST(Diagnosis, NamesAPollThatWasNotRepeated) {
     const auto all = diagnose(
-        ended(Ending::Kind::kExited, 0, "simverbs: polled_once: it does not wait [0x3]\n"), 2s);
+        {}, ended(Ending::Kind::kExited, 0, "simverbs: polled_once: it does not wait [0x3]\n"), 2s);
     ASSERT_EQ(all.size(), 1U);
     EXPECT_EQ(all[0].name, kPollsOnce);
     EXPECT_THAT(all[0].text, HasSubstr("was polled once, was empty"));
+}
+
+// A rubric that asks for an open device itself says so in its own words.
+TEST(Diagnosis, NamesAProgramThatOpensNoDevice) {
+    const auto rubric_with = [](const std::string& demand) {
+        fabric::yaml::Errors errors("rubric.yaml");
+        return read_rubric("title: t\nrules: [{name: r, asks: a, say: s, " + demand + "}]", errors)
+            .value();
+    };
+    const Rubric of_states = rubric_with("count: {of: {state: RTS}}");
+    const auto all = diagnose(of_states, ended(Ending::Kind::kExited, 0), 2s);
+    ASSERT_EQ(all.size(), 1U);
+    EXPECT_EQ(all[0].name, kOpensNoDevice);
+    EXPECT_TRUE(diagnose(of_states, ended(Ending::Kind::kExited, 1), 2s).empty()) << "gave up";
+    EXPECT_TRUE(diagnose(rubric_with("output: x"), ended(Ending::Kind::kExited, 0), 2s).empty());
+    EXPECT_TRUE(
+        diagnose(rubric_with("count: {of: {device: opened}}"), ended(Ending::Kind::kExited, 0), 2s)
+            .empty());
 }
 
 // innermost first; the last words of a traceback are the other way round.

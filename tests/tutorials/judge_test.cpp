@@ -83,6 +83,55 @@ TEST(Judge, HostAndNegationNarrowAPattern) {
     EXPECT_TRUE(judged("count: {of: {state: \"*\"}, exactly: 1}", performance).holds);
 }
 
+TEST(Judge, TellsTheQueuePairsOfAHostApart) {
+    const auto made = [](int node, int qpn) {
+        return record(1, node, "object", "queue_pair",
+                      "\"qpn\":" + std::to_string(qpn) + R"(,"service":"RC","state":"RESET")");
+    };
+    const std::string first = made(0, 5);
+    const std::string second = made(0, 6);
+    const std::string of_h1 = made(1, 5);
+    const std::string rtr_of_second =
+        record(25, 0, "state", "qp_state", R"("qpn":6,"from":"INIT","to":"RTR")");
+    const Performance performance =
+        performance_of({first, second, first, of_h1, kRtrOfH0, kRtrOfH1});
+    EXPECT_TRUE(judged("count: {of: {state: RTR, qp: 1}, exactly: 2}", performance).holds);
+    EXPECT_TRUE(judged("count: {of: {state: RTR, host: h0, qp: 1}}", performance).holds);
+    EXPECT_FALSE(judged("count: {of: {state: RTR, host: h0, qp: 2}}", performance).holds);
+    EXPECT_TRUE(judged("count: {of: {state: RTR, host: h0, qp: 2}}",
+                       performance_of({first, second, rtr_of_second}))
+                    .holds);
+}
+
+// Whatever it printed, and though nothing went wrong.
+TEST(Judge, GivesNothingToAProgramThatOpensNoDevice) {
+    const auto findings_of = [](const std::string& rules, const Performance& performance) {
+        fabric::yaml::Errors errors("rubric.yaml");
+        const auto rubric = read_rubric("title: t\nrules:\n" + rules, errors);
+        EXPECT_TRUE(rubric.has_value()) << errors.text();
+        return judge(*rubric, performance);
+    };
+    const std::string prints =
+        "  - {name: p, asks: a, say: s, output: done}\n"
+        "  - {name: e, asks: a, say: s, exit: 0}\n";
+    const std::string never = "  - {name: n, asks: a, say: s, never: {completion: \"!SUCCESS\"}}\n";
+    Performance performance = performance_of({});
+    performance.output = "done";
+    for (const Finding& finding : findings_of(prints + never, performance)) {
+        EXPECT_FALSE(finding.holds);
+        EXPECT_TRUE(finding.open);
+    }
+    for (const Finding& finding : findings_of(prints, performance)) {
+        EXPECT_TRUE(finding.holds) << "a rubric that asks nothing of devices";
+    }
+    Performance opened =
+        performance_of({record(1, 0, "object", "context", R"("handle":1,"open":true)")});
+    opened.output = "done";
+    for (const Finding& finding : findings_of(prints + never, opened)) {
+        EXPECT_TRUE(finding.holds);
+    }
+}
+
 TEST(Judge, WhatIsForbiddenStaysOpenWhenTheProgramDidNotGetThere) {
     Performance performance = performance_of({kRtrOfH0});
     performance.ending = {Ending::Kind::kExited, 1};

@@ -1,6 +1,8 @@
 // The lessons that come with simverbs, as a whole: `simverbs lab prove` tries each.
 #include <algorithm>
+#include <iterator>
 #include <string>
+#include <variant>
 
 #include <gmock/gmock.h>
 
@@ -51,6 +53,30 @@ TEST_F(Lessons, KnowTheLikeliestMistakes) {
                     << what << ": none that " << ending << ", with the line that the report says";
             }
         }
+    }
+}
+
+// In each of its languages a lesson knows the answer that prints what is expected and does nothing.
+TEST_F(Lessons, KnowTheAnswerThatOnlyPrints) {
+    for (const Exercise& lesson : lessons) {
+        for (const Language language : {Language::kC, Language::kPython}) {
+            const bool is_known = std::any_of(
+                lesson.wrong.begin(), lesson.wrong.end(), [&](const WrongAnswer& answer) {
+                    return answer.language == language && answer.name.starts_with("only_prints");
+                });
+            EXPECT_EQ(is_known, lesson.has(language))
+                << lesson.name << std::string(ending_of(language));
+        }
+    }
+}
+
+// Most rules of a lesson ask the trace; anybody can print the expected lines.
+TEST_F(Lessons, AreJudgedByTheTrace) {
+    for (const Exercise& lesson : lessons) {
+        const auto printed = std::count_if(
+            lesson.rubric.rules.begin(), lesson.rubric.rules.end(),
+            [](const Rule& rule) { return std::holds_alternative<OutputRule>(rule.demand); });
+        EXPECT_LT(2 * printed, std::ssize(lesson.rubric.rules)) << lesson.name;
     }
 }
 

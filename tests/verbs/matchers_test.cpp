@@ -171,6 +171,54 @@ TEST_F(Connected, FixtureSaysWhatIsWaitedForWhereNothingCompletes) {
                                        "its peer had no receive posted, [0-9]+ times"));
 }
 
+// RNR retries would go on for ever: it says so after 100 ms of virtual time.
+TEST_F(Connected, NobodyPostsAReceive) {
+    h1.send(64);
+    EXPECT_FALSE(testing::Matches(simverbs::CompletesWith(IBV_WC_SUCCESS))(h1.cq));
+    EXPECT_GE(simverbs::now(), simverbs::kReceivePatience);
+    EXPECT_LT(simverbs::now(), 150ms);
+}
+
+// Posts a receive at h0 once that time has come, as another fiber or thread would.
+struct LatePeer {
+    simverbs::TwoHostsEnd* end;
+    simverbs::Picoseconds at;
+    bool has_posted = false;
+
+    static void wait(void* argument) {
+        auto* const self = static_cast<LatePeer*>(argument);
+        int ran = 0;
+        ASSERT_EQ(simverbs_step_ps(INT64_MAX, &ran), 0);
+        if (!self->has_posted && simverbs::now() >= self->at) {
+            self->has_posted = true;
+            self->end->receive(64);
+        }
+    }
+};
+
+TEST_F(Connected, AReceiveThatComesLateIsWaitedFor) {
+    h1.send(64);
+    LatePeer peer{&h0, 95ms};
+    simverbs_set_wait_hook(&LatePeer::wait, &peer);
+    EXPECT_THAT(h1.cq, simverbs::CompletesWith(IBV_WC_SUCCESS));
+    simverbs_set_wait_hook(nullptr, nullptr);
+    EXPECT_GE(simverbs::now(), 95ms);
+}
+
+// A request that waits for an answer may still complete, however long RNR retries go on.
+class Patient : public simverbs::TwoHosts {
+  protected:
+    Patient() : TwoHosts({}, {.timeout = 16, .min_rnr_timer = 12}) {}
+};
+
+TEST_F(Patient, RetriesOfAnotherRequestAreWaitedFor) {
+    const simverbs::Fault lost = simverbs::drop().from("h0").opcode("SEND").every_time().inject();
+    h1.send(64);
+    h0.send(64);
+    EXPECT_THAT(h0.cq, simverbs::CompletesWith(IBV_WC_RETRY_EXC_ERR));
+    EXPECT_GE(simverbs::now(), 2s);
+}
+
 // The world ends with an acknowledgment in it, of which its records are told no more.
 TEST_F(Connected, FixtureEndsWhileAnAnswerIsUnderWay) {
     h1.receive(64);

@@ -131,7 +131,7 @@ class Reader {
   public:
     Drawing drawing;
 
-    void begin(const std::string& element, Attributes own) {
+    void begin(const std::string& element, const Attributes& own) {
         if (hidden_ > 0 || element == "defs" || element == "title" || element == "marker") {
             ++hidden_;
             return;
@@ -141,13 +141,14 @@ class Reader {
         for (const char* const local : {"id", "class", "x", "y", "transform", "marker-end"}) {
             all.erase(local);
         }
-        for (auto& [name, value] : own) {
-            all.insert_or_assign(name, std::move(value));
+        for (const auto& [name, value] : own) {
+            all.insert_or_assign(name, value);
         }
         if (element == "svg") {
             open_page(all);
         } else if (element == "g") {
             move(all);
+            node_ = word(own, "class") == "node" ? ++nodes_ : 0;
         } else if (element == "text") {
             text_.clear();
         } else {
@@ -194,7 +195,7 @@ class Reader {
     }
 
     void add_text(const Attributes& of) {
-        DrawnText text{.order = order_++};
+        DrawnText text{.order = order_++, .node = node_};
         text.has_edge = word(of, "paint-order") == "stroke" && word(of, "stroke") == "#ffffff";
         for (const char c : text_) {
             const bool is_space = c == ' ' || c == '\n' || c == '\t';
@@ -246,6 +247,9 @@ class Reader {
                 drawing.fills.push_back(
                     {around(points), order_, is_seen(word(of, "stroke")) && points.size() != 4});
             }
+            if (node_ != 0 && !is_open && is_seen(word(of, "stroke"))) {
+                drawing.nodes.push_back({around(points), node_});
+            }
             if (element == "polygon" && points.size() == 4 && is_filled) {
                 drawing.arrowheads.push_back(points[1]);  // as Graphviz writes them
             }
@@ -286,6 +290,8 @@ class Reader {
     Point shift_;
     std::vector<Point> shifts_;  // outside each open element
     std::size_t order_ = 0;
+    std::size_t node_ = 0;   // that is being read
+    std::size_t nodes_ = 0;  // so far
     int hidden_ = 0;
 };
 
@@ -367,6 +373,36 @@ void find_overlaps(const Drawing& drawing, std::vector<std::string>& defects) {
     }
 }
 
+// Words of one row that run into each other, or into a sample of a legend. A no-break space between
+// them parts them.
+void find_touching_texts(const Drawing& drawing, std::vector<std::string>& defects) {
+    constexpr double kApart = 4;
+    constexpr std::string_view kSpace = "\xc2\xa0";
+    constexpr double kSameRow = 2;
+    for (const DrawnText& left : drawing.texts) {
+        for (const DrawnText& right : drawing.texts) {
+            const double gap = right.area.left - left.area.right;
+            if (std::abs(left.area.bottom - right.area.bottom) < kSameRow && gap > -kSlack &&
+                gap < kApart && left.node == right.node && !left.content.ends_with(kSpace) &&
+                !right.content.starts_with(kSpace)) {
+                defects.push_back(fmt::format("'{}' touches '{}'", left.content, right.content));
+            }
+        }
+    }
+}
+
+void find_texts_in_other_boxes(const Drawing& drawing, std::vector<std::string>& defects) {
+    for (const DrawnText& text : drawing.texts) {
+        for (const DrawnNode& node : drawing.nodes) {
+            if (text.node != node.node && overlap(shrunk(text.area), shrunk(node.area))) {
+                defects.push_back(fmt::format(
+                    "'{}' at {:.0f},{:.0f} lies in the box at {:.0f},{:.0f} of something else",
+                    text.content, text.area.left, text.area.bottom, node.area.left, node.area.top));
+            }
+        }
+    }
+}
+
 void find_boxes_on_boxes(const Drawing& drawing, std::vector<std::string>& defects) {
     for (std::size_t i = 0; i < drawing.fills.size(); ++i) {
         for (std::size_t j = i + 1; j < drawing.fills.size(); ++j) {
@@ -407,7 +443,7 @@ Drawing read_drawing(const std::string& svg) {
             for (; *pairs != nullptr; pairs += 2) {
                 attributes.emplace(pairs[0], pairs[1]);
             }
-            static_cast<Reader*>(to)->begin(name, std::move(attributes));
+            static_cast<Reader*>(to)->begin(name, attributes);
         },
         [](void* to, const char* name) { static_cast<Reader*>(to)->end(name); });
     XML_SetCharacterDataHandler(parser, [](void* to, const char* text, int size) {
@@ -447,6 +483,8 @@ std::vector<std::string> defects_of(const Drawing& drawing) {
         }
     }
     find_overlaps(drawing, defects);
+    find_touching_texts(drawing, defects);
+    find_texts_in_other_boxes(drawing, defects);
     find_boxes_on_boxes(drawing, defects);
     find_meeting_arrowheads(drawing, defects);
     return defects;

@@ -1,7 +1,7 @@
 // Reads an SVG as it is drawn: where each text, line and filled area lies on the page. One check
-// finds what spoils a picture: lost spaces, text on text or lines, boxes on boxes, parts off the
-// page. Models what Graphviz and simverbs write; other SVG (CSS, <use>, rotation) is not
-// understood.
+// finds what spoils a picture: lost spaces, text on text or lines, text in a box of something else,
+// words that touch, boxes on boxes, parts off the page. Models what Graphviz and simverbs write;
+// other SVG (CSS, <use>, rotation) is not understood.
 #pragma once
 
 #include <cstddef>
@@ -29,6 +29,7 @@ struct DrawnText {
     std::size_t order = 0;
     bool loses_space = false;  // at an end, where SVG collapses it
     bool has_edge = false;     // of white, which parts it from what is below
+    std::size_t node = 0;      // Graphviz node that it belongs to, from 1; 0: none
 };
 
 struct DrawnLine {
@@ -42,6 +43,12 @@ struct DrawnFill {
     bool is_box = false;  // it has an outline, and is no arrowhead
 };
 
+// The outline of a Graphviz node: a box of the graph, or a legend.
+struct DrawnNode {
+    Area area;
+    std::size_t node = 0;
+};
+
 struct Drawing {
     double width = 0;  // pixels of the screen
     double height = 0;
@@ -49,6 +56,7 @@ struct Drawing {
     std::vector<DrawnText> texts;
     std::vector<DrawnLine> lines;  // outlines of shapes too
     std::vector<DrawnFill> fills;
+    std::vector<DrawnNode> nodes;
     std::vector<Point> arrowheads;
     std::string error;  // "" where the SVG was read
 };

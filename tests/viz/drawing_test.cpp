@@ -45,6 +45,31 @@ TEST(Drawing, MayCoverALineBelowText) {
     EXPECT_EQ(defects_of_shapes(cover + line + text).size(), 1U) << "the line is on top";
 }
 
+TEST(Drawing, TellsWordsThatRunIntoEachOther) {
+    EXPECT_EQ(defects_of_shapes("<text x=\"5\" y=\"20\">RESET</text>"
+                                "<text x=\"41\" y=\"20\">never</text>"),
+              std::vector<std::string>{"'RESET' touches 'never'"});
+    EXPECT_TRUE(defects_of_shapes("<text x=\"5\" y=\"20\">RESET</text>"
+                                  "<text x=\"46\" y=\"20\">never</text>")
+                    .empty());
+    EXPECT_TRUE(defects_of_shapes("<text x=\"5\" y=\"20\">RESET&#160;</text>"
+                                  "<text x=\"43\" y=\"20\">never</text>")
+                    .empty());
+}
+
+// As a label that lies under a legend, between its lines.
+TEST(Drawing, TellsTextInTheBoxOfSomethingElse) {
+    const std::string legend =
+        "<g class=\"node\"><path d=\"M0,0 L150,0 L150,80 L0,80 Z\" fill=\"none\" "
+        "stroke=\"gray\"/><text x=\"5\" y=\"20\">down</text></g>";
+    EXPECT_EQ(
+        defects_of_shapes("<g class=\"node\"><text x=\"5\" y=\"50\">2 links</text></g>" + legend),
+        std::vector<std::string>{"'2 links' at 5,52 lies in the box at 0,0 of something else"});
+    EXPECT_TRUE(
+        defects_of_shapes("<g class=\"node\"><text x=\"5\" y=\"95\">2 links</text></g>" + legend)
+            .empty());
+}
+
 TEST(Drawing, HasNoBoxThatLiesOnABox) {
     const std::string box = "<rect x=\"10\" y=\"10\" width=\"60\" height=\"40\" stroke=\"red\"/>";
     EXPECT_EQ(defects_of_shapes(box + "<rect x=\"50\" y=\"20\" width=\"60\" height=\"40\" "

@@ -206,6 +206,96 @@ TEST(Ladder, TellsTimesThatLookAlikeByTheirDifference) {
     EXPECT_TRUE(find_text(drawing, "+7 ns"));
 }
 
+// A move of the queue pairs of that number at both hosts.
+void move(LadderOf& of, std::int64_t qpn, std::int64_t time) {
+    for (const std::int64_t node : {0, 1}) {
+        of.add(time, node, "object", "queue_pair", {{"qpn", qpn}, word("service", "RC")});
+        of.add(time, node, "state", "qp_state",
+               {{"qpn", qpn}, word("from", "RTR"), word("to", "RTS")});
+    }
+}
+
+TEST(Ladder, DrawsConnectionsThatFollowEachOtherBelowEachOther) {
+    LadderOf of;
+    for (std::int64_t i = 0; i < 12; ++i) {
+        move(of, kQp + i, i * kMicrosecond);
+        move(of, kQp + i, i * kMicrosecond + 10);
+    }
+    const Drawing drawing = of.drawing();
+    EXPECT_LT(drawing.width, 600);
+    for (const std::string host : {"h0", "h1"}) {
+        const std::string first = host + " QP 0x11";
+        const std::string last = host + " QP 0x1c";
+        ASSERT_TRUE(find_text(drawing, last));
+        EXPECT_EQ(life_line(drawing, last), life_line(drawing, first)) << host;
+        EXPECT_GT(find_text(drawing, last)->area.top, find_text(drawing, first)->area.bottom);
+    }
+    EXPECT_FALSE(find_text(drawing, "Left out"));
+}
+
+TEST(Ladder, DrawsConnectionsThatOverlapBesideEachOther) {
+    LadderOf of;
+    for (const std::int64_t time : {0, 1}) {
+        move(of, kQp, time);
+        move(of, kQp + 1, time);
+    }
+    const Drawing drawing = of.drawing();
+    EXPECT_NE(life_line(drawing, "h0 QP 0x11"), life_line(drawing, "h0 QP 0x12"));
+    EXPECT_EQ(find_text(drawing, "h0 QP 0x11")->area.top,
+              find_text(drawing, "h0 QP 0x12")->area.top);
+}
+
+TEST(Ladder, DrawsARequestThatFailedBeforeAPacketLeft) {
+    LadderOf of;
+    move(of, kQp + 1, 0);
+    of.add(0, 0, "completion", "completion",
+           {{"qpn", kQp + 1}, word("opcode", "SEND"), word("status", "LOC_PROT_ERR")});
+    of.send(kMicrosecond, "SEND_ONLY", 100);
+    of.arrive(2 * kMicrosecond, 100);
+    const Drawing drawing = of.drawing();
+    EXPECT_TRUE(find_text(drawing, "failed: SEND, request 0: LOC_PROT_ERR"));
+    EXPECT_EQ(life_line(drawing, "h0 QP 0x12"), life_line(drawing, "h0 QP 0x11"));
+    EXPECT_LT(find_text(drawing, "h0 QP 0x12")->area.bottom,
+              find_text(drawing, "h0 QP 0x11")->area.top);
+    EXPECT_FALSE(find_text(drawing, "h1 QP 0x12")) << "it did nothing";
+}
+
+TEST(Ladder, SetsConnectionsThatDoNotMeetApart) {
+    LadderOf of;
+    move(of, kQp + 1, 0);
+    of.add(0, 0, "completion", "completion",
+           {{"qpn", kQp + 1}, word("opcode", "SEND"), word("status", "LOC_PROT_ERR")});
+    for (std::int64_t i = 2; i < 4; ++i) {
+        move(of, kQp + i, i * kMicrosecond);
+        for (const std::int64_t node : {0, 1}) {
+            of.add(i * kMicrosecond, node, "completion", "completion",
+                   {{"qpn", kQp + i}, word("opcode", "SEND"), word("status", "SUCCESS")});
+        }
+    }
+    const Drawing drawing = of.drawing();
+    EXPECT_EQ(find_text(drawing, "h1 QP 0x13")->area.top,
+              find_text(drawing, "h0 QP 0x13")->area.top);
+    EXPECT_GT(find_text(drawing, "h1 QP 0x13")->area.top,
+              find_text(drawing, "h0 QP 0x12")->area.bottom);
+}
+
+TEST(Ladder, SaysHowMuchIsLeftOutAndHowToGetIt) {
+    LadderOf of;
+    for (const std::int64_t time : {0, 1}) {
+        for (std::int64_t i = 0; i < 12; ++i) {
+            move(of, kQp + i, time);
+        }
+    }
+    const Drawing drawing = of.drawing({.rows = 10});
+    EXPECT_TRUE(find_text(drawing,
+                          "The end is left out: 6 more rows. To draw all: simverbs viz "
+                          "ladder TRACE --rows 16"));
+    EXPECT_TRUE(find_text(drawing,
+                          "Left out for want of room: 16 more queue pairs. To choose: "
+                          "simverbs viz ladder TRACE --qp HOST:NUMBER"));
+    EXPECT_FALSE(find_text(of.drawing(), "The end is left out"));
+}
+
 TEST(Ladder, SaysThatThereIsNoQueuePair) {
     const std::string svg = simverbs::viz::ladder({}, {}, {});
     expect_readable(svg, "empty");

@@ -233,8 +233,8 @@ class EveryTopology : public TracedScenario {
     }
 };
 INSTANTIATE_TEST_SUITE_P(Of, EveryTopology,
-                         testing::Values("pair", "star:8", "eth-star:48", "ring:6", "fat-tree2:4x2",
-                                         "fat-tree:4", "fat-tree:8", "torus:3x3",
+                         testing::Values("pair", "vpi-pair", "star:8", "eth-star:48", "ring:6",
+                                         "fat-tree2:4x2", "fat-tree:4", "fat-tree:8", "torus:3x3",
                                          "dragonfly:a=4,p=2,h=2"),
                          [](const auto& topology) {
                              std::string name = topology.param;

@@ -163,6 +163,37 @@ TEST(ReportText, SaysHowMuchWasLostAndSentAgain) {
                         "sent again."),
               std::string::npos);
     EXPECT_NE(page.find("<h2>Timeline</h2>"), std::string::npos);
+    EXPECT_EQ(page.find("warning, listed"), std::string::npos);
+    EXPECT_EQ(page.find("<ul class=\"warnings\">"), std::string::npos);
+}
+
+TEST(ReportText, ListsItsWarnings) {
+    Trace trace;
+    const auto add = [&trace](std::string category, std::string name, std::vector<Field> fields) {
+        trace.records.push_back({.time = 1000,
+                                 .seq = trace.records.size(),
+                                 .node = 0,
+                                 .category = std::move(category),
+                                 .name = std::move(name),
+                                 .fields = std::move(fields)});
+    };
+    add("object", "node", {{"label", 0, "h0", true}, {"kind", 0, "hca", true}});
+    add("object", "queue_pair", {{"qpn", 17}, {"service", 0, "RC", true}});
+    add("warning", "misuse", {{"misuse", 0, "no_receive_at_rtr", true}, {"subject", 17}});
+    add("warning", "misuse", {{"misuse", 0, "no_receive_at_rtr", true}, {"subject", 17}});
+    add("warning", "credit_loop", {{"ports", 0, "s0 port 1 > s1 port 2", true}});
+    const std::string page = simverbs::viz::report(trace, "a run");
+    EXPECT_NE(page.find("No work request completed. The trace has 3 warnings, listed here."),
+              std::string::npos);
+    EXPECT_NE(page.find("<li><b>no_receive_at_rtr</b> (2 times): no receive is posted as the queue "
+                        "pair enters RTR: the peer&#39;s first send may wait or fail. The first "
+                        "came at 1 ns, h0 QP 0x11.</li>"),
+              std::string::npos)
+        << page.substr(page.find("warnings\">"), 400);
+    EXPECT_NE(page.find("<li><b>credit_loop</b>: frames wait for each other&#39;s buffers, for "
+                        "ever: s0 port 1 &gt; s1 port 2. It came at 1 ns, h0.</li>"),
+              std::string::npos)
+        << page.substr(page.find("warnings\">"), 400);
 }
 
 }  // namespace

@@ -49,26 +49,6 @@ std::vector<viz::StateMachine> machines_of(const viz::Trace& trace, const viz::R
     return machines;
 }
 
-// Whoever sent or got a packet, in that order: a lesson may have more than a ladder shows by
-// itself.
-std::vector<viz::QpName> talkers_of(const viz::Run& run) {
-    constexpr std::size_t kMost = 24;
-    std::vector<viz::QpName> talkers;
-    const auto add = [&talkers](const viz::QpName& qp) {
-        if (talkers.size() < kMost &&
-            std::find(talkers.begin(), talkers.end(), qp) == talkers.end()) {
-            talkers.push_back(qp);
-        }
-    };
-    for (const viz::RunPacket& packet : run.packets) {
-        if (const auto to = run.destination(packet)) {
-            add(packet.from);
-            add(*to);
-        }
-    }
-    return talkers;
-}
-
 class Painter {
   public:
     Painter(std::string folder, Checked& checked) : folder_(std::move(folder)), checked_(checked) {}
@@ -79,7 +59,7 @@ class Painter {
         switch (picture) {
             case Picture::kLadder:
                 if (!run.services.empty()) {
-                    save("ladder.svg", viz::ladder(trace, run, {.qps = talkers_of(run)}));
+                    save("ladder.svg", viz::ladder(trace, run, {}));
                 }
                 return;
             case Picture::kTimeline:
@@ -193,6 +173,26 @@ std::string rule_report(const Rule& rule, const Finding& finding, bool is_explai
     return text;
 }
 
+// The first error of the compiler or the linker, without the folder of the file; of Python, whose
+// last line names the error, the line before it.
+std::string first_error(Language language, const std::string& complaints) {
+    std::istringstream lines(complaints);
+    std::string place;
+    std::string last;
+    for (std::string line; std::getline(lines, line);) {
+        const bool is_error = line.find(" error: ") != std::string::npos ||
+                              line.find("undefined reference") != std::string::npos;
+        if (language == Language::kC && is_error) {
+            const std::size_t folder = line.rfind('/', line.find(':'));
+            return folder == std::string::npos ? line : line.substr(folder + 1);
+        }
+        const std::size_t number = line.rfind(", line ");
+        place = number == std::string::npos ? place : line.substr(number + 2) + ", ";
+        last = line.empty() ? last : line;
+    }
+    return language == Language::kPython ? place + last : last;
+}
+
 std::string verdict(const Exercise& exercise, const Checked& checked) {
     const std::uint64_t points = checked.points(exercise.rubric);
     const std::uint64_t all = exercise.rubric.points();
@@ -238,6 +238,9 @@ std::string Checked::first_failing(const Rubric& rubric) const {
 }
 
 std::string Checked::seen_first() const {
+    if (!compiled) {
+        return first_error(language, complaints);
+    }
     if (!diagnoses.empty()) {
         return diagnoses.front().text;
     }
@@ -300,7 +303,7 @@ Checked check(const Exercise& exercise, const Toolbox& toolbox, const std::strin
     checked.findings = judge(exercise.rubric, performance);
     if (!checked.passed(exercise.rubric)) {
         checked.ending = ending_text(performance, limit);
-        checked.diagnoses = diagnose(performance, limit);
+        checked.diagnoses = diagnose(exercise.rubric, performance, limit);
     }
     if (!pictures.empty() && !performance.trace.records.empty()) {
         Painter painter(pictures, checked);

@@ -35,7 +35,7 @@ struct Checked {
     [[nodiscard]] std::optional<std::size_t> first_failing_rule() const;
     // "compiles", the name of a diagnosis or that of the rule; "" when all hold.
     [[nodiscard]] std::string first_failing(const Rubric& rubric) const;
-    // What was seen of it.
+    // Tells the event or the output that made it fail; the first error where it does not compile.
     [[nodiscard]] std::string seen_first() const;
 };
 

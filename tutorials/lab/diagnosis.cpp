@@ -104,6 +104,21 @@ std::optional<Diagnosis> polled_once(const Performance& performance) {
                      "0 when nothing is there yet. Call it in a loop until it finds something."};
 }
 
+// A program that failed or crashed before it opened a device has another reason.
+std::optional<Diagnosis> only_prints(const Rubric& rubric, const Performance& performance) {
+    const bool has_rule =
+        std::any_of(rubric.rules.begin(), rubric.rules.end(), [](const Rule& rule) {
+            const auto* const count = std::get_if<CountRule>(&rule.demand);
+            return count != nullptr && count->of.record == "context" && count->least > 0;
+        });
+    if (has_rule || !performance.ending.is_good() || !lacks_device(rubric, performance)) {
+        return std::nullopt;
+    }
+    return Diagnosis{kOpensNoDevice,
+                     "It opened no device, so nothing happened of which it could tell. An answer "
+                     "is judged by what its devices did, not by the lines that it prints."};
+}
+
 }  // namespace
 
 std::optional<std::string> ending_text(const Performance& performance,
@@ -131,7 +146,8 @@ std::optional<std::string> ending_text(const Performance& performance,
     return exit_text(performance);
 }
 
-std::vector<Diagnosis> diagnose(const Performance& performance, std::chrono::milliseconds limit) {
+std::vector<Diagnosis> diagnose(const Rubric& rubric, const Performance& performance,
+                                std::chrono::milliseconds limit) {
     std::vector<Diagnosis> all;
     if (performance.ending.kind == Ending::Kind::kKilledBySignal ||
         performance.ending.kind == Ending::Kind::kException) {
@@ -140,7 +156,8 @@ std::vector<Diagnosis> diagnose(const Performance& performance, std::chrono::mil
     if (performance.ending.kind == Ending::Kind::kTimedOut) {
         all.push_back({kTimesOut, ending_text(performance, limit).value_or("")});
     }
-    for (auto& found : {skipped_state(performance), polled_once(performance)}) {
+    for (auto& found :
+         {skipped_state(performance), polled_once(performance), only_prints(rubric, performance)}) {
         if (found) {
             all.push_back(*found);
         }

@@ -1,6 +1,6 @@
 // What a teacher sees at once, whatever the rubric asks: how a program ended when it did not end
-// well, a state of a queue pair that was skipped, a completion queue that was polled once. Says
-// nothing of a program that came to its end without these.
+// well, a state of a queue pair that was skipped, a completion queue that was polled once, a
+// program that only prints. Says nothing of a program that came to its end without these.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,9 @@ struct Diagnosis {
 std::optional<std::string> ending_text(const Performance& performance,
                                        std::chrono::milliseconds limit);
 
-// The most urgent first. The text of a crash or a time-out is that of its ending.
-std::vector<Diagnosis> diagnose(const Performance& performance, std::chrono::milliseconds limit);
+// The most urgent first. The text of a crash or a time-out is that of its ending. That no device
+// was opened is left to the rubric where one of its rules asks for just that.
+std::vector<Diagnosis> diagnose(const Rubric& rubric, const Performance& performance,
+                                std::chrono::milliseconds limit);
 
 }  // namespace simverbs::lab

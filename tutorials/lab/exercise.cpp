@@ -113,6 +113,17 @@ std::vector<std::string> exercise_names(const std::string& tutorials) {
     return names;
 }
 
+std::string nearest_exercise(const std::vector<std::string>& names, std::string_view word) {
+    const auto found = std::find_if(names.begin(), names.end(), [word](const std::string& name) {
+        return is_meant(name, word) || (number_of(name) > 0 && number_of(name) == number_of(word));
+    });
+    if (found != names.end()) {
+        return *found;
+    }
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    return std::string(fabric::nearest(word, views).value_or(""));
+}
+
 std::optional<Exercise> find_exercise(const std::string& tutorials, std::string_view word,
                                       std::string& error) {
     const std::vector<std::string> names = exercise_names(tutorials);

@@ -28,6 +28,10 @@ struct Exercise {
 // Names of the exercises in a folder, sorted.
 std::vector<std::string> exercise_names(const std::string& tutorials);
 
+// The name that a misspelled `word` may have meant, by its number or by its letters; "" when there
+// is none.
+std::string nearest_exercise(const std::vector<std::string>& names, std::string_view word);
+
 // The exercise that `word` means: "3", "03", "03_to_rts", "to_rts". Nothing, with `error` set to
 // what is wrong with the word or with a file of the exercise.
 std::optional<Exercise> find_exercise(const std::string& tutorials, std::string_view word,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <map>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -30,39 +31,77 @@ std::vector<std::string> folders_in(const std::string& folder, std::error_code& 
     return names;
 }
 
+// The folders that a student handed in, with those whose names are misspelled.
+struct Student {
+    std::string name;
+    std::vector<std::string> folders;               // that name an exercise
+    std::map<std::string, std::string> misspelled;  // by the name that is likely meant
+    std::vector<std::string> unknown;               // with an answer for no exercise at all
+};
+
+Student read_student(const std::string& class_folder, const std::string& name,
+                     const std::vector<std::string>& exercises) {
+    Student student{.name = name};
+    const fs::path home = fs::path(class_folder) / name;
+    std::error_code ignored;
+    for (const std::string& folder : folders_in(home.string(), ignored)) {
+        const std::string meant = nearest_exercise(exercises, folder);
+        const bool has_answer =
+            fs::exists(home / folder / "exercise.c") || fs::exists(home / folder / "exercise.py");
+        if (meant == folder) {
+            student.folders.push_back(folder);
+        } else if (!meant.empty()) {
+            student.misspelled.try_emplace(meant, folder);
+        } else if (has_answer) {
+            student.unknown.push_back(folder);
+        }
+    }
+    return student;
+}
+
 struct Paper {
-    std::string student;
+    const Student* student;
     const Exercise* exercise;
     std::string folder;
 };
 
+std::string row(const Paper& paper, std::uint64_t points, std::string_view failing,
+                std::string_view seen) {
+    return fmt::format("{},{},{},{},{},{}\n", csv_field(paper.student->name),
+                       csv_field(paper.exercise->name), points, paper.exercise->rubric.points(),
+                       csv_field(failing), csv_field(seen));
+}
+
+// "" when the check was interrupted.
 std::string row(const Paper& paper, const Toolbox& toolbox) {
     const Exercise& exercise = *paper.exercise;
     std::string error;
-    std::string failing = "not handed in";
-    std::string seen;
-    std::uint64_t points = 0;
     if (const auto file = find_answer(exercise, paper.folder, error)) {
         const Checked checked = check(exercise, toolbox, *file, "");
-        points = checked.points(exercise.rubric);
-        failing = checked.first_failing(exercise.rubric);
-        seen = checked.seen_first();
-    } else if (fs::is_directory(paper.folder)) {
-        seen = error;
+        return checked.is_interrupted
+                   ? std::string()
+                   : row(paper, checked.points(exercise.rubric),
+                         checked.first_failing(exercise.rubric), checked.seen_first());
     }
-    return fmt::format("{},{},{},{},{},{}\n", csv_field(paper.student), csv_field(exercise.name),
-                       points, exercise.rubric.points(), csv_field(failing), csv_field(seen));
+    const auto misspelled = paper.student->misspelled.find(exercise.name);
+    return row(paper, 0, "not handed in",
+               fs::is_directory(paper.folder)                  ? error
+               : misspelled == paper.student->misspelled.end() ? std::string()
+                                                               : misspelled->second + "?");
 }
 
 // Which of the exercises some student has handed in, or the one that was asked for.
-bool find_exercises(const GradeOptions& options, const std::vector<std::string>& students,
-                    std::vector<Exercise>& exercises, std::string& error) {
+bool find_exercises(const GradeOptions& options, const std::vector<Student>& students,
+                    const std::vector<std::string>& names, std::vector<Exercise>& exercises,
+                    std::string& error) {
     std::vector<std::string> wanted{options.exercise};
     if (options.exercise.empty()) {
-        wanted = exercise_names(options.exercises);
-        std::erase_if(wanted, [&](const std::string& name) {
-            return std::none_of(students.begin(), students.end(), [&](const std::string& student) {
-                return fs::is_directory(fs::path(options.folder) / student / name);
+        wanted = names;
+        std::erase_if(wanted, [&students](const std::string& name) {
+            return std::none_of(students.begin(), students.end(), [&name](const Student& student) {
+                return student.misspelled.contains(name) ||
+                       std::find(student.folders.begin(), student.folders.end(), name) !=
+                           student.folders.end();
             });
         });
     }
@@ -79,44 +118,76 @@ bool find_exercises(const GradeOptions& options, const std::vector<std::string>&
     return !exercises.empty();
 }
 
+std::vector<std::string> warnings_of(const std::vector<Student>& students) {
+    std::vector<std::string> warnings;
+    for (const Student& student : students) {
+        for (const auto& [meant, folder] : student.misspelled) {
+            warnings.push_back(
+                fmt::format("{}/{} is not graded: no exercise has that name; did you mean \"{}\"?",
+                            student.name, folder, meant));
+        }
+        for (const std::string& folder : student.unknown) {
+            warnings.push_back(fmt::format("{}/{} is not graded: no exercise has that name",
+                                           student.name, folder));
+        }
+    }
+    return warnings;
+}
+
+// The rows of all papers, in their order; "" for those that an interruption left out.
+std::vector<std::string> grade_all(const std::vector<Paper>& papers, const Toolbox& toolbox,
+                                   unsigned jobs) {
+    std::vector<std::string> rows(papers.size());
+    std::atomic<std::size_t> next{0};
+    std::vector<std::jthread> workers;
+    for (unsigned i = 0; i < std::max(1U, jobs); ++i) {
+        workers.emplace_back([&] {
+            for (std::size_t at = next++; at < papers.size(); at = next++) {
+                rows[at] = row(papers[at], toolbox);
+                if (rows[at].empty()) {
+                    return;
+                }
+            }
+        });
+    }
+    workers.clear();
+    return rows;
+}
+
 }  // namespace
 
-std::optional<std::string> grade(const GradeOptions& options, const Toolbox& toolbox,
-                                 std::string& error) {
+std::optional<Grades> grade(const GradeOptions& options, const Toolbox& toolbox,
+                            std::string& error) {
     std::error_code failure;
-    const std::vector<std::string> students = folders_in(options.folder, failure);
+    const std::vector<std::string> folders = folders_in(options.folder, failure);
     if (failure) {
         error = fmt::format("{}: {}", options.folder, failure.message());
         return std::nullopt;
     }
+    const std::vector<std::string> names = exercise_names(options.exercises);
+    std::vector<Student> students;
+    students.reserve(folders.size());
+    for (const std::string& folder : folders) {
+        students.push_back(read_student(options.folder, folder, names));
+    }
     std::vector<Exercise> exercises;
-    if (!find_exercises(options, students, exercises, error)) {
+    if (!find_exercises(options, students, names, exercises, error)) {
         return std::nullopt;
     }
     std::vector<Paper> papers;
-    for (const std::string& student : students) {
+    for (const Student& student : students) {
         for (const Exercise& exercise : exercises) {
-            papers.push_back({student, &exercise,
-                              (fs::path(options.folder) / student / exercise.name).string()});
+            papers.push_back({&student, &exercise,
+                              (fs::path(options.folder) / student.name / exercise.name).string()});
         }
     }
-    std::vector<std::string> rows(papers.size());
-    std::atomic<std::size_t> next{0};
-    {
-        std::vector<std::jthread> workers;
-        for (unsigned i = 0; i < std::max(1U, options.jobs); ++i) {
-            workers.emplace_back([&] {
-                for (std::size_t at = next++; at < papers.size(); at = next++) {
-                    rows[at] = row(papers[at], toolbox);
-                }
-            });
-        }
+    Grades grades{.csv = "student,exercise,points,of,first failing rule,seen\n",
+                  .warnings = warnings_of(students)};
+    for (const std::string& each : grade_all(papers, toolbox, options.jobs)) {
+        grades.csv += each;
+        grades.ungraded += each.empty() ? 1 : 0;
     }
-    std::string csv = "student,exercise,points,of,first failing rule,seen\n";
-    for (const std::string& each : rows) {
-        csv += each;
-    }
-    return csv;
+    return grades;
 }
 
 }  // namespace simverbs::lab

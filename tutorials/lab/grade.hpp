@@ -1,10 +1,10 @@
 // `simverbs lab grade`: a class, a row of a CSV file for each student and exercise.
 #pragma once
 
-#include <functional>
+#include <cstddef>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "tutorials/lab/attempt.hpp"
 
@@ -17,9 +17,15 @@ struct GradeOptions {
     unsigned jobs = 1;
 };
 
-// The CSV: student, exercise, points, of, first failing rule, seen. What is not handed in has no
-// points. Nothing, with `error`, when there is no student or a rubric cannot be read.
-std::optional<std::string> grade(const GradeOptions& options, const Toolbox& toolbox,
-                                 std::string& error);
+struct Grades {
+    // Student, exercise, points, of, first failing rule, seen. What is not handed in has no points.
+    std::string csv;
+    std::vector<std::string> warnings;  // folders of students that are no exercise's
+    std::size_t ungraded = 0;           // rows that an interruption left out
+};
+
+// Nothing, with `error`, when there is no student or a rubric cannot be read.
+std::optional<Grades> grade(const GradeOptions& options, const Toolbox& toolbox,
+                            std::string& error);
 
 }  // namespace simverbs::lab

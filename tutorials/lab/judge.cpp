@@ -226,11 +226,28 @@ Finding judge(const Demand& demand, const Performance& performance) {
 }
 
 std::vector<Finding> judge(const Rubric& rubric, const Performance& performance) {
+    const bool is_empty = lacks_device(rubric, performance);
     std::vector<Finding> findings;
     for (const Rule& rule : rubric.rules) {
-        findings.push_back(judge(rule.demand, performance));
+        Finding finding = judge(rule.demand, performance);
+        finding.open = finding.open || (is_empty && finding.holds);
+        finding.holds = finding.holds && !is_empty;
+        findings.push_back(std::move(finding));
     }
     return findings;
+}
+
+bool lacks_device(const Rubric& rubric, const Performance& performance) {
+    const bool asks_devices =
+        std::any_of(rubric.rules.begin(), rubric.rules.end(), [](const Rule& rule) {
+            return !std::holds_alternative<OutputRule>(rule.demand) &&
+                   !std::holds_alternative<ExitRule>(rule.demand);
+        });
+    const std::vector<viz::Record>& records = performance.trace.records;
+    return asks_devices &&
+           std::none_of(records.begin(), records.end(), [](const viz::Record& each) {
+               return each.name == "context" && each.number("open") != 0;
+           });
 }
 
 }  // namespace simverbs::lab

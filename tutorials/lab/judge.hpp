@@ -34,7 +34,11 @@ struct Finding {
 
 Finding judge(const Demand& demand, const Performance& performance);
 
-// In the order of the rules.
+// In the order of the rules. Where a program opened no device, all that would hold is open: no call
+// was refused because there was none, and what was printed tells of nothing that happened.
 std::vector<Finding> judge(const Rubric& rubric, const Performance& performance);
+
+// True when the rubric asks for events of devices and the program has opened none.
+bool lacks_device(const Rubric& rubric, const Performance& performance);
 
 }  // namespace simverbs::lab

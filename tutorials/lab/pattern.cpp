@@ -110,6 +110,7 @@ struct Kind {
     std::string_view record;
     std::string_view meaning;
     std::array<Key, 3> more{};
+    bool has_qp = false;  // its records name a queue pair
 };
 
 constexpr auto kKinds = std::to_array<Kind>({
@@ -118,15 +119,17 @@ constexpr auto kKinds = std::to_array<Kind>({
      "a call that reached the device; `errno: 0` unless said otherwise",
      {{{"errno", "errno"}}}},
     {{"device", "open", opened_closed, true}, "context", "a device is opened or closed", {}},
-    {{"posted", "send", queues, true}, "posted", "work requests posted to a queue pair", {}},
+    {{"posted", "send", queues, true}, "posted", "work requests posted to a queue pair", {}, true},
     {{"completion", "status", statuses},
      "completion",
      "a work completion",
-     {{{"opcode", "opcode", opcodes}, {"bytes", "bytes"}, {"cause", "cause", causes}}}},
+     {{{"opcode", "opcode", opcodes}, {"bytes", "bytes"}, {"cause", "cause", causes}}},
+     true},
     {{"state", "to", states},
      "qp_state",
      "a queue pair comes to this state",
-     {{{"from", "from", states}, {"cause", "cause", causes}}}},
+     {{{"from", "from", states}, {"cause", "cause", causes}}},
+     true},
     {{"cq", "to", cq_states},
      "cq_state",
      "a completion queue: QUIET from ARMED is an event to its channel, DEAD an overrun",
@@ -135,12 +138,18 @@ constexpr auto kKinds = std::to_array<Kind>({
     {{"packet", "opcode"},
      "packet_sent",
      "a packet leaves a queue pair",
-     {{{"again", "retransmission", yes_no, true}, {"psn", "psn"}, {"bytes", "payload"}}}},
+     {{{"again", "retransmission", yes_no, true}, {"psn", "psn"}, {"bytes", "payload"}}},
+     true},
     {{"delivered", "kind", message_kinds},
      "delivered",
      "a request was carried out at its target",
-     {{{"bytes", "bytes"}}}},
-    {{"dropped", "cause", causes}, "dropped", "an unacknowledged message went no further", {}},
+     {{{"bytes", "bytes"}}},
+     true},
+    {{"dropped", "cause", causes},
+     "dropped",
+     "an unacknowledged message went no further",
+     {},
+     true},
     {{"discarded", "fate"}, "packet_discarded", "a packet that its target did not take", {}},
     {{"lost", "reason"}, "frame_dropped", "a packet was lost on its way", {}},
     {{"fault", "action"}, "fault_fired", "an injected fault fired", {}},
@@ -167,6 +176,9 @@ Names keys_of(const Kind& kind) {
         }
     }
     keys.push_back("host");
+    if (kind.has_qp) {
+        keys.push_back("qp");
+    }
     return keys;
 }
 
@@ -212,6 +224,17 @@ std::string text_of_value(const Value& value) {
     return fmt::format("{}", fmt::join(words, " or "));
 }
 
+bool is_at_place(const viz::Record& record, const viz::Run& run, std::uint32_t place) {
+    const auto found = run.places.find({record.node, record.id("qpn")});
+    return found != run.places.end() && found->second == place;
+}
+
+// The n-th queue pair of its host, counted from 1.
+std::optional<std::uint32_t> place_of(const Value& value, Errors& errors) {
+    const auto number = fabric::yaml::number_of(value, errors, 1, UINT32_MAX);
+    return number ? std::optional(static_cast<std::uint32_t>(*number)) : std::nullopt;
+}
+
 }  // namespace
 
 bool Condition::holds(const viz::Record& record) const {
@@ -225,6 +248,7 @@ bool Condition::holds(const viz::Record& record) const {
 
 bool Pattern::matches(const viz::Record& seen, const viz::Run& run) const {
     return seen.name == record && (host.empty() || run.label(seen.node) == host) &&
+           (place == 0 || is_at_place(seen, run, place)) &&
            std::all_of(conditions.begin(), conditions.end(),
                        [&seen](const Condition& condition) { return condition.holds(seen); });
 }
@@ -244,6 +268,9 @@ std::optional<Pattern> read_pattern(const Value& value, Errors& errors) {
     const fabric::yaml::Fields fields(value, keys, errors);
     Pattern pattern{.record = std::string(kind->record)};
     pattern.host = fields.get("host", fabric::yaml::text_of).value_or("");
+    if (kind->has_qp) {
+        pattern.place = fields.get("qp", place_of).value_or(0);
+    }
     const auto ask = [&](const Key& key) {
         if (const Value* const asked = key.key.empty() ? nullptr : fields.find(key.key)) {
             if (auto condition = read_condition(key, *asked, errors)) {

@@ -29,7 +29,8 @@ struct Condition {
 struct Pattern {
     std::string record;  // name of the trace's records
     std::vector<Condition> conditions;
-    std::string host;  // "": any
+    std::string host;         // "": any
+    std::uint32_t place = 0;  // of the queue pair among those of its host, from 1; 0: any
     std::string text;  // as it was written, for people
 
     [[nodiscard]] bool matches(const viz::Record& record, const viz::Run& run) const;

@@ -344,8 +344,22 @@ rules:        in the order in which a teacher would look; the first that fails i
               stderr; no_output: does not hold
     exit:     0: the program ends by itself, and well
 
-EVENT is {KIND: WHAT, ...}; WHAT is a word, "!WORD" (anything but it), [WORD, WORD] or "*":
-)" + pattern_reference();
+EVENT is {KIND: WHAT, ...}; WHAT is a word, "!WORD" (anything but it), [WORD, WORD] or "*".
+`qp: 2` is the second queue pair that its host made. The kinds:
+)" + pattern_reference() +
+        R"(
+A rule about output holds for whoever prints the line: let the trace say that it is true.
+
+wrong.yaml, a list of wrong answers, for `simverbs lab prove`:
+  - name:     a word
+    story:    what the student thought
+    language: c or python; default c
+    fails:    the rule that names it, or compiles, crashes, times_out, skips_a_state, polls_once,
+              opens_no_device
+    says:     what the report has to say, however its lines are wrapped; may be left out
+    changes:  [{replace: TEXT, by: TEXT}, ...] of solution.c or solution.py; TEXT to replace stands
+              there exactly once; without `by` it goes
+)";
 }
 
 }  // namespace simverbs::lab
