@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -129,7 +130,13 @@ fabric::Outcome<Reply> ask(const std::string& socket, const Request& request) {
     return reply;
 }
 
-// `: did you mean "h0"?` of a list such as "h0, h1, ..."; "" where none is near.
+bool is_same_letter(char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) ==
+           std::tolower(static_cast<unsigned char>(b));
+}
+
+// `: did you mean "h0"?` of a list such as "h0, h1, ..."; "" where none is near. In short names a
+// letter more or less is another host: there the case alone may differ.
 std::string nearest_of(std::string_view hosts, std::string_view host) {
     std::vector<std::string_view> names;
     while (!hosts.empty()) {
@@ -137,6 +144,10 @@ std::string nearest_of(std::string_view hosts, std::string_view host) {
         names.push_back(hosts.substr(0, end));
         hosts.remove_prefix(std::min(end + 2, hosts.size()));
     }
+    constexpr std::size_t kShort = 3;
+    std::erase_if(names, [host](std::string_view name) {
+        return host.size() <= kShort && !std::ranges::equal(name, host, is_same_letter);
+    });
     return fabric::suggestion(host, names);
 }
 
