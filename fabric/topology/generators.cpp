@@ -221,7 +221,7 @@ Outcome<Topology> generate_topology(std::string_view spec) {
     }
     auto made = row->parse(shape.substr(std::min(colon + 1, shape.size())), layer);
     if (!made) {
-        return Failure(fmt::format("\"{}\": in {} there are {}", spec, row->usage, row->rule));
+        return Failure(fmt::format("\"{}\" is not valid; {}: {}", spec, row->usage, row->rule));
     }
     return std::move(*made);
 }

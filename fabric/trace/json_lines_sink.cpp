@@ -1,5 +1,6 @@
 #include "fabric/trace/json_lines_sink.hpp"
 
+#include <cerrno>
 #include <iterator>
 #include <ostream>
 
@@ -22,6 +23,13 @@ JsonLinesSink::~JsonLinesSink() {
 
 void JsonLinesSink::flush() {
     out_.flush();
+    note_error();
+}
+
+void JsonLinesSink::note_error() {
+    if (error_ == 0 && !out_.good()) {
+        error_ = errno != 0 ? errno : EIO;
+    }
 }
 
 bool JsonLinesSink::ok() const {
@@ -75,6 +83,7 @@ void JsonLinesSink::record(const TraceRecord& record) {
     if (flushes_each_) {
         out_.flush();
     }
+    note_error();
 }
 
 void append_json_string(std::string& out, std::string_view text) {

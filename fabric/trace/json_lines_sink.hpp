@@ -31,13 +31,17 @@ class JsonLinesSink final : public Sink {
 
     // Every write so far has succeeded.
     [[nodiscard]] bool ok() const;
+    // The errno of the first write that failed; 0: none has. Records after it are lost.
+    [[nodiscard]] int error() const { return error_; }
 
   private:
     void write_schema();
+    void note_error();
 
     std::ofstream file_;
     std::ostream& out_;
     bool flushes_each_ = false;
+    int error_ = 0;
     std::string line_;  // kept for its capacity
 };
 

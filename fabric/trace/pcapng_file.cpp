@@ -1,6 +1,7 @@
 #include "fabric/trace/pcapng_file.hpp"
 
 #include <array>
+#include <cerrno>
 #include <cstring>
 
 namespace fabric::trace {
@@ -114,6 +115,18 @@ void PcapngFile::end() {
     std::memcpy(block_.data() + sizeof(std::uint32_t), &length, sizeof length);
     u32(length);
     file_.write(block_.data(), static_cast<std::streamsize>(block_.size()));
+    note_error();
+}
+
+void PcapngFile::flush() {
+    file_.flush();
+    note_error();
+}
+
+void PcapngFile::note_error() {
+    if (error_ == 0 && !file_.good()) {
+        error_ = errno != 0 ? errno : EIO;
+    }
 }
 
 void PcapngFile::u16(std::uint16_t value) {

@@ -38,11 +38,14 @@ class PcapngFile {
     };
     void write(const Packet& packet);
 
-    void flush() { file_.flush(); }
+    void flush();
     // Every write so far has succeeded.
     [[nodiscard]] bool ok() const { return file_.good(); }
+    // The errno of the first write that failed; 0: none has. Packets after it are lost.
+    [[nodiscard]] int error() const { return error_; }
 
   private:
+    void note_error();
     void begin(std::uint32_t type);
     void end();
     void u16(std::uint16_t value);
@@ -53,6 +56,7 @@ class PcapngFile {
     void erf_header(const Packet& packet);
 
     std::ofstream file_;
+    int error_ = 0;
     std::string block_;  // kept for its capacity
     std::vector<LinkType> interfaces_;
 };

@@ -16,8 +16,13 @@ struct Unit {
     std::uint64_t size;  // in the smallest
 };
 
-constexpr auto kDurations = std::to_array<Unit>(
-    {{"ps", 1}, {"ns", 1'000}, {"us", 1'000'000}, {"ms", 1'000'000'000}, {"s", 1'000'000'000'000}});
+constexpr auto kDurations = std::to_array<Unit>({{"ps", 1},
+                                                 {"ns", 1'000},
+                                                 {"us", 1'000'000},
+                                                 {"ms", 1'000'000'000},
+                                                 {"s", 1'000'000'000'000},
+                                                 {"min", 60'000'000'000'000},
+                                                 {"h", 3'600'000'000'000'000}});
 constexpr auto kBytes = std::to_array<Unit>({{"B", 1},
                                              {"KiB", 1ULL << 10U},
                                              {"MiB", 1ULL << 20U},
@@ -176,7 +181,7 @@ Outcome<LinkRate> parse_link_rate(std::string_view text) {
 }
 
 std::string duration_text(SimDuration duration) {
-    return text_of(static_cast<std::uint64_t>(duration.count()), kDurations);
+    return text_of(static_cast<std::uint64_t>(duration.count()), std::span(kDurations).first(5));
 }
 
 std::string bytes_text(std::uint64_t bytes) {
@@ -185,6 +190,17 @@ std::string bytes_text(std::uint64_t bytes) {
 
 std::string link_rate_text(LinkRate rate) {
     return fmt::format("{} {}", to_string(rate.width), to_string(rate.speed));
+}
+
+std::string spoken_rate(LinkRate rate, bool is_ethernet) {
+    constexpr std::uint64_t kMega = 1'000'000;
+    constexpr std::uint64_t kGiga = 1'000'000'000;
+    if (!is_ethernet) {
+        return link_rate_text(rate);
+    }
+    const std::uint64_t bits = effective_rate(rate.width, rate.speed).bits_per_second();
+    return bits % kGiga == 0 ? fmt::format("{} Gb/s", bits / kGiga)
+                             : fmt::format("{} Mb/s", bits / kMega);
 }
 
 }  // namespace fabric::yaml

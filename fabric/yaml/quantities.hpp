@@ -32,5 +32,7 @@ Outcome<LinkRate> parse_link_rate(std::string_view text);
 std::string duration_text(SimDuration duration);
 std::string bytes_text(std::uint64_t bytes);
 std::string link_rate_text(LinkRate rate);
+// As people call it: "4x EDR" on InfiniBand, the data rate on Ethernet: "100 Gb/s".
+std::string spoken_rate(LinkRate rate, bool is_ethernet);
 
 }  // namespace fabric::yaml

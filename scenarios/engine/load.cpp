@@ -346,6 +346,34 @@ std::optional<Scenario> parse(std::string_view text, const std::string& file, Se
     return scenario;
 }
 
+namespace {
+
+// Where the file is right without the settings, names the first with which it is wrong in place of
+// a line of the file, which has none of it.
+void blame_setting(std::string_view text, const std::string& file, Settings settings,
+                   std::string& errors) {
+    std::string found;
+    if (!parse(text, file, {}, found)) {
+        return;
+    }
+    for (std::size_t count = 1; count <= settings.size(); ++count) {
+        if (parse(text, file, settings.first(count), found)) {
+            continue;
+        }
+        const std::string& setting = settings[count - 1];
+        std::string place = file + ':';
+        if (found.starts_with(place)) {
+            const std::size_t line_end = found.find(':', place.size());
+            const std::size_t message = found.find(": ", std::min(line_end, found.size()));
+            found.erase(0, message == std::string::npos ? 0 : message + 2);
+        }
+        errors = found.starts_with("--set ") ? found : fmt::format("--set {}: {}", setting, found);
+        return;
+    }
+}
+
+}  // namespace
+
 std::string to_text(const Scenario& scenario) {
     return to_text(scenario.root);
 }
@@ -355,7 +383,11 @@ std::optional<Scenario> load(const std::string& file, Settings settings, std::st
     if (!read_file(file, text, errors)) {
         return std::nullopt;
     }
-    return parse(text, file, settings, errors);
+    auto scenario = parse(text, file, settings, errors);
+    if (!scenario && !settings.empty()) {
+        blame_setting(text, file, settings, errors);
+    }
+    return scenario;
 }
 
 }  // namespace scenarios

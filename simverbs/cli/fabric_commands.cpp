@@ -9,10 +9,10 @@
 
 #include <fmt/format.h>
 
+#include "simverbs/cli/dead_worlds.hpp"
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/fabric_question.hpp"
 #include "simverbs/cli/world_options.hpp"
-#include "simverbs/server/world_place.hpp"
 
 namespace simverbs::cli {
 namespace {
@@ -192,7 +192,9 @@ FabricRequest FabricCommands::request(std::string& wrong) const {
 
 int FabricCommands::run() {
     const std::string socket = socket_path(world_);
-    WorldPlace::clear(socket);
+    if (clear_dead_world(socket)) {
+        return kUsage;
+    }
     std::string wrong;
     const FabricRequest request = this->request(wrong);
     if (!wrong.empty()) {

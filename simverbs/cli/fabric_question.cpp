@@ -42,7 +42,7 @@ bool FabricQuestion::take_answer() {
     FabricReply reply;
     std::array<int, 1> text{-1};
     reason_ = receive_first_reply(connection_, std::as_writable_bytes(std::span(&reply, 1)), text,
-                                  socket_);
+                                  socket_, Patience::kChange);
     if (text[0] >= 0) {
         text_ = read_all(text[0]);
         close(text[0]);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include <unistd.h>
 
@@ -54,19 +55,23 @@ HostPlace ask_for_host(const std::string& socket, const std::string& host) {
     request.head.kind = RequestKind::kDeviceTree;
     // A name that is too long is nobody's, as is the empty one.
     std::memcpy(request.host, host.c_str(), host.size() < sizeof request.host ? host.size() : 0);
-    const int connection = connect_to_world(socket).value_or(-1);
+    const auto connection = connect_to_world(socket);
+    if (!connection) {
+        return {true, {}, {}, connection.error()};
+    }
     PathReply reply;
-    const bool answered =
-        connection >= 0 && send_message(connection, std::as_bytes(std::span(&request, 1)), {}) &&
-        receive_message(connection, std::as_writable_bytes(std::span(&reply, 1)), {}, true) ==
-            sizeof reply;
-    if (connection >= 0) {
-        close(connection);
+    // A server that hangs up leaves its reason, if it has one, to be read.
+    static_cast<void>(send_message(*connection, std::as_bytes(std::span(&request, 1)), {}));
+    std::string problem = receive_first_reply(
+        *connection, std::as_writable_bytes(std::span(&reply, 1)), {}, socket, Patience::kCommand);
+    close(*connection);
+    if (!problem.empty()) {
+        return {true, {}, {}, std::move(problem)};
     }
-    if (answered && reply.error == ENOENT) {
-        return {false, {}, reply.path};
+    if (reply.error == ENOENT) {
+        return {false, {}, reply.path, {}};
     }
-    return {true, answered && reply.error == 0 ? reply.path : std::string(), {}};
+    return {true, reply.error == 0 ? reply.path : std::string(), {}, {}};
 }
 
 std::string library_folder() {

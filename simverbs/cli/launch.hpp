@@ -20,6 +20,7 @@ struct HostPlace {
     std::string devices;   // the folder that the server makes for programs that look for the host's
                            // devices in /sys and /dev; empty when it does not answer
     std::string hosts;
+    std::string problem;  // why the server does not answer; empty: it does
 };
 
 // What the world's server says of a host. Waits for the server.

@@ -1,19 +1,24 @@
 // The `simverbs` command: the list of its commands.
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "simverbs/cli/command.hpp"
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/fabric_commands.hpp"
 #include "simverbs/cli/help.hpp"
 #include "simverbs/cli/lab_commands.hpp"
+#include "simverbs/cli/program_words.hpp"
 #include "simverbs/cli/run_command.hpp"
 #include "simverbs/cli/scenario_commands.hpp"
 #include "simverbs/cli/search_commands.hpp"
@@ -59,13 +64,14 @@ int run(int argc, char** argv) {
     app.footer(cli::describe_exit_statuses());
 
     std::string world(simverbs::kDefaultWorld);
+    const std::vector<std::string> program = cli::take_program(argc, argv);
     const std::array<std::unique_ptr<cli::Command>, 10> commands = {
         std::make_unique<cli::RunCommand>(app),
-        std::make_unique<cli::WorldCommands>(app, world),
+        std::make_unique<cli::WorldCommands>(app, world, program),
         std::make_unique<cli::FabricCommands>(app, world),
         std::make_unique<cli::WatchCommand>(app, world),
         std::make_unique<cli::ScenarioCommands>(app),
-        std::make_unique<cli::SearchCommands>(app, cli::take_program(argc, argv)),
+        std::make_unique<cli::SearchCommands>(app, program),
         std::make_unique<cli::VizCommands>(app),
         std::make_unique<cli::TopologyCommands>(app),
         std::make_unique<cli::LabCommands>(app),
@@ -84,11 +90,23 @@ int run(int argc, char** argv) {
     return (*chosen)->run();  // one is required
 }
 
+// What a command printed may still lie in the buffer, and the disk may be full.
+int flush_output(int status) {
+    errno = 0;
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) {
+        return status;
+    }
+    // Where an earlier write has failed its reason is lost.
+    const std::string reason = errno == 0 ? "" : fmt::format(": {}", std::strerror(errno));
+    return cli::complain("standard output cannot be written" + reason,
+                         status == cli::kPassed ? cli::kFailed : status);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     try {
-        return run(argc, argv);
+        return flush_output(run(argc, argv));
     } catch (const std::exception& error) {  // of memory or descriptors there are no more, say
         std::fprintf(stderr, "simverbs: %s\n", error.what());
         return cli::kFailed;

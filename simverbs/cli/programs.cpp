@@ -105,6 +105,15 @@ int shell_status(int status) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
 }
 
+// "was killed by signal 11 (Segmentation fault)", "ended with status 1".
+std::string how_it_ended(int status) {
+    if (WIFSIGNALED(status)) {
+        const int signal = WTERMSIG(status);
+        return fmt::format("was killed by signal {} ({})", signal, strsignal(signal));
+    }
+    return fmt::format("ended with status {}", WEXITSTATUS(status));
+}
+
 }  // namespace
 
 Programs::Programs(Server& server, const RunFolder& folder, std::vector<ProgramSpec> specs)
@@ -145,13 +154,16 @@ int Programs::run(std::optional<std::chrono::milliseconds> limit) {
                    (EndSignals::count() > signals || now - asked_to_end > kEndWithin)) {
             end_all();
         } else if (signals == 0 && limit && now - began > *limit) {
-            fmt::print(stderr, "simverbs: the time limit of {} ms has passed\n", limit->count());
+            complain(fmt::format("the time limit of {} ms has passed; still running: {}",
+                                 limit->count(), names_of_running()),
+                     kTimedOut);
             end_all();
             return kTimedOut;
         }
     }
     end_all();
-    return EndSignals::count() > 0 ? kSignalled + EndSignals::first() : first_failure_.value_or(0);
+    return EndSignals::count() > 0 ? kSignalled + EndSignals::first()
+                                   : first_failure_.value_or(is_output_lost_ ? kFailed : kPassed);
 }
 
 std::vector<int> Programs::statuses() const {
@@ -192,6 +204,7 @@ void Programs::start(const ProgramSpec& spec) {
     close(errors[1]);
     Running program;
     program.host = spec.host;
+    program.command = spec.command;
     program.process = process;
     program.output = output[0];
     program.errors = errors[0];
@@ -270,6 +283,10 @@ void Programs::look_after(Running& program) {
     if (*program.status != 0 && !first_failure_) {
         first_failure_ = program.status;
     }
+    if (*program.status != 0 && tells_failures_ && EndSignals::count() == 0) {
+        complain(fmt::format("{} {}: {}", program.host, how_it_ended(status), program.command),
+                 kFailed);
+    }
     if (has_terminal) {
         terminal_.take_back();
         if (*program.status == kSignalled + SIGINT) {
@@ -328,10 +345,32 @@ void Programs::pass_on(Running& program, int& descriptor, std::string& line, int
     for (std::size_t written = 0; written < whole.size();) {
         const ssize_t put = write(to, whole.data() + written, whole.size() - written);
         if (put < 0 && errno != EINTR) {
+            complain_of_output(errno);
             return;
         }
         written += put > 0 ? static_cast<std::size_t>(put) : 0;
     }
+}
+
+// Once; the programs go on.
+void Programs::complain_of_output(int error) {
+    if (!is_output_lost_) {
+        is_output_lost_ = true;
+        complain(fmt::format("output of programs cannot be written: {}", std::strerror(error)),
+                 kFailed);
+    }
+}
+
+// "h0 (ib_send_lat), h1 (ib_send_lat 127.0.0.1)".
+std::string Programs::names_of_running() const {
+    std::string names;
+    for (const Running& program : programs_) {
+        if (!program.status) {
+            names +=
+                fmt::format("{}{} ({})", names.empty() ? "" : ", ", program.host, program.command);
+        }
+    }
+    return names.empty() ? "what programs have left in the background" : names;
 }
 
 bool Programs::all_ended() const {

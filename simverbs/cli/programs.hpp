@@ -38,12 +38,15 @@ class Programs {
     // that it has not ended a second later, or by the next signal, are killed, and 128 and its
     // number returned.
     int run(std::optional<std::chrono::milliseconds> limit);
+    // Before run(): each program that fails is named on stderr, with how it ended.
+    void tell_failures() { tells_failures_ = true; }
     // After run(): the exit status of each as a shell gives it, in the order of the specifications.
     [[nodiscard]] std::vector<int> statuses() const;
 
   private:
     struct Running {
         std::string host;
+        std::string command;
         pid_t process = -1;
         int output = -1;          // its stdout
         int errors = -1;          // its stderr
@@ -57,6 +60,7 @@ class Programs {
     // Passes on what programs print and notes who has ended; waits up to `timeout_ms`.
     void attend(int timeout_ms);
     void pass_on(Running& program, int& descriptor, std::string& line, int to);
+    void complain_of_output(int error);
     void look_after(Running& program);
     void stop_with(const Running& program);
     void lend_terminal();
@@ -65,6 +69,7 @@ class Programs {
     void kill_descendants() const;
     void end_all();
     [[nodiscard]] bool all_ended() const;
+    [[nodiscard]] std::string names_of_running() const;
 
     Server& server_;
     const RunFolder& folder_;
@@ -73,6 +78,8 @@ class Programs {
     std::vector<Running> programs_;
     std::optional<int> first_failure_;
     LentTerminal terminal_;
+    bool is_output_lost_ = false;
+    bool tells_failures_ = false;
 };
 
 }  // namespace simverbs::cli

@@ -11,6 +11,7 @@
 
 #include "simverbs/cli/end_signals.hpp"
 #include "simverbs/cli/exit_status.hpp"
+#include "simverbs/cli/incomplete_files.hpp"
 #include "simverbs/cli/launch.hpp"
 #include "simverbs/cli/run_folder.hpp"
 #include "simverbs/cli/scenario_processes.hpp"
@@ -53,7 +54,10 @@ int RunCommand::run() {
         const std::string& text = words_[i];
         const std::size_t equals = text.find('=');
         if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
-            return complain(fmt::format("'{}' is not HOST=COMMAND", text), kUsage);
+            return complain(
+                fmt::format("'{}' is not HOST=COMMAND{}", text,
+                            scenario_.empty() ? "" : "; a scenario names its fabric itself"),
+                kUsage);
         }
         programs.push_back({text.substr(0, equals), text.substr(equals + 1)});
     }
@@ -120,10 +124,16 @@ int RunCommand::run_topology(std::vector<ProgramSpec> programs) {
     int status = kFailed;
     {
         Programs running(*server, folder, std::move(programs));
+        if (!quiet_) {
+            running.tell_failures();
+        }
         status = running.run(limit_.count() == 0 ? std::nullopt : std::optional(limit_));
     }
     server->stop();
     serving.join();
+    if (!complain_of_incomplete(*server) && status == kPassed) {
+        status = kFailed;
+    }
     if (!quiet_) {
         fmt::print(stderr, "simverbs: {}\n", server->summary());
     }

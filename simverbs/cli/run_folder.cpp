@@ -153,7 +153,9 @@ RunFolder::RunFolder() {
     lock_ = make_folder(path_);
     std::array<int, 2> ends{};
     if (lock_ < 0) {
-        error_ = fmt::format("no folder for the run: {}", std::strerror(errno));
+        const int error = errno;
+        error_ = fmt::format("no folder for the run can be made in '{}': {}; TMPDIR names another",
+                             temporary_folder().string(), std::strerror(error));
         return;
     }
     if (pipe2(ends.data(), O_CLOEXEC) != 0 || (guard_ = fork()) < 0) {

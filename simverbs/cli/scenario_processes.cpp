@@ -189,6 +189,10 @@ scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
         judge.judge_end(expect, {});
     }
     verdict.failures = judge.failures();
+    for (const std::string& file : server->incomplete_files()) {
+        verdict.failures.push_back(
+            {{}, witness.now(), "all of it is written", file, "incomplete file"});
+    }
     verdict.time_ps = witness.now();
     verdict.digest = witness.digest();
     verdict.deterministic = server->marks().deterministic();

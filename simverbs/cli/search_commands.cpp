@@ -75,17 +75,6 @@ void add_jobs(CLI::App& command, unsigned& jobs) {
 
 }  // namespace
 
-std::vector<std::string> take_program(int& argc, char** argv) {
-    std::vector<std::string> program;
-    for (int i = 2; i < argc && std::string_view(argv[1]) == "check"; ++i) {
-        if (std::string_view(argv[i]) == "--") {
-            program.assign(argv + i + 1, argv + argc);
-            argc = i;
-        }
-    }
-    return program;
-}
-
 SearchCommands::SearchCommands(CLI::App& app, std::vector<std::string> program)
     : program_(std::move(program)) {
     add_check(app);

@@ -48,7 +48,4 @@ class SearchCommands final : public Command {
     std::string small_file_;
 };
 
-// Takes what stands behind "--" of `simverbs check` off the command line: the program to check.
-std::vector<std::string> take_program(int& argc, char** argv);
-
 }  // namespace simverbs::cli

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "simverbs/cli/exit_status.hpp"
+#include "simverbs/cli/settings_trial.hpp"
 #include "simverbs/model/settings.hpp"
 #include "simverbs/server/text_table.hpp"
 #include "simverbs/world/environment.hpp"
@@ -83,6 +84,10 @@ std::vector<std::string> find_mistakes() {
         if (!wrong.empty()) {
             mistakes.push_back(fmt::format("{}={}", row.variable, wrong));
         }
+    }
+    // A value that has no valid form is not tried.
+    if (mistakes.empty()) {
+        mistakes = try_settings();
     }
     return mistakes;
 }

@@ -140,7 +140,8 @@ void print_dot(const Topology& topology) {
     for (const LinkSpec& link : topology.links) {
         fmt::print("  \"{}\" -- \"{}\" [taillabel=\"{}\", headlabel=\"{}\", label=\"{}\"];\n",
                    link.a.node, link.b.node, link.a.port.value(), link.b.port.value(),
-                   fabric::yaml::link_rate_text({link.width, link.speed}));
+                   fabric::yaml::spoken_rate({link.width, link.speed},
+                                             link.layer == fabric::LinkLayer::kEthernet));
     }
     fmt::print("}}\n");
 }
@@ -201,7 +202,7 @@ void show_topology(const Topology& topology) {
         links.push_back({fmt::format("{}:{}", link.a.node, link.a.port.value()),
                          fmt::format("{}:{}", link.b.node, link.b.port.value()),
                          std::string(to_string(link.layer)),
-                         fabric::yaml::link_rate_text({link.width, link.speed}),
+                         fabric::yaml::spoken_rate({link.width, link.speed}, is_ethernet),
                          fabric::yaml::duration_text(link.latency), mtu_text(link),
                          is_ethernet ? none : std::to_string(link.vls),
                          is_ethernet ? none : fabric::yaml::bytes_text(link.buffer_bytes),

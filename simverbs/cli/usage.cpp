@@ -82,20 +82,37 @@ std::string words_of(const CLI::App& command, const std::vector<std::string>& le
                : fmt::format("no option '{}'{}", *option, suggestion(*option, options_of(command)));
 }
 
+// CLI11's "--seed: At Most 1 required but received 2" and "--world: 1 required WORLD missing".
+std::string describe_count_of_values(std::string_view text) {
+    const std::string name(text.substr(0, text.find(": ")));
+    if (text.ends_with(" missing")) {
+        return fmt::format("{}: its value is missing", name);
+    }
+    constexpr std::string_view kReceived = "required but received ";
+    const std::size_t at = text.rfind(kReceived);
+    return at == std::string_view::npos
+               ? std::string(text)
+               : fmt::format("{}: takes one value and got {}; give it once", name,
+                             text.substr(at + kReceived.size()));
+}
+
 }  // namespace
 
 std::string describe_usage_error(const CLI::App& app, const CLI::ParseError& error) {
     const Chosen chosen = chosen_by(app);
     const bool is_of_words = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
                              dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+    const bool is_of_values = dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr;
     const std::vector<std::string> left =
         is_of_words ? app.remaining(true) : std::vector<std::string>();
     const bool lacks_command = is_of_words && chosen.command->get_require_subcommand_min() > 0 &&
                                chosen.command->get_subcommands().empty();
-    return fmt::format(
-        "{}{}\n(simverbs {}--help says more)", chosen.words.empty() ? "" : chosen.words + ": ",
-        !left.empty() || lacks_command ? words_of(*chosen.command, left) : error.what(),
-        chosen.words.empty() ? "" : chosen.words + " ");
+    return fmt::format("{}{}\n(simverbs {}--help says more)",
+                       chosen.words.empty() ? "" : chosen.words + ": ",
+                       !left.empty() || lacks_command ? words_of(*chosen.command, left)
+                       : is_of_values                 ? describe_count_of_values(error.what())
+                                                      : error.what(),
+                       chosen.words.empty() ? "" : chosen.words + " ");
 }
 
 }  // namespace simverbs::cli

@@ -141,6 +141,21 @@ Service service_named(std::string_view name) {
     return Service::kRc;  // not reached: the option admits the names of the table
 }
 
+// Admits names without an ending, and those whose ending is one of `endings`: ".svg, .png".
+CLI::Validator ends_with_one_of(std::string endings) {
+    return {[endings = std::move(endings)](const std::string& path) {
+                const std::string ending = std::filesystem::path(path).extension().string();
+                const bool is_one =
+                    (", " + endings + ",").find(" " + ending + ",") != std::string::npos;
+                return ending.empty() || is_one
+                           ? std::string()
+                           : fmt::format("{}: the ending is not {}", path, endings);
+            },
+            ""};
+}
+
+constexpr const char* kGraphEndings = ".dot, .gv, .svg, .png, .pdf";
+
 }  // namespace
 
 VizCommands::VizCommands(CLI::App& app)
@@ -150,30 +165,30 @@ VizCommands::VizCommands(CLI::App& app)
     add_views();
 }
 
-CLI::App* VizCommands::add(const char* name, const char* help) {
+CLI::App* VizCommands::add(const char* name, const char* help, const char* endings) {
     CLI::App* const command = command_->add_subcommand(name, help);
-    add_output(*command, output_, "its ending says which format");
+    add_output(*command, output_, "its ending says which format")->check(ends_with_one_of(endings));
     return command;
 }
 
 void VizCommands::add_state_diagrams() {
-    qp_ = add("qp", "Life of a queue pair (.dot, .svg, .png)");
+    qp_ = add("qp", "Life of a queue pair (.dot, .svg, .png)", kGraphEndings);
     qp_->add_option("--service", service_, "its transport service")
         ->check(CLI::IsMember(service_names()));
-    port_ = add("port", "Life of a port");
-    cq_ = add("cq", "Life of a completion queue");
-    srq_ = add("srq", "Life of a shared receive queue");
-    wq_ = add("wq", "Life of a receive work queue");
+    port_ = add("port", "Life of a port", kGraphEndings);
+    cq_ = add("cq", "Life of a completion queue", kGraphEndings);
+    srq_ = add("srq", "Life of a shared receive queue", kGraphEndings);
+    wq_ = add("wq", "Life of a receive work queue", kGraphEndings);
     for (CLI::App* each : {qp_, port_, cq_, srq_, wq_}) {
         each->add_option("--trace", traces_, "shows which moves these traces made")
             ->type_name("FILE");
     }
-    requester_ = add("requester", "States of a queue pair's requester");
-    responder_ = add("responder", "States of a queue pair's responder");
+    requester_ = add("requester", "States of a queue pair's requester", kGraphEndings);
+    responder_ = add("responder", "States of a queue pair's responder", kGraphEndings);
 }
 
-CLI::App* VizCommands::add_view(const char* name, const char* help) {
-    CLI::App* const command = add(name, help);
+CLI::App* VizCommands::add_view(const char* name, const char* help, const char* endings) {
+    CLI::App* const command = add(name, help, endings);
     command->add_option("trace", trace_, "what SIMVERBS_TRACE or --trace wrote")
         ->type_name("FILE")
         ->required();
@@ -181,31 +196,34 @@ CLI::App* VizCommands::add_view(const char* name, const char* help) {
 }
 
 void VizCommands::add_views() {
-    ladder_ = add_view("ladder", "Packets between queue pairs (.svg)");
+    ladder_ = add_view("ladder", "Packets between queue pairs (.svg)", ".svg");
     ladder_->add_option("--qp", qps_, "the life lines: queue pairs of the trace")
         ->type_name("HOST:NUMBER")
         ->default_str("the first that fit");
     ladder_->add_option("--rows", rows_, "how many to draw at most");
     ladder_->add_flag("--packets", every_packet_, "an arrow a packet, not a message");
-    timeline_ = add_view("timeline", "For Perfetto and chrome://tracing (.json)");
-    topology_ = add_view("topology", "Links, and what went over them (.dot, .svg, .png)");
+    timeline_ = add_view("timeline", "For Perfetto and chrome://tracing (.json)", ".json");
+    topology_ =
+        add_view("topology", "Links, and what went over them (.dot, .svg, .png)", kGraphEndings);
     topology_->add_option("--flow", qps_, "the queue pair whose way to show")
         ->type_name("HOST:NUMBER")
         ->expected(1);
-    coverage_ = add("coverage", "What of the model traces have reached (.txt, .json, .html, .md)");
+    coverage_ = add("coverage", "What of the model traces have reached (.txt, .json, .html, .md)",
+                    ".txt, .json, .html, .md");
     coverage_->add_option("traces", traces_, "traces, and folders of them (SIMVERBS_COVERAGE)")
         ->type_name("FILE|DIR")
         ->required();
     coverage_->add_flag("--json", as_json_, "for programs");
     coverage_->add_option("--title", title_, "of a page or a table")->type_name("WORDS");
     coverage_->add_option("--badge", badge_, "write a badge (.svg), and say what it says")
+        ->check(ends_with_one_of(".svg"))
         ->type_name("FILE");
     coverage_
         ->add_option("--require", required_,
                      "fail unless all groups with these words in their names are reached whole")
         ->type_name("WORDS")
         ->allow_extra_args(false);
-    report_ = add_view("report", "All of it as one page (.html)");
+    report_ = add_view("report", "All of it as one page (.html)", ".html");
 }
 
 int VizCommands::run() {

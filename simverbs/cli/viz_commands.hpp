@@ -21,8 +21,8 @@ class VizCommands final : public Command {
     [[nodiscard]] int run() override;
 
   private:
-    CLI::App* add(const char* name, const char* help);
-    CLI::App* add_view(const char* name, const char* help);
+    CLI::App* add(const char* name, const char* help, const char* endings);
+    CLI::App* add_view(const char* name, const char* help, const char* endings);
     void add_state_diagrams();
     void add_views();
     [[nodiscard]] int draw_machine() const;

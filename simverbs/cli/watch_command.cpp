@@ -17,11 +17,11 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "simverbs/cli/dead_worlds.hpp"
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/fabric_question.hpp"
 #include "simverbs/cli/watch_screen.hpp"
 #include "simverbs/cli/world_options.hpp"
-#include "simverbs/server/world_place.hpp"
 
 namespace simverbs::cli {
 namespace {
@@ -156,7 +156,7 @@ class Terminal {
     bool is_one_;
 };
 
-enum class Look { kSeen, kStopped, kNoWorld, kUnanswered, kNotUnderstood };
+enum class Look { kSeen, kStopped, kNoWorld, kUnanswered, kNotUnderstood, kSilent };
 
 // `reason`: why there is nothing to see.
 Look look(const std::string& socket, const Waiter& waiter, Watched& seen, std::string& reason) {
@@ -167,10 +167,17 @@ Look look(const std::string& socket, const Waiter& waiter, Watched& seen, std::s
         reason = question.reason();
         return Look::kNoWorld;
     }
-    while (!waiter.wait(question.descriptor(), 0)) {
+    constexpr int kSeconds = 5;
+    for (std::int64_t until = wall_now() + kSeconds * kNsPerSecond;
+         !waiter.wait(question.descriptor(), until);) {
         if (g_stopped != 0) {
             return Look::kStopped;
         }
+        if (wall_now() >= until && server_is_stopped(question.descriptor())) {
+            reason = describe_silence(question.descriptor(), socket, kSeconds);
+            return Look::kSilent;
+        }
+        until = std::max(until, wall_now() + kNsPerSecond);
     }
     if (!question.take_answer()) {
         reason = question.reason();
@@ -202,7 +209,9 @@ int WatchCommand::run() {
                         kUsage);
     }
     const std::string socket = socket_path(world_);
-    WorldPlace::clear(socket);
+    if (clear_dead_world(socket)) {
+        return kUsage;
+    }
     const Waiter waiter;
     std::optional<Terminal> terminal;
     std::optional<Watched> before;
@@ -219,7 +228,8 @@ int WatchCommand::run() {
         }
         if (result != Look::kSeen) {
             terminal.reset();
-            const bool has_ended = before && result != Look::kNotUnderstood;
+            const bool has_ended =
+                before && (result == Look::kNoWorld || result == Look::kUnanswered);
             return has_ended ? complain("the world has ended", kPassed) : complain(reason, kUsage);
         }
         if (!terminal && !once_) {

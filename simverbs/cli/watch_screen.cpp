@@ -61,7 +61,7 @@ class Screen {
                                 seconds(virtual_ps_), seconds(wall_ns_ * 1000),
                                 rate(now_.events - before_->events, wall_ns_, kNsPerSecond));
         }
-        return text;
+        return text + (now_.users.empty() ? "" : fmt::format("users: {}\n", now_.users));
     }
 
     [[nodiscard]] std::vector<Row> queue_pair_rows() const {
@@ -230,8 +230,8 @@ WatchedPort port_of(const json& port) {
 std::optional<Watched> read_watched(const std::string& text, std::int64_t wall_ns) {
     try {
         const json said = json::parse(text);
-        Watched watched{
-            said.at("topology"), said.at("time_ps"), wall_ns, said.at("events"), {}, {}};
+        Watched watched{said.at("topology"), said.at("time_ps"), wall_ns, said.at("events"), {}, {},
+                        said.at("users")};
         for (const json& qp : said.at("queue_pairs")) {
             watched.queue_pairs.push_back(queue_pair_of(qp));
         }
@@ -270,7 +270,8 @@ std::string watch_screen(const Watched& now, const Watched* before, const Screen
     leave_out(ports, size.columns, kLessOfPorts);
     std::size_t for_queue_pairs = queue_pairs.size();
     std::size_t for_ports = ports.size();
-    const std::size_t other = before == nullptr ? 3 : 4;  // the heading, and two empty lines
+    // The heading, and two empty lines.
+    const std::size_t other = (before == nullptr ? 3 : 4) + (now.users.empty() ? 0 : 1);
     if (const std::size_t all = for_queue_pairs + for_ports + other; all > size.lines) {
         const std::size_t room = size.lines - std::min(size.lines, other);
         for_ports = std::min(for_ports, std::max(room / 2, room - std::min(room, for_queue_pairs)));

@@ -45,6 +45,7 @@ struct Watched {
     std::uint64_t events = 0;
     std::vector<WatchedQueuePair> queue_pairs;
     std::vector<WatchedPort> ports;
+    std::string users;  // "opensm (process 7 of h0), ..."
 };
 
 // Nothing where `text` is not what simverbs/server/watch_report.hpp says.

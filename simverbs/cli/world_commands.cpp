@@ -1,6 +1,8 @@
 #include "simverbs/cli/world_commands.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -14,15 +16,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fabric/core/nearest.hpp"
 #include "fabric/topology/generators.hpp"
 
+#include "simverbs/cli/dead_worlds.hpp"
 #include "simverbs/cli/end_signals.hpp"
 #include "simverbs/cli/exit_status.hpp"
+#include "simverbs/cli/incomplete_files.hpp"
 #include "simverbs/cli/launch.hpp"
 #include "simverbs/cli/world_options.hpp"
 #include "simverbs/protocol/served_protocol.hpp"
 #include "simverbs/server/text_table.hpp"
-#include "simverbs/server/world_place.hpp"
 
 namespace simverbs::cli {
 namespace {
@@ -116,8 +120,8 @@ fabric::Outcome<Reply> ask(const std::string& socket, const Request& request) {
     Reply reply;
     // A server that hangs up leaves its reason, if it has one, to be read.
     static_cast<void>(send_message(*connection, std::as_bytes(std::span(&request, 1)), {}));
-    std::string refused =
-        receive_first_reply(*connection, std::as_writable_bytes(std::span(&reply, 1)), {}, socket);
+    std::string refused = receive_first_reply(
+        *connection, std::as_writable_bytes(std::span(&reply, 1)), {}, socket, Patience::kCommand);
     close(*connection);
     if (!refused.empty()) {
         return fabric::Failure(std::move(refused));
@@ -126,12 +130,34 @@ fabric::Outcome<Reply> ask(const std::string& socket, const Request& request) {
     return reply;
 }
 
+bool is_same_letter(char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) ==
+           std::tolower(static_cast<unsigned char>(b));
+}
+
+// `: did you mean "h0"?` of a list such as "h0, h1, ..."; "" where none is near. In short names a
+// letter more or less is another host: there the case alone may differ.
+std::string nearest_of(std::string_view hosts, std::string_view host) {
+    std::vector<std::string_view> names;
+    while (!hosts.empty()) {
+        const std::size_t end = std::min(hosts.find(", "), hosts.size());
+        names.push_back(hosts.substr(0, end));
+        hosts.remove_prefix(std::min(end + 2, hosts.size()));
+    }
+    constexpr std::size_t kShort = 3;
+    std::erase_if(names, [host](std::string_view name) {
+        return host.size() <= kShort && !std::ranges::equal(name, host, is_same_letter);
+    });
+    return fabric::suggestion(host, names);
+}
+
 }  // namespace
 
-WorldCommands::WorldCommands(CLI::App& app, std::string& world)
+WorldCommands::WorldCommands(CLI::App& app, std::string& world, std::vector<std::string> program)
     : world_(world),
       up_(app.add_subcommand("up", "Serve a world in the background")),
       on_(app.add_subcommand("on", "Run a program on a host of a served world")),
+      program_(std::move(program)),
       status_(app.add_subcommand("status", "What served worlds are doing")),
       down_(app.add_subcommand("down", "End a served world")) {
     up_->add_option("topology", server_.simulation.topology,
@@ -142,18 +168,15 @@ WorldCommands::WorldCommands(CLI::App& app, std::string& world)
     add_world_options(*up_, server_);
     up_->add_flag("--foreground", foreground_, "stay, and print a summary at the end");
     on_->add_option("host", host_, "a host of its topology")->type_name("HOST")->required();
-    on_->add_option("command", program_, "a program and its arguments, behind --")
-        ->type_name("WORD")
-        ->required();
-    on_->prefix_command();
+    // For --help alone: take_program() has taken these words before.
+    on_->add_option("program", program_, "the program and its arguments, all that follows HOST")
+        ->type_name("WORD");
     status_->add_flag("-v,--verbose", verbose_, "what each queue pair waits for, too");
     down_->add_flag("--force", force_, "although programs are attached: they lose their devices");
     for (CLI::App* const each : {up_, on_, down_}) {
         add_world(*each, world);
     }
-    status_->add_option("--world", world, "name of a world, or path of its socket")
-        ->type_name("WORLD")
-        ->default_str("all worlds");
+    add_world(*status_, world)->default_str("all worlds");
 }
 
 bool WorldCommands::is_chosen() const {
@@ -165,7 +188,9 @@ int WorldCommands::run() {
         return list();
     }
     socket_ = socket_path(world_);
-    WorldPlace::clear(socket_);
+    if (clear_dead_world(socket_) && !up_->parsed()) {
+        return kUsage;
+    }
     return up_->parsed() ? up() : on_->parsed() ? on() : status_->parsed() ? status() : down();
 }
 
@@ -188,23 +213,28 @@ int WorldCommands::up() {
         return complain(server.error(), kUsage);
     }
     const int status = serve(**server);
+    const bool complete = complain_of_incomplete(**server);
     fmt::print(stderr, "simverbs: {}\n", (*server)->summary());
-    return status;
+    return complete ? status : kFailed;
 }
 
 int WorldCommands::on() const {
+    if (program_.empty()) {
+        return complain(
+            fmt::format("on: a program is missing: simverbs on{} {} PROGRAM [ARGUMENT...]",
+                        world_option(socket_), host_),
+            kUsage);
+    }
     if (!libraries_found()) {
         return complain(kNoLibraries, kFailed);
     }
-    const auto connection = connect_to_world(socket_);
-    if (!connection) {
-        return complain(connection.error(), kUsage);
-    }
-    close(*connection);
     const HostPlace place = ask_for_host(socket_, host_);
+    if (!place.problem.empty()) {
+        return complain(place.problem, kUsage);
+    }
     if (!place.is_known) {
-        return complain(fmt::format("the world at '{}' has no host '{}'; it has {}", socket_, host_,
-                                    place.hosts),
+        return complain(fmt::format("the world at '{}' has no host '{}'{}; it has {}", socket_,
+                                    host_, nearest_of(place.hosts, host_), place.hosts),
                         kUsage);
     }
     place_environment({socket_, host_, place.devices});
@@ -214,7 +244,7 @@ int WorldCommands::on() const {
 
 // All worlds; one that is alone in full.
 int WorldCommands::list() {
-    const std::vector<std::string> names = find_worlds();
+    const std::vector<std::string> names = living_worlds();
     socket_ = socket_path(names.empty() ? std::string(kDefaultWorld) : names.front());
     if (names.size() < 2) {
         if (!names.empty() && names.front() != kDefaultWorld) {
@@ -223,14 +253,16 @@ int WorldCommands::list() {
         return status();
     }
     std::vector<TableRow> rows{{"world", "what it is"}};
+    bool all_answer = true;
     for (const std::string& name : names) {
         const RequestHead request{kProtocolVersion, RequestKind::kStatus};
         const auto reply = ask<TextReply>(socket_path(name), request);
+        all_answer = all_answer && reply.has_value();
         const std::string_view said = reply ? reply->text.data() : reply.error().c_str();
         rows.push_back({name, std::string(said.substr(0, said.find('\n')))});
     }
     fmt::print("{}\nof one in full: simverbs status --world NAME\n", text_table(rows));
-    return kPassed;
+    return all_answer ? kPassed : kFailed;
 }
 
 int WorldCommands::status() const {
@@ -251,7 +283,7 @@ int WorldCommands::down() const {
     if (!reply) {
         return complain(reply.error(), kUsage);
     }
-    if (reply->error != 0) {
+    if (reply->error == EBUSY) {
         return complain(
             fmt::format("programs are attached, and would lose their devices: {}; end them first, "
                         "or use: simverbs down --force{}",
@@ -259,7 +291,7 @@ int WorldCommands::down() const {
             kFailed);
     }
     fmt::print("{}\n", reply->text.data());
-    return kPassed;
+    return reply->error == 0 ? kPassed : kFailed;
 }
 
 }  // namespace simverbs::cli

@@ -13,8 +13,9 @@ namespace simverbs::cli {
 
 class WorldCommands final : public Command {
   public:
-    // Adds them to `app`; `world` gets the option --world. Both outlive it.
-    WorldCommands(CLI::App& app, std::string& world);
+    // Adds them to `app`; `world` gets the option --world. Both outlive it. `program` has the words
+    // of the program of `on`.
+    WorldCommands(CLI::App& app, std::string& world, std::vector<std::string> program);
 
     [[nodiscard]] bool is_chosen() const override;
     [[nodiscard]] int run() override;

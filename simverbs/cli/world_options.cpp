@@ -1,12 +1,14 @@
 #include "simverbs/cli/world_options.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <string>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "fabric/yaml/quantities.hpp"
 
 #include "simverbs/model/settings.hpp"
 
@@ -58,6 +60,20 @@ void add_setting(CLI::App& command, ServerOptions& options, const SettingRow& ro
     }
 }
 
+// "" where `name` may name a world, by itself or as the last part of a path.
+std::string describe_wrong_world(const std::string& name) {
+    const std::string last = name.substr(name.rfind('/') + 1);
+    const bool has_control =
+        std::ranges::any_of(name, [](unsigned char c) { return c < ' ' || c == 0x7F; });
+    if (!last.empty() && last.front() != '-' && last.front() != '.' && !has_control) {
+        return "";
+    }
+    return fmt::format(
+        "{} is no name of a world: a name, or the last part of a path, begins with "
+        "no '-' and no '.', is not empty and has no control character",
+        has_control || name.empty() ? "this" : fmt::format("'{}'", name));
+}
+
 }  // namespace
 
 void add_world_options(CLI::App& command, ServerOptions& options) {
@@ -68,21 +84,29 @@ void add_world_options(CLI::App& command, ServerOptions& options) {
     }
 }
 
-void add_world(CLI::App& command, std::string& world) {
-    command.add_option("--world", world, "name of the world, or path of its socket")
+CLI::Option* add_world(CLI::App& command, std::string& world) {
+    return command.add_option("--world", world, "name of the world, or path of its socket")
+        ->check(describe_wrong_world)
         ->type_name("WORLD");
 }
 
 CLI::Option* add_limit(CLI::App& command, const char* name, std::chrono::milliseconds& limit,
                        const char* meaning, const char* by_default) {
     return command
-        .add_option_function<std::uint64_t>(
-            name, [&limit](const std::uint64_t& ms) { limit = std::chrono::milliseconds(ms); },
-            fmt::format("{}; of wall time: 500ms, 60s, 10min, 1h", meaning))
-        ->transform(CLI::AsNumberWithUnit(
-            std::map<std::string, std::uint64_t>{
-                {"ms", 1}, {"s", 1000}, {"min", 60'000}, {"h", 3'600'000}},
-            CLI::AsNumberWithUnit::UNIT_REQUIRED))
+        .add_option_function<std::string>(
+            name,
+            [&limit, name](const std::string& text) {
+                const auto time = fabric::yaml::parse_duration(text);
+                if (!time) {
+                    throw CLI::ValidationError(name, time.error());
+                }
+                limit = std::chrono::duration_cast<std::chrono::milliseconds>(*time);
+                if (limit != *time) {
+                    throw CLI::ValidationError(
+                        name, fmt::format("\"{}\" is not a whole number of ms", text));
+                }
+            },
+            fmt::format("{}; of wall time: 500ms, 1.5s, 10min, 1h", meaning))
         ->type_name("DURATION")
         ->default_str(by_default);
 }

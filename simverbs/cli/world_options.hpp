@@ -14,8 +14,9 @@ namespace simverbs::cli {
 // it.
 void add_world_options(CLI::App& command, ServerOptions& options);
 
-// Adds --world: which served world `command` is about.
-void add_world(CLI::App& command, std::string& world);
+// Adds --world: which served world `command` is about. Names that cannot be shown in a list, or
+// look like an option, are refused.
+CLI::Option* add_world(CLI::App& command, std::string& world);
 
 // Adds an option of wall time, a number with a unit, which writes to `limit`. `meaning` tells what
 // it limits; `by_default` what holds without it.

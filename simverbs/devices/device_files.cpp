@@ -2,9 +2,11 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <rdma/ib_user_mad.h>
 #include <sys/ioctl.h>
@@ -88,6 +90,26 @@ int connect_to_world() {
     return has_ended ? fail(ENXIO) : connection;  // the world has ended, and its devices with it
 }
 
+// Waits until there is something to read. Says on stderr, once in a process, that the server does
+// not answer.
+void await_reply(int connection) {
+    static std::atomic<bool> said{false};
+    pollfd look{connection, POLLIN, 0};
+    int ready = 0;
+    do {
+        ready = poll(&look, 1, said.load(std::memory_order_relaxed) ? -1 : kAnswerWithinMs);
+        if (ready == 0 && !said.exchange(true)) {
+            ucred peer{};
+            const bool is_known = is_trusted_peer(connection, peer);
+            dprintf(STDERR_FILENO,
+                    "simverbs: the world at '%s' does not answer within %d s (process %d%s); "
+                    "waiting for it\n",
+                    placement().socket, kAnswerWithinMs / 1000, is_known ? peer.pid : -1,
+                    is_known && is_stopped(peer.pid) ? ", stopped" : "");
+        }
+    } while (ready == 0 || (ready < 0 && errno == EINTR));
+}
+
 // Sends the request and takes the reply; -1 with errno set when the world does not answer.
 template <class Reply>
 int ask(int connection, RequestKind kind, const char* name, int flags, Reply& reply,
@@ -108,6 +130,7 @@ int ask(int connection, RequestKind kind, const char* name, int flags, Reply& re
     } answer{};
     ssize_t got = send(connection, &request, sizeof request, MSG_NOSIGNAL);
     if (got == sizeof request) {
+        await_reply(connection);
         do {
             got = receive(connection, &answer, sizeof answer, 0, descriptor);
         } while (got < 0 && errno == EINTR);
@@ -315,6 +338,12 @@ ssize_t read_device(int descriptor, void* bytes, std::size_t count) {
     return got < 0 || fits ? got : fail(ENOSPC);
 }
 
+int pause_before_retry_ms() {
+    static std::atomic<bool> was_asked{false};
+    constexpr int kPauseMs = 1000;
+    return was_asked.exchange(true) ? kPauseMs : 0;
+}
+
 int control_device(int descriptor, unsigned long number, void* argument) {
     const Guard guard;
     const int control = control_of(descriptor);
@@ -336,6 +365,7 @@ int control_device(int descriptor, unsigned long number, void* argument) {
     ControlReply reply;
     ssize_t got = send(control, &request, sizeof request, MSG_NOSIGNAL);
     if (got == sizeof request) {
+        await_reply(control);
         do {
             got = receive(control, &reply, sizeof reply, 0);
         } while (got < 0 && errno == EINTR);

@@ -25,6 +25,10 @@ void refresh_attribute(int descriptor);
 // As read(2) of /dev/infiniband/umadN: a datagram that does not fit stays where it is.
 ssize_t read_device(int descriptor, void* bytes, std::size_t count);
 
+// How long poll(2) of a device waits before it answers that the world has ended: not the first
+// time, then a second. OpenSM tries again for ever and would write a line each time.
+int pause_before_retry_ms();
+
 // As ioctl(2).
 int control_device(int descriptor, unsigned long number, void* argument);
 

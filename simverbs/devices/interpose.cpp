@@ -1,15 +1,18 @@
 // The functions of libc that take a path, and read(2) and ioctl(2), for programs that look for RDMA
 // devices in /sys and /dev. Other paths and descriptors go straight on; nothing is allocated, and
 // nothing happens before a program calls.
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -36,6 +39,17 @@ bool is_folder(const TreePath& path) {
     return kNextStat(path.real(), &about) == 0 && S_ISDIR(about.st_mode);
 }
 
+// Programs of librdmacm say no more than that a channel cannot be made.
+void warn_of_connection_manager() {
+    static std::atomic<bool> said{false};
+    const char* const warn = getenv("SIMVERBS_WARN");
+    if (warn != nullptr && *warn != '\0' && std::strcmp(warn, "0") != 0 && !said.exchange(true)) {
+        dprintf(STDERR_FILENO,
+                "simverbs: the connection manager (rdma_cm, librdmacm) is not modelled yet: "
+                "/dev/infiniband/rdma_cm does not exist\n");
+    }
+}
+
 int open_at(int folder, const char* name, int flags, mode_t mode) {
     static auto* const kNextOpenat = next<int(int, const char*, int, ...)>("openat");
     const TreePath path(folder, name);
@@ -43,6 +57,9 @@ int open_at(int folder, const char* name, int flags, mode_t mode) {
         return kNextOpenat(folder, name, flags, mode);
     }
     const int error = errno;
+    if (std::strcmp(path.name(), "/dev/infiniband/rdma_cm") == 0) {
+        warn_of_connection_manager();
+    }
     if (is_folder(path)) {
         devices::entered_tree();
         return kNextOpenat(AT_FDCWD, path.real(), flags, mode);
@@ -234,6 +251,25 @@ INTERPOSED ssize_t read(int descriptor, void* bytes, size_t count) {
             return devices::read_device(descriptor, bytes, count);
     }
     return kOriginal(descriptor, bytes, count);
+}
+
+// A device whose world has ended.
+INTERPOSED int poll(pollfd* files, nfds_t count, int timeout) {
+    static auto* const kOriginal = next<int(pollfd*, nfds_t, int)>("poll");
+    const int ready = kOriginal(files, count, timeout);
+    bool any_gone = false;
+    for (nfds_t i = 0; ready > 0 && i < count; ++i) {
+        if ((files[i].revents & POLLHUP) != 0 &&
+            devices::kind_of(files[i].fd) == FileKind::kDevice) {
+            files[i].revents = POLLERR | POLLHUP;
+            any_gone = true;
+        }
+    }
+    if (any_gone) {
+        const int pause = devices::pause_before_retry_ms();
+        kOriginal(nullptr, 0, timeout >= 0 && timeout < pause ? timeout : pause);
+    }
+    return ready;
 }
 
 INTERPOSED ssize_t pread(int descriptor, void* bytes, size_t count, off_t offset) {

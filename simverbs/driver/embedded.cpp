@@ -157,6 +157,9 @@ EmbeddedWorld::~EmbeddedWorld() {
 
 void EmbeddedWorld::finish() {
     traces_.flush();
+    for (const std::string& file : traces_.incomplete()) {
+        fmt::print(stderr, "simverbs: {}\n", file);
+    }
     if (!options_.digest_file.empty()) {
         leave_digest();
     }

@@ -88,7 +88,7 @@ tl::expected<std::unique_ptr<ServedChannel>, AttachFailure> ServedChannel::make(
     static_cast<void>(send_message(socket, std::as_bytes(std::span(&request, 1)), {}));
     AttachFailure failure{
         EIO, receive_first_reply(socket, std::as_writable_bytes(std::span(&reply, 1)), descriptors,
-                                 path)};
+                                 path, Patience::kProgram)};
     if (failure.reason.empty()) {
         failure = {static_cast<int>(reply.error), to_text(reply.reason)};
         if (failure.code == 0 && (descriptors[0] < 0 || descriptors[1] < 0)) {

@@ -4,6 +4,7 @@
 #include "simverbs/hca/addressing.hpp"
 #include "simverbs/hca/device_context.hpp"
 #include "simverbs/hca/hca.hpp"
+#include "simverbs/model/stated_speed.hpp"
 
 namespace simverbs {
 namespace {
@@ -42,7 +43,8 @@ int DeviceContext::execute(const QueryPort& command, QueryPortReply& reply) {
     reply.lmc = attributes.lmc;
     reply.sm_sl = attributes.sm_sl;
     reply.width = static_cast<std::uint32_t>(attributes.width);
-    reply.speed = static_cast<std::uint32_t>(attributes.speed);
+    const bool is_ethernet = attributes.link_layer == fabric::LinkLayer::kEthernet;
+    reply.speed = static_cast<std::uint32_t>(stated_speed(attributes.speed, is_ethernet));
     return 0;
 }
 

@@ -249,7 +249,8 @@ inline constexpr auto kSettings = std::to_array<SettingRow>({
      .kind = SettingKind::kSwitch,
      .by_default = "0",
      .meaning = "print a summary at exit",
-     .details = "Records of the run, virtual time of the last, run digest, whether the run was "
+     .details = "Virtual time of the last record, run digest, how many records it covers (packets "
+                "and names, which a trace file has too, are none of them), whether the run was "
                 "deterministic."},
     {.setting = Setting::kCoverage,
      .variable = "SIMVERBS_COVERAGE",

@@ -35,6 +35,8 @@ class Capture final : private fabric::FrameObserver, private fabric::trace::Sink
     void flush();
     // Every write so far has succeeded.
     [[nodiscard]] bool ok() const { return file_.ok(); }
+    // The errno of the first write that failed; 0: none has.
+    [[nodiscard]] int error() const { return file_.error(); }
 
   private:
     // Source, flow and number of a frame.

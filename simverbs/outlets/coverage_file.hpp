@@ -25,6 +25,9 @@ class CoverageFile final : private fabric::trace::Sink {
     CoverageFile(const CoverageFile&) = delete;
     CoverageFile& operator=(const CoverageFile&) = delete;
 
+    // The errno of the first write that failed; 0: none has.
+    [[nodiscard]] int error() const { return file_.error(); }
+
   private:
     using QpKey = std::pair<fabric::NodeId, std::uint64_t>;
 

@@ -1,7 +1,11 @@
 #include "simverbs/outlets/trace_outlets.hpp"
 
 #include <cerrno>
+#include <cstring>
+#include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace simverbs {
 
@@ -37,6 +41,7 @@ int TraceOutlets::open_file(const std::string& path, bool flushes_each) {
         file->flush_each();
     }
     file_ = std::move(file);
+    file_path_ = path;
     bus_.attach(*file_, fabric::trace::CategorySet::all());
     simulation_.describe();
     return 0;
@@ -62,6 +67,20 @@ void TraceOutlets::flush() {
     }
 }
 
+std::vector<std::string> TraceOutlets::incomplete() const {
+    std::vector<std::string> all;
+    const auto look = [&all](std::string_view what, const std::string& path, int error) {
+        if (error != 0) {
+            all.push_back(
+                fmt::format("{} '{}' is not complete: {}", what, path, std::strerror(error)));
+        }
+    };
+    look("trace file", file_path_, file_ == nullptr ? 0 : file_->error());
+    look("capture file", capture_path_, capture_ == nullptr ? 0 : capture_->error());
+    look("coverage folder", coverage_folder_, coverage_ == nullptr ? 0 : coverage_->error());
+    return all;
+}
+
 int TraceOutlets::open_capture(const std::string& path) {
     if (capture_ != nullptr) {
         return EBUSY;
@@ -72,6 +91,7 @@ int TraceOutlets::open_capture(const std::string& path) {
         return errno != 0 ? errno : EIO;
     }
     capture_ = std::move(capture);
+    capture_path_ = path;
     return 0;
 }
 
@@ -87,6 +107,7 @@ int TraceOutlets::close_capture() {
 
 int TraceOutlets::open_coverage(const std::string& folder) {
     errno = 0;
+    coverage_folder_ = folder;
     coverage_ = CoverageFile::make(bus_, folder);
     return coverage_ != nullptr ? 0 : errno != 0 ? errno : EIO;
 }

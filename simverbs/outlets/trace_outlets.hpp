@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "fabric/trace/bus.hpp"
 #include "fabric/trace/json_lines_sink.hpp"
@@ -32,6 +33,9 @@ class TraceOutlets {
     // ENOENT when none is open, EIO when a write failed.
     int close_file();
     void flush();
+    // A sentence for each file that is not complete since a write failed, the disk being full say.
+    // flush() comes before it.
+    [[nodiscard]] std::vector<std::string> incomplete() const;
 
     // The same of a capture file for Wireshark. While it is open packets are looked at one by one.
     int open_capture(const std::string& path);
@@ -56,8 +60,11 @@ class TraceOutlets {
     Simulation& simulation_;
     fabric::trace::Bus& bus_;
     std::unique_ptr<fabric::trace::JsonLinesSink> file_;
+    std::string file_path_;
     std::unique_ptr<Capture> capture_;
+    std::string capture_path_;
     std::unique_ptr<CoverageFile> coverage_;
+    std::string coverage_folder_;
     std::unique_ptr<fabric::trace::MemorySink> kept_;
     std::unique_ptr<ListenerSink> listener_;
 };

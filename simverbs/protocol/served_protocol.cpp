@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -85,8 +87,58 @@ ssize_t receive_message(int socket, std::span<std::byte> bytes, std::span<int> d
     return got;
 }
 
+namespace {
+
+constexpr int kMsPerSecond = 1000;
+constexpr int kMostWaits = 12;  // of a command: a minute
+
+pid_t server_of(int socket) {
+    ucred peer{};
+    return is_trusted_peer(socket, peer) ? peer.pid : -1;
+}
+
+// Why there is nothing to read; "" once there is.
+std::string await_reply(int socket, const std::string& path, Patience patience) {
+    constexpr int kSeconds = kAnswerWithinMs / kMsPerSecond;
+    for (int waits = 1;; ++waits) {
+        pollfd look{socket, POLLIN, 0};
+        int ready = 0;
+        do {
+            ready = poll(&look, 1, kAnswerWithinMs);
+        } while (ready < 0 && errno == EINTR);
+        if (ready != 0) {
+            return "";
+        }
+        if (patience == Patience::kProgram) {
+            if (waits == 1) {
+                fmt::print(stderr, "simverbs: {}; waiting for it\n",
+                           describe_silence(socket, path, kSeconds));
+            }
+        } else if (server_is_stopped(socket) ||
+                   (patience == Patience::kCommand && waits == kMostWaits)) {
+            return describe_silence(socket, path, waits * kSeconds);
+        }
+    }
+}
+
+}  // namespace
+
+bool server_is_stopped(int socket) {
+    return is_stopped(server_of(socket));
+}
+
+std::string describe_silence(int socket, const std::string& path, int seconds) {
+    const pid_t server = server_of(socket);
+    return fmt::format("the world at '{}' does not answer within {} s (process {}{})", path,
+                       seconds, server,
+                       is_stopped(server) ? fmt::format(", stopped: kill -CONT {}", server) : "");
+}
+
 std::string receive_first_reply(int socket, std::span<std::byte> reply, std::span<int> descriptors,
-                                const std::string& path) {
+                                const std::string& path, Patience patience) {
+    if (std::string silent = await_reply(socket, path, patience); !silent.empty()) {
+        return silent;
+    }
     VersionRefusal refusal;
     std::vector<std::byte> bytes(std::max(reply.size(), sizeof refusal));
     const ssize_t got = receive_message(socket, bytes, descriptors, true);

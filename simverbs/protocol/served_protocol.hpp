@@ -118,10 +118,22 @@ bool send_message(int socket, std::span<const std::byte> bytes, std::span<const 
 ssize_t receive_message(int socket, std::span<std::byte> bytes, std::span<int> descriptors,
                         bool wait, bool* lost = nullptr);
 
+// How long to wait for the reply to the first message of a connection, in wall time.
+enum class Patience {
+    kCommand,  // 5 s where the server is stopped (SIGSTOP), else a minute
+    kChange,   // 5 s where the server is stopped, else without end: virtual time has to come first
+    kProgram,  // without end; says on stderr after 5 s that the server does not answer
+};
+
 // Waits for the reply to the first message of a connection. Returns why there is none, where the
-// world at `path` hangs up or speaks another version of the protocol; else "".
+// world at `path` does not answer, hangs up or speaks another version of the protocol; else "".
 std::string receive_first_reply(int socket, std::span<std::byte> reply, std::span<int> descriptors,
-                                const std::string& path);
+                                const std::string& path, Patience patience);
+
+// Whether the process at the other end is stopped: by SIGSTOP, or by a debugger.
+bool server_is_stopped(int socket);
+// "the world at 'PATH' does not answer within 5 s (process 7, stopped: kill -CONT 7)".
+std::string describe_silence(int socket, const std::string& path, int seconds);
 
 inline constexpr std::string_view kDefaultWorld = "default";
 

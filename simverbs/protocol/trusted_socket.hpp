@@ -89,6 +89,30 @@ inline bool is_trusted_peer(int connection, ucred& peer) {
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
+// The state of a process as /proc has it: 'R', 'S', 'T' (stopped), 't' (traced), ...; '?' where it
+// cannot be read.
+inline char state_of_process(pid_t process) {
+    char path[32];
+    std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(process));
+    const int file = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    char text[512];
+    const ssize_t length = file >= 0 ? pread(file, text, sizeof text - 1, 0) : -1;
+    if (file >= 0) {
+        close(file);
+    }
+    text[length > 0 ? length : 0] = '\0';
+    const char* const name_end = std::strrchr(text, ')');
+    return name_end != nullptr && name_end[1] == ' ' ? name_end[2] : '?';
+}
+
+inline bool is_stopped(pid_t process) {
+    const char state = state_of_process(process);
+    return state == 'T' || state == 't';
+}
+
+// Wall time after which it is said that a server does not answer.
+inline constexpr int kAnswerWithinMs = 5000;
+
 // Connects to `name` in the folder; -1 with `why` and errno set.
 inline int connect_in_folder(int folder, const char* name, Distrust& why) {
     sockaddr_un address;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "simverbs/protocol/served_protocol.hpp"
+#include "simverbs/protocol/trusted_socket.hpp"
 
 namespace simverbs {
 namespace {
@@ -308,6 +309,18 @@ std::vector<pid_t> DeviceFiles::processes_of(const std::string& host) const {
         }
     }
     return processes;
+}
+
+// The socket of a process that has just ended may not have been looked at yet.
+std::set<pid_t> DeviceFiles::users_of(const std::string& host) const {
+    std::set<pid_t> users;
+    for (const pid_t process : processes_of(host)) {
+        const char state = state_of_process(process);
+        if (state != 'Z' && state != 'X' && state != '?') {
+            users.insert(process);
+        }
+    }
+    return users;
 }
 
 void DeviceFiles::add_processes(std::vector<pid_t>& processes) const {

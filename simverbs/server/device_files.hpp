@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,8 @@ class DeviceFiles {
                         bool canonical, std::chrono::nanoseconds interval);
     // That have a device of the host open; one may be named several times.
     [[nodiscard]] std::vector<pid_t> processes_of(const std::string& host) const;
+    // The processes that have a device of the host open, each once, in the order of their numbers.
+    [[nodiscard]] std::set<pid_t> users_of(const std::string& host) const;
     // Adds every process that has a device open.
     void add_processes(std::vector<pid_t>& processes) const;
 

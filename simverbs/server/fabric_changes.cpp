@@ -56,8 +56,7 @@ FabricAnswer FabricChanges::change_link(FabricAction action, Link& link, const s
         return {EINVAL, rate.error()};
     }
     apply(SetLinkRate{link, rate->width, rate->speed}, simulation_);
-    return {0,
-            fmt::format("link {} runs at {}\n", link.name(), fabric::yaml::link_rate_text(*rate))};
+    return {0, fmt::format("link {} runs at {}\n", link.name(), rate_of(link.end(0)))};
 }
 
 FabricAnswer FabricChanges::take_down(Link& link, const std::string& duration) {

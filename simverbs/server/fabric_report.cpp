@@ -133,6 +133,29 @@ std::string port_table(const std::vector<const Port*>& ports) {
     return text_table(rows);
 }
 
+// The P_Keys and GIDs of ports that have GIDs, a GID a line; of a port without any that is alone,
+// the P_Keys.
+std::string address_table(const std::vector<const Port*>& ports) {
+    std::vector<TableRow> rows{{"port", "P_Keys", "GID index", "GID", "type", "VLAN"}};
+    for (const Port* const port : ports) {
+        const fabric::PortAttributes& attributes = port->attributes();
+        std::string pkeys;
+        for (const std::uint16_t pkey : attributes.pkeys) {
+            pkeys += fmt::format("{}{:#06x}", pkeys.empty() ? "" : " ", pkey);
+        }
+        if (attributes.gids.empty() && !pkeys.empty() && ports.size() == 1) {
+            rows.push_back({port_name(*port), pkeys, "-", "-", "-", "-"});
+        }
+        for (std::size_t i = 0; i < attributes.gids.size(); ++i) {
+            const fabric::GidEntry& entry = attributes.gids[i];
+            rows.push_back({i == 0 ? port_name(*port) : "", i == 0 ? pkeys : "", std::to_string(i),
+                            to_string(entry.gid), std::string(gid_type_name(entry.type)),
+                            entry.vlan == 0 ? "-" : std::to_string(entry.vlan)});
+        }
+    }
+    return rows.size() == 1 ? "" : text_table(rows);
+}
+
 std::string link_table(const std::vector<const Link*>& links) {
     std::vector<TableRow> rows{{"link", "layer", "state", "rate", "latency", "packets >", "bytes >",
                                 "< packets", "< bytes"}};
@@ -231,7 +254,9 @@ Json json_of_all(const Things& things) {
 }  // namespace
 
 std::string rate_of(const Port& port) {
-    return fabric::yaml::link_rate_text({port.attributes().width, port.attributes().speed});
+    const fabric::PortAttributes& attributes = port.attributes();
+    return fabric::yaml::spoken_rate({attributes.width, attributes.speed},
+                                     attributes.link_layer == fabric::LinkLayer::kEthernet);
 }
 
 std::string port_name(const Port& port) {
@@ -273,6 +298,8 @@ std::string show_fabric(Simulation& simulation, const FabricPart& part, bool as_
                 text += text.empty() ? "" : "\n";
                 text += of_links ? link_table(part.links) : port_table(part.ports);
             }
+            const std::string addresses = of_links ? "" : address_table(part.ports);
+            text += addresses.empty() ? "" : "\n" + addresses;
         }
         return text;
     }

@@ -81,8 +81,13 @@ bool changes(const FabricRequest& request) {
 
 }  // namespace
 
-FabricRequests::FabricRequests(Simulation& simulation, RunMarks& marks)
-    : simulation_(simulation), marks_(marks), lookup_(simulation), changes_(simulation) {}
+FabricRequests::FabricRequests(Simulation& simulation, RunMarks& marks,
+                               std::function<std::string()> name_users)
+    : simulation_(simulation),
+      marks_(marks),
+      name_users_(std::move(name_users)),
+      lookup_(simulation),
+      changes_(simulation) {}
 
 FabricRequests::~FabricRequests() {
     for (const Waiting& one : waiting_) {
@@ -133,7 +138,7 @@ FabricAnswer FabricRequests::execute(const FabricRequest& request) {
         case FabricAction::kSmStatus:
             return {0, describe_subnet(simulation_)};
         case FabricAction::kWatch:
-            return {0, watch_report(simulation_)};
+            return {0, watch_report(simulation_, name_users_())};
         case FabricAction::kSmSweep:
             if (simulation_.sweeping_sm() == nullptr) {
                 return {EOPNOTSUPP,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,10 @@ namespace simverbs {
 
 class FabricRequests {
   public:
-    // Both outlive it. `marks` learns of changes.
-    FabricRequests(Simulation& simulation, RunMarks& marks);
+    // Both outlive it. `marks` learns of changes; `name_users` names the processes that use
+    // devices.
+    FabricRequests(Simulation& simulation, RunMarks& marks,
+                   std::function<std::string()> name_users);
     ~FabricRequests();
     FabricRequests(const FabricRequests&) = delete;
     FabricRequests& operator=(const FabricRequests&) = delete;
@@ -49,6 +52,7 @@ class FabricRequests {
 
     Simulation& simulation_;
     RunMarks& marks_;
+    std::function<std::string()> name_users_;
     FabricLookup lookup_;
     FabricChanges changes_;
     std::vector<Waiting> waiting_;

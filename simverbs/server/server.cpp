@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <system_error>
 #include <utility>
 
@@ -19,7 +18,6 @@
 #include <unistd.h>
 
 #include "simverbs/faults/fault_request.hpp"
-#include "simverbs/world/hang_report.hpp"
 
 namespace simverbs {
 namespace {
@@ -103,7 +101,7 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Simulation> simulat
       devices_(*simulation_, *place_),
       processes_(*simulation_, clients_, devices_),
       calls_(simulation_->bus()),
-      fabric_(*simulation_, marks_) {
+      fabric_(*simulation_, marks_, [this] { return name_users(); }) {
     if (is_free()) {
         marks_.set(Mark::kScheduledFree);
     }
@@ -285,31 +283,22 @@ void Server::greet(int socket) {
 
 void Server::shut_down(int socket, const ShutdownRequest& request) {
     ShutdownReply reply;
-    if (const std::string names = name_clients(); request.force == 0 && !names.empty()) {
+    if (const std::string names = name_users(); request.force == 0 && !names.empty()) {
         reply.error = EBUSY;
         copy_text(reply.text, names);
         send_struct(socket, reply);
         return;
     }
     place_->leave();
-    copy_text(reply.text, summary());
+    traces_.flush();
+    std::string text;
+    for (const std::string& file : incomplete_files()) {
+        reply.error = EIO;
+        text += file + '\n';
+    }
+    copy_text(reply.text, text + summary());
     send_struct(socket, reply);
     stop();
-}
-
-// "ib_send_bw (process 812 of h0), ..."; "": nobody is attached.
-std::string Server::name_clients() const {
-    std::string names;
-    for (const auto& client : clients_) {
-        if (client->has_gone()) {
-            continue;
-        }
-        std::string program;
-        std::getline(std::ifstream(fmt::format("/proc/{}/comm", client->process())), program);
-        names += fmt::format("{}{} (process {} of {})", names.empty() ? "" : ", ", program,
-                             client->process(), client->host());
-    }
-    return names;
 }
 
 // Where a device is opened, the connection stays for ioctl(2).
@@ -471,32 +460,6 @@ void Server::remove_killed() {
     if (processes_.end_killed() || someone_gone_) {
         remove_gone();
     }
-}
-
-std::string Server::status(bool verbose) const {
-    const SimulationOptions& options = simulation_->options();
-    std::string text =
-        fmt::format("topology {}, personality {}, seed {}, virtual time {}\n", options.topology,
-                    options.personality, options.seed, in_seconds(simulation_->loop().now()));
-    for (std::size_t i = 0; i < simulation_->hca_count(); ++i) {
-        const Hca& hca = simulation_->hca(i);
-        const fabric::Port& port = hca.port(1);
-        text += fmt::format("host {}: lid {}, port {}", hca.name(), port.attributes().lid.value(),
-                            to_string(port.state()));
-        for (const auto& client : clients_) {
-            if (client->host() == hca.host()) {
-                text += fmt::format(", process {}", client->process());
-            }
-        }
-        if (const std::size_t count = hca.queue_pair_count(); count > 0) {
-            text += fmt::format(", queue pairs {}", count);
-        }
-        text += '\n';
-        if (verbose) {
-            text += describe_queue_pairs(hca);
-        }
-    }
-    return text;
 }
 
 }  // namespace simverbs

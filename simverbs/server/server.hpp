@@ -68,6 +68,8 @@ class Server {
 
     // After run(): how it went.
     [[nodiscard]] std::string summary() const;
+    // After run(): a sentence for each file of the trace, the capture or coverage that is cut.
+    [[nodiscard]] std::vector<std::string> incomplete_files() const { return traces_.incomplete(); }
     [[nodiscard]] fabric::SimTime now() const { return simulation_->loop().now(); }
     [[nodiscard]] std::uint64_t run_digest() const { return simulation_->bus().run_digest(); }
     [[nodiscard]] const RunMarks& marks() const { return marks_; }
@@ -95,7 +97,12 @@ class Server {
     void remove_gone();
     void remove_killed();
     [[nodiscard]] std::string status(bool verbose) const;
-    [[nodiscard]] std::string name_clients() const;
+    struct User {
+        pid_t process;
+        std::string host;
+    };
+    [[nodiscard]] std::vector<User> users() const;
+    [[nodiscard]] std::string name_users() const;
     [[nodiscard]] bool shut_down_asked() const { return stop_.load(std::memory_order_relaxed); }
 
     // time.cpp: what moves.

@@ -55,7 +55,7 @@ Json json_of(const Simulation& simulation, const Port& port) {
 
 }  // namespace
 
-std::string watch_report(Simulation& simulation) {
+std::string watch_report(Simulation& simulation, const std::string& users) {
     Json queue_pairs = Json::array();
     for (std::size_t i = 0; i < simulation.hca_count(); ++i) {
         const Hca& hca = simulation.hca(i);
@@ -74,6 +74,7 @@ std::string watch_report(Simulation& simulation) {
     return text_of({{"topology", simulation.options().topology},
                     {"time_ps", fabric::to_picoseconds(simulation.loop().now())},
                     {"events", simulation.loop().events_run()},
+                    {"users", users},
                     {"queue_pairs", std::move(queue_pairs)},
                     {"ports", std::move(ports)}});
 }

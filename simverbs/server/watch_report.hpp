@@ -8,8 +8,8 @@
 
 namespace simverbs {
 
-// Members: topology, time_ps, events, queue_pairs, ports (those of hosts, and of switches those
-// with a link). Changes nothing.
-std::string watch_report(Simulation& simulation);
+// Members: topology, time_ps, events, users (as text), queue_pairs, ports (those of hosts, and of
+// switches those with a link). Changes nothing.
+std::string watch_report(Simulation& simulation, const std::string& users);
 
 }  // namespace simverbs

@@ -75,6 +75,7 @@ WorldPlace::WorldPlace(int folder, std::string name, const std::string& path)
 
 WorldPlace::~WorldPlace() {
     leave();
+    leave_last_folder();
     close(folder_);
 }
 
@@ -146,33 +147,56 @@ bool WorldPlace::clear(const std::string& path) {
     return true;
 }
 
-std::vector<std::string> find_worlds() {
+std::vector<std::string> find_worlds(std::vector<std::string>& cleared) {
     namespace fs = std::filesystem;
     std::vector<std::string> names;
     std::error_code ignored;
     const fs::path folder = fs::path(socket_path(std::string(kDefaultWorld))).parent_path();
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
         const fs::path& path = entry.path();
-        if (path.extension() == ".sock" && entry.is_socket(ignored) &&
-            !WorldPlace::clear(path.string())) {
+        if (path.extension() != ".sock" || !entry.is_socket(ignored)) {
+            continue;
+        }
+        if (WorldPlace::clear(path.string())) {
+            cleared.push_back(path.string());
+        } else {
             names.push_back(path.stem().string());
         }
     }
+    std::sort(cleared.begin(), cleared.end());
     std::sort(names.begin(), names.end());
     return names;
 }
 
 int WorldPlace::folder_of(const std::string& path, std::string& name) const {
+    const std::size_t slash = path.rfind('/');
+    const std::string wanted = path.substr(0, slash == std::string::npos ? 0 : slash);
+    name = path.substr(slash == std::string::npos ? 0 : slash + 1);
+    if (last_folder_ < 0 || last_path_ != wanted) {
+        leave_last_folder();
+        last_folder_ = make_folder(wanted);
+        last_path_ = wanted;
+    }
+    return last_folder_;
+}
+
+void WorldPlace::leave_last_folder() const {
+    if (last_folder_ >= 0) {
+        close(std::exchange(last_folder_, -1));
+    }
+}
+
+int WorldPlace::make_folder(const std::string& path) const {
     int folder = enter(folder_, name_ + kTreeSuffix);
     std::size_t begin = 0;
-    for (std::size_t end = 0; folder >= 0 && (end = path.find('/', begin)) != std::string::npos;
-         begin = end + 1) {
+    while (folder >= 0 && begin < path.size()) {
+        const std::size_t end = std::min(path.find('/', begin), path.size());
         if (end > begin) {
             const int next = enter(folder, path.substr(begin, end - begin));
             close(std::exchange(folder, next));
         }
+        begin = end + 1;
     }
-    name = path.substr(begin);
     return folder;
 }
 
@@ -187,7 +211,6 @@ void WorldPlace::make_file(const std::string& path) const {
     if (file >= 0) {
         close(file);
     }
-    close(folder);
 }
 
 void WorldPlace::make_link(const std::string& path, const std::string& target) const {
@@ -195,12 +218,12 @@ void WorldPlace::make_link(const std::string& path, const std::string& target) c
     const int folder = folder_of(path, name);
     if (folder >= 0) {
         static_cast<void>(symlinkat(target.c_str(), folder, name.c_str()));
-        close(folder);
     }
 }
 
 // Removes a link itself, not what it points to.
 void WorldPlace::remove_tree() const {
+    leave_last_folder();
     std::error_code ignored;
     std::filesystem::remove_all(fmt::format("/proc/self/fd/{}/{}{}", folder_, name_, kTreeSuffix),
                                 ignored);

@@ -40,18 +40,24 @@ class WorldPlace {
     WorldPlace(int folder, std::string name, const std::string& path);
     // Returns why it cannot; empty: it listens.
     std::string begin_to_listen(const std::string& path);
-    // The folder of a file of the tree, its last name in `name`; -1 where it cannot be made.
+    // The folder of a file of the tree, its last name in `name`; -1 where it cannot be made. It
+    // stays open until a file of another folder is wanted.
     int folder_of(const std::string& path, std::string& name) const;
+    void leave_last_folder() const;
+    // Makes a folder of the tree with those on the way; -1 where that fails.
+    [[nodiscard]] int make_folder(const std::string& path) const;
     void remove_tree() const;
 
     int folder_;  // a descriptor
     std::string name_;
     std::string tree_path_;
+    mutable std::string last_path_;  // of the folder that the last file was made in,
+    mutable int last_folder_ = -1;   // and its descriptor; a tree has 20 files a folder
     int listener_ = -1;
 };
 
 // The names of this user's worlds that are served in the folder of named ones (socket_path), in
-// order. Clears the places of dead servers there.
-std::vector<std::string> find_worlds();
+// order. Clears the places of dead servers there, and adds their paths to `cleared`.
+std::vector<std::string> find_worlds(std::vector<std::string>& cleared);
 
 }  // namespace simverbs

@@ -11,6 +11,7 @@
 
 #include "simverbs/model/hw_counters.hpp"
 #include "simverbs/model/port_caps.hpp"
+#include "simverbs/model/stated_speed.hpp"
 #include "simverbs/world/counter_files.hpp"
 
 namespace simverbs {
@@ -64,22 +65,23 @@ std::string_view physical_name(fabric::PhysicalState state) {
     return "<unknown>";
 }
 
+bool is_infiniband(const Port& port) {
+    return port.attributes().link_layer == fabric::LinkLayer::kInfiniband;
+}
+
 // "100 Gb/sec (4X EDR)"
 std::string rate_text(const Port& port) {
     const fabric::PortAttributes& attributes = port.attributes();
     const auto lanes = properties(attributes.width).lanes;
-    const std::uint32_t rate = nominal_rate(attributes.width, attributes.speed);
-    const bool is_sdr = attributes.speed == fabric::LinkSpeed::kSdr;
+    const fabric::LinkSpeed speed = stated_speed(attributes.speed, !is_infiniband(port));
+    const std::uint32_t rate = nominal_rate(attributes.width, speed);
+    const bool is_sdr = speed == fabric::LinkSpeed::kSdr;
     return fmt::format("{}{} Gb/sec ({}X{}{})\n", rate / 10, rate % 10 != 0 ? ".5" : "", lanes,
-                       is_sdr ? "" : " ", is_sdr ? "" : to_string(attributes.speed));
+                       is_sdr ? "" : " ", is_sdr ? "" : to_string(speed));
 }
 
 std::string_view link_layer_name(const Port& port) {
     return port.attributes().link_layer == fabric::LinkLayer::kEthernet ? "Ethernet" : "InfiniBand";
-}
-
-bool is_infiniband(const Port& port) {
-    return port.attributes().link_layer == fabric::LinkLayer::kInfiniband;
 }
 
 // Where a vendor has a number of the PCI-SIG as well as one of the IEEE.
@@ -249,9 +251,14 @@ void DeviceTree::add_port(const std::string& folder, const Hca& hca, std::uint16
     add(folder + "sm_sl", [&port] { return fmt::format("{}\n", port.attributes().sm_sl); });
     add(folder + "rate", [&port] { return rate_text(port); });
     add(folder + "link_layer", [&port] { return fmt::format("{}\n", link_layer_name(port)); });
-    add(folder + "cap_mask", [this, &port] {
+    // On Ethernet Linux keeps IP_BASED_GIDS out of it: uverbs adds that bit for programs.
+    const std::uint64_t of_ethernet =
+        hca.personality().limits.port.ethernet_caps.bits & ~PortCaps(PortCap::kIpBasedGids).bits;
+    add(folder + "cap_mask", [this, &port, of_ethernet] {
         fabric::ManagedNode* node = simulation_.managed_network().find(port.node().id());
-        const std::uint32_t bits = node == nullptr ? 0 : node->subnet().capabilities(port.number());
+        const std::uint64_t bits = node == nullptr || !is_infiniband(port)
+                                       ? of_ethernet
+                                       : node->subnet().capabilities(port.number());
         return fmt::format("{:#010x}\n", bits);
     });
     add_tables(folder, port, hca.personality().limits.port);

@@ -259,8 +259,8 @@ std::string in_seconds(fabric::SimTime time) {
 }
 
 std::string Simulation::summary() const {
-    return fmt::format("{} records, {} of virtual time, run digest {:016x}", bus_.run_records(),
-                       in_seconds(bus_.last_run_record()), bus_.run_digest());
+    return fmt::format("{} of virtual time, run digest {:016x} of {} records",
+                       in_seconds(bus_.last_run_record()), bus_.run_digest(), bus_.run_records());
 }
 
 std::string Simulation::replay_line() const {

@@ -131,7 +131,7 @@ class Simulation final : public FaultEnvironment,
     void schedule_mark(fabric::SimDuration after, fabric::EventHandler& handler);
     // Runs until virtual time has moved by `duration`: a mark stands at the end.
     void run_for(fabric::SimDuration duration);
-    // "812 records, 0.000051086560 s of virtual time, run digest ...": what a run that repeats
+    // "0.000051086560 s of virtual time, run digest ... of 812 records": what a run that repeats
     // itself has again. The time is that of the last record: whether events without one still came
     // after it depends on when the program ended.
     [[nodiscard]] std::string summary() const;

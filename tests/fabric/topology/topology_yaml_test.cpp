@@ -198,7 +198,8 @@ links: [{ends: [s0:1, h0], latency: 7ns}]
               "t.yaml:3:11: the generator has made no link between h0 and h1");
     EXPECT_EQ(error_in("generator: star:4\nlinks:\n  - ends: [h0, s0:3]\n"),
               "t.yaml:3:11: the generator has made no link between h0 and s0");
-    EXPECT_THAT(error_in("generator: star:1\n"), HasSubstr("t.yaml:1:12: \"star:1\": in star:N"));
+    EXPECT_THAT(error_in("generator: star:1\n"),
+                HasSubstr("t.yaml:1:12: \"star:1\" is not valid; star:N"));
     EXPECT_THAT(error_in("generator: pair\nhosts: {h0: {hcas: 2}}"),
                 HasSubstr("t.yaml:2:20: the generator has made an HCA a host"));
     EXPECT_THAT(error_in("generator: star:2\nswitches: {h0: }"),

@@ -28,9 +28,9 @@ TEST(Quantities, AreANumberAndAUnit) {
 
 TEST(Quantities, SayWhatIsMissing) {
     EXPECT_EQ(error_of(parse_duration("500")),
-              "\"500\": a duration needs a unit, of ps, ns, us, ms, s");
+              "\"500\": a duration needs a unit, of ps, ns, us, ms, s, min, h");
     EXPECT_EQ(error_of(parse_duration("fast")),
-              "\"fast\": expected a duration: a number and a unit, of ps, ns, us, ms, s");
+              "\"fast\": expected a duration: a number and a unit, of ps, ns, us, ms, s, min, h");
     EXPECT_THAT(error_of(parse_duration("5 nanos")), HasSubstr("no unit of a duration is called "
                                                                "\"nanos\""));
     EXPECT_THAT(error_of(parse_duration("0.5ps")), HasSubstr("a whole number of ps"));

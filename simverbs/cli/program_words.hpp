@@ -1,0 +1,14 @@
+// The words of a program at the end of a command line. They are taken away before the options of
+// simverbs are read, so that none of the program's options is taken for one of simverbs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace simverbs::cli {
+
+// Takes the words behind `--` of `check`, and of `on` what follows the host and the options before
+// the program (with or without `--`), as env(1) and ssh(1) do. Empty: there is no program.
+std::vector<std::string> take_program(int& argc, char** argv);
+
+}  // namespace simverbs::cli

@@ -1,0 +1,75 @@
+// Who uses a served world, and what `simverbs status` shows of it.
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "simverbs/server/server.hpp"
+#include "simverbs/world/hang_report.hpp"
+
+namespace simverbs {
+
+// The processes that are attached or have a device open in /dev, by host: each once.
+std::vector<Server::User> Server::users() const {
+    std::vector<User> all;
+    for (std::size_t i = 0; i < simulation_->hca_count(); ++i) {
+        const std::string& host = simulation_->hca(i).host();
+        if (!all.empty() && all.back().host == host) {
+            continue;  // its next HCA
+        }
+        std::set<pid_t> processes = devices_.users_of(host);
+        for (const auto& client : clients_) {
+            if (client->host() == host && !client->has_gone()) {
+                processes.insert(client->process());
+            }
+        }
+        for (const pid_t process : processes) {
+            all.push_back({process, host});
+        }
+    }
+    return all;
+}
+
+// "ib_send_bw (process 812 of h0), ..."; "": nobody uses a device.
+std::string Server::name_users() const {
+    std::string names;
+    for (const User& user : users()) {
+        std::string program;
+        std::getline(std::ifstream(fmt::format("/proc/{}/comm", user.process)), program);
+        std::replace_if(
+            program.begin(), program.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+        names += fmt::format("{}{} (process {} of {})", names.empty() ? "" : ", ", program,
+                             user.process, user.host);
+    }
+    return names;
+}
+
+std::string Server::status(bool verbose) const {
+    const SimulationOptions& options = simulation_->options();
+    std::string text =
+        fmt::format("topology {}, personality {}, seed {}, virtual time {}\n", options.topology,
+                    options.personality, options.seed, in_seconds(simulation_->loop().now()));
+    const std::vector<User> everyone = users();
+    for (std::size_t i = 0; i < simulation_->hca_count(); ++i) {
+        const Hca& hca = simulation_->hca(i);
+        const fabric::Port& port = hca.port(1);
+        text += fmt::format("host {}: lid {}, port {}", hca.name(), port.attributes().lid.value(),
+                            to_string(port.state()));
+        for (const User& user : everyone) {
+            if (user.host == hca.host()) {
+                text += fmt::format(", process {}", user.process);
+            }
+        }
+        if (const std::size_t count = hca.queue_pair_count(); count > 0) {
+            text += fmt::format(", queue pairs {}", count);
+        }
+        text += '\n';
+        if (verbose) {
+            text += describe_queue_pairs(hca);
+        }
+    }
+    return text;
+}
+
+}  // namespace simverbs

@@ -1,0 +1,301 @@
+"""What an operator meets who types something unusual, or whose disk or server fails.
+
+    SIMVERBS=build/dev/bin/simverbs ... python3 operators.py Programs     (as commands.py)
+"""
+
+import glob
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import time
+import unittest
+
+import commands
+from commands import LIBRARIES, PATIENCE_S, SIMVERBS
+
+
+class World(commands.Case):
+    """Has a world, `w`."""
+
+    topology = "star:2"
+
+    def setUp(self):
+        super().setUp()
+        for name in [name for name in self.environment if name.startswith("SIMVERBS_")]:
+            del self.environment[name]
+
+    def up(self, *options, name="w"):
+        status, text = self.simverbs("up", self.topology, "--world", name, *options)
+        self.assertEqual(status, 0, text)
+
+    def on(self, *words):
+        return self.simverbs("on", "--world", "w", *words)
+
+    def server_of(self, name="w"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+            connection.connect(f"{self.folder}/simverbs/{name}.sock")
+            peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        return struct.unpack("iII", peer)[0]
+
+    def to_full_disk(self, *words):
+        """The status, and what the command says on stderr while its output is /dev/full."""
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            ended = subprocess.run(
+                [SIMVERBS, *words],
+                env=self.environment,
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=PATIENCE_S,
+            )
+        return ended.returncode, ended.stderr
+
+
+class Programs(World):
+    def test_on_leaves_the_program_its_options(self):
+        self.up()
+        for words in (["h0"], ["h0", "--"]):
+            self.assertEqual(self.on(*words, "ls", "-d", "/tmp")[1], "/tmp\n")
+            self.assertEqual(self.on(*words, "echo", "-n", "--world", "x", "--help", "--"),
+                             (0, "--world x --help --"))
+        self.assertRegex(self.on("h0", "ibv_devinfo", "-l")[1], r"^1 HCA found:\n\s+simverbs0")
+
+    def test_on_takes_its_own_options_before_the_program(self):
+        self.up()
+        self.assertEqual(self.simverbs("on", "h0", "--world", "w", "echo", "a"), (0, "a\n"))
+        self.assertEqual(self.simverbs("on", "--world=w", "h0", "echo", "a"), (0, "a\n"))
+        self.assertIn("Run a program on a host", self.simverbs("on", "--help")[1])
+
+    def test_on_names_what_is_missing(self):
+        self.up()
+        for words in (["h0"], ["h0", "--"]):
+            self.assertEqual(
+                self.on(*words),
+                (2, "simverbs: on: a program is missing: simverbs on --world w h0 PROGRAM "
+                    "[ARGUMENT...]\n"))
+        status, text = self.on("H1", "true")
+        self.assertEqual(status, 2)
+        self.assertIn("has no host 'H1': did you mean \"h1\"?; it has h0, h1", text)
+
+    def test_run_tells_which_program_failed_and_how(self):
+        status, text = self.simverbs("run", "star:2", "h0=exit 3", "h1=kill -SEGV $$")
+        self.assertEqual(status, 3)
+        self.assertIn("simverbs: h0 ended with status 3: exit 3\n", text)
+        self.assertRegex(text, r"simverbs: h1 was killed by signal 11 \(Segmentation fault\): kill")
+        self.assertRegex(text, r"run digest [0-9a-f]{16} of \d+ records")
+
+    def test_run_tells_who_was_still_running_at_the_limit(self):
+        status, text = self.simverbs("run", "--time-limit", "1.5s", "star:2", "h0=true", "h1=sleep 9")
+        self.assertEqual(status, 124)
+        self.assertIn("the time limit of 1500 ms has passed; still running: h1 (sleep 9)\n", text)
+
+    def test_run_tells_that_a_scenario_has_its_fabric(self):
+        scenario = self.write("empty.yaml", "{}\n")
+        status, text = self.simverbs("run", "star:2", "--scenario", scenario, "h0=true")
+        self.assertEqual(status, 2)
+        self.assertIn("'star:2' is not HOST=COMMAND; a scenario names its fabric itself", text)
+
+    def test_run_names_the_folder_that_it_cannot_write(self):
+        self.environment["TMPDIR"] = "/proc"
+        status, text = self.simverbs("run", "star:2", "h0=true")
+        self.assertEqual(status, 1)
+        self.assertIn("no folder for the run can be made in '/proc': No such file", text)
+
+    def test_the_connection_manager_is_named_as_missing(self):
+        self.up()
+        opens = ["python3", "-c", "open('/dev/infiniband/rdma_cm', 'rb')"]
+        self.assertNotIn("not modelled", self.on("h0", *opens)[1])
+        self.environment["SIMVERBS_WARN"] = "1"
+        self.assertIn("simverbs: the connection manager (rdma_cm, librdmacm) is not modelled yet",
+                      self.on("h0", *opens)[1])
+
+
+class FullDisk(World):
+    def test_commands_tell_that_their_output_is_lost(self):
+        self.up()
+        for words in (["settings"], ["status", "--world", "w"], ["fabric", "show", "--world", "w"],
+                      ["viz", "qp"], ["topology", "show", "pair"], ["--help"], ["--version"],
+                      ["run", "pair", "h0=echo a"]):
+            status, said = self.to_full_disk(*words)
+            self.assertEqual(status, 1, words)
+            self.assertRegex(said, r"(?m)^simverbs: .*(No space left|cannot be written)", words)
+
+    def test_run_tells_that_its_files_are_cut(self):
+        for option, what in (("--trace", "trace"), ("--pcap", "capture")):
+            status, text = self.simverbs("run", option, "/dev/full", "pair", "h0=ibv_devices")
+            self.assertEqual(status, 1, text)
+            self.assertEqual(
+                text.count(f"{what} file '/dev/full' is not complete: No space left on device"), 1)
+            self.assertIn("h0 |     simverbs0", text)
+
+    def test_down_tells_that_the_files_of_up_are_cut(self):
+        self.up("--trace", "/dev/full")
+        self.assertEqual(self.on("h0", "ibv_devices")[0], 0)
+        status, text = self.simverbs("down", "--world", "w")
+        self.assertEqual(status, 1)
+        self.assertIn("trace file '/dev/full' is not complete: No space left on device\n", text)
+        self.assertIn("run digest", text)
+
+    def test_programs_tell_that_their_files_are_cut(self):
+        for variable, what in (("TRACE", "trace"), ("PCAP", "capture")):
+            self.environment["SIMVERBS_" + variable] = "/dev/full"
+            ended = subprocess.run(["ibv_devinfo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   env=dict(self.environment, LD_LIBRARY_PATH=LIBRARIES), text=True)
+            del self.environment["SIMVERBS_" + variable]
+            self.assertEqual(ended.returncode, 0)
+            self.assertEqual(
+                ended.stderr,
+                f"simverbs: {what} file '/dev/full' is not complete: No space left on device\n")
+
+
+class Stopped(World):
+    """A server that does not answer."""
+
+    def setUp(self):
+        super().setUp()
+        self.up()
+        self.server = self.server_of()
+        os.kill(self.server, signal.SIGSTOP)
+
+    def tearDown(self):
+        os.kill(self.server, signal.SIGCONT)
+        super().tearDown()
+
+    def test_is_named_by_commands(self):
+        for words in (["status"], ["down"], ["on", "h0", "true"], ["fabric", "show"], ["watch"]):
+            status, text = self.simverbs(words[0], *words[1:2], "--world", "w", *words[2:])
+            self.assertEqual(status, 2, words)
+            self.assertRegex(text, r"the world at '.*w.sock' does not answer within 5 s \(process "
+                             rf"{self.server}, stopped: kill -CONT {self.server}\)", words)
+
+    def test_others_are_listed(self):
+        self.up(name="v")
+        status, text = self.simverbs("status")
+        self.assertEqual(status, 1)
+        self.assertRegex(text, r"(?m)^v +topology star:2")
+        self.assertRegex(text, r"(?m)^w +the world at .* does not answer within 5 s")
+
+    def test_programs_say_so_and_wait(self):
+        path = f"{self.folder}/simverbs/w.sock"
+        environment = dict(self.environment, LD_LIBRARY_PATH=LIBRARIES, SIMVERBS_SERVER=path,
+                           SIMVERBS_HOST="h0")
+        with subprocess.Popen(["ibv_devices"], env=environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as program:
+            self.assertIn("does not answer within 5 s", program.stderr.readline())
+            os.kill(self.server, signal.SIGCONT)
+            self.assertIn("simverbs0", program.communicate(timeout=PATIENCE_S)[0])
+
+
+class Places(World):
+    def test_names_that_cannot_be_shown_are_refused(self):
+        for name in ("", "-x", "--seed", ".x", "a\nb", "/tmp/", "/tmp/.x"):
+            status, text = self.simverbs("up", "pair", "--world", name)
+            self.assertEqual(status, 2, name)
+            self.assertIn("begins with no '-' and no '.'", text)
+        self.assertEqual(self.sockets(), [])
+
+    def test_a_killed_server_is_told(self):
+        for words in (["status"], ["status", "--world", "w"], ["on", "--world", "w", "h0", "true"],
+                      ["down", "--world", "w"], ["fabric", "show", "--world", "w"]):
+            self.up()
+            self.assertEqual(self.on("h0", "true")[0], 0)
+            server = self.server_of()
+            os.kill(server, signal.SIGKILL)
+            end = time.monotonic() + PATIENCE_S
+            while os.path.exists(f"/proc/{server}/exe") and time.monotonic() < end:
+                time.sleep(0.01)
+            status, text = self.simverbs(*words)
+            self.assertEqual(status, 2, words)
+            self.assertRegex(text, "w.sock' was killed or has crashed; its files are removed\n")
+            self.assertEqual(glob.glob(f"{self.folder}/simverbs/*"), [], words)
+
+
+class Words(World):
+    def test_of_usage(self):
+        for words, told in [
+            ("up pair --seed 1 --seed 2", "--seed: takes one value and got 2; give it once"),
+            ("up pair --world", "--world: its value is missing"),
+            ("up torus:1x1", '"torus:1x1" is not valid; torus:AxB or torus:AxBxC: each dimension'),
+            ("watch --interval 1.5", '--interval: "1.5": a duration needs a unit'),
+            ("watch --interval 0.1us", '--interval: "0.1us" is not a whole number of ms'),
+            ("viz timeline t -o x.svg", "--output: x.svg: the ending is not .json"),
+            ("viz ladder t -o x.png", "--output: x.png: the ending is not .svg"),
+            ("viz report t -o p.docx", "--output: p.docx: the ending is not .html"),
+            ("viz qp -o p.jpg", "--output: p.jpg: the ending is not .dot, .gv, .svg, .png, .pdf"),
+        ]:
+            status, text = self.simverbs(*words.split())
+            self.assertEqual(status, 2, words)
+            self.assertIn(told, text)
+
+    def test_a_setting_of_a_scenario_is_named(self):
+        scenario = self.write("empty.yaml", "{}\n")
+        status, text = self.simverbs("scenario", scenario, "--set", "run.seed=1", "--set", "runn.x=1")
+        self.assertEqual(status, 2)
+        self.assertIn("--set runn.x=1: ", text)
+        self.assertNotIn("yaml:1:1", text)
+
+    def test_of_ethernet_rates(self):
+        self.topology = "eth-star:2"
+        self.up()
+        self.assertIn("link h1-s0 runs at 10 Gb/s\n",
+                      self.simverbs("fabric", "link", "--world", "w", "h1-s0", "rate", "10Gb/s")[1])
+        self.assertEqual(self.on("h1", "cat", "/sys/class/infiniband/simverbs0/ports/1/rate")[1],
+                         "10 Gb/sec (1X QDR)\n")
+        self.assertRegex(self.on("h1", "ibv_devinfo", "-v")[1], r"active_speed:\s+10.0 Gbps \(4\)")
+        shown = self.simverbs("fabric", "show", "--world", "w")[1]
+        self.assertNotIn("EDR", shown)
+        self.assertRegex(shown, r"(?m)^h0-s0 +Ethernet +\w+ +100 Gb/s ")
+
+    def test_ports_have_their_keys_and_addresses(self):
+        self.up()
+        self.assertRegex(self.simverbs("fabric", "port", "--world", "w", "h0:1")[1],
+                         r"(?m)^h0:1 +0xffff +0 +fe80:.* +InfiniBand")
+
+    def test_of_capabilities_of_ports(self):
+        self.topology = "vpi-pair"
+        self.up()
+        masks = [self.on("h0", "cat", f"/sys/class/infiniband/simverbs0/ports/{port}/cap_mask")[1]
+                 for port in (1, 2)]
+        self.assertRegex(masks[0], "^0x0[0-9a-f]{7}\n$")
+        self.assertEqual(masks[1], "0x00010000\n")
+
+
+class Trial(World):
+    """`simverbs settings` tries what the environment has."""
+
+    def refused(self, told, **settings):
+        self.environment.update({"SIMVERBS_" + name: value for name, value in settings.items()})
+        status, text = self.simverbs("settings")
+        for name in settings:
+            del self.environment["SIMVERBS_" + name]
+        self.assertEqual(status, 2, settings)
+        self.assertRegex(text, told)
+
+    def test_what_cannot_work_is_named(self):
+        self.assertEqual(self.simverbs("settings")[0], 0)
+        self.refused("SIMVERBS_TOPOLOGY='x': ", TOPOLOGY="x")
+        self.refused("SIMVERBS_TOPOLOGY='./nosuch.yaml': .*No such file", TOPOLOGY="./nosuch.yaml")
+        self.refused("SIMVERBS_HOST='h7': the topology has no such host", HOST="h7")
+        for name in ("TRACE", "PCAP", "DIGEST"):
+            self.refused(f"SIMVERBS_{name}='/nonexistent/a': cannot be written: No such file",
+                         **{name: "/nonexistent/a"})
+        self.refused("SIMVERBS_COVERAGE='/dev/null': Not a directory", COVERAGE="/dev/null")
+        self.refused("SIMVERBS_SERVER='/nonexistent/s': no world is served", SERVER="/nonexistent/s")
+        self.refused("SIMVERBS_SCENARIO='./no.yaml': ./no.yaml: cannot be read", SCENARIO="./no.yaml")
+        self.refused("SIMVERBS_DEVICES='/nonexistent': there is no such", DEVICES="/nonexistent")
+
+    def test_what_works_is_not(self):
+        self.up()
+        socket_path = f"{self.folder}/simverbs/w.sock"
+        self.environment.update(SIMVERBS_TRACE=os.path.join(self.folder, "t"),
+                                SIMVERBS_COVERAGE=os.path.join(self.folder, "c"),
+                                SIMVERBS_SERVER=socket_path, SIMVERBS_HOST="h1")
+        self.assertEqual(self.simverbs("settings")[0], 0)
+        self.refused("SIMVERBS_HOST='h9': the world has no such host; it has h0, h1", HOST="h9")
+
+
+if __name__ == "__main__":
+    unittest.main()
