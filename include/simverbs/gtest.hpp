@@ -362,13 +362,15 @@ class TwoHosts : public testing::Test {
         ibv_device** const devices = ibv_get_device_list(&count);
         if (count >= 2) {
             make(h0, devices[0]);
-            make(h1, devices[1]);
+        }
+        if (h0.qp != nullptr) {
+            make(h1, devices[1], 1);
         }
         if (devices != nullptr) {
             ibv_free_device_list(devices);
         }
         ASSERT_GE(count, 2) << simverbs_last_error();
-        if (!HasFatalFailure()) {
+        if (h1.qp != nullptr) {
             // Receives are the test's to post, later than SIMVERBS_WARN=1 wants them.
             simverbs_allow_misuse("no_receive_at_rtr", 1);
             connect(*h0.qp, *h1.qp, connection_);
@@ -399,11 +401,13 @@ class TwoHosts : public testing::Test {
     static int forget(ibv_qp& qp) {
         ibv_qp_attr attr{};
         attr.qp_state = IBV_QPS_RESET;
-        const int error = ibv_modify_qp(&qp, &attr, IBV_QP_STATE);
-        return error == 0 ? ibv_destroy_qp(&qp) : error;
+        ibv_modify_qp(&qp, &attr, IBV_QP_STATE);  // refused by a device that has failed
+        return ibv_destroy_qp(&qp);
     }
 
-    static void make(TwoHostsEnd& end, ibv_device* device) {
+    // Passes over so many keys: those of the two hosts differ, as those of real devices do, and one
+    // that is taken for the other is refused.
+    static void make(TwoHostsEnd& end, ibv_device* device, int skipped_keys = 0) {
         constexpr int kEntries = 256;
         constexpr std::uint32_t kRequests = 64;
         end.context = ibv_open_device(device);
@@ -412,6 +416,11 @@ class TwoHosts : public testing::Test {
         ASSERT_NE(end.pd, nullptr) << "ibv_alloc_pd: " << std::strerror(errno);
         end.cq = ibv_create_cq(end.context, kEntries, nullptr, nullptr, 0);
         ASSERT_NE(end.cq, nullptr) << "ibv_create_cq: " << std::strerror(errno);
+        for (int i = 0; i < skipped_keys; ++i) {
+            ibv_mr* const skipped = ibv_reg_mr(end.pd, end.bytes.data(), 1, 0);
+            ASSERT_NE(skipped, nullptr) << "ibv_reg_mr: " << std::strerror(errno);
+            ASSERT_EQ(ibv_dereg_mr(skipped), 0);
+        }
         end.mr = ibv_reg_mr(end.pd, end.bytes.data(), end.bytes.size(), kAllRights);
         ASSERT_NE(end.mr, nullptr) << "ibv_reg_mr: " << std::strerror(errno);
         ibv_qp_init_attr init{};

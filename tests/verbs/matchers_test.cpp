@@ -127,6 +127,20 @@ TEST_F(Connected, FixtureCountsTheBytesOfAReceive) {
     EXPECT_THAT(h1.cq, CompletesWith(IBV_WC_SUCCESS, AllOf(HasWrId(3), HasByteLen(17))));
 }
 
+TEST_F(Connected, AKeyOfTheOtherHostIsNotItsOwn) {
+    ASSERT_NE(h0.mr->rkey, h1.mr->rkey);
+    ibv_sge piece{reinterpret_cast<std::uintptr_t>(h0.bytes.data()), 8, h0.mr->lkey};
+    ibv_send_wr request{};
+    request.opcode = IBV_WR_RDMA_WRITE;
+    request.sg_list = &piece;
+    request.num_sge = 1;
+    request.wr.rdma.remote_addr = reinterpret_cast<std::uintptr_t>(h1.bytes.data());
+    request.wr.rdma.rkey = h0.mr->rkey;  // h1's is meant
+    ibv_send_wr* bad = nullptr;
+    ASSERT_EQ(ibv_post_send(h0.qp, &request, &bad), 0);
+    EXPECT_THAT(h0.cq, CompletesWith(IBV_WC_REM_ACCESS_ERR));
+}
+
 // A fixture used as an object, so that a test can look at what it says of itself.
 class Inner : public simverbs::TwoHosts {
   public:
