@@ -7,8 +7,7 @@
 #define SIMVERBS_CONNECT_HPP
 
 #if __cplusplus < 201703L
-#error \
-    "<simverbs/connect.hpp> needs C++17 or newer, and {.name = value} in its options C++20: -std=c++20"
+#error "<simverbs/connect.hpp> needs C++17, and {.name = value} in its options C++20: -std=c++20"
 #endif
 
 #include <algorithm>

@@ -23,8 +23,7 @@
 #define SIMVERBS_GTEST_HPP
 
 #if __cplusplus < 201703L
-#error \
-    "<simverbs/gtest.hpp> needs C++17 or newer, and {.name = value} in its options C++20: -std=c++20"
+#error "<simverbs/gtest.hpp> needs C++17, and {.name = value} in its options C++20: -std=c++20"
 #endif
 
 #include <algorithm>

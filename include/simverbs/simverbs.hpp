@@ -12,8 +12,7 @@
 #define SIMVERBS_SIMVERBS_HPP
 
 #if __cplusplus < 201703L
-#error \
-    "<simverbs/simverbs.hpp> needs C++17 or newer, and {.name = value} in its options C++20: -std=c++20"
+#error "<simverbs/simverbs.hpp> needs C++17, and {.name = value} in its options C++20: -std=c++20"
 #endif
 
 #include <cerrno>

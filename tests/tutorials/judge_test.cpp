@@ -63,7 +63,7 @@ TEST(Judge, SaysInWordsWhatWasNotPrinted) {
     };
     EXPECT_EQ(seen(R"("line 0[^\\n]*: Posted,\\n[^]*line 1[^\\n]*: done\\.\\n")"),
               "nothing printed reads 'line 0...: Posted,...line 1...: done.'");
-    EXPECT_EQ(seen(R"("port 1: (PORT_)?(active|ACTIVE)")"),
+    EXPECT_EQ(seen(R"re("port 1: (PORT_)?(active|ACTIVE)")re"),
               "nothing printed reads 'port 1: PORT_active or ACTIVE'");
     EXPECT_EQ(seen(R"("LID 1\\b[^]*after [1-9]?[0-9]?[0-9] ms")"),
               "nothing printed reads 'LID 1...after # ms'");
