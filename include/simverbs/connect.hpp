@@ -6,6 +6,10 @@
 #ifndef SIMVERBS_CONNECT_HPP
 #define SIMVERBS_CONNECT_HPP
 
+#if __cplusplus < 201703L
+#error "<simverbs/connect.hpp> needs C++17, and {.name = value} in its options C++20: -std=c++20"
+#endif
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
@@ -15,6 +19,9 @@
 #include <infiniband/verbs.h>
 
 #include <simverbs/simverbs.hpp>
+
+// Weak, since queue pairs of other libraries are connected without it.
+extern "C" __attribute__((weak)) const char* simverbs_last_error(void);
 
 namespace simverbs {
 
@@ -55,8 +62,8 @@ class Connecting {
     }
 
     void to_init() {
-        modify({.qp_state = IBV_QPS_RESET}, IBV_QP_STATE, "RESET");
-        ibv_qp_attr attr{.qp_state = IBV_QPS_INIT};
+        modify(attributes(IBV_QPS_RESET), IBV_QP_STATE, "RESET");
+        ibv_qp_attr attr = attributes(IBV_QPS_INIT);
         attr.port_num = options_.port;
         attr.qkey = options_.qkey;
         attr.qp_access_flags = options_.access;
@@ -66,7 +73,7 @@ class Connecting {
                "INIT");
     }
     void to_rtr(const Connecting& peer) {
-        ibv_qp_attr attr{.qp_state = IBV_QPS_RTR};
+        ibv_qp_attr attr = attributes(IBV_QPS_RTR);
         if (is_datagram()) {
             modify(attr, IBV_QP_STATE, "RTR");
             return;
@@ -90,7 +97,7 @@ class Connecting {
                "RTR");
     }
     void to_rts() {
-        ibv_qp_attr attr{.qp_state = IBV_QPS_RTS};
+        ibv_qp_attr attr = attributes(IBV_QPS_RTS);
         attr.timeout = options_.timeout;
         attr.retry_cnt = options_.retries;
         attr.rnr_retry = options_.rnr_retries;
@@ -113,9 +120,19 @@ class Connecting {
     [[nodiscard]] bool is(ibv_qp_type type) const { return qp_.qp_type == type; }
     [[nodiscard]] bool is_datagram() const { return is(IBV_QPT_UD); }
 
+    static ibv_qp_attr attributes(ibv_qp_state state) {
+        ibv_qp_attr attr{};
+        attr.qp_state = state;
+        return attr;
+    }
+
     void modify(ibv_qp_attr attr, int mask, const char* state) {
-        require(ibv_modify_qp(&qp_, &attr, mask),
-                "queue pair " + std::to_string(qp_.qp_num) + " to " + state);
+        if (const int error = ibv_modify_qp(&qp_, &attr, mask); error != 0) {
+            const bool knows_why = &simverbs_last_error != nullptr;
+            throw Error(error, "connect: queue pair " + std::to_string(qp_.qp_num) + " to " +
+                                   state + (knows_why ? ": " : "") +
+                                   (knows_why ? simverbs_last_error() : ""));
+        }
     }
 
     [[nodiscard]] std::uint8_t gid_by_ip() const {

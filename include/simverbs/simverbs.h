@@ -71,6 +71,11 @@ int simverbs_set_keys(enum simverbs_keys keys);
  * count as gone; they are actors of the next one, without their names, when they use it. */
 int simverbs_restart(void);
 
+/* Closes every device that this process has open, with all objects on it: after a test that failed
+ * and left some behind, so that simverbs_restart() can end the world. Pointers to them and to their
+ * objects are invalid from here on, as after ibv_close_device(). How many there were. */
+unsigned simverbs_close_devices(void);
+
 /* The host that a device is in, as the topology calls it: "h0". Lives as long as the device. */
 struct ibv_device;
 const char* simverbs_device_host(struct ibv_device* device);
@@ -231,8 +236,14 @@ int simverbs_packet_digest(uint64_t* digest);
  * simverbs_last_error() says what. */
 int simverbs_is_deterministic(int* deterministic);
 
-/* The reason why the last function of this API that failed in this thread did; "" when none has.
- * Good until the next failure in this thread. */
+/* With SIMVERBS_WARN=1, a mistake of this name ("no_receive_at_rtr"; simverbs/model/misuse.hpp has
+ * them all) is not named in this world while `allowed` is 1; 0: it is named again. Another name:
+ * EINVAL. */
+int simverbs_allow_misuse(const char* name, int allowed);
+
+/* The reason why the last function of this API that failed in this thread did, or why a call of
+ * ibv_modify_qp(), a post or a bind was refused in it after that; "" when none has. Good until the
+ * next failure in this thread. */
 const char* simverbs_last_error(void);
 
 #ifdef __cplusplus

@@ -11,6 +11,10 @@
 #ifndef SIMVERBS_SIMVERBS_HPP
 #define SIMVERBS_SIMVERBS_HPP
 
+#if __cplusplus < 201703L
+#error "<simverbs/simverbs.hpp> needs C++17, and {.name = value} in its options C++20: -std=c++20"
+#endif
+
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -98,10 +102,12 @@ inline std::uint64_t run_digest() {
     return digest;
 }
 
+// What is not given is as the environment says (SIMVERBS_TOPOLOGY, _PERSONALITY, _SEED), else
+// "star:2", "spec" and 1.
 struct WorldOptions {
-    std::string topology = "star:2";
-    std::string personality = "spec";
-    std::uint64_t seed = 1;
+    std::optional<std::string> topology{};
+    std::optional<std::string> personality{};
+    std::optional<std::uint64_t> seed{};
     // The last so many are kept, so that explain() and the matchers of <simverbs/gtest.hpp> can say
     // why something failed. It costs microseconds a message: 0, none, for long runs.
     std::size_t kept_records = 16'384;
@@ -113,9 +119,15 @@ class World {
   public:
     explicit World(const WorldOptions& options = {}) {
         check(simverbs_restart());
-        check(simverbs_set_topology(options.topology.c_str()));
-        check(simverbs_set_personality(options.personality.c_str()));
-        check(simverbs_set_seed(options.seed));
+        if (options.topology) {
+            check(simverbs_set_topology(options.topology->c_str()));
+        }
+        if (options.personality) {
+            check(simverbs_set_personality(options.personality->c_str()));
+        }
+        if (options.seed) {
+            check(simverbs_set_seed(*options.seed));
+        }
         check(simverbs_set_kept_records(options.kept_records));
     }
     ~World() {

@@ -1,6 +1,7 @@
 // The control API of simverbs.h over the embedded world: check, call, say what was wrong.
 #include "simverbs/abi/control.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <limits>
 #include <string>
@@ -14,6 +15,7 @@
 #include "fabric/topology/load.hpp"
 
 #include "simverbs/abi/export.hpp"
+#include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/process.hpp"
 #include "simverbs/model/settings.hpp"
 #include "simverbs/simverbs.h"
@@ -125,7 +127,24 @@ SIMVERBS_ABI int simverbs_set_kept_records(size_t records) {
 SIMVERBS_ABI int simverbs_restart(void) {
     return Process::current().restart()
                ? 0
-               : fail(EBUSY, "simverbs_restart: a device is open; ibv_close_device() it first");
+               : fail(EBUSY, "simverbs_restart: a device is open ({}); ibv_close_device() it first",
+                      Process::current().describe_open());
+}
+
+SIMVERBS_ABI unsigned simverbs_close_devices(void) {
+    return Process::current().close_devices();
+}
+
+SIMVERBS_ABI int simverbs_allow_misuse(const char* name, int allowed) {
+    const std::string_view wanted = name == nullptr ? "" : name;
+    const auto* const found =
+        std::find_if(kMisuses.begin(), kMisuses.end(),
+                     [wanted](const MisuseRow& row) { return row.name == wanted; });
+    if (found == kMisuses.end()) {
+        return fail(EINVAL, "simverbs_allow_misuse: {} is no mistake that is named", wanted);
+    }
+    allow_misuse(found->misuse, allowed != 0);
+    return 0;
 }
 
 SIMVERBS_ABI int simverbs_now_ps(int64_t* now) {

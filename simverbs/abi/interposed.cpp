@@ -10,6 +10,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -53,9 +54,11 @@ constinit OfLibc<int (*)(pthread_t, void**)> g_join("pthread_join");
 constinit OfLibc<int (*)(clockid_t, timespec*)> g_clock_gettime("clock_gettime");
 constinit OfLibc<int (*)(timeval*, void*)> g_gettimeofday("gettimeofday");
 
-// The allocators of the sanitizers read the clock when memory is freed, through the functions that
-// a program calls: which of the two it was cannot be told, and a program built with one would be
-// marked for what it did not do. So its clocks are not watched.
+// A sanitizer's run time lies between the program and this library, with two consequences. Its
+// allocator reads the clock when memory is freed, through the functions that a program calls, and
+// would mark the run: clocks are not watched. And it interposes pthread_create(3) as well: what is
+// called here is its own start of a thread, before which a thread must not call anything that it
+// interposes, malloc(3) and pthread_mutex_lock(3) included.
 bool is_sanitized() {
     for (const char* start :
          {"__asan_init", "__hwasan_init", "__lsan_init", "__msan_init", "__tsan_init"}) {
@@ -66,18 +69,18 @@ bool is_sanitized() {
     return false;
 }
 
-constinit std::atomic<bool> g_watches_clocks{true};
+constinit std::atomic<bool> g_is_sanitized{false};
 
 [[gnu::constructor]] void find_all() {
     g_create.find();
     g_join.find();
     g_clock_gettime.find();
     g_gettimeofday.find();
-    g_watches_clocks.store(!is_sanitized(), std::memory_order_relaxed);
+    g_is_sanitized.store(is_sanitized(), std::memory_order_relaxed);
 }
 
 void watch_clock() {
-    if (g_watches_clocks.load(std::memory_order_relaxed)) {
+    if (!g_is_sanitized.load(std::memory_order_relaxed)) {
         t_clock_watch.read();
     }
 }
@@ -100,12 +103,50 @@ void* run(void* given) {
     return routine(argument);  // with nothing of ours to unwind: it may call pthread_exit(3)
 }
 
+// On the stack of the creator, until the thread has taken it.
+struct SanitizedStart {
+    Routine routine;
+    void* argument;
+    ThreadEntry* entry;  // its id is set once the thread has taken the rest
+};
+
+// Only tells the creator its id, by a system call: the sanitizer does not know this thread yet.
+__attribute__((no_sanitize("address", "thread", "undefined"))) void* run_sanitized(void* given) {
+    auto* const start = static_cast<SanitizedStart*>(given);
+    const Routine routine = start->routine;
+    void* const argument = start->argument;
+    start->entry->id.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_release);
+    return routine(argument);
+}
+
+// The creator says what the thread says elsewhere, and waits for it to begin.
+int create_sanitized(pthread_t* thread, const pthread_attr_t* attributes, Routine routine,
+                     void* argument) {
+    ThreadRoster& roster = ThreadRoster::instance();
+    const std::shared_ptr<ThreadEntry> entry = roster.announce();
+    SanitizedStart start{routine, argument, entry.get()};
+    const int error = g_create(thread, attributes, &run_sanitized, static_cast<void*>(&start));
+    if (error != 0) {
+        roster.leave(*entry);
+        return error;
+    }
+    while (entry->id.load(std::memory_order_acquire) == 0) {
+        sched_yield();
+    }
+    roster.created(entry, *thread);
+    roster.began(*entry);
+    return 0;
+}
+
 }  // namespace
 
 SIMVERBS_ABI int simverbs_abi_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                                              Routine routine, void* argument) {
     if (ThreadRoster::OwnThreads::are_created()) {
         return g_create(thread, attributes, routine, argument);
+    }
+    if (g_is_sanitized.load(std::memory_order_relaxed)) {
+        return create_sanitized(thread, attributes, routine, argument);
     }
     ThreadRoster& roster = ThreadRoster::instance();
     std::unique_ptr<Start> start(new (std::nothrow) Start{routine, argument, roster.announce()});

@@ -27,6 +27,15 @@ bool say_misuse(Misuse misuse, std::uint32_t subject, std::string_view detail) {
     return true;
 }
 
+void allow_misuse(Misuse misuse, bool allowed) {
+    std::atomic_flag& named = g_named[static_cast<std::size_t>(misuse)];
+    if (allowed) {
+        named.test_and_set();
+    } else {
+        named.clear();
+    }
+}
+
 void name_misuse(Context& context, Misuse misuse, std::uint32_t subject, std::string_view detail) {
     if (say_misuse(misuse, subject, detail)) {
         ReportMisuse command;

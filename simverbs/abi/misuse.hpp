@@ -28,6 +28,8 @@ bool awaits_send(const Context& context, const QueuePair& qp);
 bool was_polled_once_in_vain(const CompletionQueue& cq);
 // Names such a queue where `qp` that goes now has completions to come, or unread ones.
 void name_polled_once(Context& context, QueuePair& qp);
+// A mistake that is allowed counts as named already.
+void allow_misuse(Misuse misuse, bool allowed);
 // Names are given anew in the next world.
 void forget_named_misuse();
 

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "simverbs/abi/entry_points.hpp"
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/warnings.hpp"
 #include "simverbs/model/settings.hpp"
@@ -265,6 +266,27 @@ void Process::finish() {
     if (embedded_ != nullptr) {
         embedded_->finish();
     }
+}
+
+std::string Process::describe_open() {
+    const std::lock_guard lock(mutex_);
+    std::string text;
+    for (const Context* context : contexts_) {
+        text += (text.empty() ? "" : "; ") + context->describe_objects();
+    }
+    return text;
+}
+
+unsigned Process::close_devices() {
+    std::vector<Context*> open;
+    {
+        const std::lock_guard lock(mutex_);
+        open = contexts_;
+    }
+    for (auto each = open.rbegin(); each != open.rend(); ++each) {
+        simverbs_abi_ibv_close_device((*each)->c_handle());
+    }
+    return static_cast<unsigned>(open.size());
 }
 
 bool Process::restart() {

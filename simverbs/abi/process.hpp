@@ -51,6 +51,10 @@ class Process {
     }
     // Ends the embedded world, so that the next use makes another; false while a device is open.
     bool restart();
+    // "simverbs0 with 1 queue pairs and 2 completion queues; ...": the devices that are open.
+    [[nodiscard]] std::string describe_open();
+    // Closes them, with their objects; how many there were.
+    unsigned close_devices();
     // What a world has to say at its end; nothing where none was made.
     void finish();
     // A scenario (SIMVERBS_SCENARIO) found what must not be.

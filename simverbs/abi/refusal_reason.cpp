@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "simverbs/abi/control.hpp"
 #include "simverbs/abi/send_request.hpp"
 #include "simverbs/abi/warnings.hpp"
 
@@ -20,7 +21,12 @@ constexpr std::size_t kMostReasons = 256;
 std::mutex g_lock;
 std::set<std::string> g_said;
 
+// Kept for simverbs_last_error(), and printed where that is asked for.
 void say(const char* verb, std::uint32_t number, int error, const std::string& reason) {
+    fail(error, "{} refused [{:#x}]: {}", verb, number, reason);
+    if (!warnings_wanted()) {
+        return;
+    }
     // NOLINTNEXTLINE(concurrency-mt-unsafe): the text of an errno
     const std::string line = fmt::format("simverbs: {} refused [{:#x}]: {} ({})\n", verb, number,
                                          reason, std::strerror(error));
@@ -111,15 +117,13 @@ std::string names_of(QpAttrs attributes) {
 
 void explain_modify(const Context& context, const QueuePair& qp, QpState from, QpAttrs given,
                     const QpValues& values, const ModifyQpReply& reply, int error) {
-    if (warnings_wanted()) {
-        say("ibv_modify_qp", qp.queues.qpn(), error,
-            modify_reason(context, qp, from, given, values, reply, error));
-    }
+    say("ibv_modify_qp", qp.queues.qpn(), error,
+        modify_reason(context, qp, from, given, values, reply, error));
 }
 
 void explain_send(const Context& context, QueuePair& qp, const ibv_send_wr& wr, const char* verb,
                   int error) {
-    if (!warnings_wanted() || error == ENOMEM) {
+    if (error == ENOMEM) {
         return;
     }
     const auto why = [&]() -> std::string {
@@ -158,7 +162,7 @@ void explain_send(const Context& context, QueuePair& qp, const ibv_send_wr& wr, 
 }
 
 void explain_batch(const Context& /*context*/, QueuePair& qp, int error) {
-    if (!warnings_wanted() || error == ENOMEM) {
+    if (error == ENOMEM) {
         return;
     }
     const QpState state = qp.queues.state();
@@ -170,7 +174,7 @@ void explain_batch(const Context& /*context*/, QueuePair& qp, int error) {
 
 void explain_receive(const char* verb, std::uint32_t number, const ibv_recv_wr& wr,
                      std::uint32_t most_segments, bool in_reset, int error) {
-    if (!warnings_wanted() || error == ENOMEM) {
+    if (error == ENOMEM) {
         return;
     }
     say(verb, number, error,

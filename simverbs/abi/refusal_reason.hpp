@@ -1,5 +1,6 @@
-// Says with SIMVERBS_WARN=1 why a call was refused by a state or an attribute: an errno alone does
-// not. Each line is said once a world; a full queue is no mistake and is not named.
+// Says why a call was refused by a state or an attribute, since an errno alone does not: in
+// simverbs_last_error(), and with SIMVERBS_WARN=1 on stderr, each line once a world. A full queue
+// is no mistake and is not named.
 #pragma once
 
 #include <string>

@@ -48,6 +48,10 @@ class CompletionQueue final : private fabric::EventHandler {
         return !users_.empty() || !work_queues_.empty() || shared_users_ > 0;
     }
     [[nodiscard]] std::uint32_t unconsumed() const;
+    // It reports to a channel, and its program has not asked for the next event.
+    [[nodiscard]] bool lacks_request() const {
+        return channel_ != nullptr && armed_state() == CqState::kQuiet;
+    }
 
     // `urgent`: solicited, or in error (IBA 11.4.2.2: what a solicited-only request wakes for).
     void push(const Cqe& entry, bool urgent);

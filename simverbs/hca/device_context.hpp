@@ -127,6 +127,12 @@ class DeviceContext {
             visit(*qp);
         }
     }
+    template <class F>
+    void for_each_cq(F&& visit) const {
+        for (const auto& [handle, cq] : cqs_) {
+            visit(*cq);
+        }
+    }
     [[nodiscard]] std::size_t queue_pair_count() const { return qps_.size(); }
 
     // Nothing completes any more and no event is raised.

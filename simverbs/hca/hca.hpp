@@ -117,6 +117,12 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
             context->for_each_qp(visit);
         }
     }
+    template <class F>
+    void for_each_cq(F&& visit) const {
+        for (const auto& [handle, context] : contexts_) {
+            context->for_each_cq(visit);
+        }
+    }
 
     // nullptr when the device has no number block left. Closing returns false for an unknown one.
     DeviceContext* open(Client& client);

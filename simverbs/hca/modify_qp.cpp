@@ -366,7 +366,10 @@ QueuePairReport QueuePair::report() const {
     report.sends_done = requester_.first_outstanding();
     report.messages_received = messages_received_;
     report.sends_started = requester_.started();
-    report.receives = receives_.waiting(responder_.last_srq());
+    report.receives =
+        receives_.waiting(responder_.last_srq()) + (responder_.keeps_receive() ? 1U : 0U);
+    report.dropped = dropped_;
+    report.drop_cause = drop_cause_;
     report.retries_left = requester_.retries_left();
     report.rnr_retries_left = requester_.rnr_retries_left();
     report.rnr_naks = requester_.rnr_naks();

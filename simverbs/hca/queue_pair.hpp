@@ -80,7 +80,9 @@ struct QueuePairReport {
     std::uint32_t sends_started = 0;      // of them on the wire
     std::uint32_t sends_done = 0;         // complete, since the last RESET; modulo 2^32
     std::uint32_t messages_received = 0;  // carried out whole, of every kind; modulo 2^32
-    std::uint32_t receives = 0;           // posted and not taken, a shared queue's included
+    std::uint32_t receives = 0;           // posted and not used, a shared queue's included
+    std::uint32_t dropped = 0;            // messages; what is acknowledged is refused instead
+    FaultCause drop_cause{};              // of the last of them
     std::uint8_t retries_left = 0;
     std::uint8_t rnr_retries_left = 0;            // 7: without limit
     std::uint32_t rnr_naks = 0;                   // for the oldest request
@@ -293,6 +295,8 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     std::uint32_t ordinal_;
     std::uint32_t frames_made_ = 0;
     std::uint32_t messages_received_ = 0;
+    std::uint32_t dropped_ = 0;
+    FaultCause drop_cause_{};                   // of the last message that was dropped
     std::optional<std::uint32_t> sends_moved_;  // to a ring that the driver has not taken over
     bool blocks_own_multicast_;
     bool notify_drained_ = false;

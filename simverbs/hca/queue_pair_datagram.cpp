@@ -192,6 +192,8 @@ void QueuePair::discarded(const Packet& packet, FaultCause cause) {
     if (cause == FaultCause::kWrongQkey) {
         hca_.count_bad_qkey();
     }
+    ++dropped_;
+    drop_cause_ = cause;
     hca_.trace(MessageDropped{hca_.node(), attributes_.qpn, packet.psn.value(), cause});
 }
 

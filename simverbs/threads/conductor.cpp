@@ -46,7 +46,11 @@ Conductor::Conductor(Simulation& simulation, TimeOptions options)
 
 Conductor::~Conductor() {
     ThreadRoster::instance().unsubscribe(*this);
-    stop_ = true;
+    {
+        const std::lock_guard lock(stop_mutex_);
+        stop_ = true;
+    }
+    stopped_.notify_all();
     helper_wanted_ = true;
     helper_wanted_.notify_all();
     if (helper_.joinable()) {

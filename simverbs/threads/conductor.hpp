@@ -160,7 +160,9 @@ class Conductor final : private ThreadRoster::Listener {
     std::atomic<bool> helper_wanted_{false};
     std::atomic<bool> report_wanted_{false};
     std::function<void()> before_report_;
-    std::atomic<bool> stop_{false};
+    std::atomic<bool> stop_{false};  // of the helper; set with the lock
+    std::mutex stop_mutex_;
+    std::condition_variable stopped_;
 };
 
 }  // namespace simverbs

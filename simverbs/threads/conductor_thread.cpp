@@ -84,7 +84,13 @@ void Conductor::wait_until_wanted() {
         return;
     }
     while (!helper_wanted_.load(std::memory_order_acquire)) {
-        std::this_thread::sleep_for(kSpinLookInterval);
+        {
+            std::unique_lock pause(stop_mutex_);
+            stopped_.wait_for(pause, kSpinLookInterval, [this] { return stop_.load(); });
+        }
+        if (stop_) {
+            return;
+        }
         const Lock lock(mutex_);
         name_spinners();
     }

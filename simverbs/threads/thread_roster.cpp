@@ -112,11 +112,15 @@ void ThreadRoster::created(const std::shared_ptr<ThreadEntry>& entry, pthread_t 
 void ThreadRoster::begin(const std::shared_ptr<ThreadEntry>& entry) {
     t_own.entry = entry;
     entry->id.store(thread_id(), std::memory_order_release);
+    began(*entry);
+}
+
+void ThreadRoster::began(ThreadEntry& entry) {
     const std::lock_guard lock(mutex_);
     for (Listener* listener : listeners_) {
-        listener->thread_began(*entry);
+        listener->thread_began(entry);
     }
-    entry->inside.fetch_sub(1, std::memory_order_acq_rel);
+    entry.inside.fetch_sub(1, std::memory_order_acq_rel);
 }
 
 void ThreadRoster::leave(ThreadEntry& entry) {
@@ -139,6 +143,9 @@ std::shared_ptr<ThreadEntry> ThreadRoster::find(pthread_t handle) {
 void ThreadRoster::joined(const std::shared_ptr<ThreadEntry>& entry) {
     const std::shared_ptr<ThreadEntry> self = current();
     learn(*self, entry->before, {entry->number, std::numeric_limits<std::uint32_t>::max()});
+    if (!entry->leaves) {
+        leave(*entry);  // it called no verb, and its creator announced its beginning
+    }
     const std::lock_guard lock(mutex_);
     std::erase(entries_, entry);
 }

@@ -68,7 +68,7 @@ class ThreadRoster {
       public:
         // By its creator, before it begins.
         virtual void thread_announced(const std::shared_ptr<ThreadEntry>& entry) = 0;
-        // By the thread itself: it has begun; it calls nothing more.
+        // By the thread itself or its creator: it has begun; it calls nothing more.
         virtual void thread_began(const ThreadEntry& entry) = 0;
         virtual void thread_left(const ThreadEntry& entry) = 0;
 
@@ -85,6 +85,8 @@ class ThreadRoster {
     void created(const std::shared_ptr<ThreadEntry>& entry, pthread_t handle);
     // By the thread itself, first of all.
     void begin(const std::shared_ptr<ThreadEntry>& entry);
+    // The same by its creator, for a thread that has set its id itself.
+    void began(ThreadEntry& entry);
     // The last that the thread says; or, by its creator, that there is none after all.
     void leave(ThreadEntry& entry);
     // The thread of this handle; nullptr: none that was announced.

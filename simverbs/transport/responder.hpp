@@ -49,6 +49,10 @@ class Responder {
     void flush();  // complete a receive that is in use with WR_FLUSH_ERR
 
     // A shared receive queue that XRC requests may have named is destroyed.
+    // A receive was taken for a message that was dropped, and waits for the next one.
+    [[nodiscard]] bool keeps_receive() const {
+        return receive_.taken && inbound_.kind == MessageKind::kNone;
+    }
     void forget_receive(SrqNumber srq) { receive_.taken = receive_.taken && receive_.srq != srq; }
     // Messages are matched with these tags from now on.
     void match_tags(TagList& tags) { matching_ = std::make_unique<TagMatching>(tags); }

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "simverbs/hca/completion_queue.hpp"
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/hca/queue_pair.hpp"
+#include "simverbs/model/completion_faults.hpp"
 #include "simverbs/model/timers.hpp"
 #include "simverbs/world/simulation.hpp"
 
@@ -15,6 +17,49 @@ std::string missing_receive(const QueuePairReport& report) {
                        report.rnr_retries_left == kRnrRetryForever
                            ? "RNR retries have no limit"
                            : fmt::format("{} RNR retries left", report.rnr_retries_left));
+}
+
+std::string why_dropped(FaultCause cause, Service service) {
+    switch (cause) {
+        case FaultCause::kWrongQkey:
+            return "it carried another Q_Key than that of the queue pair";
+        case FaultCause::kUnackedNoReceive:
+            return "no receive was posted for it";
+        case FaultCause::kUnackedReceiveTooSmall:
+            return service == Service::kUd ? "the receive is too small for it (UD: 40 bytes for "
+                                             "the GRH, then the message)"
+                                           : "the receive is too small for it";
+        default:
+            return std::string(to_string(cause));
+    }
+}
+
+// "; dropped 1 message: no receive was posted for it".
+std::string dropped(const QueuePairReport& report) {
+    if (report.dropped == 0) {
+        return "";
+    }
+    const std::string why = why_dropped(report.drop_cause, report.service);
+    return report.dropped == 1
+               ? "; dropped 1 message: " + why
+               : fmt::format("; dropped {} messages, the last because {}", report.dropped, why);
+}
+
+// A line where completions lie in it, or nobody will be told of the next one.
+std::string describe(const CompletionQueue& cq) {
+    const std::uint32_t unread = cq.unconsumed();
+    if (unread == 0 && !cq.lacks_request()) {
+        return "";
+    }
+    std::string text = fmt::format("  CQ {:#x}:", cq.handle());
+    if (unread > 0) {
+        text += fmt::format(" {} completions were not polled", unread);
+    }
+    if (cq.lacks_request()) {
+        text += fmt::format("{} it is not armed (ibv_req_notify_cq): its channel gets no event",
+                            unread > 0 ? ";" : "");
+    }
+    return text + "\n";
 }
 
 }  // namespace
@@ -55,11 +100,14 @@ std::string describe_queue_pairs(const Hca& hca) {
         }
         text += fmt::format(
             "  QP {:#x} {} {}: next PSN {}, expects PSN {}, {} sends outstanding ({} begun), {} "
-            "receives posted; waits {}\n",
+            "receives posted; waits {}{}\n",
             report.qpn, to_string(report.service), to_string(report.state), report.next_psn,
             report.expected_psn, report.sends, report.sends_started, report.receives,
-            waits_for(report));
+            waits_for(report), dropped(report));
     });
+    if (!text.empty()) {
+        hca.for_each_cq([&text](const CompletionQueue& cq) { text += describe(cq); });
+    }
     return text;
 }
 
@@ -78,8 +126,8 @@ std::string describe_queue_pairs(const Simulation& simulation) {
 }
 
 std::string hang_report(Simulation& simulation, std::string_view why) {
-    return fmt::format("{}, at {} ps of virtual time\n{}", why,
-                       fabric::to_picoseconds(simulation.loop().now()),
+    return fmt::format("{}, at {} of virtual time\n{}", why,
+                       fabric::to_string(simulation.loop().now()),
                        describe_queue_pairs(simulation));
 }
 

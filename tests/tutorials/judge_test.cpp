@@ -57,6 +57,18 @@ Finding judged(const std::string& demand, const Performance& performance) {
     return rubric ? judge(rubric->rules[0].demand, performance) : Finding{};
 }
 
+TEST(Judge, SaysInWordsWhatWasNotPrinted) {
+    const auto seen = [](const std::string& expression) {
+        return judged("output: " + expression, performance_of({})).seen;
+    };
+    EXPECT_EQ(seen(R"("line 0[^\\n]*: Posted,\\n[^]*line 1[^\\n]*: done\\.\\n")"),
+              "nothing printed reads 'line 0...: Posted,...line 1...: done.'");
+    EXPECT_EQ(seen(R"re("port 1: (PORT_)?(active|ACTIVE)")re"),
+              "nothing printed reads 'port 1: PORT_active or ACTIVE'");
+    EXPECT_EQ(seen(R"("LID 1\\b[^]*after [1-9]?[0-9]?[0-9] ms")"),
+              "nothing printed reads 'LID 1...after # ms'");
+}
+
 TEST(Judge, OrderIsOfEachHost) {
     const std::string order = "order: {first: {posted: receive}, before: {state: RTR}, each: host}";
     EXPECT_TRUE(judged(order, performance_of({kReceiveAtH0, kRtrOfH0})).holds);

@@ -127,7 +127,10 @@ TEST_F(Connect, WhatIsRefusedIsThrown) {
     };
     EXPECT_THAT(wrong({.port = 9}), testing::HasSubstr("connect: ibv_query_port"));
     EXPECT_THAT(wrong({.gid_index = 200}), testing::HasSubstr("connect: no GID 200"));
-    EXPECT_THAT(wrong({.retries = 8}), testing::HasSubstr(" to RTS"));
+    EXPECT_THAT(wrong({.retries = 8}),
+                testing::ContainsRegex("to RTS: .*a value of RETRY_CNT is out of range"));
+    EXPECT_THAT(wrong({.timeout = 77}),
+                testing::ContainsRegex("to RTS: .*a value of TIMEOUT is out of range"));
     EXPECT_EQ(wrong({}), "nothing");
 }
 

@@ -104,6 +104,29 @@ TEST_F(HangReport, LeavesTheTraceOnTheDisk) {
     std::remove(path.c_str());
 }
 
+// Why a thread sleeps for good in ibv_get_cq_event().
+TEST_F(HangReport, NamesAQueueThatIsNotArmed) {
+    connect({});
+    ibv_comp_channel* const channel = ibv_create_comp_channel(a->context);
+    ibv_cq* const cq = ibv_create_cq(a->context, 4, nullptr, channel, 0);
+    const std::string not_armed = "is not armed (ibv_req_notify_cq): its channel gets no event";
+    EXPECT_NE(ask().find(not_armed), std::string::npos);
+    ASSERT_EQ(ibv_req_notify_cq(cq, 0), 0);
+    EXPECT_EQ(ask().find(not_armed), std::string::npos);
+    ASSERT_EQ(b->receive(1, {b->range(0, 8)}), 0);
+    ASSERT_EQ(Request(IBV_WR_SEND).id(2).from(a->range(0, 8)).post(*a), 0);
+    pass(1000);
+    EXPECT_NE(ask().find("1 completions were not polled"), std::string::npos);
+    ibv_destroy_cq(cq);
+    ibv_destroy_comp_channel(channel);
+}
+
+TEST_F(HangReport, SaysTheTimeInItsUnit) {
+    connect({});
+    simverbs_advance_ps(1'500'000'000);
+    EXPECT_EQ(ask().find(" ps of virtual time"), std::string::npos);
+}
+
 class StalledWorld : public HangReport {
   protected:
     static void SetUpTestSuite() { setenv("SIMVERBS_WARN", "1", 1); }

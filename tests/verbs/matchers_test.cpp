@@ -98,7 +98,207 @@ TEST_F(Matchers, SayTimesInUnitsOfTheirSize) {
     EXPECT_EQ(simverbs::to_string(Picoseconds(0)), "0 ps");
 }
 
+using simverbs::HasByteLen;
+using simverbs::HasOpcode;
+using simverbs::HasStatus;
+using simverbs::HasWrId;
+using testing::AllOf;
+using testing::AnyOf;
+using testing::HasSubstr;
+
+TEST_F(Matchers, LookAtFieldsOfOneCompletion) {
+    connect();
+    write(7, 3);
+    write(8, 3);
+    write(9, 3);
+    ibv_cq* const cq = a->cq;
+    EXPECT_THAT(cq, CompletesWith(IBV_WC_SUCCESS, AllOf(HasWrId(7), HasOpcode(IBV_WC_RDMA_WRITE))));
+    EXPECT_THAT(
+        cq, simverbs::Completes(AnyOf(HasStatus(IBV_WC_RETRY_EXC_ERR), HasStatus(IBV_WC_SUCCESS))));
+    EXPECT_NONFATAL_FAILURE(EXPECT_THAT(cq, CompletesWith(IBV_WC_SUCCESS, HasWrId(10))),
+                            "completes with 'success' and is an object whose field `wr_id`");
+}
+
 using Connected = simverbs::TwoHosts;
+
+TEST_F(Connected, FixtureCountsTheBytesOfAReceive) {
+    h1.receive(64, 3);
+    h0.send(17);
+    EXPECT_THAT(h1.cq, CompletesWith(IBV_WC_SUCCESS, AllOf(HasWrId(3), HasByteLen(17))));
+}
+
+TEST_F(Connected, AKeyOfTheOtherHostIsNotItsOwn) {
+    ASSERT_NE(h0.mr->rkey, h1.mr->rkey);
+    ibv_sge piece{reinterpret_cast<std::uintptr_t>(h0.bytes.data()), 8, h0.mr->lkey};
+    ibv_send_wr request{};
+    request.opcode = IBV_WR_RDMA_WRITE;
+    request.sg_list = &piece;
+    request.num_sge = 1;
+    request.wr.rdma.remote_addr = reinterpret_cast<std::uintptr_t>(h1.bytes.data());
+    request.wr.rdma.rkey = h0.mr->rkey;  // h1's is meant
+    ibv_send_wr* bad = nullptr;
+    ASSERT_EQ(ibv_post_send(h0.qp, &request, &bad), 0);
+    EXPECT_THAT(h0.cq, CompletesWith(IBV_WC_REM_ACCESS_ERR));
+}
+
+// A fixture used as an object, so that a test can look at what it says of itself.
+class Inner : public simverbs::TwoHosts {
+  public:
+    using TwoHosts::h0;
+    using TwoHosts::h1;
+    explicit Inner(const simverbs::WorldOptions& options = {}) : TwoHosts(options) {}
+    void SetUp() override { TwoHosts::SetUp(); }
+    void TearDown() override { TwoHosts::TearDown(); }
+
+  private:
+    void TestBody() override {}
+};
+
+class Fixture : public testing::Test {
+  protected:
+    ~Fixture() override {
+        for (const char* name : {"SIMVERBS_MEMLOCK", "SIMVERBS_SEED", "SIMVERBS_TOPOLOGY",
+                                 "SIMVERBS_PERSONALITY", "SIMVERBS_WARN"}) {
+            unsetenv(name);
+        }
+    }
+};
+
+TEST_F(Fixture, SaysThatItsMemoryIsNotRegistered) {
+    setenv("SIMVERBS_MEMLOCK", "4096", 1);
+    EXPECT_FATAL_FAILURE(
+        {
+            Inner inner;
+            inner.SetUp();
+            inner.TearDown();
+        },
+        "ibv_reg_mr: Cannot allocate memory");
+}
+
+TEST_F(Fixture, FailsWhereADeviceStaysOpen) {
+    EXPECT_NONFATAL_FAILURE(
+        {
+            Inner inner;
+            inner.SetUp();
+            ibv_context* const left = ibv_open_device(inner.h0.context->device);
+            EXPECT_NE(ibv_create_cq(left, 1, nullptr, nullptr, 0), nullptr);
+            inner.TearDown();
+        },
+        "simverbs0 with 0 queue pairs and 1 completion queues");
+    Inner next;
+    next.SetUp();
+    next.h0.write(next.h1, 1);
+    EXPECT_THAT(next.h0.cq, CompletesWith(IBV_WC_SUCCESS));
+    next.TearDown();
+}
+
+TEST_F(Fixture, TakesFromTheEnvironmentWhatItIsNotGiven) {
+    setenv("SIMVERBS_TOPOLOGY", "eth-star:3", 1);
+    setenv("SIMVERBS_PERSONALITY", "rxe", 1);
+    {
+        Inner inner;
+        inner.SetUp();
+        EXPECT_EQ(inner.h0.port.link_layer, IBV_LINK_LAYER_ETHERNET);
+        inner.TearDown();
+    }
+    Inner given({.topology = "star:2"});
+    given.SetUp();
+    EXPECT_EQ(given.h0.port.link_layer, IBV_LINK_LAYER_INFINIBAND);
+    given.TearDown();
+}
+
+TEST_F(Fixture, IsNoMistakeItself) {
+    setenv("SIMVERBS_WARN", "1", 1);
+    testing::internal::CaptureStderr();
+    {
+        Inner inner;
+        inner.SetUp();
+        inner.h1.receive(64);
+        inner.h0.send(64);
+        EXPECT_THAT(inner.h1.cq, CompletesWith(IBV_WC_SUCCESS));
+        inner.TearDown();
+    }
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+// Datagrams that are dropped complete nothing: why is said all the same.
+class Datagrams : public simverbs::TwoHosts {
+  protected:
+    void SetUp() override {
+        TwoHosts::SetUp();
+        ibv_qp_init_attr init{};
+        init.qp_type = IBV_QPT_UD;
+        init.sq_sig_all = 1;
+        init.cap.max_send_wr = init.cap.max_recv_wr = 4;
+        init.cap.max_send_sge = init.cap.max_recv_sge = 1;
+        init.send_cq = init.recv_cq = h0.cq;
+        from = ibv_create_qp(h0.pd, &init);
+        init.send_cq = init.recv_cq = h1.cq;
+        to = ibv_create_qp(h1.pd, &init);
+        simverbs::connect(*from, *to);
+        ibv_ah_attr address{};
+        address.dlid = h1.port.lid;
+        address.port_num = 1;
+        ah = ibv_create_ah(h0.pd, &address);
+    }
+    void TearDown() override {
+        ibv_destroy_ah(ah);
+        ibv_destroy_qp(from);
+        ibv_destroy_qp(to);
+        TwoHosts::TearDown();
+    }
+    void receive(std::uint32_t length) {
+        ibv_sge piece{reinterpret_cast<std::uintptr_t>(h1.bytes.data()), length, h1.mr->lkey};
+        ibv_recv_wr request{};
+        request.sg_list = &piece;
+        request.num_sge = 1;
+        ibv_recv_wr* bad = nullptr;
+        ASSERT_EQ(ibv_post_recv(to, &request, &bad), 0);
+    }
+    void send(std::uint32_t qkey) {
+        ibv_sge piece{reinterpret_cast<std::uintptr_t>(h0.bytes.data()), 64, h0.mr->lkey};
+        ibv_send_wr request{};
+        request.opcode = IBV_WR_SEND;
+        request.sg_list = &piece;
+        request.num_sge = 1;
+        request.wr.ud.ah = ah;
+        request.wr.ud.remote_qpn = to->qp_num;
+        request.wr.ud.remote_qkey = qkey;
+        ibv_send_wr* bad = nullptr;
+        ASSERT_EQ(ibv_post_send(from, &request, &bad), 0);
+    }
+    static constexpr std::uint32_t kQkey = 0x11111111;
+
+    ibv_qp* from = nullptr;
+    ibv_qp* to = nullptr;
+    ibv_ah* ah = nullptr;
+};
+
+TEST_F(Datagrams, ThatDoNotFitAreNamed) {
+    receive(64);
+    send(kQkey);
+    ibv_cq* const cq = h1.cq;
+    EXPECT_NONFATAL_FAILURE(
+        EXPECT_THAT(cq, CompletesWith(IBV_WC_SUCCESS)),
+        "1 receives posted; waits for a message; dropped 1 message: the receive is too small for "
+        "it (UD: 40 bytes for the GRH, then the message)");
+}
+
+TEST_F(Datagrams, WithAnotherQkeyAreNamed) {
+    receive(104);
+    send(kQkey + 1);
+    send(kQkey + 1);
+    ibv_cq* const cq = h1.cq;
+    EXPECT_NONFATAL_FAILURE(EXPECT_THAT(cq, CompletesWith(IBV_WC_SUCCESS)),
+                            "dropped 2 messages, the last because it carried another Q_Key");
+}
+
+TEST_F(Datagrams, WithoutAReceiveAreNamed) {
+    send(kQkey);
+    ibv_cq* const cq = h1.cq;
+    EXPECT_NONFATAL_FAILURE(EXPECT_THAT(cq, CompletesWith(IBV_WC_SUCCESS)),
+                            "dropped 1 message: no receive was posted for it");
+}
 
 TEST_F(Connected, FixtureSaysWhyARequestFailed) {
     const simverbs::Fault lost = simverbs::drop().from("h0").every_time().inject();

@@ -23,7 +23,7 @@ static void carry_out(struct ibv_send_wr* wr, uint32_t length) {
     struct ibv_sge sge = lab_sge(&h0, 0, length);
     struct ibv_send_wr* bad = NULL;
     wr->sg_list = &sge;
-    wr->num_sge = 1;
+    wr->num_sge = length > 0 ? 1 : 0; /* a segment of 0 bytes would be superfluous */
     wr->send_flags = IBV_SEND_SIGNALED;
     must(ibv_post_send(h0.qp, wr, &bad) == 0, "ibv_post_send");
     lab_wait_success(h0.cq);

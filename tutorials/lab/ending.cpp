@@ -72,6 +72,13 @@ std::vector<Frame> frames_of(const std::vector<std::string>& addresses,
     return frames;
 }
 
+// verbs.h has inline functions behind some of its macros: "___ibv_query_port".
+std::string name_of_verb(const std::string& function) {
+    const std::size_t begin = function.find_first_not_of('_');
+    const bool is_verb = begin != std::string::npos && function.compare(begin, 4, "ibv_") == 0;
+    return is_verb ? function.substr(begin) : function;
+}
+
 // The first frame of the answer itself; what it called there is the one before.
 std::optional<Place> place_among(const std::vector<Frame>& frames, const std::string& source) {
     const auto own = std::find_if(frames.begin(), frames.end(),
@@ -81,7 +88,7 @@ std::optional<Place> place_among(const std::vector<Frame>& frames, const std::st
     }
     Place place{fs::path(source).filename().string(), own->line, own->function};
     if (own != frames.begin()) {
-        place.called = std::prev(own)->function;
+        place.called = name_of_verb(std::prev(own)->function);
     }
     for (auto outer = std::next(own); outer != frames.end(); ++outer) {
         if (outer->file == source && place.callers.size() < kMostCallers) {

@@ -21,6 +21,55 @@ namespace {
 constexpr std::size_t kQuoted = 120;
 constexpr std::size_t kSearched = 4096;
 
+// The end of the bracket expression, group or escape that begins there.
+std::size_t end_of_token(std::string_view text, std::size_t begin) {
+    if (text[begin] == '\\') {
+        return std::min(begin + 2, text.size());
+    }
+    if (text[begin] != '[') {
+        return begin + 1;
+    }
+    std::size_t end = begin + 1;
+    while (end < text.size() && text[end] != ']') {
+        end += text[end] == '\\' ? 2 : 1;
+    }
+    // "[^]" is any character.
+    return std::min(end + 1, text.size());
+}
+
+std::string words_of_token(std::string_view token) {
+    if (token == "\\n" || token == ".") {
+        return "...";
+    }
+    if (token == "\\b" || token == "(" || token == ")" || token == "?" || token == "*" ||
+        token == "+") {
+        return "";
+    }
+    if (token == "|") {
+        return " or ";
+    }
+    if (token.front() == '\\') {
+        return std::string(token.substr(1));
+    }
+    if (token.front() == '[') {
+        return token.find("-9") != std::string_view::npos ? "#" : "...";
+    }
+    return std::string(token);
+}
+
+// The expression of a rule as a person reads it: "line 0...: Posted"; # is a number.
+std::string in_words(std::string_view expression) {
+    std::string words;
+    for (std::size_t at = 0; at < expression.size();) {
+        const std::size_t end = end_of_token(expression, at);
+        const std::string next = words_of_token(expression.substr(at, end - at));
+        const bool repeats = (next == "..." || next == "#") && words.ends_with(next);
+        words += repeats ? "" : next;
+        at = end;
+    }
+    return words.ends_with("...") ? words.substr(0, words.size() - 3) : words;
+}
+
 std::vector<const viz::Record*> find_all(const Pattern& pattern, const Performance& performance) {
     std::vector<const viz::Record*> found;
     for (const viz::Record& record : performance.trace.records) {
@@ -173,7 +222,7 @@ class Judge {
         }
         return {false,
                 found ? fmt::format("printed: {}", match.str().substr(0, kQuoted))
-                      : fmt::format("nothing printed matches {}", rule.text),
+                      : fmt::format("nothing printed reads '{}'", in_words(rule.text)),
                 false, !found};
     }
 
