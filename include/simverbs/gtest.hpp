@@ -409,11 +409,13 @@ class TwoHosts : public testing::Test {
         }
     }
     void TearDown() override {
+        // A test need not look at every completion.
+        simverbs_allow_misuse("completions_unread", 1);
         for (TwoHostsEnd* end : {&h0, &h1}) {
             if (end->context == nullptr) {
                 continue;
             }
-            EXPECT_EQ(end->qp == nullptr ? 0 : forget(*end->qp), 0);
+            EXPECT_EQ(end->qp == nullptr ? 0 : ibv_destroy_qp(end->qp), 0);
             EXPECT_EQ(end->mr == nullptr ? 0 : ibv_dereg_mr(end->mr), 0);
             EXPECT_EQ(end->cq == nullptr ? 0 : ibv_destroy_cq(end->cq), 0);
             EXPECT_EQ(end->pd == nullptr ? 0 : ibv_dealloc_pd(end->pd), 0);
@@ -427,14 +429,6 @@ class TwoHosts : public testing::Test {
   private:
     static constexpr int kAllRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                                       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-
-    // Completions that the test did not look at go with the queue pair.
-    static int forget(ibv_qp& qp) {
-        ibv_qp_attr attr{};
-        attr.qp_state = IBV_QPS_RESET;
-        ibv_modify_qp(&qp, &attr, IBV_QP_STATE);  // refused by a device that has failed
-        return ibv_destroy_qp(&qp);
-    }
 
     // Passes over so many keys: those of the two hosts differ, as those of real devices do, and one
     // that is taken for the other is refused.

@@ -64,8 +64,7 @@ CLI::App* LabCommands::add(const char* name, const char* help) {
 }
 
 void LabCommands::add_time_limit(CLI::App& command) {
-    add_limit(command, "--time-limit", time_limit_, "how long a run may take", "the exercise's")
-        ->check(CLI::PositiveNumber);
+    add_limit(command, "--time-limit", time_limit_, "how long a run may take", "the exercise's");
 }
 
 void LabCommands::add_words_of_students() {

@@ -101,9 +101,9 @@ CLI::Option* add_limit(CLI::App& command, const char* name, std::chrono::millise
                     throw CLI::ValidationError(name, time.error());
                 }
                 limit = std::chrono::duration_cast<std::chrono::milliseconds>(*time);
-                if (limit != *time) {
+                if (limit != *time || limit <= std::chrono::milliseconds::zero()) {
                     throw CLI::ValidationError(
-                        name, fmt::format("\"{}\" is not a whole number of ms", text));
+                        name, fmt::format("\"{}\" is not a whole number of ms above 0", text));
                 }
             },
             fmt::format("{}; of wall time: 500ms, 1.5s, 10min, 1h", meaning))
