@@ -18,7 +18,7 @@ std::size_t percent(std::size_t reached, std::size_t of) {
     return of == 0 ? 0 : reached * 100 / of;
 }
 
-// What a badge speaks of: the groups whose names begin so, together.
+// The subject of a badge: the groups whose names begin so, together.
 struct Theme {
     std::string_view name;
     std::string_view groups;

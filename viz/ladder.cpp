@@ -403,7 +403,7 @@ class Ladder {
             arrives ? fmt::format(" marker-end=\"url(#{})\"", marker) : std::string());
     }
 
-    // What stopped a packet, with the reason; nothing where it was taken.
+    // Returns what stopped a packet, with the reason; nothing where it was taken.
     [[nodiscard]] std::string end_mark(std::size_t at) const {
         const RunPacket& packet = first_of(at);
         const int way = direction(packet);

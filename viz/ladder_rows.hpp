@@ -1,4 +1,4 @@
-// What a ladder shows, row by row in the order of the trace, before it has any size.
+// The content of a ladder, row by row in the order of the trace, before it has any size.
 #pragma once
 
 #include <cstddef>

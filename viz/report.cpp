@@ -25,7 +25,7 @@
 namespace simverbs::viz {
 namespace {
 
-// What `dot` draws, without what comes before the picture itself.
+// Returns what `dot` draws, without the lines before the picture itself.
 std::string picture(const std::string& dot) {
     std::string error;
     const std::optional<std::string> svg = draw(dot, "svg", error);

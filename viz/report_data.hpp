@@ -1,6 +1,6 @@
-// What the script of a report shows, as JSON: events, completions, the ladder. The size of each
-// list is bounded: of a large trace the important rows stay, then the first ones, and the rest is
-// counted.
+// The data that the script of a report shows, as JSON: events, completions, the ladder. The size of
+// each list is bounded: of a large trace the important rows stay, then the first ones, and the rest
+// is counted.
 #pragma once
 
 #include <cstddef>

@@ -148,7 +148,7 @@ class Reader {
         }
     }
 
-    // What a queue pair that is not ready was instead: ERR, for example.
+    // Returns what a queue pair that is not ready was instead: ERR, for example.
     [[nodiscard]] std::string fate_of(const Record& record) const {
         const std::string fate(record.text("fate"));
         const auto state = states_.find({record.node, record.id("dest_qpn")});

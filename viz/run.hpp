@@ -1,5 +1,5 @@
-// What a trace tells of the fabric, its queue pairs and its packets, put together: each packet with
-// the hops that its frame made and its end.
+// The facts of a trace about the fabric, its queue pairs and its packets, put together: each packet
+// with the hops that its frame made and its end.
 #pragma once
 
 #include <cstdint>

@@ -197,7 +197,7 @@ Place on_circle(double turn, double radius) {
             static_cast<int>(std::lround(-radius * std::sin(angle)))};
 }
 
-// What stands on the circles: switches in their order, each with its hosts outside of it.
+// The nodes on the circles: switches in their order, each with its hosts outside of it.
 struct Circles {
     Nodes switches;
     std::map<std::uint32_t, Nodes> hosts_of;

@@ -253,7 +253,7 @@ class Picture {
         }
     }
 
-    // What a cable's label says.
+    // Returns the words of a cable's label.
     [[nodiscard]] std::vector<std::string> words(const Cable& cable) const {
         std::vector<std::string> lines;
         const std::size_t count = cable.links.size();

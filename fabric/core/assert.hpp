@@ -14,7 +14,8 @@
 
 namespace fabric {
 
-// What an assertion can say about the run it breaks. A world installs its own while it acts.
+// Facts about a run that an assertion tells when it breaks it. A world installs its own while it
+// acts.
 class ReplayContext {
   public:
     [[nodiscard]] virtual SimTime now() const = 0;

@@ -61,7 +61,7 @@ class WordsHash {
     std::uint64_t position_ = detail::kMixA;
 };
 
-// What happened, in order, as one number.
+// One number for what happened, in order.
 class Digest {
   public:
     constexpr void mix(std::uint64_t word) {

@@ -1,4 +1,4 @@
-// What a function returns that may fail for a reason that a person is to read.
+// The result of a function that may fail for a reason that a person is to read.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What faults do at a time of their own: release a frame, bring a link up again. Before anything
-// else of its instant; what is due at once comes last in the instant that is running.
+// The actions of faults at a time of their own: release a frame, bring a link up again. Before
+// anything else of its instant; what is due at once comes last in the instant that is running.
 #pragma once
 
 #include <cstdint>

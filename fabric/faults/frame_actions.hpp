@@ -1,5 +1,4 @@
-// What can be done to a frame by whoever does not know what is in it: lose it, send it again, send
-// it later.
+// Actions on a frame that need not know what is in it: lose it, send it again, send it later.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +56,7 @@ class ParkedFrames {
     [[nodiscard]] bool empty() const { return parked_.empty(); }
     // A frame like this one goes on now, past all filters of its direction.
     void send_like(const Frame& frame, const LinkDirection& direction);
-    // Whether one of the same flow is parked at the same place.
+    // Returns true if one of the same flow is parked at the same place.
     [[nodiscard]] bool has_like(const Frame& frame, const LinkDirection& direction) const;
 
   private:

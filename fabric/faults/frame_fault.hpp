@@ -15,7 +15,7 @@
 
 namespace fabric {
 
-// What is done to a frame.
+// An action on a frame.
 class FrameAction {
   public:
     FrameAction(const FrameAction&) = delete;
@@ -24,7 +24,7 @@ class FrameAction {
 
     // As the trace calls it.
     [[nodiscard]] virtual std::string_view name() const = 0;
-    // Whether it can be done to this frame at all.
+    // Returns true if it can be done to this frame at all.
     [[nodiscard]] virtual bool applies(const Frame& /*frame*/) const { return true; }
     virtual Verdict act(Frame& frame, const LinkDirection& direction) = 0;
     // A frame that was not hit passes.

@@ -8,7 +8,7 @@
 
 namespace fabric {
 
-// What a frame carries, for the trace.
+// The contents of a frame, for the trace.
 struct FrameDescription {
     std::string_view operation;  // "" where the transport has no word for it
     // 1 is the first of its queue pair, 0: nobody knows. Programs draw the first at random.

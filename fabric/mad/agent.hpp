@@ -1,4 +1,4 @@
-// What a client of a management port and the port tell each other: the terms of Linux's ib_mad, as
+// Messages between a client of a management port and the port: the terms of Linux's ib_mad, as
 // /dev/infiniband/umadN hands them to programs.
 #pragma once
 

@@ -22,7 +22,7 @@ class ManagedNode final : private ManagementListener,
                           private DatagramCarrier,
                           private EventHandler {
   public:
-    // What firmware takes to answer a datagram.
+    // The time that firmware takes to answer a datagram.
     static constexpr SimDuration kAgentDelay{1'000'000};  // 1 us
 
     ManagedNode(Network& network, Node& node, DatagramPool& pool, const NodeIdentity& identity);

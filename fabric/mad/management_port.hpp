@@ -33,7 +33,7 @@ struct ArrivedDatagram {
     std::uint32_t destination_qp;  // 0 or 1
 };
 
-// What a management port needs of its node.
+// The services that a management port needs of its node.
 class DatagramCarrier {
   public:
     // To the wire, or back into the node. False: a directed route that does not begin at this port
@@ -58,7 +58,7 @@ class ManagementPort final : private EventHandler {
     // Nothing, which is EINVAL: no such queue pair or class, or another agent takes one of these
     // methods. The client outlives its agent.
     std::optional<AgentId> register_agent(const AgentSpec& spec, AgentClient& client);
-    // What it has sent is forgotten.
+    // Forgets what it has sent.
     void unregister_agent(AgentId agent);
 
     // 0, or EINVAL: no such agent, a datagram of less than its headers or, without RMPP, of more

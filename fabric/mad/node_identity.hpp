@@ -1,5 +1,5 @@
-// What a node says of itself in NodeInfo, SwitchInfo and PortInfo, as far as the network does not
-// know it.
+// The facts about a node in NodeInfo, SwitchInfo and PortInfo, as far as the network does not know
+// them.
 #pragma once
 
 #include <cstdint>

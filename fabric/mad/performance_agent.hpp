@@ -14,7 +14,7 @@
 
 namespace fabric {
 
-// What a port has counted, by names of IBA 16.1.3 and 16.1.4.
+// The counters of a port, by names of IBA 16.1.3 and 16.1.4.
 enum class PerformanceCounter : std::uint8_t {
     kSymbolErrors,
     kLinkErrorRecovery,
@@ -79,7 +79,7 @@ class PerformanceAgent {
                                     std::uint8_t bits) const;
 
     Node& node_;
-    // What to subtract from the model's counter, modulo 2^64; by port number.
+    // The value to subtract from the model's counter, modulo 2^64; by port number.
     std::vector<std::array<std::uint64_t, kPerformanceCounters>> bases_;
 };
 

@@ -13,7 +13,7 @@ Class class_of(ConstBytes datagram) {
     return static_cast<Class>(get(datagram, header::kClass));
 }
 
-// What answers a segment: the headers, back to where it came from.
+// Returns the answer to a segment: the headers, back to where it came from.
 Datagram turned_round(const Datagram& segment, rmpp::Type type) {
     Datagram answer;
     const std::size_t headers = data_offset(segment.management_class());

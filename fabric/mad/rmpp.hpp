@@ -69,7 +69,7 @@ class RmppReceiver {
     // kComplete once, when the last gap closes; it is acknowledged too.
     Verdict segment_arrived(const Datagram& segment, SimTime now);
 
-    // What the acknowledgement says.
+    // The number in the acknowledgement.
     [[nodiscard]] std::uint32_t acknowledged() const { return in_order_; }
     [[nodiscard]] std::uint32_t window_last() const { return window_last_; }
 

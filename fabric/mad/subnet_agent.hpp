@@ -20,7 +20,7 @@
 
 namespace fabric {
 
-// What a subnet manager writes that nothing but the agent reads, and what the port was made for.
+// Values that a subnet manager writes and only the agent reads, and what the port was made for.
 struct PortManagement {
     LinkWidth widest = LinkWidth::k4x;
     LinkSpeed fastest = LinkSpeed::kEdr;
@@ -44,7 +44,7 @@ struct PortManagement {
     std::array<std::array<std::uint8_t, 64>, 4> vl_arbitration{};
 };
 
-// What a switch has besides its ports.
+// Attributes of a switch besides its ports.
 struct SwitchManagement {
     std::uint16_t linear_table_top = 0;
     std::uint16_t multicast_table_top = 0;
@@ -90,7 +90,8 @@ class SubnetAgent final : private EventHandler {
     // `request` is an SMP that has reached its node; `response` is a copy of it.
     Verdict process(const ArrivedDatagram& request, mad::Datagram& response);
 
-    // Whether queue pair 1 takes a datagram with these keys; counts the violation otherwise.
+    // Returns true if queue pair 1 takes a datagram with these keys; counts the violation
+    // otherwise.
     bool admits(PortNumber port, std::uint32_t qkey, bool knows_pkey);
 
     // Sends trap 128 for a switch's port, when an SM is known.

@@ -104,7 +104,7 @@ Status SubnetAgent::get_port_info(const Request& request, mad::Bytes data) {
     return Status::kOk;
 }
 
-// What a switch has at its port 0 alone.
+// Fills in the addresses, which a switch has at its port 0 alone.
 void SubnetAgent::get_addresses(const Port& port, mad::Bytes data) {
     const PortAttributes& own = port.attributes();
     const PortManagement& managed = at(port.number());

@@ -57,7 +57,7 @@ inline constexpr std::uint32_t kEthernetHeaderBytes = 14;
 // A frame has a tag if it is in a VLAN or its priority is not 0. VLAN id 0 in it means no VLAN.
 inline constexpr std::uint32_t kVlanTagBytes = 4;
 inline constexpr std::uint32_t kDefaultEthernetMtu = 4200;
-// What a frame takes besides header and data: frame check sequence; preamble, start delimiter and
+// The bytes of a frame besides header and data: frame check sequence; preamble, start delimiter and
 // the gap before the next frame (IEEE 802.3 3.1.1, 4.4.2).
 inline constexpr std::uint32_t kFrameCheckBytes = 4;
 inline constexpr std::uint32_t kFrameGapBytes = 7 + 1 + 12;

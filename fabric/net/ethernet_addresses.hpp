@@ -1,4 +1,5 @@
-// What an administrator does to a host's Ethernet port: nobody manages those over the network.
+// Changes that an administrator makes to a host's Ethernet port: nobody manages those over the
+// network.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ namespace {
 // Header, control and padding (IEEE 802.3 annex 31B).
 constexpr std::uint32_t kPauseFrameBytes = ethernet_wire_bytes(60);
 
-// Whether something comes to pass with this probability, decided by `hash`.
+// Returns true if something comes to pass with this probability, decided by `hash`.
 bool falls_under(std::uint64_t hash, detail::Uint128 numerator, detail::Uint128 denominator) {
     return static_cast<detail::Uint128>(hash >> 32) * denominator < numerator << 32;
 }

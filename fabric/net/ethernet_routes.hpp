@@ -21,7 +21,7 @@ struct Station {
 };
 using Stations = std::vector<Station>;  // by ascending address
 
-// What one switch knows.
+// The routes of one switch.
 struct EthernetRoutes {
     std::shared_ptr<const Stations> stations;
     std::uint32_t own_index = 0;

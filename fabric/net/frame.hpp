@@ -22,9 +22,9 @@ namespace fabric {
 struct Frame;
 class FramePool;
 
-// What the transport keeps of a train in its slot, for the fabric to cut. A train is `packets`
-// consecutive frames written as one: alike but for what the transport counts on from one to the
-// next, and the length of the last.
+// The part of a train that the transport keeps in its slot, for the fabric to cut. A train is
+// `packets` consecutive frames written as one: alike but for what the transport counts on from one
+// to the next, and the length of the last.
 class TrainCutter {
   public:
     // The slot keeps the first `packets` of its frame's; or loses them.
@@ -35,7 +35,7 @@ class TrainCutter {
     ~TrainCutter() = default;
 };
 
-// What travels with a frame by reference. Told exactly once when the frame is gone, however it
+// Data that travels with a frame by reference. Told exactly once when the frame is gone, however it
 // went.
 class FrameCargo {
   public:

@@ -76,8 +76,8 @@ SimTime LinkDirection::free_at() const {
     }
 }
 
-// Whether nothing that comes later could go first. A frame in a switch holds a buffer whose sender
-// may learn only once when it is free, so it is not sent ahead of its time.
+// Returns true if nothing that comes later could go first. A frame in a switch holds a buffer whose
+// sender may learn only once when it is free, so it is not sent ahead of its time.
 bool LinkDirection::may_go(const Frame& frame, SimTime ready) const {
     if (queues_ != nullptr && !queues_->empty()) {
         return false;

@@ -35,7 +35,7 @@ namespace fabric {
 
 class LinkDirection;
 
-// What a filter wants done with a frame.
+// The decision of a filter about a frame.
 enum class Verdict : std::uint8_t { kPass, kDrop, kTake };
 
 // Sees each frame when it is given to the direction, before it waits for the transmitter, and may
@@ -77,8 +77,8 @@ class LinkDirection final : public EventHandler {
     // When a frame handed over now would start, if nothing but frames is in its way.
     [[nodiscard]] SimTime free_at() const;
 
-    // Whether a train would stay one if it were handed over now and there are credits for it:
-    // nobody looks at single packets, nothing waits, and a host is at the other end.
+    // Returns true if a train would stay one if it were handed over now and there are credits for
+    // it: nobody looks at single packets, nothing waits, and a host is at the other end.
     [[nodiscard]] bool takes_trains() const {
         return !to_switch_ && filters_.empty() && (queues_ == nullptr || queues_->empty()) &&
                waiting_since_ == SimTime::max() && services_.frame_observer == nullptr &&
@@ -95,7 +95,7 @@ class LinkDirection final : public EventHandler {
     // Begins to send nothing before `until`; what has begun is finished.
     void pause_until(SimTime until);
 
-    // Whether a frame waits in `lane` for credits of which none is on its way back.
+    // Returns true if a frame waits in `lane` for credits of which none is on its way back.
     [[nodiscard]] bool starves(std::uint8_t lane) const;
     // Blocks of a data lane that no frame takes; and of how many. Nothing without flow control.
     [[nodiscard]] std::uint32_t unused_credits(std::uint8_t lane) const;

@@ -1,4 +1,4 @@
-// What a link speaks. Both ends of a link, and all ports of a switch, speak the same.
+// The protocol of a link. Both ends of a link, and all ports of a switch, speak the same.
 #pragma once
 
 #include <cstdint>

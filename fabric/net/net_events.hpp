@@ -115,7 +115,7 @@ struct FrameDropped {
     }
 };
 
-// What the number of a node stands for. Told when a trace begins, like the next two.
+// The name behind the number of a node. Told when a trace begins, like the next two.
 struct NodeDescribed {
     static constexpr trace::EventInfo kInfo{"node", trace::Category::kObject};
     NodeId node;

@@ -1,4 +1,5 @@
-// What the parts of one network share: virtual time, the trace, and who follows the links.
+// The services that the parts of one network share: virtual time, the trace, and who follows the
+// links.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ constexpr std::string_view to_string(NodeKind kind) {
     return "?";
 }
 
-// What management datagrams say of a node.
+// The description of a node in management datagrams.
 struct NodeLabel {
     Guid guid;
     std::string description;
@@ -95,7 +95,7 @@ class Node {
     ManagementListener* management_ = nullptr;
 };
 
-// What takes frames and port events at an end node.
+// The receiver of frames and port events at an end node.
 class EndNodeListener {
   public:
     virtual void frame_arrived(Port& port, FramePtr frame) = 0;

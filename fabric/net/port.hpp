@@ -31,7 +31,7 @@ class Network;
 class Node;
 struct NetworkServices;
 
-// What a consumer of the port may be told (IBA 11.6.3).
+// An event that a consumer of the port may be told of (IBA 11.6.3).
 enum class PortEvent : std::uint8_t {
     kPortActive,
     kPortError,
@@ -65,8 +65,8 @@ constexpr std::string_view to_string(PortEvent event) {
     return "?";
 }
 
-// What the subnet manager writes; link layer, width and speed come from the link. An Ethernet port
-// has no LIDs and nobody who manages it.
+// The attributes that the subnet manager writes; link layer, width and speed come from the link. An
+// Ethernet port has no LIDs and nobody who manages it.
 struct PortAttributes {
     LinkLayer link_layer = LinkLayer::kInfiniband;
     Guid guid;
@@ -102,7 +102,7 @@ struct PortAttributes {
     VlArbitrationTables vl_arbitration;
     LinkWidth width = LinkWidth::k4x;
     LinkSpeed speed = LinkSpeed::kEdr;
-    // What keeps the physical link down from this end: kDisabled, kPolling while it trains;
+    // The reason why this end keeps the physical link down: kDisabled, kPolling while it trains;
     // kLinkUp: nothing. Link::refresh() follows it.
     PhysicalState held = PhysicalState::kLinkUp;
     // As PortInfo:LinkWidthEnabled, LinkSpeedEnabled, LinkSpeedExtEnabled; 0: all that is
@@ -119,7 +119,7 @@ struct PortAttributes {
         return head_of_queue_life >= kEndlessLife ? SimDuration::max()
                                                   : kUnit * (1U << head_of_queue_life);
     }
-    // What Frame::payload_bytes may reach on the link: of packets, or of Ethernet frames.
+    // The most that Frame::payload_bytes may be on the link: of packets, or of Ethernet frames.
     [[nodiscard]] std::uint32_t link_mtu_bytes() const {
         return link_layer == LinkLayer::kEthernet ? ethernet_mtu : to_bytes(active_mtu);
     }
@@ -187,7 +187,7 @@ class Port {
     // nullptr when nothing is plugged in.
     [[nodiscard]] Link* link() const { return link_; }
     [[nodiscard]] Port* peer() const { return peer_; }
-    // What leads from here and what leads here; nullptr without a link.
+    // The directions that lead from here and to here; nullptr without a link.
     [[nodiscard]] LinkDirection* outgoing() const { return out_; }
     [[nodiscard]] LinkDirection* incoming() const { return in_; }
 

@@ -48,7 +48,7 @@ Switch::Switch(NodeId id, std::string name, std::uint16_t port_count, bool cuts_
     }
 }
 
-// What is for the switch itself.
+// Takes a frame for the switch itself.
 void Switch::consume(Port& port, FramePtr frame) {
     if (frame->is_management) {
         release_buffer(*frame, services_.loop.now());

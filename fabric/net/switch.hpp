@@ -23,14 +23,15 @@ class Switch final : public Node {
     static constexpr SimDuration kDefaultForwardingDelay{100'000};
     static constexpr std::uint16_t kNoRoute = 0xFFFF;
 
-    // What a switch that cuts through has to have of a frame: all the headers that it looks at.
+    // The part of a frame that a switch needs before it cuts through: all the headers that it looks
+    // at.
     static constexpr std::uint32_t kCutThroughBytes = 64;
 
     Switch(NodeId id, std::string name, std::uint16_t port_count, bool cuts_through,
            const NetworkServices& services);
 
-    // Whether a frame leaves before it is in as a whole, where the way out is no faster than the
-    // way in. Its last bit never leaves before it has come.
+    // Returns true if a frame leaves before it is in as a whole, where the way out is no faster
+    // than the way in. Its last bit never leaves before it has come.
     [[nodiscard]] bool cuts_through() const { return cuts_through_; }
 
     void set_forwarding_delay(SimDuration delay) { forwarding_delay_ = delay; }

@@ -103,7 +103,7 @@ struct Topology {
     // In which some host has an interface, ascending.
     [[nodiscard]] std::vector<std::uint16_t> vlans_of_hosts() const;
 
-    // What is wrong with it, in words; nothing if it can be built.
+    // Returns what is wrong with it, in words; nothing if it can be built.
     [[nodiscard]] std::optional<std::string> error() const;
 
     // Hosts, then switches, each in the natural order of names (h2 before h10); links by their

@@ -28,8 +28,8 @@ struct VlArbitrationTables {
 
     std::vector<VlWeight> high;
     std::vector<VlWeight> low;
-    // What lanes of high priority may send while one of low priority waits, in units of 4096 bytes;
-    // 0: one packet.
+    // The amount that lanes of high priority may send while one of low priority waits, in units of
+    // 4096 bytes; 0: one packet.
     std::uint8_t high_limit = 0;
 };
 

@@ -1,5 +1,5 @@
-// What an administrator has a subnet manager do to an InfiniBand port; each raises the event that
-// says so, at once or as soon as the port has been told.
+// Changes of an InfiniBand port that an administrator asks a subnet manager for; each raises the
+// event that says so, at once or as soon as the port has been told.
 #pragma once
 
 #include <cstddef>

@@ -93,7 +93,7 @@ std::optional<std::uint16_t> shared_pkey(const SubnetPort& a, const SubnetPort& 
 
 }  // namespace
 
-// What a path must have; nothing: whatever there is.
+// The properties that a path must have; nothing: whatever there is.
 struct SubnetAdministration::PathWish {
     std::optional<std::uint16_t> pkey;
     std::optional<std::uint8_t> sl;

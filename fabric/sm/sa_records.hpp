@@ -263,7 +263,7 @@ inline constexpr auto kComponents = std::to_array<Component>({
 // JoinState.
 inline constexpr std::uint8_t kFullMember = 1;
 inline constexpr std::uint8_t kSendOnlyMember = 4;
-// What a join must say, and what creates a group (IBA 15.2.5.17).
+// The components that a join must have, and those that create a group (IBA 15.2.5.17).
 inline constexpr std::uint64_t kJoin = 1U << 0 | 1U << 1 | 1U << 16;
 inline constexpr std::uint64_t kCreate = kJoin | 1U << 2 | 1U << 6 | 1U << 7 | 1U << 12 | 1U << 13;
 }  // namespace mc_member_record
@@ -301,7 +301,7 @@ inline constexpr std::size_t kRecordInfo = 24;
 inline constexpr auto kRecordComponents = std::to_array<Component>({{0, 128}, {128, 16}});
 }  // namespace inform_info
 
-// Whether `record` has what `query` selects by `mask`.
+// Returns true if `record` has what `query` selects by `mask`.
 inline bool selects(std::uint64_t mask, std::span<const Component> components, ConstBytes query,
                     ConstBytes record) {
     for (std::size_t i = 0; i < components.size(); ++i) {

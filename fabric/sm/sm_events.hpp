@@ -63,8 +63,8 @@ struct SweepEnded {
     }
 };
 
-// What the tables of a subnet are to be. Where nothing is refused and no loop found, the start-up
-// subnet manager does not say it.
+// The forwarding tables of a subnet have been computed. Where nothing is refused and no loop found,
+// the start-up subnet manager does not say it.
 struct RoutesComputed {
     static constexpr trace::EventInfo kInfo{"routes_computed", trace::Category::kState};
     NodeId node;

@@ -47,7 +47,7 @@ struct SubnetNode {
     std::array<std::uint8_t, mad::kNodeDescriptionBytes> description{};
     std::array<std::uint8_t, mad::switch_info::kBytes> switch_info{};
     std::vector<SubnetPort> ports;  // by number
-    // What the switch's tables hold, as far as it is known.
+    // The contents of the switch's tables, as far as it is known.
     std::vector<std::uint8_t> linear_table;
     std::map<Lid, std::vector<bool>> multicast_table;  // [port]
 

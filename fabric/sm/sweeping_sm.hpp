@@ -106,7 +106,7 @@ class SweepingSm final : public PortAdministration, private AgentClient, private
     void link_changed() override;
     void handle(const Event& event) override;
 
-    // What others ask (sweeping_sm_peers.cpp).
+    // Requests of others (sweeping_sm_peers.cpp).
     void answer_sm_info(const ReceivedDatagram& request);
     void control(mad::sm_info::Control control);
     void acknowledge_handover();

@@ -1,4 +1,4 @@
-// What others ask of a subnet manager: other managers, and agents with their traps.
+// Requests to a subnet manager: other managers, and agents with their traps.
 #include <algorithm>
 #include <utility>
 

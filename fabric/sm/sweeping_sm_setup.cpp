@@ -1,5 +1,5 @@
-// What a sweeping subnet manager writes: addresses, partitions, tables and states; always only what
-// differs from what it has read.
+// The set-up of a subnet by a sweeping subnet manager: addresses, partitions, tables and states;
+// always only what differs from what it has read.
 #include <algorithm>
 #include <deque>
 #include <utility>

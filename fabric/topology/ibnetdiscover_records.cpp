@@ -19,7 +19,7 @@ bool is_space(char c) {
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-// What is left of a line, and at which column.
+// The rest of a line, and its column.
 class Cursor {
   public:
     explicit Cursor(std::string_view line) : line_(line) {}

@@ -1,5 +1,5 @@
-// What an ibnetdiscover text says, before it is a topology: a record a node with its ports, and
-// where each was written.
+// The records of an ibnetdiscover text, before it is a topology: a record a node with its ports,
+// and where each was written.
 #pragma once
 
 #include <cstddef>

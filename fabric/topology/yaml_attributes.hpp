@@ -1,5 +1,5 @@
-// What a YAML topology says of nodes and links: read once, and applied as often as a default or a
-// range asks for.
+// The attributes of nodes and links in a YAML topology: read once, and applied as often as a
+// default or a range asks for.
 #pragma once
 
 #include <array>

@@ -26,9 +26,9 @@ class Sink {
     ~Sink() = default;
 };
 
-// What one actor did since the last merge: a digest, and records when a sink wants them. It has no
-// time of its own: the merge gives it one. Touches nothing shared, so its actor may fill it without
-// a lock.
+// The record of one actor since the last merge: a digest, and records when a sink wants them. It
+// has no time of its own: the merge gives it one. Touches nothing shared, so its actor may fill it
+// without a lock.
 class Stream {
   public:
     explicit Stream(const Bus& bus);
@@ -81,7 +81,8 @@ class Bus {
     Bus(const Bus&) = delete;
     Bus& operator=(const Bus&) = delete;
 
-    // Whether anything would look at an event of this category: spares the caller its making.
+    // Returns true if anything would look at an event of this category: spares the caller its
+    // making.
     [[nodiscard]] bool wants(Category category) const { return interest_.contains(category); }
 
     template <TraceEvent E>

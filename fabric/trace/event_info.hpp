@@ -1,4 +1,4 @@
-// What a typed trace event says of itself. An event is a plain struct in the layer that raises it:
+// The description of a type of trace event. An event is a plain struct in the layer that raises it:
 //
 //     struct FrameDropped {
 //         static constexpr EventInfo kInfo{"frame_dropped", Category::kPacket};
@@ -85,9 +85,9 @@ class CategorySet {
     std::uint32_t bits_ = 0;
 };
 
-// What a run is compared by. Packets are not among them, so that looking at a run (which may cut
-// messages into packets) does not change its digest; warnings, port attributes and what objects are
-// follow from what is.
+// The categories by which runs are compared. Packets are not among them, so that looking at a run
+// (which may cut messages into packets) does not change its digest; warnings, port attributes and
+// what objects are follow from what is.
 inline constexpr CategorySet kRunCategories{Category::kCall,  Category::kCompletion,
                                             Category::kState, Category::kAsyncEvent,
                                             Category::kFault, Category::kMessage};

@@ -40,7 +40,7 @@ struct Entry {
     Value value;
 };
 
-// What is wrong with a document: every mistake, in the order of finding.
+// The mistakes in a document: every mistake, in the order of finding.
 class Errors {
   public:
     explicit Errors(std::string file) : file_(std::move(file)) {}

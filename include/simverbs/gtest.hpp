@@ -153,7 +153,8 @@ testing::Matcher<const ibv_wc&> has(const char* name, T ibv_wc::*member,
 
 }  // namespace detail
 
-// What a completion says, for Completes() and CompletesWith(): a value, or a matcher of one.
+// Matchers of the fields of a completion, for Completes() and CompletesWith(): a value, or a
+// matcher of one.
 inline testing::Matcher<const ibv_wc&> HasStatus(const testing::Matcher<ibv_wc_status>& status) {
     return detail::has("status", &ibv_wc::status, status);
 }

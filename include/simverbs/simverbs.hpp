@@ -190,7 +190,7 @@ class FaultWords {
     FaultWords& psn(std::uint32_t relative) { return set(fault_.match.psn, relative); }
     FaultWords& attempt(std::uint32_t nth) { return set(fault_.match.attempt, nth); }
 
-    // What sets it off, where that is not what it is done to.
+    // The trigger, where that is not what the fault is done to.
     FaultWords& on_packet() { return set(fault_.on, SIMVERBS_ON_PACKET); }
     FaultWords& on_work_request(const char* host, simverbs_queue queue = SIMVERBS_SEND_QUEUE) {
         set(fault_.match.queue, queue);
@@ -213,7 +213,7 @@ class FaultWords {
         return set(fault_.chance, of).set(fault_.chance_of, in);
     }
 
-    // What it is done to, and with what.
+    // The target of the fault, and its arguments.
     FaultWords& target_link(const char* name) { return set(fault_.target.link, name); }
     FaultWords& target(const char* node) { return set(fault_.target.node, node); }
     FaultWords& target_qp_num(std::uint32_t number) { return set(fault_.target.qp_num, number); }
@@ -225,7 +225,7 @@ class FaultWords {
     FaultWords& value(std::uint64_t value) { return set(fault_.with.value, value); }
     FaultWords& field(simverbs_header_field field) { return set(fault_.with.field, field); }
 
-    // What the trace and explanations call it.
+    // The name in the trace and in explanations.
     FaultWords& named(const char* name) { return set(fault_.name, name); }
 
     // For members without a word.

@@ -1,4 +1,4 @@
-// What a run is counted by: the trace records of a node.
+// The counters of a run: the trace records of a node.
 #pragma once
 
 #include <array>
@@ -50,7 +50,7 @@ inline constexpr auto kCounterWords = [] {
     return words;
 }();
 
-// What `record` adds to a counter.
+// Returns what `record` adds to a counter.
 std::uint64_t counted(const CounterRow& row, const Record& record);
 
 }  // namespace scenarios

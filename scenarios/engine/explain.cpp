@@ -243,7 +243,7 @@ class Explanation {
         say_calls(completion);
     }
 
-    // What the programs had done to memory and rights before.
+    // Prints what the programs had done to memory and rights before.
     void say_calls(const Record& before) {
         constexpr auto kTelling =
             std::to_array<std::string_view>({"dereg_mr", "rereg_mr", "dealloc_mw"});
@@ -304,7 +304,7 @@ class Explanation {
                                                                         : FailureKind::kError);
     }
 
-    // Whether an action affects more than the queue pair of what set it off.
+    // Returns true if an action affects more than the queue pair of what set it off.
     static bool reaches_all(std::string_view action) {
         const FaultActionRow* const fault = simverbs::find_fault_action(action);
         return fault != nullptr && row_of(fault->subject).reach == FaultReach::kFabric;

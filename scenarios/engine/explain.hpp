@@ -14,14 +14,15 @@
 
 namespace scenarios {
 
-// What to explain; what is left out is any. Without anything: the first failure of the trace.
+// The question to explain; what is left out is any. Without anything: the first failure of the
+// trace.
 struct Question {
     std::optional<std::uint32_t> qpn{};
     std::optional<std::uint32_t> index{};  // of the work request in its queue, from 0
     std::string node{};
 };
 
-// What whoever wrote the run calls what the trace has numbers for.
+// The names, in a scenario, of what the trace has numbers for.
 class RunNames {
   public:
     virtual ~RunNames() = default;

@@ -57,7 +57,7 @@ class Faults {
     std::string fill_match(Checked when, simverbs_fault& fault) const;
     std::string fill_target(Checked body, simverbs_fault& fault);
     [[nodiscard]] PacketHit packet_of(const Record& fired) const;
-    // What `of` makes of each firing, by the name of the fault.
+    // Returns what `of` makes of each firing, by the name of the fault.
     template <class T>
     [[nodiscard]] std::map<std::string, std::vector<T>> of_firings(
         const std::function<T(const Record&)>& of) const;

@@ -1,4 +1,4 @@
-// What must have happened.
+// Keys for what must have happened.
 #include "scenarios/engine/counters.hpp"
 #include "scenarios/engine/format.hpp"
 #include "scenarios/engine/format_words.hpp"

@@ -1,4 +1,4 @@
-// What goes wrong: the words of include/simverbs/fault.h.
+// Keys for what goes wrong: the words of include/simverbs/fault.h.
 #include "scenarios/engine/fault_words.hpp"
 #include "scenarios/engine/format.hpp"
 #include "scenarios/engine/format_words.hpp"

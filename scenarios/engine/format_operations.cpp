@@ -1,4 +1,4 @@
-// What programs can do, and the workloads that are built in.
+// Keys for what programs do, and the workloads that are built in.
 #include "scenarios/engine/format.hpp"
 #include "scenarios/engine/format_words.hpp"
 

@@ -1,5 +1,5 @@
-// What holds whatever a scenario expects: no work request completes twice or out of order, and what
-// a receive holds is what was sent.
+// Invariants, which hold whatever a scenario expects: no work request completes twice or out of
+// order, and what a receive holds is what was sent.
 #include <algorithm>
 #include <array>
 #include <cstring>

@@ -16,7 +16,7 @@ class Judge {
   public:
     Judge(const Observed& run, const Faults& faults) : run_(run), faults_(faults) {}
 
-    // What must hold at this moment.
+    // Checks what must hold at this moment.
     void judge_now(Checked expect) { judge(expect); }
     // The same at the end, with what always holds.
     void judge_end(Checked expect, const std::vector<std::string>& waiting);

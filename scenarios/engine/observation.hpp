@@ -1,4 +1,4 @@
-// What is seen of a run, by whoever judges or explains it.
+// Records of a run, for whoever judges or explains it.
 #pragma once
 
 #include <cstdint>
@@ -55,8 +55,8 @@ struct Failure {
     std::int64_t time_ps;
     std::string expected;
     std::string happened;
-    // What went wrong, without names and numbers: "completions", "invariant in_order", "operation
-    // status RETRY_EXC_ERR". Two runs fail in the same way where it is the same.
+    // The kind of failure, without names and numbers: "completions", "invariant in_order",
+    // "operation status RETRY_EXC_ERR". Two runs fail in the same way where it is the same.
     std::string kind{};
 };
 

@@ -48,7 +48,7 @@ class Observed {
     [[nodiscard]] virtual std::string end_of(std::string_view node, std::uint64_t qpn) const = 0;
     // The end that it is connected to. The same.
     [[nodiscard]] virtual std::string peer_of(std::string_view node, std::uint64_t qpn) const = 0;
-    // What the control API knows the object by.
+    // Returns the number by which the control API knows the object.
     [[nodiscard]] virtual std::optional<std::uint32_t> number_of(std::string_view host,
                                                                  NamedObject kind,
                                                                  std::string_view name) const = 0;

@@ -48,7 +48,7 @@ unsigned flags_of(Checked body) {
     return flags;
 }
 
-// What the receiver shall find.
+// Returns the message that the receiver shall find.
 Message message_of(const Memory& from, std::uint64_t at, std::uint64_t length) {
     Message message;
     if (at + length <= from.size) {

@@ -34,7 +34,7 @@ class ProcessPool {
     };
     using Reached = std::atomic<std::int64_t>;  // which its work may set, for onlookers
     using Work = std::function<std::string(Reached&)>;
-    // Whether to go on; called a few times a second while work runs.
+    // Returns true if to go on; called a few times a second while work runs.
     using Look = std::function<bool(std::int64_t reached)>;
 
     static constexpr std::chrono::milliseconds kNoLimit = std::chrono::milliseconds::max();
@@ -52,7 +52,7 @@ class ProcessPool {
     void start(std::size_t id, const Work& work);
     // Waits until a piece has ended; all that have. None: the pool is idle, or stopped.
     std::vector<Done> wait();
-    // Whether `look` has said so: nothing runs any more, and nothing should be started.
+    // Returns true if `look` has said so: nothing runs any more, and nothing should be started.
     [[nodiscard]] bool is_stopped() const { return stopped_; }
 
   private:

@@ -1,5 +1,5 @@
-// What may stand in a scenario, as data: strict reading, the JSON Schema and the table of keys come
-// from the same definitions. A shape knows nothing of what it is for.
+// The keys of a scenario, as data: strict reading, the JSON Schema and the table of keys come from
+// the same definitions. A shape knows nothing of what it is for.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ enum class ShapeKind : std::uint8_t {
     kAnything,  // read by somebody else
 };
 
-// What a name in a scenario may stand for.
+// The kinds of things that a name in a scenario may stand for.
 enum class Names : std::uint8_t {
     kNone,
     kHost,

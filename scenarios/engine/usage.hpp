@@ -1,4 +1,4 @@
-// What no shape can say: an operation uses what its host has.
+// Checks that no shape can express: an operation uses what its host has.
 #pragma once
 
 #include "fabric/yaml/value.hpp"
@@ -9,7 +9,7 @@ namespace scenarios {
 
 void check_usage(const Scenario& scenario, fabric::yaml::Errors& errors);
 
-// What cannot be asked of processes, or put into them: why it cannot, a line each.
+// Adds a line for each thing that cannot be asked of processes, or done to them, with the reason.
 void check_for_processes(const Scenario& scenario, fabric::yaml::Errors& errors);
 
 }  // namespace scenarios

@@ -51,7 +51,7 @@ class Witness final : public Observed {
 
   private:
     using Counts = std::array<std::uint64_t, kCounters.size()>;
-    // What was seen of one node.
+    // The observations of one node.
     struct Seen {
         Counts counts{};
         std::map<std::uint32_t, std::uint32_t> nth_of;  // by queue pair number

@@ -27,7 +27,7 @@ void place_at(yaml::Value& value, yaml::Position position) {
     }
 }
 
-// What one workload adds to its scenario, all of it written where the workload stands.
+// Writes what one workload adds to its scenario, all of it written where the workload stands.
 class Writer {
   public:
     Writer(const yaml::Value& name, Checked body)

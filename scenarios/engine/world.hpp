@@ -91,7 +91,7 @@ struct End {
     std::deque<PostedReceive> receives;
     std::deque<Message> arriving;
 
-    // What the scenario says of it: of this end, else of both.
+    // The part of the scenario about it: of this end, else of both.
     [[nodiscard]] Checked say(std::string_view key) const;
     [[nodiscard]] std::uint64_t number(std::string_view key, std::uint64_t otherwise) const;
     Checked own;

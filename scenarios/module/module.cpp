@@ -32,7 +32,7 @@ class EndingWorld final : public OwnWorld {
     }
 };
 
-// What the library cannot know of a run until it ends.
+// Facts about a run that the library knows only at its end.
 struct Around {
     explicit Around(Scenario what) : scenario(std::move(what)), witness(scenario) {}
 

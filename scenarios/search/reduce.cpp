@@ -56,7 +56,7 @@ void forget_fired(Document& root, const std::set<std::string>& kept) {
     }
 }
 
-// Whether an item of a list speaks of one of them; lists within it answer for themselves.
+// Returns true if an item of a list speaks of one of them; lists within it answer for themselves.
 bool speaks_of(const Document& value, const NamesGone& gone) {
     if (value.kind == yaml::Kind::kScalar) {
         return gone.contains(value.text);

@@ -37,9 +37,9 @@ struct FiringPlace {
 [[nodiscard]] Document with_each_firing(const Document& root, const std::string& fault,
                                         const std::vector<FiringPlace>& firings);
 
-// What goes when a host goes: its programs, connections, their ends, its links.
+// Returns what goes when a host goes: its programs, connections, their ends, its links.
 [[nodiscard]] NamesGone names_of_host(const Scenario& scenario, const std::string& host);
-// What goes when a connection goes.
+// Returns what goes when a connection goes.
 [[nodiscard]] NamesGone names_of_connection(const Scenario& scenario,
                                             const std::string& connection);
 // Without the keys that are called so, and the items of lists that speak of them.

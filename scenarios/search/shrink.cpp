@@ -99,7 +99,7 @@ class Shrinker {
         return fired;
     }
 
-    // Whether it still fails in the same way; then it is the current one.
+    // Returns true if it still fails in the same way; then it is the current one.
     bool take(const Document& candidate) {
         if (!fails(candidate)) {
             return false;
@@ -262,7 +262,7 @@ class Shrinker {
         }
     }
 
-    // What is expected, and of the run, that makes no difference.
+    // Removes expectations and settings of the run that make no difference.
     void shrink_rest() {
         for (const char* const section : {"expect", "run"}) {
             const Document base = current_;

@@ -52,8 +52,9 @@ class Swarm {
     std::vector<Place> places_;       // links that they need
 };
 
-// What must hold of a scenario however it went: what it expects of data, completions and states,
-// not of times, counters and events; and that no request fails with a status that it does not name.
+// Reduces expectations to those that hold however the run went: what it expects of data,
+// completions and states, not of times, counters and events; and that no request fails with a
+// status that it does not name.
 void demand_completion(fabric::yaml::Value& root);
 
 }  // namespace scenarios

@@ -11,7 +11,7 @@
 
 namespace scenarios {
 
-// What runs a scenario: scenarios::run(), or something that knows more kinds of them.
+// A function that runs a scenario: scenarios::run(), or something that knows more kinds of them.
 using Runner = std::function<Verdict(const Scenario&, const RunOptions&)>;
 
 // `limit` of wall time, after which it has failed by that. Nothing: `goes_on`, which is asked a few

@@ -56,7 +56,7 @@ class BufferWatch {
     void completed(const Cqe& entry);
     // A send before `end` whose completion was not polled.
     [[nodiscard]] bool has_send_before(std::uint32_t qpn, std::uint32_t end) const;
-    // What was found while polling.
+    // Takes what was found while polling.
     [[nodiscard]] std::optional<Found> take();
     // The queue has forgotten its requests.
     void forget(const Queue& queue);
@@ -77,7 +77,8 @@ class BufferWatch {
     using Requests = std::map<std::uint32_t, Request>;  // by index, in the order of posting
 
     void end(const Queue& queue, const Request& request);
-    // What the bytes are now; nothing where they are not memory that was registered here.
+    // Returns the digest of the bytes now; nothing where they are not memory that was registered
+    // here.
     [[nodiscard]] std::optional<std::uint64_t> digest_of(std::span<const ibv_sge> segments) const;
 
     const bool sees_every_key_;

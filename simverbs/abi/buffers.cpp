@@ -35,7 +35,7 @@ ibv_mr* refuse(std::atomic_flag& named, const char* call) {
     return refuse(EOPNOTSUPP);
 }
 
-// Whether the attributes name a part of their buffer, and nothing that a buffer stands for.
+// Returns true if the attributes name a part of their buffer, and nothing that a buffer stands for.
 bool is_within_buffer(const ibv_pd* pd, const MrInitAttr& attr) {
     const Buffer& buffer = *attr.buffer;
     const auto offset = reinterpret_cast<std::uintptr_t>(attr.address) -
@@ -46,7 +46,7 @@ bool is_within_buffer(const ibv_pd* pd, const MrInitAttr& attr) {
            attr.length <= buffer.bytes - offset;
 }
 
-// Whether the mask says all that a DMA-buf needs, and no address in this process.
+// Returns true if the mask says all that a DMA-buf needs, and no address in this process.
 constexpr bool describes_dma_buf(std::uint64_t mask) {
     constexpr std::uint64_t kNeeded = kRegMrDescriptor | kRegMrDescriptorOffset | kRegMrIova;
     return (mask & (kNeeded | kRegMrAddress)) == kNeeded;

@@ -1,4 +1,4 @@
-// What the functions of simverbs.h have in common: the world in the caller's turn, and the text for
+// The common part of the functions of simverbs.h: the world in the caller's turn, and the text for
 // simverbs_last_error.
 #pragma once
 

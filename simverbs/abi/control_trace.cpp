@@ -1,5 +1,5 @@
-// What simverbs.h tells of a run: trace files, captures, records one by one, and why something
-// failed.
+// The functions of simverbs.h that tell of a run: trace files, captures, records one by one, and
+// why something failed.
 #include <cerrno>
 #include <cstring>
 #include <string>

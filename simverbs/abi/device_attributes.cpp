@@ -1,4 +1,4 @@
-// What a device reports of itself: ibv_query_device(3), and what ibv_query_device_ex(3) adds.
+// The attributes that a device reports: ibv_query_device(3), and what ibv_query_device_ex(3) adds.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>

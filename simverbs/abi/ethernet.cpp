@@ -1,4 +1,4 @@
-// What programs ask of the Ethernet side of a port.
+// Queries about the Ethernet side of a port.
 #include <algorithm>
 #include <cerrno>
 

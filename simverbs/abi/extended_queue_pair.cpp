@@ -18,7 +18,7 @@
 
 namespace simverbs::abi {
 
-// What ibv_wr_start() opened; the queue's lock is held as long.
+// The batch that ibv_wr_start() opened; the queue's lock is held as long.
 struct SendBatch {
     SendDraft draft;
     std::uint32_t first = 0;  // index of its first request

@@ -86,7 +86,7 @@ void take_fields(TunnelFields& to, const ibv_flow_gre_filter& from) {
     take(to.gre_key, from.key);
 }
 
-// Whether a number in network order has more bits than its field.
+// Returns true if a number in network order has more bits than its field.
 bool has_more_bits_than(unsigned bits, std::uint32_t value) {
     return __builtin_bswap32(value) >> bits != 0;
 }
@@ -103,7 +103,8 @@ bool is_too_wide(const Filter& /*filter*/) {
     return false;
 }
 
-// What a frame needs besides the layer itself for a field that is not in all of them.
+// Returns the layers that a frame needs besides the layer itself for a field that is not in all of
+// them.
 FrameLayers also_needed(const ibv_flow_eth_filter& mask) {
     return mask.vlan_tag != 0 ? FrameLayer::kCvlan : FrameLayers();
 }
@@ -287,7 +288,7 @@ int add_specs(const ibv_flow_attr& attr, CreateFlow& command) {
     return 0;
 }
 
-// Whether one frame can have all of these layers: at most one of each of these sets.
+// Returns true if one frame can have all of these layers: at most one of each of these sets.
 bool makes_sense(FrameLayers layers) {
     constexpr FrameLayers kNetworks = FrameLayer::kIpv4 | FrameLayer::kIpv6 | FrameLayer::kMpls;
     constexpr FrameLayers kTransports = FrameLayer::kTcp | FrameLayer::kUdp | FrameLayer::kEsp |

@@ -16,7 +16,8 @@ void copy_gid(void* to, const void* from) {
     std::memcpy(to, from, sizeof(ibv_gid));
 }
 
-// What ibv_sa_path_rec and ib_user_path_rec have in common: all of it, in another order.
+// Copies the fields that ibv_sa_path_rec and ib_user_path_rec have in common: all of it, in another
+// order.
 template <typename To, typename From>
 void copy_path(To& to, const From& from) {
     copy_gid(&to.dgid, &from.dgid);

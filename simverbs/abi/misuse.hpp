@@ -18,7 +18,7 @@ bool say_misuse(Misuse misuse, std::uint32_t subject, std::string_view detail);
 // Which attribute was wrong in an ibv_modify_qp() that failed.
 void name_bad_modify(Context& context, const QueuePair& qp, QpState from, QpState to,
                      QpAttrs given);
-// What the context's watch has found while polling.
+// Names what the context's watch has found while polling.
 void name_found(Context& context);
 // A poll of a context whose mistakes are to be named.
 void count_poll(CompletionQueue& cq, bool found_any);

@@ -11,7 +11,7 @@
 
 namespace simverbs::abi {
 
-// What a device may say of itself: the features that exist behind these functions.
+// The capabilities that a device may report: the features that exist behind these functions.
 inline constexpr DeviceCaps kModelledCaps =
     DeviceCaps(DeviceCap::kResizeMaxWr) | DeviceCap::kBadPkeyCntr | DeviceCap::kCurrQpStateMod |
     DeviceCap::kPortActiveEvent | DeviceCap::kSysImageGuid | DeviceCap::kRcRnrNakGen |
@@ -77,7 +77,7 @@ CompletionQueue* make_cq(ibv_context* context, const ibv_cq_init_attr_ex& wanted
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted);
 int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attr);
 int query_rt_values(ibv_context* context, ibv_values_ex* values);
-// What a clock of the device shows at this virtual time (hca_core_clock,
+// Returns the value of a clock of the device at this virtual time (hca_core_clock,
 // completion_timestamp_mask).
 std::uint64_t to_clock_ticks(std::uint64_t picoseconds, const DeviceLimits& limits);
 

@@ -1,4 +1,4 @@
-// What a port reports: its attributes, speed, GIDs and P_Keys.
+// Queries of a port: its attributes, speed, GIDs and P_Keys.
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>

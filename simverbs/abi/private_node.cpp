@@ -1,7 +1,7 @@
-// What provider libraries (libmlx5, libefa, ...) get from the private nodes. Programs hard-link
-// them and bind at start, so every name must be there; no provider ever drives a simulated device,
-// so none does anything: registrations are ignored, commands refused (symbols.list), and only these
-// two answer.
+// The symbols that provider libraries (libmlx5, libefa, ...) get from the private nodes. Programs
+// hard-link them and bind at start, so every name must be there; no provider ever drives a
+// simulated device, so none does anything: registrations are ignored, commands refused
+// (symbols.list), and only these two answer.
 #include <array>
 #include <cstdarg>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// What this process has of simverbs: its channel to the devices, made at first use, and the
+// The state of simverbs in this process: its channel to the devices, made at first use, and the
 // ibv_device structures, which stay where they are as long as the process lives.
 //
 // A forked child starts anew: what it inherited belongs to its parent.
@@ -21,7 +21,7 @@
 
 namespace simverbs::abi {
 
-// What the kernel calls the memory behind ibv_context.cmd_fd, which tells contexts apart.
+// The kernel's name for the memory behind ibv_context.cmd_fd, which tells contexts apart.
 inline constexpr const char* kCommandDescriptorName = "simverbs-context";
 
 class Process {
@@ -55,7 +55,7 @@ class Process {
     [[nodiscard]] std::string describe_open();
     // Closes them, with their objects; how many there were.
     unsigned close_devices();
-    // What a world has to say at its end; nothing where none was made.
+    // Prints what a world has to say at its end; nothing where none was made.
     void finish();
     // A scenario (SIMVERBS_SCENARIO) found what must not be.
     [[nodiscard]] bool scenario_failed() const { return scenario_failed_; }

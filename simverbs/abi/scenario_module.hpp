@@ -34,7 +34,7 @@ using ScenarioModuleExplain = const char*(ScenarioModuleRecords* records, void* 
 
 namespace simverbs::abi {
 
-// What an explanation is asked for: "" and 0 are any.
+// The subject of an explanation: "" and 0 are any.
 struct Explained {
     const char* host;
     std::uint32_t qpn;
@@ -49,7 +49,7 @@ class ScenarioModule {
     // Loads the module, which lies beside this library. "" or why it cannot be.
     std::string begin(const char* file);
     [[nodiscard]] bool has_begun() const { return end_ != nullptr; }
-    // Whether the run was as it had to be. It may begin again then.
+    // Returns true if the run was as it had to be. It may begin again then.
     bool end(const ScenarioModuleRun& run);
 
   private:

@@ -34,7 +34,7 @@ static_assert(sizeof(Segment) == sizeof(ibv_sge) &&
               offsetof(Segment, length) == offsetof(ibv_sge, length) &&
               offsetof(Segment, lkey) == offsetof(ibv_sge, lkey));
 
-// What the two ways of posting call the same mistakes.
+// The errors by which the two ways of posting refuse the same mistakes.
 struct PostErrors {
     int queue_full = ENOMEM;
     int too_much = EINVAL;  // more segments or inline bytes than the queue pair takes
@@ -147,7 +147,7 @@ int put_inline(const QueuePair& qp, std::size_t count, F&& range_of, SendDraft& 
     return 0;
 }
 
-// What stands before the data of each frame of a TSO; the request's own, copied.
+// Copies what stands before the data of each frame of a TSO; the request's own, copied.
 inline int put_header(const QueuePair& qp, const void* header, std::uint16_t bytes,
                       std::uint16_t segment_bytes, SendDraft& draft) {
     constexpr std::uint16_t kEthernetBytes = 14;
@@ -160,7 +160,7 @@ inline int put_header(const QueuePair& qp, const void* header, std::uint16_t byt
     return 0;
 }
 
-// What is to be named once the queue's lock is free.
+// Takes the mistake that is to be named once the queue's lock is free.
 inline std::optional<Misuse> take_mistake(QueuePair& qp) {
     const std::optional<Misuse> mistake = qp.mistake;
     if (mistake) [[unlikely]] {

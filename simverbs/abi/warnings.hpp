@@ -1,4 +1,4 @@
-// What is said on stderr only when SIMVERBS_WARN=1 asks for it.
+// Warnings on stderr, which only SIMVERBS_WARN=1 asks for.
 #pragma once
 
 #include <atomic>

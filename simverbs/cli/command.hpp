@@ -10,7 +10,7 @@ class Command {
     Command(const Command&) = delete;
     Command& operator=(const Command&) = delete;
 
-    // Whether the command line asks for it.
+    // Returns true if the command line asks for it.
     [[nodiscard]] virtual bool is_chosen() const = 0;
     // Does it; an exit status of exit_status.hpp.
     [[nodiscard]] virtual int run() = 0;

@@ -1,4 +1,4 @@
-// What a server that was killed, or that crashed, has left on disk: removed, and told.
+// The files that a server has left on disk which was killed, or crashed: removed, and told.
 #pragma once
 
 #include <string>

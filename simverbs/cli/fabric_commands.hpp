@@ -26,7 +26,7 @@ class FabricCommands final : public Command {
     void add_sm();
     void add_counters();
     CLI::App* add(const char* name, const char* help);
-    // What the words ask for; "" in `wrong`, or why it is nothing.
+    // Returns the request in the words; "" in `wrong`, or why it is nothing.
     [[nodiscard]] FabricRequest request(std::string& wrong) const;
 
     std::string& world_;

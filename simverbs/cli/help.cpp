@@ -11,7 +11,8 @@ namespace {
 constexpr std::size_t kWidth = 80;
 constexpr std::size_t kColumn = 26;  // of what is said of a word
 
-// What CLI11 says of an option's value: "TYPE:CHECK:CHECK". Checks without a name are left out.
+// The description of an option's value in CLI11: "TYPE:CHECK:CHECK". Checks without a name are left
+// out.
 struct Value {
     std::string type;
     std::string words;  // "{a,b}": those that it may be; "" where it may be others

@@ -71,7 +71,7 @@ class SaveWatch {
     }
 
   private:
-    // Whether one of the events is a save.
+    // Returns true if one of the events is a save.
     bool take() {
         alignas(inotify_event) std::array<char, 4096> buffer;
         bool is_saved = false;

@@ -23,7 +23,7 @@ struct HostPlace {
     std::string problem;  // why the server does not answer; empty: it does
 };
 
-// What the world's server says of a host. Waits for the server.
+// Asks the world's server about a host. Waits for the server.
 HostPlace ask_for_host(const std::string& socket, const std::string& host);
 
 // Where the file of this program lies, by what the kernel says.

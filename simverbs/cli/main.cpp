@@ -90,7 +90,7 @@ int run(int argc, char** argv) {
     return (*chosen)->run();  // one is required
 }
 
-// What a command printed may still lie in the buffer, and the disk may be full.
+// The output of a command may still be in the buffer, and the disk may be full.
 int flush_output(int status) {
     errno = 0;
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) {

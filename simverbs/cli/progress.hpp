@@ -1,4 +1,4 @@
-// What a long command shows on a terminal while it works, and how it is interrupted.
+// The progress line of a long command on a terminal, and how it is interrupted.
 #pragma once
 
 #include <chrono>

@@ -112,7 +112,7 @@ std::optional<std::chrono::milliseconds> limit_of(const scenarios::Scenario& sce
     return std::chrono::milliseconds(run.duration("time_limit") / kPicosecondsInMillisecond);
 }
 
-// What is wrong before anything is started; "" where nothing is.
+// Returns what is wrong before anything is started; "" where nothing is.
 std::string refuse(const scenarios::Scenario& scenario, const std::vector<ProgramSpec>& programs) {
     fabric::yaml::Errors errors(scenario.file);
     scenarios::check_for_processes(scenario, errors);

@@ -24,7 +24,7 @@ namespace simverbs::cli {
 
 namespace {
 
-// What a shrunk or kept scenario is called in messages.
+// Returns the size of a shrunk or kept scenario in words.
 std::string in_words(const scenarios::ScenarioSize& size) {
     return fmt::format("{} firings of faults, {} hosts, {} operations", size.faults, size.hosts,
                        size.operations);

@@ -75,7 +75,7 @@ std::string as_table() {
     return text_table(rows);
 }
 
-// What is wrong with the settings in the environment, a sentence each.
+// Returns what is wrong with the settings in the environment, a sentence each.
 std::vector<std::string> find_mistakes() {
     std::vector<std::string> mistakes = describe_unknown_variables();
     for (const SettingRow& row : kSettings) {

@@ -313,7 +313,7 @@ int VizCommands::write_coverage() const {
     return std::max(status, judge_coverage(groups));
 }
 
-// What is required and was not reached.
+// Prints what is required and was not reached.
 int VizCommands::judge_coverage(const std::vector<viz::CoverageGroup>& groups) const {
     int status = kPassed;
     for (const std::string& wanted : required_) {

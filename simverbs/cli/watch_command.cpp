@@ -66,7 +66,7 @@ class Keys {
 
     // -1: none.
     [[nodiscard]] int descriptor() const { return descriptor_; }
-    // Whether q is among the keys that have been pressed, or the terminal has gone.
+    // Returns true if q is among the keys that have been pressed, or the terminal has gone.
     [[nodiscard]] bool ask_to_end() const {
         std::array<char, 64> keys{};
         const ssize_t got = read(descriptor_, keys.data(), keys.size());

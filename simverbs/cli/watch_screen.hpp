@@ -37,7 +37,7 @@ struct WatchedPort {
     std::uint64_t not_ready = 0;
 };
 
-// What `simverbs watch` was told of a world, and when.
+// The last report on a world that `simverbs watch` got, and when.
 struct Watched {
     std::string topology;
     std::int64_t time_ps = 0;

@@ -53,7 +53,7 @@ class Channel {
     // wait for one: who returns may find nothing.
     virtual int wait_readable(int descriptor) = 0;
 
-    // Whether several threads act, so that it matters which of them used an object first.
+    // Returns true if several threads act, so that it matters which of them used an object first.
     [[nodiscard]] bool has_several_actors() const {
         return several_actors_->load(std::memory_order_relaxed);
     }

@@ -25,7 +25,7 @@ class CompletionCounter {
     std::uint64_t read_or_step(CounterEntry entry);
 
   private:
-    // Whether it differs from the last read; then that is this one.
+    // Returns true if it differs from the last read; then that is this one.
     bool read(CounterEntry entry, std::uint64_t& value);
 
     Channel& channel_;

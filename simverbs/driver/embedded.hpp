@@ -20,7 +20,7 @@
 
 namespace simverbs::driver {
 
-// What this thread does instead of moving time (simverbs_set_wait_hook).
+// The function that this thread calls instead of moving time (simverbs_set_wait_hook).
 struct WaitHook {
     void (*wait)(void*) = nullptr;
     void* argument = nullptr;
@@ -41,7 +41,7 @@ class EmbeddedWorld final : public Channel, private Client, private HostPrograms
     void finish();
 
     [[nodiscard]] const std::vector<DeviceInfo>& devices() const override { return devices_; }
-    // Whether the device is plugged in.
+    // Returns true if the device is plugged in.
     [[nodiscard]] bool is_present(std::size_t device) const {
         return attachment_->device(device).is_present();
     }

@@ -67,7 +67,8 @@ class WorkQueue {
         return is_full() ? nullptr
                          : slots_ + std::size_t{producer_ & (shape_.slots - 1)} * shape_.stride;
     }
-    // Whether the request of this index holds no slot, because it was given back or never was.
+    // Returns true if the request of this index holds no slot, because it was given back or never
+    // was.
     [[nodiscard]] bool is_free(std::uint32_t index) const {
         const std::uint32_t freed = freed_.load(std::memory_order_acquire);
         return index - freed >= producer_ - freed;
@@ -313,7 +314,8 @@ class ReceiveWorkQueue {
     WorkQueue receives_;
 };
 
-// What a queue pair completes to and takes receives from; nullptr where its service has none.
+// The queues that a queue pair completes to and takes receives from; nullptr where its service has
+// none.
 struct QueuePairQueues {
     CompletionQueue* send_cq = nullptr;
     CompletionQueue* receive_cq = nullptr;

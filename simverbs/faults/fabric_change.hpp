@@ -39,7 +39,7 @@ struct HoldPort {
     fabric::PhysicalState state;
 };
 
-// What a subnet manager does to an InfiniBand port.
+// Changes that a subnet manager makes to an InfiniBand port.
 struct SetLid {
     fabric::Port& port;
     fabric::Lid lid;

@@ -42,7 +42,7 @@ class FaultBoard final : private DeviceFaults,
     [[nodiscard]] std::optional<std::uint64_t> fired(fabric::FaultId id) const;
     // How often what it waits for has come while it was armed. The same.
     [[nodiscard]] std::optional<std::uint64_t> matched(fabric::FaultId id) const;
-    // Whether a fault waits for the next request of that queue of one queue pair.
+    // Returns true if a fault waits for the next request of that queue of one queue pair.
     [[nodiscard]] bool waits_for(const Hca& hca, std::uint32_t qpn, CompletedQueue queue) const;
 
   private:

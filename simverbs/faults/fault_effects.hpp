@@ -1,4 +1,4 @@
-// What faults do to links, ports, nodes and devices when their time has come.
+// The actions of faults on links, ports, nodes and devices.
 #pragma once
 
 #include <string_view>

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kMaxPsn = 1U << 23;
 
-// What is not a verb that a program calls, or is never refused.
+// Returns false for commands that are no verb of a program, or are never refused.
 bool is_refusable(CommandCode code) {
     return code != CommandCode::kCloseContext && code != CommandCode::kReportMisuse &&
            code != CommandCode::kResolveEthernet;

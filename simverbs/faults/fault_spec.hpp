@@ -33,7 +33,7 @@ struct QueuePairName {
 std::vector<fabric::LinkDirection*> directions_from_hosts(const fabric::Network& network,
                                                           const std::vector<fabric::NodeId>& hosts);
 
-// What a fault waits for.
+// The triggers of faults.
 struct OnTime {};
 struct OnPacket {
     std::vector<fabric::LinkDirection*> directions;

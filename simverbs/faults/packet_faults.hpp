@@ -1,4 +1,5 @@
-// What faults do to packets: spoil a byte, write a field, mark, answer in somebody else's name.
+// The actions of faults on packets: spoil a byte, write a field, mark, answer in somebody else's
+// name.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace simverbs {
 
-// Whether the field can hold the value.
+// Returns true if the field can hold the value.
 bool holds(simverbs_header_field field, std::uint64_t value);
 
 // Flips bits of a byte behind the link's headers; nothing happens to packets that are shorter.

@@ -19,7 +19,7 @@
 
 namespace simverbs {
 
-// What only the devices know of the ends of a packet.
+// Facts about the ends of a packet that only the devices know.
 class PacketEnds {
   public:
     // Where queue pair `qpn` of a node stands in the order of its device's, from 1, and where its
@@ -52,7 +52,7 @@ struct PacketPattern {
     std::uint32_t relative_psn = 0;
     std::uint32_t attempt = 0;
 
-    // Whether frames without a transport are left out.
+    // Returns true if frames without a transport are left out.
     [[nodiscard]] bool asks_for_packets() const {
         return opcodes || direction != SIMVERBS_EITHER_WAY || ordinal != 0 || qpn != 0 ||
                relative_psn != 0 || attempt != 0;
@@ -63,7 +63,7 @@ struct PacketPattern {
 // operation.
 std::bitset<256> opcodes_named(std::string_view name);
 
-// Whether the frame carries a packet of the transport.
+// Returns true if the frame carries a packet of the transport.
 inline bool has_packet(const fabric::Frame& frame) {
     return !frame.is_management && !frame.is_raw;
 }

@@ -32,11 +32,11 @@ void address_frame(fabric::Frame& frame, const fabric::Port& port, const Address
 void address_raw_frame(fabric::Frame& frame, const fabric::Port& port,
                        std::span<const std::byte> bytes, std::uint32_t source_qpn);
 
-// Whether `frame`, which arrived at `port`, was sent by the other end of `path`.
+// Returns true if `frame`, which arrived at `port`, was sent by the other end of `path`.
 bool came_by(const fabric::Frame& frame, const fabric::Port& port, const AddressVector& path);
-// Whether a port is who `frame` is for. Never of a group.
+// Returns true if a port is who `frame` is for. Never of a group.
 bool is_addressed_to(const fabric::Frame& frame, const fabric::Port& port);
-// Whether what leaves by `port` comes back to it.
+// Returns true if what leaves by `port` comes back to it.
 bool leads_back(const fabric::Port& port, const AddressVector& path);
 
 }  // namespace simverbs

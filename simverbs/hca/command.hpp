@@ -54,7 +54,7 @@ struct QueryClock {
     std::uint32_t context = 0;
 };
 
-// What an import needs to know of an object that the context has already.
+// Queries for an import of an object that the context has already.
 struct QueryPd {
     static constexpr CommandCode kCode = CommandCode::kQueryPd;
     using Reply = EmptyReply;
@@ -62,7 +62,7 @@ struct QueryPd {
     std::uint32_t handle = 0;
 };
 
-// What the driver found out about the program: for the trace alone.
+// A mistake of the program that the driver has found: for the trace alone.
 struct ReportMisuse {
     static constexpr CommandCode kCode = CommandCode::kReportMisuse;
     using Reply = EmptyReply;

@@ -1,4 +1,4 @@
-// What a command of the control channel is called, and what all commands have in common.
+// The codes of the commands of the control channel, and what all commands have in common.
 #pragma once
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 
 namespace simverbs {
 
-// What a counter may count; bit n of a mask stands for the n-th, as in enum
+// The operations that a counter may count; bit n of a mask stands for the n-th, as in enum
 // ibv_qp_attach_comp_cntr_op.
 enum class CountedOperation : std::uint32_t {
     kSend,

@@ -1,4 +1,4 @@
-// What a queue pair knows of congestion on its way, once something was marked.
+// The state of a queue pair about congestion on its way, once something was marked.
 #pragma once
 
 #include "fabric/core/sim_time.hpp"

@@ -155,7 +155,8 @@ class DeviceContext {
     void unbind_windows_of(std::uint32_t qpn);
     [[nodiscard]] int check_capacity(const CreateQp& command) const;
     [[nodiscard]] int check_offloads(const CreateQp& command) const;
-    // What the service needs and lacks; a new queue pair's objects go to `parts`.
+    // Finds the objects that the service needs, an errno where one is missing; a new queue pair's
+    // objects go to `parts`.
     [[nodiscard]] int find_parts(const CreateQp& command, QueuePairParts& parts) const;
     [[nodiscard]] int check_spread(const CreateQp& command, const IndirectionTable* table) const;
     // shared_receive_commands.cpp

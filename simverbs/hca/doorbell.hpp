@@ -1,4 +1,5 @@
-// What a program writes to a device's doorbell register: which queue has more work requests.
+// The value that a program writes to a device's doorbell register: which queue has more work
+// requests.
 #pragma once
 
 #include <cstdint>

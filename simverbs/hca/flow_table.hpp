@@ -24,7 +24,7 @@ enum class FlowType : std::uint8_t {
     kSniffer = 3,       // a copy of every frame
 };
 
-// What rules have matched, each kind at the indices that it was asked for at.
+// The counts of what rules have matched, each kind at the indices that it was asked for at.
 struct CounterSet {
     struct Point {
         bool bytes = false;  // instead of packets
@@ -67,7 +67,7 @@ class FlowTable {
     void add(const FlowRule& rule);
     void erase(const FlowRule& rule);
     [[nodiscard]] bool empty() const { return rules_.empty(); }
-    // Whether a rule names the queue pair.
+    // Returns true if a rule names the queue pair.
     [[nodiscard]] bool steers_to(const QueuePair& qp) const;
 
     // Calls deliver(const FlowRule&) for each that takes a frame which arrived at `port`; false

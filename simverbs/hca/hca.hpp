@@ -36,7 +36,7 @@ class Hca;
 class QueuePair;
 enum class PacketFate : std::uint8_t;
 
-// What the devices of a world have in common; it outlives them and every frame.
+// The state that the devices of a world share; it outlives them and every frame.
 struct HcaCommons {
     OwnMemory own_memory;
     SnapshotPool snapshots;
@@ -156,14 +156,14 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     // What is on the wire arrives.
     void abandon(DeviceContext& context);
     void abandon_all();
-    // Whether a program has it open, and nothing has ended that.
+    // Returns true if a program has it open, and nothing has ended that.
     [[nodiscard]] bool is_in_use() const;
     [[nodiscard]] bool is_dead() const { return is_dead_; }
-    // Whether it is plugged in, and listed.
+    // Returns true if it is plugged in, and listed.
     [[nodiscard]] bool is_present() const { return is_present_; }
     void set_present(bool present) { is_present_ = present; }
 
-    // Whether any device of this world has, or once had, a queue pair of this number.
+    // Returns true if any device of this world has, or once had, a queue pair of this number.
     [[nodiscard]] bool was_ever(std::uint32_t qpn) const;
     // The payload that the packet under way refers to is gone: its sender is told.
     void report_source_fault(const Packet& packet);

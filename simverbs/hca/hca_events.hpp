@@ -27,7 +27,7 @@ using fabric::NodeId;
 using fabric::trace::Category;
 using fabric::trace::EventInfo;
 
-// What a queue pair number stands for. Told when it is made, and when a trace begins.
+// The queue pair behind a number. Told when it is made, and when a trace begins.
 struct QueuePairDescribed {
     static constexpr EventInfo kInfo{"queue_pair", Category::kObject};
     NodeId node;

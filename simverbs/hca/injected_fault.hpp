@@ -14,7 +14,7 @@ namespace simverbs {
 class Hca;
 class QueuePair;
 
-// What a work request completes with, by a fault.
+// The status that a fault gives a work request.
 struct InjectedFault {
     WcStatus status = WcStatus::kSuccess;
     FaultCause cause = FaultCause::kInjectedStatus;

@@ -1,5 +1,5 @@
-// What a port sends to its own LID: it never reaches the wire, but takes the time that the port
-// needs to send it and a fixed delay inside the device.
+// Packets of a port to its own LID: they never reach the wire, but take the time that the port
+// needs to send them and a fixed delay inside the device.
 #pragma once
 
 #include <cstdint>

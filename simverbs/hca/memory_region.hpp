@@ -30,7 +30,7 @@ inline constexpr AccessRights kKnownAccess = [] {
 // Rights that a device may ignore (IBV_ACCESS_OPTIONAL_RANGE).
 inline constexpr AccessRights kOptionalAccess = AccessRights::from_bits(0x3FF0'0000);
 
-// What a key opens: bytes, and what may be done with them.
+// The memory behind a key: bytes, and what may be done with them.
 struct KeyedMemory {
     ProtectionDomain* pd = nullptr;
     std::uint32_t handle = 0;  // the number in its keys
@@ -68,7 +68,7 @@ class KeyTable {
     bool insert(std::uint32_t context, MemoryWindow& window);
     // Keys that were given out before open nothing from now on.
     void renew(MemoryRegion& region, KeyStyle style);
-    // What a grant may have opened has changed under keys that stay.
+    // The memory behind a grant may have changed under keys that stay.
     void changed() { ++generation_; }
     void erase(const MemoryRegion& region);
     void erase(MemoryWindow& window);
@@ -85,7 +85,7 @@ class KeyTable {
     // nullptr when the key opens nothing.
     [[nodiscard]] MemoryRegion* find_region(std::uint32_t lkey) const;
 
-    // What a queue pair of this PD asks for (memory_window.cpp); false when it is refused and
+    // Binds a window for a queue pair of this PD (memory_window.cpp); false when it is refused and
     // nothing has changed.
     bool bind(const ProtectionDomain& pd, std::uint32_t qpn, const WindowBinding& binding,
               const Personality& personality);

@@ -1,4 +1,4 @@
-// What the key table does with windows (IBA 10.6.7).
+// Windows in the key table (IBA 10.6.7).
 #include "simverbs/hca/memory_window.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ constexpr std::uint32_t kKeyByte = 0xFF;
 constexpr AccessRights kWindowRights =
     kRemoteRights | kFlushRights | Access::kZeroBased | Access::kLocalWrite;
 
-// Whether a window may give these rights to memory that has those (IBA 10.6.7.2.1).
+// Returns true if a window may give these rights to memory that has those (IBA 10.6.7.2.1).
 bool may_grant(AccessRights window, const MemoryRegion& region) {
     const bool writes = window.intersects(kRightsThatNeedLocalWrite);
     return kWindowRights.contains(window) && region.access.contains(Access::kMwBind) &&
@@ -39,7 +39,7 @@ Part up_to_end(std::uint64_t first, const MemoryRegion& region) {
     return {first, region.length - (first - region.iova)};
 }
 
-// What is left of a binding that nobody has compared with its region.
+// Returns the part of a binding that lies in its region, which nobody has compared.
 Part overlap(const Part& part, const MemoryRegion& region) {
     const std::uint64_t first = std::max(part.first, region.iova);
     const std::uint64_t skipped = first - part.first;

@@ -35,7 +35,7 @@ bool is_state(std::uint32_t value) {
     return value <= static_cast<std::uint32_t>(QpState::kErr);
 }
 
-// What a device that does not look at values makes of them: the bits that it keeps.
+// Returns the bits of values that a device keeps which does not look at them.
 QpValues cut(QpValues values, const Personality& personality) {
     if (personality.attr_values == AttrValues::kRefuse) {
         return values;

@@ -57,7 +57,7 @@ class NumberTable {
         return page == nullptr ? nullptr : page->entries[number % kPageEntries];
     }
 
-    // Whether the number names something or once did. Not of a table with a seed.
+    // Returns true if the number names something or once did. Not of a table with a seed.
     [[nodiscard]] bool was_given_out(std::uint32_t number) const {
         SIMVERBS_ASSERT(!seed_, "its numbers do not rise");
         const auto found = ranges_.find(base_of(number));

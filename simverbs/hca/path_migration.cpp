@@ -8,7 +8,7 @@
 
 namespace simverbs {
 
-// What ALT_PATH and PATH_MIG_STATE ask for; an errno.
+// Checks what ALT_PATH and PATH_MIG_STATE ask for; an errno.
 int QueuePair::check_migration(QpAttrs given, const QpValues& values) const {
     const bool loads = given.contains(QpAttr::kAltPath);
     if (loads) {

@@ -150,7 +150,7 @@ struct DestroyCounters {
     std::uint32_t handle = 0;
 };
 
-// What is counted at an index; several at one index add up. EBUSY once a rule counts.
+// The kind of count at an index; several at one index add up. EBUSY once a rule counts.
 struct AttachCounters {
     static constexpr CommandCode kCode = CommandCode::kAttachCounters;
     using Reply = EmptyReply;

@@ -1,4 +1,4 @@
-// What the engines of a queue pair cause; how its state changes is in modify_qp.cpp.
+// The effects of the engines of a queue pair; how its state changes is in modify_qp.cpp.
 #include "simverbs/hca/queue_pair.hpp"
 
 #include <algorithm>

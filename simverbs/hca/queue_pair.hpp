@@ -36,7 +36,7 @@ namespace simverbs {
 class DeviceContext;
 class Hca;
 
-// Whether what comes in reaches the engines, and they may answer.
+// Returns true if what comes in reaches the engines, and they may answer.
 constexpr bool receives_packets(QpState state) {
     return state == QpState::kRtr || state == QpState::kRts || state == QpState::kSqd ||
            state == QpState::kSqe;
@@ -49,7 +49,7 @@ struct QpOpening {
     OpenedXrcDomain* xrcd;  // as that context has it; counts the opening
 };
 
-// What a queue pair is made of; a service that lacks something has nullptr there.
+// The parts of a queue pair; a service that lacks something has nullptr there.
 struct QueuePairParts {
     ProtectionDomain* pd;
     CompletionQueue* send_cq;
@@ -68,7 +68,7 @@ struct QueuePairParts {
     FrameOffloads offloads;
 };
 
-// What a queue pair is doing, for whoever wants to know why nothing happens.
+// The activity of a queue pair, for whoever wants to know why nothing happens.
 struct QueuePairReport {
     std::uint32_t qpn = 0;
     std::uint32_t dest_qpn = 0;
@@ -120,7 +120,8 @@ class QueuePair final : private Effects, private fabric::EventHandler {
                ModifyQpReply& reply);
     void posted_sends(std::uint32_t producer);
     void posted_receives(std::uint32_t producer);
-    // Whether a packet came by the path of the connection; the peer's migration is followed.
+    // Returns true if a packet came by the path of the connection; the peer's migration is
+    // followed.
     bool comes_by_its_path(const fabric::Port& port, const fabric::Frame& frame);
     // Until the queue pair ends, or its owner leaves. An errno.
     int attach(CompletionCounter& counter, std::uint32_t operations);

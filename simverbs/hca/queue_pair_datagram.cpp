@@ -1,4 +1,4 @@
-// What a queue pair does for datagrams and for receives that are shared.
+// The part of a queue pair for datagrams and for receives that are shared.
 #include <algorithm>
 #include <array>
 #include <utility>

@@ -1,4 +1,4 @@
-// What a queue pair sends, as frames.
+// The frames that a queue pair sends.
 #include <algorithm>
 #include <limits>
 #include <span>

@@ -85,7 +85,7 @@ struct IndirectionTable {
     std::uint32_t uses = 0;  // queue pairs that spread by it
 };
 
-// What a queue pair does with frames instead of receiving them.
+// The work queues to which a queue pair gives frames instead of receiving them.
 struct ReceiveSpread {
     IndirectionTable& table;
     ReceiveHash hash;

@@ -25,7 +25,7 @@ class QueuePair;
 // A file as the kernel knows it: device and inode.
 using XrcFile = std::pair<std::uint64_t, std::uint64_t>;
 
-// What all who name the same file share.
+// The domain that all who name the same file share.
 struct XrcDomain {};
 
 // A domain as one context has opened it.

@@ -27,7 +27,7 @@ class Snapshot final : public fabric::FrameCargo {
     }
     [[nodiscard]] std::byte* bytes() { return bytes_.data(); }
     [[nodiscard]] const std::byte* bytes() const { return bytes_.data(); }
-    // What a packet says of these bytes.
+    // Returns the payload of a packet that carries these bytes.
     [[nodiscard]] Payload payload(AddressSpace& own, std::uint32_t length) {
         span_.length = length;
         return {&own, &span_, 0, length, 1};

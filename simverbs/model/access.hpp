@@ -56,8 +56,8 @@ constexpr std::string_view to_string(Access access) {
     return "unknown";
 }
 
-// What a FLUSH asks for (IBA A19.4.1): what the bytes are to have reached, and which bytes. Same
-// values as in the FETH, and as enum ibv_placement_type and enum ibv_selectivity_level.
+// The arguments of a FLUSH (IBA A19.4.1): the place that the bytes are to have reached, and which
+// bytes. Same values as in the FETH, and as enum ibv_placement_type and enum ibv_selectivity_level.
 enum class PlacementType : std::uint8_t { kGlobal = 1U << 0, kPersistent = 1U << 1 };
 template <>
 inline constexpr bool kIsSetMember<PlacementType> = true;
@@ -75,7 +75,7 @@ constexpr AccessRights rights_for(PlacementTypes types) {
     }
     return rights;
 }
-// Whether the two fields have a meaning.
+// Returns true if the two fields have a meaning.
 constexpr bool is_flush(PlacementTypes types, FlushReach reach) {
     return !types.empty() &&
            (PlacementType::kGlobal | PlacementType::kPersistent).contains(types) &&

@@ -121,7 +121,7 @@ constexpr std::string_view to_string(Detector detector) {
     return kDetectorNames[static_cast<std::size_t>(detector)];
 }
 
-// What the responder puts on the wire.
+// The answer of the responder on the wire.
 enum class WireAnswer : std::uint8_t { kNothing, kAck, kRnrNak, kNak0, kNak1, kNak2, kNak3, kNak4 };
 inline constexpr auto kWireAnswerNames = std::to_array<std::string_view>(
     {"nothing", "ACK", "RNR NAK", "NAK 0 PSN sequence error", "NAK 1 invalid request",

@@ -137,7 +137,7 @@ constexpr FaultMembers members_named(std::string_view name) {
     return members;
 }
 
-// What a fault waits for, and which members say what matches.
+// The triggers of faults, and which members say what matches.
 struct FaultTriggerRow {
     simverbs_fault_trigger trigger;
     std::string_view name;
@@ -161,7 +161,7 @@ constexpr const FaultTriggerRow* find_fault_trigger(int number) {
     return found == kFaultTriggers.end() ? nullptr : found;
 }
 
-// What an action is done to.
+// The subject of an action.
 enum class FaultSubject : std::uint8_t {
     kNothing,
     kPacket,

@@ -1,5 +1,5 @@
-// What a queue of receives may do to the Ethernet frames that it takes, and which of it a device
-// reports (ibv_create_wq(3), ibv_create_qp_ex(3), ibv_query_device_ex(3)).
+// The operations of a queue of receives on the Ethernet frames that it takes, and which of it a
+// device reports (ibv_create_wq(3), ibv_create_qp_ex(3), ibv_query_device_ex(3)).
 #pragma once
 
 #include <cstdint>

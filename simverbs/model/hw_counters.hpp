@@ -1,5 +1,5 @@
-// What an HCA counts for each of its ports besides performance management: names and meanings as
-// NICs report them in /sys/class/infiniband/<device>/ports/<port>/hw_counters (those of mlx5).
+// The counters of an HCA for each of its ports besides performance management: names and meanings
+// as NICs report them in /sys/class/infiniband/<device>/ports/<port>/hw_counters (those of mlx5).
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// What a device and its ports report of themselves, and what is therefore refused beyond it.
+// The limits that a device and its ports report; requests beyond them are refused.
 //
 // One structure for query_device, query_device_ex and query_port: the figure that is reported is
 // the figure that create_* and modify_* compare with. Zero says that a feature is absent.
@@ -204,8 +204,8 @@ struct DeviceLimits {
     PortLimits port;
 };
 
-// What is left of a device none of whose ports is Ethernet: raw packets, and what works on them or
-// by them, are Ethernet's.
+// Returns the limits of a device none of whose ports is Ethernet: raw packets, and what works on
+// them or by them, are Ethernet's.
 constexpr DeviceLimits without_ethernet(DeviceLimits limits) {
     limits.caps = limits.caps.without(DeviceCap::kRawIpCsum | DeviceCap::kRawScatterFcs |
                                       DeviceCap::kManagedFlowSteering);
@@ -225,7 +225,7 @@ constexpr DeviceLimits without_ethernet(DeviceLimits limits) {
     return limits;
 }
 
-// Whether `value` is beyond what a device reports.
+// Returns true if `value` is beyond what a device reports.
 constexpr bool exceeds(std::uint64_t value, std::int64_t most) {
     return value > static_cast<std::uint64_t>(most < 0 ? 0 : most);
 }

@@ -1,4 +1,4 @@
-// What a work request asks for and what its completion is called.
+// The opcodes of work requests and of their completions.
 //
 // Same values as enum ibv_wr_opcode, enum ibv_wc_opcode and enum ibv_wc_flags. DRIVER1 and tag
 // matching are not modelled: the enumerators exist so that they can be refused by name.

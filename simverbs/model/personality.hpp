@@ -1,4 +1,4 @@
-// What implementations do differently: a personality is data, and engines read it where the
+// Differences between implementations: a personality is data, and engines read it where the
 // specification leaves a choice or a real device departs from it.
 //
 // Crashes and hangs of real implementations are not imitated. The rows are in personalities.hpp.
@@ -56,7 +56,7 @@ constexpr std::string_view to_string(PostTooEarly choice) {
     return kPostTooEarlyNames[static_cast<std::size_t>(choice)];
 }
 
-// What becomes of a request that asks for something that cannot be.
+// The treatment of a request that asks for something that cannot be done.
 enum class BadRequest : std::uint8_t {
     kRefuse,    // ibv_post_send answers EINVAL, bad_wr points at it
     kComplete,  // it is accepted and completes in error, as completion_faults says
@@ -244,7 +244,7 @@ struct Personality {
     bool packet_kind_in_sl;
 };
 
-// Whether the device has operations of this kind, by what it reports of itself.
+// Returns true if the device has operations of this kind, by what it reports of itself.
 constexpr bool offers(const Personality& personality, MessageKind kind) {
     const DeviceCaps caps = personality.limits.caps;
     switch (kind) {
@@ -267,7 +267,7 @@ constexpr const OpcodeOverride* find_override(const Personality& personality, Wr
     return nullptr;
 }
 
-// Whether a queue pair of that service carries such requests out.
+// Returns true if a queue pair of that service carries such requests out.
 constexpr bool carries_out(const Personality& personality, const WrOpcodeProperties& opcode,
                            Service service) {
     const bool offloads =
@@ -276,21 +276,21 @@ constexpr bool carries_out(const Personality& personality, const WrOpcodePropert
            find_override(personality, opcode.opcode, service) == nullptr;
 }
 
-// Whether ibv_create_qp_ex() grants the function that posts them.
+// Returns true if ibv_create_qp_ex() grants the function that posts them.
 constexpr bool has_function(const Personality& personality, const WrOpcodeProperties& opcode,
                             Service service) {
     const OpcodeOverride* row = find_override(personality, opcode.opcode, service);
     return row != nullptr ? row->has_function : carries_out(personality, opcode, service);
 }
 
-// What becomes of one that the service lacks.
+// Returns the treatment of an opcode that the service lacks.
 constexpr BadRequest not_for_service(const Personality& personality, WrOpcode opcode,
                                      Service service) {
     const OpcodeOverride* row = find_override(personality, opcode, service);
     return row != nullptr ? row->posted : personality.opcode_not_for_service;
 }
 
-// What follows from a cause with this personality.
+// Returns the consequences of a cause with this personality.
 constexpr CompletionFault consequences(const Personality& personality, FaultCause cause) {
     CompletionFault row = fault_row(cause);
     for (const FaultOverride& override_row : personality.overrides) {
@@ -331,7 +331,7 @@ constexpr const QpTransition* find_modify(const Personality& personality, QpStat
     return find_transition(from, to, QpTrigger::kModify, service);
 }
 
-// What is wrong with the attributes given for that row.
+// Returns what is wrong with the attributes given for that row.
 constexpr QpAttrCheck check_modify(const Personality& personality, const QpTransition& row,
                                    Service service, QpAttrs given) {
     const bool in_sqd = row.from == QpState::kSqd && row.to == QpState::kSqd;

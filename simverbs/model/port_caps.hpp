@@ -1,4 +1,4 @@
-// What a port says of itself (ibv_port_attr.port_cap_flags; PortInfo:CapabilityMask, IBA 14.2.5.6),
+// The capabilities of a port (ibv_port_attr.port_cap_flags; PortInfo:CapabilityMask, IBA 14.2.5.6),
 // as far as anything here makes it true.
 #pragma once
 

@@ -92,7 +92,7 @@ constexpr std::string_view to_string(QpAttr attr) {
     return "unknown";
 }
 
-// What makes the transition happen.
+// The cause of a transition.
 enum class QpTrigger : std::uint8_t {
     kModify,     // the consumer called ibv_modify_qp
     kSendError,  // a work request of the send queue completed in error
@@ -139,7 +139,8 @@ inline constexpr Services kAny = kAllServices;
 inline constexpr Services kRcTgt = Service::kRc | Service::kXrcTgt;
 inline constexpr Services kUcIni = Service::kUc | Service::kXrcIni;
 inline constexpr Services kRcIni = Service::kRc | Service::kXrcIni;
-// What a send error stops: only the send queue, or the queue pair.
+// The services of which a send error stops only the send queue, and those of which it stops the
+// queue pair.
 inline constexpr Services kToSqe = Services(Service::kUc) | Service::kUd | Service::kRawPacket;
 inline constexpr Services kToErr = kRcIni;
 
@@ -217,7 +218,7 @@ inline constexpr auto kQpTransitions = [] {
         {kSqe,   kErr,   kModify, kToSqe,               {},                                   {},                                                  kStates},
         {kErr,   kErr,   kModify, kAny,                 {},                                   {},                                                  kStates},
 
-        // What nobody asked for.
+        // Transitions that nobody asked for.
         {kRts,   kSqe,   kSendError, kToSqe,            {},                                   {},                                                  kStates},
         {kSqd,   kSqe,   kSendError, kToSqe,            {},                                   {},                                                  kStates},
         {kRts,   kErr,   kSendError, kToErr,            {},                                   {},                                                  kStates},
@@ -286,7 +287,7 @@ inline constexpr auto kResizeSteps = std::to_array<ResizeStep>({
     {QpState::kSqd, QpState::kRts},
 });
 
-// What is wrong with the attributes given for a transition: both empty when nothing is.
+// The mistakes in the attributes given for a transition: both empty when nothing is.
 struct QpAttrCheck {
     QpAttrs missing;
     QpAttrs superfluous;

@@ -93,12 +93,12 @@ constexpr std::optional<RequesterState> next_state(RequesterState from, Requeste
     return kRequesterTable.next(from, event);
 }
 
-// Whether an RNR NAK's time runs.
+// Returns true if an RNR NAK's time runs.
 constexpr bool waits_for_receive(RequesterState state) {
     return state == RequesterState::kRnrWait || state == RequesterState::kRnrWaitRecovering;
 }
 
-// Whether what is sent was sent before, and nothing new was acknowledged since.
+// Returns true if what is sent was sent before, and nothing new was acknowledged since.
 constexpr bool is_recovering(RequesterState state) {
     return state == RequesterState::kRecovering || state == RequesterState::kRnrWaitRecovering;
 }

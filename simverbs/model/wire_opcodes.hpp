@@ -69,7 +69,7 @@ constexpr std::uint32_t header_bytes(WireHeaders headers) {
     return bytes;
 }
 
-// What a packet is part of.
+// The kind of message that a packet is part of.
 enum class MessageKind : std::uint8_t {
     kNone,  // nothing on the wire: a local operation
     kSend,
@@ -106,8 +106,8 @@ constexpr std::string_view to_string(MessageKind kind) {
     return kMessageKindNames[static_cast<std::size_t>(kind)];
 }
 
-// What answers a request of this kind; a FLUSH and an ATOMIC WRITE get a READ response without data
-// (IBA A19.4.2).
+// Returns the kind of answer to a request of this kind; a FLUSH and an ATOMIC WRITE get a READ
+// response without data (IBA A19.4.2).
 constexpr MessageKind response_to(MessageKind request) {
     switch (request) {
         case MessageKind::kRead:
@@ -122,12 +122,12 @@ constexpr MessageKind response_to(MessageKind request) {
     }
 }
 
-// Whether a request is answered by more than an acknowledgment, and takes room for that.
+// Returns true if a request is answered by more than an acknowledgment, and takes room for that.
 constexpr bool initiates(MessageKind request) {
     return response_to(request) != MessageKind::kAck;
 }
 
-// Whether a request changes eight bytes at once.
+// Returns true if a request changes eight bytes at once.
 constexpr bool is_atomic(MessageKind request) {
     return request == MessageKind::kCompareSwap || request == MessageKind::kFetchAdd ||
            request == MessageKind::kAtomicWrite;
@@ -140,7 +140,7 @@ constexpr std::string_view to_string(PacketPosition position) {
     return kPacketPositionNames[static_cast<std::size_t>(position)];
 }
 
-// What the last packet of a message carries beside its payload.
+// The data beside the payload in the last packet of a message.
 enum class Trailer : std::uint8_t { kNone, kImmediate, kInvalidate };
 inline constexpr auto kTrailerNames =
     std::to_array<std::string_view>({"none", "immediate", "invalidate"});

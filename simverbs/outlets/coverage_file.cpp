@@ -35,7 +35,7 @@ bool is_counted(const TraceRecord& record) {
     return record.find("cause") != nullptr;
 }
 
-// What makes a record another kind: names, and the opcode, whose name transports share.
+// Returns the kind of a record, made of names, and the opcode, whose name transports share.
 std::string kind_of(const TraceRecord& record) {
     std::string kind(record.name);
     for (const Field& field : record.fields) {

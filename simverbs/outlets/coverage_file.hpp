@@ -1,6 +1,6 @@
-// What a world has reached of the model: the first record of each kind, as a trace of its own, so
-// that many short runs together are a few kilobytes. Refuses to count: how often is a trace's to
-// say.
+// The parts of the model that a world has reached: the first record of each kind, as a trace of its
+// own, so that many short runs together are a few kilobytes. Refuses to count: how often is a
+// trace's to say.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,7 @@ class TraceOutlets {
     TraceOutlets(const TraceOutlets&) = delete;
     TraceOutlets& operator=(const TraceOutlets&) = delete;
 
-    // What the numbers in it stand for comes first. An errno: of creating or truncating the file;
+    // Descriptions of the numbers in it come first. An errno: of creating or truncating the file;
     // EBUSY while one is open.
     int open_file(const std::string& path, bool flushes_each = false);
     // ENOENT when none is open, EIO when a write failed.

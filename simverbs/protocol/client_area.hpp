@@ -15,7 +15,7 @@
 
 namespace simverbs {
 
-// What a thread of a client is doing.
+// The activity of a thread of a client.
 enum class ActorWord : std::uint32_t {
     kFree,     // the slot belongs to no thread
     kRunning,  // its own code
@@ -46,7 +46,7 @@ struct alignas(kCacheLine) CopyRequest {
     std::uint64_t address;
 };
 
-// What the client found that makes the run differ from the next one.
+// The reason, found by the client, why the run may differ from the next one.
 struct alignas(kCacheLine) ClientMark {
     std::atomic<std::uint32_t> is_set;
     std::array<char, 188> text;  // read once it is set; ends with a zero byte

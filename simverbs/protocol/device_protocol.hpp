@@ -1,5 +1,5 @@
-// What the preload library and the server of a world say to each other about /sys/class/infiniband*
-// and /dev/infiniband. Plain structs, since the preload library has no C++ run time.
+// Messages between the preload library and the server of a world about /sys/class/infiniband* and
+// /dev/infiniband. Plain structs, since the preload library has no C++ run time.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What the first message of a connection to a served world asks for.
+// The kinds of the first message of a connection to a served world.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What a client process and the server of a world say to each other over their socket: one message
-// a datagram (SOCK_SEQPACKET), a reply to each request, descriptors beside it.
+// Messages between a client process and the server of a world over their socket: one message a
+// datagram (SOCK_SEQPACKET), a reply to each request, descriptors beside it.
 #pragma once
 
 #include <array>
@@ -74,7 +74,7 @@ struct ShutdownReply {
     std::array<char, 32768> text{};  // the summary, or who is attached
 };
 
-// What an operator does to a running fabric, or wants to know of it.
+// The requests of an operator about a running fabric.
 enum class FabricAction : std::uint32_t {
     kShow,         // `name`: a node, a port, a link, or empty for all
     kCounters,     // of `name`: a node, a port, or empty for all
@@ -130,7 +130,7 @@ enum class Patience {
 std::string receive_first_reply(int socket, std::span<std::byte> reply, std::span<int> descriptors,
                                 const std::string& path, Patience patience);
 
-// Whether the process at the other end is stopped: by SIGSTOP, or by a debugger.
+// Returns true if the process at the other end is stopped: by SIGSTOP, or by a debugger.
 bool server_is_stopped(int socket);
 // "the world at 'PATH' does not answer within 5 s (process 7, stopped: kill -CONT 7)".
 std::string describe_silence(int socket, const std::string& path, int seconds);
@@ -141,8 +141,8 @@ inline constexpr std::string_view kDefaultWorld = "default";
 // of the user's own, which the server makes.
 std::string socket_path(const std::string& name);
 
-// What names the world at `path` in a command: " --world NAME", or " --world PATH"; "" where it is
-// the default one.
+// Returns the words that name the world at `path` in a command: " --world NAME", or " --world
+// PATH"; "" where it is the default one.
 std::string world_option(const std::string& path);
 
 // A socket that is connected to the world at `path`. Fails, with errno set and a sentence without

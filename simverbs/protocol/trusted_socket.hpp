@@ -82,7 +82,7 @@ inline bool address_in_folder(int folder, const char* name, sockaddr_un& address
     return length > 0 && static_cast<std::size_t>(length) < sizeof address.sun_path;
 }
 
-// Whether the process at the other end of a connection is this user's or root's.
+// Returns true if the process at the other end of a connection is this user's or root's.
 inline bool is_trusted_peer(int connection, ucred& peer) {
     socklen_t length = sizeof peer;
     return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&

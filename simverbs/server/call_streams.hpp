@@ -1,5 +1,5 @@
-// What clients do while time stands, kept apart until it moves: two processes that call verbs at
-// one instant leave the same trace and digest, whichever came first.
+// The calls of clients while time stands, kept apart until it moves: two processes that call verbs
+// at one instant leave the same trace and digest, whichever came first.
 #pragma once
 
 #include <cstddef>

@@ -26,7 +26,7 @@ class WatchedProcess {
   public:
     explicit WatchedProcess(pid_t process) : process_(process) {}
 
-    // Whether every thread of it sleeps, `interval` as with ThreadWatch::look().
+    // Returns true if every thread of it sleeps, `interval` as with ThreadWatch::look().
     bool sleeps(std::chrono::nanoseconds interval);
     // Something lies there for it: it is about to run.
     void expect_wake();
@@ -67,9 +67,9 @@ class DeviceFiles {
 
     [[nodiscard]] bool empty() const { return files_.empty(); }
     [[nodiscard]] std::uint64_t deliveries() const;
-    // Whether no process but those in `others` is about to act on what it was sent. Programs that
-    // do not read hold a world in canonical order for 5 ms at most; those that are `held` do not.
-    // `interval` as with ThreadWatch::look().
+    // Returns true if no process but those in `others` is about to act on what it was sent.
+    // Programs that do not read hold a world in canonical order for 5 ms at most; those that are
+    // `held` do not. `interval` as with ThreadWatch::look().
     bool everyone_waits(const std::vector<pid_t>& others, const std::vector<pid_t>& held,
                         bool canonical, std::chrono::nanoseconds interval);
     // That have a device of the host open; one may be named several times.

@@ -30,8 +30,8 @@ class ExpectedPrograms {
     // One of them, by any thread.
     void started(pid_t process);
 
-    // What the least idle of them does; `spinner` takes a name where one spins. Those of which a
-    // process is among `attached` wait.
+    // Returns the state of the least idle of them; `spinner` takes a name where one spins. Those of
+    // which a process is among `attached` wait.
     ThreadState look(const std::vector<pid_t>& attached, std::chrono::nanoseconds spin_limit,
                      std::chrono::nanoseconds interval, std::string& spinner);
     // That process has attached; whether one of them is it, or has started it.

@@ -1,4 +1,4 @@
-// What an operator is answered.
+// The answer to an operator.
 #pragma once
 
 #include <string>

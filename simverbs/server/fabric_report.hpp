@@ -1,4 +1,4 @@
-// What a running fabric is like, for an operator: nodes, ports, links, counters; as tables or as
+// Reports on a running fabric, for an operator: nodes, ports, links, counters; as tables or as
 // JSON.
 #pragma once
 
@@ -38,7 +38,7 @@ struct CounterChoice {
 std::string show_counters(Simulation& simulation, const std::vector<const fabric::Port*>& ports,
                           const CounterChoice& choice);
 
-// What performance management counts is 0 from now on. False: nobody manages the port (Ethernet).
+// Sets the counters of performance management to 0. False: nobody manages the port (Ethernet).
 bool reset_counters(Simulation& simulation, const fabric::Port& port);
 
 }  // namespace simverbs

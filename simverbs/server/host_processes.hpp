@@ -27,10 +27,10 @@ class HostProcesses final : public HostPrograms {
     HostProcesses(Simulation& simulation, const Clients& clients, const DeviceFiles& devices);
     ~HostProcesses();
 
-    // Whether a fault has it stopped, or is about to: it is to be left alone.
+    // Returns true if a fault has it stopped, or is about to: it is to be left alone.
     [[nodiscard]] bool holds(pid_t process) const;
     [[nodiscard]] std::vector<pid_t> held() const;
-    // Whether the kernel has stopped every thread of each that is held.
+    // Returns true if the kernel has stopped every thread of each that is held.
     bool have_stopped();
     void let_all_go_on();
 

@@ -19,8 +19,8 @@ class ProcessMemory final : public AddressSpace {
     bool write(std::uint64_t address, const std::byte* bytes, std::size_t length) override;
     [[nodiscard]] bool is_own() const override { return false; }
 
-    // Whether the kernel lets this process reach the client's memory: reads the word at `address`,
-    // which should hold `value`.
+    // Returns true if the kernel lets this process reach the client's memory: reads the word at
+    // `address`, which should hold `value`.
     bool probe(std::uint64_t address, std::uint64_t value);
     void copy_through_client() { by_client_ = true; }
     [[nodiscard]] bool is_copied_by_client() const { return by_client_; }
@@ -36,7 +36,7 @@ class ProcessMemory final : public AddressSpace {
     // up to this.
     static constexpr std::int64_t kPatienceNs = 200'000'000;
 
-    // Whether the socket is still open; asks at most every 20 us.
+    // Returns true if the socket is still open; asks at most every 20 us.
     [[nodiscard]] bool is_there();
     void look();
     bool by_kernel(bool write, std::uint64_t address, std::byte* bytes, std::size_t length);

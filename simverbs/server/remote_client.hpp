@@ -86,7 +86,7 @@ class RemoteClient final : public Client {
     // Doorbells that it has rung, oldest first; `most` a call.
     void take_doorbells(std::vector<Doorbell>& doorbells,
                         std::uint32_t most = ClientArea::kDoorbells);
-    // Whether that meant anything.
+    // Returns true if that meant anything.
     bool ring(const Doorbell& doorbell);
     // Counts a message or a doorbell that means nothing. A program makes none, or a few where one
     // of its threads ends what another uses; one that goes on is hung up on.
@@ -107,18 +107,18 @@ class RemoteClient final : public Client {
     [[nodiscard]] std::uint32_t actor_count();
     // As of the last call of that.
     [[nodiscard]] std::uint32_t known_actors() const { return actors_seen_; }
-    // Whether it has attached a moment ago and not come to that yet: it is waited for, a second at
-    // most, unless it asks for something meanwhile.
+    // Returns true if it has attached a moment ago and not come to that yet: it is waited for, a
+    // second at most, unless it asks for something meanwhile.
     [[nodiscard]] bool is_about_to_name_threads();
     // Nothing else was done before it had.
     [[nodiscard]] bool named_threads_in_time() const { return !was_given_up_; }
-    // Whether the client saw the thread being created.
+    // Returns true if the client saw the thread being created.
     [[nodiscard]] bool is_announced(std::uint32_t actor) const {
         return area().actors[actor].announced.load(std::memory_order_relaxed) != 0;
     }
     // All threads wait: see ObjectUse.
     void begin_turn() { area().turn.value.store(++turn_, std::memory_order_release); }
-    // What two of its threads used in one turn, in words; "" if there is nothing.
+    // Returns what two of its threads used in one turn, in words; "" if there is nothing.
     [[nodiscard]] std::string shared_object() const;
     [[nodiscard]] ThreadWatch& watch(std::uint32_t actor);
     // Time has moved since its threads were looked at.

@@ -60,7 +60,7 @@ class Server {
     void expect_programs(std::size_t count) { expected_.expect(count); }
     // From any thread: one of them, as the kernel numbers its process.
     void program_started(pid_t process) { expected_.started(process); }
-    // Whether it, or what it has started, is attached.
+    // Returns true if it, or what it has started, is attached.
     [[nodiscard]] bool has_attached(pid_t program) { return expected_.has_attached(program); }
     // Before run(): each record of the trace, in run()'s thread.
     void listen(TraceOutlets::Listener listener) { traces_.listen(std::move(listener)); }
@@ -127,7 +127,7 @@ class Server {
     Coming look_at_programs();
     void begin_turn();
     void note_sleepers(bool walked);
-    // Whether what happens next depends on when the server heard of whoever has just come.
+    // Returns true if what happens next depends on when the server heard of whoever has just come.
     [[nodiscard]] bool is_under_way() const;
     void take_marks(RemoteClient& client);
     [[nodiscard]] bool nothing_to_come() const;

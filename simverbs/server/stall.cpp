@@ -6,8 +6,9 @@
 
 namespace simverbs {
 
-// Whether no event is left and every thread of every program polls in vain or sits in a blocking
-// verb. Programs that use devices without verbs, or are on their way here, may yet do something.
+// Returns true if no event is left and every thread of every program polls in vain or sits in a
+// blocking verb. Programs that use devices without verbs, or are on their way here, may yet do
+// something.
 bool Server::everyone_waits_for_verbs() {
     bool any = false;
     for (const auto& client : clients_) {

@@ -1,4 +1,4 @@
-// What the threads of a process are doing, as the kernel says (proc(5), /proc/PID/task/TID/stat).
+// The states of the threads of a process, as the kernel says (proc(5), /proc/PID/task/TID/stat).
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,8 @@ inline constexpr std::string_view kStoppedStates = "TtZX";
 // These, and those that wait for what may never come.
 inline constexpr std::string_view kSleepingStates = "STtZX";
 
-// Whether the state of every thread is one of these letters. So it is of a process that is gone.
+// Returns true if the state of every thread is one of these letters. So it is of a process that is
+// gone.
 bool all_threads_are(std::string_view states, pid_t process);
 
 }  // namespace simverbs

@@ -36,7 +36,7 @@ class UmadFile final : private fabric::AgentClient {
     [[nodiscard]] int socket() const { return socket_; }
     // Datagrams handed over so far.
     [[nodiscard]] std::uint64_t deliveries() const { return deliveries_; }
-    // Whether something lies there that the program has not read.
+    // Returns true if something lies there that the program has not read.
     [[nodiscard]] bool has_unread() const;
 
     // Sends what the program has written; false when it has closed its descriptor.
@@ -57,7 +57,7 @@ class UmadFile final : private fabric::AgentClient {
     bool put(const std::vector<std::uint8_t>& message);
     [[nodiscard]] std::optional<std::uint32_t> number_of(fabric::AgentId agent) const;
 
-    // What has been sent and is not finished, by token.
+    // Requests that have been sent and are not finished, by token.
     struct Sent {
         ib_user_mad_hdr header;
         fabric::mad::Datagram begin;  // its first 256 bytes

@@ -26,7 +26,7 @@ Json json_of(const Hca& hca, const QueuePair& qp) {
             {"waits", waits_for(report)}};
 }
 
-// What went wrong at the device behind a port.
+// Returns the error counters of the device behind a port.
 Json troubles_of(const HwCounters& counters) {
     return {{"failed",
              counters.value(HwCounter::kReqCqeError) + counters.value(HwCounter::kRespCqeError)},

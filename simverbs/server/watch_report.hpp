@@ -1,4 +1,4 @@
-// What a world is doing at this moment, for who watches it: queue pairs with what they have done
+// The state of a world at this moment, for `simverbs watch`: queue pairs with what they have done
 // and wait for, ports with what they have counted. One line of JSON, whose numbers only grow.
 #pragma once
 

@@ -54,7 +54,7 @@ struct Actor {
     bool gone = false;                       // the kernel has ended its thread
     bool named_as_spinner = false;           // to the user
 
-    // What it has posted since the last step; a spin lock, since others drain it at a step.
+    // Doorbells that it has rung since the last step; a spin lock, since others drain it at a step.
     SpinLock lock;
     std::vector<QueuedDoorbell> doorbells;
     std::vector<QueuedDoorbell> draining;  // with the world held: what the step is about to take

@@ -62,7 +62,7 @@ class Conductor final : private ThreadRoster::Listener {
     }
     void event_delivered();
     [[nodiscard]] const std::atomic<std::uint64_t>& deliveries() const { return deliveries_; }
-    // Whether others than the thread that asks may act.
+    // Returns true if others than the thread that asks may act.
     [[nodiscard]] const std::atomic<bool>& has_several_actors() const { return several_actors_; }
     // The calling thread uses an object, `kind` and `number` of which name it in a mark. With the
     // object's lock held.
@@ -105,13 +105,13 @@ class Conductor final : private ThreadRoster::Listener {
     // In order of the actors; `last` after all others, which it has joined or does not wait for.
     void drain_all(Actor* last = nullptr);
     static bool has_queued(Actor& actor);
-    // Whether no other thread calls verbs any more.
+    // Returns true if no other thread calls verbs any more.
     [[nodiscard]] bool alone(const Actor& self) const;
     // That expect_actors() waits for.
     [[nodiscard]] bool all_have_come() const { return callers_ >= expected_callers_; }
     void rendezvous(Lock& lock, Actor& self, ActorState state);
     class View;
-    // Whether an actor other than `self` holds time.
+    // Returns true if an actor other than `self` holds time.
     [[nodiscard]] bool someone_holds(const Actor* self);
     [[nodiscard]] Whereabouts whereabouts_of(Actor& actor) const;
     [[nodiscard]] Hold look_at(Actor& actor);

@@ -39,7 +39,7 @@ std::optional<SystemCall> parse(std::string_view text) {
     return call;
 }
 
-// Whether the call returns by itself after a time.
+// Returns true if the call returns by itself after a time.
 bool has_time_limit(const SystemCall& call) {
     switch (call.number) {
         case SYS_nanosleep:

@@ -1,4 +1,4 @@
-// What ends the system call that a thread sleeps in, from what /proc says of it.
+// The events that end the system call that a thread sleeps in, from what /proc says of it.
 #pragma once
 
 #include <cstdint>

@@ -44,7 +44,7 @@ struct ThreadEntry {
 
     // "thread 0.2": the second thread that the main thread created.
     [[nodiscard]] std::string describe() const;
-    // Whether what `point` names was over before the thread got here.
+    // Returns true if what `point` names was over before the thread got here.
     [[nodiscard]] bool comes_after(const ThreadPoint& point) const;
 };
 

@@ -49,7 +49,7 @@ char state_in(std::string_view stat) {
 
 }  // namespace
 
-// What the kernel says of a thread.
+// The kernel's data about a thread.
 struct ThreadWatch::Sight {
     enum class Where : std::uint8_t { kRunning, kAsleep, kStopped, kEnded };
     Where where = Where::kRunning;

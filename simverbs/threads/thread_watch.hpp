@@ -39,7 +39,7 @@ class ThreadWatch {
         watched_ = settled_ = ended_ = false;
         looked_at_ns_ = kNever;
     }
-    // Whether a look since forget() found so.
+    // Returns true if a look since forget() found so.
     [[nodiscard]] bool has_ended() const { return ended_; }
     // "thread 71 (ib_write_lat)", as /proc has it.
     [[nodiscard]] std::string name() const;
@@ -49,7 +49,7 @@ class ThreadWatch {
     }
     // Time has moved since the last look.
     void time_passed();
-    // Whether a look found that a signal has woken it, after time had passed it.
+    // Returns true if a look found that a signal has woken it, after time had passed it.
     [[nodiscard]] bool was_woken_by_signal() const { return was_woken_; }
     // Something was delivered to a descriptor that it may sleep on: the kernel is about to wake it.
     void expect_wake();

@@ -12,9 +12,9 @@ namespace simverbs {
 
 class Pace {
   public:
-    // Whether the next event may run: it is due no later after the start of the walk than the wall
-    // clock has advanced since then. The wall clock thus only delays events. The first call starts
-    // the walk.
+    // Returns true if the next event may run: it is due no later after the start of the walk than
+    // the wall clock has advanced since then. The wall clock thus only delays events. The first
+    // call starts the walk.
     bool allows(std::optional<fabric::SimTime> next, fabric::SimTime now, std::int64_t wall_ns) {
         if (!next) {
             return true;

@@ -87,14 +87,14 @@ enum class Coming : std::uint8_t {
 template <class W>
 concept TimeKeeper = requires(W& world) {
     { world.schedule() } -> std::same_as<Schedule>;
-    // Whether judge() returns kHolds for any actor.
+    // Returns true if judge() returns kHolds for any actor.
     { world.someone_holds() } -> std::same_as<bool>;
     // Hands posted work requests to the devices. True if an actor may run because of that.
     { world.take_posts() } -> std::same_as<bool>;
     { world.command_waits() } -> std::same_as<bool>;
     { world.event_is_left() } -> std::same_as<bool>;
     { world.coming() } -> std::same_as<Coming>;
-    // Whether someone_holds() or coming() has found a thread that sleeps with a time limit.
+    // Returns true if someone_holds() or coming() has found a thread that sleeps with a time limit.
     { world.someone_sleeps_for_time() } -> std::same_as<bool>;
 };
 

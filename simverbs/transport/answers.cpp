@@ -1,4 +1,4 @@
-// What the responder sends back, in the order of the requests.
+// The answers of the responder, in the order of the requests.
 #include <algorithm>
 
 #include "fabric/core/assert.hpp"

@@ -21,7 +21,7 @@ std::optional<HwCounter> counter_of(NakCode code) {
     return std::nullopt;
 }
 
-// What a NAK other than a sequence error makes of the request it names (IBA 9.9.2.4.2).
+// Returns the status of a request that a NAK other than a sequence error names (IBA 9.9.2.4.2).
 WcStatus status_of(NakCode code) {
     switch (code) {
         case NakCode::kRemoteAccessError:

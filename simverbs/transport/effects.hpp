@@ -1,4 +1,4 @@
-// What a protocol engine may cause: the one interface through which its effects leave.
+// The effects that a protocol engine may cause: the one interface through which its effects leave.
 //
 // Engines hold no clock, no lock and no global. A queue pair of the device implements this, and a
 // test implements it with vectors. Parts of an engine that need less take less.

@@ -23,13 +23,13 @@ enum class KeyVerdict : std::uint8_t {
     kOutOfRange,
 };
 
-// What a granted key opens: bytes of somebody's virtual memory.
+// The answer to a key: where it is granted, bytes of somebody's virtual memory.
 struct Grant {
     KeyVerdict verdict = KeyVerdict::kUnknownKey;
     MemorySpan span;
 };
 
-// What became of a key that was to be invalidated.
+// The result of invalidating a key.
 enum class InvalidateVerdict : std::uint8_t {
     kInvalidated,
     kRefused,  // it is none, or a region's, or another's

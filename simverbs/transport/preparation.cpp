@@ -1,5 +1,4 @@
-// What the requester checks of a send request before its first packet leaves, and where its bytes
-// are.
+// The checks of a send request before its first packet leaves, and where its bytes are.
 #include <algorithm>
 #include <numeric>
 

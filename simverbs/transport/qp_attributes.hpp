@@ -1,4 +1,4 @@
-// What modify_qp has set: the part of a queue pair that its engines read.
+// The attributes that modify_qp has set: the part of a queue pair that its engines read.
 //
 // Engines see it as const: only the queue pair writes it, through the transition table.
 #pragma once

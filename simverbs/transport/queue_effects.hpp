@@ -34,7 +34,7 @@ struct SendCompletion {
     std::uint32_t freed_to = 0;  // send queue index; see Cqe
 };
 
-// What became of a message with a tag header.
+// The result of matching a message with a tag header.
 enum class TagOutcome : std::uint8_t {
     kMatched,
     kUnexpected,  // no tag matches: it takes an ordinary receive
@@ -64,7 +64,7 @@ class QueueEffects {
     // Copies slot `index` of the send ring; `tail` takes its segments or its inline bytes.
     virtual FetchVerdict fetch_send(std::uint32_t index, SendWqe& wqe,
                                     std::span<std::byte> tail) = 0;
-    // Whether requests to this queue pair may name that shared receive queue.
+    // Returns true if requests to this queue pair may name that shared receive queue.
     [[nodiscard]] virtual bool is_served_by(SrqNumber srq) const = 0;
 
     // For the trace alone.
@@ -80,7 +80,7 @@ class QueueEffects {
     // The retries are used up: true where an alternate path was armed, which is the path now.
     virtual bool migrate() = 0;
     virtual void raise(AsyncEvent event) = 0;
-    // What happens on a good day is counted elsewhere: by delivered() and complete().
+    // Successes are counted elsewhere: by delivered() and complete().
     virtual void count(HwCounter counter) = 0;
 
   protected:

@@ -1,4 +1,4 @@
-// What a queue of receives may cause: a queue pair's, or a work queue's.
+// The effects that a queue of receives may cause: a queue pair's, or a work queue's.
 #pragma once
 
 #include <cstdint>

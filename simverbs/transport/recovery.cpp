@@ -1,4 +1,4 @@
-// What the requester does when an answer does not come, and how a request ends.
+// Retries: what the requester does when an answer does not come, and how a request ends.
 #include "fabric/core/assert.hpp"
 
 #include "simverbs/transport/requester.hpp"

@@ -1,4 +1,4 @@
-// What the queue pair commands, and which request is next; checks of a request are in
+// Commands of the queue pair, and the choice of the next request; checks of a request are in
 // preparation.cpp, its packets in transmission.cpp, answers in completer.cpp, retries in
 // recovery.cpp.
 #include "simverbs/transport/requester.hpp"

@@ -24,7 +24,7 @@
 
 namespace simverbs {
 
-// What a responder knows of the receives that it will take.
+// The properties of the receives that a responder will take.
 struct ReceiveProperties {
     std::uint32_t max_segments = 0;  // of one
     bool shared = false;             // with other queue pairs

@@ -89,7 +89,7 @@ class SendWindow {
 
     // Index must be in [head, fetched).
     [[nodiscard]] SendRequest& at(std::uint32_t index);
-    // What follows the request in its slot: segments, or inline bytes.
+    // Returns the bytes behind the request in its slot: segments, or inline bytes.
     [[nodiscard]] std::span<std::byte> tail(std::uint32_t index);
     // Room for one span a segment.
     [[nodiscard]] std::span<MemorySpan> spans(std::uint32_t index);

@@ -1,5 +1,5 @@
-// What a responder keeps of messages with tag headers, on a queue pair whose shared receive queue
-// matches tags.
+// The state that a responder keeps of messages with tag headers, on a queue pair whose shared
+// receive queue matches tags.
 #pragma once
 
 #include <cstdint>

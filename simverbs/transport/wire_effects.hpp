@@ -1,4 +1,4 @@
-// What a protocol engine puts on the wire.
+// The effects of a protocol engine on the wire.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace simverbs {
 // Whether a queue pair may send to where an address handle leads (IBA 11.2.2.1).
 enum class AddressVerdict : std::uint8_t { kUsable, kUnknown, kOtherPort, kOtherProtectionDomain };
 
-// What became of an Ethernet frame that somebody made by hand.
+// The result of sending an Ethernet frame that a program made.
 enum class FrameVerdict : std::uint8_t {
     kSent,
     kWrongLength,  // no header, or more than the link carries

@@ -1,4 +1,4 @@
-// What stands in the rings that the driver and the device share: work queue entries and completion
+// The contents of the rings that the driver and the device share: work queue entries and completion
 // queue entries, as plain structs without pointers.
 //
 // The device trusts none of it: it copies an entry first and checks the copy (DESIGN section 6).
@@ -40,7 +40,8 @@ struct SendWqe {
 };
 static_assert(sizeof(SendWqe) == 64);
 
-// What a BIND_MW says. It travels in fields of SendWqe that mean something else in other requests.
+// The arguments of a BIND_MW. It travels in fields of SendWqe that mean something else in other
+// requests.
 struct WindowBinding {
     std::uint32_t window = 0;   // its handle
     std::uint32_t lkey = 0;     // of the region
@@ -62,7 +63,7 @@ constexpr WindowBinding binding_of(const SendWqe& wqe) {
             wqe.remote_qkey,    wqe.remote_address, wqe.swap};
 }
 
-// What a FLUSH says beside address and rkey; likewise.
+// The arguments of a FLUSH beside address and rkey; likewise.
 struct FlushRequest {
     std::uint32_t length = 0;    // of the range
     std::uint8_t placement = 0;  // enum ibv_placement_type
@@ -78,8 +79,8 @@ constexpr FlushRequest flush_of(const SendWqe& wqe) {
             static_cast<std::uint8_t>(wqe.swap >> 8U)};
 }
 
-// What a request says that is cut into frames (TSO): its header stands behind the room for all
-// segments that a request of its queue may have.
+// The arguments of a request that is cut into frames (TSO): its header stands behind the room for
+// all segments that a request of its queue may have.
 struct Segmentation {
     std::uint32_t header_bytes = 0;
     std::uint16_t segment_bytes = 0;  // of the data in a frame, at most
@@ -156,8 +157,8 @@ struct Cqe {
 };
 static_assert(sizeof(Cqe) == 64);
 
-// What a completion says of a message's tag header. It travels in fields that mean something on
-// datagrams and raw packets alone, which have no tags.
+// The fields of a completion about a message's tag header. It travels in fields that mean something
+// on datagrams and raw packets alone, which have no tags.
 struct TagInfo {
     std::uint64_t tag = 0;
     std::uint32_t context = 0;
@@ -223,7 +224,7 @@ struct WorkQueueRing {
     SharedIndex producer;  // written by the driver
 };
 
-// What a consumer asked to be told about (ibv_req_notify_cq).
+// The completions that a consumer asked to be told of (ibv_req_notify_cq).
 enum class CqArm : std::uint32_t { kNone, kNext, kSolicited };
 
 // The head of a completion queue's ring memory; the entries follow.

@@ -42,7 +42,7 @@ void take(Bytes bytes, std::size_t offset, std::array<std::uint8_t, N>& field) {
     }
 }
 
-// What the Ethernet header says of the layer above it.
+// The type in the Ethernet header of the layer above it.
 struct EtherType {
     std::uint16_t value;
     std::size_t behind;  // where that layer begins

@@ -88,7 +88,7 @@ struct FrameHeaders {
 
 FrameHeaders parse_frame(std::span<const std::byte> frame);
 
-// Whether all bits of `value` that `mask` selects are those of `fields`.
+// Returns true if all bits of `value` that `mask` selects are those of `fields`.
 bool fields_match(const FrameFields& fields, const FrameFields& value, const FrameFields& mask);
 
 // How long the Ethernet header of a frame is with its VLAN tags; of a frame that has one.
@@ -105,7 +105,8 @@ std::optional<std::uint16_t> cvlan_of(std::span<const std::byte> frame);
 inline constexpr std::uint32_t kFcsBytes = 4;
 std::array<std::byte, kFcsBytes> frame_check_sequence(std::span<const std::byte> frame);
 
-// Whether these are the headers of an Ethernet frame up to and including TCP, and nothing else.
+// Returns true if these are the headers of an Ethernet frame up to and including TCP, and nothing
+// else.
 bool is_tcp_header(std::span<const std::byte> header);
 // One of the frames that a TCP stream is cut into.
 struct TcpPart {
@@ -121,7 +122,7 @@ void adjust_tcp_header(std::span<std::byte> header, const TcpPart& part);
 // Writes the checksums of the IPv4 header, and of TCP or UDP over IPv4; other frames are left alone
 // (IBV_SEND_IP_CSUM). A fragment has no checksum of its own.
 void fill_checksums(std::span<std::byte> frame);
-// Whether there is an IPv4 header and it, and the TCP or UDP behind it, are sound
+// Returns true if there is an IPv4 header and it, and the TCP or UDP behind it, are sound
 // (IBV_WC_IP_CSUM_OK).
 bool checksums_hold(std::span<const std::byte> frame);
 

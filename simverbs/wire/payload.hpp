@@ -28,7 +28,7 @@ class AddressSpace {
     virtual bool read(std::uint64_t address, std::byte* bytes, std::size_t length) = 0;
     // The other way round.
     virtual bool write(std::uint64_t address, const std::byte* bytes, std::size_t length) = 0;
-    // Whether an address is a pointer of this process, so that one copy suffices.
+    // Returns true if an address is a pointer of this process, so that one copy suffices.
     [[nodiscard]] virtual bool is_own() const = 0;
     // Its process has ended, as an access has found: nothing is heard of it any more.
     [[nodiscard]] virtual bool is_gone() const { return false; }
@@ -37,7 +37,7 @@ class AddressSpace {
     AddressSpace() = default;
 };
 
-// What an address is an address of.
+// The kind of memory that an address is in.
 enum class MemoryKind : std::uint8_t {
     kProcess,  // an AddressSpace that is known from elsewhere: the payload's, or the owner's
     kDevice,   // memory on the device itself

@@ -16,7 +16,7 @@
 namespace simverbs {
 namespace {
 
-// What a command is about, for the trace: the object it made or names, or none.
+// Returns the object of a command, for the trace: the object it made or names, or none.
 template <Command C>
 std::uint32_t subject(const C& command, const typename C::Reply& reply, int error) {
     if constexpr (requires { command.handle; }) {

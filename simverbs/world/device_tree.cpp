@@ -164,7 +164,7 @@ void DeviceTree::add_device(std::size_t number, std::size_t index) {
                      DeviceFile{DeviceFileKind::kUverbs, index, fabric::PortNumber{}});
 }
 
-// What Linux says of a character device in the folder of its class.
+// Adds the files of a character device in the folder of its class, as Linux has them.
 void DeviceTree::add_node(const std::string& folder, const std::string& name, int minor) {
     add(folder + "dev", [minor] { return fmt::format("{}:{}\n", kInfinibandMajor, minor); });
     add(folder + "uevent", [name, minor] {
@@ -173,8 +173,8 @@ void DeviceTree::add_node(const std::string& folder, const std::string& name, in
     });
 }
 
-// What programs look for near a device: who made it, and which processors are close. Soft-RoCE is
-// no device of a bus.
+// Adds what programs look for near a device: who made it, and which processors are close. Soft-RoCE
+// is no device of a bus.
 void DeviceTree::add_pci_function(std::size_t number, const Hca& hca) {
     const DeviceIdentity& identity = hca.personality().identity;
     if (identity.hca_type.empty()) {

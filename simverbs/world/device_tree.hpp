@@ -1,5 +1,5 @@
-// What /sys/class/infiniband*, and /dev/infiniband say of the devices of one host: paths, and the
-// text behind each, in the kernel's formats (Documentation/ABI/stable/sysfs-class-infiniband).
+// The files of the devices of one host in /sys/class/infiniband* and /dev/infiniband: paths, and
+// the text behind each, in the kernel's formats (Documentation/ABI/stable/sysfs-class-infiniband).
 #pragma once
 
 #include <cstddef>

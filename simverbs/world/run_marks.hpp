@@ -1,4 +1,4 @@
-// What a run says of itself: whether it would repeat itself, and why not.
+// Marks of a run: whether it would repeat itself, and why not.
 #pragma once
 
 #include <array>

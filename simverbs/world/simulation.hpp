@@ -75,7 +75,8 @@ class Simulation final : public FaultEnvironment,
     // nullptr: the world has none.
     [[nodiscard]] fabric::SweepingSm* sweeping_sm() { return sweeping_sm_.get(); }
     bool stop_subnet_manager() override;
-    // Whether programs are told of DEVICE_SPEED_CHANGE, which older ones do not know; at first not.
+    // Programs are told of DEVICE_SPEED_CHANGE, which older ones do not know, if `wanted`; at first
+    // they are not.
     void tell_speed_changes(bool wanted) { commons_.tells_speed_changes = wanted; }
 
     void set_device_faults(DeviceFaults* faults) override { commons_.faults = faults; }

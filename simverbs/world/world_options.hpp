@@ -1,4 +1,4 @@
-// What a world is made of, embedded or served, and how the rows of simverbs/model/settings.hpp
+// The options of a world, embedded or served, and how the rows of simverbs/model/settings.hpp
 // become that.
 #pragma once
 

@@ -24,7 +24,7 @@ bool begins_with_word(std::string_view text, std::string_view word) {
            (text.size() == word.size() || text[word.size()] == ' ' || text[word.size()] == '(');
 }
 
-// Whether the words before a brace are the head of a function, a test or a lambda.
+// Returns true if the words before a brace are the head of a function, a test or a lambda.
 bool is_head(std::string_view words) {
     constexpr auto kOthers = std::to_array<std::string_view>(
         {"namespace", "class", "struct", "enum", "union", "extern", "if", "else", "for", "while",

@@ -377,7 +377,7 @@ class Moderation : public ExtendedCq {
         ibv_modify_cq_attr attr{mask, {count, period_us}};
         return ibv_modify_cq(cq, &attr);
     }
-    // Whether one is there now: asking the library for it would let time move.
+    // Returns true if one is there now: asking the library for it would let time move.
     bool event() {
         pollfd look{channel->fd, POLLIN, 0};
         return poll(&look, 1, 0) == 1 && take_event();

@@ -140,7 +140,7 @@ class RawPackets : public TwoHosts {
         wr.send_flags = flags;
         return ibv_post_send(sender, &wr, &bad);
     }
-    // Whether the datagram, sent now, comes to the receiver.
+    // Returns true if the datagram, sent now, comes to the receiver.
     bool arrives() {
         EXPECT_EQ(post_receive(receiver, *b, 9), 0);
         EXPECT_EQ(post_send(), 0);

@@ -343,7 +343,7 @@ bool crosses(const DrawnLine& line, const Area& area) {
     return false;
 }
 
-// Whether the text, or something painted after the line, hides it below all of the text.
+// Returns true if the text, or something painted after the line, hides it below all of the text.
 bool is_covered(const Drawing& drawing, const DrawnLine& line, const DrawnText& text) {
     return line.order < text.order &&
            (text.has_edge ||

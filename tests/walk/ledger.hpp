@@ -60,7 +60,8 @@ class Ledger {
     Queue& open(QueueKind kind);
     void close(const Queue& queue);
     void completed(const ibv_wc& wc);
-    // Whether the request was posted to a queue that outlives the queue pairs that complete there.
+    // Returns true if the request was posted to a queue that outlives the queue pairs that complete
+    // there.
     [[nodiscard]] bool outlives_queue_pairs(std::uint64_t id) const;
     [[nodiscard]] std::uint64_t completions() const { return completions_; }
     [[nodiscard]] std::uint64_t with_status(std::size_t status) const { return by_status_[status]; }

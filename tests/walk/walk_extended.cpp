@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint16_t kFirstGroupLid = 0xC000;
 
-// Whether ibv_wr_*() of this queue pair has the operation.
+// Returns true if ibv_wr_*() of this queue pair has the operation.
 bool has_function(const Pair& pair, ibv_wr_opcode opcode) {
     switch (opcode) {
         case IBV_WR_SEND:

@@ -30,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr std::size_t kMostOutput = std::size_t{1} << 20;
-// What simverbs says when a program waits for what cannot come; it may still give up by itself.
+// The words of simverbs when a program waits for what cannot come; it may still give up by itself.
 constexpr std::array<std::string_view, 3> kGoesNowhere = {
     "simverbs: everyone waits and no event is left", "simverbs: a million events came while nobody",
     "simverbs: events_not_acknowledged:"};
@@ -92,7 +92,7 @@ class Pipe {
     void close_writer() { close_end(1); }
     [[nodiscard]] bool is_open() const { return ends_[0] >= 0; }
 
-    // What there is; closes at the end.
+    // Reads what there is; closes at the end.
     void read_into(std::string& text) {
         std::array<char, 4096> buffer;
         const ssize_t got = read(ends_[0], buffer.data(), buffer.size());
@@ -161,7 +161,7 @@ class Child {
     // Patience with a program that may give up by itself.
     void attend(Clock::time_point until, Finished& finished) { attend(until, {}, finished); }
 
-    // Whether the program handles that signal itself (proc(5)).
+    // Returns true if the program handles that signal itself (proc(5)).
     [[nodiscard]] bool catches(int signal) const {
         std::ifstream status(fmt::format("/proc/{}/status", process_));
         for (std::string word; status >> word;) {
@@ -173,7 +173,7 @@ class Child {
         }
         return false;
     }
-    // Whether it sleeps, and has done little else since it began: it is no endless loop.
+    // Returns true if it sleeps, and has done little else since it began: it is no endless loop.
     [[nodiscard]] bool sleeps(std::chrono::milliseconds since_begin) const {
         std::ifstream file(fmt::format("/proc/{}/stat", process_));
         std::string text(std::istreambuf_iterator<char>(file), {});
@@ -190,7 +190,7 @@ class Child {
         return state == 'S' && used * kLittle < since_begin;
     }
     void send(int signal) const { kill(process_, signal); }
-    // What the program started goes with it.
+    // Kills the program and what it started.
     void kill_all() {
         if (!status_) {
             int status = 0;
@@ -254,7 +254,7 @@ class Child {
             errors_.read_into(finished.errors);
         }
     }
-    // What an ended program left in the pipes.
+    // Reads what an ended program left in the pipes.
     void drain(Finished& finished) {
         while (output_.is_open() || errors_.is_open()) {
             Looks looks = this->looks();

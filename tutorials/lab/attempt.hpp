@@ -44,7 +44,7 @@ struct Finished {
 // killed if it does not. Throws std::system_error when nothing can be started.
 Finished run(const Command& command);
 
-// What the C compiler is to be told; $CC or cc. lab_ending.c is compiled with the answer.
+// Returns the command line of the C compiler; $CC or cc. lab_ending.c is compiled with the answer.
 std::vector<std::string> compiler_words(const Toolbox& toolbox, const std::string& source,
                                         const std::string& program);
 

@@ -119,7 +119,8 @@ bool is_noise(std::string_view line, bool has_ending) {
            (has_ending && line.starts_with("simverbs: not_destroyed:"));
 }
 
-// What came on stderr. Of a world that was reported already, a second report says nothing new.
+// Returns what came on stderr. Of a world that was reported already, a second report says nothing
+// new.
 std::string without_noise(const Checked& checked) {
     std::istringstream lines{std::string(without_fault_report(checked.performance.errors))};
     std::string kept;

@@ -44,7 +44,7 @@ struct Checked {
 Checked check(const Exercise& exercise, const Toolbox& toolbox, const std::string& file,
               const std::string& pictures);
 
-// What the student reads. Advice ("Try") comes only after the last hint.
+// Returns the report for the student. Advice ("Try") comes only after the last hint.
 std::string report(const Exercise& exercise, const Checked& checked);
 
 }  // namespace simverbs::lab

@@ -43,7 +43,7 @@ std::string crash_text(const Performance& performance) {
         place && place->null_touched ? " A pointer was used that is NULL, or was never set." : "");
 }
 
-// What the program says of its own end.
+// Returns what the program says of its own end.
 std::string reason_of(const Performance& performance) {
     const std::string exception = exception_of(performance.errors);
     return exception.empty() ? line_that_starts_with(kGaveUp, performance.errors) : exception;

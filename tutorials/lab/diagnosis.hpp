@@ -1,4 +1,4 @@
-// What a teacher sees at once, whatever the rubric asks: how a program ended when it did not end
+// The mistakes that are found whatever the rubric asks: how a program ended when it did not end
 // well, a state of a queue pair that was skipped, a completion queue that was polled once, a
 // program that only prints. Says nothing of a program that came to its end without these.
 #pragma once

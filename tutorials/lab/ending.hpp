@@ -58,7 +58,7 @@ std::optional<Place> place_in_python(const std::string& notes, std::string_view 
 // The last line of a traceback, "TypeError: ..."; "" when there is none.
 std::string exception_of(std::string_view errors);
 
-// Whether Python did not even begin, since the answer is not Python.
+// Returns true if Python did not even begin, since the answer is not Python.
 bool is_syntax_error(std::string_view errors);
 
 // That of a program in Python: kException where it ended by one. pyverbs raises its own when a verb

@@ -50,7 +50,7 @@ std::optional<std::string> find_answer(const Exercise& exercise, const std::stri
 // One more hint each time, counted in a file `.hints` of the exercise's folder in `folder`, or of
 // that itself; from the first again after the last.
 std::string next_hint(const Exercise& exercise, const std::string& folder, Language language);
-// Whether all hints were asked for, by the file `.hints` beside an answer.
+// Returns true if all hints were asked for, by the file `.hints` beside an answer.
 bool has_every_hint(const Exercise& exercise, const std::string& folder);
 
 // How far a student is with an exercise, by the files in `folder`/NAME.

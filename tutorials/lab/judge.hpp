@@ -1,4 +1,4 @@
-// What happened, held against a rubric.
+// Judges what happened by a rubric.
 #pragma once
 
 #include <optional>

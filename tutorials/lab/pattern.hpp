@@ -1,6 +1,6 @@
-// What a rubric says of single events of a run: `{completion: SUCCESS, opcode: RECV, host: h1}` is
-// every successful completion of a receive on h1. One key says what kind of event it is, the others
-// what more must hold.
+// Patterns of a rubric for single events of a run: `{completion: SUCCESS, opcode: RECV, host: h1}`
+// is every successful completion of a receive on h1. One key says what kind of event it is, the
+// others what more must hold.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct Pattern {
     std::vector<Condition> conditions;
     std::string host;         // "": any
     std::uint32_t place = 0;  // of the queue pair among those of its host, from 1; 0: any
-    std::string text;  // as it was written, for people
+    std::string text;         // as it was written, for people
 
     [[nodiscard]] bool matches(const viz::Record& record, const viz::Run& run) const;
 };

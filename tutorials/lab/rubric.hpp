@@ -74,7 +74,7 @@ struct ClosedRule {
     std::vector<std::string> kinds;
 };
 
-// What the program printed, on stdout or stderr, matches, or, turned round, does not.
+// The output of the program, on stdout or stderr, matches, or, turned round, does not.
 struct OutputRule {
     std::string text;
     std::regex expression;
@@ -110,7 +110,8 @@ struct Rubric {
     [[nodiscard]] std::uint64_t points() const;
 };
 
-// What is named before all rules: that it does not compile, and what diagnosis.hpp finds out.
+// Diagnoses that are named before all rules: that it does not compile, and what diagnosis.hpp finds
+// out.
 inline constexpr std::string_view kCompiles = "compiles";
 inline constexpr std::string_view kCrashes = "crashes";
 inline constexpr std::string_view kTimesOut = "times_out";

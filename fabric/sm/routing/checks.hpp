@@ -1,4 +1,4 @@
-// What is true of forwarding tables, whoever made them: an independent reader of them.
+// Checks of forwarding tables, whoever made them: an independent reader of them.
 #pragma once
 
 #include <cstdint>
