@@ -31,7 +31,7 @@ class FrameAction {
     virtual Verdict pass(Frame& /*frame*/, const LinkDirection& /*direction*/) {
         return Verdict::kPass;
     }
-    // What it keeps goes on.
+    // Lets go on what it keeps.
     virtual void release() {}
 
   protected:

@@ -47,7 +47,7 @@ class VlCredits {
     void put_back(std::uint32_t blocks) { available_ += blocks; }
     // The same where its return was entered, for `time`. Then rewind() before anything is taken.
     void undo(std::uint32_t blocks, SimTime time);
-    // What is taken next is taken at `now` or later, though it was later already. Only where
+    // The credits taken next are taken at `now` or later, though it was later already. Only where
     // returns were entered in their order.
     void rewind(SimTime now);
 

@@ -61,7 +61,7 @@ struct Grh {
 struct Frame {
     static constexpr std::size_t kTransportBytes = 160;
 
-    // What every hop reads comes first, in one cache line.
+    // The members that every hop reads come first, in one cache line.
     Frame* next = nullptr;  // in the queue that holds the frame
     SimTime arrival{};      // at the end of the link it is on; while it waits: when it may start
     FramePool* pool = nullptr;

@@ -44,7 +44,7 @@ class Link {
     // Up: both ports go to INIT, and a subnet manager takes them further; on Ethernet to ACTIVE.
     // It stays down while an end holds it.
     void set_state(LinkState state);
-    // What holds an end has changed.
+    // Looks again at what holds its ends.
     void refresh() { set_state(plugged_); }
     // From the next frame on; both ports say that their speed has changed.
     void set_rate(LinkWidth width, LinkSpeed speed);

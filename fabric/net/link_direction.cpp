@@ -52,8 +52,8 @@ SimTime LinkDirection::free_at() const {
 // The two functions of a hop, and Switch::receive, are made one piece each: a tenth to a fifth of
 // the time of a frame on an idle fabric.
 //
-// What a filter takes goes no further than the wire, and takes no room at the other end: the
-// credits of lost packets come back with the next flow control packet (IBA 7.9.4.4).
+// A frame that a filter takes goes no further than the wire, and takes no room at the other end:
+// the credits of lost packets come back with the next flow control packet (IBA 7.9.4.4).
 [[gnu::flatten]] void LinkDirection::transmit(FramePtr frame, SimTime ready) {
     if (frame->packets > 1) [[unlikely]] {
         transmit_train(std::move(frame), ready);
@@ -140,7 +140,7 @@ void LinkDirection::commit(FramePtr frame, SimTime start) {
     put_on_wire(std::move(frame), arrival);
 }
 
-// What has to be in before the other end does something: of a frame that is cut through the part
+// Returns the time until the other end can do something: of a frame that is cut through the part
 // with all that a switch looks at.
 SimDuration LinkDirection::time_to_decide(const Frame& frame) const {
     return rate_.transmission_time(cuts_through_ && !frame.is_management
@@ -312,7 +312,7 @@ void LinkDirection::pause_until(SimTime until) {
     }
 }
 
-// What is on the wire goes on as it began.
+// Frames on the wire go on as they began.
 void LinkDirection::set_rate(Rate rate) {
     take_back_unstarted();
     settled_until_ = busy_until_ + latency_;

@@ -180,8 +180,8 @@ class LinkDirection final : public EventHandler {
         }
     }
 
-    // What the switch at the end of an Ethernet direction holds of it, by priority, and the pauses
-    // that it asked for; and which of them have reached the sender.
+    // The frames that the switch at the end of an Ethernet direction holds of it, by priority, and
+    // the pauses that it asked for; and which of them have reached the sender.
     struct Pausing {
         std::array<std::uint64_t, kPriorities> held{};
         std::uint8_t asked = 0;

@@ -43,7 +43,7 @@ struct FrameSent {
     }
 };
 
-// What was announced by frame_sent did not start: a frame of another lane goes first.
+// The frame announced by frame_sent did not start: a frame of another lane goes first.
 struct FrameHeldBack {
     static constexpr trace::EventInfo kInfo{"frame_held_back", trace::Category::kPacket};
     NodeId node;

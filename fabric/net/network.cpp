@@ -188,7 +188,7 @@ void Network::set_up_ethernet() {
     }
 }
 
-// What hosts hang on stays where it is.
+// Switches with hosts stay where they are.
 void Network::link_changed(Link& link) {
     if (link.end(0).node().kind() == NodeKind::kSwitch &&
         link.end(1).node().kind() == NodeKind::kSwitch) {

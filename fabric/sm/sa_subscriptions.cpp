@@ -90,7 +90,7 @@ SubnetAdministration::Answer SubnetAdministration::inform(const Query& query) {
     Record record(query.data.begin(), query.data.begin() + inform_info::kBytes);
     const bool subscribes = mad::get(record, inform_info::kSubscribe) != 0;
     const DatagramAddress& from = query.received.from;
-    // What is compared is what is subscribed to, and by whom.
+    // Compares what is subscribed to, and by whom.
     mad::set(record, inform_info::kSubscribe, 1);
     mad::set(record, inform_info::kQpn, from.qp);
     const auto present = std::ranges::find_if(subscriptions_, [&](const Subscription& one) {

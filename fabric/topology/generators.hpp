@@ -16,7 +16,7 @@ inline constexpr std::uint32_t kMaxStarHosts = Topology::kMaxSwitchPorts;
 inline constexpr std::uint32_t kMaxRingSwitches = 1024;
 inline constexpr std::uint32_t kMaxFatTreePorts = 36;  // 11,664 hosts
 
-// What generators() lists; each but vpi-pair is on Ethernet with "eth-" before it.
+// Makes what generators() lists; each but vpi-pair is on Ethernet with "eth-" before it.
 Outcome<Topology> generate_topology(std::string_view spec);
 
 // "pair, star:N, ring:N, ...": for errors and help.

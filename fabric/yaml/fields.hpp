@@ -1,5 +1,5 @@
 // Strict reading: a mapping with a fixed set of keys, and values of the type that is asked for.
-// What is wrong goes to the errors, and the reader goes on as if it had been left out.
+// Mistakes go to the errors, and the reader goes on as if it had been left out.
 #pragma once
 
 #include <algorithm>

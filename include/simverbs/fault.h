@@ -143,9 +143,9 @@ enum simverbs_fault_action {
     SIMVERBS_FAULT_CALL
 };
 
-/* What it waits for. */
+/* The trigger: what it waits for. */
 enum simverbs_fault_trigger {
-    /* What its action is done to: packets (SIMVERBS_FAULT_MARK: too), work requests, calls; else
+    /* The subject of its action: packets (SIMVERBS_FAULT_MARK: too), work requests, calls; else
      * time. */
     SIMVERBS_ON_DEFAULT = 0,
     SIMVERBS_ON_TIME,         /* from_ps, or at once */
@@ -268,7 +268,7 @@ struct simverbs_fault {
     struct simverbs_fault_target target;
     struct simverbs_fault_arguments with;
 
-    /* What the trace, explanations and pictures call it; NULL: its number and action. */
+    /* The name in the trace, explanations and pictures; NULL: its number and action. */
     const char* name;
 };
 

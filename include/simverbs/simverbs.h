@@ -45,14 +45,14 @@ int simverbs_set(const char* setting, const char* value);
  * and a file with a mistake are EINVAL, at once. */
 int simverbs_set_topology(const char* topology);
 
-/* What all random streams of the world begin with; any value. Default: 1. */
+/* The number that all random streams of the world begin with; any value. Default: 1. */
 int simverbs_set_seed(uint64_t seed);
 
 /* Whose behaviour where devices differ: "spec" (the InfiniBand Architecture Specification; the
  * default), "connectx6" or "rxe". Unknown: EINVAL. */
 int simverbs_set_personality(const char* personality);
 
-/* What a program calls PSN 0 is this PSN in packets, so that one which starts at 0 soon wraps past
+/* The PSN 0 of programs is this PSN in packets, so that one which starts at 0 soon wraps past
  * 0xFFFFFF; ibv_query_qp() shows the program's own numbers. Above 0xFFFFFF: EINVAL. Default: 0. */
 int simverbs_set_first_psn(uint32_t psn);
 
@@ -155,8 +155,8 @@ int simverbs_port_reregister(const char* node, uint8_t port);
  * IBV_EVENT_DEVICE_SPEED_CHANGE (20) at both ends, but only after simverbs_port_speed_events(1). */
 int simverbs_port_set_rate(const char* node, uint8_t port, unsigned int width, unsigned int speed);
 
-/* Whether programs are told of changes of speed, from now on. Default: 0, since a program that was
- * compiled before rdma-core 62 does not know that event. */
+/* Sets whether programs are told of changes of speed, from now on. Default: 0, since a program that
+ * was compiled before rdma-core 62 does not know that event. */
 int simverbs_port_speed_events(int wanted);
 
 /* ---- what happened --------------------------------------------------------------------------- */
@@ -224,9 +224,9 @@ const char* simverbs_explain(const char* host, uint32_t qp_num);
  * where there is no world. */
 const char* simverbs_waits(void);
 
-/* What a run is compared by: calls, completions, states, async events, fault firings and message
- * boundaries so far, with their times. The same program, topology, personality and seed give the
- * same digest. Looking at a run (traces) does not change it. */
+/* The digest by which runs are compared: of calls, completions, states, async events, fault firings
+ * and message boundaries so far, with their times. The same program, topology, personality and seed
+ * give the same digest. Looking at a run (traces) does not change it. */
 int simverbs_run_digest(uint64_t* digest);
 
 /* The same of packets, counted from the first call of this function on. */

@@ -102,8 +102,8 @@ inline std::uint64_t run_digest() {
     return digest;
 }
 
-// What is not given is as the environment says (SIMVERBS_TOPOLOGY, _PERSONALITY, _SEED), else
-// "star:2", "spec" and 1.
+// Options that are not given are as the environment says (SIMVERBS_TOPOLOGY, _PERSONALITY, _SEED),
+// else "star:2", "spec" and 1.
 struct WorldOptions {
     std::optional<std::string> topology{};
     std::optional<std::string> personality{};

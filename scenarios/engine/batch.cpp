@@ -34,8 +34,8 @@ void fail_warnings(Verdict& verdict) {
     verdict.warnings.clear();
 }
 
-// What went wrong in the same way at the same place of the scenario, as hundreds of requests that
-// one error flushes, is told once, with its number.
+// Failures in the same way at the same place of the scenario, as hundreds of requests that one
+// error flushes, are told once, with their number.
 std::string describe_failures(const Verdict& verdict) {
     std::string text;
     for (std::size_t i = 0; i < verdict.failures.size();) {

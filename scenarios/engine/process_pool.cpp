@@ -29,7 +29,7 @@ void write_all(int descriptor, const std::string& text) {
     }
 }
 
-// What the command wants to hear of, its pieces do not.
+// The signals that the command wants to hear of end its pieces.
 void end_by_signals_again() {
     for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
         struct sigaction before {};

@@ -48,7 +48,7 @@ class ProcessPool {
 
     [[nodiscard]] bool is_full() const { return children_.size() >= jobs_; }
     [[nodiscard]] bool is_idle() const { return children_.empty() && refused_.empty(); }
-    // What cannot be started is among the next that are done, with an error.
+    // Work that cannot be started is among the next that are done, with an error.
     void start(std::size_t id, const Work& work);
     // Waits until a piece has ended; all that have. None: the pool is idle, or stopped.
     std::vector<Done> wait();

@@ -69,7 +69,7 @@ class UsageCheck {
         }
     }
 
-    // Whether `body[key]` is something that `host` has in its `section`.
+    // Demands that `body[key]` is something that `host` has in its `section`.
     void needs(const std::string& host, std::string_view section, Checked body,
                std::string_view key) {
         const std::string name = body.text(key);

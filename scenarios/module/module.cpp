@@ -45,7 +45,7 @@ struct Around {
 // handler of the library, which runs after the destructors of this module.
 Around* g_around = nullptr;
 
-// What the file leaves out stays as the program or its environment has it.
+// Settings that the file leaves out stay as the program or its environment has them.
 std::string configure(const Scenario& scenario) {
     const TopologyFile topology(scenario);
     if (!topology.error().empty()) {

@@ -1,6 +1,6 @@
-// Whether a run repeats itself: in fresh processes, with another layout of the address space, on
-// one processor, with other memory, and by other builds. Where it does not: the first record of the
-// run digest that differs.
+// Checks that a run repeats itself: in fresh processes, with another layout of the address space,
+// on one processor, with other memory, and by other builds. Where it does not: the first record of
+// the run digest that differs.
 #pragma once
 
 #include <chrono>

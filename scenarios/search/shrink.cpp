@@ -127,7 +127,7 @@ class Shrinker {
         }
         ++runs_;
         last_ = std::move(*verdict);
-        // What has fewer operations may lead to more retries, and those to more losses.
+        // A scenario with fewer operations may lead to more retries, and those to more losses.
         return known_[text] = is_same(last_) && firings(last_) <= firings(verdict_);
     }
 

@@ -73,7 +73,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_dealloc_pd(ibv_pd* handle) {
 
 namespace {
 
-// Whether the device has thread domains and parent domains; an errno.
+// Checks that the device has thread domains and parent domains; an errno.
 int check_domains(const Context& context) {
     if (!context.admits()) {
         return EIO;

@@ -306,7 +306,7 @@ bool makes_sense(FrameLayers layers) {
     return true;
 }
 
-// What labels carry is not looked at.
+// Layers behind labels are not looked at.
 bool looks_behind_labels(FrameLayers layers) {
     constexpr FrameLayers kLabels =
         FrameLayer::kMpls | FrameLayer::kMplsOverUdp | FrameLayer::kMplsOverGre;

@@ -1,7 +1,7 @@
 // Imported devices and objects: another handle of this process for what it has already.
 //
-// What another process has opened cannot be imported: commands go through that process's own
-// channel to the world, not through a descriptor.
+// Objects of another process cannot be imported: commands go through that process's own channel to
+// the world, not through a descriptor.
 #include <cerrno>
 #include <cstring>
 #include <string>

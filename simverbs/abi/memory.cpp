@@ -19,8 +19,8 @@ namespace {
 constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::uint64_t kMaxPages = 0xFFFFFFFF;  // Linux counts them in 32 bits (ib_umem_get)
 
-// Whether a process's memory can be registered, and pins it; an errno. Pages of an on-demand region
-// are looked at when they are used.
+// Checks that a process's memory can be registered, and pins it; an errno. Pages of an on-demand
+// region are looked at when they are used.
 int pin(const Context& context, const void* address, std::size_t length, unsigned access) {
     const auto start = reinterpret_cast<std::uint64_t>(address);
     if ((access & IBV_ACCESS_ON_DEMAND) != 0) {

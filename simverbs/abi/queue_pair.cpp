@@ -121,7 +121,7 @@ FrameOffloads to_offloads(std::uint32_t create_flags) {
     return offloads;
 }
 
-// What the device finds missing it refuses; what has no handle has none there.
+// The device refuses what it finds missing; an object without a handle has none there.
 int fill_command(const ibv_qp_init_attr_ex& init, CreateQp& command) {
     const ServiceProperties* service = find_service(static_cast<std::uint32_t>(init.qp_type));
     if (service == nullptr) {

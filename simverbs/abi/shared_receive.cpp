@@ -67,7 +67,8 @@ CreateSrq to_command(const ibv_srq_init_attr_ex& init) {
     return command;
 }
 
-// What completes there says of the tag header can be read from an extended queue alone (mlx5).
+// The fields of its completions about the tag header can be read from an extended queue alone
+// (mlx5).
 bool has_tag_matching_needs(const ibv_srq_init_attr_ex& init) {
     constexpr std::uint32_t kNeeds = IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
     return (init.comp_mask & kNeeds) == kNeeds && init.cq != nullptr &&

@@ -25,7 +25,7 @@ struct ProcessOptions {
 };
 
 // A run that a signal interrupts has a verdict of what there was until then: it is not judged.
-// What the programs print goes to this process's standard output, prefixed by host.
+// The output of the programs goes to this process's standard output, prefixed by host.
 scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
                                  const ProcessOptions& options);
 

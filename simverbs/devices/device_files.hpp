@@ -15,7 +15,8 @@ namespace simverbs::devices {
 // As open(2); `path` is ours and no folder.
 int open_file(const TreePath& path, int flags);
 
-// Whether ioctl(2) and read(2) on it are ours; kNone as quickly as may be.
+// The kind of an open file: whether ioctl(2) and read(2) on it are ours; kNone as quickly as may
+// be.
 enum class FileKind : unsigned char { kNone, kAttribute, kDevice };
 FileKind kind_of(int descriptor);
 

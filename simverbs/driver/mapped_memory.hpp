@@ -1,4 +1,4 @@
-// Whether a range of this process's memory can be registered: pinning it would fail otherwise.
+// Checks that a range of this process's memory can be registered: pinning it would fail otherwise.
 #pragma once
 
 #include <cstdint>

@@ -307,7 +307,7 @@ void CompletionQueue::settle(const Cqe& entry) {
     }
 }
 
-// What was consumed from the old ring since the device copied it counts in the new one.
+// Entries consumed from the old ring since the device copied it counts in the new one.
 void CompletionQueue::replace_ring(std::byte* ring, const ResizeCqReply& reply) {
     const std::lock_guard guard(lock_);
     channel_.unmap_ring(ring_, bytes_);

@@ -1,7 +1,7 @@
 // The faults of a world, by id: when each is due, and who is told. Ids count from 1 and are never
 // used again.
 //
-// What has no filter or hook to wait at is done by fault_effects.hpp.
+// Actions without a filter or hook to wait at are carried out by fault_effects.hpp.
 #pragma once
 
 #include <cstdint>

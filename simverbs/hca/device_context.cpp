@@ -9,7 +9,7 @@
 
 namespace simverbs {
 
-// What is reported can be had from one context.
+// As many objects as are reported can be had from one context.
 static_assert(std::ranges::all_of(kPersonalities, [](const Personality* personality) {
     const DeviceLimits& limits = personality->limits;
     return !exceeds(std::uint64_t(limits.max_mr) + std::uint64_t(limits.max_mw),

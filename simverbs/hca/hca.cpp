@@ -273,7 +273,7 @@ void Hca::deliver_to(QueuePair& qp, const fabric::Port& port, const fabric::Fram
     qp.packet_arrived(packet);
 }
 
-// What would stop its packets one by one: see deliver().
+// Returns false for trains whose packets would be stopped one by one: see deliver().
 bool Hca::take_ahead(fabric::Port& port, const fabric::Frame& train) {
     const Packet& packet = train.transport_as<Packet>();
     QueuePair* const qp = is_dead_ || !is_for(port, train) || !is_of_its_vlans(port, train)

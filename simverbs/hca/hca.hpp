@@ -153,7 +153,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     // It works again, for contexts that are opened from now on.
     void restart();
     // The program that has opened it is no more, without a word: the same for that context alone.
-    // What is on the wire arrives.
+    // Its packets on the wire arrive.
     void abandon(DeviceContext& context);
     void abandon_all();
     // Returns true if a program has it open, and nothing has ended that.

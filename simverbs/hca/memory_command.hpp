@@ -57,7 +57,7 @@ struct AllocateNullMr {
     std::uint32_t pd = 0;
 };
 
-// Whether a range of an on-demand region could be fetched ahead; nothing has to be.
+// Asks whether a range of an on-demand region could be fetched ahead; nothing has to be.
 struct AdviseMrReply {
     std::uint64_t address = 0;  // where its bytes are
 };

@@ -144,7 +144,7 @@ int DeviceContext::check_reregister(const ReregisterMr& command, MemoryRegion& a
     if ((command.flags & kReregisterAccess) != 0) {
         after.access = AccessRights::from_bits(command.access);
     }
-    // What is on demand, or based on zero, is so from its registration on.
+    // A region that is on demand, or based on zero, is so from its registration on.
     const AccessRights lasting = Access::kOnDemand | Access::kZeroBased;
     if (command.flags == 0 || (command.flags & ~kReregisterAll) != 0 || after.pd == nullptr ||
         after.kind != MemoryKind::kProcess || !may_have(after.access, personality.limits) ||

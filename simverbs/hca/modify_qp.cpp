@@ -233,7 +233,7 @@ void QueuePair::fail(QpTrigger trigger, FaultCause cause) {
     }
 }
 
-// What failed while the engine was at work comes before what the engine found.
+// A failure while the engine was at work comes before what the engine found.
 void QueuePair::end_failure(const EngineResult& of_engine) {
     failure_ = failure_ ? failure_ : of_engine;
     if (engines_at_work_ == 0) {

@@ -222,7 +222,7 @@ FetchVerdict QueuePair::fetch_send(std::uint32_t index, SendWqe& wqe, std::span<
         used = tail.size();  // its header stands behind all segments that there may be
     }
     std::copy_n(slot + sizeof wqe, std::min(used, tail.size()), tail.begin());
-    // What is only flushed is not executed.
+    // A request that is only flushed is not executed.
     if (hca_.faults() != nullptr && attributes_.state == QpState::kRts) [[unlikely]] {
         if (const auto fault = hca_.faults()->work_request(*this, CompletedQueue::kSend)) {
             return {fault->status, fault->cause};

@@ -26,7 +26,7 @@ void QueuePair::transmit(const Packet& packet) {
     put_on_wire(make_frame(packet, attributes_.path), packet);
 }
 
-// What loops back is not on a link.
+// Packets that loop back are not on a link.
 std::uint16_t QueuePair::longest_train() const {
     const fabric::Port& port = hca_.port(attributes_.port);
     const bool may_be = port.outgoing() != nullptr && port.outgoing()->takes_trains() &&

@@ -295,8 +295,8 @@ struct QpAttrCheck {
     [[nodiscard]] constexpr bool ok() const { return missing.empty() && superfluous.empty(); }
 };
 
-// What an XRC queue pair has no half for is taken and ignored, so that a program may give RC's
-// attributes to both ends (Linux uverbs modify_qp_mask).
+// Attributes of the half that an XRC queue pair lacks are taken and ignored, so that a program may
+// give RC's attributes to both ends (Linux uverbs modify_qp_mask).
 constexpr QpAttrs ignored_attrs(Service service) {
     using enum QpAttr;
     switch (service) {

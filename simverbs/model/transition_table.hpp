@@ -19,7 +19,7 @@ struct Transition {
     std::string_view source;  // where the rule is written
 };
 
-// Whether no two rows answer the same question.
+// Returns true if no two rows answer the same question.
 template <class State, class Event>
 consteval bool rows_are_unambiguous(std::span<const Transition<State, Event>> rows) {
     for (std::size_t i = 0; i < rows.size(); ++i) {

@@ -148,7 +148,7 @@ void HostProcesses::resume(const std::string& host) {
     held_.erase(of_host, held_.end());
 }
 
-// What they have open is dead at once, so that nothing depends on how soon the kernel ends them.
+// Their open objects are dead at once, so that nothing depends on how soon the kernel ends them.
 // Who is stopped never goes on.
 std::string_view HostProcesses::end(const std::string& host) {
     std::vector<Process> found;

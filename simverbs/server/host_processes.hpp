@@ -35,7 +35,7 @@ class HostProcesses final : public HostPrograms {
     void let_all_go_on();
 
     // Kills those whose end has come, and waits until they are gone, with all that they had open.
-    // Whether there were any since the last call.
+    // Returns true if there were any since the last call.
     bool end_killed();
 
   private:

@@ -416,7 +416,7 @@ bool Server::serve_client(RemoteClient& client) {
     return true;
 }
 
-// What the client posted before the command comes before it.
+// Requests that the client posted before the command come before it.
 void Server::answer(RemoteClient& client, const CommandRequest& request) {
     stall_watch_.called();
     ring_doorbells(client);

@@ -81,7 +81,7 @@ class Server {
     std::string open_outlets();
 
     // server.cpp: clients.
-    // Whether anybody has come, was answered, or has said what is to be carried out.
+    // Returns true if anybody has come, was answered, or has asked for something.
     bool serve_sockets(int timeout_ms);
     void watch_wake_ups(int descriptor);
     bool accept_client();

@@ -418,7 +418,7 @@ bool Server::run_pending_commands() {
     return any;
 }
 
-// What threads of one process did before comes before what they do from here on.
+// Calls that threads of one process made before come before those from here on.
 void Server::begin_turn() {
     for (const auto& client : clients_) {
         client->begin_turn();

@@ -1,8 +1,8 @@
 // /dev/infiniband/umadN as one process has it open: management datagrams in the kernel's format
 // (<rdma/ib_user_mad.h>) on a socket, whose other end is the program's descriptor.
 //
-// What a program writes is checked here. As a socket can refuse nothing afterwards, what the kernel
-// would answer with an error to write(2) comes back as a datagram with that error as its status.
+// Checks what a program writes. As a socket can refuse nothing afterwards, what the kernel would
+// answer with an error to write(2) comes back as a datagram with that error as its status.
 #pragma once
 
 #include <array>

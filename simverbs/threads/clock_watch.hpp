@@ -1,5 +1,5 @@
-// Whether a thread that uses verbs may have decided by the clock of the machine what it does next:
-// such a run need not repeat itself (DESIGN section 4).
+// Detects that a thread which uses verbs may have decided by the clock of the machine what it does
+// next: such a run need not repeat itself (DESIGN section 4).
 //
 // A clock that is read twice (how long did it take?) decides nothing. One does that is read between
 // a poll that found nothing and the next request, with no completion in between, as a time limit

@@ -132,8 +132,8 @@ bool Conductor::alone(const Actor& self) const {
     });
 }
 
-// What one has posted is drained in its turn first. One that leaves is there until the kernel has
-// ended it, and with that has woken who joins it.
+// Requests that one has posted are drained in its turn first. One that leaves is there until the
+// kernel has ended it, and with that has woken who joins it.
 void Conductor::remove_ended() {
     const auto removed = std::erase_if(actors_, [this](const std::shared_ptr<Actor>& actor) {
         if (!actor->leaves() || has_queued(*actor)) {

@@ -26,7 +26,7 @@ enum class Whereabouts : std::uint8_t {
     kEnded,         // its thread has ended, and an earlier look has found that
 };
 
-// Whether time may advance without an actor.
+// Says if time may advance without an actor.
 enum class Hold : std::uint8_t {
     kHolds,           // no
     kPasses,          // yes

@@ -8,7 +8,7 @@ namespace simverbs {
 Responder::Verdict Responder::execute(const Packet& packet) {
     const WireOpcode& operation = packet.operation();
     if (operation.kind == MessageKind::kRead || operation.kind == MessageKind::kFlush) {
-        // What was written before a FLUSH has been placed: nothing is left to do for it.
+        // Data written before a FLUSH has been placed: nothing is left to do for it.
         remember(packet);
         return Verdict::kPassed;
     }

@@ -17,7 +17,7 @@
 
 namespace simverbs {
 
-// Whether the device could bring a work request in, or as what it fails.
+// The result of bringing a work request in: how it fails, if it does.
 struct FetchVerdict {
     WcStatus failure = WcStatus::kSuccess;
     FaultCause cause = FaultCause::kSuccess;

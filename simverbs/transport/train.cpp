@@ -7,7 +7,7 @@
 namespace simverbs {
 namespace {
 
-// What a packet places may then be what the next one carries.
+// The bytes that a packet places may then be those that the next one carries.
 bool overlaps(const Payload& from, std::span<const MemorySpan> to) {
     return std::any_of(to.begin(), to.end(), [&from](const MemorySpan& target) {
         return std::any_of(from.spans, from.spans + from.span_count,
@@ -21,8 +21,8 @@ bool overlaps(const Payload& from, std::span<const MemorySpan> to) {
 
 }  // namespace
 
-// What the checks would say of each of its packets. Of those that they look at, a train has none
-// that begins a message or brings more than a payload.
+// Says what the checks would say of each of its packets. Of those that they look at, a train has
+// none that begins a message or brings more than a payload.
 bool Responder::continues_message(const Packet& train) const {
     const WireOpcode& operation = train.operation();
     const bool is_write = operation.kind == MessageKind::kWrite;

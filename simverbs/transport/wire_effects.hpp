@@ -9,7 +9,7 @@
 
 namespace simverbs {
 
-// Whether a queue pair may send to where an address handle leads (IBA 11.2.2.1).
+// The answer to whether a queue pair may send to where an address handle leads (IBA 11.2.2.1).
 enum class AddressVerdict : std::uint8_t { kUsable, kUnknown, kOtherPort, kOtherProtectionDomain };
 
 // The result of sending an Ethernet frame that a program made.

@@ -189,7 +189,7 @@ void fill_bits(Bytes& bytes, std::size_t at, std::uint8_t bits) {
 
 constexpr std::size_t kReserved8a = 4;  // in the BTH
 
-// What routers and switches may change counts as ones: of a packet with a GRH the LRH, which
+// Fields that routers and switches may change count as ones: of a packet with a GRH the LRH, which
 // RoCE packets do not have and count as ones too (IBA 7.8.1, A16.4.5, A17.4.4).
 std::uint32_t masked_crc(const Bytes& built, const Places& places, const fabric::Frame& frame,
                          fabric::LinkLayer layer) {

@@ -28,8 +28,8 @@ std::uint32_t subject(const C& command, const typename C::Reply& reply, int erro
     }
 }
 
-// Whether a command works on a device that died: a driver may still give back what it has, since
-// the host's memory of it is its own (Linux mlx5, internal_err_ret_value).
+// Returns true if a command works on a device that died: a driver may still give back what it has,
+// since the host's memory of it is its own (Linux mlx5, internal_err_ret_value).
 template <Command C>
 constexpr bool works_when_dead() {
     constexpr auto kEnds = std::to_array<CommandCode>(

@@ -1,5 +1,5 @@
-// What is not modelled refuses in the manner of its kind, and is named once with SIMVERBS_WARN=1.
-// Called through libibverbs.so.1, so that the trampolines are in the way.
+// Functions that are not modelled refuse in the manner of its kind, and is named once with
+// SIMVERBS_WARN=1. Called through libibverbs.so.1, so that the trampolines are in the way.
 #include <cerrno>
 #include <cstdlib>
 

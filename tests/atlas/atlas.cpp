@@ -161,7 +161,7 @@ std::set<std::string> tests_of(const std::string& listing) {
     return names;
 }
 
-// Whether the rows are all there are, in order.
+// Checks that the rows are all there are, in order.
 template <class Rows, class Number>
 int missing_rows(const Rows& rows, std::size_t count, Number&& number, std::string_view what) {
     int failures = 0;

@@ -1,4 +1,4 @@
-// What a trace point costs: unwanted, in the run digest, and recorded by a sink.
+// The cost of a trace point: unwanted, in the run digest, and recorded by a sink.
 #include <cstdint>
 
 #include <benchmark/benchmark.h>

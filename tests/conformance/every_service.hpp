@@ -30,7 +30,7 @@ void PrintTo(const Subject& subject, std::ostream* out);  // NOLINT(readability-
 
 ibv_qp_type type_of(Service service);
 
-// What an XRC queue pair needs beside a PD: a domain, and a shared receive queue in it.
+// The objects that an XRC queue pair needs beside a PD: a domain, and a shared receive queue in it.
 class XrcDomain {
   public:
     explicit XrcDomain(End& end);

@@ -1,5 +1,5 @@
-// What a device does wrong, and what overruns. A device fault is no answer of an implementation:
-// simverbs.h says what it does, and with Soft-RoCE the events that it never raises are missing.
+// Faults of a device, and overruns. A device fault is no answer of an implementation: simverbs.h
+// says what it does, and with Soft-RoCE the events that it never raises are missing.
 #include "tests/conformance/fault_stage.hpp"
 
 namespace conformance {

@@ -35,7 +35,7 @@ enum Landed : unsigned {
     kFollowingInSecond = 1U << 4,  // the same in receive 2
 };
 
-// What is to be seen once nothing happens any more:
+// The state that is expected once nothing happens any more:
 //   at `a`  "sends; receives; STATE; events", at `b` "receives; STATE; events",
 // completions as "10 LOC_PROT" in the order in which they came, "-" for none. Without `a` the cause
 // cannot exist with that personality, and `b` says why.
@@ -132,7 +132,7 @@ inline std::string failed(const std::string& status) {
 inline std::string queue_failed(const std::string& status) {
     return "10 " + status + ", 11 FLUSH, 12 FLUSH; -; SQE; -";
 }
-// What services answer where a message is a packet.
+// The outcome for services where a message is a packet.
 inline std::string packet_failed(const std::string& status) {
     return "10 " + status + ", 12 FLUSH; 21 FLUSH; ERR; -";
 }

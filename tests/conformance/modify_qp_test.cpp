@@ -24,7 +24,7 @@ using simverbs::oracle::state_named;
 constexpr unsigned kUnknownBit = 1U << 30;
 // Resizing and pacing have tests of their own; refused where no device has them.
 constexpr QpAttrs kOfOtherTests = QpAttrs(QpAttr::kCap) | QpAttr::kRateLimit;
-// What an XRC queue pair takes and ignores (Linux uverbs modify_qp_mask).
+// Attributes that an XRC queue pair takes and ignores (Linux uverbs modify_qp_mask).
 constexpr QpAttrs kIgnoredByInitiator = QpAttrs(QpAttr::kMaxDestRdAtomic) | QpAttr::kMinRnrTimer;
 constexpr QpAttrs kIgnoredByTarget =
     QpAttrs(QpAttr::kMaxRdAtomic) | QpAttr::kRetryCnt | QpAttr::kRnrRetry;

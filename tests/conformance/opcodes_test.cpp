@@ -91,7 +91,7 @@ class Opcodes : public ConnectedAs, public testing::WithParamInterface<Case> {
     void expect_invalidation_is_refused();
     void expect(Answer answer, const Work& work);
 
-    // What the request is about, made by good_work().
+    // The objects of the request, made by good_work().
     ibv_mr* region_ = nullptr;
     ibv_mw* window_ = nullptr;
     std::uint32_t window_key_ = 0;

@@ -1,5 +1,5 @@
-// What a server may have copied by this process: registered memory with its rights, and nothing
-// beside it.
+// The memory that a server may have copied by this process: registered memory with its rights, and
+// nothing beside it.
 #include "simverbs/driver/lent_memory.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Whether memory can be registered, asked of the kernel about mappings made here.
+// Checks of memory that is to be registered, asked of the kernel about mappings made here.
 #include "simverbs/driver/mapped_memory.hpp"
 
 #include <cerrno>

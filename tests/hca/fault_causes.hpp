@@ -13,8 +13,8 @@
 
 namespace simverbs::test {
 
-// What is about to happen: a default that an arrangement spoils. `a` posts `request`, and behind it
-// an unsignaled WRITE; `b` has posted `receives`.
+// An exchange that is about to happen: a default that an arrangement spoils. `a` posts `request`,
+// and behind it an unsignaled WRITE; `b` has posted `receives`.
 struct Exchange {
     Send request;
     std::vector<std::vector<Segment>> receives;

@@ -92,7 +92,7 @@ TEST(NumberTable, AContextWhoseHomeIsFullIsGivenBlocks) {
     fill(2, kNumbers);
     EXPECT_EQ(table.reserve(1).value() >> kNumberBlockBits, kFirstSpareBlock + 1);
     EXPECT_EQ(table.reserve(2).value() >> kNumberBlockBits, kFirstSpareBlock + 2);
-    // What becomes free at home is used again when the last block is full.
+    // Numbers that become free at home are used again when the last block is full.
     table.erase(1U << kNumberBlockBits | 77);
     fill(1, kNumbers - 1);
     EXPECT_EQ(table.reserve(1).value() >> kNumberBlockBits, kFirstSpareBlock + 1);

@@ -89,7 +89,7 @@ TEST(Objects, OneProcessDoesNotSeeAnothersObjects) {
     EXPECT_EQ(other.ask(DestroyCq{.handle = 0}), ENOENT);
 }
 
-// What a process creates is never numbered by what another one did.
+// The numbers of a process's objects never depend on another process.
 TEST(Objects, NumbersAndKeysComeFromTheContextAlone) {
     const auto keys_of_second = [](std::size_t registrations_of_first) {
         Pair pair;

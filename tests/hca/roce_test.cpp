@@ -18,7 +18,7 @@ PairOptions on_ethernet(std::uint8_t gid_index = 3, std::string topology = "eth-
     return {.topology = std::move(topology), .gid_index = gid_index};
 }
 
-// What INIT to RTR answers for a path that `change` has spoilt.
+// Returns the answer to INIT to RTR for a path that `change` has spoilt.
 template <class Change>
 int rtr_answer(Pair& pair, Change&& change) {
     const QueuePairHandle qp = pair.a.make_qp();

@@ -269,7 +269,7 @@ QueuePair& find(const Side& side) {
     return *side.host.hca().qps().find(side.qp.qpn());
 }
 
-// What may happen between two packets.
+// Events that may happen between two packets.
 struct Act {
     std::string_view name;
     std::function<void(History&)> happens;

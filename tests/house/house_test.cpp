@@ -93,6 +93,8 @@ const std::vector<Planted>& planted() {
          "int f() {\n" + lines(70) + "}\nstruct S {\n" + lines(71) + "};\n"},
         {"Comments", "fabric/core/a.hpp", "    // Of a frame.\nint f();\n",
          "// Returns the parts\n// Of a frame.\n// Offers nothing.\nint f();\n"},
+        {"Comments", "fabric/core/a.hpp", "    // Whether it is empty.\nint f();\n",
+         "// Returns true if a frame is\n// What it was.\nint f();\n"},
         {"FunctionSize", "fabric/core/a.hpp", "TEST(A, B) {\n" + lines(71) + "}\n",
          "namespace a {\n" + lines(71) + "}\nint t[] = {\n" + lines(71) + "};\n"},
         {"LineWidth", "fabric/core/a.cpp", "//" + std::string(99, 'x') + "\n",

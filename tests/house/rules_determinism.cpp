@@ -1,6 +1,6 @@
-// What would let a run depend on anything but the program, the scenario and the seed. Looks for
-// words in code, not for meaning: a name in another namespace that is spelled alike is a violation
-// too.
+// Rules against what would let a run depend on anything but the program, the scenario and the seed.
+// Looks for words in code, not for meaning: a name in another namespace that is spelled alike is a
+// violation too.
 #include <algorithm>
 #include <array>
 #include <cctype>

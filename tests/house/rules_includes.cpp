@@ -77,8 +77,8 @@ bool is_product(const SourceFile& file) {
     return file.is_cpp() && !file.path.starts_with("tests/");
 }
 
-// What a README says that its folder may include: the words in backquotes after "May include:", up
-// to the end of the sentence.
+// Returns the folders that a README allows its folder to include: the words in backquotes after
+// "May include:", up to the end of the sentence.
 std::set<std::string> arrows_said_in(const SourceFile& readme) {
     std::set<std::string> said;
     bool is_list = false;

@@ -70,7 +70,8 @@ Violations check_line_width(const SourceTree& tree) {
 // A comment says what a thing is or does: it begins with a verb or its subject.
 Violations check_comments(const SourceTree& tree) {
     constexpr auto kBeginnings =
-        std::to_array<std::string_view>({"// Of ", "/* Of ", "// As it happens"});
+        std::to_array<std::string_view>({"// Of ", "/* Of ", "// What ", "/* What ", "// Whether ",
+                                         "/* Whether ", "// As it happens"});
     Violations found;
     for (const SourceFile& file : tree) {
         bool is_inside = false;  // of a comment that has begun in an earlier line

@@ -51,7 +51,8 @@ TEST(CompletionFaults, EachCauseHasOneRowAndAName) {
     }
 }
 
-// What a requester makes of each answer (IBA 9.9.2): the status of the request it stops at.
+// The rule for each answer that a requester gets (IBA 9.9.2): the status of the request it stops
+// at.
 struct AnswerRule {
     WireAnswer wire;
     WcStatus requester;
@@ -99,7 +100,7 @@ TEST(CompletionFaults, ANakThatIsNoRetryStopsTheResponderToo) {
 // A responder that stops reports by its receive or by an event, never by both and never not.
 TEST(CompletionFaults, AResponderThatStopsSaysSoOnce) {
     for (const CompletionFault& row : kCompletionFaults) {
-        // What is injected has the status that was named, which is in no row.
+        // An injected fault has the status that was named, which is in no row.
         if (row.responder.trigger == QpTrigger::kQpError && row.kind != FaultKind::kInjection) {
             EXPECT_NE(row.responder.status.has_value(), row.responder.event.has_value())
                 << row.name;

@@ -63,7 +63,7 @@ TEST(Personalities, LimitsFitTogether) {
     }
 }
 
-// What the device that was asked reported, figure by figure.
+// The figures that a real device reported.
 TEST(Personalities, RxeReportsTheCapabilitiesItReported) {
     const DeviceCaps caps = kRxe.limits.caps;
     EXPECT_EQ(caps.bits, 19'020'918U);

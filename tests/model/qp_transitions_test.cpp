@@ -25,7 +25,7 @@ struct Expected {
     QpAttrs optional;
 };
 
-// What the oracle says of a move, or nothing where it forbids it.
+// Returns what the oracle says of a move, or nothing where it forbids it.
 std::optional<Expected> expected(Service service, QpState from, QpState to) {
     for (const oracle::ModifyMatrix& matrix : oracle::kModifyMatrices) {
         if (matrix.service == service &&

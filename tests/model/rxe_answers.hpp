@@ -1,5 +1,6 @@
-// What Linux Soft-RoCE (rdma_rxe of Linux 6.1, rdma-core 44, RoCE v2) answered to ibv_modify_qp in
-// each state of an RC, UC and UD queue pair, shortened from a run of probes on that device.
+// The answers of Linux Soft-RoCE (rdma_rxe of Linux 6.1, rdma-core 44, RoCE v2) answered to
+// ibv_modify_qp in each state of an RC, UC and UD queue pair, shortened from a run of probes on
+// that device.
 //
 // `required`: EINVAL without it. `optional`: accepted, and not needed. Anything else: EINVAL. Moves
 // that are not listed were refused. SQE is missing: this device never enters it.

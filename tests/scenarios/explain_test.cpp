@@ -61,7 +61,7 @@ faults: [{name: lost, action: drop, when: {from: h0}}]
     EXPECT_EQ(verdict.explanation.find("Root:"), std::string::npos);
 }
 
-// What is flushed is the consequence of something.
+// A flush is the consequence of something.
 TEST(Explain, GoesFromFlushedWorkToWhatStoppedTheQueuePair) {
     const std::string trace = testing::TempDir() + std::to_string(getpid()) + "_explain.jsonl";
     std::string errors;

@@ -1,5 +1,5 @@
-// What is wrong with a fault of a scenario is said in the words of the file, never in those of the
-// C API: over all actions, all triggers and all keys.
+// Mistakes in a fault of a scenario are told in the words of the file, never in those of the C API:
+// over all actions, all triggers and all keys.
 #include "scenarios/engine/fault_words.hpp"
 
 #include <set>

@@ -53,7 +53,7 @@ faults: [{action: process_stop, node: h1, duration: 10ms, when: {at: 1ms}}]
     EXPECT_EQ(verdict.failures[0].time_ps, 11 * kMillisecond);
 }
 
-// What needs a verb on the device of a stopped host waits, and nobody else.
+// Programs that need a verb on the device of a stopped host wait, and nobody else.
 TEST(StoppedPrograms, HoldUpNobodyElse) {
     const Verdict verdict = run_text(R"(
 fabric: star:3

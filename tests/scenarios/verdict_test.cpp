@@ -1,4 +1,4 @@
-// What a verdict says beside passed and failed: faults that mean nothing, and runs that tested
+// The part of a verdict beside passed and failed: faults that mean nothing, and runs that tested
 // nothing.
 #include <gmock/gmock.h>
 
@@ -7,7 +7,7 @@
 namespace scenarios {
 namespace {
 
-// What a fault lacks is said in the words of scenarios.
+// Members that a fault lacks are named in the words of scenarios.
 TEST(FaultsOfScenarios, NameTheKeyThatIsMissing) {
     struct Lacking {
         const char* fault;

@@ -1,4 +1,4 @@
-// What is made small fails for the reason for which the whole failed, and is not larger.
+// A scenario that is made small fails for the reason for which the whole failed, and is not larger.
 #include "scenarios/search/shrink.hpp"
 
 #include <algorithm>

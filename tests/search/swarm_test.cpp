@@ -1,4 +1,5 @@
-// What a swarm mixes into a scenario: the same for a seed, within its budget, over when it says.
+// The faults that a swarm mixes into a scenario: the same for a seed, within its budget, over when
+// it says.
 #include "scenarios/search/swarm.hpp"
 
 #include <set>

@@ -1,5 +1,5 @@
-// What a client process may do to itself: memory that it takes away, exec, fork; a server that may
-// not reach its memory; a server that dies.
+// Things that a client process may do to itself: memory that it takes away, exec, fork; a server
+// that may not reach its memory; a server that dies.
 #include <csignal>
 #include <string>
 

@@ -150,7 +150,7 @@ TEST_P(Greedy, RingsForQueuePairsThatItHasNot) {
     }
 }
 
-// What a program may do, without end: it stays, and the others have their turns.
+// A program does what it may, without end: it stays, and the others have their turns.
 TEST_P(Greedy, RingsForItsOwnWithoutEnd) {
     const auto client = attached();
     const OwnQueuePair own(*client);

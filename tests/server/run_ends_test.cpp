@@ -130,7 +130,7 @@ TEST_P(RunEnds, ThoughProgramsIgnoreSignals) {
     EXPECT_TRUE(run.has_left_nothing());
 }
 
-// What a program says when it is asked to end is still passed on.
+// The last words of a program that is asked to end are still passed on.
 TEST_P(RunEnds, AfterProgramsHaveSaidGoodbye) {
     StartedRun run(
         {"trap 'echo goodbye; exit 3' TERM INT HUP; echo there; while :; do sleep 0.1; done"});

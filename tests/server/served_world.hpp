@@ -14,7 +14,7 @@ namespace server_test {
 // Waits longer than anything takes on a loaded machine; what never comes is a failed expectation.
 inline constexpr std::chrono::seconds kPatience{60};
 
-// What a command has written to both of its streams, and its exit status.
+// The output of a command on both of its streams, and its exit status.
 struct Ran {
     std::string text;
     int status = -1;
@@ -53,7 +53,7 @@ class Process {
     std::optional<int> status_;
 };
 
-// What a process holds, from /proc.
+// The resources of a process, from /proc.
 struct Holdings {
     std::size_t descriptors = 0;
     std::size_t mappings = 0;
@@ -72,7 +72,7 @@ class ServedWorld {
     // verbs_client on a host.
     [[nodiscard]] Process client(const std::string& host) const;
     [[nodiscard]] std::string status() const;
-    // What the server has said on stderr so far.
+    // Returns what the server has said on stderr so far.
     [[nodiscard]] std::string complaints() const;
     [[nodiscard]] bool complains_at_last(const std::string& words) const;
     [[nodiscard]] Holdings holdings() const;

@@ -29,7 +29,7 @@ class StoppedProcess : public testing::Test {
     }
     void TearDown() override { std::filesystem::remove_all(folder_); }
 
-    // What the command says of it; `status` takes how it ends.
+    // Returns what the command says of it; `status` takes how it ends.
     std::string run(bool forbid_process_vm, int& status) const {
         Process command({SIMVERBS_COMMAND, "scenario", file()}, {}, forbid_process_vm);
         std::string text;

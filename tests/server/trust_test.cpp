@@ -2,7 +2,7 @@
 // a user's programs must not take for a world of their own; and a server that asks for memory that
 // it was never lent.
 //
-// What needs two users runs as root only, as two user ids that have no account.
+// Tests of two users run as root only, as two user ids that have no account.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -92,7 +92,7 @@ class PosingServer {
     PosingServer(const PosingServer&) = delete;
     PosingServer& operator=(const PosingServer&) = delete;
 
-    // What the client's copying thread answers; kIdle where it does not.
+    // Returns the answer of the client's copying thread; kIdle where it does not.
     CopyWord ask(CopyWord what, std::uint64_t address, std::uint32_t length) {
         area_->copy.address = address;
         area_->copy.length = length;

@@ -58,7 +58,7 @@ class Terminal {
     Terminal(const Terminal&) = delete;
     Terminal& operator=(const Terminal&) = delete;
 
-    // What it draws until `word` has come since the last call; "" when it never does.
+    // Returns what it draws until `word` has come since the last call; "" when it never does.
     std::string read_until(const std::string& word) {
         const auto end = std::chrono::steady_clock::now() + kPatience;
         std::string text;

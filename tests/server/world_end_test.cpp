@@ -27,7 +27,7 @@ std::size_t count(const std::string& text, const std::string& word) {
     return found;
 }
 
-// What a program hears that waits in that way.
+// The error that a program gets which waits in that way.
 struct Way {
     const char* name;
     const char* told;

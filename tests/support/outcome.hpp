@@ -1,4 +1,4 @@
-// What a test reads of a fabric::Outcome.
+// Reads a fabric::Outcome for a test.
 #pragma once
 
 #include <string>

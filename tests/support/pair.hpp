@@ -28,7 +28,7 @@ inline constexpr AccessRights kAllRights = AccessRights(Access::kLocalWrite) |
                                            Access::kRemoteWrite | Access::kRemoteRead |
                                            Access::kRemoteAtomic;
 
-// What the queue pairs of a Pair are made and connected with.
+// The options by which the queue pairs of a Pair are made and connected.
 struct PairOptions {
     std::string personality = "spec";
     std::string topology = "pair";
@@ -93,7 +93,8 @@ class Side {
     const PairOptions& options_;
 };
 
-// What brings `qp` from RESET to INIT, to RTR and to RTS, when connected to a peer.
+// Returns the values that bring `qp` from RESET to INIT, to RTR and to RTS, when connected to a
+// peer.
 QpValues init_values(const PairOptions& options);
 QpValues rtr_values(const PairOptions& options, std::uint16_t peer_lid, std::uint32_t peer_qpn);
 QpValues rts_values(const PairOptions& options);

@@ -41,7 +41,7 @@ class CompletionQueueRing {
     std::uint32_t consumer_ = 0;
 };
 
-// What to post, with what a request rarely needs left out.
+// A request to post, without what a request rarely needs.
 struct Send {
     std::uint64_t wr_id = 0;
     WrOpcode opcode = WrOpcode::kSend;

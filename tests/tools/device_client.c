@@ -1,5 +1,5 @@
-/* What a program may expect of /sys/class/infiniband and /dev/infiniband, asked by plain libc: run
- * it on a host of a served world. It names the line that was disappointed. */
+/* Checks what a program may expect of /sys/class/infiniband and /dev/infiniband, asked by plain
+ * libc: run it on a host of a served world. It names the line that was disappointed. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -178,7 +178,7 @@ static void datagrams(void) {
     ask_self(umad, agent, 5);
     struct pollfd look = {umad, POLLIN, 0};
     EXPECT(poll(&look, 1, 5000) == 1);
-    /* What does not fit stays. */
+    /* A datagram that does not fit stays. */
     EXPECT(read(umad, &message, 8) < 0 && errno == EINVAL);
     EXPECT(read(umad, &message, sizeof message - 1) < 0 && errno == EINVAL);
     expect_answer(umad, agent, 5);

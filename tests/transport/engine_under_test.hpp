@@ -84,7 +84,8 @@ class ResponderUnderTest {
     void give(const Packet& packet);
     void transmitter_free();
 
-    // What went back since the last call, as "ACK 100", "NAK 1 at 100", "READ_RESPONSE_ONLY 100".
+    // Returns what went back since the last call, as "ACK 100", "NAK 1 at 100", "READ_RESPONSE_ONLY
+    // 100".
     std::vector<std::string> take_answers();
 };
 

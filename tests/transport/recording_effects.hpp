@@ -51,7 +51,7 @@ class RecordingEffects final : public Effects {
 
     explicit RecordingEffects(QpAttributes& attributes) : attributes_(attributes) {}
 
-    // What the engine caused. take_packets() forgets them.
+    // The effects that the engine caused. take_packets() forgets the packets.
     std::vector<Packet> packets;
     std::vector<SendCompletion> sent;  // signaled ones
     std::vector<ReceiveCompletion> received;
@@ -77,7 +77,7 @@ class RecordingEffects final : public Effects {
     std::vector<DeviceWork> device_work;
     std::vector<FaultCause> rendezvous;
 
-    // What the engine finds.
+    // The world that the engine finds.
     std::set<SrqNumber> shared_queues;  // that serve this queue pair
     AddressVerdict address_verdict = AddressVerdict::kUsable;
     bool has_grh = false;

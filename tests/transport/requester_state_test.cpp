@@ -66,7 +66,7 @@ TEST(RequesterStates, EachEventLeadsWhereTheTableSays) {
     }
 }
 
-// What is left is sent again, so the state after the wait is RECOVERING at once.
+// The rest is sent again, so the state after the wait is RECOVERING at once.
 TEST(RequesterStates, TheEndOfAnRnrWaitGoesBack) {
     for (const RequesterState from : {kRnrWait, kRnrWaitRecovering}) {
         RequesterUnderTest test;

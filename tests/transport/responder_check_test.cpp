@@ -10,7 +10,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using Event = AsyncEvent;
 
-// What a refused request leaves behind, compared with the row of its cause.
+// Compares what a refused request leaves behind with the row of its cause.
 void expect_refused(ResponderUnderTest& test, FaultCause cause, std::uint32_t psn,
                     const Personality& personality = kSpec) {
     const CompletionFault row = consequences(personality, cause);

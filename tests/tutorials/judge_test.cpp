@@ -153,7 +153,7 @@ TEST(Judge, WhatIsForbiddenStaysOpenWhenTheProgramDidNotGetThere) {
     EXPECT_FALSE(judged("count: {of: {state: RTR}, least: 1}", performance).open);
 }
 
-// What was done before the crash is judged; what was not might have been done after it.
+// Deeds before the crash are judged; what was not done might have been done after it.
 TEST(Judge, WhatACrashPreventedStaysOpen) {
     Performance performance = performance_of({kRtrOfH0});
     for (const Ending::Kind kind : {Ending::Kind::kKilledBySignal, Ending::Kind::kTimedOut}) {

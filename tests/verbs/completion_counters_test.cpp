@@ -138,7 +138,7 @@ TEST_F(CompletionCounters, CountEachOperationOnItsSide) {
     end_queue_pair(*b);
 }
 
-// What a program sees that waits by a counter and never polls.
+// The view of a program that waits by a counter and never polls.
 TEST_F(CompletionCounters, CountWhatLeavesNoEntryAndLetTimePass) {
     connect();
     reset();

@@ -34,7 +34,7 @@ TEST_F(Completions, OverflowKillsTheQueueAndItsQueuePairs) {
     pass(1000);
     EXPECT_EQ(a->state(), IBV_QPS_ERR);
     EXPECT_EQ(a->events(), (std::vector{IBV_EVENT_CQ_ERR, IBV_EVENT_QP_FATAL}));
-    // What was there stays, and nothing follows, not even of the flush.
+    // The entries that were there stay, and nothing follows, not even of the flush.
     EXPECT_EQ(a->wait().wr_id, 0U);
     EXPECT_EQ(a->wait().wr_id, 1U);
     ASSERT_EQ(write(5), 0);

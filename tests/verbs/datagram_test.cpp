@@ -310,7 +310,7 @@ TEST_F(Multicast, ASenderMayWantNoCopyOfItsOwn) {
     EXPECT_EQ(a->wait().wr_id, 2U);
     pass(1);
     EXPECT_TRUE(a->drain().empty());
-    // What another queue pair of the device sends does come.
+    // Datagrams of another queue pair of the device do come.
     a->qp = plain;
     ASSERT_EQ(Request(IBV_WR_SEND).id(3).from(a->range(0, 5)).to(ah, kGroupQpn, kQkey).post(*a), 0);
     std::vector<std::uint64_t> ids = {a->wait().wr_id, a->wait().wr_id};

@@ -1,5 +1,5 @@
-// What a device does wrong when asked to: each fault, its completions and events, and what follows
-// on both sides.
+// Faults that a device shows when asked to: each fault, its completions and events, and what
+// follows on both sides.
 #include <cerrno>
 #include <cstring>
 

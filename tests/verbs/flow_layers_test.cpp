@@ -209,7 +209,7 @@ TEST_F(FlowLayers, ListsThatMakeNoSenseAreRefused) {
     EXPECT_EQ(steer(Rule(ipv6)), EINVAL) << "a flow label has 20 bits";
     EXPECT_EQ(steer(Rule(spec_of<ibv_flow_spec_eth>(static_cast<ibv_flow_spec_type>(0x33)))),
               EINVAL);
-    // What labels carry is not looked at, and IPsec is not modelled.
+    // Layers behind labels are not looked at, and IPsec is not modelled.
     EXPECT_EQ(steer(Rule(gre, plain, spec_of<ibv_flow_spec_ipv4>(within(IBV_FLOW_SPEC_IPV4)))),
               EOPNOTSUPP);
     EXPECT_EQ(

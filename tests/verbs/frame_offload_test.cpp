@@ -1,5 +1,5 @@
-// What a queue pair of raw packets does to the frames that it takes, and what its completions say
-// of them: VLAN tags that are taken out, check sequences, tags of flow rules.
+// Operations of a queue pair of raw packets on the frames that it takes, and what its completions
+// say of them: VLAN tags that are taken out, check sequences, tags of flow rules.
 #include "raw_packets.hpp"
 
 namespace verbs_test {

@@ -31,7 +31,7 @@ class HangReport : public TwoHosts {
             close(before_);
             EXPECT_EQ(std::fclose(file_), 0);
         }
-        // What was written since the last look.
+        // Returns what was written since the last look.
         std::string take() {
             std::array<char, 4096> bytes{};
             const ssize_t got = pread(fileno(file_), bytes.data(), bytes.size(), read_);
@@ -89,7 +89,7 @@ TEST_F(HangReport, EveryRequestIsAnswered) {
     }
 }
 
-// What hangs may be killed next.
+// A program that hangs may be killed next.
 TEST_F(HangReport, LeavesTheTraceOnTheDisk) {
     connect({});
     const std::string path = testing::TempDir() + "hang_report_" + std::to_string(getpid());

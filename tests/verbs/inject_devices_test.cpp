@@ -1,4 +1,4 @@
-// What simverbs_inject does to hosts, devices, their objects, work requests and calls.
+// simverbs_inject() on hosts, devices, their objects, work requests and calls.
 #include "injection.hpp"
 
 namespace verbs_test {
@@ -141,7 +141,7 @@ TEST_F(InjectedDevice, HostWithAFatalDeviceIsKilled) {
     EXPECT_EQ(missed, (std::vector<std::string>{"its host has no power", "it has no power"}));
 }
 
-// What was open stays dead, and takes no part: old numbers and keys lead nowhere.
+// Objects that were open stay dead, and take no part: old numbers and keys lead nowhere.
 TEST_F(InjectedDevice, HostThatRestartsIsAFreshOne) {
     connect({.timeout = 10, .retries = 1});
     simverbs_fault fault = on_host(SIMVERBS_FAULT_HOST_KILL, "h1");

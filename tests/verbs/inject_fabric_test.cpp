@@ -1,5 +1,5 @@
-// What simverbs_inject does to links, ports, switches and the subnet manager, what sets it off, and
-// which faults it refuses.
+// simverbs_inject() on links, ports, switches and the subnet manager, what sets it off, and which
+// faults it refuses.
 #include "injection.hpp"
 
 namespace verbs_test {

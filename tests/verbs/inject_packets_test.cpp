@@ -1,5 +1,5 @@
-// What simverbs_inject does to packets: how they are addressed, each action with what follows on
-// both sides, and that runs repeat themselves.
+// simverbs_inject() on packets: how they are addressed, each action with what follows on both
+// sides, and that runs repeat themselves.
 #include "injection.hpp"
 
 namespace verbs_test {

@@ -1,4 +1,4 @@
-// What simverbs_inject does to the programs of hosts: threads of this process, here.
+// simverbs_inject() on the programs of hosts: threads of this process, here.
 #include <array>
 #include <barrier>
 #include <functional>

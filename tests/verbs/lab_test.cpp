@@ -126,7 +126,7 @@ class Endpoint {
 
 constexpr int kRounds = 20;
 
-// What one host and the other do, by turns; the digest of the run.
+// Runs one host and the other by turns; the digest of the run.
 std::uint64_t ping_pong(bool server_by_event, bool with_loss) {
     std::uint64_t digest = 0;
     simverbs::Lab lab({.topology = "star:2", .seed = 3});

@@ -1,4 +1,5 @@
-// What a device says of itself, and that it is where it ends: the figure works, the next does not.
+// The limits that a device reports, and that it is where it ends: the figure works, the next does
+// not.
 #include <cerrno>
 #include <set>
 #include <vector>
@@ -234,7 +235,8 @@ TEST_F(Limits, ExtendedAttributesSayOnlyWhatThereIs) {
     ASSERT_EQ(ibv_query_device_ex(a->context, nullptr, &extended), 0);
     EXPECT_EQ(extended.comp_mask, 0U);
     EXPECT_EQ(extended.phys_port_cnt_ex, 1U);
-    // What has no room in the older member; the header has no name yet for three of these bits.
+    // Capabilities without room in the older member; the header has no name yet for three of these
+    // bits.
     constexpr std::uint64_t kFlushAndAtomicWrite = 7ULL << 38U;
     EXPECT_EQ(extended.device_cap_flags_ex, device.device_cap_flags | IBV_DEVICE_RAW_SCATTER_FCS |
                                                 IBV_DEVICE_PCI_WRITE_END_PADDING |

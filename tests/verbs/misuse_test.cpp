@@ -28,7 +28,7 @@ class Misuse : public TwoHosts {
         TwoHosts::TearDown();
         unsetenv("SIMVERBS_WARN");
     }
-    // What was said so far.
+    // Returns what was said so far.
     std::string said() {
         std::string text = testing::internal::GetCapturedStderr();
         testing::internal::CaptureStderr();

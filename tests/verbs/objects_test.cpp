@@ -215,7 +215,8 @@ TEST_F(Objects, RegionsNeedRightsThatGoTogetherAndMemoryThatIsThere) {
     munmap(read_only, page);
 }
 
-// What pinning would refuse, in short ranges and in long ones: holes, rights, the end of a file.
+// Ranges that pinning would refuse, in short ranges and in long ones: holes, rights, the end of a
+// file.
 TEST_F(Objects, EveryPageOfARegionIsThere) {
     constexpr std::size_t kPage = 4096;
     for (const std::size_t pages : {4, 64}) {

@@ -1,5 +1,5 @@
-// What a subnet manager does to a port while programs run: the event, what queries say from then
-// on, and what becomes of connections.
+// Changes that a subnet manager makes to a port while programs run: the event, what queries say
+// from then on, and what becomes of connections.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>

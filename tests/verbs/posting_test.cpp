@@ -1,4 +1,5 @@
-// What ibv_post_send() and ibv_post_recv() themselves find wrong, and where personalities differ.
+// Mistakes that ibv_post_send() and ibv_post_recv() themselves find, and where personalities
+// differ.
 #include <cerrno>
 
 #include "two_hosts.hpp"

@@ -271,7 +271,7 @@ TEST_F(WorkQueues, FlushInErrAndForgetInReset) {
         EXPECT_EQ(wc.status, IBV_WC_WR_FLUSH_ERR);
         EXPECT_EQ(wc.qp_num, wq->wq_num);
     }
-    // What was not polled when it was reset is gone, and the slots are free.
+    // Completions that were not polled when it was reset are gone, and the slots are free.
     ASSERT_EQ(post(wq, 4), 0);
     ASSERT_EQ(move(wq, IBV_WQS_RESET), 0);
     EXPECT_TRUE(b->drain().empty());

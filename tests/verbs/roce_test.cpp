@@ -21,7 +21,7 @@ class Roce : public TwoHosts {
         EXPECT_EQ(ibv_query_gid(end.context, 1, index, &gid), 0);
         return gid;
     }
-    // What modify_qp from INIT to RTR answers to an attribute that `change` has spoilt.
+    // Returns the answer of modify_qp from INIT to RTR to an attribute that `change` has spoilt.
     template <class Change>
     int rtr_answer(Change&& change, int mask = kRtrMask) {
         EXPECT_EQ(a->to_state(IBV_QPS_RESET), 0);

@@ -54,7 +54,7 @@ TEST_F(SendSlots, UnsignaledRequestsHoldTheirSlotsUntilALaterSignaledOneIsPolled
     }
 }
 
-// What a program runs into that never signals.
+// The full queue that a program runs into which never signals.
 TEST_F(SendSlots, OnlyUnsignaledRequestsFillTheQueueForGood) {
     for (std::uint64_t i = 0; i < kSlots; ++i) {
         ASSERT_EQ(write(i, false), 0);

@@ -1,4 +1,4 @@
-// What personality `rxe` does otherwise than `spec`, where a program can see it. The whole of its
+// Differences of personality `rxe` from `spec`, where a program can see it. The whole of its
 // answers is compared in tests/conformance.
 #include <cerrno>
 

@@ -11,7 +11,7 @@ constexpr unsigned kHasData = IBV_WC_TM_DATA_VALID;
 
 class TagRendezvous : public TagMatching {
   protected:
-    // What the FIN says that came to `a`.
+    // Returns the header of the FIN that came to `a`.
     ibv_tmh await_fin() {
         ibv_wc wc = a->wait();
         while (wc.opcode == IBV_WC_SEND && wc.status == IBV_WC_SUCCESS) {

@@ -68,7 +68,7 @@ class End {
     std::uint64_t& word(std::size_t offset = 0) {
         return *reinterpret_cast<std::uint64_t*>(at(offset));
     }
-    // What a range of the memory looks like to a work request.
+    // Returns a range of the memory for a work request.
     ibv_sge range(std::size_t offset, std::uint32_t length) {
         return {address(offset), length, mr->lkey};
     }

@@ -1,4 +1,4 @@
-// What stock tshark reads in a capture, beside the trace of the same run.
+// The fields that stock tshark reads in a capture, beside the trace of the same run.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>

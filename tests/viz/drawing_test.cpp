@@ -1,4 +1,4 @@
-// What the check of pictures finds, and what it leaves alone.
+// The mistakes that the check of pictures finds, and what it leaves alone.
 #include "drawing.hpp"
 
 #include <string>

@@ -41,7 +41,7 @@ TEST(StateDiagram, OfAQueuePairIsTheOneThatWasLookedAt) {
     }
 }
 
-// What a trace may have made of a machine's moves.
+// The records that a trace may have made of a machine's moves.
 enum class Made { kNotCounted, kNone, kEverySecond, kAll };
 
 TEST(StateDiagram, IsReadableWhateverMovesWereMade) {

@@ -1,4 +1,4 @@
-// Whether what a view wrote is what its format asks for.
+// Checks that what a view wrote is what its format asks for.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@ namespace viz_test {
 // "" where expat reads all of it as one XML document, else what is wrong and on which line.
 std::string xml_error(const std::string& text);
 
-// What `dot` draws of several graphs in one input: a document each.
+// Returns what `dot` draws of several graphs in one input: a document each.
 std::vector<std::string> split_svgs(const std::string& pictures);
 
-// What a timeline holds.
+// The contents of a timeline.
 struct TimelineSeen {
     std::map<std::string, int> work;  // slices of work requests, by name
     std::size_t arrows = 0;           // of packets, from a track to a track

@@ -1,4 +1,4 @@
-// What ends a walk: an invariant that does not hold, with the line that replays it.
+// The failure that ends a walk: an invariant that does not hold, with the line that replays it.
 #pragma once
 
 #include <string>

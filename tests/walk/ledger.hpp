@@ -1,4 +1,5 @@
-// What was posted and has not completed: every completion must be found here, once and in turn.
+// The requests that were posted and have not completed: every completion must be found here, once
+// and in turn.
 //
 // A request's id names its queue (upper half) and its place in it (lower half).
 #pragma once

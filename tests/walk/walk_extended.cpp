@@ -1,4 +1,4 @@
-// What the extended verbs add: requests posted by function, groups of datagrams.
+// The part of a walk that the extended verbs add: requests posted by function, groups of datagrams.
 #include <cerrno>
 
 #include "tests/walk/walk.hpp"

@@ -363,7 +363,7 @@ void Walk::destroy_domain(Host& host, std::size_t at) {
     }
 }
 
-// Whether a window is bound to it, the device knows.
+// The device knows whether a window is bound to it.
 void Walk::destroy_region(Host& host, std::size_t at) {
     const Region& region = *host.regions[at];
     const int error = ibv_dereg_mr(region.mr);

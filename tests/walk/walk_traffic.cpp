@@ -14,7 +14,7 @@ constexpr std::uint32_t kQkey = 0x1111;
 constexpr std::uint32_t kMulticastQpn = 0xFFFFFF;
 constexpr int kMostCompletions = 200;
 
-// What came of posting a list: those before the one that bad_wr points at were accepted.
+// Takes note of a list that was posted: those before the one that bad_wr points at were accepted.
 template <typename Request>
 std::size_t accepted(const std::vector<Request>& list, int error, const Request* bad) {
     if (error == 0) {

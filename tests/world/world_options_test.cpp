@@ -24,8 +24,7 @@ TEST(WorldOptions, BeginWithTheDefaultsOfTheTable) {
     EXPECT_FALSE(fresh.simulation.routing);
     EXPECT_EQ(fresh.time.schedule, Schedule::kCanonical);
     EXPECT_EQ(row_of(Setting::kSchedule).by_default, "canonical");
-    EXPECT_EQ(std::to_string(fresh.time.spin_limit.count()),
-              row_of(Setting::kSpinMs).by_default);
+    EXPECT_EQ(std::to_string(fresh.time.spin_limit.count()), row_of(Setting::kSpinMs).by_default);
     EXPECT_FALSE(fresh.time.warn);
 }
 

@@ -1,7 +1,7 @@
 /* Lesson 3: bring a queue pair from RESET to RTS by hand, at both ends, and send a greeting. */
 #include "lab.h"
 
-/* What one end has to know of the other. Two programs would send it over a socket. */
+/* The facts that one end has to know of the other. Two programs would send it over a socket. */
 struct address {
     uint16_t lid;
     uint32_t qpn;

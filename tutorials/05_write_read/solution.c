@@ -14,7 +14,7 @@ struct table {
 
 static struct lab_host h0, h1;
 
-/* What h1 told h0 beforehand: where the table is, and the key that opens it. */
+/* The facts that h1 told h0 beforehand: where the table is, and the key that opens it. */
 static uint64_t table_address;
 static uint32_t table_rkey;
 

@@ -27,7 +27,7 @@ static void arm_limit(void) {
     /* YOUR TURN 3: ibv_modify_srq() with srq_limit LOW and the mask IBV_SRQ_LIMIT. */
 }
 
-/* Whether the limit was reached since last asked. Does not wait. */
+/* Returns true if the limit was reached since last asked. Does not wait. */
 static int limit_was_reached(void) {
     struct pollfd look = {.fd = server.context->async_fd, .events = POLLIN};
     if (poll(&look, 1, 0) != 1) {

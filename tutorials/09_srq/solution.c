@@ -26,7 +26,7 @@ static void arm_limit(void) {
     must(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT) == 0, "ibv_modify_srq");
 }
 
-/* Whether the limit was reached since last asked. Does not wait. */
+/* Returns true if the limit was reached since last asked. Does not wait. */
 static int limit_was_reached(void) {
     struct pollfd look = {.fd = server.context->async_fd, .events = POLLIN};
     if (poll(&look, 1, 0) != 1) {

@@ -8,7 +8,7 @@
 enum { LENGTH = 64 };
 static struct lab_host h0, h1;
 
-/* What an experiment may spoil. As it stands everything succeeds. */
+/* The parts that an experiment may spoil. As it stands everything succeeds. */
 struct request {
     enum ibv_wr_opcode opcode; /* SEND, WRITE or READ */
     uint32_t length;           /* of the local bytes */
@@ -129,7 +129,7 @@ static void drain_h1(void) {
     }
 }
 
-/* What h0's completion says of a request spoiled by `spoil`. */
+/* Returns what h0's completion says of a request spoiled by `spoil`. */
 static enum ibv_wc_status experiment(void (*spoil)(struct request*)) {
     lab_open(&h0, 0);
     lab_open(&h1, 1);

@@ -8,7 +8,8 @@ enum { TIMEOUT_UNIT_NS = 4096 };
 static const int64_t kMs = 1000LL * 1000 * 1000; /* ps */
 static struct lab_host h0, h1;
 
-/* What ibv_modify_qp() is told of it; h1's timer goes into RTR, the others into RTS. */
+/* The attributes that ibv_modify_qp() is told of it; h1's timer goes into RTR, the others into RTS.
+ */
 struct patience {
     uint8_t timeout;       /* 0 to 31: 4.096 us * 2^timeout without an answer, 0: for ever */
     uint8_t retry_cnt;     /* 0 to 7 */
@@ -69,7 +70,7 @@ static void pass(int64_t ms) {
     must(simverbs_advance_ps(ms * kMs) == 0, "time that passes");
 }
 
-/* What h0 sees, and how long after `since`. It waits two seconds at most. */
+/* Prints what h0 sees, and how long after `since`. It waits two seconds at most. */
 static void show(const char* what, int64_t since) {
     struct ibv_wc wc;
     while (now() - since < 2000 * kMs) {

@@ -37,7 +37,7 @@ TEST(EventLoop, TimeIsThatOfTheLastEvent) {
     EXPECT_EQ(loop.now(), at(5_us));
 }
 
-// What is of its own may come to pass before anything else does.
+// An event's own consequences may come to pass before anything else does.
 TEST(EventLoop, AnEventMayTakeTimeUpToTheNext) {
     EventLoop loop;
     Recorder first;

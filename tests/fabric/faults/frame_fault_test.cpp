@@ -175,7 +175,7 @@ TEST(Occasion, ByChanceIsAHashOfSeedFaultPlaceAndFlow) {
     EXPECT_LT(std::popcount(draws(1, 1, 1)), 28);
 }
 
-// What another flow does in between changes nothing.
+// Packets of another flow in between change nothing.
 TEST(Occasion, DrawsOfAFlowDoNotDependOnOthers) {
     Occasion alone(FaultId{1}, {.count = kEveryTime, .chance = {1, 2}, .seed = 1});
     Occasion among(FaultId{1}, {.count = kEveryTime, .chance = {1, 2}, .seed = 1});

@@ -34,7 +34,7 @@ class Agents : public testing::Test {
         EXPECT_TRUE(answer.has_value());
         return answer.value_or(Datagram{});
     }
-    // What is there with changes.
+    // Writes what is there, with changes.
     template <class F>
     std::uint64_t change(const Path& path, Attribute attribute, std::uint32_t modifier, F&& edit) {
         Datagram request = make_directed(Method::kSet, attribute, path, modifier);

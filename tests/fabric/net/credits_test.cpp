@@ -59,7 +59,8 @@ TEST(VlCredits, NoneIsLostOrMadeByManyTurns) {
     }
 }
 
-// What was ahead of its time is taken back: what would have come in between is not there yet.
+// Credits ahead of their time are taken back: those that would have come in between is not there
+// yet.
 TEST(VlCredits, GoBackWithTheFramesThatTookThem) {
     VlCredits credits(4);
     for (int frame = 0; frame < 4; ++frame) {

@@ -266,7 +266,7 @@ class TwoLanes : public testing::Test {
     }
 
     [[nodiscard]] PortAttributes& attributes() { return fabric_.port_of(0).mutable_attributes(); }
-    // What leads the list of arrivals: the lane of each.
+    // Returns the lane of each of the first arrivals.
     std::string lanes_of_arrivals(std::size_t count) {
         std::string lanes;
         for (std::size_t i = 0; i < count; ++i) {

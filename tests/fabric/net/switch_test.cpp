@@ -1,4 +1,4 @@
-// What a switch does besides unicast forwarding: groups, partitions, lanes by ingress port.
+// The duties of a switch besides unicast forwarding: groups, partitions, lanes by ingress port.
 #include "fabric/net/switch.hpp"
 
 #include <gmock/gmock.h>

@@ -32,7 +32,7 @@ std::string error_in(const std::string& text) {
 }
 
 // clang-format off
-// What ibnetdiscover of infiniband-diags 44 printed on two hosts, and -f on the switch.
+// The output of ibnetdiscover of infiniband-diags 44 on two hosts, and -f on the switch.
 constexpr const char* kPrinted = R"(#
 # Topology file: generated on Sat Nov 21 21:16:41 2026
 #

@@ -1,4 +1,4 @@
-// What topologies and scenarios share of reading YAML strictly.
+// The part of reading YAML strictly that topologies and scenarios share.
 #include <array>
 #include <string>
 #include <string_view>
