@@ -1,8 +1,10 @@
 /* The part that the exercises share, so that each can be about one thing: a way to give up, a host
  * with what lessons 1 and 2 taught to make, and from lesson 4 on the connection that lesson 3
- * taught to build.  Both hosts of an exercise live in one process: device 0 is h0's, device 1 is
- * h1's. What two programs would tell each other over a socket (LID, queue pair number, address and
- * rkey) is read from the other's structure here. Everything below is plain verbs: read it. */
+ * taught to build.
+ *
+ * Both hosts of an exercise live in one process: device 0 is h0's, device 1 is h1's. What two
+ * programs would tell each other over a socket (LID, queue pair number, address and rkey) is read
+ * from the other's structure here. Everything below is plain verbs: read it. */
 #ifndef SIMVERBS_TUTORIALS_LAB_H
 #define SIMVERBS_TUTORIALS_LAB_H
 
