@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "fabric/net/topology.hpp"
 #include "fabric/sm/routing/checks.hpp"
@@ -250,7 +251,10 @@ CLI::App* TopologyCommands::add(const char* name, const char* help) {
 int TopologyCommands::run() {
     const auto topology = load(topology_);
     if (!topology) {
-        return check_->parsed() ? kFailed : kUsage;
+        // The file was tested only if it could be read.
+        const bool is_tested =
+            !fabric::names_a_file(topology_) || access(topology_.c_str(), R_OK) == 0;
+        return check_->parsed() && is_tested ? kFailed : kUsage;
     }
     if (convert_->parsed()) {
         return convert_topology(topology_, *topology, format_);

@@ -199,7 +199,8 @@ WatchCommand::WatchCommand(CLI::App& app, std::string& world)
       command_(app.add_subcommand("watch", "A served world, live: queue pairs, rates, errors")) {
     add_world(*command_, world);
     add_limit(*command_, "--interval", interval_, "time from look to look, 10ms at least", "1s");
-    command_->add_option("--count", count_, "looks, then it ends; 0: no end");
+    command_->add_option("--count", count_, "looks, then it ends; 0: no end")
+        ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1'000'000'000}));
     command_->add_flag("--once", once_, "one look, and no rates");
 }
 

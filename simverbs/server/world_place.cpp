@@ -53,14 +53,16 @@ class FolderLock {
 }  // namespace
 
 fabric::Outcome<std::unique_ptr<WorldPlace>> WorldPlace::listen_at(const std::string& path) {
+    int not_made = 0;  // why the folder could not be made
     if (const std::size_t slash = path.rfind('/'); slash != std::string::npos && slash > 0) {
-        mkdir(path.substr(0, slash).c_str(), S_IRWXU);
+        not_made = mkdir(path.substr(0, slash).c_str(), S_IRWXU) == 0 ? 0 : errno;
     }
     char name[NAME_MAX + 1];
     Distrust why = Distrust::kNone;
     const int folder = open_own_folder_of(path.c_str(), name, why);
     if (folder < 0) {
-        const std::string reason = describe(why, errno, path);
+        const int error = errno == ENOENT && not_made != 0 ? not_made : errno;
+        const std::string reason = describe(why, error, path);
         return fabric::Failure(fmt::format("cannot listen at '{}': {}", path, reason));
     }
     std::unique_ptr<WorldPlace> place(new WorldPlace(folder, name, path));

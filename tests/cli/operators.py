@@ -197,6 +197,16 @@ class Places(World):
             self.assertIn("begins with no '-' and no '.'", text)
         self.assertEqual(self.sockets(), [])
 
+    def test_a_folder_that_cannot_be_made_is_told_with_its_reason(self):
+        status, text = self.simverbs("up", "pair", "--world", "/proc/worlds/w.sock")
+        self.assertEqual(status, 2)
+        self.assertNotIn("already", text)
+        self.assertRegex(text, "cannot listen at '/proc/worlds/w.sock': ")
+
+    def test_a_mistake_in_a_topology_is_a_failed_test(self):
+        status, text = self.simverbs("topology", "check", self.write("t.yaml", "hosts: [h0]\n"))
+        self.assertEqual(status, 1, text)
+
     def test_a_killed_server_is_told(self):
         for words in (["status"], ["status", "--world", "w"], ["on", "--world", "w", "h0", "true"],
                       ["down", "--world", "w"], ["fabric", "show", "--world", "w"]):
@@ -220,6 +230,8 @@ class Words(World):
             ("up pair --world", "--world: its value is missing"),
             ("up torus:1x1", '"torus:1x1" is not valid; torus:AxB or torus:AxBxC: each dimension'),
             ("watch --interval 1.5", '--interval: "1.5": a duration needs a unit'),
+            ("watch --count 99999999999999999999", "--count"),
+            ("topology check nosuch.yaml", "nosuch.yaml: No such file or directory"),
             ("watch --interval 0.1us", '--interval: "0.1us" is not a whole number of ms'),
             ("viz timeline t -o x.svg", "--output: x.svg: the ending is not .json"),
             ("viz ladder t -o x.png", "--output: x.png: the ending is not .svg"),
