@@ -73,7 +73,8 @@ int simverbs_restart(void);
 
 /* Closes every device that this process has open, with all objects on it: after a test that failed
  * and left some behind, so that simverbs_restart() can end the world. Pointers to them and to their
- * objects are invalid from here on, as after ibv_close_device(). How many there were. */
+ * objects are invalid from here on, as after ibv_close_device(); the memory of the objects stays
+ * allocated, as there. How many devices there were. */
 unsigned simverbs_close_devices(void);
 
 /* The host that a device is in, as the topology calls it: "h0". Lives as long as the device. */

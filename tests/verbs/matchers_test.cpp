@@ -181,7 +181,10 @@ TEST_F(Fixture, FailsWhereADeviceStaysOpen) {
             Inner inner;
             inner.SetUp();
             ibv_context* const left = ibv_open_device(inner.h0.context->device);
-            EXPECT_NE(ibv_create_cq(left, 1, nullptr, nullptr, 0), nullptr);
+            // Static, since its memory stays allocated.
+            static ibv_cq* s_left_behind = nullptr;
+            s_left_behind = ibv_create_cq(left, 1, nullptr, nullptr, 0);
+            EXPECT_NE(s_left_behind, nullptr);
             inner.TearDown();
         },
         "simverbs0 with 0 queue pairs and 1 completion queues");
