@@ -371,8 +371,10 @@ Whereabouts Server::whereabouts_of(RemoteClient& client, std::uint32_t actor) co
 Hold Server::judge_actor(RemoteClient& client, std::uint32_t actor,
                          std::chrono::nanoseconds interval) {
     const Whereabouts where = whereabouts_of(client, actor);
+    ThreadWatch& watch = client.watch(actor);
     if (where == Whereabouts::kWaiting) {
-        client.watch(actor).forget();
+        watch.was_in_library();
+        note_signal(client, watch);
     }
     if (where != Whereabouts::kOwnCode) {
         return judge(where);
@@ -384,11 +386,8 @@ Hold Server::judge_actor(RemoteClient& client, std::uint32_t actor,
         static_cast<ActorWord>(client.area().actors[actor].state.load(std::memory_order_acquire));
     const auto spin_limit =
         state == ActorWord::kFree ? std::chrono::nanoseconds::zero() : options_.time.spin_limit;
-    ThreadWatch& watch = client.watch(actor);
     const ThreadState found = watch.look(spin_limit, interval);
-    if (watch.was_woken_by_signal()) {
-        marks_.set(Mark::kWokenBySignal, fmt::format("{} of {}", watch.name(), client.host()));
-    }
+    note_signal(client, watch);
     const Hold hold = judge(found, found == ThreadState::kSpins && !nothing_to_come());
     if (hold == Hold::kPassesForTime) {
         sleeps_for_time_ = client.host();
@@ -397,6 +396,12 @@ Hold Server::judge_actor(RemoteClient& client, std::uint32_t actor,
         marks_.set(Mark::kSpunOnMemory, fmt::format("{} of {}", watch.name(), client.host()));
     }
     return hold;
+}
+
+void Server::note_signal(const RemoteClient& client, const ThreadWatch& watch) {
+    if (watch.was_woken_by_signal() && !marks_.has(Mark::kWokenBySignal)) {
+        marks_.set(Mark::kWokenBySignal, fmt::format("{} of {}", watch.name(), client.host()));
+    }
 }
 
 bool Server::nothing_to_come() const {

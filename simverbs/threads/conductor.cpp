@@ -91,7 +91,7 @@ void Conductor::execute(PendingCommand& command) {
     Lock lock(mutex_);
     if (alone(self) || options_.schedule == Schedule::kFree) {
         self.state = ActorState::kRunning;
-        self.watch.forget();
+        note_visit(self);
         stall_watch_.called();
         drain_all(&self);
         command.run();
@@ -111,7 +111,7 @@ void Conductor::empty_poll(std::uint64_t seen) {
     const Visit visit(self);
     Lock lock(mutex_);
     if (alone(self) && all_have_come()) {
-        self.watch.forget();  // the helper thread looks at it, too
+        note_visit(self);  // the helper thread looks at it, too
         drain_all(&self);
         watch_for_stall(step_to_news());
         return;
@@ -173,7 +173,7 @@ int Conductor::wait_readable(int descriptor) {
     }
     self.awaited = -1;
     self.state = ActorState::kRunning;
-    self.watch.forget();
+    note_visit(self);
     return error;
 }
 
@@ -252,7 +252,7 @@ void Conductor::rendezvous(Lock& lock, Actor& self, ActorState state) {
         }
     }
     self.state = ActorState::kRunning;
-    self.watch.forget();
+    note_visit(self);
 }
 
 bool Conductor::run_commands() {
@@ -277,7 +277,7 @@ bool Conductor::run_commands() {
 
 void Conductor::release(Actor& actor) {
     actor.state = ActorState::kRunning;
-    actor.watch.forget();
+    note_visit(actor);
     actor.released.fetch_add(1, std::memory_order_release);
 }
 

@@ -95,10 +95,13 @@ class Conductor final : private ThreadRoster::Listener {
 
     void thread_announced(const std::shared_ptr<ThreadEntry>& entry) override;
     void thread_began(const ThreadEntry& /*entry*/) override {}
-    void thread_left(const ThreadEntry& /*entry*/) override {}
+    void thread_left(const ThreadEntry& entry) override;
     Actor& add_actor(const std::shared_ptr<ThreadEntry>& entry);
     void count_actors();
     void note_act(const Actor& self);
+    // Notes that the actor's thread has been in the library since the last look at it.
+    void note_visit(Actor& actor);
+    void note_signal(const Actor& actor);
     static bool watch_of(Actor& actor);
     // Hands over what the actor posted; whether there was anything.
     bool drain(Actor& actor);

@@ -62,6 +62,17 @@ void Conductor::thread_announced(const std::shared_ptr<ThreadEntry>& entry) {
     add_actor(entry);
 }
 
+// It may have called nothing since a signal woke it.
+void Conductor::thread_left(const ThreadEntry& entry) {
+    const std::lock_guard lock(mutex_);
+    const auto found =
+        std::find_if(actors_.begin(), actors_.end(),
+                     [&entry](const auto& actor) { return actor->thread.get() == &entry; });
+    if (found != actors_.end()) {
+        note_visit(**found);
+    }
+}
+
 Actor& Conductor::add_actor(const std::shared_ptr<ThreadEntry>& entry) {
     auto actor = std::make_shared<Actor>(entry);
     Actor& added = *actor;
@@ -123,6 +134,17 @@ void Conductor::note_act(const Actor& self) {
         const Inside inside(*self.thread);
         const std::lock_guard lock(mutex_);
         marks_.set(Mark::kReadClock, self.describe());
+    }
+}
+
+void Conductor::note_visit(Actor& actor) {
+    actor.watch.was_in_library();
+    note_signal(actor);
+}
+
+void Conductor::note_signal(const Actor& actor) {
+    if (actor.watch.was_woken_by_signal()) {
+        marks_.set(Mark::kWokenBySignal, actor.describe());
     }
 }
 

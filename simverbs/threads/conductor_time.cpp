@@ -49,9 +49,7 @@ Whereabouts Conductor::whereabouts_of(Actor& actor) const {
 Hold Conductor::look_at(Actor& actor) {
     // A thread that is about to end polls no memory that the world writes.
     const ThreadState found = actor.watch.look(actor.leaves() ? 0ns : options_.spin_limit);
-    if (actor.watch.was_woken_by_signal()) {
-        marks_.set(Mark::kWokenBySignal, actor.describe());
-    }
+    note_signal(actor);
     if (found == ThreadState::kEnded) {
         actor.thread->leaves.store(true, std::memory_order_release);
         actor.gone = true;

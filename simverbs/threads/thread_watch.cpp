@@ -82,6 +82,12 @@ void ThreadWatch::time_passed() {
     was_passed_ = was_passed_ || (wake_ups_.by_signal && state_ == ThreadState::kAsleep);
 }
 
+void ThreadWatch::was_in_library() {
+    was_woken_ = was_woken_ || was_passed_;
+    was_passed_ = false;
+    forget();
+}
+
 void ThreadWatch::expect_wake() {
     wakes_until_ns_ = wall_ns() + kWakeNs;
 }

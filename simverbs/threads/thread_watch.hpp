@@ -34,11 +34,13 @@ class ThreadWatch {
     // forget(), that it runs.
     ThreadState look(std::chrono::nanoseconds spin_limit,
                      std::chrono::nanoseconds interval = std::chrono::nanoseconds::zero());
-    // It has been in the library since the last look.
+    // Begins to watch it anew.
     void forget() {
         watched_ = settled_ = ended_ = false;
         looked_at_ns_ = kNever;
     }
+    // It has been in the library since the last look, so it is awake.
+    void was_in_library();
     // Returns true if a look since forget() found so.
     [[nodiscard]] bool has_ended() const { return ended_; }
     // "thread 71 (ib_write_lat)", as /proc has it.
@@ -49,7 +51,7 @@ class ThreadWatch {
     }
     // Time has moved since the last look.
     void time_passed();
-    // Returns true if a look found that a signal has woken it, after time had passed it.
+    // Returns true if a signal has woken it, after time had passed it.
     [[nodiscard]] bool was_woken_by_signal() const { return was_woken_; }
     // Something was delivered to a descriptor that it may sleep on: the kernel is about to wake it.
     void expect_wake();

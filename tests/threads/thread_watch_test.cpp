@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <memory>
 #include <thread>
 
@@ -145,6 +146,27 @@ TEST(ThreadWatch, GivesItsLastAnswerWithinAnInterval) {
     thread.join();
     EXPECT_EQ(watch.look(0ns, 1h), ThreadState::kAsleep);
     look_until(watch, ThreadState::kEnded);
+}
+
+TEST(ThreadWatch, IsToldOfAVisitThatNoLookFound) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    Watched thread([&set] {
+        int number = 0;
+        sigwait(&set, &number);
+    });
+    ThreadWatch watch(getpid(), thread.id());
+    look_until(watch, ThreadState::kAsleep);
+    watch.was_in_library();
+    EXPECT_FALSE(watch.was_woken_by_signal()) << "time has not passed it";
+    look_until(watch, ThreadState::kAsleep);
+    watch.time_passed();
+    kill(getpid(), SIGUSR1);
+    thread.join();
+    watch.was_in_library();
+    EXPECT_TRUE(watch.was_woken_by_signal());
 }
 
 TEST(ThreadWatch, NamesTheThread) {

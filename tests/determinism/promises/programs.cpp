@@ -282,6 +282,25 @@ void signals() {
     other.join();
 }
 
+// Nobody looks at the thread that the signal woke before it has ended: the other one joins it.
+void one_signal() {
+    Pair first;
+    Pair second;
+    sigset_t alarm;
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarm, nullptr);
+    std::thread other([&] {
+        int number = 0;
+        sigwait(&alarm, &number);
+        second.near.write(second.far, 700);
+        second.near.wait();
+    });
+    traffic(first, 4 * kRounds);
+    kill(getpid(), SIGALRM);
+    other.join();
+}
+
 void time_limit() {
     Pair first;
     Pair second;
@@ -489,6 +508,7 @@ int main(int count, char** words) {
         {"naps", naps},
         {"timers", timers},
         {"signals", signals},
+        {"one_signal", one_signal},
         {"time_limit", time_limit},
         {"for_a_while", for_a_while},
         {"how_long_it_took", how_long_it_took},
