@@ -56,8 +56,10 @@ int simverbs_set_personality(const char* personality);
  * 0xFFFFFF; ibv_query_qp() shows the program's own numbers. Above 0xFFFFFF: EINVAL. Default: 0. */
 int simverbs_set_first_psn(uint32_t psn);
 
-/* The low 16 bits of the first queue pair number that a context gives out: they rise from there,
- * and behind 0xFFFF they begin anew and skip those in use. Above 0xFFFF: EINVAL. Default: 1. */
+/* The low 16 bits of the first queue pair number that a context of the first device gives out: they
+ * rise from there, and behind 0xFFFF they begin anew and skip those in use. Numbers and keys of
+ * each other device begin 256 higher than those of the device before, so that a program that takes
+ * its own for its peer's is found out. Above 0xFFFF: EINVAL. Default: 1. */
 int simverbs_set_first_qpn(uint32_t low_bits);
 
 /* The order in which keys of memory are given out; both are used again as late as possible. Random

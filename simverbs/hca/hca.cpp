@@ -76,8 +76,11 @@ Hca::Hca(fabric::Network& network, fabric::EndNode& node, const Personality& per
       node_(node),
       personality_(variant_of(personality, has_ethernet(node))),
       commons_(commons),
-      keys_(seed_of_keys(commons.numbering, node.name())),
-      qps_(commons.numbering.first_qpn) {
+      index_(commons.device_count++),
+      keys_(first_number(1, index_), seed_of_keys(commons.numbering, node.name())),
+      qps_(first_number(commons.numbering.first_qpn, index_)),
+      srqs_(first_number(1, index_)),
+      wqs_(first_number(1, index_)) {
     for (std::uint16_t number = 1; number <= node_.port_count(); ++number) {
         LoopbackListener& listener = *this;
         loopbacks_.push_back(std::make_unique<Loopback>(network_.loop(), port(number), listener));

@@ -42,6 +42,7 @@ struct HcaCommons {
     SnapshotPool snapshots;
     std::vector<Hca*> by_node;  // nullptr: a switch, or a host without one
     EventBacklog events;
+    std::size_t device_count = 0;      // that were made
     bool tells_speed_changes = false;  // programs know DEVICE_SPEED_CHANGE
     Numbering numbering;
     DeviceFaults* faults = nullptr;  // nobody has any
@@ -211,6 +212,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     HcaCommons& commons_;
     std::vector<std::unique_ptr<Loopback>> loopbacks_;  // by port number - 1
     std::vector<HwCounters> hw_counters_;               // by port number - 1
+    const std::size_t index_;                           // among the devices of the world
     KeyTable keys_;
     NumberTable<QueuePair> qps_;
     NumberTable<SharedReceiveQueue> srqs_;

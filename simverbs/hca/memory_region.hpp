@@ -60,8 +60,9 @@ class KeyTable {
   public:
     static constexpr std::uint32_t kTagBits = 8;
 
-    // `seed`: of keys in a random order.
-    explicit KeyTable(std::optional<std::uint64_t> seed) : entries_(1, seed), seed_(seed) {}
+    // `first`: the low 16 bits of the first number of a context. `seed`: of keys in a random order.
+    KeyTable(std::uint32_t first, std::optional<std::uint64_t> seed)
+        : entries_(first, seed), seed_(seed) {}
 
     // False when the context has no number left.
     bool insert(std::uint32_t context, MemoryRegion& region, KeyStyle style);

@@ -155,7 +155,8 @@ inline constexpr auto kSettings = std::to_array<SettingRow>({
      .most = detail::kLow16Bits,
      .by_default = "1",
      .meaning = "low 16 bits of the first queue pair number of a context",
-     .details = "With 65535, numbers wrap at the second queue pair."},
+     .details = "Each device begins 256 higher than the one before. With 65535, numbers of the "
+                "first device wrap at the second queue pair."},
     {.setting = Setting::kKeys,
      .variable = "SIMVERBS_KEYS",
      .option = "--keys",

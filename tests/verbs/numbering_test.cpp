@@ -123,6 +123,19 @@ TEST_F(Numbering, QueuePairNumbersWrapAndWorkOnTheOtherSide) {
     expect_works();
 }
 
+TEST_F(Numbering, DevicesBeginWithDifferentNumbersAndKeys) {
+    connect();
+    EXPECT_EQ(b->qp->qp_num, a->qp->qp_num + 0x100);
+    EXPECT_NE(a->mr->lkey, b->mr->lkey);
+    ASSERT_NE(a->mr->rkey, b->mr->rkey);
+    ASSERT_EQ(Request(IBV_WR_RDMA_WRITE)
+                  .from(a->range(0, 8))
+                  .to(b->address(0), a->mr->rkey)
+                  .post(*a),
+              0);
+    EXPECT_EQ(a->wait().status, IBV_WC_REM_ACCESS_ERR) << "its own key names nothing at its peer";
+}
+
 TEST_F(Numbering, QueuePairNumbersInUseAreSkipped) {
     ASSERT_EQ(simverbs_set_first_qpn(kLowBits - 1), 0);
     connect();
