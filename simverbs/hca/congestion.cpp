@@ -17,8 +17,9 @@ Congestion& QueuePair::congestion() {
     if (congestion_ == nullptr) {
         Effects& effects = *this;
         congestion_ = std::make_unique<Congestion>(effects);
-        requester_.set_rate(congestion_->reaction);
-        responder_.set_rate(congestion_->reaction);
+        if (engine_ != nullptr) {
+            engine_->set_rate(congestion_->reaction);
+        }
     }
     return *congestion_;
 }
@@ -44,7 +45,7 @@ void QueuePair::congestion_seen() {
 }
 
 void QueuePair::congestion_notified() {
-    if (!hca_.personality().reacts_to_congestion || raw_packets_ != nullptr) {
+    if (!hca_.personality().reacts_to_congestion || attributes_.service == Service::kRawPacket) {
         return;
     }
     const fabric::Port& port = hca_.port(attributes_.port);
@@ -55,10 +56,6 @@ void QueuePair::congestion_notified() {
 
 std::uint64_t QueuePair::congestion_rate() const {
     return congestion_ == nullptr ? 0 : congestion_->reaction.rate();
-}
-
-bool QueuePair::has_nothing_to_send() const {
-    return !requester_.has_outstanding() && !responder_.has_answers();
 }
 
 }  // namespace simverbs

@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "fabric/core/assert.hpp"
+
 #include "simverbs/hca/addressing.hpp"
 #include "simverbs/hca/device_context.hpp"
 #include "simverbs/hca/hca.hpp"
@@ -219,7 +221,7 @@ void QueuePair::apply(QpAttrs given, const QpValues& values) {
 }
 
 void QueuePair::fail(QpTrigger trigger, FaultCause cause) {
-    if (engines_at_work_ > 0) {
+    if (calls_of_engine_ > 0) {
         failure_ = failure_ ? failure_ : EngineResult({trigger, cause});
         return;
     }
@@ -236,7 +238,7 @@ void QueuePair::fail(QpTrigger trigger, FaultCause cause) {
 // A failure while the engine was at work comes before what the engine found.
 void QueuePair::end_failure(const EngineResult& of_engine) {
     failure_ = failure_ ? failure_ : of_engine;
-    if (engines_at_work_ == 0) {
+    if (calls_of_engine_ == 0) {
         const EngineFailure failure = *std::exchange(failure_, std::nullopt);
         fail(failure.trigger, failure.cause);
     }
@@ -260,25 +262,20 @@ void QueuePair::enter(QpState to, QpTrigger trigger, FaultCause cause) {
                 attributes_.path_mtu =
                     to_bytes(hca_.port(attributes_.port).attributes().active_mtu);
             }
-            responder_.start();
+            engine().start_receiving();
             break;
         case QpState::kRts:
             drained_ = false;
-            if (raw_packets_ != nullptr) {
-                raw_packets_->post(rings().send_producer.value.load(std::memory_order_acquire));
-                run_engine([this] { return raw_packets_->run(); });
-                break;
-            }
             if (from < QpState::kRts) {
-                requester_.start();
+                engine().start_sending();
             } else if (from == QpState::kSqe) {
-                requester_.resume();
+                engine().resume_sending();
             }
             if (from == QpState::kSqd && !hca_.personality().rts_starts_sends_of_sqd) {
                 break;
             }
-            requester_.post(rings().send_producer.value.load(std::memory_order_acquire));
-            run_engine([this] { return requester_.run(); });
+            engine().post(rings().send_producer.value.load(std::memory_order_acquire));
+            run_engine([](Engine& engine) { return engine.run(); });
             break;
         case QpState::kSqd:
             report_drained();
@@ -286,10 +283,7 @@ void QueuePair::enter(QpState to, QpTrigger trigger, FaultCause cause) {
         case QpState::kErr:
             keep_payloads_in_flight();
             flush_sends();
-            responder_.flush();
-            if (raw_packets_ != nullptr) {
-                raw_packets_->flush_receive();
-            }
+            engine().flush_receive();
             flush_receives();
             if (receives_.shared_queue() != nullptr && from != to) {
                 raise(AsyncEvent::kQpLastWqeReached);
@@ -304,14 +298,8 @@ void QueuePair::enter(QpState to, QpTrigger trigger, FaultCause cause) {
 }
 
 void QueuePair::flush_sends() {
-    const std::uint32_t producer = rings().send_producer.value.load(std::memory_order_seq_cst);
-    if (raw_packets_ != nullptr) {
-        raw_packets_->post(producer);
-        raw_packets_->flush();
-    } else {
-        requester_.post(producer);
-        requester_.flush(FaultCause::kFlushed);
-    }
+    engine().post(rings().send_producer.value.load(std::memory_order_seq_cst));
+    engine().flush_sends();
 }
 
 QpAttributes QueuePair::fresh_attributes(Service service, std::uint32_t qpn) const {
@@ -321,13 +309,10 @@ QpAttributes QueuePair::fresh_attributes(Service service, std::uint32_t qpn) con
 
 // Forgets every work request; the driver takes the completions that were not polled out of the CQ.
 void QueuePair::reset() {
-    keep_payloads_in_flight();
-    if (raw_packets_ != nullptr) {
-        raw_packets_->reset();
-    }
-    requester_.reset(0);
-    responder_.give_up_tags();
-    responder_.reset();
+    SIMVERBS_ASSERT(calls_of_engine_ == 0, "QP {:#x}: RESET inside its engine", attributes_.qpn);
+    stop_timers();
+    give_up_tags();
+    engine_ = nullptr;
     receives_.reset();
     rings().sends_done.value.store(0, std::memory_order_release);
     rings().send_producer.value.store(0, std::memory_order_release);
@@ -344,7 +329,7 @@ void QueuePair::reset() {
 
 // In SQD: once nothing that had started is left (IBA 10.3.1.5).
 void QueuePair::report_drained() {
-    if (attributes_.state != QpState::kSqd || drained_ || !requester_.drained()) {
+    if (attributes_.state != QpState::kSqd || drained_ || !engine().drained()) {
         return;
     }
     drained_ = true;
@@ -354,25 +339,35 @@ void QueuePair::report_drained() {
     }
 }
 
+Psn QueuePair::next_psn() const {
+    return attributes_.state < QpState::kRts ? attributes_.sq_psn
+                                             : progress().next_psn.value_or(attributes_.sq_psn);
+}
+
+Psn QueuePair::expected_psn() const {
+    return attributes_.state < QpState::kRtr ? attributes_.rq_psn
+                                             : progress().expected_psn.value_or(attributes_.rq_psn);
+}
+
 QueuePairReport QueuePair::report() const {
     QueuePairReport report;
     report.qpn = attributes_.qpn;
     report.dest_qpn = attributes_.dest_qpn;
     report.service = attributes_.service;
     report.state = attributes_.state;
-    report.next_psn = requester_.next_psn().value();
-    report.expected_psn = responder_.expected_psn().value();
-    report.sends = requester_.outstanding();
-    report.sends_done = requester_.first_outstanding();
+    const EngineProgress progress = this->progress();
+    report.next_psn = next_psn().value();
+    report.expected_psn = expected_psn().value();
+    report.sends = progress.sends;
+    report.sends_done = progress.first_send;
     report.messages_received = messages_received_;
-    report.sends_started = requester_.started();
-    report.receives =
-        receives_.waiting(responder_.last_srq()) + (responder_.keeps_receive() ? 1U : 0U);
+    report.sends_started = progress.started;
+    report.receives = receives_.waiting(progress.last_srq) + (progress.keeps_receive ? 1U : 0U);
     report.dropped = dropped_;
     report.drop_cause = drop_cause_;
-    report.retries_left = requester_.retries_left();
-    report.rnr_retries_left = requester_.rnr_retries_left();
-    report.rnr_naks = requester_.rnr_naks();
+    report.retries_left = progress.retries_left;
+    report.rnr_retries_left = progress.rnr_retries_left;
+    report.rnr_naks = progress.rnr_naks;
     if (armed(EngineTimer::kAcknowledge)) {
         report.answer_until = find_timer(EngineTimer::kAcknowledge)->deadline();
     }
@@ -392,12 +387,9 @@ QueryQpReply QueuePair::query() const {
     values.path_mtu = static_cast<std::uint32_t>(
         fabric::largest_mtu_within(attributes_.path_mtu).value_or(fabric::Mtu::k256));
     values.qkey = attributes_.qkey;
-    const bool receiving = attributes_.state >= QpState::kRtr;
-    const bool sending = attributes_.state >= QpState::kRts;
     const std::uint32_t to_asked = Psn::kModulus - hca_.numbering().first_psn;
-    values.rq_psn =
-        ((receiving ? responder_.expected_psn() : attributes_.rq_psn) + to_asked).value();
-    values.sq_psn = ((sending ? requester_.next_psn() : attributes_.sq_psn) + to_asked).value();
+    values.rq_psn = (expected_psn() + to_asked).value();
+    values.sq_psn = (next_psn() + to_asked).value();
     values.dest_qpn = attributes_.dest_qpn;
     values.access = attributes_.access.bits;
     values.pkey_index = attributes_.pkey_index;

@@ -1,4 +1,4 @@
-// The effects of the engines of a queue pair; how its state changes is in modify_qp.cpp.
+// The effects of the engine of a queue pair; how its state changes is in modify_qp.cpp.
 #include "simverbs/hca/queue_pair.hpp"
 
 #include <algorithm>
@@ -11,6 +11,9 @@
 #include "simverbs/hca/device_context.hpp"
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/hca/hca_events.hpp"
+#include "simverbs/hca/spread_engine.hpp"
+#include "simverbs/transport/message_engine.hpp"
+#include "simverbs/transport/raw_packet.hpp"
 
 namespace simverbs {
 namespace {
@@ -51,19 +54,10 @@ QueuePair::QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& par
       handle_(parts.qpn),
       ordinal_(hca.count_queue_pair()),
       blocks_own_multicast_(parts.blocks_own_multicast),
-      requester_(attributes_, hca.personality(), send_shape_,
-                 {&context.client().memory(), &hca.own_memory()}, *this),
-      responder_(attributes_, hca.personality(), receives_.properties(),
-                 {&context.client().memory(), &hca.own_memory()}, *this) {
-    if (parts.service == Service::kRawPacket) {
-        Effects& effects = *this;
-        raw_packets_ = std::make_unique<RawPacketEngine>(
-            attributes_, hca.personality(), send_shape_, receives_.properties().max_segments,
-            parts.offloads, QpMemory{&context.client().memory(), &hca.own_memory()}, effects);
-    }
+      spreads_frames_(parts.table != nullptr),
+      offloads_(parts.offloads) {
     if (parts.table != nullptr) {
-        spread_.reset(new ReceiveSpread{*parts.table, parts.hash});
-        ++spread_->table.uses;
+        engine_ = std::make_unique<SpreadEngine>(*parts.table, parts.hash);
     }
     if (pd_ != nullptr) {
         ++pd_->uses;
@@ -76,14 +70,32 @@ QueuePair::QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& par
     }
     if (SharedReceiveQueue* const queue = receives_.shared_queue(); queue != nullptr) {
         queue->add_user(*this);
-        if (queue->tags() != nullptr) {
-            responder_.match_tags(*queue->tags());
-            requester_.admit_device_work();
-        }
     }
     if (OpenedXrcDomain* const opened = receives_.xrc_domain(); opened != nullptr) {
         ++opened->uses;
     }
+}
+
+void QueuePair::make_engine() {
+    Effects& effects = *this;
+    const Personality& personality = hca_.personality();
+    if (attributes_.service == Service::kRawPacket) {
+        engine_ = std::make_unique<RawPacketEngine>(attributes_, personality, send_shape_,
+                                                    receives_.properties().max_segments, offloads_,
+                                                    engine_memory(), effects);
+    } else {
+        SharedReceiveQueue* const queue = receives_.shared_queue();
+        engine_ = std::make_unique<MessageEngine>(
+            attributes_, personality, send_shape_, receives_.properties(),
+            queue == nullptr ? nullptr : queue->tags(), engine_memory(), effects);
+    }
+    if (congestion_ != nullptr) {
+        engine_->set_rate(congestion_->reaction);
+    }
+}
+
+QpMemory QueuePair::engine_memory() const {
+    return {&context_->client().memory(), &hca_.own_memory()};
 }
 
 QueuePair::~QueuePair() {
@@ -100,9 +112,6 @@ QueuePair::~QueuePair() {
     if (OpenedXrcDomain* const opened = receives_.xrc_domain(); opened != nullptr) {
         --opened->uses;
     }
-    if (spread_ != nullptr) {
-        --spread_->table.uses;
-    }
     if (pd_ != nullptr) {
         --pd_->uses;
     }
@@ -116,21 +125,12 @@ void QueuePair::posted_sends(std::uint32_t producer) {
     if (is_of_retired_ring(producer)) [[unlikely]] {
         return;
     }
-    if (raw_packets_ != nullptr) {
-        raw_packets_->post(producer);
-        if (attributes_.state == QpState::kErr || attributes_.state == QpState::kSqe) {
-            raw_packets_->flush();
-        } else {
-            run_engine([this] { return raw_packets_->run(); });
-        }
-        return;
-    }
-    requester_.post(producer);
+    engine().post(producer);
     if (attributes_.state == QpState::kErr || attributes_.state == QpState::kSqe) {
-        requester_.flush(FaultCause::kFlushed);
+        engine().flush_sends();
         return;
     }
-    run_engine([this] { return requester_.run(); });
+    run_engine([](Engine& engine) { return engine.run(); });
 }
 
 // A receive needs no doorbell while the queue pair lives; in ERR it is flushed (IBA 10.3.1.7).
@@ -146,45 +146,35 @@ void QueuePair::packet_arrived(const Packet& packet) {
                                    PacketFate::kQueuePairNotReady});
         return;
     }
-    if (packet.operation().response()) {
-        run_engine([this, &packet] { return requester_.receive(packet); });
-        report_drained();
-    } else {
-        run_engine([this, &packet] { return responder_.receive(packet); });
-        if (std::exchange(sends_of_device_, false)) [[unlikely]] {
-            run_engine([this] { return requester_.run(); });
-        }
+    run_engine([&packet](Engine& engine) { return engine.receive(packet); });
+    if (std::exchange(sends_of_device_, false)) [[unlikely]] {
+        run_engine([](Engine& engine) { return engine.run(); });
     }
+    report_drained();
 }
 
 bool QueuePair::take_ahead(const fabric::Port& port, const fabric::Frame& train) {
     return receives_packets(attributes_.state) && comes_by_its_path(port, train) &&
-           responder_.take_ahead(train.transport_as<Packet>());
+           engine().take_ahead(train.transport_as<Packet>());
 }
 
 void QueuePair::frame_arrived(const ReceivedFrame& frame, const FrameHeaders& headers) {
-    if (spread_ != nullptr) {
-        spread_->queue_for(headers).receive(frame);
-    } else if (receives_packets(attributes_.state)) {
-        run_engine([this, &frame] { return raw_packets_->receive(frame); });
+    if (spreads_frames_ || receives_packets(attributes_.state)) {
+        run_engine([&](Engine& engine) { return engine.receive_frame(frame, headers); });
     }
 }
 
 void QueuePair::source_unreadable(Psn psn) {
-    run_engine([this, psn] { return requester_.fail_source(psn); });
+    run_engine([psn](Engine& engine) { return engine.fail_source(psn); });
 }
 
 void QueuePair::handle(const fabric::Event& event) {
     const auto which = static_cast<EngineTimer>(event.argument);
-    if (raw_packets_ != nullptr) {
-        run_engine([this] { return raw_packets_->run(); });
-    } else if (which == EngineTimer::kPacing) {
-        run_engine([this] { return responder_.transmitter_free(); });
-    } else if (which == EngineTimer::kAlpha || which == EngineTimer::kIncrease) {
-        congestion().reaction.timer_expired(which, has_nothing_to_send());
-        run_engine([this] { return requester_.run(); });
+    if (which == EngineTimer::kAlpha || which == EngineTimer::kIncrease) {
+        congestion().reaction.timer_expired(which, engine().idle());
+        run_engine([](Engine& engine) { return engine.run(); });
     } else {
-        run_engine([this, which] { return requester_.timer_expired(which); });
+        run_engine([which](Engine& engine) { return engine.timer_expired(which); });
         report_drained();
     }
 }
@@ -204,7 +194,7 @@ void QueuePair::decided(const TagDecision& decision) {
 
 // It goes when the packet under way has been dealt with.
 void QueuePair::send_of_device(const DeviceWork& request) {
-    requester_.add(request);
+    engine_->add(request);
     sends_of_device_ = true;
 }
 
@@ -410,6 +400,10 @@ void QueuePair::keep_payloads_in_flight() {
 
 void QueuePair::stop_timers() {
     keep_payloads_in_flight();
+    cancel_timers();
+}
+
+void QueuePair::cancel_timers() {
     for (const std::unique_ptr<fabric::Timer>& timer : timers_) {
         if (timer != nullptr) {
             timer->cancel();

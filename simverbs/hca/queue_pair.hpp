@@ -1,4 +1,4 @@
-// A queue pair of a device: rings, attributes, state, timers, and the engines of its service, whose
+// A queue pair of a device: rings, attributes, state, timers, and the engine of its service, whose
 // effects it carries out.
 //
 // The state moves only by rows of kQpTransitions: by modify() when the consumer asks, by fail()
@@ -27,9 +27,7 @@
 #include "simverbs/hca/receive_work_queue.hpp"
 #include "simverbs/hca/shared_receive_queue.hpp"
 #include "simverbs/transport/effects.hpp"
-#include "simverbs/transport/raw_packet.hpp"
-#include "simverbs/transport/requester.hpp"
-#include "simverbs/transport/responder.hpp"
+#include "simverbs/transport/engine.hpp"
 
 namespace simverbs {
 
@@ -109,7 +107,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     }
     // It has no states and nothing to query (Linux mlx5).
     [[nodiscard]] bool blocks_own_multicast() const { return blocks_own_multicast_; }
-    [[nodiscard]] bool spreads_frames() const { return spread_ != nullptr; }
+    [[nodiscard]] bool spreads_frames() const { return spreads_frames_; }
     [[nodiscard]] QueryQpReply query() const;
     [[nodiscard]] QueuePairReport report() const;
     // Says in the trace what its number stands for.
@@ -157,16 +155,20 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     void source_unreadable(Psn psn);
 
     // Something failed that takes the queue pair down (DESIGN section 5: nobody assigns a state):
-    // now, or when the engines that are at work have returned.
+    // now, or when the engine that is at work has returned.
     void fail(QpTrigger trigger, FaultCause cause);
     // Removes its tags from the shared receive queue before it is destroyed.
-    void give_up_tags() { responder_.give_up_tags(); }
+    void give_up_tags() {
+        if (engine_ != nullptr) {
+            engine_->give_up_tags();
+        }
+    }
     // Cancels all timers and copies the payloads of packets in flight: the program that owns the
     // memory is gone.
     void stop_timers();
 
   private:
-    // Effects of the engines: queue_pair.cpp, of packets queue_pair_frames.cpp, of keys and bytes
+    // Effects of the engine: queue_pair.cpp, of packets queue_pair_frames.cpp, of keys and bytes
     // queue_pair_memory.cpp.
     void transmit(const Packet& packet) override;
     [[nodiscard]] std::uint16_t longest_train() const override;
@@ -192,7 +194,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     CopyOutcome read_head(const Payload& from, std::span<std::byte> into) override;
     void decided(const TagDecision& decision) override;
     void send_of_device(const DeviceWork& request) override;
-    bool rendezvous_ended(FaultCause cause) override { return responder_.rendezvous_ended(cause); }
+    bool rendezvous_ended(FaultCause cause) override { return engine_->rendezvous_ended(cause); }
     FetchVerdict fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) override;
     [[nodiscard]] bool is_served_by(SrqNumber srq) const override {
         return receives_.named_queue(srq) != nullptr;
@@ -211,12 +213,24 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     void count(HwCounter counter) override;
     void handle(const fabric::Event& event) override;
 
-    // Calls an engine, and carries out what it has failed with.
+    // Made when it is first needed.
+    Engine& engine() {
+        if (engine_ == nullptr) [[unlikely]] {
+            make_engine();
+        }
+        return *engine_;
+    }
+    void make_engine();
+    [[nodiscard]] QpMemory engine_memory() const;
+    [[nodiscard]] EngineProgress progress() const {
+        return engine_ == nullptr ? EngineProgress() : engine_->progress();
+    }
+    // Calls the engine, and carries out what it has failed with.
     template <class Call>
     void run_engine(Call call) {
-        ++engines_at_work_;
-        const EngineResult failure = call();
-        --engines_at_work_;
+        ++calls_of_engine_;
+        const EngineResult failure = call(engine());
+        --calls_of_engine_;
         if (failure || failure_) [[unlikely]] {
             end_failure(failure);
         }
@@ -239,6 +253,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     void flush_sends();
     void flush_receives();
     fabric::Timer& timer(EngineTimer which);
+    void cancel_timers();
     // nullptr where it was never armed.
     [[nodiscard]] fabric::Timer* find_timer(EngineTimer which) const {
         return timers_[static_cast<std::size_t>(which)].get();
@@ -246,7 +261,6 @@ class QueuePair final : private Effects, private fabric::EventHandler {
 
     // congestion.cpp
     Congestion& congestion();
-    [[nodiscard]] bool has_nothing_to_send() const;
 
     // path_migration.cpp
     [[nodiscard]] int check_migration(QpAttrs given, const QpValues& values) const;
@@ -262,6 +276,9 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     void reset();
     [[nodiscard]] QpAttributes fresh_attributes(Service service, std::uint32_t qpn) const;
     void report_drained();
+    // As far as the engine has come, or as modify() has set them.
+    [[nodiscard]] Psn next_psn() const;
+    [[nodiscard]] Psn expected_psn() const;
 
     // resize_qp.cpp
     [[nodiscard]] bool has_sends() const { return send_cq_ != nullptr; }
@@ -302,15 +319,14 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     bool blocks_own_multicast_;
     bool notify_drained_ = false;
     bool drained_ = false;
-    std::uint8_t engines_at_work_ = 0;
-    EngineResult failure_;          // that waits until no engine is at work
-    bool sends_of_device_ = false;  // a request of the device's own has not been looked at
+    std::uint8_t calls_of_engine_ = 0;  // under way
+    EngineResult failure_;              // that waits until the engine is not at work
+    bool sends_of_device_ = false;      // a request of the device's own has not been looked at
     std::array<std::unique_ptr<fabric::Timer>, kEngineTimers> timers_;  // made when first armed
-    Requester requester_;
-    Responder responder_;
-    std::unique_ptr<Congestion> congestion_;        // once something was marked
-    std::unique_ptr<RawPacketEngine> raw_packets_;  // instead of both
-    std::unique_ptr<ReceiveSpread> spread_;         // frames go elsewhere
+    std::unique_ptr<Congestion> congestion_;                            // once something was marked
+    bool spreads_frames_;                                               // to work queues
+    FrameOffloads offloads_;
+    std::unique_ptr<Engine> engine_;  // nullptr: nothing was to do since the last RESET
 };
 
 }  // namespace simverbs

@@ -161,8 +161,8 @@ void QueuePair::describe_datagram(const ReceiveCompletion& completion, Cqe& entr
 }
 
 void QueuePair::forget(const SharedReceiveQueue& srq) {
-    if (receives_.xrc_domain() != nullptr) {
-        responder_.forget_receive(SrqNumber(srq.number()));
+    if (receives_.xrc_domain() != nullptr && engine_ != nullptr) {
+        engine_->forget_receive(SrqNumber(srq.number()));
     }
 }
 
@@ -183,6 +183,9 @@ bool QueuePair::transfer_ownership() {
     context_ = heir.context;
     handle_ = heir.handle;
     receives_.move_domain(*heir.xrcd);
+    if (engine_ != nullptr) {
+        engine_->move_memory(engine_memory());
+    }
     rings().state.value.store(static_cast<std::uint32_t>(attributes_.state),
                               std::memory_order_seq_cst);
     return true;

@@ -85,14 +85,4 @@ struct IndirectionTable {
     std::uint32_t uses = 0;  // queue pairs that spread by it
 };
 
-// The work queues to which a queue pair gives frames instead of receiving them.
-struct ReceiveSpread {
-    IndirectionTable& table;
-    ReceiveHash hash;
-
-    [[nodiscard]] ReceiveWorkQueue& queue_for(const FrameHeaders& headers) const {
-        return *table.queues[hash_of(hash, headers) & (table.queues.size() - 1)];
-    }
-};
-
 }  // namespace simverbs

@@ -23,10 +23,8 @@ void copy_slots(const std::byte* from, const WorkQueueShape& old, std::byte* to,
 
 // As much as the rings can be believed.
 std::uint32_t QueuePair::sends_waiting() const {
-    const std::uint32_t begun =
-        raw_packets_ != nullptr ? raw_packets_->next() : requester_.first_outstanding();
     const std::uint32_t posted =
-        rings().send_producer.value.load(std::memory_order_acquire) - begun;
+        rings().send_producer.value.load(std::memory_order_acquire) - progress().first_send;
     return posted > send_shape_.slots ? 0 : posted;
 }
 
@@ -65,8 +63,7 @@ bool QueuePair::resize(const QpCapacity& asked, ModifyQpReply& reply) {
         return false;
     }
     const std::uint32_t sends = sends_waiting();
-    const std::uint32_t first_send =
-        raw_packets_ != nullptr ? raw_packets_->next() : requester_.first_outstanding();
+    const std::uint32_t first_send = progress().first_send;
     reply.sends = first_send + sends;
     std::byte* slots = ring.base + sizeof(QueuePairRings);
     copy_slots(send_slot(0), send_shape_, slots, send, first_send, reply.sends);
@@ -81,11 +78,9 @@ bool QueuePair::resize(const QpCapacity& asked, ModifyQpReply& reply) {
     head.send_producer.value.store(reply.sends);
     head.receive_producer.value.store(reply.receives);
 
-    keep_payloads_in_flight();  // they may refer to what the requester is about to move
-    if (raw_packets_ != nullptr) {
-        raw_packets_->resize(send);
-    } else {
-        requester_.resize(send);
+    keep_payloads_in_flight();  // they may refer to what the engine is about to move
+    if (engine_ != nullptr) {
+        engine_->resize(send);
     }
     if (retired_ring_.base != nullptr) {
         context_->client().release_ring(retired_ring_);

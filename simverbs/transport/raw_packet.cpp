@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "simverbs/transport/send_window.hpp"
 #include "simverbs/wire/ethernet_headers.hpp"
 
 namespace simverbs {
@@ -222,7 +223,7 @@ bool RawPacketEngine::complete(const Send& send, std::uint32_t index) {
         completion, send.status != WcStatus::kSuccess || has_flag(send.wqe, SendFlag::kSignaled));
 }
 
-void RawPacketEngine::flush() {
+void RawPacketEngine::flush_sends() {
     while (next_ != posted_) {
         const std::uint32_t index = next_++;
         cut_off_ = 0;
@@ -231,13 +232,6 @@ void RawPacketEngine::flush() {
         send.cause = FaultCause::kFlushed;
         complete(send, index);
     }
-}
-
-void RawPacketEngine::reset() {
-    posted_ = next_ = 0;
-    cut_off_ = burst_bytes_ = 0;
-    effects_.disarm(EngineTimer::kPacing);
-    receiver_.reset();
 }
 
 }  // namespace simverbs

@@ -12,33 +12,33 @@
 
 #include "simverbs/model/personality.hpp"
 #include "simverbs/transport/effects.hpp"
+#include "simverbs/transport/engine.hpp"
 #include "simverbs/transport/frame_receiver.hpp"
 #include "simverbs/transport/qp_attributes.hpp"
-#include "simverbs/transport/requester.hpp"
 
 namespace simverbs {
 
-class RawPacketEngine {
+class RawPacketEngine final : public Engine {
   public:
     RawPacketEngine(const QpAttributes& attributes, const Personality& personality,
                     const WorkQueueShape& send, std::uint32_t receive_segments,
                     FrameOffloads offloads, QpMemory memory, Effects& effects);
-    RawPacketEngine(const RawPacketEngine&) = delete;
-    RawPacketEngine& operator=(const RawPacketEngine&) = delete;
 
-    // First request that is not complete.
-    [[nodiscard]] std::uint32_t next() const { return next_; }
+    [[nodiscard]] EngineProgress progress() const override {
+        return {.sends = posted_ - next_, .first_send = next_};
+    }
 
-    // Commands of the queue pair.
-    void post(std::uint32_t producer);  // work requests before this index exist
-    EngineResult run();                 // send what may be sent
-    void flush();                       // complete all sends that are left with WR_FLUSH_ERR
-    void flush_receive() { receiver_.flush(); }
-    void resize(const WorkQueueShape& shape) { shape_ = shape; }
-    void reset();  // forget everything, complete nothing
+    void post(std::uint32_t producer) override;
+    EngineResult run() override;
+    void flush_sends() override;
+    void flush_receive() override { receiver_.flush(); }
+    void resize(const WorkQueueShape& shape) override { shape_ = shape; }
 
-    // A frame that flow steering gave to this queue pair.
-    EngineResult receive(const ReceivedFrame& frame) { return receiver_.receive(frame); }
+    EngineResult receive_frame(const ReceivedFrame& frame,
+                               const FrameHeaders& /*headers*/) override {
+        return receiver_.receive(frame);
+    }
+    EngineResult timer_expired(EngineTimer /*timer*/) override { return run(); }
 
   private:
     struct Send {

@@ -20,7 +20,8 @@ Requester::Requester(const QpAttributes& attributes, const Personality& personal
       service_(properties(attributes.service)),
       memory_(memory),
       effects_(effects),
-      window_(shape) {}
+      window_(shape),
+      next_psn_(attributes.sq_psn) {}
 
 void Requester::start() {
     next_psn_ = oldest_psn_ = sent_end_ = window_start_ = attributes_.sq_psn;
@@ -49,16 +50,6 @@ void Requester::resume() {
 
 void Requester::post(std::uint32_t producer) {
     window_.set_posted(producer);
-}
-
-void Requester::reset(std::uint32_t producer) {
-    effects_.disarm(EngineTimer::kAcknowledge);
-    effects_.disarm(EngineTimer::kRnr);
-    effects_.disarm(EngineTimer::kTransmitted);
-    window_.reset(producer);
-    cursor_ = unacknowledged_ = producer;
-    cursor_packet_ = 0;
-    move(RequesterEvent::kStop);
 }
 
 bool Requester::drained() const {

@@ -13,18 +13,13 @@
 #include "simverbs/model/personality.hpp"
 #include "simverbs/model/requester_transitions.hpp"
 #include "simverbs/transport/effects.hpp"
+#include "simverbs/transport/engine.hpp"
 #include "simverbs/transport/qp_attributes.hpp"
 #include "simverbs/transport/rate_reaction.hpp"
 #include "simverbs/transport/send_window.hpp"
 #include "simverbs/transport/transmissions.hpp"
 
 namespace simverbs {
-
-// The memories a payload may lie in: the application's, and the device's own (inline data).
-struct QpMemory {
-    AddressSpace* application = nullptr;
-    AddressSpace* device = nullptr;
-};
 
 class Requester {
   public:
@@ -56,13 +51,13 @@ class Requester {
     // The device has requests of its own on this queue pair. Before anything is posted.
     void admit_device_work() { window_.admit_device_work(); }
     void add(const DeviceWork& request) { window_.add(request); }
-    EngineResult run();                  // send what may be sent
-    void flush(FaultCause cause);        // complete all that is left with WR_FLUSH_ERR
-    void reset(std::uint32_t producer);  // forget everything, complete nothing
+    EngineResult run();            // send what may be sent
+    void flush(FaultCause cause);  // complete all that is left with WR_FLUSH_ERR
     // The queue has room for more or fewer requests; no packet refers to one any more.
     void resize(const WorkQueueShape& shape) { window_.resize(shape); }
     // Congestion limits the rate from now on; it outlives the requester's use of it.
     void set_rate(RateReaction& rate) { rate_ = &rate; }
+    void move_memory(QpMemory memory) { memory_ = memory; }
     EngineResult fail_source(Psn psn);  // the payload of this packet could not be read
 
     // Inputs from the network and from time.

@@ -72,7 +72,8 @@ Responder::Responder(const QpAttributes& attributes, const Personality& personal
       service_(properties(attributes.service)),
       receives_(receives),
       memory_(memory),
-      effects_(effects) {}
+      effects_(effects),
+      expected_psn_(attributes.rq_psn) {}
 
 void Responder::start() {
     expected_psn_ = attributes_.rq_psn;
@@ -96,18 +97,13 @@ bool Responder::move(ResponderEvent event) {
     return std::exchange(state_, *to) != *to;
 }
 
-void Responder::reset() {
+void Responder::flush() {
     move(ResponderEvent::kStop);
     effects_.disarm(EngineTimer::kPacing);
     inbound_ = {};
-    receive_ = {};
     refusal_ = {};
     answers_.clear();
-}
-
-void Responder::flush() {
-    const Receive receive = receive_;
-    reset();
+    const Receive receive = std::exchange(receive_, {});
     if (receive.taken) {
         receive_ = receive;
         end_receive(WcStatus::kWrFlushErr, MessageKind::kSend, FaultCause::kFlushed);

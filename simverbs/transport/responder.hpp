@@ -45,8 +45,7 @@ class Responder {
 
     // Commands of the queue pair.
     void start();  // INIT to RTR: takes the PSN
-    void reset();  // forget everything, complete nothing
-    void flush();  // complete a receive that is in use with WR_FLUSH_ERR
+    void flush();  // stop, and complete a receive that is in use with WR_FLUSH_ERR
 
     // A shared receive queue that XRC requests may have named is destroyed.
     // A receive was taken for a message that was dropped, and waits for the next one.
@@ -69,6 +68,7 @@ class Responder {
     [[nodiscard]] bool take_ahead(const Packet& train);
     EngineResult transmitter_free();
     void set_rate(RateReaction& rate) { rate_ = &rate; }
+    void move_memory(QpMemory memory) { memory_ = memory; }
     [[nodiscard]] bool has_answers() const { return !answers_.empty(); }
 
   private:

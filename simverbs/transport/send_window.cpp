@@ -72,13 +72,6 @@ void SendWindow::pop_head() {
     ++head_;
 }
 
-void SendWindow::reset(std::uint32_t index) {
-    head_ = fetched_ = index;
-    done_slots_ = fetched_slots_ = posted_slots_ = index;
-    waiting_.clear();
-    waiting_count_ = 0;
-}
-
 void SendWindow::resize(const WorkQueueShape& shape) {
     SendWindow moved(shape);
     moved.admits_device_work_ = admits_device_work_;

@@ -83,7 +83,6 @@ class SendWindow {
     // Brings the next posted slot in; its opcode, spans and PSNs are the requester's to fill.
     SendRequest& fetch(QueueEffects& effects);
     void pop_head();
-    void reset(std::uint32_t index);
     // Moves what was fetched; not less room than it needs, and only more or fewer requests.
     void resize(const WorkQueueShape& shape);
 

@@ -86,6 +86,27 @@ class Incast {
 };
 
 // Without a reaction the windows of three senders stand in the queue, 256 KiB and headers each.
+// The timers of a limited rate end with the engine that they belong to.
+TEST(Congestion, AResetUnderALimitedRateLeavesNoTimer) {
+    Incast incast("connectx6", 2);
+    Side& sender = incast.pair().a;
+    incast.for_each_sender([&incast](Side& side) {
+        for (std::size_t i = 0; i < Incast::kWrites; ++i) {
+            side.qp.post(write_of(side, incast.pair().b, i, 0, Incast::kBytes));
+        }
+    });
+    Simulation& simulation = incast.pair().simulation();
+    while (Incast::queue_pair(sender).congestion_rate() == 0) {
+        ASSERT_NE(simulation.step(), 0U) << "nobody was told of congestion";
+    }
+    sender.send_cq.poll();
+    EXPECT_EQ(sender.qp.modify_to(QpState::kReset), 0);
+    EXPECT_EQ(Incast::queue_pair(sender).congestion_rate(), 0U);
+    while (simulation.step() != 0) {
+    }
+    EXPECT_TRUE(sender.send_cq.poll().empty());
+}
+
 TEST(Congestion, NotificationsKeepTheQueueShort) {
     Incast deaf("rxe", 3);
     const std::uint64_t without = deaf.run();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "simverbs/model/personalities.hpp"
+#include "simverbs/wire/ethernet_headers.hpp"
 
 #include "tests/transport/recording_effects.hpp"
 
@@ -39,7 +40,8 @@ class RawPacketEngineTest : public testing::Test {
     }
     void arrive(std::uint32_t length) {
         const MemorySpan span{0x9000, length};
-        effects.end(engine.receive({{nullptr, &span, 0, length, 1}, {}, true}));
+        effects.end(
+            engine.receive_frame({{nullptr, &span, 0, length, 1}, {}, true}, FrameHeaders()));
     }
 
     QpAttributes attributes;
@@ -131,7 +133,7 @@ TEST_F(RawPacketEngineTest, FlushesWhatIsLeft) {
     attributes.state = QpState::kErr;
     post(frame(100));
     post(frame(100, {}));
-    engine.flush();
+    engine.flush_sends();
     EXPECT_EQ(effects.sent.size(), 2U);  // unsignaled ones too
     EXPECT_THAT(sent(), Each(WcStatus::kWrFlushErr));
     EXPECT_THAT(effects.frames, IsEmpty());

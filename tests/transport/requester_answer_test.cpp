@@ -264,15 +264,5 @@ TEST(RequesterAnswer, AFailureInsideAFailingCompletionFlushesOnce) {
     EXPECT_EQ(test.effects.failures.size(), 1U);
 }
 
-TEST(RequesterAnswer, AResetForgetsEverythingAndCompletesNothing) {
-    RequesterUnderTest test;
-    test.post(WrOpcode::kSend, 8);
-    test.requester.reset(0);
-    EXPECT_THAT(test.effects.sent, IsEmpty());
-    EXPECT_TRUE(test.effects.timers.empty());
-    test.ack(100);
-    EXPECT_THAT(test.effects.sent, IsEmpty());
-}
-
 }  // namespace
 }  // namespace simverbs::test

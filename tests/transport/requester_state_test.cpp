@@ -47,7 +47,7 @@ void cause(RequesterEvent event, RequesterUnderTest& test) {
             test.fire(EngineTimer::kRnr);
             return;
         case kStop:
-            test.requester.reset(0);
+            test.requester.flush(FaultCause::kFlushed);
             return;
     }
 }

@@ -306,17 +306,5 @@ TEST(RcResponderFlush, AMessageWhoseCompletionFailsIsNeverAcknowledged) {
     EXPECT_THAT(test.effects.failures, ElementsAre(FaultCause::kCqOverrun));
 }
 
-TEST(RcResponderFlush, ARestartExpectsTheNewPsnAndRemembersNothing) {
-    ResponderUnderTest test;
-    test.fetch_add(100, 1);
-    test.responder.reset();
-    test.attributes.rq_psn = Psn(101);
-    test.responder.start();
-    test.take_answers();
-    test.fetch_add(100, 1);
-    EXPECT_THAT(test.take_answers(), IsEmpty());
-    EXPECT_EQ(test.effects.words[kRemote], 1U);
-}
-
 }  // namespace
 }  // namespace simverbs::test

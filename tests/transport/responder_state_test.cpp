@@ -18,7 +18,7 @@ constexpr std::uint32_t kBadKey = 0x999;
 std::uint32_t bring_to(ResponderState state, ResponderUnderTest& test) {
     switch (state) {
         case kStopped:
-            test.responder.reset();
+            test.responder.flush();
             break;
         case kInOrder:
             break;
@@ -56,7 +56,7 @@ void cause(ResponderEvent event, std::uint32_t psn, ResponderUnderTest& test) {
             // Answers wait only behind a READ that was carried out: see below.
             return;
         case kStop:
-            test.responder.reset();
+            test.responder.flush();
             return;
     }
 }
