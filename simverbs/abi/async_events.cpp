@@ -31,8 +31,8 @@ bool fill_event(Context& context, const EventMessage& message, ibv_async_event& 
             if (found == context.qps.end()) {
                 return false;
             }
-            ++found->second->async_events.given;
-            event.element.qp = found->second->c_handle();
+            ++found->async_events.given;
+            event.element.qp = found->c_handle();
             return true;
         }
         case EventSubject::kSrq: {

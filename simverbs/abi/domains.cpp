@@ -20,9 +20,8 @@ namespace {
 
 // Queues that were made with this very handle, not with another of the same domain.
 bool has_queues(Context& context, const ibv_pd* domain) {
-    return std::any_of(
-               context.qps.begin(), context.qps.end(),
-               [domain](const auto& entry) { return entry.second->c_handle()->pd == domain; }) ||
+    return std::any_of(context.qps.begin(), context.qps.end(),
+                       [domain](const QueuePair& qp) { return qp.c_handle()->pd == domain; }) ||
            std::any_of(context.cqs.begin(), context.cqs.end(), [domain](const auto& entry) {
                return entry.second->parent_domain == domain;
            });

@@ -305,10 +305,10 @@ int check_operations(std::uint64_t asked, Service service, const Personality& pe
 }
 
 void install_operations(QueuePair& qp, std::uint64_t asked) {
-    ibv_qp_ex& handle = qp.older;
+    ibv_qp_ex& handle = qp.extended().older;
     for (const SendOperation& row : kSendOperations) {
         if ((asked & row.flag) != 0) {
-            row.install(qp);
+            row.install(qp.extended());
         }
     }
     handle.wr_start = wr_start;
@@ -383,7 +383,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* init) {
 // nullptr for a queue pair that was made without send operations (ibv_create_qp_ex(3)).
 SIMVERBS_ABI ibv_qp_ex* simverbs_abi_ibv_qp_to_qp_ex(ibv_qp* handle) {
     QueuePair& qp = as_object(handle);
-    return qp.batch == nullptr ? nullptr : &qp.older;
+    return qp.batch == nullptr ? nullptr : &qp.extended().older;
 }
 
 }  // namespace simverbs::abi

@@ -12,6 +12,8 @@
 #include <string>
 #include <type_traits>
 
+#include <boost/intrusive/set.hpp>
+
 #include <infiniband/verbs.h>
 
 #include "simverbs/abi/buffer_watch.hpp"
@@ -59,12 +61,23 @@ struct ChannelUse {
     ObjectUse use;
 };
 
+using InEventSubjects =
+    boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>,
+                                    boost::intrusive::optimize_size<true>>;
+struct HandleOfQueuePair {
+    using type = std::uint32_t;
+    std::uint32_t operator()(const QueuePair& qp) const;
+};
+using QueuePairsByHandle =
+    boost::intrusive::set<QueuePair, boost::intrusive::base_hook<InEventSubjects>,
+                          boost::intrusive::key_of_value<HandleOfQueuePair>>;
+
 // Whom an event concerns, or an import names, by handle; under the lock, which also guards event
 // counts. One for all that have opened or imported the same context of the device.
 struct EventSubjects {
     std::mutex lock;
     std::map<std::uint32_t, CompletionQueue*> cqs;
-    std::map<std::uint32_t, QueuePair*> qps;
+    QueuePairsByHandle qps;
     std::map<std::uint32_t, SharedReceiveQueue*> srqs;
     std::map<std::uint32_t, ReceiveWorkQueue*> wqs;
     std::map<std::uint32_t, const DeviceMemory*> device_memories;
@@ -139,7 +152,7 @@ class Context final : public NewerVerbsContext {
 
   public:
     std::map<std::uint32_t, CompletionQueue*>& cqs;
-    std::map<std::uint32_t, QueuePair*>& qps;
+    QueuePairsByHandle& qps;
     std::map<std::uint32_t, SharedReceiveQueue*>& srqs;
     std::map<std::uint32_t, ReceiveWorkQueue*>& wqs;
     std::map<std::uint32_t, const DeviceMemory*>& device_memories;
@@ -288,28 +301,49 @@ struct EndSendBatch {
     void operator()(SendBatch* batch) const;
 };
 
-class QueuePair final : public NewerQpEx {
+// Lies before the struct that the application holds: a whole NewerQpEx where it was made with send
+// operations, otherwise the ibv_qp at its beginning. There may be many, so it is small.
+class alignas(8) QueuePair final : public InEventSubjects {
   public:
-    QueuePair(Context& owner, const CreateQpReply& reply, std::byte* ring,
-              const driver::QueuePairQueues& parts)
-        : NewerQpEx{},
-          queues(owner.channel(), owner.number(), reply, ring, parts),
-          capacity(reply.capacity) {}
-    [[nodiscard]] ibv_qp* c_handle() { return &older.qp_base; }
+    // `has_operations`: made with IBV_QP_INIT_ATTR_SEND_OPS_FLAGS.
+    static QueuePair* make(Context& owner, const CreateQpReply& reply, std::byte* ring,
+                           const driver::QueuePairQueues& parts, bool has_operations);
+    static void destroy(QueuePair& qp);
+
+    [[nodiscard]] ibv_qp* c_handle() { return reinterpret_cast<ibv_qp*>(this + 1); }
+    [[nodiscard]] const ibv_qp* c_handle() const {
+        return reinterpret_cast<const ibv_qp*>(this + 1);
+    }
+    [[nodiscard]] BufferWatch* watch() const;  // the context's
+    [[nodiscard]] QpCapacity capacity() const;
+    // Only of one with send operations.
+    [[nodiscard]] NewerQpEx& extended() { return *reinterpret_cast<NewerQpEx*>(this + 1); }
 
     driver::QueuePair queues;
-    QpCapacity capacity;
+    std::uint32_t inline_bytes;      // of one request
+    std::uint32_t tso_header_bytes;  // likewise
     const ServiceProperties* service = nullptr;
     std::unique_ptr<SendBatch, EndSendBatch> batch;  // of a queue pair made with send operations
     bool signals_all = false;
     std::uint32_t signaled = 0;  // one past the last signaled request; guarded by the queue's lock
     std::optional<Misuse> mistake;  // to be named once that lock is free
-    BufferWatch* watch = nullptr;   // the context's
     EventCount async_events;
+
+  private:
+    QueuePair(Context& owner, const CreateQpReply& reply, std::byte* ring,
+              const driver::QueuePairQueues& parts)
+        : queues(owner.channel(), owner.number(), reply, ring, parts),
+          inline_bytes(reply.capacity.inline_bytes),
+          tso_header_bytes(reply.capacity.tso_header_bytes) {}
+    ~QueuePair() = default;
 };
 
 static_assert(std::is_standard_layout_v<NewerVerbsContext> &&
               std::is_standard_layout_v<NewerQpEx> && offsetof(NewerQpEx, older) == 0);
+
+inline std::uint32_t HandleOfQueuePair::operator()(const QueuePair& qp) const {
+    return qp.c_handle()->handle;
+}
 
 inline Device& as_object(ibv_device* handle) {
     return *static_cast<Device*>(reinterpret_cast<DeviceBlock*>(handle));
@@ -362,7 +396,11 @@ inline CompletionCounter& as_object(CompCntr* handle) {
     return *static_cast<CompletionCounter*>(handle);
 }
 inline QueuePair& as_object(ibv_qp* handle) {
-    return *static_cast<QueuePair*>(reinterpret_cast<NewerQpEx*>(handle));
+    return *(reinterpret_cast<QueuePair*>(handle) - 1);
+}
+
+inline BufferWatch* QueuePair::watch() const {
+    return as_object(c_handle()->context).watch();
 }
 
 }  // namespace simverbs::abi

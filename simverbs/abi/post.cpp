@@ -72,7 +72,8 @@ int write_send(QueuePair& qp, const Personality& personality, const ibv_send_wr&
     if (error != 0) {
         return error;
     }
-    if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > qp.capacity.send_segments) {
+    if (wr.num_sge < 0 ||
+        static_cast<std::uint32_t>(wr.num_sge) > qp.queues.send().shape().max_segments) {
         return EINVAL;
     }
     const bool is_local = draft.opcode != nullptr && draft.opcode->message == MessageKind::kNone;
@@ -176,13 +177,14 @@ int post_recv(ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
         return with_errno(EIO);
     }
     const bool drops_early = context.personality().post_recv_in_reset == PostTooEarly::kDrop;
-    WatchedReceives watched{qp.watch, {CompletedQueue::kReceive, handle->qp_num}, {}};
+    WatchedReceives watched{qp.watch(), {CompletedQueue::kReceive, handle->qp_num}, {}};
     const int error = write_receives(qp, drops_early, wr, bad_wr, watched);
     if (watched.mistake) [[unlikely]] {
         name_misuse(context, *watched.mistake, handle->qp_num, {});
     }
     if (error != 0) [[unlikely]] {
-        explain_receive("ibv_post_recv", handle->qp_num, **bad_wr, qp.capacity.receive_segments,
+        explain_receive("ibv_post_recv", handle->qp_num, **bad_wr,
+                        qp.queues.receive().shape().max_segments,
                         qp.queues.state() == QpState::kReset, error);
     }
     return with_errno(error);

@@ -241,9 +241,8 @@ Context* Process::find_context(int command_descriptor) {
 // as the program ends; what is made on them goes with them.
 void Process::name_what_is_left() {
     const bool sends = std::any_of(contexts_.begin(), contexts_.end(), [](const Context* context) {
-        return std::any_of(context->qps.begin(), context->qps.end(), [context](const auto& each) {
-            return awaits_send(*context, *each.second);
-        });
+        return std::any_of(context->qps.begin(), context->qps.end(),
+                           [context](const QueuePair& qp) { return awaits_send(*context, qp); });
     });
     for (Context* context : contexts_) {
         for (const auto& [handle, cq] : context->cqs) {

@@ -172,7 +172,6 @@ void fill_handle(QueuePair& object, ibv_context& context, const ibv_qp_init_attr
     if (init.pd != nullptr && as_object(init.pd).threads != nullptr) {
         object.queues.use_from_one_thread();
     }
-    object.watch = as_object(&context).watch();
     if (!as_object(&context).personality().purges_completions) {
         object.queues.leave_completions();
     }
@@ -180,9 +179,9 @@ void fill_handle(QueuePair& object, ibv_context& context, const ibv_qp_init_attr
 
 // Their buffers are the program's again.
 void forget_requests(const QueuePair& qp) {
-    if (qp.watch != nullptr) {
-        qp.watch->forget({CompletedQueue::kSend, qp.queues.qpn()});
-        qp.watch->forget({CompletedQueue::kReceive, qp.queues.qpn()});
+    if (BufferWatch* const watch = qp.watch(); watch != nullptr) {
+        watch->forget({CompletedQueue::kSend, qp.queues.qpn()});
+        watch->forget({CompletedQueue::kReceive, qp.queues.qpn()});
     }
 }
 
@@ -200,9 +199,9 @@ driver::QueuePairQueues queues_of(const ibv_qp_init_attr_ex& init) {
     return queues;
 }
 
-ibv_qp* remember(Context& context, QueuePair& qp, std::uint32_t handle) {
+ibv_qp* remember(Context& context, QueuePair& qp) {
     const std::lock_guard lock(context.lock());
-    context.qps[handle] = &qp;
+    context.qps.insert(qp);
     return qp.c_handle();
 }
 
@@ -219,12 +218,40 @@ int resize_or_modify(Context& context, QueuePair& qp, const ModifyQp& command,
         return with_errno(ENOMEM);
     }
     qp.queues.replace_ring(ring, reply);
-    const std::lock_guard guard(qp.queues.send().lock());
-    qp.capacity = reply.capacity;
     return 0;
 }
 
 }  // namespace
+
+QueuePair* QueuePair::make(Context& owner, const CreateQpReply& reply, std::byte* ring,
+                           const driver::QueuePairQueues& parts, bool has_operations) {
+    static_assert(sizeof(QueuePair) % alignof(NewerQpEx) == 0 &&
+                  alignof(QueuePair) >= alignof(NewerQpEx));
+    auto* const room = static_cast<std::byte*>(
+        ::operator new(sizeof(QueuePair) + (has_operations ? sizeof(NewerQpEx) : sizeof(ibv_qp))));
+    if (has_operations) {
+        new (room + sizeof(QueuePair)) NewerQpEx{};
+    } else {
+        new (room + sizeof(QueuePair)) ibv_qp{};
+    }
+    return new (room) QueuePair(owner, reply, ring, parts);
+}
+
+QpCapacity QueuePair::capacity() const {
+    QpCapacity capacity;
+    capacity.send_requests = queues.send().shape().limit;
+    capacity.send_segments = queues.send().shape().max_segments;
+    capacity.receive_requests = queues.receive().shape().limit;
+    capacity.receive_segments = queues.receive().shape().max_segments;
+    capacity.inline_bytes = inline_bytes;
+    capacity.tso_header_bytes = tso_header_bytes;
+    return capacity;
+}
+
+void QueuePair::destroy(QueuePair& qp) {
+    qp.~QueuePair();
+    ::operator delete(&qp);
+}
 
 ibv_qp* create_queue_pair(ibv_context& handle, ibv_qp_init_attr_ex& init) {
     Context& context = as_object(&handle);
@@ -250,14 +277,15 @@ ibv_qp* create_queue_pair(ibv_context& handle, ibv_qp_init_attr_ex& init) {
     if (command.spreads) {
         init.send_cq = init.recv_cq = nullptr;
     }
-    auto* qp = new QueuePair(context, reply, ring, queues_of(init));
+    const bool has_operations = (init.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
+    auto* qp = QueuePair::make(context, reply, ring, queues_of(init), has_operations);
     fill_handle(*qp, handle, init, reply);
     const ibv_qp_cap asked = std::exchange(init.cap, to_cap(reply.capacity));
     if (!context.personality().create_returns_rounded) {
         init.cap.max_send_wr = asked.max_send_wr;
         init.cap.max_recv_wr = asked.max_recv_wr;
     }
-    return remember(context, *qp, reply.handle);
+    return remember(context, *qp);
 }
 
 SIMVERBS_ABI ibv_qp* simverbs_abi_ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* init) {
@@ -299,9 +327,9 @@ ibv_qp* open_qp(ibv_context* handle, ibv_qp_open_attr* attr) {
     if ((attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT) != 0) {
         init.qp_context = attr->qp_context;
     }
-    auto* qp = new QueuePair(context, reply, nullptr, {});
+    auto* qp = QueuePair::make(context, reply, nullptr, {}, false);
     fill_handle(*qp, *handle, init, reply);
-    return remember(context, *qp, reply.handle);
+    return remember(context, *qp);
 }
 
 SIMVERBS_ABI int simverbs_abi_ibv_modify_qp(ibv_qp* handle, ibv_qp_attr* attr, int attr_mask) {
@@ -334,7 +362,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_modify_qp(ibv_qp* handle, ibv_qp_attr* attr, i
         name_misuse(context, Misuse::kNoReceiveAtRtr, handle->qp_num, {});
     }
     if ((attr_mask & IBV_QP_CAP) != 0) {
-        attr->cap = to_cap(qp.capacity);
+        attr->cap = to_cap(qp.capacity());
     }
     if ((attr_mask & IBV_QP_STATE) != 0) {
         handle->state = attr->qp_state;
@@ -398,7 +426,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_qp(ibv_qp* handle) {
     }
     {
         const std::lock_guard lock(context.lock());
-        context.qps.erase(handle->handle);
+        context.qps.erase(context.qps.iterator_to(qp));
     }
     await_acknowledgments(context, *handle, handle->qp_num, "queue pair", [&qp, handle] {
         return handle->events_completed == qp.async_events.given;
@@ -411,7 +439,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_qp(ibv_qp* handle) {
         }
     }
     forget_requests(qp);
-    delete &qp;
+    QueuePair::destroy(qp);
     return 0;
 }
 

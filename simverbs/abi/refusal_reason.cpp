@@ -141,9 +141,10 @@ void explain_send(const Context& context, QueuePair& qp, const ibv_send_wr& wr, 
         if (!carries_out(context.personality(), *opcode, qp.service->service)) {
             return fmt::format("{} is no opcode of {}", opcode->name, qp.service->name);
         }
-        if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > qp.capacity.send_segments) {
+        if (wr.num_sge < 0 ||
+            static_cast<std::uint32_t>(wr.num_sge) > qp.queues.send().shape().max_segments) {
             return fmt::format("num_sge is {}, max_send_sge {}", wr.num_sge,
-                               qp.capacity.send_segments);
+                               qp.queues.send().shape().max_segments);
         }
         if (opcode_of(wr) == IBV_WR_BIND_MW) {
             return "the window, its region or its rights do not fit the verb";
@@ -152,9 +153,9 @@ void explain_send(const Context& context, QueuePair& qp, const ibv_send_wr& wr, 
             return "a datagram needs an address handle";
         }
         if ((wr.send_flags & IBV_SEND_INLINE) != 0) {
-            return opcode->may_be_inline ? fmt::format("more inline bytes than max_inline_data {}",
-                                                       qp.capacity.inline_bytes)
-                                         : fmt::format("{} cannot be inline", opcode->name);
+            return opcode->may_be_inline
+                       ? fmt::format("more inline bytes than max_inline_data {}", qp.inline_bytes)
+                       : fmt::format("{} cannot be inline", opcode->name);
         }
         return fmt::format("{} does not fit this request", opcode->name);
     };

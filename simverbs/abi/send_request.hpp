@@ -95,7 +95,7 @@ inline int begin_send(QueuePair& qp, const Personality& personality, std::uint32
     }
     draft.slot = qp.queues.send().free_slot();
     if (draft.slot == nullptr) {
-        if (qp.capacity.send_requests > 0 && qp.queues.send().is_free(qp.signaled - 1)) {
+        if (qp.queues.send().shape().slots > 0 && qp.queues.send().is_free(qp.signaled - 1)) {
             qp.mistake = Misuse::kOnlyUnsignaledSends;
         }
         return draft.errors.queue_full;
@@ -113,7 +113,7 @@ inline int begin_send(QueuePair& qp, const Personality& personality, std::uint32
 
 inline int put_segments(QueuePair& qp, const ibv_sge* segments, std::size_t count,
                         SendDraft& draft) {
-    if (count > qp.capacity.send_segments) {
+    if (count > qp.queues.send().shape().max_segments) {
         return draft.errors.too_much;
     }
     draft.length = 0;
@@ -135,7 +135,7 @@ int put_inline(const QueuePair& qp, std::size_t count, F&& range_of, SendDraft& 
     std::size_t length = 0;
     for (std::size_t i = 0; i < count; ++i) {
         const std::span<const std::byte> bytes = range_of(i);
-        if (bytes.size() > qp.capacity.inline_bytes - length) {
+        if (bytes.size() > qp.inline_bytes - length) {
             return draft.errors.too_much;
         }
         std::copy_n(bytes.data(), bytes.size(), tail + length);
@@ -151,11 +151,12 @@ int put_inline(const QueuePair& qp, std::size_t count, F&& range_of, SendDraft& 
 inline int put_header(const QueuePair& qp, const void* header, std::uint16_t bytes,
                       std::uint16_t segment_bytes, SendDraft& draft) {
     constexpr std::uint16_t kEthernetBytes = 14;
-    if (bytes < kEthernetBytes || bytes > qp.capacity.tso_header_bytes || segment_bytes == 0) {
+    if (bytes < kEthernetBytes || bytes > qp.tso_header_bytes || segment_bytes == 0) {
         return EINVAL;
     }
-    std::memcpy(draft.slot + sizeof draft.wqe + qp.capacity.send_segments * sizeof(Segment), header,
-                bytes);
+    std::memcpy(
+        draft.slot + sizeof draft.wqe + qp.queues.send().shape().max_segments * sizeof(Segment),
+        header, bytes);
     put_segmentation({bytes, segment_bytes}, draft.wqe);
     return 0;
 }
@@ -172,8 +173,8 @@ inline std::optional<Misuse> take_mistake(QueuePair& qp) {
 // The eight bytes of an ATOMIC_WRITE: they need no inline capacity, only a slot with room for one
 // segment.
 inline int put_atomic_value(const QueuePair& qp, const void* value, SendDraft& draft) {
-    const std::size_t room = std::max<std::size_t>(qp.capacity.send_segments * sizeof(Segment),
-                                                   qp.capacity.inline_bytes);
+    const std::size_t room = std::max<std::size_t>(
+        qp.queues.send().shape().max_segments * sizeof(Segment), qp.inline_bytes);
     if (room < kAtomicBytes) {
         return draft.errors.too_much;
     }
@@ -191,10 +192,10 @@ inline void watch(QueuePair& qp, const SendDraft& draft) {
     const auto* segments = reinterpret_cast<const ibv_sge*>(draft.slot + sizeof wqe);
     const bool takes_bytes = opcode != nullptr && !opcode->returns_data;
     std::optional<Misuse> mistake =
-        qp.watch->posted({CompletedQueue::kSend, qp.queues.qpn()}, qp.queues.send().producer(),
-                         wqe.wr_id, {segments, wqe.segment_count}, takes_bytes);
+        qp.watch()->posted({CompletedQueue::kSend, qp.queues.qpn()}, qp.queues.send().producer(),
+                           wqe.wr_id, {segments, wqe.segment_count}, takes_bytes);
     if (opcode != nullptr && opcode->addresses_remote && draft.length > 0 &&
-        qp.watch->is_dead_remote_key(wqe.rkey)) {
+        qp.watch()->is_dead_remote_key(wqe.rkey)) {
         mistake = Misuse::kKeyAfterDereg;
     }
     if (mistake) {
@@ -212,7 +213,7 @@ inline int finish_send(QueuePair& qp, const Personality& personality, SendDraft&
         return EINVAL;
     }
     std::memcpy(draft.slot, &draft.wqe, sizeof draft.wqe);
-    if (qp.watch != nullptr) [[unlikely]] {
+    if (qp.watch() != nullptr) [[unlikely]] {
         detail::watch(qp, draft);
     }
     draft.slot = nullptr;

@@ -358,9 +358,8 @@ QueuePair::QueuePair(Channel& channel, std::uint32_t context, const CreateQpRepl
     : channel_(channel),
       context_(context),
       qpn_(reply.qpn),
-      no_rings_(ring == nullptr ? std::make_unique<QueuePairRings>() : nullptr),
-      rings_(ring == nullptr ? no_rings_.get() : reinterpret_cast<QueuePairRings*>(ring)),
-      ring_bytes_(reply.ring.bytes),
+      ring_bytes_(ring == nullptr ? 0 : reply.ring.bytes),
+      rings_(ring == nullptr ? new QueuePairRings : reinterpret_cast<QueuePairRings*>(ring)),
       send_(ring + sizeof(QueuePairRings), send_shape(reply.capacity), rings_->send_producer,
             &rings_->sends_done),
       receive_(ring + sizeof(QueuePairRings) + send_shape(reply.capacity).bytes(),
@@ -387,7 +386,9 @@ QueuePair::~QueuePair() {
             queues_.receive_cq->remove(*queues_.shared);
         }
     }
-    if (no_rings_ == nullptr) {
+    if (ring_bytes_ == 0) {
+        delete rings_;
+    } else {
         channel_.unmap_ring(reinterpret_cast<std::byte*>(rings_), ring_bytes_);
     }
 }

@@ -334,7 +334,9 @@ class QueuePair {
 
     [[nodiscard]] std::uint32_t qpn() const { return qpn_; }
     [[nodiscard]] WorkQueue& send() { return send_; }
+    [[nodiscard]] const WorkQueue& send() const { return send_; }
     [[nodiscard]] WorkQueue& receive() { return receive_; }
+    [[nodiscard]] const WorkQueue& receive() const { return receive_; }
     // As the device last said.
     [[nodiscard]] QpState state() const {
         return static_cast<QpState>(rings_->state.value.load(std::memory_order_seq_cst));
@@ -363,9 +365,8 @@ class QueuePair {
     Channel& channel_;
     std::uint32_t context_;
     std::uint32_t qpn_;
-    std::unique_ptr<QueuePairRings> no_rings_;  // of one that somebody else made
+    std::uint64_t ring_bytes_;  // 0: somebody else made it, and `rings_` is its own
     QueuePairRings* rings_;
-    std::uint64_t ring_bytes_;
     WorkQueue send_;
     WorkQueue receive_;
     QueuePairQueues queues_;

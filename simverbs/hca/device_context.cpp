@@ -32,7 +32,7 @@ DeviceContext::~DeviceContext() {
         leave(*qp, handle);
     }
     while (!qps_.empty()) {
-        QueuePair& qp = *qps_.begin()->second;
+        QueuePair& qp = *qps_.begin();
         leave(qp, qp.handle());
     }
     tables_.clear();
@@ -64,8 +64,8 @@ QueuePair* DeviceContext::find_qp(std::uint32_t handle) const {
 
 void DeviceContext::die() {
     is_dead_ = true;
-    for (const auto& [handle, qp] : qps_) {
-        qp->stop_timers();
+    for (QueuePair& qp : qps_) {
+        qp.stop_timers();
     }
     for (const auto& [handle, cq] : cqs_) {
         cq->stop();
@@ -220,8 +220,8 @@ int DeviceContext::check_capacity(const CreateQp& command) const {
     if (raw && limits.max_raw_ethy_qp == 0) {
         return EOPNOTSUPP;
     }
-    const auto is_raw = [](const auto& entry) {
-        return entry.second->attributes().service == Service::kRawPacket;
+    const auto is_raw = [](const QueuePair& qp) {
+        return qp.attributes().service == Service::kRawPacket;
     };
     if (raw && std::ranges::count_if(qps_, is_raw) >= limits.max_raw_ethy_qp) {
         return ENOMEM;
@@ -341,10 +341,10 @@ int DeviceContext::execute(const CreateQp& command, CreateQpReply& reply) {
         return ENOMEM;
     }
     parts.qpn = *qpn;
-    auto qp = std::make_unique<QueuePair>(hca_, *this, parts);
+    auto* const qp = new QueuePair(hca_, *this, parts);
     hca_.qps().assign(*qpn, *qp);
     qp->describe();
-    qps_.emplace(*qpn, std::move(qp));
+    qps_.insert(*qp);
     reply = {
         *qpn, *qpn, granted, {reinterpret_cast<std::uint64_t>(parts.ring.base), parts.ring.bytes}};
     return 0;

@@ -32,6 +32,13 @@ struct AddressHandle {
     AddressVector path;
 };
 
+struct NumberOfQueuePair {
+    using type = std::uint32_t;
+    std::uint32_t operator()(const QueuePair& qp) const { return qp.qpn(); }
+};
+using QueuePairsByNumber = boost::intrusive::set<QueuePair, boost::intrusive::base_hook<InContext>,
+                                                 boost::intrusive::key_of_value<NumberOfQueuePair>>;
+
 class DeviceContext {
   public:
     DeviceContext(Hca& hca, Client& client, std::uint32_t handle);
@@ -122,9 +129,9 @@ class DeviceContext {
         return found == addresses_.end() ? nullptr : &found->second;
     }
     template <class F>
-    void for_each_qp(F&& visit) const {
-        for (const auto& [handle, qp] : qps_) {
-            visit(*qp);
+    void for_each_qp(F&& visit) {
+        for (QueuePair& qp : qps_) {
+            visit(qp);
         }
     }
     template <class F>
@@ -192,7 +199,7 @@ class DeviceContext {
     std::map<std::uint32_t, AddressHandle> addresses_;
     std::map<std::uint32_t, std::unique_ptr<CompletionCounter>> completion_counters_;
     std::map<std::uint32_t, QueuePair*> opened_qps_;  // by the handle of the opening
-    std::map<std::uint32_t, std::unique_ptr<QueuePair>> qps_;
+    QueuePairsByNumber qps_;                          // owned
     std::map<std::uint32_t, std::unique_ptr<CounterSet>> counters_;
     std::map<std::uint32_t, std::unique_ptr<FlowRule>> flows_;
     std::uint32_t last_pd_ = 0;

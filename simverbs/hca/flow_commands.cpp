@@ -20,7 +20,7 @@ int DeviceContext::execute(const CreateFlow& command, HandleReply& reply) {
     if (!hca_.personality().limits.caps.contains(DeviceCap::kManagedFlowSteering)) {
         return EOPNOTSUPP;
     }
-    QueuePair* qp = find(qps_, command.qp);
+    QueuePair* qp = find_qp(command.qp);
     if (qp != nullptr && qp->attributes().service == Service::kUd) {
         return EOPNOTSUPP;  // mlx4 steers datagrams; mlx5 has receive queues of raw packets alone
     }

@@ -262,20 +262,12 @@ void QueuePair::enter(QpState to, QpTrigger trigger, FaultCause cause) {
                 attributes_.path_mtu =
                     to_bytes(hca_.port(attributes_.port).attributes().active_mtu);
             }
-            engine().start_receiving();
+            if (engine_ != nullptr) {
+                engine_->start_receiving();
+            }
             break;
         case QpState::kRts:
-            drained_ = false;
-            if (from < QpState::kRts) {
-                engine().start_sending();
-            } else if (from == QpState::kSqe) {
-                engine().resume_sending();
-            }
-            if (from == QpState::kSqd && !hca_.personality().rts_starts_sends_of_sqd) {
-                break;
-            }
-            engine().post(rings().send_producer.value.load(std::memory_order_acquire));
-            run_engine([](Engine& engine) { return engine.run(); });
+            enter_rts(from);
             break;
         case QpState::kSqd:
             report_drained();
@@ -283,7 +275,9 @@ void QueuePair::enter(QpState to, QpTrigger trigger, FaultCause cause) {
         case QpState::kErr:
             keep_payloads_in_flight();
             flush_sends();
-            engine().flush_receive();
+            if (engine_ != nullptr) {
+                engine_->flush_receive();
+            }
             flush_receives();
             if (receives_.shared_queue() != nullptr && from != to) {
                 raise(AsyncEvent::kQpLastWqeReached);
@@ -297,9 +291,29 @@ void QueuePair::enter(QpState to, QpTrigger trigger, FaultCause cause) {
     }
 }
 
+void QueuePair::enter_rts(QpState from) {
+    drained_ = false;
+    const std::uint32_t producer = rings().send_producer.value.load(std::memory_order_acquire);
+    if (engine_ != nullptr && from < QpState::kRts) {
+        engine_->start_sending();
+    } else if (engine_ != nullptr && from == QpState::kSqe) {
+        engine_->resume_sending();
+    }
+    if (from == QpState::kSqd && !hca_.personality().rts_starts_sends_of_sqd) {
+        return;
+    }
+    if (engine_ != nullptr || producer != 0) {
+        engine().post(producer);
+        run_engine([](Engine& engine) { return engine.run(); });
+    }
+}
+
 void QueuePair::flush_sends() {
-    engine().post(rings().send_producer.value.load(std::memory_order_seq_cst));
-    engine().flush_sends();
+    const std::uint32_t producer = rings().send_producer.value.load(std::memory_order_seq_cst);
+    if (engine_ != nullptr || producer != 0) {
+        engine().post(producer);
+        engine().flush_sends();
+    }
 }
 
 QpAttributes QueuePair::fresh_attributes(Service service, std::uint32_t qpn) const {
@@ -329,7 +343,8 @@ void QueuePair::reset() {
 
 // In SQD: once nothing that had started is left (IBA 10.3.1.5).
 void QueuePair::report_drained() {
-    if (attributes_.state != QpState::kSqd || drained_ || !engine().drained()) {
+    if (attributes_.state != QpState::kSqd || drained_ ||
+        (engine_ != nullptr && !engine_->drained())) {
         return;
     }
     drained_ = true;
@@ -379,7 +394,7 @@ QueuePairReport QueuePair::report() const {
 
 QueryQpReply QueuePair::query() const {
     QueryQpReply reply;
-    reply.capacity = capacity_;
+    reply.capacity = capacity();
     reply.draining = attributes_.state == QpState::kSqd && !drained_;
     QpValues& values = reply.values;
     values.state = static_cast<std::uint32_t>(attributes_.state);

@@ -49,7 +49,8 @@ QueuePair::QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& par
       receives_(hca, parts),
       ring_(parts.ring),
       send_shape_(parts.send),
-      capacity_(parts.capacity),
+      inline_bytes_(parts.capacity.inline_bytes),
+      tso_header_bytes_(parts.capacity.tso_header_bytes),
       attributes_(fresh_attributes(parts.service, parts.qpn)),
       handle_(parts.qpn),
       ordinal_(hca.count_queue_pair()),
@@ -92,6 +93,12 @@ void QueuePair::make_engine() {
     if (congestion_ != nullptr) {
         engine_->set_rate(congestion_->reaction);
     }
+    if (receives_packets(attributes_.state)) {
+        engine_->start_receiving();
+    }
+    if (attributes_.state == QpState::kRts || attributes_.state == QpState::kSqd) {
+        engine_->start_sending();
+    }
 }
 
 QpMemory QueuePair::engine_memory() const {
@@ -115,8 +122,8 @@ QueuePair::~QueuePair() {
     if (pd_ != nullptr) {
         --pd_->uses;
     }
-    if (retired_ring_.base != nullptr) {
-        context_->client().release_ring(retired_ring_);
+    if (retired_ring_ != nullptr) {
+        context_->client().release_ring(retired_ring_->memory);
     }
     context_->client().release_ring(ring_);
 }
@@ -404,7 +411,10 @@ void QueuePair::stop_timers() {
 }
 
 void QueuePair::cancel_timers() {
-    for (const std::unique_ptr<fabric::Timer>& timer : timers_) {
+    if (timers_ == nullptr) {
+        return;
+    }
+    for (const std::unique_ptr<fabric::Timer>& timer : *timers_) {
         if (timer != nullptr) {
             timer->cancel();
         }
@@ -420,13 +430,16 @@ void QueuePair::raise(AsyncEvent event) {
         return;
     }
     context_->raise(event, attributes_.qpn, handle_);
-    for (const QpOpening& opening : openings_) {
+    for (const QpOpening& opening : openings()) {
         opening.context->raise(event, attributes_.qpn, opening.handle);
     }
 }
 
 fabric::Timer& QueuePair::timer(EngineTimer which) {
-    std::unique_ptr<fabric::Timer>& timer = timers_[static_cast<std::size_t>(which)];
+    if (timers_ == nullptr) [[unlikely]] {
+        timers_ = std::make_unique<std::array<std::unique_ptr<fabric::Timer>, kEngineTimers>>();
+    }
+    std::unique_ptr<fabric::Timer>& timer = (*timers_)[static_cast<std::size_t>(which)];
     if (timer == nullptr) [[unlikely]] {
         fabric::EventHandler& handler = *this;
         timer = std::make_unique<fabric::Timer>(hca_.loop(),

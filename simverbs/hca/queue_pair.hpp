@@ -12,6 +12,8 @@
 #include <span>
 #include <vector>
 
+#include <boost/intrusive/set.hpp>
+
 #include "fabric/core/timer.hpp"
 #include "fabric/net/frame.hpp"
 #include "fabric/net/port.hpp"
@@ -88,7 +90,18 @@ struct QueuePairReport {
     std::optional<fabric::SimTime> rnr_until;     // the peer asked to wait
 };
 
-class QueuePair final : private Effects, private fabric::EventHandler {
+// A ring that was replaced: its driver may still be looking at it.
+struct RetiredRing {
+    RingMemory memory;
+    std::optional<std::uint32_t> sends_moved;  // until the driver has taken the new one over
+};
+
+// Links a queue pair into the context that owns it: a node of a map would take more room.
+using InContext =
+    boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>,
+                                    boost::intrusive::optimize_size<true>>;
+
+class QueuePair final : public InContext, private Effects, private fabric::EventHandler {
   public:
     QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& parts);
     ~QueuePair();
@@ -128,13 +141,11 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     // Its number, until whoever made it has left.
     [[nodiscard]] std::uint32_t handle() const { return handle_; }
     // Whoever has opened an XRC target hears its events, and keeps it alive.
-    void add_opening(const QpOpening& opening) { openings_.push_back(opening); }
-    void remove_opening(const DeviceContext& context, std::uint32_t handle) {
-        std::erase_if(openings_, [&context, handle](const QpOpening& opening) {
-            return opening.context == &context && opening.handle == handle;
-        });
+    void add_opening(const QpOpening& opening);
+    void remove_opening(const DeviceContext& context, std::uint32_t handle);
+    [[nodiscard]] std::span<const QpOpening> openings() const {
+        return openings_ == nullptr ? std::span<const QpOpening>() : *openings_;
     }
-    [[nodiscard]] const std::vector<QpOpening>& openings() const { return openings_; }
     // Transfers an XRC target to the context of the next opening when its owner closes it. False if
     // there is no other opening, or no memory for the rings.
     bool transfer_ownership();
@@ -213,7 +224,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     void count(HwCounter counter) override;
     void handle(const fabric::Event& event) override;
 
-    // Made when it is first needed.
+    // Made when it is first needed, in the state that the queue pair is in.
     Engine& engine() {
         if (engine_ == nullptr) [[unlikely]] {
             make_engine();
@@ -256,7 +267,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     void cancel_timers();
     // nullptr where it was never armed.
     [[nodiscard]] fabric::Timer* find_timer(EngineTimer which) const {
-        return timers_[static_cast<std::size_t>(which)].get();
+        return timers_ == nullptr ? nullptr : (*timers_)[static_cast<std::size_t>(which)].get();
     }
 
     // congestion.cpp
@@ -273,6 +284,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     [[nodiscard]] int check_values(QpAttrs given, const QpValues& values, QpAttrs& refused) const;
     void apply(QpAttrs given, const QpValues& values);
     void enter(QpState to, QpTrigger trigger, FaultCause cause);
+    void enter_rts(QpState from);
     void reset();
     [[nodiscard]] QpAttributes fresh_attributes(Service service, std::uint32_t qpn) const;
     void report_drained();
@@ -286,6 +298,7 @@ class QueuePair final : private Effects, private fabric::EventHandler {
         return receives_.own_ring() != nullptr && properties(attributes_.service).has_receive_queue;
     }
     [[nodiscard]] std::uint32_t sends_waiting() const;
+    [[nodiscard]] QpCapacity capacity() const;
     [[nodiscard]] int check_resize(const QpCapacity& asked) const;
     bool resize(const QpCapacity& asked, ModifyQpReply& reply);
     bool is_of_retired_ring(std::uint32_t producer);
@@ -301,30 +314,31 @@ class QueuePair final : private Effects, private fabric::EventHandler {
     CompletionQueue* send_cq_;
     CompletionQueue* receive_cq_;
     ReceiveSource receives_;
-    std::vector<QpOpening> openings_;
-    std::unique_ptr<AttachedCounters> counters_;  // where any are attached
-    std::unique_ptr<PathMigration> migration_;    // where an alternate path is loaded
+    std::unique_ptr<std::vector<QpOpening>> openings_;  // where there are any
+    std::unique_ptr<AttachedCounters> counters_;        // where any are attached
+    std::unique_ptr<PathMigration> migration_;          // where an alternate path is loaded
+    std::unique_ptr<RetiredRing> retired_ring_;         // where its queues were resized
     RingMemory ring_;
-    RingMemory retired_ring_;  // that its driver may still be looking at
     WorkQueueShape send_shape_;
-    QpCapacity capacity_;
+    std::uint32_t inline_bytes_;
+    std::uint32_t tso_header_bytes_;
     QpAttributes attributes_;
     std::uint32_t handle_;
     std::uint32_t ordinal_;
     std::uint32_t frames_made_ = 0;
     std::uint32_t messages_received_ = 0;
     std::uint32_t dropped_ = 0;
-    FaultCause drop_cause_{};                   // of the last message that was dropped
-    std::optional<std::uint32_t> sends_moved_;  // to a ring that the driver has not taken over
+    FaultCause drop_cause_{};  // of the last message that was dropped
     bool blocks_own_multicast_;
     bool notify_drained_ = false;
     bool drained_ = false;
     std::uint8_t calls_of_engine_ = 0;  // under way
     EngineResult failure_;              // that waits until the engine is not at work
     bool sends_of_device_ = false;      // a request of the device's own has not been looked at
-    std::array<std::unique_ptr<fabric::Timer>, kEngineTimers> timers_;  // made when first armed
-    std::unique_ptr<Congestion> congestion_;                            // once something was marked
-    bool spreads_frames_;                                               // to work queues
+    // Each made when it is first armed.
+    std::unique_ptr<std::array<std::unique_ptr<fabric::Timer>, kEngineTimers>> timers_;
+    std::unique_ptr<Congestion> congestion_;  // once something was marked
+    bool spreads_frames_;                     // to work queues
     FrameOffloads offloads_;
     std::unique_ptr<Engine> engine_;  // nullptr: nothing was to do since the last RESET
 };

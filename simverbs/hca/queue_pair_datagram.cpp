@@ -166,16 +166,29 @@ void QueuePair::forget(const SharedReceiveQueue& srq) {
     }
 }
 
+void QueuePair::add_opening(const QpOpening& opening) {
+    if (openings_ == nullptr) {
+        openings_ = std::make_unique<std::vector<QpOpening>>();
+    }
+    openings_->push_back(opening);
+}
+
+void QueuePair::remove_opening(const DeviceContext& context, std::uint32_t handle) {
+    std::erase_if(*openings_, [&context, handle](const QpOpening& opening) {
+        return opening.context == &context && opening.handle == handle;
+    });
+}
+
 bool QueuePair::transfer_ownership() {
-    if (openings_.empty()) {
+    if (openings().empty()) {
         return false;
     }
-    const QpOpening heir = openings_.front();
+    const QpOpening heir = openings_->front();
     const RingMemory ring = heir.context->client().make_ring(ring_.bytes);
     if (ring.base == nullptr) {
         return false;
     }
-    openings_.erase(openings_.begin());
+    openings_->erase(openings_->begin());
     counters_.reset();
     context_->client().release_ring(ring_);
     --receives_.xrc_domain()->uses;

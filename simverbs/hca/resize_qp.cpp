@@ -21,6 +21,20 @@ void copy_slots(const std::byte* from, const WorkQueueShape& old, std::byte* to,
 
 }  // namespace
 
+// Follows from the shapes of its rings.
+QpCapacity QueuePair::capacity() const {
+    QpCapacity capacity;
+    capacity.send_requests = send_shape_.limit;
+    capacity.send_segments = send_shape_.max_segments;
+    capacity.inline_bytes = inline_bytes_;
+    capacity.tso_header_bytes = tso_header_bytes_;
+    if (const ReceiveRing* const own = receives_.own_ring(); own != nullptr) {
+        capacity.receive_requests = own->shape.limit;
+        capacity.receive_segments = own->shape.max_segments;
+    }
+    return capacity;
+}
+
 // As much as the rings can be believed.
 std::uint32_t QueuePair::sends_waiting() const {
     const std::uint32_t posted =
@@ -31,10 +45,10 @@ std::uint32_t QueuePair::sends_waiting() const {
 // A capacity is at least what is asked for; that of a queue which it has not stays 0.
 int QueuePair::check_resize(const QpCapacity& asked) const {
     const DeviceLimits& limits = hca_.personality().limits;
-    const bool more_a_request =
-        asked.send_segments > capacity_.send_segments ||
-        (has_receives() && asked.receive_segments > capacity_.receive_segments) ||
-        asked.inline_bytes > capacity_.inline_bytes;
+    const QpCapacity own = capacity();
+    const bool more_a_request = asked.send_segments > own.send_segments ||
+                                (has_receives() && asked.receive_segments > own.receive_segments) ||
+                                asked.inline_bytes > own.inline_bytes;
     const bool loses_requests =
         (has_sends() && asked.send_requests < sends_waiting()) ||
         (has_receives() && asked.receive_requests < receives_.waiting(kNoSrq));
@@ -46,7 +60,7 @@ int QueuePair::check_resize(const QpCapacity& asked) const {
 
 // Requests keep their indices. False where there is no memory: nothing has changed.
 bool QueuePair::resize(const QpCapacity& asked, ModifyQpReply& reply) {
-    QpCapacity capacity = capacity_;
+    QpCapacity capacity = this->capacity();
     if (has_sends()) {
         capacity.send_requests =
             rounded(asked.send_requests, hca_.personality().send_queue_rounding);
@@ -82,15 +96,13 @@ bool QueuePair::resize(const QpCapacity& asked, ModifyQpReply& reply) {
     if (engine_ != nullptr) {
         engine_->resize(send);
     }
-    if (retired_ring_.base != nullptr) {
-        context_->client().release_ring(retired_ring_);
+    if (retired_ring_ != nullptr) {
+        context_->client().release_ring(retired_ring_->memory);
     }
-    retired_ring_ = ring_;
+    retired_ring_.reset(new RetiredRing{ring_, reply.sends});
     ring_ = ring;
     send_shape_ = send;
     receives_.move_ring(ring, send, receive);
-    capacity_ = capacity;
-    sends_moved_ = reply.sends;
     reply.capacity = capacity;
     reply.ring = {reinterpret_cast<std::uint64_t>(ring.base), ring.bytes};
     return true;
@@ -99,14 +111,14 @@ bool QueuePair::resize(const QpCapacity& asked, ModifyQpReply& reply) {
 // A doorbell that was rung for the ring before: its request is not in this one yet, and the driver
 // rings again when it is.
 bool QueuePair::is_of_retired_ring(std::uint32_t producer) {
-    if (!sends_moved_) {
+    if (retired_ring_ == nullptr || !retired_ring_->sends_moved) {
         return false;
     }
     const std::uint32_t written = rings().send_producer.value.load(std::memory_order_acquire);
-    if (written == *sends_moved_) {
+    if (written == *retired_ring_->sends_moved) {
         return producer != written;
     }
-    sends_moved_.reset();
+    retired_ring_->sends_moved.reset();
     return false;
 }
 

@@ -210,7 +210,7 @@ int DeviceContext::execute(const OpenQp& command, HandleReply& reply) {
 void DeviceContext::leave(QueuePair& qp, std::uint32_t handle) {
     opened_qps_.erase(handle);
     if (&qp.context() != this || qp.handle() != handle) {
-        const auto& openings = qp.openings();
+        const auto openings = qp.openings();
         const auto opening = std::find_if(
             openings.begin(), openings.end(), [this, handle](const QpOpening& candidate) {
                 return candidate.context == this && candidate.handle == handle;
@@ -219,11 +219,10 @@ void DeviceContext::leave(QueuePair& qp, std::uint32_t handle) {
         qp.remove_opening(*this, handle);
         return;
     }
-    const auto own = qps_.find(qp.qpn());
-    std::unique_ptr<QueuePair> kept = std::move(own->second);
-    qps_.erase(own);
+    qps_.erase(qps_.iterator_to(qp));
+    std::unique_ptr<QueuePair> kept(&qp);
     if (qp.transfer_ownership()) {
-        qp.context().qps_.emplace(qp.qpn(), std::move(kept));
+        qp.context().qps_.insert(*kept.release());
         return;
     }
     kept->give_up_tags();

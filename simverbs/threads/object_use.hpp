@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "simverbs/threads/thread_roster.hpp"
@@ -15,19 +16,16 @@ enum class Use : std::uint8_t {
     kTake,  // changed it: posted, polled an entry, read an event
 };
 
-// Guarded by the lock of the object.
-struct ObjectUse {
-    struct Stamp {
-        std::uint64_t turn = 0;  // 0: never
-        ThreadPoint by;
-    };
-    Stamp looked;
-    Stamp taken;
-    bool several_looked = false;  // in the turn of `looked`
-
+// Guarded by the lock of the object. An object that nobody used takes a pointer's room.
+class ObjectUse {
+  public:
     // Notes a use by `thread`. The thread whose use in the same turn nothing orders with this one,
     // by number; 0: none.
     std::uint64_t note(Use use, std::uint64_t turn, const ThreadEntry& thread) {
+        if (last_ == nullptr) [[unlikely]] {
+            last_ = std::make_unique<Last>();
+        }
+        auto& [looked, taken, several_looked] = *last_;
         const auto races = [&](const Stamp& stamp) {
             return stamp.turn == turn && stamp.by.thread != thread.number &&
                    !thread.comes_after(stamp.by);
@@ -45,6 +43,18 @@ struct ObjectUse {
         }
         return other;
     }
+
+  private:
+    struct Stamp {
+        std::uint64_t turn = 0;  // 0: never
+        ThreadPoint by;
+    };
+    struct Last {
+        Stamp looked;
+        Stamp taken;
+        bool several_looked = false;  // in the turn of `looked`
+    };
+    std::unique_ptr<Last> last_;
 };
 
 }  // namespace simverbs
