@@ -10,8 +10,6 @@
 #include "fabric/core/hash.hpp"
 #include "fabric/core/random.hpp"
 
-#include "simverbs/hca/placement.hpp"
-
 #include "tests/support/pair.hpp"
 
 namespace simverbs::test {
@@ -192,34 +190,6 @@ TEST(Train, OneEventBringsSeveralPackets) {
     EXPECT_EQ(events_of(Packets::kAsTrains, kLength), 3U);
     EXPECT_LT(events_of(Packets::kAsTrains, 256 * 1024) * 4,
               events_of(Packets::kSingle, 256 * 1024));
-}
-
-// Memory of another process: how often and how much of it is asked for.
-class CountingMemory final : public AddressSpace {
-  public:
-    bool read(std::uint64_t /*address*/, std::byte* /*bytes*/, std::size_t length) override {
-        reads.push_back(length);
-        return true;
-    }
-    bool write(std::uint64_t /*address*/, const std::byte* /*bytes*/, std::size_t length) override {
-        writes.push_back(length);
-        return true;
-    }
-    [[nodiscard]] bool is_own() const override { return false; }
-
-    std::vector<std::size_t> reads;
-    std::vector<std::size_t> writes;
-};
-
-TEST(Train, CrossesBetweenProcessesInLargePieces) {
-    CountingMemory from;
-    CountingMemory to;
-    const MemorySpan source{0x1000, 256 * 1024};
-    const MemorySpan target{0x9000, 256 * 1024};
-    const Payload payload{&from, &source, 4096, 15 * 4096, 1};
-    EXPECT_EQ(place_payload(payload, to, std::span(&target, 1), 4096), CopyOutcome::kCopied);
-    EXPECT_THAT(from.reads, testing::ElementsAre(15 * 4096));
-    EXPECT_THAT(to.writes, testing::ElementsAre(15 * 4096));
 }
 
 TEST(Train, WhatStandsOnAnEthernetLinkIsOneToo) {

@@ -10,7 +10,7 @@ namespace simverbs::house {
 
 namespace {
 
-constexpr std::size_t kLinesAFile = 600;
+constexpr std::size_t kLinesAFile = 500;
 constexpr std::size_t kColumnsALine = 100;
 
 bool is_script(const SourceFile& file) {

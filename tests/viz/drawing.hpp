@@ -22,6 +22,9 @@ struct Area {
     double bottom = 0;
 };
 
+// The smallest area that holds all of them; there is one at least.
+Area around(const std::vector<Point>& points);
+
 // `order` counts the shapes as they are painted: later ones cover earlier ones.
 struct DrawnText {
     std::string content;  // as it is shown

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
+#include <string>
 
 #include <infiniband/verbs.h>
 
@@ -148,5 +150,21 @@ struct Pair {
     End near;
     End far;
 };
+
+using Programs = std::map<std::string, void (*)()>;
+
+// Runs the program that the command line names; the exit status.
+inline int run_named(const Programs& programs, int count, char** words) {
+    const auto found = programs.find(count == 2 ? words[1] : "");
+    if (found == programs.end()) {
+        std::fprintf(stderr, "usage: %s NAME\n", words[0]);
+        for (const auto& [name, program] : programs) {
+            std::fprintf(stderr, "  %s\n", name.c_str());
+        }
+        return 2;
+    }
+    found->second();
+    return 0;
+}
 
 }  // namespace promises
