@@ -65,7 +65,7 @@ using InEventSubjects =
     boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>,
                                     boost::intrusive::optimize_size<true>>;
 struct HandleOfQueuePair {
-    using type = std::uint32_t;
+    using type = std::uint32_t;  // NOLINT(readability-identifier-naming): as Boost wants it
     std::uint32_t operator()(const QueuePair& qp) const;
 };
 using QueuePairsByHandle =

@@ -33,7 +33,7 @@ struct AddressHandle {
 };
 
 struct NumberOfQueuePair {
-    using type = std::uint32_t;
+    using type = std::uint32_t;  // NOLINT(readability-identifier-naming): as Boost wants it
     std::uint32_t operator()(const QueuePair& qp) const { return qp.qpn(); }
 };
 using QueuePairsByNumber = boost::intrusive::set<QueuePair, boost::intrusive::base_hook<InContext>,
