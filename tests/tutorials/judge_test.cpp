@@ -95,6 +95,20 @@ TEST(Judge, HostAndNegationNarrowAPattern) {
     EXPECT_TRUE(judged("count: {of: {state: \"*\"}, exactly: 1}", performance).holds);
 }
 
+TEST(Judge, TellsAPacketToItsOwnQueuePair) {
+    const auto packet_to = [](int dest_qpn) {
+        return record(1, 0, "packet", "packet_sent",
+                      "\"qpn\":5,\"dest_qpn\":" + std::to_string(dest_qpn) +
+                          R"(,"opcode":"SEND_ONLY","psn":1,"payload":0,"retransmission":false)");
+    };
+    const std::string to_itself = "never: {packet: \"*\", to_itself: \"yes\"}";
+    const std::string to_others = "never: {packet: \"*\", to_itself: \"no\"}";
+    EXPECT_FALSE(judged(to_itself, performance_of({packet_to(6), packet_to(5)})).holds);
+    EXPECT_TRUE(judged(to_itself, performance_of({packet_to(6)})).holds);
+    EXPECT_TRUE(judged(to_others, performance_of({packet_to(5)})).holds);
+    EXPECT_FALSE(judged(to_others, performance_of({packet_to(6)})).holds);
+}
+
 TEST(Judge, TellsTheQueuePairsOfAHostApart) {
     const auto made = [](int node, int qpn) {
         return record(1, node, "object", "queue_pair",

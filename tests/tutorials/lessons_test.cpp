@@ -1,6 +1,7 @@
 // The lessons that come with simverbs, as a whole: `simverbs lab prove` tries each.
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <string>
 #include <variant>
 
@@ -52,6 +53,28 @@ TEST_F(Lessons, KnowTheLikeliestMistakes) {
                           1)
                     << what << ": none that " << ending << ", with the line that the report says";
             }
+        }
+    }
+}
+
+// Both ends of a lesson live in one process, so the own number, key or address is at hand where the
+// peer's is meant.
+TEST_F(Lessons, KnowTheOwnNumberThatIsTakenForThePeers) {
+    const std::set<std::string> lessons_that_exchange = {
+        "02_memory_regions", "03_to_rts",   "05_write_read",           "07_atomics_lock",
+        "08_ud_multicast",   "13_kv_store", "15_connection_management"};
+    for (const Exercise& lesson : lessons) {
+        for (const Language language : {Language::kC, Language::kPython}) {
+            if (!lesson.has(language) || !lessons_that_exchange.contains(lesson.name)) {
+                continue;
+            }
+            const auto count = std::count_if(
+                lesson.wrong.begin(), lesson.wrong.end(), [&](const WrongAnswer& answer) {
+                    return answer.language == language && !answer.says.empty() &&
+                           (answer.name.starts_with("own_") ||
+                            answer.name.ends_with("_of_the_speaker"));
+                });
+            EXPECT_GE(count, 2) << lesson.name << std::string(ending_of(language));
         }
     }
 }

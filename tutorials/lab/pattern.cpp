@@ -97,19 +97,21 @@ Names yes_no() {
 }
 
 // A key of a pattern and the field that it asks of; `words`: all that it may say, nullptr for
-// anything. Of fields that are true or false the words stand for 0 and 1.
+// anything. Of fields that are true or false the words stand for 0 and 1. Where there is a
+// `same_as`, "yes" asks that this field has the same value.
 struct Key {
     std::string_view key;
     std::string_view field;
     Names (*words)() = nullptr;
     bool is_truth = false;
+    std::string_view same_as{};
 };
 
 struct Kind {
     Key main;
     std::string_view record;
     std::string_view meaning;
-    std::array<Key, 3> more{};
+    std::array<Key, 4> more{};
     bool has_qp = false;  // its records name a queue pair
 };
 
@@ -138,7 +140,10 @@ constexpr auto kKinds = std::to_array<Kind>({
     {{"packet", "opcode"},
      "packet_sent",
      "a packet leaves a queue pair",
-     {{{"again", "retransmission", yes_no, true}, {"psn", "psn"}, {"bytes", "payload"}}},
+     {{{"again", "retransmission", yes_no, true},
+       {"psn", "psn"},
+       {"bytes", "payload"},
+       {"to_itself", "dest_qpn", yes_no, true, "qpn"}}},
      true},
     {{"delivered", "kind", message_kinds},
      "delivered",
@@ -210,6 +215,10 @@ std::optional<Condition> read_condition(const Key& key, const Value& value, Erro
         }
         condition.words.push_back(*word);
     }
+    if (!key.same_as.empty()) {
+        condition.same_as = key.same_as;
+        condition.negated = condition.negated != (condition.words == std::vector<std::string>{"0"});
+    }
     return condition;
 }
 
@@ -241,6 +250,9 @@ bool Condition::holds(const viz::Record& record) const {
     const viz::Field* const found = record.find(field);
     if (found == nullptr) {
         return false;
+    }
+    if (!same_as.empty()) {
+        return (found->number == record.number(same_as)) != negated;
     }
     const std::string is = found->is_text ? found->text : std::to_string(found->number);
     return (std::find(words.begin(), words.end(), is) != words.end()) != negated;

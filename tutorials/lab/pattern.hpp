@@ -17,11 +17,12 @@
 
 namespace simverbs::lab {
 
-// A field equals one of the words, or, turned round, none of them.
+// A field equals one of the words, or the field `same_as` of the record; or, turned round, none.
 struct Condition {
     std::string field;
     std::vector<std::string> words;
     bool negated = false;
+    std::string same_as;  // "": none
 
     [[nodiscard]] bool holds(const viz::Record& record) const;
 };
