@@ -57,6 +57,13 @@ Finding judged(const std::string& demand, const Performance& performance) {
     return rubric ? judge(rubric->rules[0].demand, performance) : Finding{};
 }
 
+std::vector<Finding> findings_of(const std::string& rules, const Performance& performance) {
+    fabric::yaml::Errors errors("rubric.yaml");
+    const auto rubric = read_rubric("title: t\nrules:\n" + rules, errors);
+    EXPECT_TRUE(rubric.has_value()) << errors.text();
+    return judge(*rubric, performance);
+}
+
 TEST(Judge, SaysInWordsWhatWasNotPrinted) {
     const auto seen = [](const std::string& expression) {
         return judged("output: " + expression, performance_of({})).seen;
@@ -129,14 +136,46 @@ TEST(Judge, TellsTheQueuePairsOfAHostApart) {
                     .holds);
 }
 
+// An answer that does nothing breaks no rule.
+TEST(Judge, LeavesOpenWhatOnlyForbidsUntilSomethingWasDone) {
+    const std::string asks = "  - {name: q, asks: a, say: s, count: {of: {state: RTR}}}\n";
+    const std::string forbids =
+        "  - {name: n, asks: a, say: s, never: {completion: \"!SUCCESS\"}}\n"
+        "  - {name: m, asks: a, say: s, count: {of: {state: RTS}, least: 0, most: 2}}\n"
+        "  - {name: o, asks: a, say: s, no_output: wrong}\n"
+        "  - {name: e, asks: a, say: s, exit: 0}\n";
+    const std::string opened = record(1, 0, "object", "context", R"("handle":1,"open":true)");
+    std::vector<Finding> findings = findings_of(asks + forbids, performance_of({opened}));
+    EXPECT_FALSE(findings[0].open);
+    for (std::size_t i = 0; i < findings.size(); ++i) {
+        EXPECT_FALSE(findings[i].holds) << i;
+        EXPECT_EQ(findings[i].open, i > 0) << i;
+    }
+    for (const Finding& finding : findings_of(asks + forbids, performance_of({opened, kRtrOfH0}))) {
+        EXPECT_TRUE(finding.holds);
+    }
+    for (const Finding& finding : findings_of(forbids, performance_of({opened}))) {
+        EXPECT_TRUE(finding.holds) << "no rule asks for something";
+    }
+    findings = findings_of(asks + forbids, performance_of({opened, kFailure}));
+    EXPECT_FALSE(findings[1].open) << "what is forbidden has happened";
+}
+
+TEST(Judge, ARuleWithOnceIsOpenUntilOneOfThoseHolds) {
+    const std::string rules =
+        "  - {name: q, asks: a, say: s, once: [r, t], count: {of: {state: RTR, host: h0}}}\n"
+        "  - {name: r, asks: a, say: s, count: {of: {state: RTR, host: h1}}}\n"
+        "  - {name: t, asks: a, say: s, count: {of: {state: RTS}}}\n";
+    const std::string opened = record(1, 0, "object", "context", R"("handle":1,"open":true)");
+    const Finding alone = findings_of(rules, performance_of({opened, kRtrOfH0}))[0];
+    EXPECT_TRUE(alone.open);
+    EXPECT_FALSE(alone.holds);
+    EXPECT_TRUE(findings_of(rules, performance_of({opened, kRtrOfH0, kRtrOfH1}))[0].holds);
+    EXPECT_FALSE(findings_of(rules, performance_of({opened, kRtrOfH1}))[0].open);
+}
+
 // Whatever it printed, and though nothing went wrong.
 TEST(Judge, GivesNothingToAProgramThatOpensNoDevice) {
-    const auto findings_of = [](const std::string& rules, const Performance& performance) {
-        fabric::yaml::Errors errors("rubric.yaml");
-        const auto rubric = read_rubric("title: t\nrules:\n" + rules, errors);
-        EXPECT_TRUE(rubric.has_value()) << errors.text();
-        return judge(*rubric, performance);
-    };
     const std::string prints =
         "  - {name: p, asks: a, say: s, output: done}\n"
         "  - {name: e, asks: a, say: s, exit: 0}\n";

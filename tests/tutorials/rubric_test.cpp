@@ -81,6 +81,12 @@ TEST(Rubric, TwoRulesOfOneNameAreAMistake) {
                 HasSubstr("a second rule \"r\""));
 }
 
+TEST(Rubric, OnceNamesRulesThatThereAre) {
+    EXPECT_THAT(rubric_of(rule("once: r\n    exit: 0")).rules[0].once, testing::ElementsAre("r"));
+    EXPECT_THAT(errors_of(rule("once: [r, rr]\n    exit: 0")),
+                HasSubstr("rubric.yaml:6:15: \"rr\""));
+}
+
 TEST(Rubric, CallsAreThoseOfTheDevice) {
     for (const std::string_view call : known_calls()) {
         EXPECT_TRUE(std::any_of(kCommandNames.begin(), kCommandNames.end(),

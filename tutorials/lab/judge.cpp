@@ -250,7 +250,57 @@ class Judge {
 bool forbids(const Demand& demand) {
     const auto* const count = std::get_if<CountRule>(&demand);
     const auto* const output = std::get_if<OutputRule>(&demand);
-    return (count != nullptr && count->most == 0) || (output != nullptr && output->never);
+    return (count != nullptr && count->least == 0) || (output != nullptr && output->never);
+}
+
+// Returns true if the rule holds only when the program did something.
+bool asks_for_something(const Demand& demand) {
+    return !forbids(demand) && !std::holds_alternative<ClosedRule>(demand) &&
+           !std::holds_alternative<ExitRule>(demand);
+}
+
+bool holds_any(const Rubric& rubric, const std::vector<Finding>& findings,
+               const std::vector<std::string>& names) {
+    for (std::size_t i = 0; i < findings.size(); ++i) {
+        const bool is_named =
+            std::find(names.begin(), names.end(), rubric.rules[i].name) != names.end();
+        if (is_named && findings[i].holds) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void leave_open(Finding& finding) {
+    finding.open = finding.open || finding.holds;
+    finding.holds = false;
+}
+
+void leave_open_until_once(const Rubric& rubric, std::vector<Finding>& findings) {
+    const std::vector<Finding> judged = findings;
+    for (std::size_t i = 0; i < findings.size(); ++i) {
+        const std::vector<std::string>& once = rubric.rules[i].once;
+        if (!once.empty() && !holds_any(rubric, judged, once)) {
+            leave_open(findings[i]);
+        }
+    }
+}
+
+void leave_open_where_nothing_was_done(const Rubric& rubric, std::vector<Finding>& findings) {
+    bool asks = false;
+    for (std::size_t i = 0; i < findings.size(); ++i) {
+        if (asks_for_something(rubric.rules[i].demand)) {
+            asks = true;
+            if (findings[i].holds) {
+                return;
+            }
+        }
+    }
+    for (std::size_t i = 0; asks && i < findings.size(); ++i) {
+        if (rubric.rules[i].once.empty()) {
+            leave_open(findings[i]);
+        }
+    }
 }
 
 // By a crash or an endless loop. A program that waits in vain, or gives up, does so because
@@ -279,10 +329,13 @@ std::vector<Finding> judge(const Rubric& rubric, const Performance& performance)
     std::vector<Finding> findings;
     for (const Rule& rule : rubric.rules) {
         Finding finding = judge(rule.demand, performance);
-        finding.open = finding.open || (is_empty && finding.holds);
-        finding.holds = finding.holds && !is_empty;
+        if (is_empty) {
+            leave_open(finding);
+        }
         findings.push_back(std::move(finding));
     }
+    leave_open_until_once(rubric, findings);
+    leave_open_where_nothing_was_done(rubric, findings);
     return findings;
 }
 

@@ -22,9 +22,10 @@ struct Performance {
     std::optional<Place> place;  // where it ended; nothing when it came to its end
 };
 
-// `open`: the program did not come to its end, and might have done right or wrong after that.
-// Something that must not happen has not; or something that must has not, and a crash or an endless
-// loop kept the program from it. It gives no points, and is not what went wrong.
+// `open`: nothing can be said yet. The program did not come to its end, and might have done right
+// or wrong after that: something that must not happen has not, or something that must has not, and
+// a crash or an endless loop kept the program from it. Or the program did nothing that the rule
+// could be about. It gives no points, and is not what went wrong.
 struct Finding {
     bool holds = false;
     std::string seen;  // what was seen instead, or the event that must not be; may be empty
@@ -34,8 +35,10 @@ struct Finding {
 
 Finding judge(const Demand& demand, const Performance& performance);
 
-// In the order of the rules. Where a program opened no device, all that would hold is open: no call
-// was refused because there was none, and what was printed tells of nothing that happened.
+// In the order of the rules. A rule is open while none of those in its `once` holds; without a
+// `once`, one that only forbids something is open while no rule holds that asks for something: an
+// answer that does nothing breaks no rule, and keeps none. Where a program opened no device, all
+// that would hold is open: what was printed tells of nothing that happened.
 std::vector<Finding> judge(const Rubric& rubric, const Performance& performance);
 
 // True when the rubric asks for events of devices and the program has opened none.

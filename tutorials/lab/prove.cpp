@@ -31,7 +31,19 @@ std::string in_one_line(const std::string& text) {
 struct Expected {
     std::string fails;  // "" for nothing, "*" for any rule or diagnosis
     std::string says;
+    bool earns_nothing = false;
 };
+
+// Returns the names of the rules that hold.
+std::string rules_kept(const Exercise& exercise, const Checked& checked) {
+    std::string names;
+    for (std::size_t i = 0; i < checked.findings.size(); ++i) {
+        if (checked.findings[i].holds) {
+            names += (names.empty() ? "" : ", ") + exercise.rubric.rules[i].name;
+        }
+    }
+    return names;
+}
 
 class Prover {
   public:
@@ -51,7 +63,9 @@ class Prover {
             expected.fails == "*" ? !named.empty() && named != kCompiles : named == expected.fails;
         const bool is_said =
             in_one_line(told).find(in_one_line(expected.says)) != std::string::npos;
-        const bool is_good = is_named && is_said;
+        const std::uint64_t points = checked.points(exercise_.rubric);
+        const bool is_earned = !expected.earns_nothing || points == 0;
+        const bool is_good = is_named && is_said && is_earned;
         proof_.failed += is_good ? 0 : 1;
         proof_.text +=
             fmt::format("{} {}: {} {}", is_good ? "✔ as it should:" : "✘ wrong:", exercise_.name,
@@ -61,6 +75,11 @@ class Prover {
                                        expected.fails.empty() ? "passing" : "by " + expected.fails);
         } else if (!is_said) {
             proof_.text += fmt::format(" and does not say: {}", expected.says);
+        } else if (!is_earned) {
+            proof_.text += fmt::format(
+                " and earns {} {} as it is, by {}; a rule can be open "
+                "`once` another holds",
+                points, points == 1 ? "point" : "points", rules_kept(exercise_, checked));
         }
         proof_.text += is_good ? "\n" : "\n" + told + "\n";
     }
@@ -75,7 +94,8 @@ class Prover {
             proof_.text += fmt::format("✘ wrong: {}: {}\n", exercise_.name, error);
             return;
         }
-        try_out(fmt::format("wrong answer {}", answer.name), file, {answer.fails, answer.says});
+        try_out(fmt::format("wrong answer {}", answer.name), file,
+                {answer.fails, answer.says, false});
     }
 
     [[nodiscard]] bool is_interrupted() const { return proof_.is_interrupted; }
@@ -95,9 +115,9 @@ Proof prove(const Exercise& exercise, const Toolbox& toolbox, bool with_wrong) {
         if (exercise.has(language) && !prover.is_interrupted()) {
             const std::string_view ending = ending_of(language);
             prover.try_out(fmt::format("exercise{}", ending), exercise.file("exercise", language),
-                           {"*", ""});
+                           {"*", "", true});
             prover.try_out(fmt::format("solution{}", ending), exercise.file("solution", language),
-                           {});
+                           Expected{});
         }
     }
     for (const WrongAnswer& answer : exercise.wrong) {

@@ -15,8 +15,8 @@ struct Proof {
     bool is_interrupted = false;
 };
 
-// The starter fails, the solution passes, and each wrong answer is named by its rule or diagnosis,
-// in the words that it expects. Answers that never end get a few seconds only.
+// The starter fails and earns no points, the solution passes, and each wrong answer is named by its
+// rule or diagnosis, in the words that it expects. Answers that never end get a few seconds only.
 Proof prove(const Exercise& exercise, const Toolbox& toolbox, bool with_wrong);
 
 }  // namespace simverbs::lab

@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -26,8 +27,8 @@ constexpr auto kPictures =
 constexpr auto kDemands = std::to_array<std::string_view>(
     {"count", "never", "order", "between", "balance", "closed", "output", "no_output", "exit"});
 constexpr auto kRuleKeys = std::to_array<std::string_view>(
-    {"name", "asks", "say", "hint", "points", "count", "never", "order", "between", "balance",
-     "closed", "output", "no_output", "exit"});
+    {"name", "asks", "say", "hint", "points", "once", "count", "never", "order", "between",
+     "balance", "closed", "output", "no_output", "exit"});
 constexpr auto kEach = std::to_array<std::string_view>({"run", "host", "qp"});
 constexpr auto kExit = std::to_array<std::string_view>({"0"});
 
@@ -183,6 +184,12 @@ std::optional<Demand> read_demand(std::string_view kind, const Value& value, Err
     return read_output(value, kind == "no_output", errors);
 }
 
+// A name, or a list of names.
+std::span<const Value> names_in(const Value& value) {
+    return value.kind == fabric::yaml::Kind::kList ? std::span<const Value>(value.items)
+                                                   : std::span<const Value>(&value, 1);
+}
+
 std::optional<Rule> read_rule(const Value& value, Errors& errors) {
     const Fields fields(value, kRuleKeys, errors);
     Rule rule;
@@ -193,6 +200,11 @@ std::optional<Rule> read_rule(const Value& value, Errors& errors) {
         rule.hint = local_text_of(*hint, errors);
     }
     rule.points = fields.get("points", any_number).value_or(1);
+    if (const Value* const once = fields.find("once")) {
+        for (const Value& name : names_in(*once)) {
+            rule.once.push_back(name.text);
+        }
+    }
     const auto is_given = [&fields](std::string_view kind) { return fields.find(kind) != nullptr; };
     const auto kind = std::find_if(kDemands.begin(), kDemands.end(), is_given);
     if (std::count_if(kDemands.begin(), kDemands.end(), is_given) != 1) {
@@ -208,6 +220,24 @@ std::optional<Rule> read_rule(const Value& value, Errors& errors) {
     return rule;
 }
 
+// `once: RULE` or `once: [RULE, ...]` of each rule, in their order.
+void check_once(const Value& rules, const Rubric& rubric, Errors& errors) {
+    std::vector<std::string_view> names;
+    names.reserve(rubric.rules.size());
+    for (const Rule& rule : rubric.rules) {
+        names.push_back(rule.name);
+    }
+    for (const Value& rule : rules.items) {
+        for (const fabric::yaml::Entry& entry : rule.entries) {
+            if (entry.key.text == "once") {
+                for (const Value& name : names_in(entry.value)) {
+                    (void)fabric::yaml::choice_of(name, names, errors);
+                }
+            }
+        }
+    }
+}
+
 void read_rules(const Value& value, Rubric& rubric, Errors& errors) {
     std::set<std::string> names;
     for (const Value& item : fabric::yaml::items_of(value, errors)) {
@@ -218,6 +248,7 @@ void read_rules(const Value& value, Rubric& rubric, Errors& errors) {
             rubric.rules.push_back(std::move(*rule));
         }
     }
+    check_once(value, rubric, errors);
 }
 
 std::chrono::milliseconds milliseconds_of(fabric::SimDuration duration) {
@@ -333,6 +364,9 @@ rules:        in the order in which a teacher would look; the first that fails i
     say:      what is wrong when it does not, in your words
     hint:     what to try, told once all hints were asked for; as one of the hints; may be left out
     points:   default 1
+    once:     RULE or [RULE, ...]: open, without points, until one of these holds. Without it a
+              rule that only forbids something (never, no_output, closed, exit, or a count from 0)
+              is open until some rule holds that asks for something to happen
     ...       and one of these demands:
     count:    {of: EVENT, least: 1, most: N, exactly: N}
     never:    EVENT

@@ -93,6 +93,8 @@ struct Rule {
     Demand demand;
     std::string say;  // why it does not, in a teacher's words
     LocalText hint;   // what to try; "": none
+    // The rule is open until one of these holds; empty: see judge().
+    std::vector<std::string> once;
     std::uint64_t points = 1;
 };
 
