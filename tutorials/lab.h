@@ -154,6 +154,19 @@ static inline struct ibv_sge lab_sge(const struct lab_host* host, uint32_t offse
         .addr = (uintptr_t)host->memory + offset, .length = length, .lkey = host->mr->lkey};
 }
 
+/* The name of a status without its IBV_WC_, as programs and the tables of the lessons write it;
+ * ibv_wc_status_str() has words for it. */
+static inline const char* lab_status_name(enum ibv_wc_status status) {
+    static const char* const names[] = {
+        "SUCCESS",          "LOC_LEN_ERR",       "LOC_QP_OP_ERR",     "LOC_EEC_OP_ERR",
+        "LOC_PROT_ERR",     "WR_FLUSH_ERR",      "MW_BIND_ERR",       "BAD_RESP_ERR",
+        "LOC_ACCESS_ERR",   "REM_INV_REQ_ERR",   "REM_ACCESS_ERR",    "REM_OP_ERR",
+        "RETRY_EXC_ERR",    "RNR_RETRY_EXC_ERR", "LOC_RDD_VIOL_ERR",  "REM_INV_RD_REQ_ERR",
+        "REM_ABORT_ERR",    "INV_EECN_ERR",      "INV_EEC_STATE_ERR", "FATAL_ERR",
+        "RESP_TIMEOUT_ERR", "GENERAL_ERR"};
+    return (unsigned)status < sizeof names / sizeof names[0] ? names[status] : "no status";
+}
+
 /* The next completion. Each empty poll lets virtual time go on to the next event. */
 static inline struct ibv_wc lab_wait(struct ibv_cq* cq) {
     struct ibv_wc wc;

@@ -76,6 +76,26 @@ TEST(Judge, SaysInWordsWhatWasNotPrinted) {
               "nothing printed reads 'LID 1...after # ms'");
 }
 
+TEST(Judge, SaysWhatWasPrintedInstead) {
+    const auto seen = [](const std::string& expression, const std::string& printed) {
+        Performance performance = performance_of({});
+        performance.output = printed;
+        return judged("output: " + expression, performance).seen;
+    };
+    const std::string two = R"("1 key: LOC_PROT_ERR, as named\\n[^]*2 link: RETRY_EXC_ERR, as")";
+    EXPECT_EQ(seen(two, " 1 key: LOC_PROT_ERR, as named\n 2 link: RETRY_EXC_ERR, NOT\n"),
+              "nothing printed reads '2 link: RETRY_EXC_ERR, as', but there is "
+              "' 2 link: RETRY_EXC_ERR, NOT'");
+    EXPECT_EQ(seen(R"("visits 6,")", "counter 6, visits 3, lock 0\n"),
+              "nothing printed reads 'visits 6,', but there is 'counter 6, visits 3, lock 0'");
+    EXPECT_EQ(seen(two, "something else\n"),
+              "nothing printed reads '1 key: LOC_PROT_ERR, as named...2 link: RETRY_EXC_ERR, as'");
+    EXPECT_EQ(seen(R"("sends REQ\\n[^]*sends REQ")", "h0 sends REQ\n"),
+              "nothing printed reads 'sends REQ...sends REQ'");
+    EXPECT_THAT(seen(R"("sends DREQ\\n(sends DREQ\\n)*h1 sends DREP")", "sends DREQ\n"),
+                HasSubstr("h1 sends DREP', but there is 'sends DREQ'"));
+}
+
 TEST(Judge, OrderIsOfEachHost) {
     const std::string order = "order: {first: {posted: receive}, before: {state: RTR}, each: host}";
     EXPECT_TRUE(judged(order, performance_of({kReceiveAtH0, kRtrOfH0})).holds);

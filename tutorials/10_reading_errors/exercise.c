@@ -125,7 +125,7 @@ static void post_send(const struct request* request) {
 static void drain_h1(void) {
     struct ibv_wc wc;
     while (ibv_poll_cq(h1.cq, 1, &wc) == 1) {
-        printf("    h1: %s\n", ibv_wc_status_str(wc.status));
+        printf("    h1: %s\n", lab_status_name(wc.status));
     }
 }
 
@@ -162,8 +162,12 @@ static enum ibv_wc_status experiment(void (*spoil)(struct request*)) {
 }
 
 static void show(int number, const char* what, enum ibv_wc_status wanted, enum ibv_wc_status is) {
-    printf("%2d %s: %s%s\n", number, what, ibv_wc_status_str(is),
-           is == wanted ? ", as named" : ", NOT as named");
+    if (is == wanted) {
+        printf("%2d %s: %s, as named\n", number, what, lab_status_name(is));
+    } else {
+        printf("%2d %s: %s, NOT %s as named\n", number, what, lab_status_name(is),
+               lab_status_name(wanted));
+    }
 }
 
 int main(void) {

@@ -70,6 +70,59 @@ std::string in_words(std::string_view expression) {
     return words.ends_with("...") ? words.substr(0, words.size() - 3) : words;
 }
 
+// The lines that an expression asks for, in their order: its parts between "\\n" and "[^]*".
+std::vector<std::string> lines_asked(std::string_view expression) {
+    std::vector<std::string> lines(1);
+    int depth = 0;
+    for (std::size_t at = 0; at < expression.size();) {
+        std::size_t end = end_of_token(expression, at);
+        const std::string_view token = expression.substr(at, end - at);
+        depth += token == "(" ? 1 : token == ")" ? -1 : 0;
+        const bool is_anything = expression.substr(at).starts_with("[^]*");
+        if (depth == 0 && (token == "\\n" || is_anything)) {
+            end += is_anything ? 1 : 0;
+            lines.emplace_back();
+        } else {
+            lines.back() += token;
+        }
+        at = end;
+    }
+    std::erase(lines, "");
+    return lines;
+}
+
+// Returns the printed line that begins most like `words`, or holds their beginning; "" where there
+// is none that shares a third of it.
+std::string nearest_line(std::string_view words, const std::string& printed) {
+    std::string nearest;
+    std::size_t most = words.size() / 3;
+    std::istringstream lines(printed);
+    for (std::string line; std::getline(lines, line);) {
+        std::size_t shared = most;
+        while (shared < words.size() && line.find(words.substr(0, shared + 1)) != line.npos) {
+            ++shared;
+        }
+        if (shared > most) {
+            most = shared;
+            nearest = line;
+        }
+    }
+    return nearest;
+}
+
+// Names the first line that is asked for and was printed otherwise, and how.
+std::string what_was_not_printed(const std::string& expression, const std::string& printed) {
+    for (const std::string& line : lines_asked(expression)) {
+        const std::string words = in_words(line);
+        const std::string nearest = nearest_line(words, printed);
+        if (!nearest.empty() && !std::regex_search(printed, std::regex(line))) {
+            return fmt::format("nothing printed reads '{}', but there is '{}'", words,
+                               nearest.substr(0, kQuoted));
+        }
+    }
+    return fmt::format("nothing printed reads '{}'", in_words(expression));
+}
+
 std::vector<const viz::Record*> find_all(const Pattern& pattern, const Performance& performance) {
     std::vector<const viz::Record*> found;
     for (const viz::Record& record : performance.trace.records) {
@@ -222,7 +275,7 @@ class Judge {
         }
         return {false,
                 found ? fmt::format("printed: {}", match.str().substr(0, kQuoted))
-                      : fmt::format("nothing printed reads '{}'", in_words(rule.text)),
+                      : what_was_not_printed(rule.text, searched),
                 false, !found};
     }
 
