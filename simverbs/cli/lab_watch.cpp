@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
@@ -11,6 +12,7 @@
 #include <poll.h>
 #include <sys/inotify.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tutorials/lab/check.hpp"
@@ -28,11 +30,31 @@ constexpr int kForever = -1;
     throw std::system_error(errno, std::generic_category(), what);
 }
 
-// Tells of saves of one file: written in place, or replaced by a new one, as editors do.
+// Which file it is and when it was written last.
+struct Stamp {
+    ino_t number = 0;
+    std::int64_t seconds = 0;
+    std::int64_t nanoseconds = 0;
+    friend bool operator==(const Stamp&, const Stamp&) = default;
+};
+
+Stamp stamp_of(const fs::path& file) {
+    struct stat status {};
+    return stat(file.c_str(), &status) == 0
+               ? Stamp{status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec}
+               : Stamp{};
+}
+
+// Tells of saves of one file: written in place, or replaced by a new one, as editors do. The kernel
+// keeps the saves that come during a check. It drops them where the answer itself writes thousands
+// of files, and says so; then the time of the file tells.
 class SaveWatch {
   public:
     explicit SaveWatch(const fs::path& file)
-        : name_(file.filename().string()), descriptor_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
+        : file_(file),
+          name_(file.filename().string()),
+          checked_(stamp_of(file)),
+          descriptor_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
         if (descriptor_ < 0) {
             fail("inotify_init1");
         }
@@ -63,6 +85,7 @@ class SaveWatch {
                 return false;
             }
             if (ready == 0) {
+                checked_ = stamp_of(file_);
                 return true;
             }
             is_saved = take() || is_saved;
@@ -79,14 +102,17 @@ class SaveWatch {
             for (const char* at = buffer.data(); at < buffer.data() + got;) {
                 const auto* const event = reinterpret_cast<const inotify_event*>(at);
                 is_gone_ = is_gone_ || (event->mask & (IN_DELETE_SELF | IN_MOVE_SELF)) != 0;
-                is_saved = is_saved || (event->len > 0 && name_ == event->name);
+                is_saved = is_saved || (event->len > 0 && name_ == event->name) ||
+                           ((event->mask & IN_Q_OVERFLOW) != 0 && stamp_of(file_) != checked_);
                 at += sizeof(inotify_event) + event->len;
             }
         }
         return is_saved;
     }
 
+    fs::path file_;
     std::string name_;
+    Stamp checked_;  // as it was when the last check began
     int descriptor_;
     bool is_gone_ = false;
 };
