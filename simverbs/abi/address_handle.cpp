@@ -9,6 +9,7 @@
 #include <infiniband/verbs.h>
 
 #include "simverbs/abi/address_vector.hpp"
+#include "simverbs/abi/destroyed_objects.hpp"
 #include "simverbs/abi/entry_points.hpp"
 #include "simverbs/abi/objects.hpp"
 
@@ -165,11 +166,14 @@ SIMVERBS_ABI ibv_ah* simverbs_abi_ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
 }
 
 SIMVERBS_ABI int simverbs_abi_ibv_destroy_ah(ibv_ah* ah) {
+    if (was_destroyed(ah, __builtin_return_address(0))) {
+        return with_errno(EINVAL);
+    }
     DestroyAh command;
     command.handle = ah->handle;
     const int error = as_object(ah->context).execute(command);
     if (error == 0) {
-        delete ah;
+        destroy(*ah, {ah, ah->context, "address handle", ah->handle});
     }
     return error;
 }

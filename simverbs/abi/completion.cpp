@@ -8,6 +8,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "simverbs/abi/destroyed_objects.hpp"
 #include "simverbs/abi/entry_points.hpp"
 #include "simverbs/abi/event_acknowledgments.hpp"
 #include "simverbs/abi/event_reader.hpp"
@@ -82,6 +83,9 @@ SIMVERBS_ABI ibv_comp_channel* simverbs_abi_ibv_create_comp_channel(ibv_context*
 }
 
 SIMVERBS_ABI int simverbs_abi_ibv_destroy_comp_channel(ibv_comp_channel* handle) {
+    if (was_destroyed(handle, __builtin_return_address(0))) {
+        return with_errno(EINVAL);
+    }
     CompletionChannel& channel = as_object(handle);
     if (channel.refcnt > 0) {
         return with_errno(EBUSY);
@@ -91,7 +95,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_comp_channel(ibv_comp_channel* handle)
     const int error = as_object(channel.context).execute(command);
     if (error == 0) {
         close(channel.fd);
-        delete &channel;
+        destroy(channel, {handle, channel.context, "completion channel", 0});
     }
     return error;
 }
@@ -172,6 +176,9 @@ SIMVERBS_ABI int simverbs_abi_ibv_resize_cq(ibv_cq* handle, int cqe) {
 }
 
 SIMVERBS_ABI int simverbs_abi_ibv_destroy_cq(ibv_cq* handle) {
+    if (was_destroyed(handle, __builtin_return_address(0))) {
+        return with_errno(EINVAL);
+    }
     CompletionQueue& cq = as_object(handle);
     Context& context = as_object(cq.context);
     DestroyCq command;
@@ -190,7 +197,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_cq(ibv_cq* handle) {
         return cq.comp_events_completed == cq.completion_events.given &&
                cq.async_events_completed == cq.async_events.given;
     });
-    delete &cq;
+    destroy(cq, {handle, cq.context, "completion queue", cq.handle});
     return 0;
 }
 

@@ -13,6 +13,9 @@
 
 #include <infiniband/verbs.h>
 
+#include "fabric/core/counted.hpp"
+
+#include "simverbs/abi/destroyed_objects.hpp"
 #include "simverbs/abi/entry_points.hpp"
 #include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/misuse.hpp"
@@ -88,8 +91,8 @@ Context::~Context() {
 }
 
 std::string Context::describe_objects() const {
-    return device_.info().name + " with " + std::to_string(qps.size()) + " queue pairs and " +
-           std::to_string(cqs.size()) + " completion queues";
+    return device_.info().name + " with " + fabric::counted(qps.size(), "queue pair") + " and " +
+           fabric::counted(cqs.size(), "completion queue");
 }
 
 bool Context::is_foreign() const {
@@ -209,6 +212,9 @@ SIMVERBS_ABI ibv_context* simverbs_abi_ibv_open_device(ibv_device* device) {
 
 // Objects that are left go with the context, as the kernel would see to.
 SIMVERBS_ABI int simverbs_abi_ibv_close_device(ibv_context* handle) {
+    if (was_destroyed(handle, __builtin_return_address(0))) {
+        return with_errno(EINVAL);
+    }
     Context& context = as_object(handle);
     if (!context.is_foreign()) {
         if (context.is_last()) {
@@ -219,7 +225,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_close_device(ibv_context* handle) {
         }
         Process::current().context_closed(context);
     }
-    delete &context;
+    destroy(context, {handle, handle, "device context", 0});
     return 0;
 }
 

@@ -10,6 +10,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "simverbs/abi/destroyed_objects.hpp"
 #include "simverbs/abi/entry_points.hpp"
 #include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/objects.hpp"
@@ -41,6 +42,9 @@ SIMVERBS_ABI ibv_pd* simverbs_abi_ibv_alloc_pd(ibv_context* handle) {
 
 // Frees a parent domain, too; the domain that it was made on stays.
 SIMVERBS_ABI int simverbs_abi_ibv_dealloc_pd(ibv_pd* handle) {
+    if (was_destroyed(handle, __builtin_return_address(0))) {
+        return with_errno(EINVAL);
+    }
     ProtectionDomain& domain = as_object(handle);
     Context& context = as_object(handle->context);
     if (!context.admits()) {
@@ -66,7 +70,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_dealloc_pd(ibv_pd* handle) {
             return error;
         }
     }
-    delete &domain;
+    destroy(domain, {handle, handle->context, "protection domain", handle->handle});
     return 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "simverbs/abi/destroyed_objects.hpp"
 #include "simverbs/abi/entry_points.hpp"
 #include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/misuse.hpp"
@@ -167,16 +168,19 @@ SIMVERBS_ABI int simverbs_abi_ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, vo
 }
 
 SIMVERBS_ABI int simverbs_abi_ibv_dereg_mr(ibv_mr* mr) {
+    if (was_destroyed(mr, __builtin_return_address(0))) {
+        return with_errno(EINVAL);
+    }
     DeregisterMr command;
     command.handle = mr->handle;
     const int error = as_object(mr->context).execute(command);
     if (error == 0) {
         name_end_of(*mr);
-        const MemoryRegion* region = &as_object(mr);
-        if (region->is_pinned) {
+        MemoryRegion& region = as_object(mr);
+        if (region.is_pinned) {
             unpin(mr->addr, mr->length, 0);
         }
-        delete region;
+        destroy(region, {mr, mr->context, "memory region", mr->handle});
     }
     return error;
 }

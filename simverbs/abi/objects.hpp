@@ -305,10 +305,11 @@ struct EndSendBatch {
 // operations, otherwise the ibv_qp at its beginning. There may be many, so it is small.
 class alignas(8) QueuePair final : public InEventSubjects {
   public:
-    // `has_operations`: made with IBV_QP_INIT_ATTR_SEND_OPS_FLAGS.
+    // `has_operations`: made with IBV_QP_INIT_ATTR_SEND_OPS_FLAGS. Ends by destroy() of
+    // destroyed_objects.hpp.
     static QueuePair* make(Context& owner, const CreateQpReply& reply, std::byte* ring,
                            const driver::QueuePairQueues& parts, bool has_operations);
-    static void destroy(QueuePair& qp);
+    ~QueuePair() = default;
 
     [[nodiscard]] ibv_qp* c_handle() { return reinterpret_cast<ibv_qp*>(this + 1); }
     [[nodiscard]] const ibv_qp* c_handle() const {
@@ -335,7 +336,6 @@ class alignas(8) QueuePair final : public InEventSubjects {
         : queues(owner.channel(), owner.number(), reply, ring, parts),
           inline_bytes(reply.capacity.inline_bytes),
           tso_header_bytes(reply.capacity.tso_header_bytes) {}
-    ~QueuePair() = default;
 };
 
 static_assert(std::is_standard_layout_v<NewerVerbsContext> &&

@@ -223,6 +223,13 @@ void Process::context_closed(Context& context) {
     contexts_.erase(std::find(contexts_.begin(), contexts_.end(), &context));
 }
 
+Context* Process::find_open(const ibv_context* handle) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(contexts_.begin(), contexts_.end(),
+                                    [handle](Context* each) { return each->c_handle() == handle; });
+    return found == contexts_.end() ? nullptr : *found;
+}
+
 Context* Process::find_context(int command_descriptor) {
     struct stat wanted {};
     if (fstat(command_descriptor, &wanted) != 0) {

@@ -66,6 +66,8 @@ class Process {
     // True once a context was opened, in any world of this process.
     [[nodiscard]] bool has_opened_any() const { return has_opened_any_; }
     void context_closed(Context& context);
+    // The context behind a handle; nullptr: it is not open.
+    Context* find_open(const ibv_context* handle);
     // The open context whose command channel this descriptor is a duplicate of; nullptr: of none.
     Context* find_context(int command_descriptor);
 

@@ -7,7 +7,10 @@
 
 #include <infiniband/verbs.h>
 
+#include "fabric/core/counted.hpp"
+
 #include "simverbs/abi/address_vector.hpp"
+#include "simverbs/abi/destroyed_objects.hpp"
 #include "simverbs/abi/entry_points.hpp"
 #include "simverbs/abi/event_acknowledgments.hpp"
 #include "simverbs/abi/failure.hpp"
@@ -248,11 +251,6 @@ QpCapacity QueuePair::capacity() const {
     return capacity;
 }
 
-void QueuePair::destroy(QueuePair& qp) {
-    qp.~QueuePair();
-    ::operator delete(&qp);
-}
-
 ibv_qp* create_queue_pair(ibv_context& handle, ibv_qp_init_attr_ex& init) {
     Context& context = as_object(&handle);
     CreateQp command;
@@ -417,6 +415,9 @@ SIMVERBS_ABI int simverbs_abi_ibv_query_qp(ibv_qp* handle, ibv_qp_attr* attr, in
 }
 
 SIMVERBS_ABI int simverbs_abi_ibv_destroy_qp(ibv_qp* handle) {
+    if (was_destroyed(handle, __builtin_return_address(0))) {
+        return with_errno(EINVAL);
+    }
     QueuePair& qp = as_object(handle);
     Context& context = as_object(handle->context);
     DestroyQp command;
@@ -435,11 +436,11 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_qp(ibv_qp* handle) {
         name_polled_once(context, qp);
         if (const std::size_t unread = qp.queues.unread(); unread > 0) {
             name_misuse(context, Misuse::kCompletionsUnread, handle->qp_num,
-                        std::to_string(unread) + (unread == 1 ? " completion" : " completions"));
+                        fabric::counted(unread, "completion"));
         }
     }
     forget_requests(qp);
-    QueuePair::destroy(qp);
+    destroy(qp, {handle, handle->context, "queue pair", handle->qp_num});
     return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "simverbs/abi/destroyed_objects.hpp"
 #include "simverbs/abi/entry_points.hpp"
 #include "simverbs/abi/event_acknowledgments.hpp"
 #include "simverbs/abi/failure.hpp"
@@ -172,6 +173,9 @@ SIMVERBS_ABI int simverbs_abi_ibv_query_srq(ibv_srq* handle, ibv_srq_attr* attr)
 }
 
 SIMVERBS_ABI int simverbs_abi_ibv_destroy_srq(ibv_srq* handle) {
+    if (was_destroyed(handle, __builtin_return_address(0))) {
+        return with_errno(EINVAL);
+    }
     SharedReceiveQueue& srq = as_object(handle);
     Context& context = as_object(handle->context);
     DestroySrq command;
@@ -195,7 +199,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_srq(ibv_srq* handle) {
     if (context.watch() != nullptr) {
         context.watch()->forget({CompletedQueue::kShared, srq.queue.number()});
     }
-    delete &srq;
+    destroy(srq, {handle, handle->context, "shared receive queue", handle->handle});
     return 0;
 }
 

@@ -23,6 +23,7 @@ enum class Misuse : std::uint8_t {
     kEmptyReceiveSegment,
     kCompletionsUnread,
     kPolledOnce,
+    kDestroyedTwice,
 };
 
 struct MisuseRow {
@@ -59,9 +60,12 @@ inline constexpr auto kMisuses = std::to_array<MisuseRow>({
     {Misuse::kPolledOnce, "polled_once",
      "ibv_poll_cq does not wait: it was called once and found nothing, though a completion was to "
      "come"},
+    {Misuse::kDestroyedTwice, "destroyed_twice",
+     "an object that has ended was destroyed again: refused with EINVAL here, and elsewhere a "
+     "crash"},
 });
 inline constexpr std::size_t kMisuseCount = kMisuses.size();
-static_assert(static_cast<std::size_t>(Misuse::kPolledOnce) + 1 == kMisuseCount);
+static_assert(static_cast<std::size_t>(Misuse::kDestroyedTwice) + 1 == kMisuseCount);
 
 constexpr const MisuseRow& properties(Misuse misuse) {
     return kMisuses[static_cast<std::size_t>(misuse)];

@@ -107,6 +107,21 @@ TEST(Diagnosis, NamesAPollThatWasNotRepeated) {
     EXPECT_THAT(all[0].text, HasSubstr("was polled once, was empty"));
 }
 
+TEST(Diagnosis, NamesAnObjectThatWasDestroyedTwice) {
+    Performance performance =
+        ended(Ending::Kind::kExited, 0,
+              "simverbs: destroyed_twice: refused, a crash [0x10001]: queue pair; called from "
+              "/tmp/program+0x12\n");
+    performance.second_end = Place{"exercise.c", 12, "main", "", {}};
+    const auto all = diagnose({}, performance, 2s);
+    ASSERT_EQ(all.size(), 1U);
+    EXPECT_EQ(all[0].name, kDestroysTwice);
+    EXPECT_THAT(all[0].text,
+                HasSubstr("A queue pair was destroyed twice, the second time at exercise.c line "
+                          "12, in main()."));
+    EXPECT_FALSE(judge(ExitRule{}, performance).holds);
+}
+
 // A rubric that asks for an open device itself says so in its own words.
 TEST(Diagnosis, NamesAProgramThatOpensNoDevice) {
     const auto rubric_with = [](const std::string& demand) {

@@ -187,7 +187,7 @@ TEST_F(Fixture, FailsWhereADeviceStaysOpen) {
             EXPECT_NE(s_left_behind, nullptr);
             inner.TearDown();
         },
-        "simverbs0 with 0 queue pairs and 1 completion queues");
+        "simverbs0 with 0 queue pairs and 1 completion queue");
     Inner next;
     next.SetUp();
     next.h0.write(next.h1, 1);

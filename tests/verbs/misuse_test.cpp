@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
+#include <sstream>
 #include <string>
 #include <thread>
 
@@ -12,6 +14,12 @@
 
 namespace verbs_test {
 namespace {
+
+std::string in_hexadecimal(std::uint32_t number) {
+    std::ostringstream text;
+    text << "0x" << std::hex << number;
+    return text.str();
+}
 
 class Misuse : public TwoHosts {
   protected:
@@ -441,6 +449,45 @@ TEST_F(Misuse, AQueueThatWasPolledOnceInVain) {
     EXPECT_NE(said_of("polled_once"), "");
 }
 
+TEST_F(Misuse, AQueuePairThatIsDestroyedTwice) {
+    connect_with_receives();
+    count_traced();
+    ibv_qp* const qp = a->qp;
+    const std::string number = "[" + in_hexadecimal(qp->qp_num) + "]: queue pair; called from ";
+    a->qp = nullptr;
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    EXPECT_EQ(said_of("destroyed_twice"), "");
+    traced = 0;
+    errno = 0;
+    EXPECT_EQ(ibv_destroy_qp(qp), EINVAL);
+    EXPECT_EQ(errno, EINVAL);
+    EXPECT_NE(said_of("destroyed_twice").find(number), std::string::npos);
+    traced.wait(0);
+    EXPECT_EQ(traced, 1U);
+}
+
+TEST_F(Misuse, OtherObjectsThatAreDestroyedTwice) {
+    connect_with_receives();
+    ibv_context* const context = ibv_open_device(a->context->device);
+    ibv_pd* const pd = ibv_alloc_pd(context);
+    ibv_cq* const cq = ibv_create_cq(context, 1, nullptr, nullptr, 0);
+    std::uint64_t word = 0;
+    ibv_mr* const mr = ibv_reg_mr(pd, &word, sizeof word, 0);
+    for (const int wanted : {0, EINVAL}) {
+        EXPECT_EQ(ibv_dereg_mr(mr), wanted);
+        EXPECT_EQ(ibv_destroy_cq(cq), wanted);
+    }
+    for (const int wanted : {0, EINVAL}) {
+        EXPECT_EQ(ibv_dealloc_pd(pd), wanted);
+    }
+    ibv_pd* const later = ibv_alloc_pd(context);
+    EXPECT_EQ(ibv_dealloc_pd(later), 0) << "a new object is none of those that have ended";
+    for (const int wanted : {0, EINVAL}) {
+        EXPECT_EQ(ibv_close_device(context), wanted);
+    }
+    EXPECT_NE(said_of("destroyed_twice").find("memory region"), std::string::npos);
+}
+
 TEST_F(Misuse, AQueueThatIsDrainedMayEndEmpty) {
     connect_with_receives();
     ASSERT_EQ(write(1, true), 0);
@@ -462,7 +509,7 @@ TEST_F(Misuse, ADeviceClosedWithObjectsOnIt) {
     left_behind = ibv_create_cq(context, 4, nullptr, nullptr, 0);
     ASSERT_NE(left_behind, nullptr);
     EXPECT_EQ(ibv_close_device(context), 0);
-    EXPECT_NE(said_of("not_destroyed").find("0 queue pairs and 1 completion queues"),
+    EXPECT_NE(said_of("not_destroyed").find("0 queue pairs and 1 completion queue"),
               std::string::npos);
 }
 

@@ -299,6 +299,9 @@ Checked check(const Exercise& exercise, const Toolbox& toolbox, const std::strin
         is_c ? finished.ending : ending_of_python(finished.ending, performance.errors);
     performance.place = is_c ? place_in_c(notes, program, answer)
                              : place_in_python(notes, performance.errors, answer);
+    if (is_c) {
+        performance.second_end = place_of_second_end(performance.errors, program, answer);
+    }
     checked.is_interrupted = finished.ending.kind == Ending::Kind::kInterrupted;
     read_trace_of(trace, performance);
     checked.findings = judge(exercise.rubric, performance);

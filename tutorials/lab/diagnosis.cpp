@@ -104,6 +104,24 @@ std::optional<Diagnosis> polled_once(const Performance& performance) {
                      "0 when nothing is there yet. Call it in a loop until it finds something."};
 }
 
+// Which object it was, by what simverbs says between "[0x10001]: " and "; called from ".
+std::optional<Diagnosis> destroyed_twice(const Performance& performance) {
+    static const std::regex kObject("(?:\\[0x[0-9a-f]+\\]|crash): ([a-z ]+); called from ");
+    const std::string line = line_of_second_end(performance.errors);
+    if (line.empty()) {
+        return std::nullopt;
+    }
+    std::smatch found;
+    const std::string object =
+        std::regex_search(line, found, kObject) ? found[1].str() : std::string("object");
+    const auto& place = performance.second_end ? performance.second_end : performance.place;
+    return Diagnosis{kDestroysTwice,
+                     fmt::format("A {} was destroyed twice{}{}. With the first call it is gone, "
+                                 "and the pointer leads nowhere; on other devices the second call "
+                                 "is a crash. Each object that is made is destroyed once.",
+                                 object, place ? ", the second time" : "", at(place))};
+}
+
 // A program that failed or crashed before it opened a device has another reason.
 std::optional<Diagnosis> only_prints(const Rubric& rubric, const Performance& performance) {
     const bool has_rule =
@@ -156,8 +174,8 @@ std::vector<Diagnosis> diagnose(const Rubric& rubric, const Performance& perform
     if (performance.ending.kind == Ending::Kind::kTimedOut) {
         all.push_back({kTimesOut, ending_text(performance, limit).value_or("")});
     }
-    for (auto& found :
-         {skipped_state(performance), polled_once(performance), only_prints(rubric, performance)}) {
+    for (auto& found : {destroyed_twice(performance), skipped_state(performance),
+                        polled_once(performance), only_prints(rubric, performance)}) {
         if (found) {
             all.push_back(*found);
         }

@@ -160,6 +160,28 @@ std::optional<Place> place_in_c(const std::string& notes_file, const std::string
     return place;
 }
 
+std::string line_of_second_end(std::string_view errors) {
+    std::istringstream lines{std::string(errors)};
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("simverbs: destroyed_twice:")) {
+            return line;
+        }
+    }
+    return "";
+}
+
+std::optional<Place> place_of_second_end(std::string_view errors, const std::string& program,
+                                         const std::string& source) {
+    const std::string line = line_of_second_end(errors);
+    const std::string caller = "; called from " + program + "+";
+    const std::size_t at = line.rfind(caller);
+    if (line.empty() || at == std::string::npos) {
+        return std::nullopt;
+    }
+    const std::vector<Frame> frames = frames_of({line.substr(at + caller.size())}, program);
+    return place_among(frames, source);
+}
+
 std::optional<Place> place_in_python(const std::string& notes, std::string_view errors,
                                      const std::string& source) {
     const std::size_t fault = errors.find(kFault);

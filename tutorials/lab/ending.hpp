@@ -26,6 +26,9 @@ struct Ending {
     [[nodiscard]] bool is_good() const { return kind == Kind::kExited && number == 0; }
 };
 
+// Returns the line that names an object destroyed a second time; "" where there was none.
+std::string line_of_second_end(std::string_view errors);
+
 struct Call {
     std::string function;  // "" outside of any
     unsigned line = 0;
@@ -49,6 +52,11 @@ std::string callers_of(const Place& place);
 // `notes` is the file that lab_ending.c wrote, `source` the answer.
 std::optional<Place> place_in_c(const std::string& notes, const std::string& program,
                                 const std::string& source);
+
+// The line of the answer that destroyed an object a second time, by what simverbs says of it;
+// nothing where none did, or where lab.h did it for the answer.
+std::optional<Place> place_of_second_end(std::string_view errors, const std::string& program,
+                                         const std::string& source);
 
 // From a traceback or what faulthandler says on stderr, else from the file `notes`, into which
 // lab.py says where it gave up.

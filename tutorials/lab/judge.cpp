@@ -293,6 +293,9 @@ class Judge {
             case Ending::Kind::kExited:
                 break;
         }
+        if (!line_of_second_end(performance_.errors).empty()) {
+            return {false, "it destroyed an object twice, which elsewhere is a crash"};
+        }
         return {ending.number == 0, fmt::format("it ended with status {}", ending.number)};
     }
 

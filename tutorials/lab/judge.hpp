@@ -19,7 +19,8 @@ struct Performance {
     std::string output;
     std::string errors;
     Ending ending;
-    std::optional<Place> place;  // where it ended; nothing when it came to its end
+    std::optional<Place> place;       // where it ended; nothing when it came to its end
+    std::optional<Place> second_end;  // of an object: where it was destroyed again
 };
 
 // `open`: nothing can be said yet. The program did not come to its end, and might have done right
