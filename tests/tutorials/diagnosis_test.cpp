@@ -107,6 +107,19 @@ TEST(Diagnosis, NamesAPollThatWasNotRepeated) {
     EXPECT_THAT(all[0].text, HasSubstr("was polled once, was empty"));
 }
 
+// As that of a destructor, when Python throws an object away.
+TEST(PythonEnding, AnExceptionThatWasIgnoredEndsNothing) {
+    std::vector<std::string> ignored;
+    const std::string left = without_ignored_exceptions(
+        "before\nException ignored in: 'pyverbs.pd.PD.__dealloc__'\n"
+        "Traceback (most recent call last):\n  File \"/a/exercise.py\", line 4, in __del__\n"
+        "    1/0\nPyverbsRDMAError: Failed to dealloc PD\nafter\n",
+        ignored);
+    EXPECT_EQ(left, "before\nafter\n");
+    EXPECT_EQ(exception_of(left), "");
+    EXPECT_EQ(ignored, std::vector<std::string>{"PyverbsRDMAError: Failed to dealloc PD"});
+}
+
 TEST(Diagnosis, NamesAnObjectThatWasDestroyedTwice) {
     Performance performance =
         ended(Ending::Kind::kExited, 0,

@@ -110,13 +110,13 @@ std::string said(std::string_view title, const std::string& text) {
 
 constexpr std::string_view kIndent = "            ";
 
-// Leaves out what simverbs says that is no mistake in a lesson, or only follows from an end that is
-// told: a missing receive at RTR has a rule where it matters, and pyverbs frees its list of devices
-// before it opens one.
-bool is_noise(std::string_view line, bool has_ending) {
+// Leaves out what simverbs says that is no mistake in a lesson, or that the report says in words of
+// its own: a missing receive at RTR has a rule where it matters, pyverbs frees its list of devices
+// before it opens one, and objects that are left have a rule or words_of_leak().
+bool is_noise(std::string_view line) {
     return line.starts_with("simverbs: no_receive_at_rtr:") ||
            line.starts_with("simverbs: devices were listed and none was opened") ||
-           (has_ending && line.starts_with("simverbs: not_destroyed:"));
+           line.starts_with("simverbs: not_destroyed:");
 }
 
 // Returns what came on stderr. Of a world that was reported already, a second report says nothing
@@ -131,7 +131,7 @@ std::string without_noise(const Checked& checked) {
         const bool is_of_host = line.starts_with("host ") || line.starts_with("  ");
         is_repeated = has_report && (is_asked_for || (is_repeated && is_of_host));
         has_report = has_report || line.starts_with("host ");
-        if (!is_repeated && !is_noise(line, checked.ending.has_value())) {
+        if (!is_repeated && !is_noise(line)) {
             kept += line + "\n";
         }
     }
@@ -207,6 +207,31 @@ std::string verdict(const Exercise& exercise, const Checked& checked) {
     return fmt::format(
         "\n{} of {} points. Begin with the first ✘; `simverbs lab hint {}` gives {}.\n", points,
         all, number, checked.has_every_hint ? "the hints again" : "a hint");
+}
+
+// Tells of objects that an answer left behind where no rule of the lesson asks for their end, and
+// of those that Python could not end for it.
+std::string words_of_leak(const Exercise& exercise, const Checked& checked) {
+    const Performance& performance = checked.performance;
+    std::string text;
+    for (const std::string& exception : performance.ignored) {
+        text += wrapped(fmt::format("Python threw an object away and could not end it: {}. Close "
+                                    "objects yourself, in the reverse order of their making.",
+                                    exception),
+                        "");
+    }
+    const bool has_rule = std::any_of(
+        exercise.rubric.rules.begin(), exercise.rubric.rules.end(),
+        [](const Rule& rule) { return std::holds_alternative<ClosedRule>(rule.demand); });
+    const std::string left = has_rule || checked.ending ? "" : left_behind(performance);
+    if (!left.empty()) {
+        text += wrapped(
+            fmt::format("Something was left behind, which this lesson does not judge: {}. {} ends "
+                        "what a host has.",
+                        left, checked.language == Language::kC ? "lab_close()" : "host.close()"),
+            "");
+    }
+    return text;
 }
 
 }  // namespace
@@ -295,6 +320,9 @@ Checked check(const Exercise& exercise, const Toolbox& toolbox, const std::strin
         performance = {};
         return checked;
     }
+    if (!is_c) {
+        performance.errors = without_ignored_exceptions(performance.errors, performance.ignored);
+    }
     performance.ending =
         is_c ? finished.ending : ending_of_python(finished.ending, performance.errors);
     performance.place = is_c ? place_in_c(notes, program, answer)
@@ -343,6 +371,7 @@ std::string report(const Exercise& exercise, const Checked& checked) {
                             checked.has_every_hint ? rule.hint.in(checked.language) : "");
     }
     text += verdict(exercise, checked);
+    text += words_of_leak(exercise, checked);
     if (checked.performance.run.end > 0) {
         text += fmt::format("It took {} of virtual time.\n",
                             viz::time_text(checked.performance.run.end));

@@ -197,6 +197,23 @@ std::optional<Place> place_in_python(const std::string& notes, std::string_view 
     return place_among(frames, source);
 }
 
+std::string without_ignored_exceptions(std::string_view errors, std::vector<std::string>& ignored) {
+    std::string kept;
+    std::istringstream lines{std::string(errors)};
+    bool is_ignored = false;
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("Exception ignored in")) {
+            is_ignored = true;
+        } else if (is_ignored && !line.starts_with(' ') && line != kTraceback) {
+            ignored.push_back(line);
+            is_ignored = false;
+        } else if (!is_ignored) {
+            kept += line + "\n";
+        }
+    }
+    return kept;
+}
+
 std::string exception_of(std::string_view errors) {
     const std::size_t traceback = errors.rfind(kTraceback);
     if (traceback == std::string_view::npos) {

@@ -63,6 +63,10 @@ std::optional<Place> place_of_second_end(std::string_view errors, const std::str
 std::optional<Place> place_in_python(const std::string& notes, std::string_view errors,
                                      const std::string& source);
 
+// stderr without the exceptions that Python says it ignored, as those of a destructor: they end no
+// program. Appends to `ignored` the last line of each.
+std::string without_ignored_exceptions(std::string_view errors, std::vector<std::string>& ignored);
+
 // The last line of a traceback, "TypeError: ..."; "" when there is none.
 std::string exception_of(std::string_view errors);
 

@@ -303,6 +303,14 @@ class Judge {
     const Performance& performance_;
 };
 
+// Returns true if the program has made nothing.
+bool lacks_object(const Performance& performance) {
+    const std::vector<viz::Record>& records = performance.trace.records;
+    return std::none_of(records.begin(), records.end(), [](const viz::Record& each) {
+        return each.name == "context" && each.number("open") != 0;
+    });
+}
+
 bool forbids(const Demand& demand) {
     const auto* const count = std::get_if<CountRule>(&demand);
     const auto* const output = std::get_if<OutputRule>(&demand);
@@ -380,6 +388,15 @@ Finding judge(const Demand& demand, const Performance& performance) {
     return finding;
 }
 
+std::string left_behind(const Performance& performance) {
+    ClosedRule rule;
+    for (const ObjectKind& kind : kObjectKinds) {
+        rule.kinds.emplace_back(kind.name);
+    }
+    const Finding finding = Judge(performance)(rule);
+    return finding.holds || lacks_object(performance) ? "" : finding.seen;
+}
+
 std::vector<Finding> judge(const Rubric& rubric, const Performance& performance) {
     const bool is_empty = lacks_device(rubric, performance);
     std::vector<Finding> findings;
@@ -401,11 +418,7 @@ bool lacks_device(const Rubric& rubric, const Performance& performance) {
             return !std::holds_alternative<OutputRule>(rule.demand) &&
                    !std::holds_alternative<ExitRule>(rule.demand);
         });
-    const std::vector<viz::Record>& records = performance.trace.records;
-    return asks_devices &&
-           std::none_of(records.begin(), records.end(), [](const viz::Record& each) {
-               return each.name == "context" && each.number("open") != 0;
-           });
+    return asks_devices && lacks_object(performance);
 }
 
 }  // namespace simverbs::lab

@@ -18,6 +18,7 @@ struct Performance {
     viz::Run run;
     std::string output;
     std::string errors;
+    std::vector<std::string> ignored;  // exceptions that Python ignored: they end no program
     Ending ending;
     std::optional<Place> place;       // where it ended; nothing when it came to its end
     std::optional<Place> second_end;  // of an object: where it was destroyed again
@@ -35,6 +36,10 @@ struct Finding {
 };
 
 Finding judge(const Demand& demand, const Performance& performance);
+
+// Objects that were made and not ended, "ibv_create_qp 2 times, ibv_destroy_qp 1 time"; "" where
+// all were ended.
+std::string left_behind(const Performance& performance);
 
 // In the order of the rules. A rule is open while none of those in its `once` holds; without a
 // `once`, one that only forbids something is open while no rule holds that asks for something: an
