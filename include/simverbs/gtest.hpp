@@ -127,7 +127,7 @@ inline bool all_wait_for_receives() {
     std::istringstream lines(waits == nullptr ? "" : waits);
     bool is_any = false;
     for (std::string line; std::getline(lines, line);) {
-        if (line.find(" sends outstanding") == std::string::npos ||
+        if (line.find(" outstanding (") == std::string::npos ||
             line.find(", 0 sends outstanding") != std::string::npos) {
             continue;
         }

@@ -6,6 +6,8 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "fabric/core/counted.hpp"
+
 #include "scenarios/engine/verdict_json.hpp"
 
 namespace scenarios {
@@ -61,11 +63,13 @@ std::string describe_failures(const Verdict& verdict) {
 
 // How far a run had come that was interrupted.
 std::string describe_firings(const Verdict& verdict) {
-    std::string text = fmt::format("    {} completions, {} asynchronous events so far\n",
-                                   verdict.completed.size(), verdict.events.size());
+    std::string text =
+        fmt::format("    {}, {} so far\n", fabric::counted(verdict.completed.size(), "completion"),
+                    fabric::counted(verdict.events.size(), "asynchronous event"));
     for (const auto& [name, hits] : verdict.fired) {
         if (!hits.empty()) {
-            text += fmt::format("    the fault \"{}\" fired {} times\n", name, hits.size());
+            text += fmt::format("    the fault \"{}\" fired {}\n", name,
+                                fabric::counted(hits.size(), "time"));
         }
     }
     return text;

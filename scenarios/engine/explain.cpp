@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "fabric/core/counted.hpp"
+
 #include "simverbs/model/completion_faults.hpp"
 #include "simverbs/model/fault_actions.hpp"
 
@@ -268,8 +270,8 @@ class Explanation {
             }
         }
         if (again > 0) {
-            say("{} had sent {} packets on that queue pair, and {} more again.", completion.node,
-                first, again);
+            say("{} had sent {} on that queue pair, and {} more again.", completion.node,
+                fabric::counted(first, "packet"), again);
         }
     }
 
@@ -286,7 +288,8 @@ class Explanation {
                 who = record.node;
             }
         }
-        say("{} answered {} times that it was not ready: it had no receive posted.", who, naks);
+        say("{} answered {} that it was not ready: it had no receive posted.", who,
+            fabric::counted(naks, "time"));
     }
 
     // ---- what began it
@@ -454,10 +457,9 @@ std::string recovered(std::span<const Record> records) {
     for (const Record& record : records) {
         again += record.name == "packet_sent" ? record.number("retransmission") : 0;
     }
-    return again == 0
-               ? ""
-               : fmt::format("    {} packets were sent again, and recovered what was lost.\n",
-                             again);
+    return again == 0 ? ""
+                      : fmt::format("    {} sent again, and recovered what was lost.\n",
+                                    fabric::counted(again, "packet was", "packets were"));
 }
 
 }  // namespace scenarios

@@ -9,6 +9,8 @@
 #include <fmt/ranges.h>
 #include <xxhash.h>
 
+#include "fabric/core/counted.hpp"
+
 #include "simverbs/model/opcodes.hpp"
 #include "simverbs/model/statuses.hpp"
 
@@ -157,7 +159,7 @@ void Judge::judge_completions_of(const std::string& end, Checked list) {
     }
     if (next < found.size()) {
         miss(list, found[next].time_ps,
-             fmt::format("{}: {} completions, and no further one", end, next),
+             fmt::format("{}: {}, and no further one", end, fabric::counted(next, "completion")),
              fmt::format("completion {}: {}", next + 1, describe(found[next])));
     }
 }
@@ -205,7 +207,8 @@ void Judge::judge_events(Checked hosts) {
         }
         if (!missed && next < found.size()) {
             miss(Checked(list), found[next].time_ps,
-                 fmt::format("{}: {} events, and no further one", host.text, next),
+                 fmt::format("{}: {}, and no further one", host.text,
+                             fabric::counted(next, "event")),
                  describe_seen(found[next]));
         }
     }

@@ -7,6 +7,8 @@
 #include <fmt/core.h>
 #include <poll.h>
 
+#include "fabric/core/counted.hpp"
+
 #include "simverbs/model/opcodes.hpp"
 #include "simverbs/model/statuses.hpp"
 
@@ -294,7 +296,9 @@ Programs::Outcome Programs::poll(Task& task, Checked body) {
     }
     if (is_over(task)) {
         if (body.flag("exactly", true)) {
-            fail(body, fmt::format("{} completions within {}", wanted, body.text("within")),
+            fail(body,
+                 fmt::format("{} within {}", fabric::counted(wanted, "completion"),
+                             body.text("within")),
                  fmt::format("{} came", task.got));
         }
         return Outcome::kDone;

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "fabric/core/counted.hpp"
+
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/launch.hpp"
 #include "simverbs/cli/output_option.hpp"
@@ -272,7 +274,8 @@ int LabCommands::grade() const {
     }
     return !interruption.has_come()
                ? 0
-               : cli::complain(fmt::format("interrupted; not graded: {} answers", grades->ungraded),
+               : cli::complain(fmt::format("interrupted; not graded: {}",
+                                           fabric::counted(grades->ungraded, "answer")),
                                kInterrupted);
 }
 

@@ -2,12 +2,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -34,23 +37,28 @@ namespace {
 
 namespace cli = simverbs::cli;
 
-// CLI11 2.1 reads "-1" as the largest number that there is.
-void refuse_negative_numbers(CLI::App& app) {
-    const CLI::Validator is_not_negative(
+// CLI11 2.1 reads "-1", and numbers of more than 64 bits, as the largest number that there is.
+void refuse_numbers_beyond(CLI::App& app) {
+    const CLI::Validator is_within(
         [](const std::string& text) {
-            return text.starts_with('-') ? text + " is below 0" : std::string();
+            std::uint64_t number = 0;
+            const auto [end, error] =
+                std::from_chars(text.data(), text.data() + text.size(), number);
+            return text.starts_with('-')                     ? text + " is below 0"
+                   : error == std::errc::result_out_of_range ? text + " is above 2^64-1"
+                                                             : std::string();
         },
         "");
     for (CLI::Option* const option : app.get_options()) {
         const std::string type = option->get_type_name();
         if (std::ranges::any_of(cli::kTypesOfNumbers,
                                 [&](std::string_view each) { return type.starts_with(each); })) {
-            option->transform(is_not_negative);  // before units and ranges are looked at
+            option->transform(is_within);  // before units and ranges are looked at
         }
     }
     for (CLI::App* const each :
          app.get_subcommands([](const CLI::App* /*each*/) { return true; })) {
-        refuse_negative_numbers(*each);
+        refuse_numbers_beyond(*each);
     }
 }
 
@@ -77,7 +85,7 @@ int run(int argc, char** argv) {
         std::make_unique<cli::LabCommands>(app),
         std::make_unique<cli::SettingsCommand>(app),
     };
-    refuse_negative_numbers(app);
+    refuse_numbers_beyond(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "fabric/core/counted.hpp"
 #include "fabric/yaml/quantities.hpp"
 
 #include "simverbs/cli/exit_status.hpp"
@@ -26,23 +27,25 @@ namespace {
 
 // Returns the size of a shrunk or kept scenario in words.
 std::string in_words(const scenarios::ScenarioSize& size) {
-    return fmt::format("{} firings of faults, {} hosts, {} operations", size.faults, size.hosts,
-                       size.operations);
+    return fmt::format(
+        "{}, {}, {}", fabric::counted(size.faults, "firing of a fault", "firings of faults"),
+        fabric::counted(size.hosts, "host"), fabric::counted(size.operations, "operation"));
 }
 
 std::string summary(const scenarios::SweepResult& result, const scenarios::SweepOptions& options) {
     const scenarios::Shard& shard = options.shard;
     std::string text = fmt::format(
-        "{} of {} seeds passed{}; {} different runs\n", result.run - result.failed, result.run,
+        "{} of {} passed{}; {}\n", result.run - result.failed, fabric::counted(result.run, "seed"),
         shard.count == 1 ? "" : fmt::format(" in part {}/{}", shard.index, shard.count),
-        result.digests.size());
+        fabric::counted(result.digests.size(), "different run"));
     if (result.left > 0) {
-        text += fmt::format("{} seeds were left out: {}\n", result.left,
-                            result.stopped ? "interrupted" : "a limit was reached");
+        text +=
+            fmt::format("{} left out: {}\n", fabric::counted(result.left, "seed was", "seeds were"),
+                        result.stopped ? "interrupted" : "a limit was reached");
     }
     if (result.not_deterministic > 0) {
-        text += fmt::format("{} runs are marked as not deterministic: see simverbs check\n",
-                            result.not_deterministic);
+        text += fmt::format("{} marked as not deterministic: see simverbs check\n",
+                            fabric::counted(result.not_deterministic, "run is", "runs are"));
     }
     if (!options.swarm && result.run > 1 && result.digests.size() == 1) {
         text += "the seed changes nothing here: give a fault a chance, or mix some in by --swarm\n";
@@ -276,7 +279,7 @@ int SearchCommands::shrink() {
         std::cerr << "interrupted before anything was known\n";
         return Progress::status(kFailed);
     }
-    std::cerr << fmt::format("{} runs{}: from {} to {}\n", result.runs,
+    std::cerr << fmt::format("{}{}: from {} to {}\n", fabric::counted(result.runs, "run"),
                              result.stopped   ? " (interrupted)"
                              : result.ran_out ? " (no more were allowed)"
                                               : "",

@@ -96,12 +96,35 @@ std::string describe_count_of_values(std::string_view text) {
                              text.substr(at + kReceived.size()));
 }
 
+// CLI11's "Could not convert: --seed = banana".
+std::string describe_conversion(const CLI::App& command, std::string_view text) {
+    constexpr std::string_view kEquals = " = ";
+    const std::size_t begin = text.find(": ");
+    const std::size_t equals = text.find(kEquals);
+    if (begin == text.npos || equals == text.npos || equals < begin) {
+        return std::string(text);
+    }
+    const std::string name(text.substr(begin + 2, equals - begin - 2));
+    const CLI::Option* const option = command.get_option_no_throw(name);
+    const std::string type = option == nullptr ? "" : option->get_type_name();
+    const std::string_view value = text.substr(equals + kEquals.size());
+    if (value.find_first_not_of("0123456789") == value.npos) {
+        return fmt::format("{}: {} is too large", name, value);
+    }
+    return fmt::format("{}: '{}' is no {}", name, value,
+                       type == "UINT"    ? "whole number from 0 on"
+                       : type == "INT"   ? "whole number"
+                       : type == "FLOAT" ? "number"
+                                         : "value of this option: a number is wanted");
+}
+
 }  // namespace
 
 std::string describe_usage_error(const CLI::App& app, const CLI::ParseError& error) {
     const Chosen chosen = chosen_by(app);
     const bool is_of_words = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
                              dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+    const bool is_of_conversion = dynamic_cast<const CLI::ConversionError*>(&error) != nullptr;
     const bool is_of_values = dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr;
     const std::vector<std::string> left =
         is_of_words ? app.remaining(true) : std::vector<std::string>();
@@ -110,8 +133,9 @@ std::string describe_usage_error(const CLI::App& app, const CLI::ParseError& err
     return fmt::format("{}{}\n(simverbs {}--help says more)",
                        chosen.words.empty() ? "" : chosen.words + ": ",
                        !left.empty() || lacks_command ? words_of(*chosen.command, left)
-                       : is_of_values                 ? describe_count_of_values(error.what())
-                                                      : error.what(),
+                       : is_of_conversion ? describe_conversion(*chosen.command, error.what())
+                       : is_of_values     ? describe_count_of_values(error.what())
+                                          : error.what(),
                        chosen.words.empty() ? "" : chosen.words + " ");
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "fabric/core/counted.hpp"
 #include "fabric/sm/network_graph.hpp"
 #include "fabric/sm/routing/checks.hpp"
 
@@ -41,9 +42,11 @@ std::string describe_manager(Simulation& simulation) {
     const fabric::SweepingSm* const sweeping = simulation.sweeping_sm();
     if (sweeping != nullptr) {
         std::string text =
-            fmt::format("{}, {}, after {} sweeps, of {} nodes, by {}", to_string(sweeping->state()),
-                        sweeping->is_settled() ? "settled" : "at work", sweeping->sweeps(),
-                        sweeping->subnet().nodes.size(), to_string(sweeping->engine()));
+            fmt::format("{}, {}, after {}, of {}, by {}", to_string(sweeping->state()),
+                        sweeping->is_settled() ? "settled" : "at work",
+                        fabric::counted(sweeping->sweeps(), "sweep"),
+                        fabric::counted(sweeping->subnet().nodes.size(), "node"),
+                        to_string(sweeping->engine()));
         return sweeping->refused().empty() ? text
                                            : fmt::format("{} ({})", text, sweeping->refused());
     }

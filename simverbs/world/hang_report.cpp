@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "fabric/core/counted.hpp"
+
 #include "simverbs/hca/completion_queue.hpp"
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/hca/queue_pair.hpp"
@@ -13,10 +15,11 @@ namespace simverbs {
 namespace {
 
 std::string missing_receive(const QueuePairReport& report) {
-    return fmt::format("its peer had no receive posted, {} times ({})", report.rnr_naks,
-                       report.rnr_retries_left == kRnrRetryForever
-                           ? "RNR retries have no limit"
-                           : fmt::format("{} RNR retries left", report.rnr_retries_left));
+    return fmt::format(
+        "its peer had no receive posted, {} ({})", fabric::counted(report.rnr_naks, "time"),
+        report.rnr_retries_left == kRnrRetryForever
+            ? "RNR retries have no limit"
+            : fabric::counted(report.rnr_retries_left, "RNR retry", "RNR retries") + " left");
 }
 
 std::string why_dropped(FaultCause cause, Service service) {
@@ -53,7 +56,8 @@ std::string describe(const CompletionQueue& cq) {
     }
     std::string text = fmt::format("  CQ {:#x}:", cq.handle());
     if (unread > 0) {
-        text += fmt::format(" {} completions were not polled", unread);
+        text += fmt::format(" {} not polled",
+                            fabric::counted(unread, "completion was", "completions were"));
     }
     if (cq.lacks_request()) {
         text += fmt::format("{} it is not armed (ibv_req_notify_cq): its channel gets no event",
@@ -76,9 +80,9 @@ std::string waits_for(const QueuePairReport& report) {
                            missing_receive(report));
     }
     if (report.answer_until) {
-        return fmt::format("for an answer of QP {:#x}, until {} ({} retries left){}",
-                           report.dest_qpn, fabric::to_string(*report.answer_until),
-                           report.retries_left,
+        return fmt::format("for an answer of QP {:#x}, until {} ({} left){}", report.dest_qpn,
+                           fabric::to_string(*report.answer_until),
+                           fabric::counted(report.retries_left, "retry", "retries"),
                            report.rnr_naks > 0 ? "; " + missing_receive(report) : "");
     }
     if (report.sends == 0) {
@@ -99,11 +103,11 @@ std::string describe_queue_pairs(const Hca& hca) {
             return;
         }
         text += fmt::format(
-            "  QP {:#x} {} {}: next PSN {}, expects PSN {}, {} sends outstanding ({} begun), {} "
-            "receives posted; waits {}{}\n",
+            "  QP {:#x} {} {}: next PSN {}, expects PSN {}, {} outstanding ({} begun), {} posted; "
+            "waits {}{}\n",
             report.qpn, to_string(report.service), to_string(report.state), report.next_psn,
-            report.expected_psn, report.sends, report.sends_started, report.receives,
-            waits_for(report), dropped(report));
+            report.expected_psn, fabric::counted(report.sends, "send"), report.sends_started,
+            fabric::counted(report.receives, "receive"), waits_for(report), dropped(report));
     });
     if (!text.empty()) {
         hca.for_each_cq([&text](const CompletionQueue& cq) { text += describe(cq); });

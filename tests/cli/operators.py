@@ -227,6 +227,13 @@ class Words(World):
     def test_of_usage(self):
         for words, told in [
             ("up pair --seed 1 --seed 2", "--seed: takes one value and got 2; give it once"),
+            ("up pair --seed banana", "--seed: 'banana' is not a number from 0 to 2^64-1"),
+            ("shrink a.yaml --seed banana", "--seed: 'banana' is no whole number from 0 on"),
+            ("shrink a.yaml --seed 99999999999999999999", "99999999999999999999 is above 2^64-1"),
+            ("explain a.jsonl --qp 99999999999", "--qp: 99999999999 is too large"),
+            ("sweep a.yaml --first banana", "--first: Value banana not in range 0 to 4611686018427"),
+            ("explain a.jsonl --wr banana", "--wr: 'banana' is no whole number from 0 on"),
+            ("sweep a.yaml --jobs banana", "banana not in range 1 to 1024"),
             ("up pair --world", "--world: its value is missing"),
             ("up torus:1x1", '"torus:1x1" is not valid; torus:AxB or torus:AxBxC: each dimension'),
             ("watch --interval 1.5", '--interval: "1.5": a duration needs a unit'),

@@ -69,13 +69,13 @@ TEST_F(HangReport, SaysWhoWaitsForWhat) {
     const std::string before = ask();
     EXPECT_NE(before.find("host h0"), std::string::npos) << before;
     EXPECT_NE(before.find("waits for nothing: nothing is posted"), std::string::npos) << before;
-    EXPECT_NE(before.find("1 receives posted; waits for a message"), std::string::npos) << before;
+    EXPECT_NE(before.find("1 receive posted; waits for a message"), std::string::npos) << before;
     // The only packet is lost and no timer runs: this is how programs hang.
     ASSERT_EQ(simverbs_drop_nth("h0-s0", "h0", 1, nullptr), 0);
     ASSERT_EQ(Request(IBV_WR_SEND).id(2).from(a->range(0, 8)).post(*a), 0);
     pass(1000);
     const std::string after = ask();
-    EXPECT_NE(after.find("1 sends outstanding (1 begun)"), std::string::npos) << after;
+    EXPECT_NE(after.find("1 send outstanding (1 begun)"), std::string::npos) << after;
     EXPECT_NE(after.find("for ever (timeout 0)"), std::string::npos) << after;
 }
 
@@ -116,7 +116,7 @@ TEST_F(HangReport, NamesAQueueThatIsNotArmed) {
     ASSERT_EQ(b->receive(1, {b->range(0, 8)}), 0);
     ASSERT_EQ(Request(IBV_WR_SEND).id(2).from(a->range(0, 8)).post(*a), 0);
     pass(1000);
-    EXPECT_NE(ask().find("1 completions were not polled"), std::string::npos);
+    EXPECT_NE(ask().find("1 completion was not polled"), std::string::npos);
     ibv_destroy_cq(cq);
     ibv_destroy_comp_channel(channel);
 }

@@ -283,7 +283,7 @@ TEST_F(Datagrams, ThatDoNotFitAreNamed) {
     ibv_cq* const cq = h1.cq;
     EXPECT_NONFATAL_FAILURE(
         EXPECT_THAT(cq, CompletesWith(IBV_WC_SUCCESS)),
-        "1 receives posted; waits for a message; dropped 1 message: the receive is too small for "
+        "1 receive posted; waits for a message; dropped 1 message: the receive is too small for "
         "it (UD: 40 bytes for the GRH, then the message)");
 }
 
@@ -370,7 +370,7 @@ TEST_F(Connected, FixtureSaysWhatIsWaitedForWhereNothingCompletes) {
     matcher.MatchAndExplain(h1.cq, &listener);
     EXPECT_THAT(listener.str(), testing::HasSubstr("which completes nothing within "));
     EXPECT_THAT(listener.str(),
-                testing::ContainsRegex("host h1\n.*1 sends outstanding.*waits .*"
+                testing::ContainsRegex("host h1\n.*1 send outstanding.*waits .*"
                                        "its peer had no receive posted, [0-9]+ times"));
 }
 
