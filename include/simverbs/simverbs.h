@@ -216,8 +216,9 @@ int simverbs_set_kept_records(size_t records);
 
 /* Why a work request failed, or a queue pair stopped, as far back as records are kept: sentences, a
  * line each, from the first failure of the queue pair `qp_num` of `host` to what began it. 0 and
- * NULL: of any. "" when nothing of it has failed. The text is good until the thread's next call of
- * this function. NULL with simverbs_last_error() when no records are kept, or when
+ * NULL: of any. Lines about packets of UC and UD that were lost follow: their sends complete with
+ * SUCCESS. "" when nothing of it has failed or was lost. The text is good until the thread's next
+ * call of this function. NULL with simverbs_last_error() when no records are kept, or when
  * libsimverbs-scenario.so, which explains, does not lie beside the library. */
 const char* simverbs_explain(const char* host, uint32_t qp_num);
 

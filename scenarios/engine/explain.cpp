@@ -10,6 +10,8 @@
 #include "simverbs/model/completion_faults.hpp"
 #include "simverbs/model/fault_actions.hpp"
 
+#include "scenarios/engine/lost_messages.hpp"
+
 namespace scenarios {
 
 namespace {
@@ -443,7 +445,12 @@ class Explanation {
 
 std::optional<std::string> explain(std::span<const Record> records, const Question& question,
                                    const RunNames* names) {
-    return Explanation(records, names).of(question);
+    const std::optional<std::string> failure = Explanation(records, names).of(question);
+    const std::string lost = describe_lost_messages(records, question, names);
+    if (!failure && lost.empty()) {
+        return std::nullopt;
+    }
+    return failure.value_or("") + lost;
 }
 
 Root root_of(std::span<const Record> records, const Question& question) {

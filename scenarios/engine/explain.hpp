@@ -32,7 +32,8 @@ class RunNames {
     [[nodiscard]] virtual std::optional<std::uint64_t> id_of(const Record& completion) const = 0;
 };
 
-// Sentences, a line each; nothing: no such completion failed, and no such queue pair stopped.
+// Sentences, a line each; nothing: no such completion failed, no such queue pair stopped, and no
+// message without acknowledgment was lost.
 std::optional<std::string> explain(std::span<const Record> records, const Question& question,
                                    const RunNames* names = nullptr);
 

@@ -104,7 +104,8 @@ int ScenarioCommands::explain() const {
     }
     const auto why = scenarios::explain(*records, question);
     std::cout << why.value_or(
-        "    No work request failed that was asked for, and no queue pair.\n" +
+        "    No work request failed that was asked for, no queue pair, and no message of UC or UD "
+        "was lost.\n" +
         scenarios::recovered(*records));
     return 0;
 }

@@ -133,6 +133,57 @@ TEST(Explain, SaysWhichTagAMessageMatched) {
         << text;
 }
 
+// Two datagrams of h0 to h1, which has what `receiver` gives it; the sends succeed.
+std::string explain_datagrams(const std::string& receiver, const std::string& connection = "") {
+    const Verdict verdict = run_text(R"(
+connections: {c: {between: [h0, h1], type: UD)" +
+                                     connection + R"(}}
+hosts:
+  h0:
+    do:
+      - send: {qp: c, id: 1, count: 2, length: 100}
+      - poll: {qp: c, count: 2, status: SUCCESS}
+)" + receiver);
+    EXPECT_TRUE(verdict.passed()) << report(verdict, {});
+    return verdict.explanation;
+}
+
+TEST(Explain, TellsOfDatagramsThatWereLostThoughTheirSendsSucceeded) {
+    const std::string no_receive = explain_datagrams("");
+    EXPECT_NE(no_receive.find("2 packets without acknowledgment of h0/c (QP 0x10001) for QP"),
+              std::string::npos)
+        << no_receive;
+    EXPECT_NE(no_receive.find("lost at h1, and the sender is not told: no receive was posted"),
+              std::string::npos)
+        << no_receive;
+
+    const std::string too_long = explain_datagrams(R"(
+  h1: {do: [{receive: {qp: c, id: 7, length: 120, count: 2}}]}
+)");
+    EXPECT_NE(too_long.find("the receive was too short"), std::string::npos) << too_long;
+}
+
+TEST(Explain, TellsOfLostDatagramsOfTheNodeAndQueuePairThatAreAskedFor) {
+    std::vector<Record> records = {
+        record_of(10, "packet_sent", {},
+                  {{"qpn", 5}, {"frame", 1}, {"dest_qpn", 7}, {"bth_opcode", 100}, {"psn", 9}}),
+        record_of(20, "frame_received", {}, {{"flow", 5}, {"frame", 1}}),
+        record_of(20, "packet_discarded", {{"fate", "P_Key mismatch"}},
+                  {{"dest_qpn", 7}, {"psn", 9}}),
+        record_of(30, "packet_sent", {},
+                  {{"qpn", 6}, {"frame", 2}, {"dest_qpn", 8}, {"bth_opcode", 4}, {"psn", 1}}),
+        record_of(40, "frame_dropped", {{"reason", "link down"}}, {{"flow", 6}, {"frame", 2}})};
+    records[0].node = "h0";
+    for (const Question& question : {Question{}, Question{5U, {}, {}}, Question{7U, {}, {}},
+                                     Question{{}, {}, "h0"}, Question{{}, {}, "h1"}}) {
+        EXPECT_EQ(explain(records, question).value_or(""),
+                  "    20ps: 1 packet without acknowledgment of h0 QP 0x5 for QP 0x7 lost at h1, "
+                  "and the sender is not told: P_Key mismatch. The first had PSN 9.\n");
+    }
+    EXPECT_FALSE(explain(records, {6U, {}, {}})) << "an acknowledged service sends again";
+    EXPECT_FALSE(explain(records, {{}, {}, "h2"}));
+}
+
 TEST(Explain, RefusesWhatIsNoTrace) {
     std::string error;
     EXPECT_FALSE(read_trace("/nonexistent", error));

@@ -1,0 +1,210 @@
+#include "scenarios/engine/lost_messages.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "simverbs/model/completion_faults.hpp"
+
+namespace scenarios {
+
+namespace {
+
+constexpr std::uint64_t kMulticastQpn = 0xFFFFFF;
+
+// The cause of a "dropped" record in words.
+std::string reason_of(std::string_view cause) {
+    using Row = std::pair<std::string_view, std::string_view>;
+    constexpr auto kReasons = std::to_array<Row>({
+        {"no receive on UC, UD, raw", "no receive was posted"},
+        {"wrong Q_Key", "its Q_Key is not that of the queue pair"},
+        {"receive of UC, UD, raw: too small",
+         "the receive was too short (a datagram needs 40 bytes more, for the GRH)"},
+        {"datagram above the SRQ's receive",
+         "the receive was too short (a datagram needs 40 bytes more, for the GRH)"},
+        {"message cut on UC", "another packet of its message was missing"},
+    });
+    const auto known = std::ranges::find(kReasons, cause, &Row::first);
+    if (known != kReasons.end()) {
+        return std::string(known->second);
+    }
+    const auto row =
+        std::ranges::find(simverbs::kCompletionFaults, cause, &simverbs::CompletionFault::name);
+    return row == simverbs::kCompletionFaults.end()
+               ? std::string(cause)
+               : fmt::format("{} ({})", row->description, row->name);
+}
+
+class LostMessages {
+  public:
+    LostMessages(const Question& question, const RunNames* names)
+        : question_(question), names_(names) {}
+
+    void see(const Record& record) {
+        if (record.name == "packet_sent") {
+            sent_[flow_of(record, "qpn")] = &record;
+        } else if (record.name == "frame_received") {
+            const auto found = sent_.find(flow_of(record, "flow"));
+            arrived_[record.node] = found == sent_.end() ? nullptr : found->second;
+        } else if (record.name == "dropped") {
+            lose_arrived(record, record.number("qpn"), reason_of(record.text("cause")));
+        } else if (record.name == "packet_discarded") {
+            lose_discarded(record);
+        } else if (record.name == "fault") {
+            fault_names_[record.number("fault")] = record.text("name");
+        } else if (record.name == "fault_fired") {
+            fired_ = &record;
+        } else if (record.name == "frame_dropped") {
+            const auto found = sent_.find(flow_of(record, "flow"));
+            if (found != sent_.end()) {
+                const std::uint64_t target = found->second->number("dest_qpn");
+                lose(*found->second, record, target, reason_of_drop(record));
+            }
+        }
+    }
+
+    [[nodiscard]] std::string text() const {
+        std::string text;
+        for (const Loss& loss : losses_) {
+            text += fmt::format(
+                "    {}: {} {} of {} for {} lost at {}, and the sender is not told: {}. The first "
+                "had PSN {}.\n",
+                time_text(loss.first_ps), loss.count,
+                loss.count == 1 ? "packet without acknowledgment"
+                                : "packets without acknowledgment",
+                queue_pair(loss.sender, loss.qpn),
+                loss.target == kMulticastQpn ? std::string("a multicast group")
+                                             : fmt::format("QP {:#x}", loss.target),
+                loss.where, loss.reason, loss.psn);
+        }
+        return text;
+    }
+
+  private:
+    using Flow = std::pair<std::uint64_t, std::uint64_t>;  // QPN of the sender, number of the frame
+
+    // Packets of one sender for one target that were lost at one node for one reason.
+    struct Loss {
+        std::string sender;
+        std::uint64_t qpn;
+        std::string where;
+        std::uint64_t target;
+        std::string reason;
+        std::int64_t first_ps;
+        std::uint64_t psn;
+        std::uint64_t count;
+    };
+
+    static Flow flow_of(const Record& record, std::string_view qpn) {
+        return {record.number(qpn), record.number("frame")};
+    }
+
+    // Bits 7 to 5 of the opcode (IBA 9.2.1).
+    static bool is_unacknowledged(const Record& sent) {
+        constexpr std::uint64_t kUc = 1;
+        constexpr std::uint64_t kUd = 3;
+        const std::uint64_t service = sent.number("bth_opcode") >> 5;
+        return service == kUc || service == kUd;
+    }
+
+    [[nodiscard]] std::string queue_pair(const std::string& node, std::uint64_t qpn) const {
+        const std::string end = names_ == nullptr ? "" : names_->end_of(node, qpn);
+        return end.empty() ? queue_pair_text(node, qpn) : fmt::format("{} (QP {:#x})", end, qpn);
+    }
+
+    // Ethernet switches flood: a copy that reaches another station is no loss.
+    void lose_discarded(const Record& record) {
+        const std::string_view fate = record.text("fate");
+        const std::uint64_t target = record.number("dest_qpn");
+        if (fate != "for another station" && target != kMulticastQpn) {
+            lose_arrived(record, target, std::string(fate));
+        }
+    }
+
+    // The record of a loss follows that of the frame's arrival. On the way back to its own device a
+    // packet has no frame: the last one that was sent there is meant.
+    void lose_arrived(const Record& record, std::uint64_t target, std::string reason) {
+        const auto is_meant = [&](const Record* sent) {
+            const std::uint64_t to = sent->number("dest_qpn");
+            return sent->number("psn") == record.number("psn") &&
+                   (to == target || to == kMulticastQpn);
+        };
+        const auto arrived = arrived_.find(record.node);
+        if (arrived != arrived_.end() && arrived->second != nullptr && is_meant(arrived->second)) {
+            lose(*arrived->second, record, target, std::move(reason));
+            return;
+        }
+        const Record* last = nullptr;
+        for (const auto& [flow, sent] : sent_) {
+            if (sent->node == record.node && is_meant(sent) &&
+                (last == nullptr || sent->time_ps > last->time_ps)) {
+                last = sent;
+            }
+        }
+        if (last != nullptr) {
+            lose(*last, record, target, std::move(reason));
+        }
+    }
+
+    // Says which fault it was where the one that fired last hit this frame.
+    [[nodiscard]] std::string reason_of_drop(const Record& dropped) const {
+        const std::string reason(dropped.text("reason"));
+        const bool is_injected = reason == "fault" && fired_ != nullptr &&
+                                 fired_->time_ps == dropped.time_ps &&
+                                 fired_->number("flow") == dropped.number("flow");
+        if (!is_injected) {
+            return reason;
+        }
+        const auto name = fault_names_.find(fired_->number("fault"));
+        return fmt::format("the injected fault {} ({})",
+                           name == fault_names_.end() ? std::to_string(fired_->number("fault"))
+                                                      : fmt::format("\"{}\"", name->second),
+                           fired_->text("action"));
+    }
+
+    void lose(const Record& sent, const Record& lost, std::uint64_t target, std::string reason) {
+        const std::uint64_t qpn = sent.number("qpn");
+        const bool is_node =
+            question_.node.empty() || question_.node == sent.node || question_.node == lost.node;
+        const bool is_queue_pair =
+            !question_.qpn || *question_.qpn == qpn || *question_.qpn == target;
+        if (!is_unacknowledged(sent) || !is_node || !is_queue_pair) {
+            return;
+        }
+        const auto same = std::ranges::find_if(losses_, [&](const Loss& loss) {
+            return loss.sender == sent.node && loss.qpn == qpn && loss.where == lost.node &&
+                   loss.target == target && loss.reason == reason;
+        });
+        if (same != losses_.end()) {
+            ++same->count;
+            return;
+        }
+        losses_.push_back({sent.node, qpn, lost.node, target, std::move(reason), lost.time_ps,
+                           sent.number("psn"), 1});
+    }
+
+    const Question& question_;
+    const RunNames* names_;
+    std::map<Flow, const Record*> sent_;            // the last packet of each frame's number
+    std::map<std::string, const Record*> arrived_;  // by node: the packet of the last frame
+    const Record* fired_ = nullptr;
+    std::map<std::uint64_t, std::string> fault_names_;
+    std::vector<Loss> losses_;
+};
+
+}  // namespace
+
+std::string describe_lost_messages(std::span<const Record> records, const Question& question,
+                                   const RunNames* names) {
+    LostMessages lost(question, names);
+    for (const Record& record : records) {
+        lost.see(record);
+    }
+    return lost.text();
+}
+
+}  // namespace scenarios
