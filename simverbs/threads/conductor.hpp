@@ -137,6 +137,8 @@ class Conductor final : private ThreadRoster::Listener {
     void helper_loop();
     void wait_until_wanted();
     void name_spinners();
+    bool all_sleep_in_verbs();
+    void name_unarmed();
     [[nodiscard]] bool nothing_queued();
 
     Simulation& simulation_;
@@ -157,6 +159,8 @@ class Conductor final : private ThreadRoster::Listener {
     Pace pace_;
     RunMarks marks_;
     StallWatch stall_watch_;
+    int looks_at_unarmed_ = 0;  // in a row that found everyone asleep beside completions
+    bool named_unarmed_ = false;
 
     std::once_flag helper_started_;
     std::thread helper_;

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "simverbs/threads/conductor.hpp"
+#include "simverbs/threads/held_signals.hpp"
 #include "simverbs/world/hang_report.hpp"
 
 namespace simverbs {
@@ -17,6 +18,7 @@ namespace {
 
 constexpr auto kSpinLookInterval = 100ms;
 constexpr auto kSpinsInVain = 1s;
+constexpr int kLooksBeforeUnarmed = 5;
 
 }  // namespace
 
@@ -93,6 +95,7 @@ void Conductor::wait_until_wanted() {
         }
         const Lock lock(mutex_);
         name_spinners();
+        name_unarmed();
     }
 }
 
@@ -112,6 +115,32 @@ void Conductor::name_spinners() {
                 "event is left that could end its wait",
                 actor->name.empty() ? actor->watch.name() : actor->name, kSpinsInVain.count()));
         }
+    }
+}
+
+// Returns true if someone waits for an event in a verb, nobody runs, and nothing is to come.
+bool Conductor::all_sleep_in_verbs() {
+    const bool anyone_blocks = std::ranges::any_of(actors_, [](const auto& actor) {
+        return actor->state == ActorState::kBlocked && actor->awaited >= 0 &&
+               !has_message(actor->awaited);
+    });
+    const bool anyone_calls =
+        std::ranges::any_of(actors_, [](const auto& actor) { return actor->command != nullptr; });
+    return anyone_blocks && !anyone_calls && simulation_.loop().empty() && nothing_queued() &&
+           !someone_holds(nullptr) && sleeps_for_time_ == nullptr;
+}
+
+// Completions lie in a queue whose channel gets no event, and everyone sleeps: no call is left in
+// which the program could be told, so it is told here, once.
+void Conductor::name_unarmed() {
+    if (named_unarmed_) {
+        return;
+    }
+    const std::string unarmed = all_sleep_in_verbs() ? describe_unarmed(simulation_) : "";
+    looks_at_unarmed_ = unarmed.empty() ? 0 : looks_at_unarmed_ + 1;
+    if (looks_at_unarmed_ == kLooksBeforeUnarmed) {
+        named_unarmed_ = true;
+        warn(unarmed);
     }
 }
 

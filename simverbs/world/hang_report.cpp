@@ -129,6 +129,23 @@ std::string describe_queue_pairs(const Simulation& simulation) {
     return text.empty() ? "no queue pair has left RESET\n" : text;
 }
 
+std::string describe_unarmed(const Simulation& simulation) {
+    std::string text;
+    for (std::size_t i = 0; i < simulation.hca_count(); ++i) {
+        const Hca& hca = simulation.hca(i);
+        hca.for_each_cq([&](const CompletionQueue& cq) {
+            if (text.empty() && cq.lacks_request() && cq.unconsumed() > 0) {
+                text = fmt::format(
+                    "everyone sleeps, but CQ {:#x} of {} has {} completions and is not armed, so "
+                    "ibv_get_cq_event() does not return: call ibv_req_notify_cq() once for each "
+                    "event, and then ibv_poll_cq() until it returns 0",
+                    cq.handle(), hca.name(), cq.unconsumed());
+            }
+        });
+    }
+    return text;
+}
+
 std::string hang_report(Simulation& simulation, std::string_view why) {
     return fmt::format("{}, at {} of virtual time\n{}", why,
                        fabric::to_string(simulation.loop().now()),

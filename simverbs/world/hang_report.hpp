@@ -21,4 +21,8 @@ std::string describe_queue_pairs(const Simulation& simulation);
 // The same behind a line with the reason for the report and the virtual time.
 std::string hang_report(Simulation& simulation, std::string_view why);
 
+// Names the first CQ that has completions, reports to a channel and is not armed, and says what its
+// program has to call; "" where there is none. With the world held.
+std::string describe_unarmed(const Simulation& simulation);
+
 }  // namespace simverbs

@@ -7,7 +7,9 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "two_hosts.hpp"
@@ -132,6 +134,59 @@ class StalledWorld : public HangReport {
     static void SetUpTestSuite() { setenv("SIMVERBS_WARN", "1", 1); }
     static void TearDownTestSuite() { unsetenv("SIMVERBS_WARN"); }
 };
+
+// A thread sleeps in ibv_get_cq_event() beside a completion, the other in read(2).
+TEST_F(StalledWorld, NamesAQueueWithCompletionsThatIsNotArmed) {
+    connect({});
+    ibv_comp_channel* const channel = ibv_create_comp_channel(a->context);
+    ibv_cq* const cq = ibv_create_cq(a->context, 4, nullptr, channel, 0);
+    ibv_qp_init_attr wanted{};
+    wanted.send_cq = cq;
+    wanted.recv_cq = cq;
+    wanted.cap = {4, 4, 1, 1, 0};
+    wanted.qp_type = IBV_QPT_UD;
+    ibv_qp* const qp = ibv_create_qp(a->pd, &wanted);
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_INIT;
+    attr.port_num = 1;
+    ASSERT_EQ(
+        ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY), 0);
+    attr.qp_state = IBV_QPS_ERR;
+    ASSERT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+    ibv_recv_wr receive{};
+    ibv_recv_wr* bad = nullptr;
+    ASSERT_EQ(ibv_post_recv(qp, &receive, &bad), 0);  // flushed at once
+    std::array<int, 2> pipe_ends{};
+    ASSERT_EQ(pipe2(pipe_ends.data(), O_CLOEXEC), 0);
+    const int stderr_before = dup(STDERR_FILENO);
+    dup2(pipe_ends[1], STDERR_FILENO);
+    std::string report;
+    std::thread reader([&] {  // sleeps in the kernel without a time limit until it is told
+        std::array<char, 4096> bytes{};
+        while (report.find("waits for") == std::string::npos) {
+            const ssize_t got = read(pipe_ends[0], bytes.data(), bytes.size());
+            report.append(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+        }
+        EXPECT_EQ(ibv_req_notify_cq(cq, 0), 0);
+        EXPECT_EQ(ibv_post_recv(qp, &receive, &bad), 0);
+    });
+    ibv_cq* which = nullptr;
+    void* argument = nullptr;
+    EXPECT_EQ(ibv_get_cq_event(channel, &which, &argument), 0);
+    reader.join();
+    dup2(stderr_before, STDERR_FILENO);
+    for (const int each : {stderr_before, pipe_ends[0], pipe_ends[1]}) {
+        close(each);
+    }
+    EXPECT_NE(report.find("is not armed, so ibv_get_cq_event() does not return: call "
+                          "ibv_req_notify_cq()"),
+              std::string::npos)
+        << report;
+    ibv_ack_cq_events(cq, 1);
+    ibv_destroy_qp(qp);
+    ibv_destroy_cq(cq);
+    ibv_destroy_comp_channel(channel);
+}
 
 // Whoever goes on polling for what cannot come is told so, once.
 TEST_F(StalledWorld, IsReportedOnce) {
