@@ -168,7 +168,7 @@ int simverbs_port_speed_events(int wanted);
  * simverbs_trace_close() or the end of the world. EBUSY while one is open, whether by this call or
  * by SIMVERBS_TRACE; or the errno of opening the file. */
 int simverbs_trace_open(const char* path);
-/* ENOENT when none is open; EIO when something could not be written. */
+/* ENOENT when none is open; when something could not be written, why: ENOSPC or EIO, say. */
 int simverbs_trace_close(void);
 
 /* Writes every packet that a port of an HCA sends or gets, and every one that is lost, to `path` as
@@ -176,7 +176,7 @@ int simverbs_trace_close(void);
  * simverbs_capture_close() or the end of the world. Errors as of simverbs_trace_open(); here the
  * variable is SIMVERBS_PCAP. */
 int simverbs_capture_open(const char* path);
-/* ENOENT when none is open; EIO when something could not be written. */
+/* ENOENT when none is open; when something could not be written, why: ENOSPC or EIO, say. */
 int simverbs_capture_close(void);
 
 enum simverbs_field_kind {

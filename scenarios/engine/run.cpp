@@ -167,6 +167,13 @@ Verdict run(const Scenario& scenario, const RunOptions& options) {
     }
     verdict.completed = world.completed();
     verdict.events = world.events();
+    if (const std::string cut = world.end(); !cut.empty()) {
+        verdict.failures.push_back({{},
+                                    verdict.time_ps,
+                                    "all of the trace is written",
+                                    fmt::format("{}: {}", options.trace_file, cut),
+                                    "incomplete file"});
+    }
     return verdict;
 }
 

@@ -111,6 +111,7 @@ World::World(const Scenario& scenario, const std::string& trace_file)
         fail(simverbs_last_error());
         return;
     }
+    has_trace_ = !trace_file.empty();
     open_hosts(scenario);
     if (error_.empty()) {
         make_connections(scenario);
@@ -118,7 +119,19 @@ World::World(const Scenario& scenario, const std::string& trace_file)
 }
 
 World::~World() {
+    end();
+    simverbs_restart();
+}
+
+std::string World::end() {
     simverbs_trace_callback(nullptr, nullptr);
+    destroy_objects();
+    hosts_.clear();
+    const bool is_cut = std::exchange(has_trace_, false) && simverbs_trace_close() != 0;
+    return is_cut ? simverbs_last_error() : "";
+}
+
+void World::destroy_objects() {
     for (auto& [name, host] : hosts_) {
         for (auto& [unused, end] : host.ends) {
             if (end.qp != nullptr) {
@@ -167,7 +180,6 @@ World::~World() {
             ibv_close_device(host.context);
         }
     }
-    simverbs_restart();
 }
 
 bool World::fail(std::string_view what) {

@@ -122,6 +122,10 @@ class World final : public Observed {
     World(const World&) = delete;
     World& operator=(const World&) = delete;
 
+    // Destroys what was made and completes the trace file. Says why that is cut; "" where it is
+    // not.
+    std::string end();
+
     [[nodiscard]] const std::string& error() const { return error_; }
     [[nodiscard]] Host* host(std::string_view name);
     [[nodiscard]] const Host* host(std::string_view name) const;
@@ -169,6 +173,7 @@ class World final : public Observed {
 
   private:
     bool fail(std::string_view what);
+    void destroy_objects();
     [[nodiscard]] std::string state_told(const End& end) const;
     bool prepare(const Scenario& scenario);
     void open_hosts(const Scenario& scenario);
@@ -198,7 +203,8 @@ class World final : public Observed {
     std::vector<AsyncEventSeen> events_;
     std::vector<Record> records_;
     std::vector<Failure> broken_;
-    std::size_t seen_ = 0;       // records, those included that were too many to keep
+    std::size_t seen_ = 0;  // records, those included that were too many to keep
+    bool has_trace_ = false;
     std::size_t announced_ = 0;  // events in the trace
     std::size_t looked_at_ = 0;  // of them
 };

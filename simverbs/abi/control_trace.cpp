@@ -108,7 +108,9 @@ SIMVERBS_ABI int simverbs_trace_close(void) {
         if (error == ENOENT) {
             return fail(ENOENT, "simverbs_trace_close: no trace is open");
         }
-        return error == 0 ? 0 : fail(error, "simverbs_trace_close: the trace is not complete");
+        return error == 0 ? 0
+                          : fail(error, "simverbs_trace_close: the trace is not complete: {}",
+                                 std::strerror(error));
     });
 }
 
@@ -134,7 +136,9 @@ SIMVERBS_ABI int simverbs_capture_close(void) {
         if (error == ENOENT) {
             return fail(ENOENT, "simverbs_capture_close: no capture is open");
         }
-        return error == 0 ? 0 : fail(error, "simverbs_capture_close: the capture is not complete");
+        return error == 0 ? 0
+                          : fail(error, "simverbs_capture_close: the capture is not complete: {}",
+                                 std::strerror(error));
     });
 }
 

@@ -53,9 +53,10 @@ int TraceOutlets::close_file() {
     }
     bus_.detach(*file_);
     file_->flush();
+    const int error = file_->error();
     const bool written = file_->ok();
     file_.reset();
-    return written ? 0 : EIO;
+    return written ? 0 : error != 0 ? error : EIO;
 }
 
 void TraceOutlets::flush() {
@@ -100,9 +101,10 @@ int TraceOutlets::close_capture() {
         return ENOENT;
     }
     capture_->flush();
+    const int error = capture_->error();
     const bool written = capture_->ok();
     capture_.reset();
-    return written ? 0 : EIO;
+    return written ? 0 : error != 0 ? error : EIO;
 }
 
 int TraceOutlets::open_coverage(const std::string& folder) {

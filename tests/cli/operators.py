@@ -123,6 +123,16 @@ class FullDisk(World):
             self.assertEqual(status, 1, words)
             self.assertRegex(said, r"(?m)^simverbs: .*(No space left|cannot be written)", words)
 
+    def test_scenario_tells_that_its_trace_is_cut(self):
+        file = f"{self.folder}/sends.yaml"
+        with open(file, "w", encoding="utf-8") as text:
+            text.write("connections: {c: {between: [h0, h1]}}\n"
+                       "hosts: {h0: {do: [{write: {qp: c, id: 1}}, {poll: {qp: c}}]}}\n")
+        status, text = self.simverbs("scenario", file, "--trace", "/dev/full")
+        self.assertEqual(status, 1, text)
+        self.assertIn("/dev/full: simverbs_trace_close: the trace is not complete: No space left",
+                      text)
+
     def test_run_tells_that_its_files_are_cut(self):
         for option, what in (("--trace", "trace"), ("--pcap", "capture")):
             status, text = self.simverbs("run", option, "/dev/full", "pair", "h0=ibv_devices")
