@@ -32,8 +32,12 @@ namespace simverbs::cli {
 namespace {
 
 Server* g_server = nullptr;
+volatile std::sig_atomic_t g_signal = 0;  // the first that ended the server
 
-void stop_server(int /*signal*/) {
+void stop_server(int signal) {
+    if (g_signal == 0) {
+        g_signal = signal;
+    }
     if (g_server != nullptr) {
         g_server->stop();
     }
@@ -55,6 +59,7 @@ void block_end_signals(int how) {
     sigprocmask(how, &signals, nullptr);
 }
 
+// Serves until the world is ended by a request, which is kPassed, or by a signal.
 int serve(Server& server) {
     g_server = &server;
     struct sigaction action {};
@@ -69,7 +74,7 @@ int serve(Server& server) {
     block_end_signals(SIG_UNBLOCK);
     server.run();
     g_server = nullptr;
-    return 0;
+    return g_signal == 0 ? kPassed : kSignalled + static_cast<int>(g_signal);
 }
 
 // Forks; the parent returns once the child listens, the child serves and never returns.

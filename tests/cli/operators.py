@@ -161,6 +161,21 @@ class FullDisk(World):
                 f"simverbs: {what} file '/dev/full' is not complete: No space left on device\n")
 
 
+class Foreground(World):
+    def test_up_ends_with_the_number_of_the_signal_that_ended_it(self):
+        for number, expected in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (None, 0)):
+            server = subprocess.Popen([SIMVERBS, "up", "pair", "--foreground", "--world", "w"],
+                                      env=self.environment, stderr=subprocess.PIPE, text=True)
+            while self.simverbs("status", "--world", "w")[0] != 0:
+                self.assertIsNone(server.poll())
+            if number is None:
+                self.assertEqual(self.simverbs("down", "--world", "w")[0], 0)
+            else:
+                server.send_signal(number)
+            self.assertIn("run digest", server.communicate(timeout=PATIENCE_S)[1])
+            self.assertEqual(server.returncode, expected)
+
+
 class Stopped(World):
     """A server that does not answer."""
 
