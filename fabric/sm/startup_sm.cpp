@@ -89,6 +89,8 @@ void StartupSm::configure_port(Port& port) {
 void StartupSm::build_routes() {
     static_assert(routing::Tables::kNoRoute == Switch::kNoRoute);
     const routing::Routes routes = routing::make_routes(graph_of(network_), routing_);
+    engine_ = routes.engine;
+    refused_ = routes.refused;
     for (std::size_t i = 0; i < network_.switch_count(); ++i) {
         const auto row = routes.tables.row(static_cast<routing::SwitchIndex>(i));
         network_.switch_at(i).set_forwarding_table({row.begin(), row.end()});

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <string>
 #include <vector>
 
 #include "fabric/core/sim_time.hpp"
@@ -39,6 +40,10 @@ class StartupSm final : public PortAdministration, public LinkObserver, public E
     void link_changed(Link& link) override;
     void handle(const Event& event) override;
 
+    // The engine that made the routes, and which others were tried, and why not.
+    [[nodiscard]] RoutingEngine engine() const { return engine_; }
+    [[nodiscard]] const std::string& refused() const { return refused_; }
+
   private:
     [[nodiscard]] bool is_taken(Lid lid) const;
     void assign_lids();
@@ -48,6 +53,8 @@ class StartupSm final : public PortAdministration, public LinkObserver, public E
 
     Network& network_;
     RoutingEngine routing_;
+    RoutingEngine engine_ = RoutingEngine::kMinHop;
+    std::string refused_;
     SimDuration reaction_delay_;
     Lid sm_lid_;
     std::deque<Timer> reactions_;  // one a link

@@ -120,7 +120,10 @@ void FabricCommands::add_link() {
     link_->add_option("name", name_, "its ends in either order: h0-s0, s0-s1#2")
         ->type_name("LINK")
         ->required();
-    link_->add_option("change", change_, "as in: up, down, rate 4xEDR; nothing: show it")
+    link_
+        ->add_option("change", change_,
+                     "as in: up, down, rate 4xEDR (1x 2x 4x 8x 12x; SDR DDR QDR FDR10 FDR EDR HDR "
+                     "NDR XDR), rate 100Gb/s; nothing: show it")
         ->check(CLI::IsMember(names_of(kLinkChanges)));
     link_->add_option("values", values_, "of the change")->type_name("VALUE");
     link_

@@ -64,6 +64,9 @@ fabric::Outcome<std::unique_ptr<Server>> Server::make(const ServerOptions& optio
     if (std::string wrong = server->open_outlets(); !wrong.empty()) {
         return fabric::Failure(std::move(wrong));
     }
+    if (const std::string other = server->simulation_->describe_other_routing(); !other.empty()) {
+        fmt::print(stderr, "simverbs: {}\n", other);
+    }
     return server;
 }
 

@@ -172,6 +172,20 @@ void Simulation::start_subnet_management() {
 
 Simulation::~Simulation() = default;
 
+std::string Simulation::describe_other_routing() const {
+    const auto describe = [this](const auto& manager) {
+        const bool is_other = routing_ != fabric::RoutingEngine::kAutomatic &&
+                              manager.engine() != routing_ && !manager.refused().empty();
+        return is_other ? fmt::format(
+                              "routing {} does not suit this fabric, {} is used instead ({})",
+                              to_string(routing_), to_string(manager.engine()), manager.refused())
+                        : std::string();
+    };
+    return sweeping_sm_ != nullptr  ? describe(*sweeping_sm_)
+           : startup_sm_ != nullptr ? describe(*startup_sm_)
+                                    : "";
+}
+
 bool Simulation::stop_subnet_manager() {
     if (administration_ == nullptr) {
         return false;

@@ -74,6 +74,9 @@ class Simulation final : public FaultEnvironment,
     [[nodiscard]] fabric::PortAdministration* subnet_manager() override { return administration_; }
     // nullptr: the world has none.
     [[nodiscard]] fabric::SweepingSm* sweeping_sm() { return sweeping_sm_.get(); }
+    // Names the routing engine that was asked for where it does not suit the fabric, why, and the
+    // one that routes instead; "" where it is used, or none was asked for.
+    [[nodiscard]] std::string describe_other_routing() const;
     bool stop_subnet_manager() override;
     // Programs are told of DEVICE_SPEED_CHANGE, which older ones do not know, if `wanted`; at first
     // they are not.

@@ -162,6 +162,15 @@ class FullDisk(World):
 
 
 class Foreground(World):
+    def test_a_routing_engine_that_does_not_suit_is_named(self):
+        other = "simverbs: routing fat-tree does not suit this fabric, "
+        for manager in ("startup", "sweep"):
+            words = ["run", "--sm", manager, "--routing"]
+            text = self.simverbs(*words, "fat-tree", "ring:4", "h0=true")[1]
+            self.assertRegex(text, re.escape(other) + r"[a-z-]+ is used instead \(fat-tree: ")
+            text = self.simverbs(*words, "up-down", "ring:4", "h0=true")[1]
+            self.assertNotIn("does not suit", text)
+
     def test_up_ends_with_the_number_of_the_signal_that_ended_it(self):
         for number, expected in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (None, 0)):
             server = subprocess.Popen([SIMVERBS, "up", "pair", "--foreground", "--world", "w"],
