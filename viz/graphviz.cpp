@@ -54,14 +54,13 @@ int start_dot(const std::string& format, int input, int output, pid_t& child) {
 
 }  // namespace
 
-std::optional<std::string> draw(const std::string& dot, const std::string& format,
-                                std::string& error) {
+fabric::Outcome<std::string> draw(const std::string& dot, const std::string& format) {
     const int input = memfd_create("dot", MFD_CLOEXEC);
     std::array<int, 2> output{-1, -1};
     if (input < 0 || !write_all(input, dot) || pipe2(output.data(), O_CLOEXEC) != 0) {
-        error = std::strerror(errno);
+        const int failure = errno;
         close(input);
-        return std::nullopt;
+        return fabric::Failure(std::strerror(failure));
     }
     pid_t child = -1;
     const int failure = start_dot(format, input, output[1], child);
@@ -70,14 +69,12 @@ std::optional<std::string> draw(const std::string& dot, const std::string& forma
     std::string picture = failure == 0 ? read_all(output[0]) : std::string();
     close(output[0]);
     if (failure != 0) {
-        error = fmt::format("dot (package graphviz): {}", std::strerror(failure));
-        return std::nullopt;
+        return fabric::Failure(fmt::format("dot (package graphviz): {}", std::strerror(failure)));
     }
     int status = 0;
     waitpid(child, &status, 0);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-        error = "dot (package graphviz) failed";
-        return std::nullopt;
+        return fabric::Failure("dot (package graphviz) failed");
     }
     return picture;
 }

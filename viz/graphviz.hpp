@@ -1,14 +1,13 @@
 // DOT text drawn by `dot`, a program of the distribution.
 #pragma once
 
-#include <optional>
 #include <string>
+
+#include "fabric/core/outcome.hpp"
 
 namespace simverbs::viz {
 
-// `format` as of dot -T: "svg", "png". Nothing, with `error` set, where there is no `dot` or it
-// finds a mistake.
-std::optional<std::string> draw(const std::string& dot, const std::string& format,
-                                std::string& error);
+// `format` as of dot -T: "svg", "png". Fails where there is no `dot` or it finds a mistake.
+fabric::Outcome<std::string> draw(const std::string& dot, const std::string& format);
 
 }  // namespace simverbs::viz

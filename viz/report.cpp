@@ -27,10 +27,9 @@ namespace {
 
 // Returns what `dot` draws, without the lines before the picture itself.
 std::string picture(const std::string& dot) {
-    std::string error;
-    const std::optional<std::string> svg = draw(dot, "svg", error);
+    const fabric::Outcome<std::string> svg = draw(dot, "svg");
     if (!svg) {
-        return fmt::format("<p class=\"missing\">No picture: {}.</p>", escaped(error));
+        return fmt::format("<p class=\"missing\">No picture: {}.</p>", escaped(svg.error()));
     }
     const std::size_t begin = svg->find("<svg");
     return begin == std::string::npos ? std::string() : svg->substr(begin);

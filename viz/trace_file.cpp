@@ -85,11 +85,11 @@ std::string_view Record::text(std::string_view field) const {
     return found == nullptr ? std::string_view() : std::string_view(found->text);
 }
 
-std::optional<Trace> read_trace(std::istream& in, std::string_view name, std::string& error) {
+fabric::Outcome<Trace> read_trace(std::istream& in, std::string_view name) {
     std::string line;
     if (!std::getline(in, line) || !schema_fits(line)) {
-        error = fmt::format("{}:1: not a trace of simverbs, version {}", name, kKnownVersion);
-        return std::nullopt;
+        return fabric::Failure(
+            fmt::format("{}:1: not a trace of simverbs, version {}", name, kKnownVersion));
     }
     Trace trace;
     for (std::size_t number = 2; std::getline(in, line); ++number) {
@@ -98,21 +98,19 @@ std::optional<Trace> read_trace(std::istream& in, std::string_view name, std::st
             if (in.eof()) {
                 break;
             }
-            error = fmt::format("{}:{}: not a record of a trace", name, number);
-            return std::nullopt;
+            return fabric::Failure(fmt::format("{}:{}: not a record of a trace", name, number));
         }
         trace.records.push_back(std::move(record));
     }
     return trace;
 }
 
-std::optional<Trace> read_trace(const std::string& path, std::string& error) {
+fabric::Outcome<Trace> read_trace(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     if (!file) {
-        error = fmt::format("{}: {}", path, std::strerror(errno));
-        return std::nullopt;
+        return fabric::Failure(fmt::format("{}: {}", path, std::strerror(errno)));
     }
-    return read_trace(file, path, error);
+    return read_trace(file, path);
 }
 
 }  // namespace simverbs::viz

@@ -4,10 +4,11 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "fabric/core/outcome.hpp"
 
 namespace simverbs::viz {
 
@@ -42,9 +43,9 @@ struct Trace {
     std::vector<Record> records;
 };
 
-// Nothing, with `error` set to what is wrong and where. `name` is of the file, for the error. A
-// last line without its end is left out: a program that was killed leaves one.
-std::optional<Trace> read_trace(std::istream& in, std::string_view name, std::string& error);
-std::optional<Trace> read_trace(const std::string& path, std::string& error);
+// A failure says what is wrong and where. `name` is of the file, for the failure. A last line
+// without its end is left out: a program that was killed leaves one.
+fabric::Outcome<Trace> read_trace(std::istream& in, std::string_view name);
+fabric::Outcome<Trace> read_trace(const std::string& path);
 
 }  // namespace simverbs::viz

@@ -58,13 +58,12 @@ int write_graph(const std::string& path, const std::string& dot) {
     if (format != "svg" && format != "png" && format != "pdf") {
         return complain(fmt::format("{}: the ending is not .dot, .svg, .png or .pdf", path));
     }
-    std::string error;
-    const std::optional<std::string> picture = viz::draw(dot, format, error);
-    return picture ? write_out(path, *picture) : cli::complain(error, kFailed);
+    const fabric::Outcome<std::string> picture = viz::draw(dot, format);
+    return picture ? write_out(path, *picture) : cli::complain(picture.error(), kFailed);
 }
 
 // The traces of folders in the order of their names, files as they are.
-std::vector<std::string> files_of(const std::vector<std::string>& paths, std::string& error) {
+fabric::Outcome<std::vector<std::string>> files_of(const std::vector<std::string>& paths) {
     namespace fs = std::filesystem;
     std::vector<std::string> files;
     for (const std::string& path : paths) {
@@ -80,8 +79,8 @@ std::vector<std::string> files_of(const std::vector<std::string>& paths, std::st
             }
         }
         if (found.empty()) {
-            error = fmt::format("{}: {}", path,
-                                failure ? failure.message() : "a folder without .jsonl files");
+            return fabric::Failure(fmt::format(
+                "{}: {}", path, failure ? failure.message() : "a folder without .jsonl files"));
         }
         std::sort(found.begin(), found.end());
         files.insert(files.end(), found.begin(), found.end());
@@ -108,19 +107,19 @@ std::string examples_of(const viz::Run& run) {
     return text;
 }
 
-bool find_qps(const viz::Run& run, const std::vector<std::string>& names,
-              std::vector<viz::QpName>& found, std::string& error) {
+fabric::Outcome<std::vector<viz::QpName>> find_qps(const viz::Run& run,
+                                                   const std::vector<std::string>& names) {
+    std::vector<viz::QpName> found;
     found.reserve(names.size());
     for (const std::string& name : names) {
         const std::optional<viz::QpName> qp = run.parse_qp(name);
         if (!qp) {
-            error = fmt::format("'{}' is not HOST:NUMBER of a queue pair in the trace{}", name,
-                                examples_of(run));
-            return false;
+            return fabric::Failure(fmt::format(
+                "'{}' is not HOST:NUMBER of a queue pair in the trace{}", name, examples_of(run)));
         }
         found.push_back(*qp);
     }
-    return true;
+    return found;
 }
 
 std::vector<std::string> service_names() {
@@ -242,59 +241,59 @@ int VizCommands::run() {
     if (!*timeline_) {
         return draw_machine();
     }
-    std::string error;
-    const std::optional<viz::Trace> trace = viz::read_trace(trace_, error);
+    const fabric::Outcome<viz::Trace> trace = viz::read_trace(trace_);
     return trace ? write_out(output_, viz::timeline(*trace, viz::read_run(*trace)))
-                 : complain(error);
+                 : complain(trace.error());
 }
 
 int VizCommands::draw_ladder() const {
-    std::string error;
-    const std::optional<viz::Trace> trace = viz::read_trace(trace_, error);
+    const fabric::Outcome<viz::Trace> trace = viz::read_trace(trace_);
     if (!trace) {
-        return complain(error);
+        return complain(trace.error());
     }
     const viz::Run run = viz::read_run(*trace);
-    viz::LadderOptions options{.rows = rows_, .folds = !every_packet_};
-    if (!find_qps(run, qps_, options.qps, error)) {
-        return complain(error);
+    fabric::Outcome<std::vector<viz::QpName>> qps = find_qps(run, qps_);
+    if (!qps) {
+        return complain(qps.error());
     }
+    const viz::LadderOptions options{
+        .qps = std::move(*qps), .rows = rows_, .folds = !every_packet_};
     return write_out(output_, viz::ladder(*trace, run, options));
 }
 
 int VizCommands::draw_topology() const {
-    std::string error;
-    const std::optional<viz::Trace> trace = viz::read_trace(trace_, error);
+    const fabric::Outcome<viz::Trace> trace = viz::read_trace(trace_);
     if (!trace) {
-        return complain(error);
+        return complain(trace.error());
     }
     const viz::Run run = viz::read_run(*trace);
-    std::vector<viz::QpName> flow;
-    if (!find_qps(run, qps_, flow, error)) {
-        return complain(error);
+    const fabric::Outcome<std::vector<viz::QpName>> flow = find_qps(run, qps_);
+    if (!flow) {
+        return complain(flow.error());
     }
-    for (const viz::QpName& qp : flow) {
+    for (const viz::QpName& qp : *flow) {
         if (std::none_of(run.packets.begin(), run.packets.end(),
                          [&qp](const viz::RunPacket& packet) { return packet.from == qp; })) {
             return complain(fmt::format("{} has sent no packet in this trace", run.label(qp)));
         }
     }
     return write_graph(
-        output_, viz::topology_picture(run, flow.empty() ? std::nullopt : std::optional(flow[0])));
+        output_,
+        viz::topology_picture(run, flow->empty() ? std::nullopt : std::optional(flow->front())));
 }
 
 int VizCommands::write_coverage() const {
     viz::Coverage coverage;
-    std::string error;
-    for (const std::string& path : files_of(traces_, error)) {
-        const std::optional<viz::Trace> trace = viz::read_trace(path, error);
+    const fabric::Outcome<std::vector<std::string>> files = files_of(traces_);
+    if (!files) {
+        return complain(files.error());
+    }
+    for (const std::string& path : *files) {
+        const fabric::Outcome<viz::Trace> trace = viz::read_trace(path);
         if (!trace) {
-            return complain(error);
+            return complain(trace.error());
         }
         coverage.add(*trace);
-    }
-    if (!error.empty()) {
-        return complain(error);
     }
     const std::vector<viz::CoverageGroup> groups = coverage.groups();
     const std::filesystem::path output(output_);
@@ -343,9 +342,8 @@ int VizCommands::judge_coverage(const std::vector<viz::CoverageGroup>& groups) c
 }
 
 int VizCommands::write_report() const {
-    std::string error;
-    const std::optional<viz::Trace> trace = viz::read_trace(trace_, error);
-    return trace ? write_out(output_, viz::report(*trace, trace_)) : complain(error);
+    const fabric::Outcome<viz::Trace> trace = viz::read_trace(trace_);
+    return trace ? write_out(output_, viz::report(*trace, trace_)) : complain(trace.error());
 }
 
 int VizCommands::draw_machine() const {
@@ -357,10 +355,9 @@ int VizCommands::draw_machine() const {
                                 : *requester_ ? viz::requester_machine()
                                               : viz::responder_machine();
     for (const std::string& path : traces_) {
-        std::string error;
-        const std::optional<viz::Trace> trace = viz::read_trace(path, error);
+        const fabric::Outcome<viz::Trace> trace = viz::read_trace(path);
         if (!trace) {
-            return complain(error);
+            return complain(trace.error());
         }
         viz::count_moves(machine, *trace);
     }

@@ -25,9 +25,8 @@ Performance performance_of(std::initializer_list<std::string_view> records) {
     }
     Performance performance;
     std::istringstream in(text);
-    std::string error;
-    auto trace = viz::read_trace(in, "test", error);
-    EXPECT_TRUE(trace.has_value()) << error;
+    auto trace = viz::read_trace(in, "test");
+    EXPECT_TRUE(trace.has_value()) << trace.error();
     performance.trace = std::move(*trace);
     performance.run = viz::read_run(performance.trace);
     return performance;

@@ -113,9 +113,8 @@ class Captures : public RecordedRun, public testing::WithParamInterface<const ch
         expect_agreement(file(".jsonl"), file(".pcapng"));
     }
     static void expect_agreement(const std::string& traced, const std::string& captured) {
-        std::string error;
-        const auto read = simverbs::viz::read_trace(traced, error);
-        ASSERT_TRUE(read) << error;
+        const auto read = simverbs::viz::read_trace(traced);
+        ASSERT_TRUE(read) << read.error();
         const Words expected = of_trace(*read);
         const Words found = of_capture(captured);
         EXPECT_GT(expected.by_port.size(), 0U);

@@ -52,9 +52,8 @@ TEST(StateDiagram, IsReadableWhateverMovesWereMade) {
                 machine.moves[i].count =
                     made == Made::kAll || (made == Made::kEverySecond && i % 2 == 0) ? 12345 : 0;
             }
-            std::string error;
-            const auto picture = draw(state_diagram(machine), "svg", error);
-            ASSERT_TRUE(picture) << machine.title << ": " << error;
+            const auto picture = draw(state_diagram(machine), "svg");
+            ASSERT_TRUE(picture) << machine.title << ": " << picture.error();
             for (const std::string_view state : machine.states) {
                 EXPECT_NE(picture->find(state), std::string::npos) << machine.title << state;
             }
@@ -66,9 +65,8 @@ TEST(StateDiagram, IsReadableWhateverMovesWereMade) {
 
 TEST(StateDiagram, OfAnEngineIsReadable) {
     for (const StateMachine& machine : {requester_machine(), responder_machine()}) {
-        std::string error;
-        const auto picture = draw(state_diagram(machine), "svg", error);
-        ASSERT_TRUE(picture) << machine.title << ": " << error;
+        const auto picture = draw(state_diagram(machine), "svg");
+        ASSERT_TRUE(picture) << machine.title << ": " << picture.error();
         viz_test::expect_readable(*picture, machine.title);
     }
 }

@@ -56,9 +56,9 @@ class TracedScenario : public testing::TestWithParam<std::string> {
         ASSERT_TRUE(scenario) << error;
         verdict = scenarios::run(*scenario, {path});
         ASSERT_TRUE(verdict.passed()) << scenarios::report(verdict, {});
-        auto read = simverbs::viz::read_trace(path, error);
+        auto read = simverbs::viz::read_trace(path);
         std::remove(path.c_str());
-        ASSERT_TRUE(read) << error;
+        ASSERT_TRUE(read) << read.error();
         trace = std::move(*read);
         run = simverbs::viz::read_run(trace);
     }
@@ -116,9 +116,8 @@ void EveryScenario::expect_diagrams() const {
         flow = run.packets.front().from;
     }
     graphs += simverbs::viz::topology_picture(run, flow);
-    std::string error;
-    const auto pictures = simverbs::viz::draw(graphs, "svg", error);
-    ASSERT_TRUE(pictures) << error;
+    const auto pictures = simverbs::viz::draw(graphs, "svg");
+    ASSERT_TRUE(pictures) << pictures.error();
     const std::vector<std::string> each = split_svgs(*pictures);
     ASSERT_EQ(each.size(), titles.size() + 1);
     for (const std::string& picture : each) {
@@ -225,10 +224,8 @@ class EveryTopology : public TracedScenario {
         std::remove(path.c_str());
     }
     [[nodiscard]] std::string picture(const std::optional<simverbs::viz::QpName>& flow) const {
-        std::string error;
-        const auto svg =
-            simverbs::viz::draw(simverbs::viz::topology_picture(run, flow), "svg", error);
-        EXPECT_TRUE(svg) << error;
+        const auto svg = simverbs::viz::draw(simverbs::viz::topology_picture(run, flow), "svg");
+        EXPECT_TRUE(svg) << svg.error();
         return svg.value_or("");
     }
 };

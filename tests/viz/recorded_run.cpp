@@ -49,9 +49,8 @@ void RecordedRun::close_capture() {
 }
 
 simverbs::viz::Trace RecordedRun::trace() const {
-    std::string error;
-    auto read = simverbs::viz::read_trace(file(".jsonl"), error);
-    EXPECT_TRUE(read) << error;
+    auto read = simverbs::viz::read_trace(file(".jsonl"));
+    EXPECT_TRUE(read) << read.error();
     return read ? std::move(*read) : simverbs::viz::Trace{};
 }
 

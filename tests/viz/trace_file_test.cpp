@@ -17,15 +17,14 @@ constexpr const char* kRecord =
     R"({"time":12,"seq":3,"node":1,"category":"state","name":"n","fields":{"b":true,"a":-4,)"
     R"("big":18446744073709551615,"t":"x"}})";
 
-std::optional<Trace> read(const std::string& text, std::string& error) {
+fabric::Outcome<Trace> read(const std::string& text) {
     std::istringstream in(text);
-    return read_trace(in, "t", error);
+    return read_trace(in, "t");
 }
 
 TEST(TraceFile, GivesBackWhatWasWritten) {
-    std::string error;
-    const auto trace = read(std::string(kSchema) + kRecord + "\n", error);
-    ASSERT_TRUE(trace) << error;
+    const auto trace = read(std::string(kSchema) + kRecord + "\n");
+    ASSERT_TRUE(trace) << trace.error();
     ASSERT_EQ(trace->records.size(), 1U);
     const Record& record = trace->records[0];
     EXPECT_EQ(record.time, 12);
@@ -40,19 +39,15 @@ TEST(TraceFile, GivesBackWhatWasWritten) {
 }
 
 TEST(TraceFile, NamesTheLineThatIsWrong) {
-    std::string error;
-    EXPECT_FALSE(read("{}\n", error));
-    EXPECT_EQ(error, "t:1: not a trace of simverbs, version 1");
-    EXPECT_FALSE(read(std::string(kSchema) + kRecord + "\n{\"time\":1}\n", error));
-    EXPECT_EQ(error, "t:3: not a record of a trace");
-    EXPECT_FALSE(read_trace("/nowhere/at/all", error));
-    EXPECT_EQ(error, "/nowhere/at/all: No such file or directory");
+    EXPECT_EQ(read("{}\n").error(), "t:1: not a trace of simverbs, version 1");
+    EXPECT_EQ(read(std::string(kSchema) + kRecord + "\n{\"time\":1}\n").error(),
+              "t:3: not a record of a trace");
+    EXPECT_EQ(read_trace("/nowhere/at/all").error(), "/nowhere/at/all: No such file or directory");
 }
 
 TEST(TraceFile, ALastLineWithoutItsEndIsLeftOut) {
-    std::string error;
-    const auto trace = read(std::string(kSchema) + kRecord + "\n{\"time\":1,\"se", error);
-    ASSERT_TRUE(trace) << error;
+    const auto trace = read(std::string(kSchema) + kRecord + "\n{\"time\":1,\"se");
+    ASSERT_TRUE(trace) << trace.error();
     EXPECT_EQ(trace->records.size(), 1U);
 }
 

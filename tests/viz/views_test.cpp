@@ -82,9 +82,8 @@ TEST_F(Views, TheTopologyHasCountersAndTheWayOfAFlow) {
     EXPECT_NE(dot.find("1 lost at h0"), std::string::npos);
     EXPECT_NE(dot.find("100 Gb/s"), std::string::npos);
     EXPECT_NE(dot.find("dir=forward"), std::string::npos);
-    std::string error;
-    const auto svg = simverbs::viz::draw(dot, "svg", error);
-    ASSERT_TRUE(svg) << error;
+    const auto svg = simverbs::viz::draw(dot, "svg");
+    ASSERT_TRUE(svg) << svg.error();
     expect_readable(*svg, "topology");
 }
 

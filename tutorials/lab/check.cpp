@@ -27,8 +27,7 @@ constexpr std::size_t kShownLines = 25;
 constexpr std::string_view kPython = "/usr/bin/python3";  // Debian's, which has pyverbs
 
 void read_trace_of(const std::string& file, Performance& performance) {
-    std::string error;
-    if (auto trace = viz::read_trace(file, error)) {
+    if (auto trace = viz::read_trace(file)) {
         performance.trace = std::move(*trace);
         performance.run = viz::read_run(performance.trace);
     }  // a program that opened no device has none
@@ -86,8 +85,10 @@ class Painter {
         }
     }
     void save_drawn(const std::string& name, const std::string& dot) {
-        if (const auto svg = viz::draw(dot, "svg", checked_.picture_error)) {
+        if (const auto svg = viz::draw(dot, "svg")) {
             save(name, *svg);
+        } else {
+            checked_.picture_error = svg.error();
         }
     }
 
