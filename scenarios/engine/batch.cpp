@@ -16,12 +16,11 @@ namespace {
 
 Verdict run_here(const std::string& file, const BatchOptions& options,
                  ProcessPool::Reached& reached) {
-    std::string errors;
-    const auto scenario = load(file, options.settings, errors);
+    const auto scenario = load(file, options.settings);
     if (!scenario) {
         Verdict verdict;
         verdict.file = file;
-        verdict.error = errors;
+        verdict.error = scenario.error();
         verdict.is_input = true;
         return verdict;
     }
@@ -77,7 +76,7 @@ std::string describe_firings(const Verdict& verdict) {
 
 }  // namespace
 
-std::vector<std::string> find_files(const std::vector<std::string>& paths, std::string& error) {
+fabric::Outcome<std::vector<std::string>> find_files(const std::vector<std::string>& paths) {
     namespace fs = std::filesystem;
     std::vector<std::string> files;
     for (const std::string& path : paths) {
@@ -93,7 +92,7 @@ std::vector<std::string> find_files(const std::vector<std::string>& paths, std::
         }
         std::ranges::sort(found);
         if (found.empty()) {
-            error = path + ": a folder without .yaml files";
+            return fabric::Failure(path + ": a folder without .yaml files");
         }
         files.insert(files.end(), found.begin(), found.end());
     }

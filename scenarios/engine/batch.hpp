@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "fabric/core/outcome.hpp"
+
 #include "scenarios/engine/process_pool.hpp"
 #include "scenarios/engine/run.hpp"
 
@@ -20,8 +22,9 @@ struct BatchOptions {
     Onlooker onlooker{};  // of files; `reached` is virtual time in picoseconds
 };
 
-// The .yaml files of folders, in the order of their names; files as they are.
-std::vector<std::string> find_files(const std::vector<std::string>& paths, std::string& error);
+// The .yaml files of folders, in the order of their names; files as they are. Fails where
+// a folder has none.
+fabric::Outcome<std::vector<std::string>> find_files(const std::vector<std::string>& paths);
 
 // `done` is told of each as it ends; the verdicts are in the order of the files, without those that
 // had not ended when the onlooker wanted no more.

@@ -93,17 +93,15 @@ void merge(Value& into, Value over) {
     }
 }
 
-bool set(Value& root, std::string_view setting, std::string& error) {
+fabric::Outcome<void> set(Value& root, std::string_view setting) {
     const std::size_t equals = setting.find('=');
     if (equals == 0 || equals == std::string_view::npos) {
-        error = fmt::format("--set {}: expected KEY.KEY=VALUE", setting);
-        return false;
+        return fabric::Failure(fmt::format("--set {}: expected KEY.KEY=VALUE", setting));
     }
     yaml::Errors errors("--set " + std::string(setting));
     const auto parsed = yaml::parse(setting.substr(equals + 1), errors);
     if (!parsed) {
-        error = errors.text();
-        return false;
+        return fabric::Failure(errors.text());
     }
     Value* at = &root;
     std::string_view path = setting.substr(0, equals);
@@ -115,16 +113,15 @@ bool set(Value& root, std::string_view setting, std::string& error) {
             std::size_t index = at->items.size();
             std::from_chars(key.data(), key.data() + key.size(), index);
             if (index >= at->items.size()) {
-                error = fmt::format("--set {}: \"{}\" is none of the {} items there", setting, key,
-                                    at->items.size());
-                return false;
+                return fabric::Failure(fmt::format("--set {}: \"{}\" is none of the {} items there",
+                                                   setting, key, at->items.size()));
             }
             at = &at->items[index];
             continue;
         }
         if (at->kind == Kind::kScalar) {
-            error = fmt::format("--set {}: there are no keys below \"{}\"", setting, at->text);
-            return false;
+            return fabric::Failure(
+                fmt::format("--set {}: there are no keys below \"{}\"", setting, at->text));
         }
         at->kind = Kind::kMapping;
         Value* next = find(*at, key);
@@ -139,7 +136,7 @@ bool set(Value& root, std::string_view setting, std::string& error) {
     const yaml::Position position = at->position;
     *at = *parsed;
     at->position = position;
-    return true;
+    return {};
 }
 
 void apply_defaults(Value& root) {

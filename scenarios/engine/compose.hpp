@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "fabric/core/outcome.hpp"
 #include "fabric/yaml/value.hpp"
 
 namespace scenarios {
@@ -14,9 +15,8 @@ void merge(fabric::yaml::Value& into, fabric::yaml::Value over);
 // A scalar, for keys.
 fabric::yaml::Value key_named(std::string_view name);
 
-// "faults.0.when.nth=5": what stands there becomes this; keys that are missing are made. False:
-// what is wrong is in `error`.
-bool set(fabric::yaml::Value& root, std::string_view setting, std::string& error);
+// "faults.0.when.nth=5": what stands there becomes this; keys that are missing are made.
+fabric::Outcome<void> set(fabric::yaml::Value& root, std::string_view setting);
 
 // `defaults.connection` for every connection that does not say otherwise.
 void apply_defaults(fabric::yaml::Value& root);

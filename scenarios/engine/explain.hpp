@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "fabric/core/outcome.hpp"
+
 #include "scenarios/engine/observation.hpp"
 
 namespace scenarios {
@@ -53,8 +55,8 @@ Root root_of(std::span<const Record> records, const Question& question = {});
 // How much was sent again, in a sentence; "" if nothing was.
 std::string recovered(std::span<const Record> records);
 
-// The records of a JSON Lines trace; nothing, with the reason in `error`. Nodes are called by their
-// names where the trace has them, else by their numbers.
-std::optional<std::vector<Record>> read_trace(const std::string& file, std::string& error);
+// The records of a JSON Lines trace. Nodes are called by their names where the trace has them,
+// else by their numbers.
+fabric::Outcome<std::vector<Record>> read_trace(const std::string& file);
 
 }  // namespace scenarios

@@ -35,7 +35,8 @@ std::string in_folder_of(const std::string& file, const std::string& path) {
 }
 
 // The topology, and how simverbs_set_topology() is told of it.
-void read_fabric(Scenario& scenario, yaml::Errors& errors, std::string& other_errors) {
+// A failure is of a fabric that is described in the scenario itself.
+fabric::Outcome<void> read_fabric(Scenario& scenario, yaml::Errors& errors) {
     const yaml::Value* const said = Checked(scenario.root).find("fabric");
     const auto take = [&](fabric::Outcome<fabric::Topology> made, yaml::Position position) {
         if (made) {
@@ -47,27 +48,27 @@ void read_fabric(Scenario& scenario, yaml::Errors& errors, std::string& other_er
     if (said == nullptr || said->kind == yaml::Kind::kNothing) {
         scenario.topology_spec = kDefaultTopology;
         take(fabric::load_topology(kDefaultTopology), {});
-        return;
+        return {};
     }
     if (said->kind == yaml::Kind::kScalar) {
         scenario.topology_spec = said->text;
         take(fabric::load_topology(said->text), said->position);
-        return;
+        return {};
     }
     const Checked body(*said);
     if (!body.has("file")) {
         fabric::Outcome<fabric::Topology> made = fabric::read_yaml(*said, scenario.file);
-        if (made) {
-            scenario.topology = std::move(*made);
-        } else {
-            other_errors = made.error();
+        if (!made) {
+            return fabric::Failure(made.error());
         }
-        return;
+        scenario.topology = std::move(*made);
+        return {};
     }
     constexpr auto kFileOnly = std::to_array<std::string_view>({"file"});
     const yaml::Fields only(*said, kFileOnly, errors);
     scenario.topology_spec = in_folder_of(scenario.file, body.text("file"));
     take(fabric::load_topology(scenario.topology_spec), said->position);
+    return {};
 }
 
 void add_fabric_names(const fabric::Topology& topology, KnownNames& names) {
@@ -144,14 +145,13 @@ KnownNames names_of(const Scenario& scenario) {
     return names;
 }
 
-bool read_file(const std::string& file, std::string& text, std::string& error) {
+fabric::Outcome<std::string> read_file(const std::string& file) {
     std::ifstream in(file, std::ios::binary);
-    text.assign(std::istreambuf_iterator<char>(in), {});
+    std::string text(std::istreambuf_iterator<char>(in), {});
     if (!in || std::filesystem::is_directory(file)) {
-        error = file + ": cannot be read";
-        return false;
+        return fabric::Failure(file + ": cannot be read");
     }
-    return true;
+    return text;
 }
 
 // Merging would hide them.
@@ -169,13 +169,12 @@ void find_repeated_keys(const yaml::Value& value, yaml::Errors& errors) {
 }
 
 // `include: [files]`: this document goes over them, later ones over earlier ones.
-std::optional<yaml::Value> read_document(std::string_view text, const std::string& file,
-                                         std::set<std::string>& open, std::string& errors_text) {
+fabric::Outcome<yaml::Value> read_document(std::string_view text, const std::string& file,
+                                           std::set<std::string>& open) {
     yaml::Errors errors(file);
     auto document = yaml::parse(text, errors);
     if (!document) {
-        errors_text = errors.text();
-        return std::nullopt;
+        return fabric::Failure(errors.text());
     }
     if (document->kind == yaml::Kind::kNothing) {
         document->kind = yaml::Kind::kMapping;
@@ -188,32 +187,28 @@ std::optional<yaml::Value> read_document(std::string_view text, const std::strin
     if (includes != nullptr && includes->kind == yaml::Kind::kScalar) {
         errors.add(includes->position,
                    fmt::format("expected a list of files: include: [{}]", includes->text));
-        errors_text = errors.text();
-        return std::nullopt;
+        return fabric::Failure(errors.text());
     }
     for (const yaml::Value& item : yaml::items_of(includes == nullptr ? none : *includes, errors)) {
         const std::string path = in_folder_of(file, item.text);
-        std::string included;
-        std::string error;
         if (!open.insert(path).second) {
             errors.add(item.position, fmt::format("\"{}\" includes itself", item.text));
-        } else if (!read_file(path, included, error)) {
-            errors.add(item.position, error);
-        } else if (auto other = read_document(included, path, open, errors_text)) {
+        } else if (const auto included = read_file(path); !included) {
+            errors.add(item.position, included.error());
+        } else if (auto other = read_document(*included, path, open)) {
             merge(whole, std::move(*other));
             open.erase(path);
         } else {
-            return std::nullopt;
+            return other;
         }
     }
     if (!errors.empty()) {
-        errors_text = errors.text();
-        return std::nullopt;
+        return fabric::Failure(errors.text());
     }
     std::erase_if(document->entries,
                   [](const yaml::Entry& entry) { return entry.key.text == "include"; });
     if (document->kind != yaml::Kind::kMapping) {
-        return document;  // the check of its shape says what it is
+        return std::move(*document);  // the check of its shape says what it is
     }
     merge(whole, std::move(*document));
     return whole;
@@ -221,20 +216,21 @@ std::optional<yaml::Value> read_document(std::string_view text, const std::strin
 
 // Before workloads are part of the document only they can be checked: others may speak of what they
 // make.
-bool is_right(Scenario& scenario, const Shape& shape, Checked part, std::string& errors_text) {
+fabric::Outcome<void> check_part(Scenario& scenario, const Shape& shape, Checked part) {
     yaml::Errors errors(scenario.file);
-    std::string of_fabric;
     scenario.topology_spec.clear();
-    read_fabric(scenario, errors, of_fabric);
-    if (errors.empty() && of_fabric.empty()) {
+    const fabric::Outcome<void> of_fabric = read_fabric(scenario, errors);
+    if (errors.empty() && of_fabric) {
         check(part.value() == nullptr ? yaml::Value{} : *part.value(), shape, names_of(scenario),
               errors);
     }
-    if (&shape == &format::kScenario && errors.empty() && of_fabric.empty()) {
+    if (&shape == &format::kScenario && errors.empty() && of_fabric) {
         check_usage(scenario, errors);
     }
-    errors_text = errors.empty() ? of_fabric : errors.text();
-    return errors_text.empty();
+    if (!errors.empty()) {
+        return fabric::Failure(errors.text());
+    }
+    return of_fabric;
 }
 
 std::size_t connections_of(const std::string& kind, Checked body, std::size_t all_hosts) {
@@ -264,7 +260,7 @@ void find_repeated_hosts(Checked body, yaml::Errors& errors) {
 }
 
 // A short line of a file may mean a great many queue pairs.
-bool is_bearable(const Scenario& scenario, std::string& errors_text) {
+fabric::Outcome<void> check_size(const Scenario& scenario) {
     constexpr std::size_t kMost = 8192;  // all_to_all of 128 hosts has 8128
     yaml::Errors errors(scenario.file);
     const std::size_t hosts = scenario.hosts().size();
@@ -283,8 +279,10 @@ bool is_bearable(const Scenario& scenario, std::string& errors_text) {
         }
         before += own;
     }
-    errors_text = errors.text();
-    return errors.empty();
+    if (!errors.empty()) {
+        return fabric::Failure(errors.text());
+    }
+    return {};
 }
 
 }  // namespace
@@ -317,31 +315,32 @@ bool Scenario::has_processes() const {
     });
 }
 
-std::optional<Scenario> parse(std::string_view text, const std::string& file, Settings settings,
-                              std::string& errors) {
+fabric::Outcome<Scenario> parse(std::string_view text, const std::string& file, Settings settings) {
     std::set<std::string> open{file};
-    auto root = read_document(text, file, open, errors);
+    auto root = read_document(text, file, open);
     if (!root) {
-        return std::nullopt;
+        return fabric::Failure(root.error());
     }
     for (const std::string& setting : settings) {
-        if (!set(*root, setting, errors)) {
-            return std::nullopt;
+        if (const auto changed = set(*root, setting); !changed) {
+            return fabric::Failure(changed.error());
         }
     }
     Scenario scenario{file, std::move(*root), {}, {}};
-    if (!is_right(scenario, format::kWorkloads, scenario.at("workloads"), errors) ||
-        !is_bearable(scenario, errors)) {
-        return std::nullopt;
+    auto checked = check_part(scenario, format::kWorkloads, scenario.at("workloads"));
+    if (checked) {
+        checked = check_size(scenario);
     }
-    const bool has_defaults = Checked(scenario.root).has("defaults");
-    if (has_defaults && !is_right(scenario, format::kDefaults, scenario.at("defaults"), errors)) {
-        return std::nullopt;
+    if (checked && Checked(scenario.root).has("defaults")) {
+        checked = check_part(scenario, format::kDefaults, scenario.at("defaults"));
     }
-    apply_defaults(scenario.root);
-    expand_workloads(scenario);
-    if (!is_right(scenario, format::kScenario, Checked(scenario.root), errors)) {
-        return std::nullopt;
+    if (checked) {
+        apply_defaults(scenario.root);
+        expand_workloads(scenario);
+        checked = check_part(scenario, format::kScenario, Checked(scenario.root));
+    }
+    if (!checked) {
+        return fabric::Failure(checked.error());
     }
     return scenario;
 }
@@ -349,17 +348,18 @@ std::optional<Scenario> parse(std::string_view text, const std::string& file, Se
 namespace {
 
 // Where the file is right without the settings, names the first with which it is wrong in place of
-// a line of the file, which has none of it.
-void blame_setting(std::string_view text, const std::string& file, Settings settings,
-                   std::string& errors) {
-    std::string found;
-    if (!parse(text, file, {}, found)) {
-        return;
+// a line of the file, which has none of it. Returns `errors` where the file itself is wrong.
+std::string blame_setting(std::string_view text, const std::string& file, Settings settings,
+                          std::string errors) {
+    if (!parse(text, file, {})) {
+        return errors;
     }
     for (std::size_t count = 1; count <= settings.size(); ++count) {
-        if (parse(text, file, settings.first(count), found)) {
+        const auto scenario = parse(text, file, settings.first(count));
+        if (scenario) {
             continue;
         }
+        std::string found = scenario.error();
         const std::string& setting = settings[count - 1];
         std::string place = file + ':';
         if (found.starts_with(place)) {
@@ -367,9 +367,9 @@ void blame_setting(std::string_view text, const std::string& file, Settings sett
             const std::size_t message = found.find(": ", std::min(line_end, found.size()));
             found.erase(0, message == std::string::npos ? 0 : message + 2);
         }
-        errors = found.starts_with("--set ") ? found : fmt::format("--set {}: {}", setting, found);
-        return;
+        return found.starts_with("--set ") ? found : fmt::format("--set {}: {}", setting, found);
     }
+    return errors;
 }
 
 }  // namespace
@@ -378,14 +378,14 @@ std::string to_text(const Scenario& scenario) {
     return to_text(scenario.root);
 }
 
-std::optional<Scenario> load(const std::string& file, Settings settings, std::string& errors) {
-    std::string text;
-    if (!read_file(file, text, errors)) {
-        return std::nullopt;
+fabric::Outcome<Scenario> load(const std::string& file, Settings settings) {
+    const auto text = read_file(file);
+    if (!text) {
+        return fabric::Failure(text.error());
     }
-    auto scenario = parse(text, file, settings, errors);
+    auto scenario = parse(*text, file, settings);
     if (!scenario && !settings.empty()) {
-        blame_setting(text, file, settings, errors);
+        return fabric::Failure(blame_setting(*text, file, settings, scenario.error()));
     }
     return scenario;
 }

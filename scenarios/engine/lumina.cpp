@@ -168,16 +168,17 @@ class Import {
 
 }  // namespace
 
-std::optional<std::string> import_lumina(std::string_view text, const std::string& file,
-                                         std::string& errors) {
+fabric::Outcome<std::string> import_lumina(std::string_view text, const std::string& file) {
     yaml::Errors found(file);
     const auto root = yaml::parse(text, found);
     std::string scenario;
     if (root) {
         scenario = Import(*root, found).text();
     }
-    errors = found.text();
-    return found.empty() ? std::optional(scenario) : std::nullopt;
+    if (!found.empty()) {
+        return fabric::Failure(found.text());
+    }
+    return scenario;
 }
 
 }  // namespace scenarios

@@ -39,7 +39,7 @@ Record record_of(const nlohmann::json& line, const std::map<std::int64_t, std::s
 
 }  // namespace
 
-std::optional<std::vector<Record>> read_trace(const std::string& file, std::string& error) {
+fabric::Outcome<std::vector<Record>> read_trace(const std::string& file) {
     std::ifstream in(file);
     std::vector<Record> records;
     std::map<std::int64_t, std::string> names;
@@ -50,9 +50,9 @@ std::optional<std::vector<Record>> read_trace(const std::string& file, std::stri
         const bool is_schema = number == 1 && line.is_object() &&
                                line.value("schema", nlohmann::json()) == "simverbs-trace";
         if (!line.is_object() || (number == 1 && !is_schema)) {
-            error = fmt::format("{}:{}: {}", file, number,
-                                number == 1 ? "no trace of simverbs" : "no JSON object");
-            return std::nullopt;
+            return fabric::Failure(
+                fmt::format("{}:{}: {}", file, number,
+                            number == 1 ? "no trace of simverbs" : "no JSON object"));
         }
         if (is_schema) {
             continue;
@@ -64,13 +64,11 @@ std::optional<std::vector<Record>> read_trace(const std::string& file, std::stri
             }
             records.push_back(std::move(record));
         } catch (const nlohmann::json::exception&) {
-            error = fmt::format("{}:{}: no trace record", file, number);
-            return std::nullopt;
+            return fabric::Failure(fmt::format("{}:{}: no trace record", file, number));
         }
     }
     if (number == 0) {
-        error = file + ": cannot be read, or is empty";
-        return std::nullopt;
+        return fabric::Failure(file + ": cannot be read, or is empty");
     }
     return records;
 }

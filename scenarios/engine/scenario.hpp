@@ -1,12 +1,12 @@
 // A scenario file, read and checked: every name in it means something.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "fabric/core/outcome.hpp"
 #include "fabric/net/topology.hpp"
 #include "fabric/yaml/value.hpp"
 
@@ -30,10 +30,9 @@ struct Scenario {
 // "run.seed=7": a change of the file.
 using Settings = std::span<const std::string>;
 
-// Nothing, with every mistake in `errors`, a line each.
-std::optional<Scenario> load(const std::string& file, Settings settings, std::string& errors);
-std::optional<Scenario> parse(std::string_view text, const std::string& file, Settings settings,
-                              std::string& errors);
+// A failure has every mistake, a line each.
+fabric::Outcome<Scenario> load(const std::string& file, Settings settings);
+fabric::Outcome<Scenario> parse(std::string_view text, const std::string& file, Settings settings);
 
 // As a file without includes, settings and workloads.
 std::string to_text(const Scenario& scenario);

@@ -62,10 +62,9 @@ void see(const simverbs_record* record, void* /*argument*/) {
 }
 
 std::string begin(const char* file) {
-    std::string errors;
-    auto scenario = load(file, {}, errors);
+    auto scenario = load(file, {});
     if (!scenario) {
-        return errors;
+        return scenario.error();
     }
     fabric::yaml::Errors misplaced(file);
     check_for_processes(*scenario, misplaced);

@@ -64,17 +64,15 @@ class Shrinker {
 
     [[nodiscard]] ScenarioSize size() const {
         std::size_t hosts = 0;
-        std::string errors;
-        if (const auto scenario = read(current_, errors)) {
+        if (const auto scenario = read(current_)) {
             hosts = scenario->hosts().size();
         }
         return {firings(verdict_), hosts, count_operations(current_)};
     }
 
   private:
-    [[nodiscard]] std::optional<Scenario> read(const Document& document,
-                                               std::string& errors) const {
-        return parse(to_text(document), file_, {}, errors);
+    [[nodiscard]] fabric::Outcome<Scenario> read(const Document& document) const {
+        return parse(to_text(document), file_, {});
     }
 
     // A fault that is not needed may go; another must not take its place.
@@ -114,8 +112,7 @@ class Shrinker {
         if (const auto known = known_.find(text); known != known_.end() && !known->second) {
             return false;
         }
-        std::string errors;
-        const auto scenario = parse(text, file_, {}, errors);
+        const auto scenario = parse(text, file_, {});
         if (!scenario || ran_out() || stopped_) {
             return false;
         }
@@ -207,26 +204,25 @@ class Shrinker {
     }
 
     void shrink_hosts() {
-        std::string errors;
-        const auto whole = read(current_, errors);
+        const auto whole = read(current_);
         for (const std::string& host : whole ? whole->hosts() : std::vector<std::string>{}) {
             take(without(current_, names_of_host(*whole, host)));
         }
-        const auto left = read(current_, errors);
+        const auto left = read(current_);
         if (!whole || !left) {
             return;
         }
         for (const auto& [name, body] : left->at("connections").entries()) {
             take(without(current_, names_of_connection(*left, name.text)));
         }
-        if (const auto scenario = read(current_, errors)) {
+        if (const auto scenario = read(current_)) {
             for (const Document& smaller : on_smaller_fabrics(*scenario)) {
                 if (take(smaller)) {
                     break;
                 }
             }
         }
-        if (const auto scenario = read(current_, errors)) {
+        if (const auto scenario = read(current_)) {
             progress_(
                 fmt::format("hosts: {} of {}", scenario->hosts().size(), whole->hosts().size()));
         }
@@ -297,12 +293,11 @@ ShrinkResult shrink(const std::string& file, const ShrinkOptions& options,
     if (options.seed) {
         settings.push_back(fmt::format("run.seed={}", *options.seed));
     }
-    auto scenario = load(file, settings, result.error);
+    const auto scenario = load(file, settings).and_then([&file](const Scenario& loaded) {
+        return parse(portable_text(loaded), file, {});
+    });
     if (!scenario) {
-        return result;
-    }
-    scenario = parse(portable_text(*scenario), file, {}, result.error);
-    if (!scenario) {
+        result.error = scenario.error();
         return result;
     }
     const auto goes_on = [&options] {
@@ -325,8 +320,10 @@ ShrinkResult shrink(const std::string& file, const ShrinkOptions& options,
     result.after = shrinker.size();
     result.kind = shrinker.kind();
     result.text = shrinker.text();
-    if (const auto small = parse(result.text, file, {}, result.error)) {
+    if (const auto small = parse(result.text, file, {})) {
         result.verdict = run_apart(*small, options.runner, options.limit, {}).value();
+    } else {
+        result.error = small.error();
     }
     result.runs = shrinker.runs();
     result.stopped = shrinker.is_stopped();

@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "fabric/core/assert.hpp"
 #include "fabric/core/random.hpp"
 #include "fabric/yaml/quantities.hpp"
 
@@ -31,8 +32,8 @@ std::string duration_text(std::int64_t picoseconds) {
 
 // The seed of a scenario, whatever it had.
 void set_seed(yaml::Value& root, std::uint64_t seed) {
-    std::string error;
-    set(root, fmt::format("run.seed={}", seed), error);
+    const auto changed = set(root, fmt::format("run.seed={}", seed));
+    SIMVERBS_ASSERT(changed.has_value(), "{}", changed.error());
 }
 
 // Returns the smaller value of the two ends of a connection.

@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "fabric/core/assert.hpp"
+
 #include "scenarios/engine/batch.hpp"
 #include "scenarios/engine/compose.hpp"
 #include "scenarios/engine/verdict_json.hpp"
@@ -87,8 +89,8 @@ class Sweep {
             return swarm_->scenario(seed);
         }
         Scenario made = base_;
-        std::string error;
-        set(made.root, fmt::format("run.seed={}", seed), error);
+        const auto changed = set(made.root, fmt::format("run.seed={}", seed));
+        SIMVERBS_ASSERT(changed.has_value(), "{}", changed.error());
         return made;
     }
 
@@ -138,8 +140,9 @@ class Sweep {
 SweepResult sweep(const std::string& file, const SweepOptions& options,
                   const std::function<void(const FailedSeed&)>& found) {
     SweepResult result;
-    auto scenario = load(file, options.settings, result.error);
+    auto scenario = load(file, options.settings);
     if (!scenario) {
+        result.error = scenario.error();
         return result;
     }
     Sweep sweep(std::move(*scenario), options);

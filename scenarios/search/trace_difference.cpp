@@ -40,8 +40,9 @@ std::string text_of(const Record& record) {
 }
 
 std::optional<std::vector<Counted>> read(const std::string& file, std::string& error) {
-    const auto records = read_trace(file, error);
+    const auto records = read_trace(file);
     if (!records) {
+        error = records.error();
         return std::nullopt;
     }
     std::vector<Counted> counted;

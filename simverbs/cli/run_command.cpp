@@ -72,10 +72,9 @@ int RunCommand::run() {
 }
 
 int RunCommand::run_scenario(std::vector<ProgramSpec> programs) const {
-    std::string errors;
-    const auto scenario = scenarios::load(scenario_, settings_, errors);
+    const auto scenario = scenarios::load(scenario_, settings_);
     if (!scenario) {
-        return complain(errors, kUsage);
+        return complain(scenario.error(), kUsage);
     }
     scenarios::Verdict verdict = run_processes(
         *scenario, {std::move(programs), limit_.count() == 0 ? std::nullopt : std::optional(limit_),

@@ -91,10 +91,9 @@ int ScenarioCommands::run() {
 }
 
 int ScenarioCommands::explain() const {
-    std::string error;
-    const auto records = scenarios::read_trace(explained_, error);
+    const auto records = scenarios::read_trace(explained_);
     if (!records) {
-        std::cerr << error << "\n";
+        std::cerr << records.error() << "\n";
         return kUsage;
     }
     const scenarios::Question question{queue_pair_, request_, node_};
@@ -117,10 +116,9 @@ int ScenarioCommands::print_lumina() const {
         std::cerr << lumina_file_ << ": cannot be read\n";
         return kUsage;
     }
-    std::string errors;
-    const auto scenario = scenarios::import_lumina(text, lumina_file_, errors);
+    const auto scenario = scenarios::import_lumina(text, lumina_file_);
     if (!scenario) {
-        std::cerr << errors << "\n";
+        std::cerr << scenario.error() << "\n";
         return kUsage;
     }
     std::cout << *scenario;
@@ -129,10 +127,9 @@ int ScenarioCommands::print_lumina() const {
 
 int ScenarioCommands::print_files() const {
     for (const std::string& file : files_) {
-        std::string errors;
-        const auto scenario = scenarios::load(file, settings_, errors);
+        const auto scenario = scenarios::load(file, settings_);
         if (!scenario) {
-            std::cerr << errors << "\n";
+            std::cerr << scenario.error() << "\n";
             return kUsage;
         }
         std::cout << "# " << file << "\n" << scenarios::to_text(*scenario);
@@ -141,17 +138,16 @@ int ScenarioCommands::print_files() const {
 }
 
 int ScenarioCommands::run_files() const {
-    std::string error;
-    const std::vector<std::string> files = scenarios::find_files(files_, error);
-    if (!error.empty() || (!trace_file_.empty() && files.size() != 1)) {
-        std::cerr << (error.empty() ? "--trace is for one file" : error) << "\n";
+    const auto files = scenarios::find_files(files_);
+    if (!files || (!trace_file_.empty() && files->size() != 1)) {
+        std::cerr << (files ? "--trace is for one file" : files.error()) << "\n";
         return kUsage;
     }
     std::size_t failed = 0;
     bool is_input = false;
-    Progress progress(files.size() == 1 ? "scenario" : "scenarios");
+    Progress progress(files->size() == 1 ? "scenario" : "scenarios");
     const auto verdicts = scenarios::run_batch(
-        files,
+        *files,
         {settings_, trace_file_, jobs_, strict_, run_scenario,
          [&](const scenarios::Stage& stage) { return progress.look(stage); }},
         [&](const scenarios::Verdict& verdict) {
@@ -163,9 +159,9 @@ int ScenarioCommands::run_files() const {
             }
         });
     progress.clear();
-    std::cout << verdicts.size() - failed << " of " << files.size() << " passed";
-    if (verdicts.size() < files.size()) {
-        std::cout << ", interrupted: " << files.size() - verdicts.size() << " did not end";
+    std::cout << verdicts.size() - failed << " of " << files->size() << " passed";
+    if (verdicts.size() < files->size()) {
+        std::cout << ", interrupted: " << files->size() - verdicts.size() << " did not end";
     }
     std::cout << "\n";
     bool written = junit_file_.empty() || write_file(junit_file_, scenarios::junit(verdicts));

@@ -181,8 +181,9 @@ int SearchCommands::run() {
 }
 
 int SearchCommands::check() {
-    std::string error;
-    const std::vector<std::string> files = scenarios::find_files(checked_, error);
+    const auto found = scenarios::find_files(checked_);
+    const std::vector<std::string> files = found.value_or(std::vector<std::string>{});
+    std::string error = found ? "" : found.error();
     if (error.empty() && files.empty() == program_.empty()) {
         error = files.empty() ? "simverbs check: no files and no -- COMMAND; see --help"
                               : "simverbs check: files or -- COMMAND, not both";

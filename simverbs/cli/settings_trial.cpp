@@ -111,9 +111,8 @@ class Trial {
     }
 
     void try_scenario(const std::string& path) {
-        std::string errors;
-        const auto scenario = scenarios::load(path, {}, errors);
-        add(Setting::kScenario, scenario ? "" : errors);
+        const auto scenario = scenarios::load(path, {});
+        add(Setting::kScenario, scenario ? "" : scenario.error());
         if (scenario) {
             try_host(scenario->topology);
         }

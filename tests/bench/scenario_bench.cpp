@@ -28,10 +28,9 @@ expect:
 )";
 
 scenarios::Scenario read() {
-    std::string errors;
-    auto scenario = scenarios::parse(kLostOnce, "lost_once", {}, errors);
+    auto scenario = scenarios::parse(kLostOnce, "lost_once", {});
     if (!scenario) {
-        std::cerr << errors << "\n";
+        std::cerr << scenario.error() << "\n";
         std::exit(EXIT_FAILURE);
     }
     return *scenario;

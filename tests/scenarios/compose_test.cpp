@@ -29,9 +29,8 @@ TEST_F(Files, IncludeOthersAndGoOverThem) {
     write("base.yaml", "run: {seed: 3, first_psn: 7}\nconnections: {c: {between: [h0, h1]}}\n");
     const std::string file =
         write("whole.yaml", "include: [base.yaml]\nrun: {seed: 4}\nconnections: {c: {mtu: 256}}\n");
-    std::string errors;
-    const auto scenario = load(file, {}, errors);
-    ASSERT_TRUE(scenario) << errors;
+    const auto scenario = load(file, {});
+    ASSERT_TRUE(scenario) << scenario.error();
     EXPECT_EQ(scenario->at("run").number("seed"), 4U);
     EXPECT_EQ(scenario->at("run").number("first_psn"), 7U);
     EXPECT_EQ(scenario->at("connections").at("c").text("mtu"), "256");
@@ -39,19 +38,17 @@ TEST_F(Files, IncludeOthersAndGoOverThem) {
 
 TEST_F(Files, ThatIncludeThemselvesAreRefused) {
     const std::string file = write("loop.yaml", "include: [loop.yaml]\n");
-    std::string errors;
-    EXPECT_FALSE(load(file, {}, errors));
+    std::string errors = load(file, {}).error();
     EXPECT_NE(errors.find("includes itself"), std::string::npos) << errors;
-    EXPECT_FALSE(load(write("missing.yaml", "include: [none.yaml]\n"), {}, errors));
+    errors = load(write("missing.yaml", "include: [none.yaml]\n"), {}).error();
     EXPECT_NE(errors.find("none.yaml: cannot be read"), std::string::npos) << errors;
 }
 
 TEST_F(Files, NameTopologiesBesideThem) {
     write("fabric.yaml", "generator: star:3\n");
-    std::string errors;
     const auto scenario =
-        load(write("whole.yaml", "fabric: {file: fabric.yaml}\nhosts: {h2: {}}\n"), {}, errors);
-    ASSERT_TRUE(scenario) << errors;
+        load(write("whole.yaml", "fabric: {file: fabric.yaml}\nhosts: {h2: {}}\n"), {});
+    ASSERT_TRUE(scenario) << scenario.error();
     EXPECT_EQ(scenario->hosts().size(), 3U);
     EXPECT_TRUE(run(*scenario).passed());
 }
@@ -77,26 +74,24 @@ faults: [{name: lost, action: drop, when: {nth: 1}}]
 )";
     const std::vector<std::string> settings = {"run.seed=9", "faults.0.when.nth=5",
                                                "connections.c.ends.h0={mtu: 256}"};
-    std::string errors;
-    const auto scenario = parse(kText, "test.yaml", settings, errors);
-    ASSERT_TRUE(scenario) << errors;
+    const auto scenario = parse(kText, "test.yaml", settings);
+    ASSERT_TRUE(scenario) << scenario.error();
     EXPECT_EQ(scenario->at("run").number("seed"), 9U);
     EXPECT_EQ(Checked(scenario->at("faults").items()[0]).at("when").number("nth"), 5U);
     EXPECT_EQ(scenario->at("connections").at("c").at("ends").at("h0").text("mtu"), "256");
     for (const char* const wrong : {"run", "=1", "faults.7.name=x", "run.seed.x=1", "run.sed=1"}) {
         const std::vector<std::string> one = {
             wrong == std::string("run.seed.x=1") ? "faults.0.name.x=1" : wrong};
-        EXPECT_FALSE(parse(kText, "test.yaml", one, errors)) << wrong;
+        EXPECT_FALSE(parse(kText, "test.yaml", one)) << wrong;
     }
 }
 
 TEST(Defaults, HoldForConnectionsThatDoNotSayOtherwise) {
-    std::string errors;
     const auto scenario = parse(
         "defaults: {connection: {timeout: 9, retries: 1}}\nconnections: "
         "{a: {between: [h0, h1]}, b: {between: [h0, h1], retries: 2}}\n",
-        "test.yaml", {}, errors);
-    ASSERT_TRUE(scenario) << errors;
+        "test.yaml", {});
+    ASSERT_TRUE(scenario) << scenario.error();
     EXPECT_EQ(scenario->at("connections").at("a").number("retries"), 1U);
     EXPECT_EQ(scenario->at("connections").at("b").number("retries"), 2U);
     EXPECT_EQ(scenario->at("connections").at("b").number("timeout"), 9U);
@@ -109,12 +104,11 @@ run: {seed: 5}
 workloads: {s: {stream: {from: h0, to: h1, messages: 5}}, k: {key_value: {server: h2}}}
 faults: [{name: "odd name: #1", action: drop, when: {chance: 1/9}}]
 )";
-    std::string errors;
-    const auto scenario = parse(kText, "test.yaml", {}, errors);
-    ASSERT_TRUE(scenario) << errors;
+    const auto scenario = parse(kText, "test.yaml", {});
+    ASSERT_TRUE(scenario) << scenario.error();
     const std::string printed = to_text(*scenario);
-    const auto again = parse(printed, "printed.yaml", {}, errors);
-    ASSERT_TRUE(again) << errors << printed;
+    const auto again = parse(printed, "printed.yaml", {});
+    ASSERT_TRUE(again) << again.error() << printed;
     EXPECT_EQ(to_text(*again), printed);
     EXPECT_EQ(run(*again).digest, run(*scenario).digest);
 }

@@ -12,12 +12,12 @@ namespace {
 
 // Each file of the library that injects a fault into something that then fails.
 TEST(Explain, NamesTheInjectedFaultOfEachScenario) {
-    std::string error;
     int tried = 0;
-    for (const std::string& file : find_files({SIMVERBS_SCENARIO_LIBRARY}, error)) {
-        std::string errors;
-        const auto scenario = load(file, {}, errors);
-        ASSERT_TRUE(scenario) << errors;
+    const auto files = find_files({SIMVERBS_SCENARIO_LIBRARY});
+    ASSERT_TRUE(files) << files.error();
+    for (const std::string& file : *files) {
+        const auto scenario = load(file, {});
+        ASSERT_TRUE(scenario) << scenario.error();
         const auto faults = scenario->at("faults").items();
         const Verdict verdict = run(*scenario);
         if (faults.empty() || verdict.root.cause.empty()) {
@@ -64,17 +64,16 @@ faults: [{name: lost, action: drop, when: {from: h0}}]
 // A flush is the consequence of something.
 TEST(Explain, GoesFromFlushedWorkToWhatStoppedTheQueuePair) {
     const std::string trace = testing::TempDir() + std::to_string(getpid()) + "_explain.jsonl";
-    std::string errors;
     const auto scenario = parse(R"(
 connections: {c: {between: [h0, h1]}}
 hosts: {h0: {do: [{send: {qp: c, id: 1, count: 2}}, {poll: {qp: c, count: 2}}]}}
 faults: [{name: broken, action: execution, when: {qp: h0/c}}]
 )",
-                                "test.yaml", {}, errors);
-    ASSERT_TRUE(scenario) << errors;
+                                "test.yaml", {});
+    ASSERT_TRUE(scenario) << scenario.error();
     run(*scenario, {trace});
-    const auto records = read_trace(trace, errors);
-    ASSERT_TRUE(records) << errors;
+    const auto records = read_trace(trace);
+    ASSERT_TRUE(records) << records.error();
     const std::string text = explain(*records, {std::nullopt, 1U, {}}).value_or("");
     EXPECT_NE(text.find("completed with WR_FLUSH_ERR"), std::string::npos) << text;
     EXPECT_NE(text.find("completed with FATAL_ERR"), std::string::npos) << text;
@@ -85,14 +84,13 @@ faults: [{name: broken, action: execution, when: {qp: h0/c}}]
 
 // An expectation may fail where no work request has.
 TEST(Explain, SaysNothingOfWhatDidNotFail) {
-    std::string errors;
     const auto scenario = parse(R"(
 connections: {c: {between: [h0, h1]}}
 hosts: {h0: {do: [{write: {qp: c, id: 1}}, {poll: {qp: c}}]}}
 expect: {completions: {h0/c: [{id: 2}]}}
 )",
-                                "test.yaml", {}, errors);
-    ASSERT_TRUE(scenario) << errors;
+                                "test.yaml", {});
+    ASSERT_TRUE(scenario) << scenario.error();
     const Verdict verdict = run(*scenario);
     EXPECT_FALSE(verdict.passed());
     EXPECT_EQ(verdict.explanation, "");
@@ -185,12 +183,10 @@ TEST(Explain, TellsOfLostDatagramsOfTheNodeAndQueuePairThatAreAskedFor) {
 }
 
 TEST(Explain, RefusesWhatIsNoTrace) {
-    std::string error;
-    EXPECT_FALSE(read_trace("/nonexistent", error));
-    EXPECT_NE(error.find("cannot be read"), std::string::npos);
+    EXPECT_NE(read_trace("/nonexistent").error().find("cannot be read"), std::string::npos);
     const std::string library = SIMVERBS_SCENARIO_LIBRARY;
-    EXPECT_FALSE(read_trace(library + "/status_success.yaml", error));
-    EXPECT_NE(error.find("no trace of simverbs"), std::string::npos);
+    EXPECT_NE(read_trace(library + "/status_success.yaml").error().find("no trace of simverbs"),
+              std::string::npos);
 }
 
 }  // namespace

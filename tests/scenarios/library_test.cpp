@@ -23,11 +23,10 @@ std::string path_of(const std::string& name) {
 }
 
 Verdict run_file(const std::string& name) {
-    std::string errors;
-    const auto scenario = load(path_of(name), {}, errors);
+    const auto scenario = load(path_of(name), {});
     if (!scenario) {
         Verdict verdict;
-        verdict.error = errors;
+        verdict.error = scenario.error();
         return verdict;
     }
     return run(*scenario);
@@ -79,8 +78,7 @@ void expect_explained(const Verdict& verdict) {
 }
 
 TEST(Library, RepeatsItselfWhateverRanBefore) {
-    std::string error;
-    const auto files = find_files({SIMVERBS_SCENARIO_LIBRARY}, error);
+    const auto files = find_files({SIMVERBS_SCENARIO_LIBRARY}).value();
     ASSERT_GE(files.size(), simverbs::kWcStatuses + simverbs::kAsyncEventCount);
     std::vector<std::uint64_t> digests;
     for (const std::string& file : files) {
@@ -98,11 +96,11 @@ TEST(Library, RepeatsItselfWhateverRanBefore) {
 }
 
 TEST(Library, EachFileTeaches) {
-    std::string error;
-    for (const std::string& file : find_files({SIMVERBS_SCENARIO_LIBRARY}, error)) {
-        std::string errors;
-        const auto scenario = load(file, {}, errors);
-        ASSERT_TRUE(scenario) << errors;
+    const auto files = find_files({SIMVERBS_SCENARIO_LIBRARY});
+    ASSERT_TRUE(files) << files.error();
+    for (const std::string& file : *files) {
+        const auto scenario = load(file, {});
+        ASSERT_TRUE(scenario) << scenario.error();
         std::ifstream in(file);
         const std::string text((std::istreambuf_iterator<char>(in)), {});
         for (const char* const part :

@@ -17,11 +17,11 @@ std::string config(const std::string& verb, const std::string& events) {
 
 Verdict run_lumina(const std::string& text) {
     Verdict verdict;
-    std::string errors;
-    const auto imported = import_lumina(text, "lumina.yml", errors);
-    EXPECT_TRUE(imported) << errors;
-    const auto scenario = imported ? parse(*imported, "imported.yaml", {}, errors) : std::nullopt;
-    EXPECT_TRUE(scenario) << errors;
+    const auto imported = import_lumina(text, "lumina.yml");
+    EXPECT_TRUE(imported) << imported.error();
+    const auto scenario =
+        imported.and_then([](const std::string& made) { return parse(made, "imported.yaml", {}); });
+    EXPECT_TRUE(scenario) << scenario.error();
     return scenario ? run(*scenario) : verdict;
 }
 
@@ -54,9 +54,7 @@ TEST(Lumina, AllPacketsOfEachMessage) {
 
 TEST(Lumina, MistakesHaveTheirPlace) {
     const auto refused = [](const std::string& events) {
-        std::string errors;
-        EXPECT_FALSE(import_lumina(config("write", events), "lumina.yml", errors));
-        return errors;
+        return import_lumina(config("write", events), "lumina.yml").error();
     };
     EXPECT_NE(refused("    - {qpn: 2, psn: 0, type: drop, iter: 1}\n").find("lumina.yml:12:13"),
               std::string::npos);
@@ -66,9 +64,8 @@ TEST(Lumina, MistakesHaveTheirPlace) {
               std::string::npos);
     EXPECT_NE(refused("    - {qpn: 0, psn: 0, type: drop}\n").find("\"iter\" is missing"),
               std::string::npos);
-    std::string errors;
-    EXPECT_FALSE(import_lumina("switch: {}\n", "lumina.yml", errors));
-    EXPECT_NE(errors.find("\"traffic\" is missing"), std::string::npos);
+    EXPECT_NE(import_lumina("switch: {}\n", "lumina.yml").error().find("\"traffic\" is missing"),
+              std::string::npos);
 }
 
 }  // namespace

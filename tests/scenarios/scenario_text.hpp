@@ -13,19 +13,18 @@
 namespace scenarios {
 
 inline Verdict run_text(std::string_view text, const std::vector<std::string>& settings = {}) {
-    std::string errors;
-    const auto scenario = parse(text, "test.yaml", settings, errors);
+    const auto scenario = parse(text, "test.yaml", settings);
     if (!scenario) {
         Verdict verdict;
-        verdict.error = errors;
+        verdict.error = scenario.error();
         return verdict;
     }
     return run(*scenario);
 }
 
 inline std::string errors_of(std::string_view text) {
-    std::string errors;
-    return parse(text, "test.yaml", {}, errors) ? "" : errors;
+    const auto scenario = parse(text, "test.yaml", {});
+    return scenario ? "" : scenario.error();
 }
 
 }  // namespace scenarios

@@ -27,10 +27,8 @@ TEST(FaultsOfScenarios, NameTheKeyThatIsMissing) {
                      "1:10: call does not read when: psn"},
              Lacking{"action: call, when: {call: ibv_x}", "1:10: when: call 'ibv_x' is no verb"},
          }) {
-        std::string errors;
-        const auto scenario =
-            parse(std::string("faults: [{") + fault + "}]", "test.yaml", {}, errors);
-        ASSERT_TRUE(scenario) << errors;
+        const auto scenario = parse(std::string("faults: [{") + fault + "}]", "test.yaml", {});
+        ASSERT_TRUE(scenario) << scenario.error();
         const Verdict verdict = run(*scenario);
         EXPECT_NE(verdict.error.find(says), std::string::npos) << verdict.error;
         EXPECT_TRUE(verdict.is_input);
@@ -40,9 +38,8 @@ TEST(FaultsOfScenarios, NameTheKeyThatIsMissing) {
 // It passes, and yet nothing was tested.
 TEST(Warnings, AreOfFaultsThatNeverFiredAndOfNoWork) {
     const auto warnings = [](const char* text) {
-        std::string errors;
-        const auto scenario = parse(text, "test.yaml", {}, errors);
-        EXPECT_TRUE(scenario) << errors;
+        const auto scenario = parse(text, "test.yaml", {});
+        EXPECT_TRUE(scenario) << scenario.error();
         const Verdict verdict = run(*scenario);
         EXPECT_TRUE(verdict.passed()) << report(verdict, {});
         return verdict.warnings;

@@ -23,9 +23,8 @@ faults: [{name: lossy, action: drop, when: {from: h0, chance: 2/3, count: every}
 )";
 
 Root root_of_run(const std::string& text) {
-    std::string errors;
-    const auto scenario = parse(text, "small.yaml", {}, errors);
-    EXPECT_TRUE(scenario) << errors;
+    const auto scenario = parse(text, "small.yaml", {});
+    EXPECT_TRUE(scenario) << scenario.error();
     return scenario ? run(*scenario).root : Root{};
 }
 

@@ -14,9 +14,8 @@ namespace {
 constexpr std::int64_t kUsual = 10'000'000;  // 10 us
 
 Scenario read(const std::string& text) {
-    std::string errors;
-    auto scenario = parse(text, "test.yaml", {}, errors);
-    EXPECT_TRUE(scenario) << errors;
+    auto scenario = parse(text, "test.yaml", {});
+    EXPECT_TRUE(scenario) << scenario.error();
     return scenario ? *scenario : Scenario{};
 }
 

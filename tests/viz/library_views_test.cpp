@@ -41,8 +41,7 @@ using simverbs::viz::Record;
 using simverbs::viz::RunPacket;
 
 std::vector<std::string> files_of_library() {
-    std::string error;
-    return scenarios::find_files({SIMVERBS_SCENARIO_LIBRARY}, error);
+    return scenarios::find_files({SIMVERBS_SCENARIO_LIBRARY}).value();
 }
 
 // Runs a scenario with a trace, and reads it.
@@ -51,9 +50,8 @@ class TracedScenario : public testing::TestWithParam<std::string> {
     void record(const std::string& file) {
         const std::string path =
             testing::TempDir() + "viz_library_" + std::to_string(getpid()) + ".jsonl";
-        std::string error;
-        const auto scenario = scenarios::load(file, {}, error);
-        ASSERT_TRUE(scenario) << error;
+        const auto scenario = scenarios::load(file, {});
+        ASSERT_TRUE(scenario) << scenario.error();
         verdict = scenarios::run(*scenario, {path});
         ASSERT_TRUE(verdict.passed()) << scenarios::report(verdict, {});
         auto read = simverbs::viz::read_trace(path);
