@@ -155,7 +155,12 @@ class Check {
     void compare(const std::vector<std::string>& of_one, const std::vector<std::string>& of_other) {
         const std::size_t worlds = std::min(of_one.size(), of_other.size());
         for (std::size_t world = 0; world < worlds && !result_.difference; ++world) {
-            result_.difference = first_difference(of_one[world], of_other[world], result_.note);
+            auto found = first_difference(of_one[world], of_other[world]);
+            if (!found) {
+                result_.note = found.error();
+                continue;
+            }
+            result_.difference = std::move(*found);
             if (result_.difference) {
                 keep(of_one[world], "one", result_.trace_of_one);
                 keep(of_other[world], "other", result_.trace_of_other);

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "fabric/core/outcome.hpp"
+
 namespace scenarios {
 
 // Every `count`-th seed, beginning with the `index`-th, from 0 on.
@@ -25,7 +27,7 @@ using Variables = std::function<const char*(const char*)>;
 
 // From OMPI_COMM_WORLD_RANK and _SIZE (mpirun), and SLURM_ARRAY_TASK_ID, _MIN, _STEP and _COUNT
 // (Slurm arrays); within a task of an array that calls mpirun, from both. The whole where they are
-// not set; nothing, with the reason, where they make no sense.
-std::optional<Shard> shard_of_environment(const Variables& variables, std::string& error);
+// not set; fails where they make no sense.
+fabric::Outcome<Shard> shard_of_environment(const Variables& variables);
 
 }  // namespace scenarios

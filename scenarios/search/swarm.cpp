@@ -137,8 +137,8 @@ class Draw {
 
 Swarm::Swarm(const Scenario& scenario, unsigned faults) : base_(scenario), faults_(faults) {}
 
-std::optional<Swarm> Swarm::make(const Scenario& scenario, const SwarmOptions& options,
-                                 std::int64_t usual_ps, std::string& error) {
+fabric::Outcome<Swarm> Swarm::make(const Scenario& scenario, const SwarmOptions& options,
+                                   std::int64_t usual_ps) {
     Swarm swarm(scenario, options.faults);
     std::int64_t patience = kMostHeal * 4;
     std::int64_t longest = 0;
@@ -149,21 +149,20 @@ std::optional<Swarm> Swarm::make(const Scenario& scenario, const SwarmOptions& o
         const std::uint64_t code = least_of(connection, "timeout", kDefaultTimeout);
         const std::uint64_t retries = least_of(connection, "retries", kDefaultRetries);
         if (type != "RC" && type != "XRC") {
-            error = fmt::format(
-                "connection {} is {}: what is lost there stays lost, and need not "
-                "complete; a swarm of faults is for RC and XRC",
-                name.text, type);
-        } else if (code == 0) {
-            error = fmt::format("connection {} has no time-out: what is lost is never sent again",
-                                name.text);
-        } else if (retries < options.faults) {
-            error = fmt::format(
-                "connection {} tries again {} times, fewer than the {} faults that "
-                "may hit it",
-                name.text, retries, options.faults);
+            return fabric::Failure(
+                fmt::format("connection {} is {}: what is lost there stays lost, and need not "
+                            "complete; a swarm of faults is for RC and XRC",
+                            name.text, type));
         }
-        if (!error.empty()) {
-            return std::nullopt;
+        if (code == 0) {
+            return fabric::Failure(fmt::format(
+                "connection {} has no time-out: what is lost is never sent again", name.text));
+        }
+        if (retries < options.faults) {
+            return fabric::Failure(
+                fmt::format("connection {} tries again {} times, fewer than the {} faults that "
+                            "may hit it",
+                            name.text, retries, options.faults));
         }
         const std::int64_t bears = ack_timeout_ps(code) * static_cast<std::int64_t>(retries + 1);
         patience = std::min(patience, bears);
@@ -173,8 +172,8 @@ std::optional<Swarm> Swarm::make(const Scenario& scenario, const SwarmOptions& o
         }
     }
     if (hosts.empty()) {
-        error = "it has no connections, so there is nothing that could fail to complete";
-        return std::nullopt;
+        return fabric::Failure(
+            "it has no connections, so there is nothing that could fail to complete");
     }
     swarm.hosts_.assign(hosts.begin(), hosts.end());
     swarm.find_places();

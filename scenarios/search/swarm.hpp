@@ -6,9 +6,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
+
+#include "fabric/core/outcome.hpp"
 
 #include "scenarios/engine/scenario.hpp"
 
@@ -25,10 +26,10 @@ struct SwarmOptions {
 
 class Swarm {
   public:
-    // `usual_ps`: how long the scenario takes without them. Nothing, with the reason in `error`,
-    // where it has nothing that must complete whatever happens.
-    static std::optional<Swarm> make(const Scenario& scenario, const SwarmOptions& options,
-                                     std::int64_t usual_ps, std::string& error);
+    // `usual_ps`: how long the scenario takes without them. Fails where it has nothing that must
+    // complete whatever happens.
+    static fabric::Outcome<Swarm> make(const Scenario& scenario, const SwarmOptions& options,
+                                       std::int64_t usual_ps);
 
     // The scenario with the faults of that seed, which is its own seed too.
     [[nodiscard]] Scenario scenario(std::uint64_t seed) const;

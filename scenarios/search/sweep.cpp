@@ -22,28 +22,26 @@ class Sweep {
     Sweep(Scenario base, const SweepOptions& options) : base_(std::move(base)), options_(options) {}
 
     // The scenario as it is must pass before faults are mixed into it.
-    bool prepare(std::string& error) {
+    fabric::Outcome<void> prepare() {
         if (!options_.swarm) {
-            return true;
+            return {};
         }
         const std::optional<Verdict> usual =
             run_apart(base_, options_.runner, options_.seed_limit, [this] { return goes_on({}); });
         if (!usual) {
-            return true;  // run() is told the same
+            return {};  // run() is told the same
         }
         if (!usual->passed()) {
-            error =
+            return fabric::Failure(
                 fmt::format("{}: it fails without a swarm of faults: {}", base_.file,
-                            usual->error.empty() ? first_failure(*usual).expected : usual->error);
-            return false;
+                            usual->error.empty() ? first_failure(*usual).expected : usual->error));
         }
-        std::string reason;
-        swarm_ = Swarm::make(base_, *options_.swarm, usual->time_ps, reason);
-        if (!swarm_) {
-            error = base_.file + ": " + reason;
-            return false;
+        auto made = Swarm::make(base_, *options_.swarm, usual->time_ps);
+        if (!made) {
+            return fabric::Failure(base_.file + ": " + made.error());
         }
-        return true;
+        swarm_ = std::move(*made);
+        return {};
     }
 
     SweepResult run(const std::function<void(const FailedSeed&)>& found) {
@@ -146,7 +144,11 @@ SweepResult sweep(const std::string& file, const SweepOptions& options,
         return result;
     }
     Sweep sweep(std::move(*scenario), options);
-    return sweep.prepare(result.error) ? sweep.run(found) : result;
+    if (const auto prepared = sweep.prepare(); !prepared) {
+        result.error = prepared.error();
+        return result;
+    }
+    return sweep.run(found);
 }
 
 std::string report(const FailedSeed& failed) {

@@ -39,11 +39,10 @@ std::string text_of(const Record& record) {
     return text;
 }
 
-std::optional<std::vector<Counted>> read(const std::string& file, std::string& error) {
+fabric::Outcome<std::vector<Counted>> read(const std::string& file) {
     const auto records = read_trace(file);
     if (!records) {
-        error = records.error();
-        return std::nullopt;
+        return fabric::Failure(records.error());
     }
     std::vector<Counted> counted;
     for (std::size_t i = 0; i < records->size(); ++i) {
@@ -56,12 +55,15 @@ std::optional<std::vector<Counted>> read(const std::string& file, std::string& e
 
 }  // namespace
 
-std::optional<TraceDifference> first_difference(const std::string& one, const std::string& other,
-                                                std::string& error) {
-    const auto a = read(one, error);
-    const auto b = a ? read(other, error) : std::nullopt;
-    if (!a || !b) {
-        return std::nullopt;
+fabric::Outcome<std::optional<TraceDifference>> first_difference(const std::string& one,
+                                                                 const std::string& other) {
+    const auto a = read(one);
+    if (!a) {
+        return fabric::Failure(a.error());
+    }
+    const auto b = read(other);
+    if (!b) {
+        return fabric::Failure(b.error());
     }
     const auto [in_a, in_b] = std::ranges::mismatch(*a, *b, {}, &Counted::text, &Counted::text);
     if (in_a == a->end() && in_b == b->end()) {

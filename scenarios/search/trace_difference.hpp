@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "fabric/core/outcome.hpp"
+
 namespace scenarios {
 
 struct TraceDifference {
@@ -16,8 +18,8 @@ struct TraceDifference {
     std::vector<std::string> before{};               // the last that are common
 };
 
-// Nothing: they are the same, or one cannot be read; then `error` says why.
-std::optional<TraceDifference> first_difference(const std::string& one, const std::string& other,
-                                                std::string& error);
+// Nothing: they are the same. Fails where one cannot be read.
+fabric::Outcome<std::optional<TraceDifference>> first_difference(const std::string& one,
+                                                                 const std::string& other);
 
 }  // namespace scenarios

@@ -25,6 +25,19 @@ namespace simverbs::cli {
 
 namespace {
 
+// Returns the part that `text` says (I/N), or the environment's where it is empty.
+fabric::Outcome<scenarios::Shard> shard_of(const std::string& text) {
+    if (text.empty()) {
+        return scenarios::shard_of_environment(
+            [](const char* name) -> const char* { return std::getenv(name); });
+    }
+    const auto shard = scenarios::parse_shard(text);
+    if (!shard) {
+        return fabric::Failure("--shard " + text + ": expected I/N, I from 0 to N - 1");
+    }
+    return *shard;
+}
+
 // Returns the size of a shrunk or kept scenario in words.
 std::string in_words(const scenarios::ScenarioSize& size) {
     return fmt::format(
@@ -229,16 +242,9 @@ int SearchCommands::check() {
 }
 
 int SearchCommands::sweep() {
-    std::string error;
-    const auto shard =
-        shard_.empty()
-            ? scenarios::shard_of_environment(
-                  [](const char* name) -> const char* { return std::getenv(name); }, error)
-            : scenarios::parse_shard(shard_);
+    const auto shard = shard_of(shard_);
     if (!shard) {
-        std::cerr << (error.empty() ? "--shard " + shard_ + ": expected I/N, I from 0 to N - 1"
-                                    : error)
-                  << "\n";
+        std::cerr << shard.error() << "\n";
         return kUsage;
     }
     sweep_options_.shard = *shard;

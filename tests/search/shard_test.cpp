@@ -11,19 +11,11 @@ namespace {
 
 using Environment = std::map<std::string, std::string>;
 
-std::optional<Shard> shard_of(const Environment& environment, std::string* error = nullptr) {
-    std::string reason;
-    const auto shard = shard_of_environment(
-        [&environment](const char* name) -> const char* {
-            const auto found = environment.find(name);
-            return found == environment.end() ? nullptr : found->second.c_str();
-        },
-        reason);
-    EXPECT_EQ(shard.has_value(), reason.empty());
-    if (error != nullptr) {
-        *error = reason;
-    }
-    return shard;
+fabric::Outcome<Shard> shard_of(const Environment& environment) {
+    return shard_of_environment([&environment](const char* name) -> const char* {
+        const auto found = environment.find(name);
+        return found == environment.end() ? nullptr : found->second.c_str();
+    });
 }
 
 Environment array(const char* id, const char* least, const char* step, const char* count) {
@@ -64,15 +56,14 @@ TEST(Shard, IsBothWhereATaskOfAnArrayCallsMpirun) {
 }
 
 TEST(Shard, IsRefusedWhereTheVariablesMakeNoSense) {
-    std::string error;
-    EXPECT_FALSE(shard_of({{"OMPI_COMM_WORLD_RANK", "2"}}, &error));
+    std::string error = shard_of({{"OMPI_COMM_WORLD_RANK", "2"}}).error();
     EXPECT_EQ(error.find("OMPI_COMM_WORLD_SIZE=''"), 0U) << error;
-    EXPECT_FALSE(shard_of({{"OMPI_COMM_WORLD_RANK", "4"}, {"OMPI_COMM_WORLD_SIZE", "4"}}, &error));
+    error = shard_of({{"OMPI_COMM_WORLD_RANK", "4"}, {"OMPI_COMM_WORLD_SIZE", "4"}}).error();
     EXPECT_NE(error.find("none of"), std::string::npos) << error;
     for (const Environment& wrong :
          {array("7", "1", "1", "3"), array("0", "1", "1", "3"), array("2", "1", "2", "3"),
           array("x", "1", "1", "3"), array("1", "1", "0", "3")}) {
-        EXPECT_FALSE(shard_of(wrong, &error));
+        error = shard_of(wrong).error();
         EXPECT_NE(error.find("--shard I/N"), std::string::npos) << error;
     }
 }

@@ -24,16 +24,13 @@ Scenario stream() {
 }
 
 Swarm swarm_of(const Scenario& scenario, const SwarmOptions& options = {}) {
-    std::string error;
-    auto swarm = Swarm::make(scenario, options, kUsual, error);
-    EXPECT_TRUE(swarm) << error;
+    auto swarm = Swarm::make(scenario, options, kUsual);
+    EXPECT_TRUE(swarm) << swarm.error();
     return *swarm;
 }
 
 std::string refusal(const std::string& text, const SwarmOptions& options = {}) {
-    std::string error;
-    EXPECT_FALSE(Swarm::make(read(text), options, kUsual, error));
-    return error;
+    return Swarm::make(read(text), options, kUsual).error();
 }
 
 TEST(Swarm, MakesTheSameOfASeedAndSomethingElseOfAnother) {
