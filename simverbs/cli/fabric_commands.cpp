@@ -59,14 +59,14 @@ std::vector<std::string> names_of(const std::array<Change, N>& changes) {
 }
 
 template <std::size_t N>
-FabricAction action_of(const std::array<Change, N>& changes, const std::string& name,
-                       std::size_t values, std::string& wrong) {
+fabric::Outcome<FabricAction> action_of(const std::array<Change, N>& changes,
+                                        const std::string& name, std::size_t values) {
     const Change& change = *std::ranges::find(changes, name, &Change::name);
     if (values < change.least || values > change.most) {
-        wrong = fmt::format("'{}' takes {}", name,
-                            change.most == 0   ? "no value"
-                            : change.most == 1 ? "one value"
-                                               : "values");
+        return fabric::Failure(fmt::format("'{}' takes {}", name,
+                                           change.most == 0   ? "no value"
+                                           : change.most == 1 ? "one value"
+                                                              : "values"));
     }
     return change.action;
 }
@@ -163,33 +163,38 @@ void FabricCommands::add_counters() {
     counters_->add_flag("--json", as_json_, "for programs");
 }
 
-FabricRequest FabricCommands::request(std::string& wrong) const {
+fabric::Outcome<FabricRequest> FabricCommands::request() const {
     FabricRequest request;
+    fabric::Outcome<FabricAction> action = FabricAction::kCounters;
     std::string name = name_;
     std::string value = joined(values_);
     if (show_->parsed()) {
-        request.action = FabricAction::kShow;
+        action = FabricAction::kShow;
     } else if (link_->parsed()) {
-        request.action = action_of(kLinkChanges, change_, values_.size(), wrong);
+        action = action_of(kLinkChanges, change_, values_.size());
         if (!duration_.empty()) {
-            wrong = request.action == FabricAction::kLinkDown ? wrong : "--for goes with down";
+            if (change_ != "down") {
+                return fabric::Failure("--for goes with down");
+            }
             value = duration_;
         }
     } else if (port_->parsed()) {
-        request.action = action_of(kPortChanges, change_, values_.size(), wrong);
+        action = action_of(kPortChanges, change_, values_.size());
     } else if (sm_->parsed()) {
-        request.action = action_of(kSmChanges, change_, values_.size(), wrong);
+        action = action_of(kSmChanges, change_, values_.size());
         name = value;
         value.clear();
-    } else {
-        request.action = FabricAction::kCounters;
     }
     request.as_json = as_json_ ? 1 : 0;
     request.resets = resets_ ? 1 : 0;
     request.of_hardware = of_hardware_ ? 1 : 0;
     if (!put(name, request.name) || !put(value, request.value)) {
-        wrong = "that is too long";
+        return fabric::Failure("that is too long");
     }
+    if (!action) {
+        return fabric::Failure(action.error());
+    }
+    request.action = *action;
     return request;
 }
 
@@ -198,12 +203,11 @@ int FabricCommands::run() {
     if (clear_dead_world(socket)) {
         return kUsage;
     }
-    std::string wrong;
-    const FabricRequest request = this->request(wrong);
-    if (!wrong.empty()) {
-        return complain(wrong, kUsage);
+    const fabric::Outcome<FabricRequest> request = this->request();
+    if (!request) {
+        return complain(request.error(), kUsage);
     }
-    FabricQuestion question(socket, request);
+    FabricQuestion question(socket, *request);
     if (!question.is_asked() || !question.take_answer()) {
         return complain(question.reason(), kUsage);
     }

@@ -6,6 +6,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "fabric/core/outcome.hpp"
+
 #include "simverbs/cli/command.hpp"
 #include "simverbs/protocol/served_protocol.hpp"
 
@@ -26,8 +28,8 @@ class FabricCommands final : public Command {
     void add_sm();
     void add_counters();
     CLI::App* add(const char* name, const char* help);
-    // Returns the request in the words; "" in `wrong`, or why it is nothing.
-    [[nodiscard]] FabricRequest request(std::string& wrong) const;
+    // Returns the request in the words.
+    [[nodiscard]] fabric::Outcome<FabricRequest> request() const;
 
     std::string& world_;
     CLI::App* command_;
