@@ -61,12 +61,11 @@ int at_managed_port(const char* function, const char* node, std::uint8_t number,
 
 SIMVERBS_ABI int simverbs_set_link(const char* link, int up) {
     return in_turn([=](EmbeddedWorld& world) {
-        fabric::Link* found =
-            find_link(world.simulation(), "simverbs_set_link", link, last_error());
-        if (found == nullptr) {
-            return ENOENT;
+        const auto found = find_link(world.simulation(), "simverbs_set_link", link);
+        if (!found) {
+            return fail(ENOENT, "{}", found.error());
         }
-        apply(SetLinkState{*found, up != 0 ? fabric::LinkState::kUp : fabric::LinkState::kDown},
+        apply(SetLinkState{**found, up != 0 ? fabric::LinkState::kUp : fabric::LinkState::kDown},
               world.simulation());
         return 0;
     });

@@ -164,12 +164,11 @@ SIMVERBS_ABI const char* simverbs_explain(const char* host, uint32_t qp_num) {
                         "simverbs_set_kept_records() before the world is made");
         }
         KeptRecords kept{world, *sink};
-        text.clear();
-        const std::string wrong =
-            explain_records(give_kept, &kept, {host == nullptr ? "" : host, qp_num}, text);
-        if (!wrong.empty()) {
-            return fail(ENOSYS, "simverbs_explain: {}", wrong);
+        auto explained = explain_records(give_kept, &kept, {host == nullptr ? "" : host, qp_num});
+        if (!explained) {
+            return fail(ENOSYS, "simverbs_explain: {}", explained.error());
         }
+        text = std::move(*explained);
         if (!text.empty() && sink->forgotten() > 0) {
             text += fmt::format("    (of {} records the first {} were forgotten)\n",
                                 sink->records().size() + sink->forgotten(), sink->forgotten());

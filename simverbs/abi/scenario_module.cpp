@@ -21,46 +21,40 @@ std::string path_of_module() {
     return slash == std::string::npos ? kName : path.substr(0, slash + 1) + kName;
 }
 
-// The function of the module; nullptr, with the reason in `error`.
 template <class Function>
-Function* function_of_module(const char* name, std::string& error) {
+fabric::Outcome<Function*> function_of_module(const char* name) {
     void* const module = dlopen(path_of_module().c_str(), RTLD_NOW | RTLD_LOCAL);
     if (module == nullptr) {
-        error = dlerror();
-        return nullptr;
+        return fabric::Failure(dlerror());
     }
     void* const found = dlsym(module, name);
     if (found == nullptr) {
-        error = fmt::format("{} is of another version", path_of_module());
+        return fabric::Failure(fmt::format("{} is of another version", path_of_module()));
     }
     return reinterpret_cast<Function*>(found);
 }
 
 }  // namespace
 
-std::string explain_records(ScenarioModuleRecords* records, void* from, const Explained& what,
-                            std::string& text) {
-    std::string error;
-    if (auto* const explain =
-            function_of_module<ScenarioModuleExplain>("simverbs_scenario_explain", error)) {
-        text = explain(records, from, what.host, what.qpn);
+fabric::Outcome<std::string> explain_records(ScenarioModuleRecords* records, void* from,
+                                             const Explained& what) {
+    const auto explain = function_of_module<ScenarioModuleExplain>("simverbs_scenario_explain");
+    if (!explain) {
+        return fabric::Failure(explain.error());
     }
-    return error;
+    return (*explain)(records, from, what.host, what.qpn);
 }
 
 std::string ScenarioModule::begin(const char* file) {
-    std::string error;
-    auto* const begin = function_of_module<ScenarioModuleBegin>("simverbs_scenario_begin", error);
-    auto* const end = begin == nullptr
-                          ? nullptr
-                          : function_of_module<ScenarioModuleEnd>("simverbs_scenario_end", error);
-    if (end == nullptr) {
-        return fmt::format("SIMVERBS_SCENARIO: {}", error);
+    const auto begin = function_of_module<ScenarioModuleBegin>("simverbs_scenario_begin");
+    const auto end = function_of_module<ScenarioModuleEnd>("simverbs_scenario_end");
+    if (!begin || !end) {
+        return fmt::format("SIMVERBS_SCENARIO: {}", begin ? end.error() : begin.error());
     }
-    if (const char* wrong = begin(file)) {
+    if (const char* wrong = (*begin)(file)) {
         return fmt::format("SIMVERBS_SCENARIO: {}", wrong);
     }
-    end_ = end;
+    end_ = *end;
     return {};
 }
 

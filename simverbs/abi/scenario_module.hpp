@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "fabric/core/outcome.hpp"
+
 #include "simverbs/simverbs.h"
 
 extern "C" {
@@ -40,9 +42,9 @@ struct Explained {
     std::uint32_t qpn;
 };
 
-// Into `text`. "" or why the module cannot be asked.
-std::string explain_records(ScenarioModuleRecords* records, void* from, const Explained& what,
-                            std::string& text);
+// Fails where the module cannot be asked.
+fabric::Outcome<std::string> explain_records(ScenarioModuleRecords* records, void* from,
+                                             const Explained& what);
 
 class ScenarioModule {
   public:

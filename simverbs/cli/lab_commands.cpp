@@ -139,24 +139,24 @@ lab::Toolbox LabCommands::toolbox(const Interruption& interruption) const {
 }
 
 std::optional<lab::Exercise> LabCommands::exercise() const {
-    std::string error;
-    auto found = lab::find_exercise(exercises(), which_, error);
+    auto found = lab::find_exercise(exercises(), which_);
     if (!found) {
-        complain(error);
+        complain(found.error());
+        return std::nullopt;
     }
-    return found;
+    return std::move(*found);
 }
 
 std::optional<std::string> LabCommands::answer(const lab::Exercise& exercise) const {
     if (fs::is_regular_file(place_)) {
         return place_;
     }
-    std::string error;
-    auto file = lab::find_answer(exercise, place_, error);
+    auto file = lab::find_answer(exercise, place_);
     if (!file) {
-        complain(error);
+        complain(file.error());
+        return std::nullopt;
     }
-    return file;
+    return std::move(*file);
 }
 
 int LabCommands::list() const {
@@ -164,10 +164,9 @@ int LabCommands::list() const {
     std::size_t solved = 0;
     std::string next;
     for (const std::string& name : names) {
-        std::string error;
-        const auto exercise = lab::find_exercise(exercises(), name, error);
+        const auto exercise = lab::find_exercise(exercises(), name);
         if (!exercise) {
-            return complain(error);
+            return complain(exercise.error());
         }
         const lab::Progress progress = lab::progress(place_, name);
         solved += progress == lab::Progress::kSolved ? 1 : 0;
@@ -190,12 +189,12 @@ int LabCommands::list() const {
 
 int LabCommands::start() const {
     const auto chosen = exercise();
-    std::string error;
     if (!chosen) {
         return kUsage;
     }
-    if (!lab::start(*chosen, language(python_), place_, error)) {
-        return complain(error);
+    const auto started = lab::start(*chosen, language(python_), place_);
+    if (!started) {
+        return complain(started.error());
     }
     const std::string folder = (fs::path(place_) / chosen->name).lexically_normal().string();
     fmt::print(
@@ -233,8 +232,7 @@ int LabCommands::hint() const {
     if (!chosen) {
         return kUsage;
     }
-    std::string no_answer_yet;
-    const auto file = lab::find_answer(*chosen, place_, no_answer_yet);
+    const auto file = lab::find_answer(*chosen, place_);  // there may be none yet
     const lab::Language wanted = python_ ? lab::Language::kPython
                                  : file  ? lab::language_of(*file)
                                          : lab::Language::kC;
@@ -257,12 +255,10 @@ int LabCommands::solution() const {
 }
 
 int LabCommands::grade() const {
-    std::string error;
     const Interruption interruption;
-    const auto grades =
-        lab::grade({place_, exercises(), which_, jobs_}, toolbox(interruption), error);
+    const auto grades = lab::grade({place_, exercises(), which_, jobs_}, toolbox(interruption));
     if (!grades) {
-        return complain(error);
+        return complain(grades.error());
     }
     for (const std::string& warning : grades->warnings) {
         cli::complain("warning: " + warning, 0);

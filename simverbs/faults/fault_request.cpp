@@ -176,11 +176,11 @@ int FaultRequest::read_hosts(const char* member, const char* name,
     }
     if (nodes.empty()) {
         const std::string what = fmt::format("match.{}", member);
-        const Hca* hca = find_device(environment_, what.c_str(), name, why_);
-        if (hca == nullptr) {
-            return ENOENT;
+        const auto hca = find_device(environment_, what.c_str(), name);
+        if (!hca) {
+            return fail(ENOENT, "{}", hca.error());
         }
-        nodes.push_back(hca->node());
+        nodes.push_back((*hca)->node());
     }
     return 0;
 }
@@ -236,19 +236,19 @@ int FaultRequest::read_packets() {
     pattern.relative_psn = match.psn;
     pattern.attempt = match.attempt;
     if (is_given(match.link)) {
-        fabric::Link* link = find_link(environment_, "match.link", match.link, why_);
-        if (link == nullptr) {
-            return ENOENT;
+        const auto found = find_link(environment_, "match.link", match.link);
+        if (!found) {
+            return fail(ENOENT, "{}", found.error());
         }
+        fabric::Link& link = **found;
         if (is_given(match.transmitter)) {
-            auto* direction = find_direction(*link, "match.transmitter", match.transmitter, why_);
-            if (direction == nullptr) {
-                return ENOENT;
+            const auto direction = find_direction(link, "match.transmitter", match.transmitter);
+            if (!direction) {
+                return fail(ENOENT, "{}", direction.error());
             }
-            on.directions = {direction};
+            on.directions = {*direction};
         } else {
-            on.directions = {&link->direction_from(link->end(0)),
-                             &link->direction_from(link->end(1))};
+            on.directions = {&link.direction_from(link.end(0)), &link.direction_from(link.end(1))};
         }
     } else if (is_given(match.transmitter)) {
         return fail(EINVAL,
@@ -273,13 +273,15 @@ int FaultRequest::read_work_request() {
     const simverbs_fault_match& match = asked_.match;
     OnWorkRequest on;
     if (is_given(match.node)) {
-        on.hca = find_device(environment_, "match.node", match.node, why_);
-        if (on.hca == nullptr) {
-            return ENOENT;
+        const auto hca = find_device(environment_, "match.node", match.node);
+        if (!hca) {
+            return fail(ENOENT, "{}", hca.error());
         }
-        if (match.qp_num != 0 &&
-            find_queue_pair(*on.hca, "match.qp_num", match.qp_num, why_) == nullptr) {
-            return ENOENT;
+        on.hca = *hca;
+        if (match.qp_num != 0) {
+            if (const auto qp = find_queue_pair(*on.hca, "match.qp_num", match.qp_num); !qp) {
+                return fail(ENOENT, "{}", qp.error());
+            }
         }
     }
     on.qp = {.qpn = match.qp_num, .ordinal = match.qp};
@@ -297,10 +299,11 @@ int FaultRequest::read_work_request() {
 int FaultRequest::read_call() {
     OnCall on;
     if (is_given(asked_.match.node)) {
-        on.hca = find_device(environment_, "match.node", asked_.match.node, why_);
-        if (on.hca == nullptr) {
-            return ENOENT;
+        const auto hca = find_device(environment_, "match.node", asked_.match.node);
+        if (!hca) {
+            return fail(ENOENT, "{}", hca.error());
         }
+        on.hca = *hca;
     }
     const auto command = command_of(text_of(asked_.match.call));
     if (!command) {

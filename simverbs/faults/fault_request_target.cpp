@@ -56,16 +56,17 @@ int FaultRequest::read_target() {
 
 int FaultRequest::read_target_link(bool one_end) {
     const char* name = is_given(asked_.target.link) ? asked_.target.link : asked_.match.link;
-    fabric::Link* link = find_link(environment_, "target.link", name, why_);
-    if (link == nullptr) {
-        return ENOENT;
+    const auto link = find_link(environment_, "target.link", name);
+    if (!link) {
+        return fail(ENOENT, "{}", link.error());
     }
-    spec_.target.link = link;
+    spec_.target.link = *link;
     if (one_end) {
-        spec_.target.direction = find_direction(*link, "target.node", asked_.target.node, why_);
-        if (spec_.target.direction == nullptr) {
-            return ENOENT;
+        const auto direction = find_direction(**link, "target.node", asked_.target.node);
+        if (!direction) {
+            return fail(ENOENT, "{}", direction.error());
         }
+        spec_.target.direction = *direction;
         spec_.target.port = &spec_.target.direction->from();
     }
     return 0;
@@ -125,10 +126,11 @@ int FaultRequest::read_target_device() {
         (trigger_->trigger == SIMVERBS_ON_WORK_REQUEST || trigger_->trigger == SIMVERBS_ON_CALL)) {
         return 0;
     }
-    spec_.target.hca = find_device(environment_, "target.node", asked_.target.node, why_);
-    if (spec_.target.hca == nullptr) {
-        return ENOENT;
+    const auto hca = find_device(environment_, "target.node", asked_.target.node);
+    if (!hca) {
+        return fail(ENOENT, "{}", hca.error());
     }
+    spec_.target.hca = *hca;
     spec_.target.node = &environment_.network().node(spec_.target.hca->node());
     return 0;
 }
@@ -153,9 +155,9 @@ int FaultRequest::read_target_queue_pair() {
     if (asked_.target.qp == 0 && asked_.target.qp_num == 0) {
         return fail(EINVAL, "{}", api_words(FaultPhrase::kQueuePairMissing));
     }
-    if (asked_.target.qp_num != 0 && find_queue_pair(*spec_.target.hca, "target.qp_num",
-                                                     asked_.target.qp_num, why_) == nullptr) {
-        return ENOENT;
+    if (asked_.target.qp_num != 0) {
+        const auto qp = find_queue_pair(*spec_.target.hca, "target.qp_num", asked_.target.qp_num);
+        return qp ? 0 : fail(ENOENT, "{}", qp.error());
     }
     return 0;
 }

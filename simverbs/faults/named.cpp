@@ -21,54 +21,54 @@ std::string names_of_links(const fabric::Network& network) {
 
 }  // namespace
 
-fabric::Link* find_link(FaultEnvironment& environment, const char* what, const char* name,
-                        std::string& why) {
+fabric::Outcome<fabric::Link*> find_link(FaultEnvironment& environment, const char* what,
+                                         const char* name) {
     const fabric::Network& network = environment.network();
     fabric::Link* link = network.find_link(text_of(name));
     if (link == nullptr) {
         const std::string missing = *text_of(name) == '\0'
                                         ? " is missing"
                                         : fmt::format(": there is no link '{}'", text_of(name));
-        why = fmt::format("{}{}; topology '{}' has {}", what, missing, environment.topology(),
-                          names_of_links(network));
+        return fabric::Failure(fmt::format("{}{}; topology '{}' has {}", what, missing,
+                                           environment.topology(), names_of_links(network)));
     }
     return link;
 }
 
-fabric::LinkDirection* find_direction(fabric::Link& link, const char* what, const char* from_node,
-                                      std::string& why) {
+fabric::Outcome<fabric::LinkDirection*> find_direction(fabric::Link& link, const char* what,
+                                                       const char* from_node) {
     for (const std::size_t which : {0U, 1U}) {
         fabric::Port& port = link.end(which);
         if (port.node().name() == text_of(from_node)) {
             return &link.direction_from(port);
         }
     }
-    why = fmt::format("{}: '{}' is no end of link '{}'; its ends are {} and {}", what,
-                      text_of(from_node), link.name(), link.end(0).node().name(),
-                      link.end(1).node().name());
-    return nullptr;
+    return fabric::Failure(fmt::format("{}: '{}' is no end of link '{}'; its ends are {} and {}",
+                                       what, text_of(from_node), link.name(),
+                                       link.end(0).node().name(), link.end(1).node().name()));
 }
 
-Hca* find_device(FaultEnvironment& environment, const char* what, const char* node,
-                 std::string& why) {
+fabric::Outcome<Hca*> find_device(FaultEnvironment& environment, const char* what,
+                                  const char* node) {
     Hca* hca = environment.find_hca(text_of(node));
     if (hca == nullptr) {
         const fabric::Network& network = environment.network();
         const std::string missing = *text_of(node) == '\0'
                                         ? " is missing"
                                         : fmt::format(": there is no host '{}'", text_of(node));
-        why = fmt::format("{}{}; topology '{}' has {} to {}", what, missing, environment.topology(),
-                          network.host(0).name(), network.host(network.host_count() - 1).name());
+        return fabric::Failure(fmt::format("{}{}; topology '{}' has {} to {}", what, missing,
+                                           environment.topology(), network.host(0).name(),
+                                           network.host(network.host_count() - 1).name()));
     }
     return hca;
 }
 
-QueuePair* find_queue_pair(const Hca& hca, const char* what, std::uint32_t qp_num,
-                           std::string& why) {
+fabric::Outcome<QueuePair*> find_queue_pair(const Hca& hca, const char* what,
+                                            std::uint32_t qp_num) {
     QueuePair* qp = hca.find_qp(qp_num);
     if (qp == nullptr) {
-        why = fmt::format("{}: {} has no queue pair {:#x}{}", what, hca.name(), qp_num,
-                          api_words(FaultPhrase::kQueuePairNumber));
+        return fabric::Failure(fmt::format("{}: {} has no queue pair {:#x}{}", what, hca.name(),
+                                           qp_num, api_words(FaultPhrase::kQueuePairNumber)));
     }
     return qp;
 }

@@ -1,10 +1,9 @@
-// Names that people give, turned into what they name; where there is nothing of that name, `why`
-// says what there is.
+// Names that people give, turned into what they name, or into words about what there is instead.
 #pragma once
 
 #include <cstdint>
-#include <string>
 
+#include "fabric/core/outcome.hpp"
 #include "fabric/net/link.hpp"
 
 #include "simverbs/faults/fault_environment.hpp"
@@ -17,14 +16,13 @@ inline const char* text_of(const char* name) {
     return name == nullptr ? "" : name;
 }
 
-// nullptr: there is none. `what` says in `why` who asks, and for which of its parameters.
-fabric::Link* find_link(FaultEnvironment& environment, const char* what, const char* name,
-                        std::string& why);
-fabric::LinkDirection* find_direction(fabric::Link& link, const char* what, const char* from_node,
-                                      std::string& why);
-Hca* find_device(FaultEnvironment& environment, const char* what, const char* node,
-                 std::string& why);
-QueuePair* find_queue_pair(const Hca& hca, const char* what, std::uint32_t qp_num,
-                           std::string& why);
+// Never nullptr. `what` says in a failure who asks, and for which of its parameters.
+fabric::Outcome<fabric::Link*> find_link(FaultEnvironment& environment, const char* what,
+                                         const char* name);
+fabric::Outcome<fabric::LinkDirection*> find_direction(fabric::Link& link, const char* what,
+                                                       const char* from_node);
+fabric::Outcome<Hca*> find_device(FaultEnvironment& environment, const char* what,
+                                  const char* node);
+fabric::Outcome<QueuePair*> find_queue_pair(const Hca& hca, const char* what, std::uint32_t qp_num);
 
 }  // namespace simverbs

@@ -65,9 +65,9 @@ void Conductor::thread_announced(const std::shared_ptr<ThreadEntry>& entry) {
 // It may have called nothing since a signal woke it.
 void Conductor::thread_left(const ThreadEntry& entry) {
     const std::lock_guard lock(mutex_);
-    const auto found =
-        std::find_if(actors_.begin(), actors_.end(),
-                     [&entry](const auto& actor) { return actor->thread.get() == &entry; });
+    const auto found = std::find_if(actors_.begin(), actors_.end(), [&entry](const auto& actor) {
+        return actor->thread.get() == &entry;
+    });
     if (found != actors_.end()) {
         note_visit(**found);
     }

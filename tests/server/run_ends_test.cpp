@@ -188,7 +188,7 @@ TEST(RunEnds, BackgroundWorldsEndOnHangup) {
         ServedWorld world("star:2");
         const std::string socket = world.socket();
         world.server().kill(signal);
-        EXPECT_EQ(world.server().end(), 0);
+        EXPECT_EQ(world.server().end(), 128 + signal);
         EXPECT_FALSE(fs::exists(socket));
     }
 }

@@ -18,9 +18,8 @@ class Lessons : public testing::Test {
   protected:
     void SetUp() override {
         for (const std::string& name : exercise_names(TUTORIALS_FOLDER)) {
-            std::string error;
-            auto exercise = find_exercise(TUTORIALS_FOLDER, name, error);
-            ASSERT_TRUE(exercise.has_value()) << error;
+            auto exercise = find_exercise(TUTORIALS_FOLDER, name);
+            ASSERT_TRUE(exercise.has_value()) << exercise.error();
             lessons.push_back(std::move(*exercise));
         }
         ASSERT_EQ(lessons.size(), 15U);

@@ -128,11 +128,8 @@ TEST_F(Numbering, DevicesBeginWithDifferentNumbersAndKeys) {
     EXPECT_EQ(b->qp->qp_num, a->qp->qp_num + 0x100);
     EXPECT_NE(a->mr->lkey, b->mr->lkey);
     ASSERT_NE(a->mr->rkey, b->mr->rkey);
-    ASSERT_EQ(Request(IBV_WR_RDMA_WRITE)
-                  .from(a->range(0, 8))
-                  .to(b->address(0), a->mr->rkey)
-                  .post(*a),
-              0);
+    ASSERT_EQ(
+        Request(IBV_WR_RDMA_WRITE).from(a->range(0, 8)).to(b->address(0), a->mr->rkey).post(*a), 0);
     EXPECT_EQ(a->wait().status, IBV_WC_REM_ACCESS_ERR) << "its own key names nothing at its peer";
 }
 

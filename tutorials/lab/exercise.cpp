@@ -45,14 +45,13 @@ bool is_meant(std::string_view name, std::string_view word) {
                            : name.substr(end + 1) == word;
 }
 
-std::optional<Exercise> read_exercise(const std::string& folder, std::string& error) {
+fabric::Outcome<Exercise> read_exercise(const std::string& folder) {
     Exercise exercise{.name = fs::path(folder).filename().string(), .folder = folder};
     const std::string file = folder + std::string(kRubricFile);
     fabric::yaml::Errors errors(file);
     auto rubric = read_rubric(read_file(file).value_or(""), errors);
     if (!rubric) {
-        error = errors.text();
-        return std::nullopt;
+        return fabric::Failure(errors.text());
     }
     exercise.rubric = std::move(*rubric);
     // A topology in a file lies beside the rubric.
@@ -64,21 +63,20 @@ std::optional<Exercise> read_exercise(const std::string& folder, std::string& er
         fabric::yaml::Errors wrong_errors(wrong_file);
         auto wrong = read_wrong_answers(*text, exercise.rubric, wrong_errors);
         if (!wrong) {
-            error = wrong_errors.text();
-            return std::nullopt;
+            return fabric::Failure(wrong_errors.text());
         }
         exercise.wrong = std::move(*wrong);
     }
     return exercise;
 }
 
-bool copy_new(const fs::path& from, const fs::path& to, std::string& error) {
+fabric::Outcome<void> copy_new(const fs::path& from, const fs::path& to) {
     std::error_code failure;
     fs::copy_file(from, to, failure);
     if (failure) {
-        error = fmt::format("{}: {}", to.string(), failure.message());
+        return fabric::Failure(fmt::format("{}: {}", to.string(), failure.message()));
     }
-    return !failure;
+    return {};
 }
 
 }  // namespace
@@ -124,12 +122,11 @@ std::string nearest_exercise(const std::vector<std::string>& names, std::string_
     return std::string(fabric::nearest(word, views).value_or(""));
 }
 
-std::optional<Exercise> find_exercise(const std::string& tutorials, std::string_view word,
-                                      std::string& error) {
+fabric::Outcome<Exercise> find_exercise(const std::string& tutorials, std::string_view word) {
     const std::vector<std::string> names = exercise_names(tutorials);
     if (names.empty()) {
-        error = fmt::format("{}: no exercises here (folders with a rubric.yaml)", tutorials);
-        return std::nullopt;
+        return fabric::Failure(
+            fmt::format("{}: no exercises here (folders with a rubric.yaml)", tutorials));
     }
     const auto found = std::find_if(names.begin(), names.end(), [word](const std::string& name) {
         return is_meant(name, word);
@@ -137,41 +134,36 @@ std::optional<Exercise> find_exercise(const std::string& tutorials, std::string_
     if (found == names.end()) {
         const std::vector<std::string_view> views(names.begin(), names.end());
         const std::string meant = fabric::suggestion(word, views);
-        error = fmt::format("no exercise \"{}\"{}{} there are: {}", word, meant,
-                            meant.empty() ? ";" : "", fmt::join(names, ", "));
-        return std::nullopt;
+        return fabric::Failure(fmt::format("no exercise \"{}\"{}{} there are: {}", word, meant,
+                                           meant.empty() ? ";" : "", fmt::join(names, ", ")));
     }
-    return read_exercise(tutorials + "/" + *found, error);
+    return read_exercise(tutorials + "/" + *found);
 }
 
-bool start(const Exercise& exercise, Language language, const std::string& into,
-           std::string& error) {
+fabric::Outcome<void> start(const Exercise& exercise, Language language, const std::string& into) {
     const fs::path folder = fs::path(into) / exercise.name;
     const fs::path answer = folder / ("exercise" + std::string(ending_of(language)));
     if (!exercise.has(language)) {
-        error = fmt::format("{} is not there in {}", exercise.name,
-                            language == Language::kC ? "C" : "Python");
-        return false;
+        return fabric::Failure(fmt::format("{} is not there in {}", exercise.name,
+                                           language == Language::kC ? "C" : "Python"));
     }
     if (fs::exists(answer)) {
-        error = fmt::format(
+        return fabric::Failure(fmt::format(
             "{} is there already and stays as it is; move it away, or name another folder",
-            answer.string());
-        return false;
+            answer.string()));
     }
     std::error_code failure;
     fs::create_directories(folder, failure);
     if (failure) {
-        error = fmt::format("{}: {}", folder.string(), failure.message());
-        return false;
+        return fabric::Failure(fmt::format("{}: {}", folder.string(), failure.message()));
     }
-    return copy_new(exercise.file("exercise", language), answer, error) &&
-           (fs::exists(folder / "README.md") ||
-            copy_new(exercise.folder + "/README.md", folder / "README.md", error));
+    const auto copied = copy_new(exercise.file("exercise", language), answer);
+    return !copied || fs::exists(folder / "README.md")
+               ? copied
+               : copy_new(exercise.folder + "/README.md", folder / "README.md");
 }
 
-std::optional<std::string> find_answer(const Exercise& exercise, const std::string& folder,
-                                       std::string& error) {
+fabric::Outcome<std::string> find_answer(const Exercise& exercise, const std::string& folder) {
     std::vector<std::string> found;
     for (const fs::path& place : {fs::path(folder) / exercise.name, fs::path(folder)}) {
         for (const Language language : {Language::kC, Language::kPython}) {
@@ -184,14 +176,14 @@ std::optional<std::string> find_answer(const Exercise& exercise, const std::stri
             break;
         }
     }
-    if (found.size() != 1) {
-        error = found.empty()
-                    ? fmt::format(
-                          "no exercise.c or exercise.py in {0}/{1} or in {0}; `simverbs lab "
-                          "start {1}` gives you one",
-                          folder, exercise.name)
-                    : fmt::format("{} and {}: which? Name the file", found[0], found[1]);
-        return std::nullopt;
+    if (found.empty()) {
+        return fabric::Failure(fmt::format(
+            "no exercise.c or exercise.py in {0}/{1} or in {0}; `simverbs lab start {1}` "
+            "gives you one",
+            folder, exercise.name));
+    }
+    if (found.size() > 1) {
+        return fabric::Failure(fmt::format("{} and {}: which? Name the file", found[0], found[1]));
     }
     return found[0];
 }
@@ -231,16 +223,15 @@ void note_solved(const std::string& answer) {
                file.filename().string() + "\n");
 }
 
-std::optional<std::string> text_of(const Exercise& exercise, const WrongAnswer& answer,
-                                   std::string& error) {
+fabric::Outcome<std::string> text_of(const Exercise& exercise, const WrongAnswer& answer) {
     const std::string file = exercise.file("solution", answer.language);
     std::string text = read_file(file).value_or("");
     for (const auto& [replace, by] : answer.changes) {
         const std::size_t at = text.find(replace);
         if (at == std::string::npos || text.find(replace, at + 1) != std::string::npos) {
-            error = fmt::format("wrong answer {}: {} times in {}: {}", answer.name,
-                                at == std::string::npos ? "0" : "several", file, replace);
-            return std::nullopt;
+            return fabric::Failure(fmt::format("wrong answer {}: {} times in {}: {}", answer.name,
+                                               at == std::string::npos ? "0" : "several", file,
+                                               replace));
         }
         text.replace(at, replace.size(), by);
     }

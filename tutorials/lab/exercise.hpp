@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "fabric/core/outcome.hpp"
+
 #include "tutorials/lab/rubric.hpp"
 
 namespace simverbs::lab {
@@ -32,20 +34,17 @@ std::vector<std::string> exercise_names(const std::string& tutorials);
 // is none.
 std::string nearest_exercise(const std::vector<std::string>& names, std::string_view word);
 
-// The exercise that `word` means: "3", "03", "03_to_rts", "to_rts". Nothing, with `error` set to
-// what is wrong with the word or with a file of the exercise.
-std::optional<Exercise> find_exercise(const std::string& tutorials, std::string_view word,
-                                      std::string& error);
+// The exercise that `word` means: "3", "03", "03_to_rts", "to_rts". Fails where there is none, or
+// where something is wrong with a file of it.
+fabric::Outcome<Exercise> find_exercise(const std::string& tutorials, std::string_view word);
 
-// Copies what a student works on to `into`/NAME, and the README. Never overwrites: false, with
-// `error`, when there is something already.
-bool start(const Exercise& exercise, Language language, const std::string& into,
-           std::string& error);
+// Copies what a student works on to `into`/NAME, and the README. Never overwrites: fails when there
+// is something already.
+fabric::Outcome<void> start(const Exercise& exercise, Language language, const std::string& into);
 
 // The student's file in `folder`, or in its subfolder of the exercise's name; the one that there
-// is. Nothing, with `error`, when there is none, or one of each language.
-std::optional<std::string> find_answer(const Exercise& exercise, const std::string& folder,
-                                       std::string& error);
+// is. Fails when there is none, or one of each language.
+fabric::Outcome<std::string> find_answer(const Exercise& exercise, const std::string& folder);
 
 // One more hint each time, counted in a file `.hints` of the exercise's folder in `folder`, or of
 // that itself; from the first again after the last.
@@ -59,10 +58,8 @@ Progress progress(const std::string& folder, const std::string& name);
 // Notes it in a file `.solved` beside the answer.
 void note_solved(const std::string& answer);
 
-// The text of a wrong answer; nothing, with `error`, when what it replaces is not there exactly
-// once.
-std::optional<std::string> text_of(const Exercise& exercise, const WrongAnswer& answer,
-                                   std::string& error);
+// The text of a wrong answer. Fails when what it replaces is not there exactly once.
+fabric::Outcome<std::string> text_of(const Exercise& exercise, const WrongAnswer& answer);
 
 // Nothing when the file cannot be read.
 std::optional<std::string> read_file(const std::string& path);

@@ -75,8 +75,8 @@ std::string row(const Paper& paper, std::uint64_t points, std::string_view faili
 // "" when the check was interrupted.
 std::string row(const Paper& paper, const Toolbox& toolbox) {
     const Exercise& exercise = *paper.exercise;
-    std::string error;
-    if (const auto file = find_answer(exercise, paper.folder, error)) {
+    const auto file = find_answer(exercise, paper.folder);
+    if (file) {
         const Checked checked = check(exercise, toolbox, *file, "");
         return checked.is_interrupted
                    ? std::string()
@@ -85,15 +85,15 @@ std::string row(const Paper& paper, const Toolbox& toolbox) {
     }
     const auto misspelled = paper.student->misspelled.find(exercise.name);
     return row(paper, 0, "not handed in",
-               fs::is_directory(paper.folder)                  ? error
+               fs::is_directory(paper.folder)                  ? file.error()
                : misspelled == paper.student->misspelled.end() ? std::string()
                                                                : misspelled->second + "?");
 }
 
 // Which of the exercises some student has handed in, or the one that was asked for.
-bool find_exercises(const GradeOptions& options, const std::vector<Student>& students,
-                    const std::vector<std::string>& names, std::vector<Exercise>& exercises,
-                    std::string& error) {
+fabric::Outcome<std::vector<Exercise>> find_exercises(const GradeOptions& options,
+                                                      const std::vector<Student>& students,
+                                                      const std::vector<std::string>& names) {
     std::vector<std::string> wanted{options.exercise};
     if (options.exercise.empty()) {
         wanted = names;
@@ -105,17 +105,19 @@ bool find_exercises(const GradeOptions& options, const std::vector<Student>& stu
             });
         });
     }
+    std::vector<Exercise> exercises;
     for (const std::string& name : wanted) {
-        auto exercise = find_exercise(options.exercises, name, error);
+        auto exercise = find_exercise(options.exercises, name);
         if (!exercise) {
-            return false;
+            return fabric::Failure(std::move(exercise.error()));
         }
         exercises.push_back(std::move(*exercise));
     }
     if (exercises.empty()) {
-        error = fmt::format("{}: no STUDENT/NN_name folder of any exercise here", options.folder);
+        return fabric::Failure(
+            fmt::format("{}: no STUDENT/NN_name folder of any exercise here", options.folder));
     }
-    return !exercises.empty();
+    return exercises;
 }
 
 std::vector<std::string> warnings_of(const std::vector<Student>& students) {
@@ -156,13 +158,11 @@ std::vector<std::string> grade_all(const std::vector<Paper>& papers, const Toolb
 
 }  // namespace
 
-std::optional<Grades> grade(const GradeOptions& options, const Toolbox& toolbox,
-                            std::string& error) {
+fabric::Outcome<Grades> grade(const GradeOptions& options, const Toolbox& toolbox) {
     std::error_code failure;
     const std::vector<std::string> folders = folders_in(options.folder, failure);
     if (failure) {
-        error = fmt::format("{}: {}", options.folder, failure.message());
-        return std::nullopt;
+        return fabric::Failure(fmt::format("{}: {}", options.folder, failure.message()));
     }
     const std::vector<std::string> names = exercise_names(options.exercises);
     std::vector<Student> students;
@@ -170,13 +170,13 @@ std::optional<Grades> grade(const GradeOptions& options, const Toolbox& toolbox,
     for (const std::string& folder : folders) {
         students.push_back(read_student(options.folder, folder, names));
     }
-    std::vector<Exercise> exercises;
-    if (!find_exercises(options, students, names, exercises, error)) {
-        return std::nullopt;
+    const auto exercises = find_exercises(options, students, names);
+    if (!exercises) {
+        return fabric::Failure(exercises.error());
     }
     std::vector<Paper> papers;
     for (const Student& student : students) {
-        for (const Exercise& exercise : exercises) {
+        for (const Exercise& exercise : *exercises) {
             papers.push_back({&student, &exercise,
                               (fs::path(options.folder) / student.name / exercise.name).string()});
         }

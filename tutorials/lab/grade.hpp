@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
+
+#include "fabric/core/outcome.hpp"
 
 #include "tutorials/lab/attempt.hpp"
 
@@ -24,8 +25,7 @@ struct Grades {
     std::size_t ungraded = 0;           // rows that an interruption left out
 };
 
-// Nothing, with `error`, when there is no student or a rubric cannot be read.
-std::optional<Grades> grade(const GradeOptions& options, const Toolbox& toolbox,
-                            std::string& error);
+// Fails when there is no student, or a rubric cannot be read.
+fabric::Outcome<Grades> grade(const GradeOptions& options, const Toolbox& toolbox);
 
 }  // namespace simverbs::lab

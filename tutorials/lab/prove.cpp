@@ -87,11 +87,11 @@ class Prover {
     void try_out(const WrongAnswer& answer) {
         const TemporaryFolder folder;
         const std::string file = folder.file("exercise" + std::string(ending_of(answer.language)));
-        std::string error;
-        const auto changed = text_of(exercise_, answer, error);
+        const auto changed = text_of(exercise_, answer);
         if (!changed || !write_file(file, *changed)) {
             ++proof_.failed;
-            proof_.text += fmt::format("✘ wrong: {}: {}\n", exercise_.name, error);
+            proof_.text += fmt::format("✘ wrong: {}: {}\n", exercise_.name,
+                                       changed ? file + " cannot be written" : changed.error());
             return;
         }
         try_out(fmt::format("wrong answer {}", answer.name), file,
