@@ -143,7 +143,7 @@ void Conductor::note_visit(Actor& actor) {
 }
 
 void Conductor::note_signal(const Actor& actor) {
-    if (actor.watch.was_woken_by_signal()) {
+    if (actor.watch.was_woken_by_signal() && !marks_.has(Mark::kWokenBySignal)) {
         marks_.set(Mark::kWokenBySignal, actor.describe());
     }
 }
