@@ -143,6 +143,18 @@ Outcome<std::uint64_t> parse_bits_per_second(std::string_view text) {
     return parse_quantity(text, "a rate", kBitsPerSecond, std::numeric_limits<std::int64_t>::max());
 }
 
+std::string link_rate_names() {
+    std::string names = "widths are";
+    for (const LinkWidthProperties& row : kLinkWidths) {
+        names += fmt::format(" {}", row.name);
+    }
+    names += ", speeds";
+    for (const LinkSpeedProperties& row : kLinkSpeeds) {
+        names += fmt::format(" {}", row.name);
+    }
+    return names;
+}
+
 Outcome<LinkRate> parse_link_rate(std::string_view text) {
     constexpr std::string_view kRule =
         "expected a width and a speed, such as \"4x EDR\", or the data rate of one, such as "
@@ -158,12 +170,7 @@ Outcome<LinkRate> parse_link_rate(std::string_view text) {
                 }
             }
         }
-        std::string speeds;
-        for (const LinkSpeedProperties& row : kLinkSpeeds) {
-            speeds += fmt::format(" {}", row.name);
-        }
-        return Failure(
-            fmt::format("\"{}\": {}; widths are 1x 2x 4x 8x 12x, speeds{}", text, kRule, speeds));
+        return Failure(fmt::format("\"{}\": {}; {}", text, kRule, link_rate_names()));
     }
     const auto bits = parse_bits_per_second(text);
     if (!bits) {

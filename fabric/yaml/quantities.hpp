@@ -27,6 +27,8 @@ struct LinkRate {
 
 // "4x EDR", or a data rate that some width and speed give exactly, four lanes preferred: "100Gb/s".
 Outcome<LinkRate> parse_link_rate(std::string_view text);
+// "widths are 1x 2x ..., speeds SDR DDR ...": all that there are.
+std::string link_rate_names();
 
 // The shortest that reads back: in the largest unit that needs no decimals.
 std::string duration_text(SimDuration duration);

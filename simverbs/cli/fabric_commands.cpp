@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "fabric/yaml/quantities.hpp"
+
 #include "simverbs/cli/dead_worlds.hpp"
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/fabric_question.hpp"
@@ -122,8 +124,8 @@ void FabricCommands::add_link() {
         ->required();
     link_
         ->add_option("change", change_,
-                     "as in: up, down, rate 4xEDR (1x 2x 4x 8x 12x; SDR DDR QDR FDR10 FDR EDR HDR "
-                     "NDR XDR), rate 100Gb/s; nothing: show it")
+                     fmt::format("as in: up, down, rate 4xEDR, rate 100Gb/s ({}); nothing: show it",
+                                 fabric::yaml::link_rate_names()))
         ->check(CLI::IsMember(names_of(kLinkChanges)));
     link_->add_option("values", values_, "of the change")->type_name("VALUE");
     link_
