@@ -99,8 +99,12 @@ TEST(Congestion, AResetUnderALimitedRateLeavesNoTimer) {
     while (Incast::queue_pair(sender).congestion_rate() == 0) {
         ASSERT_NE(simulation.step(), 0U) << "nobody was told of congestion";
     }
+    incast.pair().advance(fabric::SimDuration(8'000'000));  // its next packet has gone
     sender.send_cq.poll();
+    const std::size_t pending = simulation.loop().pending();
     EXPECT_EQ(sender.qp.modify_to(QpState::kReset), 0);
+    EXPECT_EQ(pending - simulation.loop().pending(), 4U)
+        << "the timers of acknowledgment, alpha, increase and rate";
     EXPECT_EQ(Incast::queue_pair(sender).congestion_rate(), 0U);
     while (simulation.step() != 0) {
     }

@@ -7,6 +7,7 @@
 
 #include "scenarios/engine/format.hpp"
 #include "tests/scenarios/scenario_text.hpp"
+#include "tests/support/outcome.hpp"
 
 namespace scenarios {
 namespace {
@@ -38,9 +39,9 @@ TEST_F(Files, IncludeOthersAndGoOverThem) {
 
 TEST_F(Files, ThatIncludeThemselvesAreRefused) {
     const std::string file = write("loop.yaml", "include: [loop.yaml]\n");
-    std::string errors = load(file, {}).error();
+    std::string errors = fabric::error_of(load(file, {}));
     EXPECT_NE(errors.find("includes itself"), std::string::npos) << errors;
-    errors = load(write("missing.yaml", "include: [none.yaml]\n"), {}).error();
+    errors = fabric::error_of(load(write("missing.yaml", "include: [none.yaml]\n"), {}));
     EXPECT_NE(errors.find("none.yaml: cannot be read"), std::string::npos) << errors;
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "tests/scenarios/scenario_text.hpp"
+#include "tests/support/outcome.hpp"
 
 namespace scenarios {
 namespace {
@@ -183,10 +184,12 @@ TEST(Explain, TellsOfLostDatagramsOfTheNodeAndQueuePairThatAreAskedFor) {
 }
 
 TEST(Explain, RefusesWhatIsNoTrace) {
-    EXPECT_NE(read_trace("/nonexistent").error().find("cannot be read"), std::string::npos);
-    const std::string library = SIMVERBS_SCENARIO_LIBRARY;
-    EXPECT_NE(read_trace(library + "/status_success.yaml").error().find("no trace of simverbs"),
+    EXPECT_NE(fabric::error_of(read_trace("/nonexistent")).find("cannot be read"),
               std::string::npos);
+    const std::string library = SIMVERBS_SCENARIO_LIBRARY;
+    EXPECT_NE(
+        fabric::error_of(read_trace(library + "/status_success.yaml")).find("no trace of simverbs"),
+        std::string::npos);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tests/scenarios/scenario_text.hpp"
+#include "tests/support/outcome.hpp"
 
 namespace scenarios {
 namespace {
@@ -54,7 +55,7 @@ TEST(Lumina, AllPacketsOfEachMessage) {
 
 TEST(Lumina, MistakesHaveTheirPlace) {
     const auto refused = [](const std::string& events) {
-        return import_lumina(config("write", events), "lumina.yml").error();
+        return fabric::error_of(import_lumina(config("write", events), "lumina.yml"));
     };
     EXPECT_NE(refused("    - {qpn: 2, psn: 0, type: drop, iter: 1}\n").find("lumina.yml:12:13"),
               std::string::npos);
@@ -64,7 +65,8 @@ TEST(Lumina, MistakesHaveTheirPlace) {
               std::string::npos);
     EXPECT_NE(refused("    - {qpn: 0, psn: 0, type: drop}\n").find("\"iter\" is missing"),
               std::string::npos);
-    EXPECT_NE(import_lumina("switch: {}\n", "lumina.yml").error().find("\"traffic\" is missing"),
+    EXPECT_NE(fabric::error_of(import_lumina("switch: {}\n", "lumina.yml"))
+                  .find("\"traffic\" is missing"),
               std::string::npos);
 }
 

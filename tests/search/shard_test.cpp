@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/outcome.hpp"
+
 namespace scenarios {
 namespace {
 
@@ -56,14 +58,15 @@ TEST(Shard, IsBothWhereATaskOfAnArrayCallsMpirun) {
 }
 
 TEST(Shard, IsRefusedWhereTheVariablesMakeNoSense) {
-    std::string error = shard_of({{"OMPI_COMM_WORLD_RANK", "2"}}).error();
+    std::string error = fabric::error_of(shard_of({{"OMPI_COMM_WORLD_RANK", "2"}}));
     EXPECT_EQ(error.find("OMPI_COMM_WORLD_SIZE=''"), 0U) << error;
-    error = shard_of({{"OMPI_COMM_WORLD_RANK", "4"}, {"OMPI_COMM_WORLD_SIZE", "4"}}).error();
+    error =
+        fabric::error_of(shard_of({{"OMPI_COMM_WORLD_RANK", "4"}, {"OMPI_COMM_WORLD_SIZE", "4"}}));
     EXPECT_NE(error.find("none of"), std::string::npos) << error;
     for (const Environment& wrong :
          {array("7", "1", "1", "3"), array("0", "1", "1", "3"), array("2", "1", "2", "3"),
           array("x", "1", "1", "3"), array("1", "1", "0", "3")}) {
-        error = shard_of(wrong).error();
+        error = fabric::error_of(shard_of(wrong));
         EXPECT_NE(error.find("--shard I/N"), std::string::npos) << error;
     }
 }

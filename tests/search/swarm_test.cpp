@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "scenarios/engine/compose.hpp"
+#include "tests/support/outcome.hpp"
 
 namespace scenarios {
 namespace {
@@ -30,7 +31,7 @@ Swarm swarm_of(const Scenario& scenario, const SwarmOptions& options = {}) {
 }
 
 std::string refusal(const std::string& text, const SwarmOptions& options = {}) {
-    return Swarm::make(read(text), options, kUsual).error();
+    return fabric::error_of(Swarm::make(read(text), options, kUsual));
 }
 
 TEST(Swarm, MakesTheSameOfASeedAndSomethingElseOfAnother) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/outcome.hpp"
 #include "viz/markup.hpp"
 
 namespace simverbs::viz {
@@ -39,10 +40,11 @@ TEST(TraceFile, GivesBackWhatWasWritten) {
 }
 
 TEST(TraceFile, NamesTheLineThatIsWrong) {
-    EXPECT_EQ(read("{}\n").error(), "t:1: not a trace of simverbs, version 1");
-    EXPECT_EQ(read(std::string(kSchema) + kRecord + "\n{\"time\":1}\n").error(),
+    EXPECT_EQ(fabric::error_of(read("{}\n")), "t:1: not a trace of simverbs, version 1");
+    EXPECT_EQ(fabric::error_of(read(std::string(kSchema) + kRecord + "\n{\"time\":1}\n")),
               "t:3: not a record of a trace");
-    EXPECT_EQ(read_trace("/nowhere/at/all").error(), "/nowhere/at/all: No such file or directory");
+    EXPECT_EQ(fabric::error_of(read_trace("/nowhere/at/all")),
+              "/nowhere/at/all: No such file or directory");
 }
 
 TEST(TraceFile, ALastLineWithoutItsEndIsLeftOut) {

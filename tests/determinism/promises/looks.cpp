@@ -52,20 +52,12 @@ bool by_select(int descriptor) {
     return select(descriptor + 1, &set, nullptr, nullptr, &none) == 1;
 }
 
+template <int Milliseconds>
 bool by_epoll(int descriptor) {
     const int set = epoll_create1(EPOLL_CLOEXEC);
     epoll_event event{.events = EPOLLIN, .data = {}};
     epoll_ctl(set, EPOLL_CTL_ADD, descriptor, &event);
-    const int found = epoll_wait(set, &event, 1, 0);
-    close(set);
-    return found == 1;
-}
-
-bool by_epoll_with_limit(int descriptor) {
-    const int set = epoll_create1(EPOLL_CLOEXEC);
-    epoll_event event{.events = EPOLLIN, .data = {}};
-    epoll_ctl(set, EPOLL_CTL_ADD, descriptor, &event);
-    const int found = epoll_wait(set, &event, 1, 1);
+    const int found = epoll_wait(set, &event, 1, Milliseconds);
     close(set);
     return found == 1;
 }
@@ -77,7 +69,7 @@ void forgets_to_arm() {
     Pair pair(nullptr, true);
     pair.near.write(pair.far, 500);
     pair.near.wait();
-    while (std::clock() < 3 * CLOCKS_PER_SEC && !by_epoll(pair.near.channel->fd)) {
+    while (std::clock() < 3 * CLOCKS_PER_SEC && !by_epoll<0>(pair.near.channel->fd)) {
     }
 }
 
@@ -145,12 +137,12 @@ int main(int count, char** words) {
         {"poll_nap_1000", [] { looks_and(by_poll, nap<1000>); }},
         {"poll_nap_2000", [] { looks_and(by_poll, nap<2000>); }},
         {"select_nap_100", [] { looks_and(by_select, nap<100>); }},
-        {"epoll_nap_100", [] { looks_and(by_epoll, nap<100>); }},
+        {"epoll_nap_100", [] { looks_and(by_epoll<0>, nap<100>); }},
         {"poll_nanosleep", [] { looks_and(by_poll, nap_by_nanosleep); }},
         {"poll_condition", [] { looks_and(by_poll, wait_for_condition); }},
         {"poll_yield", [] { looks_and(by_poll, yield); }},
-        {"epoll_spin", [] { looks_and(by_epoll, nothing); }},
-        {"epoll_limit_spin", [] { looks_and(by_epoll_with_limit, nothing); }},
+        {"epoll_spin", [] { looks_and(by_epoll<0>, nothing); }},
+        {"epoll_limit_spin", [] { looks_and(by_epoll<1>, nothing); }},
         {"forgets_to_arm", forgets_to_arm},
         {"nappers_with_a_mutex", nappers_with_a_mutex},
     };

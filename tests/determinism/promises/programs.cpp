@@ -259,13 +259,18 @@ void timers() {
     other.join();
 }
 
-void signals() {
-    Pair first;
-    Pair second;
+sigset_t block_alarm() {
     sigset_t alarm;
     sigemptyset(&alarm);
     sigaddset(&alarm, SIGALRM);
     pthread_sigmask(SIG_BLOCK, &alarm, nullptr);
+    return alarm;
+}
+
+void signals() {
+    Pair first;
+    Pair second;
+    const sigset_t alarm = block_alarm();
     const itimerval every{{0, 300}, {0, 300}};
     setitimer(ITIMER_REAL, &every, nullptr);
     std::thread other([&] {
@@ -284,10 +289,7 @@ void signals() {
 void one_signal() {
     Pair first;
     Pair second;
-    sigset_t alarm;
-    sigemptyset(&alarm);
-    sigaddset(&alarm, SIGALRM);
-    pthread_sigmask(SIG_BLOCK, &alarm, nullptr);
+    const sigset_t alarm = block_alarm();
     std::thread other([&] {
         int number = 0;
         sigwait(&alarm, &number);
