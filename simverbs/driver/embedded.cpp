@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -12,7 +11,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include "simverbs/threads/held_signals.hpp"
@@ -39,38 +37,6 @@ std::string file_of_world(std::string path, unsigned number) {
         at += value.size();
     }
     return path;
-}
-
-// SIGUSR2 asks for a report of the world that this process has. The handler may run in any thread,
-// also while another one ends that world: whoever ends it waits for the handler.
-std::atomic<Conductor*> g_reporting{nullptr};
-std::atomic<int> g_handlers{0};
-
-void on_report_signal(int /*signal*/) {
-    ++g_handlers;
-    if (Conductor* conductor = g_reporting.load(); conductor != nullptr) {
-        conductor->request_report();
-    }
-    --g_handlers;
-}
-
-// Where the program has a handler of its own, it keeps it.
-void report_on_signal(Conductor& conductor) {
-    g_reporting = &conductor;
-    struct sigaction current {};
-    if (sigaction(SIGUSR2, nullptr, &current) == 0 && current.sa_handler == SIG_DFL) {
-        struct sigaction ours {};
-        ours.sa_handler = on_report_signal;
-        ours.sa_flags = SA_RESTART;
-        sigaction(SIGUSR2, &ours, nullptr);
-    }
-}
-
-void stop_reporting() {
-    g_reporting = nullptr;
-    while (g_handlers.load() > 0) {
-        sched_yield();
-    }
 }
 
 }  // namespace
@@ -150,7 +116,7 @@ EmbeddedWorld::EmbeddedWorld(const EmbeddedOptions& options, std::unique_ptr<Sim
 }
 
 EmbeddedWorld::~EmbeddedWorld() {
-    stop_reporting();
+    stop_reporting(*this);
     conductor_.reset();
     attachment_.reset();
 }
@@ -211,7 +177,7 @@ int EmbeddedWorld::execute(CommandCode code, std::span<const std::byte> command,
     };
     if (code == CommandCode::kOpenContext) {
         conductor_->start_helper();
-        report_on_signal(*conductor_);
+        report_on_signal(*this);
     }
     if (code == CommandCode::kRegisterMr) {
         GuardedCopy::install();

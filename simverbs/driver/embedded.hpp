@@ -12,6 +12,7 @@
 
 #include "simverbs/driver/channel.hpp"
 #include "simverbs/driver/embedded_options.hpp"
+#include "simverbs/driver/report_signal.hpp"
 #include "simverbs/faults/fault_board.hpp"
 #include "simverbs/faults/host_programs.hpp"
 #include "simverbs/hca/client.hpp"
@@ -27,7 +28,7 @@ struct WaitHook {
 };
 extern thread_local WaitHook t_wait_hook;
 
-class EmbeddedWorld final : public Channel, private Client, private HostPrograms {
+class EmbeddedWorld final : public Channel, private Client, private HostPrograms, private Reporter {
   public:
     static fabric::Outcome<std::unique_ptr<EmbeddedWorld>> make(const EmbeddedOptions& options);
     ~EmbeddedWorld() override;
@@ -60,6 +61,8 @@ class EmbeddedWorld final : public Channel, private Client, private HostPrograms
     std::string open_outlets();
     void print_summary() const;
     void leave_digest() const;
+
+    void request_report() noexcept override { conductor_->request_report(); }
 
     AddressSpace& memory() override { return memory_; }
     RingMemory make_ring(std::size_t bytes) override;

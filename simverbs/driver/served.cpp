@@ -114,11 +114,13 @@ tl::expected<std::unique_ptr<ServedChannel>, AttachFailure> ServedChannel::make(
         return tl::unexpected(std::move(failure));
     }
     return std::unique_ptr<ServedChannel>(
-        new ServedChannel(socket, descriptors[1], *static_cast<ClientArea*>(area), reply));
+        new ServedChannel(path, socket, descriptors[1], *static_cast<ClientArea*>(area), reply));
 }
 
-ServedChannel::ServedChannel(int socket, int wake, ClientArea& area, const AttachReply& reply)
+ServedChannel::ServedChannel(std::string path, int socket, int wake, ClientArea& area,
+                             const AttachReply& reply)
     : Channel(area.deliveries.value),
+      path_(std::move(path)),
       socket_(socket),
       wake_(wake),
       area_(area),
@@ -258,6 +260,9 @@ int ServedChannel::execute(CommandCode code, std::span<const std::byte> command,
     CommandRequest request;
     if (command.size() > request.bytes.size() || reply.size() > request.bytes.size()) {
         return EPROTO;
+    }
+    if (code == CommandCode::kOpenContext) {
+        std::call_once(report_started_, [this] { report_.emplace(path_); });
     }
     request.actor = actor();
     t_slot.posts_in_a_row = 0;

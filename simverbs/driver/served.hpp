@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -14,6 +15,7 @@
 
 #include "simverbs/driver/channel.hpp"
 #include "simverbs/driver/lent_memory.hpp"
+#include "simverbs/driver/served_report.hpp"
 #include "simverbs/protocol/client_area.hpp"
 #include "simverbs/protocol/served_protocol.hpp"
 #include "simverbs/threads/spin_lock.hpp"
@@ -45,7 +47,8 @@ class ServedChannel final : public Channel, private ThreadRoster::Listener {
     bool has_gone(std::chrono::milliseconds wait) override;
 
   private:
-    ServedChannel(int socket, int wake, ClientArea& area, const AttachReply& reply);
+    ServedChannel(std::string path, int socket, int wake, ClientArea& area,
+                  const AttachReply& reply);
 
     void thread_announced(const std::shared_ptr<ThreadEntry>& entry) override;
     void thread_began(const ThreadEntry& entry) override;
@@ -62,6 +65,7 @@ class ServedChannel final : public Channel, private ThreadRoster::Listener {
     void copy_on_request();
     [[nodiscard]] CopyWord copy_for_server(CopyWord what);
 
+    std::string path_;  // of the world
     int socket_;
     int wake_;
     ClientArea& area_;
@@ -77,6 +81,8 @@ class ServedChannel final : public Channel, private ThreadRoster::Listener {
     LentMemory lent_;  // kept where this process copies for the server
     std::atomic<bool> stop_{false};
     std::thread copier_;
+    std::once_flag report_started_;
+    std::optional<ServedReport> report_;
 };
 
 }  // namespace simverbs::driver

@@ -1,12 +1,15 @@
 // A verbs program whose world ends while it waits, in the way that its argument names; it says on
-// its standard output what it is told then, and ends.
+// its standard output what it is told then, and ends. With "handler" as its second argument it has
+// a handler of its own for SIGUSR2, which says so.
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <iostream>
 #include <string>
 
 #include <fcntl.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <infiniband/verbs.h>
 
@@ -96,8 +99,14 @@ void use_verbs() {
 
 }  // namespace
 
-int main(int /*count*/, char** arguments) {
+int main(int count, char** arguments) {
     const std::string way = arguments[1];
+    if (count > 2) {
+        struct sigaction own {};
+        own.sa_handler = [](int) { static_cast<void>(write(STDOUT_FILENO, "handled\n", 8)); };
+        own.sa_flags = SA_RESTART;
+        sigaction(SIGUSR2, &own, nullptr);
+    }
     make();
     std::cout << "ready" << std::endl;
     if (way == "poll") {
