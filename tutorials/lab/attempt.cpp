@@ -349,7 +349,7 @@ Environment program_environment(const Toolbox& toolbox, const Rubric& rubric,
     environment.emplace_back("SIMVERBS_WARN", "1");
     environment.emplace_back("LD_LIBRARY_PATH",
                              fmt::format("{}", fmt::join(toolbox.libraries, ":")));
-    environment.emplace_back("PYTHONPATH", toolbox.tutorials);
+    environment.emplace_back("PYTHONPATH", fmt::format("{0}:{0}/python", toolbox.tutorials));
     environment.emplace_back("PYTHONDONTWRITEBYTECODE", "1");
     environment.emplace_back("PYTHONUNBUFFERED", "1");
     environment.emplace_back("PYTHONFAULTHANDLER", "1");
