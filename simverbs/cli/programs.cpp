@@ -23,6 +23,7 @@
 
 #include "simverbs/cli/end_signals.hpp"
 #include "simverbs/cli/exit_status.hpp"
+#include "simverbs/cli/unreachable_program.hpp"
 #include "simverbs/threads/thread_watch.hpp"
 
 namespace simverbs::cli {
@@ -174,7 +175,15 @@ std::vector<int> Programs::statuses() const {
     return all;
 }
 
+void Programs::tell_if_unreachable(const std::string& command) {
+    const std::string why = why_unreachable({"/bin/sh", "-c", command});
+    if (!why.empty() && told_.insert(why).second) {
+        complain(why, kPassed);
+    }
+}
+
 void Programs::start(const ProgramSpec& spec) {
+    tell_if_unreachable(spec.command);
     std::array<int, 2> output{};
     std::array<int, 2> errors{};
     if (pipe2(output.data(), O_CLOEXEC) != 0 || pipe2(errors.data(), O_CLOEXEC) != 0) {

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,7 @@ class Programs {
         bool wants_terminal = false;  // stopped until it has it
     };
     void start(const ProgramSpec& spec);
+    void tell_if_unreachable(const std::string& command);
     void wait_until_settled(const Running& program);
     // Passes on what programs print and notes who has ended; waits up to `timeout_ms`.
     void attend(int timeout_ms);
@@ -77,6 +79,7 @@ class Programs {
     std::size_t prefix_width_ = 0;
     std::vector<Running> programs_;
     std::optional<int> first_failure_;
+    std::set<std::string> told_;  // why programs are unreachable: each once
     LentTerminal terminal_;
     bool is_output_lost_ = false;
     bool tells_failures_ = false;

@@ -24,6 +24,7 @@
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/incomplete_files.hpp"
 #include "simverbs/cli/launch.hpp"
+#include "simverbs/cli/unreachable_program.hpp"
 #include "simverbs/cli/world_options.hpp"
 #include "simverbs/protocol/served_protocol.hpp"
 #include "simverbs/server/text_table.hpp"
@@ -241,6 +242,9 @@ int WorldCommands::on() const {
         return complain(fmt::format("the world at '{}' has no host '{}'{}; it has {}", socket_,
                                     host_, nearest_of(place.hosts, host_), place.hosts),
                         kUsage);
+    }
+    if (const std::string why = why_unreachable(program_); !why.empty()) {
+        complain(why, kPassed);
     }
     place_environment({socket_, host_, place.devices});
     run_program(program_);
