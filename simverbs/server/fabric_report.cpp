@@ -28,24 +28,6 @@ using fabric::PortNumber;
 
 constexpr std::uint64_t kWordBytes = 4;  // of xmit_data_words and rcv_data_words
 
-// Counters of ports without performance management: the same names, and what only Ethernet has.
-struct EthernetCounter {
-    std::string_view name;
-    std::uint64_t PortCounters::*counter;
-};
-constexpr auto kEthernetCounters = std::to_array<EthernetCounter>({
-    {"link_downed", &PortCounters::link_downed},
-    {"port_xmit_data", &PortCounters::xmit_data_words},
-    {"port_rcv_data", &PortCounters::rcv_data_words},
-    {"port_xmit_packets", &PortCounters::xmit_packets},
-    {"port_rcv_packets", &PortCounters::rcv_packets},
-    {"port_xmit_wait", &PortCounters::xmit_wait},
-    {"multicast_xmit_packets", &PortCounters::xmit_multicast_packets},
-    {"multicast_rcv_packets", &PortCounters::rcv_multicast_packets},
-    {"ecn_marked_packets", &PortCounters::marked},
-    {"pause_frames_sent", &PortCounters::pauses_sent},
-});
-
 using Counted = std::vector<std::pair<std::string_view, std::uint64_t>>;
 
 Counted counters_of(Simulation& simulation, const Port& port) {
@@ -58,9 +40,11 @@ Counted counters_of(Simulation& simulation, const Port& port) {
         }
         return counted;
     }
-    for (const EthernetCounter& row : kEthernetCounters) {
-        counted.emplace_back(row.name, port.counters().*row.counter);
+    for (const EthernetCounterFile& row : kEthernetCounterFiles) {
+        counted.emplace_back(row.name, row.value(port.counters()));
     }
+    counted.emplace_back("ecn_marked_packets", port.counters().marked);
+    counted.emplace_back("pause_frames_sent", port.counters().pauses_sent);
     counted.emplace_back("discards", port.counters().total_discards());
     return counted;
 }

@@ -1,11 +1,16 @@
-// InfiniBand's performance counters by their names in /sys/class/infiniband/<device>/ports/<port>/
-// counters (Linux, drivers/infiniband/core/sysfs.c).
+// Names the counters of a port in /sys/class/infiniband/<device>/ports/<port>: InfiniBand's and
+// Ethernet's in counters (Linux, drivers/infiniband/core/sysfs.c), Soft-RoCE's in hw_counters. A
+// file that Linux has and that nothing here counts is left out.
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string_view>
 
 #include "fabric/mad/performance_agent.hpp"
+#include "fabric/net/port.hpp"
+
+#include "simverbs/model/hw_counters.hpp"
 
 namespace simverbs {
 
@@ -36,6 +41,62 @@ inline constexpr auto kCounterFiles = std::to_array<CounterFile>({
     {"unicast_rcv_packets", fabric::PerformanceCounter::kUnicastRcvPackets},
     {"multicast_xmit_packets", fabric::PerformanceCounter::kMulticastXmitPackets},
     {"multicast_rcv_packets", fabric::PerformanceCounter::kMulticastRcvPackets},
+});
+
+// As mlx5 has them: without the errors of management and of an InfiniBand link.
+struct EthernetCounterFile {
+    std::string_view name;
+    std::uint64_t (*value)(const fabric::PortCounters&);
+};
+
+inline constexpr auto kEthernetCounterFiles = std::to_array<EthernetCounterFile>({
+    {"link_downed", [](const fabric::PortCounters& port) { return port.link_downed; }},
+    {"port_xmit_data", [](const fabric::PortCounters& port) { return port.xmit_data_words; }},
+    {"port_rcv_data", [](const fabric::PortCounters& port) { return port.rcv_data_words; }},
+    {"port_xmit_packets", [](const fabric::PortCounters& port) { return port.xmit_packets; }},
+    {"port_rcv_packets", [](const fabric::PortCounters& port) { return port.rcv_packets; }},
+    {"port_xmit_wait", [](const fabric::PortCounters& port) { return port.xmit_wait; }},
+    {"unicast_xmit_packets",
+     [](const fabric::PortCounters& port) {
+         return port.xmit_packets - port.xmit_multicast_packets;
+     }},
+    {"unicast_rcv_packets",
+     [](const fabric::PortCounters& port) {
+         return port.rcv_packets - port.rcv_multicast_packets;
+     }},
+    {"multicast_xmit_packets",
+     [](const fabric::PortCounters& port) { return port.xmit_multicast_packets; }},
+    {"multicast_rcv_packets",
+     [](const fabric::PortCounters& port) { return port.rcv_multicast_packets; }},
+});
+
+// Linux, drivers/infiniband/sw/rxe/rxe_hw_counters.c.
+struct SoftRoceCounterFile {
+    std::string_view name;
+    std::uint64_t (*value)(const fabric::PortCounters&, const HwCounters&);
+};
+
+inline constexpr auto kSoftRoceCounterFiles = std::to_array<SoftRoceCounterFile>({
+    {"sent_pkts", [](const fabric::PortCounters& port,
+                     const HwCounters& /*device*/) { return port.xmit_packets; }},
+    {"rcvd_pkts",  // a packet whose ICRC is wrong is not one
+     [](const fabric::PortCounters& port, const HwCounters& device) {
+         return port.rcv_packets - device.value(HwCounter::kRxIcrcEncapsulated);
+     }},
+    {"duplicate_request",
+     [](const fabric::PortCounters& /*port*/, const HwCounters& device) {
+         return device.value(HwCounter::kDuplicateRequest);
+     }},
+    {"rcvd_rnr_err",
+     [](const fabric::PortCounters& /*port*/, const HwCounters& device) {
+         return device.value(HwCounter::kRnrNakRetryErr);
+     }},
+    {"send_rnr_err",
+     [](const fabric::PortCounters& /*port*/, const HwCounters& device) {
+         return device.value(HwCounter::kOutOfBuffer);
+     }},
+    {"link_downed", [](const fabric::PortCounters& port,
+                       const HwCounters& /*device*/) { return port.link_downed; }},
 });
 
 }  // namespace simverbs

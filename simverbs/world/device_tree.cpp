@@ -69,6 +69,11 @@ bool is_infiniband(const Port& port) {
     return port.attributes().link_layer == fabric::LinkLayer::kInfiniband;
 }
 
+// Returns true for Linux's device in software, which has no hardware to name.
+bool is_soft_roce(const Hca& hca) {
+    return hca.personality().identity.hca_type.empty();
+}
+
 // "100 Gb/sec (4X EDR)"
 std::string rate_text(const Port& port) {
     const fabric::PortAttributes& attributes = port.attributes();
@@ -177,7 +182,7 @@ void DeviceTree::add_node(const std::string& folder, const std::string& name, in
 // is no device of a bus.
 void DeviceTree::add_pci_function(std::size_t number, const Hca& hca) {
     const DeviceIdentity& identity = hca.personality().identity;
-    if (identity.hca_type.empty()) {
+    if (is_soft_roce(hca)) {
         return;
     }
     const std::string place =
@@ -295,20 +300,39 @@ void DeviceTree::add_tables(const std::string& folder, const Port& port, const P
 }
 
 void DeviceTree::add_counters(const std::string& folder, const Hca& hca, std::uint16_t number) {
-    const fabric::PortNumber port{number};
+    const fabric::PortNumber number_in_node{number};
     const fabric::NodeId node = hca.node();
-    if (is_infiniband(hca.port(number))) {
+    const Port& port = hca.port(number);
+    if (is_infiniband(port)) {
         for (const CounterFile& row : kCounterFiles) {
-            add(fmt::format("{}counters/{}", folder, row.name), [this, node, port, row] {
+            add(fmt::format("{}counters/{}", folder, row.name), [this, node, number_in_node, row] {
                 fabric::ManagedNode* managed = simulation_.managed_network().find(node);
-                return fmt::format("{}\n", managed == nullptr
-                                               ? 0
-                                               : managed->performance().value(port, row.counter));
+                return fmt::format("{}\n", managed == nullptr ? 0
+                                                              : managed->performance().value(
+                                                                    number_in_node, row.counter));
             });
         }
+    } else if (!is_soft_roce(hca)) {
+        for (const EthernetCounterFile& row : kEthernetCounterFiles) {
+            add(fmt::format("{}counters/{}", folder, row.name),
+                [&port, row] { return fmt::format("{}\n", row.value(port.counters())); });
+        }
+    }
+    add_hw_counters(folder + "hw_counters/", hca, number);
+}
+
+void DeviceTree::add_hw_counters(const std::string& folder, const Hca& hca, std::uint16_t number) {
+    if (is_soft_roce(hca)) {
+        const Port& port = hca.port(number);
+        for (const SoftRoceCounterFile& row : kSoftRoceCounterFiles) {
+            add(folder + std::string(row.name), [&hca, &port, number, row] {
+                return fmt::format("{}\n", row.value(port.counters(), hca.hw_counters(number)));
+            });
+        }
+        return;
     }
     for (const HwCounterRow& row : kHwCounters) {
-        add(fmt::format("{}hw_counters/{}", folder, row.name), [&hca, number, row] {
+        add(folder + std::string(row.name), [&hca, number, row] {
             return fmt::format("{}\n", hca.hw_counters(number).value(row.counter));
         });
     }

@@ -73,6 +73,7 @@ class DeviceTree {
     void add_port(const std::string& folder, const Hca& hca, std::uint16_t number);
     void add_tables(const std::string& folder, const fabric::Port& port, const PortLimits& limits);
     void add_counters(const std::string& folder, const Hca& hca, std::uint16_t number);
+    void add_hw_counters(const std::string& folder, const Hca& hca, std::uint16_t number);
     void add_management(const std::string& name, std::size_t index, std::uint16_t port);
 
     Simulation& simulation_;
