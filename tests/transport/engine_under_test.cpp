@@ -47,8 +47,15 @@ QpAttributes connected_attributes() {
 RequesterUnderTest::RequesterUnderTest(const QpAttributes& with, std::uint32_t slots)
     : RequesterUnderTest(with, send_queue_shape(slots, kSegments, kInlineBytes)) {}
 
-RequesterUnderTest::RequesterUnderTest(const QpAttributes& with, const WorkQueueShape& shape)
-    : attributes(with), effects(attributes), requester(attributes, kSpec, shape, {}, effects) {
+RequesterUnderTest::RequesterUnderTest(const Personality& personality)
+    : RequesterUnderTest(connected_attributes(), send_queue_shape(64, kSegments, kInlineBytes),
+                         personality) {}
+
+RequesterUnderTest::RequesterUnderTest(const QpAttributes& with, const WorkQueueShape& shape,
+                                       const Personality& personality)
+    : attributes(with),
+      effects(attributes),
+      requester(attributes, personality, shape, {}, effects) {
     effects.on_fail = [this] { requester.flush(FaultCause::kFlushed); };
     requester.start();
 }

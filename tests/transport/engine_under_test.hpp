@@ -29,7 +29,9 @@ class RequesterUnderTest {
   public:
     explicit RequesterUnderTest(const QpAttributes& with = connected_attributes(),
                                 std::uint32_t slots = 64);
-    RequesterUnderTest(const QpAttributes& with, const WorkQueueShape& shape);
+    explicit RequesterUnderTest(const Personality& personality);
+    RequesterUnderTest(const QpAttributes& with, const WorkQueueShape& shape,
+                       const Personality& personality = kSpec);
 
     QpAttributes attributes;
     RecordingEffects effects;

@@ -211,6 +211,69 @@ TEST(RequesterRecovery, AnAckThatComesWhileItWaitsForAReceiverEndsTheWait) {
     EXPECT_THAT(test.take_psns(), ElementsAre(101));
 }
 
+// Soft-RoCE's acknowledgment timer runs on while its requester waits for a receive.
+TEST(RequesterRecovery, AnAckTimerThatRunsInAnRnrWaitEndsItInTheEnd) {
+    RequesterUnderTest test(kRxe);  // retry_cnt 3
+    test.post(WrOpcode::kSend, 8);
+    test.rnr_nak(100, 12);
+    for (int retry = 0; retry < 3; ++retry) {
+        ASSERT_TRUE(test.effects.armed(kAckTimer)) << "retry " << retry;
+        test.fire(kAckTimer);
+        EXPECT_EQ(test.requester.state(), RequesterState::kRnrWaitRecovering);
+    }
+    ASSERT_TRUE(test.effects.armed(kAckTimer));
+    test.fire(kAckTimer);
+    EXPECT_THAT(test.statuses(), ElementsAre(WcStatus::kRetryExcErr));
+}
+
+TEST(RequesterRecovery, AnAlternatePathGivesAllRetriesBack) {
+    RequesterUnderTest test;  // retry_cnt 3
+    test.effects.has_alternate_path = true;
+    test.post(WrOpcode::kSend, 8);
+    for (int retry = 0; retry < 4; ++retry) {
+        test.fire(kAckTimer);
+    }
+    EXPECT_EQ(test.requester.retries_left(), 3);
+    for (int retry = 0; retry < 3; ++retry) {
+        test.fire(kAckTimer);
+    }
+    EXPECT_THAT(test.statuses(), IsEmpty());
+    test.fire(kAckTimer);
+    EXPECT_THAT(test.statuses(), ElementsAre(WcStatus::kRetryExcErr));
+}
+
+// A limited rate lets one packet go at a time.
+TEST(RequesterRecovery, WhatALateAckCoversIsNotSentAgain) {
+    RequesterUnderTest test;
+    RateReaction rate(test.effects);
+    test.requester.set_rate(rate);
+    test.post(WrOpcode::kRdmaWrite, 5 * kMtu);
+    test.take_psns();
+    rate.notified(100'000'000'000);
+    test.fire(kAckTimer);
+    EXPECT_THAT(test.take_psns(), ElementsAre(100));
+    test.ack(102);
+    test.fire(EngineTimer::kRate);
+    EXPECT_THAT(test.take_psns(), ElementsAre(103));
+}
+
+// The peer goes on expecting the PSN behind the last packet that it has seen.
+TEST(RequesterRecovery, AQueuePairThatLeavesSqeGoesOnWithTheNextPsn) {
+    QpAttributes attributes = connected_attributes();
+    attributes.service = Service::kUc;
+    RequesterUnderTest test(attributes);
+    test.post(WrOpcode::kSend, 8);
+    test.fire(EngineTimer::kTransmitted);
+    constexpr std::uint32_t kBadKey = 0x999;
+    test.post(WrOpcode::kSend, 8, SendFlag::kSignaled, kBadKey);
+    ASSERT_THAT(test.statuses(), ElementsAre(WcStatus::kSuccess, WcStatus::kLocProtErr));
+    test.take_psns();
+    test.attributes.state = QpState::kRts;
+    test.requester.resume();
+    test.post(WrOpcode::kSend, 8);
+    EXPECT_THAT(test.take_psns(), ElementsAre(101));
+}
+
 TEST(RequesterRecovery, WhatWasSentTwiceKeepsItsPayloadsWhenItCompletes) {
     RequesterUnderTest test;
     test.post(WrOpcode::kSend, 8);
