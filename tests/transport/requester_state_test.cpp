@@ -85,6 +85,16 @@ TEST(RequesterStates, AnRnrWaitThatNothingIsLeftOfEndsInSending) {
     EXPECT_EQ(test.requester.state(), kSending);
 }
 
+TEST(RequesterStates, AFlushLeavesNoTimer) {
+    for (const RequesterState from : {kSending, kRnrWait, kRnrWaitRecovering}) {
+        RequesterUnderTest test;
+        bring_to(from, test);
+        ASSERT_FALSE(test.effects.timers.empty());
+        test.requester.flush(FaultCause::kFlushed);
+        EXPECT_TRUE(test.effects.timers.empty()) << to_string(from);
+    }
+}
+
 TEST(RequesterStates, AStoppedRequesterReadsNoAnswer) {
     RequesterUnderTest test;
     bring_to(kStopped, test);

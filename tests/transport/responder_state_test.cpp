@@ -89,6 +89,15 @@ TEST(ResponderStates, ARefusalWaitsForTheReadBeforeIt) {
     }
 }
 
+TEST(ResponderStates, AFlushLeavesNoAnswer) {
+    ResponderUnderTest test;
+    test.read(100, 40 * kMtu);
+    ASSERT_TRUE(test.responder.has_answers());
+    test.responder.flush();
+    EXPECT_FALSE(test.responder.has_answers());
+    EXPECT_TRUE(test.effects.timers.empty());
+}
+
 TEST(ResponderStates, NothingBehindARefusedRequestIsLookedAt) {
     ResponderUnderTest test;
     bring_to(kRefusing, test);
