@@ -65,6 +65,18 @@ TEST(CqOverrun, OfTheReceiverLeavesTheSenderWithoutAnAnswer) {
     EXPECT_THAT(ids(pair.b.receive_cq.poll()), ElementsAre(0, 1));
 }
 
+// The completion in error of a request that failed finds the queue full.
+TEST(CqOverrun, ComesBeforeTheFailureWhoseCompletionItWas) {
+    Pair pair({.cq_entries = 1});
+    pair.a.qp.post(small_writes(pair, 1));
+    pair.drive();
+    pair.drop_all(pair.a);
+    pair.a.qp.post(small_writes(pair, 1));
+    pair.drive();
+    EXPECT_EQ(pair.a.qp.state(), QpState::kErr);
+    EXPECT_THAT(pair.a.take_events(), ElementsAre(AsyncEvent::kCqErr, AsyncEvent::kQpFatal));
+}
+
 TEST(CqOverrun, AFullQueueThatIsPolledInTimeLosesNothing) {
     Pair pair({.cq_entries = 4});
     for (int round = 0; round < 10; ++round) {
