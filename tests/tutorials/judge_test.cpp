@@ -102,7 +102,10 @@ TEST(Judge, OrderIsOfEachHost) {
     const Finding other = judged(order, performance_of({kReceiveAtH0, kRtrOfH0, kRtrOfH1}));
     EXPECT_FALSE(other.holds);
     EXPECT_THAT(other.seen, HasSubstr("h1 QP 0x5"));
-    EXPECT_FALSE(judged(order, performance_of({kReceiveAtH0})).holds) << "it never came to RTR";
+    const Finding unfinished = judged(order, performance_of({kReceiveAtH0}));
+    EXPECT_FALSE(unfinished.holds) << "it never came to RTR";
+    EXPECT_TRUE(unfinished.open) << "the receive is there: nothing was done wrong so far";
+    EXPECT_FALSE(judged(order, performance_of({})).open);
 }
 
 TEST(Judge, CountsRequestsAndNotDoorbells) {

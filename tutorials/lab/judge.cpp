@@ -210,7 +210,9 @@ class Judge {
                 }
             }
         }
-        return {happened, happened ? "" : "it never came to: " + rule.before.text, false, true};
+        // The rule is open where `first` came and `before` has not come yet.
+        return {happened, happened ? "" : "it never came to: " + rule.before.text,
+                !happened && !prepared.empty(), true};
     }
 
     Finding operator()(const BetweenRule& rule) const {
@@ -383,7 +385,7 @@ Finding judge(const Demand& demand, const Performance& performance) {
         finding.open = forbids(demand) && !performance.ending.is_good();
         finding.holds = !finding.open;
     } else {
-        finding.open = finding.is_absence && was_cut_short(performance.ending);
+        finding.open = finding.open || (finding.is_absence && was_cut_short(performance.ending));
     }
     return finding;
 }
