@@ -93,10 +93,20 @@ TEST(Diagnosis, NamesASkippedState) {
                 HasSubstr("no step from ERR to INIT"));
     EXPECT_THAT(diagnose({}, refused("RTS to INIT"), 2s)[0].text,
                 HasSubstr("no step from RTS to INIT"));
-    EXPECT_EQ(first_name(ended(Ending::Kind::kExited, 1,
-                               "simverbs: ibv_modify_qp refused [0x1]: INIT to RTR lacks AV "
-                               "(Invalid argument)\n")),
-              "");
+    const std::string lacks_av =
+        "simverbs: ibv_modify_qp refused [0x1]: INIT to RTR lacks AV (Invalid argument)\n";
+    EXPECT_EQ(first_name(ended(Ending::Kind::kExited, 1, lacks_av)), "");
+}
+
+// The program did not look at what ibv_modify_qp() returned, and went on.
+TEST(Diagnosis, AStepThatWasRefusedIsNotSkipped) {
+    const std::string lacks_av =
+        "simverbs: ibv_modify_qp refused [0x1]: INIT to RTR lacks AV (Invalid argument)\n";
+    const std::string next =
+        "simverbs: ibv_modify_qp refused [0x1]: INIT to RTS is no transition of RC (Invalid "
+        "argument)\n";
+    EXPECT_EQ(first_name(ended(Ending::Kind::kExited, 1, lacks_av + next)), "");
+    EXPECT_EQ(first_name(ended(Ending::Kind::kExited, 1, next + lacks_av)), kSkipsState);
 }
 
 TEST(Diagnosis, NamesAPollThatWasNotRepeated) {

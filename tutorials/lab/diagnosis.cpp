@@ -63,7 +63,7 @@ std::optional<std::string> exit_text(const Performance& performance) {
 
 // Which step was asked for, by what simverbs says of the refusal.
 std::optional<Diagnosis> skipped_state(const Performance& performance) {
-    static const std::regex kStep("(\\w+) to (\\w+) is no transition of ");
+    static const std::regex kStep("\\]: (\\w+) to (\\w+)( is no transition of )?");
     std::istringstream lines(performance.errors);
     std::smatch found;
     std::string line;
@@ -72,8 +72,8 @@ std::optional<Diagnosis> skipped_state(const Performance& performance) {
             std::regex_search(line, found, kStep);
         }
     }
-    if (found.empty()) {
-        return std::nullopt;
+    if (found.empty() || !found[3].matched) {
+        return std::nullopt;  // a step that was tried and refused is not skipped by the next one
     }
     const std::string from = found[1];
     const std::string to = found[2];
