@@ -183,9 +183,12 @@ int post_recv(ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
         name_misuse(context, *watched.mistake, handle->qp_num, {});
     }
     if (error != 0) [[unlikely]] {
-        explain_receive("ibv_post_recv", handle->qp_num, **bad_wr,
-                        qp.queues.receive().shape().max_segments,
-                        qp.queues.state() == QpState::kReset, error);
+        explain_receive({.verb = "ibv_post_recv",
+                         .number = handle->qp_num,
+                         .queue = qp.queues.receive().shape(),
+                         .in_reset = qp.queues.state() == QpState::kReset,
+                         .has_shared_queue = handle->srq != nullptr},
+                        **bad_wr, error);
     }
     return with_errno(error);
 }

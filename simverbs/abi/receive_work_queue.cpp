@@ -59,9 +59,11 @@ int post_wq_recv(ibv_wq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
         name_misuse(context, *watched.mistake, handle->wq_num, {});
     }
     if (error != 0) [[unlikely]] {
-        explain_receive("ibv_post_wq_recv", handle->wq_num, **bad_wr,
-                        as_object(handle).queue.receives().shape().max_segments,
-                        handle->state == IBV_WQS_RESET, error);
+        explain_receive({.verb = "ibv_post_wq_recv",
+                         .number = handle->wq_num,
+                         .queue = as_object(handle).queue.receives().shape(),
+                         .in_reset = handle->state == IBV_WQS_RESET},
+                        **bad_wr, error);
     }
     return with_errno(error);
 }

@@ -1,5 +1,6 @@
 #include "simverbs/abi/refusal_reason.hpp"
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -21,9 +22,14 @@ constexpr std::size_t kMostReasons = 256;
 std::mutex g_lock;
 std::set<std::string> g_said;
 
+// Keeps a reason that is no mistake for simverbs_last_error() alone.
+void keep(const char* verb, std::uint32_t number, int error, const std::string& reason) {
+    fail(error, "{} refused [{:#x}]: {}", verb, number, reason);
+}
+
 // Kept for simverbs_last_error(), and printed where that is asked for.
 void say(const char* verb, std::uint32_t number, int error, const std::string& reason) {
-    fail(error, "{} refused [{:#x}]: {}", verb, number, reason);
+    keep(verb, number, error, reason);
     if (!warnings_wanted()) {
         return;
     }
@@ -40,8 +46,43 @@ constexpr bool is_state(std::uint32_t value) {
     return value <= static_cast<std::uint32_t>(QpState::kErr);
 }
 
-std::string value_reason(QpAttrs given, const QpValues& values, const ModifyQpReply& reply) {
+// An attribute with its name in ibv_qp_attr and the largest value that it may have.
+struct Bound {
+    QpAttr attr;
+    const char* field;
+    std::uint32_t value;
+    std::uint32_t most;
+};
+
+// The bound that the device found exceeded; "" for an attribute without one.
+std::string bound_reason(const DeviceLimits& limits, QpAttrs refused, const QpValues& values) {
+    constexpr std::uint32_t kLargest = Psn::kModulus - 1;  // of 24 bits
+    const auto bounds = std::to_array<Bound>({
+        {QpAttr::kRqPsn, "rq_psn", values.rq_psn, kLargest},
+        {QpAttr::kSqPsn, "sq_psn", values.sq_psn, kLargest},
+        {QpAttr::kDestQpn, "dest_qp_num", values.dest_qpn, kLargest},
+        {QpAttr::kTimeout, "timeout", values.timeout, kAckTimeoutCodes - 1},
+        {QpAttr::kRetryCnt, "retry_cnt", values.retry_count, kMaxRetryCount},
+        {QpAttr::kRnrRetry, "rnr_retry", values.rnr_retry, kMaxRetryCount},
+        {QpAttr::kMinRnrTimer, "min_rnr_timer", values.min_rnr_timer, kRnrTimerCodes - 1},
+        {QpAttr::kMaxRdAtomic, "max_rd_atomic", values.max_rd_atomic,
+         static_cast<std::uint32_t>(limits.max_qp_init_rd_atom)},
+        {QpAttr::kMaxDestRdAtomic, "max_dest_rd_atomic", values.max_dest_rd_atomic,
+         static_cast<std::uint32_t>(limits.max_qp_rd_atom)},
+    });
+    for (const Bound& bound : bounds) {
+        if (refused.contains(bound.attr) && bound.value > bound.most) {
+            return fmt::format("{} {} is more than {}", bound.field, bound.value, bound.most);
+        }
+    }
+    return "";
+}
+
+std::string value_reason(const Context& context, QpAttrs given, const QpValues& values,
+                         const ModifyQpReply& reply) {
     const auto refused = QpAttrs::from_bits(reply.refused);
+    const std::uint32_t ports = context.device().info().ports;
+    const auto is_port = [ports](std::uint8_t port) { return port >= 1 && port <= ports; };
     if (refused.contains(QpAttr::kPathMtu) && reply.active_mtu != 0) {
         constexpr std::uint32_t kLargest = 5;  // IBV_MTU_4096
         if (values.path_mtu < 1 || values.path_mtu > kLargest) {
@@ -53,9 +94,20 @@ std::string value_reason(QpAttrs given, const QpValues& values, const ModifyQpRe
             "Ethernet the frames of its link decide: packets of 4096 bytes want `mtu: 4200B`",
             128U << values.path_mtu, 128U << reply.active_mtu);
     }
+    if (refused.contains(QpAttr::kPort) && !is_port(values.port)) {
+        return fmt::format("port_num {} is none of the ports 1 to {}", values.port, ports);
+    }
+    if (refused.contains(QpAttr::kAv) && !is_port(values.path.port)) {
+        return fmt::format("ah_attr.port_num {} is none of the ports 1 to {}", values.path.port,
+                           ports);
+    }
     if (refused.contains(QpAttr::kAv)) {
         return "AV does not fit the port: port_num, a value that is out of range, or on Ethernet "
                "no GRH (is_global) or no GID";
+    }
+    if (std::string reason = bound_reason(context.personality().limits, refused, values);
+        !reason.empty()) {
+        return reason;
     }
     return fmt::format(
         "a value of {} is out of range",
@@ -95,7 +147,7 @@ std::string modify_reason(const Context& context, const QueuePair& qp, QpState f
     if (!check.superfluous.empty()) {
         return fmt::format("{} does not take {}", move, names_of(check.superfluous));
     }
-    return fmt::format("{}: {}", move, value_reason(given, values, reply));
+    return fmt::format("{}: {}", move, value_reason(context, given, values, reply));
 }
 
 bool sends_are_too_early(QpState state) {
@@ -124,6 +176,9 @@ void explain_modify(const Context& context, const QueuePair& qp, QpState from, Q
 void explain_send(const Context& context, QueuePair& qp, const ibv_send_wr& wr, const char* verb,
                   int error) {
     if (error == ENOMEM) {
+        keep(verb, qp.queues.qpn(), error,
+             fmt::format("the send queue is full: it holds max_send_wr {} requests",
+                         qp.queues.send().shape().limit));
         return;
     }
     const auto why = [&]() -> std::string {
@@ -164,6 +219,10 @@ void explain_send(const Context& context, QueuePair& qp, const ibv_send_wr& wr, 
 
 void explain_batch(const Context& /*context*/, QueuePair& qp, int error) {
     if (error == ENOMEM) {
+        keep("ibv_wr_complete", qp.queues.qpn(), error,
+             fmt::format("the send queue has no room for the batch: it holds max_send_wr {} "
+                         "requests",
+                         qp.queues.send().shape().limit));
         return;
     }
     const QpState state = qp.queues.state();
@@ -173,15 +232,27 @@ void explain_batch(const Context& /*context*/, QueuePair& qp, int error) {
             : "a request of the batch does not fit the queue pair");
 }
 
-void explain_receive(const char* verb, std::uint32_t number, const ibv_recv_wr& wr,
-                     std::uint32_t most_segments, bool in_reset, int error) {
+void explain_receive(const RefusedReceive& refused, const ibv_recv_wr& wr, int error) {
     if (error == ENOMEM) {
+        keep(refused.verb, refused.number, error,
+             fmt::format("the queue is full: it holds {} receives", refused.queue.limit));
         return;
     }
-    say(verb, number, error,
-        error == EIO ? "the context is another process's"
-        : in_reset   ? "the queue is in RESET, receives are taken from INIT on"
-                     : fmt::format("num_sge is {}, the queue has {}", wr.num_sge, most_segments));
+    const auto why = [&]() -> std::string {
+        if (error == EIO) {
+            return "the context is another process's";
+        }
+        if (refused.has_shared_queue) {
+            return "the queue pair takes its receives from its shared receive queue: "
+                   "ibv_post_srq_recv";
+        }
+        if (refused.in_reset) {
+            return "the queue is in RESET, receives are taken from INIT on";
+        }
+        return fmt::format("num_sge is {}, the queue has {}", wr.num_sge,
+                           refused.queue.max_segments);
+    };
+    say(refused.verb, refused.number, error, why());
 }
 
 void forget_reasons() {

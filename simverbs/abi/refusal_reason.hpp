@@ -1,6 +1,6 @@
 // Says why a call was refused by a state or an attribute, since an errno alone does not: in
 // simverbs_last_error(), and with SIMVERBS_WARN=1 on stderr, each line once a world. A full queue
-// is no mistake and is not named.
+// is no mistake: it is not on stderr.
 #pragma once
 
 #include <string>
@@ -23,9 +23,15 @@ void explain_send(const Context& context, QueuePair& qp, const ibv_send_wr& wr, 
                   int error);
 // A batch of ibv_wr_complete().
 void explain_batch(const Context& context, QueuePair& qp, int error);
-// `queue`: of a queue pair, a shared one or a work queue, whose receives have that many segments.
-void explain_receive(const char* verb, std::uint32_t number, const ibv_recv_wr& wr,
-                     std::uint32_t most_segments, bool in_reset, int error);
+// The queue of a queue pair, a shared receive queue or a work queue that refused a receive.
+struct RefusedReceive {
+    const char* verb;
+    std::uint32_t number;
+    WorkQueueShape queue;
+    bool in_reset = false;
+    bool has_shared_queue = false;  // a queue pair that takes its receives from another queue
+};
+void explain_receive(const RefusedReceive& refused, const ibv_recv_wr& wr, int error);
 // Reasons are said anew in the next world.
 void forget_reasons();
 

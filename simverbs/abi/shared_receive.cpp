@@ -227,8 +227,10 @@ int post_srq_recv(ibv_srq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
         name_misuse(context, *watched.mistake, handle->handle, {});
     }
     if (error != 0) [[unlikely]] {
-        explain_receive("ibv_post_srq_recv", handle->handle, **bad_wr,
-                        srq.queue.receives().shape().max_segments, false, error);
+        explain_receive({.verb = "ibv_post_srq_recv",
+                         .number = handle->handle,
+                         .queue = srq.queue.receives().shape()},
+                        **bad_wr, error);
     }
     return with_errno(error);
 }

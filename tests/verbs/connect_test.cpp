@@ -128,9 +128,9 @@ TEST_F(Connect, WhatIsRefusedIsThrown) {
     EXPECT_THAT(wrong({.port = 9}), testing::HasSubstr("connect: ibv_query_port"));
     EXPECT_THAT(wrong({.gid_index = 200}), testing::HasSubstr("connect: no GID 200"));
     EXPECT_THAT(wrong({.retries = 8}),
-                testing::ContainsRegex("to RTS: .*a value of RETRY_CNT is out of range"));
+                testing::ContainsRegex("to RTS: .*retry_cnt 8 is more than 7"));
     EXPECT_THAT(wrong({.timeout = 77}),
-                testing::ContainsRegex("to RTS: .*a value of TIMEOUT is out of range"));
+                testing::ContainsRegex("to RTS: .*timeout 77 is more than 31"));
     EXPECT_EQ(wrong({}), "nothing");
 }
 

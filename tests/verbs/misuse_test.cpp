@@ -63,7 +63,15 @@ TEST_F(Misuse, WhyModifyingIsRefused) {
     EXPECT_NE(said().find("INIT to RTR lacks RQ_PSN"), std::string::npos);
     attr.min_rnr_timer = 32;
     EXPECT_EQ(ibv_modify_qp(a->qp, &attr, kRtrMask), EINVAL);
-    EXPECT_NE(said().find("INIT to RTR: a value of MIN_RNR_TIMER is out of range"),
+    EXPECT_NE(said().find("INIT to RTR: min_rnr_timer 32 is more than 31"), std::string::npos);
+    attr = rtr_attr(*b, {});
+    attr.max_dest_rd_atomic = 255;
+    EXPECT_EQ(ibv_modify_qp(a->qp, &attr, kRtrMask), EINVAL);
+    EXPECT_NE(said().find("INIT to RTR: max_dest_rd_atomic 255 is more than "), std::string::npos);
+    attr = rtr_attr(*b, {});
+    attr.ah_attr.port_num = 0;
+    EXPECT_EQ(ibv_modify_qp(a->qp, &attr, kRtrMask), EINVAL);
+    EXPECT_NE(said().find("INIT to RTR: ah_attr.port_num 0 is none of the ports 1 to 1"),
               std::string::npos);
     attr = rtr_attr(*b, {});
     attr.path_mtu = static_cast<ibv_mtu>(6);
@@ -118,6 +126,59 @@ TEST_F(Misuse, WhyPostingIsRefused) {
     EXPECT_EQ(ibv_bind_mw(a->qp, mw, &bind), EINVAL);
     EXPECT_NE(said().find("ibv_bind_mw refused"), std::string::npos);
     EXPECT_EQ(ibv_dealloc_mw(mw), 0);
+}
+
+// The last refusal is told, not one before it; on stderr a full queue is no mistake.
+TEST_F(Misuse, AFullQueueIsTheReasonOfItsRefusal) {
+    Connection with;
+    with.cap.max_send_wr = with.cap.max_recv_wr = 2;
+    connect(with);
+    EXPECT_EQ(b->receive(1, std::vector<ibv_sge>(9)), EINVAL);
+    said();
+    int error = 0;
+    for (std::uint64_t id = 0; id < 100 && error == 0; ++id) {
+        error = b->receive(id, {});
+    }
+    EXPECT_EQ(error, ENOMEM);
+    EXPECT_NE(std::string(simverbs_last_error()).find("ibv_post_recv refused"), std::string::npos);
+    EXPECT_NE(std::string(simverbs_last_error()).find("the queue is full: it holds 2 receives"),
+              std::string::npos)
+        << simverbs_last_error();
+    error = 0;
+    for (std::uint64_t id = 0; id < 100 && error == 0; ++id) {
+        error = write(id, true);
+    }
+    EXPECT_EQ(error, ENOMEM);
+    EXPECT_NE(std::string(simverbs_last_error()).find("it holds max_send_wr 2 requests"),
+              std::string::npos)
+        << simverbs_last_error();
+    EXPECT_EQ(said(), "");
+}
+
+TEST_F(Misuse, AReceiveForAQueuePairOfASharedQueue) {
+    connect();
+    ibv_srq_init_attr srq_init{};
+    srq_init.attr = {4, 1, 0};
+    ibv_srq* srq = ibv_create_srq(a->pd, &srq_init);
+    ASSERT_NE(srq, nullptr);
+    ibv_qp_init_attr init{};
+    init.qp_type = IBV_QPT_RC;
+    init.send_cq = init.recv_cq = a->cq;
+    init.srq = srq;
+    init.cap = {4, 4, 1, 1, 0};
+    ibv_qp* qp = ibv_create_qp(a->pd, &init);
+    ASSERT_NE(qp, nullptr);
+    said();
+    ibv_sge piece = a->range(0, 8);
+    ibv_recv_wr wr{};
+    wr.sg_list = &piece;
+    wr.num_sge = 1;
+    ibv_recv_wr* bad = nullptr;
+    EXPECT_EQ(ibv_post_recv(qp, &wr, &bad), EINVAL);
+    EXPECT_NE(said().find("takes its receives from its shared receive queue: ibv_post_srq_recv"),
+              std::string::npos);
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
 
 TEST_F(Misuse, AQueueFullOfUnsignaledRequests) {
