@@ -44,7 +44,7 @@ bool read_event(Context& context, int descriptor, ChannelUse& use, EventMessage&
                 return false;
             }
         } else {
-            context.channel().empty_poll(seen);  // a poll like any other: time may move
+            context.channel().empty_poll(seen, nullptr);  // a poll: time may move
             static_cast<void>(context.await_running());
             seen = context.channel().deliveries();
         }

@@ -47,8 +47,9 @@ class Channel {
     [[nodiscard]] std::uint64_t deliveries() const {
         return deliveries_->load(std::memory_order_acquire);
     }
-    // The caller found nothing to poll, as of `seen` deliveries: time may move.
-    virtual void empty_poll(std::uint64_t seen) = 0;
+    // The caller found nothing to poll, as of `seen` deliveries: time may move. `queue` is where it
+    // looked; without one it may go on whenever anything happens.
+    virtual void empty_poll(std::uint64_t seen, CompletionRing* queue) = 0;
     // The caller blocks until `descriptor` is readable; 0, or EINTR as read(2) would. Several may
     // wait for one: who returns may find nothing.
     virtual int wait_readable(int descriptor) = 0;

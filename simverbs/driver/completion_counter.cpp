@@ -20,7 +20,7 @@ std::uint64_t CompletionCounter::read_or_step(CounterEntry entry) {
     const std::uint64_t seen = channel_.deliveries();
     std::uint64_t value = 0;
     if (!read(entry, value)) {
-        channel_.empty_poll(seen);
+        channel_.empty_poll(seen, nullptr);
         channel_.await_running(device_);
         read(entry, value);
     }

@@ -192,11 +192,11 @@ void EmbeddedWorld::ring(const Doorbell& doorbell) {
     conductor_->ring(*attachment_, doorbell);
 }
 
-void EmbeddedWorld::empty_poll(std::uint64_t seen) {
+void EmbeddedWorld::empty_poll(std::uint64_t seen, CompletionRing* queue) {
     if (t_wait_hook.wait != nullptr) {
         t_wait_hook.wait(t_wait_hook.argument);
     } else {
-        conductor_->empty_poll(seen);
+        conductor_->empty_poll(seen, queue == nullptr ? nullptr : &queue->poller.value);
     }
 }
 
@@ -246,7 +246,7 @@ void EmbeddedWorld::set_stopped(const std::string& host, bool stopped) {
 // The end of it is an event that is pending, so time moves as for any other poll.
 bool EmbeddedWorld::wait_while_stopped(std::size_t device) {
     while (stopped_[device].load(std::memory_order_acquire)) {
-        empty_poll(deliveries());
+        empty_poll(deliveries(), nullptr);
     }
     return true;
 }

@@ -49,7 +49,7 @@ class EmbeddedWorld final : public Channel, private Client, private HostPrograms
     int execute(CommandCode code, std::span<const std::byte> command, std::span<std::byte> reply,
                 int& descriptor) override;
     void ring(const Doorbell& doorbell) override;
-    void empty_poll(std::uint64_t seen) override;
+    void empty_poll(std::uint64_t seen, CompletionRing* queue) override;
     int wait_readable(int descriptor) override;
     std::byte* map_ring(const RingReply& ring, int descriptor) override;
     void unmap_ring(std::byte* memory, std::uint64_t bytes) override;
@@ -68,7 +68,11 @@ class EmbeddedWorld final : public Channel, private Client, private HostPrograms
     RingMemory make_ring(std::size_t bytes) override;
     void release_ring(const RingMemory& ring) override;
     void hand_over(int descriptor) override { handed_over_ = descriptor; }
-    void completion_delivered() override { conductor_->delivered(); }
+    void completion_delivered(const CompletionRing* queue) override {
+        conductor_->delivered(
+            queue == nullptr ? 0 : queue->poller.value.load(std::memory_order_relaxed));
+    }
+    void memory_written() override { conductor_->memory_written(); }
     void event_delivered() override { conductor_->event_delivered(); }
 
     void peer_never_was(std::uint32_t qpn) override;

@@ -211,7 +211,7 @@ class CompletionQueue {
     const Cqe* first();
     void note_use(Use use) { channel_.note_use(use_, use, "the completion queue", number_); }
     void let_time_move(std::uint64_t seen) {
-        channel_.empty_poll(seen);
+        channel_.empty_poll(seen, &head());
         channel_.await_running(device_);
     }
     void settle(const Cqe& entry);

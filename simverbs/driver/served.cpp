@@ -336,7 +336,7 @@ void ServedChannel::ring(const Doorbell& doorbell) {
     }
 }
 
-void ServedChannel::empty_poll(std::uint64_t seen) {
+void ServedChannel::empty_poll(std::uint64_t seen, CompletionRing* /*queue*/) {
     if (server_gone_) {
         return;
     }

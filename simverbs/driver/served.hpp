@@ -40,7 +40,7 @@ class ServedChannel final : public Channel, private ThreadRoster::Listener {
     int execute(CommandCode code, std::span<const std::byte> command, std::span<std::byte> reply,
                 int& descriptor) override;
     void ring(const Doorbell& doorbell) override;
-    void empty_poll(std::uint64_t seen) override;
+    void empty_poll(std::uint64_t seen, CompletionRing* queue) override;
     int wait_readable(int descriptor) override;
     std::byte* map_ring(const RingReply& ring, int descriptor) override;
     void unmap_ring(std::byte* memory, std::uint64_t bytes) override;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "simverbs/transport/work_queue.hpp"
 #include "simverbs/wire/payload.hpp"
 
 namespace simverbs {
@@ -27,9 +28,12 @@ class Client {
     virtual void release_ring(const RingMemory& ring) = 0;
     // A descriptor that goes to the client with the reply of the command under way.
     virtual void hand_over(int descriptor) = 0;
-    // A completion has become visible to it, or an event can be read from a descriptor.
-    virtual void completion_delivered() = 0;
+    // A completion has become visible to it (in the queue of that ring, unless that is nullptr), or
+    // an event can be read from a descriptor.
+    virtual void completion_delivered(const CompletionRing* queue) = 0;
     virtual void event_delivered() = 0;
+    // A peer has written to its memory, and no completion tells.
+    virtual void memory_written() {}
     // Its retries were used up towards a queue pair that no device of this world ever had, or that
     // is the sender itself.
     virtual void peer_never_was(std::uint32_t /*qpn*/) {}

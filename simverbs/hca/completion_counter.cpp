@@ -47,7 +47,7 @@ void CompletionCounter::add(CounterEntry entry, std::uint64_t amount) {
 void CompletionCounter::count(CounterEntry entry) {
     if (!stopped_) {
         add(entry, 1);
-        client_.completion_delivered();
+        client_.completion_delivered(nullptr);
     }
 }
 

@@ -65,7 +65,7 @@ void CompletionQueue::push(const Cqe& entry, bool urgent) {
     slots()[producer_ & mask_] = entry;
     ++producer_;
     head().producer.value.store(producer_, std::memory_order_seq_cst);
-    context_.client().completion_delivered();
+    context_.client().completion_delivered(&head());
     notify(urgent);
 }
 

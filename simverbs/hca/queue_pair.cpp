@@ -241,6 +241,9 @@ void QueuePair::delivered(MessageKind kind, std::uint64_t length) {
         counters_->carried_out(kind);
     }
     ++messages_received_;
+    if (writes_memory(kind)) {
+        context_->client().memory_written();
+    }
     hca_.trace(MessageDelivered{hca_.node(), attributes_.qpn, kind, length});
 }
 

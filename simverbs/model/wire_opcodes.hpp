@@ -85,6 +85,12 @@ enum class MessageKind : std::uint8_t {
     kResync,
     kCongestionNotification,
 };
+
+// Requests that change the memory of the responder's program.
+constexpr bool writes_memory(MessageKind kind) {
+    return kind == MessageKind::kWrite || kind == MessageKind::kAtomicWrite ||
+           kind == MessageKind::kCompareSwap || kind == MessageKind::kFetchAdd;
+}
 inline constexpr auto kMessageKindNames = std::to_array<std::string_view>({
     "none",
     "SEND",

@@ -187,13 +187,13 @@ void RemoteClient::release_ring(const RingMemory& ring) {
     rings_.erase(ring.base);
 }
 
-void RemoteClient::completion_delivered() {
+void RemoteClient::completion_delivered(const CompletionRing* /*queue*/) {
     area().deliveries.value.store(++deliveries_, std::memory_order_release);
 }
 
 void RemoteClient::event_delivered() {
     area().events.value.store(++events_sent_, std::memory_order_release);
-    completion_delivered();
+    completion_delivered(nullptr);
     for (const auto& watch : watches_) {
         watch->expect_wake();
     }

@@ -129,7 +129,7 @@ class RemoteClient final : public Client {
     RingMemory make_ring(std::size_t bytes) override;
     void release_ring(const RingMemory& ring) override;
     void hand_over(int descriptor) override { handed_over_.push_back(descriptor); }
-    void completion_delivered() override;
+    void completion_delivered(const CompletionRing* queue) override;
     void event_delivered() override;
 
     int socket_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,6 +13,7 @@
 #include "simverbs/threads/spin_lock.hpp"
 #include "simverbs/threads/thread_roster.hpp"
 #include "simverbs/threads/thread_watch.hpp"
+#include "simverbs/threads/wake_word.hpp"
 #include "simverbs/world/attachment.hpp"
 
 namespace simverbs {
@@ -37,27 +39,43 @@ struct QueuedDoorbell {
     Doorbell doorbell;
 };
 
+class ActorList;
+
 struct Actor {
     explicit Actor(std::shared_ptr<ThreadEntry> entry) : thread(std::move(entry)) {}
 
     const std::shared_ptr<ThreadEntry> thread;
     std::string name;         // empty: unnamed
-    std::uint32_t rank = 0;   // order among the actors of the world
+    std::uint32_t rank = 0;   // order of arrival among the actors of the world
+    std::uint32_t order = 0;  // in which it acts
     bool has_called = false;  // a verb, or a control call
     std::atomic<ActorState> state{ActorState::kRunning};
-    std::uint64_t seen = 0;  // free: deliveries before its last empty poll
-    bool due = false;        // serial: it may go on, and has not been let yet
+    std::atomic<std::uint64_t> seen{0};  // free: deliveries before its last empty poll
+    bool due = false;                    // serial: it may go on, and has not been let yet
     PendingCommand* command = nullptr;
-    int awaited = -1;                        // blocked: the descriptor whose message lets it go on
-    bool in_kernel = false;                  // blocked, and leads nobody
-    std::atomic<std::uint64_t> released{0};  // how often it was let go on
-    bool gone = false;                       // the kernel has ended its thread
-    bool named_as_spinner = false;           // to the user
+    int awaited = -1;                     // blocked: the descriptor whose message lets it go on
+    WakeWord wake;                        // of one that waits: lets it go on
+    bool spins = false;                   // watches that word on a processor
+    int waits_to_sleep = 0;               // without watching it first, since that was in vain
+    int vain_spins = 0;                   // in a row
+    std::atomic<bool> went_early{false};  // its last poll ended though time stood
+    bool has_news = false;                // polling: something came to a queue that it polled last
+    std::uint64_t waits_since = 0;        // polling: steps before
+    bool gone = false;                    // the kernel has ended its thread
+    bool named_as_spinner = false;        // to the user
+
+    // The list of the conductor that it is in, and its place there.
+    ActorList* list = nullptr;
+    std::size_t place = 0;
 
     // Doorbells that it has rung since the last step; a spin lock, since others drain it at a step.
     SpinLock lock;
     std::vector<QueuedDoorbell> doorbells;
     std::vector<QueuedDoorbell> draining;  // with the world held: what the step is about to take
+    Actor* next_posted = nullptr;          // among the actors that have rung
+
+    std::uint64_t look = 0;               // the last round of looks at threads that saw it
+    std::shared_ptr<ThreadEntry> joined;  // the thread that it was seen to join
 
     ThreadWatch watch;        // while it runs its own code
     bool is_watched = false;  // `watch` knows the thread, which has begun
@@ -65,6 +83,36 @@ struct Actor {
     [[nodiscard]] bool leaves() const { return thread->leaves.load(std::memory_order_acquire); }
     // For messages: its name, or that of its thread.
     [[nodiscard]] std::string describe() const { return name.empty() ? thread->describe() : name; }
+};
+
+// Actors in no particular order. An actor is in one list at a time.
+class ActorList {
+  public:
+    [[nodiscard]] bool empty() const { return actors_.empty(); }
+    [[nodiscard]] std::size_t size() const { return actors_.size(); }
+    [[nodiscard]] Actor& operator[](std::size_t place) const { return *actors_[place]; }
+    [[nodiscard]] Actor& back() const { return *actors_.back(); }
+    [[nodiscard]] auto begin() const { return actors_.begin(); }
+    [[nodiscard]] auto end() const { return actors_.end(); }
+    // Takes the actor out of the list that it is in. The last of that one gets its place.
+    void take(Actor& actor) {
+        remove(actor);
+        actor.list = this;
+        actor.place = actors_.size();
+        actors_.push_back(&actor);
+    }
+    static void remove(Actor& actor) {
+        if (actor.list != nullptr) {
+            std::vector<Actor*>& actors = actor.list->actors_;
+            actors.back()->place = actor.place;
+            actors[actor.place] = actors.back();
+            actors.pop_back();
+            actor.list = nullptr;
+        }
+    }
+
+  private:
+    std::vector<Actor*> actors_;
 };
 
 // Marks an actor as being in the conductor, while it lives.

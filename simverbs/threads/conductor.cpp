@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <thread>
 #include <utility>
-
-#include <fmt/format.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "simverbs/threads/held_signals.hpp"
 
@@ -15,9 +12,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kSpins = 200;
-constexpr int kYields = 20;
 constexpr auto kTurnPause = 50us;
+
+// Steps after which every poller may look, whether or not something has come to its queue.
+constexpr std::uint64_t kStepsUnseen = 4096;
+// A jump that far may be that of a time limit: of retransmission, say.
+constexpr auto kFar = fabric::SimDuration(4us);
 
 std::atomic<std::uint64_t> g_last_conductor{0};
 
@@ -65,14 +65,16 @@ void Conductor::ring(Attachment& attachment, const Doorbell& doorbell) {
     {
         const std::lock_guard lock(actor.lock);
         auto& queued = actor.doorbells;
-        if (!queued.empty() && queued.back().attachment == &attachment &&
-            queued.back().doorbell.context == doorbell.context &&
-            queued.back().doorbell.qpn == doorbell.qpn &&
-            queued.back().doorbell.queue == doorbell.queue) {
+        if (queued.empty()) {
+            note_posted(actor);
+        } else if (queued.back().attachment == &attachment &&
+                   queued.back().doorbell.context == doorbell.context &&
+                   queued.back().doorbell.qpn == doorbell.qpn &&
+                   queued.back().doorbell.queue == doorbell.queue) {
             queued.back().doorbell.producer = doorbell.producer;
-        } else {
-            queued.push_back({&attachment, doorbell});
+            return;
         }
+        queued.push_back({&attachment, doorbell});
     }
     want_helper();
 }
@@ -95,94 +97,72 @@ void Conductor::execute(PendingCommand& command) {
         stall_watch_.called();
         drain_all(&self);
         command.run();
-        release_waiting(false);
+        release_waiting();
         return;
     }
     self.command = &command;
-    rendezvous(lock, self, ActorState::kCommand);
+    rendezvous(lock, self, ActorState::kCommand, commanding_);
+    hold(lock);
     if (!simulation_.loop().empty()) {
         want_helper();  // the others may be blocked, and this thread may end
     }
 }
 
-void Conductor::empty_poll(std::uint64_t seen) {
+void Conductor::empty_poll(std::uint64_t seen, std::atomic<std::uint32_t>* poller) {
     Actor& self = current();
     t_clock_watch.polled_nothing(seen);
     const Visit visit(self);
-    Lock lock(mutex_);
-    if (alone(self) && all_have_come()) {
-        note_visit(self);  // the helper thread looks at it, too
-        drain_all(&self);
-        watch_for_stall(step_to_news());
-        return;
-    }
     if (options_.schedule == Schedule::kFree) {
         poll_freely(self, seen);
         return;
     }
-    rendezvous(lock, self, ActorState::kPolling);
-}
-
-// The caller counts as waiting from here to its next call that is not an empty poll, or until
-// something is delivered. All wait: time jumps; else it keeps pace with the wall.
-void Conductor::poll_freely(Actor& self, std::uint64_t seen) {
-    self.state = ActorState::kPolling;
-    self.seen = seen;
-    lead(nullptr);
-}
-
-int Conductor::wait_readable(int descriptor) {
-    Actor& self = current();
-    const Visit visit(self);
-    HeldSignals signals;
     Lock lock(mutex_);
-    // With the world held, so that no delivery slips in between the look and the wait.
-    if (has_message(descriptor)) {
-        return 0;
+    if (alone(self) && all_have_come()) {
+        step_for(self);
+        return;
     }
-    self.awaited = descriptor;
-    self.state = ActorState::kBlocked;
-    const std::uint64_t ticket = self.released.load(std::memory_order_relaxed);
-    const auto let_go = [&self, ticket] {
-        return self.released.load(std::memory_order_acquire) != ticket;
-    };
-    int error = 0;
-    while (error == 0 && !let_go()) {
-        if (lead(&self)) {
-            continue;
-        }
-        if (has_message(descriptor)) {
-            if (options_.schedule != Schedule::kSerial) {
-                break;  // delivered between steps
-            }
-            changed_.wait_for(lock, kTurnPause, let_go);
-            continue;
-        }
-        if (!simulation_.loop().empty()) {
-            want_helper();
-        }
-        self.in_kernel = true;
-        lock.unlock();
-        error = signals.let_go() ? EINTR : wait_for_message(descriptor);
-        signals.hold();
-        lock.lock();
-        self.in_kernel = false;
+    if (poller != nullptr) {
+        poller->store(self.rank + 1, std::memory_order_relaxed);
     }
-    if (error == EINTR) {
-        marks_.set(Mark::kWokenBySignal, self.describe());
+    rendezvous(lock, self, ActorState::kPolling, poller == nullptr ? watching_ : polling_);
+}
+
+// The only actor that still calls verbs found nothing to poll.
+void Conductor::step_for(Actor& self) {
+    note_visit(self);  // the helper thread looks at it, too
+    drain_all(&self);
+    watch_for_stall(step_to_news());
+}
+
+void Conductor::delivered(std::uint32_t poller) {
+    deliveries_.store(deliveries_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    Actor* const actor = poller == 0 || poller > by_rank_.size() ? nullptr : by_rank_[poller - 1];
+    if (actor == nullptr || actor->list == &passed_) {
+        news_for_all_ = true;  // who looks there next is not known
+    } else if (actor->list == &polling_ && !actor->has_news) {
+        actor->has_news = true;
+        news_.push_back(actor);
     }
-    self.awaited = -1;
-    self.state = ActorState::kRunning;
-    note_visit(self);
-    return error;
 }
 
 void Conductor::event_delivered() {
-    delivered();
-    for (const auto& actor : actors_) {
-        if (actor->state == ActorState::kRunning) {
+    delivered(0);
+    ++event_deliveries_;
+    for (Actor* actor : passed_) {
+        actor->watch.expect_wake();
+    }
+    if (options_.schedule == Schedule::kFree) {
+        for (Actor* actor : holding_) {
             actor->watch.expect_wake();
         }
+    }
+}
+
+// Among those that drain_all() asks. With the actor's lock held, which had nothing queued.
+void Conductor::note_posted(Actor& actor) {
+    actor.next_posted = posted_.load(std::memory_order_relaxed);
+    while (!posted_.compare_exchange_weak(actor.next_posted, &actor, std::memory_order_release,
+                                          std::memory_order_relaxed)) {
     }
 }
 
@@ -208,14 +188,25 @@ bool Conductor::has_queued(Actor& actor) {
 }
 
 void Conductor::drain_all(Actor* last) {
-    int unordered = 0;
-    for (const auto& actor : actors_) {
-        if (actor.get() != last) {
-            const bool acted = drain(*actor) || actor->command != nullptr;
-            const bool has_order = !actor->name.empty() || actor->thread->is_announced;
-            unordered += acted && !has_order ? 1 : 0;
+    if (posted_.load(std::memory_order_relaxed) == nullptr) {
+        return;
+    }
+    draining_.clear();
+    for (Actor* actor = posted_.exchange(nullptr, std::memory_order_acquire); actor != nullptr;
+         actor = actor->next_posted) {
+        draining_.push_back(actor);
+    }
+    std::ranges::sort(draining_, {}, [](const Actor* actor) { return actor->order; });
+    const auto has_no_order = [](const Actor* actor) {
+        return actor->name.empty() && !actor->thread->is_announced;
+    };
+    std::size_t unordered = 0;
+    for (Actor* actor : draining_) {
+        if (actor != last) {
+            unordered += drain(*actor) && has_no_order(actor) && actor->command == nullptr ? 1 : 0;
         }
     }
+    unordered += static_cast<std::size_t>(std::ranges::count_if(commanding_, has_no_order));
     if (unordered > 1) {
         marks_.set(Mark::kUnnamedActorsRaced);
     }
@@ -224,81 +215,91 @@ void Conductor::drain_all(Actor* last) {
     }
 }
 
-// Waits in the library until it is let go on; leads the world while nobody runs.
-void Conductor::rendezvous(Lock& lock, Actor& self, ActorState state) {
-    self.state = state;
-    const std::uint64_t ticket = self.released.load(std::memory_order_relaxed);
-    const auto let_go = [&self, ticket] {
-        return self.released.load(std::memory_order_acquire) != ticket;
-    };
-    auto pause = 50us;
-    for (int idle = 0; !let_go();) {
-        if (lead(&self)) {
-            idle = 0;
-            continue;
-        }
-        if (idle++ == 0) {
-            // A hand-over between two processors by futex takes longer than most steps do.
-            lock.unlock();
-            for (int i = 0; i < kSpins + kYields && !let_go(); ++i) {
-                if (i >= kSpins) {
-                    sched_yield();
-                }
-            }
-            lock.lock();
-        } else {
-            changed_.wait_for(lock, pause, let_go);
-            pause = std::min(pause * 2, std::chrono::microseconds(2ms));
-        }
+bool Conductor::run_commands() {
+    std::vector<Actor*> in_turn(commanding_.begin(), commanding_.end());
+    std::ranges::sort(in_turn, {}, [](const Actor* actor) { return actor->order; });
+    if (options_.schedule == Schedule::kSerial && in_turn.size() > 1) {
+        in_turn.resize(1);
     }
-    self.state = ActorState::kRunning;
-    note_visit(self);
+    for (Actor* actor : in_turn) {
+        stall_watch_.called();
+        std::exchange(actor->command, nullptr)->run();
+        release(*actor);
+    }
+    if (!in_turn.empty()) {
+        release_waiting();  // a command may deliver, too: a flush, a link that goes down
+    }
+    return !in_turn.empty();
 }
 
-bool Conductor::run_commands() {
-    bool any = false;
-    for (const auto& actor : actors_) {
-        if (actor->command != nullptr) {
-            stall_watch_.called();
-            std::exchange(actor->command, nullptr)->run();
-            release(*actor);
-            any = true;
-            if (options_.schedule == Schedule::kSerial) {
-                break;
+void Conductor::release(Actor& actor) {
+    actor.state.store(ActorState::kRunning, std::memory_order_relaxed);
+    note_visit(actor);
+    actor.has_news = false;
+    stop_spinning(actor);
+    holding_.take(actor);
+    if (looker_ == &actor) {
+        looker_ = nullptr;
+        want_helper();  // the others sleep, and none of them looks
+    }
+    mutex_.release(actor.wake);
+}
+
+// Who blocks goes on when there may be something for it.
+void Conductor::release_waiting() {
+    if (std::exchange(noticed_, event_deliveries_) != event_deliveries_) {
+        for (std::size_t i = blocked_.size(); i-- > 0;) {
+            if (has_message(blocked_[i].awaited)) {
+                release_or_note(blocked_[i]);
             }
         }
     }
-    if (any) {
-        changed_.notify_all();
-        release_waiting(false);  // a command may deliver, too: a flush, a link that goes down
+}
+
+// After a step. Pollers of a completion queue sleep on while there is nothing in it, but not for
+// long: their programs may look elsewhere between two polls.
+void Conductor::release_pollers(bool anything_happened) {
+    ++steps_;
+    const bool for_all = news_for_all_ || (anything_happened && news_.empty()) ||
+                         steps_ % kStepsUnseen == 0 || options_.schedule == Schedule::kSerial;
+    for (Actor* actor : news_) {
+        if (actor->has_news && !for_all) {
+            release(*actor);
+        }
+    }
+    for (std::size_t i = polling_.size(); for_all && i-- > 0;) {
+        release_or_note(polling_[i]);
+    }
+    for (std::size_t i = watching_.size(); i-- > 0;) {
+        release_or_note(watching_[i]);
+    }
+    news_.clear();
+    news_for_all_ = false;
+}
+
+// Before time jumps far, whoever has slept through a step may look. True: somebody does.
+bool Conductor::show_before_jump() {
+    const fabric::EventLoop& loop = simulation_.loop();
+    const auto next = loop.next_time();
+    if (!next || *next - loop.now() <= kFar || options_.schedule == Schedule::kSerial) {
+        return false;
+    }
+    bool any = false;
+    for (std::size_t i = polling_.size(); i-- > 0;) {
+        if (polling_[i].waits_since != steps_) {
+            release(polling_[i]);
+            any = true;
+        }
     }
     return any;
 }
 
-void Conductor::release(Actor& actor) {
-    actor.state = ActorState::kRunning;
-    note_visit(actor);
-    actor.released.fetch_add(1, std::memory_order_release);
-}
-
-// Pollers go on after every step; who blocks goes on when there may be something for it.
-void Conductor::release_waiting(bool stepped) {
-    const std::uint64_t deliveries = deliveries_.load(std::memory_order_relaxed);
-    const bool delivered = std::exchange(noticed_, deliveries) != deliveries;
-    bool any = false;
-    for (const auto& actor : actors_) {
-        const bool goes_on =
-            (actor->state == ActorState::kPolling && stepped) ||
-            (actor->state == ActorState::kBlocked && delivered && has_message(actor->awaited));
-        if (goes_on && options_.schedule == Schedule::kSerial) {
-            actor->due = true;
-        } else if (goes_on) {
-            release(*actor);
-            any = true;
-        }
-    }
-    if (any) {
-        changed_.notify_all();
+void Conductor::release_or_note(Actor& actor) {
+    if (options_.schedule == Schedule::kSerial) {
+        actor.has_news = false;
+        actor.due = true;
+    } else {
+        release(actor);
     }
 }
 
@@ -308,7 +309,6 @@ bool Conductor::let_next_go() {
         if (actor->due) {
             actor->due = false;
             release(*actor);
-            changed_.notify_all();
             return true;
         }
     }
@@ -327,8 +327,10 @@ std::optional<bool> Conductor::step_alone(fabric::SimDuration most) {
         return std::nullopt;
     }
     // A thread that has called nothing yet may be on its way.
-    while (!alone(self) && someone_holds(&self)) {
-        changed_.wait_for(lock, kTurnPause);
+    while (!alone(self) && someone_holds(&self, Look::kAtThreads)) {
+        lock.unlock();
+        std::this_thread::sleep_for(kTurnPause);
+        lock.lock();
     }
     drain_all(&self);
     const auto next = simulation_.loop().next_time();
@@ -337,7 +339,8 @@ std::optional<bool> Conductor::step_alone(fabric::SimDuration most) {
     }
     // Without an event, too: what waits is handed over.
     const bool ran = simulation_.step_exactly() > 0;
-    release_waiting(true);
+    release_pollers(true);
+    release_waiting();
     return ran;
 }
 
@@ -348,7 +351,7 @@ void Conductor::advance(fabric::SimDuration duration) {
     if ((alone(self) && all_have_come()) || options_.schedule == Schedule::kFree) {
         drain_all(&self);
         simulation_.run_for(duration);
-        release_waiting(false);
+        release_waiting();
         return;
     }
     class Begin final : public PendingCommand {
@@ -365,9 +368,9 @@ void Conductor::advance(fabric::SimDuration duration) {
     End end;
     Begin begin(simulation_, duration, end);
     self.command = &begin;
-    rendezvous(lock, self, ActorState::kCommand);
-    while (!end.reached) {
-        rendezvous(lock, self, ActorState::kPolling);
+    rendezvous(lock, self, ActorState::kCommand, commanding_);
+    for (hold(lock); !end.reached; hold(lock)) {
+        rendezvous(lock, self, ActorState::kPolling, watching_);
     }
 }
 

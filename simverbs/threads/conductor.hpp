@@ -23,6 +23,7 @@
 
 #include "simverbs/threads/actor.hpp"
 #include "simverbs/threads/object_use.hpp"
+#include "simverbs/threads/world_mutex.hpp"
 #include "simverbs/time/pace.hpp"
 #include "simverbs/time/rule.hpp"
 #include "simverbs/time/stall_watch.hpp"
@@ -50,17 +51,17 @@ class Conductor final : private ThreadRoster::Listener {
     void ring(Attachment& attachment, const Doorbell& doorbell);
     // Runs `command` with the world held, in its turn.
     void execute(PendingCommand& command);
-    // The caller found nothing to poll, as of `seen` deliveries.
-    void empty_poll(std::uint64_t seen);
+    // The caller found nothing to poll, as of `seen` deliveries. `poller` belongs to the queue in
+    // which it looked: see delivered().
+    void empty_poll(std::uint64_t seen, std::atomic<std::uint32_t>* poller);
     // The caller blocks in a verb until `descriptor`, a socket, is readable; 0, or EINTR as read(2)
     // would. Several may wait for one: who returns may find nothing.
     int wait_readable(int descriptor);
-    // With the world held: a completion became visible; an event went to a descriptor.
-    void delivered() {
-        deliveries_.store(deliveries_.load(std::memory_order_relaxed) + 1,
-                          std::memory_order_release);
-    }
+    // With the world held: a completion became visible in a queue that this actor polled last, 0
+    // if none has; an event went to a descriptor; a peer wrote to memory.
+    void delivered(std::uint32_t poller);
     void event_delivered();
+    void memory_written() { news_for_all_ = true; }
     [[nodiscard]] const std::atomic<std::uint64_t>& deliveries() const { return deliveries_; }
     // Returns true if others than the thread that asks may act.
     [[nodiscard]] const std::atomic<bool>& has_several_actors() const { return several_actors_; }
@@ -91,12 +92,13 @@ class Conductor final : private ThreadRoster::Listener {
     void before_report(std::function<void()> call) { before_report_ = std::move(call); }
 
   private:
-    using Lock = std::unique_lock<std::mutex>;
+    using Lock = std::unique_lock<WorldMutex>;
 
     void thread_announced(const std::shared_ptr<ThreadEntry>& entry) override;
     void thread_began(const ThreadEntry& /*entry*/) override {}
     void thread_left(const ThreadEntry& entry) override;
     Actor& add_actor(const std::shared_ptr<ThreadEntry>& entry);
+    void number_actors();
     void count_actors();
     void note_act(const Actor& self);
     // Notes that the actor's thread has been in the library since the last look at it.
@@ -105,6 +107,7 @@ class Conductor final : private ThreadRoster::Listener {
     static bool watch_of(Actor& actor);
     // Hands over what the actor posted; whether there was anything.
     bool drain(Actor& actor);
+    void note_posted(Actor& actor);
     // In order of the actors; `last` after all others, which it has joined or does not wait for.
     void drain_all(Actor* last = nullptr);
     static bool has_queued(Actor& actor);
@@ -112,14 +115,32 @@ class Conductor final : private ThreadRoster::Listener {
     [[nodiscard]] bool alone(const Actor& self) const;
     // That expect_actors() waits for.
     [[nodiscard]] bool all_have_come() const { return callers_ >= expected_callers_; }
-    void rendezvous(Lock& lock, Actor& self, ActorState state);
+    // Returns with the world held or let go.
+    void rendezvous(Lock& lock, Actor& self, ActorState state, ActorList& list);
+    static void hold(Lock& lock) {
+        if (!lock.owns_lock()) {
+            lock.lock();
+        }
+    }
+    bool spin(Lock& lock, Actor& self, std::uint32_t ticket);
+    void stop_spinning(Actor& actor);
+    void let_pollers_look();
+    void sleep_until_released(Lock& lock, Actor& self, std::uint32_t ticket);
     class View;
+    // kAtRecords believes what the library knows of actors; kAtThreads asks the kernel about the
+    // threads of those that run.
+    enum class Look : std::uint8_t { kAtRecords, kAtThreads };
     // Returns true if an actor other than `self` holds time.
-    [[nodiscard]] bool someone_holds(const Actor* self);
-    [[nodiscard]] Whereabouts whereabouts_of(Actor& actor) const;
+    [[nodiscard]] bool someone_holds(const Actor* self, Look look);
+    [[nodiscard]] bool someone_holds_freely(const Actor* self);
+    void look_at_holding(const Actor* self);
+    bool look_at_passed(const Actor* self);
+    [[nodiscard]] Hold judge_actor(Actor& actor);
+    [[nodiscard]] Whereabouts whereabouts_of(Actor& actor);
+    [[nodiscard]] bool joins_living(Actor& actor);
     [[nodiscard]] Hold look_at(Actor& actor);
     // Carries out what the rule of time decides. False if nothing was done.
-    bool lead(const Actor* self);
+    bool lead(const Actor* self, Look look);
     bool take_posts();
     bool move(Decision decision);
     std::size_t step_to_news();
@@ -129,24 +150,46 @@ class Conductor final : private ThreadRoster::Listener {
     void write_report(std::string_view why);
     void warn(std::string_view why);
     void poll_freely(Actor& self, std::uint64_t seen);
+    void release_pollers(bool anything_happened);
+    bool show_before_jump();
     bool let_next_go();
     void release(Actor& actor);
+    void release_or_note(Actor& actor);
+    void step_for(Actor& self);
     void want_helper() noexcept;
-    void release_waiting(bool stepped);
+    void release_waiting();
     void remove_ended();
+    [[nodiscard]] bool has_ended(Actor& actor);
     void helper_loop();
     void wait_until_wanted();
     void name_spinners();
     bool all_sleep_in_verbs();
     void name_unarmed();
     [[nodiscard]] bool nothing_queued();
+    static unsigned count_processors();
 
     Simulation& simulation_;
     TimeOptions options_;
     std::uint64_t id_;  // never another's in this process
-    std::mutex mutex_;
-    std::condition_variable changed_;
+    WorldMutex mutex_;
     std::vector<std::shared_ptr<Actor>> actors_;  // in order; shared with their threads
+    // Each actor is in one of these. Time stands while any holds it. Actors that may be passed were
+    // found asleep, say, and are looked at again before time moves.
+    ActorList holding_;
+    ActorList passed_;
+    ActorList polling_;   // a completion queue, and noted there
+    ActorList watching_;  // something else: they go on after each step
+    ActorList blocked_;
+    ActorList commanding_;
+    std::atomic<Actor*> posted_{nullptr};    // actors that have rung since the last step
+    std::vector<Actor*> draining_;           // those that a step takes
+    bool someone_leaves_ = false;            // an actor of actors_, perhaps
+    Actor* looker_ = nullptr;                // the one that looks at threads while others wait
+    std::uint64_t look_ = 0;                 // rounds of looks at threads
+    std::chrono::nanoseconds early_step_{};  // since the last step: see let_pollers_look()
+    std::chrono::nanoseconds early_after_{};
+    std::size_t spinning_ = 0;  // actors that watch their word on a processor
+    const unsigned processors_ = count_processors();
     std::uint32_t next_rank_ = 0;
     std::uint64_t events_before_actors_;  // of the bring-up of the fabric
     std::uint32_t callers_ = 0;           // actors that have called something
@@ -154,7 +197,12 @@ class Conductor final : private ThreadRoster::Listener {
     std::atomic<bool> several_actors_{false};
     std::atomic<std::uint64_t> turn_{1};  // grows whenever everyone waits
     std::atomic<std::uint64_t> deliveries_{0};
-    std::uint64_t noticed_ = 0;         // of them, by those who block
+    std::uint64_t event_deliveries_ = 0;  // of them, to descriptors
+    std::uint64_t noticed_ = 0;           // of those, by those who block
+    std::uint64_t steps_ = 0;
+    std::vector<Actor*> by_rank_;
+    std::vector<Actor*> news_;   // pollers that have some
+    bool news_for_all_ = false;  // since the last step: something that any poller may look at
     Actor* sleeps_for_time_ = nullptr;  // one that does, at the last look at everybody
     Pace pace_;
     RunMarks marks_;

@@ -70,6 +70,7 @@ void Conductor::thread_left(const ThreadEntry& entry) {
     });
     if (found != actors_.end()) {
         note_visit(**found);
+        someone_leaves_ = true;
     }
 }
 
@@ -77,10 +78,21 @@ Actor& Conductor::add_actor(const std::shared_ptr<ThreadEntry>& entry) {
     auto actor = std::make_shared<Actor>(entry);
     Actor& added = *actor;
     added.rank = next_rank_++;
+    by_rank_.push_back(&added);
     actors_.insert(std::upper_bound(actors_.begin(), actors_.end(), actor, comes_before),
                    std::move(actor));
+    holding_.take(added);
+    someone_leaves_ = someone_leaves_ || added.leaves();
+    number_actors();
     count_actors();
     return added;
+}
+
+void Conductor::number_actors() {
+    std::uint32_t order = 0;
+    for (const auto& actor : actors_) {
+        actor->order = order++;
+    }
 }
 
 void Conductor::count_actors() {
@@ -100,6 +112,7 @@ bool Conductor::name_current(std::string_view name) {
     }
     self.name = name;
     std::sort(actors_.begin(), actors_.end(), comes_before);
+    number_actors();
     return true;
 }
 
@@ -130,6 +143,11 @@ void Conductor::note_use(ObjectUse& object, Use use, std::string_view kind, std:
 
 // The calling thread posts or commands something: perhaps because of the time of day.
 void Conductor::note_act(const Actor& self) {
+    if (self.went_early.load(std::memory_order_relaxed)) [[unlikely]] {
+        const Inside inside(*self.thread);
+        const std::lock_guard lock(mutex_);
+        marks_.set(Mark::kWentOnEarly, self.describe());
+    }
     if (t_clock_watch.acts(deliveries_.load(std::memory_order_relaxed))) [[unlikely]] {
         const Inside inside(*self.thread);
         const std::lock_guard lock(mutex_);
@@ -157,16 +175,31 @@ bool Conductor::alone(const Actor& self) const {
 // Requests that one has posted are drained in its turn first. One that leaves is there until the
 // kernel has ended it, and with that has woken who joins it.
 void Conductor::remove_ended() {
+    if (!someone_leaves_) {
+        return;
+    }
+    someone_leaves_ = false;
     const auto removed = std::erase_if(actors_, [this](const std::shared_ptr<Actor>& actor) {
-        if (!actor->leaves() || has_queued(*actor)) {
+        if (!actor->leaves()) {
             return false;
         }
-        return actor->gone || !watch_of(*actor) ||
-               actor->watch.look(std::chrono::nanoseconds::zero()) == ThreadState::kEnded;
+        if (!has_ended(*actor)) {
+            someone_leaves_ = true;
+            return false;
+        }
+        ActorList::remove(*actor);
+        by_rank_[actor->rank] = nullptr;
+        return true;
     });
     if (removed > 0) {
         count_actors();
     }
+}
+
+bool Conductor::has_ended(Actor& actor) {
+    return !has_queued(actor) &&
+           (actor.gone || !watch_of(actor) ||
+            actor.watch.look(std::chrono::nanoseconds::zero()) == ThreadState::kEnded);
 }
 
 // False: its thread has not begun yet.

@@ -66,11 +66,8 @@ void Conductor::helper_loop() {
             if (report_wanted_.exchange(false)) {
                 write_report("asked for");
             }
-            const bool someone_leads =
-                std::any_of(actors_.begin(), actors_.end(), [](const auto& actor) {
-                    return actor->state != ActorState::kRunning && !actor->in_kernel;
-                });
-            const bool led = !someone_leads && lead(nullptr);
+            const bool someone_leads = looker_ != nullptr || spinning_ > 0;
+            const bool led = !someone_leads && lead(nullptr, Look::kAtThreads);
             pause = led ? 20us : std::min(pause * 2, std::chrono::microseconds(1ms));
             if (!led && simulation_.loop().empty() && nothing_queued()) {
                 break;
@@ -127,7 +124,7 @@ bool Conductor::all_sleep_in_verbs() {
     const bool anyone_calls =
         std::ranges::any_of(actors_, [](const auto& actor) { return actor->command != nullptr; });
     return anyone_blocks && !anyone_calls && simulation_.loop().empty() && nothing_queued() &&
-           !someone_holds(nullptr) && sleeps_for_time_ == nullptr;
+           !someone_holds(nullptr, Look::kAtThreads) && sleeps_for_time_ == nullptr;
 }
 
 // Completions lie in a queue whose channel gets no event, and everyone sleeps: no call is left in
@@ -145,8 +142,7 @@ void Conductor::name_unarmed() {
 }
 
 bool Conductor::nothing_queued() {
-    return std::none_of(actors_.begin(), actors_.end(),
-                        [](const auto& actor) { return has_queued(*actor); });
+    return posted_.load(std::memory_order_relaxed) == nullptr;
 }
 
 }  // namespace simverbs

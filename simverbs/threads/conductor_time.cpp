@@ -9,25 +9,72 @@ namespace simverbs {
 
 using namespace std::chrono_literals;
 
-bool Conductor::someone_holds(const Actor* self) {
+namespace {
+
+// Free: between two looks at a thread, which every poll of another would ask for.
+constexpr auto kLookInterval = 50us;
+
+}  // namespace
+
+bool Conductor::someone_holds(const Actor* self, Look look) {
     sleeps_for_time_ = nullptr;
-    bool holds = false;
-    for (const auto& actor : actors_) {
-        if (actor.get() == self) {
+    remove_ended();
+    ++look_;
+    if (options_.schedule == Schedule::kFree) {
+        return someone_holds_freely(self);
+    }
+    if (look == Look::kAtThreads) {
+        look_at_holding(self);
+    }
+    const std::size_t of_self = self != nullptr && self->list == &holding_ ? 1 : 0;
+    return holding_.size() > of_self || look_at_passed(self);
+}
+
+void Conductor::look_at_holding(const Actor* self) {
+    for (std::size_t i = holding_.size(); i-- > 0;) {
+        Actor& actor = holding_[i];
+        if (&actor == self) {
             continue;
         }
-        const Whereabouts where = whereabouts_of(*actor);
-        const Hold hold = where == Whereabouts::kOwnCode ? look_at(*actor) : judge(where);
-        holds = holds || hold == Hold::kHolds;
+        actor.look = look_;
+        if (judge_actor(actor) != Hold::kHolds) {
+            passed_.take(actor);
+        }
     }
-    remove_ended();
+}
+
+// Time is about to move: whoever was passed so far may have been woken.
+bool Conductor::look_at_passed(const Actor* self) {
+    bool holds = false;
+    for (std::size_t i = passed_.size(); i-- > 0;) {
+        Actor& actor = passed_[i];
+        if (&actor != self && actor.look != look_ && judge_actor(actor) == Hold::kHolds) {
+            holding_.take(actor);
+            holds = true;
+        }
+    }
     return holds;
 }
 
-Whereabouts Conductor::whereabouts_of(Actor& actor) const {
+// Who polls under this schedule is in its own code again.
+bool Conductor::someone_holds_freely(const Actor* self) {
+    bool holds = false;
+    for (const auto& actor : actors_) {
+        holds = (actor.get() != self && judge_actor(*actor) == Hold::kHolds) || holds;
+    }
+    return holds;
+}
+
+Hold Conductor::judge_actor(Actor& actor) {
+    const Whereabouts where = whereabouts_of(actor);
+    return where == Whereabouts::kOwnCode ? look_at(actor) : judge(where);
+}
+
+Whereabouts Conductor::whereabouts_of(Actor& actor) {
     const ActorState state = actor.state;
-    const bool has_news = options_.schedule == Schedule::kFree && state == ActorState::kPolling &&
-                          actor.seen != deliveries_.load(std::memory_order_relaxed);
+    const bool has_news =
+        options_.schedule == Schedule::kFree && state == ActorState::kPolling &&
+        actor.seen.load(std::memory_order_relaxed) != deliveries_.load(std::memory_order_relaxed);
     if (state == ActorState::kCommand) {
         return Whereabouts::kCommanding;
     }
@@ -43,16 +90,36 @@ Whereabouts Conductor::whereabouts_of(Actor& actor) const {
     if (!watch_of(actor)) {
         return actor.leaves() ? Whereabouts::kNeverStarted : Whereabouts::kStarting;
     }
-    return Whereabouts::kOwnCode;
+    return joins_living(actor) ? Whereabouts::kJoining : Whereabouts::kOwnCode;
+}
+
+// Returns true if the actor is in pthread_join(3), and the other thread calls verbs still: what it
+// does before its end can be waited for, and its end is noticed.
+bool Conductor::joins_living(Actor& actor) {
+    const std::uint64_t number = actor.thread->joins.load(std::memory_order_acquire);
+    if (number == 0) {
+        return false;
+    }
+    if (actor.joined == nullptr || actor.joined->number != number) {
+        const auto found = std::ranges::find_if(
+            actors_, [number](const auto& other) { return other->thread->number == number; });
+        if (found == actors_.end()) {
+            return false;
+        }
+        actor.joined = (*found)->thread;
+    }
+    return !actor.joined->leaves.load(std::memory_order_acquire);
 }
 
 Hold Conductor::look_at(Actor& actor) {
     // A thread that is about to end polls no memory that the world writes.
-    const ThreadState found = actor.watch.look(actor.leaves() ? 0ns : options_.spin_limit);
+    const bool is_free = options_.schedule == Schedule::kFree;
+    const ThreadState found =
+        actor.watch.look(actor.leaves() ? 0ns : options_.spin_limit, is_free ? kLookInterval : 0ns);
     note_signal(actor);
     if (found == ThreadState::kEnded) {
         actor.thread->leaves.store(true, std::memory_order_release);
-        actor.gone = true;
+        actor.gone = someone_leaves_ = true;
     }
     const bool something_may_come =
         found == ThreadState::kSpins && (!simulation_.loop().empty() || !nothing_queued());
@@ -70,15 +137,13 @@ Hold Conductor::look_at(Actor& actor) {
 class Conductor::View {
   public:
     // `self` (may be nullptr) is the actor that asks, and counts as waiting.
-    View(Conductor& conductor, const Actor* self) : conductor_(conductor), self_(self) {}
+    View(Conductor& conductor, const Actor* self, Look look)
+        : conductor_(conductor), self_(self), look_(look) {}
 
     [[nodiscard]] Schedule schedule() const { return conductor_.options_.schedule; }
-    bool someone_holds() { return conductor_.someone_holds(self_); }
+    bool someone_holds() { return conductor_.someone_holds(self_, look_); }
     bool take_posts() { return conductor_.take_posts(); }
-    [[nodiscard]] bool command_waits() const {
-        return std::any_of(conductor_.actors_.begin(), conductor_.actors_.end(),
-                           [](const auto& actor) { return actor->command != nullptr; });
-    }
+    [[nodiscard]] bool command_waits() const { return !conductor_.commanding_.empty(); }
     [[nodiscard]] bool event_is_left() const { return !conductor_.simulation_.loop().empty(); }
     [[nodiscard]] Coming coming() const {
         return conductor_.all_have_come() ? Coming::kNobody : Coming::kHolds;
@@ -90,13 +155,14 @@ class Conductor::View {
   private:
     Conductor& conductor_;
     const Actor* self_;
+    Look look_;
 };
 
-bool Conductor::lead(const Actor* self) {
+bool Conductor::lead(const Actor* self, Look look) {
     if (options_.schedule == Schedule::kFree) {
         drain_all();  // even while other actors run
     }
-    View view(*this, self);
+    View view(*this, self, look);
     const Decision decision = decide(view);
     switch (decision.move) {
         case Move::kStand:
@@ -130,19 +196,29 @@ bool Conductor::move(Decision decision) {
     if (walks && !pace_.allows(loop.next_time(), loop.now(), wall_ns())) {
         return false;
     }
+    if (decision.move == Move::kJump && options_.schedule == Schedule::kCanonical &&
+        show_before_jump()) {
+        return true;
+    }
     if (!walks) {
         pace_.stop();
     }
+    early_step_ = early_after_ = 0ns;
+    const std::uint64_t records = simulation_.bus().run_records();
     const std::size_t events = walks ? simulation_.step_exactly() : step_to_news();
     const bool free = options_.schedule == Schedule::kFree;
     if (events > 0 && !free) {
         note_sleepers(walks);
     }
     // Under the free schedule the rule does not ask who runs when no event is pending.
-    if (decision.why != Why::kSomeoneRuns && (!free || events > 0 || !someone_holds(nullptr))) {
+    if (decision.why != Why::kSomeoneRuns &&
+        (!free || events > 0 || !someone_holds(nullptr, Look::kAtRecords))) {
         watch_for_stall(events);
     }
-    release_waiting(!free);  // under the free schedule pollers do not wait for steps
+    if (!free) {  // where pollers wait for steps
+        release_pollers(events == 0 || simulation_.bus().run_records() != records);
+    }
+    release_waiting();
     if (!free) {
         let_next_go();
     }
@@ -154,10 +230,8 @@ void Conductor::note_sleepers(bool walked) {
     if (walked) {
         marks_.set(Mark::kSleptForTime, sleeps_for_time_->describe());
     }
-    for (const auto& actor : actors_) {
-        if (actor->state == ActorState::kRunning) {
-            actor->watch.time_passed();
-        }
+    for (Actor* actor : passed_) {
+        actor->watch.time_passed();
     }
 }
 

@@ -35,7 +35,8 @@ struct ThreadEntry {
     // How often it has entered the library and not left it: it runs, though it may sleep there for
     // a lock that somebody holds who waits. Until it has begun, it counts as inside.
     std::atomic<int> inside{0};
-    std::atomic<pthread_t> handle{};  // of one that may be joined
+    std::atomic<pthread_t> handle{};      // of one that may be joined
+    std::atomic<std::uint64_t> joins{0};  // the number of the thread whose end it waits for
     // The three that follow are the creator's until the thread begins, then its own, and those of
     // the thread that joins it after its end.
     std::uint32_t segment = 1;  // grows with each creation

@@ -21,6 +21,7 @@ enum class Whereabouts : std::uint8_t {
     kStarting,      // created, but its thread has not started
     kWaiting,       // waiting in the library, with nothing new to process
     kCommanding,    // waiting in the library for its command to be executed
+    kJoining,       // waiting for the end of another actor that still takes part
     kStopped,       // on a host whose programs a fault has stopped
     kNeverStarted,  // its thread could not be created
     kEnded,         // its thread has ended, and an earlier look has found that
@@ -44,6 +45,7 @@ constexpr Hold judge(Whereabouts where) {
             return Hold::kHolds;
         case Whereabouts::kWaiting:
         case Whereabouts::kCommanding:
+        case Whereabouts::kJoining:
         case Whereabouts::kStopped:
         case Whereabouts::kNeverStarted:
         case Whereabouts::kEnded:

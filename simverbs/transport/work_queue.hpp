@@ -231,6 +231,7 @@ enum class CqArm : std::uint32_t { kNone, kNext, kSolicited };
 struct CompletionRing {
     alignas(kCacheLine) SharedIndex producer;  // written by the device
     alignas(kCacheLine) SharedIndex consumer;  // written by the driver
+    SharedIndex poller;  // likewise: which actor of the process polled it last; 0: none has
     alignas(kCacheLine) SharedIndex arm;  // enum CqArm: set by the driver, cleared by the device
 };
 

@@ -15,6 +15,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Mark::kCount)> k
     "{} in one step",
     "{} slept for a time",
     "{} read the clock while it waited",
+    "{} acted while another thread used its processor for long",
     "{} was woken by a signal",
     "schedule free",
     "an operator changed the fabric",

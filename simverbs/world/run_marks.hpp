@@ -17,6 +17,7 @@ enum class Mark : std::uint8_t {
     kSharedObject,
     kSleptForTime,  // virtual time kept pace with the wall while it slept
     kReadClock,
+    kWentOnEarly,  // its poll ended while time stood for a thread that used its processor
     kWokenBySignal,
     kScheduledFree,
     kChangedByOperator,

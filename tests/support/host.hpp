@@ -69,7 +69,7 @@ class Host final : private Client {
     RingMemory make_ring(std::size_t bytes) override;
     void release_ring(const RingMemory& ring) override;
     void hand_over(int descriptor) override { descriptors_.push_back(descriptor); }
-    void completion_delivered() override { ++deliveries_; }
+    void completion_delivered(const CompletionRing* /*queue*/) override { ++deliveries_; }
     void event_delivered() override { ++deliveries_; }
 
     OwnMemory memory_;

@@ -188,6 +188,7 @@ TEST(RuleOfTime, JudgesByWhereabouts) {
     EXPECT_EQ(judge(Whereabouts::kStarting), Hold::kHolds);
     EXPECT_EQ(judge(Whereabouts::kWaiting), Hold::kPasses);
     EXPECT_EQ(judge(Whereabouts::kCommanding), Hold::kPasses);
+    EXPECT_EQ(judge(Whereabouts::kJoining), Hold::kPasses);
     EXPECT_EQ(judge(Whereabouts::kStopped), Hold::kPasses);
     EXPECT_EQ(judge(Whereabouts::kNeverStarted), Hold::kPasses);
     EXPECT_EQ(judge(Whereabouts::kEnded), Hold::kPasses);

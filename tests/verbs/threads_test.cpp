@@ -168,5 +168,48 @@ TEST_F(NamedThreads, WhoJoinsActsAtTheInstantAtWhichTheOtherEnded) {
     EXPECT_EQ(digests.size(), 1U);
 }
 
+// A thread that polls an empty queue is let go on only for what concerns it, but its program may
+// look at a flag between two polls: it sees the flag before time jumps to a time limit of anybody.
+TEST_F(NamedThreads, AFlagThatIsSetBetweenPollsIsSeenBeforeATimeLimitExpires) {
+    ASSERT_EQ(simverbs_restart(), 0) << simverbs_last_error();
+    ASSERT_EQ(simverbs_set_topology("star:4"), 0);
+    Player left = make_player("left", 0, 1);
+    Player right = make_player("right", 2, 3);
+    bring_up(*left.cross, *right.cross, {.rnr_retries = 7});
+    constexpr std::uint8_t kRnr655ms = 0;
+    End refused{0, Connection{}};
+    End without_receives{1, Connection{}};
+    bring_up(refused, without_receives, {.rnr_retries = 7, .min_rnr_timer = kRnr655ms});
+    std::atomic<bool> flag = false;
+    std::barrier ready(2);
+    std::thread sets([&] {
+        ASSERT_EQ(simverbs_actor(left.name), 0) << simverbs_last_error();
+        ASSERT_EQ(left.cross->receive(1, {left.cross->range(0, 64)}), 0);
+        ready.arrive_and_wait();
+        ASSERT_EQ(Request(IBV_WR_SEND).id(1).from(refused.range(0, 64)).post(refused), 0);
+        for (int round = 0; round < 10; ++round) {
+            ASSERT_EQ(post(left, 1), 0);
+            ASSERT_EQ(left.from->wait().status, IBV_WC_SUCCESS);
+        }
+        flag = true;
+        ASSERT_EQ(left.cross->wait().status, IBV_WC_SUCCESS) << "the other has seen the flag";
+        std::int64_t now = 0;
+        ASSERT_EQ(simverbs_now_ps(&now), 0);
+        EXPECT_LT(now, 300'000'000'000) << "no RNR timer of 655 ms has expired";
+    });
+    std::thread sees([&] {
+        ASSERT_EQ(simverbs_actor(right.name), 0) << simverbs_last_error();
+        ready.arrive_and_wait();
+        ibv_wc wc{};
+        while (!flag) {
+            ASSERT_EQ(ibv_poll_cq(right.cross->cq, 1, &wc), 0);
+        }
+        ASSERT_EQ(Request(IBV_WR_SEND).id(2).from(right.cross->range(0, 64)).post(*right.cross), 0);
+        ASSERT_EQ(right.cross->wait().status, IBV_WC_SUCCESS);
+    });
+    sets.join();
+    sees.join();
+}
+
 }  // namespace
 }  // namespace verbs_test

@@ -151,6 +151,74 @@ void mutexes() {
     other.join();
 }
 
+// A spin lock around posts and polls, and a second thread that looks at a queue now and then: its
+// poll waits for the first thread, which waits for the lock and uses its processor meanwhile.
+void polls_under_a_lock() {
+    Pair first;
+    Pair second;
+    std::atomic_flag taken = ATOMIC_FLAG_INIT;
+    const auto locked = [&](const auto& call) {
+        while (taken.test_and_set(std::memory_order_acquire)) {
+        }
+        const int found = call();
+        taken.clear(std::memory_order_release);
+        return found;
+    };
+    int ends[2];
+    require(pipe(ends) == 0, "pipe");
+    std::thread other([&] {
+        char byte = 0;
+        while (read(ends[0], &byte, 1) == 1) {
+            require(locked([&] { return second.near.poll(); }) == 0, "nothing is sent");
+        }
+    });
+    for (unsigned i = 0; i < kRounds / 2; ++i) {
+        require(write(ends[1], "x", 1) == 1, "write");
+        dawdle();
+        locked([&] {
+            first.near.write(first.far, 1 + i * 331U);
+            return 0;
+        });
+        while (locked([&] { return first.near.poll(); }) == 0) {
+        }
+    }
+    close(ends[1]);
+    other.join();
+}
+
+// More threads than processors, each with an end of its own; each message is answered.
+void many_threads() {
+    constexpr int kPairs = 12;
+    std::vector<std::unique_ptr<Pair>> pairs;
+    for (int i = 0; i < kPairs; ++i) {
+        pairs.push_back(std::make_unique<Pair>());
+    }
+    const auto converse = [](End& own, bool begins, unsigned salt) {
+        for (unsigned i = 0; i < 20; ++i) {
+            if (begins) {
+                own.send(1 + (salt * 97U + i * 331U) % 4000U);
+            }
+            for (int got = begins ? 0 : 1; got < 2; got += own.poll()) {
+            }
+            own.receive();
+            if (!begins) {
+                own.send(8);
+                own.wait();
+            }
+        }
+    };
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < kPairs; ++i) {
+        pairs[i]->near.receive();
+        pairs[i]->far.receive();
+        threads.emplace_back([&, i] { converse(pairs[i]->near, true, i); });
+        threads.emplace_back([&, i] { converse(pairs[i]->far, false, i); });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+}
+
 void shared_cq() {
     Pair first;
     Pair second(&first);
@@ -387,6 +455,8 @@ int main(int count, char** words) {
         {"pipes", pipes},
         {"condition_variables", condition_variables},
         {"mutexes", mutexes},
+        {"polls_under_a_lock", polls_under_a_lock},
+        {"many_threads", many_threads},
         {"shared_cq", shared_cq},
         {"shared_qp", shared_qp},
         {"epoll_without_limit", epoll_without_limit},

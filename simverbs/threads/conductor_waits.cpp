@@ -1,0 +1,193 @@
+// How threads wait in the library: for a step, or in a blocking verb.
+//
+// Whoever comes last leads. The others spin for a moment, where there is a processor for each, then
+// sleep, each on a word of its own; one of them looks at the threads that run for longer.
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+
+#include <sched.h>
+
+#include "simverbs/threads/conductor.hpp"
+#include "simverbs/threads/held_signals.hpp"
+
+namespace simverbs {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A hand-over between two processors by futex takes longer than most steps do.
+constexpr auto kSpin = 20us;
+// After n spins in vain, 2^n - 2 waits go without one, n up to this.
+constexpr int kVainSpins = 6;
+constexpr auto kFirstLook = 50us;
+constexpr auto kLastLook = 5ms;
+constexpr auto kTurnPause = 50us;
+// Processor time that a thread outside the library may use before polls of others end.
+constexpr std::chrono::nanoseconds kFirstEarly = 1ms;
+constexpr std::chrono::nanoseconds kLastEarly = 16ms;
+
+}  // namespace
+
+// Waits in the library until it is let go on; leads the world while nobody runs.
+void Conductor::rendezvous(Lock& lock, Actor& self, ActorState state, ActorList& list) {
+    const std::uint32_t ticket = self.wake.ticket();
+    self.state.store(state, std::memory_order_relaxed);
+    self.waits_since = steps_;
+    self.went_early.store(false, std::memory_order_relaxed);
+    list.take(self);
+    while (!self.wake.is_released(ticket) && lead(&self, Look::kAtRecords)) {
+    }
+    if (!self.wake.is_released(ticket) && !spin(lock, self, ticket)) {
+        sleep_until_released(lock, self, ticket);
+    }
+}
+
+// Watches its word for a moment, with the world let go. True: it is released, and the world is let
+// go still.
+bool Conductor::spin(Lock& lock, Actor& self, std::uint32_t ticket) {
+    if (holding_.size() + spinning_ >= processors_) {
+        return false;  // somebody needs this processor
+    }
+    if (self.waits_to_sleep > 0) {
+        --self.waits_to_sleep;
+        return false;
+    }
+    self.spins = true;
+    ++spinning_;
+    lock.unlock();
+    const bool released = self.wake.spin(ticket, kSpin);
+    if (released) {
+        self.vain_spins = 0;
+    } else {
+        self.vain_spins = std::min(self.vain_spins + 1, kVainSpins);
+        self.waits_to_sleep = (1 << self.vain_spins) - 2;
+        lock.lock();
+        stop_spinning(self);
+    }
+    return released;
+}
+
+void Conductor::stop_spinning(Actor& actor) {
+    if (actor.spins) {
+        actor.spins = false;
+        --spinning_;
+    }
+}
+
+void Conductor::sleep_until_released(Lock& lock, Actor& self, std::uint32_t ticket) {
+    std::chrono::nanoseconds pause = kFirstLook;
+    while (!self.wake.is_released(ticket)) {
+        if (looker_ == nullptr) {
+            looker_ = &self;
+        }
+        const bool looks = looker_ == &self;
+        lock.unlock();
+        if (!looks) {
+            self.wake.sleep(ticket);
+            return;
+        }
+        const bool released = self.wake.sleep_for(ticket, pause);
+        if (released) {
+            return;
+        }
+        lock.lock();
+        pause = std::min<std::chrono::nanoseconds>(pause * 2, kLastLook);
+        while (!self.wake.is_released(ticket) && lead(&self, Look::kAtThreads)) {
+            pause = kFirstLook;
+        }
+        let_pollers_look();
+    }
+}
+
+// A thread that uses its processor may spin on a lock that a poller holds: after a while all polls
+// end, empty as they are. Time stands all the same. With a thread that computes for long, they end
+// ever more rarely.
+void Conductor::let_pollers_look() {
+    const auto spent = [](const Actor* actor) { return actor->watch.spent(); };
+    const auto most = std::ranges::max_element(holding_, {}, spent);
+    if (most == holding_.end() || spent(*most) < std::max(early_after_, kFirstEarly)) {
+        return;
+    }
+    early_step_ = std::clamp<std::chrono::nanoseconds>(early_step_ * 2, kFirstEarly, kLastEarly);
+    early_after_ = spent(*most) + early_step_;
+    for (const ActorList* list : {&polling_, &watching_}) {
+        for (std::size_t i = list->size(); i-- > 0;) {
+            Actor& actor = (*list)[i];
+            actor.went_early.store(true, std::memory_order_relaxed);
+            release(actor);
+        }
+    }
+}
+
+int Conductor::wait_readable(int descriptor) {
+    Actor& self = current();
+    const Visit visit(self);
+    HeldSignals signals;
+    Lock lock(mutex_);
+    // With the world held, so that no delivery slips in between the look and the wait.
+    if (has_message(descriptor)) {
+        return 0;
+    }
+    self.awaited = descriptor;
+    self.state = ActorState::kBlocked;
+    blocked_.take(self);
+    const std::uint32_t ticket = self.wake.ticket();
+    int error = 0;
+    while (error == 0 && !self.wake.is_released(ticket)) {
+        if (lead(&self, Look::kAtRecords)) {
+            continue;
+        }
+        if (has_message(descriptor)) {
+            if (options_.schedule != Schedule::kSerial) {
+                break;  // delivered between steps
+            }
+            lock.unlock();
+            self.wake.sleep_for(ticket, kTurnPause);
+            lock.lock();
+            continue;
+        }
+        if (spin(lock, self, ticket)) {
+            lock.lock();
+            break;
+        }
+        if (!simulation_.loop().empty()) {
+            want_helper();
+        }
+        lock.unlock();
+        error = signals.let_go() ? EINTR : wait_for_message(descriptor);
+        signals.hold();
+        lock.lock();
+    }
+    if (error == EINTR) {
+        marks_.set(Mark::kWokenBySignal, self.describe());
+    }
+    self.awaited = -1;
+    self.state = ActorState::kRunning;
+    holding_.take(self);
+    note_visit(self);
+    return error;
+}
+
+// The caller counts as waiting from here to its next call that is not an empty poll, or until
+// something is delivered. All wait: time jumps; else it keeps pace with the wall.
+void Conductor::poll_freely(Actor& self, std::uint64_t seen) {
+    self.seen.store(seen, std::memory_order_relaxed);
+    self.state.store(ActorState::kPolling, std::memory_order_release);
+    const Lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) {
+        return;  // another leads
+    }
+    if (alone(self) && all_have_come()) {
+        step_for(self);
+    } else {
+        lead(nullptr, Look::kAtThreads);
+    }
+}
+
+unsigned Conductor::count_processors() {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<unsigned>(CPU_COUNT(&set)) : 1;
+}
+
+}  // namespace simverbs
