@@ -219,7 +219,7 @@ fabric::Outcome<yaml::Value> read_document(std::string_view text, const std::str
 fabric::Outcome<void> check_part(Scenario& scenario, const Shape& shape, Checked part) {
     yaml::Errors errors(scenario.file);
     scenario.topology_spec.clear();
-    const fabric::Outcome<void> of_fabric = read_fabric(scenario, errors);
+    fabric::Outcome<void> of_fabric = read_fabric(scenario, errors);
     if (errors.empty() && of_fabric) {
         check(part.value() == nullptr ? yaml::Value{} : *part.value(), shape, names_of(scenario),
               errors);

@@ -152,7 +152,7 @@ class LostMessages {
 
     // Says which fault it was where the one that fired last hit this frame.
     [[nodiscard]] std::string reason_of_drop(const Record& dropped) const {
-        const std::string reason(dropped.text("reason"));
+        std::string reason(dropped.text("reason"));
         const bool is_injected = reason == "fault" && fired_ != nullptr &&
                                  fired_->time_ps == dropped.time_ps &&
                                  fired_->number("flow") == dropped.number("flow");

@@ -25,11 +25,11 @@ constexpr std::int64_t kDefaultStop = 1'000'000'000'000'000;  // 1000 s
 class NamesOfRun final : public RunNames {
   public:
     explicit NamesOfRun(const Observed& run) : run_(run) {}
-    std::string end_of(std::string_view node, std::uint64_t qpn) const override {
+    [[nodiscard]] std::string end_of(std::string_view node, std::uint64_t qpn) const override {
         return run_.end_of(node, qpn);
     }
     // Completions of one instant are polled in the order of the trace.
-    std::optional<std::uint64_t> id_of(const Record& completion) const override {
+    [[nodiscard]] std::optional<std::uint64_t> id_of(const Record& completion) const override {
         const auto is_alike = [&completion](const Record& record) {
             return record.name == "completion" && record.time_ps == completion.time_ps &&
                    record.node == completion.node &&

@@ -27,7 +27,7 @@ namespace {
 // The world ends while the verdict is made: it is asked nothing then.
 class EndingWorld final : public OwnWorld {
   public:
-    std::optional<std::uint64_t> matched(std::uint32_t /*id*/) const override {
+    [[nodiscard]] std::optional<std::uint64_t> matched(std::uint32_t /*id*/) const override {
         return std::nullopt;
     }
 };

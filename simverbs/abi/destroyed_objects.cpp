@@ -32,8 +32,8 @@ struct KeptObjects {
 
 // Never destroyed: objects end in other static destructors, too.
 KeptObjects& kept() {
-    static auto* const objects = new KeptObjects;
-    return *objects;
+    static auto* const kObjects = new KeptObjects;
+    return *kObjects;
 }
 
 std::optional<DestroyedObject> find_destroyed(const void* handle) {

@@ -21,7 +21,7 @@ constexpr auto kRedrawAfter = 200ms;
 
 std::string in_words(std::chrono::seconds time) {
     constexpr std::int64_t kFewMinutes = 90;
-    constexpr std::int64_t kFewHours = 90 * 60;
+    constexpr std::int64_t kFewHours = std::int64_t{90} * 60;
     const std::int64_t seconds = time.count();
     if (seconds < kFewMinutes) {
         return fmt::format("{} s", seconds);

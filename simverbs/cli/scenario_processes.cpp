@@ -34,7 +34,7 @@ class ServedFaults final : public scenarios::FaultSink {
     std::string inject(const simverbs_fault& fault, std::uint32_t& id) override {
         return server_.inject(fault, id);
     }
-    std::optional<std::uint64_t> matched(std::uint32_t id) const override {
+    [[nodiscard]] std::optional<std::uint64_t> matched(std::uint32_t id) const override {
         return server_.fault_matched(id);
     }
     // Only programs of operations take faults back.

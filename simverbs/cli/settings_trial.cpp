@@ -120,6 +120,7 @@ class Trial {
 
     void try_topology() {
         std::vector<std::string_view> personalities;
+        personalities.reserve(kPersonalities.size());
         for (const Personality* const each : kPersonalities) {
             personalities.push_back(each->name);
         }

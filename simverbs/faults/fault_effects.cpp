@@ -245,13 +245,12 @@ std::string_view carry_out(const FaultSpec& spec, const FaultTarget& target,
         case FaultSubject::kSubnetManager:
             return environment.stop_subnet_manager() ? kDone : "there is none";
         case FaultSubject::kNothing:
-            return kDone;
         case FaultSubject::kPacket:
         case FaultSubject::kFault:
         case FaultSubject::kWorkRequest:
         case FaultSubject::kSendRequest:
         case FaultSubject::kCall:
-            return kDone;  // where they wait (fault_board.cpp)
+            return kDone;  // those with a subject act where they wait (fault_board.cpp)
     }
     return kDone;
 }

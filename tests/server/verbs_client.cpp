@@ -34,8 +34,8 @@
 
 namespace {
 
-constexpr std::size_t kMessage = 6000;      // two packets of 4096
-constexpr std::size_t kRegion = 16 * 1024;  // sent from, received to, written by others, read into
+constexpr std::size_t kMessage = 6000;   // two packets of 4096
+constexpr std::size_t kRegion = 16'384;  // sent from, received to, written by others, read into
 constexpr std::size_t kBytes = 4 * kRegion;
 constexpr unsigned kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                              IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
@@ -84,13 +84,13 @@ class Client {
 
   private:
     ibv_qp* make_qp(ibv_cq* cq, std::uint32_t requests) const;
-    ibv_sge range(std::size_t region, std::uint32_t length) const {
+    [[nodiscard]] ibv_sge range(std::size_t region, std::uint32_t length) const {
         return {reinterpret_cast<std::uint64_t>(memory_) + region * kRegion, length, mr_->lkey};
     }
     [[nodiscard]] ibv_wc wait() const;
     int post(ibv_qp* qp, ibv_wr_opcode opcode, std::uint64_t id, const ibv_sge& from,
              const Peer& to) const;
-    int receive(std::uint64_t id) const;
+    [[nodiscard]] int receive(std::uint64_t id) const;
     void serve_the_other();
     bool exchange_once(std::uint64_t round, bool last);
 
