@@ -235,7 +235,9 @@ bool Conductor::run_commands() {
 void Conductor::release(Actor& actor) {
     actor.state.store(ActorState::kRunning, std::memory_order_relaxed);
     note_visit(actor);
-    actor.has_news = false;
+    if (std::exchange(actor.has_news, false)) {
+        std::erase(news_, &actor);
+    }
     stop_spinning(actor);
     holding_.take(actor);
     if (looker_ == &actor) {
@@ -262,18 +264,20 @@ void Conductor::release_pollers(bool anything_happened) {
     ++steps_;
     const bool for_all = news_for_all_ || (anything_happened && news_.empty()) ||
                          steps_ % kStepsUnseen == 0 || options_.schedule == Schedule::kSerial;
-    for (Actor* actor : news_) {
-        if (actor->has_news && !for_all) {
+    released_.swap(news_);
+    for (Actor* actor : released_) {
+        actor->has_news = false;
+        if (!for_all) {
             release(*actor);
         }
     }
+    released_.clear();
     for (std::size_t i = polling_.size(); for_all && i-- > 0;) {
         release_or_note(polling_[i]);
     }
     for (std::size_t i = watching_.size(); i-- > 0;) {
         release_or_note(watching_[i]);
     }
-    news_.clear();
     news_for_all_ = false;
 }
 
@@ -296,7 +300,6 @@ bool Conductor::show_before_jump() {
 
 void Conductor::release_or_note(Actor& actor) {
     if (options_.schedule == Schedule::kSerial) {
-        actor.has_news = false;
         actor.due = true;
     } else {
         release(actor);

@@ -201,8 +201,9 @@ class Conductor final : private ThreadRoster::Listener {
     std::uint64_t noticed_ = 0;           // of those, by those who block
     std::uint64_t steps_ = 0;
     std::vector<Actor*> by_rank_;
-    std::vector<Actor*> news_;   // pollers that have some
-    bool news_for_all_ = false;  // since the last step: something that any poller may look at
+    std::vector<Actor*> news_;      // pollers that have some
+    std::vector<Actor*> released_;  // those that a step lets go on
+    bool news_for_all_ = false;     // since the last step: something that any poller may look at
     Actor* sleeps_for_time_ = nullptr;  // one that does, at the last look at everybody
     Pace pace_;
     RunMarks marks_;
