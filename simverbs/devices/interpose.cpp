@@ -82,14 +82,16 @@ std::FILE* open_stream(const char* name, const char* mode, const char* function)
 }  // namespace
 
 // A mode comes along only where a file may be made; the kernel ignores it otherwise.
-#define TAKE_MODE(last, mode)                                              \
-    mode_t mode = 0; /* NOLINT(bugprone-macro-parentheses): is declared */ \
-    if (((last) & (O_CREAT | O_TMPFILE)) != 0) {                           \
-        va_list rest;                                                      \
-        va_start(rest, last);                                              \
-        mode = static_cast<mode_t>(va_arg(rest, unsigned));                \
-        va_end(rest);                                                      \
+// NOLINTBEGIN(bugprone-macro-parentheses): `mode` is declared
+#define TAKE_MODE(last, mode)                               \
+    mode_t mode = 0;                                        \
+    if (((last) & (O_CREAT | O_TMPFILE)) != 0) {            \
+        va_list rest;                                       \
+        va_start(rest, last);                               \
+        mode = static_cast<mode_t>(va_arg(rest, unsigned)); \
+        va_end(rest);                                       \
     }
+// NOLINTEND(bugprone-macro-parentheses)
 
 #define INTERPOSED extern "C" __attribute__((visibility("default")))
 

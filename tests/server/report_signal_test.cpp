@@ -24,10 +24,10 @@ constexpr const char* kReport = "simverbs: asked for, of the world at '";
 // A program whose stderr goes to a file.
 class Asked {
   public:
-    Asked(const ServedWorld& world, std::vector<std::string> command)
+    Asked(const ServedWorld& world, const std::vector<std::string>& command)
         : file_(testing::TempDir() + "report_signal_" + std::to_string(getpid())),
-          program_(std::move(command), {"SIMVERBS_SERVER=" + world.socket(), "SIMVERBS_HOST=h0"},
-                   false, file_) {}
+          program_(command, {"SIMVERBS_SERVER=" + world.socket(), "SIMVERBS_HOST=h0"}, false,
+                   file_) {}
     ~Asked() { std::filesystem::remove(file_); }
     Asked(const Asked&) = delete;
     Asked& operator=(const Asked&) = delete;
@@ -39,7 +39,7 @@ class Asked {
         program_.kill(SIGUSR2);
         const auto began = std::chrono::steady_clock::now();
         while (std::chrono::steady_clock::now() - began < kPatience) {
-            const std::string text = errors().substr(before);
+            std::string text = errors().substr(before);
             if (text.find(words) != std::string::npos) {
                 return text;
             }

@@ -113,7 +113,7 @@ class RecordingEffects final : public Effects {
     }
 
     void transmit(const Packet& packet) override { packets.push_back(packet); }
-    std::uint16_t longest_train() const override { return train; }
+    [[nodiscard]] std::uint16_t longest_train() const override { return train; }
     CopyOutcome transmit_snapshot(const Packet& packet) override {
         if (snapshot_outcome == CopyOutcome::kCopied) {
             ++snapshots;
@@ -129,7 +129,7 @@ class RecordingEffects final : public Effects {
         addresses.push_back(address_handle);
         return transmit_snapshot(packet);
     }
-    AddressVerdict check_address(std::uint32_t /*address_handle*/) const override {
+    [[nodiscard]] AddressVerdict check_address(std::uint32_t /*address_handle*/) const override {
         return address_verdict;
     }
     void arm_when_transmitter_free(EngineTimer timer, fabric::SimDuration at_least) override {
@@ -159,7 +159,7 @@ class RecordingEffects final : public Effects {
         invalidated.push_back(rkey);
         return accepts_windows ? InvalidateVerdict::kInvalidated : refusal;
     }
-    std::uint64_t key_generation() const override { return generation; }
+    [[nodiscard]] std::uint64_t key_generation() const override { return generation; }
     CopyOutcome place(SrqNumber /*srq*/, const Payload& from, std::span<const MemorySpan> spans,
                       std::uint64_t offset) override {
         if (place_outcome == CopyOutcome::kCopied) {
@@ -183,7 +183,9 @@ class RecordingEffects final : public Effects {
     FetchVerdict fetch_send(std::uint32_t index, SendWqe& wqe, std::span<std::byte> tail) override;
     bool take_receive(SrqNumber srq, RecvWqe& wqe, std::span<Segment> segments,
                       std::uint32_t& index) override;
-    bool is_served_by(SrqNumber srq) const override { return shared_queues.contains(srq); }
+    [[nodiscard]] bool is_served_by(SrqNumber srq) const override {
+        return shared_queues.contains(srq);
+    }
     CopyOutcome read_head(const Payload& /*from*/, std::span<std::byte> into) override {
         std::ranges::copy_n(head.begin(),
                             static_cast<std::ptrdiff_t>(std::min(head.size(), into.size())),
@@ -205,7 +207,7 @@ class RecordingEffects final : public Effects {
     bool complete(const SendCompletion& completion, bool signaled) override;
     bool complete(const ReceiveCompletion& completion) override;
     void arm(EngineTimer timer, fabric::SimDuration after) override { timers[timer] = after; }
-    bool armed(EngineTimer timer) const override { return timers.contains(timer); }
+    [[nodiscard]] bool armed(EngineTimer timer) const override { return timers.contains(timer); }
     void disarm(EngineTimer timer) override { timers.erase(timer); }
     void keep_payloads_in_flight() override { ++keeps; }
     bool migrate() override { return std::exchange(has_alternate_path, false); }

@@ -190,6 +190,7 @@ void polls_under_a_lock() {
 void many_threads() {
     constexpr int kPairs = 12;
     std::vector<std::unique_ptr<Pair>> pairs;
+    pairs.reserve(kPairs);
     for (int i = 0; i < kPairs; ++i) {
         pairs.push_back(std::make_unique<Pair>());
     }
@@ -208,6 +209,7 @@ void many_threads() {
         }
     };
     std::vector<std::thread> threads;
+    threads.reserve(2 * kPairs);
     for (unsigned i = 0; i < kPairs; ++i) {
         pairs[i]->near.receive();
         pairs[i]->far.receive();
