@@ -247,7 +247,7 @@ void Conductor::release(Actor& actor) {
     mutex_.release(actor.wake);
 }
 
-// Who blocks goes on when there may be something for it.
+// Lets blocked actors go on whose descriptors may have a message.
 void Conductor::release_waiting() {
     if (std::exchange(noticed_, event_deliveries_) != event_deliveries_) {
         for (std::size_t i = blocked_.size(); i-- > 0;) {

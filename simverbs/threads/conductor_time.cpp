@@ -56,7 +56,7 @@ bool Conductor::look_at_passed(const Actor* self) {
     return holds;
 }
 
-// Who polls under this schedule is in its own code again.
+// Looks at every actor: under this schedule one that polls is in its own code again.
 bool Conductor::someone_holds_freely(const Actor* self) {
     bool holds = false;
     for (const auto& actor : actors_) {
