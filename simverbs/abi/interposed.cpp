@@ -167,11 +167,14 @@ SIMVERBS_ABI int simverbs_abi_pthread_create(pthread_t* thread, const pthread_at
 SIMVERBS_ABI int simverbs_abi_pthread_join(pthread_t thread, void** result) {
     ThreadRoster& roster = ThreadRoster::instance();
     const std::shared_ptr<ThreadEntry> entry = roster.find(thread);
+    if (entry == nullptr) {
+        return g_join(thread, result);
+    }
     const std::shared_ptr<ThreadEntry> self = roster.current();
-    self->joins.store(entry == nullptr ? 0 : entry->number, std::memory_order_release);
+    self->joins.store(entry->number, std::memory_order_release);
     const int error = g_join(thread, result);
     self->joins.store(0, std::memory_order_release);
-    if (error == 0 && entry != nullptr) {
+    if (error == 0) {
         roster.joined(entry);
     }
     return error;

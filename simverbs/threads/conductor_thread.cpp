@@ -69,7 +69,11 @@ void Conductor::helper_loop() {
             const bool someone_leads = looker_ != nullptr || spinning_ > 0;
             const bool led = !someone_leads && lead(nullptr, Look::kAtThreads);
             pause = led ? 20us : std::min(pause * 2, std::chrono::microseconds(1ms));
-            if (!led && simulation_.loop().empty() && nothing_queued()) {
+            const bool someone_waits_for_a_look =
+                looker_ == nullptr &&
+                !(polling_.empty() && watching_.empty() && commanding_.empty());
+            if (!led && simulation_.loop().empty() && nothing_queued() &&
+                !someone_waits_for_a_look) {
                 break;
             }
         }

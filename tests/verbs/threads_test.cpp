@@ -1,5 +1,6 @@
 // Threads at once, each with a name: the same run every time, whoever of them is faster, and where
 // one waits for the end of others.
+#include <array>
 #include <atomic>
 #include <barrier>
 #include <cstdlib>
@@ -194,6 +195,35 @@ TEST_F(NamedThreads, NewsOfACommandIsForgottenWithTheThreadThatTookIt) {
             ASSERT_EQ(left.from->wait().status, IBV_WC_SUCCESS);
         });
         other.join();
+    }
+}
+
+// One of several that wait looks at the threads that run. Where it goes on itself and then sleeps
+// outside the library, the others still find out, and their polls end as no event is left.
+TEST_F(NamedThreads, PollsEndWhereAllOthersHaveGoneToSleepElsewhere) {
+    ASSERT_EQ(simverbs_restart(), 0) << simverbs_last_error();
+    ASSERT_EQ(simverbs_set_topology("star:6"), 0);
+    std::array<Player, 2> players{make_player("left", 0, 1), make_player("right", 2, 3)};
+    End idle{4, Connection{}};
+    for (int round = 0; round < 20; ++round) {
+        std::barrier end(3);  // a thread sleeps there, which the library does not see
+        const auto works = [&end](Player& player) {
+            ASSERT_EQ(post(player, 0), 0);
+            ASSERT_EQ(player.from->wait().status, IBV_WC_SUCCESS);
+            end.arrive_and_wait();
+        };
+        std::thread first([&] { works(players[0]); });
+        std::thread second([&] { works(players[1]); });
+        std::thread polls([&] {
+            ibv_wc wc{};
+            for (int i = 0; i < 50; ++i) {
+                ASSERT_EQ(ibv_poll_cq(idle.cq, 1, &wc), 0);
+            }
+            end.arrive_and_wait();
+        });
+        first.join();
+        second.join();
+        polls.join();
     }
 }
 
