@@ -1,4 +1,4 @@
-// What arrives at a connection: messages of its peer, and the ends of its times.
+// The inputs of a connection: messages of its peer, and the ends of its times.
 #include <utility>
 
 #include "fabric/core/assert.hpp"

@@ -1,5 +1,5 @@
-// What the user of a connection gives to its commands, and what it learns of: addresses, parameters
-// of messages, events. Events have the names and the order of Linux's enum ib_cm_event_type.
+// The terms between the communication manager and its user: addresses, parameters of commands,
+// events. Events have the names and the order of Linux's enum ib_cm_event_type.
 #pragma once
 
 #include <array>

@@ -27,7 +27,7 @@ test::Judge loses(CmMessage lost, int count) {
     };
 }
 
-// What a message lost `count` times leads to. `end` is the time of the last event.
+// The outcome of a message lost `count` times. `end` is the time of the last event.
 struct Outcome {
     CmMessage lost;
     int count;
@@ -43,7 +43,7 @@ const Names kAccepted{"REQ_RECEIVED", "RTU_RECEIVED"};
 TEST(CmLoss, WhileConnecting) {
     using enum CmState;
     using enum CmMessage;
-    const std::vector<Outcome> kOutcomes = {
+    const std::vector<Outcome> outcomes = {
         {kReq, 1, {"REP_RECEIVED"}, kAccepted, kEstablished, kEstablished, kRequestTime + 15_us},
         {kReq,
          2,
@@ -72,7 +72,7 @@ TEST(CmLoss, WhileConnecting) {
          kIdle,
          4 * kReplyTime + 5_us},
     };
-    for (const Outcome& outcome : kOutcomes) {
+    for (const Outcome& outcome : outcomes) {
         SCOPED_TRACE(std::string(to_string(outcome.lost)) + " lost " +
                      std::to_string(outcome.count));
         CmPair pair;
@@ -88,19 +88,19 @@ TEST(CmLoss, WhileConnecting) {
 
 TEST(CmLoss, WhileDisconnecting) {
     using enum CmMessage;
-    const Names kDisconnected{"DREP_RECEIVED", "TIMEWAIT_EXIT"};
-    const Names kGivenUp{"DREQ_ERROR", "TIMEWAIT_EXIT"};
-    const Names kAsked{"DREQ_RECEIVED", "TIMEWAIT_EXIT"};
-    const std::vector<Outcome> kOutcomes = {
-        {kDreq, 1, kDisconnected, kAsked, {}, {}, kRequestTime + 10_us + kTimewait},
-        {kDreq, 2, kDisconnected, kAsked, {}, {}, 2 * kRequestTime + 10_us + kTimewait},
-        {kDreq, kForEver, kGivenUp, {}, {}, CmState::kEstablished, 4 * kRequestTime + kTimewait},
+    const Names disconnected{"DREP_RECEIVED", "TIMEWAIT_EXIT"};
+    const Names given_up{"DREQ_ERROR", "TIMEWAIT_EXIT"};
+    const Names asked{"DREQ_RECEIVED", "TIMEWAIT_EXIT"};
+    const std::vector<Outcome> outcomes = {
+        {kDreq, 1, disconnected, asked, {}, {}, kRequestTime + 10_us + kTimewait},
+        {kDreq, 2, disconnected, asked, {}, {}, 2 * kRequestTime + 10_us + kTimewait},
+        {kDreq, kForEver, given_up, {}, {}, CmState::kEstablished, 4 * kRequestTime + kTimewait},
         // The passive side is out of timewait when the DREQ comes again, and answers all the same.
-        {kDrep, 1, kDisconnected, kAsked, {}, {}, kRequestTime + 10_us + kTimewait},
-        {kDrep, 2, kDisconnected, kAsked, {}, {}, 2 * kRequestTime + 10_us + kTimewait},
-        {kDrep, kForEver, kGivenUp, kAsked, {}, {}, 4 * kRequestTime + kTimewait},
+        {kDrep, 1, disconnected, asked, {}, {}, kRequestTime + 10_us + kTimewait},
+        {kDrep, 2, disconnected, asked, {}, {}, 2 * kRequestTime + 10_us + kTimewait},
+        {kDrep, kForEver, given_up, asked, {}, {}, 4 * kRequestTime + kTimewait},
     };
-    for (const Outcome& outcome : kOutcomes) {
+    for (const Outcome& outcome : outcomes) {
         SCOPED_TRACE(std::string(to_string(outcome.lost)) + " lost " +
                      std::to_string(outcome.count));
         CmPair pair;

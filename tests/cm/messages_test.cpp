@@ -45,9 +45,11 @@ void assign(fabric::StrongId<Tag, Rep>& member, std::uint64_t value) {
     member = fabric::StrongId<Tag, Rep>(static_cast<Rep>(value));
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type has none
 #define NUMBER(type, member, byte, bit, width)     \
     row<type>(#type "." #member, byte, bit, width, \
               [](type& m, std::uint64_t v) { assign(m.member, v); })
+// NOLINTEND(bugprone-macro-parentheses)
 
 // clang-format off
 std::vector<Row> req_rows() {
@@ -112,7 +114,7 @@ std::vector<Row> other_rows() {
     };
 }
 
-// What occupies whole bytes: its place and how many. Lengths of information count as such.
+// A field of whole bytes, and the byte that holds its length, where there is one.
 struct BytesRow {
     std::string_view name;
     std::size_t byte;

@@ -140,14 +140,15 @@ std::set<CmState> reached(CmSides side) {
 
 TEST(CmTransitions, EachSideReachesItsStates) {
     using enum CmState;
-    const std::set<CmState> kEnd{kIdle, kEstablished, kDreqSent, kDreqReceived, kTimewait};
+    const std::set<CmState> end{kIdle, kEstablished, kDreqSent, kDreqReceived, kTimewait};
     std::set<CmState> active{kReqSent, kMraReqReceived, kRepReceived, kMraRepSent};
-    active.insert(kEnd.begin(), kEnd.end());
+    active.insert(end.begin(), end.end());
     std::set<CmState> passive{kListening, kReqReceived, kMraReqSent, kRepSent, kMraRepReceived};
-    passive.insert(kEnd.begin(), kEnd.end());
+    passive.insert(end.begin(), end.end());
     EXPECT_EQ(reached(CmSide::kActive), active);
     EXPECT_EQ(reached(CmSide::kPassive), passive);
-    EXPECT_EQ(reached(CmSide::kSidr), std::set({kIdle, kListening, kSidrReqSent, kSidrReqReceived}));
+    EXPECT_EQ(reached(CmSide::kSidr),
+              std::set({kIdle, kListening, kSidrReqSent, kSidrReqReceived}));
 }
 
 TEST(CmTransitions, EachRowStartsInAStateThatItsSidesReach) {
@@ -190,42 +191,42 @@ TEST(CmCodes, MessagesHaveTheSizesOfLinux) {
 
 // Reason, and a word of its name in ibcm_rej_reason_strs.
 TEST(CmCodes, ReasonsOfARejAreThoseOfLinux) {
-    const std::vector<std::pair<int, std::string_view>> kOracle = {{1, "QP"},
-                                                                   {2, "EEC"},
-                                                                   {3, "resources"},
-                                                                   {4, "timeout"},
-                                                                   {5, "unsupp"},
-                                                                   {6, "ID"},
-                                                                   {7, "instance"},
-                                                                   {8, "service ID"},
-                                                                   {9, "trans"},
-                                                                   {10, "stale"},
-                                                                   {11, "RDC"},
-                                                                   {12, "GID"},
-                                                                   {13, "LID"},
-                                                                   {14, "SL"},
-                                                                   {15, "traffic"},
-                                                                   {16, "hop"},
-                                                                   {17, "rate"},
-                                                                   {18, "alternate GID"},
-                                                                   {19, "alternate LID"},
-                                                                   {20, "alternate SL"},
-                                                                   {21, "alternate traffic"},
-                                                                   {22, "alternate hop"},
-                                                                   {23, "alternate packet"},
-                                                                   {24, "CM redirect"},
-                                                                   {25, "port redirect"},
-                                                                   {26, "MTU"},
-                                                                   {27, "responder resources"},
-                                                                   {28, "consumer"},
-                                                                   {29, "RNR"},
-                                                                   {30, "duplicate"},
-                                                                   {31, "class version"},
-                                                                   {32, "flow"},
-                                                                   {33, "alternate flow"},
-                                                                   {35, "vendor"}};
-    ASSERT_EQ(kOracle.size(), kRejectReasonNames.size());
-    for (const auto& [reason, word] : kOracle) {
+    const std::vector<std::pair<int, std::string_view>> oracle = {{1, "QP"},
+                                                                  {2, "EEC"},
+                                                                  {3, "resources"},
+                                                                  {4, "timeout"},
+                                                                  {5, "unsupp"},
+                                                                  {6, "ID"},
+                                                                  {7, "instance"},
+                                                                  {8, "service ID"},
+                                                                  {9, "trans"},
+                                                                  {10, "stale"},
+                                                                  {11, "RDC"},
+                                                                  {12, "GID"},
+                                                                  {13, "LID"},
+                                                                  {14, "SL"},
+                                                                  {15, "traffic"},
+                                                                  {16, "hop"},
+                                                                  {17, "rate"},
+                                                                  {18, "alternate GID"},
+                                                                  {19, "alternate LID"},
+                                                                  {20, "alternate SL"},
+                                                                  {21, "alternate traffic"},
+                                                                  {22, "alternate hop"},
+                                                                  {23, "alternate packet"},
+                                                                  {24, "CM redirect"},
+                                                                  {25, "port redirect"},
+                                                                  {26, "MTU"},
+                                                                  {27, "responder resources"},
+                                                                  {28, "consumer"},
+                                                                  {29, "RNR"},
+                                                                  {30, "duplicate"},
+                                                                  {31, "class version"},
+                                                                  {32, "flow"},
+                                                                  {33, "alternate flow"},
+                                                                  {35, "vendor"}};
+    ASSERT_EQ(oracle.size(), kRejectReasonNames.size());
+    for (const auto& [reason, word] : oracle) {
         EXPECT_NE(to_string(static_cast<RejectReason>(reason)).find(word), std::string_view::npos)
             << reason;
     }
@@ -235,22 +236,22 @@ TEST(CmCodes, ReasonsOfARejAreThoseOfLinux) {
 }
 
 TEST(CmCodes, StatusesAreThoseOfLinux) {
-    const std::vector<std::string_view> kSidr = {"valid", "service ID", "rejected",
-                                                 "no QP", "redirect",   "version"};
-    const std::vector<std::string_view> kApr = {"loaded",        "communication ID",
-                                                "not supported", "rejected",
-                                                "redirect",      "current",
-                                                "QPN",           "LID",
-                                                "GID",           "flow label",
-                                                "traffic class", "hop limit",
-                                                "packet rate",   "SL"};
-    ASSERT_EQ(kSidr.size(), kSidrStatusNames.size());
-    ASSERT_EQ(kApr.size(), kAprStatusNames.size());
-    for (std::size_t i = 0; i < kSidr.size(); ++i) {
-        EXPECT_NE(to_string(static_cast<SidrStatus>(i)).find(kSidr[i]), std::string_view::npos);
+    const std::vector<std::string_view> sidr = {"valid", "service ID", "rejected",
+                                                "no QP", "redirect",   "version"};
+    const std::vector<std::string_view> apr = {"loaded",        "communication ID",
+                                               "not supported", "rejected",
+                                               "redirect",      "current",
+                                               "QPN",           "LID",
+                                               "GID",           "flow label",
+                                               "traffic class", "hop limit",
+                                               "packet rate",   "SL"};
+    ASSERT_EQ(sidr.size(), kSidrStatusNames.size());
+    ASSERT_EQ(apr.size(), kAprStatusNames.size());
+    for (std::size_t i = 0; i < sidr.size(); ++i) {
+        EXPECT_NE(to_string(static_cast<SidrStatus>(i)).find(sidr[i]), std::string_view::npos);
     }
-    for (std::size_t i = 0; i < kApr.size(); ++i) {
-        EXPECT_NE(to_string(static_cast<AprStatus>(i)).find(kApr[i]), std::string_view::npos) << i;
+    for (std::size_t i = 0; i < apr.size(); ++i) {
+        EXPECT_NE(to_string(static_cast<AprStatus>(i)).find(apr[i]), std::string_view::npos) << i;
     }
     EXPECT_EQ(to_string(static_cast<SidrStatus>(6)), "reserved");
     EXPECT_EQ(to_string(static_cast<AprStatus>(14)), "reserved");
