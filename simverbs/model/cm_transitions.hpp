@@ -99,6 +99,11 @@ enum class CmSide : std::uint8_t {
 template <>
 inline constexpr bool kIsSetMember<CmSide> = true;
 using CmSides = EnumSet<CmSide>;
+inline constexpr auto kCmSides =
+    std::to_array<CmSide>({CmSide::kActive, CmSide::kPassive, CmSide::kSidr});
+constexpr std::string_view to_string(CmSide side) {
+    return side == CmSide::kActive ? "active" : side == CmSide::kPassive ? "passive" : "sidr";
+}
 
 struct CmTransition {
     CmState from;
@@ -116,7 +121,6 @@ inline constexpr auto kCmTransitions = [] {
     constexpr CmSides kPassive = CmSide::kPassive;
     constexpr CmSides kBoth = kActive | kPassive;
     constexpr CmSides kSidr = CmSide::kSidr;
-    constexpr CmSides kServer = kPassive | kSidr;
     return std::to_array<CmTransition>({
         // from             trigger         to                sides     source
         {kIdle,             kSendReq,       kReqSent,         kActive,  "IBA 12.9.7"},
@@ -145,10 +149,11 @@ inline constexpr auto kCmTransitions = [] {
         {kRepReceived,      kSendRej,       kIdle,            kActive,  "Linux cm_send_rej_locked"},
         {kMraRepSent,       kSendRej,       kIdle,            kActive,  "Linux cm_send_rej_locked"},
 
-        // A REQ makes a connection of its own; the listener goes on.
-        {kIdle,             kListen,        kListening,       kServer,  "IBA 12.9.7"},
+        // A REQ makes a connection of its own, a SIDR_REQ a resolution; the listener goes on.
+        {kIdle,             kListen,        kListening,       kPassive, "IBA 12.9.7"},
         {kListening,        kReq,           kListening,       kPassive, "Linux cm_req_handler"},
-        {kListening,        kStopListening, kIdle,            kServer,  "Linux cm_destroy_id"},
+        {kListening,        kSidrReq,       kListening,       kPassive, "Linux cm_sidr_req_handler"},
+        {kListening,        kStopListening, kIdle,            kPassive, "Linux cm_destroy_id"},
         {kIdle,             kReq,           kReqReceived,     kPassive, "IBA 12.9.7"},
         {kReqReceived,      kSendMra,       kMraReqSent,      kPassive, "IBA 12.9.7"},
         {kReqReceived,      kSendRep,       kRepSent,         kPassive, "IBA 12.9.7"},
@@ -198,7 +203,6 @@ inline constexpr auto kCmTransitions = [] {
         {kIdle,             kSendSidrReq,   kSidrReqSent,     kSidr,    "IBA 12.11"},
         {kSidrReqSent,      kSidrRep,       kIdle,            kSidr,    "IBA 12.11"},
         {kSidrReqSent,      kTimeout,       kIdle,            kSidr,    "IBA 12.11"},
-        {kListening,        kSidrReq,       kListening,       kSidr,    "Linux cm_sidr_req_handler"},
         {kIdle,             kSidrReq,       kSidrReqReceived, kSidr,    "IBA 12.11"},
         {kSidrReqReceived,  kSendSidrRep,   kIdle,            kSidr,    "IBA 12.11"},
     });
