@@ -83,16 +83,6 @@ std::uint64_t Connection::new_transaction() const {
     return std::uint64_t{identity_.transaction_id_high} << 32 | local_comm_id();
 }
 
-// A message that belongs to the peer's transaction.
-template <class Any>
-Any Connection::answer() const {
-    Any message;
-    message.transaction_id = transaction_;
-    message.local_comm_id = local_comm_id();
-    message.remote_comm_id = remote_.comm_id;
-    return message;
-}
-
 void Connection::send_until_answered(const Message& message, fabric::SimDuration timeout) {
     pending_ = Pending{build(message), timeout, max_cm_retries_};
     effects_.send(address_, pending_->datagram);

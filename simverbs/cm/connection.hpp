@@ -148,8 +148,15 @@ class Connection {
     void move(LapTrigger trigger);
     [[nodiscard]] bool lap_accepts(LapTrigger trigger) const;
     [[nodiscard]] std::uint64_t new_transaction() const;
+    // A message that belongs to the peer's transaction.
     template <class Any>
-    [[nodiscard]] Any answer() const;
+    [[nodiscard]] Any answer() const {
+        Any message;
+        message.transaction_id = transaction_;
+        message.local_comm_id = local_comm_id();
+        message.remote_comm_id = remote_.comm_id;
+        return message;
+    }
     void send_until_answered(const Message& message, fabric::SimDuration timeout);
     void stop_waiting();
     void set_alternate(const ConnectionPath& alternate);

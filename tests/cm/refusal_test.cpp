@@ -207,6 +207,18 @@ TEST(CmRefusal, ADisconnectionIsNotRepeatedOnceItsConnectionIsDestroyed) {
     EXPECT_EQ(pair.passive_state(), CmState::kEstablished);
 }
 
+TEST(CmRefusal, AConnectionIsDestroyedWithinItsLastEvent) {
+    CmPair pair;
+    pair.active.on_event = [&pair](const CmEvent& event) {
+        pair.active.cm.destroy(event.connection);
+    };
+    pair.carrier.judge = [](int, CmMessage, int) { return test::Fate{.copies = 0}; };
+    pair.connect();
+    EXPECT_THAT(pair.active.events(), ElementsAre("REQ_ERROR"));
+    EXPECT_EQ(pair.active.cm.size(), 0U);
+    EXPECT_EQ(pair.carrier.count(0, CmMessage::kRej), 0) << "it was idle";
+}
+
 TEST(CmRefusal, CommandsInAStateWithoutARowAreRefused) {
     CmPair pair;
     Connection& idle = pair.active.connection();
