@@ -71,6 +71,22 @@ TEST(CmConnect, TheRequestOffersItsResourcesBeforeTheReply) {
     EXPECT_EQ(offered.initiator_depth, 4) << "its responder resources";
 }
 
+TEST(CmConnect, TheReplyMayProlongTheAckTimeout) {
+    CmPair pair;
+    ReqParameters parameters = test::request_parameters();
+    parameters.alternate = parameters.primary;
+    parameters.alternate->packet_life_time = 13;
+    Connection& active = pair.active.connection();
+    ASSERT_EQ(active.send_req(parameters), 0);
+    pair.active.answers = false;
+    pair.active.cm.datagram_arrived(
+        build(Rep{
+            .local_comm_id = 5, .remote_comm_id = active.local_comm_id(), .target_ack_delay = 16}),
+        test::address_of(1));
+    EXPECT_EQ(active.qp_parameters().ack_timeout, 17);
+    EXPECT_EQ(active.qp_parameters().alternate_ack_timeout, 16);
+}
+
 TEST(CmConnect, TransactionsNameTheAgentAndTheConnection) {
     CmPair pair;
     pair.connect();

@@ -163,6 +163,39 @@ TEST(HostCm, AReplyOfAQueuePairThatIsConnectedIsStale) {
     EXPECT_EQ(pair.active.cm.find(old)->state(), CmState::kIdle) << "it was disconnected";
 }
 
+// Timewait protects the own queue pair; the peer knows best when it may use its own again.
+TEST(HostCm, AQueuePairMayConnectAgainWhileItsPeerIsInTimewait) {
+    CmPair pair;
+    pair.connect();
+    const ConnectionId old = pair.passive.id;
+    pair.active.connection().send_dreq({});
+    pair.loop.run_until(pair.loop.now() + 10_us);
+    ASSERT_EQ(pair.passive.cm.find(old)->state(), CmState::kTimewait);
+    pair.active.id = pair.active.cm.create().value();
+    ASSERT_EQ(pair.active.connection().send_req(test::request_parameters()), 0);
+    pair.loop.run_until(pair.loop.now() + 15_us);
+    EXPECT_EQ(pair.passive.cm.find(old)->state(), CmState::kTimewait);
+    EXPECT_EQ(pair.active_state(), CmState::kEstablished);
+    EXPECT_NE(pair.passive.id, old);
+}
+
+TEST(HostCm, ASecondConnectionOfOneCommunicationIdIsDropped) {
+    CmPair pair;
+    pair.passive.answers = false;
+    const ConnectionId first = pair.active.id;
+    const ConnectionId second = pair.active.cm.create().value();
+    for (const ConnectionId id : {first, second}) {
+        Connection& connection = *pair.active.cm.find(id);
+        ASSERT_EQ(connection.send_req(test::request_parameters()), 0);
+        pair.active.cm.datagram_arrived(build(Rep{.local_comm_id = 5,
+                                                  .remote_comm_id = connection.local_comm_id(),
+                                                  .local_qpn = 0x500 + id.value()}),
+                                        test::address_of(1));
+    }
+    EXPECT_EQ(pair.active.cm.find(first)->state(), CmState::kEstablished);
+    EXPECT_EQ(pair.active.cm.find(second)->state(), CmState::kReqSent);
+}
+
 TEST(HostCm, ADisconnectionOfNoConnectionIsAnswered) {
     CmPair pair;
     pair.passive.cm.datagram_arrived(

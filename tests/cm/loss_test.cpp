@@ -197,6 +197,26 @@ TEST(CmLoss, ADisconnectionThatComesAgainInTimewaitIsAnsweredAgain) {
         << "timewait does not begin anew";
 }
 
+// The peer asks in a transaction of its own, and nothing else is sent than a DREP.
+TEST(CmLoss, ADisconnectionInTimewaitIsAnsweredInItsTransaction) {
+    for (const int asked : {0, 1}) {  // who had asked before
+        CmPair pair;
+        pair.connect();
+        (asked == 0 ? pair.active : pair.passive).connection().send_dreq({});
+        pair.loop.run_until(pair.loop.now() + 10_us);
+        Connection& active = pair.active.connection();
+        ASSERT_EQ(active.state(), CmState::kTimewait);
+        pair.active.cm.datagram_arrived(build(Dreq{.transaction_id = 99,
+                                                   .local_comm_id = active.remote().comm_id,
+                                                   .remote_comm_id = active.local_comm_id(),
+                                                   .remote_qpn = test::kActiveQpn}),
+                                        test::address_of(1));
+        const Drep* const reply = std::get_if<Drep>(&pair.carrier.sent.back().message);
+        ASSERT_NE(reply, nullptr) << asked;
+        EXPECT_EQ(reply->transaction_id, 99U);
+    }
+}
+
 constexpr fabric::SimDuration kMraTime = 17'179'869'184_ns + kTimewait;  // codes 22 and 15
 
 TEST(CmLoss, AnAcknowledgedRequestWaitsLonger) {

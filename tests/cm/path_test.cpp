@@ -113,6 +113,16 @@ TEST_F(CmPath, ADisconnectionEndsALoad) {
     EXPECT_EQ(pair.carrier.count(0, CmMessage::kLap), 1);
 }
 
+TEST_F(CmPath, TheNextConnectionBeginsAnew) {
+    ASSERT_EQ(pair.active.connection().send_lap(load()), 0);
+    pair.run();
+    pair.disconnect();
+    ASSERT_EQ(pair.active_state(), CmState::kIdle);
+    EXPECT_EQ(active_lap(), LapState::kUninitialized);
+    pair.connect();
+    EXPECT_FALSE(pair.active.connection().qp_parameters().alternate);
+}
+
 TEST_F(CmPath, MigrationTakesTheAlternatePath) {
     EXPECT_EQ(pair.active.connection().migrate(test::address_of(1)), EINVAL) << "there is none";
     pair.passive.on_event = [this](const CmEvent&) {
