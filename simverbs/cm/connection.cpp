@@ -16,14 +16,14 @@ bool fits(CmMessage message, const PrivateData& info, const PrivateData& private
     return info.size() <= properties(message).info_bytes && fits(message, private_data);
 }
 
-// The path with its ACK timeout, as a message carries it.
+// Returns the path with its ACK timeout, as a message carries it.
 Path with_ack_timeout(const ConnectionPath& given, std::uint8_t ca_ack_delay) {
     Path path = given.path;
     path.local_ack_timeout = ack_timeout_code(ca_ack_delay, given.packet_life_time);
     return path;
 }
 
-// The message that a REJ sent in this state refuses.
+// Returns the message that a REJ sent in this state refuses, or an MRA acknowledges.
 CmAnswered refused_in(CmState state) {
     switch (state) {
         case CmState::kReqReceived:
@@ -39,8 +39,8 @@ CmAnswered refused_in(CmState state) {
 
 }  // namespace
 
-// Whatever ends a state ends what it waited for and what it answered with. Only an MRA leaves the
-// message that it answers outstanding.
+// Leaving a state stops its timer and drops the answer that it would send again. An MRA is the
+// exception: the message that it acknowledges stays outstanding.
 void Connection::move(CmTrigger trigger) {
     const std::optional<CmState> to = next_state(state_, trigger);
     SIMVERBS_ASSERT(to, "connection {} in {} cannot {}", id_.value(), to_string(state_),
@@ -78,7 +78,7 @@ bool Connection::lap_accepts(LapTrigger trigger) const {
     return state_ == CmState::kEstablished && next_state(lap_state_, trigger).has_value();
 }
 
-// As Linux: the high half names the agent, the low half the connection.
+// Makes a transaction id as Linux does: the agent in the high half, the connection in the low half.
 std::uint64_t Connection::new_transaction() const {
     return std::uint64_t{identity_.transaction_id_high} << 32 | local_comm_id();
 }
@@ -362,7 +362,7 @@ int Connection::migrate(const Address& address) {
     return 0;
 }
 
-// As ib_destroy_cm_id() of Linux. A DREQ goes out once: nobody is left to repeat it.
+// Sends what ib_destroy_cm_id() of Linux sends. A DREQ is not repeated.
 void Connection::leave() {
     switch (state_) {
         case CmState::kReqSent:

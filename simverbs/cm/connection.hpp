@@ -1,7 +1,7 @@
-// One connection, or one service ID resolution: its state, which moves only by the rows of
-// simverbs/model/cm_transitions.hpp, the message that it repeats until it is answered, and what it
-// has agreed on with its peer. Knows no clock and no other connection; effects leave through
-// ConnectionEffects. Never checks whether an address, a LID or a GID of a path makes sense.
+// One connection or one service ID resolution: its state, which moves only by the rows of
+// simverbs/model/cm_transitions.hpp, the message that it repeats until an answer comes, and the
+// attributes that both sides have agreed on. It has no clock; effects leave through
+// ConnectionEffects. It does not check addresses, LIDs or GIDs.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ class ConnectionEffects {
   public:
     // Never calls the connection back before it returns.
     virtual void send(const Address& to, const Datagram& datagram) = 0;
-    // The one timer of the connection: instead of any earlier arrangement.
+    // Arms the one timer of the connection, instead of any earlier arrangement.
     virtual void set_timer(ConnectionId connection, fabric::SimDuration delay) = 0;
     virtual void stop_timer(ConnectionId connection) = 0;
-    // The peer may use its queue pair for another connection, and then its communication id, too.
+    // The peer may use its queue pair for another connection; then its communication id, too.
     virtual void release_remote_qp(const Connection& connection) = 0;
     virtual void release_remote(const Connection& connection) = 0;
 
@@ -87,14 +87,16 @@ class Connection {
     [[nodiscard]] std::uint64_t service_id() const { return service_id_; }
     [[nodiscard]] const Address& address() const { return address_; }
     [[nodiscard]] const QpParameters& qp_parameters() const { return qp_; }
-    // The attributes of QpParameters that a modify to INIT, RTR or RTS takes now. Nothing, which is
-    // EINVAL: any other state, or one that the connection is not ready for.
+    // Returns the attributes that a modify to INIT, RTR or RTS takes in this state; the values are
+    // in qp_parameters(). Nothing, which is EINVAL: another state of the queue pair, or the
+    // connection does not know the values yet.
     [[nodiscard]] std::optional<QpAttrs> qp_attributes(QpState to) const;
     [[nodiscard]] bool accepts(CmTrigger trigger) const {
         return next_state(state_, trigger).has_value();
     }
 
-    // Commands: 0, or EINVAL if the state has no row for it or data are longer than their room.
+    // Commands return 0, or EINVAL if the state has no row for them or if private data or
+    // information are longer than the message allows.
     int send_req(const ReqParameters& parameters);
     int send_rep(const RepParameters& parameters);
     int send_rtu(const PrivateData& private_data);
@@ -106,11 +108,12 @@ class Connection {
     int send_apr(AprStatus status, const PrivateData& info, const PrivateData& private_data);
     int send_sidr_req(const SidrReqParameters& parameters);
     int send_sidr_rep(const SidrRepParameters& parameters);
-    // The queue pair has received before the RTU came. EISCONN if the connection was established.
+    // Tells that the queue pair has received a message before the RTU came. EISCONN if the
+    // connection is established.
     int establish();
-    // The queue pair goes by the alternate path, with which messages go to `address`.
+    // Tells that the queue pair has migrated to the alternate path. Messages go to `address` then.
     int migrate(const Address& address);
-    // Tells the peer, as far as its state asks for it, that this connection is destroyed.
+    // Sends the REJ, DREQ, DREP or SIDR_REP by which the peer learns that this connection goes.
     void leave();
 
     // From the manager.
@@ -119,7 +122,7 @@ class Connection {
     void request_arrived(const SidrReq& request, const Address& from);
     void request_repeated(const Address& from);
 
-    // Messages for this connection. The event to report, if they are one.
+    // Take a message of the peer; return the event to report, if there is one.
     std::optional<EventType> arrived(const Mra& message, const Address& from);
     std::optional<EventType> arrived(const Rej& message, const Address& from);
     std::optional<EventType> arrived(const Rep& message, const Address& from);
@@ -131,7 +134,7 @@ class Connection {
     std::optional<EventType> arrived(const Apr& message, const Address& from);
     std::optional<EventType> timer_expired();
 
-    // The queue pair that a REP to this connection names: an XRC target stands in another field.
+    // Returns the queue pair that a REP names: that of an XRC target is in a field of its own.
     [[nodiscard]] std::uint32_t qpn_of(const Rep& reply) const {
         return qp_.service == Service::kXrcIni ? reply.local_eecn : reply.local_qpn;
     }

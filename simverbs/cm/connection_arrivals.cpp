@@ -9,14 +9,14 @@
 namespace simverbs::cm {
 namespace {
 
-// A path of the peer, seen from here.
+// Returns a path of the peer as seen from this side.
 Path reversed(Path path) {
     std::swap(path.local_lid, path.remote_lid);
     std::swap(path.local_gid, path.remote_gid);
     return path;
 }
 
-// The ACK timeout of a message's path begins with twice its packet life time.
+// Returns the ACK timeout of a path; 0 would be the life time of no packet (Linux).
 std::uint8_t timewait_code(const Path& path) {
     return path.local_ack_timeout > 0 ? path.local_ack_timeout : 1;
 }
@@ -41,7 +41,7 @@ void Connection::request_arrived(const Req& request, Service service, const Addr
            .rnr_retry_count = request.rnr_retry_count,
            .ack_timeout = timewait_code(request.primary),
            .primary = reversed(request.primary)};
-    // Across subnets a sender does not know the LIDs here (Linux cm_process_routed_req).
+    // A sender in another subnet does not know the LIDs of this one (Linux cm_process_routed_req).
     if (!request.primary.subnet_local && qp_.primary.remote_lid == fabric::kPermissiveLid) {
         qp_.primary.remote_lid = from.remote.lid;
         qp_.primary.sl = from.remote.sl;

@@ -22,8 +22,8 @@ HostCm::HostCm(fabric::EventLoop& loop, const CmIdentity& identity, CmCarrier& c
                CmUser& user)
     : loop_(loop), identity_(identity), carrier_(carrier), user_(user) {}
 
-// Ids go round, so that one is long out of use before it comes again. Communication id 0 is that of
-// a peer which is not known yet.
+// Ids are assigned in a circle, so that a late message rarely meets a new connection.
+// Communication id 0 means a peer whose id is not known yet.
 std::optional<ConnectionId> HostCm::create() {
     if (entries_.size() >= identity_.max_connections) {
         return std::nullopt;
@@ -133,7 +133,7 @@ void HostCm::datagram_arrived(const Datagram& datagram, const Address& from) {
     }
 }
 
-// `remote` 0: the connection that does not know its peer's id yet.
+// `remote` is 0 for a connection that does not know its peer's id yet.
 Connection* HostCm::find_by_comm_id(std::uint32_t local, std::uint32_t remote) {
     Connection* const connection = find(ConnectionId(local ^ identity_.comm_id_operand));
     return connection != nullptr && connection->remote().comm_id == remote ? connection : nullptr;
@@ -171,7 +171,7 @@ bool HostCm::refuse_stale(const Any& message, CmAnswered answered, fabric::Guid 
         return false;
     }
     refuse(message, answered, RejectReason::kStaleConnection, from);
-    // Refused by its state where it is not established.
+    // EINVAL where that connection is not established: nothing is to be disconnected.
     static_cast<void>(find(*stale)->send_dreq({}));
     return true;
 }
@@ -229,7 +229,7 @@ void HostCm::take(const Mra& message, const Address& from) {
               from);
 }
 
-// A peer that gives up before it has heard of its connection's id here names itself by its GUID.
+// A peer that gives up before it knows the id of the connection names itself by its CA GUID.
 void HostCm::take(const Rej& message, const Address& from) {
     constexpr std::size_t kGuidBytes = 8;
     if (message.reason == RejectReason::kTimeout) {
@@ -250,7 +250,7 @@ void HostCm::take(const Rtu& message, const Address& from) {
     hand_over(find_by_comm_id(message.remote_comm_id, message.local_comm_id), message, from);
 }
 
-// The peer of a connection that is gone gets its answer all the same.
+// A DREQ for a connection that does not exist any more is answered, too.
 void HostCm::take(const Dreq& message, const Address& from) {
     Connection* const connection = find_by_comm_id(message.remote_comm_id, message.local_comm_id);
     if (connection == nullptr) {

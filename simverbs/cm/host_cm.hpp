@@ -1,6 +1,6 @@
-// The communication manager of a host's HCA: listeners, connections and service ID resolutions by
-// their identifiers, and who of them a datagram is for. It is what ib_cm is in Linux.
-// Refuses peer-to-peer connections (IBA 12.9.6.3), redirection and reliable datagrams.
+// The communication manager of a host's HCA, as ib_cm in Linux: keeps listeners, connections and
+// service ID resolutions, and hands each datagram to the one that it belongs to.
+// Refuses peer-to-peer connections (IBA 12.9.6), redirection and reliable datagrams.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace simverbs::cm {
 
-// The port number in the keys of a host's timers of communication management.
+// The port number in the keys of the manager's timers: beyond those of other timers of a node.
 inline constexpr std::uint16_t kCmKey = 2051;
 
 // Takes datagrams to queue pair 1 of the other side.
@@ -34,15 +34,15 @@ class CmCarrier {
 
 class CmUser {
   public:
-    // Called last in what a datagram or the end of a time causes: every command is allowed here,
-    // the destruction of the connection included.
+    // Called after everything else that a datagram or a timer causes. Every command is allowed
+    // here, and so is destroying the connection.
     virtual void cm_event(const CmEvent& event) = 0;
 
   protected:
     ~CmUser() = default;
 };
 
-// A service id whose first eight bits are these is assigned by the manager (IBA A3.2.3).
+// Service ids that begin with these eight bits are assigned by the manager (IBA A3).
 inline constexpr std::uint64_t kAssignServiceId = 0x0200'0000'0000'0000;
 inline constexpr std::uint64_t kServiceIdAgencyMask = 0xFF00'0000'0000'0000;
 inline constexpr std::uint64_t kExactServiceId = ~std::uint64_t{0};
@@ -56,21 +56,21 @@ class HostCm final : private ConnectionEffects, private fabric::EventHandler {
 
     [[nodiscard]] std::size_t size() const { return entries_.size(); }
 
-    // Nothing, which is ENOMEM: there are as many as there may be.
+    // Nothing, which is ENOMEM: max_connections exist.
     std::optional<ConnectionId> create();
-    // Tells the peer where the state asks for it; no event of this connection follows.
+    // Tells the peer (Connection::leave). No event of this connection follows.
     void destroy(ConnectionId connection);
-    // nullptr: no such connection. Its commands are called directly.
+    // Returns nullptr if there is no such connection. Commands are called on the connection.
     [[nodiscard]] Connection* find(ConnectionId connection);
 
-    // Takes the REQs and SIDR_REQs whose service id has the bits of `service_id` that are set in
-    // `mask`. kAssignServiceId with kExactServiceId: one that nobody has, see
-    // Connection::service_id(). EINVAL: no such connection, one that is not idle, or an id that
-    // only the manager assigns. EBUSY: another listener takes some of them.
+    // Takes the REQs and SIDR_REQs whose service id equals `service_id` in the bits of `mask`.
+    // kAssignServiceId with kExactServiceId assigns a free id: see Connection::service_id().
+    // EINVAL: there is no such connection, it is not idle, or only the manager assigns such an id.
+    // EBUSY: another listener takes some of these ids.
     int listen(ConnectionId connection, std::uint64_t service_id,
                std::uint64_t mask = kExactServiceId);
 
-    // From queue pair 1. What is no message of this class is dropped.
+    // Takes a datagram that came to queue pair 1. One of another class is dropped.
     void datagram_arrived(const Datagram& datagram, const Address& from);
 
   private:
@@ -85,7 +85,7 @@ class HostCm final : private ConnectionEffects, private fabric::EventHandler {
         std::uint64_t mask;
         ConnectionId connection;
     };
-    // A SIDR_REQ under work: request id, LID, GID.
+    // A SIDR_REQ that is not answered yet: request id, LID, GID.
     using SidrKey = std::tuple<std::uint32_t, fabric::Lid, fabric::Gid>;
 
     // ConnectionEffects.
@@ -113,8 +113,8 @@ class HostCm final : private ConnectionEffects, private fabric::EventHandler {
 
     [[nodiscard]] Connection* find_by_comm_id(std::uint32_t local, std::uint32_t remote);
     [[nodiscard]] std::optional<ConnectionId> find_listener(std::uint64_t service_id) const;
-    // Where the remote queue pair belongs to another connection: refuses the message, and begins to
-    // disconnect the other one.
+    // Returns false if the remote queue pair has no connection. Otherwise rejects the message as
+    // stale and disconnects that connection (IBA 12.9.8.3.1).
     template <class Any>
     bool refuse_stale(const Any& message, CmAnswered answered, fabric::Guid ca, std::uint32_t qpn,
                       const Address& from);

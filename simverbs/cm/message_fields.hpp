@@ -25,12 +25,12 @@ constexpr std::size_t byte_at(std::size_t byte) {
     return fabric::mad::header::kBytes + byte;
 }
 
-// All messages but the two of SIDR.
+// In all messages except SIDR_REQ and SIDR_REP.
 inline constexpr Field kLocalCommId = field_at(0, 0, 32);
-// All of these but the REQ.
+// In all of these except the REQ.
 inline constexpr Field kRemoteCommId = field_at(4, 0, 32);
 
-// A path in a REQ or a LAP: the same fields in two orders. GIDs as bytes of the datagram.
+// The fields of a path, whose order differs between REQ and LAP. GIDs are byte offsets.
 struct PathFields {
     Field local_lid;
     Field remote_lid;

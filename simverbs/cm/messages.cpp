@@ -63,7 +63,7 @@ class Writer {
     Datagram& datagram_;
 };
 
-// Reads them.
+// Reads the fields of a message from a datagram.
 class Reader {
   public:
     explicit Reader(const Datagram& datagram) : datagram_(datagram) {}
@@ -83,7 +83,7 @@ class Reader {
         const fabric::mad::ConstBytes bytes = datagram_.from(byte).first(room);
         value.assign(bytes.begin(), bytes.end());
     }
-    // A length beyond the room is one that a peer made up: there is no more than the room.
+    // A peer may state a length beyond the end of the field: the field is all there is.
     void info(std::size_t byte, std::size_t room, Field length, PrivateData& value) const {
         data(byte, std::min<std::size_t>(room, datagram_.get(length)), value);
     }

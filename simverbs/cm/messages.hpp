@@ -1,6 +1,6 @@
-// The messages of communication management as plain structs, and what turns them into datagrams
-// and back. "Local" is whoever sends the message. Every bit pattern that a peer may send parses;
-// whether a value makes sense is for its reader.
+// The messages of communication management as plain structs; functions that build and parse
+// datagrams. "Local" is the sender of the message. Every bit pattern parses: its reader decides
+// which values it takes.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace simverbs::cm {
 
 using fabric::mad::Datagram;
 
-// As much as its message has room for. A parsed message has all of it, filled up with zeros.
+// At most as many bytes as the message has room for. A parsed message has all of them.
 using PrivateData = std::vector<std::uint8_t>;
 
 // Options of enhanced connection establishment, which Linux carries in fields that IBA reserves.
@@ -202,17 +202,17 @@ struct Apr {
 // In the order of CmMessage.
 using Message = std::variant<Req, Mra, Rej, Rep, Rtu, Dreq, Drep, SidrReq, SidrRep, Lap, Apr>;
 
-// A value is cut to the width of its field, as Linux does; private data and information that are
-// longer than their room are an assertion.
+// Cuts a value to the width of its field, as Linux does. Private data and information fit into
+// their fields (asserted).
 Datagram build(const Message& message);
 
-// Nothing: not of this class and version, not a Send, or of an attribute that is no message.
+// Nothing: another class, version or method, or an attribute that is no message.
 std::optional<Message> parse(const Datagram& datagram);
 
-// The service of a REQ's receiver: the target of an XRC connection. Nothing: reliable datagrams, or
-// a value that is reserved.
+// Returns the service of the queue pair that accepts a REQ, for XRC the target. Nothing: reliable
+// datagrams, or a reserved value.
 std::optional<Service> accepted_service(const Req& request);
-// `service` of the sender: RC, UC or the initiator of an XRC connection (asserted).
+// Sets the transport of a REQ. `service` is the sender's: RC, UC or XRC initiator (asserted).
 void set_transport(Req& request, Service service);
 
 }  // namespace simverbs::cm

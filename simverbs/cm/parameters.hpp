@@ -15,16 +15,16 @@
 
 namespace simverbs::cm {
 
-// Unique at its host: a listener, a connection or a service ID resolution.
+// Names a listener, a connection or a service ID resolution of a host.
 using ConnectionId = fabric::StrongId<struct ConnectionIdTag, std::uint32_t>;
 
-// Where a message goes to or comes from: the other side, and the port of this host.
+// The other side of an exchange of messages, and the port of this host that it goes through.
 struct Address {
     fabric::PortNumber port;
     fabric::DatagramAddress remote;
 };
 
-// A path between two queue pairs, and where the messages of a connection over it go.
+// A path between two queue pairs, and the address of the messages that set it up.
 struct ConnectionPath {
     Path path;                          // its ACK timeout is computed
     std::uint8_t packet_life_time = 0;  // 4.096 us x 2^n, of the SA's path record
@@ -91,7 +91,7 @@ struct SidrRepParameters {
     PrivateData private_data;
 };
 
-// When the MRA goes out: at once, or only if the peer repeats its message.
+// The moment of an MRA: at once, or only when the peer repeats its message.
 enum class MraMoment : std::uint8_t { kNow, kOnRepetition };
 
 enum class EventType : std::uint8_t {

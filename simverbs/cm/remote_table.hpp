@@ -1,6 +1,6 @@
-// The other sides of a host's connections, by CA GUID and communication id and by CA GUID and queue
-// pair: what recognizes a repeated REQ and a stale connection (IBA 12.9.8.3). The first connection
-// that names a queue pair or an id keeps it until it releases it.
+// Finds connections by their other side: by CA GUID and communication id, which recognizes a
+// repeated REQ, and by CA GUID and queue pair, which recognizes a stale connection (IBA
+// 12.9.8.3.1). The first connection that names an id or a queue pair keeps it until it releases it.
 #pragma once
 
 #include <cstdint>

@@ -11,17 +11,17 @@ namespace simverbs::cm {
 
 inline constexpr std::uint8_t kLongestTimeCode = 31;
 
-// Unlike that of a queue pair's ACK timeout, code 0 is a time like the others (IBA 12.7.22). A
-// code above 31, which no message can carry, counts as 31.
+// Code 0 is 4.096 us, unlike in a queue pair's ACK timeout. A code above 31, which no message can
+// carry, counts as 31.
 constexpr fabric::SimDuration coded_time(std::uint8_t code) {
     return fabric::SimDuration(std::chrono::nanoseconds(4096)) *
            (std::int64_t{1} << std::min(code, kLongestTimeCode));
 }
 static_assert(coded_time(20) == std::chrono::nanoseconds(4'294'967'296));
 
-// The code of the ACK timeout that covers the way there and back and the delay at the remote CA
-// (IBA 12.7.34). A code more is twice the time: the greater of both counts, and one more only where
-// the other is at least half of it, as in Linux.
+// Returns the code of an ACK timeout that covers the round trip and the delay at the remote CA. A
+// code plus one is twice the time; so the greater of the two codes is taken, plus one only where
+// the other time is at least half as long (Linux cm_ack_timeout).
 constexpr std::uint8_t ack_timeout_code(std::uint8_t ca_ack_delay, std::uint8_t packet_life_time) {
     const int round_trip = packet_life_time + 1;
     const int code = round_trip >= ca_ack_delay
@@ -30,7 +30,7 @@ constexpr std::uint8_t ack_timeout_code(std::uint8_t ca_ack_delay, std::uint8_t 
     return static_cast<std::uint8_t>(std::min<int>(kLongestTimeCode, code));
 }
 
-// The same before the delay at the remote CA is known.
+// Returns the code for the round trip alone, before the delay at the remote CA is known.
 constexpr std::uint8_t ack_timeout_code(std::uint8_t packet_life_time) {
     return static_cast<std::uint8_t>(std::min<int>(kLongestTimeCode, packet_life_time + 1));
 }

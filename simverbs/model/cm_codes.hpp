@@ -143,7 +143,7 @@ inline constexpr auto kRejectReasonNames = std::to_array<CmCodeName<RejectReason
     {RejectReason::kVendorOptionNotSupported, "vendor option is not supported"},
 });
 
-// IBA 12.11.1.4.
+// IBA 12.11.
 enum class SidrStatus : std::uint8_t {
     kValid = 0,
     kServiceIdNotSupported = 1,
@@ -161,7 +161,7 @@ inline constexpr auto kSidrStatusNames = std::to_array<CmCodeName<SidrStatus>>({
     {SidrStatus::kUnsupportedVersion, "unsupported version"},
 });
 
-// IBA 12.8.2.1.
+// IBA 12.8.2.
 enum class AprStatus : std::uint8_t {
     kLoaded = 0,
     kInvalidCommId = 1,

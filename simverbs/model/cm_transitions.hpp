@@ -1,7 +1,7 @@
 // The states of a connection in the communication manager (IBA 12.9.7), of a service ID resolution
 // (12.11) and of the loading of an alternate path (12.8), as rows. A message without a row in a
 // state is dropped in it; a command without one is refused with EINVAL.
-// Peer-to-peer connections (12.9.6.3) and the states of reliable datagrams have no rows.
+// Peer-to-peer connections (12.9.6) and reliable datagrams have no rows.
 #pragma once
 
 #include <array>

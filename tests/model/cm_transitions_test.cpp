@@ -1,5 +1,6 @@
 // The tables of the communication manager against oracles: what each handler and each command of
-// Linux 6.16 (drivers/infiniband/core/cm.c) does in each state, and the numbers of its ib_cm.h.
+// Linux (drivers/infiniband/core/cm.c, as of 2025) does in each state, and the numbers of its
+// ib_cm.h.
 #include "simverbs/model/cm_transitions.hpp"
 
 #include <algorithm>
