@@ -33,9 +33,15 @@ struct Bundle {
 };
 
 // A state has a box where at least kBoxed moves lead to it that share their trigger and attributes
-// with two others: single edges would be harder to read.
+// with two others, or with one other where it is an end: single edges would be harder to read.
 constexpr std::size_t kBundled = 3;
 constexpr std::size_t kBoxed = 4;
+
+bool is_bundle(const StateMachine& machine, const Bundle& bundle) {
+    const bool is_end = std::find(machine.ends.begin(), machine.ends.end(), bundle.first().to) !=
+                        machine.ends.end();
+    return bundle.moves.size() >= (is_end ? kBundled - 1 : kBundled);
+}
 
 // Keeps cells apart whose text is drawn wider than Graphviz measures it.
 constexpr std::string_view kGap = "&#160;&#160;";
@@ -62,11 +68,11 @@ std::vector<Bundle> bundles_of(const StateMachine& machine) {
     }
     std::map<std::string_view, std::size_t> boxed;
     for (const Bundle& bundle : bundles) {
-        boxed[bundle.first().to] += bundle.moves.size() >= kBundled ? bundle.moves.size() : 0;
+        boxed[bundle.first().to] += is_bundle(machine, bundle) ? bundle.moves.size() : 0;
     }
     std::vector<Bundle> drawn;
     for (const Bundle& bundle : bundles) {
-        if (bundle.moves.size() >= kBundled && boxed[bundle.first().to] >= kBoxed) {
+        if (is_bundle(machine, bundle) && boxed[bundle.first().to] >= kBoxed) {
             drawn.push_back(bundle);
             continue;
         }

@@ -9,6 +9,7 @@
 
 #include "fabric/net/port_transitions.hpp"
 
+#include "simverbs/model/cm_transitions.hpp"
 #include "simverbs/model/cq_transitions.hpp"
 #include "simverbs/model/qp_transitions.hpp"
 #include "simverbs/model/requester_transitions.hpp"
@@ -190,6 +191,43 @@ StateMachine responder_machine() {
     StateMachine machine{.id = "responder", .title = "Responder of a queue pair"};
     machine.states.assign(kResponderStateNames.begin(), kResponderStateNames.end());
     machine.moves = moves_of(std::span(kResponderTransitions), ResponderEvent::kStart);
+    return machine;
+}
+
+StateMachine cm_machine(CmSide side) {
+    StateMachine machine{.id = side == CmSide::kActive    ? "cm_active"
+                               : side == CmSide::kPassive ? "cm_passive"
+                                                          : "cm_sidr",
+                         .title = side == CmSide::kSidr
+                                      ? "Service ID resolution"
+                                      : fmt::format("Connection, {} side", to_string(side))};
+    machine.ends = {to_string(CmState::kIdle), to_string(CmState::kTimewait)};
+    for (const CmTransition& row : kCmTransitions) {
+        if (row.sides.contains(side)) {
+            machine.moves.push_back({.from = to_string(row.from),
+                                     .to = to_string(row.to),
+                                     .trigger = to_string(row.trigger),
+                                     .asked = is_command(row.trigger),
+                                     .source = row.source});
+        }
+    }
+    for (const std::string_view state : kCmStateNames) {
+        if (std::any_of(machine.moves.begin(), machine.moves.end(),
+                        [state](const Move& move) { return move.to == state; })) {
+            machine.states.push_back(state);
+        }
+    }
+    return machine;
+}
+
+StateMachine lap_machine() {
+    StateMachine machine{.id = "cm_lap", .title = "Loading of an alternate path"};
+    machine.ends = {to_string(LapState::kIdle)};
+    machine.states.assign(kLapStateNames.begin(), kLapStateNames.end());
+    machine.moves = moves_of(std::span(kLapTransitions), LapTrigger::kSendLap);
+    for (Move& move : machine.moves) {
+        move.asked = move.trigger.starts_with("send ");
+    }
     return machine;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "simverbs/model/cm_transitions.hpp"
 #include "simverbs/model/services.hpp"
 
 #include "viz/trace_file.hpp"
@@ -31,7 +32,8 @@ struct StateMachine {
     std::string_view event{};  // of the trace that tells a move; "": no trace does
     std::vector<std::string_view> states;
     std::vector<Move> moves;
-    bool counted = false;        // `count` means something
+    std::vector<std::string_view> ends{};  // where even two moves of one trigger leave one box
+    bool counted = false;                  // `count` means something
     std::uint64_t unlisted = 0;  // moves of the trace that are no row: a mistake of the model
 
     [[nodiscard]] std::size_t moves_made() const;
@@ -46,6 +48,10 @@ StateMachine wq_machine();
 // The two engines of a connected queue pair.
 StateMachine requester_machine();
 StateMachine responder_machine();
+
+// A connection of the communication manager, and the loading of its alternate path.
+StateMachine cm_machine(CmSide side);
+StateMachine lap_machine();
 
 // All whose moves a trace tells, queue pairs service by service.
 std::vector<StateMachine> all_machines();

@@ -14,6 +14,7 @@
 
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/output_option.hpp"
+#include "simverbs/model/cm_transitions.hpp"
 #include "simverbs/model/services.hpp"
 
 #include "viz/coverage.hpp"
@@ -140,6 +141,24 @@ Service service_named(std::string_view name) {
     return Service::kRc;  // not reached: the option admits the names of the table
 }
 
+std::vector<std::string> side_names() {
+    std::vector<std::string> names;
+    names.reserve(kCmSides.size());
+    for (const CmSide side : kCmSides) {
+        names.emplace_back(to_string(side));
+    }
+    return names;
+}
+
+CmSide side_named(std::string_view name) {
+    for (const CmSide side : kCmSides) {
+        if (to_string(side) == name) {
+            return side;
+        }
+    }
+    return CmSide::kActive;  // not reached, likewise
+}
+
 // Admits names without an ending, and those whose ending is one of `endings`: ".svg, .png".
 CLI::Validator ends_with_one_of(std::string endings) {
     return {[endings = std::move(endings)](const std::string& path) {
@@ -184,6 +203,10 @@ void VizCommands::add_state_diagrams() {
     }
     requester_ = add("requester", "States of a queue pair's requester", kGraphEndings);
     responder_ = add("responder", "States of a queue pair's responder", kGraphEndings);
+    cm_ = add("cm", "States of a connection in the communication manager", kGraphEndings);
+    cm_->add_option("--side", side_, "of the connection, or of a service ID resolution")
+        ->check(CLI::IsMember(side_names()));
+    lap_ = add("lap", "Loading of a connection's alternate path", kGraphEndings);
 }
 
 CLI::App* VizCommands::add_view(const char* name, const char* help, const char* endings) {
@@ -353,6 +376,8 @@ int VizCommands::draw_machine() const {
                                 : *srq_       ? viz::srq_machine()
                                 : *wq_        ? viz::wq_machine()
                                 : *requester_ ? viz::requester_machine()
+                                : *cm_        ? viz::cm_machine(side_named(side_))
+                                : *lap_       ? viz::lap_machine()
                                               : viz::responder_machine();
     for (const std::string& path : traces_) {
         const fabric::Outcome<viz::Trace> trace = viz::read_trace(path);

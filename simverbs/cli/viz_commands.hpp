@@ -40,12 +40,15 @@ class VizCommands final : public Command {
     CLI::App* wq_ = nullptr;
     CLI::App* requester_ = nullptr;
     CLI::App* responder_ = nullptr;
+    CLI::App* cm_ = nullptr;
+    CLI::App* lap_ = nullptr;
     CLI::App* ladder_ = nullptr;
     CLI::App* timeline_ = nullptr;
     CLI::App* topology_ = nullptr;
     CLI::App* coverage_ = nullptr;
     CLI::App* report_ = nullptr;
     std::string service_ = "RC";
+    std::string side_ = "active";
     std::vector<std::string> traces_;
     std::string output_;
     std::string trace_;

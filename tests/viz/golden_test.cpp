@@ -1,5 +1,5 @@
-// The diagrams of queue pairs, as they were when somebody looked at them, and that Graphviz takes
-// all.
+// The diagrams of queue pairs and of the communication manager, as they were when somebody looked
+// at them, and that Graphviz takes all.
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -24,17 +24,26 @@ std::string read_file(const std::string& path) {
     return text.str();
 }
 
-// Those of queue pairs by service, and of their engines.
-std::vector<StateMachine> queue_pair_machines() {
-    std::vector<StateMachine> machines{requester_machine(), responder_machine()};
+// The machines whose moves no trace tells.
+std::vector<StateMachine> uncounted_machines() {
+    std::vector<StateMachine> machines{requester_machine(), responder_machine(), lap_machine()};
+    for (const CmSide side : kCmSides) {
+        machines.push_back(cm_machine(side));
+    }
+    return machines;
+}
+
+// Those, and queue pairs by service.
+std::vector<StateMachine> golden_machines() {
+    std::vector<StateMachine> machines = uncounted_machines();
     for (const ServiceProperties& row : kServices) {
         machines.push_back(qp_machine(row.service));
     }
     return machines;
 }
 
-TEST(StateDiagram, OfAQueuePairIsTheOneThatWasLookedAt) {
-    for (const StateMachine& machine : queue_pair_machines()) {
+TEST(StateDiagram, IsTheOneThatWasLookedAt) {
+    for (const StateMachine& machine : golden_machines()) {
         const std::string path =
             std::string(SIMVERBS_GOLDEN) + "/" + std::string(machine.id) + ".dot";
         EXPECT_EQ(state_diagram(machine), read_file(path)) << path;
@@ -63,8 +72,8 @@ TEST(StateDiagram, IsReadableWhateverMovesWereMade) {
     }
 }
 
-TEST(StateDiagram, OfAnEngineIsReadable) {
-    for (const StateMachine& machine : {requester_machine(), responder_machine()}) {
+TEST(StateDiagram, WithoutCountsIsReadable) {
+    for (const StateMachine& machine : uncounted_machines()) {
         const auto picture = draw(state_diagram(machine), "svg");
         ASSERT_TRUE(picture) << machine.title << ": " << picture.error();
         viz_test::expect_readable(*picture, machine.title);
