@@ -6,7 +6,7 @@
 namespace simverbs {
 
 // Grows with every change of a message below.
-inline constexpr std::uint32_t kProtocolVersion = 5;
+inline constexpr std::uint32_t kProtocolVersion = 6;
 
 enum class RequestKind : std::uint32_t {
     kAttach,         // AttachRequest -> AttachReply with the area, then a wake-up descriptor

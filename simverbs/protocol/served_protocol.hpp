@@ -56,6 +56,7 @@ struct CommandRequest {
 struct CommandReply {
     std::uint32_t error = 0;  // errno
     std::uint32_t length = 0;
+    std::array<char, 256> refusal{};  // why it was refused; "": nothing more is known
     alignas(8) std::array<std::byte, CommandRequest::kMaxBytes> bytes{};
 };
 
