@@ -60,11 +60,6 @@ struct CommandReply {
     alignas(8) std::array<std::byte, CommandRequest::kMaxBytes> bytes{};
 };
 
-struct TextReply {
-    static constexpr std::size_t kMaxBytes = 32768;
-    std::array<char, kMaxBytes> text{};
-};
-
 struct ShutdownRequest {
     RequestHead head{kProtocolVersion, RequestKind::kShutdown};
     std::uint32_t force = 0;  // although programs are attached
