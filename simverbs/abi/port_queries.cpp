@@ -34,7 +34,8 @@ void fill_port(ibv_port_attr& attr, const QueryPortReply& reply, const DeviceLim
     attr.gid_tbl_len = static_cast<int>(reply.gid_entries);
     const bool is_ethernet = reply.link_layer == IBV_LINK_LAYER_ETHERNET;
     const PortCaps caps = is_ethernet ? limits.port.ethernet_caps : limits.port.infiniband_caps;
-    attr.port_cap_flags = static_cast<std::uint32_t>(caps.bits);
+    const PortCaps of_manager = reply.is_sm != 0 ? PortCaps(PortCap::kSm) : PortCaps();
+    attr.port_cap_flags = static_cast<std::uint32_t>((caps | of_manager).bits);
     attr.max_msg_sz = limits.port.max_message_bytes;
     attr.bad_pkey_cntr = reply.bad_pkey_count;
     attr.qkey_viol_cntr = reply.bad_qkey_count;

@@ -39,6 +39,7 @@ int DeviceContext::execute(const QueryPort& command, QueryPortReply& reply) {
     reply.active_mtu = static_cast<std::uint32_t>(attributes.active_mtu);
     reply.gid_entries = hca_.personality().limits.port.gid_entries;
     reply.link_layer = static_cast<std::uint8_t>(attributes.link_layer);
+    reply.is_sm = hca_.carries_sm(command.port) ? 1 : 0;
     reply.pkey_entries = pkey_entries(port);
     reply.bad_pkey_count = hca_.bad_pkeys();
     reply.bad_qkey_count = hca_.bad_qkeys();
