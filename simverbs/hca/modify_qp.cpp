@@ -270,7 +270,7 @@ void QueuePair::fail(QpTrigger trigger, FaultCause cause) {
 void QueuePair::end_failure(const EngineResult& of_engine) {
     failure_ = failure_ ? failure_ : of_engine;
     if (calls_of_engine_ == 0) {
-        const EngineFailure failure = *std::exchange(failure_, std::nullopt);
+        const EngineFailure failure = std::exchange(failure_, {}).failure();
         fail(failure.trigger, failure.cause);
     }
 }
