@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "fabric/net/ethernet.hpp"
+#include "fabric/net/ethernet_addresses.hpp"
 
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/wire/ethernet_headers.hpp"
@@ -26,32 +27,6 @@ bool is_ethernet(const fabric::Port& port) {
 bool has_lid(const fabric::Port& port, fabric::Lid lid) {
     const fabric::PortAttributes& own = port.attributes();
     return lid.value() >> own.lmc == own.lid.value() >> own.lmc && own.lid != fabric::kNoLid;
-}
-
-// As Linux does (ib_resolve_eth_dmac): what is link-local on RoCE v1 is not looked up, and both
-// ends of a path are of one address family.
-int resolve_mac(const Hca& hca, const fabric::GidEntry& source, const fabric::Gid& target,
-                fabric::MacAddress& mac) {
-    if (target == fabric::Gid{}) {
-        return EINVAL;
-    }
-    if (is_multicast(target)) {
-        mac = multicast_mac(target);
-        return 0;
-    }
-    if (source.type == fabric::GidType::kRoceV1 && is_link_local(target)) {
-        mac = mac_of_link_local(target);
-        return 0;
-    }
-    if (is_ipv4_mapped(target) != is_ipv4_mapped(source.gid)) {
-        return EINVAL;
-    }
-    const fabric::Port* neighbour = hca.find_neighbour(target, source.vlan);
-    if (neighbour == nullptr) {
-        return ETIMEDOUT;
-    }
-    mac = neighbour->attributes().mac;
-    return 0;
 }
 
 }  // namespace
@@ -85,7 +60,8 @@ int resolve_path(const Hca& hca, AddressVector& path) {
     }
     path.dlid = 0;
     path.src_path_bits = 0;
-    return resolve_mac(hca, gids[path.sgid_index], fabric::Gid{path.dgid}, path.destination_mac);
+    return resolve_mac(hca.network(), gids[path.sgid_index], fabric::Gid{path.dgid},
+                       path.destination_mac);
 }
 
 void address_frame(fabric::Frame& frame, const fabric::Port& port, const AddressVector& path,
