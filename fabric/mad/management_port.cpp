@@ -75,7 +75,7 @@ std::optional<AgentId> ManagementPort::register_agent(const AgentSpec& spec, Age
             return std::nullopt;
         }
     }
-    const AgentId id(++last_agent_);
+    const AgentId id(spec.makes_transaction_ids ? ++last_agent_with_ids_ : ++last_agent_);
     agents_.emplace(id, Agent{spec, &client});
     return id;
 }
@@ -118,7 +118,7 @@ int ManagementPort::send(AgentId id, const SendRequest& request) {
                     .token = request.token,
                     .deadline = {},
                     .rmpp = std::nullopt};
-    if (!mad::is_response(request.bytes)) {
+    if (!mad::is_response(request.bytes) && !agent->spec.makes_transaction_ids) {
         mad::set(one.bytes, mad::header::kTransactionIdHigh, id.value());
     }
     if (rmpp) {

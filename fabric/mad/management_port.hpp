@@ -64,7 +64,7 @@ class ManagementPort final : private EventHandler {
     // 0, or EINVAL: no such agent, a datagram of less than its headers or, without RMPP, of more
     // than 256 bytes, of a class for the other queue pair, a P_Key index that the port does not
     // have, a directed route that does not begin at this port. The high half of a request's
-    // transaction id is overwritten.
+    // transaction id is overwritten, unless the agent's client makes these ids.
     int send(AgentId agent, const SendRequest& request);
 
     // PortInfo:CapabilityMask.IsSM for as long as any holder says so (/dev/infiniband/issmN).
@@ -77,6 +77,8 @@ class ManagementPort final : private EventHandler {
     bool deliver(const ArrivedDatagram& arrived);
 
   private:
+    // As in Linux an AgentId has 24 bits.
+    static constexpr std::uint32_t kFirstAgentWithIds = 0x80'0000;
     // Linux's: an acknowledgement is awaited so long at the most.
     static constexpr SimDuration kAcknowledgementTime{2'000'000'000'000};  // 2 s
     // A message that has stopped half way, or whose repetitions are still acknowledged, is kept.
@@ -123,6 +125,7 @@ class ManagementPort final : private EventHandler {
     DatagramCarrier& carrier_;
     Timer timer_;
     std::uint32_t last_agent_ = 0;
+    std::uint32_t last_agent_with_ids_ = kFirstAgentWithIds - 1;
     std::uint32_t sm_holders_ = 0;
     std::map<AgentId, Agent> agents_;
     OutstandingList outstanding_;  // in order of sending
