@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fabric/core/assert.hpp"
+#include "fabric/mad/datagram_address.hpp"
 #include "fabric/mad/directed_route.hpp"
 
 namespace fabric {
@@ -15,50 +16,8 @@ using mad::DirectedStep;
 using mad::Method;
 using mad::Status;
 
-// LRH, BTH, DETH, ICRC, VCRC.
-constexpr std::uint32_t kHeaderBytes = 8 + 12 + 8 + 4 + 2;
-constexpr std::uint32_t kGrhBytes = 40;
-constexpr std::uint16_t kFullMember = 0x8000;
-
 bool has_lid(const PortAttributes& own, Lid lid) {
     return own.lid != kNoLid && lid.value() >> own.lmc == own.lid.value() >> own.lmc;
-}
-
-std::optional<std::uint16_t> index_of_pkey(const PortAttributes& own, std::uint16_t pkey) {
-    for (std::size_t i = 0; i < own.pkeys.size(); ++i) {
-        const bool same = ((own.pkeys[i] ^ pkey) & ~kFullMember) == 0;
-        if (own.pkeys[i] != 0 && same && ((own.pkeys[i] | pkey) & kFullMember) != 0) {
-            return static_cast<std::uint16_t>(i);
-        }
-    }
-    return std::nullopt;
-}
-
-std::uint8_t index_of_gid(const PortAttributes& own, const Gid& gid) {
-    const auto found = std::find_if(own.gids.begin(), own.gids.end(),
-                                    [&gid](const GidEntry& entry) { return entry.gid == gid; });
-    return found == own.gids.end() ? std::uint8_t{0}
-                                   : static_cast<std::uint8_t>(found - own.gids.begin());
-}
-
-DatagramAddress sender_of(const Frame& frame, const PortAttributes& own) {
-    const auto& header = frame.transport_as<ManagementHeader>();
-    DatagramAddress from{.lid = frame.slid,
-                         .qp = header.source_qp,
-                         .qkey = header.qkey,
-                         .sl = frame.sl,
-                         .path_bits = 0,
-                         .pkey_index = index_of_pkey(own, frame.pkey).value_or(0),
-                         .global = std::nullopt};
-    if (is_unicast(frame.dlid)) {
-        from.path_bits = static_cast<std::uint8_t>(frame.dlid.value() & ((1U << own.lmc) - 1));
-    }
-    if (frame.has_grh) {
-        from.global =
-            GlobalAddress{frame.grh.sgid, index_of_gid(own, frame.grh.dgid), frame.grh.hop_limit,
-                          frame.grh.traffic_class, frame.grh.flow_label};
-    }
-    return from;
 }
 
 void turn_into_answer(Datagram& datagram) {
@@ -258,33 +217,16 @@ void ManagedNode::send_to_lid(Port& port, const Datagram& datagram, std::uint32_
 
 FramePtr ManagedNode::make_frame(const Port& port, const Datagram& datagram,
                                  std::uint32_t source_qp, const DatagramAddress& to) {
-    const PortAttributes& own = port.attributes();
     DatagramCargo& cargo = pool_.take();
     cargo.datagram = datagram;
     FramePtr frame = network_.frames().make();
     frame->cargo = &cargo;
     frame->is_management = true;
-    frame->wire_bytes = kHeaderBytes + static_cast<std::uint32_t>(mad::kDatagramBytes);
-    frame->payload_bytes = mad::kDatagramBytes;
     frame->source = node_.id();
     frame->flow = source_qp;
     frame->number = 0;
-    frame->slid = Lid(static_cast<std::uint16_t>(own.lid.value() | to.path_bits));
-    frame->dlid = to.lid;
-    frame->sl = to.sl;
-    if (source_qp == kSubnetManagementQp) {
-        frame->vl = kManagementVl;
-    } else if (to.pkey_index < own.pkeys.size()) {
-        frame->pkey = own.pkeys[to.pkey_index];
-    }
-    if (to.global) {
-        frame->wire_bytes += kGrhBytes;
-        frame->has_grh = true;
-        const std::size_t index = std::min<std::size_t>(to.global->gid_index, own.gids.size() - 1);
-        frame->grh = {own.gids[index].gid, to.global->gid, to.global->flow_label,
-                      to.global->traffic_class, to.global->hop_limit};
-    }
     frame->transport_as<ManagementHeader>() = {source_qp, to.qp, to.qkey};
+    address_datagram(*frame, port.attributes(), to);
     return frame;
 }
 
