@@ -31,8 +31,8 @@ struct AgentSpec {
     std::array<std::uint8_t, 3> oui{};  // of classes 0x30 to 0x4F
     // Its messages may be longer than a datagram: the port cuts and joins them (rmpp_version 1).
     bool joins_rmpp = false;
-    // Its client makes its transaction ids, as clients in Linux's kernel do: nothing is overwritten.
-    // An answer finds its request only where the high half is the AgentId.
+    // Its client makes its transaction ids, as clients in Linux's kernel do: nothing is
+    // overwritten. An answer finds its request only where the high half is the AgentId.
     bool makes_transaction_ids = false;
 };
 

@@ -1,11 +1,13 @@
 #include "fabric/mad/managed_node.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "fabric/core/assert.hpp"
 #include "fabric/mad/datagram_address.hpp"
 #include "fabric/mad/directed_route.hpp"
+#include "fabric/net/ethernet_addresses.hpp"
 
 namespace fabric {
 
@@ -15,6 +17,10 @@ using mad::Datagram;
 using mad::DirectedStep;
 using mad::Method;
 using mad::Status;
+
+bool is_on_ethernet(const Port& port) {
+    return port.attributes().link_layer == LinkLayer::kEthernet;
+}
 
 bool has_lid(const PortAttributes& own, Lid lid) {
     return own.lid != kNoLid && lid.value() >> own.lmc == own.lid.value() >> own.lmc;
@@ -51,11 +57,9 @@ ManagedNode::ManagedNode(Network& network, Node& node, DatagramPool& pool,
     const bool is_switch = node.kind() == NodeKind::kSwitch;
     const std::uint16_t last = is_switch ? 0 : node.port_count();
     for (std::uint16_t number = is_switch ? 0 : 1; number <= last; ++number) {
-        Port& port = node.port(PortNumber{number});
-        if (port.attributes().link_layer == LinkLayer::kInfiniband) {
-            DatagramCarrier& carrier = *this;
-            ports_[number] = std::make_unique<ManagementPort>(port, network.loop(), carrier);
-        }
+        DatagramCarrier& carrier = *this;
+        ports_[number] = std::make_unique<ManagementPort>(node.port(PortNumber{number}),
+                                                          network.loop(), carrier);
     }
     node_.set_management_listener(this);
 }
@@ -79,7 +83,11 @@ void ManagedNode::management_arrived(Port& port, FramePtr frame) {
     const auto& header = frame->transport_as<ManagementHeader>();
     const PortNumber own = own_port(port.number());
     const PortAttributes& attributes = node_.port(own).attributes();
-    if (header.destination_qp > kGeneralServicesQp || find_port(own) == nullptr) {
+    // Ethernet ports have no queue pair 0.
+    const bool is_taken = is_on_ethernet(port) ? header.destination_qp == kGeneralServicesQp &&
+                                                     is_for_gid_of(attributes, *frame)
+                                               : header.destination_qp <= kGeneralServicesQp;
+    if (!is_taken || find_port(own) == nullptr) {
         port.drop(std::move(frame), DropReason::kNoConsumer);
         return;
     }
@@ -173,7 +181,7 @@ void ManagedNode::answer(const ArrivedDatagram& request, const Datagram& respons
         if (request.destination_qp == kGeneralServicesQp) {
             to.qkey = kWellKnownQkey;
         }
-        send_to_lid(own, response, request.destination_qp, to);
+        static_cast<void>(send_to(own, response, request.destination_qp, to));
         return;
     }
     ArrivedDatagram returning = request;
@@ -187,10 +195,43 @@ void ManagedNode::send_directed(const Datagram& datagram, std::uint8_t out) {
     if (out == 0 || out > node_.port_count()) {
         return;
     }
-    FramePtr frame = make_frame(node_.port(PortNumber{out}), datagram, kSubnetManagementQp,
-                                {.lid = kPermissiveLid});
+    const DatagramAddress to{.lid = kPermissiveLid};
+    FramePtr frame = make_frame(datagram, kSubnetManagementQp, to);
+    address_by_lid(*frame, node_.port(PortNumber{out}).attributes(), to);
     frame->slid = kPermissiveLid;
     node_.port(PortNumber{out}).send(std::move(frame));
+}
+
+int ManagedNode::send_to(Port& port, const Datagram& datagram, std::uint32_t source_qp,
+                         const DatagramAddress& to) {
+    if (is_on_ethernet(port)) {
+        return send_to_gid(port, datagram, source_qp, to);
+    }
+    send_to_lid(port, datagram, source_qp, to);
+    return 0;
+}
+
+// A port that is addressed by itself takes the frame back before it leaves.
+int ManagedNode::send_to_gid(Port& port, const Datagram& datagram, std::uint32_t source_qp,
+                             const DatagramAddress& to) {
+    const PortAttributes& own = port.attributes();
+    if (!to.global || to.global->gid_index >= own.gids.size()) {
+        return EINVAL;
+    }
+    MacAddress destination;
+    if (const int error =
+            resolve_mac(network_, own.gids[to.global->gid_index], to.global->gid, destination);
+        error != 0) {
+        return error;
+    }
+    FramePtr frame = make_frame(datagram, source_qp, to);
+    address_by_gid(*frame, own, to, destination);
+    if (destination == own.mac) {
+        management_arrived(port, std::move(frame));
+    } else {
+        port.send(std::move(frame));
+    }
+    return 0;
 }
 
 void ManagedNode::send_to_lid(Port& port, const Datagram& datagram, std::uint32_t source_qp,
@@ -202,7 +243,8 @@ void ManagedNode::send_to_lid(Port& port, const Datagram& datagram, std::uint32_
         enqueue(arrived);
         return;
     }
-    FramePtr frame = make_frame(port, datagram, source_qp, to);
+    FramePtr frame = make_frame(datagram, source_qp, to);
+    address_by_lid(*frame, own, to);
     if (node_.kind() == NodeKind::kHca) {
         port.send(std::move(frame));
         return;
@@ -215,8 +257,8 @@ void ManagedNode::send_to_lid(Port& port, const Datagram& datagram, std::uint32_
     node_.port(PortNumber{out}).send(std::move(frame));
 }
 
-FramePtr ManagedNode::make_frame(const Port& port, const Datagram& datagram,
-                                 std::uint32_t source_qp, const DatagramAddress& to) {
+FramePtr ManagedNode::make_frame(const Datagram& datagram, std::uint32_t source_qp,
+                                 const DatagramAddress& to) {
     DatagramCargo& cargo = pool_.take();
     cargo.datagram = datagram;
     FramePtr frame = network_.frames().make();
@@ -226,21 +268,19 @@ FramePtr ManagedNode::make_frame(const Port& port, const Datagram& datagram,
     frame->flow = source_qp;
     frame->number = 0;
     frame->transport_as<ManagementHeader>() = {source_qp, to.qp, to.qkey};
-    address_datagram(*frame, port.attributes(), to);
     return frame;
 }
 
-bool ManagedNode::carry(Port& port, const Datagram& datagram, std::uint32_t source_qp,
-                        const DatagramAddress& to) {
+int ManagedNode::carry(Port& port, const Datagram& datagram, std::uint32_t source_qp,
+                       const DatagramAddress& to) {
     if (!datagram.is_directed()) {
-        send_to_lid(port, datagram, source_qp, to);
-        return true;
+        return send_to(port, datagram, source_qp, to);
     }
     // A client may answer what came by directed route: SMInfo, say.
     const bool is_answer = datagram.get(mad::smp::kDirection) != 0;
     if (is_answer && datagram.get(mad::smp::kDrDlid) != kPermissiveLid.value()) {
         send_to_lid(port, datagram, source_qp, to);
-        return true;
+        return 0;
     }
     Datagram smp = datagram;
     const auto number = static_cast<std::uint8_t>(port.number().value());
@@ -248,22 +288,22 @@ bool ManagedNode::carry(Port& port, const Datagram& datagram, std::uint32_t sour
         is_answer ? mad::advance_route(smp, number == 0, number) : mad::start_route(smp, number);
     switch (step.kind) {
         case DirectedStep::Kind::kDiscard:
-            return false;
+            return EINVAL;
         case DirectedStep::Kind::kHere:
             // At the start the pointer moves on when the agent looks at it.
             enqueue({is_answer ? smp : datagram,
                      {.lid = kPermissiveLid},
                      port.number(),
                      kSubnetManagementQp});
-            return true;
+            return 0;
         case DirectedStep::Kind::kOut:
             send_directed(smp, step.port);
-            return true;
+            return 0;
         case DirectedStep::Kind::kToLid:
             send_to_lid(port, smp, source_qp, is_answer ? DatagramAddress{.lid = step.lid} : to);
-            return true;
+            return 0;
     }
-    return false;
+    return EINVAL;
 }
 
 void ManagedNode::mark_sm(Port& port, bool is_sm) {

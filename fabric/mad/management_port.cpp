@@ -64,7 +64,8 @@ const ManagementPort::Agent* ManagementPort::find(AgentId agent) const {
 
 // As ib_register_mad_agent() of Linux.
 std::optional<AgentId> ManagementPort::register_agent(const AgentSpec& spec, AgentClient& client) {
-    if (spec.qp > kGeneralServicesQp) {
+    const bool is_ethernet = port_.attributes().link_layer == LinkLayer::kEthernet;
+    if (spec.qp > kGeneralServicesQp || (is_ethernet && spec.qp != kGeneralServicesQp)) {
         return std::nullopt;
     }
     if (spec.management_class != 0) {
@@ -124,8 +125,8 @@ int ManagementPort::send(AgentId id, const SendRequest& request) {
     if (rmpp) {
         one.rmpp.emplace(one.bytes);
     }
-    if (!transmit(one)) {
-        return EINVAL;
+    if (const int error = transmit(one); error != 0) {
+        return error;
     }
     if (rmpp || request.timeout > SimDuration::zero()) {
         wait_for(outstanding_.emplace_back(std::move(one)));
@@ -133,16 +134,16 @@ int ManagementPort::send(AgentId id, const SendRequest& request) {
     return 0;
 }
 
-bool ManagementPort::transmit(Outstanding& one) {
+int ManagementPort::transmit(Outstanding& one) {
     const std::uint32_t qp = find(one.agent)->spec.qp;
     if (!one.awaits_acknowledgement()) {
         return carrier_.carry(port_, datagram_from(one.bytes), qp, one.to);
     }
-    bool carried = true;
-    while (carried && one.rmpp->has_next()) {
-        carried = carrier_.carry(port_, one.rmpp->next(), qp, one.to);
+    int error = 0;
+    while (error == 0 && one.rmpp->has_next()) {
+        error = carrier_.carry(port_, one.rmpp->next(), qp, one.to);
     }
-    return carried;
+    return error;
 }
 
 void ManagementPort::wait_for(Outstanding& one) {

@@ -1,5 +1,5 @@
-// Addresses of hosts' Ethernet ports: changes that an administrator makes, since nobody manages these
-// ports over the network, and the MAC address that belongs to a GID.
+// Addresses of hosts' Ethernet ports: changes that an administrator makes, since nobody manages
+// these ports over the network, and the MAC address that belongs to a GID.
 #pragma once
 
 #include <cstdint>
