@@ -22,13 +22,13 @@ namespace simverbs::cm::test {
 // The manager of a host's HCA with a port.
 class Host final : public CmUser {
   public:
-    Host(fabric::test::ManagedFabric& fabric, std::uint32_t index)
-        : loop_(fabric.loop),
-          ports(fabric.managed, fabric.network.host(index).id()),
-          cm(fabric.loop,
-             {.node = fabric.network.host(index).id(),
-              .ca_guid = fabric.network.host(index).guid(),
-              .comm_id_operand = 0x1111'0000U * (index + 1),
+    Host(const fabric::ManagedNetwork& managed, const fabric::EndNode& hca)
+        : loop_(managed.network().loop()),
+          ports(managed, hca.id()),
+          cm(managed.network().loop(),
+             {.node = hca.id(),
+              .ca_guid = hca.guid(),
+              .comm_id_operand = 0x1111'0000U * (hca.id().value() + 1),
               .transaction_id_high = ports.transaction_id_high()},
              ports, *this) {
         ports.set_manager(&cm);
@@ -44,6 +44,15 @@ class Host final : public CmUser {
         } else if (event.type == EventType::kDreqReceived) {
             EXPECT_EQ(subject->send_drep({}), 0);
         }
+    }
+    // Sends a REQ.
+    Connection& connect(const Address& to, std::uint32_t qpn = kActiveQpn) {
+        Connection& connection = *cm.find(cm.create().value());
+        ReqParameters parameters = request_parameters();
+        parameters.primary.address = to;
+        parameters.qpn = qpn;
+        EXPECT_EQ(connection.send_req(parameters), 0);
+        return connection;
     }
     void listen() { EXPECT_EQ(cm.listen(cm.create().value(), kServiceId), 0); }
     // Each event so far and when it came.
@@ -64,33 +73,29 @@ class Host final : public CmUser {
     std::vector<Seen> seen;
 };
 
+// Returns the address of a port for its peer on InfiniBand (without a GID index: by LID alone) or
+// Ethernet.
+inline Address address_of(const fabric::Port& port, std::optional<std::uint8_t> gid_index) {
+    const fabric::PortAttributes& attributes = port.attributes();
+    Address address{.port = fabric::PortNumber{1}, .remote = {.lid = attributes.lid}};
+    if (gid_index) {
+        address.remote.global = fabric::GlobalAddress{
+            .gid = attributes.gids.at(*gid_index).gid, .gid_index = *gid_index, .hop_limit = 64};
+    }
+    return address;
+}
+
 class CmFabric {
   public:
     explicit CmFabric(std::string_view topology) : fabric(topology), sm_(fabric.network) {
         sm_.bring_up();
         for (std::uint32_t i = 0; i < fabric.network.host_count(); ++i) {
-            hosts.push_back(std::make_unique<Host>(fabric, i));
+            hosts.push_back(std::make_unique<Host>(fabric.managed, fabric.network.host(i)));
         }
     }
 
-    // Returns the address of `to` for its peer on InfiniBand (without a GID index: by LID alone) or
-    // Ethernet.
     [[nodiscard]] Address address(std::size_t to, std::optional<std::uint8_t> gid_index) const {
-        const fabric::PortAttributes& port = fabric.port_of(to).attributes();
-        Address address{.port = fabric::PortNumber{1}, .remote = {.lid = port.lid}};
-        if (gid_index) {
-            address.remote.global = fabric::GlobalAddress{
-                .gid = port.gids.at(*gid_index).gid, .gid_index = *gid_index, .hop_limit = 64};
-        }
-        return address;
-    }
-    // Sends a REQ from host `from` to host `to`.
-    Connection& connect(std::size_t from, const Address& to) {
-        Connection& connection = *hosts[from]->cm.find(hosts[from]->cm.create().value());
-        ReqParameters parameters = request_parameters();
-        parameters.primary.address = to;
-        EXPECT_EQ(connection.send_req(parameters), 0);
-        return connection;
+        return address_of(fabric.port_of(to), gid_index);
     }
     void run() { fabric.run(); }
 

@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& way) { return way.param.name; });
 
 TEST_P(CmPortsOn, AConnectionIsEstablishedAndEnded) {
-    Connection& active = fabric.connect(0, to(1));
+    Connection& active = fabric.hosts[0]->connect(to(1));
     fabric.run();
     EXPECT_EQ(active.state(), CmState::kEstablished);
     EXPECT_THAT(fabric.hosts[0]->events(), ElementsAre(Pair("REP_RECEIVED", messages(2))));
@@ -89,7 +89,7 @@ TEST_P(CmPortsOn, ARequestThatIsLostIsRepeated) {
         fabric.fabric.bus, fabric::FaultId(1), std::make_unique<fabric::EveryFrame>(),
         fabric::OccasionRules{.nth = 1}, std::make_unique<fabric::DropFrame>(),
         {&fabric.fabric.network.link("h0-s0").direction_from(fabric.fabric.port_of(0))});
-    const Connection& active = fabric.connect(0, to(1));
+    const Connection& active = fabric.hosts[0]->connect(to(1));
     fabric.run();
     EXPECT_EQ(active.state(), CmState::kEstablished);
     EXPECT_THAT(fabric.hosts[1]->events(),
@@ -99,7 +99,7 @@ TEST_P(CmPortsOn, ARequestThatIsLostIsRepeated) {
 
 // Datagrams to the own port take the time of its node alone.
 TEST_P(CmPortsOn, AHostConnectsToItself) {
-    const Connection& active = fabric.connect(1, to(1));
+    const Connection& active = fabric.hosts[1]->connect(to(1));
     fabric.run();
     EXPECT_EQ(active.state(), CmState::kEstablished);
     EXPECT_THAT(fabric.hosts[1]->events(),
@@ -111,7 +111,7 @@ TEST_P(CmPortsOn, AHostConnectsToItself) {
 TEST(CmPorts, ArrivedMessagesNameTheirSenderAndTheirPort) {
     CmFabric fabric("eth-star:2");
     fabric.hosts[1]->listen();
-    fabric.connect(0, fabric.address(1, 3));
+    fabric.hosts[0]->connect(fabric.address(1, 3));
     fabric.run();
     const Address& from = fabric.hosts[1]->seen.at(0).event.from.value();
     EXPECT_EQ(from.port, fabric::PortNumber{1});
@@ -125,10 +125,10 @@ TEST(CmPorts, ARequestThatNoPortTakesTimesOut) {
     CmFabric fabric("eth-star:2");
     Address nowhere = fabric.address(1, 3);
     nowhere.remote.global.reset();
-    fabric.connect(0, nowhere);
+    fabric.hosts[0]->connect(nowhere);
     nowhere = fabric.address(1, 3);
     nowhere.port = fabric::PortNumber{2};
-    fabric.connect(0, nowhere);
+    fabric.hosts[0]->connect(nowhere);
     fabric.run();
     EXPECT_THAT(fabric.hosts[0]->events(), ElementsAre(Pair("REQ_ERROR", 4 * kRequestTime),
                                                        Pair("REQ_ERROR", 4 * kRequestTime)));
@@ -141,9 +141,9 @@ TEST(CmPorts, APortHasOneTakerOfTheseMessages) {
     spec.methods.set(static_cast<std::size_t>(fabric::mad::Method::kSend));
     fabric.hosts.pop_back();
     const RecordingClient first(fabric.fabric, fabric.fabric.port(1), spec);
-    const test::Host second(fabric.fabric, 1);
+    const test::Host second(fabric.fabric.managed, fabric.fabric.network.host(1));
     EXPECT_EQ(second.ports.transaction_id_high(), 0U) << "not registered";
-    fabric.connect(0, fabric.address(1, std::nullopt));
+    fabric.hosts[0]->connect(fabric.address(1, std::nullopt));
     fabric.run();
     EXPECT_EQ(first.received.size(), 4U) << "three retries";
     EXPECT_THAT(second.events(), IsEmpty());
@@ -153,7 +153,7 @@ TEST(CmPorts, WithoutAManagerNothingIsAnswered) {
     CmFabric fabric("star:2");
     fabric.hosts[1]->listen();
     fabric.hosts[1]->ports.set_manager(nullptr);
-    fabric.connect(0, fabric.address(1, std::nullopt));
+    fabric.hosts[0]->connect(fabric.address(1, std::nullopt));
     fabric.run();
     EXPECT_THAT(fabric.hosts[1]->events(), IsEmpty());
 }
