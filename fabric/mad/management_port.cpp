@@ -333,6 +333,7 @@ void ManagementPort::rmpp_data(AgentId agent, const ArrivedDatagram& arrived) {
                            segment.get(mad::header::kTransactionId),
                            arrived.from.qp,
                            arrived.from.lid.value(),
+                           arrived.from.global ? arrived.from.global->gid : Gid{},
                            static_cast<std::uint8_t>(segment.get(mad::header::kClass)),
                            static_cast<std::uint8_t>(segment.get(mad::header::kClassVersion)),
                            static_cast<std::uint8_t>(segment.get(mad::header::kMethod))};

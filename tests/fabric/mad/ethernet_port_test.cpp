@@ -194,6 +194,47 @@ TEST_F(EthernetPorts, LoseDatagramsByFaults) {
     EXPECT_EQ(receiver.received.size(), 2U);
 }
 
+// All have LID 0 and the same transaction id.
+TEST_F(EthernetPorts, JoinTheSegmentsOfEachSender) {
+    AgentSpec spec{.management_class = mad::vendor::kOpenIbPing,
+                   .oui = {0x00, 0x14, 0x05},
+                   .joins_rmpp = true};
+    RecordingClient first(fabric, fabric.port(0), spec);
+    RecordingClient second(fabric, fabric.port(1), spec);
+    spec.methods.set(static_cast<std::size_t>(Method::kSend));
+    RecordingClient receiver(fabric, fabric.port(2), spec);
+    const auto message_of = [](std::uint8_t filling) {
+        const Datagram headers =
+            make_datagram(static_cast<mad::Class>(mad::vendor::kOpenIbPing), Method::kSend, 0);
+        std::vector<std::uint8_t> bytes(headers.bytes.begin(), headers.bytes.end());
+        bytes.resize(mad::vendor::kDataOffset);
+        bytes.resize(2000, filling);
+        mad::set(bytes, mad::vendor::kOui, mad::vendor::kOpenIbOui);
+        mad::set(bytes, mad::rmpp::kVersion, 1);
+        mad::set(bytes, mad::rmpp::kType, mad::rmpp::kData);
+        mad::set(bytes, mad::rmpp::kActive, 1);
+        return bytes;
+    };
+    const std::vector<std::uint8_t> ones = message_of(0x11);
+    const std::vector<std::uint8_t> twos = message_of(0x22);
+    const DatagramAddress to = address(2, kRoceV2);
+    ASSERT_EQ(fabric.port(0).send(first.agent, {.bytes = ones, .to = to}), 0);
+    ASSERT_EQ(fabric.port(1).send(second.agent, {.bytes = twos, .to = to}), 0);
+    fabric.run();
+    ASSERT_EQ(receiver.received.size(), 2U);
+    for (const RecordingClient::Received& message : receiver.received) {
+        ASSERT_EQ(message.bytes.size(), 2000U);
+        const std::uint8_t filling = message.from.global->gid == gids(0)[kRoceV2].gid ? 0x11 : 0x22;
+        EXPECT_THAT(
+            std::vector(message.bytes.begin() + mad::vendor::kDataOffset, message.bytes.end()),
+            testing::Each(filling));
+    }
+    for (const RecordingClient* const sender : {&first, &second}) {
+        ASSERT_EQ(sender->finished.size(), 1U);
+        EXPECT_EQ(sender->finished[0].outcome, SendOutcome::kSent);
+    }
+}
+
 Topology two_hosts_in_a_vlan() {
     Topology topology = make_star(3, LinkLayer::kEthernet);
     topology.links[0].vlans = {100};
