@@ -16,7 +16,8 @@
 
 namespace fabric {
 
-// Unique at its port for ever; the high half of the transaction ids of its requests.
+// Unique at its port for ever; the high half of the transaction ids of its requests. Agents that
+// make these ids themselves are numbered apart, so that they change no other agent's number.
 using AgentId = StrongId<struct AgentIdTag, std::uint32_t>;
 
 // IBA 10.2.3: the Q_Key of queue pair 1.
@@ -30,6 +31,9 @@ struct AgentSpec {
     std::array<std::uint8_t, 3> oui{};  // of classes 0x30 to 0x4F
     // Its messages may be longer than a datagram: the port cuts and joins them (rmpp_version 1).
     bool joins_rmpp = false;
+    // Its client makes its transaction ids, as clients in Linux's kernel do: nothing is
+    // overwritten. An answer finds its request only where the high half is the AgentId.
+    bool makes_transaction_ids = false;
 };
 
 struct GlobalAddress {

@@ -4,7 +4,11 @@ namespace fabric {
 
 namespace {
 
-bool has_infiniband(const Node& node) {
+// Switches take no part in the management of Ethernet.
+bool has_management(const Node& node) {
+    if (node.kind() == NodeKind::kHca) {
+        return true;
+    }
     for (std::uint16_t number = 1; number <= node.port_count(); ++number) {
         const PortAttributes& port = node.port(PortNumber{number}).attributes();
         if (port.link_layer == LinkLayer::kInfiniband) {
@@ -21,7 +25,7 @@ ManagedNetwork::ManagedNetwork(Network& network, DatagramPool& pool, const NodeI
     : network_(network), nodes_(network.node_count()) {
     for (std::uint32_t i = 0; i < network.node_count(); ++i) {
         Node& node = network.node(NodeId{i});
-        if (has_infiniband(node) && node.port_count() <= kMaxPorts) {
+        if (has_management(node) && node.port_count() <= kMaxPorts) {
             nodes_[i] = std::make_unique<ManagedNode>(
                 network, node, pool, node.kind() == NodeKind::kHca ? host : switch_node);
         }

@@ -1,5 +1,5 @@
-// Every InfiniBand node of a network with its agents: subnet management (IBA 14), performance
-// management (16), and a management port for whoever else wants to talk.
+// Every host and InfiniBand switch of a network with its agents: subnet management (IBA 14) on
+// InfiniBand, performance management (16), and management ports for whoever else wants to talk.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class ManagedNetwork final : private LinkObserver {
 
     [[nodiscard]] Network& network() const { return network_; }
 
-    // nullptr: an Ethernet node or such a switch.
+    // nullptr: an Ethernet switch, or such a one.
     [[nodiscard]] ManagedNode* find(NodeId node) const { return nodes_.at(node.value()).get(); }
     // A host's port from 1, or a switch's port 0; nullptr: it has no management.
     [[nodiscard]] ManagementPort* find_port(NodeId node, PortNumber port) const;

@@ -1,10 +1,13 @@
 #include "fabric/mad/managed_node.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "fabric/core/assert.hpp"
+#include "fabric/mad/datagram_address.hpp"
 #include "fabric/mad/directed_route.hpp"
+#include "fabric/net/ethernet_addresses.hpp"
 
 namespace fabric {
 
@@ -15,50 +18,12 @@ using mad::DirectedStep;
 using mad::Method;
 using mad::Status;
 
-// LRH, BTH, DETH, ICRC, VCRC.
-constexpr std::uint32_t kHeaderBytes = 8 + 12 + 8 + 4 + 2;
-constexpr std::uint32_t kGrhBytes = 40;
-constexpr std::uint16_t kFullMember = 0x8000;
+bool is_on_ethernet(const Port& port) {
+    return port.attributes().link_layer == LinkLayer::kEthernet;
+}
 
 bool has_lid(const PortAttributes& own, Lid lid) {
     return own.lid != kNoLid && lid.value() >> own.lmc == own.lid.value() >> own.lmc;
-}
-
-std::optional<std::uint16_t> index_of_pkey(const PortAttributes& own, std::uint16_t pkey) {
-    for (std::size_t i = 0; i < own.pkeys.size(); ++i) {
-        const bool same = ((own.pkeys[i] ^ pkey) & ~kFullMember) == 0;
-        if (own.pkeys[i] != 0 && same && ((own.pkeys[i] | pkey) & kFullMember) != 0) {
-            return static_cast<std::uint16_t>(i);
-        }
-    }
-    return std::nullopt;
-}
-
-std::uint8_t index_of_gid(const PortAttributes& own, const Gid& gid) {
-    const auto found = std::find_if(own.gids.begin(), own.gids.end(),
-                                    [&gid](const GidEntry& entry) { return entry.gid == gid; });
-    return found == own.gids.end() ? std::uint8_t{0}
-                                   : static_cast<std::uint8_t>(found - own.gids.begin());
-}
-
-DatagramAddress sender_of(const Frame& frame, const PortAttributes& own) {
-    const auto& header = frame.transport_as<ManagementHeader>();
-    DatagramAddress from{.lid = frame.slid,
-                         .qp = header.source_qp,
-                         .qkey = header.qkey,
-                         .sl = frame.sl,
-                         .path_bits = 0,
-                         .pkey_index = index_of_pkey(own, frame.pkey).value_or(0),
-                         .global = std::nullopt};
-    if (is_unicast(frame.dlid)) {
-        from.path_bits = static_cast<std::uint8_t>(frame.dlid.value() & ((1U << own.lmc) - 1));
-    }
-    if (frame.has_grh) {
-        from.global =
-            GlobalAddress{frame.grh.sgid, index_of_gid(own, frame.grh.dgid), frame.grh.hop_limit,
-                          frame.grh.traffic_class, frame.grh.flow_label};
-    }
-    return from;
 }
 
 void turn_into_answer(Datagram& datagram) {
@@ -92,11 +57,9 @@ ManagedNode::ManagedNode(Network& network, Node& node, DatagramPool& pool,
     const bool is_switch = node.kind() == NodeKind::kSwitch;
     const std::uint16_t last = is_switch ? 0 : node.port_count();
     for (std::uint16_t number = is_switch ? 0 : 1; number <= last; ++number) {
-        Port& port = node.port(PortNumber{number});
-        if (port.attributes().link_layer == LinkLayer::kInfiniband) {
-            DatagramCarrier& carrier = *this;
-            ports_[number] = std::make_unique<ManagementPort>(port, network.loop(), carrier);
-        }
+        DatagramCarrier& carrier = *this;
+        ports_[number] = std::make_unique<ManagementPort>(node.port(PortNumber{number}),
+                                                          network.loop(), carrier);
     }
     node_.set_management_listener(this);
 }
@@ -120,7 +83,11 @@ void ManagedNode::management_arrived(Port& port, FramePtr frame) {
     const auto& header = frame->transport_as<ManagementHeader>();
     const PortNumber own = own_port(port.number());
     const PortAttributes& attributes = node_.port(own).attributes();
-    if (header.destination_qp > kGeneralServicesQp || find_port(own) == nullptr) {
+    // Ethernet ports have no queue pair 0.
+    const bool is_taken = is_on_ethernet(port) ? header.destination_qp == kGeneralServicesQp &&
+                                                     is_for_gid_of(attributes, *frame)
+                                               : header.destination_qp <= kGeneralServicesQp;
+    if (!is_taken || find_port(own) == nullptr) {
         port.drop(std::move(frame), DropReason::kNoConsumer);
         return;
     }
@@ -214,7 +181,7 @@ void ManagedNode::answer(const ArrivedDatagram& request, const Datagram& respons
         if (request.destination_qp == kGeneralServicesQp) {
             to.qkey = kWellKnownQkey;
         }
-        send_to_lid(own, response, request.destination_qp, to);
+        static_cast<void>(send_to(own, response, request.destination_qp, to));
         return;
     }
     ArrivedDatagram returning = request;
@@ -228,10 +195,43 @@ void ManagedNode::send_directed(const Datagram& datagram, std::uint8_t out) {
     if (out == 0 || out > node_.port_count()) {
         return;
     }
-    FramePtr frame = make_frame(node_.port(PortNumber{out}), datagram, kSubnetManagementQp,
-                                {.lid = kPermissiveLid});
+    const DatagramAddress to{.lid = kPermissiveLid};
+    FramePtr frame = make_frame(datagram, kSubnetManagementQp, to);
+    address_by_lid(*frame, node_.port(PortNumber{out}).attributes(), to);
     frame->slid = kPermissiveLid;
     node_.port(PortNumber{out}).send(std::move(frame));
+}
+
+int ManagedNode::send_to(Port& port, const Datagram& datagram, std::uint32_t source_qp,
+                         const DatagramAddress& to) {
+    if (is_on_ethernet(port)) {
+        return send_to_gid(port, datagram, source_qp, to);
+    }
+    send_to_lid(port, datagram, source_qp, to);
+    return 0;
+}
+
+// A port that is addressed by itself takes the frame back before it leaves.
+int ManagedNode::send_to_gid(Port& port, const Datagram& datagram, std::uint32_t source_qp,
+                             const DatagramAddress& to) {
+    const PortAttributes& own = port.attributes();
+    if (!to.global || to.global->gid_index >= own.gids.size()) {
+        return EINVAL;
+    }
+    MacAddress destination;
+    if (const int error =
+            resolve_mac(network_, own.gids[to.global->gid_index], to.global->gid, destination);
+        error != 0) {
+        return error;
+    }
+    FramePtr frame = make_frame(datagram, source_qp, to);
+    address_by_gid(*frame, own, to, destination);
+    if (destination == own.mac) {
+        management_arrived(port, std::move(frame));
+    } else {
+        port.send(std::move(frame));
+    }
+    return 0;
 }
 
 void ManagedNode::send_to_lid(Port& port, const Datagram& datagram, std::uint32_t source_qp,
@@ -243,7 +243,8 @@ void ManagedNode::send_to_lid(Port& port, const Datagram& datagram, std::uint32_
         enqueue(arrived);
         return;
     }
-    FramePtr frame = make_frame(port, datagram, source_qp, to);
+    FramePtr frame = make_frame(datagram, source_qp, to);
+    address_by_lid(*frame, own, to);
     if (node_.kind() == NodeKind::kHca) {
         port.send(std::move(frame));
         return;
@@ -256,49 +257,30 @@ void ManagedNode::send_to_lid(Port& port, const Datagram& datagram, std::uint32_
     node_.port(PortNumber{out}).send(std::move(frame));
 }
 
-FramePtr ManagedNode::make_frame(const Port& port, const Datagram& datagram,
-                                 std::uint32_t source_qp, const DatagramAddress& to) {
-    const PortAttributes& own = port.attributes();
+FramePtr ManagedNode::make_frame(const Datagram& datagram, std::uint32_t source_qp,
+                                 const DatagramAddress& to) {
     DatagramCargo& cargo = pool_.take();
     cargo.datagram = datagram;
     FramePtr frame = network_.frames().make();
     frame->cargo = &cargo;
     frame->is_management = true;
-    frame->wire_bytes = kHeaderBytes + static_cast<std::uint32_t>(mad::kDatagramBytes);
-    frame->payload_bytes = mad::kDatagramBytes;
     frame->source = node_.id();
     frame->flow = source_qp;
     frame->number = 0;
-    frame->slid = Lid(static_cast<std::uint16_t>(own.lid.value() | to.path_bits));
-    frame->dlid = to.lid;
-    frame->sl = to.sl;
-    if (source_qp == kSubnetManagementQp) {
-        frame->vl = kManagementVl;
-    } else if (to.pkey_index < own.pkeys.size()) {
-        frame->pkey = own.pkeys[to.pkey_index];
-    }
-    if (to.global) {
-        frame->wire_bytes += kGrhBytes;
-        frame->has_grh = true;
-        const std::size_t index = std::min<std::size_t>(to.global->gid_index, own.gids.size() - 1);
-        frame->grh = {own.gids[index].gid, to.global->gid, to.global->flow_label,
-                      to.global->traffic_class, to.global->hop_limit};
-    }
     frame->transport_as<ManagementHeader>() = {source_qp, to.qp, to.qkey};
     return frame;
 }
 
-bool ManagedNode::carry(Port& port, const Datagram& datagram, std::uint32_t source_qp,
-                        const DatagramAddress& to) {
+int ManagedNode::carry(Port& port, const Datagram& datagram, std::uint32_t source_qp,
+                       const DatagramAddress& to) {
     if (!datagram.is_directed()) {
-        send_to_lid(port, datagram, source_qp, to);
-        return true;
+        return send_to(port, datagram, source_qp, to);
     }
     // A client may answer what came by directed route: SMInfo, say.
     const bool is_answer = datagram.get(mad::smp::kDirection) != 0;
     if (is_answer && datagram.get(mad::smp::kDrDlid) != kPermissiveLid.value()) {
         send_to_lid(port, datagram, source_qp, to);
-        return true;
+        return 0;
     }
     Datagram smp = datagram;
     const auto number = static_cast<std::uint8_t>(port.number().value());
@@ -306,22 +288,22 @@ bool ManagedNode::carry(Port& port, const Datagram& datagram, std::uint32_t sour
         is_answer ? mad::advance_route(smp, number == 0, number) : mad::start_route(smp, number);
     switch (step.kind) {
         case DirectedStep::Kind::kDiscard:
-            return false;
+            return EINVAL;
         case DirectedStep::Kind::kHere:
             // At the start the pointer moves on when the agent looks at it.
             enqueue({is_answer ? smp : datagram,
                      {.lid = kPermissiveLid},
                      port.number(),
                      kSubnetManagementQp});
-            return true;
+            return 0;
         case DirectedStep::Kind::kOut:
             send_directed(smp, step.port);
-            return true;
+            return 0;
         case DirectedStep::Kind::kToLid:
             send_to_lid(port, smp, source_qp, is_answer ? DatagramAddress{.lid = step.lid} : to);
-            return true;
+            return 0;
     }
-    return false;
+    return EINVAL;
 }
 
 void ManagedNode::mark_sm(Port& port, bool is_sm) {

@@ -1,6 +1,7 @@
 // The management side of one node: takes SMPs and general management packets from the fabric, leads
 // directed-route SMPs on (IBA 14.2.2), has its agents answer, hands the rest to the clients of its
-// management ports. One datagram after the other, each kAgentDelay after the one before.
+// management ports. One datagram after the other, each kAgentDelay after the one before. Ethernet
+// ports take general management packets alone.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,7 @@ class ManagedNode final : private ManagementListener,
     ManagedNode& operator=(const ManagedNode&) = delete;
 
     [[nodiscard]] Node& node() const { return node_; }
-    // 1..n of a host, 0 of a switch; nullptr: another number, or an Ethernet port.
+    // 1..n of a host, 0 of a switch; nullptr: another number.
     [[nodiscard]] ManagementPort* find_port(PortNumber port) const;
     [[nodiscard]] PerformanceAgent& performance() { return performance_; }
     [[nodiscard]] SubnetAgent& subnet() { return subnet_; }
@@ -46,8 +47,8 @@ class ManagedNode final : private ManagementListener,
     static constexpr std::size_t kMaxWaiting = 1U << 20;
 
     void management_arrived(Port& port, FramePtr frame) override;
-    bool carry(Port& port, const mad::Datagram& datagram, std::uint32_t source_qp,
-               const DatagramAddress& to) override;
+    int carry(Port& port, const mad::Datagram& datagram, std::uint32_t source_qp,
+              const DatagramAddress& to) override;
     void mark_sm(Port& port, bool is_sm) override;
     void handle(const Event& event) override;
 
@@ -57,9 +58,15 @@ class ManagedNode final : private ManagementListener,
     bool advance(ArrivedDatagram& arrived, std::uint8_t port);
     void answer(const ArrivedDatagram& request, const mad::Datagram& response);
     void send_directed(const mad::Datagram& datagram, std::uint8_t out);
+    // 0, or an errno (DatagramCarrier::carry).
+    int send_to(Port& port, const mad::Datagram& datagram, std::uint32_t source_qp,
+                const DatagramAddress& to);
+    int send_to_gid(Port& port, const mad::Datagram& datagram, std::uint32_t source_qp,
+                    const DatagramAddress& to);
     void send_to_lid(Port& port, const mad::Datagram& datagram, std::uint32_t source_qp,
                      const DatagramAddress& to);
-    FramePtr make_frame(const Port& port, const mad::Datagram& datagram, std::uint32_t source_qp,
+    // Returns a frame without the headers that address it.
+    FramePtr make_frame(const mad::Datagram& datagram, std::uint32_t source_qp,
                         const DatagramAddress& to);
     // Where what came in by `arrived_by` belongs.
     [[nodiscard]] PortNumber own_port(PortNumber arrived_by) const;

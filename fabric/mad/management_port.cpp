@@ -64,7 +64,8 @@ const ManagementPort::Agent* ManagementPort::find(AgentId agent) const {
 
 // As ib_register_mad_agent() of Linux.
 std::optional<AgentId> ManagementPort::register_agent(const AgentSpec& spec, AgentClient& client) {
-    if (spec.qp > kGeneralServicesQp) {
+    const bool is_ethernet = port_.attributes().link_layer == LinkLayer::kEthernet;
+    if (spec.qp > kGeneralServicesQp || (is_ethernet && spec.qp != kGeneralServicesQp)) {
         return std::nullopt;
     }
     if (spec.management_class != 0) {
@@ -75,7 +76,7 @@ std::optional<AgentId> ManagementPort::register_agent(const AgentSpec& spec, Age
             return std::nullopt;
         }
     }
-    const AgentId id(++last_agent_);
+    const AgentId id(spec.makes_transaction_ids ? ++last_agent_with_ids_ : ++last_agent_);
     agents_.emplace(id, Agent{spec, &client});
     return id;
 }
@@ -118,14 +119,14 @@ int ManagementPort::send(AgentId id, const SendRequest& request) {
                     .token = request.token,
                     .deadline = {},
                     .rmpp = std::nullopt};
-    if (!mad::is_response(request.bytes)) {
+    if (!mad::is_response(request.bytes) && !agent->spec.makes_transaction_ids) {
         mad::set(one.bytes, mad::header::kTransactionIdHigh, id.value());
     }
     if (rmpp) {
         one.rmpp.emplace(one.bytes);
     }
-    if (!transmit(one)) {
-        return EINVAL;
+    if (const int error = transmit(one); error != 0) {
+        return error;
     }
     if (rmpp || request.timeout > SimDuration::zero()) {
         wait_for(outstanding_.emplace_back(std::move(one)));
@@ -133,16 +134,16 @@ int ManagementPort::send(AgentId id, const SendRequest& request) {
     return 0;
 }
 
-bool ManagementPort::transmit(Outstanding& one) {
+int ManagementPort::transmit(Outstanding& one) {
     const std::uint32_t qp = find(one.agent)->spec.qp;
     if (!one.awaits_acknowledgement()) {
         return carrier_.carry(port_, datagram_from(one.bytes), qp, one.to);
     }
-    bool carried = true;
-    while (carried && one.rmpp->has_next()) {
-        carried = carrier_.carry(port_, one.rmpp->next(), qp, one.to);
+    int error = 0;
+    while (error == 0 && one.rmpp->has_next()) {
+        error = carrier_.carry(port_, one.rmpp->next(), qp, one.to);
     }
-    return carried;
+    return error;
 }
 
 void ManagementPort::wait_for(Outstanding& one) {
@@ -332,6 +333,7 @@ void ManagementPort::rmpp_data(AgentId agent, const ArrivedDatagram& arrived) {
                            segment.get(mad::header::kTransactionId),
                            arrived.from.qp,
                            arrived.from.lid.value(),
+                           arrived.from.global ? arrived.from.global->gid : Gid{},
                            static_cast<std::uint8_t>(segment.get(mad::header::kClass)),
                            static_cast<std::uint8_t>(segment.get(mad::header::kClassVersion)),
                            static_cast<std::uint8_t>(segment.get(mad::header::kMethod))};

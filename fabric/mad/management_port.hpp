@@ -1,5 +1,5 @@
 // Where the clients of a port send and receive management datagrams: what ib_mad is in Linux. One
-// for each InfiniBand port of a host, and for port 0 of a switch. Matches answers to requests by
+// for each port of a host, and for port 0 of an InfiniBand switch. Matches answers to requests by
 // transaction id, repeats and gives up in virtual time, cuts and joins RMPP messages. Refuses
 // snooping, redirection and the two-sided RMPP of GetMulti.
 #pragma once
@@ -36,10 +36,11 @@ struct ArrivedDatagram {
 // The services that a management port needs of its node.
 class DatagramCarrier {
   public:
-    // To the wire, or back into the node. False: a directed route that does not begin at this port
-    // (IBA 14.2.2).
-    virtual bool carry(Port& port, const mad::Datagram& datagram, std::uint32_t source_qp,
-                       const DatagramAddress& to) = 0;
+    // To the wire, or back into the node. 0, or EINVAL: a directed route that does not begin at
+    // this port (IBA 14.2.2); on Ethernet, no global address, or a GID index that the port does not
+    // have; and errors of resolve_mac().
+    virtual int carry(Port& port, const mad::Datagram& datagram, std::uint32_t source_qp,
+                      const DatagramAddress& to) = 0;
     virtual void mark_sm(Port& port, bool is_sm) = 0;
 
   protected:
@@ -55,16 +56,16 @@ class ManagementPort final : private EventHandler {
 
     [[nodiscard]] Port& port() const { return port_; }
 
-    // Nothing, which is EINVAL: no such queue pair or class, or another agent takes one of these
-    // methods. The client outlives its agent.
+    // Nothing, which is EINVAL: no such queue pair (Ethernet ports have 1 alone) or class, or
+    // another agent takes one of these methods. The client outlives its agent.
     std::optional<AgentId> register_agent(const AgentSpec& spec, AgentClient& client);
     // Forgets what it has sent.
     void unregister_agent(AgentId agent);
 
     // 0, or EINVAL: no such agent, a datagram of less than its headers or, without RMPP, of more
     // than 256 bytes, of a class for the other queue pair, a P_Key index that the port does not
-    // have, a directed route that does not begin at this port. The high half of a request's
-    // transaction id is overwritten.
+    // have; or an error of DatagramCarrier::carry(). The high half of a request's
+    // transaction id is overwritten, unless the agent's client makes these ids.
     int send(AgentId agent, const SendRequest& request);
 
     // PortInfo:CapabilityMask.IsSM for as long as any holder says so (/dev/infiniband/issmN).
@@ -77,6 +78,8 @@ class ManagementPort final : private EventHandler {
     bool deliver(const ArrivedDatagram& arrived);
 
   private:
+    // As in Linux an AgentId has 24 bits.
+    static constexpr std::uint32_t kFirstAgentWithIds = 0x80'0000;
     // Linux's: an acknowledgement is awaited so long at the most.
     static constexpr SimDuration kAcknowledgementTime{2'000'000'000'000};  // 2 s
     // A message that has stopped half way, or whose repetitions are still acknowledged, is kept.
@@ -107,7 +110,7 @@ class ManagementPort final : private EventHandler {
     [[nodiscard]] const Agent* find(AgentId agent) const;
     [[nodiscard]] std::optional<AgentId> taker_of(const ArrivedDatagram& arrived) const;
     [[nodiscard]] bool conflicts(const AgentSpec& spec) const;
-    bool transmit(Outstanding& one);
+    int transmit(Outstanding& one);
     void wait_for(Outstanding& one);
     void rearm();
     void expire(OutstandingList::iterator due);
@@ -123,6 +126,7 @@ class ManagementPort final : private EventHandler {
     DatagramCarrier& carrier_;
     Timer timer_;
     std::uint32_t last_agent_ = 0;
+    std::uint32_t last_agent_with_ids_ = kFirstAgentWithIds - 1;
     std::uint32_t sm_holders_ = 0;
     std::map<AgentId, Agent> agents_;
     OutstandingList outstanding_;  // in order of sending

@@ -12,6 +12,7 @@
 
 #include "fabric/core/sim_time.hpp"
 #include "fabric/mad/datagram.hpp"
+#include "fabric/net/gid.hpp"
 
 namespace fabric::mad {
 
@@ -51,6 +52,7 @@ struct RmppKey {
     std::uint64_t transaction_id;
     std::uint32_t source_qp;
     std::uint16_t slid;
+    Gid sgid;  // zero without a GRH
     std::uint8_t management_class;
     std::uint8_t class_version;
     std::uint8_t method;

@@ -1,5 +1,7 @@
 #include "fabric/net/ethernet_addresses.hpp"
 
+#include <cerrno>
+
 #include "fabric/core/assert.hpp"
 #include "fabric/net/ethernet.hpp"
 
@@ -26,6 +28,31 @@ bool set_ipv4_address(const Network& network, Port& port, std::uint32_t address,
         port.raise(PortEvent::kGidChange);
     }
     return changed;
+}
+
+// As Linux does (ib_resolve_eth_dmac).
+int resolve_mac(const Network& network, const GidEntry& source, const Gid& target,
+                MacAddress& mac) {
+    if (target == Gid{}) {
+        return EINVAL;
+    }
+    if (is_multicast(target)) {
+        mac = multicast_mac(target);
+        return 0;
+    }
+    if (source.type == GidType::kRoceV1 && is_link_local(target)) {
+        mac = mac_of_link_local(target);
+        return 0;
+    }
+    if (is_ipv4_mapped(target) != is_ipv4_mapped(source.gid)) {
+        return EINVAL;
+    }
+    const Port* const neighbour = network.find_neighbour(target, source.vlan);
+    if (neighbour == nullptr) {
+        return ETIMEDOUT;
+    }
+    mac = neighbour->attributes().mac;
+    return 0;
 }
 
 }  // namespace fabric

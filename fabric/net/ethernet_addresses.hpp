@@ -1,5 +1,5 @@
-// Changes that an administrator makes to a host's Ethernet port: nobody manages those over the
-// network.
+// Addresses of hosts' Ethernet ports: changes that an administrator makes, since nobody manages
+// these ports over the network, and the MAC address that belongs to a GID.
 #pragma once
 
 #include <cstdint>
@@ -13,5 +13,11 @@ namespace fabric {
 // broadcast address, one that another port has there, or a VLAN that the port has no address in.
 bool set_ipv4_address(const Network& network, Port& port, std::uint32_t address,
                       std::uint16_t vlan = 0);
+
+// Finds the MAC address of `target` for frames from `source`, an entry of a GID table. A link-local
+// address on RoCE v1 is not looked up. 0, or an errno: EINVAL, `target` is zero or of the other
+// address family; ETIMEDOUT, nobody in the VLAN of `source` has it (at once: the seconds that a
+// neighbour is waited for are not modelled).
+int resolve_mac(const Network& network, const GidEntry& source, const Gid& target, MacAddress& mac);
 
 }  // namespace fabric

@@ -194,7 +194,10 @@ struct simverbs_fault_match {
     const char* to;   /* the host that it is addressed to */
     /* A name of the InfiniBand Architecture Specification, "SEND_ONLY", "RDMA_WRITE_FIRST",
      * "ACKNOWLEDGE", "CNP" ...; a kind of them, "SEND", "RDMA_WRITE", "RDMA_READ_RESPONSE" (each
-     * name that begins with it and goes on with "_" or ends); or "MAD": management datagrams. */
+     * name that begins with it and goes on with "_" or ends); "MAD": management datagrams; or among
+     * them "CM": messages of communication management, and each of these: "CM_REQ", "CM_MRA",
+     * "CM_REJ", "CM_REP", "CM_RTU", "CM_DREQ", "CM_DREP", "CM_SIDR_REQ", "CM_SIDR_REP", "CM_LAP",
+     * "CM_APR". */
     const char* opcode;
     enum simverbs_direction direction;
     /* The queue pair whose requests these are, or the responses to them: a packet's sender where it

@@ -194,11 +194,18 @@ int FaultRequest::read_opcode(PacketPattern& pattern) {
         pattern.management = true;
         return 0;
     }
+    if (const auto messages = cm_messages_named(name); messages.any()) {
+        pattern.cm_messages = messages;
+        return 0;
+    }
     pattern.opcodes = opcodes_named(name);
     if (pattern.opcodes->none()) {
         std::string names;
         for (const WireOperation& row : kWireOperations) {
             names += fmt::format("{}, ", row.name);
+        }
+        for (const CmMessageProperties& row : kCmMessages) {
+            names += fmt::format("{}, ", row.operation);
         }
         return fail(EINVAL,
                     "match.opcode '{}' is no operation; these are: {}CNP; 'SEND' "

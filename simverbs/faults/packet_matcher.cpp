@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "fabric/mad/datagram_pool.hpp"
+
 namespace simverbs {
 namespace {
 
@@ -9,21 +11,42 @@ bool contains(const std::vector<fabric::NodeId>& nodes, fabric::NodeId node) {
     return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
 }
 
+bool is_of_kind(std::string_view operation, std::string_view name) {
+    return !name.empty() && operation.starts_with(name) &&
+           (operation.size() == name.size() || operation[name.size()] == '_');
+}
+
+std::optional<CmMessage> cm_message_of(const fabric::Frame& frame) {
+    if (!frame.is_management) {
+        return std::nullopt;
+    }
+    const fabric::mad::Datagram& datagram = fabric::datagram_of(frame);
+    return datagram.management_class() == fabric::mad::Class::kCommunication
+               ? find_cm_message(datagram.attribute())
+               : std::nullopt;
+}
+
 }  // namespace
 
 std::bitset<256> opcodes_named(std::string_view name) {
     std::bitset<256> found;
     for (const WireOpcode& row : kWireOpcodes) {
-        const bool same_kind =
-            row.operation.starts_with(name) &&
-            (row.operation.size() == name.size() || row.operation[name.size()] == '_');
-        found[row.opcode] = row.known && !name.empty() && same_kind;
+        found[row.opcode] = row.known && is_of_kind(row.operation, name);
+    }
+    return found;
+}
+
+std::bitset<kCmMessages.size()> cm_messages_named(std::string_view name) {
+    std::bitset<kCmMessages.size()> found;
+    for (const CmMessageProperties& row : kCmMessages) {
+        found[static_cast<std::size_t>(row.message)] = is_of_kind(row.operation, name);
     }
     return found;
 }
 
 bool PacketMatcher::matches(const fabric::Frame& frame) {
-    if (!is_between(frame) || (pattern_.management && !frame.is_management)) {
+    if (!is_between(frame) || (pattern_.management && !frame.is_management) ||
+        (pattern_.cm_messages && !is_cm_message(frame))) {
         return false;
     }
     if (!pattern_.asks_for_packets()) {
@@ -41,6 +64,11 @@ bool PacketMatcher::matches(const fabric::Frame& frame) {
         return false;
     }
     return pattern_.attempt == 0 || packet.attempt == pattern_.attempt;
+}
+
+bool PacketMatcher::is_cm_message(const fabric::Frame& frame) const {
+    const auto message = cm_message_of(frame);
+    return message && pattern_.cm_messages->test(static_cast<std::size_t>(*message));
 }
 
 bool PacketMatcher::is_between(const fabric::Frame& frame) const {
@@ -79,7 +107,8 @@ bool PacketMatcher::is_of_queue_pair(const fabric::Frame& frame, const Packet& p
 
 fabric::FrameDescription PacketMatcher::describe(const fabric::Frame& frame) const {
     if (frame.is_management) {
-        return {.operation = "MAD"};
+        const auto message = cm_message_of(frame);
+        return {.operation = message ? properties(*message).operation : "MAD"};
     }
     if (frame.is_raw) {
         return {.operation = "raw"};

@@ -2,6 +2,7 @@
 // pair, distance from its first PSN and number of the attempt.
 //
 // Frames without a transport (management, raw Ethernet) match where nothing is asked of one.
+// Messages of communication management have names like operations: CM_REQ.
 #pragma once
 
 #include <bitset>
@@ -13,6 +14,7 @@
 #include "fabric/faults/frame_matcher.hpp"
 #include "fabric/net/link_direction.hpp"
 
+#include "simverbs/model/cm_codes.hpp"
 #include "simverbs/model/fault_values.hpp"
 #include "simverbs/model/psn.hpp"
 #include "simverbs/wire/packet.hpp"
@@ -44,6 +46,8 @@ struct PacketPattern {
     std::vector<fabric::NodeId> to;
     std::optional<std::bitset<256>> opcodes;
     bool management = false;  // management datagrams, and nothing else
+    // These messages of communication management, and nothing else; by number of CmMessage.
+    std::optional<std::bitset<kCmMessages.size()>> cm_messages;
     simverbs_direction direction = SIMVERBS_EITHER_WAY;
     // The requester's queue pair; 0: any.
     std::uint32_t ordinal = 0;
@@ -63,6 +67,9 @@ struct PacketPattern {
 // operation.
 std::bitset<256> opcodes_named(std::string_view name);
 
+// The messages of communication management of that name or kind: "CM", "CM_SIDR", "CM_REQ".
+std::bitset<kCmMessages.size()> cm_messages_named(std::string_view name);
+
 // Returns true if the frame carries a packet of the transport.
 inline bool has_packet(const fabric::Frame& frame) {
     return !frame.is_management && !frame.is_raw;
@@ -77,6 +84,7 @@ class PacketMatcher final : public fabric::FrameMatcher {
     [[nodiscard]] fabric::FrameDescription describe(const fabric::Frame& frame) const override;
 
   private:
+    [[nodiscard]] bool is_cm_message(const fabric::Frame& frame) const;
     [[nodiscard]] bool is_between(const fabric::Frame& frame) const;
     [[nodiscard]] bool is_of_queue_pair(const fabric::Frame& frame, const Packet& packet) const;
     // The queue pair whose request a packet is, or answers.

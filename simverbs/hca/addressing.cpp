@@ -7,6 +7,7 @@
 
 #include "fabric/core/counted.hpp"
 #include "fabric/net/ethernet.hpp"
+#include "fabric/net/ethernet_addresses.hpp"
 
 #include "simverbs/hca/hca.hpp"
 #include "simverbs/wire/ethernet_headers.hpp"
@@ -31,36 +32,16 @@ bool has_lid(const fabric::Port& port, fabric::Lid lid) {
     return lid.value() >> own.lmc == own.lid.value() >> own.lmc && own.lid != fabric::kNoLid;
 }
 
-// As Linux does (ib_resolve_eth_dmac): what is link-local on RoCE v1 is not looked up, and both
-// ends of a path are of one address family.
-int resolve_mac(const Hca& hca, const fabric::GidEntry& source, const fabric::Gid& target,
-                fabric::MacAddress& mac, std::string& why) {
+// Says why resolve_mac() found no address for `target`.
+std::string why_unresolved(const fabric::GidEntry& source, const fabric::Gid& target) {
     if (target == fabric::Gid{}) {
-        why = "grh.dgid is zero";
-        return EINVAL;
+        return "grh.dgid is zero";
     }
-    if (is_multicast(target)) {
-        mac = multicast_mac(target);
-        return 0;
-    }
-    if (source.type == fabric::GidType::kRoceV1 && is_link_local(target)) {
-        mac = mac_of_link_local(target);
-        return 0;
-    }
-    if (is_ipv4_mapped(target) != is_ipv4_mapped(source.gid)) {
-        why = fmt::format(
-            "grh.dgid {} and the GID at sgid_index, {}, are not both of IPv4 or both of "
-            "IPv6",
-            fabric::to_string(target), fabric::to_string(source.gid));
-        return EINVAL;
-    }
-    const fabric::Port* neighbour = hca.find_neighbour(target, source.vlan);
-    if (neighbour == nullptr) {
-        why = fmt::format("nobody has the destination's GID {}", fabric::to_string(target));
-        return ETIMEDOUT;
-    }
-    mac = neighbour->attributes().mac;
-    return 0;
+    return is_ipv4_mapped(target) != is_ipv4_mapped(source.gid)
+               ? fmt::format("grh.dgid {} and the GID at sgid_index, {}, are not both of IPv4 or "
+                             "both of IPv6",
+                             fabric::to_string(target), fabric::to_string(source.gid))
+               : fmt::format("nobody has the destination's GID {}", fabric::to_string(target));
 }
 
 }  // namespace
@@ -105,8 +86,13 @@ int resolve_path(const Hca& hca, AddressVector& path, std::string& why) {
     }
     path.dlid = 0;
     path.src_path_bits = 0;
-    return resolve_mac(hca, gids[path.sgid_index], fabric::Gid{path.dgid}, path.destination_mac,
-                       why);
+    const fabric::GidEntry& source = gids[path.sgid_index];
+    const fabric::Gid target{path.dgid};
+    const int error = resolve_mac(hca.network(), source, target, path.destination_mac);
+    if (error != 0) {
+        why = why_unresolved(source, target);
+    }
+    return error;
 }
 
 void address_frame(fabric::Frame& frame, const fabric::Port& port, const AddressVector& path,

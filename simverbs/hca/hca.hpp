@@ -77,10 +77,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
         return node_.port(fabric::PortNumber(static_cast<std::uint16_t>(number)));
     }
     [[nodiscard]] const Personality& personality() const { return personality_; }
-    [[nodiscard]] const fabric::Port* find_neighbour(const fabric::Gid& gid,
-                                                     std::uint16_t vlan) const {
-        return network_.find_neighbour(gid, vlan);
-    }
+    [[nodiscard]] const fabric::Network& network() const { return network_; }
     [[nodiscard]] std::uint32_t bad_pkeys() const { return bad_pkeys_; }
     [[nodiscard]] std::uint32_t bad_qkeys() const { return bad_qkeys_; }
     void count_bad_qkey() { ++bad_qkeys_; }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace simverbs {
@@ -26,22 +27,23 @@ enum class CmMessage : std::uint8_t {
 struct CmMessageProperties {
     CmMessage message;
     std::string_view name;
+    std::string_view operation;  // in traces and in faults, where packets have their opcodes
     std::uint16_t attribute_id;
     std::uint8_t private_bytes;
     std::uint8_t info_bytes;  // of additional information, where the message has some
 };
 inline constexpr auto kCmMessages = std::to_array<CmMessageProperties>({
-    {CmMessage::kReq, "REQ", 0x0010, 92, 0},
-    {CmMessage::kMra, "MRA", 0x0011, 222, 0},
-    {CmMessage::kRej, "REJ", 0x0012, 148, 72},
-    {CmMessage::kRep, "REP", 0x0013, 196, 0},
-    {CmMessage::kRtu, "RTU", 0x0014, 224, 0},
-    {CmMessage::kDreq, "DREQ", 0x0015, 220, 0},
-    {CmMessage::kDrep, "DREP", 0x0016, 224, 0},
-    {CmMessage::kSidrReq, "SIDR_REQ", 0x0017, 216, 0},
-    {CmMessage::kSidrRep, "SIDR_REP", 0x0018, 136, 72},
-    {CmMessage::kLap, "LAP", 0x0019, 168, 0},
-    {CmMessage::kApr, "APR", 0x001A, 148, 72},
+    {CmMessage::kReq, "REQ", "CM_REQ", 0x0010, 92, 0},
+    {CmMessage::kMra, "MRA", "CM_MRA", 0x0011, 222, 0},
+    {CmMessage::kRej, "REJ", "CM_REJ", 0x0012, 148, 72},
+    {CmMessage::kRep, "REP", "CM_REP", 0x0013, 196, 0},
+    {CmMessage::kRtu, "RTU", "CM_RTU", 0x0014, 224, 0},
+    {CmMessage::kDreq, "DREQ", "CM_DREQ", 0x0015, 220, 0},
+    {CmMessage::kDrep, "DREP", "CM_DREP", 0x0016, 224, 0},
+    {CmMessage::kSidrReq, "SIDR_REQ", "CM_SIDR_REQ", 0x0017, 216, 0},
+    {CmMessage::kSidrRep, "SIDR_REP", "CM_SIDR_REP", 0x0018, 136, 72},
+    {CmMessage::kLap, "LAP", "CM_LAP", 0x0019, 168, 0},
+    {CmMessage::kApr, "APR", "CM_APR", 0x001A, 148, 72},
 });
 constexpr const CmMessageProperties& properties(CmMessage message) {
     return kCmMessages[static_cast<std::size_t>(message)];
@@ -59,6 +61,27 @@ static_assert(
         return true;
     }(),
     "rows are in the order of the enumerators");
+
+static_assert(
+    [] {
+        for (const CmMessageProperties& row : kCmMessages) {
+            if (!row.operation.starts_with("CM_") || row.operation.substr(3) != row.name) {
+                return false;
+            }
+        }
+        return true;
+    }(),
+    "operations are named after messages");
+
+// Returns nothing if no message has this attribute id.
+constexpr std::optional<CmMessage> find_cm_message(std::uint16_t attribute_id) {
+    for (const CmMessageProperties& row : kCmMessages) {
+        if (row.attribute_id == attribute_id) {
+            return row.message;
+        }
+    }
+    return std::nullopt;
+}
 
 // The message that a REJ or an MRA answers (IBA 12.6.5, 12.6.7): two bits.
 enum class CmAnswered : std::uint8_t { kReq = 0, kRep = 1, kOther = 2 };

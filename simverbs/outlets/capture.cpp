@@ -118,7 +118,7 @@ Bytes Capture::build(const fabric::Frame& frame, fabric::LinkLayer layer,
     Bytes bytes;
     if (frame.is_management) {
         const auto& cargo = *static_cast<const fabric::DatagramCargo*>(frame.cargo);
-        append_datagram(bytes, frame, std::as_bytes(std::span(cargo.datagram.bytes)));
+        append_datagram(bytes, frame, layer, std::as_bytes(std::span(cargo.datagram.bytes)));
     } else {
         const Packet& packet = frame.transport_as<Packet>();
         Bytes payload(packet.payload.length);

@@ -270,6 +270,24 @@ void write_roce_network(Writer& to, const fabric::Frame& frame, std::uint32_t le
     to.u16(0);  // none, as NICs send it
 }
 
+// Returns the place of the GRH or IP header. `length`: of BTH to ICRC.
+std::size_t append_headers_before_bth(Bytes& out, const fabric::Frame& frame,
+                                      fabric::LinkLayer layer, std::uint32_t length) {
+    Writer to(out);
+    if (layer == fabric::LinkLayer::kEthernet) {
+        write_ethernet(to, frame);
+        const std::size_t network = out.size();
+        write_roce_network(to, frame, length);
+        return network;
+    }
+    write_lrh(to, frame, kLrhBytes + (frame.has_grh ? kGrhBytes : 0) + length);
+    const std::size_t network = out.size();
+    if (frame.has_grh) {
+        write_grh(to, frame.grh, frame.grh.traffic_class, length, kNextHeaderIba);
+    }
+    return network;
+}
+
 }  // namespace
 
 void append_packet(Bytes& out, const fabric::Frame& frame, fabric::LinkLayer layer,
@@ -284,17 +302,7 @@ void append_packet(Bytes& out, const fabric::Frame& frame, fabric::LinkLayer lay
 
     Places places{.frame = out.size()};
     Writer to(out);
-    if (layer == fabric::LinkLayer::kInfiniband) {
-        write_lrh(to, frame, kLrhBytes + (frame.has_grh ? kGrhBytes : 0) + length);
-        places.network = out.size();
-        if (frame.has_grh) {
-            write_grh(to, frame.grh, frame.grh.traffic_class, length, kNextHeaderIba);
-        }
-    } else {
-        write_ethernet(to, frame);
-        places.network = out.size();
-        write_roce_network(to, frame, length);
-    }
+    places.network = append_headers_before_bth(out, frame, layer, length);
     places.transport = out.size();
     write(to, {.opcode = packet.opcode,
                .pkey = packet.pkey,
@@ -318,7 +326,8 @@ void append_packet(Bytes& out, const fabric::Frame& frame, fabric::LinkLayer lay
     append_variant_crc(out, places, layer);
 }
 
-void append_datagram(Bytes& out, const fabric::Frame& frame, std::span<const std::byte> datagram) {
+void append_datagram(Bytes& out, const fabric::Frame& frame, fabric::LinkLayer layer,
+                     std::span<const std::byte> datagram) {
     constexpr std::uint8_t kUdSendOnly = 0x64;
     constexpr std::uint32_t kBthAndDeth = 12 + 8;
     const auto& header = frame.transport_as<fabric::ManagementHeader>();
@@ -326,19 +335,15 @@ void append_datagram(Bytes& out, const fabric::Frame& frame, std::span<const std
         kBthAndDeth + static_cast<std::uint32_t>(datagram.size()) + kIcrcBytes;
     Places places{.frame = out.size()};
     Writer to(out);
-    write_lrh(to, frame, kLrhBytes + (frame.has_grh ? kGrhBytes : 0) + length);
-    places.network = out.size();
-    if (frame.has_grh) {
-        write_grh(to, frame.grh, frame.grh.traffic_class, length, kNextHeaderIba);
-    }
+    places.network = append_headers_before_bth(out, frame, layer, length);
     places.transport = out.size();
     write(to, {.opcode = kUdSendOnly, .pkey = frame.pkey, .dest_qpn = header.destination_qp});
     to.u32(header.qkey);
     to.u8(0);
     to.u24(header.source_qp);
     to.span(datagram);
-    append_invariant_crc(out, places, frame, fabric::LinkLayer::kInfiniband);
-    append_variant_crc(out, places, fabric::LinkLayer::kInfiniband);
+    append_invariant_crc(out, places, frame, layer);
+    append_variant_crc(out, places, layer);
 }
 
 std::uint32_t invariant_crc(std::span<const std::byte> bytes) {

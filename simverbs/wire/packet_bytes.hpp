@@ -21,8 +21,9 @@ using Bytes = std::vector<std::byte>;
 void append_packet(Bytes& out, const fabric::Frame& frame, fabric::LinkLayer layer,
                    std::span<const std::byte> payload);
 
-// Appends a frame with a ManagementHeader; InfiniBand.
-void append_datagram(Bytes& out, const fabric::Frame& frame, std::span<const std::byte> datagram);
+// Appends a frame with a ManagementHeader, as it is on a link of `layer`.
+void append_datagram(Bytes& out, const fabric::Frame& frame, fabric::LinkLayer layer,
+                     std::span<const std::byte> datagram);
 
 // Over the bytes given, without the fields that are masked (IBA 7.8.1). As on the wire when stored
 // with the low byte first.

@@ -159,7 +159,8 @@ void Simulation::start_subnet_management() {
             return;
         case SubnetManagement::kSweep:
             managed_network_->send_traps();
-            if (first != nullptr) {
+            if (first != nullptr &&
+                first->port().attributes().link_layer == fabric::LinkLayer::kInfiniband) {
                 sweeping_sm_ = std::make_unique<fabric::SweepingSm>(
                     *first, loop_, bus_, fabric::SubnetPolicy{.routing = routing_});
                 sweeping_sm_->start();

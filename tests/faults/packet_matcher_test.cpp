@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "fabric/mad/datagram_pool.hpp"
+
 #include "simverbs/faults/packet_faults.hpp"
 
 namespace simverbs {
@@ -58,6 +60,52 @@ TEST_F(PacketMatchers, TakeEverythingWhereNothingIsAsked) {
     EXPECT_TRUE(matches({.management = true}, datagram));
     EXPECT_FALSE(matches({.management = true}, write(0)));
     EXPECT_FALSE(matches({.direction = SIMVERBS_REQUESTS}, datagram));
+}
+
+// A management datagram from node 1 to node 2.
+class DatagramMatchers : public PacketMatchers {
+  protected:
+    fabric::FramePtr datagram(std::uint64_t management_class, std::uint64_t attribute) {
+        fabric::DatagramCargo& cargo = pool.take();
+        cargo.datagram = {};
+        cargo.datagram.set(fabric::mad::header::kClass, management_class);
+        cargo.datagram.set(fabric::mad::header::kAttributeId, attribute);
+        fabric::FramePtr made = frames.make();
+        made->is_management = true;
+        made->source = NodeId{1};
+        made->cargo = &cargo;
+        return made;
+    }
+
+    fabric::DatagramPool pool;
+};
+
+TEST_F(DatagramMatchers, TellMessagesOfCommunicationManagementByName) {
+    const fabric::FramePtr req = datagram(7, 0x0010);
+    const fabric::FramePtr sidr_req = datagram(7, 0x0017);
+    const PacketPattern any{.cm_messages = cm_messages_named("CM")};
+    const PacketPattern reqs{.cm_messages = cm_messages_named("CM_REQ")};
+    EXPECT_TRUE(matches(reqs, req));
+    EXPECT_FALSE(matches(reqs, sidr_req));
+    EXPECT_TRUE(matches(any, sidr_req));
+    EXPECT_FALSE(matches(any, write(0)));
+    EXPECT_FALSE(matches(any, datagram(4, 0x0012))) << "PortCounters has the attribute id of a REJ";
+    EXPECT_FALSE(matches({.from = {NodeId{2}}, .cm_messages = cm_messages_named("CM")}, req));
+    EXPECT_TRUE(matches({.management = true}, req));
+    EXPECT_TRUE(matches({}, req));
+    EXPECT_EQ(PacketMatcher({}, ends).describe(*sidr_req).operation, "CM_SIDR_REQ");
+    EXPECT_EQ(PacketMatcher({}, ends).describe(*datagram(4, 0x0012)).operation, "MAD");
+    EXPECT_EQ(PacketMatcher({}, ends).describe(*datagram(7, 0x0001)).operation, "MAD")
+        << "ClassPortInfo";
+}
+
+TEST(CmMessagesNamed, AreThoseThatBeginWithTheWords) {
+    EXPECT_EQ(cm_messages_named("CM").count(), 11U);
+    EXPECT_EQ(cm_messages_named("CM_SIDR").count(), 2U);
+    EXPECT_EQ(cm_messages_named("CM_RE").count(), 0U);
+    EXPECT_EQ(cm_messages_named("REQ").count(), 0U);
+    EXPECT_EQ(cm_messages_named("").count(), 0U);
+    EXPECT_TRUE(cm_messages_named("CM_DREP").test(static_cast<std::size_t>(CmMessage::kDrep)));
 }
 
 TEST_F(PacketMatchers, CountPsnsFromTheFirstAcrossTheWrap) {

@@ -7,6 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include "fabric/net/ethernet.hpp"
+#include "fabric/net/management.hpp"
+
 #include "simverbs/wire/packet.hpp"
 
 namespace simverbs {
@@ -75,6 +78,46 @@ TEST_F(EveryOpcode, IsAsLongAsTheDeviceCounts) {
                     << opcode.operation;
             }
             frame->over_udp = false;
+        }
+    }
+}
+
+// UD SEND_ONLY, as the transport builds it with the same fields.
+TEST_F(EveryOpcode, ADatagramIsAUdSendOnBothLinkLayers) {
+    constexpr std::uint8_t kUdSendOnly = 0x64;
+    constexpr std::uint32_t kQkey = 0x8001'0000;
+    Bytes datagram(256);
+    for (std::size_t i = 0; i < datagram.size(); ++i) {
+        datagram[i] = static_cast<std::byte>(i * 3);
+    }
+    frame->pkey = 0x8001;
+    frame->vlan = 0;
+    frame->flow = 1;
+    for (const auto layer : {fabric::LinkLayer::kInfiniband, fabric::LinkLayer::kEthernet}) {
+        for (const bool over_udp : {false, true}) {
+            for (const bool over_ipv4 : {false, true}) {
+                frame->has_grh = layer == fabric::LinkLayer::kEthernet || over_ipv4;
+                frame->over_udp = layer == fabric::LinkLayer::kEthernet && over_udp;
+                frame->grh = {.hop_limit = 64};
+                if (over_ipv4) {
+                    frame->grh.sgid = fabric::ipv4_mapped(0x7F4D'0000);
+                    frame->grh.dgid = fabric::ipv4_mapped(0x7F4D'0001);
+                }
+                Packet packet;
+                packet.opcode = kUdSendOnly;
+                packet.pkey = 0x8001;
+                packet.dest_qpn = 1;
+                packet.qkey = kQkey;
+                packet.source_qpn = 1;
+                packet.migration_request = false;
+                frame->transport_as<Packet>() = packet;
+                Bytes expected;
+                append_packet(expected, *frame, layer, datagram);
+                frame->transport_as<fabric::ManagementHeader>() = {1, 1, kQkey};
+                Bytes built;
+                append_datagram(built, *frame, layer, datagram);
+                EXPECT_EQ(built, expected);
+            }
         }
     }
 }

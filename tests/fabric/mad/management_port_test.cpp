@@ -160,6 +160,54 @@ TEST_F(TwoPorts, TalksToItself) {
     EXPECT_EQ(fabric.port_of(0).counters().xmit_packets, 0U);
 }
 
+// Communication management has the method Send in all its messages, answers included.
+AgentSpec communication_agent() {
+    AgentSpec spec{.management_class = static_cast<std::uint8_t>(mad::Class::kCommunication),
+                   .class_version = 2,
+                   .makes_transaction_ids = true};
+    spec.methods.set(static_cast<std::size_t>(Method::kSend));
+    return spec;
+}
+Datagram communication_message(std::uint64_t transaction) {
+    Datagram made = make_datagram(mad::Class::kCommunication, Method::kSend, 0x0010);
+    made.set(mad::header::kClassVersion, 2);
+    made.set(mad::header::kTransactionId, transaction);
+    return made;
+}
+
+TEST_F(TwoPorts, AClientThatMakesItsTransactionIdsKeepsThem) {
+    constexpr std::uint64_t kOfThePeer = 0xDEAD'BEEF'0123'4567;
+    RecordingClient active(fabric, fabric.port(0), communication_agent());
+    RecordingClient passive(fabric, fabric.port(1), communication_agent());
+    RecordingClient other(fabric, fabric.port(1), ping_server());
+    ASSERT_EQ(active.send(communication_message(kOfThePeer), gsi(2), {}), 0);
+    fabric.run();
+    ASSERT_EQ(passive.received.size(), 1U);
+    EXPECT_EQ(mad::get(passive.received[0].bytes, mad::header::kTransactionId), kOfThePeer);
+    EXPECT_FALSE(passive.received[0].answers);
+    EXPECT_EQ(passive.received[0].from.lid, Lid{1});
+    EXPECT_TRUE(other.received.empty());
+    EXPECT_TRUE(fabric.loop.empty());
+}
+
+TEST_F(TwoPorts, AClientThatMakesItsTransactionIdsGetsItsAnswers) {
+    AgentSpec asking{.makes_transaction_ids = true};
+    RecordingClient client(fabric, fabric.port(0), asking);
+    Datagram question = ping();
+    question.set(mad::header::kTransactionId, std::uint64_t{client.agent.value()} << 32 | 5);
+    const auto answer = client.ask(question, gsi(2));
+    ASSERT_TRUE(answer) << "refused, since nobody takes it";
+    EXPECT_EQ(answer->get(mad::header::kTransactionId),
+              std::uint64_t{client.agent.value()} << 32 | 5);
+}
+
+TEST_F(TwoPorts, AgentsThatMakeTheirTransactionIdsAreNumberedApart) {
+    RecordingClient first(fabric, fabric.port(0), communication_agent());
+    RecordingClient second(fabric, fabric.port(0), {});
+    EXPECT_EQ(second.agent, AgentId{1}) << "as if there were no other";
+    EXPECT_EQ(first.agent, AgentId{0x80'0000});
+}
+
 TEST_F(TwoPorts, TwoAgentsDoNotTakeTheSame) {
     RecordingClient server(fabric, fabric.port(0), ping_server());
     EXPECT_FALSE(fabric.port(0).register_agent(ping_server(), server));

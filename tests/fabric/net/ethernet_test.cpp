@@ -1,5 +1,7 @@
 #include "fabric/net/ethernet.hpp"
 
+#include <cerrno>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -140,6 +142,33 @@ TEST(EthernetPort, HasItsGidsOnceMoreInEachVlanOfItsLink) {
     EXPECT_EQ(fabric.network.find_neighbour(gids[7].gid, 100), &fabric.port_of(1));
     EXPECT_EQ(fabric.network.find_neighbour(gids[7].gid), nullptr);
     EXPECT_EQ(fabric.network.find_neighbour(gids[7].gid, 200), nullptr);
+}
+
+TEST(EthernetPort, ResolvesGidsToMacAddresses) {
+    Topology topology = make_star(2, LinkLayer::kEthernet);
+    for (LinkSpec& link : topology.links) {
+        link.vlans = {100};
+    }
+    const RunningFabric fabric(std::move(topology));
+    const std::vector<GidEntry>& own = fabric.port_of(0).attributes().gids;
+    const std::vector<GidEntry>& others = fabric.port_of(1).attributes().gids;
+    MacAddress mac;
+    const auto resolve = [&](const GidEntry& source, const Gid& target) {
+        mac = {};
+        return resolve_mac(fabric.network, source, target, mac);
+    };
+    for (const std::size_t i : {0U, 1U, 2U, 3U, 5U, 7U}) {
+        EXPECT_EQ(resolve(own[i], others[i].gid), 0) << i;
+        EXPECT_EQ(mac, fabric.port_of(1).attributes().mac) << i;
+    }
+    EXPECT_EQ(resolve(own[3], others[1].gid), EINVAL) << "of another address family";
+    EXPECT_EQ(resolve(own[3], Gid{}), EINVAL);
+    EXPECT_EQ(resolve(own[7], others[3].gid), ETIMEDOUT) << "it is not in the VLAN";
+    EXPECT_EQ(resolve(own[3], ipv4_mapped(0xE000'0001)), 0);
+    EXPECT_EQ(mac, multicast_mac(ipv4_mapped(0xE000'0001)));
+    EXPECT_EQ(resolve(own[0], link_local_gid(kNobody)), 0) << "RoCE v1 looks nothing up";
+    EXPECT_EQ(mac, kNobody);
+    EXPECT_EQ(resolve(own[1], link_local_gid(kNobody)), ETIMEDOUT);
 }
 
 TEST(EthernetPort, GetsAnotherAddressInAVlan) {
