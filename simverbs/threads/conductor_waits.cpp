@@ -28,6 +28,8 @@ constexpr std::chrono::nanoseconds kFirstEarly = 1ms;
 constexpr std::chrono::nanoseconds kLastEarly = 16ms;
 // Free: polls that take nobody's lock where the last look found nothing to lead.
 constexpr std::uint32_t kPollsWithoutLook = 16;
+// Free: empty polls after which a thread gives its processor up once.
+constexpr std::uint32_t kPollsBeforeYield = 64;
 
 }  // namespace
 
@@ -176,8 +178,12 @@ int Conductor::wait_readable(int descriptor) {
 void Conductor::poll_freely(Actor& self, std::uint64_t seen) {
     self.seen.store(seen, std::memory_order_relaxed);
     self.state.store(ActorState::kPolling, std::memory_order_release);
+    ++self.polls_in_vain;
+    if (self.polls_in_vain % kPollsBeforeYield == 0) {
+        sched_yield();  // the thread that it waits for may be queued on this processor
+    }
     if (nothing_left_.load(std::memory_order_relaxed) && nothing_queued() &&
-        ++self.polls_for_nothing % kPollsWithoutLook != 0) {
+        self.polls_in_vain % kPollsWithoutLook != 0) {
         return;
     }
     const Lock lock(mutex_, std::try_to_lock);

@@ -20,6 +20,7 @@ struct EngineFailure {
 class EngineResult {
   public:
     constexpr EngineResult() = default;
+    // NOLINTNEXTLINE(google-explicit-constructor): it is one, with the chance to be none
     constexpr EngineResult(EngineFailure failure)
         : word_(kFailed | static_cast<std::uint32_t>(failure.trigger) << 8U |
                 static_cast<std::uint32_t>(failure.cause)) {}
