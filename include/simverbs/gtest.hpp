@@ -7,6 +7,7 @@
 //                                             simverbs::HasByteLen(64))));
 //     EXPECT_THAT(cq, simverbs::Completes(AnyOf(simverbs::HasStatus(IBV_WC_RNR_RETRY_EXC_ERR),
 //                                               simverbs::HasStatus(IBV_WC_RETRY_EXC_ERR))));
+//     EXPECT_THAT(lost, simverbs::Fired(1));  // a simverbs::Fault
 //
 // Each takes one completion: two CompletesWith in an AnyOf take two. All are about an ibv_cq* of
 // the embedded world, whose empty poll moves time on. CompletesWith gives up after kPatience empty
@@ -314,6 +315,41 @@ class NothingWithinMatcher {
 // So much virtual time passes, and the queue is empty then.
 inline testing::Matcher<ibv_cq*> NothingWithin(Picoseconds duration) {
     return NothingWithinMatcher(duration);
+}
+
+class FiredMatcher {
+  public:
+    using is_gtest_matcher = void;
+
+    explicit FiredMatcher(testing::Matcher<std::uint64_t> times) : times_(std::move(times)) {}
+
+    bool MatchAndExplain(const Fault& fault, testing::MatchResultListener* listener) const {
+        const std::uint64_t fired = fault.fired();
+        *listener << "which fired " << fired << " times: " << fault.describe();
+        return times_.Matches(fired);
+    }
+    void DescribeTo(std::ostream* out) const {
+        *out << "fired as often as: ";
+        times_.DescribeTo(out);
+    }
+    void DescribeNegationTo(std::ostream* out) const {
+        *out << "fired as often as: ";
+        times_.DescribeNegationTo(out);
+    }
+
+  private:
+    testing::Matcher<std::uint64_t> times_;
+};
+
+// EXPECT_THAT(lost, Fired(1)), or Fired(Ge(2)): how often a fault has fired; else how much of what
+// it waits for has come.
+inline testing::Matcher<const Fault&> Fired(const testing::Matcher<std::uint64_t>& times) {
+    return FiredMatcher(times);
+}
+
+// As GoogleTest prints it.
+inline void PrintTo(const Fault& fault, std::ostream* out) {
+    *out << "fault " << fault.id();
 }
 
 // One end of the connection of TwoHosts. What cannot be made or posted fails the test.

@@ -245,9 +245,9 @@ int simverbs_is_deterministic(int* deterministic);
  * EINVAL. */
 int simverbs_allow_misuse(const char* name, int allowed);
 
-/* The reason why the last function of this API that failed in this thread did, or why a call of
- * ibv_modify_qp(), a post or a bind was refused in it after that; "" when none has. Good until the
- * next failure in this thread. */
+/* The reason why the last function of this API, or the last verb, that failed in this thread did:
+ * the value that was wrong and what would be valid, or what still uses an object that cannot be
+ * destroyed (EBUSY). "" when none has failed. Good until the next failure in this thread. */
 const char* simverbs_last_error(void);
 
 #ifdef __cplusplus

@@ -142,11 +142,16 @@ class World {
 // A fault in place, until its end or take_back(). Moved from, it is none.
 class Fault {
   public:
-    explicit Fault(const simverbs_fault& fault) { check(simverbs_inject(&fault, &id_)); }
-    Fault(Fault&& other) noexcept : id_(std::exchange(other.id_, 0)) {}
+    explicit Fault(const simverbs_fault& fault) : nth_(fault.nth), is_drawn_(fault.chance_of != 0) {
+        check(simverbs_inject(&fault, &id_));
+    }
+    Fault(Fault&& other) noexcept
+        : id_(std::exchange(other.id_, 0)), nth_(other.nth_), is_drawn_(other.is_drawn_) {}
     Fault& operator=(Fault&& other) noexcept {
         take_back();
         id_ = std::exchange(other.id_, 0);
+        nth_ = other.nth_;
+        is_drawn_ = other.is_drawn_;
         return *this;
     }
     ~Fault() { take_back(); }
@@ -156,6 +161,22 @@ class Fault {
         std::uint64_t count = 0;
         check(simverbs_fault_fired(id_, &count));
         return count;
+    }
+    // How often what it waits for has come, whether it fired then or not.
+    [[nodiscard]] std::uint64_t matched() const {
+        std::uint64_t count = 0;
+        check(simverbs_fault_matched(id_, &count));
+        return count;
+    }
+    // "2 of what it waits for came, and it fires on number 3".
+    [[nodiscard]] std::string describe() const {
+        const std::uint64_t came = matched();
+        const std::string text = came == 0 ? "nothing that it waits for came"
+                                           : std::to_string(came) + " of what it waits for came";
+        if (came > 0 && came < nth_) {
+            return text + ", and it fires on number " + std::to_string(nth_);
+        }
+        return came > 0 && is_drawn_ && fired() == 0 ? text + ", and its chance hit none" : text;
     }
     void take_back() {
         if (id_ != 0) {
@@ -167,6 +188,8 @@ class Fault {
 
   private:
     std::uint32_t id_ = 0;
+    std::uint64_t nth_ = 0;
+    bool is_drawn_ = false;
 };
 
 // A fault in words. Names are copied when it is injected: they are to last until then.

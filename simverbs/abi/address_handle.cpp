@@ -112,7 +112,9 @@ int find_gid(ibv_context& context, std::uint8_t port, const ibv_gid& wanted, boo
             return index;
         }
     }
-    errno = EINVAL;
+    refuse("ibv_init_ah_from_wc", EINVAL,
+           "port {} has no GID {} of the kind of the datagram's header", port,
+           fabric::to_string(fabric::Gid{std::to_array(wanted.raw)}));
     return -1;
 }
 

@@ -12,6 +12,7 @@
 #include <infiniband/verbs.h>
 
 #include "simverbs/abi/entry_points.hpp"
+#include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/newer_abi.hpp"
 #include "simverbs/abi/warnings.hpp"
 
@@ -25,14 +26,14 @@ struct Buffer {
 
 namespace {
 
-ibv_mr* refuse(int error) {
-    errno = error;
+ibv_mr* refuse_registration(const char* reason) {
+    refuse("ibv_reg_mr_ex", EINVAL, "{}", reason);
     return nullptr;
 }
 
-ibv_mr* refuse(std::atomic_flag& named, const char* call) {
+ibv_mr* refuse_unmodelled(std::atomic_flag& named, const char* call) {
     name_refusal(named, call);
-    return refuse(EOPNOTSUPP);
+    return nullptr;
 }
 
 // Returns true if the attributes name a part of their buffer, and nothing that a buffer stands for.
@@ -58,7 +59,7 @@ SIMVERBS_ABI void* simverbs_abi_ibv_alloc_buf(ibv_pd* pd, std::size_t size, Buff
     void* memory = nullptr;
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     if (const int error = posix_memalign(&memory, page, size); error != 0) {
-        errno = error;
+        refuse("ibv_alloc_buf", error, "there is no memory for {} bytes", size);
         return nullptr;
     }
     *buffer = new Buffer{memory, size, pd};
@@ -71,7 +72,7 @@ SIMVERBS_ABI void simverbs_abi_ibv_free_buf(Buffer* handle) {
 }
 
 SIMVERBS_ABI int simverbs_abi_ibv_export_buf_dmabuf_fd(Buffer* /*buffer*/) {
-    errno = ENODATA;
+    refuse("ibv_export_buf_dmabuf_fd", ENODATA, "the buffer is ordinary memory, no DMA-buf");
     return -1;
 }
 
@@ -81,21 +82,23 @@ SIMVERBS_ABI ibv_mr* simverbs_abi_ibv_reg_mr_ex(ibv_pd* pd, const MrInitAttr* at
     std::uint64_t mask = attr->comp_mask;
     if ((mask & kRegMrBuffer) != 0) {
         if (!is_within_buffer(pd, *attr)) {
-            return refuse(EINVAL);
+            return refuse_registration("the range is not within the buffer, or its PD is another");
         }
         mask &= ~kRegMrBuffer;
     }
     constexpr std::uint64_t kKnown =
         kRegMrIova | kRegMrAddress | kRegMrDescriptor | kRegMrDescriptorOffset;
     if ((mask & ~kKnown) != 0) {
-        return refuse(named_attribute, "ibv_reg_mr_ex() with a DMA handle or an unknown attribute");
+        return refuse_unmodelled(named_attribute,
+                                 "ibv_reg_mr_ex() with a DMA handle or an unknown attribute");
     }
     if ((mask & kRegMrDescriptor) != 0) {
-        return describes_dma_buf(mask) ? refuse(named_dma_buf, "ibv_reg_mr_ex() of a DMA-buf")
-                                       : refuse(EINVAL);
+        return describes_dma_buf(mask)
+                   ? refuse_unmodelled(named_dma_buf, "ibv_reg_mr_ex() of a DMA-buf")
+                   : refuse_registration("a DMA-buf takes fd, fd_offset and iova, and no address");
     }
     if ((mask & kRegMrAddress) == 0 || (mask & kRegMrDescriptorOffset) != 0) {
-        return refuse(EINVAL);
+        return refuse_registration("the address is missing");
     }
     const std::uint64_t iova =
         (mask & kRegMrIova) != 0 ? attr->iova : reinterpret_cast<std::uint64_t>(attr->address);

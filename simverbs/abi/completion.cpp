@@ -8,6 +8,8 @@
 
 #include <infiniband/verbs.h>
 
+#include "fabric/core/counted.hpp"
+
 #include "simverbs/abi/destroyed_objects.hpp"
 #include "simverbs/abi/entry_points.hpp"
 #include "simverbs/abi/event_acknowledgments.hpp"
@@ -42,7 +44,7 @@ int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) {
     Context& context = as_object(cq->context);
     const bool admitted = context.admits();
     if (!admitted && context.is_foreign()) {
-        errno = EIO;
+        context.refuse_use("ibv_poll_cq");
         return -1;
     }
     BufferWatch* watch = context.watch();
@@ -57,15 +59,15 @@ int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) {
         name_found(context);
     }
     if (found == 0 && !admitted) {  // what came before the world had gone is taken
-        errno = EIO;
+        context.refuse_use("ibv_poll_cq");
         return -1;
     }
     return found;
 }
 
 int req_notify_cq(ibv_cq* cq, int solicited_only) {
-    if (!as_object(cq->context).admits()) {
-        return with_errno(EIO);
+    if (const Context& context = as_object(cq->context); !context.admits()) {
+        return context.refuse_use("ibv_req_notify_cq");
     }
     as_object(cq).queue.arm(solicited_only != 0 ? CqArm::kSolicited : CqArm::kNext);
     return 0;
@@ -75,8 +77,7 @@ SIMVERBS_ABI ibv_comp_channel* simverbs_abi_ibv_create_comp_channel(ibv_context*
     Context& context = as_object(handle);
     HandleReply reply;
     int descriptor = -1;
-    if (const int error = context.execute(CreateChannel{}, reply, descriptor); error != 0) {
-        errno = error;
+    if (context.execute(CreateChannel{}, reply, descriptor) != 0) {
         return nullptr;
     }
     return new CompletionChannel(context, reply.handle, descriptor);
@@ -88,7 +89,9 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_comp_channel(ibv_comp_channel* handle)
     }
     CompletionChannel& channel = as_object(handle);
     if (channel.refcnt > 0) {
-        return with_errno(EBUSY);
+        return refuse("ibv_destroy_comp_channel", EBUSY,
+                      "the channel is used by {}: destroy them first",
+                      fabric::counted(static_cast<std::size_t>(channel.refcnt), "CQ"));
     }
     DestroyChannel command;
     command.handle = channel.number();
@@ -103,7 +106,8 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_comp_channel(ibv_comp_channel* handle)
 CompletionQueue* make_cq(ibv_context* handle, const ibv_cq_init_attr_ex& wanted) {
     Context& context = as_object(handle);
     if (wanted.comp_vector >= static_cast<std::uint32_t>(handle->num_comp_vectors)) {
-        errno = EINVAL;
+        refuse("ibv_create_cq", EINVAL, "comp_vector {} is none of 0 to {} (num_comp_vectors {})",
+               wanted.comp_vector, handle->num_comp_vectors - 1, handle->num_comp_vectors);
         return nullptr;
     }
     CreateCq command;
@@ -112,13 +116,12 @@ CompletionQueue* make_cq(ibv_context* handle, const ibv_cq_init_attr_ex& wanted)
     command.ignores_overrun = (wanted.flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) != 0;
     CreateCqReply reply;
     int descriptor = -1;
-    if (const int error = context.execute(command, reply, descriptor); error != 0) {
-        errno = error;
+    if (context.execute(command, reply, descriptor) != 0) {
         return nullptr;
     }
     std::byte* ring = context.channel().map_ring(reply.ring, descriptor);
     if (ring == nullptr) {
-        errno = ENOMEM;
+        refuse_unmapped("ibv_create_cq");
         return nullptr;
     }
     auto* cq = new CompletionQueue(context, reply, ring);
@@ -139,8 +142,14 @@ CompletionQueue* make_cq(ibv_context* handle, const ibv_cq_init_attr_ex& wanted)
 
 SIMVERBS_ABI ibv_cq* simverbs_abi_ibv_create_cq(ibv_context* handle, int cqe, void* cq_context,
                                                 ibv_comp_channel* channel, int comp_vector) {
-    if (cqe <= 0 || comp_vector < 0) {
-        errno = EINVAL;
+    if (cqe <= 0) {
+        refuse("ibv_create_cq", EINVAL, "cqe {} is none of 1 to max_cqe {}", cqe,
+               as_object(handle).personality().limits.max_cqe);
+        return nullptr;
+    }
+    if (comp_vector < 0) {
+        refuse("ibv_create_cq", EINVAL, "comp_vector {} is none of 0 to {}", comp_vector,
+               handle->num_comp_vectors - 1);
         return nullptr;
     }
     ibv_cq_init_attr_ex wanted{};
@@ -155,7 +164,8 @@ SIMVERBS_ABI ibv_cq* simverbs_abi_ibv_create_cq(ibv_context* handle, int cqe, vo
 SIMVERBS_ABI int simverbs_abi_ibv_resize_cq(ibv_cq* handle, int cqe) {
     CompletionQueue& cq = as_object(handle);
     if (cqe <= 0) {
-        return with_errno(EINVAL);
+        return refuse("ibv_resize_cq", EINVAL, "cqe {} is none of 1 to max_cqe {}", cqe,
+                      as_object(cq.context).personality().limits.max_cqe);
     }
     Context& context = as_object(cq.context);
     ResizeCq command;
@@ -168,7 +178,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_resize_cq(ibv_cq* handle, int cqe) {
     }
     std::byte* ring = context.channel().map_ring(reply.ring, descriptor);
     if (ring == nullptr) {
-        return with_errno(ENOMEM);
+        return refuse_unmapped("ibv_resize_cq");
     }
     cq.queue.replace_ring(ring, reply);
     cq.cqe = static_cast<int>(reply.entries);

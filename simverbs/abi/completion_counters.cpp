@@ -33,8 +33,8 @@ int increment(CompCntr* handle, CounterEntry entry, std::uint64_t amount) {
 }
 
 int read(CompCntr* handle, CounterEntry entry, std::uint64_t* value) {
-    if (!as_object(handle->context).admits()) {
-        return with_errno(EIO);
+    if (const Context& context = as_object(handle->context); !context.admits()) {
+        return context.refuse_use("ibv_read_comp_cntr");
     }
     *value = as_object(handle).counter.read_or_step(entry);
     return 0;
@@ -52,14 +52,16 @@ SIMVERBS_ABI int simverbs_abi_ibv_query_comp_cntr_caps(ibv_context* handle, Comp
     std::memset(caps, 0, size);
     const Context& context = as_object(handle);
     if (!context.admits()) {
-        return with_errno(EIO);
+        return context.refuse_use("ibv_query_comp_cntr_caps");
     }
     const std::uint32_t most = context.personality().limits.max_completion_counters;
     if (most == 0) {
-        return with_errno(EOPNOTSUPP);
+        return refuse("ibv_query_comp_cntr_caps", EOPNOTSUPP,
+                      "the device has no completion counters");
     }
     if (size < sizeof *caps) {
-        return with_errno(EINVAL);
+        return refuse("ibv_query_comp_cntr_caps", EINVAL, "a size of {} is less than {}", size,
+                      sizeof *caps);
     }
     caps->max_value = std::numeric_limits<std::uint64_t>::max();
     caps->max_counters = most;
@@ -72,7 +74,8 @@ SIMVERBS_ABI CompCntr* simverbs_abi_ibv_create_comp_cntr(ibv_context* handle,
     constexpr int kRequests = 0;  // IBV_COMP_CNTR_TYPE_WRS
     Context& context = as_object(handle);
     if (attr->comp_mask != 0 || attr->flags != 0 || attr->type != kRequests) {
-        errno = EOPNOTSUPP;
+        refuse("ibv_create_comp_cntr", EOPNOTSUPP,
+               "comp_mask, flags and type have to be 0: requests are counted, not bytes");
         return nullptr;
     }
     CreateCompletionCounterReply reply;
@@ -84,7 +87,7 @@ SIMVERBS_ABI CompCntr* simverbs_abi_ibv_create_comp_cntr(ibv_context* handle,
     }
     std::byte* ring = context.channel().map_ring(reply.ring, descriptor);
     if (ring == nullptr) {
-        errno = ENOMEM;
+        refuse_unmapped("ibv_create_comp_cntr");
         return nullptr;
     }
     return new CompletionCounter(context, reply, ring);
@@ -104,7 +107,8 @@ SIMVERBS_ABI int simverbs_abi_ibv_qp_attach_comp_cntr(ibv_qp* qp, CompCntr* coun
                                                       const QpAttachCompCntrAttr* attr) {
     Context& context = as_object(qp->context);
     if (attr->comp_mask != 0 || !is_same(context, as_object(counter->context))) {
-        return with_errno(EINVAL);
+        return refuse("ibv_qp_attach_comp_cntr", EINVAL,
+                      "comp_mask has to be 0, and queue pair and counter of one context");
     }
     AttachCompletionCounter command;
     command.handle = counter->handle;

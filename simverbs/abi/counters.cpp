@@ -14,9 +14,11 @@ namespace simverbs::abi {
 ibv_counters* create_counters(ibv_context* handle, ibv_counters_init_attr* init) {
     HandleReply reply;
     Context& context = as_object(handle);
-    const int error = init->comp_mask != 0 ? EINVAL : context.execute(CreateCounters{}, reply);
-    if (error != 0) {
-        errno = error;
+    if (init->comp_mask != 0) {
+        refuse("ibv_create_counters", EINVAL, "comp_mask {:#x} has to be 0", init->comp_mask);
+        return nullptr;
+    }
+    if (context.execute(CreateCounters{}, reply) != 0) {
         return nullptr;
     }
     return new Counters(context, reply.handle);
@@ -37,10 +39,12 @@ int destroy_counters(ibv_counters* handle) {
 int attach_counters_point_flow(ibv_counters* handle, ibv_counter_attach_attr* attr,
                                ibv_flow* flow) {
     if (attr->comp_mask != 0) {
-        return with_errno(EINVAL);
+        return refuse("ibv_attach_counters_point_flow", EINVAL, "comp_mask {:#x} has to be 0",
+                      attr->comp_mask);
     }
     if (flow != nullptr) {
-        return with_errno(EOPNOTSUPP);
+        return refuse("ibv_attach_counters_point_flow", EOPNOTSUPP,
+                      "flow has to be NULL: counters are attached before a rule names them");
     }
     AttachCounters command;
     command.handle = as_object(handle).number();
@@ -52,7 +56,9 @@ int attach_counters_point_flow(ibv_counters* handle, ibv_counter_attach_attr* at
 int read_counters(ibv_counters* handle, std::uint64_t* values, std::uint32_t count,
                   std::uint32_t flags) {
     if ((flags & ~static_cast<std::uint32_t>(IBV_READ_COUNTERS_ATTR_PREFER_CACHED)) != 0) {
-        return with_errno(EINVAL);
+        return refuse("ibv_read_counters", EINVAL,
+                      "flags {:#x} has bits other than IBV_READ_COUNTERS_ATTR_PREFER_CACHED",
+                      flags);
     }
     ReadCounters command;
     command.handle = as_object(handle).number();
@@ -62,7 +68,8 @@ int read_counters(ibv_counters* handle, std::uint64_t* values, std::uint32_t cou
         return error;
     }
     if (count < reply.used) {
-        return with_errno(EINVAL);
+        return refuse("ibv_read_counters", EINVAL, "room for {} values, and {} are attached", count,
+                      reply.used);
     }
     std::memcpy(values, reply.values.data(), reply.used * sizeof(std::uint64_t));
     return 0;

@@ -121,6 +121,16 @@ bool Context::admits() const {
     return await_running();
 }
 
+std::string Context::why_unusable() const {
+    return is_foreign() ? "the context was inherited through fork: it is the parent's"
+                        : std::string(kWorldHasGone);
+}
+
+int Context::refuse_use(std::string_view verb) const {
+    keep_reason(verb, why_unusable());
+    return with_errno(EIO);
+}
+
 bool Context::is_end_of_world() {
     static constexpr std::chrono::milliseconds kPatience{100};
     std::call_once(subjects_->looked_for_end,
@@ -193,7 +203,7 @@ SIMVERBS_ABI ibv_context* simverbs_abi_ibv_open_device(ibv_device* device) {
     Channel* channel = Process::current().channel();
     if (channel == nullptr) {
         const int shortage = Process::current().shortage();
-        errno = shortage != 0 ? shortage : ENODEV;
+        refuse("ibv_open_device", shortage != 0 ? shortage : ENODEV, "there is no world");
         return nullptr;
     }
     OpenContext command;
@@ -201,8 +211,9 @@ SIMVERBS_ABI ibv_context* simverbs_abi_ibv_open_device(ibv_device* device) {
     HandleReply reply;
     int descriptor = -1;
     channel->await_running(opened.index());
-    if (const int error = channel->execute(command, reply, descriptor); error != 0) {
-        errno = error;
+    std::string refusal;
+    if (const int error = channel->execute(command, reply, descriptor, refusal); error != 0) {
+        explain_command(OpenContext::kCode, std::nullopt, error, refusal);
         return nullptr;
     }
     auto* context = new Context(opened, *channel, reply.handle, descriptor);

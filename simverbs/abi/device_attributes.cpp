@@ -81,7 +81,7 @@ void fill_extended(const DeviceLimits& limits, ibv_device_attr_ex& attr) {
 SIMVERBS_ABI int simverbs_abi_ibv_query_device(ibv_context* handle, ibv_device_attr* attr) {
     Context& context = as_object(handle);
     if (!context.admits()) {
-        return with_errno(EIO);
+        return context.refuse_use("ibv_query_device");
     }
     const Personality& personality = context.personality();
     const DeviceLimits& limits = personality.limits;
@@ -126,10 +126,12 @@ SIMVERBS_ABI int simverbs_abi_ibv_query_device(ibv_context* handle, ibv_device_a
 int query_device_ex(ibv_context* handle, const ibv_query_device_ex_input* input,
                     ibv_device_attr_ex* attr, std::size_t size) {
     if (input != nullptr && input->comp_mask != 0) {
-        return with_errno(EINVAL);
+        return refuse("ibv_query_device_ex", EINVAL, "comp_mask {:#x} of the input has to be 0",
+                      input->comp_mask);
     }
     if (size < sizeof attr->orig_attr) {
-        return with_errno(EINVAL);
+        return refuse("ibv_query_device_ex", EINVAL, "a size of {} is less than that of attr {}",
+                      size, sizeof attr->orig_attr);
     }
     const Context& context = as_object(handle);
     ibv_device_attr_ex full{};

@@ -70,7 +70,7 @@ DeviceMemory* make_handle(ibv_context* context, std::uint32_t number, std::byte*
 
 ibv_dm* alloc_dm(ibv_context* handle, ibv_alloc_dm_attr* attr) {
     if (attr->comp_mask != 0) {
-        errno = EOPNOTSUPP;
+        refuse("ibv_alloc_dm", EOPNOTSUPP, "comp_mask {:#x} has to be 0", attr->comp_mask);
         return nullptr;
     }
     Context& context = as_object(handle);
@@ -85,7 +85,7 @@ ibv_dm* alloc_dm(ibv_context* handle, ibv_alloc_dm_attr* attr) {
     }
     std::byte* base = context.channel().map_ring(reply.memory, descriptor);
     if (base == nullptr) {
-        errno = ENOMEM;
+        refuse_unmapped("ibv_alloc_dm");
         return nullptr;
     }
     DeviceMemory* memory = make_handle(handle, reply.handle, base, reply.memory.bytes);
@@ -113,14 +113,18 @@ int free_dm(ibv_dm* handle) {
 
 SIMVERBS_ABI ibv_dm* simverbs_abi_ibv_import_dm(ibv_context* handle, std::uint32_t dm_handle) {
     Context& context = as_object(handle);
-    if (!context.personality().imports_objects || context.is_foreign()) {
-        errno = context.is_foreign() ? EIO : EOPNOTSUPP;
+    if (context.is_foreign()) {
+        context.refuse_use("ibv_import_dm");
+        return nullptr;
+    }
+    if (!context.personality().imports_objects) {
+        refuse("ibv_import_dm", EOPNOTSUPP, "the device imports no objects");
         return nullptr;
     }
     const std::lock_guard lock(context.lock());
     const auto found = context.device_memories.find(dm_handle);
     if (found == context.device_memories.end()) {
-        errno = ENOENT;
+        refuse("ibv_import_dm", ENOENT, "device memory {} is none of this context", dm_handle);
         return nullptr;
     }
     return make_handle(handle, dm_handle, found->second->base(), found->second->bytes());

@@ -4,11 +4,15 @@
 // those queues do without their locks. Custom allocators are accepted and never asked, as a
 // provider may: rings belong to the device, which makes them itself. So is the leave to allocate
 // memory that a confidential guest shares with its host: no device here needs any.
-#include <algorithm>
 #include <cerrno>
 #include <mutex>
+#include <string>
+
+#include <fmt/format.h>
 
 #include <infiniband/verbs.h>
+
+#include "fabric/core/counted.hpp"
 
 #include "simverbs/abi/destroyed_objects.hpp"
 #include "simverbs/abi/entry_points.hpp"
@@ -19,13 +23,20 @@
 namespace simverbs::abi {
 namespace {
 
-// Queues that were made with this very handle, not with another of the same domain.
-bool has_queues(Context& context, const ibv_pd* domain) {
-    return std::any_of(context.qps.begin(), context.qps.end(),
-                       [domain](const QueuePair& qp) { return qp.c_handle()->pd == domain; }) ||
-           std::any_of(context.cqs.begin(), context.cqs.end(), [domain](const auto& entry) {
-               return entry.second->parent_domain == domain;
-           });
+// A queue that was made with this very handle, not with another of the same domain: "QP 0x1". "":
+// there is none.
+std::string queue_in(Context& context, const ibv_pd* domain) {
+    for (const QueuePair& qp : context.qps) {
+        if (qp.c_handle()->pd == domain) {
+            return fmt::format("QP {:#x}", qp.c_handle()->qp_num);
+        }
+    }
+    for (const auto& [handle, cq] : context.cqs) {
+        if (cq->parent_domain == domain) {
+            return fmt::format("CQ {}", handle);
+        }
+    }
+    return "";
 }
 
 }  // namespace
@@ -48,13 +59,18 @@ SIMVERBS_ABI int simverbs_abi_ibv_dealloc_pd(ibv_pd* handle) {
     ProtectionDomain& domain = as_object(handle);
     Context& context = as_object(handle->context);
     if (!context.admits()) {
-        return with_errno(EIO);
+        return context.refuse_use("ibv_dealloc_pd");
     }
     {
         const std::lock_guard lock(context.lock());
         const bool is_parent = domain.extends != nullptr;
-        if (domain.uses > 0 || (is_parent && has_queues(context, handle))) {
-            return with_errno(EBUSY);
+        if (domain.uses > 0) {
+            return refuse("ibv_dealloc_pd", EBUSY, "PD {} is used by {}", handle->handle,
+                          fabric::counted(domain.uses, "parent domain"));
+        }
+        if (const std::string user = is_parent ? queue_in(context, handle) : ""; !user.empty()) {
+            return refuse("ibv_dealloc_pd", EBUSY, "the parent domain of PD {} is used by {}",
+                          handle->handle, user);
         }
         if (is_parent) {
             --domain.extends->uses;
@@ -76,20 +92,26 @@ SIMVERBS_ABI int simverbs_abi_ibv_dealloc_pd(ibv_pd* handle) {
 
 namespace {
 
-// Checks that the device has thread domains and parent domains; an errno.
-int check_domains(const Context& context) {
+// Checks that the device has thread domains and parent domains; an errno, with its reason.
+int check_domains(std::string_view verb, const Context& context) {
     if (!context.admits()) {
-        return EIO;
+        return context.refuse_use(verb);
     }
-    return context.personality().thread_domains ? 0 : EOPNOTSUPP;
+    return context.personality().thread_domains
+               ? 0
+               : refuse(verb, EOPNOTSUPP,
+                        "the device has neither thread domains nor parent domains");
 }
 
 }  // namespace
 
 ibv_td* alloc_td(ibv_context* handle, ibv_td_init_attr* attr) {
     Context& context = as_object(handle);
-    if (const int error = check_domains(context); error != 0 || attr->comp_mask != 0) {
-        errno = error != 0 ? error : EINVAL;
+    if (check_domains("ibv_alloc_td", context) != 0) {
+        return nullptr;
+    }
+    if (attr->comp_mask != 0) {
+        refuse("ibv_alloc_td", EINVAL, "comp_mask {:#x} has to be 0", attr->comp_mask);
         return nullptr;
     }
     return new ThreadDomain(context);
@@ -99,7 +121,8 @@ int dealloc_td(ibv_td* handle) {
     ThreadDomain& domain = as_object(handle);
     const std::lock_guard lock(as_object(handle->context).lock());
     if (domain.uses > 0) {
-        return with_errno(EBUSY);
+        return refuse("ibv_dealloc_td", EBUSY, "the thread domain is used by {}",
+                      fabric::counted(domain.uses, "parent domain"));
     }
     delete &domain;
     return 0;
@@ -110,9 +133,12 @@ ibv_pd* alloc_parent_domain(ibv_context* handle, ibv_parent_domain_init_attr* at
                                      IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT |
                                      kParentDomainAllowUnprotected;
     Context& context = as_object(handle);
-    if (const int error = check_domains(context);
-        error != 0 || attr->pd == nullptr || (attr->comp_mask & ~kKnown) != 0) {
-        errno = error != 0 ? error : EINVAL;
+    if (check_domains("ibv_alloc_parent_domain", context) != 0) {
+        return nullptr;
+    }
+    if (attr->pd == nullptr || (attr->comp_mask & ~kKnown) != 0) {
+        refuse("ibv_alloc_parent_domain", EINVAL, "{}",
+               attr->pd == nullptr ? "pd is missing" : "comp_mask has unknown bits");
         return nullptr;
     }
     ProtectionDomain& original = as_object(attr->pd);

@@ -17,7 +17,7 @@ bool read_event(Context& context, int descriptor, ChannelUse& use, EventMessage&
                                    static_cast<std::uint32_t>(descriptor));
         if (got == 0) {
             context.is_end_of_world();  // which says so on stderr
-            errno = EIO;                // the device is gone
+            refuse("ibv_get_async_event or ibv_get_cq_event", EIO, "the device is gone");
         }
         return got == sizeof message;
     };
@@ -27,7 +27,7 @@ bool read_event(Context& context, int descriptor, ChannelUse& use, EventMessage&
         return true;
     }
     if (!admitted) {
-        errno = EIO;
+        context.refuse_use("ibv_get_async_event or ibv_get_cq_event");
         return false;
     }
     while (errno == EAGAIN) {

@@ -39,17 +39,18 @@ int start_poll(ibv_cq_ex* handle, ibv_poll_cq_attr* attr) {
     const Context& context = as_object(handle->context);
     const bool admitted = context.admits();
     if (!admitted && context.is_foreign()) {
-        return with_errno(EIO);
+        return context.refuse_use("ibv_start_poll");
     }
     if (attr->comp_mask != 0 && context.personality().checks_extended_cq_masks) {
-        return with_errno(EINVAL);
+        return refuse("ibv_start_poll", EINVAL, "comp_mask {:#x} has bits set: it must be 0",
+                      attr->comp_mask);
     }
     CompletionQueue& cq = as_object(handle);
     const Cqe* const entry = cq.queue.first_or_step();
     if (context.watch() != nullptr) [[unlikely]] {
         count_poll(cq, entry != nullptr);
     }
-    return entry == nullptr && !admitted ? with_errno(EIO) : show(cq, entry);
+    return entry == nullptr && !admitted ? context.refuse_use("ibv_start_poll") : show(cq, entry);
 }
 
 int next_poll(ibv_cq_ex* handle) {
@@ -190,7 +191,7 @@ void set_pointers(ibv_cq_ex& cq, std::uint64_t fields) {
     set(IBV_WC_EX_WITH_TM_INFO, cq.read_tm_info, read_tm_info);
 }
 
-// An errno; in rdma-core's order: sizes and masks, then what the device lacks.
+// An errno, with its reason; in rdma-core's order: sizes and masks, then what the device lacks.
 int check(const ibv_cq_init_attr_ex& wanted, const Personality& personality) {
     constexpr std::uint32_t kMasks = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
     constexpr std::uint32_t kFlags =
@@ -199,16 +200,31 @@ int check(const ibv_cq_init_attr_ex& wanted, const Personality& personality) {
         (wanted.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 ? wanted.flags : 0;
     const bool unknown_flag = (flags & ~kFlags) != 0 && personality.checks_extended_cq_masks;
     const bool needs_domain = (wanted.comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0;
-    if (wanted.cqe == 0 || (wanted.comp_mask & ~kMasks) != 0 || unknown_flag ||
-        (needs_domain &&
-         (wanted.parent_domain == nullptr || as_object(wanted.parent_domain).extends == nullptr))) {
-        return EINVAL;
+    constexpr std::string_view kVerb = "ibv_create_cq_ex";
+    if (wanted.cqe == 0) {
+        return refuse(kVerb, EINVAL, "cqe 0 is none of 1 to max_cqe {}",
+                      personality.limits.max_cqe);
     }
-    const bool ignores_overrun = (flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) != 0;
-    return (wanted.wc_flags & ~known_fields(personality.limits)) != 0 ||
-                   (ignores_overrun && !personality.cq_may_ignore_overrun)
-               ? EOPNOTSUPP
-               : 0;
+    if ((wanted.comp_mask & ~kMasks) != 0) {
+        return refuse(kVerb, EINVAL, "comp_mask {:#x} has bits other than {:#x}", wanted.comp_mask,
+                      kMasks);
+    }
+    if (unknown_flag) {
+        return refuse(kVerb, EINVAL, "flags {:#x} has bits other than {:#x}", flags, kFlags);
+    }
+    if (needs_domain &&
+        (wanted.parent_domain == nullptr || as_object(wanted.parent_domain).extends == nullptr)) {
+        return refuse(kVerb, EINVAL, "parent_domain is not of ibv_alloc_parent_domain()");
+    }
+    const std::uint64_t known = known_fields(personality.limits);
+    if ((wanted.wc_flags & ~known) != 0) {
+        return refuse(kVerb, EOPNOTSUPP, "wc_flags {:#x}: the device has {:#x} alone",
+                      wanted.wc_flags, known);
+    }
+    if ((flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) != 0 && !personality.cq_may_ignore_overrun) {
+        return refuse(kVerb, EOPNOTSUPP, "a CQ of this device cannot ignore overruns");
+    }
+    return 0;
 }
 
 }  // namespace
@@ -221,8 +237,7 @@ std::uint64_t to_clock_ticks(std::uint64_t picoseconds, const DeviceLimits& limi
 }
 
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted) {
-    if (const int error = check(*wanted, as_object(context).personality()); error != 0) {
-        errno = error;
+    if (check(*wanted, as_object(context).personality()) != 0) {
         return nullptr;
     }
     ibv_cq_init_attr_ex plain = *wanted;
@@ -248,10 +263,11 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted) {
 
 int modify_cq(ibv_cq* handle, ibv_modify_cq_attr* attr) {
     if (attr->attr_mask == 0) {
-        return with_errno(EINVAL);
+        return refuse("ibv_modify_cq", EINVAL, "attr_mask is 0: IBV_CQ_ATTR_MODERATE is missing");
     }
     if ((attr->attr_mask & ~static_cast<std::uint32_t>(IBV_CQ_ATTR_MODERATE)) != 0) {
-        return with_errno(EOPNOTSUPP);
+        return refuse("ibv_modify_cq", EOPNOTSUPP,
+                      "attr_mask {:#x} has bits other than IBV_CQ_ATTR_MODERATE", attr->attr_mask);
     }
     ModifyCq command;
     command.handle = handle->handle;

@@ -301,7 +301,10 @@ int check_operations(std::uint64_t asked, Service service, const Personality& pe
             asked &= ~row.flag;
         }
     }
-    return asked == 0 ? 0 : EOPNOTSUPP;
+    return asked == 0 ? 0
+                      : refuse("ibv_create_qp_ex", EOPNOTSUPP,
+                               "send_ops_flags {:#x} are no operations of {} on this device", asked,
+                               properties(service).name);
 }
 
 void install_operations(QueuePair& qp, std::uint64_t asked) {
@@ -325,6 +328,7 @@ void install_operations(QueuePair& qp, std::uint64_t asked) {
 
 // The device looks at the other creation flags; SOURCE_QPN is IPoIB's, which nobody here does.
 int check(const ibv_qp_init_attr_ex& init, const Personality& personality) {
+    constexpr std::string_view kVerb = "ibv_create_qp_ex";
     constexpr std::uint32_t kAttributes = (IBV_QP_INIT_ATTR_SEND_OPS_FLAGS << 1) - 1;
     constexpr std::uint32_t kFlags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SCATTER_FCS |
                                      IBV_QP_CREATE_CVLAN_STRIPPING | IBV_QP_CREATE_SOURCE_QPN |
@@ -335,20 +339,23 @@ int check(const ibv_qp_init_attr_ex& init, const Personality& personality) {
     const ServiceProperties* service = find_service(static_cast<std::uint32_t>(init.qp_type));
     const std::uint32_t flags = given(IBV_QP_INIT_ATTR_CREATE_FLAGS) ? init.create_flags : 0;
     if ((init.comp_mask & ~kAttributes) != 0 || (flags & ~kFlags) != 0) {
-        return EINVAL;
+        return refuse(kVerb, EINVAL, "comp_mask {:#x} or create_flags {:#x} has unknown bits",
+                      init.comp_mask, flags);
     }
     const bool spreads = given(IBV_QP_INIT_ATTR_IND_TABLE);
     if (spreads != given(IBV_QP_INIT_ATTR_RX_HASH) ||
         (spreads && (init.rwq_ind_tbl == nullptr || init.rx_hash_conf.rx_hash_key == nullptr))) {
-        return EINVAL;
+        return refuse(kVerb, EINVAL,
+                      "rwq_ind_tbl and rx_hash_conf with its key are needed together");
     }
     if ((flags & IBV_QP_CREATE_SOURCE_QPN) != 0) {
-        return EOPNOTSUPP;
+        return refuse(kVerb, EOPNOTSUPP, "IBV_QP_CREATE_SOURCE_QPN is not modelled");
     }
     const bool takes_domain = service != nullptr && service->srq_from_packet;
     if (takes_domain ? !given(IBV_QP_INIT_ATTR_XRCD) || init.xrcd == nullptr
                      : !given(IBV_QP_INIT_ATTR_PD) || init.pd == nullptr) {
-        return EINVAL;
+        return refuse(kVerb, EINVAL, "{} and its bit of comp_mask are missing",
+                      takes_domain ? "xrcd" : "pd");
     }
     return given(IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) && service != nullptr
                ? check_operations(init.send_ops_flags, service->service, personality)
@@ -358,8 +365,7 @@ int check(const ibv_qp_init_attr_ex& init, const Personality& personality) {
 }  // namespace
 
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* init) {
-    if (const int error = check(*init, as_object(context).personality()); error != 0) {
-        errno = error;
+    if (check(*init, as_object(context).personality()) != 0) {
         return nullptr;
     }
     ibv_qp_init_attr_ex described = *init;

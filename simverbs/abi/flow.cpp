@@ -348,15 +348,18 @@ ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attr) {
     command.qp = qp->handle;
     HandleReply reply;
     Context& context = as_object(qp->context);
-    int error = EOPNOTSUPP;
-    if (context.personality().limits.caps.contains(DeviceCap::kManagedFlowSteering)) {
-        error = fill_command(*attr, command);
+    if (!context.personality().limits.caps.contains(DeviceCap::kManagedFlowSteering)) {
+        refuse("ibv_create_flow", EOPNOTSUPP, "the device steers no frames");
+        return nullptr;
     }
-    if (error == 0) {
-        error = context.execute(command, reply);
+    if (const int error = fill_command(*attr, command); error != 0) {
+        refuse("ibv_create_flow", error,
+               "an attribute of the rule or one of its {} specifications is unknown, out of range, "
+               "or not taken by the device",
+               attr->num_of_specs);
+        return nullptr;
     }
-    if (error != 0) {
-        errno = error;
+    if (context.execute(command, reply) != 0) {
         return nullptr;
     }
     return new Flow(qp->context, reply.handle);

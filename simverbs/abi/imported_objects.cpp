@@ -35,11 +35,14 @@ SIMVERBS_ABI ibv_context* simverbs_abi_ibv_import_device(int command_descriptor)
             static std::atomic_flag named;
             name_refusal(named, "ibv_import_device() of what another process has opened");
         }
-        errno = is_foreign ? EOPNOTSUPP : EINVAL;
+        refuse(
+            "ibv_import_device", is_foreign ? EOPNOTSUPP : EINVAL, "descriptor {} is {}",
+            command_descriptor,
+            is_foreign ? "of a device that another process has opened" : "no cmd_fd of a context");
         return nullptr;
     }
     if (!original->personality().imports_objects) {
-        errno = EOPNOTSUPP;
+        refuse("ibv_import_device", EOPNOTSUPP, "the device imports no objects");
         return nullptr;
     }
     auto* context = new Context(*original, command_descriptor);
@@ -51,9 +54,10 @@ SIMVERBS_ABI ibv_pd* simverbs_abi_ibv_import_pd(ibv_context* handle, std::uint32
     Context& context = as_object(handle);
     QueryPd command;
     command.handle = pd_handle;
-    const int error = context.personality().imports_objects ? context.execute(command) : EOPNOTSUPP;
+    const int error = context.personality().imports_objects
+                          ? context.execute(command)
+                          : refuse("ibv_import_pd", EOPNOTSUPP, "the device imports no objects");
     if (error != 0) {
-        errno = error;
         return nullptr;
     }
     return new ProtectionDomain(context, pd_handle);
@@ -69,10 +73,10 @@ SIMVERBS_ABI ibv_mr* simverbs_abi_ibv_import_mr(ibv_pd* pd, std::uint32_t mr_han
     command.pd = pd->handle;
     command.handle = mr_handle;
     QueryMrReply reply;
-    const int error =
-        context.personality().imports_objects ? context.execute(command, reply) : EOPNOTSUPP;
+    const int error = context.personality().imports_objects
+                          ? context.execute(command, reply)
+                          : refuse("ibv_import_mr", EOPNOTSUPP, "the device imports no objects");
     if (error != 0) {
-        errno = error;
         return nullptr;
     }
     return new MemoryRegion(*pd, nullptr, reply.length, {mr_handle, reply.lkey, reply.rkey});

@@ -1,7 +1,9 @@
 // Memory regions.
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include <infiniband/verbs.h>
 
@@ -20,22 +22,33 @@ namespace {
 constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::uint64_t kMaxPages = 0xFFFFFFFF;  // Linux counts them in 32 bits (ib_umem_get)
 
-// Checks that a process's memory can be registered, and pins it; an errno. Pages of an on-demand
-// region are looked at when they are used.
-int pin(const Context& context, const void* address, std::size_t length, unsigned access) {
+// Checks that a process's memory can be registered, and pins it; an errno, with its reason. Pages
+// of an on-demand region are looked at when they are used.
+int pin(std::string_view verb, const Context& context, const void* address, std::size_t length,
+        unsigned access) {
     const auto start = reinterpret_cast<std::uint64_t>(address);
     if ((access & IBV_ACCESS_ON_DEMAND) != 0) {
         return 0;
     }
+    const std::uint64_t most =
+        std::min(context.personality().limits.max_mr_bytes, kMaxPages * kPageBytes);
     if (start + length < start || length / kPageBytes > kMaxPages ||
         length > context.personality().limits.max_mr_bytes) {
-        return EINVAL;
+        return refuse(verb, EINVAL,
+                      "a length of {} from {:#x} on is out of range: at most {} bytes", length,
+                      start, most);
     }
     const bool writable = (access & IBV_ACCESS_LOCAL_WRITE) != 0;
     if (length > 0 && !driver::is_mapped(start, length, writable)) {
-        return EFAULT;
+        return refuse(verb, EFAULT, "{} bytes from {:#x} on are not all mapped{}", length, start,
+                      writable ? " for writing (IBV_ACCESS_LOCAL_WRITE)" : "");
     }
-    return Process::current().pinned().pin(start, length) ? 0 : ENOMEM;
+    if (!Process::current().pinned().pin(start, length)) {
+        return refuse(verb, ENOMEM,
+                      "{} bytes more are beyond what the process may register (SIMVERBS_MEMLOCK)",
+                      length);
+    }
+    return 0;
 }
 
 void unpin(const void* address, std::size_t length, unsigned access) {
@@ -55,15 +68,16 @@ MemoryRegion* register_region(ibv_pd* pd, void* address, std::size_t length, std
     command.iova = iova;
     command.access = access;
     RegisterMrReply reply;
-    int error =
-        (iova ^ command.address) % kPageBytes == 0 ? pin(context, address, length, access) : EINVAL;
-    if (error == 0) {
-        error = context.execute(command, reply);
-        if (error != 0) {
-            unpin(address, length, access);
-        }
+    if ((iova ^ command.address) % kPageBytes != 0) {
+        refuse("ibv_reg_mr", EINVAL, "iova {:#x} and address {:#x} differ in their lowest 12 bits",
+               iova, command.address);
+        return nullptr;
     }
-    if (error != 0) {
+    if (pin("ibv_reg_mr", context, address, length, access) != 0) {
+        return nullptr;
+    }
+    if (const int error = context.execute(command, reply); error != 0) {
+        unpin(address, length, access);
         errno = error;
         return nullptr;
     }
@@ -118,20 +132,23 @@ SIMVERBS_ABI int simverbs_abi_ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, vo
     const bool changes_pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0;
     if (region.is_null || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0 ||
         (moves && (addr == nullptr || length == 0)) || (access != 0 && !changes_access)) {
-        errno = EINVAL;
+        refuse("ibv_rereg_mr", EINVAL,
+               "flags {:#x}, length {} and access {:#x} do not fit together, or the region is null",
+               flags, length, access);
         return IBV_REREG_MR_ERR_INPUT;
     }
     Context& context = as_object(mr->context);
     const unsigned pinned_as = region.is_pinned ? 0 : IBV_ACCESS_ON_DEMAND;
     const unsigned rights = static_cast<unsigned>(access) | pinned_as;
     if (!context.personality().rereg_mr) {
-        return reregister_error(EOPNOTSUPP);
+        return reregister_error(
+            refuse("ibv_rereg_mr", EOPNOTSUPP, "the device changes no regions"));
     }
     if (changes_pd && pd == nullptr) {
-        return reregister_error(EINVAL);
+        return reregister_error(refuse("ibv_rereg_mr", EINVAL, "pd is missing"));
     }
     if (moves) {
-        if (const int error = pin(context, addr, length, rights); error != 0) {
+        if (const int error = pin("ibv_rereg_mr", context, addr, length, rights); error != 0) {
             return reregister_error(error);
         }
     }
@@ -202,10 +219,14 @@ ibv_mr* alloc_null_mr(ibv_pd* pd) {
 int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_sge* sg_list,
               std::uint32_t num_sge) {
     if (advice > IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT) {
-        return with_errno(EOPNOTSUPP);
+        return refuse("ibv_advise_mr", EOPNOTSUPP, "advice {} is none of 0 to {}",
+                      static_cast<unsigned>(advice),
+                      static_cast<unsigned>(IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT));
     }
     if ((flags & ~static_cast<std::uint32_t>(IBV_ADVISE_MR_FLAG_FLUSH)) != 0 || num_sge == 0) {
-        return with_errno(EINVAL);
+        return refuse("ibv_advise_mr", EINVAL,
+                      "flags {:#x} has bits other than IBV_ADVISE_MR_FLAG_FLUSH, or num_sge is 0",
+                      flags);
     }
     const bool for_writing = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
     for (const ibv_sge& sge : std::span(sg_list, num_sge)) {
@@ -221,7 +242,8 @@ int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_
         }
         if (advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT &&
             !driver::is_mapped(reply.address, sge.length, for_writing)) {
-            return with_errno(EFAULT);
+            return refuse("ibv_advise_mr", EFAULT, "{} bytes from {:#x} on are not all mapped",
+                          sge.length, reply.address);
         }
     }
     return 0;

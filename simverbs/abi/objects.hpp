@@ -87,6 +87,11 @@ struct EventSubjects {
     std::atomic_flag told_of_end;
 };
 
+// Says why the device refused a command, about object `number` if it names one; `error` stays in
+// errno.
+void explain_command(CommandCode code, std::optional<std::uint32_t> number, int error,
+                     const std::string& refusal);
+
 class Context final : public NewerVerbsContext {
   public:
     Context(Device& device, Channel& channel, std::uint32_t handle, int event_descriptor);
@@ -119,14 +124,36 @@ class Context final : public NewerVerbsContext {
     // True once, for the first who is to tell of that.
     bool tells_of_end() { return !subjects_->told_of_end.test_and_set(); }
 
-    // An errno, and in errno too; EIO in a forked child.
+    // Says why admits() is false, in simverbs_last_error() alone: stderr has it already. EIO, in
+    // errno too.
+    int refuse_use(std::string_view verb) const;
+
+    // An errno, and in errno too; EIO in a forked child. `refusal` says why, in words.
     template <Command C>
-    int execute(C command, typename C::Reply& reply, int& descriptor) {
+    int execute(C command, typename C::Reply& reply, int& descriptor, std::string& refusal) {
         if (!admits()) {
+            refusal = why_unusable();
             return with_errno(EIO);
         }
         command.context = handle_;
-        return with_errno(channel_.execute(command, reply, descriptor));
+        return with_errno(channel_.execute(command, reply, descriptor, refusal));
+    }
+    // The same; the reason is for simverbs_last_error().
+    template <Command C>
+    int execute(const C& command, typename C::Reply& reply, int& descriptor) {
+        if (!admits()) {
+            return refuse_use(fmt::format("ibv_{}", to_string(C::kCode)));
+        }
+        std::string refusal;
+        const int error = execute(command, reply, descriptor, refusal);
+        if (error != 0) {
+            std::optional<std::uint32_t> number;
+            if constexpr (requires { command.handle; }) {
+                number = command.handle;
+            }
+            explain_command(C::kCode, number, error, refusal);
+        }
+        return error;
     }
     template <Command C>
     int execute(const C& command, typename C::Reply& reply) {
@@ -145,6 +172,8 @@ class Context final : public NewerVerbsContext {
     [[nodiscard]] BufferWatch* watch() const { return watch_.get(); }
 
   private:
+    [[nodiscard]] std::string why_unusable() const;
+
     Context(Device& device, Channel& channel, std::uint32_t handle, int event_descriptor,
             int command_descriptor, std::shared_ptr<EventSubjects> subjects);
 

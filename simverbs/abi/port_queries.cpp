@@ -34,7 +34,8 @@ void fill_port(ibv_port_attr& attr, const QueryPortReply& reply, const DeviceLim
     attr.gid_tbl_len = static_cast<int>(reply.gid_entries);
     const bool is_ethernet = reply.link_layer == IBV_LINK_LAYER_ETHERNET;
     const PortCaps caps = is_ethernet ? limits.port.ethernet_caps : limits.port.infiniband_caps;
-    attr.port_cap_flags = static_cast<std::uint32_t>(caps.bits);
+    const PortCaps of_manager = reply.is_sm != 0 ? PortCaps(PortCap::kSm) : PortCaps();
+    attr.port_cap_flags = static_cast<std::uint32_t>((caps | of_manager).bits);
     attr.max_msg_sz = limits.port.max_message_bytes;
     attr.bad_pkey_cntr = reply.bad_pkey_count;
     attr.qkey_viol_cntr = reply.bad_qkey_count;
@@ -77,7 +78,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_query_port_speed(ibv_context* handle, std::uin
                                                    std::uint64_t* speed) {
     Context& context = as_object(handle);
     if (!context.personality().reports_port_speed) {
-        return with_errno(EOPNOTSUPP);
+        return refuse("ibv_query_port_speed", EOPNOTSUPP, "the device does not report it");
     }
     QueryPort command;
     command.port = port;
@@ -131,7 +132,8 @@ SIMVERBS_ABI int simverbs_abi_ibv_get_pkey_index(ibv_context* context, std::uint
             return index;
         }
     }
-    errno = EINVAL;
+    refuse("ibv_get_pkey_index", EINVAL, "port {} has no P_Key {:#x}", port,
+           __builtin_bswap16(pkey));
     return -1;
 }
 
@@ -150,7 +152,9 @@ SIMVERBS_ABI int simverbs_abi_ibv_query_gid_ex(ibv_context* context, std::uint32
                                                std::uint32_t index, ibv_gid_entry* entry,
                                                std::uint32_t flags, std::size_t entry_size) {
     if (flags != 0 || entry_size < sizeof(ibv_gid_entry)) {
-        return with_errno(EINVAL);
+        return refuse("ibv_query_gid_ex", EINVAL,
+                      "flags {:#x} has to be 0 and entry_size at least {}", flags,
+                      sizeof(ibv_gid_entry));
     }
     QueryGidReply reply;
     if (query_gid(context, port, index, reply) != 0) {
@@ -159,6 +163,8 @@ SIMVERBS_ABI int simverbs_abi_ibv_query_gid_ex(ibv_context* context, std::uint32
     ibv_gid_entry found{};
     std::memcpy(found.gid.raw, reply.gid.data(), sizeof found.gid.raw);
     if (found.gid.global.subnet_prefix == 0 && found.gid.global.interface_id == 0) {
+        keep_reason("ibv_query_gid_ex",
+                    fmt::format("entry {} of port {}'s GID table is empty", index, port));
         return with_errno(ENODATA);
     }
     found.gid_index = index;
@@ -174,7 +180,9 @@ SIMVERBS_ABI ssize_t simverbs_abi_ibv_query_gid_table(ibv_context* context, ibv_
                                                       std::size_t max_entries, std::uint32_t flags,
                                                       std::size_t entry_size) {
     if (flags != 0 || entry_size < sizeof(ibv_gid_entry)) {
-        return -EINVAL;
+        return -refuse("ibv_query_gid_table", EINVAL,
+                       "flags {:#x} has to be 0 and entry_size at least {}", flags,
+                       sizeof(ibv_gid_entry));
     }
     const std::uint32_t ports = as_object(context).device().info().ports;
     const std::uint32_t length = as_object(context).personality().limits.port.gid_entries;
@@ -187,8 +195,8 @@ SIMVERBS_ABI ssize_t simverbs_abi_ibv_query_gid_table(ibv_context* context, ibv_
                 continue;
             }
             if (found == max_entries) {
-                errno = EINVAL;
-                return -EINVAL;
+                return -refuse("ibv_query_gid_table", EINVAL,
+                               "there are more than max_entries {} GIDs", max_entries);
             }
             auto* place = reinterpret_cast<std::byte*>(entries) + found * entry_size;
             std::memset(place, 0, entry_size);

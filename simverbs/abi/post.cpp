@@ -144,8 +144,7 @@ int post_sends(ibv_qp* handle, ibv_send_wr* wr, Binder binder, ibv_send_wr** bad
     const char* const verb = binder == Binder::kVerb ? "ibv_bind_mw" : "ibv_post_send";
     if (!context.admits()) {
         *bad_wr = wr;
-        explain_send(context, qp, *wr, verb, EIO);
-        return with_errno(EIO);
+        return context.refuse_use(verb);
     }
     std::optional<Misuse> mistake;
     const int error = write_sends(qp, context.personality(), wr, binder, bad_wr, mistake);
@@ -174,7 +173,7 @@ int post_recv(ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     Context& context = as_object(handle->context);
     if (!context.admits()) {
         *bad_wr = wr;
-        return with_errno(EIO);
+        return context.refuse_use("ibv_post_recv");
     }
     const bool drops_early = context.personality().post_recv_in_reset == PostTooEarly::kDrop;
     WatchedReceives watched{qp.watch(), {CompletedQueue::kReceive, handle->qp_num}, {}};

@@ -128,7 +128,10 @@ FrameOffloads to_offloads(std::uint32_t create_flags) {
 int fill_command(const ibv_qp_init_attr_ex& init, CreateQp& command) {
     const ServiceProperties* service = find_service(static_cast<std::uint32_t>(init.qp_type));
     if (service == nullptr) {
-        return init.qp_type == IBV_QPT_DRIVER ? EOPNOTSUPP : EINVAL;
+        const bool is_of_driver = init.qp_type == IBV_QPT_DRIVER;
+        return refuse("ibv_create_qp", is_of_driver ? EOPNOTSUPP : EINVAL,
+                      "qp_type {} is none that the device has",
+                      static_cast<unsigned>(init.qp_type));
     }
     const auto handle_of = [](const auto* object) {
         return object == nullptr ? 0 : object->handle;
@@ -209,16 +212,17 @@ ibv_qp* remember(Context& context, QueuePair& qp) {
 }
 
 // An errno. New queues are taken over where there are any.
-int resize_or_modify(Context& context, QueuePair& qp, const ModifyQp& command,
-                     ModifyQpReply& reply) {
+int resize_or_modify(Context& context, QueuePair& qp, const ModifyQp& command, ModifyQpReply& reply,
+                     std::string& refusal) {
     int descriptor = -1;
-    const int error = context.execute(command, reply, descriptor);
+    const int error = context.execute(command, reply, descriptor, refusal);
     if (error != 0 || reply.ring.bytes == 0) {
         return error;
     }
     std::byte* ring = context.channel().map_ring(reply.ring, descriptor);
     if (ring == nullptr) {
-        return with_errno(ENOMEM);
+        refusal = "the memory of the device cannot be mapped into this process";
+        return ENOMEM;
     }
     qp.queues.replace_ring(ring, reply);
     return 0;
@@ -266,7 +270,7 @@ ibv_qp* create_queue_pair(ibv_context& handle, ibv_qp_init_attr_ex& init) {
     }
     std::byte* ring = context.channel().map_ring(reply.ring, descriptor);
     if (ring == nullptr) {
-        errno = ENOMEM;
+        refuse_unmapped("ibv_create_qp");
         return nullptr;
     }
     if (!properties(command.service).has_responder) {
@@ -307,7 +311,8 @@ ibv_qp* open_qp(ibv_context* handle, ibv_qp_open_attr* attr) {
         IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
     if ((attr->comp_mask & kNeeded) != kNeeded || attr->qp_type != IBV_QPT_XRC_RECV ||
         attr->xrcd == nullptr || attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED) {
-        errno = EINVAL;
+        refuse("ibv_open_qp", EINVAL,
+               "qp_num, xrcd and qp_type IBV_QPT_XRC_RECV are needed, each with its comp_mask bit");
         return nullptr;
     }
     Context& context = as_object(handle);
@@ -345,13 +350,14 @@ SIMVERBS_ABI int simverbs_abi_ibv_modify_qp(ibv_qp* handle, ibv_qp_attr* attr, i
     Context& context = as_object(handle->context);
     const QpState from = qp.queues.state();
     ModifyQpReply reply;
-    const int error = resize_or_modify(context, qp, command, reply);
+    std::string refusal;
+    const int error = resize_or_modify(context, qp, command, reply, refusal);
     if (error != 0) {
         const bool moves = (attr_mask & IBV_QP_STATE) != 0;
         name_bad_modify(context, qp, from, moves ? static_cast<QpState>(attr->qp_state) : from,
                         QpAttrs::from_bits(command.mask));
         explain_modify(context, qp, from, QpAttrs::from_bits(command.mask), command.values, reply,
-                       error);
+                       error, refusal);
         return with_errno(error);
     }
     if (from == QpState::kInit && qp.queues.state() == QpState::kRtr &&
@@ -376,7 +382,8 @@ SIMVERBS_ABI int simverbs_abi_ibv_modify_qp(ibv_qp* handle, ibv_qp_attr* attr, i
 // The typical packet is a hint to devices that pace by it; this one counts bytes.
 int modify_qp_rate_limit(ibv_qp* handle, ibv_qp_rate_limit_attr* attr) {
     if (attr->comp_mask != 0 || (attr->typical_pkt_sz != 0 && attr->rate_limit == 0)) {
-        return with_errno(EINVAL);
+        return refuse("ibv_modify_qp_rate_limit", EINVAL,
+                      "comp_mask has to be 0, and typical_pkt_sz 0 without a rate_limit");
     }
     ModifyQp command;
     command.handle = handle->handle;
@@ -390,7 +397,8 @@ SIMVERBS_ABI int simverbs_abi_ibv_query_qp(ibv_qp* handle, ibv_qp_attr* attr, in
     // Like ibv_cmd_query_qp(), which refuses from this bit up; all attributes are filled in anyway.
     constexpr int kTaken = IBV_QP_RATE_LIMIT - 1;
     if ((attr_mask & ~kTaken) != 0) {
-        return with_errno(EOPNOTSUPP);
+        return refuse("ibv_query_qp", EOPNOTSUPP, "attr_mask {:#x} has bits other than {:#x}",
+                      attr_mask, kTaken);
     }
     QueryQp command;
     command.handle = handle->handle;
@@ -447,12 +455,11 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_qp(ibv_qp* handle) {
 // Enhanced connection establishment is a matter between ends that have more to agree on than these.
 SIMVERBS_ABI int simverbs_abi_ibv_query_ece(ibv_qp* /*qp*/, ibv_ece* ece) {
     *ece = {};
-    return EOPNOTSUPP;
+    return refuse("ibv_query_ece", EOPNOTSUPP, "ECE is not modelled");
 }
 
 SIMVERBS_ABI int simverbs_abi_ibv_set_ece(ibv_qp* /*qp*/, ibv_ece* /*ece*/) {
-    errno = EOPNOTSUPP;
-    return EOPNOTSUPP;
+    return refuse("ibv_set_ece", EOPNOTSUPP, "ECE is not modelled");
 }
 
 // Bytes land in order within a message, one packet after the other, in this model.

@@ -50,7 +50,7 @@ int post_wq_recv(ibv_wq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     Context& context = as_object(handle->context);
     if (!context.admits()) {
         *bad_wr = wr;
-        return with_errno(EIO);
+        return context.refuse_use("ibv_post_wq_recv");
     }
     WatchedReceives watched{context.watch(), {CompletedQueue::kWork, handle->wq_num}, {}};
     const int error = write_receives(as_object(handle), context.personality().post_recv_in_reset,
@@ -76,7 +76,9 @@ ibv_wq* create_wq(ibv_context* handle, ibv_wq_init_attr* init) {
     const bool known = init->wq_type == IBV_WQT_RQ &&
                        init->comp_mask < static_cast<std::uint32_t>(IBV_WQ_INIT_ATTR_RESERVED);
     if (!known || init->pd == nullptr || init->cq == nullptr) {
-        errno = EINVAL;
+        refuse("ibv_create_wq", EINVAL, "{}",
+               known ? "pd or cq is missing"
+                     : "wq_type is not IBV_WQT_RQ, or comp_mask has unknown bits");
         return nullptr;
     }
     CreateWq command;
@@ -93,7 +95,7 @@ ibv_wq* create_wq(ibv_context* handle, ibv_wq_init_attr* init) {
     }
     std::byte* ring = context.channel().map_ring(reply.ring, descriptor);
     if (ring == nullptr) {
-        errno = ENOMEM;
+        refuse_unmapped("ibv_create_wq");
         return nullptr;
     }
     auto* wq = new ReceiveWorkQueue(context, reply, ring, as_object(init->cq).queue);
@@ -174,7 +176,11 @@ ibv_rwq_ind_table* create_rwq_ind_table(ibv_context* handle, ibv_rwq_ind_table_i
     const std::uint32_t most = context.personality().limits.max_rwq_indirection_table_size;
     const bool fits = init->log_ind_tbl_size < 32 && 1U << init->log_ind_tbl_size <= most;
     if (init->comp_mask != 0 || init->ind_tbl == nullptr || !fits) {
-        errno = EINVAL;
+        refuse(
+            "ibv_create_rwq_ind_table", EINVAL,
+            "log_ind_tbl_size {} makes more than {} entries, ind_tbl is missing, or comp_mask is "
+            "not 0",
+            init->log_ind_tbl_size, most);
         return nullptr;
     }
     std::vector<std::uint32_t> queues;

@@ -5,8 +5,10 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -22,24 +24,37 @@ constexpr std::size_t kMostReasons = 256;
 std::mutex g_lock;
 std::set<std::string> g_said;
 
+std::string sentence_of(std::string_view verb, std::optional<std::uint32_t> number,
+                        std::string_view reason) {
+    const std::string subject = number ? fmt::format(" [{:#x}]", *number) : "";
+    return fmt::format("{} refused{}: {}", verb, subject, reason);
+}
+
 // Keeps a reason that is no mistake for simverbs_last_error() alone.
-void keep(const char* verb, std::uint32_t number, int error, const std::string& reason) {
-    fail(error, "{} refused [{:#x}]: {}", verb, number, reason);
+void keep(std::string_view verb, std::optional<std::uint32_t> number, std::string_view reason) {
+    last_error() = sentence_of(verb, number, reason);
 }
 
 // Kept for simverbs_last_error(), and printed where that is asked for.
-void say(const char* verb, std::uint32_t number, int error, const std::string& reason) {
-    keep(verb, number, error, reason);
+void say(std::string_view verb, std::optional<std::uint32_t> number, int error,
+         std::string_view reason) {
+    keep(verb, number, reason);
     if (!warnings_wanted()) {
         return;
     }
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): the text of an errno
-    const std::string line = fmt::format("simverbs: {} refused [{:#x}]: {} ({})\n", verb, number,
-                                         reason, std::strerror(error));
+    // NOLINTBEGIN(concurrency-mt-unsafe): the text of an errno
+    const std::string line =
+        fmt::format("simverbs: {} ({})\n", sentence_of(verb, number, reason), std::strerror(error));
+    // NOLINTEND(concurrency-mt-unsafe)
     const std::lock_guard lock(g_lock);
     if (g_said.size() < kMostReasons && g_said.insert(line).second) {
         std::fputs(line.c_str(), stderr);
     }
+}
+
+// Programs read the tables of a port until there is no further entry.
+constexpr bool looks_for_end(CommandCode code) {
+    return code == CommandCode::kQueryGid || code == CommandCode::kQueryPkey;
 }
 
 constexpr bool is_state(std::uint32_t value) {
@@ -97,14 +112,6 @@ std::string value_reason(const Context& context, QpAttrs given, const QpValues& 
     if (refused.contains(QpAttr::kPort) && !is_port(values.port)) {
         return fmt::format("port_num {} is none of the ports 1 to {}", values.port, ports);
     }
-    if (refused.contains(QpAttr::kAv) && !is_port(values.path.port)) {
-        return fmt::format("ah_attr.port_num {} is none of the ports 1 to {}", values.path.port,
-                           ports);
-    }
-    if (refused.contains(QpAttr::kAv)) {
-        return "AV does not fit the port: port_num, a value that is out of range, or on Ethernet "
-               "no GRH (is_global) or no GID";
-    }
     if (std::string reason = bound_reason(context.personality().limits, refused, values);
         !reason.empty()) {
         return reason;
@@ -115,16 +122,16 @@ std::string value_reason(const Context& context, QpAttrs given, const QpValues& 
 }
 
 std::string modify_reason(const Context& context, const QueuePair& qp, QpState from, QpAttrs given,
-                          const QpValues& values, const ModifyQpReply& reply, int error) {
-    switch (error) {
-        case ENODATA:
-            return "the GID table has no entry at sgid_index";
-        case ETIMEDOUT:
-            return "nobody has the destination's GID";
-        case EOPNOTSUPP:
-            return fmt::format("the device does not take {}", names_of(given));
-        default:
-            break;
+                          const QpValues& values, const ModifyQpReply& reply, int error,
+                          const std::string& refusal) {
+    if (!refusal.empty()) {
+        const bool moves = given.contains(QpAttr::kState) && is_state(values.state);
+        return moves ? fmt::format("{} to {}: {}", to_string(from),
+                                   to_string(static_cast<QpState>(values.state)), refusal)
+                     : refusal;
+    }
+    if (error == EOPNOTSUPP) {
+        return fmt::format("the device does not take {}", names_of(given));
     }
     if (given.contains(QpAttr::kState) && !is_state(values.state)) {
         return fmt::format("{} is no state", values.state);
@@ -168,15 +175,16 @@ std::string names_of(QpAttrs attributes) {
 }
 
 void explain_modify(const Context& context, const QueuePair& qp, QpState from, QpAttrs given,
-                    const QpValues& values, const ModifyQpReply& reply, int error) {
+                    const QpValues& values, const ModifyQpReply& reply, int error,
+                    const std::string& refusal) {
     say("ibv_modify_qp", qp.queues.qpn(), error,
-        modify_reason(context, qp, from, given, values, reply, error));
+        modify_reason(context, qp, from, given, values, reply, error, refusal));
 }
 
 void explain_send(const Context& context, QueuePair& qp, const ibv_send_wr& wr, const char* verb,
                   int error) {
     if (error == ENOMEM) {
-        keep(verb, qp.queues.qpn(), error,
+        keep(verb, qp.queues.qpn(),
              fmt::format("the send queue is full: it holds max_send_wr {} requests",
                          qp.queues.send().shape().limit));
         return;
@@ -219,7 +227,7 @@ void explain_send(const Context& context, QueuePair& qp, const ibv_send_wr& wr, 
 
 void explain_batch(const Context& /*context*/, QueuePair& qp, int error) {
     if (error == ENOMEM) {
-        keep("ibv_wr_complete", qp.queues.qpn(), error,
+        keep("ibv_wr_complete", qp.queues.qpn(),
              fmt::format("the send queue has no room for the batch: it holds max_send_wr {} "
                          "requests",
                          qp.queues.send().shape().limit));
@@ -234,7 +242,7 @@ void explain_batch(const Context& /*context*/, QueuePair& qp, int error) {
 
 void explain_receive(const RefusedReceive& refused, const ibv_recv_wr& wr, int error) {
     if (error == ENOMEM) {
-        keep(refused.verb, refused.number, error,
+        keep(refused.verb, refused.number,
              fmt::format("the queue is full: it holds {} receives", refused.queue.limit));
         return;
     }
@@ -253,6 +261,39 @@ void explain_receive(const RefusedReceive& refused, const ibv_recv_wr& wr, int e
                            refused.queue.max_segments);
     };
     say(refused.verb, refused.number, error, why());
+}
+
+void name_refusal(std::atomic_flag& named, const char* what) {
+    last_error() = fmt::format("{} is not modelled: EOPNOTSUPP", what);
+    if (warnings_wanted() && !named.test_and_set()) {
+        std::fprintf(stderr, "simverbs: %s\n", last_error().c_str());
+    }
+    errno = EOPNOTSUPP;
+}
+
+void keep_reason(std::string_view verb, const std::string& reason) {
+    keep(verb, std::nullopt, reason);
+}
+
+int refuse_because(std::string_view verb, int error, const std::string& reason) {
+    say(verb, std::nullopt, error, reason);
+    return with_errno(error);
+}
+
+void explain_command(CommandCode code, std::optional<std::uint32_t> number, int error,
+                     const std::string& refusal) {
+    if (code == CommandCode::kReportMisuse) {
+        return;
+    }
+    const std::string verb = fmt::format("ibv_{}", to_string(code));
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): the text of an errno
+    const std::string reason = refusal.empty() ? std::strerror(error) : refusal;
+    if (looks_for_end(code)) {
+        keep(verb, number, reason);
+    } else {
+        say(verb, number, error, reason);
+    }
+    errno = error;
 }
 
 void forget_reasons() {

@@ -1,6 +1,6 @@
-// Says why a call was refused by a state or an attribute, since an errno alone does not: in
-// simverbs_last_error(), and with SIMVERBS_WARN=1 on stderr, each line once a world. A full queue
-// is no mistake: it is not on stderr.
+// Says why a call was refused, since an errno alone does not: in simverbs_last_error(), and with
+// SIMVERBS_WARN=1 on stderr, each line once a world. A full queue, and the end of a table of GIDs
+// or P_Keys, is no mistake: it is not on stderr.
 #pragma once
 
 #include <string>
@@ -15,9 +15,11 @@ namespace simverbs::abi {
 std::string names_of(QpAttrs attributes);
 
 // `given` and `values`: what ibv_modify_qp() was asked for; `from`: the state it was asked in.
-// `reply` says which value the device refused, if it was one.
+// `reply` says which value the device refused, if it was one, and `refusal` in words what else it
+// had against it.
 void explain_modify(const Context& context, const QueuePair& qp, QpState from, QpAttrs given,
-                    const QpValues& values, const ModifyQpReply& reply, int error);
+                    const QpValues& values, const ModifyQpReply& reply, int error,
+                    const std::string& refusal);
 // `wr` is the request that was refused.
 void explain_send(const Context& context, QueuePair& qp, const ibv_send_wr& wr, const char* verb,
                   int error);

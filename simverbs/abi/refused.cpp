@@ -11,7 +11,6 @@ namespace {
 
 void refuse(std::atomic_flag& named, const char* symbol) {
     simverbs::abi::name_refusal(named, symbol);
-    errno = EOPNOTSUPP;
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ ibv_srq* create(ibv_context& handle, const CreateSrq& command, ibv_srq_init_attr
     }
     std::byte* ring = context.channel().map_ring(reply.ring, descriptor);
     if (ring == nullptr) {
-        errno = ENOMEM;
+        refuse_unmapped("ibv_create_srq");
         return nullptr;
     }
     auto* srq = new SharedReceiveQueue(context, reply, ring);
@@ -122,7 +122,11 @@ ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* init) {
     }
     if (!has_pd || !has_rest || type > IBV_SRQT_TM ||
         init->comp_mask >= IBV_SRQ_INIT_ATTR_RESERVED) {
-        errno = EINVAL;
+        refuse("ibv_create_srq_ex", EINVAL, "{}",
+               !has_pd     ? "pd is missing (IBV_SRQ_INIT_ATTR_PD)"
+               : !has_rest ? "what its type needs is missing: XRC takes xrcd and cq, tag matching "
+                             "an extended cq and max_num_tags"
+                           : "srq_type or comp_mask is unknown");
         return nullptr;
     }
     CreateSrq command = to_command(*init);
@@ -154,7 +158,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_modify_srq(ibv_srq* handle, ibv_srq_attr* attr
     }
     std::byte* ring = context.channel().map_ring(reply.ring, descriptor);
     if (ring == nullptr) {
-        return with_errno(ENOMEM);
+        return refuse_unmapped("ibv_modify_srq");
     }
     as_object(handle).queue.replace_ring(ring, reply);
     attr->max_wr = reply.requests;
@@ -205,10 +209,10 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_srq(ibv_srq* handle) {
 
 int get_srq_num(ibv_srq* srq, std::uint32_t* number) {
     if (!as_object(srq->context).personality().limits.caps.contains(DeviceCap::kXrc)) {
-        return with_errno(EOPNOTSUPP);
+        return refuse("ibv_get_srq_num", EOPNOTSUPP, "the device has no XRC");
     }
     if (as_object(srq).completions == nullptr) {
-        return with_errno(EINVAL);  // only XRC queues are named by number
+        return refuse("ibv_get_srq_num", EINVAL, "SRQ {:#x} is not of XRC", srq->handle);
     }
     *number = srq->handle;
     return 0;
@@ -218,7 +222,7 @@ int post_srq_recv(ibv_srq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     Context& context = as_object(handle->context);
     if (!context.admits()) {
         *bad_wr = wr;
-        return with_errno(EIO);
+        return context.refuse_use("ibv_post_srq_recv");
     }
     SharedReceiveQueue& srq = as_object(handle);
     WatchedReceives watched{context.watch(), {CompletedQueue::kShared, srq.queue.number()}, {}};
@@ -246,9 +250,10 @@ ibv_xrcd* open_xrcd(ibv_context* handle, ibv_xrcd_init_attr* init) {
     int error = 0;
     if ((init->comp_mask & kNeeded) != kNeeded || init->comp_mask >= IBV_XRCD_INIT_ATTR_RESERVED ||
         (init->oflags & ~(O_CREAT | O_EXCL)) != 0) {
-        error = EINVAL;
+        error = refuse("ibv_open_xrcd", EINVAL,
+                       "fd and oflags (O_CREAT, O_EXCL) are needed, and nothing else");
     } else if (command.has_file && fstat(init->fd, &file) != 0) {
-        error = errno;
+        error = refuse("ibv_open_xrcd", errno, "fd {} names no file", init->fd);
     }
     command.file_device = file.st_dev;
     command.file_number = file.st_ino;

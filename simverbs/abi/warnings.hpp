@@ -14,11 +14,8 @@ inline bool warnings_wanted() {
     return !wanted.empty() && is_on(wanted);
 }
 
-// Names what is not modelled, the first time.
-inline void name_refusal(std::atomic_flag& named, const char* what) {
-    if (warnings_wanted() && !named.test_and_set()) {
-        std::fprintf(stderr, "simverbs: %s is not modelled: EOPNOTSUPP\n", what);
-    }
-}
+// For simverbs_last_error(): `what` is not modelled. On stderr it is named the first time. Leaves
+// EOPNOTSUPP in errno.
+void name_refusal(std::atomic_flag& named, const char* what);
 
 }  // namespace simverbs::abi

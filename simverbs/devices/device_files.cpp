@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "simverbs/devices/report_signal.hpp"
 #include "simverbs/protocol/device_protocol.hpp"
 #include "simverbs/protocol/trusted_socket.hpp"
 
@@ -253,6 +254,7 @@ int open_device(const TreePath& path, int flags) {
         return fail(error);
     }
     set_flags(descriptor, flags);
+    report_on_signal();
     const Guard guard;
     note(descriptor, FileKind::kDevice, connection, "");
     return descriptor;

@@ -30,6 +30,9 @@ struct DeviceInfo {
     bool operator==(const DeviceInfo&) const = default;
 };
 
+// Why a command fails once its server has ended.
+inline constexpr std::string_view kWorldHasGone = "the world has gone: its server ended";
+
 class Channel {
   public:
     Channel(const Channel&) = delete;
@@ -38,9 +41,10 @@ class Channel {
 
     [[nodiscard]] virtual const std::vector<DeviceInfo>& devices() const = 0;
 
-    // An errno. `descriptor` takes what comes with the reply, -1 if nothing does.
+    // An errno. `descriptor` takes what comes with the reply, -1 if nothing does; `refusal` why the
+    // command was refused, in words, "" where nothing more than the errno is known.
     virtual int execute(CommandCode code, std::span<const std::byte> command,
-                        std::span<std::byte> reply, int& descriptor) = 0;
+                        std::span<std::byte> reply, int& descriptor, std::string& refusal) = 0;
     virtual void ring(const Doorbell& doorbell) = 0;
 
     // How often something was delivered to this process: to be read before a queue is looked at.
@@ -80,14 +84,15 @@ class Channel {
     virtual void unmap_ring(std::byte* memory, std::uint64_t bytes) = 0;
 
     template <Command C>
-    int execute(const C& command, typename C::Reply& reply, int& descriptor) {
+    int execute(const C& command, typename C::Reply& reply, int& descriptor, std::string& refusal) {
         return execute(C::kCode, std::as_bytes(std::span(&command, 1)),
-                       std::as_writable_bytes(std::span(&reply, 1)), descriptor);
+                       std::as_writable_bytes(std::span(&reply, 1)), descriptor, refusal);
     }
     template <Command C>
     int execute(const C& command, typename C::Reply& reply) {
         int descriptor = -1;
-        return execute(command, reply, descriptor);
+        std::string refusal;
+        return execute(command, reply, descriptor, refusal);
     }
 
   protected:

@@ -155,7 +155,7 @@ void EmbeddedWorld::print_summary() const {
 }
 
 int EmbeddedWorld::execute(CommandCode code, std::span<const std::byte> command,
-                           std::span<std::byte> reply, int& descriptor) {
+                           std::span<std::byte> reply, int& descriptor, std::string& refusal) {
     class Call final : public PendingCommand {
       public:
         Call(EmbeddedWorld& world, CommandCode code, std::span<const std::byte> in,
@@ -164,10 +164,12 @@ int EmbeddedWorld::execute(CommandCode code, std::span<const std::byte> command,
         void run() override {
             world_.handed_over_ = -1;
             error = world_.attachment_->execute(code_, in_, out_);
+            refusal = world_.attachment_->take_refusal();
             descriptor = std::exchange(world_.handed_over_, -1);
         }
         int error = 0;
         int descriptor = -1;
+        std::string refusal;
 
       private:
         EmbeddedWorld& world_;
@@ -185,6 +187,7 @@ int EmbeddedWorld::execute(CommandCode code, std::span<const std::byte> command,
     Call call(*this, code, command, reply);
     conductor_->execute(call);
     descriptor = call.descriptor;
+    refusal = std::move(call.refusal);
     return call.error;
 }
 

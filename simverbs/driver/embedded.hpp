@@ -47,7 +47,7 @@ class EmbeddedWorld final : public Channel, private Client, private HostPrograms
         return attachment_->device(device).is_present();
     }
     int execute(CommandCode code, std::span<const std::byte> command, std::span<std::byte> reply,
-                int& descriptor) override;
+                int& descriptor, std::string& refusal) override;
     void ring(const Doorbell& doorbell) override;
     void empty_poll(std::uint64_t seen, CompletionRing* queue) override;
     int wait_readable(int descriptor) override;

@@ -255,7 +255,7 @@ void ServedChannel::wake_server() {
 }
 
 int ServedChannel::execute(CommandCode code, std::span<const std::byte> command,
-                           std::span<std::byte> reply, int& descriptor) {
+                           std::span<std::byte> reply, int& descriptor, std::string& refusal) {
     descriptor = -1;
     CommandRequest request;
     if (command.size() > request.bytes.size() || reply.size() > request.bytes.size()) {
@@ -273,6 +273,7 @@ int ServedChannel::execute(CommandCode code, std::span<const std::byte> command,
     std::memcpy(request.bytes.data(), command.data(), command.size());
     const std::lock_guard lock(command_mutex_);
     if (server_gone_) {
+        refusal = kWorldHasGone;
         return EIO;
     }
     CommandReply answer;
@@ -285,14 +286,17 @@ int ServedChannel::execute(CommandCode code, std::span<const std::byte> command,
         receive_message(socket_, std::as_writable_bytes(std::span(&answer, 1)), descriptors, true,
                         &lost_descriptor) != sizeof answer) {
         note_gone();
+        refusal = kWorldHasGone;
         return EIO;
     }
     std::memcpy(reply.data(), answer.bytes.data(), reply.size());
     descriptor = descriptors[0];
+    refusal = to_text(answer.refusal);
     if (copies_for_server_) {
         lent_.after(code, command, static_cast<int>(answer.error), reply);
     }
     if (answer.error == 0 && lost_descriptor) {
+        refusal = "this process has no free file descriptor (ulimit -n)";
         return EMFILE;  // what was made goes with its context
     }
     return static_cast<int>(answer.error);

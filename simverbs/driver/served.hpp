@@ -38,7 +38,7 @@ class ServedChannel final : public Channel, private ThreadRoster::Listener {
 
     [[nodiscard]] const std::vector<DeviceInfo>& devices() const override { return devices_; }
     int execute(CommandCode code, std::span<const std::byte> command, std::span<std::byte> reply,
-                int& descriptor) override;
+                int& descriptor, std::string& refusal) override;
     void ring(const Doorbell& doorbell) override;
     void empty_poll(std::uint64_t seen, CompletionRing* queue) override;
     int wait_readable(int descriptor) override;

@@ -3,6 +3,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include <fmt/format.h>
+
+#include "fabric/core/counted.hpp"
 #include "fabric/net/ethernet.hpp"
 #include "fabric/net/ethernet_addresses.hpp"
 
@@ -29,6 +32,20 @@ bool has_lid(const fabric::Port& port, fabric::Lid lid) {
     return lid.value() >> own.lmc == own.lid.value() >> own.lmc && own.lid != fabric::kNoLid;
 }
 
+// Says why resolve_mac() failed with `error`.
+std::string describe_unresolved(int error, const fabric::GidEntry& source,
+                                const fabric::Gid& target) {
+    if (error == ETIMEDOUT) {
+        return fmt::format("nobody has the destination's GID {}", fabric::to_string(target));
+    }
+    if (target == fabric::Gid{}) {
+        return "grh.dgid is zero";
+    }
+    return fmt::format(
+        "grh.dgid {} and the GID at sgid_index, {}, are not both of IPv4 or both of IPv6",
+        fabric::to_string(target), fabric::to_string(source.gid));
+}
+
 }  // namespace
 
 void cut_path(AddressVector& path) {
@@ -38,30 +55,46 @@ void cut_path(AddressVector& path) {
     }
 }
 
-int resolve_path(const Hca& hca, AddressVector& path) {
-    if (!hca.has_port(path.port) || path.sl > kMaxServiceLevel ||
-        path.src_path_bits > kMaxPathBits || path.static_rate > kMaxStaticRate) {
+int resolve_path(const Hca& hca, AddressVector& path, std::string& why) {
+    if (!hca.has_port(path.port)) {
+        why = fmt::format("port_num {} is none of the ports 1 to {}", path.port, hca.port_count());
+        return EINVAL;
+    }
+    if (path.sl > kMaxServiceLevel || path.src_path_bits > kMaxPathBits ||
+        path.static_rate > kMaxStaticRate) {
+        why = fmt::format("sl {}, src_path_bits {} or static_rate {} is more than {}, {} and {}",
+                          path.sl, path.src_path_bits, path.static_rate, kMaxServiceLevel,
+                          kMaxPathBits, kMaxStaticRate);
         return EINVAL;
     }
     const fabric::Port& port = hca.port(path.port);
     if (!path.is_global) {
+        if (is_ethernet(port)) {
+            why = "is_global is 0: on Ethernet a path needs a GRH with sgid_index and dgid";
+        }
         return is_ethernet(port) ? EINVAL : 0;
     }
     path.flow_label &= kFlowLabelBits;
-    if (path.sgid_index >= hca.personality().limits.port.gid_entries) {
-        return EINVAL;
-    }
     const std::vector<fabric::GidEntry>& gids = port.attributes().gids;
     if (path.sgid_index >= gids.size()) {
-        return ENODATA;
+        why = fmt::format(
+            "sgid_index {}: port {} has {}, {}", path.sgid_index, path.port,
+            fabric::counted(gids.size(), "GID"),
+            gids.empty() ? "none to choose from" : fmt::format("indices 0 to {}", gids.size() - 1));
+        return path.sgid_index >= hca.personality().limits.port.gid_entries ? EINVAL : ENODATA;
     }
     if (!is_ethernet(port)) {
         return 0;
     }
     path.dlid = 0;
     path.src_path_bits = 0;
-    return resolve_mac(hca.network(), gids[path.sgid_index], fabric::Gid{path.dgid},
-                       path.destination_mac);
+    const fabric::GidEntry& source = gids[path.sgid_index];
+    const fabric::Gid target{path.dgid};
+    const int error = resolve_mac(hca.network(), source, target, path.destination_mac);
+    if (error != 0) {
+        why = describe_unresolved(error, source, target);
+    }
+    return error;
 }
 
 void address_frame(fabric::Frame& frame, const fabric::Port& port, const AddressVector& path,

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "fabric/net/frame.hpp"
 #include "fabric/net/port.hpp"
@@ -19,8 +20,8 @@ class Hca;
 // MAC address. Cuts the flow label to its 20 bits. An errno, as Linux answers: EINVAL for a value
 // out of range and, on Ethernet, without a GRH; ENODATA for an entry of the GID table that holds
 // nothing; ETIMEDOUT when nobody has the address (at once: the seconds that a neighbour is waited
-// for are not modelled).
-int resolve_path(const Hca& hca, AddressVector& path);
+// for are not modelled). `why` gets the value that is wrong, and what would be valid.
+int resolve_path(const Hca& hca, AddressVector& path, std::string& why);
 // Cuts service level and rate to the bits that a device keeps which does not look at values.
 void cut_path(AddressVector& path);
 

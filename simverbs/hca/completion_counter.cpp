@@ -98,26 +98,31 @@ void AttachedCounters::count(CountedOperation operation, CounterEntry entry) {
 
 int QueuePair::attach(CompletionCounter& counter, std::uint32_t operations) {
     if (attributes_.state != QpState::kReset && attributes_.state != QpState::kInit) {
-        return EINVAL;
+        return context().refuse(EINVAL,
+                                "QP {:#x} is in {}: counters are attached in RESET and INIT", qpn(),
+                                to_string(attributes_.state));
     }
     if (counters_ == nullptr) {
         counters_ = std::make_unique<AttachedCounters>();
     }
-    return counters_->attach(counter, operations) ? 0 : EBUSY;
+    return counters_->attach(counter, operations)
+               ? 0
+               : context().refuse(EBUSY, "an operation of op_mask {:#x} has a counter at QP {:#x}",
+                                  operations, qpn());
 }
 
 int DeviceContext::execute(const CreateCompletionCounter& /*command*/,
                            CreateCompletionCounterReply& reply) {
     const std::uint32_t most = hca_.personality().limits.max_completion_counters;
     if (most == 0) {
-        return EOPNOTSUPP;
+        return refuse(EOPNOTSUPP, "the device has no completion counters");
     }
     if (completion_counters_.size() >= most) {
-        return ENOMEM;
+        return refuse(ENOMEM, "the context has max_counters {} completion counters", most);
     }
     const RingMemory ring = client_.make_ring(sizeof(CompletionCounterRing));
     if (ring.base == nullptr) {
-        return ENOMEM;
+        return refuse_ring();
     }
     auto counter = std::make_unique<CompletionCounter>(client_, ring);
     reply = {++last_completion_counter_, {reinterpret_cast<std::uint64_t>(ring.base), ring.bytes}};
@@ -128,10 +133,10 @@ int DeviceContext::execute(const CreateCompletionCounter& /*command*/,
 int DeviceContext::execute(const DestroyCompletionCounter& command, EmptyReply& /*reply*/) {
     const CompletionCounter* counter = find(completion_counters_, command.handle);
     if (counter == nullptr) {
-        return ENOENT;
+        return refuse_handle(ENOENT, "completion counter", command.handle);
     }
     if (counter->uses > 0) {
-        return EBUSY;
+        return refuse_use(command.handle, *counter);
     }
     completion_counters_.erase(command.handle);
     return 0;
@@ -140,10 +145,10 @@ int DeviceContext::execute(const DestroyCompletionCounter& command, EmptyReply& 
 int DeviceContext::execute(const SetCompletionCounter& command, EmptyReply& /*reply*/) {
     CompletionCounter* counter = find(completion_counters_, command.handle);
     if (counter == nullptr) {
-        return ENOENT;
+        return refuse_handle(ENOENT, "completion counter", command.handle);
     }
     if (!is_entry(command.entry)) {
-        return EINVAL;
+        return refuse(EINVAL, "entry {} is unknown", static_cast<unsigned>(command.entry));
     }
     counter->set(command.entry, command.value);
     return 0;
@@ -152,10 +157,10 @@ int DeviceContext::execute(const SetCompletionCounter& command, EmptyReply& /*re
 int DeviceContext::execute(const IncrementCompletionCounter& command, EmptyReply& /*reply*/) {
     CompletionCounter* counter = find(completion_counters_, command.handle);
     if (counter == nullptr) {
-        return ENOENT;
+        return refuse_handle(ENOENT, "completion counter", command.handle);
     }
     if (!is_entry(command.entry)) {
-        return EINVAL;
+        return refuse(EINVAL, "entry {} is unknown", static_cast<unsigned>(command.entry));
     }
     counter->add(command.entry, command.amount);
     return 0;
@@ -166,19 +171,21 @@ int DeviceContext::execute(const IncrementCompletionCounter& command, EmptyReply
 int DeviceContext::execute(const AttachCompletionCounter& command, EmptyReply& /*reply*/) {
     QueuePair* qp = find_qp(command.qp);
     if (qp == nullptr || &qp->context() != this) {
-        return EINVAL;
+        return refuse(EINVAL, "QP {:#x} was not made by this context", command.qp);
     }
     if (qp->spreads_frames()) {
-        return EOPNOTSUPP;
+        return refuse_spread();
     }
     CompletionCounter* counter = find(completion_counters_, command.handle);
     if (counter == nullptr) {
-        return ENOENT;
+        return refuse_handle(ENOENT, "completion counter", command.handle);
     }
     if ((command.operations & ~kAllCountedOperations) != 0) {
-        return EOPNOTSUPP;
+        return refuse(EOPNOTSUPP, "op_mask {:#x} has bits other than {:#x}", command.operations,
+                      kAllCountedOperations);
     }
-    return command.operations == 0 ? EINVAL : qp->attach(*counter, command.operations);
+    return command.operations == 0 ? refuse(EINVAL, "op_mask is 0")
+                                   : qp->attach(*counter, command.operations);
 }
 
 }  // namespace simverbs

@@ -5,6 +5,7 @@
 // flushed has failed. A request of the peer that is refused is an error of the peer alone.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -49,6 +50,10 @@ class AttachedCounters {
 
     // False, and nothing has changed, where one of the operations has a counter.
     [[nodiscard]] bool attach(CompletionCounter& counter, std::uint32_t operations);
+
+    [[nodiscard]] bool has(const CompletionCounter& counter) const {
+        return std::find(counters_.begin(), counters_.end(), &counter) != counters_.end();
+    }
 
     // A request of this side has completed, by its opcode.
     void completed(WcOpcode opcode, WcStatus status);

@@ -44,6 +44,11 @@ class CompletionQueue final : private fabric::EventHandler {
     void set_handle(std::uint32_t handle) { handle_ = handle; }
     [[nodiscard]] std::uint32_t entries() const { return entries_; }
     [[nodiscard]] const RingMemory& ring() const { return ring_; }
+    [[nodiscard]] const CompletionChannel* channel() const { return channel_; }
+    // In the order of their making; a queue pair comes twice where both of its queues complete
+    // here.
+    [[nodiscard]] const std::vector<QueuePair*>& users() const { return users_; }
+    [[nodiscard]] const std::vector<ReceiveWorkQueue*>& work_queues() const { return work_queues_; }
     [[nodiscard]] bool in_use() const {
         return !users_.empty() || !work_queues_.empty() || shared_users_ > 0;
     }
@@ -114,8 +119,8 @@ class CompletionQueue final : private fabric::EventHandler {
     bool ignores_overrun_ = false;
     CompletionChannel* channel_;
     std::unique_ptr<Moderation> moderation_;
-    std::vector<QueuePair*> users_;  // in the order of their making; twice where both queues are
-    std::vector<ReceiveWorkQueue*> work_queues_;  // likewise
+    std::vector<QueuePair*> users_;
+    std::vector<ReceiveWorkQueue*> work_queues_;
 };
 
 }  // namespace simverbs

@@ -21,17 +21,17 @@ fabric::Gid to_gid(const std::array<std::uint8_t, 16>& bytes) {
 int DeviceContext::execute(const CreateAh& command, HandleReply& reply) {
     ProtectionDomain* pd = find(pds_, command.pd);
     if (pd == nullptr) {
-        return ENOENT;
+        return refuse_handle(ENOENT, "PD", command.pd);
     }
     AddressVector path = command.path;
     if (!hca_.personality().checks_values_of_address_handle) {
         cut_path(path);
     }
-    if (const int error = resolve_path(hca_, path); error != 0) {
+    if (const int error = resolve_path(hca_, path, refusal_); error != 0) {
         return error;
     }
     if (addresses_.size() >= static_cast<std::size_t>(hca_.personality().limits.max_ah)) {
-        return ENOMEM;
+        return refuse(ENOMEM, "the context has max_ah {} AHs", hca_.personality().limits.max_ah);
     }
     ++pd->uses;
     reply.handle = ++last_address_;
@@ -42,7 +42,7 @@ int DeviceContext::execute(const CreateAh& command, HandleReply& reply) {
 int DeviceContext::execute(const DestroyAh& command, EmptyReply& /*reply*/) {
     const auto found = addresses_.find(command.handle);
     if (found == addresses_.end()) {
-        return ENOENT;
+        return refuse_handle(ENOENT, "AH", command.handle);
     }
     --found->second.pd->uses;
     addresses_.erase(found);
@@ -54,12 +54,21 @@ int DeviceContext::execute(const DestroyAh& command, EmptyReply& /*reply*/) {
 int DeviceContext::find_group(const std::array<std::uint8_t, 16>& gid, std::uint16_t lid,
                               const QueuePair* qp, MulticastGroup& group) const {
     if (qp == nullptr || !properties(qp->attributes().service).multicast) {
-        return EINVAL;
+        return refuse(EINVAL,
+                      "multicast is for datagrams, and the queue pair is none of this "
+                      "context or not of UD");
     }
     const bool on_ethernet =
         hca_.port(qp->attributes().port).attributes().link_layer == fabric::LinkLayer::kEthernet;
     group = {to_gid(gid), fabric::Lid(on_ethernet ? 0 : lid)};
-    return fabric::is_multicast(group.gid) && (on_ethernet || is_multicast_lid(lid)) ? 0 : EINVAL;
+    if (!fabric::is_multicast(group.gid)) {
+        return refuse(EINVAL, "GID {} is of no multicast group: those begin with ff",
+                      fabric::to_string(group.gid));
+    }
+    return on_ethernet || is_multicast_lid(lid)
+               ? 0
+               : refuse(EINVAL, "LID {:#x} is none of multicast: {:#x} to {:#x}", lid,
+                        kFirstMulticastLid, kPermissiveLid - 1);
 }
 
 int DeviceContext::execute(const AttachMulticast& command, EmptyReply& /*reply*/) {
@@ -68,7 +77,11 @@ int DeviceContext::execute(const AttachMulticast& command, EmptyReply& /*reply*/
     if (const int error = find_group(command.gid, command.lid, qp, group); error != 0) {
         return error;
     }
-    return hca_.multicast().attach(group, *qp, hca_.personality().limits);
+    const int error = hca_.multicast().attach(group, *qp, hca_.personality().limits);
+    return error == 0 ? 0
+                      : refuse(error,
+                               "the device takes no more multicast groups or members "
+                               "(max_mcast_grp, max_mcast_qp_attach)");
 }
 
 int DeviceContext::execute(const DetachMulticast& command, EmptyReply& /*reply*/) {
@@ -77,7 +90,10 @@ int DeviceContext::execute(const DetachMulticast& command, EmptyReply& /*reply*/
     if (const int error = find_group(command.gid, command.lid, qp, group); error != 0) {
         return error;
     }
-    return hca_.multicast().detach(group, *qp);
+    const int error = hca_.multicast().detach(group, *qp);
+    return error == 0 ? 0
+                      : refuse(error, "QP {:#x} is not attached to {}", qp->qpn(),
+                               fabric::to_string(group.gid));
 }
 
 }  // namespace simverbs

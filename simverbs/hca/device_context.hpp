@@ -8,6 +8,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "fabric/net/port.hpp"
 
@@ -53,6 +57,15 @@ class DeviceContext {
     [[nodiscard]] int take_event_reader() { return events_.take_reader(); }
     // Its device died, or left: also when the device is back.
     [[nodiscard]] bool is_dead() const { return is_dead_; }
+
+    // Keeps why the command is refused, for take_refusal(); returns `error`.
+    template <class... Args>
+    int refuse(int error, fmt::format_string<Args...> format, Args&&... args) const {
+        refusal_ = fmt::format(format, std::forward<Args>(args)...);
+        return error;
+    }
+    // Why the last command was refused, in words; "" where nothing more than its errno is known.
+    [[nodiscard]] std::string take_refusal() { return std::exchange(refusal_, {}); }
 
     int execute(const AllocatePd& command, HandleReply& reply);
     int execute(const DeallocatePd& command, EmptyReply& reply);
@@ -155,6 +168,31 @@ class DeviceContext {
     void send_event(EventPipe& pipe, const EventMessage& message);
 
   private:
+    // For a handle that names no object of this context.
+    int refuse_handle(int error, std::string_view kind, std::uint32_t handle) const {
+        return refuse(error, "{} {} is none of this context", kind, handle);
+    }
+    // For memory of a ring that the machine does not have.
+    [[nodiscard]] int refuse_ring() const {
+        return refuse(ENOMEM, "there is no memory for its ring");
+    }
+    [[nodiscard]] int refuse_spread() const {
+        return refuse(EOPNOTSUPP, "the queue pair spreads frames (RSS) and has no states");
+    }
+    // object_users.cpp: EBUSY, with what uses an object that cannot go.
+    [[nodiscard]] int refuse_use(const ProtectionDomain& pd) const;
+    [[nodiscard]] int refuse_use(const CompletionChannel& channel) const;
+    [[nodiscard]] int refuse_use(const CompletionQueue& cq) const;
+    [[nodiscard]] int refuse_use(const SharedReceiveQueue& srq) const;
+    [[nodiscard]] int refuse_use(const QueuePair& qp) const;
+    [[nodiscard]] int refuse_use(const ReceiveWorkQueue& wq) const;
+    [[nodiscard]] int refuse_use(std::uint32_t number, const OpenedXrcDomain& xrcd) const;
+    [[nodiscard]] int refuse_use(std::uint32_t number, const IndirectionTable& table) const;
+    [[nodiscard]] int refuse_use(std::uint32_t number, const DeviceMemory& memory) const;
+    [[nodiscard]] int refuse_use(std::uint32_t number, const CounterSet& counters) const;
+    [[nodiscard]] int refuse_use(std::uint32_t number, const CompletionCounter& counter) const;
+    // The errno of the personality for a region with windows.
+    [[nodiscard]] int refuse_use(const MemoryRegion& region) const;
     // memory_commands.cpp
     int check_reregister(const ReregisterMr& command, MemoryRegion& after) const;
     int add_region(std::unique_ptr<MemoryRegion> region, RegisterMrReply& reply);
@@ -171,6 +209,7 @@ class DeviceContext {
     void drop_srq(std::uint32_t handle);
     [[nodiscard]] int find_group(const std::array<std::uint8_t, 16>& gid, std::uint16_t lid,
                                  const QueuePair* qp, MulticastGroup& group) const;
+    [[nodiscard]] int refuse_port(std::uint32_t port) const;
     [[nodiscard]] std::uint16_t pkey_entries(const fabric::Port& port) const;
     template <class T>
     static T* find(const std::map<std::uint32_t, std::unique_ptr<T>>& objects,
@@ -185,6 +224,7 @@ class DeviceContext {
     EventPipe events_;
     bool is_dead_ = false;
     bool is_abandoned_ = false;
+    mutable std::string refusal_;
     std::map<std::uint32_t, std::unique_ptr<ProtectionDomain>> pds_;
     std::map<std::uint32_t, std::unique_ptr<MemoryRegion>> regions_;
     std::map<std::uint32_t, std::unique_ptr<MemoryWindow>> windows_;

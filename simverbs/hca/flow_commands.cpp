@@ -18,27 +18,36 @@ constexpr std::size_t kMaxCounterPoints = 64;  // of one: each frame that matche
 
 int DeviceContext::execute(const CreateFlow& command, HandleReply& reply) {
     if (!hca_.personality().limits.caps.contains(DeviceCap::kManagedFlowSteering)) {
-        return EOPNOTSUPP;
+        return refuse(EOPNOTSUPP, "the device steers no frames");
     }
     QueuePair* qp = find_qp(command.qp);
     if (qp != nullptr && qp->attributes().service == Service::kUd) {
-        return EOPNOTSUPP;  // mlx4 steers datagrams; mlx5 has receive queues of raw packets alone
+        // mlx4 steers datagrams; mlx5 has receive queues of raw packets alone
+        return refuse(EOPNOTSUPP, "the device steers raw packets, not datagrams (UD)");
     }
-    if (qp == nullptr || qp->attributes().service != Service::kRawPacket ||
-        !hca_.has_port(command.port) ||
-        command.type > static_cast<std::uint32_t>(FlowType::kSniffer) ||
+    if (qp == nullptr || qp->attributes().service != Service::kRawPacket) {
+        return refuse(EINVAL, "QP {:#x} is none of this context for raw packets", command.qp);
+    }
+    if (!hca_.has_port(command.port) ||
         hca_.port(command.port).attributes().link_layer != fabric::LinkLayer::kEthernet) {
-        return EINVAL;
+        return refuse(EINVAL, "port {} is no port on Ethernet", command.port);
+    }
+    if (command.type > static_cast<std::uint32_t>(FlowType::kSniffer)) {
+        return refuse(EINVAL, "type {} is none of 0 to {}", command.type,
+                      static_cast<std::uint32_t>(FlowType::kSniffer));
     }
     CounterSet* counters = find(counters_, command.counters);
     const bool is_normal = command.type == static_cast<std::uint32_t>(FlowType::kNormal);
     const bool needs_normal = command.tag != 0 || command.egress != 0;
     if ((counters == nullptr && command.counters != 0) || command.tag > kMaxFlowTag ||
         (needs_normal && !is_normal) || (command.tag != 0 && command.egress != 0)) {
-        return EINVAL;
+        return refuse(EINVAL,
+                      "counters {} are none of this context, or a tag (at most {:#x}) or "
+                      "EGRESS does not fit the type of the rule",
+                      command.counters, kMaxFlowTag);
     }
     if (flows_.size() >= kMaxFlowRules) {
-        return ENOMEM;
+        return refuse(ENOMEM, "the context has all of its {} rules", kMaxFlowRules);
     }
     auto rule = std::make_unique<FlowRule>();
     rule->type = static_cast<FlowType>(command.type);
@@ -65,7 +74,7 @@ int DeviceContext::execute(const CreateFlow& command, HandleReply& reply) {
 int DeviceContext::execute(const DestroyFlow& command, EmptyReply& /*reply*/) {
     const FlowRule* rule = find(flows_, command.handle);
     if (rule == nullptr) {
-        return ENOENT;
+        return refuse_handle(ENOENT, "flow rule", command.handle);
     }
     hca_.table_of(*rule).erase(*rule);
     if (rule->counters != nullptr) {
@@ -77,10 +86,10 @@ int DeviceContext::execute(const DestroyFlow& command, EmptyReply& /*reply*/) {
 
 int DeviceContext::execute(const CreateCounters& /*command*/, HandleReply& reply) {
     if (!hca_.personality().limits.caps.contains(DeviceCap::kManagedFlowSteering)) {
-        return EOPNOTSUPP;
+        return refuse(EOPNOTSUPP, "the device counts no frames");
     }
     if (counters_.size() >= kMaxCounterSets) {
-        return ENOMEM;
+        return refuse(ENOMEM, "the context has all of its {} counters", kMaxCounterSets);
     }
     reply.handle = ++last_counters_;
     counters_.emplace(reply.handle, std::make_unique<CounterSet>());
@@ -90,10 +99,10 @@ int DeviceContext::execute(const CreateCounters& /*command*/, HandleReply& reply
 int DeviceContext::execute(const DestroyCounters& command, EmptyReply& /*reply*/) {
     const CounterSet* counters = find(counters_, command.handle);
     if (counters == nullptr) {
-        return EINVAL;
+        return refuse_handle(EINVAL, "counters", command.handle);
     }
     if (counters->uses > 0) {
-        return EBUSY;
+        return refuse_use(command.handle, *counters);
     }
     counters_.erase(command.handle);
     return 0;
@@ -104,16 +113,19 @@ int DeviceContext::execute(const AttachCounters& command, EmptyReply& /*reply*/)
     constexpr std::uint32_t kBytes = 1;
     CounterSet* counters = find(counters_, command.handle);
     if (counters == nullptr || command.index >= kMaxCounters) {
-        return EINVAL;
+        return refuse(EINVAL,
+                      "counters {} are none of this context, or index {} is none of 0 to {}",
+                      command.handle, command.index, kMaxCounters - 1);
     }
     if (command.what != kPackets && command.what != kBytes) {
-        return EOPNOTSUPP;
+        return refuse(EOPNOTSUPP, "counter_desc {} is neither packets (0) nor bytes (1)",
+                      command.what);
     }
     if (counters->uses > 0) {
-        return EBUSY;
+        return refuse_use(command.handle, *counters);
     }
     if (counters->points.size() >= kMaxCounterPoints) {
-        return ENOMEM;
+        return refuse(ENOMEM, "the counters have all of their {} kinds", kMaxCounterPoints);
     }
     counters->points.push_back({command.what == kBytes, command.index});
     return 0;
@@ -122,7 +134,7 @@ int DeviceContext::execute(const AttachCounters& command, EmptyReply& /*reply*/)
 int DeviceContext::execute(const ReadCounters& command, ReadCountersReply& reply) {
     const CounterSet* counters = find(counters_, command.handle);
     if (counters == nullptr) {
-        return EINVAL;
+        return refuse_handle(EINVAL, "counters", command.handle);
     }
     for (const CounterSet::Point& point : counters->points) {
         reply.used = std::max(reply.used, point.index + 1);

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -46,6 +47,8 @@ struct HcaCommons {
     bool tells_speed_changes = false;  // programs know DEVICE_SPEED_CHANGE
     Numbering numbering;
     DeviceFaults* faults = nullptr;  // nobody has any
+    // Tells if a subnet manager holds a port (PortInfo:CapabilityMask.IsSM); empty: nobody knows.
+    std::function<bool(const fabric::Port&)> is_sm;
 };
 
 class Hca final : private fabric::EndNodeListener, private LoopbackListener {
@@ -58,6 +61,10 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     Hca& operator=(const Hca&) = delete;
 
     [[nodiscard]] fabric::NodeId node() const { return node_.id(); }
+    // Returns true if a subnet manager holds the port (PortInfo:CapabilityMask.IsSM).
+    [[nodiscard]] bool carries_sm(std::uint32_t port_number) const {
+        return commons_.is_sm && commons_.is_sm(port(port_number));
+    }
     [[nodiscard]] const std::string& host() const { return node_.host(); }
     // In the topology: the host's name where it has this HCA only.
     [[nodiscard]] const std::string& name() const { return node_.name(); }

@@ -32,10 +32,19 @@ AccessRights known_access(const DeviceLimits& limits) {
     return known;
 }
 
-bool may_have(AccessRights access, const DeviceLimits& limits) {
-    const bool lacks_local_write =
-        access.intersects(kRightsThatNeedLocalWrite) && !access.contains(Access::kLocalWrite);
-    return known_access(limits).contains(access) && !lacks_local_write;
+// Why a region cannot have these rights; "" where it can.
+std::string access_reason(AccessRights access, const DeviceLimits& limits) {
+    const AccessRights unknown = access.without(known_access(limits));
+    if (!unknown.empty()) {
+        return fmt::format("access {:#x} has bits that the device does not take: {:#x}",
+                           access.bits, unknown.bits);
+    }
+    if (access.intersects(kRightsThatNeedLocalWrite) && !access.contains(Access::kLocalWrite)) {
+        return fmt::format(
+            "access {:#x} has REMOTE_WRITE or REMOTE_ATOMIC and lacks IBV_ACCESS_LOCAL_WRITE",
+            access.bits);
+    }
+    return "";
 }
 
 // All of the process's memory, whatever is mapped when (ibv_reg_mr(3)).
@@ -43,15 +52,25 @@ bool is_implicit(AccessRights access, std::uint64_t address, std::uint64_t lengt
     return access.contains(Access::kOnDemand) && address == 0 && length == kAllOfMemory;
 }
 
-// An errno.
-int check_range(const Personality& personality, AccessRights access, std::uint64_t address,
-                std::uint64_t length, std::uint64_t iova) {
+// Why a region cannot have this range; "" where it can.
+std::string range_reason(const Personality& personality, AccessRights access, std::uint64_t address,
+                         std::uint64_t length, std::uint64_t iova) {
     if (is_implicit(access, address, length)) {
-        return personality.limits.odp.implicit_regions && iova == 0 ? 0 : EINVAL;
+        return personality.limits.odp.implicit_regions && iova == 0
+                   ? ""
+                   : "the device has no implicit on-demand regions, or iova is not 0";
     }
-    const bool wraps = length > kAllOfMemory - iova || length > kAllOfMemory - address;
-    const bool empty = length == 0 && !personality.zero_length_mr;
-    return wraps || empty || length > personality.limits.max_mr_bytes ? EINVAL : 0;
+    if (length == 0 && !personality.zero_length_mr) {
+        return "length is 0: the device takes 1 byte or more";
+    }
+    if (length > personality.limits.max_mr_bytes) {
+        return fmt::format("length {} is more than max_mr_size {}", length,
+                           personality.limits.max_mr_bytes);
+    }
+    if (length > kAllOfMemory - iova || length > kAllOfMemory - address) {
+        return fmt::format("length {} goes beyond the end of memory", length);
+    }
+    return "";
 }
 
 std::uint64_t effective_iova(const Personality& personality, AccessRights access,
@@ -65,16 +84,17 @@ int DeviceContext::execute(const RegisterMr& command, RegisterMrReply& reply) {
     const Personality& personality = hca_.personality();
     ProtectionDomain* pd = find(pds_, command.pd);
     if (pd == nullptr) {
-        return ENOENT;
+        return refuse_handle(ENOENT, "PD", command.pd);
     }
     const auto access = AccessRights::from_bits(command.access);
     const std::uint64_t iova = effective_iova(personality, access, command.iova);
-    if (!may_have(access, personality.limits)) {
-        return EINVAL;
+    if (const std::string why = access_reason(access, personality.limits); !why.empty()) {
+        return refuse(EINVAL, "{}", why);
     }
-    if (const int error = check_range(personality, access, command.address, command.length, iova);
-        error != 0) {
-        return error;
+    if (const std::string why =
+            range_reason(personality, access, command.address, command.length, iova);
+        !why.empty()) {
+        return refuse(EINVAL, "{}", why);
     }
     auto region = std::make_unique<MemoryRegion>();
     region->pd = pd;
@@ -88,11 +108,11 @@ int DeviceContext::execute(const RegisterMr& command, RegisterMrReply& reply) {
 int DeviceContext::add_region(std::unique_ptr<MemoryRegion> region, RegisterMrReply& reply) {
     const Personality& personality = hca_.personality();
     if (exceeds(regions_.size() + 1, personality.limits.max_mr)) {
-        return ENOMEM;
+        return refuse(ENOMEM, "the context has max_mr {} MRs", personality.limits.max_mr);
     }
     region->space = &client_.memory();
     if (!hca_.keys().insert(handle_, *region, personality.key_style)) {
-        return ENOMEM;
+        return refuse(ENOMEM, "the context has no key left");
     }
     ++region->pd->uses;
     reply = {region->handle, region->lkey, region->rkey};
@@ -118,10 +138,10 @@ void DeviceContext::keep_payloads_of(const MemoryRegion& region) {
 int DeviceContext::execute(const DeregisterMr& command, EmptyReply& /*reply*/) {
     const MemoryRegion* region = find(regions_, command.handle);
     if (region == nullptr) {
-        return ENOENT;
+        return refuse_handle(ENOENT, "MR", command.handle);
     }
     if (region->windows > 0) {
-        return hca_.personality().dereg_of_bound_mr_errno;
+        return refuse_use(*region);
     }
     keep_payloads_of(*region);
     hca_.late_landings().finish();
@@ -146,16 +166,28 @@ int DeviceContext::check_reregister(const ReregisterMr& command, MemoryRegion& a
     }
     // A region that is on demand, or based on zero, is so from its registration on.
     const AccessRights lasting = Access::kOnDemand | Access::kZeroBased;
-    if (command.flags == 0 || (command.flags & ~kReregisterAll) != 0 || after.pd == nullptr ||
-        after.kind != MemoryKind::kProcess || !may_have(after.access, personality.limits) ||
-        (after.access & lasting) != (before & lasting)) {
-        return EINVAL;
+    if (command.flags == 0 || (command.flags & ~kReregisterAll) != 0) {
+        return refuse(EINVAL, "flags {:#x} is none of 1 to {:#x}", command.flags, kReregisterAll);
+    }
+    if (after.pd == nullptr) {
+        return refuse_handle(EINVAL, "PD", command.pd);
+    }
+    if (after.kind != MemoryKind::kProcess) {
+        return refuse(EINVAL, "the region is not in memory of the process");
+    }
+    if (const std::string why = access_reason(after.access, personality.limits); !why.empty()) {
+        return refuse(EINVAL, "{}", why);
+    }
+    if ((after.access & lasting) != (before & lasting)) {
+        return refuse(EINVAL, "ON_DEMAND and ZERO_BASED stay as they were at the registration");
     }
     if ((command.flags & kReregisterTranslation) != 0) {
         after.address = command.address;
         after.length = command.length;
         after.iova = effective_iova(personality, after.access, command.iova);
-        return check_range(personality, after.access, after.address, after.length, after.iova);
+        const std::string why =
+            range_reason(personality, after.access, after.address, after.length, after.iova);
+        return why.empty() ? 0 : refuse(EINVAL, "{}", why);
     }
     return 0;
 }
@@ -163,18 +195,18 @@ int DeviceContext::check_reregister(const ReregisterMr& command, MemoryRegion& a
 int DeviceContext::execute(const ReregisterMr& command, RegisterMrReply& reply) {
     const Personality& personality = hca_.personality();
     if (!personality.rereg_mr) {
-        return EOPNOTSUPP;
+        return refuse(EOPNOTSUPP, "the device changes no regions");
     }
     MemoryRegion* region = find(regions_, command.handle);
     if (region == nullptr) {
-        return ENOENT;
+        return refuse_handle(ENOENT, "MR", command.handle);
     }
     MemoryRegion after = *region;
     if (const int error = check_reregister(command, after); error != 0) {
         return error;
     }
     if (region->windows > 0) {
-        return personality.dereg_of_bound_mr_errno;
+        return refuse_use(*region);
     }
     keep_payloads_of(*region);
     --region->pd->uses;
@@ -191,11 +223,11 @@ int DeviceContext::execute(const ReregisterMr& command, RegisterMrReply& reply) 
 
 int DeviceContext::execute(const AllocateNullMr& command, RegisterMrReply& reply) {
     if (!hca_.personality().null_mr) {
-        return EOPNOTSUPP;
+        return refuse(EOPNOTSUPP, "the device has no null regions");
     }
     ProtectionDomain* pd = find(pds_, command.pd);
     if (pd == nullptr) {
-        return ENOENT;
+        return refuse_handle(ENOENT, "PD", command.pd);
     }
     auto region = std::make_unique<MemoryRegion>();
     region->pd = pd;
@@ -214,34 +246,39 @@ int DeviceContext::execute(const AllocateNullMr& command, RegisterMrReply& reply
 int DeviceContext::execute(const AdviseMr& command, AdviseMrReply& reply) {
     const ProtectionDomain* pd = find(pds_, command.pd);
     if (pd == nullptr) {
-        return ENOENT;
+        return refuse_handle(ENOENT, "PD", command.pd);
     }
     const MemoryRegion* region = hca_.keys().find_region(command.lkey);
     if (region == nullptr || !region->access.contains(Access::kOnDemand)) {
-        return ENOENT;
+        return refuse(ENOENT, "lkey {:#x} is of no on-demand region", command.lkey);
     }
     if (region->pd != pd ||
         (command.for_writing != 0 && !region->access.contains(Access::kLocalWrite))) {
-        return EPERM;
+        return refuse(EPERM, "the region of lkey {:#x} is of another PD, or lacks LOCAL_WRITE",
+                      command.lkey);
     }
     const std::uint64_t offset = command.address - region->iova;
     const bool inside = command.address >= region->iova && offset <= region->length &&
                         command.length <= region->length - offset;
     reply.address = region->address + offset;
-    return inside ? 0 : EFAULT;
+    return inside ? 0
+                  : refuse(EFAULT, "{} bytes from {:#x} on are not within the region of lkey {:#x}",
+                           command.length, command.address, command.lkey);
 }
 
 int DeviceContext::execute(const AllocateDm& command, AllocateDmReply& reply) {
     const std::uint64_t most = hca_.personality().limits.max_device_memory_bytes;
     if (command.length == 0 || command.log_alignment > kMostLogAlignment) {
-        return EINVAL;
+        return refuse(EINVAL, "length {} is 0, or log_align_req {} is more than {}", command.length,
+                      command.log_alignment, kMostLogAlignment);
     }
     if (command.length > most - device_memory_bytes_) {
-        return ENOMEM;
+        return refuse(ENOMEM, "length {} is more than what is left of max_dm_size {}: {}",
+                      command.length, most, most - device_memory_bytes_);
     }
     const RingMemory ring = client_.make_ring(command.length);
     if (ring.base == nullptr) {
-        return ENOMEM;
+        return refuse_ring();
     }
     auto memory = std::make_unique<DeviceMemory>(client_, ring);
     reply.handle = ++last_device_memory_;
@@ -254,10 +291,10 @@ int DeviceContext::execute(const AllocateDm& command, AllocateDmReply& reply) {
 int DeviceContext::execute(const FreeDm& command, EmptyReply& /*reply*/) {
     const DeviceMemory* memory = find(device_memories_, command.handle);
     if (memory == nullptr) {
-        return ENOENT;
+        return refuse_handle(ENOENT, "device memory", command.handle);
     }
     if (memory->regions > 0) {
-        return EBUSY;
+        return refuse_use(command.handle, *memory);
     }
     device_memory_bytes_ -= memory->ring.bytes;
     device_memories_.erase(command.handle);
@@ -268,16 +305,26 @@ int DeviceContext::execute(const RegisterDmMr& command, RegisterMrReply& reply) 
     ProtectionDomain* pd = find(pds_, command.pd);
     DeviceMemory* memory = find(device_memories_, command.dm);
     if (pd == nullptr || memory == nullptr) {
-        return ENOENT;
+        return refuse(ENOENT, "PD {} or device memory {} is none of this context", command.pd,
+                      command.dm);
     }
     const auto access = AccessRights::from_bits(command.access);
     const bool inside = command.offset <= memory->ring.bytes &&
                         command.length <= memory->ring.bytes - command.offset;
     const bool empty = command.length == 0 && !hca_.personality().zero_length_mr;
-    if (empty || !inside || !access.contains(Access::kZeroBased) ||
-        !(kDeviceMemoryAccess | kOptionalAccess).contains(access) ||
-        !may_have(access, hca_.personality().limits)) {
-        return EINVAL;
+    if (empty || !inside) {
+        return refuse(EINVAL, "{} bytes at offset {} are not within the {} bytes of device memory",
+                      command.length, command.offset, memory->ring.bytes);
+    }
+    if (!access.contains(Access::kZeroBased) ||
+        !(kDeviceMemoryAccess | kOptionalAccess).contains(access)) {
+        return refuse(EINVAL,
+                      "access {:#x} lacks IBV_ACCESS_ZERO_BASED or has bits that a region "
+                      "in device memory does not take",
+                      access.bits);
+    }
+    if (const std::string why = access_reason(access, hca_.personality().limits); !why.empty()) {
+        return refuse(EINVAL, "{}", why);
     }
     auto region = std::make_unique<MemoryRegion>();
     region->pd = pd;
@@ -296,20 +343,21 @@ int DeviceContext::execute(const RegisterDmMr& command, RegisterMrReply& reply) 
 int DeviceContext::execute(const AllocateMw& command, AllocateMwReply& reply) {
     ProtectionDomain* pd = find(pds_, command.pd);
     if (pd == nullptr) {
-        return ENOENT;
+        return refuse_handle(ENOENT, "PD", command.pd);
     }
     const auto type = static_cast<WindowType>(command.type);
     if (type != WindowType::kType1 && type != WindowType::kType2) {
-        return EINVAL;
+        return refuse(EINVAL, "type {} is neither IBV_MW_TYPE_1 (1) nor IBV_MW_TYPE_2 (2)",
+                      command.type);
     }
     if (exceeds(windows_.size() + 1, hca_.personality().limits.max_mw)) {
-        return ENOMEM;
+        return refuse(ENOMEM, "the context has max_mw {} MWs", hca_.personality().limits.max_mw);
     }
     auto window = std::make_unique<MemoryWindow>();
     window->pd = pd;
     window->type = type;
     if (!hca_.keys().insert(handle_, *window)) {
-        return ENOMEM;
+        return refuse(ENOMEM, "the context has no key left");
     }
     ++pd->uses;
     reply = {window->handle, window->key};
@@ -321,7 +369,7 @@ int DeviceContext::execute(const AllocateMw& command, AllocateMwReply& reply) {
 int DeviceContext::execute(const DeallocateMw& command, EmptyReply& /*reply*/) {
     MemoryWindow* window = find(windows_, command.handle);
     if (window == nullptr) {
-        return ENOENT;
+        return refuse_handle(ENOENT, "MW", command.handle);
     }
     hca_.keys().erase(*window);
     --window->pd->uses;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fabric/core/assert.hpp"
+#include "fabric/core/counted.hpp"
 
 #include "simverbs/hca/addressing.hpp"
 #include "simverbs/hca/device_context.hpp"
@@ -62,6 +63,25 @@ QpValues cut(QpValues values, const Personality& personality) {
     return values;
 }
 
+// Returns true if the device paces like that: 0 is no pace, and then without a burst.
+bool is_rate(const PacingRule& pacing, const DeviceLimits& limits) {
+    return pacing.rate_kbps == 0 ? pacing.burst_bytes == 0
+                                 : pacing.rate_kbps >= limits.rate_limit_min_kbps &&
+                                       pacing.rate_kbps <= limits.rate_limit_max_kbps;
+}
+
+// A path has to leave by the queue pair's own port.
+void refuse_port_of_path(const DeviceContext& context, std::uint32_t given, std::uint32_t own) {
+    const Hca& hca = context.hca();
+    if (hca.has_port(given)) {
+        context.refuse(EINVAL, "ah_attr.port_num {} is not the queue pair's port_num {}", given,
+                       own);
+    } else {
+        context.refuse(EINVAL, "ah_attr.port_num {} is none of the ports 1 to {}", given,
+                       hca.port_count());
+    }
+}
+
 }  // namespace
 
 int QueuePair::modify(QpAttrs given, const QpValues& asked, const QpCapacity& capacity,
@@ -70,10 +90,10 @@ int QueuePair::modify(QpAttrs given, const QpValues& asked, const QpCapacity& ca
     const QpValues values = cut(asked, personality);
     if (given.contains(QpAttr::kAltPath) &&
         hca_.port(attributes_.port).attributes().link_layer == fabric::LinkLayer::kEthernet) {
-        return EINVAL;  // path migration is InfiniBand's
+        return context().refuse(EINVAL, "path migration is InfiniBand's, and the port on Ethernet");
     }
     if (given.contains(QpAttr::kCap) && !personality.resizes_queues) {
-        return EINVAL;
+        return context().refuse(EINVAL, "CAP: the device does not resize queues");
     }
     const bool is_paced = personality.limits.rate_limit_max_kbps > 0;
     if (!kKnownAttrs.contains(given) || (given.contains(QpAttr::kRateLimit) && !is_paced)) {
@@ -109,14 +129,18 @@ int QueuePair::modify(QpAttrs given, const QpValues& asked, const QpCapacity& ca
     }
     if (from == QpState::kSqd && to == QpState::kRts && !drained_ &&
         !personality.sqd_to_rts_while_draining) {
-        return EINVAL;
+        return context().refuse(EINVAL, "SQD to RTS: the send queue has not drained (SQ_DRAINED)");
     }
     if (given.contains(QpAttr::kCap)) {
         if (const int error = check_resize(capacity); error != 0) {
-            return error;
+            return context().refuse(
+                error,
+                "CAP: more than max_qp_wr {}, less than what waits, or more segments or "
+                "inline bytes than the queue pair was made with",
+                personality.limits.max_qp_wr);
         }
         if (!resize(capacity, reply)) {
-            return ENOMEM;
+            return context().refuse(ENOMEM, "CAP: there is no memory for the queues");
         }
     }
     apply(given, values);
@@ -148,6 +172,9 @@ int QueuePair::check_values(QpAttrs given, const QpValues& values, QpAttrs& refu
     const std::uint8_t port = given.contains(QpAttr::kPort) ? values.port : attributes_.port;
     const fabric::PortAttributes& of_port = hca_.port(port).attributes();
     if (given.contains(QpAttr::kPkeyIndex) && values.pkey_index >= of_port.pkeys.size()) {
+        context().refuse(EINVAL, "pkey_index {}: port {} has {}, indices 0 to {}",
+                         values.pkey_index, port, fabric::counted(of_port.pkeys.size(), "P_Key"),
+                         of_port.pkeys.size() - 1);
         return refuse(QpAttr::kPkeyIndex);
     }
     if (given.contains(QpAttr::kPathMtu) &&
@@ -166,12 +193,9 @@ int QueuePair::check_values(QpAttrs given, const QpValues& values, QpAttrs& refu
         exceeds(QpAttr::kPathMigState, values.path_mig_state, kMaxMigrationState)) {
         return EINVAL;
     }
-    const PacingRule& pacing = values.pacing;
-    const bool bad_rate = pacing.rate_kbps == 0 ? pacing.burst_bytes != 0
-                                                : pacing.rate_kbps < limits.rate_limit_min_kbps ||
-                                                      pacing.rate_kbps > limits.rate_limit_max_kbps;
     if (given.contains(QpAttr::kRateLimit) &&
-        (bad_rate || !limits.rate_limit_services.contains(attributes_.service))) {
+        (!is_rate(values.pacing, limits) ||
+         !limits.rate_limit_services.contains(attributes_.service))) {
         return refuse(QpAttr::kRateLimit);
     }
     if (given.contains(QpAttr::kAccessFlags) && (values.access & ~kKnownAccess.bits) != 0) {
@@ -179,15 +203,21 @@ int QueuePair::check_values(QpAttrs given, const QpValues& values, QpAttrs& refu
     }
     if (attributes_.service == Service::kRawPacket &&
         of_port.link_layer != fabric::LinkLayer::kEthernet) {
-        return EINVAL;
+        return context().refuse(EINVAL, "raw packets need a port on Ethernet, port {} is not",
+                                port);
     }
     // A path leaves by the queue pair's own port, also when either changes in SQD.
     AddressVector path = given.contains(QpAttr::kAv) ? values.path : attributes_.path;
     const bool has_path = given.contains(QpAttr::kAv) || attributes_.path.port != kNoPort;
     if (has_path && path.port != port && given.intersects(QpAttr::kAv | QpAttr::kPort)) {
+        refuse_port_of_path(context(), path.port, port);
         return refuse(QpAttr::kAv);
     }
-    const int error = given.contains(QpAttr::kAv) ? resolve_path(hca_, path) : 0;
+    std::string why;
+    const int error = given.contains(QpAttr::kAv) ? resolve_path(hca_, path, why) : 0;
+    if (error != 0) {
+        context().refuse(error, "ah_attr: {}", why);
+    }
     refused = error == 0 ? QpAttrs() : QpAttrs(QpAttr::kAv);
     return error;
 }
@@ -204,7 +234,8 @@ void QueuePair::apply(QpAttrs given, const QpValues& values) {
     set(QpAttr::kAccessFlags, attributes_.access, AccessRights::from_bits(values.access));
     set(QpAttr::kAv, attributes_.path, values.path);
     if (given.contains(QpAttr::kAv)) {
-        resolve_path(hca_, attributes_.path);
+        std::string why;
+        resolve_path(hca_, attributes_.path, why);
     }
     set(QpAttr::kPathMtu, attributes_.path_mtu, 128U << values.path_mtu);
     set(QpAttr::kDestQpn, attributes_.dest_qpn, values.dest_qpn);
@@ -239,7 +270,7 @@ void QueuePair::fail(QpTrigger trigger, FaultCause cause) {
 void QueuePair::end_failure(const EngineResult& of_engine) {
     failure_ = failure_ ? failure_ : of_engine;
     if (calls_of_engine_ == 0) {
-        const EngineFailure failure = *std::exchange(failure_, std::nullopt);
+        const EngineFailure failure = std::exchange(failure_, {}).failure();
         fail(failure.trigger, failure.cause);
     }
 }

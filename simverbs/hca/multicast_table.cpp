@@ -36,9 +36,9 @@ int MulticastTable::detach(const MulticastGroup& group, QueuePair& qp) {
     return 0;
 }
 
-bool MulticastTable::is_attached(const QueuePair& qp) const {
-    return std::ranges::any_of(
-        groups_, [&qp](const auto& group) { return std::ranges::count(group.second, &qp) > 0; });
+std::size_t MulticastTable::groups_of(const QueuePair& qp) const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        groups_, [&qp](const auto& group) { return std::ranges::count(group.second, &qp) > 0; }));
 }
 
 void MulticastTable::forget(const QueuePair& qp) {

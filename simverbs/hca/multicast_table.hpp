@@ -38,7 +38,9 @@ class MulticastTable {
     int attach(const MulticastGroup& group, QueuePair& qp, const DeviceLimits& limits);
     // EINVAL where it is not attached.
     int detach(const MulticastGroup& group, QueuePair& qp);
-    [[nodiscard]] bool is_attached(const QueuePair& qp) const;
+    // Returns the number of groups that it is attached to.
+    [[nodiscard]] std::size_t groups_of(const QueuePair& qp) const;
+    [[nodiscard]] bool is_attached(const QueuePair& qp) const { return groups_of(qp) > 0; }
     void forget(const QueuePair& qp);
     // In the order in which they were attached.
     [[nodiscard]] std::span<QueuePair* const> members(const MulticastGroup& group) const;

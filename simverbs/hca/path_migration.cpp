@@ -13,16 +13,20 @@ int QueuePair::check_migration(QpAttrs given, const QpValues& values) const {
     const bool loads = given.contains(QpAttr::kAltPath);
     if (loads) {
         if (!hca_.personality().limits.caps.contains(DeviceCap::kAutoPathMig)) {
-            return EINVAL;
+            return context().refuse(EINVAL, "ALT_PATH: the device migrates no paths");
         }
         AddressVector path = values.alternate;
-        if (const int error = resolve_path(hca_, path); error != 0) {
-            return error;
+        std::string why;
+        if (const int error = resolve_path(hca_, path, why); error != 0) {
+            return context().refuse(error, "alt_ah_attr: {}", why);
         }
         const auto& pkeys = hca_.port(path.port).attributes().pkeys;
         if (values.alternate_pkey_index >= pkeys.size() ||
             values.alternate_timeout >= kAckTimeoutCodes) {
-            return EINVAL;
+            return context().refuse(EINVAL,
+                                    "alt_pkey_index {} or alt_timeout {} is more than {} and {}",
+                                    values.alternate_pkey_index, values.alternate_timeout,
+                                    pkeys.size() - 1, kAckTimeoutCodes - 1);
         }
     }
     if (!given.contains(QpAttr::kPathMigState)) {
@@ -35,11 +39,12 @@ int QueuePair::check_migration(QpAttrs given, const QpValues& values) const {
         case MigrationState::kMigrated:
             return 0;
         case MigrationState::kRearm:
-            return has_alternate ? 0 : EINVAL;
+            return has_alternate ? 0 : context().refuse(EINVAL, "REARM needs an alternate path");
         case MigrationState::kArmed:
             break;
     }
-    return is_armed ? 0 : EINVAL;  // both ends together get there, neither alone
+    return is_armed ? 0  // both ends together get there, neither alone
+                    : context().refuse(EINVAL, "ARMED is reached from REARM, by both ends");
 }
 
 void QueuePair::apply_migration(QpAttrs given, const QpValues& values) {
@@ -49,7 +54,8 @@ void QueuePair::apply_migration(QpAttrs given, const QpValues& values) {
         }
         migration_->alternate = {values.alternate, values.alternate_pkey_index,
                                  values.alternate_timeout};
-        resolve_path(hca_, migration_->alternate.path);
+        std::string why;
+        resolve_path(hca_, migration_->alternate.path, why);
         migration_->state = MigrationState::kMigrated;
     }
     if (!given.contains(QpAttr::kPathMigState) || migration_ == nullptr) {

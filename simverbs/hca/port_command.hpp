@@ -30,6 +30,7 @@ struct QueryPortReply {
     std::uint32_t width = 0;
     std::uint32_t speed = 0;
     std::uint8_t link_layer = 0;  // IBV_LINK_LAYER_*
+    std::uint8_t is_sm = 0;       // a subnet manager holds the port
 };
 struct QueryPort {
     static constexpr CommandCode kCode = CommandCode::kQueryPort;

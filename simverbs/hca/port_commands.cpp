@@ -17,6 +17,10 @@ constexpr std::uint32_t kLoopbackInterface = 1;
 
 }  // namespace
 
+int DeviceContext::refuse_port(std::uint32_t port) const {
+    return refuse(EINVAL, "port {} is none of the ports 1 to {}", port, hca_.port_count());
+}
+
 std::uint16_t DeviceContext::pkey_entries(const fabric::Port& port) const {
     return port.attributes().link_layer == fabric::LinkLayer::kEthernet
                ? kEthernetPkeys
@@ -25,7 +29,7 @@ std::uint16_t DeviceContext::pkey_entries(const fabric::Port& port) const {
 
 int DeviceContext::execute(const QueryPort& command, QueryPortReply& reply) {
     if (!hca_.has_port(command.port)) {
-        return EINVAL;
+        return refuse_port(command.port);
     }
     const fabric::Port& port = hca_.port(command.port);
     const fabric::PortAttributes& attributes = port.attributes();
@@ -35,6 +39,7 @@ int DeviceContext::execute(const QueryPort& command, QueryPortReply& reply) {
     reply.active_mtu = static_cast<std::uint32_t>(attributes.active_mtu);
     reply.gid_entries = hca_.personality().limits.port.gid_entries;
     reply.link_layer = static_cast<std::uint8_t>(attributes.link_layer);
+    reply.is_sm = hca_.carries_sm(command.port) ? 1 : 0;
     reply.pkey_entries = pkey_entries(port);
     reply.bad_pkey_count = hca_.bad_pkeys();
     reply.bad_qkey_count = hca_.bad_qkeys();
@@ -49,9 +54,13 @@ int DeviceContext::execute(const QueryPort& command, QueryPortReply& reply) {
 }
 
 int DeviceContext::execute(const QueryGid& command, QueryGidReply& reply) {
-    if (!hca_.has_port(command.port) ||
-        command.index >= hca_.personality().limits.port.gid_entries) {
-        return EINVAL;
+    const std::uint32_t entries = hca_.personality().limits.port.gid_entries;
+    if (!hca_.has_port(command.port)) {
+        return refuse_port(command.port);
+    }
+    if (command.index >= entries) {
+        return refuse(EINVAL, "index {}: the GID table of port {} has {} entries, 0 to {}",
+                      command.index, command.port, entries, entries - 1);
     }
     const auto& gids = hca_.port(command.port).attributes().gids;
     if (command.index < gids.size()) {
@@ -64,8 +73,13 @@ int DeviceContext::execute(const QueryGid& command, QueryGidReply& reply) {
 }
 
 int DeviceContext::execute(const QueryPkey& command, QueryPkeyReply& reply) {
-    if (!hca_.has_port(command.port) || command.index >= pkey_entries(hca_.port(command.port))) {
-        return EINVAL;
+    if (!hca_.has_port(command.port)) {
+        return refuse_port(command.port);
+    }
+    if (const std::uint32_t entries = pkey_entries(hca_.port(command.port));
+        command.index >= entries) {
+        return refuse(EINVAL, "index {}: the P_Key table of port {} has {} entries, 0 to {}",
+                      command.index, command.port, entries, entries - 1);
     }
     const auto& pkeys = hca_.port(command.port).attributes().pkeys;
     reply.pkey = command.index < pkeys.size() ? pkeys[command.index] : 0;
@@ -74,14 +88,14 @@ int DeviceContext::execute(const QueryPkey& command, QueryPkeyReply& reply) {
 
 int DeviceContext::execute(const ResolveEthernet& command, ResolveEthernetReply& reply) {
     AddressVector path = command.path;
-    const int error = resolve_path(hca_, path);
+    const int error = resolve_path(hca_, path, refusal_);
     reply.mac = path.destination_mac;
     if (error != 0) {
         return error;
     }
     const fabric::PortAttributes& port = hca_.port(path.port).attributes();
     if (port.link_layer != fabric::LinkLayer::kEthernet) {
-        return EINVAL;
+        return refuse(EINVAL, "port {} is not on Ethernet", path.port);
     }
     reply.vlan = port.gids[path.sgid_index].vlan;
     return 0;

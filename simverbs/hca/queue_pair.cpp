@@ -101,6 +101,10 @@ void QueuePair::make_engine() {
     }
 }
 
+bool QueuePair::spreads_by(const IndirectionTable& table) const {
+    return spreads_frames_ && &static_cast<const SpreadEngine&>(*engine_).table() == &table;
+}
+
 QpMemory QueuePair::engine_memory() const {
     return {&context_->client().memory(), &hca_.own_memory()};
 }

@@ -114,6 +114,12 @@ class QueuePair final : public InContext, private Effects, private fabric::Event
     [[nodiscard]] DeviceContext& context() const { return *context_; }
     // Its place in the order in which its device made queue pairs, from 1.
     [[nodiscard]] std::uint32_t ordinal() const { return ordinal_; }
+    [[nodiscard]] const ProtectionDomain* pd() const { return pd_; }  // null of an XRC target
+    [[nodiscard]] const OpenedXrcDomain* opened_domain() const { return receives_.xrc_domain(); }
+    [[nodiscard]] bool spreads_by(const IndirectionTable& table) const;
+    [[nodiscard]] bool counts_on(const CompletionCounter& counter) const {
+        return counters_ != nullptr && counters_->has(counter);
+    }
     [[nodiscard]] const XrcDomain* domain() const {
         const OpenedXrcDomain* const opened = receives_.xrc_domain();
         return opened == nullptr ? nullptr : opened->domain.get();

@@ -35,6 +35,7 @@ class ReceiveWorkQueue final : private ReceiveEffects {
     ReceiveWorkQueue& operator=(const ReceiveWorkQueue&) = delete;
 
     [[nodiscard]] std::uint32_t number() const { return number_; }
+    [[nodiscard]] ProtectionDomain& pd() const { return pd_; }
     [[nodiscard]] WqState state() const { return state_; }
     [[nodiscard]] bool in_use() const { return uses_ > 0; }
     // Places in indirection tables.

@@ -6,6 +6,34 @@
 #include "simverbs/hca/hca.hpp"
 
 namespace simverbs {
+namespace {
+
+// Why a shared receive queue cannot be made with these values; "" where it can.
+std::string value_reason(const CreateSrq& command, const Personality& personality) {
+    const DeviceLimits& limits = personality.limits;
+    if (command.type > SrqType::kTag) {
+        return fmt::format("srq_type {} is unknown", static_cast<unsigned>(command.type));
+    }
+    if (command.type == SrqType::kTag &&
+        (command.tags == 0 || command.tags > limits.tag_matching.max_tags ||
+         command.operations > limits.tag_matching.max_operations)) {
+        return fmt::format("max_num_tags {} is none of 1 to {}, or max_ops {} is more than {}",
+                           command.tags, limits.tag_matching.max_tags, command.operations,
+                           limits.tag_matching.max_operations);
+    }
+    const std::uint32_t fewest = personality.srq_without_receives ? 0 : 1;
+    if (command.requests < fewest || exceeds(command.requests, limits.max_srq_wr)) {
+        return fmt::format("max_wr {} is none of {} to max_srq_wr {}", command.requests, fewest,
+                           limits.max_srq_wr);
+    }
+    if (exceeds(command.segments, limits.max_srq_sge)) {
+        return fmt::format("max_sge {} is more than max_srq_sge {}", command.segments,
+                           limits.max_srq_sge);
+    }
+    return "";
+}
+
+}  // namespace
 
 int DeviceContext::execute(const CreateSrq& command, CreateSrqReply& reply) {
     const Personality& personality = hca_.personality();
@@ -16,23 +44,22 @@ int DeviceContext::execute(const CreateSrq& command, CreateSrqReply& reply) {
     const bool xrc = command.type == SrqType::kXrc;
     const bool matches_tags = command.type == SrqType::kTag;
     if (matches_tags && limits.tag_matching.max_tags == 0) {
-        return EOPNOTSUPP;
+        return refuse(EOPNOTSUPP, "the device has no tag matching");
     }
-    if (pd == nullptr || (xrc && xrcd == nullptr) || ((xrc || matches_tags) && cq == nullptr)) {
-        return ENOENT;
+    if (pd == nullptr) {
+        return refuse_handle(ENOENT, "PD", command.pd);
     }
-    if (matches_tags && (command.tags == 0 || command.tags > limits.tag_matching.max_tags ||
-                         command.operations > limits.tag_matching.max_operations)) {
-        return EINVAL;
+    if (xrc && xrcd == nullptr) {
+        return refuse_handle(ENOENT, "XRC domain", command.xrcd);
     }
-    const bool empty = command.requests == 0 && !personality.srq_without_receives;
-    if (command.type > SrqType::kTag || empty ||
-        command.requests > static_cast<std::uint32_t>(limits.max_srq_wr) ||
-        command.segments > static_cast<std::uint32_t>(limits.max_srq_sge)) {
-        return EINVAL;
+    if ((xrc || matches_tags) && cq == nullptr) {
+        return refuse_handle(ENOENT, "CQ", command.cq);
     }
-    if (srqs_.size() >= static_cast<std::size_t>(limits.max_srq)) {
-        return ENOMEM;
+    if (const std::string why = value_reason(command, personality); !why.empty()) {
+        return refuse(EINVAL, "{}", why);
+    }
+    if (exceeds(srqs_.size() + 1, limits.max_srq)) {
+        return refuse(ENOMEM, "the context has max_srq {} SRQs", limits.max_srq);
     }
     const WorkQueueShape shape = receive_queue_shape(
         rounded(command.requests, personality.srq_rounding), std::max(1U, command.segments));
@@ -46,7 +73,7 @@ int DeviceContext::execute(const CreateSrq& command, CreateSrqReply& reply) {
         if (ring.base != nullptr) {
             client_.release_ring(ring);
         }
-        return ENOMEM;
+        return refuse_ring();
     }
     auto srq = std::make_unique<SharedReceiveQueue>(
         *this, SharedReceiveQueueParts{.pd = *pd,
@@ -76,7 +103,7 @@ int DeviceContext::execute(const CreateSrq& command, CreateSrqReply& reply) {
 int DeviceContext::execute(const ModifySrq& command, ModifySrqReply& reply) {
     SharedReceiveQueue* srq = find(srqs_, command.handle);
     if (srq == nullptr) {
-        return ENOENT;
+        return refuse_handle(ENOENT, "SRQ", command.handle);
     }
     const Personality& personality = hca_.personality();
     const auto given = SrqAttrs::from_bits(command.mask);
@@ -86,23 +113,35 @@ int DeviceContext::execute(const ModifySrq& command, ModifySrqReply& reply) {
     const QuerySrqReply now = srq->query();
     const std::uint32_t size =
         resizes ? rounded(command.requests, personality.srq_rounding) : now.requests;
-    if ((personality.checks_srq_attr_mask && !known) || (sets_limit && command.limit > size) ||
-        (resizes && !sets_limit && now.limit > command.requests)) {
-        return EINVAL;
+    if (personality.checks_srq_attr_mask && !known) {
+        return refuse(EINVAL, "mask {:#x} is neither IBV_SRQ_MAX_WR, nor IBV_SRQ_LIMIT, nor both",
+                      command.mask);
+    }
+    if (sets_limit && command.limit > size) {
+        return refuse(EINVAL, "srq_limit {} is more than max_wr {}", command.limit, size);
+    }
+    if (resizes && !sets_limit && now.limit > command.requests) {
+        return refuse(EINVAL, "max_wr {} is less than the srq_limit {} that is set",
+                      command.requests, now.limit);
     }
     if (resizes) {
         if (!personality.limits.caps.contains(DeviceCap::kSrqResize) || srq->tags() != nullptr) {
-            return EOPNOTSUPP;
+            return refuse(EOPNOTSUPP, "{} resize{}",
+                          srq->tags() != nullptr ? "an SRQ with tag matching does not"
+                                                 : "the device does not",
+                          srq->tags() != nullptr ? "" : " SRQs");
         }
         if (command.requests == 0 || command.requests < srq->waiting() ||
-            command.requests > static_cast<std::uint32_t>(personality.limits.max_srq_wr)) {
-            return EINVAL;
+            exceeds(command.requests, personality.limits.max_srq_wr)) {
+            return refuse(EINVAL, "max_wr {} is none of {} (receives that wait) to max_srq_wr {}",
+                          command.requests, std::max(1U, srq->waiting()),
+                          personality.limits.max_srq_wr);
         }
         const WorkQueueShape shape = receive_queue_shape(
             rounded(command.requests, personality.srq_rounding), srq->max_segments());
         const RingMemory ring = client_.make_ring(shared_receive_ring_bytes(shape));
         if (ring.base == nullptr) {
-            return ENOMEM;
+            return refuse_ring();
         }
         reply.first = srq->replace_ring(ring, shape);
         reply.requests = shape.limit;
@@ -117,7 +156,7 @@ int DeviceContext::execute(const ModifySrq& command, ModifySrqReply& reply) {
 int DeviceContext::execute(const QuerySrq& command, QuerySrqReply& reply) {
     const SharedReceiveQueue* srq = find(srqs_, command.handle);
     if (srq == nullptr) {
-        return ENOENT;
+        return refuse_handle(ENOENT, "SRQ", command.handle);
     }
     reply = srq->query();
     return 0;
@@ -126,10 +165,10 @@ int DeviceContext::execute(const QuerySrq& command, QuerySrqReply& reply) {
 int DeviceContext::execute(const DestroySrq& command, EmptyReply& /*reply*/) {
     const SharedReceiveQueue* srq = find(srqs_, command.handle);
     if (srq == nullptr) {
-        return ENOENT;
+        return refuse_handle(ENOENT, "SRQ", command.handle);
     }
     if (srq->in_use()) {
-        return EBUSY;
+        return refuse_use(*srq);
     }
     drop_srq(command.handle);
     return 0;
@@ -148,10 +187,10 @@ void DeviceContext::drop_srq(std::uint32_t handle) {
 int DeviceContext::execute(const OpenXrcd& command, HandleReply& reply) {
     const DeviceLimits& limits = hca_.personality().limits;
     if (!limits.caps.contains(DeviceCap::kXrc)) {
-        return EOPNOTSUPP;
+        return refuse(EOPNOTSUPP, "the device has no XRC");
     }
-    if (xrcds_.size() >= static_cast<std::size_t>(limits.max_xrcd)) {
-        return ENOMEM;
+    if (exceeds(xrcds_.size() + 1, limits.max_xrcd)) {
+        return refuse(ENOMEM, "the context has max_xrcd {} XRC domains", limits.max_xrcd);
     }
     auto opened = std::make_unique<OpenedXrcDomain>();
     if (command.has_file) {
@@ -161,14 +200,17 @@ int DeviceContext::execute(const OpenXrcd& command, HandleReply& reply) {
         opened->domain = known.lock();
         const bool exists = opened->domain != nullptr;
         if (exists ? command.create && command.exclusive : !command.create) {
-            return EINVAL;
+            return refuse(EINVAL, "{}",
+                          exists
+                              ? "the domain of this file exists, and oflags has O_EXCL"
+                              : "the domain of this file does not exist, and oflags lacks O_CREAT");
         }
         if (!exists) {
             opened->domain = std::make_shared<XrcDomain>();
             known = opened->domain;
         }
     } else if (!command.create) {
-        return EINVAL;
+        return refuse(EINVAL, "a domain without a file (fd -1) needs O_CREAT in oflags");
     } else {
         opened->domain = std::make_shared<XrcDomain>();
     }
@@ -180,10 +222,10 @@ int DeviceContext::execute(const OpenXrcd& command, HandleReply& reply) {
 int DeviceContext::execute(const CloseXrcd& command, EmptyReply& /*reply*/) {
     const OpenedXrcDomain* opened = find(xrcds_, command.handle);
     if (opened == nullptr) {
-        return ENOENT;
+        return refuse_handle(ENOENT, "XRC domain", command.handle);
     }
     if (opened->uses > 0) {
-        return EBUSY;
+        return refuse_use(command.handle, *opened);
     }
     xrcds_.erase(command.handle);
     return 0;
@@ -193,10 +235,10 @@ int DeviceContext::execute(const OpenQp& command, HandleReply& reply) {
     OpenedXrcDomain* opened = find(xrcds_, command.xrcd);
     QueuePair* qp = hca_.qps().find(command.qpn);
     if (opened == nullptr) {
-        return ENOENT;
+        return refuse_handle(ENOENT, "XRC domain", command.xrcd);
     }
     if (qp == nullptr || qp->domain() != opened->domain.get()) {
-        return EINVAL;
+        return refuse(EINVAL, "QP {:#x} is none of this XRC domain", command.qpn);
     }
     // As often as wanted, by its maker too: ib_open_qp() of Linux does not look who asks.
     reply.handle = kLargestNumber + ++last_opening_;

@@ -60,6 +60,7 @@ class SharedReceiveQueue {
     [[nodiscard]] const XrcDomain* domain() const {
         return xrcd_ == nullptr ? nullptr : xrcd_->domain.get();
     }
+    [[nodiscard]] const OpenedXrcDomain* opened_domain() const { return xrcd_; }
     [[nodiscard]] CompletionQueue* cq() const { return cq_; }
     [[nodiscard]] std::uint32_t max_segments() const { return shape_.max_segments; }
     [[nodiscard]] QuerySrqReply query() const;

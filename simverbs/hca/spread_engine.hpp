@@ -15,6 +15,8 @@ class SpreadEngine final : public Engine {
     }
     ~SpreadEngine() override { --table_.uses; }
 
+    [[nodiscard]] const IndirectionTable& table() const { return table_; }
+
     EngineResult receive_frame(const ReceivedFrame& frame, const FrameHeaders& headers) override {
         table_.queues[hash_of(hash_, headers) & (table_.queues.size() - 1)]->receive(frame);
         return {};

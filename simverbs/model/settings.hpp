@@ -267,8 +267,8 @@ inline constexpr auto kSettings = std::to_array<SettingRow>({
      .kind = SettingKind::kSwitch,
      .by_default = "0",
      .meaning = "explain refusals and report mistakes on stderr",
-     .details = "Names what is not modelled the first time it is called, why a modification, a "
-                "post or a bind is refused, and mistakes that verbs allow "
+     .details = "Names what is not modelled the first time it is called, why a verb is refused or "
+                "what still uses an object that cannot be destroyed, and mistakes that verbs allow "
                 "(`simverbs/model/misuse.hpp`), a line a kind; reports once a world that goes "
                 "nowhere: everyone polls and no event is left, or a million events pass without"
                 " a call."},

@@ -1,12 +1,14 @@
 // The kinds of the first message of a connection to a served world.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace simverbs {
 
 // Grows with every change of a message below.
-inline constexpr std::uint32_t kProtocolVersion = 5;
+inline constexpr std::uint32_t kProtocolVersion = 6;
 
 enum class RequestKind : std::uint32_t {
     kAttach,         // AttachRequest -> AttachReply with the area, then a wake-up descriptor
@@ -24,6 +26,12 @@ enum class RequestKind : std::uint32_t {
 struct RequestHead {
     std::uint32_t version = kProtocolVersion;
     RequestKind kind = RequestKind::kCommand;
+};
+
+// The answer to kStatus and kReport.
+struct TextReply {
+    static constexpr std::size_t kMaxBytes = 32768;
+    std::array<char, kMaxBytes> text{};
 };
 
 // A server's answer to a first message of another version, the same in every version.

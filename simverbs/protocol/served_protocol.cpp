@@ -214,6 +214,29 @@ std::string describe(Distrust why, int error, const std::string& path) {
     return std::strerror(error);
 }
 
+namespace {
+
+// ", but as --world a, b": worlds whose sockets lie in the same folder; "" where there is none.
+std::string other_worlds(const std::string& path) {
+    std::vector<std::string> names;
+    std::error_code ignored;
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+        if (entry.is_socket(ignored) && entry.path().extension() == ".sock") {
+            names.push_back(entry.path().stem().string());
+        }
+    }
+    std::sort(names.begin(), names.end());
+    std::string text;
+    for (const std::string& name : names) {
+        text += text.empty() ? ", but as --world " : ", ";
+        text += name;
+    }
+    return text;
+}
+
+}  // namespace
+
 fabric::Outcome<int> connect_to_world(const std::string& path) {
     Distrust why = Distrust::kNone;
     const int connection = connect_to_trusted(path.c_str(), why);
@@ -223,8 +246,8 @@ fabric::Outcome<int> connect_to_world(const std::string& path) {
     const int error = errno;
     std::string reason =
         why == Distrust::kSystem
-            ? fmt::format("no world is served at '{}' ({}); to serve one: simverbs up TOPOLOGY{}",
-                          path, std::strerror(error), world_option(path))
+            ? fmt::format("no world is served at '{}' ({}){}; to serve one: simverbs up TOPOLOGY{}",
+                          path, std::strerror(error), other_worlds(path), world_option(path))
             : describe(why, error, path);
     errno = error;
     return fabric::Failure(std::move(reason));

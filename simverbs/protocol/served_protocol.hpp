@@ -56,12 +56,8 @@ struct CommandRequest {
 struct CommandReply {
     std::uint32_t error = 0;  // errno
     std::uint32_t length = 0;
+    std::array<char, 256> refusal{};  // why it was refused; "": nothing more is known
     alignas(8) std::array<std::byte, CommandRequest::kMaxBytes> bytes{};
-};
-
-struct TextReply {
-    static constexpr std::size_t kMaxBytes = 32768;
-    std::array<char, kMaxBytes> text{};
 };
 
 struct ShutdownRequest {

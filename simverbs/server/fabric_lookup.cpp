@@ -84,8 +84,11 @@ Outcome<Port*> FabricLookup::port(const std::string& name) const {
                             : parse_number(std::string_view(name).substr(colon + 1));
     const std::uint16_t first = owner.kind() == fabric::NodeKind::kSwitch ? 0 : 1;
     if (!number || *number < first || *number > owner.port_count()) {
-        return Failure(fmt::format("'{}' is no port: {} has {}:{} to {}:{}", name, node_name,
-                                   node_name, first, node_name, owner.port_count()));
+        const std::string last = fmt::format("{}:{}", node_name, owner.port_count());
+        return Failure(first == owner.port_count()
+                           ? fmt::format("'{}' is no port: {} has {} alone", name, node_name, last)
+                           : fmt::format("'{}' is no port: {} has {}:{} to {}", name, node_name,
+                                         node_name, first, last));
     }
     return &owner.port(PortNumber{static_cast<std::uint16_t>(*number)});
 }

@@ -141,9 +141,7 @@ FabricAnswer FabricRequests::execute(const FabricRequest& request) {
             return {0, watch_report(simulation_, name_users_())};
         case FabricAction::kSmSweep:
             if (simulation_.sweeping_sm() == nullptr) {
-                return {EOPNOTSUPP,
-                        "this world has no subnet manager that sweeps: start it with "
-                        "--sm sweep"};
+                return {EOPNOTSUPP, describe_missing_sweeps(simulation_)};
             }
             trace(simulation_.network().host(0).id(), request);
             return simulation_.sweeping_sm()->resweep()

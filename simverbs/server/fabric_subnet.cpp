@@ -18,6 +18,15 @@ using fabric::Network;
 using fabric::Port;
 namespace routing = fabric::routing;
 
+bool has_infiniband(const Network& network) {
+    for (std::size_t i = 0; i < network.link_count(); ++i) {
+        if (network.link(i).end(0).attributes().link_layer == fabric::LinkLayer::kInfiniband) {
+            return true;
+        }
+    }
+    return false;
+}
+
 std::string describe_ports(const Network& network) {
     std::array<std::size_t, fabric::kPortStates.size()> count{};
     for (std::size_t i = 0; i < network.link_count(); ++i) {
@@ -83,6 +92,12 @@ std::string describe_routes(const Network& network) {
 }
 
 }  // namespace
+
+std::string describe_missing_sweeps(Simulation& simulation) {
+    return has_infiniband(simulation.network())
+               ? "this world has no subnet manager that sweeps: start it with --sm sweep"
+               : "this world has no subnet manager: all of its ports are on Ethernet";
+}
 
 std::string describe_subnet(Simulation& simulation) {
     const Network& network = simulation.network();

@@ -164,6 +164,8 @@ CommandReply RemoteClient::execute(const CommandRequest& request, std::vector<in
         attachment_.execute(request.code, std::span(request.bytes).first(length),
                             std::span(reply.bytes).first(reply_length)));
     reply.length = static_cast<std::uint32_t>(reply_length);
+    const std::string refusal = attachment_.take_refusal();
+    refusal.copy(reply.refusal.data(), reply.refusal.size() - 1);
     descriptors.swap(handed_over_);
     handed_over_.clear();
     return reply;

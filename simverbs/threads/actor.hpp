@@ -50,8 +50,9 @@ struct Actor {
     std::uint32_t order = 0;  // in which it acts
     bool has_called = false;  // a verb, or a control call
     std::atomic<ActorState> state{ActorState::kRunning};
-    std::atomic<std::uint64_t> seen{0};  // free: deliveries before its last empty poll
-    bool due = false;                    // serial: it may go on, and has not been let yet
+    std::atomic<std::uint64_t> seen{0};   // free: deliveries before its last empty poll
+    std::uint32_t polls_for_nothing = 0;  // free: with no event pending
+    bool due = false;                     // serial: it may go on, and has not been let yet
     PendingCommand* command = nullptr;
     int awaited = -1;                     // blocked: the descriptor whose message lets it go on
     WakeWord wake;                        // of one that waits: lets it go on

@@ -117,7 +117,7 @@ void Conductor::empty_poll(std::uint64_t seen, std::atomic<std::uint32_t>* polle
         return;
     }
     Lock lock(mutex_);
-    if (alone(self) && all_have_come()) {
+    if (all_have_come() && (alone(self) || all_others_block(self))) {
         step_for(self);
         return;
     }
@@ -127,11 +127,20 @@ void Conductor::empty_poll(std::uint64_t seen, std::atomic<std::uint32_t>* polle
     rendezvous(lock, self, ActorState::kPolling, poller == nullptr ? watching_ : polling_);
 }
 
-// The only actor that still calls verbs found nothing to poll.
+// Returns true if every other actor is in a blocking verb, so that nobody has to be asked.
+bool Conductor::all_others_block(const Actor& self) {
+    remove_ended();
+    return options_.schedule == Schedule::kCanonical && self.list == &holding_ &&
+           blocked_.size() + 1 == actors_.size();
+}
+
+// Nobody but the caller runs, and it found nothing to poll: it goes on after one step.
 void Conductor::step_for(Actor& self) {
     note_visit(self);  // the helper thread looks at it, too
-    drain_all(&self);
+    begin_turn();
+    drain_all(alone(self) ? &self : nullptr);
     watch_for_stall(step_to_news());
+    release_waiting();
 }
 
 void Conductor::delivered(std::uint32_t poller) {
@@ -189,6 +198,11 @@ bool Conductor::has_queued(Actor& actor) {
 
 void Conductor::drain_all(Actor* last) {
     if (posted_.load(std::memory_order_relaxed) == nullptr) {
+        return;
+    }
+    if (last != nullptr && actors_.size() == 1 && commanding_.empty()) {
+        posted_.store(nullptr, std::memory_order_relaxed);  // nobody else posts
+        drain(*last);
         return;
     }
     draining_.clear();

@@ -113,6 +113,7 @@ class Conductor final : private ThreadRoster::Listener {
     static bool has_queued(Actor& actor);
     // Returns true if no other thread calls verbs any more.
     [[nodiscard]] bool alone(const Actor& self) const;
+    bool all_others_block(const Actor& self);
     // That expect_actors() waits for.
     [[nodiscard]] bool all_have_come() const { return callers_ >= expected_callers_; }
     // Returns with the world held or let go.
@@ -141,6 +142,9 @@ class Conductor final : private ThreadRoster::Listener {
     [[nodiscard]] Hold look_at(Actor& actor);
     // Carries out what the rule of time decides. False if nothing was done.
     bool lead(const Actor* self, Look look);
+    void begin_turn() {
+        turn_.store(turn_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
     bool take_posts();
     bool move(Decision decision);
     std::size_t step_to_news();
@@ -195,7 +199,8 @@ class Conductor final : private ThreadRoster::Listener {
     std::uint32_t callers_ = 0;           // actors that have called something
     std::uint32_t expected_callers_ = 0;  // before time may move
     std::atomic<bool> several_actors_{false};
-    std::atomic<std::uint64_t> turn_{1};  // grows whenever everyone waits
+    std::atomic<bool> nothing_left_{false};  // free: no event was pending after the last poll
+    std::atomic<std::uint64_t> turn_{1};     // grows whenever everyone waits
     std::atomic<std::uint64_t> deliveries_{0};
     std::uint64_t event_deliveries_ = 0;  // of them, to descriptors
     std::uint64_t noticed_ = 0;           // of those, by those who block

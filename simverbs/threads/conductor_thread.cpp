@@ -105,7 +105,7 @@ void Conductor::wait_until_wanted() {
 void Conductor::name_spinners() {
     for (const auto& actor : actors_) {
         if (actor->named_as_spinner || actor->state != ActorState::kRunning ||
-            actor->thread->inside > 0 || !watch_of(*actor)) {
+            actor->thread->is_inside() || !watch_of(*actor)) {
             continue;
         }
         actor->watch.look(0ns);

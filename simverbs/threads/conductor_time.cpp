@@ -84,7 +84,7 @@ Whereabouts Conductor::whereabouts_of(Actor& actor) {
     if (actor.gone) {
         return Whereabouts::kEnded;
     }
-    if (actor.thread->inside.load(std::memory_order_acquire) > 0) {
+    if (actor.thread->is_inside()) {
         return Whereabouts::kEntering;
     }
     if (!watch_of(actor)) {
@@ -182,7 +182,7 @@ bool Conductor::lead(const Actor* self, Look look) {
 // Under the serial schedule, actors that may continue after the last step do so first, one at a
 // time.
 bool Conductor::take_posts() {
-    turn_.fetch_add(1, std::memory_order_relaxed);
+    begin_turn();
     if (let_next_go()) {
         return true;
     }

@@ -26,6 +26,8 @@ constexpr auto kTurnPause = 50us;
 // Processor time that a thread outside the library may use before polls of others end.
 constexpr std::chrono::nanoseconds kFirstEarly = 1ms;
 constexpr std::chrono::nanoseconds kLastEarly = 16ms;
+// Free: polls that take nobody's lock where the last look found nothing to lead.
+constexpr std::uint32_t kPollsWithoutLook = 16;
 
 }  // namespace
 
@@ -174,6 +176,10 @@ int Conductor::wait_readable(int descriptor) {
 void Conductor::poll_freely(Actor& self, std::uint64_t seen) {
     self.seen.store(seen, std::memory_order_relaxed);
     self.state.store(ActorState::kPolling, std::memory_order_release);
+    if (nothing_left_.load(std::memory_order_relaxed) && nothing_queued() &&
+        ++self.polls_for_nothing % kPollsWithoutLook != 0) {
+        return;
+    }
     const Lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) {
         return;  // another leads
@@ -183,6 +189,7 @@ void Conductor::poll_freely(Actor& self, std::uint64_t seen) {
     } else {
         lead(nullptr, Look::kAtThreads);
     }
+    nothing_left_.store(simulation_.loop().empty(), std::memory_order_relaxed);
 }
 
 unsigned Conductor::count_processors() {

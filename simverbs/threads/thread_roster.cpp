@@ -86,7 +86,7 @@ std::shared_ptr<ThreadEntry> ThreadRoster::announce() {
     const std::shared_ptr<ThreadEntry> creator = current();
     const Inside inside(*creator);
     auto entry = std::make_shared<ThreadEntry>();
-    entry->inside = 1;
+    entry->begins = true;
     entry->is_announced = creator->is_announced;
     entry->path = creator->path;
     entry->path.push_back(++creator->children);
@@ -120,7 +120,7 @@ void ThreadRoster::began(ThreadEntry& entry) {
     for (Listener* listener : listeners_) {
         listener->thread_began(entry);
     }
-    entry.inside.fetch_sub(1, std::memory_order_acq_rel);
+    entry.begins.store(false, std::memory_order_release);
 }
 
 void ThreadRoster::leave(ThreadEntry& entry) {

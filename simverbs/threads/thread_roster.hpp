@@ -32,9 +32,9 @@ struct ThreadEntry {
     bool is_announced = false;        // the path says something
     std::atomic<pid_t> id{0};         // as the kernel numbers it; 0: it has not begun yet
     std::atomic<bool> leaves{false};  // it calls no verb any more
-    // How often it has entered the library and not left it: it runs, though it may sleep there for
-    // a lock that somebody holds who waits. Until it has begun, it counts as inside.
+    // How often it has entered the library and not left it: see Inside. Nobody else writes it.
     std::atomic<int> inside{0};
+    std::atomic<bool> begins{false};      // it was announced, and is on its way
     std::atomic<pthread_t> handle{};      // of one that may be joined
     std::atomic<std::uint64_t> joins{0};  // the number of the thread whose end it waits for
     // The three that follow are the creator's until the thread begins, then its own, and those of
@@ -43,23 +43,32 @@ struct ThreadEntry {
     std::uint32_t children = 0;
     std::vector<ThreadPoint> before;  // what others did before anything that it does from here on
 
+    // Returns true if it is in the library, or has not begun: it runs, though it may sleep there
+    // for a lock that somebody holds who waits.
+    [[nodiscard]] bool is_inside() const {
+        return inside.load(std::memory_order_acquire) > 0 || begins.load(std::memory_order_acquire);
+    }
     // "thread 0.2": the second thread that the main thread created.
     [[nodiscard]] std::string describe() const;
     // Returns true if what `point` names was over before the thread got here.
     [[nodiscard]] bool comes_after(const ThreadPoint& point) const;
 };
 
-// Marks a thread as being in the library, while it lives.
+// Marks the calling thread as being in the library, while it lives. Each poll does that, so it
+// costs no more than a store: a signal handler in between leaves the number as it was.
 class Inside {
   public:
-    explicit Inside(ThreadEntry& entry) : entry_(entry) {
-        entry_.inside.fetch_add(1, std::memory_order_acq_rel);
-    }
-    ~Inside() { entry_.inside.fetch_sub(1, std::memory_order_acq_rel); }
+    explicit Inside(ThreadEntry& entry) : entry_(entry) { add(1); }
+    ~Inside() { add(-1); }
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
 
   private:
+    void add(int more) {
+        entry_.inside.store(entry_.inside.load(std::memory_order_relaxed) + more,
+                            std::memory_order_release);
+    }
+
     ThreadEntry& entry_;
 };
 

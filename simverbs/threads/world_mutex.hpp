@@ -25,6 +25,10 @@ class WorldMutex {
     bool try_lock() { return mutex_.try_lock(); }
     // Wakes those who were let go on meanwhile, now that they find the lock free.
     void unlock() {
+        if (count_ == 0) [[likely]] {
+            mutex_.unlock();
+            return;
+        }
         const std::size_t count = std::exchange(count_, 0);
         const std::array<const WakeWord*, kMost> words = words_;
         mutex_.unlock();

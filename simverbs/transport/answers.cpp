@@ -120,7 +120,7 @@ void Responder::refuse(const Refusal& refusal) {
     if (fault.responder.event) {
         effects_.raise(*fault.responder.event);
     }
-    failure_ = {QpTrigger::kQpError, refusal.cause};
+    failure_ = EngineFailure{QpTrigger::kQpError, refusal.cause};
 }
 
 // A request seen before: acknowledged again, or a READ or atomic answered again

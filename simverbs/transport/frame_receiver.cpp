@@ -126,7 +126,7 @@ EngineResult FrameReceiver::refuse_receive(FaultCause cause) {
         completion.cause = cause;
         complete_receive(completion);
     }
-    return side.trigger ? EngineResult({*side.trigger, cause}) : std::nullopt;
+    return side.trigger ? EngineResult({*side.trigger, cause}) : EngineResult();
 }
 
 void FrameReceiver::complete_receive(ReceiveCompletion completion) {

@@ -101,7 +101,7 @@ bool RawPacketEngine::send_next(EngineResult& failure) {
     ++next_;
     const bool goes_on = complete(send, index);
     if (send.status != WcStatus::kSuccess) {
-        failure = {QpTrigger::kSendError, send.cause};
+        failure = EngineFailure{QpTrigger::kSendError, send.cause};
     }
     return goes_on && !failure;
 }

@@ -86,7 +86,7 @@ void Requester::fail_oldest(WcStatus status, FaultCause cause) {
     effects_.disarm(EngineTimer::kAcknowledge);
     effects_.disarm(EngineTimer::kRnr);
     complete_head(status, cause);
-    failure_ = {QpTrigger::kSendError, cause};
+    failure_ = EngineFailure{QpTrigger::kSendError, cause};
 }
 
 void Requester::complete_head(WcStatus status, FaultCause cause) {

@@ -69,7 +69,7 @@ class Requester {
     void move(RequesterEvent event);
     [[nodiscard]] bool stopped() const { return state_ == RequesterState::kStopped; }
 
-    [[nodiscard]] EngineResult take_failure() { return std::exchange(failure_, std::nullopt); }
+    [[nodiscard]] EngineResult take_failure() { return std::exchange(failure_, {}); }
 
     // requester.cpp: which request is next.
     void transmit_pending();

@@ -124,7 +124,7 @@ class Responder {
     // The only place in which the state changes; whether it did.
     bool move(ResponderEvent event);
 
-    [[nodiscard]] EngineResult take_failure() { return std::exchange(failure_, std::nullopt); }
+    [[nodiscard]] EngineResult take_failure() { return std::exchange(failure_, {}); }
     // Stops where the completion takes the queue pair down.
     void complete(const ReceiveCompletion& completion);
 

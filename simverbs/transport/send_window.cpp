@@ -21,6 +21,7 @@ void SendWindow::set_shape(const WorkQueueShape& shape) {
     }
     constexpr auto kHead = static_cast<std::uint32_t>(sizeof(SendWqe));
     tail_bytes_ = room_.stride > kHead ? room_.stride - kHead : 0;
+    spans_each_ = std::max(1U, room_.max_segments);
 }
 
 void SendWindow::admit_device_work() {
@@ -45,7 +46,7 @@ SendRequest& SendWindow::fetch(QueueEffects& effects) {
     SIMVERBS_ASSERT(fetched_ != posted(), "fetched past the posted work requests");
     if (waiting_count_ > 0) [[unlikely]] {
         const std::uint32_t index = fetched_++;
-        SendRequest& request = at(index);
+        SendRequest& request = enter(index);
         request = SendRequest{};
         request.wqe = waiting_.front().wqe;
         request.of_device = true;
@@ -55,7 +56,7 @@ SendRequest& SendWindow::fetch(QueueEffects& effects) {
         return request;
     }
     const std::uint32_t index = fetched_++;
-    SendRequest& request = at(index);
+    SendRequest& request = enter(index);
     request = SendRequest{};
     request.slot = fetched_slots_++;
     const std::size_t tail_of_slot = shape_.stride - sizeof(SendWqe);
@@ -79,9 +80,9 @@ void SendWindow::resize(const WorkQueueShape& shape) {
     moved.fetched_ = fetched_;
     moved.set_shape(shape);
     for (std::uint32_t index = head_; index != fetched_; ++index) {
+        moved.enter(index) = at(index);
         const std::span<std::byte> from = tail(index);
         const std::span<std::byte> to = moved.tail(index);
-        moved.at(index) = at(index);
         std::ranges::copy(from, to.begin());
         std::ranges::copy(spans(index), moved.spans(index).begin());
         MemorySpan& first = moved.spans(index)[0];
@@ -93,34 +94,19 @@ void SendWindow::resize(const WorkQueueShape& shape) {
     chunks_ = std::move(moved.chunks_);
 }
 
-SendRequest& SendWindow::at(std::uint32_t index) {
-    return chunk(index).requests[slot(index) % kChunkRequests];
-}
-
-std::span<std::byte> SendWindow::tail(std::uint32_t index) {
-    const std::size_t place = slot(index) % kChunkRequests;
-    return std::span(chunk(index).tails).subspan(place * tail_bytes_, tail_bytes_);
-}
-
-std::span<MemorySpan> SendWindow::spans(std::uint32_t index) {
-    const std::size_t place = slot(index) % kChunkRequests;
-    const std::size_t count = std::max(1U, room_.max_segments);
-    return std::span(chunk(index).spans).subspan(place * count, count);
-}
-
-SendWindow::Chunk& SendWindow::chunk(std::uint32_t index) {
+SendRequest& SendWindow::enter(std::uint32_t index) {
     if (chunks_.empty()) [[unlikely]] {
         chunks_.resize((room_.slots + kChunkRequests - 1) / kChunkRequests);
     }
     std::unique_ptr<Chunk>& chunk = chunks_[slot(index) / kChunkRequests];
-    if (chunk == nullptr) {
+    if (chunk == nullptr) [[unlikely]] {
         chunk = std::make_unique<Chunk>();
         const std::size_t requests = std::min(kChunkRequests, room_.slots);
         chunk->requests.resize(requests);
-        chunk->spans.resize(requests * std::max(1U, room_.max_segments));
+        chunk->spans.resize(requests * spans_each_);
         chunk->tails.resize(requests * tail_bytes_);
     }
-    return *chunk;
+    return at(index);
 }
 
 }  // namespace simverbs

@@ -87,11 +87,17 @@ class SendWindow {
     void resize(const WorkQueueShape& shape);
 
     // Index must be in [head, fetched).
-    [[nodiscard]] SendRequest& at(std::uint32_t index);
+    [[nodiscard]] SendRequest& at(std::uint32_t index) {
+        return chunk(index).requests[place(index)];
+    }
     // Returns the bytes behind the request in its slot: segments, or inline bytes.
-    [[nodiscard]] std::span<std::byte> tail(std::uint32_t index);
+    [[nodiscard]] std::span<std::byte> tail(std::uint32_t index) {
+        return {chunk(index).tails.data() + place(index) * tail_bytes_, tail_bytes_};
+    }
     // Room for one span a segment.
-    [[nodiscard]] std::span<MemorySpan> spans(std::uint32_t index);
+    [[nodiscard]] std::span<MemorySpan> spans(std::uint32_t index) {
+        return {chunk(index).spans.data() + place(index) * spans_each_, spans_each_};
+    }
 
   private:
     static constexpr std::uint32_t kChunkRequests = 16;
@@ -101,15 +107,23 @@ class SendWindow {
         std::vector<MemorySpan> spans;
         std::vector<std::byte> tails;
     };
-    [[nodiscard]] Chunk& chunk(std::uint32_t index);
+    // Makes the room for a request that is about to be fetched.
+    SendRequest& enter(std::uint32_t index);
+    [[nodiscard]] Chunk& chunk(std::uint32_t index) {
+        return *chunks_[slot(index) / kChunkRequests];
+    }
     [[nodiscard]] std::uint32_t slot(std::uint32_t index) const {
         return index & (room_.slots - 1);
+    }
+    [[nodiscard]] std::size_t place(std::uint32_t index) const {
+        return slot(index) % kChunkRequests;
     }
     void set_shape(const WorkQueueShape& shape);
 
     WorkQueueShape shape_;  // of the send queue
     WorkQueueShape room_;   // the same, and what the device needs
     std::uint32_t tail_bytes_ = 0;
+    std::uint32_t spans_each_ = 1;
     std::uint32_t head_ = 0;
     std::uint32_t fetched_ = 0;
     std::uint32_t done_slots_ = 0;

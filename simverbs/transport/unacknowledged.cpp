@@ -65,7 +65,7 @@ Responder::Verdict Responder::drop(const Packet& packet, FaultCause cause) {
         effects_.raise(*side.event);
     }
     if (side.trigger) {
-        failure_ = {*side.trigger, cause};
+        failure_ = EngineFailure{*side.trigger, cause};
     }
     return Verdict::kAnswered;
 }

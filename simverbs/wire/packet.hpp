@@ -31,6 +31,9 @@ struct Packet {
     bool ack_request = false;
     bool migration_request = true;
     std::uint16_t pkey = 0xFFFF;
+    // Bits of one of its bytes, from the BTH on, that a fault has flipped: the invariant CRC says
+    // so to who receives it.
+    std::uint16_t corrupted_byte = 0;
     Psn psn{0};
     std::uint32_t dest_qpn = 0;
     // DETH; on connected services the frame's flow, which no header carries
@@ -38,15 +41,17 @@ struct Packet {
     std::uint32_t qkey = 0;
     // AETH
     AethSyndrome syndrome;
+    std::uint8_t corrupted_bits = 0;  // see corrupted_byte
+    // FETH
+    PlacementTypes placement;
+    FlushReach reach = FlushReach::kRange;
+    // AETH
     std::uint32_t msn = 0;
     // RETH, AtomicETH
     std::uint64_t remote_address = 0;
     std::uint32_t rkey = 0;
     std::uint32_t dma_length = 0;
     std::uint64_t swap_add = 0;
-    // FETH
-    PlacementTypes placement;
-    FlushReach reach = FlushReach::kRange;
     // AtomicETH: compare; AtomicAckETH: the value that was there
     std::uint64_t compare = 0;
     // XRCETH: the shared receive queue that the request is for
@@ -63,10 +68,6 @@ struct Packet {
     std::uint16_t attempt = 1;
     // Why a NAK was sent; on no wire either, so that a completion can name its cause.
     FaultCause cause = FaultCause::kSuccess;
-    // Bits of one of its bytes, from the BTH on, that a fault has flipped: the invariant CRC says
-    // so to who receives it.
-    std::uint8_t corrupted_bits = 0;
-    std::uint16_t corrupted_byte = 0;
     // A fault lets the payload reach memory later by this.
     fabric::SimDuration landing_delay{};
 

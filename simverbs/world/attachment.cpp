@@ -4,9 +4,12 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <system_error>
 #include <type_traits>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "simverbs/hca/command_list.hpp"
 #include "simverbs/hca/device_context.hpp"
@@ -42,6 +45,8 @@ constexpr bool works_when_dead() {
          CommandCode::kDestroyCompletionCounter});
     return std::find(kEnds.begin(), kEnds.end(), C::kCode) != kEnds.end();
 }
+
+constexpr std::string_view kFaultRefuses = "an injected fault refuses this call";
 
 // The errno of a fault that is due.
 int refused(Hca& hca, CommandCode command) {
@@ -79,16 +84,20 @@ int Attachment::open(const OpenContext& command, HandleReply& reply) {
     }
     Hca& hca = device(command.device);
     if (!hca.is_present()) {
+        refusal_ = "the device was unplugged";
         return ENODEV;
     }
     if (hca.is_dead()) {
+        refusal_ = "the device had DEVICE_FATAL and was not restarted";
         return EIO;
     }
     if (const int error = refused(hca, OpenContext::kCode); error != 0) {
+        refusal_ = kFaultRefuses;
         return error;
     }
     DeviceContext* context = hca.open(client_);
     if (context == nullptr) {
+        refusal_ = fmt::format("the device has all of its {} contexts open", kMaxContexts);
         return ENOMEM;
     }
     client_.hand_over(context->take_event_reader());
@@ -122,9 +131,14 @@ int Attachment::execute_on_context(const C& command, typename C::Reply& reply) {
     }
     Hca& hca = context->hca();
     int error = context->is_dead() ? 0 : refused(hca, C::kCode);
-    if (error == 0) {  // what came of the call may have been the end of the device
-        const bool answers = works_when_dead<C>() || !context->is_dead();
-        error = answers ? context->execute(command, reply) : EIO;
+    if (error != 0) {
+        refusal_ = kFaultRefuses;
+    } else if (works_when_dead<C>() || !context->is_dead()) {
+        error = context->execute(command, reply);
+        refusal_ = context->take_refusal();
+    } else {  // what came of the call may have been the end of the device
+        error = EIO;
+        refusal_ = "the device is gone: DEVICE_FATAL, or it was unplugged";
     }
     hca.trace(VerbCalled{hca.node(), C::kCode, subject(command, reply, error), error});
     return error;
@@ -149,8 +163,10 @@ int Attachment::run(std::span<const std::byte> command, std::span<std::byte> rep
         }
     } catch (const std::system_error& failure) {
         error = failure.code().value();  // out of descriptors
+        refusal_ = failure.what();
     } catch (const std::bad_alloc&) {
         error = ENOMEM;
+        refusal_ = "the machine is out of memory";
     }
     std::memcpy(reply.data(), &out, sizeof out);
     return error;
@@ -161,6 +177,7 @@ int Attachment::execute(CommandCode code, std::span<const std::byte> command,
     using Run = int (Attachment::*)(std::span<const std::byte>, std::span<std::byte>);
     static constexpr auto kRuns =
         Commands::map([]<class C>(std::type_identity<C>) -> Run { return &Attachment::run<C>; });
+    refusal_.clear();
     const auto index = static_cast<std::size_t>(code);
     return index < kRuns.size() ? (this->*kRuns[index])(command, reply) : EPROTO;
 }

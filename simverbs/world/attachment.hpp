@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "simverbs/hca/client.hpp"
@@ -31,6 +33,8 @@ class Attachment {
 
     // An errno; `reply` is filled with 0 only. EPROTO when the sizes are not the command's.
     int execute(CommandCode code, std::span<const std::byte> command, std::span<std::byte> reply);
+    // Why the last command was refused, in words; "" where nothing more than its errno is known.
+    [[nodiscard]] std::string take_refusal() { return std::exchange(refusal_, {}); }
     // False: it names nothing that the process has opened.
     bool ring(const Doorbell& doorbell);
     // The process is no more: what it has opened is dead, without an event.
@@ -47,6 +51,7 @@ class Attachment {
 
     Simulation& simulation_;
     Client& client_;
+    std::string refusal_;
     std::vector<std::size_t> hcas_;
     std::vector<DeviceContext*> opened_;  // by handle - 1; null once closed
 };

@@ -139,6 +139,11 @@ Simulation::Simulation(SimulationOptions options, fabric::Topology topology,
     managed_network_ = std::make_unique<fabric::ManagedNetwork>(
         network_, datagrams_, host_identity(*personalities.front()),
         switch_identity(*personalities.front()));
+    commons_.is_sm = [this](const fabric::Port& port) {
+        fabric::ManagedNode* const node = managed_network_->find(port.node().id());
+        return node != nullptr && port.attributes().link_layer == fabric::LinkLayer::kInfiniband &&
+               (node->subnet().capabilities(port.number()) & fabric::mad::port_info::kIsSm) != 0;
+    };
     start_subnet_management();
 }
 

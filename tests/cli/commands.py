@@ -328,7 +328,7 @@ class Worlds(Case):
         )
         status, text = self.simverbs("on", "--world", "c", "h0", "--", "true")
         self.assertEqual(status, 2)
-        self.assertIn("to serve one: simverbs up TOPOLOGY --world c", text)
+        self.assertIn(", but as --world b; to serve one: simverbs up TOPOLOGY --world c", text)
 
     def test_status_lists_them(self):
         status, text = self.simverbs("status")

@@ -90,6 +90,14 @@ TEST_F(ReportSignal, NamesQueuePairs) {
     EXPECT_THAT(asked.ask("host h1"), HasSubstr("1 receive posted; waits for a message"));
 }
 
+TEST_F(ReportSignal, ReachesAProgramThatUsesDeviceFilesAlone) {
+    Asked asked(world_, {SIMVERBS_COMMAND, "on", "h0", "--world", world_.socket(), "--", "/bin/sh",
+                         "-c", "exec 3<>/dev/infiniband/umad0; echo ready; read line"});
+    ASSERT_EQ(asked.program().hear(), "ready");
+    EXPECT_THAT(asked.ask("host h1"), HasSubstr(kReport + world_.socket()));
+    EXPECT_FALSE(asked.program().ended());
+}
+
 TEST_F(ReportSignal, LeavesAHandlerOfTheProgramsOwn) {
     Asked asked(world_, {SIMVERBS_OUTLIVING_CLIENT, "async-event", "handler"});
     ASSERT_EQ(asked.program().hear(), "ready");

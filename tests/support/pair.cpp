@@ -231,7 +231,8 @@ void Pair::inject(Side& from, const Side& peer, Packet packet) {
     packet.source_qpn = from.qp.qpn();
     fabric::FramePtr frame = hca.frames().make();
     AddressVector path = peer.path_to();
-    EXPECT_EQ(resolve_path(hca, path), 0);
+    std::string why;
+    EXPECT_EQ(resolve_path(hca, path, why), 0) << why;
     address_frame(*frame, hca.port(1), path, from.qp.qpn());
     size_frame(*frame, hca.port(1), packet.operation(), packet.payload.length);
     frame->transport_as<Packet>() = packet;

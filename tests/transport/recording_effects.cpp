@@ -46,7 +46,7 @@ void RecordingEffects::end(const EngineResult& result) {
         fail(QpTrigger::kQpError, FaultCause::kCqOverrun);
     }
     if (result) {
-        fail(result->trigger, result->cause);
+        fail(result.failure().trigger, result.failure().cause);
     }
 }
 

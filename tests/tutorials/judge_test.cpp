@@ -194,6 +194,9 @@ TEST(Judge, ARuleWithOnceIsOpenUntilOneOfThoseHolds) {
     EXPECT_FALSE(alone.holds);
     EXPECT_TRUE(findings_of(rules, performance_of({opened, kRtrOfH0, kRtrOfH1}))[0].holds);
     EXPECT_FALSE(findings_of(rules, performance_of({opened, kRtrOfH1}))[0].open);
+    const Finding broken = findings_of(rules, performance_of({opened}))[0];
+    EXPECT_TRUE(broken.open);  // what r and t lack explains it
+    EXPECT_FALSE(broken.holds);
 }
 
 // Whatever it printed, and though nothing went wrong.

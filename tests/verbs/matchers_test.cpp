@@ -119,6 +119,29 @@ TEST_F(Matchers, LookAtFieldsOfOneCompletion) {
                             "completes with 'success' and is an object whose field `wr_id`");
 }
 
+TEST_F(Matchers, SayHowCloseAFaultCameToFiring) {
+    connect();
+    const simverbs::Fault third = simverbs::drop().from("h0").requests().nth(3).inject();
+    const simverbs::Fault other = simverbs::drop().from("h1").requests().inject();
+    const simverbs::Fault unlucky =
+        simverbs::drop().from("h0").with_chance(1, 1'000'000'000).inject();
+    write(7, 1);
+    write(8, 1);
+    EXPECT_THAT(a->cq, CompletesWith(IBV_WC_SUCCESS));
+    EXPECT_THAT(a->cq, CompletesWith(IBV_WC_SUCCESS));
+    EXPECT_NONFATAL_FAILURE(EXPECT_THAT(third, simverbs::Fired(1)),
+                            "which fired 0 times: 2 of what it waits for came, and it fires on "
+                            "number 3");
+    EXPECT_NONFATAL_FAILURE(EXPECT_THAT(other, simverbs::Fired(1)),
+                            "which fired 0 times: nothing that it waits for came");
+    EXPECT_NONFATAL_FAILURE(EXPECT_THAT(unlucky, simverbs::Fired(testing::Ge(1U))),
+                            "2 of what it waits for came, and its chance hit none");
+    write(9, 1);
+    EXPECT_THAT(a->cq, CompletesWith(IBV_WC_SUCCESS));
+    EXPECT_THAT(third, simverbs::Fired(1));
+    EXPECT_EQ(third.matched(), 3U);
+}
+
 using Connected = simverbs::TwoHosts;
 
 TEST_F(Connected, FixtureCountsTheBytesOfAReceive) {

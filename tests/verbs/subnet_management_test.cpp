@@ -37,6 +37,13 @@ TEST_F(SweptSubnet, IsUpWhenTheWorldBegins) {
     expect_silence();
 }
 
+TEST_F(SweptSubnet, ThePortOfTheManagerSaysSo) {
+    connect();
+    constexpr std::uint32_t kIsSm = 1U << 1;  // IBV_PORT_SM
+    EXPECT_NE(query(*a).port_cap_flags & kIsSm, 0U) << "the manager is at h0";
+    EXPECT_EQ(query(*b).port_cap_flags & kIsSm, 0U);
+}
+
 TEST_F(SweptSubnet, ChangesPortsAsSoonAsTheyAreTold) {
     connect();
     ASSERT_EQ(simverbs_port_set_lid("h1", 1, 77), 0);

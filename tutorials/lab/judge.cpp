@@ -347,7 +347,8 @@ void leave_open_until_once(const Rubric& rubric, std::vector<Finding>& findings)
     for (std::size_t i = 0; i < findings.size(); ++i) {
         const std::vector<std::string>& once = rubric.rules[i].once;
         if (!once.empty() && !holds_any(rubric, judged, once)) {
-            leave_open(findings[i]);
+            findings[i].open = true;
+            findings[i].holds = false;
         }
     }
 }
