@@ -32,16 +32,18 @@ bool has_lid(const fabric::Port& port, fabric::Lid lid) {
     return lid.value() >> own.lmc == own.lid.value() >> own.lmc && own.lid != fabric::kNoLid;
 }
 
-// Says why resolve_mac() found no address for `target`.
-std::string why_unresolved(const fabric::GidEntry& source, const fabric::Gid& target) {
+// Says why resolve_mac() failed with `error`.
+std::string describe_unresolved(int error, const fabric::GidEntry& source,
+                                const fabric::Gid& target) {
+    if (error == ETIMEDOUT) {
+        return fmt::format("nobody has the destination's GID {}", fabric::to_string(target));
+    }
     if (target == fabric::Gid{}) {
         return "grh.dgid is zero";
     }
-    return is_ipv4_mapped(target) != is_ipv4_mapped(source.gid)
-               ? fmt::format("grh.dgid {} and the GID at sgid_index, {}, are not both of IPv4 or "
-                             "both of IPv6",
-                             fabric::to_string(target), fabric::to_string(source.gid))
-               : fmt::format("nobody has the destination's GID {}", fabric::to_string(target));
+    return fmt::format(
+        "grh.dgid {} and the GID at sgid_index, {}, are not both of IPv4 or both of IPv6",
+        fabric::to_string(target), fabric::to_string(source.gid));
 }
 
 }  // namespace
@@ -90,7 +92,7 @@ int resolve_path(const Hca& hca, AddressVector& path, std::string& why) {
     const fabric::Gid target{path.dgid};
     const int error = resolve_mac(hca.network(), source, target, path.destination_mac);
     if (error != 0) {
-        why = why_unresolved(source, target);
+        why = describe_unresolved(error, source, target);
     }
     return error;
 }
