@@ -167,7 +167,7 @@ void RdmaCm::membership_failed(MembershipId membership, int error) {
 void RdmaCm::device_added(DeviceIndex device) {
     for (auto& [number, id] : ids_) {
         if (id.state() == RdmaCmState::kListen && !id.local()) {
-            id.listen_on(device);
+            static_cast<void>(id.listen_on(device));  // as in Linux, nobody is told of an error
         }
     }
 }
@@ -311,7 +311,10 @@ LocalPort RdmaCm::arrival_port(DeviceIndex device, const CmEvent& event) const {
 // As in Linux, a request that nobody takes is rejected, and a REQ that there is no room for is
 // forgotten, so that the peer tries again.
 void RdmaCm::request_arrived(DeviceIndex device, const CmEvent& event) {
-    cm::HostCm& manager = *find_device(environment_, device)->cm;
+    const DeviceInfo* const arrived_at = find_device(environment_, device);
+    SIMVERBS_ASSERT(arrived_at != nullptr, "a request at device {}, which has gone",
+                    device.value());
+    cm::HostCm& manager = *arrived_at->cm;
     RdmaId* const listener = find_listener(device, event);
     if (listener == nullptr || !has_type_of(*listener, event) ||
         listener->state() != RdmaCmState::kListen) {

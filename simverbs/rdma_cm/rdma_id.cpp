@@ -164,26 +164,35 @@ int RdmaId::listen() {
         owner_.reuse = false;
     }
     if (local_) {
-        const int error = host_.start_listening(local_->device, service_id(owner_.source));
-        if (error != 0) {
+        if (const int error = listen_on(local_->device); error != 0) {
             return error;
         }
-        listening_on_.push_back(local_->device);
-    } else {
-        for (const DeviceInfo& device : host_.environment().devices()) {
-            listen_on(device.index);
-        }
+    } else if (const int error = listen_on_all(); error != 0) {
+        return error;
     }
     owner_.is_listening = true;
     move(RdmaCmTrigger::kStartListening);
     return 0;
 }
 
-// As in Linux, a device that has no room for one more listener is left out.
-void RdmaId::listen_on(DeviceIndex device) {
-    if (host_.start_listening(device, service_id(owner_.source)) == 0) {
+int RdmaId::listen_on_all() {
+    for (const DeviceInfo& device : host_.environment().devices()) {
+        if (const int error = listen_on(device.index); error != 0) {
+            while (!listening_on_.empty()) {
+                stop_listening_on(listening_on_.back());
+            }
+            return error;
+        }
+    }
+    return 0;
+}
+
+int RdmaId::listen_on(DeviceIndex device) {
+    const int error = host_.start_listening(device, service_id(owner_.source));
+    if (error == 0) {
         listening_on_.push_back(device);
     }
+    return error;
 }
 
 void RdmaId::stop_listening_on(DeviceIndex device) {

@@ -94,8 +94,8 @@ class RdmaId {
     // The user knows of the request and may take its time.
     void request_reported();
     void device_removed();
-    // Of a listener for all devices.
-    void listen_on(DeviceIndex device);
+    // Extends a listener for all devices, ENOMEM, or shortens it.
+    int listen_on(DeviceIndex device);
     void stop_listening_on(DeviceIndex device);
     void address_changed();
     // Ends what is under way, tells the peer and gives back the port. Nothing may be called then.
@@ -124,6 +124,7 @@ class RdmaId {
     int bind_for(const SocketAddress& source, const SocketAddress& destination);
     int acquire(const SocketAddress& address);
     int take_port();
+    int listen_on_all();
     [[nodiscard]] std::optional<PortSpace> select_space();
 
     // Resolution (rdma_id_resolution.cpp).

@@ -38,7 +38,7 @@ class SocketAddress {
     // Bytes of the sockaddr; 0 of a family that rdma_cm does not know.
     [[nodiscard]] std::size_t size() const;
 
-    // In host order. Of AF_IB: the low bits of the service id that its mask covers.
+    // Returns the port in host order; of AF_IB the low bits of the service id that its mask covers.
     [[nodiscard]] std::uint16_t port() const;
     void set_port(std::uint16_t port);
 
@@ -47,21 +47,22 @@ class SocketAddress {
     void set_gid(const fabric::Gid& gid);
     // The unspecified address: 0.0.0.0/8, ::, the GID of zeros.
     [[nodiscard]] bool is_zero() const;
-    // 127.0.0.0/16 and ::1, and ::1 of AF_IB. The rest of 127.0.0.0/8 belongs to simulated hosts.
+    // True of 127.0.0.0/16, ::1, and ::1 of AF_IB. The rest of 127.0.0.0/8 belongs to simulated
+    // hosts.
     [[nodiscard]] bool is_loopback() const;
-    // What rdma_cm takes for any address.
+    // True where rdma_cm takes it for any address.
     [[nodiscard]] bool is_any() const { return is_zero() || is_loopback(); }
-    // fe80::/10
+    // True of fe80::/10.
     [[nodiscard]] bool is_link_local() const;
     [[nodiscard]] bool has_same_address(const SocketAddress& other) const;
 
-    // Of AF_INET6.
+    // The scope of an AF_INET6 address, an interface of the host.
     [[nodiscard]] std::uint32_t scope_id() const;
     void set_scope_id(std::uint32_t scope);
-    // Of AF_INET6 and AF_IB: the traffic class within the flow information.
+    // Returns the traffic class within the flow information of AF_INET6 and AF_IB.
     [[nodiscard]] std::uint8_t traffic_class() const;
 
-    // Of AF_IB.
+    // The members of an AF_IB address.
     [[nodiscard]] std::uint16_t pkey() const;
     void set_pkey(std::uint16_t pkey);
     [[nodiscard]] std::uint64_t service_id() const;

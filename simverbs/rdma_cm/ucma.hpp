@@ -79,7 +79,7 @@ class Ucma final : private RdmaUser {
     UcmaContext* create_context(UcmaFile& file);
     // Returns how many of its events the program has got.
     std::uint32_t destroy_context(std::uint32_t number);
-    // Of an id that is there (asserted).
+    // The id has a context (asserted).
     UcmaContext& context_of(const RdmaId& id);
     void move_context(UcmaContext& context, UcmaFile& to);
 

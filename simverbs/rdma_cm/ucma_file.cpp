@@ -237,12 +237,11 @@ UcmaReply UcmaFile::migrate_id(const Command& command) {
         return failure(error);
     }
     UcmaContext& context = ucma_.contexts_.at(given->id);
-    if (events_.size() + context.events.size() > kMaxEvents) {
+    if (from != this && events_.size() + context.events.size() > kMaxEvents) {
         return failure(ENOMEM);
     }
-    const bool had_event = has_event();
     ucma_.move_context(context, *this);
-    if (!had_event && has_event()) {
+    if (!context.events.empty()) {
         observer_.event_available(*this);
     }
     return respond(given->response,

@@ -36,12 +36,12 @@ struct UcmaReply {
     std::vector<std::uint8_t> bytes;
 };
 
-// What a command refers to besides its bytes.
+// The memory or the descriptor that a command refers to besides its bytes.
 struct UcmaNeeds {
-    // Of SET_OPTION: memory that is read. 0 bytes: none.
+    // SET_OPTION reads memory. 0 bytes: none.
     std::uint64_t option_address = 0;
     std::size_t option_bytes = 0;
-    // Of MIGRATE_ID: a descriptor of the program.
+    // MIGRATE_ID names a descriptor of the program.
     std::optional<std::uint32_t> descriptor;
 };
 

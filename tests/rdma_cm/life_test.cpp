@@ -17,7 +17,9 @@ std::pair<int, std::uint32_t> migrate(Program& to, std::uint32_t id, const UcmaI
     const UcmaReply reply =
         to.write(RDMA_USER_CM_CMD_MIGRATE_ID, rdma_ucm_migrate_id{0, id, 3}, 4, inputs);
     std::uint32_t reported = 0;
-    std::memcpy(&reported, reply.bytes.data(), reply.bytes.size());
+    if (reply.error == 0) {
+        std::memcpy(&reported, reply.bytes.data(), sizeof reported);
+    }
     return {reply.error, reported};
 }
 std::pair<int, std::uint32_t> migrate(Program& to, std::uint32_t id, Program& from) {
@@ -335,6 +337,65 @@ TEST(Life, IdsOfAHostAreBounded) {
     EXPECT_EQ(pair.client.write(RDMA_USER_CM_CMD_CREATE_ID, command, 4).error, ENOMEM);
     EXPECT_EQ(pair.client.destroy(7).first, 0);
     EXPECT_EQ(pair.client.create(RDMA_PS_TCP), 7U);
+}
+
+// The communication managers of a host with two devices; the second one has no room.
+TEST(Life, AListenerThatFindsNoRoomListensNowhere) {
+    Net net;
+    Host host(net, 0, LinkLayer::kInfiniband, 2);
+    Program program(host);
+    while (host.infos[1].cm->create()) {
+    }
+    const std::uint32_t id = program.create(RDMA_PS_TCP);
+    ASSERT_EQ(program.bind(id, SocketAddress::inet(0, kPort)), 0);
+    EXPECT_EQ(program.listen(id), ENOMEM);
+    EXPECT_EQ(host.infos[0].cm->size(), 0U);
+    host.infos[1].cm->destroy(cm::ConnectionId(5));
+    EXPECT_EQ(program.listen(id), 0);
+    EXPECT_EQ(host.infos[0].cm->size(), 1U);
+}
+
+TEST(Life, AConnectionThatFindsNoRoomIsRefused) {
+    Pair pair;
+    const std::uint32_t id = pair.client.resolved(RDMA_PS_TCP, address_of(1, kPort));
+    while (pair.client_host.infos[0].cm->create()) {
+    }
+    EXPECT_EQ(pair.client.connect(id, connection_parameters(1)), ENOMEM);
+    pair.client_host.infos[0].cm->destroy(cm::ConnectionId(5));
+    EXPECT_EQ(pair.client.connect(id, connection_parameters(1)), 0);
+}
+
+TEST(Migration, NeedsRoomForTheEvents) {
+    Pair pair;
+    Program other(pair.client_host);
+    const std::uint32_t id = pair.client.create(RDMA_PS_UDP);
+    const std::uint32_t full = other.create(RDMA_PS_UDP);
+    ASSERT_EQ(other.bind(full, address_of(0, 0)), 0);
+    for (std::size_t i = 0; i < UcmaFile::kMaxEvents; ++i) {
+        pair.client_host.ucma.rdma_cm().address_changed(DeviceIndex(0), fabric::PortNumber(1));
+    }
+    ASSERT_EQ(pair.client.resolve(id, address_of(1, 1)), 0);
+    EXPECT_EQ(migrate(other, id, pair.client).first, ENOMEM);
+    EXPECT_EQ(migrate(other, full, other).first, 0);
+    ASSERT_TRUE(other.event());
+    EXPECT_EQ(migrate(other, id, pair.client).first, 0);
+}
+
+TEST(Life, ARequestWithoutRoomForItsEventComesAgain) {
+    Pair pair;
+    const std::uint32_t full = pair.server.create(RDMA_PS_UDP);
+    ASSERT_EQ(pair.server.bind(full, address_of(1, 0)), 0);
+    for (std::size_t i = 0; i < UcmaFile::kMaxEvents; ++i) {
+        pair.server_host.ucma.rdma_cm().address_changed(DeviceIndex(0), fabric::PortNumber(1));
+    }
+    pair.listener = pair.server.listening(RDMA_PS_TCP, SocketAddress::inet(0, kPort), 1);
+    const std::uint32_t id = pair.client.resolved(RDMA_PS_TCP, address_of(1, kPort));
+    ASSERT_EQ(pair.client.connect(id, connection_parameters(1)), 0);
+    pair.net.run_for(1_ms);
+    EXPECT_EQ(pair.server_host.ucma.size(), 2U);
+    pair.server.events();
+    pair.net.run_for(5_s);
+    EXPECT_THAT(pair.server.events(), ElementsAre("CONNECT_REQUEST"));
 }
 
 TEST(Life, EventsOfAFileAreBounded) {

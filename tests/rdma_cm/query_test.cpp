@@ -1,5 +1,5 @@
-// What a program reads of an id and of an event, byte by byte: offsets are counted in
-// <rdma/rdma_user_cm.h>, not taken from it.
+// Answers to queries and events, byte by byte: offsets are counted in <rdma/rdma_user_cm.h>, not
+// taken from it.
 #include <cerrno>
 #include <cstring>
 

@@ -229,7 +229,6 @@ std::pair<int, std::uint32_t> number_of(const UcmaReply& reply) {
 }  // namespace
 
 std::uint32_t Program::create(std::uint16_t space, std::uint8_t qp_type) {
-    // The number is known before, so that the uid can follow from it.
     rdma_ucm_create_id command{};
     command.ps = space;
     command.qp_type = qp_type;

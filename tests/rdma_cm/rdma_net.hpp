@@ -133,7 +133,7 @@ class Program final : public UcmaObserver {
     UcmaReply write_bytes(std::uint32_t command, const void* payload, std::size_t bytes,
                           std::size_t out, const UcmaInputs& inputs = {});
 
-    // The uid of an id is its number + 1000.
+    // An id has the uid 1, and 2 when it has been accepted.
     std::uint32_t create(std::uint16_t space, std::uint8_t qp_type = 0);
     int bind(std::uint32_t id, const SocketAddress& address);
     int resolve(std::uint32_t id, const SocketAddress& destination,
