@@ -8,6 +8,7 @@
 #include "fabric/core/assert.hpp"
 
 #include "simverbs/rdma_cm/cma_header.hpp"
+#include "simverbs/rdma_cm/connection_request.hpp"
 
 namespace simverbs::rdma_cm {
 
@@ -209,36 +210,10 @@ void RdmaCm::cm_event(DeviceIndex device, const CmEvent& event) {
 
 namespace {
 
-std::uint64_t service_id_of(const CmEvent& request) {
-    const auto* const req = std::get_if<cm::Req>(&*request.message);
-    return req != nullptr ? req->service_id : std::get<cm::SidrReq>(*request.message).service_id;
-}
-
 // Linux matches only the type of queue pair that the id was made for.
 bool has_type_of(const RdmaId& listener, const CmEvent& request) {
-    const auto* const req = std::get_if<cm::Req>(&*request.message);
-    if (listener.qp_type() == QpType::kUnspecified) {
-        return true;
-    }
-    if (req == nullptr) {
-        return listener.qp_type() == QpType::kUd;
-    }
-    switch (cm::accepted_service(*req).value_or(Service::kUd)) {
-        case Service::kRc:
-            return listener.qp_type() == QpType::kRc;
-        case Service::kUc:
-            return listener.qp_type() == QpType::kUc;
-        case Service::kXrcTgt:
-            return listener.qp_type() == QpType::kXrcTgt;
-        default:
-            return false;
-    }
-}
-
-const cm::PrivateData& private_data_of(const CmEvent& request) {
-    const auto* const req = std::get_if<cm::Req>(&*request.message);
-    return req != nullptr ? req->private_data
-                          : std::get<cm::SidrReq>(*request.message).private_data;
+    return listener.qp_type() == QpType::kUnspecified ||
+           listener.qp_type() == accepting_type(request);
 }
 
 // Drops a REQ that there is no room for. As in Linux, a SIDR_REQ is rejected even then.
@@ -248,31 +223,6 @@ void forget(cm::HostCm& manager, const CmEvent& request) {
     } else {
         manager.destroy(request.connection);
     }
-}
-
-// Returns the event that a request is reported by.
-RdmaEvent request_event(const CmEvent& request, std::size_t header_bytes) {
-    const auto without_header = [header_bytes](const cm::PrivateData& data) {
-        return cm::PrivateData(data.begin() + static_cast<std::ptrdiff_t>(header_bytes),
-                               data.end());
-    };
-    RdmaEvent event{.type = RdmaEventType::kConnectRequest};
-    if (const auto* const sidr = std::get_if<cm::SidrReq>(&*request.message)) {
-        event.datagram.private_data = without_header(sidr->private_data);
-        return event;
-    }
-    const cm::Req& req = std::get<cm::Req>(*request.message);
-    event.ece = req.ece;
-    event.connection = {
-        .private_data = without_header(req.private_data),
-        .responder_resources = req.initiator_depth,
-        .initiator_depth = req.responder_resources,
-        .flow_control = static_cast<std::uint8_t>(req.end_to_end_flow_control ? 1 : 0),
-        .retry_count = req.retry_count,
-        .rnr_retry_count = req.rnr_retry_count,
-        .srq = static_cast<std::uint8_t>(req.srq ? 1 : 0),
-        .qp_num = req.local_qpn};
-    return event;
 }
 
 }  // namespace
@@ -291,13 +241,11 @@ RdmaId* RdmaCm::find_listener(DeviceIndex device, const CmEvent& event) {
 
 // A REQ names the GID; a SIDR_REQ leaves it open.
 LocalPort RdmaCm::arrival_port(DeviceIndex device, const CmEvent& event) const {
-    LocalPort local{.device = device, .port = event.from->port};
-    if (const auto* const req = std::get_if<cm::Req>(&*event.message)) {
+    LocalPort local{.device = device, .port = event.from->port, .pkey = pkey_of(event)};
+    if (const cm::Req* const req = as_req(event)) {
         local.gid = req->primary.remote_gid;
-        local.pkey = req->pkey;
         return local;
     }
-    local.pkey = std::get<cm::SidrReq>(*event.message).pkey;
     const PortInfo* const port = find_port(environment_, local);
     const CmaHeader header = read_cma_header(private_data_of(event));
     if (port != nullptr && gid_index(*port, header.destination.gid())) {

@@ -70,7 +70,8 @@ class RdmaId {
     int disconnect();
     // `event` is a value of enum ib_event_type: 4 (COMM_EST) or 5 (PATH_MIG), else EINVAL. EISCONN.
     int notify(std::uint32_t event);
-    // Fills in the attributes for INIT, RTR and RTS; of a datagram id always those for INIT.
+    // Fills in the attributes for INIT, RTR and RTS, values of enum ib_qp_state (others are
+    // EINVAL); of a datagram id always those for INIT. ENOENT: the port has lost the P_Key.
     int init_qp_attr(std::uint32_t qp_state, ib_uverbs_qp_attr& attributes);
 
     void set_service_type(std::uint8_t tos) { tos_ = tos; }

@@ -21,14 +21,9 @@ int RdmaId::init_qp_attr(std::uint32_t qp_state, ib_uverbs_qp_attr& attributes) 
     }
     attributes = {};
     attributes.qp_state = qp_state;
-    int error = 0;
-    if (!connection_ || qp_type_ == QpType::kUd) {
-        error = datagram_attributes(attributes);
-    } else if (qp_state > static_cast<std::uint32_t>(QpState::kErr)) {
-        error = EINVAL;
-    } else {
-        error = connection_attributes(static_cast<QpState>(qp_state), attributes);
-    }
+    const int error = !connection_ || qp_type_ == QpType::kUd
+                          ? datagram_attributes(attributes)
+                          : connection_attributes(static_cast<QpState>(qp_state), attributes);
     if (error != 0) {
         return error;
     }

@@ -5,6 +5,7 @@
 #include "fabric/core/assert.hpp"
 
 #include "simverbs/rdma_cm/cma_header.hpp"
+#include "simverbs/rdma_cm/connection_request.hpp"
 #include "simverbs/rdma_cm/rdma_cm.hpp"
 #include "simverbs/rdma_cm/rdma_id.hpp"
 
@@ -17,23 +18,6 @@ namespace {
 
 // An MRA is only sent if the peer repeats its message, and asks for 4.096 us x 2^24 = 69 s.
 constexpr std::uint8_t kMraTimeout = 24;
-
-const cm::PrivateData& private_data_of(const CmEvent& request) {
-    const auto* const req = std::get_if<cm::Req>(&*request.message);
-    return req != nullptr ? req->private_data
-                          : std::get<cm::SidrReq>(*request.message).private_data;
-}
-
-QpType accepting_type(const CmEvent& request) {
-    const auto* const req = std::get_if<cm::Req>(&*request.message);
-    if (req == nullptr) {
-        return QpType::kUd;
-    }
-    const std::optional<Service> service = cm::accepted_service(*req);
-    return service == Service::kUc       ? QpType::kUc
-           : service == Service::kXrcTgt ? QpType::kXrcTgt
-                                         : QpType::kRc;
-}
 
 }  // namespace
 
@@ -55,10 +39,8 @@ void RdmaId::start_as_request(const RdmaId& listener, const LocalPort& local,
     move(RdmaCmTrigger::kRequest);
     connection_ = event.connection;
     local_ = local;
-    const cm::PrivateData& private_data = private_data_of(event);
-    const auto* const req = std::get_if<cm::Req>(&*event.message);
-    const std::uint64_t service =
-        req != nullptr ? req->service_id : std::get<cm::SidrReq>(*event.message).service_id;
+    const cm::Req* const req = as_req(event);
+    const std::uint64_t service = service_id_of(event);
     if (req != nullptr) {
         const cm::QpParameters& qp = connection()->qp_parameters();
         qp_type_ = accepting_type(event);
@@ -69,7 +51,7 @@ void RdmaId::start_as_request(const RdmaId& listener, const LocalPort& local,
         dgid_ = paths_.front().dgid;
     }
     if (listener.source().family() != AddressFamily::kInfiniband) {
-        const CmaHeader header = read_cma_header(private_data);
+        const CmaHeader header = read_cma_header(private_data_of(event));
         owner_.source = header.destination;
         owner_.source.set_port(port_of(service));
         owner_.destination = header.source;

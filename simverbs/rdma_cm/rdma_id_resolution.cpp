@@ -155,9 +155,9 @@ int RdmaId::resolve_ip(std::uint32_t timeout_ms) {
         owner_.source.set_gid(*source);
     }
     if (!local_) {
-        if (acquire(owner_.source) != 0) {
+        if (const int error = acquire(owner_.source); error != 0) {
             move(RdmaCmTrigger::kAddressFailed);
-            report(RdmaEventType::kAddrError, -ENODEV);
+            report(RdmaEventType::kAddrError, error == EADDRNOTAVAIL ? -ENODEV : -error);
             return 0;
         }
     }

@@ -132,6 +132,9 @@ std::optional<LocalPort> Host::find_local(const Gid& ip) const {
 
 // 127.77.0.0/16 is on link; the third byte names the device.
 std::optional<Gid> Host::source_for(const Gid& remote) const {
+    if (source) {
+        return source;
+    }
     if (remote.bytes[12] != 127 || remote.bytes[13] != 77) {
         return std::nullopt;
     }

@@ -89,6 +89,7 @@ class Host final : public Environment {
     LinkLayer layer;
     Answer path_answer;
     Answer join_answer;
+    std::optional<Gid> source;  // of all routes, instead of the right one
     std::vector<PathQuery> queries;
     std::vector<PathQueryId> cancelled;
     std::vector<JoinRequest> joins;
