@@ -48,6 +48,15 @@ void HostCm::destroy(ConnectionId connection) {
     entries_.erase(found);
 }
 
+void HostCm::forget(ConnectionId connection) {
+    const auto found = entries_.find(connection);
+    if (found == entries_.end()) {
+        return;
+    }
+    release_remote(found->second.connection);
+    entries_.erase(found);
+}
+
 Connection* HostCm::find(ConnectionId connection) {
     const auto found = entries_.find(connection);
     return found == entries_.end() ? nullptr : &found->second.connection;

@@ -60,6 +60,8 @@ class HostCm final : private ConnectionEffects, private fabric::EventHandler {
     std::optional<ConnectionId> create();
     // Tells the peer (Connection::leave). No event of this connection follows.
     void destroy(ConnectionId connection);
+    // Destroys a connection whose peer hears nothing, and so repeats its message.
+    void forget(ConnectionId connection);
     // Returns nullptr if there is no such connection. Commands are called on the connection.
     [[nodiscard]] Connection* find(ConnectionId connection);
 

@@ -37,6 +37,24 @@ TEST(HostCm, ListenersShareNoServiceId) {
     EXPECT_EQ(listen(pair, test::kServiceId), 0) << "it is free again";
 }
 
+TEST(HostCm, AForgottenRequestIsNewWhenItComesAgain) {
+    CmPair pair;
+    int requests = 0;
+    pair.passive.answers = false;
+    pair.passive.on_event = [&](const CmEvent& event) {
+        if (event.type == EventType::kReqReceived && ++requests < 3) {
+            pair.passive.cm.forget(event.connection);
+        } else {
+            pair.passive.answers = true;
+        }
+    };
+    pair.connect();
+    EXPECT_EQ(requests, 3) << "the peer was told nothing, and has sent its REQ again";
+    EXPECT_EQ(pair.carrier.count(1, CmMessage::kRej), 0);
+    EXPECT_EQ(pair.passive_state(), CmState::kEstablished);
+    pair.passive.cm.forget(ConnectionId(777));
+}
+
 TEST(HostCm, AssignsServiceIds) {
     CmPair pair;
     const ConnectionId first = pair.passive.cm.create().value();
