@@ -112,8 +112,8 @@ class UcmaFile {
     // Queries (ucma_file_queries.cpp).
     UcmaReply query_route(const Command& command);
     UcmaReply query(const Command& command);
-    UcmaReply query_addr(const RdmaId& id, std::size_t out) const;
-    UcmaReply query_gid(const RdmaId& id, std::size_t out) const;
+    [[nodiscard]] UcmaReply query_addr(const RdmaId& id, std::size_t out) const;
+    [[nodiscard]] UcmaReply query_gid(const RdmaId& id, std::size_t out) const;
     void put_device(const RdmaId& id, rdma_ucm_query_addr_resp& response) const;
 
     // The context, or nullptr and the error: ENOENT, EINVAL (of another file), EIO (its device has
