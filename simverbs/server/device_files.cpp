@@ -177,7 +177,8 @@ OpenDeviceReply DeviceFiles::open(const DeviceRequest& request, int connection, 
 int DeviceFiles::open_device(const DeviceFile& device, int flags, OpenFile& file, int& descriptor) {
     const Hca& hca = simulation_.hca(device.hca);
     fabric::ManagementPort* port = simulation_.managed_network().find_port(hca.node(), device.port);
-    if (device.kind == DeviceFileKind::kUverbs || port == nullptr) {
+    if (device.kind == DeviceFileKind::kUverbs || port == nullptr ||
+        port->port().attributes().link_layer != fabric::LinkLayer::kInfiniband) {
         return ENXIO;
     }
     const bool is_held = std::any_of(files_.begin(), files_.end(),

@@ -30,10 +30,17 @@ constexpr std::uint64_t kWordBytes = 4;  // of xmit_data_words and rcv_data_word
 
 using Counted = std::vector<std::pair<std::string_view, std::uint64_t>>;
 
+// Returns the node whose performance agent answers for an InfiniBand port; nullptr for one on
+// Ethernet, whose counters are the driver's.
+fabric::ManagedNode* managed_node_of(Simulation& simulation, const Port& port) {
+    return port.attributes().link_layer == fabric::LinkLayer::kInfiniband
+               ? simulation.managed_network().find(port.node().id())
+               : nullptr;
+}
+
 Counted counters_of(Simulation& simulation, const Port& port) {
     Counted counted;
-    fabric::ManagedNode* const managed = simulation.managed_network().find(port.node().id());
-    if (managed != nullptr) {
+    if (fabric::ManagedNode* const managed = managed_node_of(simulation, port)) {
         for (const CounterFile& row : kCounterFiles) {
             counted.emplace_back(row.name,
                                  managed->performance().value(port.number(), row.counter));
@@ -321,7 +328,7 @@ std::string show_counters(Simulation& simulation, const std::vector<const Port*>
 }
 
 bool reset_counters(Simulation& simulation, const Port& port) {
-    fabric::ManagedNode* const managed = simulation.managed_network().find(port.node().id());
+    fabric::ManagedNode* const managed = managed_node_of(simulation, port);
     if (managed == nullptr) {
         return false;
     }
