@@ -25,6 +25,7 @@ constexpr std::int64_t kWakeNs = 5'000'000;
 constexpr std::int64_t kNapsNs = 1'000'000;
 
 constexpr std::size_t kBufferBytes = 512;
+constexpr std::size_t kStatusBytes = 4096;
 
 int open_entry(pid_t process, pid_t thread, const char* entry) {
     const std::string path = fmt::format("/proc/{}/task/{}/{}", process, thread, entry);
@@ -32,7 +33,8 @@ int open_entry(pid_t process, pid_t thread, const char* entry) {
 }
 
 // The entry's text, "" when it cannot be read.
-std::string_view read_entry(int descriptor, std::array<char, kBufferBytes>& buffer) {
+template <std::size_t Bytes>
+std::string_view read_entry(int descriptor, std::array<char, Bytes>& buffer) {
     const ssize_t got = pread(descriptor, buffer.data(), buffer.size() - 1, 0);
     const std::size_t length = got > 0 ? static_cast<std::size_t>(got) : 0;
     buffer[length] = '\0';
@@ -60,6 +62,27 @@ struct ThreadWatch::Sight {
 
 // The limit for a thread that has spun before: whoever waits for memory does so again and again.
 constexpr std::int64_t kSpinsAgainNs = 2'000'000;
+
+// A loop around sched_yield(2) is known by as many turns, each of which took as little time on
+// average and ended while the thread could have gone on; a scheduler's slice is longer.
+constexpr std::uint64_t kTurns = 100;
+constexpr std::uint64_t kTurnsAgain = 10;
+constexpr std::int64_t kTurnNs = 100'000;
+
+// Turns of a thread on a processor that did not end with a sleep.
+std::uint64_t forced_turns(pid_t process, pid_t thread) {
+    constexpr std::string_view kLine = "\nnonvoluntary_ctxt_switches:";
+    std::array<char, kStatusBytes> buffer;
+    const int file = open_entry(process, thread, "status");
+    const std::string_view status = read_entry(file, buffer);
+    if (file >= 0) {
+        close(file);
+    }
+    const std::size_t line = status.find(kLine);
+    return line == std::string_view::npos
+               ? 0
+               : std::strtoull(status.data() + line + kLine.size(), nullptr, 10);
+}
 
 std::int64_t wall_ns() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -190,6 +213,7 @@ ThreadState ThreadWatch::judge(const Sight& seen, std::int64_t now,
         watched_ = true;
         asleep_ = settled_ = false;
         cpu_ns_ = seen.cpu_ns;
+        first_turn_ = seen.runs;
         first_look_ns_ = now;
     }
     cpu_last_ns_ = seen.cpu_ns;
@@ -210,7 +234,7 @@ ThreadState ThreadWatch::judge(const Sight& seen, std::int64_t now,
         case Sight::Where::kStopped:
             asleep_ = settled_ = false;
             if (seen.where != Sight::Where::kRunning || spin_limit.count() == 0 ||
-                seen.cpu_ns - cpu_ns_ <= (spins_ ? kSpinsAgainNs : spin_limit.count())) {
+                !spins(seen, now, spins_ ? kSpinsAgainNs : spin_limit.count())) {
                 return ThreadState::kRuns;
             }
             spins_ = true;
@@ -228,6 +252,28 @@ ThreadState ThreadWatch::judge(const Sight& seen, std::int64_t now,
         return ThreadState::kRuns;
     }
     return wake_ups_.by_time ? ThreadState::kAsleepForTime : ThreadState::kAsleep;
+}
+
+bool ThreadWatch::spins(const Sight& seen, std::int64_t now, std::int64_t limit_ns) {
+    spins_now_ = spins_now_ || seen.cpu_ns - cpu_ns_ > limit_ns ||
+                 (now - first_look_ns_ > limit_ns && yields(seen));
+    return spins_now_;
+}
+
+// Asks for the turns that ended without a sleep once there are many short ones, and again when
+// there are as many more.
+bool ThreadWatch::yields(const Sight& seen) {
+    const std::uint64_t turns = seen.runs - first_turn_;
+    if (turns < (spins_ ? kTurnsAgain : kTurns) ||
+        seen.cpu_ns - cpu_ns_ > static_cast<std::int64_t>(turns) * kTurnNs) {
+        return false;
+    }
+    const std::uint64_t forced = forced_turns(process_, thread_);
+    const bool gave_all_away = counts_turns_ && forced - first_forced_ >= turns - turns / 8;
+    counts_turns_ = true;
+    first_turn_ = seen.runs;
+    first_forced_ = forced;
+    return gave_all_away;
 }
 
 // A loop around usleep(3) is found at another nap by each look: no two agree.

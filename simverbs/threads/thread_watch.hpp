@@ -29,14 +29,15 @@ class ThreadWatch {
     // moved between them, and from then on until a look finds that it has. One that naps (sleeps
     // with a time limit, again and again) counts as asleep whenever a look finds it so, once it
     // has slept for half of a millisecond or more since forget(). A thread spins once it has
-    // used `spin_limit` of CPU time, zero: never, and less than that once it has done so before. A
-    // look less than `interval` after the last one says the same again, and less than that after
-    // forget(), that it runs.
+    // used `spin_limit` of CPU time, zero: never, and less than that once it has done so before.
+    // For one that yields its processor at each turn the wall's time counts instead. A look less
+    // than `interval` after the last one says the same again, and less than that after forget(),
+    // that it runs.
     ThreadState look(std::chrono::nanoseconds spin_limit,
                      std::chrono::nanoseconds interval = std::chrono::nanoseconds::zero());
     // Begins to watch it anew.
     void forget() {
-        watched_ = settled_ = ended_ = false;
+        watched_ = settled_ = ended_ = spins_now_ = counts_turns_ = false;
         looked_at_ns_ = kNever;
     }
     // It has been in the library since the last look, so it is awake.
@@ -62,6 +63,8 @@ class ThreadWatch {
     [[nodiscard]] bool sleeps_on();
     void read_times(Sight& sight);
     ThreadState judge(const Sight& seen, std::int64_t now, std::chrono::nanoseconds spin_limit);
+    [[nodiscard]] bool spins(const Sight& seen, std::int64_t now, std::int64_t limit_ns);
+    [[nodiscard]] bool yields(const Sight& seen);
     [[nodiscard]] bool naps(const Sight& seen, std::int64_t now) const;
 
     pid_t process_ = 0;
@@ -82,6 +85,10 @@ class ThreadWatch {
     bool was_passed_ = false;             // by time, while it slept for a signal
     bool was_woken_ = false;              // since then
     bool spins_ = false;                  // has done so before
+    bool spins_now_ = false;              // since forget()
+    bool counts_turns_ = false;           // the next two are known
+    std::uint64_t first_turn_ = 0;        // runs_, when its turns began to be counted
+    std::uint64_t first_forced_ = 0;      // and how many had ended without a sleep
     std::uint64_t runs_ = 0;              // times it was given a processor, at the last look
     std::int64_t cpu_ns_ = 0;             // it had used at the first look
     std::int64_t cpu_last_ns_ = 0;        // and at the last one

@@ -137,6 +137,100 @@ TEST(ThreadWatch, NeverCallsASpinnerOneWithoutALimit) {
     }
 }
 
+// Keeps the processor busy that the calling thread runs on, and keeps that thread there.
+class BusyProcessor {
+  public:
+    BusyProcessor() {
+        pthread_getaffinity_np(pthread_self(), sizeof before_, &before_);
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(sched_getcpu(), &one);
+        EXPECT_EQ(pthread_setaffinity_np(pthread_self(), sizeof one, &one), 0);
+        burner_ = std::thread([this] {
+            while (!stop_) {
+            }
+        });
+    }
+    ~BusyProcessor() {
+        stop_ = true;
+        burner_.join();
+        pthread_setaffinity_np(pthread_self(), sizeof before_, &before_);
+    }
+    BusyProcessor(const BusyProcessor&) = delete;
+    BusyProcessor& operator=(const BusyProcessor&) = delete;
+
+  private:
+    cpu_set_t before_{};
+    std::atomic<bool> stop_{false};
+    std::thread burner_;
+};
+
+TEST(ThreadWatch, FindsAYielderThatHardlyGetsAProcessor) {
+    std::atomic<bool> stop{false};
+    {
+        const Watched thread([&stop] {
+            const BusyProcessor busy;
+            while (!stop) {
+                std::this_thread::yield();
+            }
+        });
+        ThreadWatch watch(getpid(), thread.id());
+        look_until(watch, ThreadState::kSpins, 200ms);
+        EXPECT_LT(watch.spent(), 200ms);
+        watch.forget();
+        EXPECT_EQ(watch.look(200ms), ThreadState::kRuns) << "it was in the library";
+        stop = true;
+    }
+}
+
+// Looks for half of a second at a thread that runs `body` on a busy processor: unless it has used
+// the limit of processor time, it must not count as one that spins.
+template <class Body>
+void expect_never_yields(Body body) {
+    constexpr auto kLimit = 200ms;
+    std::atomic<bool> stop{false};
+    {
+        const Watched thread([&stop, body] {
+            const BusyProcessor busy;
+            while (!stop) {
+                body();
+            }
+        });
+        ThreadWatch watch(getpid(), thread.id());
+        bool was_believed = false;
+        for (const std::int64_t end = wall_ns() + 500'000'000; wall_ns() < end;) {
+            if (watch.look(kLimit) == ThreadState::kSpins) {
+                was_believed = watch.spent() < kLimit;
+                break;
+            }
+        }
+        EXPECT_FALSE(was_believed);
+        stop = true;
+    }
+}
+
+TEST(ThreadWatch, BelievesOfNobodyThatComputesOnABusyProcessorThatItYields) {
+    expect_never_yields([] {});
+}
+
+TEST(ThreadWatch, BelievesOfNobodyThatIsWokenOftenThatItYields) {
+    const Pipe there;
+    const Pipe back;
+    std::atomic<bool> stop{false};
+    const Watched echo([&] {
+        while (!stop) {
+            there.wait();
+            back.wake();
+        }
+    });
+    expect_never_yields([&] {
+        there.wake();
+        back.wait();
+    });
+    stop = true;
+    there.wake();
+}
+
 TEST(ThreadWatch, GivesItsLastAnswerWithinAnInterval) {
     const Pipe pipe;
     Watched thread([&pipe] { pipe.wait(); });
