@@ -53,10 +53,12 @@ int DeviceContext::execute(const DestroyAh& command, EmptyReply& /*reply*/) {
 // RoCE has no LIDs: whatever comes as one is ignored (IBA A16).
 int DeviceContext::find_group(const std::array<std::uint8_t, 16>& gid, std::uint16_t lid,
                               const QueuePair* qp, MulticastGroup& group) const {
-    if (qp == nullptr || !properties(qp->attributes().service).multicast) {
-        return refuse(EINVAL,
-                      "multicast is for datagrams, and the queue pair is none of this "
-                      "context or not of UD");
+    if (qp == nullptr) {
+        return refuse(EINVAL, "the queue pair is none of this context");
+    }
+    if (!properties(qp->attributes().service).multicast) {
+        return refuse(EINVAL, "QP {:#x} is of {}, and multicast is for datagrams (UD)", qp->qpn(),
+                      properties(qp->attributes().service).name);
     }
     const bool on_ethernet =
         hca_.port(qp->attributes().port).attributes().link_layer == fabric::LinkLayer::kEthernet;

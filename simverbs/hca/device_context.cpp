@@ -254,10 +254,12 @@ int DeviceContext::execute(const ModifyCq& command, EmptyReply& /*reply*/) {
     if (limits.max_cq_moderation_count == 0) {
         return refuse(EOPNOTSUPP, "the device does not moderate completion events");
     }
-    if (command.count > limits.max_cq_moderation_count ||
-        command.period_us > limits.max_cq_moderation_microseconds) {
-        return refuse(EINVAL, "cq_count {} is more than {}, or cq_period {} us more than {} us",
-                      command.count, limits.max_cq_moderation_count, command.period_us,
+    if (command.count > limits.max_cq_moderation_count) {
+        return refuse(EINVAL, "cq_count {} is more than {}", command.count,
+                      limits.max_cq_moderation_count);
+    }
+    if (command.period_us > limits.max_cq_moderation_microseconds) {
+        return refuse(EINVAL, "cq_period {} us is more than {} us", command.period_us,
                       limits.max_cq_moderation_microseconds);
     }
     cq->moderate(command.count, fabric::SimDuration(std::chrono::microseconds(command.period_us)),

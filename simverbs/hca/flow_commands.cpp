@@ -39,12 +39,18 @@ int DeviceContext::execute(const CreateFlow& command, HandleReply& reply) {
     CounterSet* counters = find(counters_, command.counters);
     const bool is_normal = command.type == static_cast<std::uint32_t>(FlowType::kNormal);
     const bool needs_normal = command.tag != 0 || command.egress != 0;
-    if ((counters == nullptr && command.counters != 0) || command.tag > kMaxFlowTag ||
-        (needs_normal && !is_normal) || (command.tag != 0 && command.egress != 0)) {
-        return refuse(EINVAL,
-                      "counters {} are none of this context, or a tag (at most {:#x}) or "
-                      "EGRESS does not fit the type of the rule",
-                      command.counters, kMaxFlowTag);
+    if (counters == nullptr && command.counters != 0) {
+        return refuse_handle(EINVAL, "counters", command.counters);
+    }
+    if (command.tag > kMaxFlowTag) {
+        return refuse(EINVAL, "tag {:#x} is more than {:#x}", command.tag, kMaxFlowTag);
+    }
+    if (needs_normal && !is_normal) {
+        return refuse(EINVAL, "{} goes with rules of type IBV_FLOW_ATTR_NORMAL (0) alone, not {}",
+                      command.tag != 0 ? "a tag" : "EGRESS", command.type);
+    }
+    if (command.tag != 0 && command.egress != 0) {
+        return refuse(EINVAL, "a tag is for frames that come in, EGRESS for those that go out");
     }
     if (flows_.size() >= kMaxFlowRules) {
         return refuse(ENOMEM, "the context has all of its {} rules", kMaxFlowRules);
@@ -112,10 +118,11 @@ int DeviceContext::execute(const AttachCounters& command, EmptyReply& /*reply*/)
     constexpr std::uint32_t kPackets = 0;  // enum ibv_counter_description
     constexpr std::uint32_t kBytes = 1;
     CounterSet* counters = find(counters_, command.handle);
-    if (counters == nullptr || command.index >= kMaxCounters) {
-        return refuse(EINVAL,
-                      "counters {} are none of this context, or index {} is none of 0 to {}",
-                      command.handle, command.index, kMaxCounters - 1);
+    if (counters == nullptr) {
+        return refuse_handle(EINVAL, "counters", command.handle);
+    }
+    if (command.index >= kMaxCounters) {
+        return refuse(EINVAL, "index {} is none of 0 to {}", command.index, kMaxCounters - 1);
     }
     if (command.what != kPackets && command.what != kBytes) {
         return refuse(EOPNOTSUPP, "counter_desc {} is neither packets (0) nor bytes (1)",

@@ -252,10 +252,11 @@ int DeviceContext::execute(const AdviseMr& command, AdviseMrReply& reply) {
     if (region == nullptr || !region->access.contains(Access::kOnDemand)) {
         return refuse(ENOENT, "lkey {:#x} is of no on-demand region", command.lkey);
     }
-    if (region->pd != pd ||
-        (command.for_writing != 0 && !region->access.contains(Access::kLocalWrite))) {
-        return refuse(EPERM, "the region of lkey {:#x} is of another PD, or lacks LOCAL_WRITE",
-                      command.lkey);
+    if (region->pd != pd) {
+        return refuse(EPERM, "the region of lkey {:#x} is of another PD", command.lkey);
+    }
+    if (command.for_writing != 0 && !region->access.contains(Access::kLocalWrite)) {
+        return refuse(EPERM, "the region of lkey {:#x} lacks IBV_ACCESS_LOCAL_WRITE", command.lkey);
     }
     const std::uint64_t offset = command.address - region->iova;
     const bool inside = command.address >= region->iova && offset <= region->length &&
@@ -268,9 +269,12 @@ int DeviceContext::execute(const AdviseMr& command, AdviseMrReply& reply) {
 
 int DeviceContext::execute(const AllocateDm& command, AllocateDmReply& reply) {
     const std::uint64_t most = hca_.personality().limits.max_device_memory_bytes;
-    if (command.length == 0 || command.log_alignment > kMostLogAlignment) {
-        return refuse(EINVAL, "length {} is 0, or log_align_req {} is more than {}", command.length,
-                      command.log_alignment, kMostLogAlignment);
+    if (command.length == 0) {
+        return refuse(EINVAL, "length 0: at least 1 byte is wanted");
+    }
+    if (command.log_alignment > kMostLogAlignment) {
+        return refuse(EINVAL, "log_align_req {} is more than {}", command.log_alignment,
+                      kMostLogAlignment);
     }
     if (command.length > most - device_memory_bytes_) {
         return refuse(ENOMEM, "length {} is more than what is left of max_dm_size {}: {}",
@@ -304,9 +308,11 @@ int DeviceContext::execute(const FreeDm& command, EmptyReply& /*reply*/) {
 int DeviceContext::execute(const RegisterDmMr& command, RegisterMrReply& reply) {
     ProtectionDomain* pd = find(pds_, command.pd);
     DeviceMemory* memory = find(device_memories_, command.dm);
-    if (pd == nullptr || memory == nullptr) {
-        return refuse(ENOENT, "PD {} or device memory {} is none of this context", command.pd,
-                      command.dm);
+    if (pd == nullptr) {
+        return refuse_handle(ENOENT, "PD", command.pd);
+    }
+    if (memory == nullptr) {
+        return refuse_handle(ENOENT, "device memory", command.dm);
     }
     const auto access = AccessRights::from_bits(command.access);
     const bool inside = command.offset <= memory->ring.bytes &&
@@ -316,12 +322,14 @@ int DeviceContext::execute(const RegisterDmMr& command, RegisterMrReply& reply) 
         return refuse(EINVAL, "{} bytes at offset {} are not within the {} bytes of device memory",
                       command.length, command.offset, memory->ring.bytes);
     }
-    if (!access.contains(Access::kZeroBased) ||
-        !(kDeviceMemoryAccess | kOptionalAccess).contains(access)) {
+    if (!access.contains(Access::kZeroBased)) {
+        return refuse(EINVAL, "access {:#x} lacks IBV_ACCESS_ZERO_BASED", access.bits);
+    }
+    if (const auto taken = kDeviceMemoryAccess | kOptionalAccess; !taken.contains(access)) {
         return refuse(EINVAL,
-                      "access {:#x} lacks IBV_ACCESS_ZERO_BASED or has bits that a region "
-                      "in device memory does not take",
-                      access.bits);
+                      "access {:#x} has bits that a region in device memory does not take: "
+                      "{:#x} are possible",
+                      access.bits, taken.bits);
     }
     if (const std::string why = access_reason(access, hca_.personality().limits); !why.empty()) {
         return refuse(EINVAL, "{}", why);

@@ -21,12 +21,13 @@ int QueuePair::check_migration(QpAttrs given, const QpValues& values) const {
             return context().refuse(error, "alt_ah_attr: {}", why);
         }
         const auto& pkeys = hca_.port(path.port).attributes().pkeys;
-        if (values.alternate_pkey_index >= pkeys.size() ||
-            values.alternate_timeout >= kAckTimeoutCodes) {
-            return context().refuse(EINVAL,
-                                    "alt_pkey_index {} or alt_timeout {} is more than {} and {}",
-                                    values.alternate_pkey_index, values.alternate_timeout,
-                                    pkeys.size() - 1, kAckTimeoutCodes - 1);
+        if (values.alternate_pkey_index >= pkeys.size()) {
+            return context().refuse(EINVAL, "alt_pkey_index {} is none of 0 to {}",
+                                    values.alternate_pkey_index, pkeys.size() - 1);
+        }
+        if (values.alternate_timeout >= kAckTimeoutCodes) {
+            return context().refuse(EINVAL, "alt_timeout {} is none of 0 to {}",
+                                    values.alternate_timeout, kAckTimeoutCodes - 1);
         }
     }
     if (!given.contains(QpAttr::kPathMigState)) {

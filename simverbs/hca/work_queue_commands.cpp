@@ -165,18 +165,24 @@ int DeviceContext::check_spread(const CreateQp& command, const IndirectionTable*
         return refuse(EOPNOTSUPP, "the device spreads no frames (RSS) of {}",
                       properties(command.service).name);
     }
-    if (table == nullptr || asked.send_requests > 0 || asked.receive_requests > 0 ||
-        asked.receive_segments > 0 || command.srq != 0) {
-        return refuse(EINVAL,
-                      "rwq_ind_tbl is none of this context, or the queue pair asks for "
-                      "queues of its own (max_send_wr, max_recv_wr, max_recv_sge, srq)");
+    if (table == nullptr) {
+        return refuse(EINVAL, "rwq_ind_tbl is none of this context");
     }
-    if (hash.function != kToeplitzHash || (limits.rx_hash_functions & kToeplitzHash) == 0 ||
-        !HashFields::from_bits(limits.rx_hash_fields).contains(hash.fields)) {
+    if (asked.send_requests > 0 || asked.receive_requests > 0 || asked.receive_segments > 0 ||
+        command.srq != 0) {
+        return refuse(EINVAL,
+                      "with rwq_ind_tbl the queue pair has no queues of its own (max_send_wr, "
+                      "max_recv_wr, max_recv_sge, srq)");
+    }
+    if (hash.function != kToeplitzHash || (limits.rx_hash_functions & kToeplitzHash) == 0) {
+        return refuse(EOPNOTSUPP, "rx_hash_function {} is none that the device has: {:#x}",
+                      hash.function, limits.rx_hash_functions);
+    }
+    if (const auto known = HashFields::from_bits(limits.rx_hash_fields);
+        !known.contains(hash.fields)) {
         return refuse(EOPNOTSUPP,
-                      "rx_hash_function {} or rx_hash_fields_mask is none that the device "
-                      "has",
-                      hash.function);
+                      "rx_hash_fields_mask {:#x} has bits that the device has not: {:#x}",
+                      hash.fields.bits, known.bits);
     }
     const bool chooses_nothing = hash.fields.empty() && table->queues.size() > 1;
     return hash.key_bytes != kHashKeyBytes || !can_be_of_one_frame(hash.fields) || chooses_nothing

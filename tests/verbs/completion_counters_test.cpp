@@ -243,6 +243,7 @@ TEST_F(CompletionCounters, AreHeldByTheirQueuePairs) {
     newer_qp_attach_comp_cntr_attr what{0, kEverything};
     ASSERT_EQ(newer_qp_attach_comp_cntr(a->qp, counter, &what), 0);
     EXPECT_EQ(newer_destroy_comp_cntr(counter), EBUSY);
+    expect_reason("is used by 1 object: QP ");
     ASSERT_EQ(ibv_destroy_qp(a->qp), 0);
     a->qp = nullptr;
     EXPECT_EQ(newer_destroy_comp_cntr(counter), 0);

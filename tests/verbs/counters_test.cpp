@@ -89,6 +89,7 @@ TEST_F(FlowCounters, AreHeldByTheirRule) {
     ASSERT_EQ(attach(IBV_COUNTER_PACKETS, 0), 0);
     ASSERT_EQ(steer(Rule(eth_to_b(), counting())), 0);
     EXPECT_EQ(ibv_destroy_counters(counters), EBUSY);
+    expect_reason("are used by 1 object: flow rule ");
     EXPECT_EQ(attach(IBV_COUNTER_BYTES, 1), EBUSY);
     EXPECT_TRUE(arrives());
     EXPECT_EQ(values(1), (Values{1}));

@@ -176,6 +176,7 @@ TEST_F(RawPackets, RulesThatAreRefused) {
 TEST_F(RawPackets, AQueuePairThatIsSteeredToStays) {
     ASSERT_EQ(steer(Rule(eth_to_b())), 0);
     EXPECT_EQ(ibv_destroy_qp(receiver), EBUSY);
+    expect_reason("is used by 1 object: flow rule ");
     write_datagram();
     EXPECT_TRUE(arrives());
 }

@@ -284,13 +284,17 @@ TEST_F(WorkQueues, FlushInErrAndForgetInReset) {
 
 TEST_F(WorkQueues, AreHeldByTheirTableAndHoldTheirOwn) {
     EXPECT_EQ(ibv_destroy_cq(b->cq), EBUSY);
+    expect_reason("is used by 6 objects: QP ");
+    expect_reason(", WQ ");
     table = make_table({wqs.begin(), wqs.end()}, kLogQueues);
     ASSERT_NE(table, nullptr);
     EXPECT_EQ(ibv_destroy_wq(wqs[0]), EBUSY);
+    expect_reason("is used by 1 object: indirection table ");
     ibv_qp_init_attr_ex init = spread_attributes(kIpv4Fields);
     spreader = ibv_create_qp_ex(b->context, &init);
     ASSERT_NE(spreader, nullptr);
     EXPECT_EQ(ibv_destroy_rwq_ind_table(table), EBUSY);
+    expect_reason("is used by 1 object: QP ");
 }
 
 TEST_F(WorkQueues, TablesThatCannotBeAreRefused) {

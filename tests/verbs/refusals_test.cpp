@@ -191,6 +191,13 @@ TEST_F(Refusals, OfMemoryNameTheValue) {
              ibv_alloc_dm_attr much{.length = kEndless, .log_align_req = 0, .comp_mask = 0};
              return errno_of(ibv_alloc_dm(a->context, &much));
          }},
+        {"ibv_alloc_dm",
+         EINVAL,
+         {"log_align_req 99 is more than"},
+         [this] {
+             ibv_alloc_dm_attr odd{.length = 64, .log_align_req = 99, .comp_mask = 0};
+             return errno_of(ibv_alloc_dm(a->context, &odd));
+         }},
         {"ibv_advise_mr",
          EINVAL,
          {"num_sge"},
@@ -222,6 +229,10 @@ TEST_F(Refusals, OfDeviceMemoryNameItsRegion) {
 
 TEST_F(Refusals, OfCompletionQueuesNameTheValue) {
     ibv_modify_cq_attr moderation{};
+    const auto moderate = [this](std::uint16_t period) {
+        ibv_modify_cq_attr attr{IBV_CQ_ATTR_MODERATE, {0, period}};
+        return ibv_modify_cq(a->cq, &attr);
+    };
     const auto create_ex = [this](ibv_cq_init_attr_ex wanted) {
         return errno_of(ibv_create_cq_ex(a->context, &wanted));
     };
@@ -253,6 +264,10 @@ TEST_F(Refusals, OfCompletionQueuesNameTheValue) {
          EINVAL,
          {"attr_mask"},
          [this, &moderation] { return ibv_modify_cq(a->cq, &moderation); }},
+        {"ibv_modify_cq",
+         EINVAL,
+         {"cq_period 65535 us is more than 4095"},
+         [&] { return moderate(65'535); }},
         {"ibv_destroy_cq",
          ENOENT,
          {"CQ"},
@@ -346,7 +361,7 @@ TEST_F(Refusals, OfQueuePairsNameTheValue) {
          [this] { return without_handle(a->qp, ibv_destroy_qp); }},
         {"ibv_attach_mcast",
          EINVAL,
-         {"UD"},
+         {"is of RC", "UD"},
          [this, &unicast] { return ibv_attach_mcast(a->qp, &unicast, 0); }},
         {"ibv_detach_mcast",
          EINVAL,

@@ -210,6 +210,11 @@ void take_away(void* pages, std::size_t bytes) {
     EXPECT_EQ(mmap(pages, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), pages);
 }
 
+void expect_reason(std::string_view words) {
+    const std::string said = simverbs_last_error();
+    EXPECT_NE(said.find(words), std::string::npos) << '"' << words << "\" is not in: " << said;
+}
+
 std::uint8_t ipv4_gid_index(ibv_context* context) {
     constexpr std::uint8_t kEntries = 4;
     ibv_gid_entry entry{};

@@ -9,6 +9,7 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -28,6 +29,9 @@ void take_away(void* pages, std::size_t bytes);
 
 // On Ethernet: of the port's RoCE v2 address over IPv4, which lies elsewhere with each device.
 std::uint8_t ipv4_gid_index(ibv_context* context);
+
+// The last refusal gives a reason that has these words.
+void expect_reason(std::string_view words);
 
 // How two queue pairs are made and connected.
 struct Connection {

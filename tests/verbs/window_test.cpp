@@ -108,6 +108,7 @@ TEST_F(Window, KeepsItsPdBusy) {
     ibv_pd* pd = ibv_alloc_pd(b->context);
     ibv_mw* mw = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
     EXPECT_EQ(ibv_dealloc_pd(pd), EBUSY);
+    expect_reason("is used by 1 object: MW ");
     EXPECT_EQ(ibv_dealloc_mw(mw), 0);
     EXPECT_EQ(ibv_dealloc_pd(pd), 0);
 }
@@ -155,6 +156,7 @@ TEST_F(Window, OpensNothingBeforeOrBehindIt) {
 TEST_F(Window, IsUnboundByLengthZero) {
     ibv_mw* mw = bound(IBV_MW_TYPE_1);
     EXPECT_EQ(ibv_dereg_mr(mr_), EBUSY);
+    expect_reason("is used by 1 object: bound MW ");
     const std::uint32_t old = mw->rkey;
     ASSERT_EQ(bind_by_verb(mw, {nullptr, 0, 0, 0}), 0);
     EXPECT_NE(mw->rkey, old);
