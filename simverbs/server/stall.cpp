@@ -34,6 +34,9 @@ void Server::watch_for_stall(std::size_t events) {
     marks_.endless = marks_.endless || stall == Stall::kEndless;
     if (stall != Stall::kNone && options_.time.warn) {
         traces_.flush();
+        if (const std::string unarmed = describe_unarmed(*simulation_); !unarmed.empty()) {
+            fmt::print(stderr, "simverbs: {}\n", unarmed);
+        }
         fmt::print(stderr, "simverbs: {}", hang_report(*simulation_, to_string(stall)));
     }
 }

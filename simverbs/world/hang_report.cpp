@@ -136,10 +136,10 @@ std::string describe_unarmed(const Simulation& simulation) {
         hca.for_each_cq([&](const CompletionQueue& cq) {
             if (text.empty() && cq.lacks_request() && cq.unconsumed() > 0) {
                 text = fmt::format(
-                    "everyone sleeps, but CQ {:#x} of {} has {} completions and is not armed, so "
+                    "everyone sleeps, but CQ {:#x} of {} has {} and is not armed, so "
                     "ibv_get_cq_event() does not return: call ibv_req_notify_cq() once for each "
                     "event, and then ibv_poll_cq() until it returns 0",
-                    cq.handle(), hca.name(), cq.unconsumed());
+                    cq.handle(), hca.name(), fabric::counted(cq.unconsumed(), "completion"));
             }
         });
     }

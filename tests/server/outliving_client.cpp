@@ -70,6 +70,24 @@ void wait_for_completion_event() {
     tell("ibv_get_cq_event", ibv_get_cq_event(g_channel, &cq, &context));
 }
 
+// For the completion of a receive that is flushed, on a queue that it has not armed.
+void wait_without_arming() {
+    ibv_qp_init_attr wanted{};
+    wanted.send_cq = wanted.recv_cq = g_cq;
+    wanted.cap.max_recv_wr = 1;
+    wanted.qp_type = IBV_QPT_RC;
+    ibv_qp* const qp = ibv_create_qp(ibv_alloc_pd(g_context), &wanted);
+    ibv_qp_attr error{};
+    error.qp_state = IBV_QPS_ERR;
+    ibv_recv_wr receive{};
+    ibv_recv_wr* bad = nullptr;
+    if (qp == nullptr || ibv_modify_qp(qp, &error, IBV_QP_STATE) != 0 ||
+        ibv_post_recv(qp, &receive, &bad) != 0) {
+        std::exit(1);
+    }
+    wait_for_completion_event();
+}
+
 void wait_for_async_event() {
     ibv_async_event event{};
     const int error = ibv_get_async_event(g_context, &event);
@@ -115,6 +133,8 @@ int main(int count, char** arguments) {
         poll_extended();
     } else if (way == "completion-event") {
         wait_for_completion_event();
+    } else if (way == "unarmed") {
+        wait_without_arming();
     } else if (way == "async-event") {
         wait_for_async_event();
     } else if (way == "descriptor") {

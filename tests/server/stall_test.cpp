@@ -44,9 +44,9 @@ void wait_for_long() {
 }
 
 using Stalled = std::tuple<const char*, const char*>;  // schedule, how it waits
-class Stall : public testing::TestWithParam<Stalled> {};
+class StallOf : public testing::TestWithParam<Stalled> {};
 
-TEST_P(Stall, IsReportedOnceWithWhatQueuePairsWaitFor) {
+TEST_P(StallOf, IsReportedOnceWithWhatQueuePairsWaitFor) {
     const auto& [schedule, way] = GetParam();
     WarnedWorld world("1", schedule);
     Process waits = world.waiting(way, "h0");
@@ -60,7 +60,7 @@ TEST_P(Stall, IsReportedOnceWithWhatQueuePairsWaitFor) {
     EXPECT_EQ(said.find(kStall), said.rfind(kStall)) << said;
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, Stall,
+INSTANTIATE_TEST_SUITE_P(Ways, StallOf,
                          testing::Combine(testing::Values("free", "canonical"),
                                           testing::Values("poll", "completion-event")),
                          [](const auto& stalled) {
@@ -69,6 +69,17 @@ INSTANTIATE_TEST_SUITE_P(Ways, Stall,
                              std::replace(name.begin(), name.end(), '-', '_');
                              return name;
                          });
+
+TEST(Stall, NamesAQueueThatWasNotArmed) {
+    WarnedWorld world("1", "free");
+    Process waits = world.waiting("unarmed", "h0");
+    ASSERT_EQ(waits.hear(), "ready");
+    EXPECT_TRUE(
+        world->complains_at_last("has 1 completion and is not armed, so "
+                                 "ibv_get_cq_event() does not return: call "
+                                 "ibv_req_notify_cq()"))
+        << world->complaints();
+}
 
 TEST(NoStall, IsReportedWhileAProgramIsElsewhere) {
     WarnedWorld world("1", "free");
