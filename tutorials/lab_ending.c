@@ -3,6 +3,10 @@
  * (SIGABRT). It writes their addresses to the file $LAB_ENDING; addr2line makes lines of them. Also
  * lets every byte of stdout leave at once, so that a crash loses none. Does not change how the
  * program ends. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* dladdr(3), the names of registers */
+#endif
+#include <dlfcn.h>
 #include <elf.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -12,10 +16,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 enum {
     MOST_FRAMES = 64,
+    MOST_WORDS = 1024,
     OF_EXIT = 2 /* frames of this file */,
     OF_SIGNAL = 3 /* and of the kernel */
 };
@@ -41,29 +47,59 @@ static void note(const char* word, uintptr_t number) {
     (void)!write(notes, line + at, sizeof line - at);
 }
 
-/* Addresses as the symbol table has them. All but the one at which a signal came are return
- * addresses, which lie behind the call. */
+/* Notes an address of this program as the symbol table has it; returns 0 for one that is elsewhere.
+ * `back` is 1 for return addresses, which lie behind the call. */
+static int note_place(uintptr_t address, unsigned back) {
+    const ElfW(Ehdr)* header = (const void*)__executable_start;
+    const uintptr_t base = header->e_type == ET_DYN ? (uintptr_t)header : 0;
+    if (address <= (uintptr_t)header || address >= (uintptr_t)etext) {
+        return 0;
+    }
+    note("at", address - base - back);
+    return 1;
+}
+
+/* All but the one at which a signal came are return addresses. */
 __attribute__((noinline)) static void note_frames(int first, int exact) {
     void* frames[MOST_FRAMES];
     const int count = backtrace(frames, MOST_FRAMES);
-    const ElfW(Ehdr)* header = (const void*)__executable_start;
-    const uintptr_t base = header->e_type == ET_DYN ? (uintptr_t)header : 0;
     for (int i = first; i < count; ++i) {
-        const uintptr_t address = (uintptr_t)frames[i];
-        if (address > (uintptr_t)header && address < (uintptr_t)etext) {
-            note("at", address - base - (i == exact ? 0 : 1));
-        }
+        note_place((uintptr_t)frames[i], i == exact ? 0 : 1);
     }
 }
 
-static void on_signal(int signal, siginfo_t* info, void* context) {
+/* Notes the first word on the stack that can be a return address to this program, and returns 1,
+ * where the program has jumped to where no code is. backtrace() would crash there. */
+static int search_stack(const ucontext_t* context) {
+#if defined(__x86_64__)
+    const uintptr_t counter = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+    const uintptr_t* top = (const uintptr_t*)context->uc_mcontext.gregs[REG_RSP];
+#elif defined(__aarch64__)
+    const uintptr_t counter = (uintptr_t)context->uc_mcontext.pc;
+    const uintptr_t* top = (const uintptr_t*)context->uc_mcontext.sp;
+#else
+    const uintptr_t counter = (uintptr_t)&search_stack;
+    const uintptr_t* top = NULL;
     (void)context;
+#endif
+    Dl_info about;
+    if (dladdr((const void*)counter, &about) != 0) {
+        return 0;
+    }
+    for (int i = 0; i < MOST_WORDS && !note_place(top[i], 1); ++i) {
+    }
+    return 1;
+}
+
+static void on_signal(int signal, siginfo_t* info, void* context) {
     if (getpid() == owner) {
         note("signal", (uintptr_t)signal);
         if (signal == SIGSEGV || signal == SIGBUS) {
             note("address", (uintptr_t)info->si_addr);
         }
-        note_frames(OF_SIGNAL, OF_SIGNAL);
+        if (!search_stack(context)) {
+            note_frames(OF_SIGNAL, OF_SIGNAL);
+        }
     }
     raise(signal); /* comes when this returns, and finds the default */
 }
