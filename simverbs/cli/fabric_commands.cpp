@@ -136,7 +136,7 @@ void FabricCommands::add_link() {
 
 void FabricCommands::add_port() {
     port_ = add("port", "A port: its link, addresses and partitions");
-    port_->add_option("name", name_, "such as h0:1")->type_name("NODE:PORT")->required();
+    port_->add_option("name", name_, "such as h0:1")->type_name("PORT")->required();
     port_
         ->add_option("change", change_,
                      "as in: enable, disable, lid 9, pkey 1=0x8001 2=0x7fff, gid 1=fe80::1; on "
@@ -149,10 +149,10 @@ void FabricCommands::add_sm() {
     sm_ = add("sm", "The subnet manager");
     sm_->add_option("what", change_,
                     "status: ports and routes; sweep: look at the subnet again; reregister "
-                    "NODE:PORT: ask it to subscribe again")
+                    "PORT: ask it to subscribe again")
         ->check(CLI::IsMember(names_of(kSmChanges)))
         ->default_str("status");
-    sm_->add_option("port", values_, "of reregister")->type_name("NODE:PORT");
+    sm_->add_option("port", values_, "of reregister")->type_name("PORT");
 }
 
 void FabricCommands::add_counters() {

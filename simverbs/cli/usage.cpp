@@ -59,6 +59,18 @@ bool is_of_a_command_below(const CLI::App& command, const std::string& option) {
     });
 }
 
+constexpr std::size_t kDashes = 2;
+
+// Returns true for "--topology" if the command takes a topology as a word of its own.
+bool takes_as_word(const CLI::App& command, const std::string& option) {
+    const auto words = command.get_options(
+        [](const CLI::Option* each) { return each->get_positional() && !each->nonpositional(); });
+    return option.size() > kDashes &&
+           std::any_of(words.begin(), words.end(), [&option](const CLI::Option* each) {
+               return each->get_name(true) == option.substr(kDashes);
+           });
+}
+
 bool is_option(const std::string& word) {
     return word.size() > 1 && word.starts_with('-');
 }
@@ -77,8 +89,12 @@ std::string words_of(const CLI::App& command, const std::vector<std::string>& le
     if (option != left.end() && is_of_a_command_below(command, *option)) {
         return fmt::format("a command is required before '{}'{}", *option, all);
     }
-    return option == left.end()
-               ? fmt::format("'{}' is one word too many", left.front())
+    if (option == left.end()) {
+        return fmt::format("'{}' is one word too many", left.front());
+    }
+    return takes_as_word(command, *option)
+               ? fmt::format("no option '{}': the {} is given without it", *option,
+                             option->substr(kDashes))
                : fmt::format("no option '{}'{}", *option, suggestion(*option, options_of(command)));
 }
 

@@ -195,7 +195,7 @@ FabricAnswer FabricRequests::show(const FabricRequest& request, const std::strin
     } else {
         const auto node = lookup_.node(name);
         if (!node) {
-            return {ENOENT, node.error()};
+            return {ENOENT, node.error() + "; a link has the names of both ends, as h0-s0"};
         }
         part.ports = ports_of(**node);
     }

@@ -290,6 +290,8 @@ class Help(Case):
             ("staus", 'no command \'staus\': did you mean "status"?'),
             ("lab chek 2", 'lab: no command \'chek\': did you mean "check"?'),
             ("lab", "lab: a command is required; there are: list, start, check"),
+            ("up --topology pair",
+             "up: no option '--topology': the topology is given without it"),
             ("up pair --wrld x", 'up: no option \'--wrld\': did you mean "--world"?'),
             ("fabric --world x", "fabric: a command is required before '--world'; there are: show"),
             ("fabric frob --world x", "fabric: no command 'frob'; there are: show, link"),
