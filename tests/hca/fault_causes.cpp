@@ -50,6 +50,7 @@ void lose_both_requests(Pair& pair, Exchange& exchange) {
     pair.drop_nth(pair.a, 1);  // of those that the first fault leaves
 }
 
+// NOLINTNEXTLINE(readability-function-size): a table
 const std::vector<FaultScenario>& requester_scenarios() {
     static const std::vector<FaultScenario> kScenarios = {
         {kSuccess, {}, {}, {}},
@@ -182,6 +183,7 @@ const std::vector<FaultScenario>& silence_scenarios() {
     return kScenarios;
 }
 
+// NOLINTNEXTLINE(readability-function-size): a table
 const std::vector<FaultScenario>& refusal_scenarios() {
     static const std::vector<FaultScenario> kScenarios = {
         {kQpLacksRight,

@@ -26,8 +26,10 @@ class Mapping {
     [[nodiscard]] std::uint64_t address() const { return reinterpret_cast<std::uint64_t>(base_); }
     // Everything from `offset`; nothing else comes to lie there.
     void unmap(std::size_t offset) {
-        mmap(static_cast<std::byte*>(base_) + offset, kBytes - offset, PROT_NONE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        void* const where = static_cast<std::byte*>(base_) + offset;
+        EXPECT_EQ(
+            mmap(where, kBytes - offset, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+            where);
     }
 
   private:

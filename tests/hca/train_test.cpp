@@ -202,7 +202,7 @@ TEST(Train, WhatStandsOnAnEthernetLinkIsOneToo) {
 
 // Each packet carries what the one before it has placed.
 TEST(Train, OntoItsOwnSourceLandsPacketByPacket) {
-    for (const std::size_t distance : {0, 3, 1000, 1500, 5000}) {
+    for (const std::size_t distance : {0U, 3U, 1000U, 1500U, 5000U}) {
         expect_one_run({[distance](History& run) {
                             Side& a = run.pair.a;
                             const Region aliased =
@@ -246,7 +246,7 @@ struct Act {
 };
 
 const std::vector<Act>& acts() {
-    static const std::vector<Act> all = {
+    static const std::vector<Act> kAll = {
         {"nothing", [](History&) {}},
         {"link down and up",
          [](History& run) {
@@ -313,7 +313,7 @@ const std::vector<Act>& acts() {
              run.pair.a.host.hca().port(1).send(std::move(frame));
          }},
     };
-    return all;
+    return kAll;
 }
 
 TEST(Train, WhateverHappensAtEachOfNinePacketsHasOneOutcome) {

@@ -127,7 +127,9 @@ Violations find_unused_arrows(const SourceTree& tree) {
             found.push_back({"tests/house/arrows.txt", 0, "there is no folder " + from});
         }
         for (const std::string& one : to) {
-            found.push_back({"tests/house/arrows.txt", 0, from + " does not include " + one});
+            std::string what = from;
+            what += " does not include " + one;
+            found.push_back({"tests/house/arrows.txt", 0, what});
         }
     }
     return found;

@@ -37,6 +37,7 @@ std::vector<std::string> enumerators(const std::string& enumeration, const std::
 template <class Rows>
 std::vector<std::string> names_of(const Rows& rows) {
     std::vector<std::string> names;
+    names.reserve(std::size(rows));
     for (const auto& row : rows) {
         names.emplace_back(row.name);
     }

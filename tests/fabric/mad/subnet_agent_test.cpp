@@ -60,7 +60,7 @@ class Agents : public testing::Test {
     ManagedFabric fabric{"star:2"};
     RecordingClient client{fabric, fabric.port(0), smp_agent()};
     std::uint64_t key = 0;
-    const Path kHome;
+    const Path kHome{};
     const Path kSwitch{1};
     const Path kOther{1, 2};
 };

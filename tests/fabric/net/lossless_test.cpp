@@ -41,6 +41,7 @@ void expect_all_credits_back(const RunningFabric& fabric) {
 
 std::vector<std::uint32_t> numbers(const std::vector<Arrival>& arrivals) {
     std::vector<std::uint32_t> all;
+    all.reserve(arrivals.size());
     for (const Arrival& arrival : arrivals) {
         all.push_back(arrival.number);
     }
