@@ -125,8 +125,8 @@ class Context final : public NewerVerbsContext {
     bool tells_of_end() { return !subjects_->told_of_end.test_and_set(); }
 
     // Says why admits() is false, in simverbs_last_error() alone: stderr has it already. EIO, in
-    // errno too.
-    int refuse_use(std::string_view verb) const;
+    // errno too, which a verb that returns -1 needs alone.
+    int refuse_use(std::string_view verb) const;  // NOLINT(modernize-use-nodiscard)
 
     // An errno, and in errno too; EIO in a forked child. `refusal` says why, in words.
     template <Command C>

@@ -356,8 +356,9 @@ SIMVERBS_ABI int simverbs_abi_ibv_modify_qp(ibv_qp* handle, ibv_qp_attr* attr, i
         const bool moves = (attr_mask & IBV_QP_STATE) != 0;
         name_bad_modify(context, qp, from, moves ? static_cast<QpState>(attr->qp_state) : from,
                         QpAttrs::from_bits(command.mask));
-        explain_modify(context, qp, from, QpAttrs::from_bits(command.mask), command.values, reply,
-                       error, refusal);
+        explain_modify(
+            context, qp,
+            {from, QpAttrs::from_bits(command.mask), command.values, reply, error, refusal});
         return with_errno(error);
     }
     if (from == QpState::kInit && qp.queues.state() == QpState::kRtr &&

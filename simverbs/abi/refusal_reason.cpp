@@ -121,9 +121,9 @@ std::string value_reason(const Context& context, QpAttrs given, const QpValues& 
         names_of(!refused.empty() ? refused : given.without(QpAttr::kState | QpAttr::kCurState)));
 }
 
-std::string modify_reason(const Context& context, const QueuePair& qp, QpState from, QpAttrs given,
-                          const QpValues& values, const ModifyQpReply& reply, int error,
-                          const std::string& refusal) {
+std::string modify_reason(const Context& context, const QueuePair& qp,
+                          const RefusedModify& refused) {
+    const auto& [from, given, values, reply, error, refusal] = refused;
     if (!refusal.empty()) {
         const bool moves = given.contains(QpAttr::kState) && is_state(values.state);
         return moves ? fmt::format("{} to {}: {}", to_string(from),
@@ -174,11 +174,8 @@ std::string names_of(QpAttrs attributes) {
     return names;
 }
 
-void explain_modify(const Context& context, const QueuePair& qp, QpState from, QpAttrs given,
-                    const QpValues& values, const ModifyQpReply& reply, int error,
-                    const std::string& refusal) {
-    say("ibv_modify_qp", qp.queues.qpn(), error,
-        modify_reason(context, qp, from, given, values, reply, error, refusal));
+void explain_modify(const Context& context, const QueuePair& qp, const RefusedModify& refused) {
+    say("ibv_modify_qp", qp.queues.qpn(), refused.error, modify_reason(context, qp, refused));
 }
 
 void explain_send(const Context& context, QueuePair& qp, const ibv_send_wr& wr, const char* verb,

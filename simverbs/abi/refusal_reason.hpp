@@ -14,12 +14,16 @@ namespace simverbs::abi {
 // "PKEY_INDEX, PORT".
 std::string names_of(QpAttrs attributes);
 
-// `given` and `values`: what ibv_modify_qp() was asked for; `from`: the state it was asked in.
-// `reply` says which value the device refused, if it was one, and `refusal` in words what else it
-// had against it.
-void explain_modify(const Context& context, const QueuePair& qp, QpState from, QpAttrs given,
-                    const QpValues& values, const ModifyQpReply& reply, int error,
-                    const std::string& refusal);
+// An ibv_modify_qp() that was refused.
+struct RefusedModify {
+    QpState from;  // the state it was asked in
+    QpAttrs given;
+    const QpValues& values;
+    const ModifyQpReply& reply;  // says which value the device refused, if it was one
+    int error;
+    const std::string& refusal;  // in words, what else the device had against it
+};
+void explain_modify(const Context& context, const QueuePair& qp, const RefusedModify& refused);
 // `wr` is the request that was refused.
 void explain_send(const Context& context, QueuePair& qp, const ibv_send_wr& wr, const char* verb,
                   int error);

@@ -198,8 +198,8 @@ inline constexpr auto kSettings = std::to_array<SettingRow>({
      .kind = SettingKind::kNumber,
      .most = detail::kHourInMs,
      .by_default = "500",
-     .meaning = "CPU time in milliseconds after which a thread that watches memory counts as "
-                "waiting; 0: never"},
+     .meaning = "CPU time in milliseconds (wall time of one that yields at each turn) after "
+                "which a thread that watches memory counts as waiting; 0: never"},
     {.setting = Setting::kMemlock,
      .variable = "SIMVERBS_MEMLOCK",
      .scope = SettingScope::kProgram,

@@ -130,6 +130,7 @@ TEST(Refusal, TheBacklogIsFull) {
     Pair pair;
     pair.listener = pair.server.listening(RDMA_PS_TCP, SocketAddress::inet(0, kPort), 2);
     std::vector<std::uint32_t> ids;
+    ids.reserve(3);
     for (int i = 0; i < 3; ++i) {
         ids.push_back(pair.client.resolved(RDMA_PS_TCP, address_of(1, kPort)));
     }

@@ -32,7 +32,7 @@ using simverbs::Doorbell;
 class Again {
   public:
     template <class F>
-    explicit Again(F&& what)
+    explicit Again(F what)
         : thread_([this, what] {
               while (!stop_) {
                   what();

@@ -79,6 +79,7 @@ TEST_F(Hostile, NonsenseForAGreeting) {
 TEST_F(Hostile, SilentStrangersDoNotKeepOthersOut) {
     constexpr int kStrangers = 100;
     std::vector<std::unique_ptr<HostileClient>> strangers;
+    strangers.reserve(kStrangers);
     for (int i = 0; i < kStrangers; ++i) {
         strangers.push_back(std::make_unique<HostileClient>(world_.socket()));
     }

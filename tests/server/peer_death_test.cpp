@@ -16,7 +16,7 @@ namespace {
 int kills() {
     constexpr int kQuick = 10;
     const char* many = std::getenv("SIMVERBS_TEST_KILLS");
-    return many == nullptr ? kQuick : std::atoi(many);
+    return many == nullptr ? kQuick : static_cast<int>(std::strtol(many, nullptr, 10));
 }
 
 // Moments come from a seed, so that a failure can be tried again; the kernel adds its own.

@@ -40,7 +40,7 @@ std::vector<pid_t> processes_with(const std::string& variable) {
         std::ifstream file(entry.path() / "environ");
         const std::string text{std::istreambuf_iterator<char>(file), {}};
         if (text.find(variable) != std::string::npos) {
-            found.push_back(static_cast<pid_t>(std::atoi(name.c_str())));
+            found.push_back(static_cast<pid_t>(std::strtol(name.c_str(), nullptr, 10)));
         }
     }
     return found;
@@ -214,6 +214,7 @@ class OnTerminal : public testing::Test {
                 dup2(own, standard);
             }
             std::vector<char*> arguments;
+            arguments.reserve(words.size() + 1);
             for (std::string& word : words) {
                 arguments.push_back(word.data());
             }

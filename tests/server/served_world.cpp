@@ -54,6 +54,7 @@ bool refuse_process_vm() {
         setenv(entry.substr(0, equals).c_str(), entry.substr(equals + 1).c_str(), 1);
     }
     std::vector<char*> words;
+    words.reserve(command.size() + 1);
     for (const std::string& word : command) {
         words.push_back(const_cast<char*>(word.c_str()));
     }
@@ -157,7 +158,7 @@ std::string Process::hear() {
         }
         heard_.append(buffer.data(), static_cast<std::size_t>(got));
     }
-    const std::string line = heard_.substr(0, end);
+    std::string line = heard_.substr(0, end);
     heard_.erase(0, end + 1);
     return line;
 }

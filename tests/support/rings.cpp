@@ -157,6 +157,7 @@ void QueuePairHandle::write_send_producer(std::uint32_t producer) const {
 
 std::vector<WcStatus> statuses(const std::vector<Cqe>& entries) {
     std::vector<WcStatus> result;
+    result.reserve(entries.size());
     for (const Cqe& entry : entries) {
         result.push_back(static_cast<WcStatus>(entry.status));
     }
@@ -165,6 +166,7 @@ std::vector<WcStatus> statuses(const std::vector<Cqe>& entries) {
 
 std::vector<std::uint64_t> ids(const std::vector<Cqe>& entries) {
     std::vector<std::uint64_t> result;
+    result.reserve(entries.size());
     for (const Cqe& entry : entries) {
         result.push_back(entry.wr_id);
     }

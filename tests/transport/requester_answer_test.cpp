@@ -10,12 +10,12 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 TEST(RequesterAnswer, EachNakBecomesItsStatusAndNamesItsCause) {
-    const std::vector<std::pair<NakCode, WcStatus>> kStatuses = {
+    const std::vector<std::pair<NakCode, WcStatus>> statuses = {
         {NakCode::kInvalidRequest, kRemInvReqErr},
         {NakCode::kRemoteAccessError, kRemAccessErr},
         {NakCode::kRemoteOperationalError, kRemOpErr},
         {NakCode::kInvalidRdRequest, kRemInvRdReqErr}};
-    for (const auto& [code, status] : kStatuses) {
+    for (const auto& [code, status] : statuses) {
         RequesterUnderTest test;
         test.post(WrOpcode::kSend, 8);
         test.post(WrOpcode::kRdmaWrite, 8);

@@ -149,9 +149,9 @@ TEST(RequesterRecovery, TimeoutZeroWaitsForEver) {
 }
 
 TEST(RequesterRecovery, AnRnrNakWaitsAsLongAsItsTimerCodeSays) {
-    const std::vector<std::pair<std::uint8_t, std::chrono::microseconds>> kTimers = {
+    const std::vector<std::pair<std::uint8_t, std::chrono::microseconds>> timers = {
         {0, 655'360us}, {1, 10us}, {12, 640us}, {25, 61'440us}, {31, 491'520us}};
-    for (const auto& [code, wait] : kTimers) {
+    for (const auto& [code, wait] : timers) {
         RequesterUnderTest test;
         test.post(WrOpcode::kSend, 8);
         test.take_psns();

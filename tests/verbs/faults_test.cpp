@@ -46,7 +46,7 @@ class RcFault : public TwoHosts {
         EXPECT_TRUE(a->events().empty());
     }
     // The responder stopped without a completion of its own, and said why.
-    void expect_responder_stopped(ibv_event_type event, std::vector<std::uint64_t> flushed) {
+    void expect_responder_stopped(ibv_event_type event, const std::vector<std::uint64_t>& flushed) {
         for (const std::uint64_t id : flushed) {
             const ibv_wc wc = b->wait();
             EXPECT_EQ(wc.wr_id, id);
@@ -86,7 +86,7 @@ class RcFault : public TwoHosts {
 struct LocalCase {
     const char* name;
     ibv_wc_status status;
-    void (*post)(End& a, End& b, Request request);
+    void (*post)(End& a, End& b, Request& request);
 };
 std::ostream& operator<<(std::ostream& out, const LocalCase& row) {
     return out << row.name;
@@ -101,13 +101,14 @@ class LocalFault : public RcFault, public testing::WithParamInterface<LocalCase>
 
 TEST_P(LocalFault, StopsTheRequesterAlone) {
     connect();
-    GetParam().post(*a, *b, failing(IBV_WR_SEND));
+    Request request = failing(IBV_WR_SEND);
+    GetParam().post(*a, *b, request);
     post_more();
     expect_requester_failed(GetParam().status);
     expect_responder_untouched();
 }
 
-void post_with_segment(End& a, Request request, ibv_sge segment) {
+void post_with_segment(End& a, Request& request, ibv_sge segment) {
     EXPECT_EQ(request.from(segment).post(a), 0);
 }
 
@@ -115,30 +116,30 @@ INSTANTIATE_TEST_SUITE_P(
     Rc, LocalFault,
     testing::Values(
         LocalCase{"unknown_lkey", IBV_WC_LOC_PROT_ERR,
-                  [](End& a, End& /*b*/, Request request) {
+                  [](End& a, End& /*b*/, Request& request) {
                       post_with_segment(a, request, {a.address(0), 8, a.mr->lkey ^ 0xFF00});
                   }},
         LocalCase{"rkey_for_lkey", IBV_WC_LOC_PROT_ERR,
-                  [](End& a, End& b, Request request) {
+                  [](End& a, End& b, Request& request) {
                       post_with_segment(a, request, {a.address(0), 8, b.mr->rkey + 7});
                   }},
         LocalCase{"past_the_end", IBV_WC_LOC_PROT_ERR,
-                  [](End& a, End& /*b*/, Request request) {
+                  [](End& a, End& /*b*/, Request& request) {
                       post_with_segment(a, request, {a.address(End::kBytes - 8), 16, a.mr->lkey});
                   }},
         LocalCase{"before_the_start", IBV_WC_LOC_PROT_ERR,
-                  [](End& a, End& /*b*/, Request request) {
+                  [](End& a, End& /*b*/, Request& request) {
                       post_with_segment(a, request, {a.address(0) - 8, 16, a.mr->lkey});
                   }},
         LocalCase{"deregistered", IBV_WC_LOC_PROT_ERR,
-                  [](End& a, End& /*b*/, Request request) {
+                  [](End& a, End& /*b*/, Request& request) {
                       ibv_mr* gone = region(a, kAllAccess);
                       const ibv_sge segment{a.address(0), 8, gone->lkey};
                       EXPECT_EQ(ibv_dereg_mr(gone), 0);
                       post_with_segment(a, request, segment);
                   }},
         LocalCase{"another_pd", IBV_WC_LOC_PROT_ERR,
-                  [](End& a, End& /*b*/, Request request) {
+                  [](End& a, End& /*b*/, Request& request) {
                       ibv_pd* other = ibv_alloc_pd(a.context);
                       ibv_mr* mr = ibv_reg_mr(other, a.at(0), 64, kLocal);
                       post_with_segment(a, request, {a.address(0), 8, mr->lkey});
@@ -147,7 +148,7 @@ INSTANTIATE_TEST_SUITE_P(
                       EXPECT_EQ(ibv_dealloc_pd(other), 0);
                   }},
         LocalCase{"second_segment_bad", IBV_WC_LOC_PROT_ERR,
-                  [](End& a, End& /*b*/, Request request) {
+                  [](End& a, End& /*b*/, Request& request) {
                       request.from(a.range(0, 8));
                       post_with_segment(a, request, {a.address(8), 8, 0});
                   }}),

@@ -44,7 +44,7 @@ class HangReport : public TwoHosts {
         std::string ask() {
             EXPECT_EQ(raise(SIGUSR2), 0);
             for (int i = 0; i < kTries; ++i) {
-                if (const std::string text = take(); !text.empty()) {
+                if (std::string text = take(); !text.empty()) {
                     return text;
                 }
                 usleep(i < kEager ? 0 : 1000);

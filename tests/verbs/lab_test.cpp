@@ -94,7 +94,7 @@ class Endpoint {
         ASSERT_EQ(ibv_post_send(qp, &request, &bad), 0);
     }
     // Polls, or sleeps in a blocking verb.
-    ibv_wc completion(bool by_event) const {
+    [[nodiscard]] ibv_wc completion(bool by_event) const {
         ibv_wc wc{};
         while (ibv_poll_cq(cq, 1, &wc) == 0) {
             if (!by_event) {

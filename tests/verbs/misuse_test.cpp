@@ -229,7 +229,7 @@ TEST_F(Misuse, AKindIsNamedOnceAWorld) {
                           .to(b->address(0), b->mr->rkey)
                           .post(*a),
                       0);
-            EXPECT_EQ(said_of("empty_segment") != "", i == 0);
+            EXPECT_EQ(said_of("empty_segment").empty(), i != 0);
         }
         a.reset();
         b.reset();

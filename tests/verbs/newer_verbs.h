@@ -5,6 +5,7 @@
 #ifndef SIMVERBS_TESTS_VERBS_NEWER_VERBS_H
 #define SIMVERBS_TESTS_VERBS_NEWER_VERBS_H
 
+/* NOLINTBEGIN(readability-identifier-naming,modernize-deprecated-headers): C, named as rdma-core */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -107,5 +108,6 @@ int newer_read_err_comp_cntr(struct newer_comp_cntr* counter, uint64_t* value)
 #ifdef __cplusplus
 }
 #endif
+/* NOLINTEND(readability-identifier-naming,modernize-deprecated-headers) */
 
 #endif

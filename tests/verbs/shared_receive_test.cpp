@@ -27,7 +27,7 @@ class Shared : public TwoHosts {
         ASSERT_EQ(Request(IBV_WR_SEND).id(id).from(a->range(0, length)).post(*a), 0);
         EXPECT_EQ(a->wait().status, IBV_WC_SUCCESS);
     }
-    int set_limit(std::uint32_t limit) const {
+    [[nodiscard]] int set_limit(std::uint32_t limit) const {
         ibv_srq_attr attr{};
         attr.srq_limit = limit;
         return ibv_modify_srq(b->srq, &attr, IBV_SRQ_LIMIT);
@@ -153,7 +153,7 @@ TEST_F(Shared, ReceivesBelongToTheDomainOfTheQueue) {
         for (const bool by_queue : {true, false}) {
             SCOPED_TRACE(std::string(personality) + (by_queue ? " queue's" : " queue pair's"));
             TearDown();
-            TwoHosts::SetUp();
+            TwoHosts::SetUp();  // NOLINT(bugprone-parent-virtual-call): not yet connected
             ASSERT_EQ(simverbs_set_personality(personality), 0);
             connect();
             ibv_pd* pd = ibv_alloc_pd(b->context);
@@ -195,7 +195,7 @@ TEST_F(Shared, AQueueOfNoReceivesIsConnectX6s) {
     for (const char* personality : {"spec", "connectx6", "rxe"}) {
         SCOPED_TRACE(personality);
         TearDown();
-        TwoHosts::SetUp();
+        TwoHosts::SetUp();  // NOLINT(bugprone-parent-virtual-call): not yet connected
         ASSERT_EQ(simverbs_set_personality(personality), 0);
         connect();
         ibv_srq_init_attr init{};
