@@ -10,9 +10,20 @@ OF_A_BURST = 2
 MESSAGES = BURSTS * OF_A_BURST
 LONG_ENOUGH = 100 * 1000 * 1000  # ps: 100 us
 
+
+class Channel(CompChannel):
+    """A completion channel that counts the events that are taken out of it."""
+
+    events_taken = 0
+
+    def get_cq_event(self, cq):
+        self.events_taken += 1
+        return super().get_cq_event(cq)
+
+
 h0, h1 = lab.Host(0), lab.Host(1)
 h1.cq.close()  # it has no channel
-# YOUR TURN 1: make a completion channel, CompChannel(h1.context), and a completion queue of 16
+# YOUR TURN 1: make a completion channel, Channel(h1.context), and a completion queue of 16
 # entries that reports to it: CQ(context, entries, None, channel, 0).
 channel = None
 h1.cq = CQ(h1.context, 16)
@@ -70,8 +81,11 @@ lab.must(h1.cq.comp_channel is channel, "a completion queue with that channel")
 arm()
 send_burst()
 messages = 0
+events = 0
 while messages < MESSAGES:
     wait_for_event()
+    events += 1
+    lab.must(channel.events_taken >= events, "the event is still in the channel")
     # YOUR TURN 4: arm() and messages += drain(), in the right order. Think of the burst that
     # comes in between the two.
     messages += drain()

@@ -10,9 +10,20 @@ OF_A_BURST = 2
 MESSAGES = BURSTS * OF_A_BURST
 LONG_ENOUGH = 100 * 1000 * 1000  # ps: 100 us
 
+
+class Channel(CompChannel):
+    """A completion channel that counts the events that are taken out of it."""
+
+    events_taken = 0
+
+    def get_cq_event(self, cq):
+        self.events_taken += 1
+        return super().get_cq_event(cq)
+
+
 h0, h1 = lab.Host(0), lab.Host(1)
 h1.cq.close()  # it has no channel
-channel = CompChannel(h1.context)
+channel = Channel(h1.context)
 h1.cq = CQ(h1.context, 16, None, channel, 0)
 bursts_sent = 0
 
@@ -65,8 +76,11 @@ lab.must(h1.cq.comp_channel is channel, "a completion queue with that channel")
 arm()
 send_burst()
 messages = 0
+events = 0
 while messages < MESSAGES:
     wait_for_event()
+    events += 1
+    lab.must(channel.events_taken >= events, "the event is still in the channel")
     arm()
     messages += drain()
     print(messages, "messages so far")
