@@ -411,7 +411,7 @@ TEST_F(Xrc, ATargetMayBeOpenedInTheContextThatMadeIt) {
     EXPECT_EQ(state.qp_state, IBV_QPS_ERR);
     EXPECT_EQ(ibv_close_xrcd(there.domain), EBUSY);
     expect_reason("is used by 2 objects: SRQ ");
-    expect_reason("opened QP ");
+    expect_reason(", QP ");
     EXPECT_EQ(ibv_destroy_qp(second), 0);
     EXPECT_EQ(ibv_open_qp(b->context, &attr), nullptr);
 }
@@ -466,7 +466,7 @@ TEST_F(Xrc, ADomainIsKnownByItsFile) {
     ibv_qp_attr to_init = init_attr({});
     EXPECT_EQ(ibv_modify_qp(opened, &to_init, kInitMask), 0);
     EXPECT_EQ(ibv_close_xrcd(two), EBUSY);
-    expect_reason("is used by 1 object: opened QP ");
+    expect_reason("is used by 1 object: QP ");
     EXPECT_EQ(ibv_destroy_qp(opened), 0);
     EXPECT_EQ(ibv_close_xrcd(two), 0);
     EXPECT_EQ(ibv_close_device(second), 0);
