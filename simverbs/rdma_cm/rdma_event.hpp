@@ -2,44 +2,14 @@
 // struct rdma_cm_event and struct rdma_conn_param.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include <rdma/ib_user_verbs.h>
 
 #include "simverbs/cm/messages.hpp"
+#include "simverbs/model/rdma_cm_events.hpp"
 
 namespace simverbs::rdma_cm {
-
-// The values of enum rdma_cm_event_type.
-enum class RdmaEventType : std::uint8_t {
-    kAddrResolved,
-    kAddrError,
-    kRouteResolved,
-    kRouteError,
-    kConnectRequest,
-    kConnectResponse,
-    kConnectError,
-    kUnreachable,
-    kRejected,
-    kEstablished,
-    kDisconnected,
-    kDeviceRemoval,
-    kMulticastJoin,
-    kMulticastError,
-    kAddrChange,
-    kTimewaitExit,
-};
-inline constexpr auto kRdmaEventNames = std::to_array<std::string_view>(
-    {"ADDR_RESOLVED", "ADDR_ERROR", "ROUTE_RESOLVED", "ROUTE_ERROR", "CONNECT_REQUEST",
-     "CONNECT_RESPONSE", "CONNECT_ERROR", "UNREACHABLE", "REJECTED", "ESTABLISHED", "DISCONNECTED",
-     "DEVICE_REMOVAL", "MULTICAST_JOIN", "MULTICAST_ERROR", "ADDR_CHANGE", "TIMEWAIT_EXIT"});
-static_assert(kRdmaEventNames.size() == static_cast<std::size_t>(RdmaEventType::kTimewaitExit) + 1);
-constexpr std::string_view to_string(RdmaEventType type) {
-    return kRdmaEventNames[static_cast<std::size_t>(type)];
-}
 
 struct ConnectionParameters {
     cm::PrivateData private_data;

@@ -1,10 +1,12 @@
 // Which test of verbs_test shows each completion status and each async event, in the order of their
-// numbers; or why none does. atlas.cpp prints and checks them.
+// numbers, and which test of rdma_cm_test each cause of an event of rdma_cm; or why none does.
+// atlas.cpp prints and checks them.
 #pragma once
 
 #include <array>
 #include <string_view>
 
+#include "simverbs/model/rdma_cm_events.hpp"
 #include "simverbs/model/statuses.hpp"
 
 namespace simverbs::atlas {
@@ -70,6 +72,46 @@ inline constexpr auto kEventTests = std::to_array<EventTest>({
     {AsyncEvent::kGidChange,         "simverbs_port_set_gid", "PortChange.OfTheGidsIsTold"},
     {AsyncEvent::kWqFatal,           "protocol", "WorkQueues.ADeadCompletionQueueIsFatalToThem"},
     {AsyncEvent::kDeviceSpeedChange, "simverbs_port_set_rate", "PortChange.OfTheRateSlowsTheLinkAndIsToldOnlyWhereAsked"},
+});
+
+// In the order of kRdmaEventCauses.
+struct RdmaEventTest {
+    RdmaEventType event;
+    std::string_view test;  // "": there is none, because
+    std::string_view elsewhere = {};
+};
+inline constexpr std::string_view kByLibrary = "the library librdmacm makes it of the REP";
+inline constexpr auto kRdmaEventTests = std::to_array<RdmaEventTest>({
+    {RdmaEventType::kAddrResolved,    "Refusal.ANeighbourThatDoesNotAnswerTakesTheTimeGiven"},
+    {RdmaEventType::kAddrError,       "Refusal.ANeighbourThatDoesNotAnswerTakesTheTimeGiven"},
+    {RdmaEventType::kAddrError,       "Refusal.ARouteByAnInterfaceWithoutRdmaIsAnAddressError"},
+    {RdmaEventType::kAddrError,       "DatagramRefusal.AnotherQueueKeyIsAnAddressError"},
+    {RdmaEventType::kRouteResolved,   "Layers/Flow.ConnectsAndDisconnects/InfiniBand"},
+    {RdmaEventType::kRouteError,      "Refusal.RouteErrors"},
+    {RdmaEventType::kRouteError,      "Refusal.RouteErrors"},
+    {RdmaEventType::kConnectRequest,  "Layers/Flow.TheRequestIsReported/InfiniBand"},
+    {RdmaEventType::kConnectRequest,  "Layers/Datagram.ResolvesTheQueuePairOfTheServer/InfiniBand"},
+    {RdmaEventType::kConnectResponse, "Layers/Flow.TheReplyIsReported/InfiniBand"},
+    {RdmaEventType::kConnectError,    "", kByLibrary},
+    {RdmaEventType::kUnreachable,     "Refusal.ASilentPeerIsUnreachable"},
+    {RdmaEventType::kUnreachable,     "Refusal.AReplyThatNobodyTakesIsUnreachable"},
+    {RdmaEventType::kUnreachable,     "DatagramRefusal.ASilentPeerIsUnreachable"},
+    {RdmaEventType::kUnreachable,     "DatagramRefusal.NobodyListens"},
+    {RdmaEventType::kRejected,        "Refusal.NobodyListens"},
+    {RdmaEventType::kRejected,        "Refusal.TheListenerWantsAnotherServiceType"},
+    {RdmaEventType::kRejected,        "Refusal.ARejectionBringsItsPrivateData"},
+    {RdmaEventType::kEstablished,     "Layers/Flow.ConnectsAndDisconnects/InfiniBand"},
+    {RdmaEventType::kEstablished,     "", kByLibrary},
+    {RdmaEventType::kEstablished,     "FlowOptions.AMessageThatComesFirstEstablishes"},
+    {RdmaEventType::kEstablished,     "Layers/Datagram.ResolvesTheQueuePairOfTheServer/InfiniBand"},
+    {RdmaEventType::kDisconnected,    "Layers/Flow.ConnectsAndDisconnects/InfiniBand"},
+    {RdmaEventType::kDisconnected,    "Refusal.ADisconnectThatNobodyAnswersEndsNevertheless"},
+    {RdmaEventType::kDeviceRemoval,   "Devices.ADeviceThatGoesTakesItsIdsAlong"},
+    {RdmaEventType::kMulticastJoin,   "Multicast.JoinsAGroupOfTheSubnet"},
+    {RdmaEventType::kMulticastError,  "Multicast.AnErrorIsReportedAtOnceOrLater"},
+    {RdmaEventType::kMulticastError,  "Multicast.AnErrorIsReportedAtOnceOrLater"},
+    {RdmaEventType::kAddrChange,      "Devices.AChangedAddressIsReported"},
+    {RdmaEventType::kTimewaitExit,    "Layers/Flow.ConnectsAndDisconnects/InfiniBand"},
 });
 // clang-format on
 

@@ -157,6 +157,13 @@ TEST(Refusal, AnAddressWithoutRouteIsRefusedAtOnce) {
     EXPECT_THAT(pair.client.events(), ElementsAre("ADDR_RESOLVED"));
 }
 
+TEST(Refusal, ARouteByAnInterfaceWithoutRdmaIsAnAddressError) {
+    Pair pair;
+    pair.client_host.source = SocketAddress::inet(0x0A00'0001, 0).gid();
+    ASSERT_EQ(pair.client.resolve(pair.client.create(RDMA_PS_TCP), address_of(1, 0)), 0);
+    EXPECT_THAT(pair.client.events(), ElementsAre("ADDR_ERROR -19"));
+}
+
 TEST(Refusal, AnUnknownSourceAddressIsNotAvailable) {
     Pair pair;
     const std::uint32_t id = pair.client.create(RDMA_PS_TCP);
