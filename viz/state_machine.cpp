@@ -12,6 +12,7 @@
 #include "simverbs/model/cm_transitions.hpp"
 #include "simverbs/model/cq_transitions.hpp"
 #include "simverbs/model/qp_transitions.hpp"
+#include "simverbs/model/rdma_cm_transitions.hpp"
 #include "simverbs/model/requester_transitions.hpp"
 #include "simverbs/model/responder_transitions.hpp"
 #include "simverbs/model/srq_transitions.hpp"
@@ -227,6 +228,20 @@ StateMachine lap_machine() {
     machine.moves = moves_of(std::span(kLapTransitions), LapTrigger::kSendLap);
     for (Move& move : machine.moves) {
         move.asked = move.trigger.starts_with("send ");
+    }
+    return machine;
+}
+
+StateMachine rdma_cm_machine() {
+    StateMachine machine{.id = "rdma_cm", .title = "rdma_cm id"};
+    machine.ends = {to_string(RdmaCmState::kDeviceRemoval), to_string(RdmaCmState::kDestroying)};
+    machine.states.assign(kRdmaCmStateNames.begin(), kRdmaCmStateNames.end());
+    for (const RdmaCmTransition& row : kRdmaCmTransitions) {
+        machine.moves.push_back({.from = to_string(row.from),
+                                 .to = to_string(row.to),
+                                 .trigger = to_string(row.event),
+                                 .asked = is_command(row.event),
+                                 .source = row.source});
     }
     return machine;
 }

@@ -52,6 +52,8 @@ StateMachine responder_machine();
 // A connection of the communication manager, and the loading of its alternate path.
 StateMachine cm_machine(CmSide side);
 StateMachine lap_machine();
+// An id of rdma_cm, as Linux has it.
+StateMachine rdma_cm_machine();
 
 // All whose moves a trace tells, queue pairs service by service.
 std::vector<StateMachine> all_machines();

@@ -207,6 +207,7 @@ void VizCommands::add_state_diagrams() {
     cm_->add_option("--side", side_, "of the connection, or of a service ID resolution")
         ->check(CLI::IsMember(side_names()));
     lap_ = add("lap", "Loading of a connection's alternate path", kGraphEndings);
+    rdma_cm_ = add("rdma_cm", "States of an rdma_cm id", kGraphEndings);
 }
 
 CLI::App* VizCommands::add_view(const char* name, const char* help, const char* endings) {
@@ -378,6 +379,7 @@ int VizCommands::draw_machine() const {
                                 : *requester_ ? viz::requester_machine()
                                 : *cm_        ? viz::cm_machine(side_named(side_))
                                 : *lap_       ? viz::lap_machine()
+                                : *rdma_cm_   ? viz::rdma_cm_machine()
                                               : viz::responder_machine();
     for (const std::string& path : traces_) {
         const fabric::Outcome<viz::Trace> trace = viz::read_trace(path);

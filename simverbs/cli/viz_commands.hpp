@@ -42,6 +42,7 @@ class VizCommands final : public Command {
     CLI::App* responder_ = nullptr;
     CLI::App* cm_ = nullptr;
     CLI::App* lap_ = nullptr;
+    CLI::App* rdma_cm_ = nullptr;
     CLI::App* ladder_ = nullptr;
     CLI::App* timeline_ = nullptr;
     CLI::App* topology_ = nullptr;

@@ -63,6 +63,11 @@ constexpr std::string_view to_string(RdmaCmTrigger trigger) {
     return kRdmaCmTriggerNames[static_cast<std::size_t>(trigger)];
 }
 
+// Returns true for commands of the program; the others happen.
+constexpr bool is_command(RdmaCmTrigger trigger) {
+    return trigger <= RdmaCmTrigger::kDestroy;
+}
+
 using RdmaCmTransition = Transition<RdmaCmState, RdmaCmTrigger>;
 
 // clang-format off

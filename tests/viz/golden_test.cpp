@@ -26,7 +26,8 @@ std::string read_file(const std::string& path) {
 
 // The machines whose moves no trace tells.
 std::vector<StateMachine> uncounted_machines() {
-    std::vector<StateMachine> machines{requester_machine(), responder_machine(), lap_machine()};
+    std::vector<StateMachine> machines{requester_machine(), responder_machine(), lap_machine(),
+                                       rdma_cm_machine()};
     for (const CmSide side : kCmSides) {
         machines.push_back(cm_machine(side));
     }
