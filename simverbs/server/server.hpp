@@ -135,7 +135,7 @@ class Server {
     bool run_pending_commands();
     [[nodiscard]] bool is_free() const { return options_.time.schedule == Schedule::kFree; }
     void release_pollers();
-    void sleep_until_something_happens();
+    bool sleep_until_something_happens();
     [[nodiscard]] bool doorbells_waiting() const;
 
     // stall.cpp: worlds that go nowhere. So many sleeps of a tenth of a second without a call are

@@ -45,8 +45,8 @@ void Server::run() {
         } else if (++idle < kIdleTurns) {
             sched_yield();
         } else {
-            sleep_until_something_happens();
-            idle = simulation_->loop().empty() ? kIdleTurns / 2 : 0;
+            const bool spoke = sleep_until_something_happens();
+            idle = !simulation_->loop().empty() ? 0 : spoke ? kIdleTurns / 2 : kIdleTurns - 1;
         }
     }
     processes_.let_all_go_on();
@@ -464,13 +464,14 @@ void Server::release_pollers() {
 }
 
 // Clients look at the flag after ringing, the server looks for doorbells after raising it: one of
-// the two sees the other.
-void Server::sleep_until_something_happens() {
+// the two sees the other. Returns true if someone said something on a socket.
+bool Server::sleep_until_something_happens() {
+    bool spoke = false;
     for (const auto& client : clients_) {
         client->area().server_sleeps.value.store(1, std::memory_order_seq_cst);
     }
     if (!doorbells_waiting()) {
-        const bool spoke = serve_sockets(simulation_->loop().empty() ? kSleepMs : kWatchMs);
+        spoke = serve_sockets(simulation_->loop().empty() ? kSleepMs : kWatchMs);
         if (!spoke && everyone_waits_for_verbs()) {
             watch_for_stall(0);
         }
@@ -478,6 +479,7 @@ void Server::sleep_until_something_happens() {
     for (const auto& client : clients_) {
         client->area().server_sleeps.value.store(0, std::memory_order_relaxed);
     }
+    return spoke;
 }
 
 }  // namespace simverbs
