@@ -280,6 +280,17 @@ std::vector<pid_t> Server::processes_of_clients() const {
     return processes;
 }
 
+// One that has attached, and called no verb yet, is watched as the programs without verbs are.
+std::vector<pid_t> Server::processes_with_actors() const {
+    std::vector<pid_t> processes;
+    for (const auto& client : clients_) {
+        if (client->actor_count() > 0) {
+            processes.push_back(client->process());
+        }
+    }
+    return processes;
+}
+
 // One that was found asleep may have been woken since by one that was found waiting after it. A
 // second look, made when all wait, tells: who sleeps, and has not run between the two, slept all
 // the while.
@@ -309,7 +320,7 @@ bool Server::look_at_everyone(std::chrono::nanoseconds interval) {
         }
     }
     return all &&
-           (devices_.empty() || devices_.everyone_waits(processes_of_clients(), processes_.held(),
+           (devices_.empty() || devices_.everyone_waits(processes_with_actors(), processes_.held(),
                                                         !is_free(), interval));
 }
 
