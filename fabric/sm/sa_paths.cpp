@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "fabric/core/rate.hpp"
+#include "fabric/core/rate_code.hpp"
 #include "fabric/sm/subnet_administration.hpp"
 #include "fabric/sm/sweeping_sm.hpp"
 
@@ -17,17 +18,6 @@ namespace {
 constexpr std::uint16_t kFullMember = 0x8000;
 constexpr std::uint8_t kDefaultLifetime = 18;  // 4.096 us * 2^18: as OpenSM
 constexpr std::uint8_t kMaxHops = 64;
-
-// PathRecord:Rate, as enum ibv_rate, of nominal Gb/s times ten.
-struct RateCode {
-    std::uint32_t tenths;
-    std::uint8_t code;
-};
-constexpr auto kRateCodes = std::to_array<RateCode>({
-    {25, 2},    {50, 5},    {100, 3},   {140, 11},  {200, 6},   {250, 15},  {280, 19},   {300, 4},
-    {400, 7},   {500, 20},  {560, 12},  {600, 8},   {800, 9},   {1000, 16}, {1120, 13},  {1200, 10},
-    {1680, 14}, {2000, 17}, {3000, 18}, {4000, 21}, {6000, 22}, {8000, 23}, {12000, 24},
-});
 
 std::uint32_t tenths_of_lane(const SubnetPort& port) {
     switch (port.get(mad::port_info::kExtendedSpeedActive)) {
@@ -47,19 +37,6 @@ std::uint32_t tenths_of_lane(const SubnetPort& port) {
 std::uint32_t tenths_of(const SubnetPort& port) {
     const auto width = static_cast<LinkWidth>(port.get(mad::port_info::kWidthActive));
     return tenths_of_lane(port) * properties(width).lanes;
-}
-
-// The fastest that is no faster.
-std::uint8_t code_of(std::uint32_t tenths) {
-    std::uint8_t code = kRateCodes.front().code;
-    for (const RateCode& row : kRateCodes) {
-        code = row.tenths <= tenths ? row.code : code;
-    }
-    return code;
-}
-std::uint32_t tenths_of_code(std::uint64_t code) {
-    const auto* const found = std::ranges::find(kRateCodes, code, &RateCode::code);
-    return found == kRateCodes.end() ? 0 : found->tenths;
 }
 
 bool fits(std::uint64_t selector, std::uint64_t asked, std::uint64_t offered) {
@@ -241,7 +218,7 @@ void SubnetAdministration::add_path(const PathWish& wish, const SubnetPortRef& f
         }
     }
     if (!fits(wish.mtu_selector, wish.mtu, mtu) ||
-        !fits(wish.rate_selector, tenths_of_code(wish.rate), tenths)) {
+        !fits(wish.rate_selector, tenths_of_rate_code(wish.rate), tenths)) {
         return;
     }
     const auto exactly = static_cast<std::uint64_t>(mad::Selector::kExactly);
@@ -256,7 +233,7 @@ void SubnetAdministration::add_path(const PathWish& wish, const SubnetPortRef& f
     mad::set(record, path::kMtuSelector, exactly);
     mad::set(record, path::kMtu, mtu);
     mad::set(record, path::kRateSelector, exactly);
-    mad::set(record, path::kRate, code_of(tenths));
+    mad::set(record, path::kRate, rate_code_of(tenths));
     mad::set(record, path::kLifetimeSelector, exactly);
     mad::set(record, path::kLifetime, kDefaultLifetime);
 }

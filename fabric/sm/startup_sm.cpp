@@ -182,6 +182,9 @@ void StartupSm::link_changed(Link& link) {
 void StartupSm::handle(const Event& event) {
     build_routes();
     activate(network_.link(event.argument));
+    if (administration_ != nullptr) {
+        administration_->network_changed();
+    }
 }
 
 }  // namespace fabric

@@ -1,11 +1,12 @@
 // The start-up subnet manager: gives a network addresses and routes and makes its ports ACTIVE, by
 // direct access and without management datagrams. Follows links that go down and come up again,
 // after a delay in virtual time; never does anything periodically. It acts from the first host's
-// first InfiniBand port, leaves Ethernet alone, and refuses partitions, LMC, QoS and multicast.
+// first InfiniBand port, leaves Ethernet alone, and refuses partitions, LMC and QoS.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "fabric/core/timer.hpp"
 #include "fabric/net/network.hpp"
 #include "fabric/sm/port_administration.hpp"
+#include "fabric/sm/startup_sa.hpp"
 
 namespace fabric {
 
@@ -30,6 +32,13 @@ class StartupSm final : public PortAdministration, public LinkObserver, public E
     // At once, at now(): LIDs from 1 in order of nodes and ports, the same GID prefix and P_Key
     // everywhere, MTUs, forwarding tables, then INIT -> ARMED -> ACTIVE.
     void bring_up();
+
+    // From now on it answers queries at `port`, its own, which outlives it.
+    void answer_queries(ManagementPort& port) {
+        administration_ = std::make_unique<StartupSa>(network_, port);
+    }
+    // Its LID; kNoLid where no port is InfiniBand.
+    [[nodiscard]] Lid lid() const { return sm_lid_; }
 
     bool set_lid(Port& port, Lid lid) override;
     void set_pkeys(Port& port, std::vector<std::uint16_t> pkeys) override;
@@ -58,6 +67,7 @@ class StartupSm final : public PortAdministration, public LinkObserver, public E
     SimDuration reaction_delay_;
     Lid sm_lid_;
     std::deque<Timer> reactions_;  // one a link
+    std::unique_ptr<StartupSa> administration_;
     bool is_up_ = false;
 };
 

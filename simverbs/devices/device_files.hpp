@@ -8,17 +8,13 @@
 
 #include <sys/types.h>
 
+#include "simverbs/devices/open_files.hpp"
 #include "simverbs/devices/tree_path.hpp"
 
 namespace simverbs::devices {
 
 // As open(2); `path` is ours and no folder.
 int open_file(const TreePath& path, int flags);
-
-// The kind of an open file: whether ioctl(2) and read(2) on it are ours; kNone as quickly as may
-// be.
-enum class FileKind : unsigned char { kNone, kAttribute, kDevice };
-FileKind kind_of(int descriptor);
 
 // To be called before an attribute is read from its beginning: its text is that of now.
 void refresh_attribute(int descriptor);
@@ -29,6 +25,9 @@ ssize_t read_device(int descriptor, void* bytes, std::size_t count);
 // How long poll(2) of a device waits before it answers that the world has ended: not the first
 // time, then a second. OpenSM tries again for ever and would write a line each time.
 int pause_before_retry_ms();
+
+// `copy` is another descriptor of the file now, by dup(2) or the like; below 0: that has failed.
+void copied(int descriptor, int copy);
 
 // As ioctl(2).
 int control_device(int descriptor, unsigned long number, void* argument);

@@ -1,7 +1,6 @@
-// The functions of libc that take a path, and read(2) and ioctl(2), for programs that look for RDMA
-// devices in /sys and /dev. Other paths and descriptors go straight on; nothing is allocated, and
-// nothing happens before a program calls.
-#include <atomic>
+// The functions of libc that take a path, and those that read, write, describe or copy a
+// descriptor, for programs that look for RDMA devices in /sys and /dev. Other paths and descriptors
+// go straight on; nothing is allocated, and nothing happens before a program calls.
 #include <cerrno>
 #include <climits>
 #include <cstdarg>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 #include "simverbs/devices/device_files.hpp"
+#include "simverbs/devices/rdma_cm_device.hpp"
 #include "simverbs/devices/tree_path.hpp"
 
 using simverbs::devices::TreePath;
@@ -39,17 +39,6 @@ bool is_folder(const TreePath& path) {
     return kNextStat(path.real(), &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-// Programs of librdmacm say no more than that a channel cannot be made.
-void warn_of_connection_manager() {
-    static std::atomic<bool> said{false};
-    const char* const warn = getenv("SIMVERBS_WARN");
-    if (warn != nullptr && *warn != '\0' && std::strcmp(warn, "0") != 0 && !said.exchange(true)) {
-        dprintf(STDERR_FILENO,
-                "simverbs: the connection manager (rdma_cm, librdmacm) is not modelled yet: "
-                "/dev/infiniband/rdma_cm does not exist\n");
-    }
-}
-
 int open_at(int folder, const char* name, int flags, mode_t mode) {
     static auto* const kNextOpenat = next<int(int, const char*, int, ...)>("openat");
     const TreePath path(folder, name);
@@ -57,9 +46,6 @@ int open_at(int folder, const char* name, int flags, mode_t mode) {
         return kNextOpenat(folder, name, flags, mode);
     }
     const int error = errno;
-    if (std::strcmp(path.name(), "/dev/infiniband/rdma_cm") == 0) {
-        warn_of_connection_manager();
-    }
     if (is_folder(path)) {
         devices::entered_tree();
         return kNextOpenat(AT_FDCWD, path.real(), flags, mode);
@@ -250,9 +236,68 @@ INTERPOSED ssize_t read(int descriptor, void* bytes, size_t count) {
             break;
         case FileKind::kDevice:
             return devices::read_device(descriptor, bytes, count);
+        case FileKind::kRdmaCm:
+            return devices::read_rdma_cm(descriptor, bytes, count);
     }
     return kOriginal(descriptor, bytes, count);
 }
+
+INTERPOSED ssize_t write(int descriptor, const void* bytes, size_t count) {
+    static auto* const kOriginal = next<ssize_t(int, const void*, size_t)>("write");
+    if (devices::kind_of(descriptor) == FileKind::kRdmaCm) [[unlikely]] {
+        return devices::write_rdma_cm(descriptor, bytes, count);
+    }
+    return kOriginal(descriptor, bytes, count);
+}
+
+// The pipe that a descriptor of rdma_cm is counts as the device.
+#define DESCRIBE(function, parameters, types, arguments)                           \
+    INTERPOSED int function parameters {                                           \
+        static auto* const kOriginal = next<int types>(#function);                 \
+        const int result = kOriginal arguments;                                    \
+        if (result == 0 && devices::kind_of(descriptor) == FileKind::kRdmaCm) {    \
+            devices::describe_rdma_cm(descriptor, about->st_mode, about->st_rdev); \
+        }                                                                          \
+        return result;                                                             \
+    }
+DESCRIBE(fstat, (int descriptor, struct stat* about), (int, struct stat*), (descriptor, about))
+DESCRIBE(fstat64, (int descriptor, struct stat64* about), (int, struct stat64*),
+         (descriptor, about))
+DESCRIBE(__fxstat, (int version, int descriptor, struct stat* about), (int, int, struct stat*),
+         (version, descriptor, about))
+DESCRIBE(__fxstat64, (int version, int descriptor, struct stat64* about),
+         (int, int, struct stat64*), (version, descriptor, about))
+
+// Another descriptor of a file of ours is one, too.
+#define COPY(function, parameters, types, arguments)               \
+    INTERPOSED int function parameters {                           \
+        static auto* const kOriginal = next<int types>(#function); \
+        const int copy = kOriginal arguments;                      \
+        if (devices::kind_of(descriptor) != FileKind::kNone) {     \
+            devices::copied(descriptor, copy);                     \
+        }                                                          \
+        return copy;                                               \
+    }
+COPY(dup, (int descriptor), (int), (descriptor))
+COPY(dup2, (int descriptor, int copy_to), (int, int), (descriptor, copy_to))
+COPY(dup3, (int descriptor, int copy_to, int flags), (int, int, int), (descriptor, copy_to, flags))
+
+#define CONTROL(function)                                                     \
+    INTERPOSED int function(int descriptor, int command, ...) {               \
+        static auto* const kOriginal = next<int(int, int, ...)>(#function);   \
+        va_list rest;                                                         \
+        va_start(rest, command);                                              \
+        void* const argument = va_arg(rest, void*);                           \
+        va_end(rest);                                                         \
+        const int result = kOriginal(descriptor, command, argument);          \
+        const bool copies = command == F_DUPFD || command == F_DUPFD_CLOEXEC; \
+        if (copies && devices::kind_of(descriptor) != FileKind::kNone) {      \
+            devices::copied(descriptor, result);                              \
+        }                                                                     \
+        return result;                                                        \
+    }
+CONTROL(fcntl)
+CONTROL(fcntl64)
 
 // A device whose world has ended.
 INTERPOSED int poll(pollfd* files, nfds_t count, int timeout) {

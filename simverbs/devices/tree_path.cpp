@@ -12,8 +12,9 @@ namespace simverbs::devices {
 namespace {
 
 // The PCI functions lie in a domain that no machine has.
-constexpr const char* kViews[] = {"/sys/class/infiniband",
-                                  "/sys/devices/pci5356:", "/dev/infiniband"};
+constexpr const char* kViews[] = {"/sys/class/infiniband", "/sys/class/misc/rdma_cm",
+                                  "/sys/devices/pci5356:", "/dev/infiniband",
+                                  "/proc/sys/net/rdma_ucm"};
 
 bool g_entered_tree = false;
 
@@ -26,7 +27,7 @@ Placement read_placement() {
 
 // Also "/sys/class/infiniband_mad" and its siblings.
 bool is_view(const char* path) {
-    if (path[0] != '/' || (path[1] != 's' && path[1] != 'd')) [[likely]] {
+    if (path[0] != '/' || (path[1] != 's' && path[1] != 'd' && path[1] != 'p')) [[likely]] {
         return false;
     }
     for (const char* view : kViews) {

@@ -16,6 +16,7 @@ struct DeviceRequest {
     char path[kMaxPath] =
         {};                  // "/sys/class/infiniband/simverbs0/node_guid", "/dev/infiniband/umad0"
     std::int32_t flags = 0;  // of open(2)
+    std::uint64_t file = 0;  // of kShareDevice
 };
 
 // Where a tree of folders lies that has a file for each attribute and device, all of them empty.
@@ -33,6 +34,7 @@ struct AttributeReply {
 
 struct OpenDeviceReply {
     std::uint32_t error = 0;
+    std::uint64_t file = 0;  // the number of the open file, never 0
 };
 
 // An ioctl(2), with what its argument points at.
@@ -46,6 +48,25 @@ struct ControlRequest {
 struct ControlReply {
     std::uint32_t error = 0;
     unsigned char bytes[ControlRequest::kMaxBytes] = {};
+};
+
+// A write(2) to /dev/infiniband/rdma_cm: this, the bytes that were written, and those of the option
+// that the command names.
+struct RdmaCmRequest {
+    static constexpr std::size_t kMaxWritten = std::size_t{8} + UINT16_MAX;  // more is left out
+    static constexpr std::size_t kMaxOption = 65'536;
+    std::uint32_t written = 0;
+    std::uint32_t option = 0;              // 0: there is none, or it is not to be read
+    std::uint32_t descriptor_is_open = 0;  // of the descriptor that the command names
+    std::uint32_t reserved = 0;
+    std::uint64_t descriptor_file = 0;  // OpenDeviceReply::file; 0: it is none of rdma_cm
+};
+
+// This, and the bytes for `address` of the program.
+struct RdmaCmReply {
+    std::uint32_t error = 0;
+    std::uint32_t length = 0;
+    std::uint64_t address = 0;
 };
 
 // A message that no socket takes in one piece: these bytes, and a descriptor to read them from.

@@ -8,7 +8,7 @@
 namespace simverbs {
 
 // Grows with every change of a message below.
-inline constexpr std::uint32_t kProtocolVersion = 6;
+inline constexpr std::uint32_t kProtocolVersion = 7;
 
 enum class RequestKind : std::uint32_t {
     kAttach,         // AttachRequest -> AttachReply with the area, then a wake-up descriptor
@@ -18,8 +18,10 @@ enum class RequestKind : std::uint32_t {
     kReport,         // -> text: kStatus, and what each queue pair waits for
     kDeviceTree,     // DeviceRequest -> PathReply
     kReadAttribute,  // DeviceRequest -> AttributeReply
-    kOpenDevice,     // DeviceRequest -> OpenDeviceReply with a descriptor; ControlRequests follow
-    kFabric,         // FabricRequest -> FabricReply with a descriptor that has the text
+    // DeviceRequest -> OpenDeviceReply with a descriptor; ControlRequests follow, or RdmaCmRequests
+    kOpenDevice,
+    kShareDevice,  // DeviceRequest of another process that has the file -> OpenDeviceReply
+    kFabric,       // FabricRequest -> FabricReply with a descriptor that has the text
 };
 
 // Begins the first message of a connection. The place of `version` is the same in every version.

@@ -23,8 +23,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Each takes three descriptors of the server.
+// Each takes two or three descriptors of the server.
 constexpr std::size_t kMaxFiles = 256;
+constexpr std::size_t kMaxSharers = 64;  // processes that have a file of rdma_cm
 constexpr std::int64_t kThreadListNs = 5'000'000;
 constexpr std::int64_t kReadWithinNs = 5'000'000;
 
@@ -36,13 +37,17 @@ std::string text_of(const char (&field)[N]) {
 }  // namespace
 
 void WatchedProcess::find_threads(std::int64_t now) {
-    if (!threads_.empty() && now - looked_for_threads_ns_ < kThreadListNs) {
+    const std::string folder = fmt::format("/proc/{}/task", process_);
+    std::error_code gone;
+    const std::uint64_t count = fs::hard_link_count(folder, gone);
+    if (!threads_.empty() && count == thread_count_ &&
+        now - looked_for_threads_ns_ < kThreadListNs) {
         return;
     }
     looked_for_threads_ns_ = now;
+    thread_count_ = count;
     std::map<pid_t, std::unique_ptr<ThreadWatch>> found;
-    std::error_code gone;
-    for (const auto& entry : fs::directory_iterator(fmt::format("/proc/{}/task", process_), gone)) {
+    for (const auto& entry : fs::directory_iterator(folder, gone)) {
         const std::string name = entry.path().filename();
         pid_t thread = 0;
         std::from_chars(name.data(), name.data() + name.size(), thread);
@@ -53,10 +58,11 @@ void WatchedProcess::find_threads(std::int64_t now) {
     threads_ = std::move(found);
 }
 
-bool WatchedProcess::sleeps(std::chrono::nanoseconds interval) {
+bool WatchedProcess::sleeps(const std::vector<pid_t>& actors, std::chrono::nanoseconds interval) {
     find_threads(wall_ns());
-    return std::all_of(threads_.begin(), threads_.end(), [interval](const auto& entry) {
-        return entry.second->look(std::chrono::nanoseconds::zero(), interval) != ThreadState::kRuns;
+    return std::all_of(threads_.begin(), threads_.end(), [&actors, interval](const auto& entry) {
+        return std::binary_search(actors.begin(), actors.end(), entry.first) ||
+               entry.second->look(std::chrono::nanoseconds::zero(), interval) != ThreadState::kRuns;
     });
 }
 
@@ -162,19 +168,43 @@ OpenDeviceReply DeviceFiles::open(const DeviceRequest& request, int connection, 
         error = device ? open_device(*device, request.flags, *file, descriptor) : ENOENT;
     }
     if (error != 0) {
-        return {static_cast<std::uint32_t>(error)};
+        return {static_cast<std::uint32_t>(error), 0};
     }
-    file->control = connection;
+    file->number = ++last_file_;
+    const std::uint64_t number = file->number;
+    file->controls.push_back({connection, process});
     new_sockets_.push_back(connection);
     new_sockets_.push_back(file->socket);
     processes_.try_emplace(process, process);
     const auto place = std::find_if(files_.begin(), files_.end(),
                                     [&file](const auto& other) { return other->hca > file->hca; });
     files_.insert(place, std::move(file));
-    return {};
+    return {0, number};
+}
+
+OpenDeviceReply DeviceFiles::share(const DeviceRequest& request, int connection, pid_t process) {
+    OpenFile* const file = find_rdma_cm(request.file);
+    if (file == nullptr || file->controls.size() >= kMaxSharers) {
+        return {static_cast<std::uint32_t>(file == nullptr ? EBADF : ENFILE), 0};
+    }
+    file->controls.push_back({connection, process});
+    new_sockets_.push_back(connection);
+    processes_.try_emplace(process, process);
+    return {0, file->number};
+}
+
+DeviceFiles::OpenFile* DeviceFiles::find_rdma_cm(std::uint64_t number) const {
+    const auto found = std::find_if(files_.begin(), files_.end(), [number](const auto& file) {
+        return file->number == number && file->rdma_cm != nullptr;
+    });
+    return found == files_.end() ? nullptr : found->get();
 }
 
 int DeviceFiles::open_device(const DeviceFile& device, int flags, OpenFile& file, int& descriptor) {
+    file.hca = device.hca;
+    if (device.kind == DeviceFileKind::kRdmaCm) {
+        return open_rdma_cm(device, file, descriptor);
+    }
     const Hca& hca = simulation_.hca(device.hca);
     fabric::ManagementPort* port = simulation_.managed_network().find_port(hca.node(), device.port);
     if (device.kind == DeviceFileKind::kUverbs || port == nullptr ||
@@ -186,19 +216,40 @@ int DeviceFiles::open_device(const DeviceFile& device, int flags, OpenFile& file
     if (device.kind == DeviceFileKind::kIssm && is_held) {
         return (flags & O_NONBLOCK) != 0 ? EAGAIN : EBUSY;  // the kernel would wait
     }
-    std::array<int, 2> ends{};
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-        return errno;
+    if (const int error = make_socket_pair(file, descriptor); error != 0) {
+        return error;
     }
-    file.hca = device.hca;
-    file.socket = ends[0];
-    descriptor = ends[1];
     if (device.kind == DeviceFileKind::kIssm) {
         file.sm_of = port;
         port->hold_is_sm();
     } else {
-        file.umad = std::make_unique<UmadFile>(*port, ends[0]);
+        file.umad = std::make_unique<UmadFile>(*port, file.socket);
     }
+    return 0;
+}
+
+int DeviceFiles::make_socket_pair(OpenFile& file, int& descriptor) {
+    std::array<int, 2> ends{};
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+        return errno;
+    }
+    file.socket = ends[0];
+    descriptor = ends[1];
+    return 0;
+}
+
+int DeviceFiles::open_rdma_cm(const DeviceFile& device, OpenFile& file, int& descriptor) {
+    std::array<int, 2> ends{};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+        return errno;
+    }
+    if (rdma_cm_ == nullptr) {
+        rdma_cm_ = std::make_unique<rdma_cm::RdmaCmHosts>(simulation_);
+    }
+    descriptor = ends[0];
+    file.socket = ends[1];
+    file.rdma_cm = std::make_unique<RdmaCmFile>(
+        rdma_cm_->host(simulation_.hca(device.hca).host()).ucma(), file.socket);
     return 0;
 }
 
@@ -208,39 +259,50 @@ std::vector<int> DeviceFiles::take_new_sockets() {
 
 bool DeviceFiles::serve(int socket) {
     for (const auto& file : files_) {
-        if (file->control == socket) {
-            answer(*file);
-            return true;
-        }
         if (file->socket == socket) {
             file->readable = true;
             return true;
         }
+        const auto control =
+            std::find_if(file->controls.begin(), file->controls.end(),
+                         [socket](const auto& one) { return one.socket == socket; });
+        if (control == file->controls.end()) {
+            continue;
+        }
+        if (file->rdma_cm != nullptr) {
+            control->is_readable = true;  // commands have their turn
+        } else if (!answer(*file, *control)) {
+            end_control(*file, socket);
+        }
+        return true;
     }
     return false;
 }
 
-void DeviceFiles::answer(OpenFile& file) {
+// A process has ended, or become another program.
+void DeviceFiles::end_control(OpenFile& file, int socket) {
+    ::close(socket);
+    std::erase_if(file.controls, [socket](const auto& one) { return one.socket == socket; });
+}
+
+bool DeviceFiles::answer(OpenFile& file, const Control& control) {
     ControlRequest request;
     std::array<int, 1> descriptors{};
     const ssize_t got = receive_message(
-        file.control, std::as_writable_bytes(std::span(&request, 1)), descriptors, false);
+        control.socket, std::as_writable_bytes(std::span(&request, 1)), descriptors, false);
     if (descriptors[0] >= 0) {
         ::close(descriptors[0]);
     }
     if (got <= 0) {
-        if (got == 0 || errno != EAGAIN) {  // gone, with the program or by exec
-            ::close(file.control);
-            file.control = -1;
-        }
-        return;
+        return got < 0 && errno == EAGAIN;
     }
     ControlReply reply;
     reply.error = ENOTTY;
     if (got == sizeof request && request.length <= sizeof request.bytes && file.umad != nullptr) {
         reply = file.umad->control(request);
     }
-    send_message(file.control, std::as_bytes(std::span(&reply, 1)), {}, false);
+    send_message(control.socket, std::as_bytes(std::span(&reply, 1)), {}, false);
+    return true;
 }
 
 bool DeviceFiles::take_written() {
@@ -253,17 +315,71 @@ bool DeviceFiles::take_written() {
         any = true;
         if (file->umad != nullptr) {
             file->closed = !file->umad->take_written();
+        } else if (file->rdma_cm != nullptr) {
+            file->closed = file->rdma_cm->is_closed();
         } else {
             char byte = 0;
             file->closed = recv(file->socket, &byte, 1, MSG_DONTWAIT) <= 0;
         }
     }
+    if (any) {
+        tidy();  // a command may ask for what a file had that is closed
+    }
+    return execute_commands() || any;
+}
+
+bool DeviceFiles::execute_commands() {
+    bool any = false;
+    for (const auto& file : files_) {
+        std::vector<int> ended;
+        for (Control& control : file->controls) {
+            if (!std::exchange(control.is_readable, false)) {
+                continue;
+            }
+            any = true;
+            if (!execute_command(*file, control)) {
+                ended.push_back(control.socket);
+            }
+        }
+        for (const int socket : ended) {
+            end_control(*file, socket);
+        }
+    }
     return any;
 }
 
+// Makes descriptors readable or not before the program has the answer.
+bool DeviceFiles::execute_command(OpenFile& file, const Control& control) {
+    command_.resize(sizeof(RdmaCmRequest) + RdmaCmRequest::kMaxWritten + RdmaCmRequest::kMaxOption);
+    const ssize_t got = receive_message(control.socket, command_, {}, false);
+    if (got <= 0) {
+        return got < 0 && errno == EAGAIN;
+    }
+    const std::span message = std::span(command_).first(static_cast<std::size_t>(got));
+    RdmaCmRequest request;
+    std::memcpy(&request, message.data(), std::min(message.size(), sizeof request));
+    OpenFile* const named = find_rdma_cm(request.descriptor_file);
+    const rdma_cm::UcmaReply answer =
+        file.rdma_cm->execute(message, named == nullptr ? nullptr : named->rdma_cm.get());
+    for (const auto& each : files_) {
+        if (each->rdma_cm != nullptr) {
+            each->rdma_cm->update_pipe();
+        }
+    }
+    const RdmaCmReply reply{.error = static_cast<std::uint32_t>(answer.error),
+                            .length = static_cast<std::uint32_t>(answer.bytes.size()),
+                            .address = answer.address};
+    std::vector<std::byte> bytes(sizeof reply + answer.bytes.size());
+    std::memcpy(bytes.data(), &reply, sizeof reply);
+    if (!answer.bytes.empty()) {
+        std::memcpy(bytes.data() + sizeof reply, answer.bytes.data(), answer.bytes.size());
+    }
+    return send_message(control.socket, bytes, {}, false);
+}
+
 void DeviceFiles::close_file(OpenFile& file) {
-    if (file.control >= 0) {
-        ::close(file.control);
+    for (const Control& control : file.controls) {
+        ::close(control.socket);
     }
     if (file.sm_of != nullptr) {
         file.sm_of->release_is_sm();
@@ -272,13 +388,20 @@ void DeviceFiles::close_file(OpenFile& file) {
     if (file.umad != nullptr) {
         deliveries_of_closed_ += file.umad->deliveries();
     }
+    if (file.rdma_cm != nullptr) {
+        deliveries_of_closed_ += file.rdma_cm->deliveries();
+    }
     file.umad.reset();
+    file.rdma_cm.reset();
 }
 
 void DeviceFiles::tidy() {
     for (const auto& file : files_) {
         if (file->umad != nullptr) {
             file->umad->flush();
+        }
+        if (file->rdma_cm != nullptr) {
+            file->rdma_cm->update_pipe();
         }
     }
     const auto gone = std::stable_partition(files_.begin(), files_.end(),
@@ -290,14 +413,21 @@ void DeviceFiles::tidy() {
     files_.erase(gone, files_.end());
     std::erase_if(processes_, [this](const auto& entry) {
         return std::none_of(files_.begin(), files_.end(),
-                            [&entry](const auto& file) { return file->process == entry.first; });
+                            [&entry](const auto& file) { return is_used_by(*file, entry.first); });
     });
+}
+
+bool DeviceFiles::is_used_by(const OpenFile& file, pid_t process) {
+    return file.process == process ||
+           std::any_of(file.controls.begin(), file.controls.end(),
+                       [process](const auto& control) { return control.process == process; });
 }
 
 std::uint64_t DeviceFiles::deliveries() const {
     std::uint64_t sum = deliveries_of_closed_;
     for (const auto& file : files_) {
         sum += file->umad == nullptr ? 0 : file->umad->deliveries();
+        sum += file->rdma_cm == nullptr ? 0 : file->rdma_cm->deliveries();
     }
     return sum;
 }
@@ -307,6 +437,9 @@ std::vector<pid_t> DeviceFiles::processes_of(const std::string& host) const {
     for (const auto& file : files_) {
         if (simulation_.hca(file->hca).host() == host) {
             processes.push_back(file->process);
+            for (const Control& control : file->controls) {
+                processes.push_back(control.process);
+            }
         }
     }
     return processes;
@@ -330,14 +463,16 @@ void DeviceFiles::add_processes(std::vector<pid_t>& processes) const {
     }
 }
 
-bool DeviceFiles::everyone_waits(const std::vector<pid_t>& others, const std::vector<pid_t>& held,
+bool DeviceFiles::everyone_waits(const std::vector<pid_t>& actors, const std::vector<pid_t>& held,
                                  bool canonical, std::chrono::nanoseconds interval) {
     const auto is_among = [](const std::vector<pid_t>& processes, pid_t process) {
         return std::find(processes.begin(), processes.end(), process) != processes.end();
     };
     bool all = true;
     for (const auto& file : files_) {
-        if (file->umad == nullptr || !file->umad->has_unread() || is_among(held, file->process)) {
+        const bool has_unread = (file->umad != nullptr && file->umad->has_unread()) ||
+                                (file->rdma_cm != nullptr && file->rdma_cm->has_event());
+        if (!has_unread || is_among(held, file->process)) {
             file->unread_since_ns = 0;
             continue;
         }
@@ -345,7 +480,9 @@ bool DeviceFiles::everyone_waits(const std::vector<pid_t>& others, const std::ve
         if (file->unread_since_ns == 0) {
             file->unread_since_ns = now;
         }
-        if (!canonical || now - file->unread_since_ns < kReadWithinNs) {
+        // Many programs leave the last events of rdma_cm unread.
+        const bool may_stay_unread = canonical || file->rdma_cm != nullptr;
+        if (!may_stay_unread || now - file->unread_since_ns < kReadWithinNs) {
             processes_.at(file->process).expect_wake();
             all = false;
         }
@@ -354,8 +491,7 @@ bool DeviceFiles::everyone_waits(const std::vector<pid_t>& others, const std::ve
         return false;
     }
     return std::all_of(processes_.begin(), processes_.end(), [&](auto& entry) {
-        return is_among(others, entry.first) || is_among(held, entry.first) ||
-               entry.second.sleeps(interval);
+        return is_among(held, entry.first) || entry.second.sleeps(actors, interval);
     });
 }
 

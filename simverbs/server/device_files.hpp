@@ -1,6 +1,6 @@
 // The server's side of /sys/class/infiniband* and /dev/infiniband (simverbs/devices is the
 // program's): attributes read, devices opened, and the processes that have them open as actors,
-// since time does not jump past one that is about to read a datagram.
+// since time does not jump past one that is about to read a datagram or an event.
 #pragma once
 
 #include <chrono>
@@ -13,6 +13,8 @@
 
 #include <sys/types.h>
 
+#include "simverbs/host_rdma_cm/host_rdma_cm.hpp"
+#include "simverbs/server/rdma_cm_file.hpp"
 #include "simverbs/server/umad_file.hpp"
 #include "simverbs/server/world_place.hpp"
 #include "simverbs/threads/thread_watch.hpp"
@@ -26,8 +28,9 @@ class WatchedProcess {
   public:
     explicit WatchedProcess(pid_t process) : process_(process) {}
 
-    // Returns true if every thread of it sleeps, `interval` as with ThreadWatch::look().
-    bool sleeps(std::chrono::nanoseconds interval);
+    // Returns true if every thread of it sleeps, except those in `actors` (ascending), `interval`
+    // as with ThreadWatch::look().
+    bool sleeps(const std::vector<pid_t>& actors, std::chrono::nanoseconds interval);
     // Something lies there for it: it is about to run.
     void expect_wake();
 
@@ -36,6 +39,7 @@ class WatchedProcess {
 
     pid_t process_;
     std::map<pid_t, std::unique_ptr<ThreadWatch>> threads_;
+    std::uint64_t thread_count_ = 0;  // by the links of the folder that lists them
     std::int64_t looked_for_threads_ns_ = 0;
 };
 
@@ -54,23 +58,28 @@ class DeviceFiles {
     OpenDeviceReply open(const DeviceRequest& request, int connection, pid_t process,
                          int& descriptor);
 
+    // Another process that has an open file of rdma_cm, after fork(2) say. On success the
+    // connection is the file's own.
+    OpenDeviceReply share(const DeviceRequest& request, int connection, pid_t process);
+
     // Sockets whose readiness is to be told by serve(): of files that have come since the last
     // call.
     std::vector<int> take_new_sockets();
     // False: it is no socket of an open file.
     bool serve(int socket);
-    // Sends what programs have written; in the order of hosts, then of opening. Whether there was
-    // anything.
+    // Sends datagrams and executes commands that programs have written; in the order of hosts, then
+    // of opening. Whether there was anything.
     bool take_written();
     // Hands over what sockets had no room for, and closes files that programs have closed.
     void tidy();
 
     [[nodiscard]] bool empty() const { return files_.empty(); }
     [[nodiscard]] std::uint64_t deliveries() const;
-    // Returns true if no process but those in `others` is about to act on what it was sent.
-    // Programs that do not read hold a world in canonical order for 5 ms at most; those that are
-    // `held` do not. `interval` as with ThreadWatch::look().
-    bool everyone_waits(const std::vector<pid_t>& others, const std::vector<pid_t>& held,
+    // Returns true if nobody is about to act on what it was sent: threads in `actors` (ascending)
+    // are judged elsewhere. Programs that do not read datagrams hold a world in canonical order for
+    // 5 ms at most, those that do not read events of rdma_cm in any; those that are `held` do not.
+    // `interval` as with ThreadWatch::look().
+    bool everyone_waits(const std::vector<pid_t>& actors, const std::vector<pid_t>& held,
                         bool canonical, std::chrono::nanoseconds interval);
     // That have a device of the host open; one may be named several times.
     [[nodiscard]] std::vector<pid_t> processes_of(const std::string& host) const;
@@ -81,12 +90,20 @@ class DeviceFiles {
 
   private:
     [[nodiscard]] std::string names_of_hosts(std::size_t most) const;
+    // Where a process calls ioctl(2) of umad and write(2) of rdma_cm.
+    struct Control {
+        int socket;
+        pid_t process;
+        bool is_readable = false;
+    };
     struct OpenFile {
-        pid_t process = 0;
+        std::uint64_t number = 0;
+        pid_t process = 0;  // that opened it
         std::size_t hca = 0;
-        int control = -1;
-        int socket = -1;
+        std::vector<Control> controls;
+        int socket = -1;  // of rdma_cm a pipe
         std::unique_ptr<UmadFile> umad;
+        std::unique_ptr<RdmaCmFile> rdma_cm;
         fabric::ManagementPort* sm_of = nullptr;  // held as /dev/infiniband/issmN
         bool readable = false;
         bool closed = false;
@@ -95,13 +112,24 @@ class DeviceFiles {
 
     DeviceTree* tree_of(const std::string& host);
     int open_device(const DeviceFile& device, int flags, OpenFile& file, int& descriptor);
-    void answer(OpenFile& file);
+    int open_rdma_cm(const DeviceFile& device, OpenFile& file, int& descriptor);
+    static int make_socket_pair(OpenFile& file, int& descriptor);
+    // False: it has closed.
+    bool answer(OpenFile& file, const Control& control);
+    bool execute_command(OpenFile& file, const Control& control);
+    bool execute_commands();
+    static void end_control(OpenFile& file, int socket);
+    [[nodiscard]] OpenFile* find_rdma_cm(std::uint64_t number) const;
+    [[nodiscard]] static bool is_used_by(const OpenFile& file, pid_t process);
     void close_file(OpenFile& file);
     void put_on_disk(const DeviceTree& tree, const std::string& host) const;
 
     Simulation& simulation_;
     const WorldPlace& place_;
     std::map<std::string, std::unique_ptr<DeviceTree>> trees_;
+    std::unique_ptr<rdma_cm::RdmaCmHosts> rdma_cm_;  // when a program first asks for it
+    std::uint64_t last_file_ = 0;
+    std::vector<std::byte> command_;  // kept for its storage
     std::vector<std::unique_ptr<OpenFile>> files_;
     std::map<pid_t, WatchedProcess> processes_;
     std::vector<int> new_sockets_;

@@ -318,6 +318,14 @@ void Server::serve_device(int socket, const DeviceRequest& request) {
         }
         return;
     }
+    if (request.head.kind == RequestKind::kShareDevice) {
+        const OpenDeviceReply reply = devices_.share(request, socket, peer_of(socket));
+        send_struct(socket, reply);
+        if (reply.error != 0) {
+            close(socket);
+        }
+        return;
+    }
     if (request.head.kind == RequestKind::kDeviceTree) {
         send_struct(socket, devices_.tree(request));
     } else if (request.head.kind == RequestKind::kReadAttribute) {

@@ -23,15 +23,22 @@ constexpr std::string_view kDevices = "/sys/class/infiniband/";
 constexpr std::string_view kManagement = "/sys/class/infiniband_mad/";
 constexpr std::string_view kVerbs = "/sys/class/infiniband_verbs/";
 constexpr std::string_view kNodes = "/dev/infiniband/";
+constexpr std::string_view kRdmaCm = "/sys/class/misc/rdma_cm/";
+constexpr std::string_view kMaxBacklog = "/proc/sys/net/rdma_ucm/max_backlog";
 constexpr std::string_view kPciDomain = "5356";  // no machine has that many
 constexpr int kUmadAbi = 5;                      // IB_USER_MAD_ABI_VERSION
 constexpr int kVerbsAbi = 6;                     // IB_USER_VERBS_ABI_VERSION
+constexpr int kRdmaCmAbi = 4;                    // RDMA_USER_CM_ABI_VERSION
+constexpr int kBacklog = 1024;
 
 // Numbers of character devices: Linux Documentation/admin-guide/devices.txt.
 constexpr int kInfinibandMajor = 231;
 constexpr int kFirstUmadMinor = 0;
 constexpr int kFirstIssmMinor = 64;
 constexpr int kFirstUverbsMinor = 192;
+// Linux takes a free number of those devices, from 255 down.
+constexpr int kMiscMajor = 10;
+constexpr int kRdmaCmMinor = 255;
 
 std::string guid_text(fabric::Guid guid) {
     const std::uint64_t value = guid.value();
@@ -120,6 +127,20 @@ DeviceTree::DeviceTree(Simulation& simulation, const std::vector<std::size_t>& h
     for (std::size_t number = 0; number < hcas.size(); ++number) {
         add_device(number, hcas[number]);
     }
+    add_rdma_cm(hcas.front());
+}
+
+void DeviceTree::add_rdma_cm(std::size_t index) {
+    const std::string folder(kRdmaCm);
+    add(folder + "abi_version", [] { return fmt::format("{}\n", kRdmaCmAbi); });
+    add(folder + "dev", [] { return fmt::format("{}:{}\n", kMiscMajor, kRdmaCmMinor); });
+    add(folder + "uevent", [] {
+        return fmt::format("MAJOR={}\nMINOR={}\nDEVNAME=infiniband/rdma_cm\nDEVMODE=0666\n",
+                           kMiscMajor, kRdmaCmMinor);
+    });
+    add(std::string(kMaxBacklog), [] { return fmt::format("{}\n", kBacklog); });
+    devices_.emplace(std::string(kNodes) + "rdma_cm",
+                     DeviceFile{DeviceFileKind::kRdmaCm, index, fabric::PortNumber{}});
 }
 
 std::optional<std::string> DeviceTree::text(const std::string& path) const {

@@ -1,5 +1,6 @@
-// The files of the devices of one host in /sys/class/infiniband* and /dev/infiniband: paths, and
-// the text behind each, in the kernel's formats (Documentation/ABI/stable/sysfs-class-infiniband).
+// The files of the devices of one host in /sys/class/infiniband* and /dev/infiniband, and those of
+// its rdma_cm: paths, and the text behind each, in the kernel's formats
+// (Documentation/ABI/stable/sysfs-class-infiniband).
 #pragma once
 
 #include <cstddef>
@@ -21,11 +22,12 @@ enum class DeviceFileKind : std::uint8_t {
     kUmad,    // management datagrams of a port
     kIssm,    // held open by whoever is a subnet manager at a port
     kUverbs,  // there to be looked at: no program may open it
+    kRdmaCm,  // of the host, not of a device
 };
 
 struct DeviceFile {
     DeviceFileKind kind;
-    std::size_t hca;  // index in the simulation
+    std::size_t hca;  // index in the simulation; of kRdmaCm the host's first
     fabric::PortNumber port;
 };
 
@@ -68,6 +70,7 @@ class DeviceTree {
 
     void add(std::string path, Text text) { attributes_.emplace(std::move(path), std::move(text)); }
     void add_device(std::size_t number, std::size_t index);
+    void add_rdma_cm(std::size_t index);
     void add_node(const std::string& folder, const std::string& name, int minor);
     void add_pci_function(std::size_t number, const Hca& hca);
     void add_port(const std::string& folder, const Hca& hca, std::uint16_t number);

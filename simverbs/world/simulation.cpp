@@ -156,6 +156,9 @@ void Simulation::start_subnet_management() {
             startup_sm_ = std::make_unique<fabric::StartupSm>(network_, routing_);
             startup_sm_->bring_up();
             administration_ = startup_sm_.get();
+            if (fabric::ManagementPort* const port = port_of_startup_sm()) {
+                startup_sm_->answer_queries(*port);
+            }
             return;
         case SubnetManagement::kSweep:
             managed_network_->send_traps();
@@ -174,6 +177,21 @@ void Simulation::start_subnet_management() {
             managed_network_->send_traps();
             return;
     }
+}
+
+// nullptr: no port is InfiniBand.
+fabric::ManagementPort* Simulation::port_of_startup_sm() const {
+    for (std::size_t i = 0; i < network_.host_count(); ++i) {
+        const fabric::EndNode& host = network_.host(i);
+        for (std::uint16_t number = 1; number <= host.port_count(); ++number) {
+            const fabric::Port& port = host.port(fabric::PortNumber{number});
+            if (port.attributes().lid == startup_sm_->lid() &&
+                port.attributes().link_layer == fabric::LinkLayer::kInfiniband) {
+                return managed_network_->find_port(host.id(), port.number());
+            }
+        }
+    }
+    return nullptr;
 }
 
 Simulation::~Simulation() = default;

@@ -148,6 +148,7 @@ class Simulation final : public FaultEnvironment,
     Simulation(SimulationOptions options, fabric::Topology topology,
                const std::vector<const Personality*>& personalities);
     void start_subnet_management();
+    [[nodiscard]] fabric::ManagementPort* port_of_startup_sm() const;
     [[nodiscard]] fabric::SimTime now() const override { return loop_.now(); }
     [[nodiscard]] std::string replay_line() const override;
     void handle(const fabric::Event& event) override;

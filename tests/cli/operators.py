@@ -104,13 +104,13 @@ class Programs(World):
         self.assertEqual(status, 1)
         self.assertIn("no folder for the run can be made in '/proc': No such file", text)
 
-    def test_the_connection_manager_is_named_as_missing(self):
+    def test_the_connection_manager_is_a_device(self):
         self.up()
-        opens = ["python3", "-c", "open('/dev/infiniband/rdma_cm', 'rb')"]
-        self.assertNotIn("not modelled", self.on("h0", *opens)[1])
-        self.environment["SIMVERBS_WARN"] = "1"
-        self.assertIn("simverbs: the connection manager (rdma_cm, librdmacm) is not modelled yet",
-                      self.on("h0", *opens)[1])
+        self.assertEqual(self.on("h0", "cat", "/sys/class/misc/rdma_cm/abi_version"), (0, "4\n"))
+        self.assertEqual(self.on("h0", "cat", "/proc/sys/net/rdma_ucm/max_backlog"), (0, "1024\n"))
+        looks = ("import os, stat; f = os.open('/dev/infiniband/rdma_cm', os.O_RDWR); "
+                 "print(stat.S_ISCHR(os.fstat(f).st_mode), stat.S_ISCHR(os.fstat(os.dup(f)).st_mode))")
+        self.assertEqual(self.on("h0", "python3", "-c", looks), (0, "True True\n"))
 
 
 class FullDisk(World):

@@ -1,0 +1,23 @@
+// /dev/infiniband/rdma_cm in a program: write(2) is a command with an answer. The program's
+// descriptor is the read end of a pipe that has a byte in it while an event waits.
+#pragma once
+
+#include <cstddef>
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+namespace simverbs::devices {
+
+inline constexpr const char* kRdmaCmName = "/dev/infiniband/rdma_cm";
+
+// As write(2) of a descriptor whose kind is kRdmaCm.
+ssize_t write_rdma_cm(int descriptor, const void* bytes, std::size_t count);
+
+// As read(2), which this device does not have.
+ssize_t read_rdma_cm(int descriptor, void* bytes, std::size_t count);
+
+// Turns what fstat(2) says of the pipe into what it says of the device: a character device.
+void describe_rdma_cm(int descriptor, mode_t& mode, dev_t& number);
+
+}  // namespace simverbs::devices

@@ -1,0 +1,299 @@
+#include "simverbs/host_rdma_cm/host_rdma_cm.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <tuple>
+
+#include "fabric/core/assert.hpp"
+#include "fabric/core/hash.hpp"
+#include "fabric/core/rate_code.hpp"
+
+#include "simverbs/model/stated_speed.hpp"
+
+namespace simverbs::rdma_cm {
+
+using fabric::Gid;
+using fabric::LinkLayer;
+using fabric::NodeId;
+using fabric::PortNumber;
+namespace mad = fabric::mad;
+namespace member = fabric::mad::mc_member_record;
+
+namespace {
+
+// The Q_Key of the broadcast group that OpenSM makes for IPoIB.
+constexpr std::uint32_t kIpoibQkey = 0x0B1B;
+constexpr std::uint16_t kFullMember = 0x8000;
+// As ib_core asks for memberships.
+constexpr fabric::SimDuration kJoinTimeout = std::chrono::milliseconds(3000);
+
+// The kind of a query is in the lowest bits of its token.
+enum class Query : std::uint8_t { kPath, kJoin, kLeave };
+constexpr std::uint64_t kKinds = 4;
+
+std::uint64_t token_of(Query kind, std::uint64_t number) {
+    return number * kKinds + static_cast<std::uint64_t>(kind);
+}
+
+void update(const fabric::Port& port, PortInfo& info) {
+    const fabric::PortAttributes& own = port.attributes();
+    const bool is_ethernet = own.link_layer == LinkLayer::kEthernet;
+    info.number = port.number();
+    info.layer = own.link_layer;
+    info.is_active = port.state() == fabric::PortState::kActive;
+    info.gids = own.gids;
+    info.pkeys = own.pkeys;
+    info.mtu = static_cast<std::uint8_t>(own.active_mtu);
+    info.rate =
+        fabric::rate_code_of(fabric::nominal_rate(own.width, stated_speed(own.speed, is_ethernet)));
+    info.ipoib_qkey = is_ethernet ? std::nullopt : std::optional(kIpoibQkey);
+}
+
+std::vector<NodeId> nodes_of(const Simulation& simulation, const std::vector<std::size_t>& hcas) {
+    std::vector<NodeId> nodes;
+    for (const std::size_t index : hcas) {
+        nodes.push_back(simulation.hca(index).node());
+    }
+    return nodes;
+}
+
+GroupMember read_member(std::span<const std::uint8_t> record) {
+    const auto get = [record](mad::Field field) { return mad::get(record, field); };
+    return {.mgid = mad::get_gid(record, member::kMgid),
+            .mlid = fabric::Lid(static_cast<std::uint16_t>(get(member::kMlid))),
+            .qkey = static_cast<std::uint32_t>(get(member::kQkey)),
+            .sl = static_cast<std::uint8_t>(get(member::kSl)),
+            .flow_label = static_cast<std::uint32_t>(get(member::kFlowLabel)),
+            .hop_limit = static_cast<std::uint8_t>(get(member::kHopLimit)),
+            .traffic_class = static_cast<std::uint8_t>(get(member::kTrafficClass)),
+            .rate = static_cast<std::uint8_t>(get(member::kRate))};
+}
+
+}  // namespace
+
+HostRdmaCm::Device::Device(Simulation& simulation, Hca& of, cm::CmUser& user, SaUser& sa_user)
+    : hca(of),
+      cm_ports(simulation.managed_network(), of.node()),
+      cm(simulation.loop(),
+         {.node = of.node(),
+          .ca_guid = of.guid(),
+          .ack_delay = of.personality().limits.local_ca_ack_delay,
+          .comm_id_operand = static_cast<std::uint32_t>(
+              fabric::mix_words(simulation.seed(), fabric::hash_name(of.name()))),
+          .transaction_id_high = cm_ports.transaction_id_high()},
+         cm_ports, user) {
+    cm_ports.set_manager(&cm);
+    for (std::uint16_t number = 1; number <= of.port_count(); ++number) {
+        fabric::ManagementPort* const port =
+            simulation.managed_network().find_port(of.node(), PortNumber{number});
+        if (port != nullptr && of.port(number).attributes().link_layer == LinkLayer::kInfiniband) {
+            sa_clients.try_emplace(PortNumber{number}, *port, simulation.loop(), sa_user);
+        }
+    }
+}
+
+HostRdmaCm::HostRdmaCm(Simulation& simulation, const std::vector<std::size_t>& hcas)
+    : addresses_(simulation.network()),
+      nodes_(nodes_of(simulation, hcas)),
+      ucma_(simulation.loop(), nodes_.front(), *this, simulation.seed()) {
+    for (const std::size_t index : hcas) {
+        SaUser& sa_user = *this;
+        const DeviceIndex number(static_cast<std::uint32_t>(devices_.size()));
+        Hca& hca = simulation.hca(index);
+        Device& device = *devices_.emplace_back(
+            std::make_unique<Device>(simulation, hca, ucma_.rdma_cm().cm_user(number), sa_user));
+        infos_.push_back({.index = number,
+                          .node_guid = hca.guid(),
+                          .cm = &device.cm,
+                          .ports = std::vector<PortInfo>(hca.port_count())});
+    }
+}
+
+HostRdmaCm::~HostRdmaCm() = default;
+
+std::span<const DeviceInfo> HostRdmaCm::devices() const {
+    for (std::size_t i = 0; i < infos_.size(); ++i) {
+        for (std::uint32_t number = 1; number <= infos_[i].ports.size(); ++number) {
+            update(devices_[i]->hca.port(number), infos_[i].ports[number - 1]);
+        }
+    }
+    return infos_;
+}
+
+const fabric::Port& HostRdmaCm::port_of(const LocalPort& local) const {
+    return devices_.at(local.device.value())->hca.port(local.port.value());
+}
+
+std::optional<LocalPort> HostRdmaCm::find_local(const Gid& ip) const {
+    const std::optional<IpOwner> owner = addresses_.find_own(nodes_, ip);
+    if (!owner) {
+        return std::nullopt;
+    }
+    const auto node = std::ranges::find(nodes_, owner->port->node().id());
+    const fabric::PortAttributes& own = owner->port->attributes();
+    const bool is_ethernet = own.link_layer == LinkLayer::kEthernet;
+    return LocalPort{.device = DeviceIndex(static_cast<std::uint32_t>(node - nodes_.begin())),
+                     .port = owner->port->number(),
+                     .gid = owner->gid,
+                     .pkey = is_ethernet
+                                 ? std::uint16_t{0xFFFF}
+                                 : static_cast<std::uint16_t>(own.pkeys.front() | kFullMember)};
+}
+
+std::optional<Gid> HostRdmaCm::source_for(const Gid& remote) const {
+    return addresses_.source_for(nodes_, remote);
+}
+
+std::optional<Gid> HostRdmaCm::find_remote(const LocalPort& local, const Gid& remote) const {
+    return addresses_.resolve(port_of(local), local.gid, remote);
+}
+
+SaClient& HostRdmaCm::sa_client(const LocalPort& local) {
+    return devices_.at(local.device.value())->sa_clients.at(local.port);
+}
+
+// As cma_query_ib_route asks.
+void HostRdmaCm::query_path(PathQueryId query, const PathQuery& wanted) {
+    constexpr std::uint64_t kAlways = 1U << 0 | 1U << 2 | 1U << 3 | 1U << 11 | 1U << 12 | 1U << 13;
+    constexpr std::uint64_t kTrafficClass = 1U << 10;
+    constexpr std::uint64_t kQosClass = 1U << 14;
+    const PathRecord record{.service_id = wanted.service_id,
+                            .dgid = wanted.dgid,
+                            .sgid = wanted.local.gid,
+                            .traffic_class = wanted.traffic_class.value_or(std::uint8_t{0}),
+                            .reversible = true,
+                            .numb_path = 1,
+                            .pkey = wanted.local.pkey,
+                            .qos_class = wanted.qos_class.value_or(std::uint16_t{0})};
+    const auto bytes = pack(record);
+    sa_client(wanted.local)
+        .ask(token_of(Query::kPath, query.value()),
+             {.attribute = mad::SaAttribute::kPath,
+              .method = mad::Method::kGet,
+              .mask = kAlways | (wanted.traffic_class ? kTrafficClass : 0) |
+                      (wanted.qos_class ? kQosClass : 0),
+              .record = bytes,
+              .timeout = wanted.timeout});
+}
+
+void HostRdmaCm::cancel_query(PathQueryId query) {
+    for (const auto& device : devices_) {
+        for (auto& [port, client] : device->sa_clients) {
+            client.cancel(token_of(Query::kPath, query.value()));
+        }
+    }
+}
+
+// As cma_join_ib_multicast asks.
+void HostRdmaCm::join(MembershipId membership, const JoinRequest& wanted) {
+    std::array<std::uint8_t, member::kBytes> record{};
+    mad::set_gid(record, member::kMgid, wanted.mgid);
+    mad::set_gid(record, member::kPortGid, wanted.local.gid);
+    mad::set(record, member::kPkey, wanted.pkey);
+    mad::set(record, member::kQkey, wanted.qkey);
+    mad::set(record, member::kJoinState, static_cast<std::uint64_t>(wanted.state));
+    memberships_.emplace(membership, Membership{wanted.local, wanted.mgid, wanted.state});
+    sa_client(wanted.local)
+        .ask(token_of(Query::kJoin, membership.value()), {.attribute = mad::SaAttribute::kMcMember,
+                                                          .method = mad::Method::kSet,
+                                                          .mask = member::kCreate,
+                                                          .record = record,
+                                                          .timeout = kJoinTimeout});
+}
+
+// A membership whose answer has not come is left when it comes.
+void HostRdmaCm::leave(MembershipId membership) {
+    const auto found = memberships_.find(membership);
+    if (found == memberships_.end()) {
+        return;
+    }
+    const Membership left = found->second;
+    memberships_.erase(found);
+    if (left.is_member) {
+        leave_group(left);
+    } else {
+        left_unanswered_.emplace(membership.value(), left);
+    }
+}
+
+// The port stays a member as long as another id of this host wants it.
+void HostRdmaCm::leave_group(const Membership& left) {
+    const auto same = [&left](const auto& entry) {
+        const Membership& other = entry.second;
+        return std::tie(other.local.device, other.local.port, other.mgid, other.state) ==
+               std::tie(left.local.device, left.local.port, left.mgid, left.state);
+    };
+    if (std::ranges::any_of(memberships_, same)) {
+        return;
+    }
+    std::array<std::uint8_t, member::kBytes> record{};
+    mad::set_gid(record, member::kMgid, left.mgid);
+    mad::set_gid(record, member::kPortGid, left.local.gid);
+    mad::set(record, member::kJoinState, static_cast<std::uint64_t>(left.state));
+    sa_client(left.local)
+        .ask(token_of(Query::kLeave, ++last_delete_), {.attribute = mad::SaAttribute::kMcMember,
+                                                       .method = mad::Method::kDelete,
+                                                       .mask = member::kJoin,
+                                                       .record = record,
+                                                       .timeout = kJoinTimeout});
+}
+
+void HostRdmaCm::answered(std::uint64_t token, int error, std::span<const std::uint8_t> record) {
+    const std::uint64_t number = token / kKinds;
+    switch (static_cast<Query>(token % kKinds)) {
+        case Query::kPath:
+            if (error == 0) {
+                ucma_.rdma_cm().path_found(PathQueryId(number), unpack_path_record(record));
+            } else {
+                ucma_.rdma_cm().path_failed(PathQueryId(number), error);
+            }
+            return;
+        case Query::kJoin:
+            join_answered(MembershipId(number), error, record);
+            return;
+        case Query::kLeave:
+            return;
+    }
+}
+
+void HostRdmaCm::join_answered(MembershipId id, int error, std::span<const std::uint8_t> record) {
+    if (auto left = left_unanswered_.extract(id.value())) {
+        if (error == 0) {
+            left.mapped().mgid = mad::get_gid(record, member::kMgid);
+            leave_group(left.mapped());
+        }
+        return;
+    }
+    const auto found = memberships_.find(id);
+    SIMVERBS_ASSERT(found != memberships_.end(), "an answer for membership {}, which is not there",
+                    id.value());
+    if (error != 0) {
+        memberships_.erase(found);
+        ucma_.rdma_cm().membership_failed(id, error);
+        return;
+    }
+    const GroupMember joined = read_member(record);
+    found->second.mgid = joined.mgid;
+    found->second.is_member = true;
+    ucma_.rdma_cm().joined(id, joined);
+}
+
+RdmaCmHosts::RdmaCmHosts(Simulation& simulation) {
+    std::map<std::string_view, std::vector<std::size_t>> by_host;
+    for (std::size_t i = 0; i < simulation.hca_count(); ++i) {
+        by_host[simulation.hca(i).host()].push_back(i);
+    }
+    for (const auto& [host, hcas] : by_host) {
+        hosts_.try_emplace(std::string(host), simulation, hcas);
+    }
+}
+
+HostRdmaCm& RdmaCmHosts::host(std::string_view name) {
+    const auto found = hosts_.find(name);
+    SIMVERBS_ASSERT(found != hosts_.end(), "there is no host {}", name);
+    return found->second;
+}
+
+}  // namespace simverbs::rdma_cm
