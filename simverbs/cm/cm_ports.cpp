@@ -64,7 +64,7 @@ std::uint32_t CmPorts::transaction_id_high() const {
 void CmPorts::send(const Address& to, const Datagram& datagram) {
     const auto agent =
         std::ranges::find_if(agents_, [&to](const auto& one) { return one->number() == to.port; });
-    if (agent == agents_.end()) {
+    if (agent == agents_.end() || manager_ == nullptr) {
         return;
     }
     fabric::DatagramAddress remote = to.remote;

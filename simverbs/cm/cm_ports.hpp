@@ -26,7 +26,7 @@ class CmPorts final : public CmCarrier {
     // CmIdentity::transaction_id_high of the manager.
     [[nodiscard]] std::uint32_t transaction_id_high() const;
 
-    // nullptr, as at first: datagrams that arrive are dropped.
+    // nullptr, as at first: datagrams that arrive are dropped, and none is sent.
     void set_manager(HostCm* manager) { manager_ = manager; }
 
     // Sends to queue pair 1 with its Q_Key, whatever the address has. A datagram that the port

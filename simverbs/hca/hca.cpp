@@ -313,6 +313,9 @@ void Hca::port_event(fabric::Port& port, fabric::PortEvent event) {
     for (const auto& [handle, context] : contexts_) {
         context->raise(told, is_of_port ? port.number().value() : 0U);
     }
+    if (client_ != nullptr) {
+        client_->port_event(port, told);
+    }
 }
 
 void Hca::die() {
@@ -334,6 +337,9 @@ void Hca::stop_contexts() {
         context->die();
     }
     is_dead_ = true;
+    if (client_ != nullptr) {
+        client_->device_gone();
+    }
 }
 
 void Hca::restart() {
@@ -341,6 +347,9 @@ void Hca::restart() {
     has_power_ = true;
     is_present_ = true;
     has_dead_contexts_ = !contexts_.empty();
+    if (client_ != nullptr) {
+        client_->device_back();
+    }
 }
 
 void Hca::abandon(DeviceContext& context) {

@@ -19,6 +19,7 @@
 #include "simverbs/hca/device_context.hpp"
 #include "simverbs/hca/flow_table.hpp"
 #include "simverbs/hca/guarded_copy.hpp"
+#include "simverbs/hca/hca_client.hpp"
 #include "simverbs/hca/injected_fault.hpp"
 #include "simverbs/hca/late_landing.hpp"
 #include "simverbs/hca/loopback.hpp"
@@ -167,6 +168,8 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     // Returns true if it is plugged in, and listed.
     [[nodiscard]] bool is_present() const { return is_present_; }
     void set_present(bool present) { is_present_ = present; }
+    // nullptr, as at first: there is none. It outlives the device, or takes itself back.
+    void set_client(HcaClient* client) { client_ = client; }
 
     // Returns true if any device of this world has, or once had, a queue pair of this number.
     [[nodiscard]] bool was_ever(std::uint32_t qpn) const;
@@ -229,6 +232,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     std::uint32_t bad_pkeys_ = 0;
     std::uint32_t bad_qkeys_ = 0;
     std::uint32_t queue_pairs_made_ = 0;
+    HcaClient* client_ = nullptr;
     bool is_dead_ = false;
     bool has_power_ = true;
     std::atomic<bool> is_present_ = true;  // also read without the world

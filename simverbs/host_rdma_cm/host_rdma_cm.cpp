@@ -73,7 +73,7 @@ GroupMember read_member(std::span<const std::uint8_t> record) {
 
 }  // namespace
 
-HostRdmaCm::Device::Device(Simulation& simulation, Hca& of, cm::CmUser& user, SaUser& sa_user)
+HostRdmaCm::Device::Device(Simulation& simulation, Hca& of, HostRdmaCm& host, DeviceIndex index)
     : hca(of),
       cm_ports(simulation.managed_network(), of.node()),
       cm(simulation.loop(),
@@ -83,8 +83,13 @@ HostRdmaCm::Device::Device(Simulation& simulation, Hca& of, cm::CmUser& user, Sa
           .comm_id_operand = static_cast<std::uint32_t>(
               fabric::mix_words(simulation.seed(), fabric::hash_name(of.name()))),
           .transaction_id_high = cm_ports.transaction_id_high()},
-         cm_ports, user) {
-    cm_ports.set_manager(&cm);
+         cm_ports, host.ucma_.rdma_cm().cm_user(index)),
+      host_(host),
+      index_(index) {
+    hca.set_client(this);
+    is_present = !hca.is_dead();
+    cm_ports.set_manager(is_present ? &cm : nullptr);
+    SaUser& sa_user = host;
     for (std::uint16_t number = 1; number <= of.port_count(); ++number) {
         fabric::ManagementPort* const port =
             simulation.managed_network().find_port(of.node(), PortNumber{number});
@@ -94,29 +99,73 @@ HostRdmaCm::Device::Device(Simulation& simulation, Hca& of, cm::CmUser& user, Sa
     }
 }
 
+HostRdmaCm::Device::~Device() {
+    hca.set_client(nullptr);
+}
+
+// Drops what the ids of the device send when it goes: nothing leaves it any more.
+void HostRdmaCm::Device::device_gone() {
+    cm_ports.set_manager(nullptr);
+    host_.ucma_.rdma_cm().device_removed(index_);
+    is_present = false;
+    host_.list_devices();
+}
+
+void HostRdmaCm::Device::device_back() {
+    cm_ports.set_manager(&cm);
+    is_present = true;
+    host_.list_devices();
+    host_.ucma_.rdma_cm().device_added(index_);
+}
+
+void HostRdmaCm::Device::port_event(const fabric::Port& port, AsyncEvent event) {
+    switch (event) {
+        case AsyncEvent::kPortErr:
+        case AsyncEvent::kLidChange:
+            host_.end_memberships(index_, port.number());
+            return;
+        case AsyncEvent::kGidChange:
+            host_.ucma_.rdma_cm().address_changed(index_, port.number());
+            return;
+        default:
+            return;
+    }
+}
+
 HostRdmaCm::HostRdmaCm(Simulation& simulation, const std::vector<std::size_t>& hcas)
     : addresses_(simulation.network()),
       nodes_(nodes_of(simulation, hcas)),
       ucma_(simulation.loop(), nodes_.front(), *this, simulation.seed()) {
     for (const std::size_t index : hcas) {
-        SaUser& sa_user = *this;
         const DeviceIndex number(static_cast<std::uint32_t>(devices_.size()));
-        Hca& hca = simulation.hca(index);
-        Device& device = *devices_.emplace_back(
-            std::make_unique<Device>(simulation, hca, ucma_.rdma_cm().cm_user(number), sa_user));
-        infos_.push_back({.index = number,
-                          .node_guid = hca.guid(),
-                          .cm = &device.cm,
-                          .ports = std::vector<PortInfo>(hca.port_count())});
+        devices_.push_back(
+            std::make_unique<Device>(simulation, simulation.hca(index), *this, number));
     }
+    list_devices();
 }
 
 HostRdmaCm::~HostRdmaCm() = default;
 
+void HostRdmaCm::list_devices() {
+    infos_.clear();
+    present_nodes_.clear();
+    for (std::size_t i = 0; i < devices_.size(); ++i) {
+        Device& device = *devices_[i];
+        if (device.is_present) {
+            present_nodes_.push_back(nodes_[i]);
+            infos_.push_back({.index = DeviceIndex(static_cast<std::uint32_t>(i)),
+                              .node_guid = device.hca.guid(),
+                              .cm = &device.cm,
+                              .ports = std::vector<PortInfo>(device.hca.port_count())});
+        }
+    }
+}
+
 std::span<const DeviceInfo> HostRdmaCm::devices() const {
-    for (std::size_t i = 0; i < infos_.size(); ++i) {
-        for (std::uint32_t number = 1; number <= infos_[i].ports.size(); ++number) {
-            update(devices_[i]->hca.port(number), infos_[i].ports[number - 1]);
+    for (DeviceInfo& info : infos_) {
+        const Hca& hca = devices_[info.index.value()]->hca;
+        for (std::uint32_t number = 1; number <= info.ports.size(); ++number) {
+            update(hca.port(number), info.ports[number - 1]);
         }
     }
     return infos_;
@@ -127,7 +176,7 @@ const fabric::Port& HostRdmaCm::port_of(const LocalPort& local) const {
 }
 
 std::optional<LocalPort> HostRdmaCm::find_local(const Gid& ip) const {
-    const std::optional<IpOwner> owner = addresses_.find_own(nodes_, ip);
+    const std::optional<IpOwner> owner = addresses_.find_own(present_nodes_, ip);
     if (!owner) {
         return std::nullopt;
     }
@@ -143,7 +192,7 @@ std::optional<LocalPort> HostRdmaCm::find_local(const Gid& ip) const {
 }
 
 std::optional<Gid> HostRdmaCm::source_for(const Gid& remote) const {
-    return addresses_.source_for(nodes_, remote);
+    return addresses_.source_for(present_nodes_, remote);
 }
 
 std::optional<Gid> HostRdmaCm::find_remote(const LocalPort& local, const Gid& remote) const {
@@ -203,7 +252,8 @@ void HostRdmaCm::join(MembershipId membership, const JoinRequest& wanted) {
                                                           .timeout = kJoinTimeout});
 }
 
-// A membership whose answer has not come is left when it comes.
+// A membership whose answer has not come is left when it comes. One that has ended, or of a device
+// that has gone, is none any more.
 void HostRdmaCm::leave(MembershipId membership) {
     const auto found = memberships_.find(membership);
     if (found == memberships_.end()) {
@@ -211,10 +261,25 @@ void HostRdmaCm::leave(MembershipId membership) {
     }
     const Membership left = found->second;
     memberships_.erase(found);
-    if (left.is_member) {
-        leave_group(left);
-    } else {
+    if (left.joined == Joined::kAsked) {
         left_unanswered_.emplace(membership.value(), left);
+    } else if (left.joined == Joined::kMember && devices_[left.local.device.value()]->is_present) {
+        leave_group(left);
+    }
+}
+
+// The subnet manager has taken the port out of its groups, or will (Linux mcast_event_handler).
+void HostRdmaCm::end_memberships(DeviceIndex device, PortNumber port) {
+    std::vector<MembershipId> ended;
+    for (auto& [id, membership] : memberships_) {
+        if (membership.joined == Joined::kMember && membership.local.device == device &&
+            membership.local.port == port) {
+            membership.joined = Joined::kEnded;
+            ended.push_back(id);
+        }
+    }
+    for (const MembershipId id : ended) {
+        ucma_.rdma_cm().membership_failed(id, ENETRESET);
     }
 }
 
@@ -223,7 +288,8 @@ void HostRdmaCm::leave_group(const Membership& left) {
     const auto same = [&left](const auto& entry) {
         const Membership& other = entry.second;
         return std::tie(other.local.device, other.local.port, other.mgid, other.state) ==
-               std::tie(left.local.device, left.local.port, left.mgid, left.state);
+                   std::tie(left.local.device, left.local.port, left.mgid, left.state) &&
+               other.joined != Joined::kEnded;
     };
     if (std::ranges::any_of(memberships_, same)) {
         return;
@@ -260,7 +326,7 @@ void HostRdmaCm::answered(std::uint64_t token, int error, std::span<const std::u
 
 void HostRdmaCm::join_answered(MembershipId id, int error, std::span<const std::uint8_t> record) {
     if (auto left = left_unanswered_.extract(id.value())) {
-        if (error == 0) {
+        if (error == 0 && devices_[left.mapped().local.device.value()]->is_present) {
             left.mapped().mgid = mad::get_gid(record, member::kMgid);
             leave_group(left.mapped());
         }
@@ -276,7 +342,7 @@ void HostRdmaCm::join_answered(MembershipId id, int error, std::span<const std::
     }
     const GroupMember joined = read_member(record);
     found->second.mgid = joined.mgid;
-    found->second.is_member = true;
+    found->second.joined = Joined::kMember;
     ucma_.rdma_cm().joined(id, joined);
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "simverbs/cm/cm_ports.hpp"
+#include "simverbs/hca/hca_client.hpp"
 #include "simverbs/host_rdma_cm/ip_addresses.hpp"
 #include "simverbs/host_rdma_cm/sa_client.hpp"
 #include "simverbs/rdma_cm/environment.hpp"
@@ -44,31 +45,49 @@ class HostRdmaCm final : public Environment, private SaUser {
 
   private:
     // A device: its communication manager, and its ports' ways to subnet administration.
-    struct Device {
-        Device(Simulation& simulation, Hca& of, cm::CmUser& user, SaUser& sa_user);
+    class Device final : private HcaClient {
+      public:
+        Device(Simulation& simulation, Hca& of, HostRdmaCm& host, DeviceIndex index);
+        ~Device();
+        Device(const Device&) = delete;
+        Device& operator=(const Device&) = delete;
 
         Hca& hca;
         cm::CmPorts cm_ports;
         cm::HostCm cm;
         std::map<fabric::PortNumber, SaClient> sa_clients;  // of InfiniBand ports
+        bool is_present = true;
+
+      private:
+        void device_gone() override;
+        void device_back() override;
+        void port_event(const fabric::Port& port, AsyncEvent event) override;
+
+        HostRdmaCm& host_;
+        DeviceIndex index_;
     };
+    enum class Joined : std::uint8_t { kAsked, kMember, kEnded };
     struct Membership {
         LocalPort local;
         fabric::Gid mgid;  // zero until the subnet administration has assigned one
         JoinState state;
-        bool is_member = false;
+        Joined joined = Joined::kAsked;
     };
 
     void answered(std::uint64_t token, int error, std::span<const std::uint8_t> record) override;
     void join_answered(MembershipId id, int error, std::span<const std::uint8_t> record);
     void leave_group(const Membership& membership);
+    void end_memberships(DeviceIndex device, fabric::PortNumber port);
+    void list_devices();
     [[nodiscard]] SaClient& sa_client(const LocalPort& local);
     [[nodiscard]] const fabric::Port& port_of(const LocalPort& local) const;
 
     IpAddresses addresses_;
-    std::vector<fabric::NodeId> nodes_;
+    std::vector<fabric::NodeId> nodes_;  // by DeviceIndex
     Ucma ucma_;
-    std::vector<std::unique_ptr<Device>> devices_;
+    std::vector<std::unique_ptr<Device>> devices_;  // by DeviceIndex
+    // Those that are present.
+    std::vector<fabric::NodeId> present_nodes_;
     mutable std::vector<DeviceInfo> infos_;
     std::map<MembershipId, Membership> memberships_;
     std::map<std::uint64_t, Membership> left_unanswered_;  // by token

@@ -71,11 +71,12 @@ inline constexpr auto kRdmaEventCauses = [] {
         {kEstablished,     "the SIDR_REP with a queue pair",                                        "0",          "Linux cma_sidr_rep_handler"},
         {kDisconnected,    "a DREQ of the peer, or its DREP",                                       "0",          "Linux cma_ib_handler"},
         {kDisconnected,    "no answer to the DREQ",                                                 "-ETIMEDOUT", "Linux cma_ib_handler"},
-        {kDeviceRemoval,   "the device of the id is removed",                                       "0",          "Linux cma_remove_id_dev"},
+        {kDeviceRemoval,   "the device of the id is removed, or dies",                              "0",          "Linux cma_remove_id_dev"},
         {kMulticastJoin,   "subnet administration has taken the port into the group; on Ethernet at once", "0",   "Linux cma_ib_mc_handler"},
-        {kMulticastError,  "subnet administration refuses, or does not answer",                     "-ENETRESET, -ETIMEDOUT", "Linux cma_ib_mc_handler"},
+        {kMulticastError,  "subnet administration refuses, or does not answer",                     "-EINVAL, -ETIMEDOUT", "Linux cma_ib_mc_handler"},
+        {kMulticastError,  "the port goes down or gets another LID: it is out of its groups",       "-ENETRESET", "Linux mcast_event_handler"},
         {kMulticastError,  "the group has another Q_Key than the id",                               "-EINVAL",    "Linux cma_make_mc_event"},
-        {kAddrChange,      "the address of the interface changes",                                  "0",          "Linux cma_netdev_change"},
+        {kAddrChange,      "the port loses the GID that the id is bound to, as when a bond fails over",  "0",       "Linux cma_netdev_change"},
         {kTimewaitExit,    "the connection has been in TIMEWAIT for long enough",                   "0",          "Linux cma_ib_handler"},
     });
 }();

@@ -191,7 +191,11 @@ void RdmaCm::device_removed(DeviceIndex device) {
 
 void RdmaCm::address_changed(DeviceIndex device, PortNumber port) {
     for (auto& [number, id] : ids_) {
-        if (id.local() && id.local()->device == device && id.local()->port == port) {
+        if (!id.local() || id.local()->device != device || id.local()->port != port) {
+            continue;
+        }
+        const PortInfo* const info = find_port(environment_, *id.local());
+        if (info != nullptr && !gid_index(*info, id.local()->gid)) {
             id.address_changed();
         }
     }

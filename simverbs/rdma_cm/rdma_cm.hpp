@@ -65,7 +65,8 @@ class RdmaCm final : private fabric::EventHandler {
     void device_added(DeviceIndex device);
     // The device is still in devices(). Each of its ids reports DEVICE_REMOVAL and is destroyed.
     void device_removed(DeviceIndex device);
-    // The GIDs of a port belong to another interface now.
+    // The GIDs of a port have changed. Ids that are bound to one that it has no more report
+    // ADDR_CHANGE.
     void address_changed(DeviceIndex device, fabric::PortNumber port);
 
     // For ids.

@@ -110,6 +110,7 @@ inline constexpr auto kRdmaEventTests = std::to_array<RdmaEventTest>({
     {RdmaEventType::kMulticastJoin,   "Multicast.JoinsAGroupOfTheSubnet"},
     {RdmaEventType::kMulticastError,  "Multicast.AnErrorIsReportedAtOnceOrLater"},
     {RdmaEventType::kMulticastError,  "Multicast.AnErrorIsReportedAtOnceOrLater"},
+    {RdmaEventType::kMulticastError,  "Multicast.AnErrorIsReportedAtOnceOrLater"},
     {RdmaEventType::kAddrChange,      "Devices.AChangedAddressIsReported"},
     {RdmaEventType::kTimewaitExit,    "Layers/Flow.ConnectsAndDisconnects/InfiniBand"},
 });

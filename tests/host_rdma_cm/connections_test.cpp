@@ -109,8 +109,10 @@ constexpr std::uint32_t kRouteResolved = 2;
 constexpr std::uint32_t kRouteError = 3;
 constexpr std::uint32_t kConnectRequest = 4;
 constexpr std::uint32_t kRejected = 8;
+constexpr std::uint32_t kDeviceRemoval = 11;
 constexpr std::uint32_t kMulticastJoin = 12;
 constexpr std::uint32_t kMulticastError = 13;
+constexpr std::uint32_t kAddrChange = 14;
 
 struct Fabric {
     std::string topology;
@@ -182,6 +184,54 @@ TEST_P(OnEveryFabric, ANeighbourThatIsDownIsAnErrorWhenTheTimeIsOver) {
     EXPECT_THAT(world.client.events(), IsEmpty());
     world.run_for(kTimeoutMs + 1);
     EXPECT_THAT(world.client.events(), ElementsAre(Pair(kAddrError, -ETIMEDOUT)));
+}
+
+TEST_P(OnEveryFabric, ADeviceThatDiesTakesItsIdsAlong) {
+    world.routed();
+    const std::uint32_t listener = world.server.create();
+    EXPECT_EQ(world.server.bind(listener, 0), 0);
+    EXPECT_EQ(world.server.listen(listener), 0);
+    world.simulation->hca(1).die();
+    EXPECT_THAT(world.client.events(), ElementsAre(Pair(kDeviceRemoval, 0)));
+    EXPECT_THAT(world.server.events(), IsEmpty());
+    EXPECT_EQ(world.client.bind(world.client.create(), kHost0 + 1), EADDRNOTAVAIL);
+    EXPECT_EQ(world.client.resolve(world.client.create(), kHost0), ENETUNREACH);
+    world.simulation->hca(1).restart();
+    EXPECT_EQ(world.client.connect(world.routed()), 0);
+    world.run_for(1);
+    EXPECT_THAT(world.server.events(), ElementsAre(Pair(kConnectRequest, 0)));
+}
+
+TEST_P(OnEveryFabric, AListenerOfAllDevicesFollowsThem) {
+    const std::uint32_t listener = world.server.create();
+    EXPECT_EQ(world.server.bind(listener, 0), 0);
+    EXPECT_EQ(world.server.listen(listener), 0);
+    world.simulation->hca(0).die();
+    EXPECT_EQ(world.client.connect(world.routed()), 0);
+    world.run_for(1);
+    EXPECT_THAT(world.client.events(), IsEmpty()) << "nobody answers";
+    world.simulation->hca(0).restart();
+    EXPECT_EQ(world.client.connect(world.routed()), 0);
+    world.run_for(1);
+    EXPECT_THAT(world.server.events(), ElementsAre(Pair(kConnectRequest, 0)));
+}
+
+TEST(Addresses, OneThatAPortLosesIsReported) {
+    World world({"eth-star:2", SubnetManagement::kStartup});
+    world.routed();
+    fabric::Port& port = world.simulation->hca(1).port(1);
+    const auto change = [&port](bool link_local) {
+        for (fabric::GidEntry& entry : port.mutable_attributes().gids) {
+            if (fabric::is_link_local(entry.gid) == link_local) {
+                entry.gid.bytes[15] ^= 0xFF;
+            }
+        }
+        port.raise(fabric::PortEvent::kGidChange);
+    };
+    change(true);
+    EXPECT_THAT(world.client.events(), IsEmpty()) << "its own is still there";
+    change(false);
+    EXPECT_THAT(world.client.events(), ElementsAre(Pair(kAddrChange, 0)));
 }
 
 TEST(Routes, SilenceIsAnErrorWhenTheTimeIsOver) {
@@ -258,6 +308,19 @@ TEST_P(Groups, APortLeavesWithItsLastId) {
     another.destroy(second);
     world.run();
     EXPECT_EQ(members(), 1U);
+}
+
+TEST_P(Groups, EndForAPortThatGoesDown) {
+    joined(world.server, kHost0);
+    const std::uint32_t id = joined(world.client, kHost0 + 1);
+    world.simulation->network().link("h1-s0").set_state(fabric::LinkState::kDown);
+    EXPECT_THAT(world.client.events(), ElementsAre(Pair(kMulticastError, -ENETRESET)));
+    EXPECT_THAT(world.server.events(), IsEmpty());
+    world.client.destroy(id);
+    world.run();
+    world.simulation->network().link("h1-s0").set_state(fabric::LinkState::kUp);
+    world.run();
+    joined(world.client, kHost0 + 1);
 }
 
 TEST_P(Groups, AnIdThatIsGoneBeforeTheAnswerIsNoMember) {

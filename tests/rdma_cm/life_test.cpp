@@ -1,6 +1,8 @@
 // The ends of ids: destroying, closing, migrating, devices that come and go.
 #include <cerrno>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,6 +26,16 @@ std::pair<int, std::uint32_t> migrate(Program& to, std::uint32_t id, const UcmaI
 }
 std::pair<int, std::uint32_t> migrate(Program& to, std::uint32_t id, Program& from) {
     return migrate(to, id, {.descriptor_is_open = true, .file = from.file.get()});
+}
+
+// Tells the host as many times that a port has lost its GIDs, and gives them back.
+void change_address(Host& host, std::size_t times) {
+    std::vector<fabric::GidEntry>& gids = host.infos[0].ports[0].gids;
+    const std::vector<fabric::GidEntry> before = std::exchange(gids, {});
+    for (std::size_t i = 0; i < times; ++i) {
+        host.ucma.rdma_cm().address_changed(DeviceIndex(0), fabric::PortNumber(1));
+    }
+    gids = before;
 }
 
 TEST(Life, NumbersAreTheLowestFreeOnesOfTheHost) {
@@ -298,9 +310,12 @@ TEST(Devices, AChangedAddressIsReported) {
     Pair pair;
     pair.establish();
     pair.client.create(RDMA_PS_TCP);
-    pair.client_host.ucma.rdma_cm().address_changed(DeviceIndex(0), fabric::PortNumber(1));
+    RdmaCm& rdma_cm = pair.client_host.ucma.rdma_cm();
+    rdma_cm.address_changed(DeviceIndex(0), fabric::PortNumber(1));
+    EXPECT_THAT(pair.client.events(), IsEmpty()) << "its own is still there";
+    change_address(pair.client_host, 1);
     EXPECT_THAT(pair.client.events(), ElementsAre("ADDR_CHANGE"));
-    pair.client_host.ucma.rdma_cm().address_changed(DeviceIndex(0), fabric::PortNumber(2));
+    rdma_cm.address_changed(DeviceIndex(0), fabric::PortNumber(2));
     EXPECT_THAT(pair.client.events(), IsEmpty());
 }
 
@@ -371,9 +386,7 @@ TEST(Migration, NeedsRoomForTheEvents) {
     const std::uint32_t id = pair.client.create(RDMA_PS_UDP);
     const std::uint32_t full = other.create(RDMA_PS_UDP);
     ASSERT_EQ(other.bind(full, address_of(0, 0)), 0);
-    for (std::size_t i = 0; i < UcmaFile::kMaxEvents; ++i) {
-        pair.client_host.ucma.rdma_cm().address_changed(DeviceIndex(0), fabric::PortNumber(1));
-    }
+    change_address(pair.client_host, UcmaFile::kMaxEvents);
     ASSERT_EQ(pair.client.resolve(id, address_of(1, 1)), 0);
     EXPECT_EQ(migrate(other, id, pair.client).first, ENOMEM);
     EXPECT_EQ(migrate(other, full, other).first, 0);
@@ -385,9 +398,7 @@ TEST(Life, ARequestWithoutRoomForItsEventComesAgain) {
     Pair pair;
     const std::uint32_t full = pair.server.create(RDMA_PS_UDP);
     ASSERT_EQ(pair.server.bind(full, address_of(1, 0)), 0);
-    for (std::size_t i = 0; i < UcmaFile::kMaxEvents; ++i) {
-        pair.server_host.ucma.rdma_cm().address_changed(DeviceIndex(0), fabric::PortNumber(1));
-    }
+    change_address(pair.server_host, UcmaFile::kMaxEvents);
     pair.listener = pair.server.listening(RDMA_PS_TCP, SocketAddress::inet(0, kPort), 1);
     const std::uint32_t id = pair.client.resolved(RDMA_PS_TCP, address_of(1, kPort));
     ASSERT_EQ(pair.client.connect(id, connection_parameters(1)), 0);
@@ -402,9 +413,7 @@ TEST(Life, EventsOfAFileAreBounded) {
     Pair pair;
     const std::uint32_t id = pair.client.create(RDMA_PS_UDP);
     ASSERT_EQ(pair.client.bind(id, address_of(0, 0)), 0);
-    for (std::size_t i = 0; i < UcmaFile::kMaxEvents + 5; ++i) {
-        pair.client_host.ucma.rdma_cm().address_changed(DeviceIndex(0), fabric::PortNumber(1));
-    }
+    change_address(pair.client_host, UcmaFile::kMaxEvents + 5);
     EXPECT_EQ(pair.client.events().size(), UcmaFile::kMaxEvents);
 }
 
