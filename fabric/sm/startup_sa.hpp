@@ -54,7 +54,7 @@ class StartupSa final : private AgentClient {
     // startup_sa_groups.cpp
     Answer join(const mad::Datagram& query);
     Answer leave(const mad::Datagram& query);
-    Group make_group(const mad::Datagram& query, const Gid& mgid) const;
+    [[nodiscard]] Group make_group(const mad::Datagram& query, const Gid& mgid) const;
     [[nodiscard]] Gid free_mgid() const;
     [[nodiscard]] Lid free_mlid() const;
     void write_groups();
