@@ -51,10 +51,10 @@ void update(const fabric::Port& port, PortInfo& info) {
     info.ipoib_qkey = is_ethernet ? std::nullopt : std::optional(kIpoibQkey);
 }
 
-std::vector<NodeId> nodes_of(const Simulation& simulation, const std::vector<std::size_t>& hcas) {
+std::vector<NodeId> nodes_of(const Simulation& simulation, const std::vector<NumberedHca>& hcas) {
     std::vector<NodeId> nodes;
-    for (const std::size_t index : hcas) {
-        nodes.push_back(simulation.hca(index).node());
+    for (const NumberedHca& hca : hcas) {
+        nodes.push_back(simulation.hca(hca.rank).node());
     }
     return nodes;
 }
@@ -94,17 +94,18 @@ HostRdmaCm::Device::Device(Simulation& simulation, Hca& of, cm::CmUser& user, Sa
     }
 }
 
-HostRdmaCm::HostRdmaCm(Simulation& simulation, const std::vector<std::size_t>& hcas)
+HostRdmaCm::HostRdmaCm(Simulation& simulation, const std::vector<NumberedHca>& hcas)
     : addresses_(simulation.network()),
       nodes_(nodes_of(simulation, hcas)),
       ucma_(simulation.loop(), nodes_.front(), *this, simulation.seed()) {
-    for (const std::size_t index : hcas) {
+    for (const NumberedHca& each : hcas) {
         SaUser& sa_user = *this;
-        const DeviceIndex number(static_cast<std::uint32_t>(devices_.size()));
-        Hca& hca = simulation.hca(index);
+        const DeviceIndex index(static_cast<std::uint32_t>(devices_.size()));
+        Hca& hca = simulation.hca(each.rank);
         Device& device = *devices_.emplace_back(
-            std::make_unique<Device>(simulation, hca, ucma_.rdma_cm().cm_user(number), sa_user));
-        infos_.push_back({.index = number,
+            std::make_unique<Device>(simulation, hca, ucma_.rdma_cm().cm_user(index), sa_user));
+        infos_.push_back({.index = index,
+                          .number = each.number,
                           .node_guid = hca.guid(),
                           .cm = &device.cm,
                           .ports = std::vector<PortInfo>(hca.port_count())});
@@ -281,9 +282,10 @@ void HostRdmaCm::join_answered(MembershipId id, int error, std::span<const std::
 }
 
 RdmaCmHosts::RdmaCmHosts(Simulation& simulation) {
-    std::map<std::string_view, std::vector<std::size_t>> by_host;
+    std::map<std::string_view, std::vector<NumberedHca>> by_host;
     for (std::size_t i = 0; i < simulation.hca_count(); ++i) {
-        by_host[simulation.hca(i).host()].push_back(i);
+        std::vector<NumberedHca>& hcas = by_host[simulation.hca(i).host()];
+        hcas.push_back({i, static_cast<std::uint32_t>(hcas.size())});
     }
     for (const auto& [host, hcas] : by_host) {
         hosts_.try_emplace(std::string(host), simulation, hcas);

@@ -21,10 +21,16 @@
 
 namespace simverbs::rdma_cm {
 
+struct NumberedHca {
+    std::size_t rank;      // in the simulation
+    std::uint32_t number;  // by which programs know it (ibv_get_device_index)
+};
+
 class HostRdmaCm final : public Environment, private SaUser {
   public:
-    // `hcas`: ranks in the simulation, in the order of their names on the host.
-    HostRdmaCm(Simulation& simulation, const std::vector<std::size_t>& hcas);
+    // `hcas`: at least one, in the order of their names. Those of several hosts are one kernel's
+    // then.
+    HostRdmaCm(Simulation& simulation, const std::vector<NumberedHca>& hcas);
     ~HostRdmaCm();
     HostRdmaCm(const HostRdmaCm&) = delete;
     HostRdmaCm& operator=(const HostRdmaCm&) = delete;
