@@ -9,6 +9,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/simverbs)
 install(DIRECTORY include/simverbs DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(TARGETS simverbs_shared EXPORT simverbs_targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS simverbs_rdmacm EXPORT simverbs_targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS simverbs_scenario LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS simverbs_ibverbs EXPORT simverbs_targets LIBRARY DESTINATION ${SIMVERBS_IBVERBS_DIR})
 install(TARGETS simverbs_devices LIBRARY DESTINATION ${SIMVERBS_IBVERBS_DIR})
