@@ -37,13 +37,17 @@ std::string text_of(const char (&field)[N]) {
 }  // namespace
 
 void WatchedProcess::find_threads(std::int64_t now) {
-    if (!threads_.empty() && now - looked_for_threads_ns_ < kThreadListNs) {
+    const std::string folder = fmt::format("/proc/{}/task", process_);
+    std::error_code gone;
+    const std::uint64_t count = fs::hard_link_count(folder, gone);
+    if (!threads_.empty() && count == thread_count_ &&
+        now - looked_for_threads_ns_ < kThreadListNs) {
         return;
     }
     looked_for_threads_ns_ = now;
+    thread_count_ = count;
     std::map<pid_t, std::unique_ptr<ThreadWatch>> found;
-    std::error_code gone;
-    for (const auto& entry : fs::directory_iterator(fmt::format("/proc/{}/task", process_), gone)) {
+    for (const auto& entry : fs::directory_iterator(folder, gone)) {
         const std::string name = entry.path().filename();
         pid_t thread = 0;
         std::from_chars(name.data(), name.data() + name.size(), thread);
@@ -54,10 +58,11 @@ void WatchedProcess::find_threads(std::int64_t now) {
     threads_ = std::move(found);
 }
 
-bool WatchedProcess::sleeps(std::chrono::nanoseconds interval) {
+bool WatchedProcess::sleeps(const std::vector<pid_t>& actors, std::chrono::nanoseconds interval) {
     find_threads(wall_ns());
-    return std::all_of(threads_.begin(), threads_.end(), [interval](const auto& entry) {
-        return entry.second->look(std::chrono::nanoseconds::zero(), interval) != ThreadState::kRuns;
+    return std::all_of(threads_.begin(), threads_.end(), [&actors, interval](const auto& entry) {
+        return std::binary_search(actors.begin(), actors.end(), entry.first) ||
+               entry.second->look(std::chrono::nanoseconds::zero(), interval) != ThreadState::kRuns;
     });
 }
 
@@ -458,7 +463,7 @@ void DeviceFiles::add_processes(std::vector<pid_t>& processes) const {
     }
 }
 
-bool DeviceFiles::everyone_waits(const std::vector<pid_t>& others, const std::vector<pid_t>& held,
+bool DeviceFiles::everyone_waits(const std::vector<pid_t>& actors, const std::vector<pid_t>& held,
                                  bool canonical, std::chrono::nanoseconds interval) {
     const auto is_among = [](const std::vector<pid_t>& processes, pid_t process) {
         return std::find(processes.begin(), processes.end(), process) != processes.end();
@@ -486,8 +491,7 @@ bool DeviceFiles::everyone_waits(const std::vector<pid_t>& others, const std::ve
         return false;
     }
     return std::all_of(processes_.begin(), processes_.end(), [&](auto& entry) {
-        return is_among(others, entry.first) || is_among(held, entry.first) ||
-               entry.second.sleeps(interval);
+        return is_among(held, entry.first) || entry.second.sleeps(actors, interval);
     });
 }
 

@@ -28,8 +28,9 @@ class WatchedProcess {
   public:
     explicit WatchedProcess(pid_t process) : process_(process) {}
 
-    // Returns true if every thread of it sleeps, `interval` as with ThreadWatch::look().
-    bool sleeps(std::chrono::nanoseconds interval);
+    // Returns true if every thread of it sleeps, except those in `actors` (ascending), `interval`
+    // as with ThreadWatch::look().
+    bool sleeps(const std::vector<pid_t>& actors, std::chrono::nanoseconds interval);
     // Something lies there for it: it is about to run.
     void expect_wake();
 
@@ -38,6 +39,7 @@ class WatchedProcess {
 
     pid_t process_;
     std::map<pid_t, std::unique_ptr<ThreadWatch>> threads_;
+    std::uint64_t thread_count_ = 0;  // by the links of the folder that lists them
     std::int64_t looked_for_threads_ns_ = 0;
 };
 
@@ -73,10 +75,11 @@ class DeviceFiles {
 
     [[nodiscard]] bool empty() const { return files_.empty(); }
     [[nodiscard]] std::uint64_t deliveries() const;
-    // Returns true if no process but those in `others` is about to act on what it was sent.
-    // Programs that do not read hold a world in canonical order for 5 ms at most; those that are
-    // `held` do not. `interval` as with ThreadWatch::look().
-    bool everyone_waits(const std::vector<pid_t>& others, const std::vector<pid_t>& held,
+    // Returns true if nobody is about to act on what it was sent: threads in `actors` (ascending)
+    // are judged elsewhere. Programs that do not read datagrams hold a world in canonical order for
+    // 5 ms at most, those that do not read events of rdma_cm in any; those that are `held` do not.
+    // `interval` as with ThreadWatch::look().
+    bool everyone_waits(const std::vector<pid_t>& actors, const std::vector<pid_t>& held,
                         bool canonical, std::chrono::nanoseconds interval);
     // That have a device of the host open; one may be named several times.
     [[nodiscard]] std::vector<pid_t> processes_of(const std::string& host) const;

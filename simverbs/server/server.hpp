@@ -120,7 +120,7 @@ class Server {
     [[nodiscard]] std::uint64_t deliveries() const;
     bool someone_holds();
     [[nodiscard]] std::vector<pid_t> processes_of_clients() const;
-    [[nodiscard]] std::vector<pid_t> processes_with_actors() const;
+    [[nodiscard]] std::vector<pid_t> actor_threads() const;
     // The last look at a single thread counts if it is younger than the interval.
     bool look_at_everyone(std::chrono::nanoseconds interval);
     [[nodiscard]] Whereabouts whereabouts_of(RemoteClient& client, std::uint32_t actor) const;

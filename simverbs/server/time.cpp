@@ -280,15 +280,17 @@ std::vector<pid_t> Server::processes_of_clients() const {
     return processes;
 }
 
-// One that has attached, and called no verb yet, is watched as the programs without verbs are.
-std::vector<pid_t> Server::processes_with_actors() const {
-    std::vector<pid_t> processes;
+// Ascending. The others of their processes are watched as those of programs without verbs are.
+std::vector<pid_t> Server::actor_threads() const {
+    std::vector<pid_t> threads;
     for (const auto& client : clients_) {
-        if (client->actor_count() > 0) {
-            processes.push_back(client->process());
+        for (std::uint32_t actor = 0; actor < client->actor_count(); ++actor) {
+            const ActorSlot& slot = client->area().actors[actor];
+            threads.push_back(static_cast<pid_t>(slot.thread.load(std::memory_order_acquire)));
         }
     }
-    return processes;
+    std::sort(threads.begin(), threads.end());
+    return threads;
 }
 
 // One that was found asleep may have been woken since by one that was found waiting after it. A
@@ -319,9 +321,8 @@ bool Server::look_at_everyone(std::chrono::nanoseconds interval) {
             all = judge_actor(*client, actor, interval) != Hold::kHolds && all;
         }
     }
-    return all &&
-           (devices_.empty() || devices_.everyone_waits(processes_with_actors(), processes_.held(),
-                                                        !is_free(), interval));
+    return all && (devices_.empty() || devices_.everyone_waits(actor_threads(), processes_.held(),
+                                                               !is_free(), interval));
 }
 
 // Everyone who is attached waits; programs that are on their way here may yet run.
