@@ -28,5 +28,7 @@ install(FILES ${PROJECT_BINARY_DIR}/simverbs-config.cmake
 
 # Relative to itself, so that the prefix may be chosen at `cmake --install`.
 file(RELATIVE_PATH SIMVERBS_PREFIX_FROM_PC /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-configure_file(cmake/simverbs.pc.in ${PROJECT_BINARY_DIR}/simverbs.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/simverbs.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+foreach(package simverbs simverbs-rdmacm)
+    configure_file(cmake/${package}.pc.in ${PROJECT_BINARY_DIR}/${package}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
