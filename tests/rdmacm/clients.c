@@ -1,5 +1,6 @@
-/* A server and a client in two threads, each with a blocking event channel, as a program of the
- * world in its own process. Says "N messages" once all have arrived; 1: something failed. */
+/* clients COUNT: a server and so many clients that begin at once, each in a thread with blocking
+ * event channels, with the world in their process. Says "N messages" once all have arrived; 1:
+ * something failed. */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { kPort = 7471, kMessages = 20, kTimeoutMs = 2000 };
+enum { kPort = 7471, kMessages = 20, kTimeoutMs = 2000, kMaxClients = 16 };
 
 static sem_t listening;
 
@@ -60,17 +61,11 @@ static struct sockaddr_in address(uint32_t host) {
     return made;
 }
 
-static void* serve(void* argument) {
-    int* arrived = argument;
+/* Takes a connection into a channel of its own, and its messages. */
+static void serve_one(struct rdma_cm_id* id) {
     struct rdma_event_channel* channel = rdma_create_event_channel();
     check(channel == NULL, "rdma_create_event_channel");
-    struct rdma_cm_id* listener = NULL;
-    check(rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP), "rdma_create_id");
-    struct sockaddr_in any = address(INADDR_ANY);
-    check(rdma_bind_addr(listener, (struct sockaddr*)&any), "rdma_bind_addr");
-    check(rdma_listen(listener, 1), "rdma_listen");
-    sem_post(&listening);
-    struct rdma_cm_id* id = await_event(channel, RDMA_CM_EVENT_CONNECT_REQUEST);
+    check(rdma_migrate_id(id, channel), "rdma_migrate_id");
     make_queue_pair(id);
     char bytes[8];
     struct ibv_mr* mr = rdma_reg_msgs(id, bytes, sizeof bytes);
@@ -80,7 +75,7 @@ static void* serve(void* argument) {
     struct rdma_conn_param given = parameters();
     check(rdma_accept(id, &given), "rdma_accept");
     await_event(channel, RDMA_CM_EVENT_ESTABLISHED);
-    for (; *arrived < kMessages; ++*arrived) {
+    for (int i = 0; i < kMessages; ++i) {
         struct ibv_wc wc;
         check(rdma_get_recv_comp(id, &wc) != 1 || wc.status != IBV_WC_SUCCESS, "receive");
     }
@@ -88,12 +83,29 @@ static void* serve(void* argument) {
     rdma_destroy_qp(id);
     rdma_dereg_mr(mr);
     rdma_destroy_id(id);
+    rdma_destroy_event_channel(channel);
+}
+
+static void* serve(void* argument) {
+    const int* clients = argument;
+    struct rdma_event_channel* channel = rdma_create_event_channel();
+    check(channel == NULL, "rdma_create_event_channel");
+    struct rdma_cm_id* listener = NULL;
+    check(rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP), "rdma_create_id");
+    struct sockaddr_in any = address(INADDR_ANY);
+    check(rdma_bind_addr(listener, (struct sockaddr*)&any), "rdma_bind_addr");
+    check(rdma_listen(listener, *clients), "rdma_listen");
+    sem_post(&listening);
+    for (int i = 0; i < *clients; ++i) {
+        serve_one(await_event(channel, RDMA_CM_EVENT_CONNECT_REQUEST));
+    }
     rdma_destroy_id(listener);
     rdma_destroy_event_channel(channel);
     return NULL;
 }
 
-static void ask(void) {
+static void* ask(void* unused) {
+    (void)unused;
     struct rdma_event_channel* channel = rdma_create_event_channel();
     check(channel == NULL, "rdma_create_event_channel");
     struct rdma_cm_id* id = NULL;
@@ -120,16 +132,27 @@ static void ask(void) {
     rdma_dereg_mr(mr);
     rdma_destroy_id(id);
     rdma_destroy_event_channel(channel);
+    return NULL;
 }
 
-int main(void) {
-    int arrived = 0;
+int main(int count, char** words) {
+    int clients = count == 2 ? atoi(words[1]) : 0;
+    if (clients < 1 || clients > kMaxClients) {
+        fputs("usage: clients COUNT\n", stderr);
+        return 2;
+    }
     pthread_t server;
+    pthread_t asking[kMaxClients];
     sem_init(&listening, 0, 0);
-    check(pthread_create(&server, NULL, serve, &arrived), "pthread_create");
+    check(pthread_create(&server, NULL, serve, &clients), "pthread_create");
     sem_wait(&listening);
-    ask();
+    for (int i = 0; i < clients; ++i) {
+        check(pthread_create(&asking[i], NULL, ask, NULL), "pthread_create");
+    }
+    for (int i = 0; i < clients; ++i) {
+        pthread_join(asking[i], NULL);
+    }
     pthread_join(server, NULL);
-    printf("%d messages\n", arrived);
-    return arrived == kMessages ? 0 : 1;
+    printf("%d messages\n", clients * kMessages);
+    return 0;
 }
