@@ -300,21 +300,21 @@ unsigned Process::close_devices() {
     for (auto each = open.rbegin(); each != open.rend(); ++each) {
         simverbs_abi_ibv_close_device((*each)->c_handle());
     }
-    return static_cast<unsigned>(open.size());
+    return static_cast<unsigned>(open.size()) + abandon_devices();
 }
 
-void Process::abandon_devices() {
-    if (contexts_.empty()) {
-        return;
-    }
-    for (Context* context : contexts_) {
+unsigned Process::abandon_devices() {
+    const std::lock_guard lock(mutex_);
+    const auto kept = std::ranges::stable_partition(
+        contexts_, [](const Context* each) { return !each->is_librdmacms(); });
+    for (Context* context : kept) {
         context->execute(CloseContext{});
         context->abandon();
     }
-    contexts_.clear();
-    first_device_number_ += static_cast<std::uint32_t>(devices_.size());
-    std::ranges::move(devices_, std::back_inserter(abandoned_devices_));
-    devices_.clear();
+    const auto count = static_cast<unsigned>(kept.size());
+    contexts_.erase(kept.begin(), kept.end());
+    has_abandoned_ = has_abandoned_ || count > 0;
+    return count;
 }
 
 std::string Process::restart() {
@@ -330,6 +330,11 @@ std::string Process::restart() {
     forget_named_misuse();
     embedded_.reset();
     served_.reset();
+    if (std::exchange(has_abandoned_, false)) {
+        first_device_number_ += static_cast<std::uint32_t>(devices_.size());
+        std::ranges::move(devices_, std::back_inserter(abandoned_devices_));
+        devices_.clear();
+    }
     for (auto& device : devices_) {
         const std::uint32_t index = device->index();
         former_devices_.emplace(index, std::move(device));

@@ -81,8 +81,9 @@ class Process {
     // Returns why it cannot be made, else "".
     std::string make_embedded();
     void name_what_is_left();
-    // Closes what librdmacm has open, for it to find other devices in the next world.
-    void abandon_devices();
+    // Closes what librdmacm has open, for it to find other devices in the next world. Returns how
+    // many there were.
+    unsigned abandon_devices();
     [[nodiscard]] std::unique_ptr<Device> device(std::uint32_t index, const DeviceInfo& info);
     driver::EmbeddedOptions& options();
 
@@ -106,6 +107,7 @@ class Process {
     // Those that never come again.
     std::vector<std::unique_ptr<Device>> abandoned_devices_;
     std::uint32_t first_device_number_ = 0;
+    bool has_abandoned_ = false;  // a device of the world that is
 };
 
 }  // namespace simverbs::abi

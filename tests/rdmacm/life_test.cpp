@@ -68,6 +68,26 @@ TEST(World, DoesNotEndWhileAnIdHasAQueuePair) {
     rdma_destroy_event_channel(channel);
 }
 
+TEST(World, EndsAfterDevicesWereClosedUnderAnId) {
+    {
+        const simverbs::World world;
+        rdma_event_channel* const channel = rdma_create_event_channel();
+        rdma_cm_id* id = nullptr;
+        ASSERT_EQ(rdma_create_id(channel, &id, nullptr, RDMA_PS_TCP), 0);
+        resolve(id);
+        ibv_qp_init_attr init{};
+        init.qp_type = IBV_QPT_RC;
+        init.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1};
+        ASSERT_EQ(rdma_create_qp(id, nullptr, &init), 0) << std::strerror(errno);
+        EXPECT_EQ(simverbs_close_devices(), 1U);
+        ibv_port_attr port{};
+        EXPECT_EQ(ibv_query_port(id->verbs, 1, &port), EIO);
+        rdma_destroy_event_channel(channel);
+    }
+    const simverbs::World next;
+    use_rdma_cm();
+}
+
 TEST(World, EndsOpenChannels) {
     rdma_event_channel* channel = nullptr;
     rdma_cm_id* id = nullptr;
