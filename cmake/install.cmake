@@ -9,6 +9,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/simverbs)
 install(DIRECTORY include/simverbs DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(TARGETS simverbs_shared EXPORT simverbs_targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS simverbs_rdmacm EXPORT simverbs_targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS simverbs_scenario LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS simverbs_ibverbs EXPORT simverbs_targets LIBRARY DESTINATION ${SIMVERBS_IBVERBS_DIR})
 install(TARGETS simverbs_devices LIBRARY DESTINATION ${SIMVERBS_IBVERBS_DIR})
@@ -27,5 +28,7 @@ install(FILES ${PROJECT_BINARY_DIR}/simverbs-config.cmake
 
 # Relative to itself, so that the prefix may be chosen at `cmake --install`.
 file(RELATIVE_PATH SIMVERBS_PREFIX_FROM_PC /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-configure_file(cmake/simverbs.pc.in ${PROJECT_BINARY_DIR}/simverbs.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/simverbs.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+foreach(package simverbs simverbs-rdmacm)
+    configure_file(cmake/${package}.pc.in ${PROJECT_BINARY_DIR}/${package}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()

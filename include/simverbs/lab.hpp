@@ -8,8 +8,9 @@
 //     lab.run();
 //
 // Programs meet by what Boost.Fiber has for it: promise and future, barrier, buffered_channel,
-// mutex. Virtual time moves when all wait, one instant at a time. Header only; link Boost::fiber.
-// One Lab at a time, and no other threads of the process in the world meanwhile.
+// mutex. Those that link simverbs::rdmacm connect by rdma_cm, each from its host. Virtual time
+// moves when all wait, one instant at a time. Header only; link Boost::fiber. One Lab at a time,
+// and no other threads of the process in the world meanwhile.
 #ifndef SIMVERBS_LAB_HPP
 #define SIMVERBS_LAB_HPP
 
@@ -127,7 +128,7 @@ class Lab {
     // A program on the host's first device, which is open while it runs. Several on one host are
     // told apart by their order. Before run().
     void host(std::string name, Program program) {
-        programs_.push_back({std::move(name), std::move(program), false, nullptr});
+        programs_.push_back({std::move(name), std::move(program), nullptr, false, nullptr});
     }
 
     // Until every program has returned. What the first one threw that did comes out here; so does
@@ -138,6 +139,7 @@ class Lab {
         boost::fibers::context::active()->get_scheduler()->set_algo(time);
         time_ = time;
         simverbs_set_wait_hook(&Lab::wait_for_anything, this);
+        simverbs_set_host_hook(&Lab::host_of_caller, this);
         std::vector<boost::fibers::fiber> fibers;
         for (Running& each : programs_) {
             fibers.emplace_back(boost::fibers::launch::post, std::allocator_arg,
@@ -148,6 +150,7 @@ class Lab {
             fiber.join();
         }
         simverbs_set_wait_hook(nullptr, nullptr);
+        simverbs_set_host_hook(nullptr, nullptr);
         report();
     }
 
@@ -161,12 +164,23 @@ class Lab {
     struct Running {
         std::string host;
         Program program;
+        boost::fibers::context* fiber;  // once it runs
         bool abandoned;
         std::exception_ptr thrown;
     };
 
     static void wait_for_anything(void* self) {
         static_cast<Lab*>(self)->time_->wait(lab_detail::VirtualTime::kForAnything);
+    }
+
+    // For rdma_cm. Fibers that programs make themselves are on no host.
+    static const char* host_of_caller(void* self) {
+        for (const Running& each : static_cast<Lab*>(self)->programs_) {
+            if (each.fiber == boost::fibers::context::active()) {
+                return each.host.c_str();
+            }
+        }
+        return nullptr;
     }
 
     static ibv_context* open(const std::string& host) {
@@ -188,6 +202,7 @@ class Lab {
 
     void carry_out(Running& running) {
         ibv_context* device = nullptr;
+        running.fiber = boost::fibers::context::active();
         try {
             device = open(running.host);
             running.program(device);

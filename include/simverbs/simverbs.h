@@ -105,6 +105,12 @@ int simverbs_step_ps(int64_t most, int* ran);
 typedef void (*simverbs_wait_hook)(void* argument);
 void simverbs_set_wait_hook(simverbs_wait_hook wait, void* argument);
 
+/* For the same, with rdma_cm: whose program the calling thread is when it opens an event channel.
+ * The channel's ids are then on the host that `host` names; without a hook, or where it returns
+ * NULL, on any host that the process sees. */
+typedef const char* (*simverbs_host_hook)(void* argument);
+void simverbs_set_host_hook(simverbs_host_hook host, void* argument);
+
 /* ---- actors ---------------------------------------------------------------------------------- */
 
 /* Names the calling thread. What several threads do within one instant is ordered by their names,

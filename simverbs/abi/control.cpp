@@ -125,10 +125,8 @@ SIMVERBS_ABI int simverbs_set_kept_records(size_t records) {
 }
 
 SIMVERBS_ABI int simverbs_restart(void) {
-    return Process::current().restart()
-               ? 0
-               : fail(EBUSY, "simverbs_restart: a device is open ({}); ibv_close_device() it first",
-                      Process::current().describe_open());
+    const std::string why = Process::current().restart();
+    return why.empty() ? 0 : fail(EBUSY, "simverbs_restart: {}", why);
 }
 
 SIMVERBS_ABI unsigned simverbs_close_devices(void) {
@@ -188,6 +186,10 @@ SIMVERBS_ABI int simverbs_step_ps(int64_t most, int* ran) {
 
 SIMVERBS_ABI void simverbs_set_wait_hook(simverbs_wait_hook wait, void* argument) {
     driver::t_wait_hook = {wait, argument};
+}
+
+SIMVERBS_ABI void simverbs_set_host_hook(simverbs_host_hook host, void* argument) {
+    driver::t_host_hook = {host, argument};
 }
 
 SIMVERBS_ABI int simverbs_actor(const char* name) {

@@ -23,6 +23,7 @@
 #include "simverbs/abi/operations.hpp"
 #include "simverbs/abi/process.hpp"
 #include "simverbs/abi/provider_abi.hpp"
+#include "simverbs/abi/rdma_cm_library.hpp"
 #include "simverbs/abi/warnings.hpp"
 #include "simverbs/simverbs.h"
 
@@ -35,8 +36,8 @@ void copy_name(char* to, std::size_t size, const std::string& from) {
 
 }  // namespace
 
-Device::Device(std::uint32_t index, const DeviceInfo& info)
-    : DeviceBlock{}, index_(index), info_(info) {
+Device::Device(std::uint32_t index, std::uint32_t number, const DeviceInfo& info)
+    : DeviceBlock{}, index_(index), number_(number), info_(info) {
     device.node_type = IBV_NODE_CA;
     device.transport_type = IBV_TRANSPORT_IB;
     const std::string node = "uverbs" + std::to_string(index);
@@ -99,6 +100,10 @@ bool Context::is_foreign() const {
     return generation_ != Process::generation();
 }
 
+bool Context::is_kept_open() const {
+    return is_librdmacms_ && qps.empty() && cqs.empty() && srqs.empty() && wqs.empty();
+}
+
 namespace {
 
 void name_inheritance() {
@@ -115,13 +120,18 @@ void name_inheritance() {
 
 bool Context::admits() const {
     if (is_foreign()) [[unlikely]] {
-        name_inheritance();
+        if (generation_ != kAbandoned) {
+            name_inheritance();
+        }
         return false;
     }
     return await_running();
 }
 
 std::string Context::why_unusable() const {
+    if (generation_ == kAbandoned) {
+        return "the context is of a world that has ended";
+    }
     return is_foreign() ? "the context was inherited through fork: it is the parent's"
                         : std::string(kWorldHasGone);
 }
@@ -139,6 +149,9 @@ bool Context::is_end_of_world() {
 }
 
 SIMVERBS_ABI ibv_device** simverbs_abi_ibv_get_device_list(int* num_devices) {
+    if (is_librdmacm(__builtin_return_address(0)) && Process::current().embedded() != nullptr) {
+        name_missing_rdma_cm();
+    }
     const std::vector<Device*> devices = Process::current().devices();
     if (const int shortage = Process::current().shortage(); shortage != 0) {
         errno = shortage;
@@ -195,7 +208,7 @@ SIMVERBS_ABI __be64 simverbs_abi_ibv_get_device_guid(ibv_device* device) {
 }
 
 SIMVERBS_ABI int simverbs_abi_ibv_get_device_index(ibv_device* device) {
-    return static_cast<int>(as_object(device).index());
+    return static_cast<int>(as_object(device).number());
 }
 
 SIMVERBS_ABI ibv_context* simverbs_abi_ibv_open_device(ibv_device* device) {
@@ -217,6 +230,9 @@ SIMVERBS_ABI ibv_context* simverbs_abi_ibv_open_device(ibv_device* device) {
         return nullptr;
     }
     auto* context = new Context(opened, *channel, reply.handle, descriptor);
+    if (is_librdmacm(__builtin_return_address(0))) {
+        context->opened_by_librdmacm();
+    }
     Process::current().context_opened(*context);
     return context->c_handle();
 }

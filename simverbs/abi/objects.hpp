@@ -39,13 +39,16 @@ static_assert(offsetof(DeviceBlock, provider_operations) == 664 && sizeof(Device
 
 class Device final : public DeviceBlock {
   public:
-    Device(std::uint32_t index, const DeviceInfo& info);
+    // `index`: its place in the world; `number`: by which programs know it in the process.
+    Device(std::uint32_t index, std::uint32_t number, const DeviceInfo& info);
     [[nodiscard]] ibv_device* c_handle() { return &device; }
     [[nodiscard]] std::uint32_t index() const { return index_; }
+    [[nodiscard]] std::uint32_t number() const { return number_; }
     [[nodiscard]] const DeviceInfo& info() const { return info_; }
 
   private:
     std::uint32_t index_;
+    std::uint32_t number_;
     DeviceInfo info_;
 };
 
@@ -110,8 +113,14 @@ class Context final : public NewerVerbsContext {
     [[nodiscard]] std::string describe_objects() const;
     // No other is left that has opened or imported the same.
     [[nodiscard]] bool is_last() const { return subjects_.use_count() == 1; }
-    // Inherited through fork: nothing may be done with it here.
+    // Inherited through fork, or abandoned: nothing may be done with it here.
     [[nodiscard]] bool is_foreign() const;
+    // The library of rdma_cm has opened it, and keeps it open for ever.
+    void opened_by_librdmacm() { is_librdmacms_ = true; }
+    [[nodiscard]] bool is_librdmacms() const { return is_librdmacms_; }
+    [[nodiscard]] bool is_kept_open() const;
+    // Its world is about to end: whoever has it may close it and do nothing else.
+    void abandon() { generation_ = kAbandoned; }
     // Asked by every verb, of the data path too, before it does anything: false where the context
     // is foreign, or its world has gone (EIO); returns once no fault has the programs of its host
     // stopped.
@@ -190,7 +199,10 @@ class Context final : public NewerVerbsContext {
     Device& device_;
     Channel& channel_;
     std::uint32_t handle_;
+    static constexpr std::uint64_t kAbandoned = 0;
+
     std::uint64_t generation_;
+    bool is_librdmacms_ = false;
     std::unique_ptr<BufferWatch> watch_;
 };
 

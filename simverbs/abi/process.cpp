@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <utility>
 
 #include <dlfcn.h>
@@ -14,6 +15,7 @@
 
 #include "simverbs/abi/entry_points.hpp"
 #include "simverbs/abi/misuse.hpp"
+#include "simverbs/abi/rdma_cm_descriptors.hpp"
 #include "simverbs/abi/warnings.hpp"
 #include "simverbs/model/settings.hpp"
 #include "simverbs/world/environment.hpp"
@@ -26,6 +28,7 @@ std::atomic<Process*> g_current{nullptr};
 
 void after_fork_in_child() {
     g_generation.fetch_add(1, std::memory_order_relaxed);
+    RdmaCmCalls::forget();
     g_current.store(nullptr, std::memory_order_relaxed);
 }
 
@@ -135,7 +138,7 @@ std::unique_ptr<Device> Process::device(std::uint32_t index, const DeviceInfo& i
     const auto known = std::find_if(
         first, last, [&info](const auto& former) { return former.second->info() == info; });
     if (known == last) {
-        return std::make_unique<Device>(index, info);
+        return std::make_unique<Device>(index, first_device_number_ + index, info);
     }
     std::unique_ptr<Device> device = std::move(known->second);
     former_devices_.erase(known);
@@ -176,7 +179,9 @@ std::string Process::make_embedded() {
     if (!options_error_.empty()) {
         return options_error_;
     }
-    auto made = driver::EmbeddedWorld::make(wanted);
+    driver::EmbeddedOptions numbered = wanted;
+    numbered.first_device_number = first_device_number_;
+    auto made = driver::EmbeddedWorld::make(numbered);
     if (!made) {
         return made.error();
     }
@@ -259,7 +264,7 @@ void Process::name_what_is_left() {
         }
     }
     for (Context* context : contexts_) {
-        if (!context->is_foreign()) {
+        if (!context->is_foreign() && !context->is_kept_open()) {
             say_misuse(Misuse::kNotDestroyed, 0, context->describe_objects());
         }
     }
@@ -278,7 +283,9 @@ std::string Process::describe_open() {
     const std::lock_guard lock(mutex_);
     std::string text;
     for (const Context* context : contexts_) {
-        text += (text.empty() ? "" : "; ") + context->describe_objects();
+        if (!context->is_kept_open()) {
+            text += (text.empty() ? "" : "; ") + context->describe_objects();
+        }
     }
     return text;
 }
@@ -287,23 +294,47 @@ unsigned Process::close_devices() {
     std::vector<Context*> open;
     {
         const std::lock_guard lock(mutex_);
-        open = contexts_;
+        std::ranges::copy_if(contexts_, std::back_inserter(open),
+                             [](const Context* each) { return !each->is_librdmacms(); });
     }
     for (auto each = open.rbegin(); each != open.rend(); ++each) {
         simverbs_abi_ibv_close_device((*each)->c_handle());
     }
-    return static_cast<unsigned>(open.size());
+    return static_cast<unsigned>(open.size()) + abandon_devices();
 }
 
-bool Process::restart() {
+unsigned Process::abandon_devices() {
     const std::lock_guard lock(mutex_);
-    if (!contexts_.empty()) {
-        return false;
+    const auto kept = std::ranges::stable_partition(
+        contexts_, [](const Context* each) { return !each->is_librdmacms(); });
+    for (Context* context : kept) {
+        context->execute(CloseContext{});
+        context->abandon();
     }
+    const auto count = static_cast<unsigned>(kept.size());
+    contexts_.erase(kept.begin(), kept.end());
+    has_abandoned_ = has_abandoned_ || count > 0;
+    return count;
+}
+
+std::string Process::restart() {
+    const std::lock_guard lock(mutex_);
+    if (!std::ranges::all_of(contexts_, &Context::is_kept_open)) {
+        return fmt::format("a device is open ({}); ibv_close_device() it first", describe_open());
+    }
+    if (RdmaCmCalls::count() > 0) {
+        return "a thread waits for an event of rdma_cm, or is in another call of it";
+    }
+    abandon_devices();
     finish();
     forget_named_misuse();
     embedded_.reset();
     served_.reset();
+    if (std::exchange(has_abandoned_, false)) {
+        first_device_number_ += static_cast<std::uint32_t>(devices_.size());
+        std::ranges::move(devices_, std::back_inserter(abandoned_devices_));
+        devices_.clear();
+    }
     for (auto& device : devices_) {
         const std::uint32_t index = device->index();
         former_devices_.emplace(index, std::move(device));
@@ -313,7 +344,7 @@ bool Process::restart() {
     options_error_.clear();
     tried_ = false;
     scenario_asked_for_ = false;
-    return true;
+    return "";
 }
 
 }  // namespace simverbs::abi

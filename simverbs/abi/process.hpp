@@ -49,8 +49,10 @@ class Process {
         change(options());
         return true;
     }
-    // Ends the embedded world, so that the next use makes another; false while a device is open.
-    bool restart();
+    // Ends the embedded world, so that the next use makes another. Returns why it cannot, else "":
+    // a device is open, or a thread is in a call of rdma_cm. librdmacm never closes a device:
+    // those that it has open and nothing is made on count as closed.
+    std::string restart();
     // "simverbs0 with 1 queue pairs and 2 completion queues; ...": the devices that are open.
     [[nodiscard]] std::string describe_open();
     // Closes them, with their objects; how many there were.
@@ -79,6 +81,9 @@ class Process {
     // Returns why it cannot be made, else "".
     std::string make_embedded();
     void name_what_is_left();
+    // Closes what librdmacm has open, for it to find other devices in the next world. Returns how
+    // many there were.
+    unsigned abandon_devices();
     [[nodiscard]] std::unique_ptr<Device> device(std::uint32_t index, const DeviceInfo& info);
     driver::EmbeddedOptions& options();
 
@@ -99,6 +104,10 @@ class Process {
     // Devices of worlds that were ended, by index: programs may still hold their pointers. One that
     // comes again in another world is the same.
     std::multimap<std::uint32_t, std::unique_ptr<Device>> former_devices_;
+    // Those that never come again.
+    std::vector<std::unique_ptr<Device>> abandoned_devices_;
+    std::uint32_t first_device_number_ = 0;
+    bool has_abandoned_ = false;  // a device of the world that is
 };
 
 }  // namespace simverbs::abi

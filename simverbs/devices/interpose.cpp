@@ -250,6 +250,7 @@ INTERPOSED ssize_t write(int descriptor, const void* bytes, size_t count) {
     return kOriginal(descriptor, bytes, count);
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): parameters and arguments are lists
 // The pipe that a descriptor of rdma_cm is counts as the device.
 #define DESCRIBE(function, parameters, types, arguments)                           \
     INTERPOSED int function parameters {                                           \
@@ -298,6 +299,7 @@ COPY(dup3, (int descriptor, int copy_to, int flags), (int, int, int), (descripto
     }
 CONTROL(fcntl)
 CONTROL(fcntl64)
+// NOLINTEND(bugprone-macro-parentheses)
 
 // A device whose world has ended.
 INTERPOSED int poll(pollfd* files, nfds_t count, int timeout) {

@@ -42,6 +42,7 @@ std::string file_of_world(std::string path, unsigned number) {
 }  // namespace
 
 thread_local WaitHook t_wait_hook;
+thread_local HostHook t_host_hook;
 
 fabric::Outcome<std::unique_ptr<EmbeddedWorld>> EmbeddedWorld::make(
     const EmbeddedOptions& options) {
@@ -100,14 +101,19 @@ EmbeddedWorld::EmbeddedWorld(const EmbeddedOptions& options, std::unique_ptr<Sim
     count_deliveries_in(conductor_->deliveries());
     look_for_several_actors_in(conductor_->has_several_actors());
     std::vector<std::size_t> hcas;
+    std::vector<rdma_cm::NumberedHca> numbered;
     for (std::size_t i = 0; i < simulation_->hca_count(); ++i) {
         const Hca& hca = simulation_->hca(i);
         if (options_.host.empty() || hca.host() == options_.host) {
             devices_.push_back({fmt::format("simverbs{}", hcas.size()), hca.host(),
                                 hca.guid().value(), hca.port_count(), &hca.personality()});
+            numbered.push_back(
+                {i, options_.first_device_number + static_cast<std::uint32_t>(hcas.size())});
             hcas.push_back(i);
         }
     }
+    rdma_cm_ = std::make_unique<EmbeddedRdmaCm>(*simulation_, std::move(numbered),
+                                                [this] { conductor_->event_delivered(); });
     stopped_ = std::make_unique<std::atomic<bool>[]>(devices_.size());
     HostPrograms& programs = *this;
     simulation_->set_programs(&programs);
@@ -117,6 +123,7 @@ EmbeddedWorld::EmbeddedWorld(const EmbeddedOptions& options, std::unique_ptr<Sim
 
 EmbeddedWorld::~EmbeddedWorld() {
     stop_reporting(*this);
+    rdma_cm_.reset();
     conductor_.reset();
     attachment_.reset();
 }

@@ -12,6 +12,7 @@
 
 #include "simverbs/driver/channel.hpp"
 #include "simverbs/driver/embedded_options.hpp"
+#include "simverbs/driver/embedded_rdma_cm.hpp"
 #include "simverbs/driver/report_signal.hpp"
 #include "simverbs/faults/fault_board.hpp"
 #include "simverbs/faults/host_programs.hpp"
@@ -28,6 +29,13 @@ struct WaitHook {
 };
 extern thread_local WaitHook t_wait_hook;
 
+// The function that tells whose program this thread is (simverbs_set_host_hook).
+struct HostHook {
+    const char* (*host)(void*) = nullptr;
+    void* argument = nullptr;
+};
+extern thread_local HostHook t_host_hook;
+
 class EmbeddedWorld final : public Channel, private Client, private HostPrograms, private Reporter {
   public:
     static fabric::Outcome<std::unique_ptr<EmbeddedWorld>> make(const EmbeddedOptions& options);
@@ -38,6 +46,9 @@ class EmbeddedWorld final : public Channel, private Client, private HostPrograms
     // Both with the world held.
     [[nodiscard]] TraceOutlets& traces() { return traces_; }
     [[nodiscard]] FaultBoard& faults() { return faults_; }
+    [[nodiscard]] EmbeddedRdmaCm& rdma_cm() { return *rdma_cm_; }
+    // A thread of this process may come to wait for the world without any device open.
+    void start_helper() { conductor_->start_helper(); }
     // Writes out the trace and the digest, and prints the summary, if that was asked for.
     void finish();
 
@@ -95,6 +106,7 @@ class EmbeddedWorld final : public Channel, private Client, private HostPrograms
     FaultBoard faults_;
     std::unique_ptr<Conductor> conductor_;
     std::unique_ptr<Attachment> attachment_;
+    std::unique_ptr<EmbeddedRdmaCm> rdma_cm_;
     std::vector<DeviceInfo> devices_;
     std::unique_ptr<std::atomic<bool>[]> stopped_;  // by device: the programs of its host are
     int handed_over_ = -1;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -12,11 +13,12 @@ namespace simverbs::driver {
 // In the names of the trace and the capture, %n is the number of the world in this process, %p the
 // number of the process.
 struct EmbeddedOptions : WorldOptions {
-    std::string host;              // only this host's devices are seen; empty: all
-    bool flush_trace = false;      // after each event
-    std::string digest_file;       // takes a line at the end of each world; empty: none
-    std::size_t kept_records = 0;  // in memory, for simverbs_explain()
-    bool summary = false;          // printed to stderr at exit
+    std::string host;                       // only this host's devices are seen; empty: all
+    bool flush_trace = false;               // after each event
+    std::string digest_file;                // takes a line at the end of each world; empty: none
+    std::size_t kept_records = 0;           // in memory, for simverbs_explain()
+    bool summary = false;                   // printed to stderr at exit
+    std::uint32_t first_device_number = 0;  // of the devices of the process, in their order
 };
 
 // As set() of WorldOptions; settings that embedded worlds alone have, too.

@@ -51,10 +51,10 @@ void update(const fabric::Port& port, PortInfo& info) {
     info.ipoib_qkey = is_ethernet ? std::nullopt : std::optional(kIpoibQkey);
 }
 
-std::vector<NodeId> nodes_of(const Simulation& simulation, const std::vector<std::size_t>& hcas) {
+std::vector<NodeId> nodes_of(const Simulation& simulation, const std::vector<NumberedHca>& hcas) {
     std::vector<NodeId> nodes;
-    for (const std::size_t index : hcas) {
-        nodes.push_back(simulation.hca(index).node());
+    for (const NumberedHca& hca : hcas) {
+        nodes.push_back(simulation.hca(hca.rank).node());
     }
     return nodes;
 }
@@ -73,15 +73,17 @@ GroupMember read_member(std::span<const std::uint8_t> record) {
 
 }  // namespace
 
-HostRdmaCm::Device::Device(Simulation& simulation, Hca& of, HostRdmaCm& host, DeviceIndex index)
-    : hca(of),
-      cm_ports(simulation.managed_network(), of.node()),
+HostRdmaCm::Device::Device(Simulation& simulation, const NumberedHca& of, HostRdmaCm& host,
+                           DeviceIndex index)
+    : hca(simulation.hca(of.rank)),
+      number(of.number),
+      cm_ports(simulation.managed_network(), hca.node()),
       cm(simulation.loop(),
-         {.node = of.node(),
-          .ca_guid = of.guid(),
-          .ack_delay = of.personality().limits.local_ca_ack_delay,
+         {.node = hca.node(),
+          .ca_guid = hca.guid(),
+          .ack_delay = hca.personality().limits.local_ca_ack_delay,
           .comm_id_operand = static_cast<std::uint32_t>(
-              fabric::mix_words(simulation.seed(), fabric::hash_name(of.name()))),
+              fabric::mix_words(simulation.seed(), fabric::hash_name(hca.name()))),
           .transaction_id_high = cm_ports.transaction_id_high()},
          cm_ports, host.ucma_.rdma_cm().cm_user(index)),
       host_(host),
@@ -90,11 +92,12 @@ HostRdmaCm::Device::Device(Simulation& simulation, Hca& of, HostRdmaCm& host, De
     is_present = !hca.is_dead();
     cm_ports.set_manager(is_present ? &cm : nullptr);
     SaUser& sa_user = host;
-    for (std::uint16_t number = 1; number <= of.port_count(); ++number) {
+    for (std::uint16_t port_number = 1; port_number <= hca.port_count(); ++port_number) {
         fabric::ManagementPort* const port =
-            simulation.managed_network().find_port(of.node(), PortNumber{number});
-        if (port != nullptr && of.port(number).attributes().link_layer == LinkLayer::kInfiniband) {
-            sa_clients.try_emplace(PortNumber{number}, *port, simulation.loop(), sa_user);
+            simulation.managed_network().find_port(hca.node(), PortNumber{port_number});
+        if (port != nullptr &&
+            hca.port(port_number).attributes().link_layer == LinkLayer::kInfiniband) {
+            sa_clients.try_emplace(PortNumber{port_number}, *port, simulation.loop(), sa_user);
         }
     }
 }
@@ -132,14 +135,13 @@ void HostRdmaCm::Device::port_event(const fabric::Port& port, AsyncEvent event) 
     }
 }
 
-HostRdmaCm::HostRdmaCm(Simulation& simulation, const std::vector<std::size_t>& hcas)
+HostRdmaCm::HostRdmaCm(Simulation& simulation, const std::vector<NumberedHca>& hcas)
     : addresses_(simulation.network()),
       nodes_(nodes_of(simulation, hcas)),
       ucma_(simulation.loop(), nodes_.front(), *this, simulation.seed()) {
-    for (const std::size_t index : hcas) {
-        const DeviceIndex number(static_cast<std::uint32_t>(devices_.size()));
-        devices_.push_back(
-            std::make_unique<Device>(simulation, simulation.hca(index), *this, number));
+    for (const NumberedHca& each : hcas) {
+        const DeviceIndex index(static_cast<std::uint32_t>(devices_.size()));
+        devices_.push_back(std::make_unique<Device>(simulation, each, *this, index));
     }
     list_devices();
 }
@@ -154,6 +156,7 @@ void HostRdmaCm::list_devices() {
         if (device.is_present) {
             present_nodes_.push_back(nodes_[i]);
             infos_.push_back({.index = DeviceIndex(static_cast<std::uint32_t>(i)),
+                              .number = device.number,
                               .node_guid = device.hca.guid(),
                               .cm = &device.cm,
                               .ports = std::vector<PortInfo>(device.hca.port_count())});
@@ -347,9 +350,10 @@ void HostRdmaCm::join_answered(MembershipId id, int error, std::span<const std::
 }
 
 RdmaCmHosts::RdmaCmHosts(Simulation& simulation) {
-    std::map<std::string_view, std::vector<std::size_t>> by_host;
+    std::map<std::string_view, std::vector<NumberedHca>> by_host;
     for (std::size_t i = 0; i < simulation.hca_count(); ++i) {
-        by_host[simulation.hca(i).host()].push_back(i);
+        std::vector<NumberedHca>& hcas = by_host[simulation.hca(i).host()];
+        hcas.push_back({i, static_cast<std::uint32_t>(hcas.size())});
     }
     for (const auto& [host, hcas] : by_host) {
         hosts_.try_emplace(std::string(host), simulation, hcas);

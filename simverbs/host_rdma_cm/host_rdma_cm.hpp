@@ -22,10 +22,16 @@
 
 namespace simverbs::rdma_cm {
 
+struct NumberedHca {
+    std::size_t rank;      // in the simulation
+    std::uint32_t number;  // by which programs know it (ibv_get_device_index)
+};
+
 class HostRdmaCm final : public Environment, private SaUser {
   public:
-    // `hcas`: ranks in the simulation, in the order of their names on the host.
-    HostRdmaCm(Simulation& simulation, const std::vector<std::size_t>& hcas);
+    // `hcas`: at least one, in the order of their names. Those of several hosts are one kernel's
+    // then.
+    HostRdmaCm(Simulation& simulation, const std::vector<NumberedHca>& hcas);
     ~HostRdmaCm();
     HostRdmaCm(const HostRdmaCm&) = delete;
     HostRdmaCm& operator=(const HostRdmaCm&) = delete;
@@ -47,12 +53,13 @@ class HostRdmaCm final : public Environment, private SaUser {
     // A device: its communication manager, and its ports' ways to subnet administration.
     class Device final : private HcaClient {
       public:
-        Device(Simulation& simulation, Hca& of, HostRdmaCm& host, DeviceIndex index);
+        Device(Simulation& simulation, const NumberedHca& of, HostRdmaCm& host, DeviceIndex index);
         ~Device();
         Device(const Device&) = delete;
         Device& operator=(const Device&) = delete;
 
         Hca& hca;
+        std::uint32_t number;  // NumberedHca
         cm::CmPorts cm_ports;
         cm::HostCm cm;
         std::map<fabric::PortNumber, SaClient> sa_clients;  // of InfiniBand ports

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "fabric/net/ethernet.hpp"
 
@@ -142,12 +143,14 @@ std::optional<Gid> IpAddresses::source_for(const std::vector<NodeId>& nodes,
     const std::optional<IpOwner> owner = find(remote);
     struct Candidate {
         Gid ip;
+        bool is_on_other_host;
         bool is_active;
         bool is_at_same_place;
     };
+    const Node* const remote_node = owner ? &owner->port->node() : nullptr;
     std::optional<Candidate> best;
-    for (std::size_t place = 0; place < nodes.size(); ++place) {
-        const Node& node = network_.node(nodes[place]);
+    for (const NodeId id : nodes) {
+        const Node& node = network_.node(id);
         for (std::uint16_t number = 1; number <= node.port_count(); ++number) {
             const Port& port = node.port(PortNumber{number});
             const std::optional<Gid> ip = address_towards(port, remote);
@@ -155,11 +158,18 @@ std::optional<Gid> IpAddresses::source_for(const std::vector<NodeId>& nodes,
                 (owner && owner->port->attributes().link_layer != port.attributes().link_layer)) {
                 continue;
             }
-            const Candidate candidate{*ip, is_active(port),
-                                      owner && place_on_host(owner->port->node()) == place};
+            const Candidate candidate{
+                .ip = *ip,
+                .is_on_other_host = remote_node != nullptr && remote_node->host() != node.host(),
+                .is_active = is_active(port),
+                .is_at_same_place =
+                    remote_node != nullptr && place_on_host(*remote_node) == place_on_host(node)};
             const auto rank = [](const Candidate& one) {
-                return 2 * int{one.is_active} + int{one.is_at_same_place};
+                return std::tuple(one.is_on_other_host, one.is_active, one.is_at_same_place);
             };
+            if (rank(candidate) == std::tuple(true, true, true)) {
+                return candidate.ip;
+            }
             if (!best || rank(candidate) > rank(*best)) {
                 best = candidate;
             }

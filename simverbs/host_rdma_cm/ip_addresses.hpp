@@ -25,8 +25,9 @@ class IpAddresses {
     // it.
     [[nodiscard]] std::optional<IpOwner> find_own(const std::vector<fabric::NodeId>& nodes,
                                                   const fabric::Gid& ip) const;
-    // Returns the address of one of these nodes, which are those of a host, that is on one link
-    // with `remote`: the node with the same place on its host where several are. Nothing: no route.
+    // Returns the address of one of these nodes that is on one link with `remote`. Of several
+    // preferably one on another host, then one with an active port, then one with the same place on
+    // its host, then the first. Nothing: no route.
     [[nodiscard]] std::optional<fabric::Gid> source_for(const std::vector<fabric::NodeId>& nodes,
                                                         const fabric::Gid& remote) const;
     // Returns the GID of `remote` as a port with the GID `own` finds it; nothing: nobody answers.

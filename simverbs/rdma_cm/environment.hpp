@@ -18,7 +18,7 @@
 
 namespace simverbs::rdma_cm {
 
-// The number of a device on its host: ibdev_index of the kernel.
+// The place of a device among those of its host.
 using DeviceIndex = fabric::StrongId<struct DeviceIndexTag, std::uint32_t>;
 // A path query, a multicast membership. Never 0, never used twice.
 using PathQueryId = fabric::StrongId<struct PathQueryIdTag, std::uint64_t>;
@@ -37,6 +37,7 @@ struct PortInfo {
 
 struct DeviceInfo {
     DeviceIndex index;
+    std::uint32_t number = 0;  // by which programs know it: ibdev_index of the kernel
     fabric::Guid node_guid;
     cm::HostCm* cm = nullptr;  // never nullptr; its user is RdmaCm::cm_user(index)
     std::vector<PortInfo> ports;

@@ -131,7 +131,7 @@ void UcmaFile::put_device(const RdmaId& id, rdma_ucm_query_addr_resp& response) 
         return;
     }
     response.node_guid = to_wire(device->node_guid.value());
-    response.ibdev_index = device->index.value();
+    response.ibdev_index = device->number;
     response.port_num = static_cast<std::uint8_t>(local->port.value());
     response.pkey = to_wire(local->pkey);
 }

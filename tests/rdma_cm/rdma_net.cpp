@@ -108,6 +108,7 @@ Host::Host(Net& owner, int rank, LinkLayer link_layer, int devices)
             port.gids = {{gid(index), GidType::kInfiniband}};
         }
         infos.push_back({.index = DeviceIndex(index),
+                         .number = index,
                          .node_guid = Guid(0x0102'0304'0506'0700U + node.value()),
                          .cm = &manager,
                          .ports = {port}});

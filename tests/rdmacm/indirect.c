@@ -1,0 +1,2 @@
+/* A library that brings libsimverbs-rdmacm.so along, behind libc. */
+void rdmacm_test_indirect(void) {}
