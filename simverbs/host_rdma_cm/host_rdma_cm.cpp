@@ -166,12 +166,25 @@ void HostRdmaCm::list_devices() {
 
 std::span<const DeviceInfo> HostRdmaCm::devices() const {
     for (DeviceInfo& info : infos_) {
-        const Hca& hca = devices_[info.index.value()]->hca;
-        for (std::uint32_t number = 1; number <= info.ports.size(); ++number) {
-            update(hca.port(number), info.ports[number - 1]);
-        }
+        refresh(info);
     }
     return infos_;
+}
+
+const DeviceInfo* HostRdmaCm::find_device(DeviceIndex device) const {
+    const auto found = std::ranges::lower_bound(infos_, device, {}, &DeviceInfo::index);
+    if (found == infos_.end() || found->index != device) {
+        return nullptr;
+    }
+    refresh(*found);
+    return &*found;
+}
+
+void HostRdmaCm::refresh(DeviceInfo& info) const {
+    const Hca& hca = devices_[info.index.value()]->hca;
+    for (std::uint32_t number = 1; number <= info.ports.size(); ++number) {
+        update(hca.port(number), info.ports[number - 1]);
+    }
 }
 
 const fabric::Port& HostRdmaCm::port_of(const LocalPort& local) const {

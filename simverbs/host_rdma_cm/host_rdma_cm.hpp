@@ -40,6 +40,7 @@ class HostRdmaCm final : public Environment, private SaUser {
 
     // Environment. What the ports have now.
     [[nodiscard]] std::span<const DeviceInfo> devices() const override;
+    [[nodiscard]] const DeviceInfo* find_device(DeviceIndex device) const override;
     [[nodiscard]] std::optional<LocalPort> find_local(const fabric::Gid& ip) const override;
     [[nodiscard]] std::optional<fabric::Gid> source_for(const fabric::Gid& remote) const override;
     [[nodiscard]] std::optional<fabric::Gid> find_remote(const LocalPort& local,
@@ -86,6 +87,7 @@ class HostRdmaCm final : public Environment, private SaUser {
     void leave_group(const Membership& membership);
     void end_memberships(DeviceIndex device, fabric::PortNumber port);
     void list_devices();
+    void refresh(DeviceInfo& info) const;
     [[nodiscard]] SaClient& sa_client(const LocalPort& local);
     [[nodiscard]] const fabric::Port& port_of(const LocalPort& local) const;
 
@@ -93,7 +95,7 @@ class HostRdmaCm final : public Environment, private SaUser {
     std::vector<fabric::NodeId> nodes_;  // by DeviceIndex
     Ucma ucma_;
     std::vector<std::unique_ptr<Device>> devices_;  // by DeviceIndex
-    // Those that are present.
+    // Those that are present, in the same order.
     std::vector<fabric::NodeId> present_nodes_;
     mutable std::vector<DeviceInfo> infos_;
     std::map<MembershipId, Membership> memberships_;

@@ -7,14 +7,8 @@ namespace simverbs::rdma_cm {
 using fabric::Gid;
 using fabric::GidType;
 
-const DeviceInfo* find_device(const Environment& environment, DeviceIndex device) {
-    const std::span<const DeviceInfo> devices = environment.devices();
-    const auto found = std::ranges::find(devices, device, &DeviceInfo::index);
-    return found == devices.end() ? nullptr : &*found;
-}
-
 const PortInfo* find_port(const Environment& environment, const LocalPort& local) {
-    const DeviceInfo* const device = find_device(environment, local.device);
+    const DeviceInfo* const device = environment.find_device(local.device);
     if (device == nullptr) {
         return nullptr;
     }

@@ -91,6 +91,8 @@ class Environment {
   public:
     // In the order in which Linux has them: the one that came first, first.
     [[nodiscard]] virtual std::span<const DeviceInfo> devices() const = 0;
+    // nullptr: the host does not have such a device any more.
+    [[nodiscard]] virtual const DeviceInfo* find_device(DeviceIndex device) const = 0;
     // Returns the port with this IP address; nothing if no port of an RDMA device has it.
     [[nodiscard]] virtual std::optional<LocalPort> find_local(const fabric::Gid& ip) const = 0;
     // Returns the IP address of this host from which packets to `remote` leave; nothing: there is
@@ -115,8 +117,7 @@ class Environment {
     ~Environment() = default;
 };
 
-// Nothing: the host does not have such a device or port any more, or no such entry.
-const DeviceInfo* find_device(const Environment& environment, DeviceIndex device);
+// Nothing: the host does not have such a port any more, or no such entry.
 const PortInfo* find_port(const Environment& environment, const LocalPort& local);
 // Returns the entry for RoCE v2 where the GID has several.
 std::optional<std::uint8_t> gid_index(const PortInfo& port, const fabric::Gid& gid);

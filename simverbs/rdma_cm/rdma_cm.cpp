@@ -60,7 +60,7 @@ void RdmaCm::handle(const fabric::Event& event) {
 }
 
 std::optional<ConnectionId> RdmaCm::create_connection(DeviceIndex device, RdmaIdNumber id) {
-    const DeviceInfo* const found = find_device(environment_, device);
+    const DeviceInfo* const found = environment_.find_device(device);
     const std::optional<ConnectionId> created =
         found == nullptr ? std::nullopt : found->cm->create();
     if (created) {
@@ -71,7 +71,7 @@ std::optional<ConnectionId> RdmaCm::create_connection(DeviceIndex device, RdmaId
 
 void RdmaCm::destroy_connection(DeviceIndex device, ConnectionId connection) {
     connections_.erase({device, connection});
-    if (const DeviceInfo* const found = find_device(environment_, device)) {
+    if (const DeviceInfo* const found = environment_.find_device(device)) {
         found->cm->destroy(connection);
     }
 }
@@ -82,7 +82,7 @@ int RdmaCm::start_listening(DeviceIndex device, std::uint64_t service_id) {
         ++known->second.ids;
         return 0;
     }
-    const DeviceInfo* const found = find_device(environment_, device);
+    const DeviceInfo* const found = environment_.find_device(device);
     const std::optional<ConnectionId> created =
         found == nullptr ? std::nullopt : found->cm->create();
     if (!created) {
@@ -101,7 +101,7 @@ void RdmaCm::stop_listening(DeviceIndex device, std::uint64_t service_id) {
     if (known == listeners_.end() || --known->second.ids > 0) {
         return;
     }
-    if (const DeviceInfo* const found = find_device(environment_, device)) {
+    if (const DeviceInfo* const found = environment_.find_device(device)) {
         found->cm->destroy(known->second.connection);
     }
     listeners_.erase(known);
@@ -263,7 +263,7 @@ LocalPort RdmaCm::arrival_port(DeviceIndex device, const CmEvent& event) const {
 // As in Linux, a request that nobody takes is rejected, and a REQ that there is no room for is
 // forgotten, so that the peer tries again.
 void RdmaCm::request_arrived(DeviceIndex device, const CmEvent& event) {
-    const DeviceInfo* const arrived_at = find_device(environment_, device);
+    const DeviceInfo* const arrived_at = environment_.find_device(device);
     SIMVERBS_ASSERT(arrived_at != nullptr, "a request at device {}, which has gone",
                     device.value());
     cm::HostCm& manager = *arrived_at->cm;

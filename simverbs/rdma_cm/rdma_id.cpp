@@ -53,7 +53,7 @@ bool RdmaId::is_ethernet() const {
 
 cm::HostCm* RdmaId::host_cm() const {
     const DeviceInfo* const device =
-        local_ ? find_device(host_.environment(), local_->device) : nullptr;
+        local_ ? host_.environment().find_device(local_->device) : nullptr;
     return device == nullptr ? nullptr : device->cm;
 }
 

@@ -126,7 +126,7 @@ UcmaReply UcmaFile::query(const Command& command) {
 void UcmaFile::put_device(const RdmaId& id, rdma_ucm_query_addr_resp& response) const {
     const std::optional<LocalPort>& local = id.local();
     const DeviceInfo* const device =
-        local ? find_device(ucma_.rdma_cm_.environment(), local->device) : nullptr;
+        local ? ucma_.rdma_cm_.environment().find_device(local->device) : nullptr;
     if (device == nullptr) {
         return;
     }

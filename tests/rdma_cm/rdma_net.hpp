@@ -3,6 +3,7 @@
 // and LID n + 1; its second device has 127.77.1.(n + 1) and LID n + 101.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -72,6 +73,10 @@ class Host final : public Environment {
     Host(Net& net, int number, LinkLayer layer = LinkLayer::kInfiniband, int devices = 1);
 
     [[nodiscard]] std::span<const DeviceInfo> devices() const override { return infos; }
+    [[nodiscard]] const DeviceInfo* find_device(DeviceIndex device) const override {
+        const auto found = std::ranges::find(infos, device, &DeviceInfo::index);
+        return found == infos.end() ? nullptr : &*found;
+    }
     [[nodiscard]] std::optional<LocalPort> find_local(const Gid& ip) const override;
     [[nodiscard]] std::optional<Gid> source_for(const Gid& remote) const override;
     [[nodiscard]] std::optional<Gid> find_remote(const LocalPort& local,
