@@ -54,6 +54,7 @@ std::string_view qp_id(Service service) {
 template <class Rows>
 std::vector<Move> moves_of(const Rows& rows) {
     std::vector<Move> moves;
+    moves.reserve(std::size(rows));
     for (const auto& row : rows) {
         moves.push_back({.from = to_string(row.from),
                          .to = to_string(row.to),
@@ -236,6 +237,7 @@ StateMachine rdma_cm_machine() {
     StateMachine machine{.id = "rdma_cm", .title = "rdma_cm id"};
     machine.ends = {to_string(RdmaCmState::kDeviceRemoval), to_string(RdmaCmState::kDestroying)};
     machine.states.assign(kRdmaCmStateNames.begin(), kRdmaCmStateNames.end());
+    machine.moves.reserve(kRdmaCmTransitions.size());
     for (const RdmaCmTransition& row : kRdmaCmTransitions) {
         machine.moves.push_back({.from = to_string(row.from),
                                  .to = to_string(row.to),
@@ -248,6 +250,7 @@ StateMachine rdma_cm_machine() {
 
 std::vector<StateMachine> all_machines() {
     std::vector<StateMachine> machines;
+    machines.reserve(kServices.size() + 4);
     for (const ServiceProperties& row : kServices) {
         machines.push_back(qp_machine(row.service));
     }

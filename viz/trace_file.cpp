@@ -12,17 +12,17 @@
 namespace simverbs::viz {
 namespace {
 
-using json = nlohmann::ordered_json;  // fields stay in the order of the file
+using Json = nlohmann::ordered_json;  // fields stay in the order of the file
 
 constexpr int kKnownVersion = 1;
 
 bool schema_fits(const std::string& line) {
-    const json schema = json::parse(line, nullptr, false);
+    const Json schema = Json::parse(line, nullptr, false);
     return schema.is_object() && schema.value("schema", std::string()) == "simverbs-trace" &&
            schema.value("version", 0) == kKnownVersion;
 }
 
-bool read_field(const std::string& name, const json& value, Record& record) {
+bool read_field(const std::string& name, const Json& value, Record& record) {
     Field field{.name = name};
     if (value.is_string()) {
         field.is_text = true;
@@ -41,7 +41,7 @@ bool read_field(const std::string& name, const json& value, Record& record) {
 }
 
 bool read_record(const std::string& line, Record& record) {
-    const json object = json::parse(line, nullptr, false);
+    const Json object = Json::parse(line, nullptr, false);
     if (!object.is_object()) {
         return false;
     }
