@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "simverbs/faults/fault_request.hpp"
+#include "simverbs/server/source_address.hpp"
 
 namespace simverbs {
 namespace {
@@ -330,6 +331,8 @@ void Server::serve_device(int socket, const DeviceRequest& request) {
         send_struct(socket, devices_.tree(request));
     } else if (request.head.kind == RequestKind::kReadAttribute) {
         send_struct(socket, devices_.read(request));
+    } else if (request.head.kind == RequestKind::kSourceAddress) {
+        send_struct(socket, source_address(*simulation_, request));
     }
     close(socket);
 }
