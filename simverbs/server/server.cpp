@@ -160,6 +160,9 @@ std::string Server::summary() const {
 }
 
 bool Server::serve_sockets(int timeout_ms) {
+    if (!is_free() && devices_.commands_raced()) {
+        marks_.set(Mark::kUnnamedActorsRaced);
+    }
     std::array<epoll_event, 64> ready;
     const int count = epoll_wait(epoll_, ready.data(), ready.size(), timeout_ms);
     bool news = count == static_cast<int>(ready.size());  // others may be ready
