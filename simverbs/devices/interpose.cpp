@@ -9,7 +9,6 @@
 #include <cstring>
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -17,21 +16,17 @@
 #include <unistd.h>
 
 #include "simverbs/devices/device_files.hpp"
+#include "simverbs/devices/next_function.hpp"
 #include "simverbs/devices/rdma_cm_device.hpp"
 #include "simverbs/devices/tree_path.hpp"
 
+using simverbs::devices::next;
 using simverbs::devices::TreePath;
 
 namespace {
 
 namespace devices = simverbs::devices;
 using devices::FileKind;
-
-// The function of that name that this library stands before.
-template <class F>
-F* next(const char* name) {
-    return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
-}
 
 bool is_folder(const TreePath& path) {
     struct stat about {};
@@ -78,8 +73,6 @@ std::FILE* open_stream(const char* name, const char* mode, const char* function)
         va_end(rest);                                       \
     }
 // NOLINTEND(bugprone-macro-parentheses)
-
-#define INTERPOSED extern "C" __attribute__((visibility("default")))
 
 // By this name libsimverbs sees that the program has this library.
 INTERPOSED void simverbs_devices_preloaded() {}

@@ -52,7 +52,10 @@ void forget_closed() {
 
 Guard::Guard() {
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_);
-    pthread_mutex_lock(&g_lock);
+    has_waited_ = pthread_mutex_trylock(&g_lock) != 0;
+    if (has_waited_) {
+        pthread_mutex_lock(&g_lock);
+    }
 }
 
 Guard::~Guard() {

@@ -35,7 +35,11 @@ class Guard {
     Guard(const Guard&) = delete;
     Guard& operator=(const Guard&) = delete;
 
+    // Returns true if another thread had the lock.
+    [[nodiscard]] bool has_waited() const { return has_waited_; }
+
   private:
+    bool has_waited_ = false;
     int cancel_state_ = 0;  // a thread is not cancelled while it has the lock
 };
 

@@ -187,6 +187,10 @@ int wait_for_event(int descriptor) {
     return copied < 0 ? -1 : 0;
 }
 
+// Says if the last command, of whichever thread, did anything: a look for an event that is not
+// there does not. Under the lock.
+bool g_last_had_effect = false;
+
 // `is_get_event` tells what the command was. EBADF: the descriptor is another file by now.
 int execute(int descriptor, const void* bytes, std::size_t count, bool& is_get_event) {
     const Guard guard;
@@ -197,10 +201,13 @@ int execute(int descriptor, const void* bytes, std::size_t count, bool& is_get_e
     Command command = read_command(bytes, count);
     is_get_event = command.is_get_event;
     const int channel = channel_of(*file);
+    command.request.raced = guard.has_waited() && g_last_had_effect ? 1 : 0;
     if (channel < 0 || send_command(channel, command) != 0) {
         return -1;
     }
-    return take_answer(channel);
+    const int result = take_answer(channel);
+    g_last_had_effect = result == 0 || !is_get_event || errno != EAGAIN;
+    return result;
 }
 
 bool is_still_open(int descriptor) {

@@ -76,6 +76,7 @@ int ask_for(int connection, const Question& question, void* reply, std::size_t s
     request.head.kind = question.kind;
     request.flags = question.flags;
     request.file = question.file;
+    request.address = question.address;
     const std::size_t name_length = std::strlen(question.name);
     const std::size_t host_length = std::strlen(placement().host);
     if (name_length >= sizeof request.path || host_length >= sizeof request.host) {

@@ -28,6 +28,7 @@ struct Question {
     const char* name;  // of a file in the tree
     int flags;         // of open(2)
     std::uint64_t file = 0;
+    std::uint32_t address = 0;
 };
 // Takes a reply of `size` bytes; -1 with errno set when the world does not answer.
 int ask_for(int connection, const Question& question, void* reply, std::size_t size,

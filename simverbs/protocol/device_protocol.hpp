@@ -17,6 +17,7 @@ struct DeviceRequest {
         {};                  // "/sys/class/infiniband/simverbs0/node_guid", "/dev/infiniband/umad0"
     std::int32_t flags = 0;  // of open(2)
     std::uint64_t file = 0;  // of kShareDevice
+    std::uint32_t address = 0;  // of kSourceAddress: IPv4, 127.77.0.1 is 0x7F4D0001
 };
 
 // Where a tree of folders lies that has a file for each attribute and device, all of them empty.
@@ -30,6 +31,12 @@ struct AttributeReply {
     std::uint32_t error = 0;
     std::uint32_t length = 0;
     char text[kMaxBytes] = {};
+};
+
+// From which address of its own the host reaches another one.
+struct SourceAddressReply {
+    std::uint32_t error = 0;  // ENETUNREACH: it has none in that network
+    std::uint32_t address = 0;
 };
 
 struct OpenDeviceReply {
@@ -58,7 +65,8 @@ struct RdmaCmRequest {
     std::uint32_t written = 0;
     std::uint32_t option = 0;              // 0: there is none, or it is not to be read
     std::uint32_t descriptor_is_open = 0;  // of the descriptor that the command names
-    std::uint32_t reserved = 0;
+    // Another thread's command was under way when this one was to be given, and did something.
+    std::uint32_t raced = 0;
     std::uint64_t descriptor_file = 0;  // OpenDeviceReply::file; 0: it is none of rdma_cm
 };
 

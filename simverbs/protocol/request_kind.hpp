@@ -8,7 +8,7 @@
 namespace simverbs {
 
 // Grows with every change of a message below.
-inline constexpr std::uint32_t kProtocolVersion = 7;
+inline constexpr std::uint32_t kProtocolVersion = 8;
 
 enum class RequestKind : std::uint32_t {
     kAttach,         // AttachRequest -> AttachReply with the area, then a wake-up descriptor
@@ -20,8 +20,9 @@ enum class RequestKind : std::uint32_t {
     kReadAttribute,  // DeviceRequest -> AttributeReply
     // DeviceRequest -> OpenDeviceReply with a descriptor; ControlRequests follow, or RdmaCmRequests
     kOpenDevice,
-    kShareDevice,  // DeviceRequest of another process that has the file -> OpenDeviceReply
-    kFabric,       // FabricRequest -> FabricReply with a descriptor that has the text
+    kShareDevice,    // DeviceRequest of another process that has the file -> OpenDeviceReply
+    kSourceAddress,  // DeviceRequest -> SourceAddressReply
+    kFabric,         // FabricRequest -> FabricReply with a descriptor that has the text
 };
 
 // Begins the first message of a connection. The place of `version` is the same in every version.

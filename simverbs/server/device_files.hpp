@@ -70,6 +70,10 @@ class DeviceFiles {
     // Sends datagrams and executes commands that programs have written; in the order of hosts, then
     // of opening. Whether there was anything.
     bool take_written();
+    // Returns how many commands of rdma_cm have been executed that did something.
+    [[nodiscard]] std::uint64_t commands_executed() const { return commands_executed_; }
+    // Returns true if two threads or processes of one host have given commands to rdma_cm at once.
+    [[nodiscard]] bool commands_raced() const { return commands_raced_; }
     // Hands over what sockets had no room for, and closes files that programs have closed.
     void tidy();
 
@@ -134,6 +138,8 @@ class DeviceFiles {
     std::map<pid_t, WatchedProcess> processes_;
     std::vector<int> new_sockets_;
     std::uint64_t deliveries_of_closed_ = 0;
+    std::uint64_t commands_executed_ = 0;
+    bool commands_raced_ = false;
 };
 
 }  // namespace simverbs

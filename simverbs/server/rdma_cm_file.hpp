@@ -9,13 +9,15 @@
 
 #include "simverbs/protocol/device_protocol.hpp"
 #include "simverbs/rdma_cm/ucma_file.hpp"
+#include "simverbs/world/simulation.hpp"
 
 namespace simverbs {
 
 class RdmaCmFile final : private rdma_cm::UcmaObserver {
   public:
-    // `pipe`, a write end, becomes the file's own. `ucma` outlives it.
-    RdmaCmFile(rdma_cm::Ucma& ucma, int pipe);
+    // On the host of `hca`. `pipe`, a write end, becomes the file's own. `ucma` and the simulation
+    // outlive it.
+    RdmaCmFile(Simulation& simulation, const Hca& hca, rdma_cm::Ucma& ucma, int pipe);
     // Ends all ids of the file, as close(2) does.
     ~RdmaCmFile();
     RdmaCmFile(const RdmaCmFile&) = delete;
@@ -28,17 +30,26 @@ class RdmaCmFile final : private rdma_cm::UcmaObserver {
     // Returns true if no program has a descriptor of it any more.
     [[nodiscard]] bool is_closed() const;
 
-    // Nothing here believes the message. `named` is the file that the message names, or nullptr.
+    // Carries out the command and traces it. Nothing here believes the message. `named` is the file
+    // that the message names, or nullptr.
     rdma_cm::UcmaReply execute(std::span<const std::byte> message, RdmaCmFile* named);
+    // Returns true if the last command is in the trace.
+    [[nodiscard]] bool did_something() const { return did_something_; }
     // Makes the pipe readable, or not. To be called again where no descriptor was to be had for it.
     void update_pipe();
 
   private:
     void event_available(rdma_cm::UcmaFile& file) override;
+    // False: it was none, or a look for an event that was not there.
+    [[nodiscard]] bool trace(std::span<const std::uint8_t> written,
+                             const rdma_cm::UcmaReply& reply) const;
 
+    Simulation& simulation_;
+    fabric::NodeId node_;
     rdma_cm::UcmaFile file_;
     int pipe_;
     bool is_readable_ = false;
+    bool did_something_ = false;
     std::uint64_t deliveries_ = 0;
 };
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "simverbs/faults/fault_request.hpp"
+#include "simverbs/server/source_address.hpp"
 
 namespace simverbs {
 namespace {
@@ -159,6 +160,9 @@ std::string Server::summary() const {
 }
 
 bool Server::serve_sockets(int timeout_ms) {
+    if (!is_free() && devices_.commands_raced()) {
+        marks_.set(Mark::kUnnamedActorsRaced);
+    }
     std::array<epoll_event, 64> ready;
     const int count = epoll_wait(epoll_, ready.data(), ready.size(), timeout_ms);
     bool news = count == static_cast<int>(ready.size());  // others may be ready
@@ -330,6 +334,8 @@ void Server::serve_device(int socket, const DeviceRequest& request) {
         send_struct(socket, devices_.tree(request));
     } else if (request.head.kind == RequestKind::kReadAttribute) {
         send_struct(socket, devices_.read(request));
+    } else if (request.head.kind == RequestKind::kSourceAddress) {
+        send_struct(socket, source_address(*simulation_, request));
     }
     close(socket);
 }

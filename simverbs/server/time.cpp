@@ -256,12 +256,14 @@ bool Server::take_what_waits() {
     const bool spoke = may_have_spoken && serve_sockets(0);
     // A command comes after what its client posted: a free one, just carried out, has seen to that,
     // and the others wait until this is done.
+    const std::uint64_t executed = devices_.commands_executed();
     const bool posted = drain_doorbells();
     if (is_free()) {
         return spoke || posted;  // a client that posts or asks without end counts as running
     }
+    const bool answered = devices_.commands_executed() != executed;  // and someone goes on
     holds_by_news_ = spoke ? holds_by_news_ + 1 : 0;
-    return spoke && holds_by_news_ < kMostHoldsByNews;
+    return answered || (spoke && holds_by_news_ < kMostHoldsByNews);
 }
 
 std::uint64_t Server::deliveries() const {
