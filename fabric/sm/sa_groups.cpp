@@ -118,7 +118,7 @@ void SubnetAdministration::join(const Query& query) {
         found = groups_.emplace(mgid, std::move(group)).first;
         report_gid(66, mgid);
     } else {
-        // Who joins must agree with what there is, as far as it says anything.
+        // Compares the components that the request names with those of the group.
         constexpr std::uint64_t kCompared =
             1U << 2 | 1U << 3 | 1U << 6 | 1U << 7 | 1U << 12 | 1U << 13;
         Record present = found->second.record;

@@ -141,7 +141,7 @@ StartupSa::Answer StartupSa::join(const mad::Datagram& query) {
         const Gid mgid = has_mgid ? asked : free_mgid();
         found = groups_.emplace(mgid, make_group(query, mgid)).first;
     } else {
-        // Who joins must agree with what there is, as far as it says anything.
+        // Compares the components that the request names with those of the group.
         constexpr std::uint64_t kCompared =
             1U << 2 | 1U << 3 | 1U << 6 | 1U << 7 | 1U << 12 | 1U << 13;
         if (!mad::selects(mask & kCompared, member::kComponents, data, found->second.record)) {

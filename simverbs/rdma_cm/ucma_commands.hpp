@@ -16,7 +16,7 @@ namespace simverbs::rdma_cm {
 struct UcmaCommandRow {
     std::uint32_t command;
     std::string_view name;
-    // Where the id is in what is written behind the header; kNoId: it is in the answer.
+    // Offset of the id in what is written behind the header; kNoId: it is in the answer.
     std::size_t id_at;
 };
 inline constexpr std::size_t kNoId = SIZE_MAX;

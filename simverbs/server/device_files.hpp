@@ -94,7 +94,7 @@ class DeviceFiles {
 
   private:
     [[nodiscard]] std::string names_of_hosts(std::size_t most) const;
-    // Where a process calls ioctl(2) of umad and write(2) of rdma_cm.
+    // A connection on which a process calls ioctl(2) of umad and write(2) of rdma_cm.
     struct Control {
         int socket;
         pid_t process;
