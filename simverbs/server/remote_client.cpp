@@ -227,6 +227,19 @@ std::string RemoteClient::shared_object() const {
     return text;
 }
 
+void RemoteClient::note_waiting_polls() {
+    waiting_polls_.resize(actor_count());
+    for (std::size_t actor = 0; actor < waiting_polls_.size(); ++actor) {
+        waiting_polls_[actor] = area().actors[actor].ticket.load(std::memory_order_acquire);
+    }
+}
+
+void RemoteClient::end_noted_polls() {
+    for (std::size_t actor = 0; actor < waiting_polls_.size(); ++actor) {
+        area().actors[actor].released.store(waiting_polls_[actor], std::memory_order_release);
+    }
+}
+
 void RemoteClient::time_passed() {
     for (const auto& watch : watches_) {
         watch->time_passed();

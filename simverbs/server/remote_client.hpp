@@ -123,6 +123,11 @@ class RemoteClient final : public Client {
     [[nodiscard]] ThreadWatch& watch(std::uint32_t actor);
     // Time has moved since its threads were looked at.
     void time_passed();
+    // Canonical: notes the polls that have found nothing and wait.
+    void note_waiting_polls();
+    // Lets those return. Polls that have begun since wait on: the step may already have woken their
+    // threads.
+    void end_noted_polls();
 
   private:
     AddressSpace& memory() override { return memory_; }
@@ -153,6 +158,7 @@ class RemoteClient final : public Client {
     std::vector<int> handed_over_;
     std::vector<std::unique_ptr<ThreadWatch>> watches_;
     std::vector<std::uint32_t> watched_threads_;
+    std::vector<std::uint64_t> waiting_polls_;  // tickets by actor
     std::map<std::byte*, std::unique_ptr<SharedSegment>> rings_;
     Attachment attachment_;  // last: its objects refer to the rings and the memory
 };

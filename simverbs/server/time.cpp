@@ -234,6 +234,9 @@ bool Server::move_in_turn(Move move) {
     if (!simulation_->loop().empty()) {
         merge_calls();
     }
+    for (const auto& client : clients_) {
+        client->note_waiting_polls();
+    }
     const bool stepped = (walks ? simulation_->step_exactly()
                                 : simulation_->step_to_news([this] { return deliveries(); })) > 0;
     if (stepped) {
@@ -464,15 +467,11 @@ void Server::take_marks(RemoteClient& client) {
     }
 }
 
+// No poll of a stopped process returns before it goes on.
 void Server::release_pollers() {
     for (const auto& client : clients_) {
-        // No poll of a stopped process returns before it goes on.
-        const std::uint32_t actors =
-            processes_.holds(client->process()) ? 0 : client->actor_count();
-        for (std::uint32_t actor = 0; actor < actors; ++actor) {
-            ActorSlot& slot = client->area().actors[actor];
-            slot.released.store(slot.ticket.load(std::memory_order_acquire),
-                                std::memory_order_release);
+        if (!processes_.holds(client->process())) {
+            client->end_noted_polls();
         }
     }
 }
