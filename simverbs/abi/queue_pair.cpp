@@ -1,6 +1,7 @@
 // Queue pairs: creating, modifying, querying, destroying. Posting is in post.cpp.
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -22,12 +23,21 @@
 namespace simverbs::abi {
 namespace {
 
+// A member that the mask does not name may hold anything, also what is no value of its type.
+template <class Enum>
+std::uint32_t number_in(const Enum& member) {
+    std::uint32_t number = 0;
+    static_assert(sizeof member == sizeof number);
+    std::memcpy(&number, &member, sizeof number);
+    return number;
+}
+
 QpValues to_values(const ibv_qp_attr& attr) {
     QpValues values;
-    values.state = static_cast<std::uint32_t>(attr.qp_state);
-    values.current_state = static_cast<std::uint32_t>(attr.cur_qp_state);
-    values.path_mtu = static_cast<std::uint32_t>(attr.path_mtu);
-    values.path_mig_state = static_cast<std::uint32_t>(attr.path_mig_state);
+    values.state = number_in(attr.qp_state);
+    values.current_state = number_in(attr.cur_qp_state);
+    values.path_mtu = number_in(attr.path_mtu);
+    values.path_mig_state = number_in(attr.path_mig_state);
     values.qkey = attr.qkey;
     values.rq_psn = attr.rq_psn;
     values.sq_psn = attr.sq_psn;

@@ -237,7 +237,9 @@ void QueuePair::apply(QpAttrs given, const QpValues& values) {
         std::string why;
         resolve_path(hca_, attributes_.path, why);
     }
-    set(QpAttr::kPathMtu, attributes_.path_mtu, 128U << values.path_mtu);
+    if (given.contains(QpAttr::kPathMtu)) {
+        attributes_.path_mtu = 128U << values.path_mtu;  // else it may be any number
+    }
     set(QpAttr::kDestQpn, attributes_.dest_qpn, values.dest_qpn);
     const std::uint32_t first_psn = hca_.numbering().first_psn;
     set(QpAttr::kRqPsn, attributes_.rq_psn, Psn(values.rq_psn) + first_psn);
