@@ -1,5 +1,5 @@
 // Multicast groups (IBA 15.2.5.17): made by the first full member that joins, gone with the last
-// member.
+// one. Those that only send do not get what is sent.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -64,6 +64,11 @@ SubnetAdministration::Answer SubnetAdministration::members(const Query& query) {
     return answer;
 }
 
+bool SubnetAdministration::is_kept(const Group& group) {
+    return std::any_of(group.members.begin(), group.members.end(),
+                       [](const auto& entry) { return member::keeps_group(entry.second); });
+}
+
 Lid SubnetAdministration::free_mlid() const {
     std::set<std::uint64_t> used;
     for (const auto& [mgid, group] : groups_) {
@@ -89,8 +94,9 @@ void SubnetAdministration::join(const Query& query) {
     auto found = has_mgid ? groups_.find(asked) : groups_.end();
     if (found == groups_.end()) {
         const std::uint64_t needed = member::kCreate & ~std::uint64_t{has_mgid ? 0U : 1U};
-        if ((query.mask & needed) != needed || (state & member::kFullMember) == 0) {
-            respond(query.received, {Status::kSaInsufficientComponents});
+        if (!member::keeps_group(state) || (query.mask & needed) != needed) {
+            respond(query.received, {member::keeps_group(state) ? Status::kSaInsufficientComponents
+                                                                : Status::kSaInvalidRequest});
             return;
         }
         Gid mgid = asked;
@@ -157,7 +163,7 @@ void SubnetAdministration::leave(const Query& query) {
     if (states == 0) {
         found->second.members.erase(guid);
     }
-    if (found->second.members.empty()) {
+    if (!is_kept(found->second)) {
         report_gid(67, found->first);
         groups_.erase(found);
     }
@@ -170,7 +176,7 @@ void SubnetAdministration::publish_groups(std::function<void()> done) {
     for (const auto& [mgid, group] : groups_) {
         const Lid mlid(static_cast<std::uint16_t>(mad::get(group.record, member::kMlid)));
         for (const auto& [port, state] : group.members) {
-            groups[mlid].push_back(port);
+            groups[mlid].push_back({port, member::receives(state)});
         }
     }
     sm_.set_groups(std::move(groups), std::move(done));

@@ -56,10 +56,12 @@ std::vector<SubnetAdministration::Record> SubnetAdministration::records_of(
 std::vector<SubnetAdministration::Record> SubnetAdministration::class_port_info() const {
     constexpr std::uint64_t kHasOptionalRecords = 1U << 9;
     constexpr std::uint64_t kHasMultiPath = 1U << 12;
+    constexpr std::uint64_t kHasSendOnlyFullMembers = 1U << 12;  // of CapabilityMask2
     Record record(mad::class_port_info::kBytes);
     mad::set(record, mad::class_port_info::kBaseVersion, 1);
     mad::set(record, mad::class_port_info::kClassVersion, 2);
     mad::set(record, mad::class_port_info::kCapabilityMask, kHasOptionalRecords | kHasMultiPath);
+    mad::set(record, mad::class_port_info::kCapabilityMask2, kHasSendOnlyFullMembers);
     mad::set(record, mad::class_port_info::kResponseTime, 16);  // 0.27 s
     return {record};
 }

@@ -260,9 +260,18 @@ inline constexpr auto kComponents = std::to_array<Component>({
     {388, 4},
     {392, 1},
 });
-// JoinState.
+// JoinState (IBA 15.2.5.17). Full members, those that only send included, make a group and keep it
+// (OpenSM 3.3.24, osm_mgrp_add_port(), osm_mgrp_remove_port()).
 inline constexpr std::uint8_t kFullMember = 1;
+inline constexpr std::uint8_t kNonMember = 2;
 inline constexpr std::uint8_t kSendOnlyMember = 4;
+inline constexpr std::uint8_t kSendOnlyFullMember = 8;
+constexpr bool keeps_group(std::uint8_t state) {
+    return (state & (kFullMember | kSendOnlyFullMember)) != 0;
+}
+constexpr bool receives(std::uint8_t state) {
+    return (state & (kFullMember | kNonMember)) != 0;
+}
 // The components that a join must have, and those that create a group (IBA 15.2.5.17).
 inline constexpr std::uint64_t kJoin = 1U << 0 | 1U << 1 | 1U << 16;
 inline constexpr std::uint64_t kCreate = kJoin | 1U << 2 | 1U << 6 | 1U << 7 | 1U << 12 | 1U << 13;

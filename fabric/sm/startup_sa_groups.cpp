@@ -1,5 +1,5 @@
 // Multicast groups of the start-up subnet administration: made by the first full member that joins,
-// gone with the last member.
+// gone with the last one. Those that only send do not get what is sent.
 #include <algorithm>
 #include <deque>
 #include <set>
@@ -15,7 +15,6 @@ namespace member = mad::mc_member_record;
 
 namespace {
 
-constexpr std::uint8_t kFullMember = 1;
 constexpr std::uint8_t kDefaultMtu = static_cast<std::uint8_t>(Mtu::k2048);
 constexpr std::uint8_t kDefaultRate = 3;  // 10 Gb/s
 constexpr std::uint8_t kDefaultLifetime = 18;
@@ -57,12 +56,14 @@ Tree tree_from(const Switch& root) {
 
 using Tables = std::map<const Node*, std::map<Lid, std::set<std::uint16_t>>>;
 
-// Marks the ports between a member and the root.
-void mark_branch(const Port& leaf, Lid group, const Tree& tree, Tables& tables) {
+// Marks the ports between a member and the root, and the one to a member that receives.
+void mark_branch(const Port& leaf, bool receives, Lid group, const Tree& tree, Tables& tables) {
     const auto mark = [&](const Port& port) {
         return tables[&port.node()][group].insert(port.number().value()).second;
     };
-    mark(leaf);
+    if (receives) {
+        mark(leaf);
+    }
     const auto* at = dynamic_cast<const Switch*>(&leaf.node());
     for (auto up = tree.find(at); up != tree.end() && up->second != nullptr;) {
         const Port& down = *up->second->peer();
@@ -135,7 +136,10 @@ StartupSa::Answer StartupSa::join(const mad::Datagram& query) {
     auto found = has_mgid ? groups_.find(asked) : groups_.end();
     if (found == groups_.end()) {
         const std::uint64_t needed_to_make = member::kCreate & ~std::uint64_t{has_mgid ? 0U : 1U};
-        if ((mask & needed_to_make) != needed_to_make || (state & kFullMember) == 0) {
+        if (!member::keeps_group(state)) {
+            return {Status::kSaInvalidRequest};
+        }
+        if ((mask & needed_to_make) != needed_to_make) {
             return {Status::kSaInsufficientComponents};
         }
         const Gid mgid = has_mgid ? asked : free_mgid();
@@ -176,7 +180,8 @@ StartupSa::Answer StartupSa::leave(const mad::Datagram& query) {
     if (states == 0) {
         found->second.members.erase(present);
     }
-    if (found->second.members.empty()) {
+    const auto keeps = [](const auto& entry) { return member::keeps_group(entry.second); };
+    if (std::ranges::none_of(found->second.members, keeps)) {
         groups_.erase(found);
     }
     write_groups();
@@ -195,7 +200,7 @@ void StartupSa::write_groups() {
                 leaf == nullptr ? nullptr : dynamic_cast<const Switch*>(&leaf->node());
             if (forwarder != nullptr) {
                 tree = tree ? std::move(tree) : tree_from(*forwarder);
-                mark_branch(*leaf, mlid, *tree, tables);
+                mark_branch(*leaf, member::receives(state), mlid, *tree, tables);
             }
         }
     }

@@ -181,7 +181,7 @@ void SubnetAdministration::subnet_swept(const Subnet& before, const Subnet& now)
         });
     }
     if (groups_changed) {
-        std::erase_if(groups_, [](const auto& entry) { return entry.second.members.empty(); });
+        std::erase_if(groups_, [](const auto& entry) { return !is_kept(entry.second); });
         publish_groups(nullptr);
     }
 }

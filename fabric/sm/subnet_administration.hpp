@@ -54,6 +54,8 @@ class SubnetAdministration final : private AgentClient {
         Record record;                         // without a member's components
         std::map<Guid, std::uint8_t> members;  // JoinState
     };
+    // Returns true while it has a full member.
+    [[nodiscard]] static bool is_kept(const Group& group);
     struct Service {
         Record record;
         SimTime since;

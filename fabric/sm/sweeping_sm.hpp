@@ -92,8 +92,12 @@ class SweepingSm final : public PortAdministration, private AgentClient, private
     };
     // This one first.
     [[nodiscard]] std::vector<KnownSm> known_managers() const;
-    // Sets the ports that get the frames of each group. Calls `done` when the switches know.
-    using Groups = std::map<Lid, std::vector<Guid>>;
+    // Sets the ports of each group. Calls `done` when the switches know.
+    struct GroupPort {
+        Guid port;
+        bool receives;  // else it only sends
+    };
+    using Groups = std::map<Lid, std::vector<GroupPort>>;
     void set_groups(Groups groups, std::function<void()> done);
 
   private:

@@ -328,21 +328,25 @@ void SweepingSm::write_groups() {
     const auto end_ports = subnet_.end_ports();
     for (const auto& entry : groups_) {
         const Lid group = entry.first;
-        std::vector<SubnetPortRef> leaves;  // switch ports to members
-        for (const Guid member : entry.second) {
-            const auto found = end_ports.find(member);
+        struct Leaf {
+            SubnetPortRef at;  // the switch port to a member
+            bool receives;
+        };
+        std::vector<Leaf> leaves;
+        for (const GroupPort& member : entry.second) {
+            const auto found = end_ports.find(member.port);
             const SubnetPort* const port =
                 found == end_ports.end() ? nullptr : subnet_.find(found->second);
             if (port != nullptr && port->peer && subnet_.nodes.at(port->peer->node).is_switch()) {
-                leaves.push_back(*port->peer);
+                leaves.push_back({*port->peer, member.receives});
             }
         }
         if (leaves.empty()) {
             continue;
         }
         std::map<Guid, SubnetPortRef> towards_root;  // the port of a switch that leads there
-        std::deque<Guid> frontier{leaves.front().node};
-        towards_root.emplace(leaves.front().node, SubnetPortRef{});
+        std::deque<Guid> frontier{leaves.front().at.node};
+        towards_root.emplace(leaves.front().at.node, SubnetPortRef{});
         while (!frontier.empty()) {
             const SubnetNode& node = subnet_.nodes.at(frontier.front());
             frontier.pop_front();
@@ -360,9 +364,11 @@ void SweepingSm::write_groups() {
             ports[ref.port] = true;
             return is_new;
         };
-        for (const SubnetPortRef& leaf : leaves) {
-            mark(leaf);
-            for (SubnetPortRef up = towards_root[leaf.node]; up.port != 0;) {
+        for (const Leaf& leaf : leaves) {
+            if (leaf.receives) {
+                mark(leaf.at);
+            }
+            for (SubnetPortRef up = towards_root[leaf.at.node]; up.port != 0;) {
                 const SubnetPortRef down = *subnet_.find(up)->peer;
                 mark(down);
                 if (!mark(up)) {

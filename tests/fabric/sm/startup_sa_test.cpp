@@ -127,7 +127,7 @@ TEST_F(StartupSaTest, RefusesOtherQueries) {
 }
 
 TEST_F(StartupSaTest, TheFirstFullMemberMakesAGroupAndTheLastEndsIt) {
-    EXPECT_EQ(ask_group(Method::kSet, 3, 4), 0x0600U) << "no full member";
+    EXPECT_EQ(ask_group(Method::kSet, 3, 4), 0x0200U) << "no full member, as OpenSM";
     EXPECT_EQ(ask_group(Method::kSet, 3, 1), kOk);
     EXPECT_EQ(answered(member::kMlid), 0xC000U);
     EXPECT_EQ(answered(member::kQkey), 0x0B1BU);
@@ -138,6 +138,22 @@ TEST_F(StartupSaTest, TheFirstFullMemberMakesAGroupAndTheLastEndsIt) {
     EXPECT_EQ(ask_group(Method::kDelete, 3, 1), 0x0200U) << "no member any more";
     EXPECT_EQ(ask_group(Method::kDelete, 1, 1), kOk);
     EXPECT_THAT(table(), IsEmpty());
+}
+
+TEST_F(StartupSaTest, FullMembersThatOnlySendMakeAGroupAndGetNothing) {
+    EXPECT_EQ(ask_group(Method::kSet, 3, 8), kOk);
+    EXPECT_EQ(answered(member::kJoinState), 8U);
+    EXPECT_THAT(table(), IsEmpty());
+    EXPECT_EQ(ask_group(Method::kSet, 1, 2), kOk);
+    EXPECT_THAT(table().at(Lid{0xC000}), ElementsAre(2)) << "who is no member receives";
+    EXPECT_EQ(ask_group(Method::kSet, 3, 1), kOk);
+    EXPECT_EQ(answered(member::kJoinState), 9U);
+    EXPECT_THAT(table().at(Lid{0xC000}), ElementsAre(2, 4));
+    EXPECT_EQ(ask_group(Method::kDelete, 3, 1), kOk);
+    EXPECT_THAT(table().at(Lid{0xC000}), ElementsAre(2));
+    EXPECT_EQ(ask_group(Method::kDelete, 3, 8), kOk);
+    EXPECT_THAT(table(), IsEmpty()) << "the group goes with its last full member";
+    EXPECT_EQ(ask_group(Method::kDelete, 1, 2), 0x0200U);
 }
 
 TEST_F(StartupSaTest, GivesEveryGroupALidAndMakesUpGids) {

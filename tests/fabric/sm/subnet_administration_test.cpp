@@ -194,6 +194,43 @@ TEST_F(Queries, JoinAndLeaveGroups) {
     EXPECT_TRUE(ask(Method::kGetTable, SaAttribute::kMulticastForwardingTable).records.empty());
 }
 
+// IBA 15.2.5.17; OpenSM 3.3.24 osm_multicast.c.
+TEST_F(Queries, FullMembersThatOnlySendMakeAGroupAndGetNothing) {
+    const Gid mgid{{0xFF, 0x12, 0, 1}};
+    const auto ask_group = [&](Method method, std::size_t host, std::uint8_t state) {
+        return ask(method, SaAttribute::kMcMember, member::kCreate,
+                   [this, mgid, host, state](mad::Bytes record) {
+                       mad::set_gid(record, member::kMgid, mgid);
+                       mad::set_gid(record, member::kPortGid, gid_of(host));
+                       mad::set(record, member::kQkey, 0x1111);
+                       mad::set(record, member::kPkey, 0xFFFF);
+                       mad::set(record, member::kJoinState, state);
+                   });
+    };
+    const auto ports = [this] {
+        const Reply tables = ask(Method::kGetTable, SaAttribute::kMulticastForwardingTable);
+        return tables.records.empty() ? 0 : mad::get(tables.records[0], {64, 16});
+    };
+    EXPECT_EQ(ask_group(Method::kSet, 3, 4).status, 0x0200U) << "no full member";
+    const Reply made = ask_group(Method::kSet, 3, 8);
+    ASSERT_EQ(made.records.size(), 1U);
+    EXPECT_EQ(mad::get(made.records[0], member::kJoinState), 8U);
+    EXPECT_EQ(ports(), 0U) << "it only sends";
+    EXPECT_EQ(ask_group(Method::kSet, 5, 1).status, 0U);
+    EXPECT_EQ(ports(), 1U << 6) << "the port of h5";
+    fabric.send_to_lid(3, Lid{0xC000}, 99);
+    fabric.send_to_lid(5, Lid{0xC000}, 98);
+    fabric.run();
+    EXPECT_EQ(fabric.hosts[5]->arrivals.size(), 1U);
+    EXPECT_TRUE(fabric.hosts[3]->arrivals.empty());
+    EXPECT_EQ(ask_group(Method::kDelete, 5, 1).status, 0U);
+    EXPECT_EQ(ask(Method::kGetTable, SaAttribute::kMcMember).records.size(), 1U);
+    EXPECT_EQ(ask_group(Method::kSet, 5, 4).status, 0U);
+    EXPECT_EQ(ask_group(Method::kDelete, 3, 8).status, 0U);
+    EXPECT_TRUE(ask(Method::kGetTable, SaAttribute::kMcMember).records.empty())
+        << "the group goes with its last full member";
+}
+
 TEST_F(Queries, KeepServicesForTheirLease) {
     const auto service = [this](mad::Bytes record) {
         mad::set(record, mad::service_record::kId, 42);
