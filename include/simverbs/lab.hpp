@@ -138,7 +138,8 @@ class Lab {
     // A program on the host's first device, which is open while it runs. Several on one host are
     // told apart by their order. Before run().
     void host(std::string name, Program program) {
-        programs_.push_back({std::move(name), std::move(program), nullptr, nullptr, false, nullptr});
+        programs_.push_back(
+            {std::move(name), std::move(program), nullptr, nullptr, false, nullptr});
     }
 
     // Until every program has returned. What the first one threw that did comes out here; so does
