@@ -364,6 +364,14 @@ int check(const ibv_qp_init_attr_ex& init, const Personality& personality) {
 
 }  // namespace
 
+SendOperations to_send_operations(std::uint64_t flags) {
+    SendOperations operations = 0;
+    for (const SendOperation& row : kSendOperations) {
+        operations |= (flags & row.flag) != 0 ? operation(row.opcode) : 0;
+    }
+    return operations;
+}
+
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* init) {
     if (check(*init, as_object(context).personality()) != 0) {
         return nullptr;

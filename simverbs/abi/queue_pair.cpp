@@ -160,6 +160,9 @@ int fill_command(const ibv_qp_init_attr_ex& init, CreateQp& command) {
     if ((init.comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER) != 0) {
         command.capacity.tso_header_bytes = init.max_tso_header;
     }
+    if ((init.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {
+        command.operations = to_send_operations(init.send_ops_flags);
+    }
     if ((init.comp_mask & IBV_QP_INIT_ATTR_IND_TABLE) != 0) {
         command.spreads = true;
         command.indirection_table = static_cast<std::uint32_t>(init.rwq_ind_tbl->ind_tbl_handle);

@@ -184,6 +184,11 @@ int DeviceContext::execute(const CreateQp& command, CreateQpReply& reply) {
         granted.send_segments = std::max(granted.send_segments, needed);
         granted.inline_bytes = bytes * granted.send_segments;
     }
+    if (personality.inline_fills_block && granted.send_requests > 0) {
+        granted.inline_bytes = inline_bytes_in_blocks(
+            send_header_bytes(command.service, command.operations),
+            {granted.send_segments, granted.inline_bytes, granted.tso_header_bytes});
+    }
     parts.send = send_shape(granted);
     parts.receive = receive_queue_shape(granted.receive_requests, granted.receive_segments);
     parts.ring = client_.make_ring(queue_pair_ring_bytes(parts.send, parts.receive));

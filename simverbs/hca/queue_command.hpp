@@ -6,6 +6,7 @@
 #include "simverbs/hca/command_code.hpp"
 #include "simverbs/model/qp_transitions.hpp"
 #include "simverbs/model/receive_hash.hpp"
+#include "simverbs/model/send_request_layout.hpp"
 #include "simverbs/transport/qp_attributes.hpp"
 #include "simverbs/transport/work_queue.hpp"
 
@@ -103,6 +104,7 @@ struct CreateQp {
     std::uint32_t xrcd = 0;
     Service service = Service::kRc;
     QpCapacity capacity;
+    SendOperations operations = kAllSendOperations;
     bool blocks_own_multicast = false;  // of groups it gets no copy of what it sends itself
     std::uint32_t offloads = 0;         // FrameOffload; EOPNOTSUPP for what the device lacks
     // Frames are spread over work queues instead of being received; it has neither sends nor

@@ -216,6 +216,7 @@ inline constexpr Personality kSpec = {
     .srq_without_receives = false,
     .srq_limit_at_creation = false,
     .inline_bytes_per_sge = 0,
+    .inline_fills_block = false,
     .reports_port_speed = true,
     .multicast_loopback = true,
     .blocks_own_multicast = true,
@@ -252,10 +253,11 @@ constexpr Personality connectx6() {
     p.key_style = KeyStyle::kSame;
     p.failed_unsignaled_bind_completes = false;
     p.zero_length_mr = true;
-    // libmlx5: mlx5_access_dm(), mlx5_create_srq().
+    // libmlx5: mlx5_access_dm(), mlx5_create_srq(), mlx5_calc_sq_size().
     p.device_memory_granule = 4;
     p.device_memory_out_of_range_errno = EFAULT;
     p.srq_without_receives = true;
+    p.inline_fills_block = true;
     p.rereg_keeps_keys = true;
     p.zero_based_regions = false;
     p.bind_checks_range = false;

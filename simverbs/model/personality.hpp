@@ -232,6 +232,9 @@ struct Personality {
     // An inline request lies where segments would: as many are granted as it needs, and this times
     // max_send_sge inline bytes. 0: what was asked.
     std::uint32_t inline_bytes_per_sge;
+    // Inline data may fill the last block of its request (send_request_layout.hpp), whatever was
+    // asked.
+    bool inline_fills_block;
 
     // Fabric
     bool reports_port_speed;  // ibv_query_port_speed, else EOPNOTSUPP

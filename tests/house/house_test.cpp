@@ -96,7 +96,8 @@ const std::vector<Planted>& planted() {
         {"Comments", "fabric/core/a.hpp", "    // Whether it is empty.\nint f();\n",
          "// Returns true if a frame is\n// What it was.\nint f();\n"},
         {"FunctionSize", "fabric/core/a.hpp", "TEST(A, B) {\n" + lines(71) + "}\n",
-         "namespace a {\n" + lines(71) + "}\nint t[] = {\n" + lines(71) + "};\n"},
+         "#if defined(A)\n#endif\nnamespace a {\n" + lines(71) + "}\nint t[] = {\n" + lines(71) +
+             "};\n"},
         {"LineWidth", "fabric/core/a.cpp", "//" + std::string(99, 'x') + "\n",
          "//" + std::string(98, 'x') + "\n"},
         {"Names", "fabric/core/string_utils.cpp", "int x;\n", ""},

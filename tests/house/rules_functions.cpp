@@ -42,10 +42,18 @@ std::string_view trimmed(std::string_view text) {
     return begin == std::string_view::npos ? "" : text.substr(begin, end + 1 - begin);
 }
 
+// Returns true if the line is a condition of the preprocessor.
+bool is_condition(std::string_view line) {
+    return line.starts_with("#if") || line.starts_with("#el");
+}
+
 void check_file(const SourceFile& file, Violations& found) {
     std::vector<Block> open;
     std::string words;
     for (std::size_t i = 0; i < file.code.size(); ++i) {
+        if (is_condition(trimmed(file.code[i]))) {
+            continue;
+        }
         for (const char c : file.code[i]) {
             if (c == '{') {
                 open.push_back({i, is_head(trimmed(words))});

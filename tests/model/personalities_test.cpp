@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "simverbs/model/send_request_layout.hpp"
+
 namespace simverbs {
 namespace {
 
@@ -75,6 +77,32 @@ TEST(Personalities, RxeReportsTheCapabilitiesItReported) {
 TEST(Personalities, ConnectX6ReportsTheCapabilitiesItReports) {
     EXPECT_EQ(kConnectX6.limits.caps.bits & 0xFFFF'FFFFU, 0x2136'1C36U);
     EXPECT_EQ(kConnectX6.limits.caps.bits >> 32U, 0x14U);  // RAW_SCATTER_FCS, PCI_WRITE_END_PADDING
+}
+
+// Worked out by hand from rdma-core v64, providers/mlx5/verbs.c.
+TEST(Personalities, ConnectX6GrantsTheInlineBytesThatABlockHasRoomFor) {
+    const auto granted = [](Service service, SendOperations operations,
+                            const SendRequestRoom& asked) {
+        return inline_bytes_in_blocks(send_header_bytes(service, operations), asked);
+    };
+    // 192 of a bind, 16 of a segment: four blocks.
+    EXPECT_EQ(granted(Service::kRc, kAllSendOperations, {.segments = 1}), 60U);
+    EXPECT_EQ(granted(Service::kRc, kAllSendOperations, {.segments = 1, .inline_bytes = 60}), 60U);
+    EXPECT_EQ(granted(Service::kRc, kAllSendOperations, {.segments = 1, .inline_bytes = 61}), 124U);
+    EXPECT_EQ(granted(Service::kRc, kAllSendOperations, {.segments = 30}), 508U);
+    // 64 of an address, 16 of a segment: two blocks.
+    EXPECT_EQ(granted(Service::kUd, kAllSendOperations, {.segments = 1}), 60U);
+    // 208 with the header of XRC: four blocks, to the last byte but 44.
+    EXPECT_EQ(granted(Service::kXrcIni, kAllSendOperations, {.segments = 1}), 44U);
+    EXPECT_EQ(granted(Service::kRawPacket, kAllSendOperations, {.segments = 1}), 12U);
+    EXPECT_EQ(
+        granted(Service::kRawPacket, kAllSendOperations, {.segments = 1, .tso_header_bytes = 64}),
+        76U);
+    EXPECT_EQ(granted(Service::kRc, operation(WrOpcode::kSend), {.segments = 1}), 44U);
+    EXPECT_EQ(granted(Service::kRc, operation(WrOpcode::kRdmaWrite), {.segments = 1}), 28U);
+    EXPECT_EQ(granted(Service::kRc, operation(WrOpcode::kAtomicCmpAndSwp), {.segments = 1}), 12U);
+    EXPECT_TRUE(kConnectX6.inline_fills_block);
+    EXPECT_FALSE(kSpec.inline_fills_block);
 }
 
 TEST(Personalities, CapacitiesAreRoundedAsEachDeviceDoes) {
