@@ -38,7 +38,7 @@ void set_operations(Context& context);
 // A queue pair by its full description; attributes that it lacks are null. The capabilities granted
 // go to `init`. nullptr with errno.
 ibv_qp* create_queue_pair(ibv_context& context, ibv_qp_init_attr_ex& init);
-// Of enum ibv_qp_create_send_ops_flags; unknown ones are left out.
+// Translates enum ibv_qp_create_send_ops_flags; flags that are unknown are left out.
 SendOperations to_send_operations(std::uint64_t flags);
 int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* attr);
 ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr);
