@@ -1,5 +1,6 @@
 // Functions of libc that programs find in this library first (symbols/symbols.list, `interpose`).
-// Each does what libc's does; the library learns which threads there are, and who reads the clock.
+// Each does what libc's does; the library learns which threads there are, who reads the
+// clock and who sleeps.
 //
 // A program that loads the library by dlopen(3) goes on calling libc's: a thread that it creates
 // then is known from its first verb on.
@@ -38,7 +39,7 @@ class OfLibc {
         return found;
     }
     template <class... Arguments>
-    int operator()(Arguments... arguments) {
+    auto operator()(Arguments... arguments) {
         Function function = function_.load(std::memory_order_relaxed);
         return (function == nullptr ? find() : function)(arguments...);
     }
@@ -53,6 +54,11 @@ constinit OfLibc<int (*)(pthread_t*, const pthread_attr_t*, Routine, void*)> g_c
 constinit OfLibc<int (*)(pthread_t, void**)> g_join("pthread_join");
 constinit OfLibc<int (*)(clockid_t, timespec*)> g_clock_gettime("clock_gettime");
 constinit OfLibc<int (*)(timeval*, void*)> g_gettimeofday("gettimeofday");
+constinit OfLibc<int (*)(const timespec*, timespec*)> g_nanosleep("nanosleep");
+constinit OfLibc<int (*)(clockid_t, int, const timespec*, timespec*)> g_clock_nanosleep(
+    "clock_nanosleep");
+constinit OfLibc<int (*)(useconds_t)> g_usleep("usleep");
+constinit OfLibc<unsigned (*)(unsigned)> g_sleep("sleep");
 
 // A sanitizer's run time lies between the program and this library, with two consequences. Its
 // allocator reads the clock when memory is freed, through the functions that a program calls, and
@@ -76,6 +82,10 @@ constinit std::atomic<bool> g_is_sanitized{false};
     g_join.find();
     g_clock_gettime.find();
     g_gettimeofday.find();
+    g_nanosleep.find();
+    g_clock_nanosleep.find();
+    g_usleep.find();
+    g_sleep.find();
     g_is_sanitized.store(is_sanitized(), std::memory_order_relaxed);
 }
 
@@ -188,6 +198,27 @@ SIMVERBS_ABI int simverbs_abi_clock_gettime(clockid_t clock, timespec* time) {
 SIMVERBS_ABI int simverbs_abi_gettimeofday(timeval* time, void* zone) {
     watch_clock();
     return g_gettimeofday(time, zone);
+}
+
+SIMVERBS_ABI int simverbs_abi_nanosleep(const timespec* duration, timespec* left) {
+    t_clock_watch.sleeps();
+    return g_nanosleep(duration, left);
+}
+
+SIMVERBS_ABI int simverbs_abi_clock_nanosleep(clockid_t clock, int flags, const timespec* until,
+                                              timespec* left) {
+    t_clock_watch.sleeps();
+    return g_clock_nanosleep(clock, flags, until, left);
+}
+
+SIMVERBS_ABI int simverbs_abi_usleep(useconds_t duration) {
+    t_clock_watch.sleeps();
+    return g_usleep(duration);
+}
+
+SIMVERBS_ABI unsigned simverbs_abi_sleep(unsigned duration) {
+    t_clock_watch.sleeps();
+    return g_sleep(duration);
 }
 
 }  // namespace simverbs::abi

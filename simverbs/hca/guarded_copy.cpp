@@ -105,7 +105,8 @@ thread_local std::uintptr_t t_fault_address = 0;
 void on_fault(int signal, siginfo_t* info, void* context) {
     auto* machine = static_cast<ucontext_t*>(context);
     const auto at = static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RIP]);
-    if (at >= reinterpret_cast<std::uintptr_t>(simverbs_guarded_copy_words) &&
+    const bool was_sent = info->si_code <= 0;  // by raise(3) or kill(2): no instruction is at fault
+    if (!was_sent && at >= reinterpret_cast<std::uintptr_t>(simverbs_guarded_copy_words) &&
         at < reinterpret_cast<std::uintptr_t>(simverbs_guarded_copy_end)) {
         t_fault_address = reinterpret_cast<std::uintptr_t>(info->si_addr);
         machine->uc_mcontext.gregs[REG_RIP] =
@@ -117,9 +118,12 @@ void on_fault(int signal, siginfo_t* info, void* context) {
         previous.sa_sigaction(signal, info, context);
     } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
         previous.sa_handler(signal);
-    } else {
+    } else if (!was_sent || previous.sa_handler == SIG_DFL) {
         // Nobody was there: the faulting instruction runs again and the default action takes it.
         sigaction(signal, &previous, nullptr);
+        if (was_sent) {
+            raise(signal);
+        }
     }
 }
 

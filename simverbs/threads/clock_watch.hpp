@@ -1,5 +1,5 @@
 // Detects that a thread which uses verbs may have decided by the clock of the machine what it does
-// next: such a run need not repeat itself (DESIGN section 4).
+// next, or has slept for a time: such a run need not repeat itself (DESIGN section 4).
 //
 // A clock that is read twice (how long did it take?) decides nothing. One does that is read between
 // a poll that found nothing and the next request, with no completion in between, as a time limit
@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 namespace simverbs {
 
@@ -37,6 +38,11 @@ class ClockWatch {
         }
     }
 
+    // The program sleeps for a time, by a call of libc.
+    void sleeps() { has_slept_ = has_slept_ || (!is_inside && calls_ > 0); }
+    // Returns true if it has done so since the last call of this.
+    bool take_sleep() { return std::exchange(has_slept_, false); }
+
     bool is_inside = false;  // the library reads, not the program
 
   private:
@@ -48,6 +54,7 @@ class ClockWatch {
     std::uint32_t instants_ = 0;  // calls after which it was read
     bool has_polled_ = false;     // nothing, and has done nothing since
     bool read_since_poll_ = false;
+    bool has_slept_ = false;
 };
 
 extern constinit thread_local ClockWatch t_clock_watch;

@@ -111,6 +111,9 @@ void Conductor::execute(PendingCommand& command) {
 void Conductor::empty_poll(std::uint64_t seen, std::atomic<std::uint32_t>* poller) {
     Actor& self = current();
     t_clock_watch.polled_nothing(seen);
+    if (t_clock_watch.take_sleep()) [[unlikely]] {
+        note_sleep(self);
+    }
     const Visit visit(self);
     if (options_.schedule == Schedule::kFree) {
         poll_freely(self, seen);

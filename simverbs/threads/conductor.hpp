@@ -101,6 +101,7 @@ class Conductor final : private ThreadRoster::Listener {
     void number_actors();
     void count_actors();
     void note_act(const Actor& self);
+    void note_sleep(const Actor& self);
     // Notes that the actor's thread has been in the library since the last look at it.
     void note_visit(Actor& actor);
     void note_signal(const Actor& actor);

@@ -153,6 +153,19 @@ void Conductor::note_act(const Actor& self) {
         const std::lock_guard lock(mutex_);
         marks_.set(Mark::kReadClock, self.describe());
     }
+    if (t_clock_watch.take_sleep()) [[unlikely]] {
+        note_sleep(self);
+    }
+}
+
+// The calling thread has slept for a time. Time moves meanwhile if anybody finds it asleep, which
+// on a busy machine happens or not.
+void Conductor::note_sleep(const Actor& self) {
+    const Inside inside(*self.thread);
+    const std::lock_guard lock(mutex_);
+    if (!simulation_.loop().empty() || posted_.load(std::memory_order_relaxed) != nullptr) {
+        marks_.set(Mark::kSleptForTime, self.describe());
+    }
 }
 
 void Conductor::note_visit(Actor& actor) {

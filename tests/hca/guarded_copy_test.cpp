@@ -145,6 +145,19 @@ void crash_without_a_handler() {
     *reinterpret_cast<volatile std::byte*>(memory.last(0)) = std::byte{1};
 }
 
+void send_without_a_handler() {
+    struct sigaction none {};
+    none.sa_handler = SIG_DFL;
+    sigaction(SIGSEGV, &none, nullptr);
+    GuardedCopy::install();
+    raise(SIGSEGV);
+}
+
+TEST(GuardedCopyDeathTest, WithoutAnEarlierHandlerASignalThatIsSentKills) {
+    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    EXPECT_EXIT(send_without_a_handler(), testing::KilledBySignal(SIGSEGV), "");
+}
+
 TEST(GuardedCopyDeathTest, WithoutAnEarlierHandlerAFaultStillKills) {
     testing::FLAGS_gtest_death_test_style = "threadsafe";
     EXPECT_EXIT(crash_without_a_handler(), testing::KilledBySignal(SIGSEGV), "");
