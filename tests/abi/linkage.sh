@@ -42,7 +42,11 @@ require_subset() {
 interposed='pthread_create
 pthread_join
 clock_gettime
-gettimeofday'
+gettimeofday
+nanosleep
+clock_nanosleep
+usleep
+sleep'
 
 is_verbs_name() {
     grep -E '^(_?ibv_|mult_to_ibv_rate|mbps_to_ibv_rate|_?_?verbs_|execute_ioctl|__ioctl_)' || true
