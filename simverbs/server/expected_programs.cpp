@@ -97,7 +97,7 @@ ThreadState ExpectedPrograms::look_at(Program& program, std::chrono::nanoseconds
     for (auto& [process, watch] : program.watches) {
         const ThreadState state = watch.look(spin_limit, interval);
         if (state == ThreadState::kSpins && spinner.empty()) {
-            spinner = watch.name();
+            spinner = watch.program();
         }
         all = more_restless(all, state);
     }

@@ -125,7 +125,7 @@ class Server {
     bool look_at_everyone(std::chrono::nanoseconds interval);
     [[nodiscard]] Whereabouts whereabouts_of(RemoteClient& client, std::uint32_t actor) const;
     Hold judge_actor(RemoteClient& client, std::uint32_t actor, std::chrono::nanoseconds interval);
-    void note_signal(const RemoteClient& client, const ThreadWatch& watch);
+    void note_signal(RemoteClient& client, std::uint32_t actor);
     Coming look_at_programs();
     void begin_turn();
     void note_sleepers(bool walked);

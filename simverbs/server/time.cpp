@@ -29,6 +29,11 @@ constexpr int kMostHoldsByNews = 64;
 // requests.
 constexpr std::int64_t kRingingNs = 1'000'000;
 
+// For messages: "thread 1 (rping) of h0", the same in each run.
+std::string describe(RemoteClient& client, std::uint32_t actor) {
+    return fmt::format("thread {} ({}) of {}", actor, client.watch(actor).program(), client.host());
+}
+
 }  // namespace
 
 void Server::run() {
@@ -320,8 +325,7 @@ bool Server::look_at_everyone(std::chrono::nanoseconds interval) {
         for (std::uint32_t actor = 0; actor < actors; ++actor) {
             const bool in_time = client->is_announced(actor) && client->named_threads_in_time();
             if (actor >= known && !in_time && is_under_way()) {
-                marks_.set(Mark::kCameLate,
-                           fmt::format("{} of {}", client->watch(actor).name(), client->host()));
+                marks_.set(Mark::kCameLate, describe(*client, actor));
             }
             all = judge_actor(*client, actor, interval) != Hold::kHolds && all;
         }
@@ -391,7 +395,7 @@ Hold Server::judge_actor(RemoteClient& client, std::uint32_t actor,
     ThreadWatch& watch = client.watch(actor);
     if (where == Whereabouts::kWaiting) {
         watch.was_in_library();
-        note_signal(client, watch);
+        note_signal(client, actor);
     }
     if (where != Whereabouts::kOwnCode) {
         return judge(where);
@@ -404,20 +408,20 @@ Hold Server::judge_actor(RemoteClient& client, std::uint32_t actor,
     const auto spin_limit =
         state == ActorWord::kFree ? std::chrono::nanoseconds::zero() : options_.time.spin_limit;
     const ThreadState found = watch.look(spin_limit, interval);
-    note_signal(client, watch);
+    note_signal(client, actor);
     const Hold hold = judge(found, found == ThreadState::kSpins && !nothing_to_come());
     if (hold == Hold::kPassesForTime) {
         sleeps_for_time_ = client.host();
     }
     if (hold == Hold::kPassesSpinning && !marks_.has(Mark::kSpunOnMemory)) {
-        marks_.set(Mark::kSpunOnMemory, fmt::format("{} of {}", watch.name(), client.host()));
+        marks_.set(Mark::kSpunOnMemory, describe(client, actor));
     }
     return hold;
 }
 
-void Server::note_signal(const RemoteClient& client, const ThreadWatch& watch) {
-    if (watch.was_woken_by_signal() && !marks_.has(Mark::kWokenBySignal)) {
-        marks_.set(Mark::kWokenBySignal, fmt::format("{} of {}", watch.name(), client.host()));
+void Server::note_signal(RemoteClient& client, std::uint32_t actor) {
+    if (client.watch(actor).was_woken_by_signal() && !marks_.has(Mark::kWokenBySignal)) {
+        marks_.set(Mark::kWokenBySignal, describe(client, actor));
     }
 }
 

@@ -128,7 +128,7 @@ Hold Conductor::look_at(Actor& actor) {
         sleeps_for_time_ = &actor;
     }
     if (hold == Hold::kPassesSpinning && !marks_.has(Mark::kSpunOnMemory)) {
-        marks_.set(Mark::kSpunOnMemory, actor.name.empty() ? actor.watch.name() : actor.name);
+        marks_.set(Mark::kSpunOnMemory, actor.describe());
     }
     return hold;
 }

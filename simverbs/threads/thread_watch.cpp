@@ -90,7 +90,7 @@ std::int64_t wall_ns() {
         .count();
 }
 
-std::string ThreadWatch::name() const {
+std::string ThreadWatch::program() const {
     std::array<char, kBufferBytes> buffer;
     const int file = open_entry(process_, thread_, "comm");
     std::string_view program = read_entry(file, buffer);
@@ -98,7 +98,11 @@ std::string ThreadWatch::name() const {
         close(file);
     }
     program = program.substr(0, program.find('\n'));
-    return fmt::format("thread {} ({})", thread_, program.empty() ? "gone" : program);
+    return std::string(program.empty() ? "gone" : program);
+}
+
+std::string ThreadWatch::name() const {
+    return fmt::format("thread {} ({})", thread_, program());
 }
 
 void ThreadWatch::time_passed() {

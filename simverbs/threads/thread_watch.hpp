@@ -44,7 +44,9 @@ class ThreadWatch {
     void was_in_library();
     // Returns true if a look since forget() found so.
     [[nodiscard]] bool has_ended() const { return ended_; }
-    // "thread 71 (ib_write_lat)", as /proc has it.
+    // Its name as /proc has it, "gone" where it has ended. That of a program, mostly.
+    [[nodiscard]] std::string program() const;
+    // "thread 71 (ib_write_lat)". In another run the number is another.
     [[nodiscard]] std::string name() const;
     // CPU time that it had used at the last look since the first one after forget().
     [[nodiscard]] std::chrono::nanoseconds spent() const {
