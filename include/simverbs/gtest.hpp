@@ -452,11 +452,12 @@ class TwoHosts : public testing::Test {
             if (end->context == nullptr) {
                 continue;
             }
-            EXPECT_EQ(end->qp == nullptr ? 0 : ibv_destroy_qp(end->qp), 0);
-            EXPECT_EQ(end->mr == nullptr ? 0 : ibv_dereg_mr(end->mr), 0);
-            EXPECT_EQ(end->cq == nullptr ? 0 : ibv_destroy_cq(end->cq), 0);
-            EXPECT_EQ(end->pd == nullptr ? 0 : ibv_dealloc_pd(end->pd), 0);
-            EXPECT_EQ(ibv_close_device(end->context), 0);
+            const auto why = simverbs_last_error;
+            EXPECT_EQ(end->qp == nullptr ? 0 : ibv_destroy_qp(end->qp), 0) << why();
+            EXPECT_EQ(end->mr == nullptr ? 0 : ibv_dereg_mr(end->mr), 0) << why();
+            EXPECT_EQ(end->cq == nullptr ? 0 : ibv_destroy_cq(end->cq), 0) << why();
+            EXPECT_EQ(end->pd == nullptr ? 0 : ibv_dealloc_pd(end->pd), 0) << why();
+            EXPECT_EQ(ibv_close_device(end->context), 0) << why();
         }
     }
 

@@ -110,8 +110,8 @@ struct ConnectedEnd {
         if (id != nullptr && id->qp != nullptr) {
             rdma_destroy_qp(id);
         }
-        EXPECT_EQ(mr == nullptr ? 0 : ibv_dereg_mr(mr), 0);
-        EXPECT_EQ(cq_ == nullptr ? 0 : ibv_destroy_cq(cq_), 0);
+        EXPECT_EQ(mr == nullptr ? 0 : ibv_dereg_mr(mr), 0) << simverbs_last_error();
+        EXPECT_EQ(cq_ == nullptr ? 0 : ibv_destroy_cq(cq_), 0) << simverbs_last_error();
         EXPECT_EQ(id == nullptr ? 0 : rdma_destroy_id(id), 0);
         if (channel != nullptr) {
             rdma_destroy_event_channel(channel);

@@ -79,7 +79,8 @@ int simverbs_restart(void);
  * allocated, as there. How many devices there were. */
 unsigned simverbs_close_devices(void);
 
-/* The host that a device is in, as the topology calls it: "h0". Lives as long as the device. */
+/* The host that a device is in, as the topology calls it: "h0". Lives as long as the device. NULL
+ * of NULL. */
 struct ibv_device;
 const char* simverbs_device_host(struct ibv_device* device);
 

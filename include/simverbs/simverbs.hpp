@@ -18,6 +18,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -130,10 +131,14 @@ class World {
         }
         check(simverbs_set_kept_records(options.kept_records));
     }
+    // What is open still is named on stderr and closed, so that the next world begins anew.
     ~World() {
-        if (simverbs_restart() == 0) {
-            simverbs_set_kept_records(0);
+        if (simverbs_restart() != 0) {
+            std::fprintf(stderr, "simverbs::World: %s: closed\n", simverbs_last_error());
+            simverbs_close_devices();
+            simverbs_restart();
         }
+        simverbs_set_kept_records(0);
     }
     World(const World&) = delete;
     World& operator=(const World&) = delete;

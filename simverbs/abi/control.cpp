@@ -139,13 +139,21 @@ SIMVERBS_ABI int simverbs_allow_misuse(const char* name, int allowed) {
         std::find_if(kMisuses.begin(), kMisuses.end(),
                      [wanted](const MisuseRow& row) { return row.name == wanted; });
     if (found == kMisuses.end()) {
-        return fail(EINVAL, "simverbs_allow_misuse: {} is no mistake that is named", wanted);
+        std::string names;
+        for (const MisuseRow& row : kMisuses) {
+            names.append(names.empty() ? "" : ", ").append(row.name);
+        }
+        return fail(EINVAL, "simverbs_allow_misuse: '{}' is no mistake that is named; those are {}",
+                    wanted, names);
     }
     allow_misuse(found->misuse, allowed != 0);
     return 0;
 }
 
 SIMVERBS_ABI int simverbs_now_ps(int64_t* now) {
+    if (now == nullptr) {
+        return fail_without_place("simverbs_now_ps");
+    }
     EmbeddedWorld* world = Process::current().embedded();
     if (world == nullptr) {
         return fail_without_world();
@@ -172,6 +180,9 @@ SIMVERBS_ABI int simverbs_step_ps(int64_t most, int* ran) {
     EmbeddedWorld* world = Process::current().embedded();
     if (world == nullptr) {
         return fail_without_world();
+    }
+    if (ran == nullptr) {
+        return fail_without_place("simverbs_step_ps");
     }
     if (most < 0) {
         return fail(EINVAL, "simverbs_step_ps: {} ps; time does not go back", most);
@@ -217,6 +228,9 @@ SIMVERBS_ABI int simverbs_actors(unsigned count) {
 }
 
 SIMVERBS_ABI int simverbs_run_digest(uint64_t* digest) {
+    if (digest == nullptr) {
+        return fail_without_place("simverbs_run_digest");
+    }
     return in_turn([digest](EmbeddedWorld& world) {
         *digest = world.simulation().bus().run_digest();
         return 0;
@@ -224,6 +238,9 @@ SIMVERBS_ABI int simverbs_run_digest(uint64_t* digest) {
 }
 
 SIMVERBS_ABI int simverbs_packet_digest(uint64_t* digest) {
+    if (digest == nullptr) {
+        return fail_without_place("simverbs_packet_digest");
+    }
     return in_turn([digest](EmbeddedWorld& world) {
         world.simulation().bus().enable_packet_digest();
         *digest = world.simulation().bus().packet_digest();
@@ -232,6 +249,9 @@ SIMVERBS_ABI int simverbs_packet_digest(uint64_t* digest) {
 }
 
 SIMVERBS_ABI int simverbs_is_deterministic(int* deterministic) {
+    if (deterministic == nullptr) {
+        return fail_without_place("simverbs_is_deterministic");
+    }
     return in_turn([deterministic](EmbeddedWorld& world) {
         const RunMarks& marks = world.conductor().marks();
         *deterministic = marks.deterministic() ? 1 : 0;

@@ -28,6 +28,11 @@ inline int fail_without_world() {
                 "the process is attached to a server's");
 }
 
+// The answer to a call that was given no place for its result.
+inline int fail_without_place(const char* function) {
+    return fail(EINVAL, "{}: there is no place for the result: NULL", function);
+}
+
 // Runs act(world) with the world held, in the caller's turn; what it returns is the answer.
 template <class F>
 int in_turn(F&& act) {

@@ -61,7 +61,9 @@ int at_managed_port(const char* function, const char* node, std::uint8_t number,
 
 SIMVERBS_ABI int simverbs_set_link(const char* link, int up) {
     return in_turn([=](EmbeddedWorld& world) {
-        const auto found = find_link(world.simulation(), "simverbs_set_link", link);
+        const auto found =
+            find_link(world.simulation(),
+                      link == nullptr ? "simverbs_set_link: link" : "simverbs_set_link", link);
         if (!found) {
             return fail(ENOENT, "{}", found.error());
         }
@@ -89,9 +91,12 @@ SIMVERBS_ABI int simverbs_port_set_pkeys(const char* node, uint8_t port, const u
         "simverbs_port_set_pkeys", node, port, [=](EmbeddedWorld& world, fabric::Port& found) {
             const Hca& hca = *world.simulation().find_hca(node);
             const std::size_t most = hca.personality().limits.port.pkey_entries;
-            if (pkeys == nullptr || count == 0 || count > most) {
+            if (pkeys == nullptr) {
+                return fail(EINVAL, "simverbs_port_set_pkeys: the table is NULL");
+            }
+            if (count == 0 || count > most) {
                 return fail(EINVAL, "simverbs_port_set_pkeys: {} entries; a table has 1 to {}",
-                            pkeys == nullptr ? 0 : count, most);
+                            count, most);
             }
             apply(SetPkeys{found, {pkeys, pkeys + count}}, world.simulation());
             return 0;

@@ -199,7 +199,7 @@ SIMVERBS_ABI const char* simverbs_abi_ibv_get_device_name(ibv_device* device) {
 }
 
 SIMVERBS_ABI const char* simverbs_device_host(ibv_device* device) {
-    return as_object(device).info().host.c_str();
+    return device == nullptr ? nullptr : as_object(device).info().host.c_str();
 }
 
 SIMVERBS_ABI __be64 simverbs_abi_ibv_get_device_guid(ibv_device* device) {

@@ -39,6 +39,16 @@ std::string file_of_world(std::string path, unsigned number) {
     return path;
 }
 
+// As the second world of the process opens a file that the first one has written.
+void warn_of_overwriting(std::string_view variable, const std::string& path) {
+    if (!path.empty() && path.find("%n") == std::string::npos) {
+        fmt::print(stderr,
+                   "simverbs: {}={} is written anew by each world of this process, and keeps the "
+                   "last one: %n in the name is the number of the world\n",
+                   variable, path);
+    }
+}
+
 }  // namespace
 
 thread_local WaitHook t_wait_hook;
@@ -63,6 +73,10 @@ fabric::Outcome<std::unique_ptr<EmbeddedWorld>> EmbeddedWorld::make(
 
 std::string EmbeddedWorld::open_outlets() {
     number_ = ++g_worlds;
+    if (number_ == 2) {
+        warn_of_overwriting("SIMVERBS_TRACE", options_.trace_file);
+        warn_of_overwriting("SIMVERBS_PCAP", options_.capture_file);
+    }
     if (!options_.capture_file.empty()) {
         const std::string file = file_of_world(options_.capture_file, number_);
         if (const int error = traces_.open_capture(file); error != 0) {

@@ -89,6 +89,23 @@ TEST_F(Control, SettingsThatDoNotExistAreRefusedWithThoseThatDo) {
     EXPECT_EQ(device_count(), 2);
 }
 
+TEST_F(Control, CallsWithoutAPlaceForTheirResultAreRefused) {
+    EXPECT_EQ(simverbs_now_ps(nullptr), EINVAL);
+    EXPECT_TRUE(error_names("simverbs_now_ps: there is no place for the result: NULL"));
+    EXPECT_EQ(simverbs_step_ps(1, nullptr), EINVAL);
+    EXPECT_EQ(simverbs_run_digest(nullptr), EINVAL);
+    EXPECT_EQ(simverbs_packet_digest(nullptr), EINVAL);
+    EXPECT_EQ(simverbs_is_deterministic(nullptr), EINVAL);
+    EXPECT_EQ(simverbs_device_host(nullptr), nullptr);
+    EXPECT_EQ(simverbs_set_link(nullptr, 0), ENOENT);
+    EXPECT_TRUE(error_names("simverbs_set_link: link is missing"));
+    EXPECT_EQ(simverbs_port_set_pkeys("h0", 1, nullptr, 3), EINVAL);
+    EXPECT_TRUE(error_names("the table is NULL"));
+    EXPECT_EQ(simverbs_allow_misuse("foo", 1), EINVAL);
+    EXPECT_TRUE(error_names("'foo' is no mistake that is named; those are "));
+    EXPECT_TRUE(error_names("no_receive_at_rtr"));
+}
+
 TEST_F(Control, SettingsAreBusyOnceTheWorldExists) {
     connect();
     EXPECT_EQ(simverbs_set_topology("pair"), EBUSY);

@@ -10,6 +10,20 @@ using namespace std::chrono_literals;
 
 class CPlusPlus : public Injection {};
 
+TEST_F(CPlusPlus, AWorldThatEndsWithADeviceOpenSaysSoAndLeavesNothing) {
+    testing::internal::CaptureStderr();
+    {
+        const simverbs::World world;
+        ibv_device** const devices = ibv_get_device_list(nullptr);
+        EXPECT_NE(ibv_open_device(devices[0]), nullptr);
+        ibv_free_device_list(devices);
+    }
+    const std::string told = testing::internal::GetCapturedStderr();
+    EXPECT_NE(told.find("simverbs::World: simverbs_restart: "), std::string::npos) << told;
+    EXPECT_NE(told.find("open"), std::string::npos) << told;
+    EXPECT_NO_THROW(simverbs::World{});
+}
+
 TEST_F(CPlusPlus, FaultLastsAsLongAsItsObject) {
     connect();
     std::uint32_t id = 0;
