@@ -181,10 +181,16 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_ah(ibv_ah* ah) {
 }
 
 SIMVERBS_ABI int simverbs_abi_ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid) {
+    if (is_used_after_destroy(qp, __builtin_return_address(0))) {
+        return with_errno(EINVAL);
+    }
     return change_membership<AttachMulticast>(qp, gid, lid);
 }
 
 SIMVERBS_ABI int simverbs_abi_ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid) {
+    if (is_used_after_destroy(qp, __builtin_return_address(0))) {
+        return with_errno(EINVAL);
+    }
     return change_membership<DetachMulticast>(qp, gid, lid);
 }
 

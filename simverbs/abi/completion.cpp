@@ -162,6 +162,9 @@ SIMVERBS_ABI ibv_cq* simverbs_abi_ibv_create_cq(ibv_context* handle, int cqe, vo
 }
 
 SIMVERBS_ABI int simverbs_abi_ibv_resize_cq(ibv_cq* handle, int cqe) {
+    if (is_used_after_destroy(handle, __builtin_return_address(0))) {
+        return with_errno(EINVAL);
+    }
     CompletionQueue& cq = as_object(handle);
     if (cqe <= 0) {
         return refuse("ibv_resize_cq", EINVAL, "cqe {} is none of 1 to max_cqe {}", cqe,
@@ -207,7 +210,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_cq(ibv_cq* handle) {
         return cq.comp_events_completed == cq.completion_events.given &&
                cq.async_events_completed == cq.async_events.given;
     });
-    destroy(cq, {handle, cq.context, "completion queue", cq.handle});
+    destroy(cq, {handle, cq.context, "completion queue", cq.handle, true});
     return 0;
 }
 

@@ -1,6 +1,7 @@
 #include "simverbs/abi/destroyed_objects.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <deque>
 #include <mutex>
@@ -56,12 +57,71 @@ std::string place_of(const void* caller) {
     return fmt::format("; called from {}+{:#x}", info.dli_fname, offset);
 }
 
+bool name_if_destroyed(Misuse misuse, const void* handle, const void* caller) {
+    if (!warnings_wanted()) {
+        return false;
+    }
+    const auto found = find_destroyed(handle);
+    if (!found) {
+        return false;
+    }
+    const std::string detail = fmt::format("{}{}", found->kind, place_of(caller));
+    if (Context* const context = Process::current().find_open(found->context)) {
+        name_misuse(*context, misuse, found->number, detail);
+    } else {
+        say_misuse(misuse, found->number, detail);
+    }
+    return true;
+}
+
+// What the inline functions of <infiniband/verbs.h> call for a queue that has ended.
+
+int poll_destroyed(ibv_cq* cq, int /*entries*/, ibv_wc* /*wc*/) {
+    is_used_after_destroy(cq, __builtin_return_address(0));
+    return -1;
+}
+int arm_destroyed(ibv_cq* cq, int /*solicited*/) {
+    is_used_after_destroy(cq, __builtin_return_address(0));
+    return EINVAL;
+}
+int send_on_destroyed(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** bad) {
+    is_used_after_destroy(qp, __builtin_return_address(0));
+    *bad = request;
+    return EINVAL;
+}
+int receive_on_destroyed(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** bad) {
+    is_used_after_destroy(qp, __builtin_return_address(0));
+    *bad = request;
+    return EINVAL;
+}
+int share_on_destroyed(ibv_srq* srq, ibv_recv_wr* request, ibv_recv_wr** bad) {
+    is_used_after_destroy(srq, __builtin_return_address(0));
+    *bad = request;
+    return EINVAL;
+}
+
+ibv_context& context_of_destroyed() {
+    static ibv_context context = [] {
+        ibv_context made{};
+        made.ops.poll_cq = poll_destroyed;
+        made.ops.req_notify_cq = arm_destroyed;
+        made.ops.post_send = send_on_destroyed;
+        made.ops.post_recv = receive_on_destroyed;
+        made.ops.post_srq_recv = share_on_destroyed;
+        return made;
+    }();
+    return context;
+}
+
 }  // namespace
 
 void release_storage(const DestroyedObject& object, void* storage) {
     if (!warnings_wanted()) {
         ::operator delete(storage);
         return;
+    }
+    if (object.is_queue) {
+        *static_cast<ibv_context**>(const_cast<void*>(object.handle)) = &context_of_destroyed();
     }
     const std::lock_guard lock(kept().lock);
     kept().objects.push_back({object, storage});
@@ -72,20 +132,11 @@ void release_storage(const DestroyedObject& object, void* storage) {
 }
 
 bool was_destroyed(const void* handle, const void* caller) {
-    if (!warnings_wanted()) {
-        return false;
-    }
-    const auto found = find_destroyed(handle);
-    if (!found) {
-        return false;
-    }
-    const std::string detail = fmt::format("{}{}", found->kind, place_of(caller));
-    if (Context* const context = Process::current().find_open(found->context)) {
-        name_misuse(*context, Misuse::kDestroyedTwice, found->number, detail);
-    } else {
-        say_misuse(Misuse::kDestroyedTwice, found->number, detail);
-    }
-    return true;
+    return name_if_destroyed(Misuse::kDestroyedTwice, handle, caller);
+}
+
+bool is_used_after_destroy(const void* handle, const void* caller) {
+    return name_if_destroyed(Misuse::kUsedAfterDestroy, handle, caller);
 }
 
 }  // namespace simverbs::abi

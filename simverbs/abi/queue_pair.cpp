@@ -349,6 +349,9 @@ ibv_qp* open_qp(ibv_context* handle, ibv_qp_open_attr* attr) {
 }
 
 SIMVERBS_ABI int simverbs_abi_ibv_modify_qp(ibv_qp* handle, ibv_qp_attr* attr, int attr_mask) {
+    if (is_used_after_destroy(handle, __builtin_return_address(0))) {
+        return with_errno(EINVAL);
+    }
     QueuePair& qp = as_object(handle);
     ModifyQp command;
     command.handle = handle->handle;
@@ -408,6 +411,9 @@ int modify_qp_rate_limit(ibv_qp* handle, ibv_qp_rate_limit_attr* attr) {
 
 SIMVERBS_ABI int simverbs_abi_ibv_query_qp(ibv_qp* handle, ibv_qp_attr* attr, int attr_mask,
                                            ibv_qp_init_attr* init) {
+    if (is_used_after_destroy(handle, __builtin_return_address(0))) {
+        return with_errno(EINVAL);
+    }
     // Like ibv_cmd_query_qp(), which refuses from this bit up; all attributes are filled in anyway.
     constexpr int kTaken = IBV_QP_RATE_LIMIT - 1;
     if ((attr_mask & ~kTaken) != 0) {
@@ -462,7 +468,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_qp(ibv_qp* handle) {
         }
     }
     forget_requests(qp);
-    destroy(qp, {handle, handle->context, "queue pair", handle->qp_num});
+    destroy(qp, {handle, handle->context, "queue pair", handle->qp_num, true});
     return 0;
 }
 

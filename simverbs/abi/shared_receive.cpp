@@ -144,6 +144,9 @@ ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* init) {
 }
 
 SIMVERBS_ABI int simverbs_abi_ibv_modify_srq(ibv_srq* handle, ibv_srq_attr* attr, int mask) {
+    if (is_used_after_destroy(handle, __builtin_return_address(0))) {
+        return with_errno(EINVAL);
+    }
     Context& context = as_object(handle->context);
     ModifySrq command;
     command.handle = handle->handle;
@@ -166,6 +169,9 @@ SIMVERBS_ABI int simverbs_abi_ibv_modify_srq(ibv_srq* handle, ibv_srq_attr* attr
 }
 
 SIMVERBS_ABI int simverbs_abi_ibv_query_srq(ibv_srq* handle, ibv_srq_attr* attr) {
+    if (is_used_after_destroy(handle, __builtin_return_address(0))) {
+        return with_errno(EINVAL);
+    }
     QuerySrq command;
     command.handle = handle->handle;
     QuerySrqReply reply;
@@ -203,7 +209,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_srq(ibv_srq* handle) {
     if (context.watch() != nullptr) {
         context.watch()->forget({CompletedQueue::kShared, srq.queue.number()});
     }
-    destroy(srq, {handle, handle->context, "shared receive queue", handle->handle});
+    destroy(srq, {handle, handle->context, "shared receive queue", handle->handle, true});
     return 0;
 }
 

@@ -24,6 +24,7 @@ enum class Misuse : std::uint8_t {
     kCompletionsUnread,
     kPolledOnce,
     kDestroyedTwice,
+    kUsedAfterDestroy,
 };
 
 struct MisuseRow {
@@ -63,9 +64,11 @@ inline constexpr auto kMisuses = std::to_array<MisuseRow>({
     {Misuse::kDestroyedTwice, "destroyed_twice",
      "an object that has ended was destroyed again: refused with EINVAL here, and elsewhere a "
      "crash"},
+    {Misuse::kUsedAfterDestroy, "used_after_destroy",
+     "an object that has ended was used: refused here, and elsewhere a crash or worse"},
 });
 inline constexpr std::size_t kMisuseCount = kMisuses.size();
-static_assert(static_cast<std::size_t>(Misuse::kDestroyedTwice) + 1 == kMisuseCount);
+static_assert(static_cast<std::size_t>(Misuse::kUsedAfterDestroy) + 1 == kMisuseCount);
 
 constexpr const MisuseRow& properties(Misuse misuse) {
     return kMisuses[static_cast<std::size_t>(misuse)];

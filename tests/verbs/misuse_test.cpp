@@ -359,6 +359,40 @@ TEST_F(Misuse, OtherObjectsThatAreDestroyedTwice) {
     EXPECT_NE(said_of("destroyed_twice").find("memory region"), std::string::npos);
 }
 
+TEST_F(Misuse, QueuesThatAreUsedAfterTheyWereDestroyed) {
+    connect_with_receives();
+    ibv_cq* const cq = ibv_create_cq(a->context, 4, nullptr, nullptr, 0);
+    ibv_srq_init_attr shared{};
+    shared.attr.max_wr = shared.attr.max_sge = 1;
+    ibv_srq* const srq = ibv_create_srq(a->pd, &shared);
+    ibv_qp* const qp = a->qp;
+    a->qp = nullptr;
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    EXPECT_EQ(ibv_destroy_cq(cq), 0);
+    EXPECT_EQ(ibv_destroy_srq(srq), 0);
+    EXPECT_EQ(said_of("used_after_destroy"), "");
+    ibv_wc wc{};
+    EXPECT_EQ(ibv_poll_cq(cq, 1, &wc), -1);
+    EXPECT_NE(said_of("used_after_destroy").find("completion queue; called from "),
+              std::string::npos);
+    EXPECT_EQ(ibv_req_notify_cq(cq, 0), EINVAL);
+    EXPECT_EQ(ibv_resize_cq(cq, 8), EINVAL);
+    ibv_recv_wr receive{};
+    ibv_recv_wr* bad_receive = nullptr;
+    EXPECT_EQ(ibv_post_recv(qp, &receive, &bad_receive), EINVAL);
+    EXPECT_EQ(bad_receive, &receive);
+    EXPECT_EQ(ibv_post_srq_recv(srq, &receive, &bad_receive), EINVAL);
+    ibv_send_wr send{};
+    ibv_send_wr* bad_send = nullptr;
+    EXPECT_EQ(ibv_post_send(qp, &send, &bad_send), EINVAL);
+    EXPECT_EQ(bad_send, &send);
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_ERR;
+    EXPECT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE), EINVAL);
+    ibv_srq_attr limits{};
+    EXPECT_EQ(ibv_query_srq(srq, &limits), EINVAL);
+}
+
 TEST_F(Misuse, AQueueThatIsDrainedMayEndEmpty) {
     connect_with_receives();
     ASSERT_EQ(write(1, true), 0);
