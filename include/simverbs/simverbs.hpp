@@ -131,7 +131,7 @@ class World {
         }
         check(simverbs_set_kept_records(options.kept_records));
     }
-    // What is open still is named on stderr and closed, so that the next world begins anew.
+    // Names on stderr what is open still, and closes it, so that the next world begins anew.
     ~World() {
         if (simverbs_restart() != 0) {
             std::fprintf(stderr, "simverbs::World: %s: closed\n", simverbs_last_error());

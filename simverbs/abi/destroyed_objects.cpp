@@ -74,7 +74,7 @@ bool name_if_destroyed(Misuse misuse, const void* handle, const void* caller) {
     return true;
 }
 
-// What the inline functions of <infiniband/verbs.h> call for a queue that has ended.
+// The inline functions of <infiniband/verbs.h> call these for a queue that has ended.
 
 int poll_destroyed(ibv_cq* cq, int /*entries*/, ibv_wc* /*wc*/) {
     is_used_after_destroy(cq, __builtin_return_address(0));

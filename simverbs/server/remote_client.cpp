@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -225,6 +226,10 @@ std::string RemoteClient::shared_object() const {
     std::replace_if(
         text.begin(), text.end(), [](char letter) { return letter < ' ' || letter > '~'; }, '?');
     return text;
+}
+
+std::string RemoteClient::describe(std::uint32_t actor) {
+    return fmt::format("thread {} ({}) of {}", actor, watch(actor).program(), host_);
 }
 
 void RemoteClient::note_waiting_polls() {

@@ -121,6 +121,8 @@ class RemoteClient final : public Client {
     // Returns what two of its threads used in one turn, in words; "" if there is nothing.
     [[nodiscard]] std::string shared_object() const;
     [[nodiscard]] ThreadWatch& watch(std::uint32_t actor);
+    // For messages: "thread 1 (rping) of h0", the same in each run.
+    [[nodiscard]] std::string describe(std::uint32_t actor);
     // Time has moved since its threads were looked at.
     void time_passed();
     // Canonical: notes the polls that have found nothing and wait.

@@ -29,11 +29,6 @@ constexpr int kMostHoldsByNews = 64;
 // requests.
 constexpr std::int64_t kRingingNs = 1'000'000;
 
-// For messages: "thread 1 (rping) of h0", the same in each run.
-std::string describe(RemoteClient& client, std::uint32_t actor) {
-    return fmt::format("thread {} ({}) of {}", actor, client.watch(actor).program(), client.host());
-}
-
 }  // namespace
 
 void Server::run() {
@@ -325,7 +320,7 @@ bool Server::look_at_everyone(std::chrono::nanoseconds interval) {
         for (std::uint32_t actor = 0; actor < actors; ++actor) {
             const bool in_time = client->is_announced(actor) && client->named_threads_in_time();
             if (actor >= known && !in_time && is_under_way()) {
-                marks_.set(Mark::kCameLate, describe(*client, actor));
+                marks_.set(Mark::kCameLate, client->describe(actor));
             }
             all = judge_actor(*client, actor, interval) != Hold::kHolds && all;
         }
@@ -414,14 +409,14 @@ Hold Server::judge_actor(RemoteClient& client, std::uint32_t actor,
         sleeps_for_time_ = client.host();
     }
     if (hold == Hold::kPassesSpinning && !marks_.has(Mark::kSpunOnMemory)) {
-        marks_.set(Mark::kSpunOnMemory, describe(client, actor));
+        marks_.set(Mark::kSpunOnMemory, client.describe(actor));
     }
     return hold;
 }
 
 void Server::note_signal(RemoteClient& client, std::uint32_t actor) {
     if (client.watch(actor).was_woken_by_signal() && !marks_.has(Mark::kWokenBySignal)) {
-        marks_.set(Mark::kWokenBySignal, describe(client, actor));
+        marks_.set(Mark::kWokenBySignal, client.describe(actor));
     }
 }
 
