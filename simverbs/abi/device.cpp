@@ -93,7 +93,11 @@ Context::~Context() {
 
 std::string Context::describe_objects() const {
     return device_.info().name + " with " + fabric::counted(qps.size(), "queue pair") + " and " +
-           fabric::counted(cqs.size(), "completion queue");
+           fabric::counted(cqs.size(), "completion queue") + subjects_->counts.describe();
+}
+
+bool Context::has_objects() const {
+    return !qps.empty() || !cqs.empty() || subjects_->counts.any();
 }
 
 bool Context::is_foreign() const {
@@ -245,7 +249,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_close_device(ibv_context* handle) {
     Context& context = as_object(handle);
     if (!context.is_foreign()) {
         if (context.is_last()) {
-            if (!context.qps.empty() || !context.cqs.empty()) {
+            if (context.has_objects()) {
                 name_misuse(context, Misuse::kNotDestroyed, 0, context.describe_objects());
             }
             context.execute(CloseContext{});

@@ -19,6 +19,7 @@
 #include "simverbs/abi/buffer_watch.hpp"
 #include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/newer_abi.hpp"
+#include "simverbs/abi/object_counts.hpp"
 #include "simverbs/driver/channel.hpp"
 #include "simverbs/driver/completion_counter.hpp"
 #include "simverbs/driver/queues.hpp"
@@ -84,6 +85,7 @@ struct EventSubjects {
     std::map<std::uint32_t, SharedReceiveQueue*> srqs;
     std::map<std::uint32_t, ReceiveWorkQueue*> wqs;
     std::map<std::uint32_t, const DeviceMemory*> device_memories;
+    ObjectCounts counts;
     ChannelUse async_use;
     std::once_flag looked_for_end;
     bool is_end_of_world = false;  // as was seen then
@@ -111,6 +113,7 @@ class Context final : public NewerVerbsContext {
     [[nodiscard]] std::uint32_t number() const { return handle_; }
     // How much is left on it, in words.
     [[nodiscard]] std::string describe_objects() const;
+    [[nodiscard]] bool has_objects() const;
     // No other is left that has opened or imported the same.
     [[nodiscard]] bool is_last() const { return subjects_.use_count() == 1; }
     // Inherited through fork, or abandoned: nothing may be done with it here.
@@ -145,7 +148,13 @@ class Context final : public NewerVerbsContext {
             return with_errno(EIO);
         }
         command.context = handle_;
-        return with_errno(channel_.execute(command, reply, descriptor, refusal));
+        const int error = channel_.execute(command, reply, descriptor, refusal);
+        if constexpr (is_counted(C::kCode)) {
+            if (error == 0) {
+                subjects_->counts.note(C::kCode);
+            }
+        }
+        return with_errno(error);
     }
     // The same; the reason is for simverbs_last_error().
     template <Command C>

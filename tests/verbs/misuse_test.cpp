@@ -2,6 +2,7 @@
 #include "misuse.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -415,6 +416,27 @@ TEST_F(Misuse, ADeviceClosedWithObjectsOnIt) {
     ASSERT_NE(left_behind, nullptr);
     EXPECT_EQ(ibv_close_device(context), 0);
     EXPECT_NE(said_of("not_destroyed").find("0 queue pairs and 1 completion queue"),
+              std::string::npos);
+}
+
+TEST_F(Misuse, ADeviceClosedWithObjectsThatAreNoQueues) {
+    connect_with_receives();
+    ibv_context* const context = ibv_open_device(a->context->device);
+    static ibv_pd* domain = nullptr;  // static, since their memory stays allocated
+    static std::array<ibv_mr*, 3> regions{};
+    static ibv_comp_channel* channel = nullptr;
+    static std::uint64_t word = 0;
+    domain = ibv_alloc_pd(context);
+    for (ibv_mr*& region : regions) {
+        region = ibv_reg_mr(domain, &word, sizeof word, 0);
+    }
+    EXPECT_EQ(ibv_dereg_mr(regions[2]), 0);
+    channel = ibv_create_comp_channel(context);
+    ASSERT_NE(channel, nullptr);
+    EXPECT_EQ(ibv_close_device(context), 0);
+    EXPECT_NE(said_of("not_destroyed")
+                  .find("0 queue pairs and 0 completion queues, 1 protection domain, 2 memory "
+                        "regions, 1 completion channel"),
               std::string::npos);
 }
 
