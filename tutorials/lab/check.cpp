@@ -7,7 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "tutorials/lab/temporary_folder.hpp"
+#include "fabric/core/temporary_folder.hpp"
+
 #include "tutorials/lab/text.hpp"
 #include "viz/graphviz.hpp"
 #include "viz/ladder.hpp"
@@ -294,7 +295,7 @@ bool compile(const Toolbox& toolbox, const std::string& answer, const std::strin
 
 Checked check(const Exercise& exercise, const Toolbox& toolbox, const std::string& file,
               const std::string& pictures) {
-    const TemporaryFolder folder;
+    const fabric::TemporaryFolder folder("simverbs-lab-");
     Checked checked{.language = language_of(file)};
     const std::string answer = fs::absolute(file).string();
     checked.has_every_hint = has_every_hint(exercise, fs::path(answer).parent_path().string());
