@@ -7,8 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "fabric/core/temporary_folder.hpp"
+
 #include "tutorials/lab/check.hpp"
-#include "tutorials/lab/temporary_folder.hpp"
 
 namespace simverbs::lab {
 namespace {
@@ -85,7 +86,7 @@ class Prover {
     }
 
     void try_out(const WrongAnswer& answer) {
-        const TemporaryFolder folder;
+        const fabric::TemporaryFolder folder("simverbs-lab-");
         const std::string file = folder.file("exercise" + std::string(ending_of(answer.language)));
         const auto changed = text_of(exercise_, answer);
         if (!changed || !write_file(file, *changed)) {
