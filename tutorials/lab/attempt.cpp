@@ -30,7 +30,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr std::size_t kMostOutput = std::size_t{1} << 20;
 // The words of simverbs when a program waits for what cannot come; it may still give up by itself.
 constexpr std::array<std::string_view, 3> kGoesNowhere = {
     "simverbs: everyone waits and no event is left", "simverbs: a million events came while nobody",
@@ -314,6 +313,14 @@ class Child {
     bool interrupted_ = false;
 };
 
+// Returns $CC, which may have options as it may for make(1), or cc.
+std::vector<std::string> compiler() {
+    const char* const chosen = std::getenv("CC");
+    std::istringstream text(chosen == nullptr ? "" : chosen);
+    std::vector<std::string> words{std::istream_iterator<std::string>(text), {}};
+    return words.empty() ? std::vector<std::string>{"cc"} : words;
+}
+
 // Has a program that would not end say what it waits for, unless it has, and where it is.
 void stop(Child& child, bool has_reported, Finished& finished) {
     if (!has_reported && child.catches(SIGUSR2)) {
@@ -355,18 +362,12 @@ Finished run(const Command& command) {
 
 std::vector<std::string> compiler_words(const Toolbox& toolbox, const std::string& source,
                                         const std::string& program) {
-    const char* const chosen = std::getenv("CC");
-    std::vector<std::string> words{
-        chosen == nullptr || *chosen == '\0' ? "cc" : chosen,
-        "-std=gnu11",
-        "-gdwarf-4",  // addr2line of Debian 12 takes a header of DWARF 5 for the source
-        "-Wall",
-        "-Wextra",
-        source,
-        toolbox.tutorials + "/lab_ending.c",
-        "-o",
-        program,
-        "-I" + toolbox.tutorials};
+    std::vector<std::string> words = compiler();
+    words.insert(words.end(),
+                 {"-std=gnu11",
+                  "-gdwarf-4",  // addr2line of Debian 12 takes a header of DWARF 5 for the source
+                  "-Wall", "-Wextra", source, toolbox.tutorials + "/lab_ending.c", "-o", program,
+                  "-I" + toolbox.tutorials});
     for (const std::string& folder : toolbox.headers) {
         words.push_back("-I" + folder);
     }

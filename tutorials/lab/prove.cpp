@@ -56,7 +56,12 @@ class Prover {
         if (expected.fails == kTimesOut) {
             toolbox.time_limit = std::min(kEnoughToHang, exercise_.rubric.time_limit);
         }
-        const Checked checked = check(exercise_, toolbox, file, "");
+        const fabric::Outcome<Checked> outcome = check(exercise_, toolbox, file, "");
+        if (!outcome) {
+            proof_.obstacle = outcome.error();
+            return;
+        }
+        const Checked& checked = *outcome;
         proof_.is_interrupted = proof_.is_interrupted || checked.is_interrupted;
         const std::string named = checked.first_failing(exercise_.rubric);
         const std::string told = report(exercise_, checked);
@@ -99,7 +104,9 @@ class Prover {
                 {answer.fails, answer.says, false});
     }
 
-    [[nodiscard]] bool is_interrupted() const { return proof_.is_interrupted; }
+    [[nodiscard]] bool is_stopped() const {
+        return proof_.is_interrupted || !proof_.obstacle.empty();
+    }
     [[nodiscard]] const Proof& proof() const { return proof_; }
 
   private:
@@ -113,7 +120,7 @@ class Prover {
 Proof prove(const Exercise& exercise, const Toolbox& toolbox, bool with_wrong) {
     Prover prover(exercise, toolbox);
     for (const Language language : {Language::kC, Language::kPython}) {
-        if (exercise.has(language) && !prover.is_interrupted()) {
+        if (exercise.has(language) && !prover.is_stopped()) {
             const std::string_view ending = ending_of(language);
             prover.try_out(fmt::format("exercise{}", ending), exercise.file("exercise", language),
                            {"*", "", true});
@@ -122,7 +129,7 @@ Proof prove(const Exercise& exercise, const Toolbox& toolbox, bool with_wrong) {
         }
     }
     for (const WrongAnswer& answer : exercise.wrong) {
-        if (with_wrong && !prover.is_interrupted()) {
+        if (with_wrong && !prover.is_stopped()) {
             prover.try_out(answer);
         }
     }
