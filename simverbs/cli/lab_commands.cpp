@@ -4,6 +4,7 @@
 #include <chrono>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -267,6 +268,10 @@ int LabCommands::solution() const {
 }
 
 int LabCommands::grade() const {
+    const bool has_file = !output_.empty();
+    if (has_file && !std::ofstream(output_, std::ios::app)) {  // before a long time, not after it
+        return complain(fmt::format("{} cannot be written", output_));
+    }
     const Interruption interruption;
     const auto grades = lab::grade({place_, exercises(), which_, jobs_}, toolbox(interruption));
     if (!grades) {
@@ -275,7 +280,7 @@ int LabCommands::grade() const {
     for (const std::string& warning : grades->warnings) {
         cli::complain("warning: " + warning, 0);
     }
-    if (output_.empty()) {
+    if (!has_file) {
         fmt::print("{}", grades->csv);
     } else if (!lab::write_file(output_, grades->csv)) {
         return cli::complain(fmt::format("{} cannot be written", output_), kFailed);

@@ -35,6 +35,12 @@ TEST(Attempt, ACrashLeavesNoCore) {
     EXPECT_EQ(shell("ulimit -c").output, "0\n");
 }
 
+TEST(Attempt, AMistakeDoesNotStopTheMachine) {
+    EXPECT_THAT(shell("ulimit -f").output, testing::Not("unlimited\n"));  // blocks of a file
+    EXPECT_THAT(shell("ulimit -p").output, testing::Not("unlimited\n"));  // processes
+    EXPECT_EQ(shell("cat /proc/self/oom_score_adj").output, "1000\n");
+}
+
 TEST(Attempt, ACrashIsNamed) {
     const Finished finished = shell("kill -SEGV $$");
     EXPECT_EQ(finished.ending.kind, Ending::Kind::kKilledBySignal);

@@ -1,5 +1,6 @@
 #include "tutorials/lab/supervisor.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -17,6 +18,8 @@ namespace {
 
 using Kind = SupervisorReport::Kind;
 
+constexpr rlim_t kMostOfFile = rlim_t{1} << 30;  // bytes
+constexpr rlim_t kMostNewTasks = 512;
 constexpr int kMostRounds = 3000;  // of a millisecond, for processes that start others as they die
 
 void tell(const Supervised& supervised, Kind kind, int number) {
@@ -29,6 +32,41 @@ void end_with(pid_t parent) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) {
         _exit(1);
+    }
+}
+
+// Returns how many processes and threads this machine has, by the fourth field of /proc/loadavg,
+// "3/1234"; 0 where it cannot be read.
+rlim_t count_tasks() {
+    std::array<char, 256> text;
+    const int file = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+    const ssize_t got = read(file, text.data(), text.size());
+    close(file);
+    const char* const end = text.data() + std::max<ssize_t>(0, got);
+    rlim_t number = 0;
+    for (const char* at = std::find<const char*>(text.data(), end, '/'); at != end && *at != ' ';
+         ++at) {
+        number = *at == '/' ? 0 : number * 10 + static_cast<rlim_t>(*at - '0');
+    }
+    return number;
+}
+
+void set_limit(decltype(RLIMIT_CORE) resource, rlim_t most) {
+    rlimit limit{};
+    getrlimit(resource, &limit);
+    limit.rlim_max = std::min(limit.rlim_max, most);
+    limit.rlim_cur = std::min(limit.rlim_cur, limit.rlim_max);
+    setrlimit(resource, &limit);
+}
+
+// A mistake is not to stop the machine: no file fills the disk, no loop of fork() the table of
+// processes. The kernel counts the processes of the user, those of other programs too, and none
+// where that is root.
+void set_limits() {
+    set_limit(RLIMIT_CORE, 0);
+    set_limit(RLIMIT_FSIZE, kMostOfFile);
+    if (const rlim_t tasks = count_tasks(); tasks > 0) {
+        set_limit(RLIMIT_NPROC, tasks + kMostNewTasks);
     }
 }
 
@@ -45,8 +83,7 @@ void offer_memory() {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
-    const rlimit no_core{0, 0};
-    setrlimit(RLIMIT_CORE, &no_core);
+    set_limits();
     offer_memory();
     dup2(supervised.output, STDOUT_FILENO);
     dup2(supervised.errors, STDERR_FILENO);
