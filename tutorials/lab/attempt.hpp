@@ -34,7 +34,7 @@ struct Command {
     int interruption = -1;  // as in a Toolbox
 };
 
-// What is kept of each of the two; the rest is read and thrown away.
+// Limits, in bytes, what is kept of each of the two outputs; the rest is read and thrown away.
 inline constexpr std::size_t kMostOutput = std::size_t{1} << 20;
 
 struct Finished {

@@ -111,7 +111,7 @@ Row row_of_missing(const Paper& paper) {
                                                                : misspelled->second + "?");
 }
 
-// Of two answers, one in each language, the one with more points counts.
+// Checks the answers to one exercise, at most one in each language; the better one counts.
 Row row(const Paper& paper, const Toolbox& toolbox) {
     const Exercise& exercise = *paper.exercise;
     if (!paper.student->obstacle.empty()) {

@@ -1,5 +1,5 @@
-// What a check needs of the machine: a compiler, the headers of verbs, pyverbs, space. Tells a lack
-// of these from a mistake of a student.
+// Tells what the machine lacks from mistakes of students: a compiler, the headers of verbs,
+// pyverbs, space.
 #pragma once
 
 #include <string>

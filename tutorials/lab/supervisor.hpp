@@ -9,7 +9,7 @@
 
 namespace simverbs::lab {
 
-// What it writes to a pipe; each is shorter than PIPE_BUF.
+// A message to the command, shorter than PIPE_BUF: it comes whole.
 struct SupervisorReport {
     enum class Kind : std::uint8_t {
         kStarting,    // number: of the process
