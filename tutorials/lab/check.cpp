@@ -4,9 +4,9 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <sstream>
-#include <system_error>
 #include <utility>
 #include <variant>
 
@@ -335,7 +335,7 @@ fabric::Outcome<Checked> check(const Exercise& exercise, const Toolbox& toolbox,
                                const std::string& file, const std::string& pictures) {
     try {
         return Check(exercise, toolbox, file).check(pictures);
-    } catch (const std::system_error& error) {  // no process, no temporary folder
+    } catch (const std::exception& error) {  // no process, temporary folder or memory
         return fabric::Failure(error.what());
     }
 }

@@ -27,9 +27,10 @@ fabric::Outcome<std::vector<std::string>> folders_in(const fs::path& folder) {
     std::error_code failure;
     std::error_code ignored;
     std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(folder, failure)) {
-        const std::string name = entry.path().filename().string();
-        if (entry.is_directory(ignored) && !name.starts_with('.')) {
+    for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end;
+         entry.increment(failure)) {
+        const std::string name = entry->path().filename().string();
+        if (entry->is_directory(ignored) && !name.starts_with('.')) {
             names.push_back(name);
         }
     }
