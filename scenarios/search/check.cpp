@@ -11,6 +11,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "fabric/core/temporary_folder.hpp"
+
 #include "scenarios/engine/verdict_json.hpp"
 #include "scenarios/search/variation.hpp"
 
@@ -19,26 +21,6 @@ namespace scenarios {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A folder that is gone with its owner.
-class Workplace {
-  public:
-    Workplace() {
-        std::string path = (fs::temp_directory_path() / "simverbs-check-XXXXXX").string();
-        path_ = mkdtemp(path.data()) == nullptr ? "" : path;
-    }
-    ~Workplace() {
-        std::error_code ignored;
-        fs::remove_all(path_, ignored);
-    }
-    Workplace(const Workplace&) = delete;
-    Workplace& operator=(const Workplace&) = delete;
-
-    [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
-
-  private:
-    std::string path_;
-};
 
 std::string read_all(const std::string& file) {
     std::ifstream in(file);
@@ -185,7 +167,7 @@ class Check {
 
     const CheckOptions& options_;
     CheckResult result_;
-    Workplace place_;
+    fabric::TemporaryFolder place_{"simverbs-check-"};
 };
 
 class ScenarioCheck final : public Check {

@@ -2,9 +2,9 @@
 
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -25,8 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kInterrupted = kSignalled + SIGINT;
-
 int complain(const std::string& what) {
     return cli::complain(what, kUsage);
 }
@@ -41,6 +39,20 @@ std::string tutorials_here() {
 }
 
 constexpr std::array<std::string_view, 3> kMarks = {" ", "·", "✔"};  // by lab::Progress
+
+// A word as a shell reads it.
+std::string quoted(const std::string& word) {
+    constexpr std::string_view kPlain =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@";
+    if (word.find_first_not_of(kPlain) == std::string::npos) {
+        return word;
+    }
+    std::string out = "'";
+    for (const char c : word) {
+        out += c == '\'' ? "'\\''" : std::string(1, c);
+    }
+    return out + "'";
+}
 
 lab::Language language(bool is_python) {
     return is_python ? lab::Language::kPython : lab::Language::kC;
@@ -120,8 +132,8 @@ int LabCommands::run() {
                : *grade_    ? grade()
                : *prove_    ? prove()
                             : (fmt::print("{}", lab::rubric_reference()), 0);
-    } catch (const std::exception& error) {  // no process, no temporary folder
-        return cli::complain(error.what(), kFailed);
+    } catch (const std::exception& error) {  // no descriptor, say
+        return complain(error.what());
     }
 }
 
@@ -200,7 +212,8 @@ int LabCommands::start() const {
     fmt::print(
         "{0}/README.md says what it is about; write into {0}/exercise{1} where it says YOUR TURN,\n"
         "then: simverbs lab check {2}{3} (or watch: a check at every save)\n",
-        folder, lab::ending_of(language(python_)), which_, place_ == "." ? "" : " " + place_);
+        folder, lab::ending_of(language(python_)), which_,
+        place_ == "." ? "" : " " + quoted(place_));
     return 0;
 }
 
@@ -211,8 +224,8 @@ int LabCommands::check() const {
         return kUsage;
     }
     const Interruption interruption;
-    const bool passed = check_and_report(*chosen, toolbox(interruption), *file, !without_pictures_);
-    return interruption.has_come() ? kInterrupted : passed ? 0 : kFailed;
+    const int status = check_and_report(*chosen, toolbox(interruption), *file, !without_pictures_);
+    return interruption.signal() == 0 ? status : kSignalled + interruption.signal();
 }
 
 int LabCommands::watch() const {
@@ -223,7 +236,7 @@ int LabCommands::watch() const {
     }
     const Interruption interruption;
     return watch_answer(*chosen, toolbox(interruption), *file, !without_pictures_, interruption)
-               ? kInterrupted
+               ? kSignalled + interruption.signal()
                : cli::complain(fmt::format("{}: its folder is gone", *file), kFailed);
 }
 
@@ -255,6 +268,10 @@ int LabCommands::solution() const {
 }
 
 int LabCommands::grade() const {
+    const bool has_file = !output_.empty();
+    if (has_file && !std::ofstream(output_, std::ios::app)) {  // before a long time, not after it
+        return complain(fmt::format("{} cannot be written", output_));
+    }
     const Interruption interruption;
     const auto grades = lab::grade({place_, exercises(), which_, jobs_}, toolbox(interruption));
     if (!grades) {
@@ -263,16 +280,20 @@ int LabCommands::grade() const {
     for (const std::string& warning : grades->warnings) {
         cli::complain("warning: " + warning, 0);
     }
-    if (output_.empty()) {
+    if (!has_file) {
         fmt::print("{}", grades->csv);
     } else if (!lab::write_file(output_, grades->csv)) {
         return cli::complain(fmt::format("{} cannot be written", output_), kFailed);
     }
-    return !interruption.has_come()
-               ? 0
-               : cli::complain(fmt::format("interrupted; not graded: {}",
-                                           fabric::counted(grades->ungraded, "answer")),
-                               kInterrupted);
+    for (const std::string& obstacle : grades->obstacles) {
+        complain(obstacle);
+    }
+    if (interruption.signal() != 0) {
+        return cli::complain(
+            fmt::format("interrupted; not graded: {}", fabric::counted(grades->ungraded, "answer")),
+            kSignalled + interruption.signal());
+    }
+    return grades->obstacles.empty() ? 0 : kUsage;
 }
 
 int LabCommands::prove() const {
@@ -282,10 +303,13 @@ int LabCommands::prove() const {
     }
     const Interruption interruption;
     const lab::Proof proof = lab::prove(*chosen, toolbox(interruption), !without_wrong_);
-    if (interruption.has_come()) {
-        return kInterrupted;
+    if (interruption.signal() != 0) {
+        return kSignalled + interruption.signal();
     }
     fmt::print("{}", proof.text);
+    if (!proof.obstacle.empty()) {
+        return complain(proof.obstacle);
+    }
     return proof.failed == 0 ? 0 : kFailed;
 }
 

@@ -1,5 +1,6 @@
 #include "simverbs/cli/lab_watch.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -15,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "simverbs/cli/exit_status.hpp"
+
 #include "tutorials/lab/check.hpp"
 
 namespace simverbs::cli {
@@ -25,6 +28,7 @@ namespace fs = std::filesystem;
 // Some editors save in several steps.
 constexpr int kSettleMs = 50;
 constexpr int kForever = -1;
+constexpr std::array<int, 3> kSignals{SIGTERM, SIGHUP, SIGINT};
 
 [[noreturn]] void fail(const char* what) {
     throw std::system_error(errno, std::generic_category(), what);
@@ -122,7 +126,7 @@ class SaveWatch {
 Interruption::Interruption() {
     sigset_t signals;
     sigemptyset(&signals);
-    for (const int signal : {SIGINT, SIGTERM}) {
+    for (const int signal : kSignals) {
         struct sigaction before {};
         sigaction(signal, nullptr, &before);
         if (before.sa_handler != SIG_IGN) {  // else it stays so, as in a shell's background
@@ -140,26 +144,32 @@ Interruption::~Interruption() {
     close(descriptor_);
 }
 
-bool Interruption::has_come() const {
-    pollfd look{descriptor_, POLLIN, 0};
-    return poll(&look, 1, 0) == 1;
+int Interruption::signal() const {
+    sigset_t pending;
+    sigpending(&pending);  // nobody reads the descriptor
+    const auto* const come = std::ranges::find_if(
+        kSignals, [&pending](int signal) { return sigismember(&pending, signal) == 1; });
+    return come == kSignals.end() ? 0 : *come;
 }
 
-bool check_and_report(const lab::Exercise& exercise, const lab::Toolbox& toolbox,
-                      const std::string& file, bool with_pictures) {
+int check_and_report(const lab::Exercise& exercise, const lab::Toolbox& toolbox,
+                     const std::string& file, bool with_pictures) {
     const std::string folder = fs::path(file).parent_path().string();
-    const lab::Checked checked =
+    const auto checked =
         lab::check(exercise, toolbox, file, with_pictures ? (folder.empty() ? "." : folder) : "");
-    if (checked.is_interrupted) {
-        return false;
+    if (!checked) {
+        return complain(checked.error(), kUsage);
     }
-    fmt::print("{}", lab::report(exercise, checked));
+    if (checked->is_interrupted) {
+        return kFailed;
+    }
+    fmt::print("{}", lab::report(exercise, *checked));
     std::fflush(stdout);
-    const bool passed = checked.passed(exercise.rubric);
-    if (passed && fs::path(file).stem() == "exercise") {
-        lab::note_solved(file);
+    const bool passed = checked->passed(exercise.rubric);
+    if (passed && fs::path(file).stem() == "exercise" && !lab::note_solved(file)) {
+        complain("its folder cannot be written, so `lab list` will not show it as solved", kPassed);
     }
-    return passed;
+    return passed ? kPassed : kFailed;
 }
 
 bool watch_answer(const lab::Exercise& exercise, const lab::Toolbox& toolbox,
@@ -169,7 +179,7 @@ bool watch_answer(const lab::Exercise& exercise, const lab::Toolbox& toolbox,
     std::fflush(stdout);
     do {
         check_and_report(exercise, toolbox, file, with_pictures);
-        if (!interruption.has_come()) {
+        if (interruption.signal() == 0) {
             fmt::print("\n──── waits for the next save of {}; Ctrl-C ends ────\n\n", file);
             std::fflush(stdout);
         }

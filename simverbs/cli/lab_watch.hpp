@@ -9,8 +9,8 @@
 
 namespace simverbs::cli {
 
-// Takes SIGINT and SIGTERM for as long as it lives: they end a run, not this process. Throws
-// std::system_error.
+// Takes SIGINT, SIGTERM and SIGHUP for as long as it lives: they end a run, not this process.
+// Throws std::system_error.
 class Interruption {
   public:
     Interruption();
@@ -20,16 +20,17 @@ class Interruption {
 
     // Readable once a signal has come.
     [[nodiscard]] int descriptor() const { return descriptor_; }
-    [[nodiscard]] bool has_come() const;
+    // Returns the signal that has come; 0: none.
+    [[nodiscard]] int signal() const;
 
   private:
     int descriptor_;
 };
 
 // Checks once, prints the report, and notes in the student's folder when it is solved. Pictures go
-// beside the file. True when it passed.
-bool check_and_report(const lab::Exercise& exercise, const lab::Toolbox& toolbox,
-                      const std::string& file, bool with_pictures);
+// beside the file. Returns an exit status: kUsage after saying why nothing can be judged here.
+int check_and_report(const lab::Exercise& exercise, const lab::Toolbox& toolbox,
+                     const std::string& file, bool with_pictures);
 
 // Checks now and at every save. Ends by `interruption`, or false when the folder of the file is
 // gone. Throws std::system_error.

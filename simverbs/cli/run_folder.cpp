@@ -21,6 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fabric/core/temporary_folder.hpp"
+
 namespace simverbs::cli {
 namespace {
 
@@ -58,13 +60,6 @@ void kill_group(const Group& group) {
     }
 }
 
-// TMPDIR, or /tmp.
-std::filesystem::path temporary_folder() {
-    std::error_code missing;
-    const std::filesystem::path folder = std::filesystem::temp_directory_path(missing);
-    return missing ? "/tmp" : std::filesystem::absolute(folder);
-}
-
 constexpr std::string_view kPrefix = "simverbs-run-";
 
 // Locks the file of a run's folder that tells that somebody is there, for as long as a process has
@@ -86,7 +81,8 @@ int lock_folder(const std::filesystem::path& folder, int flags) {
 // Removes the folders of runs whose command and guard were both killed.
 void remove_dead_folders() {
     std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator(temporary_folder(), ignored)) {
+    for (const auto& entry :
+         std::filesystem::directory_iterator(fabric::place_of_temporary_files(), ignored)) {
         if (!entry.path().filename().string().starts_with(kPrefix)) {
             continue;
         }
@@ -101,7 +97,7 @@ void remove_dead_folders() {
 // for a dead one; then another is made.
 int make_folder(std::string& path) {
     for (;;) {
-        path = (temporary_folder() / kPrefix).string() + "XXXXXX";
+        path = (fabric::place_of_temporary_files() / kPrefix).string() + "XXXXXX";
         if (mkdtemp(path.data()) == nullptr) {
             return -1;
         }
@@ -155,7 +151,7 @@ RunFolder::RunFolder() {
     if (lock_ < 0) {
         const int error = errno;
         error_ = fmt::format("no folder for the run can be made in '{}': {}; TMPDIR names another",
-                             temporary_folder().string(), std::strerror(error));
+                             fabric::place_of_temporary_files().string(), std::strerror(error));
         return;
     }
     if (pipe2(ends.data(), O_CLOEXEC) != 0 || (guard_ = fork()) < 0) {

@@ -104,6 +104,13 @@ class Programs(World):
         self.assertEqual(status, 1)
         self.assertIn("no folder for the run can be made in '/proc': No such file", text)
 
+    def test_check_names_the_folder_that_it_cannot_write(self):
+        self.environment["TMPDIR"] = "/proc"
+        status, text = self.simverbs("check", self.write("empty.yaml", "{}\n"))
+        self.assertEqual(status, 1)
+        self.assertIn("no temporary folder can be made in '/proc' (TMPDIR names another): No such",
+                      text)
+
     def test_the_connection_manager_is_a_device(self):
         self.up()
         self.assertEqual(self.on("h0", "cat", "/sys/class/misc/rdma_cm/abi_version"), (0, "4\n"))

@@ -1,7 +1,11 @@
 #include "tutorials/lab/attempt.hpp"
 
 #include <array>
+#include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <string>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -29,6 +33,12 @@ TEST(Attempt, OutputStatusAndEnvironment) {
 // The folder is the student's.
 TEST(Attempt, ACrashLeavesNoCore) {
     EXPECT_EQ(shell("ulimit -c").output, "0\n");
+}
+
+TEST(Attempt, AMistakeDoesNotStopTheMachine) {
+    EXPECT_THAT(shell("ulimit -f").output, testing::Not("unlimited\n"));  // blocks of a file
+    EXPECT_THAT(shell("ulimit -p").output, testing::Not("unlimited\n"));  // processes
+    EXPECT_EQ(shell("cat /proc/self/oom_score_adj").output, "1000\n");
 }
 
 TEST(Attempt, ACrashIsNamed) {
@@ -85,7 +95,44 @@ TEST(Attempt, EndlessOutputIsCutOff) {
 
 TEST(Attempt, WhatCannotBeStartedSaysSo) {
     const Finished finished = run({.words = {"/nowhere/to/be/found"}});
-    EXPECT_EQ(finished.ending.number, 127);
+    EXPECT_EQ(finished.ending.kind, Ending::Kind::kNotStarted);
+    EXPECT_EQ(finished.ending.number, ENOENT);
+}
+
+// Waits for a process to be gone.
+bool is_gone(const std::string& process) {
+    for (int i = 0; i < 200; ++i) {
+        if (kill(std::stoi(process), 0) != 0) {
+            return true;
+        }
+        std::this_thread::sleep_for(10ms);
+    }
+    return false;
+}
+
+TEST(Attempt, AProgramThatKillsItsParentEndsItselfOnly) {
+    const Finished finished = shell("echo out; kill -KILL $PPID; sleep 60");
+    EXPECT_EQ(finished.ending.kind, Ending::Kind::kKilledSupervisor);
+    EXPECT_EQ(finished.output, "out\n");
+}
+
+TEST(Attempt, AParentTakesNoOtherSignal) {
+    const Finished finished = shell("kill -TERM $PPID; kill -INT 0; echo out");
+    EXPECT_EQ(finished.ending.kind, Ending::Kind::kKilledBySignal);
+    EXPECT_EQ(shell("kill -TERM $PPID; kill -HUP $PPID; exit 4").ending.number, 4);
+}
+
+TEST(Attempt, DaemonsEndWithTheProgram) {
+    const Finished finished = shell("setsid sh -c 'echo $$; exec sleep 60' & sleep 0.3");
+    EXPECT_EQ(finished.ending.kind, Ending::Kind::kExited);
+    EXPECT_TRUE(is_gone(finished.output));
+}
+
+TEST(Attempt, DaemonsOfAProgramThatIsStoppedEnd) {
+    const Finished finished =
+        shell("setsid sh -c 'setsid sleep 60 & echo $!; wait' & exec sleep 60", 500ms);
+    EXPECT_EQ(finished.ending.kind, Ending::Kind::kStuck);
+    EXPECT_TRUE(is_gone(finished.output));
 }
 
 }  // namespace

@@ -18,10 +18,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "tutorials/lab/supervisor.hpp"
 
 namespace simverbs::lab {
 namespace {
@@ -29,7 +30,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr std::size_t kMostOutput = std::size_t{1} << 20;
 // The words of simverbs when a program waits for what cannot come; it may still give up by itself.
 constexpr std::array<std::string_view, 3> kGoesNowhere = {
     "simverbs: everyone waits and no event is left", "simverbs: a million events came while nobody",
@@ -38,7 +38,7 @@ constexpr std::array<std::string_view, 1> kReport = {"simverbs: asked for, at"};
 constexpr auto kPatience = 700ms;  // from then on
 constexpr auto kReportTime = 1s;   // a program that never calls simverbs does not report
 constexpr auto kAbortTime = 5s;
-constexpr int kCannotExecute = 127;
+constexpr int kEndTime = 10'000;  // ms, for the supervisor to end all
 
 bool says_one_of(std::span<const std::string_view> all, std::string_view text) {
     return std::any_of(all.begin(), all.end(), [text](std::string_view words) {
@@ -115,6 +115,7 @@ class Pipe {
     std::array<int, 2> ends_{-1, -1};
 };
 
+// A program, by its supervisor.
 class Child {
   public:
     explicit Child(const Command& command) : interruption_(command.interruption) {
@@ -122,28 +123,30 @@ class Child {
         std::vector<std::string> environment = environment_of(command);
         const std::vector<char*> arguments = pointers_to(words);
         const std::vector<char*> variables = pointers_to(environment);
-        process_ = fork();
-        if (process_ < 0) {
+        const pid_t self = getpid();
+        supervisor_ = fork();
+        if (supervisor_ < 0) {
             throw std::system_error(errno, std::generic_category(), "fork");
         }
-        if (process_ == 0) {
-            become(command, arguments.data(), variables.data());
+        if (supervisor_ == 0) {
+            supervise({command.folder.empty() ? nullptr : command.folder.c_str(), arguments.data(),
+                       variables.data(), output_.writer(), errors_.writer(), stop_.reader(),
+                       reports_.writer(), self});
         }
-        setpgid(process_, process_);
         output_.close_writer();
         errors_.close_writer();
-        end_ = static_cast<int>(syscall(SYS_pidfd_open, process_, 0));
-        if (end_ < 0) {
+        reports_.close_writer();
+        gone_ = static_cast<int>(syscall(SYS_pidfd_open, supervisor_, 0));
+        if (gone_ < 0) {
             const int error = errno;
-            kill_all();
+            kill(supervisor_, SIGKILL);
+            waitpid(supervisor_, nullptr, 0);
             throw std::system_error(error, std::generic_category(), "pidfd_open");
         }
     }
     ~Child() {
-        kill_all();
-        if (end_ >= 0) {
-            close(end_);
-        }
+        end_all();
+        close(gone_);
     }
     Child(const Child&) = delete;
     Child& operator=(const Child&) = delete;
@@ -151,7 +154,7 @@ class Child {
     // Reads until the program has ended, `until` has come, or `words` stand in its errors.
     void attend(Clock::time_point until, std::span<const std::string_view> words,
                 Finished& finished) {
-        while (!status_ && !interrupted_ && Clock::now() < until) {
+        while (!has_ended() && !interrupted_ && Clock::now() < until) {
             look(until, finished);
             if (says_one_of(words, finished.errors)) {
                 break;
@@ -189,45 +192,34 @@ class Child {
         constexpr int kLittle = 6;  // a sixth of the time
         return state == 'S' && used * kLittle < since_begin;
     }
-    void send(int signal) const { kill(process_, signal); }
-    // Kills the program and what it started.
-    void kill_all() {
-        if (!status_) {
-            int status = 0;
-            kill(-process_, SIGKILL);
-            waitpid(process_, &status, 0);
-            status_ = status;
+    void send(int signal) const {
+        if (process_ > 0) {
+            kill(process_, signal);
         }
     }
-    [[nodiscard]] bool has_ended() const { return status_.has_value(); }
+    // Ends the program and what it started.
+    void end_all() {
+        if (!has_ended()) {
+            static_cast<void>(write(stop_.writer(), "", 1) == 1);
+            pollfd look{gone_, POLLIN, 0};
+            poll(&look, 1, kEndTime);
+            take_reports();
+            end_supervisor();
+        }
+    }
+    [[nodiscard]] bool has_ended() const { return ending_.has_value(); }
     [[nodiscard]] bool is_interrupted() const { return interrupted_; }
-    [[nodiscard]] int status() const { return status_.value_or(0); }
+    // Once it has ended.
+    [[nodiscard]] Ending ending() const { return ending_.value_or(Ending{}); }
 
   private:
-    using Looks = std::array<pollfd, 4>;
-
-    [[noreturn]] void become(const Command& command, char* const* arguments,
-                             char* const* variables) const {
-        setpgid(0, 0);
-        sigset_t none;
-        sigemptyset(&none);
-        sigprocmask(SIG_SETMASK, &none, nullptr);
-        const rlimit no_core{0, 0};
-        setrlimit(RLIMIT_CORE, &no_core);
-        dup2(output_.writer(), STDOUT_FILENO);
-        dup2(errors_.writer(), STDERR_FILENO);
-        const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        dup2(nothing, STDIN_FILENO);
-        if (command.folder.empty() || chdir(command.folder.c_str()) == 0) {
-            execvpe(arguments[0], arguments, variables);
-        }
-        _exit(kCannotExecute);
-    }
+    using Looks = std::array<pollfd, 5>;
 
     [[nodiscard]] Looks looks() const {
         return {{{output_.reader(), POLLIN, 0},
                  {errors_.reader(), POLLIN, 0},
-                 {end_, POLLIN, 0},
+                 {reports_.reader(), POLLIN, 0},
+                 {gone_, POLLIN, 0},
                  {interruption_, POLLIN, 0}}};
     }
     // Waits for one of them.
@@ -237,13 +229,56 @@ class Child {
             std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
         poll(looks.data(), looks.size(), static_cast<int>(std::max<std::int64_t>(0, left)));
         take(looks, finished);
-        interrupted_ = looks[3].revents != 0;
-        int status = 0;
+        interrupted_ = looks[4].revents != 0;
         if (looks[2].revents != 0) {
-            kill(-process_, SIGKILL);  // what it started
-            waitpid(process_, &status, 0);
-            status_ = status;
+            take_reports();
+        }
+        if (looks[3].revents != 0 && !has_ended()) {
+            take_reports();
+            end_supervisor();
+        }
+        if (has_ended()) {
             drain(finished);
+        }
+    }
+    // Reads what the supervisor has said by now.
+    void take_reports() {
+        SupervisorReport report;
+        pollfd look{reports_.reader(), POLLIN, 0};
+        while (!has_ended() && poll(&look, 1, 0) == 1 &&
+               read(look.fd, &report, sizeof report) == sizeof report) {
+            switch (report.kind) {
+                case SupervisorReport::Kind::kStarting:
+                    process_ = report.number;
+                    break;
+                case SupervisorReport::Kind::kNotStarted:
+                    not_started_ = report.number;
+                    break;
+                case SupervisorReport::Kind::kEnded:
+                    ending_ = ending_of(report.number);
+                    end_supervisor();
+            }
+        }
+    }
+    [[nodiscard]] Ending ending_of(int status) const {
+        if (not_started_ != 0) {
+            return {Ending::Kind::kNotStarted, not_started_};
+        }
+        return WIFSIGNALED(status) ? Ending{Ending::Kind::kKilledBySignal, WTERMSIG(status)}
+                                   : Ending{Ending::Kind::kExited, WEXITSTATUS(status)};
+    }
+    // The supervisor has nothing left to do, or does nothing any more.
+    void end_supervisor() {
+        if (supervisor_ > 0) {
+            kill(supervisor_, SIGKILL);
+            if (!ending_ && process_ > 0) {
+                kill(-process_, SIGKILL);
+            }
+            waitpid(supervisor_, nullptr, 0);
+            supervisor_ = -1;
+        }
+        if (!ending_) {
+            ending_ = {Ending::Kind::kKilledSupervisor, 0};
         }
     }
     void take(const Looks& looks, Finished& finished) {
@@ -267,12 +302,24 @@ class Child {
 
     Pipe output_;
     Pipe errors_;
+    Pipe reports_;
+    Pipe stop_;
     int interruption_;
-    int end_ = -1;  // readable when the process has ended
-    pid_t process_ = -1;
-    std::optional<int> status_;
+    int gone_ = -1;          // readable when the supervisor has ended
+    pid_t supervisor_ = -1;  // -1: ended
+    pid_t process_ = -1;     // the program; -1: not started yet
+    int not_started_ = 0;    // errno
+    std::optional<Ending> ending_;
     bool interrupted_ = false;
 };
+
+// Returns $CC, which may have options as it may for make(1), or cc.
+std::vector<std::string> compiler() {
+    const char* const chosen = std::getenv("CC");
+    std::istringstream text(chosen == nullptr ? "" : chosen);
+    std::vector<std::string> words{std::istream_iterator<std::string>(text), {}};
+    return words.empty() ? std::vector<std::string>{"cc"} : words;
+}
 
 // Has a program that would not end say what it waits for, unless it has, and where it is.
 void stop(Child& child, bool has_reported, Finished& finished) {
@@ -284,7 +331,7 @@ void stop(Child& child, bool has_reported, Finished& finished) {
         child.send(SIGABRT);
         child.attend(Clock::now() + kAbortTime, finished);
     }
-    child.kill_all();
+    child.end_all();
 }
 
 }  // namespace
@@ -307,28 +354,20 @@ Finished run(const Command& command) {
         const bool waits = goes_nowhere || child.sleeps(passed);
         stop(child, goes_nowhere, finished);
         finished.ending = {waits ? Ending::Kind::kStuck : Ending::Kind::kTimedOut, 0};
-    } else if (WIFSIGNALED(child.status())) {
-        finished.ending = {Ending::Kind::kKilledBySignal, WTERMSIG(child.status())};
     } else {
-        finished.ending = {Ending::Kind::kExited, WEXITSTATUS(child.status())};
+        finished.ending = child.ending();
     }
     return finished;
 }
 
 std::vector<std::string> compiler_words(const Toolbox& toolbox, const std::string& source,
                                         const std::string& program) {
-    const char* const chosen = std::getenv("CC");
-    std::vector<std::string> words{
-        chosen == nullptr || *chosen == '\0' ? "cc" : chosen,
-        "-std=gnu11",
-        "-gdwarf-4",  // addr2line of Debian 12 takes a header of DWARF 5 for the source
-        "-Wall",
-        "-Wextra",
-        source,
-        toolbox.tutorials + "/lab_ending.c",
-        "-o",
-        program,
-        "-I" + toolbox.tutorials};
+    std::vector<std::string> words = compiler();
+    words.insert(words.end(),
+                 {"-std=gnu11",
+                  "-gdwarf-4",  // addr2line of Debian 12 takes a header of DWARF 5 for the source
+                  "-Wall", "-Wextra", source, toolbox.tutorials + "/lab_ending.c", "-o", program,
+                  "-I" + toolbox.tutorials});
     for (const std::string& folder : toolbox.headers) {
         words.push_back("-I" + folder);
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +33,9 @@ struct Command {
     std::chrono::milliseconds limit{60'000};
     int interruption = -1;  // as in a Toolbox
 };
+
+// Limits, in bytes, what is kept of each of the two outputs; the rest is read and thrown away.
+inline constexpr std::size_t kMostOutput = std::size_t{1} << 20;
 
 struct Finished {
     std::string output;

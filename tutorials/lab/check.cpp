@@ -1,30 +1,31 @@
 #include "tutorials/lab/check.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <exception>
 #include <filesystem>
 #include <sstream>
+#include <utility>
 #include <variant>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include "tutorials/lab/temporary_folder.hpp"
+#include "fabric/core/temporary_folder.hpp"
+
+#include "tutorials/lab/machine.hpp"
+#include "tutorials/lab/pictures.hpp"
 #include "tutorials/lab/text.hpp"
-#include "viz/graphviz.hpp"
-#include "viz/ladder.hpp"
 #include "viz/markup.hpp"
-#include "viz/state_diagram.hpp"
-#include "viz/state_machine.hpp"
-#include "viz/timeline.hpp"
-#include "viz/topology_picture.hpp"
 
 namespace simverbs::lab {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kCannotExecute = 127;  // as a shell says it
 constexpr std::size_t kShownLines = 25;
-constexpr std::string_view kPython = "/usr/bin/python3";  // Debian's, which has pyverbs
 
 void read_trace_of(const std::string& file, Performance& performance) {
     if (auto trace = viz::read_trace(file)) {
@@ -32,69 +33,6 @@ void read_trace_of(const std::string& file, Performance& performance) {
         performance.run = viz::read_run(performance.trace);
     }  // a program that opened no device has none
 }
-
-// The services of the queue pairs that there were, as diagrams.
-std::vector<viz::StateMachine> machines_of(const viz::Trace& trace, const viz::Run& run) {
-    std::vector<viz::StateMachine> machines;
-    for (viz::StateMachine& machine : viz::all_machines()) {
-        const bool is_used =
-            std::any_of(run.services.begin(), run.services.end(),
-                        [&machine](const auto& qp) { return machine.id == "qp_" + qp.second; });
-        if (is_used) {
-            viz::count_moves(machine, trace);
-            machines.push_back(std::move(machine));
-        }
-    }
-    return machines;
-}
-
-class Painter {
-  public:
-    Painter(std::string folder, Checked& checked) : folder_(std::move(folder)), checked_(checked) {}
-
-    void draw(Picture picture) {
-        const viz::Trace& trace = checked_.performance.trace;
-        const viz::Run& run = checked_.performance.run;
-        switch (picture) {
-            case Picture::kLadder:
-                if (!run.services.empty()) {
-                    save("ladder.svg", viz::ladder(trace, run, {}));
-                }
-                return;
-            case Picture::kTimeline:
-                save("timeline.json", viz::timeline(trace, run));
-                return;
-            case Picture::kTopology:
-                save_drawn("topology.svg", viz::topology_picture(run, std::nullopt));
-                return;
-            case Picture::kStates:
-                for (const viz::StateMachine& machine : machines_of(trace, run)) {
-                    save_drawn(fmt::format("states_{}.svg", machine.id),
-                               viz::state_diagram(machine));
-                }
-        }
-    }
-
-  private:
-    void save(const std::string& name, std::string_view text) {
-        const std::string file = folder_ + "/" + name;
-        if (write_file(file, text)) {
-            checked_.pictures.push_back(file);
-        } else {
-            checked_.picture_error = file + " cannot be written";
-        }
-    }
-    void save_drawn(const std::string& name, const std::string& dot) {
-        if (const auto svg = viz::draw(dot, "svg")) {
-            save(name, *svg);
-        } else {
-            checked_.picture_error = svg.error();
-        }
-    }
-
-    std::string folder_;
-    Checked& checked_;
-};
 
 constexpr std::string_view kPassed = "✔ passed";
 constexpr std::string_view kFailed = "✘ failed";
@@ -106,7 +44,10 @@ std::string marked(std::string_view mark, std::string_view asks, std::uint64_t p
 }
 
 std::string said(std::string_view title, const std::string& text) {
-    return text.empty() ? "" : fmt::format("{}\n{}\n", title, first_lines(text, kShownLines));
+    return text.empty()
+               ? ""
+               : fmt::format("{}\n{}{}\n", title, first_lines(text, kShownLines),
+                             text.size() < kMostOutput ? "" : "  ... and more than 1 MiB in all\n");
 }
 
 constexpr std::string_view kIndent = "            ";
@@ -137,6 +78,16 @@ std::string without_noise(const Checked& checked) {
         }
     }
     return kept;
+}
+
+// The words of the library, which leaves it as it is.
+bool is_trace_cut(const std::string& errors, const std::string& trace) {
+    return errors.find(fmt::format("simverbs: trace file '{}' is not complete", trace)) !=
+           std::string::npos;
+}
+
+bool lacks_pyverbs(const std::string& errors) {
+    return exception_of(errors) == "ModuleNotFoundError: No module named 'pyverbs'";
 }
 
 // How it ended, when not well, and what else needs no rule: before all that it printed.
@@ -173,26 +124,6 @@ std::string rule_report(const Rule& rule, const Finding& finding, bool is_explai
         text += wrapped("Try: " + advice, kIndent);
     }
     return text;
-}
-
-// The first error of the compiler or the linker, without the folder of the file; of Python, whose
-// last line names the error, the line before it.
-std::string first_error(Language language, const std::string& complaints) {
-    std::istringstream lines(complaints);
-    std::string place;
-    std::string last;
-    for (std::string line; std::getline(lines, line);) {
-        const bool is_error = line.find(" error: ") != std::string::npos ||
-                              line.find("undefined reference") != std::string::npos;
-        if (language == Language::kC && is_error) {
-            const std::size_t folder = line.rfind('/', line.find(':'));
-            return folder == std::string::npos ? line : line.substr(folder + 1);
-        }
-        const std::size_t number = line.rfind(", line ");
-        place = number == std::string::npos ? place : line.substr(number + 2) + ", ";
-        last = line.empty() ? last : line;
-    }
-    return language == Language::kPython ? place + last : last;
 }
 
 std::string verdict(const Exercise& exercise, const Checked& checked) {
@@ -277,74 +208,136 @@ std::string Checked::seen_first() const {
 
 namespace {
 
-// False when it does not compile.
-bool compile(const Toolbox& toolbox, const std::string& answer, const std::string& program,
-             Checked& checked) {
-    const Finished compiled = run(
-        {.words = compiler_words(toolbox, answer, program), .interruption = toolbox.interruption});
-    checked.is_interrupted = compiled.ending.kind == Ending::Kind::kInterrupted;
-    checked.complaints = compiled.errors + compiled.output;
-    if (compiled.ending.number == kCannotExecute && checked.complaints.empty()) {
-        checked.complaints = "there is no C compiler: apt install gcc, or name one by CC\n";
+// One answer, compiled and run in a folder of temporary files. Its steps fail where the machine is
+// in the way.
+class Check {
+  public:
+    Check(const Exercise& exercise, const Toolbox& toolbox, const std::string& file)
+        : exercise_(exercise), toolbox_(toolbox), answer_(fs::absolute(file).string()) {
+        checked_.language = language_of(file);
+        checked_.has_every_hint = has_every_hint(exercise, fs::path(answer_).parent_path());
     }
-    return compiled.ending.is_good();
-}
+
+    fabric::Outcome<Checked> check(const std::string& pictures) {
+        if (access(answer_.c_str(), R_OK) != 0) {
+            return fabric::Failure(fmt::format("{}: {}", answer_, std::strerror(errno)));
+        }
+        fabric::Outcome<void> done = require_space();
+        checked_.compiled = !is_c();
+        if (done && is_c()) {
+            done = compile();
+        }
+        if (done && checked_.compiled && !checked_.is_interrupted) {
+            done = run_answer();
+        }
+        if (!done) {
+            return fabric::Failure(std::move(done.error()));
+        }
+        if (!checked_.is_interrupted) {
+            judge_and_draw(pictures);
+        }
+        return std::move(checked_);
+    }
+
+  private:
+    [[nodiscard]] bool is_c() const { return checked_.language == Language::kC; }
+    [[nodiscard]] std::string program() const { return folder_.file("program"); }
+    [[nodiscard]] std::string trace() const { return folder_.file("trace.jsonl"); }
+    [[nodiscard]] std::string notes() const { return folder_.file("ending"); }
+    [[nodiscard]] std::chrono::milliseconds limit() const {
+        return toolbox_.time_limit.count() > 0 ? toolbox_.time_limit : exercise_.rubric.time_limit;
+    }
+
+    fabric::Outcome<void> compile() {
+        const Finished compiled = run({.words = compiler_words(toolbox_, answer_, program()),
+                                       .interruption = toolbox_.interruption});
+        checked_.is_interrupted = compiled.ending.kind == Ending::Kind::kInterrupted;
+        checked_.complaints = compiled.errors + compiled.output;
+        checked_.compiled = compiled.ending.is_good() && fs::exists(program());
+        return checked_.compiled || checked_.is_interrupted
+                   ? fabric::Outcome<void>()
+                   : require_compiler(toolbox_, folder_.file(""));
+    }
+
+    fabric::Outcome<void> run_answer() {
+        const std::vector<std::string> words =
+            is_c() ? std::vector{program()} : std::vector{std::string(kPython), answer_};
+        const Environment environment =
+            program_environment(toolbox_, exercise_.rubric, trace(), notes());
+        Finished finished = run({words, environment, fs::path(answer_).parent_path().string(),
+                                 limit(), toolbox_.interruption});
+        checked_.is_interrupted = finished.ending.kind == Ending::Kind::kInterrupted;
+        if (finished.ending.kind == Ending::Kind::kNotStarted) {
+            return fabric::Failure(why_not_started(
+                is_c() ? "a program among the temporary files (TMPDIR names another folder)"
+                       : std::string(kPython),
+                finished.ending));
+        }
+        if (is_trace_cut(finished.errors, trace())) {
+            return fabric::Failure(
+                "a trace is cut since its disk is full; TMPDIR names another folder");
+        }
+        checked_.compiled = is_c() || !is_syntax_error(finished.errors);
+        if (!checked_.compiled) {
+            checked_.complaints = std::move(finished.errors);
+            return {};
+        }
+        take(std::move(finished));
+        return is_c() || !lacks_pyverbs(checked_.performance.errors) ? fabric::Outcome<void>()
+                                                                     : require_pyverbs(environment);
+    }
+
+    void take(Finished finished) {
+        Performance& performance = checked_.performance;
+        performance.output = std::move(finished.output);
+        performance.errors = std::move(finished.errors);
+        performance.ending = finished.ending;
+        if (is_c()) {
+            performance.place = place_in_c(notes(), program(), answer_);
+            performance.second_end = place_of_second_end(performance.errors, program(), answer_);
+        } else {
+            performance.errors =
+                without_ignored_exceptions(performance.errors, performance.ignored);
+            performance.ending = ending_of_python(finished.ending, performance.errors);
+            performance.place = place_in_python(notes(), performance.errors, answer_);
+        }
+        read_trace_of(trace(), performance);
+    }
+
+    void judge_and_draw(const std::string& pictures) {
+        const Rubric& rubric = exercise_.rubric;
+        const Performance& performance = checked_.performance;
+        if (performance.ending.kind == Ending::Kind::kKilledSupervisor) {
+            // How far it came before the kernel ended it differs from run to run.
+            checked_.findings.assign(rubric.rules.size(), {.open = true});
+        } else if (checked_.compiled) {
+            checked_.findings = judge(rubric, performance);
+        }
+        if (checked_.compiled && !checked_.passed(rubric)) {
+            checked_.ending = ending_text(performance, limit());
+            checked_.diagnoses = diagnose(rubric, performance, limit());
+        }
+        if (!pictures.empty()) {
+            checked_.drawn = draw(rubric, performance, pictures);
+        }
+    }
+
+    const Exercise& exercise_;
+    const Toolbox& toolbox_;
+    const std::string answer_;
+    const fabric::TemporaryFolder folder_{"simverbs-lab-"};
+    Checked checked_;
+};
 
 }  // namespace
 
-Checked check(const Exercise& exercise, const Toolbox& toolbox, const std::string& file,
-              const std::string& pictures) {
-    const TemporaryFolder folder;
-    Checked checked{.language = language_of(file)};
-    const std::string answer = fs::absolute(file).string();
-    checked.has_every_hint = has_every_hint(exercise, fs::path(answer).parent_path().string());
-    const bool is_c = checked.language == Language::kC;
-    const std::string program = folder.file("program");
-    const std::string trace = folder.file("trace.jsonl");
-    const std::string notes = folder.file("ending");
-    if (is_c && !compile(toolbox, answer, program, checked)) {
-        return checked;
+fabric::Outcome<Checked> check(const Exercise& exercise, const Toolbox& toolbox,
+                               const std::string& file, const std::string& pictures) {
+    try {
+        return Check(exercise, toolbox, file).check(pictures);
+    } catch (const std::exception& error) {  // no process, temporary folder or memory
+        return fabric::Failure(error.what());
     }
-    checked.compiled = true;
-    const auto limit =
-        toolbox.time_limit.count() > 0 ? toolbox.time_limit : exercise.rubric.time_limit;
-    const std::vector<std::string> words =
-        is_c ? std::vector{program} : std::vector{std::string(kPython), answer};
-    Finished finished = run({words, program_environment(toolbox, exercise.rubric, trace, notes),
-                             fs::path(answer).parent_path().string(), limit, toolbox.interruption});
-    Performance& performance = checked.performance;
-    performance.output = std::move(finished.output);
-    performance.errors = std::move(finished.errors);
-    if (!is_c && is_syntax_error(performance.errors)) {
-        checked.compiled = false;
-        checked.complaints = std::move(performance.errors);
-        performance = {};
-        return checked;
-    }
-    if (!is_c) {
-        performance.errors = without_ignored_exceptions(performance.errors, performance.ignored);
-    }
-    performance.ending =
-        is_c ? finished.ending : ending_of_python(finished.ending, performance.errors);
-    performance.place = is_c ? place_in_c(notes, program, answer)
-                             : place_in_python(notes, performance.errors, answer);
-    if (is_c) {
-        performance.second_end = place_of_second_end(performance.errors, program, answer);
-    }
-    checked.is_interrupted = finished.ending.kind == Ending::Kind::kInterrupted;
-    read_trace_of(trace, performance);
-    checked.findings = judge(exercise.rubric, performance);
-    if (!checked.passed(exercise.rubric)) {
-        checked.ending = ending_text(performance, limit);
-        checked.diagnoses = diagnose(exercise.rubric, performance, limit);
-    }
-    if (!pictures.empty() && !performance.trace.records.empty()) {
-        Painter painter(pictures, checked);
-        for (const Picture picture : exercise.rubric.pictures) {
-            painter.draw(picture);
-        }
-    }
-    return checked;
 }
 
 std::string report(const Exercise& exercise, const Checked& checked) {
@@ -377,12 +370,12 @@ std::string report(const Exercise& exercise, const Checked& checked) {
         text += fmt::format("It took {} of virtual time.\n",
                             viz::time_text(checked.performance.run.end));
     }
-    for (const std::string& picture : checked.pictures) {
-        text += fmt::format("{} {}\n", picture == checked.pictures.front() ? "Drawn:" : "      ",
+    for (const std::string& picture : checked.drawn.files) {
+        text += fmt::format("{} {}\n", picture == checked.drawn.files.front() ? "Drawn:" : "      ",
                             picture);
     }
-    if (!checked.picture_error.empty()) {
-        text += fmt::format("Not drawn: {}\n", checked.picture_error);
+    if (!checked.drawn.error.empty()) {
+        text += fmt::format("Not drawn: {}\n", checked.drawn.error);
     }
     return text;
 }

@@ -8,9 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "fabric/core/outcome.hpp"
+
 #include "tutorials/lab/attempt.hpp"
 #include "tutorials/lab/diagnosis.hpp"
 #include "tutorials/lab/exercise.hpp"
+#include "tutorials/lab/pictures.hpp"
 
 namespace simverbs::lab {
 
@@ -24,8 +27,7 @@ struct Checked {
     std::vector<Finding> findings;      // as the rubric's rules; empty where nothing ran
     std::optional<std::string> ending;  // when it did not end well
     std::vector<Diagnosis> diagnoses;   // when it did not pass
-    std::vector<std::string> pictures;  // files
-    std::string picture_error;
+    Drawn drawn;
 
     [[nodiscard]] std::uint64_t points(const Rubric& rubric) const;
     [[nodiscard]] bool passed(const Rubric& rubric) const {
@@ -40,9 +42,10 @@ struct Checked {
 };
 
 // `file` is an exercise.c or exercise.py by its ending; pictures go to the folder `pictures`, none
-// where it is "". Throws std::system_error when no process or temporary folder can be made.
-Checked check(const Exercise& exercise, const Toolbox& toolbox, const std::string& file,
-              const std::string& pictures);
+// where it is "". Fails where the machine is in the way: it has no compiler, headers, pyverbs,
+// space or process for it.
+fabric::Outcome<Checked> check(const Exercise& exercise, const Toolbox& toolbox,
+                               const std::string& file, const std::string& pictures);
 
 // Returns the report for the student. Advice ("Try") comes only after the last hint.
 std::string report(const Exercise& exercise, const Checked& checked);

@@ -158,6 +158,11 @@ std::optional<std::string> ending_text(const Performance& performance,
                 where);
         case Ending::Kind::kInterrupted:
             return "It was interrupted.";
+        case Ending::Kind::kKilledSupervisor:
+            return "It killed the process that runs it, and itself with that, by kill() of its "
+                   "parent or of every process.";
+        case Ending::Kind::kNotStarted:
+            return "It was not started.";
         case Ending::Kind::kExited:
             break;
     }
@@ -168,7 +173,8 @@ std::vector<Diagnosis> diagnose(const Rubric& rubric, const Performance& perform
                                 std::chrono::milliseconds limit) {
     std::vector<Diagnosis> all;
     if (performance.ending.kind == Ending::Kind::kKilledBySignal ||
-        performance.ending.kind == Ending::Kind::kException) {
+        performance.ending.kind == Ending::Kind::kException ||
+        performance.ending.kind == Ending::Kind::kKilledSupervisor) {
         all.push_back({kCrashes, ending_text(performance, limit).value_or("")});
     }
     if (performance.ending.kind == Ending::Kind::kTimedOut) {

@@ -15,13 +15,15 @@ struct Ending {
     enum class Kind : std::uint8_t {
         kExited,
         kKilledBySignal,
-        kException,    // of Python, that nobody caught; not that a verb was refused
-        kTimedOut,     // stopped, its time was used up
-        kStuck,        // likewise and it slept, or simverbs said that nothing is left to come
-        kInterrupted,  // stopped, since whoever asked for the run wants no more of it
+        kException,         // of Python, that nobody caught; not that a verb was refused
+        kTimedOut,          // stopped, its time was used up
+        kStuck,             // likewise and it slept, or simverbs said that nothing is left to come
+        kInterrupted,       // stopped, since whoever asked for the run wants no more of it
+        kNotStarted,        // the system refused
+        kKilledSupervisor,  // its parent, and itself with that
     };
     Kind kind = Kind::kExited;
-    int number = 0;  // exit status, or signal
+    int number = 0;  // exit status, signal, or errno where it was not started
 
     [[nodiscard]] bool is_good() const { return kind == Kind::kExited && number == 0; }
 };

@@ -163,12 +163,13 @@ fabric::Outcome<void> start(const Exercise& exercise, Language language, const s
                : copy_new(exercise.folder + "/README.md", folder / "README.md");
 }
 
-fabric::Outcome<std::string> find_answer(const Exercise& exercise, const std::string& folder) {
+std::vector<std::string> find_answers(const Exercise& exercise, const std::string& folder) {
     std::vector<std::string> found;
+    std::error_code missing;
     for (const fs::path& place : {fs::path(folder) / exercise.name, fs::path(folder)}) {
         for (const Language language : {Language::kC, Language::kPython}) {
             const fs::path file = place / ("exercise" + std::string(ending_of(language)));
-            if (fs::is_regular_file(file)) {
+            if (fs::is_regular_file(file, missing)) {
                 found.push_back(file.string());
             }
         }
@@ -176,6 +177,11 @@ fabric::Outcome<std::string> find_answer(const Exercise& exercise, const std::st
             break;
         }
     }
+    return found;
+}
+
+fabric::Outcome<std::string> find_answer(const Exercise& exercise, const std::string& folder) {
+    const std::vector<std::string> found = find_answers(exercise, folder);
     if (found.empty()) {
         return fabric::Failure(fmt::format(
             "no exercise.c or exercise.py in {0}/{1} or in {0}; `simverbs lab start {1}` "
@@ -198,9 +204,12 @@ std::string next_hint(const Exercise& exercise, const std::string& folder, Langu
         (fs::is_directory(place) ? place.string() : folder) + std::string(kHintsFile);
     const std::size_t given = number_of(read_file(file).value_or("0"));
     const std::size_t now = given % hints.size();
-    write_file(file, std::to_string(given + 1));
-    return wrapped(fmt::format("Hint {} of {}: {}", now + 1, hints.size(), hints[now].in(language)),
-                   "");
+    const std::string hint = wrapped(
+        fmt::format("Hint {} of {}: {}", now + 1, hints.size(), hints[now].in(language)), "");
+    return write_file(file, std::to_string(given + 1))
+               ? hint
+               : hint + fmt::format("{} cannot be written, so the next hint will be this one.\n",
+                                    file);
 }
 
 bool has_every_hint(const Exercise& exercise, const std::string& folder) {
@@ -217,10 +226,10 @@ Progress progress(const std::string& folder, const std::string& name) {
     return is_begun ? Progress::kBegun : Progress::kNone;
 }
 
-void note_solved(const std::string& answer) {
+bool note_solved(const std::string& answer) {
     const fs::path file(answer);
-    write_file((file.parent_path() / kSolvedFile.substr(1)).string(),
-               file.filename().string() + "\n");
+    return write_file((file.parent_path() / kSolvedFile.substr(1)).string(),
+                      file.filename().string() + "\n");
 }
 
 fabric::Outcome<std::string> text_of(const Exercise& exercise, const WrongAnswer& answer) {

@@ -42,6 +42,10 @@ fabric::Outcome<Exercise> find_exercise(const std::string& tutorials, std::strin
 // is something already.
 fabric::Outcome<void> start(const Exercise& exercise, Language language, const std::string& into);
 
+// The student's files in `folder`, or in its subfolder of the exercise's name: none, or at most one
+// of each language, C first.
+std::vector<std::string> find_answers(const Exercise& exercise, const std::string& folder);
+
 // The student's file in `folder`, or in its subfolder of the exercise's name; the one that there
 // is. Fails when there is none, or one of each language.
 fabric::Outcome<std::string> find_answer(const Exercise& exercise, const std::string& folder);
@@ -55,8 +59,8 @@ bool has_every_hint(const Exercise& exercise, const std::string& folder);
 // How far a student is with an exercise, by the files in `folder`/NAME.
 enum class Progress : std::uint8_t { kNone, kBegun, kSolved };
 Progress progress(const std::string& folder, const std::string& name);
-// Notes it in a file `.solved` beside the answer.
-void note_solved(const std::string& answer);
+// Notes it in a file `.solved` beside the answer. Returns false where that cannot be written.
+bool note_solved(const std::string& answer);
 
 // The text of a wrong answer. Fails when what it replaces is not there exactly once.
 fabric::Outcome<std::string> text_of(const Exercise& exercise, const WrongAnswer& answer);

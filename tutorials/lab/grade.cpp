@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -19,13 +22,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> folders_in(const std::string& folder, std::error_code& failure) {
+// Fails where the folder cannot be read.
+fabric::Outcome<std::vector<std::string>> folders_in(const fs::path& folder) {
+    std::error_code failure;
+    std::error_code ignored;
     std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(folder, failure)) {
-        const std::string name = entry.path().filename().string();
-        if (entry.is_directory() && !name.starts_with('.')) {
+    for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end;
+         entry.increment(failure)) {
+        const std::string name = entry->path().filename().string();
+        if (entry->is_directory(ignored) && !name.starts_with('.')) {
             names.push_back(name);
         }
+    }
+    if (failure) {
+        return fabric::Failure(fmt::format("{}: {}", folder.string(), failure.message()));
     }
     std::sort(names.begin(), names.end());
     return names;
@@ -37,22 +47,32 @@ struct Student {
     std::vector<std::string> folders;               // that name an exercise
     std::map<std::string, std::string> misspelled;  // by the name that is likely meant
     std::vector<std::string> unknown;               // with an answer for no exercise at all
+    bool has_flat_answer = false;                   // in no folder of an exercise
+    std::string obstacle;                           // why the folder cannot be read
 };
+
+bool has_answer(const fs::path& folder) {
+    std::error_code missing;
+    return fs::exists(folder / "exercise.c", missing) ||
+           fs::exists(folder / "exercise.py", missing);
+}
 
 Student read_student(const std::string& class_folder, const std::string& name,
                      const std::vector<std::string>& exercises) {
-    Student student{.name = name};
     const fs::path home = fs::path(class_folder) / name;
-    std::error_code ignored;
-    for (const std::string& folder : folders_in(home.string(), ignored)) {
+    Student student{.name = name, .has_flat_answer = has_answer(home)};
+    const auto folders = folders_in(home);
+    if (!folders) {
+        student.obstacle = folders.error();
+        return student;
+    }
+    for (const std::string& folder : *folders) {
         const std::string meant = nearest_exercise(exercises, folder);
-        const bool has_answer =
-            fs::exists(home / folder / "exercise.c") || fs::exists(home / folder / "exercise.py");
         if (meant == folder) {
             student.folders.push_back(folder);
         } else if (!meant.empty()) {
             student.misspelled.try_emplace(meant, folder);
-        } else if (has_answer) {
+        } else if (has_answer(home / folder)) {
             student.unknown.push_back(folder);
         }
     }
@@ -62,32 +82,64 @@ Student read_student(const std::string& class_folder, const std::string& name,
 struct Paper {
     const Student* student;
     const Exercise* exercise;
-    std::string folder;
+    fs::path home;               // of the student
+    bool is_flat_right = false;  // home/exercise.c counts, too
+
+    [[nodiscard]] fs::path folder() const { return home / exercise->name; }
+    [[nodiscard]] std::string name() const { return student->name + "/" + exercise->name; }
 };
 
-std::string row(const Paper& paper, std::uint64_t points, std::string_view failing,
-                std::string_view seen) {
-    return fmt::format("{},{},{},{},{},{}\n", csv_field(paper.student->name),
-                       csv_field(paper.exercise->name), points, paper.exercise->rubric.points(),
-                       csv_field(failing), csv_field(seen));
+// A row, or why there is none; both are empty after an interruption.
+struct Row {
+    std::string text;
+    std::string obstacle;
+};
+
+Row row(const Paper& paper, std::uint64_t points, std::string_view failing, std::string_view seen) {
+    return {.text = fmt::format("{},{},{},{},{},{}\n", csv_field(paper.student->name),
+                                csv_field(paper.exercise->name), points,
+                                paper.exercise->rubric.points(), csv_field(failing),
+                                csv_field(printable(seen)))};
 }
 
-// "" when the check was interrupted.
-std::string row(const Paper& paper, const Toolbox& toolbox) {
-    const Exercise& exercise = *paper.exercise;
-    const auto file = find_answer(exercise, paper.folder);
-    if (file) {
-        const Checked checked = check(exercise, toolbox, *file, "");
-        return checked.is_interrupted
-                   ? std::string()
-                   : row(paper, checked.points(exercise.rubric),
-                         checked.first_failing(exercise.rubric), checked.seen_first());
-    }
-    const auto misspelled = paper.student->misspelled.find(exercise.name);
+Row row_of_missing(const Paper& paper) {
+    const auto misspelled = paper.student->misspelled.find(paper.exercise->name);
+    std::error_code missing;
     return row(paper, 0, "not handed in",
-               fs::is_directory(paper.folder)                  ? file.error()
+               fs::is_directory(paper.folder(), missing)
+                   ? fmt::format("no exercise.c or exercise.py in {}", paper.folder().string())
                : misspelled == paper.student->misspelled.end() ? std::string()
                                                                : misspelled->second + "?");
+}
+
+// Checks the answers to one exercise, at most one in each language; the better one counts.
+Row row(const Paper& paper, const Toolbox& toolbox) {
+    const Exercise& exercise = *paper.exercise;
+    if (!paper.student->obstacle.empty()) {
+        return {.obstacle = paper.student->obstacle};
+    }
+    const auto readable = folders_in(paper.folder());
+    std::error_code missing;
+    if (!readable && fs::is_directory(paper.folder(), missing)) {
+        return {.obstacle = readable.error()};
+    }
+    std::vector<std::string> files = find_answers(exercise, paper.folder().string());
+    if (files.empty() && paper.is_flat_right) {
+        files = find_answers(exercise, paper.home.string());
+    }
+    std::optional<Checked> best;
+    for (const std::string& file : files) {
+        auto checked = check(exercise, toolbox, file, "");
+        if (!checked || checked->is_interrupted) {
+            return {.obstacle = checked ? std::string() : checked.error()};
+        }
+        if (!best || checked->points(exercise.rubric) > best->points(exercise.rubric)) {
+            best = std::move(*checked);
+        }
+    }
+    return best ? row(paper, best->points(exercise.rubric), best->first_failing(exercise.rubric),
+                      best->seen_first())
+                : row_of_missing(paper);
 }
 
 // Which of the exercises some student has handed in, or the one that was asked for.
@@ -115,12 +167,15 @@ fabric::Outcome<std::vector<Exercise>> find_exercises(const GradeOptions& option
     }
     if (exercises.empty()) {
         return fabric::Failure(
-            fmt::format("{}: no STUDENT/NN_name folder of any exercise here", options.folder));
+            fmt::format("{}: no STUDENT/NN_name folder of any exercise here; with --exercise NAME, "
+                        "STUDENT/exercise.c is graded as well",
+                        options.folder));
     }
     return exercises;
 }
 
-std::vector<std::string> warnings_of(const std::vector<Student>& students) {
+std::vector<std::string> warnings_of(const GradeOptions& options,
+                                     const std::vector<Student>& students) {
     std::vector<std::string> warnings;
     for (const Student& student : students) {
         for (const auto& [meant, folder] : student.misspelled) {
@@ -132,21 +187,27 @@ std::vector<std::string> warnings_of(const std::vector<Student>& students) {
             warnings.push_back(fmt::format("{}/{} is not graded: no exercise has that name",
                                            student.name, folder));
         }
+        if (student.has_flat_answer && options.exercise.empty()) {
+            warnings.push_back(
+                fmt::format("the answer in {} itself is not graded: it lies in no "
+                            "exercise's folder; --exercise NAME grades it",
+                            student.name));
+        }
     }
     return warnings;
 }
 
-// The rows of all papers, in their order; "" for those that an interruption left out.
-std::vector<std::string> grade_all(const std::vector<Paper>& papers, const Toolbox& toolbox,
-                                   unsigned jobs) {
-    std::vector<std::string> rows(papers.size());
+// The rows of all papers, in their order.
+std::vector<Row> grade_all(const std::vector<Paper>& papers, const Toolbox& toolbox,
+                           unsigned jobs) {
+    std::vector<Row> rows(papers.size());
     std::atomic<std::size_t> next{0};
     std::vector<std::jthread> workers;
     for (unsigned i = 0; i < std::max(1U, jobs); ++i) {
         workers.emplace_back([&] {
             for (std::size_t at = next++; at < papers.size(); at = next++) {
                 rows[at] = row(papers[at], toolbox);
-                if (rows[at].empty()) {
+                if (rows[at].text.empty() && rows[at].obstacle.empty()) {
                     return;
                 }
             }
@@ -156,18 +217,41 @@ std::vector<std::string> grade_all(const std::vector<Paper>& papers, const Toolb
     return rows;
 }
 
+// "REASON; not graded: ada/03_to_rts, bob/03_to_rts", in the order of the papers.
+std::vector<std::string> obstacles_of(const std::vector<Paper>& papers,
+                                      const std::vector<Row>& rows) {
+    std::vector<std::string> reasons;
+    std::map<std::string, std::string> names;
+    for (std::size_t i = 0; i < papers.size(); ++i) {
+        if (rows[i].obstacle.empty()) {
+            continue;
+        }
+        std::string& list = names[rows[i].obstacle];
+        if (list.empty()) {
+            reasons.push_back(rows[i].obstacle);
+        }
+        list += (list.empty() ? "" : ", ") + papers[i].name();
+    }
+    for (std::string& reason : reasons) {
+        reason += "; not graded: " + names[reason];
+    }
+    return reasons;
+}
+
 }  // namespace
 
 fabric::Outcome<Grades> grade(const GradeOptions& options, const Toolbox& toolbox) {
-    std::error_code failure;
-    const std::vector<std::string> folders = folders_in(options.folder, failure);
-    if (failure) {
-        return fabric::Failure(fmt::format("{}: {}", options.folder, failure.message()));
+    const auto folders = folders_in(options.folder);
+    if (!folders) {
+        return fabric::Failure(folders.error());
+    }
+    if (folders->empty()) {
+        return fabric::Failure(fmt::format("{}: no folder of a student here", options.folder));
     }
     const std::vector<std::string> names = exercise_names(options.exercises);
     std::vector<Student> students;
-    students.reserve(folders.size());
-    for (const std::string& folder : folders) {
+    students.reserve(folders->size());
+    for (const std::string& folder : *folders) {
         students.push_back(read_student(options.folder, folder, names));
     }
     const auto exercises = find_exercises(options, students, names);
@@ -177,15 +261,17 @@ fabric::Outcome<Grades> grade(const GradeOptions& options, const Toolbox& toolbo
     std::vector<Paper> papers;
     for (const Student& student : students) {
         for (const Exercise& exercise : *exercises) {
-            papers.push_back({&student, &exercise,
-                              (fs::path(options.folder) / student.name / exercise.name).string()});
+            papers.push_back({&student, &exercise, fs::path(options.folder) / student.name,
+                              !options.exercise.empty()});
         }
     }
+    const std::vector<Row> rows = grade_all(papers, toolbox, options.jobs);
     Grades grades{.csv = "student,exercise,points,of,first failing rule,seen\n",
-                  .warnings = warnings_of(students)};
-    for (const std::string& each : grade_all(papers, toolbox, options.jobs)) {
-        grades.csv += each;
-        grades.ungraded += each.empty() ? 1 : 0;
+                  .warnings = warnings_of(options, students),
+                  .obstacles = obstacles_of(papers, rows)};
+    for (const Row& each : rows) {
+        grades.csv += each.text;
+        grades.ungraded += each.text.empty() ? 1 : 0;
     }
     return grades;
 }

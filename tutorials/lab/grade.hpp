@@ -14,15 +14,18 @@ namespace simverbs::lab {
 struct GradeOptions {
     std::string folder;     // FOLDER/STUDENT/NN_name/exercise.c
     std::string exercises;  // where they lie
-    std::string exercise;   // "": all that some student has
+    // "": all that some student has; else it may lie in FOLDER/STUDENT/exercise.c as well.
+    std::string exercise;
     unsigned jobs = 1;
 };
 
 struct Grades {
     // Student, exercise, points, of, first failing rule, seen. What is not handed in has no points.
     std::string csv;
-    std::vector<std::string> warnings;  // folders of students that are no exercise's
-    std::size_t ungraded = 0;           // rows that an interruption left out
+    std::vector<std::string> warnings;  // what is not graded, for its name or place
+    // Why answers could not be judged, and which: they have no row. Not their fault.
+    std::vector<std::string> obstacles;
+    std::size_t ungraded = 0;  // rows that are left out
 };
 
 // Fails when there is no student, or a rubric cannot be read.

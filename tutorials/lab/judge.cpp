@@ -292,6 +292,10 @@ class Judge {
                 return {false, fmt::format("it crashed: {}", strsignal(ending.number))};
             case Ending::Kind::kException:
                 return {false, "it crashed: " + exception_of(performance_.errors)};
+            case Ending::Kind::kKilledSupervisor:
+                return {false, "it killed the process that runs it"};
+            case Ending::Kind::kNotStarted:
+                return {false, "it was not started"};
             case Ending::Kind::kExited:
                 break;
         }
@@ -374,7 +378,8 @@ void leave_open_where_nothing_was_done(const Rubric& rubric, std::vector<Finding
 // something has not happened.
 bool was_cut_short(const Ending& ending) {
     return ending.kind == Ending::Kind::kKilledBySignal ||
-           ending.kind == Ending::Kind::kException || ending.kind == Ending::Kind::kTimedOut;
+           ending.kind == Ending::Kind::kException || ending.kind == Ending::Kind::kTimedOut ||
+           ending.kind == Ending::Kind::kKilledSupervisor;
 }
 
 }  // namespace

@@ -7,8 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "fabric/core/temporary_folder.hpp"
+
 #include "tutorials/lab/check.hpp"
-#include "tutorials/lab/temporary_folder.hpp"
 
 namespace simverbs::lab {
 namespace {
@@ -55,7 +56,12 @@ class Prover {
         if (expected.fails == kTimesOut) {
             toolbox.time_limit = std::min(kEnoughToHang, exercise_.rubric.time_limit);
         }
-        const Checked checked = check(exercise_, toolbox, file, "");
+        const fabric::Outcome<Checked> outcome = check(exercise_, toolbox, file, "");
+        if (!outcome) {
+            proof_.obstacle = outcome.error();
+            return;
+        }
+        const Checked& checked = *outcome;
         proof_.is_interrupted = proof_.is_interrupted || checked.is_interrupted;
         const std::string named = checked.first_failing(exercise_.rubric);
         const std::string told = report(exercise_, checked);
@@ -85,7 +91,7 @@ class Prover {
     }
 
     void try_out(const WrongAnswer& answer) {
-        const TemporaryFolder folder;
+        const fabric::TemporaryFolder folder("simverbs-lab-");
         const std::string file = folder.file("exercise" + std::string(ending_of(answer.language)));
         const auto changed = text_of(exercise_, answer);
         if (!changed || !write_file(file, *changed)) {
@@ -98,7 +104,9 @@ class Prover {
                 {answer.fails, answer.says, false});
     }
 
-    [[nodiscard]] bool is_interrupted() const { return proof_.is_interrupted; }
+    [[nodiscard]] bool is_stopped() const {
+        return proof_.is_interrupted || !proof_.obstacle.empty();
+    }
     [[nodiscard]] const Proof& proof() const { return proof_; }
 
   private:
@@ -112,7 +120,7 @@ class Prover {
 Proof prove(const Exercise& exercise, const Toolbox& toolbox, bool with_wrong) {
     Prover prover(exercise, toolbox);
     for (const Language language : {Language::kC, Language::kPython}) {
-        if (exercise.has(language) && !prover.is_interrupted()) {
+        if (exercise.has(language) && !prover.is_stopped()) {
             const std::string_view ending = ending_of(language);
             prover.try_out(fmt::format("exercise{}", ending), exercise.file("exercise", language),
                            {"*", "", true});
@@ -121,7 +129,7 @@ Proof prove(const Exercise& exercise, const Toolbox& toolbox, bool with_wrong) {
         }
     }
     for (const WrongAnswer& answer : exercise.wrong) {
-        if (with_wrong && !prover.is_interrupted()) {
+        if (with_wrong && !prover.is_stopped()) {
             prover.try_out(answer);
         }
     }

@@ -13,6 +13,7 @@ struct Proof {
     std::string text;        // a line each
     std::size_t failed = 0;  // those that are not as they should be
     bool is_interrupted = false;
+    std::string obstacle;  // why the machine could not go on; "": it could
 };
 
 // The starter fails and earns no points, the solution passes, and each wrong answer is named by its

@@ -1,8 +1,11 @@
 #include "tutorials/lab/text.hpp"
 
+#include <algorithm>
 #include <sstream>
 
 #include <fmt/format.h>
+
+#include "fabric/core/utf8.hpp"
 
 namespace simverbs::lab {
 
@@ -19,6 +22,19 @@ std::string wrapped(std::string_view text, std::string_view indent) {
         line += (line.size() > indent.size() ? " " : "") + word;
     }
     return out + line + "\n";
+}
+
+std::string printable(std::string_view text) {
+    std::string out;
+    while (!text.empty()) {
+        const std::size_t length = fabric::utf8_sequence(text);
+        const char first = text.front();
+        const bool is_control =
+            (first >= 0 && first < ' ' && first != '\n' && first != '\t') || first == '\x7F';
+        out += length == 0 || is_control ? std::string_view("?") : text.substr(0, length);
+        text.remove_prefix(std::max<std::size_t>(1, length));
+    }
+    return out;
 }
 
 std::string first_lines(std::string_view text, std::size_t most) {
