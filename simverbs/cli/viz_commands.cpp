@@ -15,6 +15,7 @@
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/output_option.hpp"
 #include "simverbs/model/cm_transitions.hpp"
+#include "simverbs/model/personalities.hpp"
 #include "simverbs/model/services.hpp"
 
 #include "viz/coverage.hpp"
@@ -145,6 +146,15 @@ std::vector<std::string> service_names() {
     return names;
 }
 
+std::vector<std::string> personality_names() {
+    std::vector<std::string> names;
+    names.reserve(kPersonalities.size());
+    for (const Personality* const personality : kPersonalities) {
+        names.emplace_back(personality->name);
+    }
+    return names;
+}
+
 Service service_named(std::string_view name) {
     for (const ServiceProperties& row : kServices) {
         if (row.name == name) {
@@ -206,6 +216,8 @@ void VizCommands::add_state_diagrams() {
     qp_ = add("qp", "Life of a queue pair (.dot, .svg, .png)", kGraphEndings);
     qp_->add_option("--service", service_, "its transport service")
         ->check(CLI::IsMember(service_names()));
+    qp_->add_option("--personality", personality_, "the device whose moves to show")
+        ->check(CLI::IsMember(personality_names()));
     port_ = add("port", "Life of a port", kGraphEndings);
     cq_ = add("cq", "Life of a completion queue", kGraphEndings);
     srq_ = add("srq", "Life of a shared receive queue", kGraphEndings);
@@ -390,18 +402,19 @@ int VizCommands::write_report() const {
 }
 
 int VizCommands::draw_machine() const {
-    viz::StateMachine machine = *qp_          ? viz::qp_machine(service_named(service_))
-                                : *port_      ? viz::port_machine()
-                                : *cq_        ? viz::cq_machine()
-                                : *srq_       ? viz::srq_machine()
-                                : *wq_        ? viz::wq_machine()
-                                : *requester_ ? viz::requester_machine()
-                                : *cm_        ? viz::cm_machine(side_named(side_))
-                                : *lap_       ? viz::lap_machine()
-                                : *rdma_cm_   ? viz::rdma_cm_machine()
-                                              : viz::responder_machine();
+    viz::StateMachine machine =
+        *qp_          ? viz::qp_machine(service_named(service_), *find_personality(personality_))
+        : *port_      ? viz::port_machine()
+        : *cq_        ? viz::cq_machine()
+        : *srq_       ? viz::srq_machine()
+        : *wq_        ? viz::wq_machine()
+        : *requester_ ? viz::requester_machine()
+        : *cm_        ? viz::cm_machine(side_named(side_))
+        : *lap_       ? viz::lap_machine()
+        : *rdma_cm_   ? viz::rdma_cm_machine()
+                      : viz::responder_machine();
     for (const std::string& path : traces_) {
-        const fabric::Outcome<viz::Trace> trace = viz::read_trace(path);
+        const fabric::Outcome<viz::Trace> trace = read_trace(path);
         if (!trace) {
             return complain(trace.error());
         }

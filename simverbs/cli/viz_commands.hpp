@@ -49,6 +49,7 @@ class VizCommands final : public Command {
     CLI::App* coverage_ = nullptr;
     CLI::App* report_ = nullptr;
     std::string service_ = "RC";
+    std::string personality_ = "spec";
     std::string side_ = "active";
     std::vector<std::string> traces_;
     std::string output_;
