@@ -204,7 +204,7 @@ class Picture {
         return busiest_ == 0 ? 1 : 1 + cable.busy / std::max<std::int64_t>(1, busiest_ / 5);
     }
 
-    // Of the time of the trace, to a tenth.
+    // Returns the percentage of the time of the trace, to a tenth.
     [[nodiscard]] std::string share_busy(const Cable& cable) const {
         const std::int64_t span = std::max<std::int64_t>(1, run_.end - run_.begin);
         __extension__ using Wide = __int128;

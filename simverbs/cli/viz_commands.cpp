@@ -12,6 +12,8 @@
 
 #include <fmt/format.h>
 
+#include "fabric/yaml/quantities.hpp"
+
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/output_option.hpp"
 #include "simverbs/model/cm_transitions.hpp"
@@ -195,6 +197,24 @@ CLI::Validator ends_with_one_of(std::string endings) {
             ""};
 }
 
+void add_time(CLI::App& command, const std::string& name, std::int64_t& picoseconds,
+              const std::string& help) {
+    command
+        .add_option_function<std::string>(
+            name,
+            [name, &picoseconds](const std::string& text) {
+                const auto time = fabric::yaml::parse_duration(text);
+                if (!time) {
+                    throw CLI::ValidationError(
+                        name, fmt::format("{}: expected a time with a unit, as 5ms ({})", text,
+                                          time.error()));
+                }
+                picoseconds = time->count();
+            },
+            help)
+        ->type_name("TIME");
+}
+
 constexpr const char* kGraphEndings = ".dot, .gv, .svg, .png, .pdf";
 
 }  // namespace
@@ -253,6 +273,8 @@ void VizCommands::add_views() {
         ->allow_extra_args(false)
         ->default_str("the first that fit");
     ladder_->add_option("--rows", rows_, "how many to draw at most");
+    add_time(*ladder_, "--from", from_, "leaves out what was before, 1.5us");
+    add_time(*ladder_, "--to", until_, "leaves out what came after");
     ladder_->add_flag("--packets", every_packet_, "an arrow a packet, not a message");
     timeline_ = add_view("timeline", "For Perfetto and chrome://tracing (.json)", ".json");
     topology_ =
@@ -311,8 +333,11 @@ int VizCommands::draw_ladder() const {
     if (!qps) {
         return complain(qps.error());
     }
-    const viz::LadderOptions options{
-        .qps = std::move(*qps), .rows = rows_, .folds = !every_packet_};
+    const viz::LadderOptions options{.qps = std::move(*qps),
+                                     .from = from_,
+                                     .until = until_,
+                                     .rows = rows_,
+                                     .folds = !every_packet_};
     return write_out(output_, viz::ladder(*trace, run, options));
 }
 

@@ -30,7 +30,7 @@ Fabric star() {
     return run;
 }
 
-// What the picture says of how busy the link of h1 is.
+// Returns the percentage that the picture gives the link of h1.
 std::string share(std::uint64_t bytes, std::int64_t picoseconds) {
     Fabric run = star();
     run.ports[{1, 1}] = {.frames = 1, .bytes = bytes, .lost = 0};
