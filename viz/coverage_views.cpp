@@ -78,7 +78,8 @@ std::string coverage_page(const std::vector<CoverageGroup>& groups, const std::s
         "<link rel=\"icon\" href=\"data:,\">\n<title>{0}</title>\n"
         "<style>body {{ font: 15px/1.45 Helvetica, Arial, sans-serif; color: {1}; max-width: "
         "900px; margin: 0 auto; padding: 0 20px; }}\nsummary {{ cursor: pointer; padding: 4px 0; "
-        "}}\n.items {{ columns: 3 240px; font-size: 13px; }}\n.no {{ color: #b34700; font-weight: "
+        "}}\nprogress {{ float: right; }}\n.items {{ columns: 3 240px; font-size: 13px; }}\n.no {{ "
+        "color: #b34700; font-weight: "
         "bold; }}</style></head>\n<body><h1>{0}</h1>\n<p>{2}</p>\n{3}</body></html>\n",
         escaped(title), kInk, escaped(coverage_line(groups)), coverage_lists(groups));
 }

@@ -1,12 +1,12 @@
 #include "viz/ladder.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "viz/ladder_marks.hpp"
 #include "viz/ladder_rows.hpp"
 #include "viz/markup.hpp"
 #include "viz/palette.hpp"
@@ -18,40 +18,13 @@ namespace {
 constexpr int kWidest = 1990;
 constexpr int kFirstLine = 170;  // the times stand left of it
 constexpr int kLeastGap = 150;   // between life lines
+constexpr int kTitle = 26;       // its line, above the key
 constexpr int kRow = 24;
-constexpr int kBreak = 26;  // what a break adds
-constexpr int kFont = 12;
+constexpr int kBreak = 26;       // what a break adds
 constexpr int kFromSender = 34;  // a packet that its sender's link lost
 constexpr int kFromSwitch = 90;
 constexpr int kMark = 12;  // marks of discarded packets stand so far before the life line
 constexpr std::size_t kUsualLines = 8;
-constexpr std::string_view kThin = "1.6";
-constexpr std::string_view kMedium = "2.4";
-constexpr std::string_view kThick = "3.4";  // of several packets
-
-// As wide as a wide font makes it.
-int width_of(std::string_view text, int size = kFont) {
-    return static_cast<int>(text.size()) * size * 68 / 100;
-}
-
-// A line of that style, or a mark.
-struct KeyItem {
-    std::string_view words;
-    std::string_view colour;
-    std::string_view width;
-    std::string_view more{};  // attributes
-    char mark = ' ';
-};
-constexpr std::array<KeyItem, 7> kKey = {{
-    {"packet", kBlue, kThin, "marker-end=\"url(#sent)\""},
-    {"several packets of a message", kBlue, kThick, "marker-end=\"url(#sent)\""},
-    {"sent again", kOrange, kThin, "stroke-dasharray=\"7 3\" marker-end=\"url(#again)\""},
-    {"NAK, RNR NAK", kVermilion, kMedium, "marker-end=\"url(#nak)\""},
-    {"lost", kVermilion, "", "", 'x'},
-    {"discarded on arrival", kVermilion, "", "", '|'},
-    {"time passes", kFaint, "1", "stroke-dasharray=\"2 3\""},
-}};
-constexpr int kSample = 44;
 
 class Ladder {
   public:
@@ -61,7 +34,7 @@ class Ladder {
         }
         for (std::size_t i = 0; i < content_.rows.size(); ++i) {
             if (content_.rows[i].kind == RowKind::kEnd) {
-                end_row_[content_.rows[i].part] = i;
+                end_rows_[content_.rows[i].part].push_back(i);
             }
         }
         place_columns();
@@ -75,13 +48,15 @@ class Ladder {
         std::string out = fmt::format(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 "
             "{0} {1}\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"{2}\" "
-            "role=\"img\">\n<title>Packets between queue pairs</title>\n"
+            "role=\"img\">\n<title>{3}</title>\n"
             "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
-            width_, height, kFont);
-        out += markers() + key();
+            width_, height, kLadderFont, escaped(title()));
+        out += markers() +
+               text(16, 22, "start", kInk, title(), " font-size=\"15\" font-weight=\"bold\"");
+        out += key(width_, kTitle + 18);
         out += life_lines();
         for (std::size_t i = 0; i < content_.rows.size(); ++i) {
-            out += content_.rows[i].kind == RowKind::kSent ? arrow(i) : std::string();
+            out += content_.rows[i].kind == RowKind::kSent ? arrows(i) : std::string();
         }
         std::int64_t shown = INT64_MIN;
         for (std::size_t i = 0; i < content_.rows.size(); ++i) {
@@ -118,45 +93,58 @@ class Ladder {
     [[nodiscard]] int x_of(const QpName& qp) const { return x_[column(qp)]; }
 
     // Nothing where no record tells, or where the packet goes back to its queue pair.
-    [[nodiscard]] std::optional<std::size_t> other_column(const RunPacket& packet) const {
-        const std::optional<QpName> to = run_.destination(packet);
-        return !to || *to == packet.from ? std::nullopt : std::optional(column(*to));
+    [[nodiscard]] std::optional<std::size_t> other_column(const RunPacket& packet,
+                                                          std::size_t end) const {
+        const Arrival* const arrival = packet.arrival(end);
+        const std::optional<QpName> to =
+            arrival != nullptr ? arrival->at : run_.destination(packet);
+        return !to || *to == packet.from || !column_.contains(*to) ? std::nullopt
+                                                                   : std::optional(column(*to));
     }
     // +1: to the right.
-    [[nodiscard]] int direction(const RunPacket& packet) const {
-        const std::optional<std::size_t> to = other_column(packet);
+    [[nodiscard]] int direction(const RunPacket& packet, std::size_t end) const {
+        const std::optional<std::size_t> to = other_column(packet, end);
         return to && *to < column(packet.from) ? -1 : 1;
     }
     // The gap, counted by the life line at its left, in which a packet's words stand.
-    [[nodiscard]] std::size_t gap_of(const RunPacket& packet) const {
-        return column(packet.from) - (direction(packet) < 0 ? 1 : 0);
+    [[nodiscard]] std::size_t gap_of(const RunPacket& packet, std::size_t end) const {
+        return column(packet.from) - (direction(packet, end) < 0 ? 1 : 0);
     }
     // The gap before the life line where it arrives.
-    [[nodiscard]] std::size_t last_gap_of(const RunPacket& packet) const {
-        const std::optional<std::size_t> to = other_column(packet);
-        return !to ? gap_of(packet) : *to - (direction(packet) > 0 ? 1 : 0);
+    [[nodiscard]] std::size_t last_gap_of(const RunPacket& packet, std::size_t end) const {
+        const std::optional<std::size_t> to = other_column(packet, end);
+        return !to ? gap_of(packet, end) : *to - (direction(packet, end) > 0 ? 1 : 0);
+    }
+    // The end beside whose arrow a packet's words stand: the first that has a life line.
+    [[nodiscard]] std::size_t first_end(std::size_t row) const {
+        const RunPacket& packet = first_of(row);
+        for (std::size_t end = 0; end < packet.arrivals.size(); ++end) {
+            if (column_.contains(packet.arrivals[end].at)) {
+                return end;
+            }
+        }
+        return packet.ends() - 1;
     }
 
     [[nodiscard]] std::string words(std::size_t row) const {
         std::string words = words_of(run_, part_of(row));
-        if (end_row_.contains(content_.rows[row].part)) {
+        if (end_rows_.contains(content_.rows[row].part)) {
             return words;
         }
         const RunPacket& last = run_.packets[part_of(row).packets.back()];
-        return words +
-               (last.lost.empty() && !last.arrived_at
-                    ? ", under way at the end"
-                    : fmt::format(", ends at {}, further down",
-                                  time_text(last.lost.empty() ? last.arrived : last.lost_time)));
+        return words + (last.lost.empty() && last.arrivals.empty()
+                            ? ", under way at the end"
+                            : fmt::format(", ends at {}, further down",
+                                          time_text(last.end_time(first_end(row)))));
     }
 
-    static std::string loss_words(const RunPacket& packet) {
-        return fmt::format("{}, lost at {}",
-                           packet.lost_fault.empty() ? packet.lost : packet.lost_fault,
-                           packet.lost_where);
-    }
     static int loss_distance(const RunPacket& packet) {
         return packet.lost_at == packet.from.node ? kFromSender : kFromSwitch;
+    }
+
+    [[nodiscard]] std::string title() const {
+        return fmt::format("Packets between queue pairs, {} to {}", time_text(content_.from),
+                           time_text(content_.until));
     }
 
     void place_columns() {
@@ -175,16 +163,17 @@ class Ladder {
                 continue;
             }
             if (row.kind == RowKind::kNote) {
-                widen(column(row.qp), width_of(row.text) + 30);
+                widen(column(row.marks.front()), width_of(row.text) + 30);
                 continue;
             }
             const RunPacket& packet = first_of(i);
             if (row.kind == RowKind::kSent) {
-                widen(gap_of(packet), width_of(words(i)) + 24);
-            } else if (!packet.lost.empty()) {
-                widen(gap_of(packet), loss_distance(packet) + width_of(loss_words(packet)) + 30);
-            } else if (!packet.discarded.empty()) {
-                widen(last_gap_of(packet), kMark + width_of(packet.discarded) + 40);
+                widen(gap_of(packet, first_end(i)), width_of(words(i)) + 24);
+            } else if (const Arrival* const arrival = packet.arrival(row.end); arrival == nullptr) {
+                widen(gap_of(packet, row.end),
+                      loss_distance(packet) + width_of(packet.loss_words()) + 30);
+            } else if (!arrival->discarded.empty()) {
+                widen(last_gap_of(packet, row.end), kMark + width_of(arrival->discarded) + 40);
             }
         }
         int x = kFirstLine;
@@ -199,11 +188,14 @@ class Ladder {
             half_before = halves[i];
         }
         const int last = std::max(need[x_.empty() ? 0 : x_.size() - 1], half_before);
-        width_ = std::max(x + last, 420) + 16;
+        width_ = std::max({x + last, 420, width_of(title(), 15) + 16}) + 16;
+        for (const std::string& remark : remarks()) {
+            width_ = std::max(width_, width_of(remark) + 32);
+        }
     }
 
     void place_rows() {
-        top_ = 64 + 20 * key_lines();
+        top_ = kTitle + 44 + 20 * key_lines(width_);
         int y = top_ + kRow;
         for (const LadderRow& row : content_.rows) {
             y += row.gap > 0 ? kBreak : 0;
@@ -213,85 +205,10 @@ class Ladder {
         bottom_ = y;
     }
 
-    static std::string text(int x, int y, std::string_view anchor, std::string_view colour,
-                            std::string_view content, std::string_view more = "") {
-        return fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" fill=\"{}\"{}>{}</text>\n",
-                           x, y, anchor, colour, more, escaped(content));
-    }
-
-    // Text with a white edge that parts it from the arrows below it.
-    static std::string with_edge(int x, int y, int direction, std::string_view content,
-                                 std::string_view more = "") {
-        return text(x, y, direction > 0 ? "start" : "end", kInk, content,
-                    fmt::format(" paint-order=\"stroke\" stroke=\"#ffffff\" stroke-width=\"5\" "
-                                "stroke-linejoin=\"round\"{}",
-                                more));
-    }
-
-    static std::string markers() {
-        std::string out = "<defs>";
-        for (const auto& [name, colour] :
-             {std::pair<std::string_view, std::string_view>{"sent", kBlue},
-              {"again", kOrange},
-              {"nak", kVermilion}}) {
-            out += fmt::format(
-                "<marker id=\"{}\" markerWidth=\"11\" markerHeight=\"8\" refX=\"10\" refY=\"4\" "
-                "markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path d=\"M0,0 L11,4 L0,8 z\" "
-                "fill=\"{}\"/></marker>",
-                name, colour);
-        }
-        return out + "</defs>\n";
-    }
-
-    static std::string cross(int x, int y) {
-        return fmt::format(
-            "<path d=\"M{},{} L{},{} M{},{} L{},{}\" fill=\"none\" stroke=\"{}\" "
-            "stroke-width=\"2.6\"/>\n",
-            x - 5, y - 5, x + 5, y + 5, x - 5, y + 5, x + 5, y - 5, kVermilion);
-    }
-    static std::string bar(int x, int y) {
-        return fmt::format("<rect x=\"{}\" y=\"{}\" width=\"4\" height=\"16\" fill=\"{}\"/>\n",
-                           x - 2, y - 8, kVermilion);
-    }
-
-    // Where each item of the key stands.
-    [[nodiscard]] std::vector<std::pair<int, int>> key_places() const {
-        std::vector<std::pair<int, int>> places;
-        int x = 16;
-        int y = 18;
-        for (const KeyItem& item : kKey) {
-            const int width = kSample + width_of(item.words) + 16;
-            if (x + width > width_ && x > 16) {
-                x = 16;
-                y += 20;
-            }
-            places.emplace_back(x, y);
-            x += width;
-        }
-        return places;
-    }
-    [[nodiscard]] int key_lines() const { return (key_places().back().second - 18) / 20; }
-
-    [[nodiscard]] std::string key() const {
-        std::string out;
-        const std::vector<std::pair<int, int>> places = key_places();
-        for (std::size_t i = 0; i < kKey.size(); ++i) {
-            const auto& [x, y] = places[i];
-            const KeyItem& item = kKey[i];
-            if (item.mark != ' ') {
-                out += item.mark == 'x' ? cross(x + 20, y - 4) : bar(x + 20, y - 4);
-            } else {
-                out += fmt::format(
-                    "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{}\" "
-                    "stroke-width=\"{}\" {}/>\n",
-                    x, y - 4, x + 36, y - 4, item.colour, item.width, item.more);
-            }
-            out += text(x + kSample, y, "start", kInk, item.words);
-        }
-        return out;
-    }
-
     [[nodiscard]] std::string heading(const QpName& line) const {
+        if (line.qpn == kHostLine) {
+            return run_.label(line.node);
+        }
         const auto service = run_.services.find(line);
         return run_.label(line) +
                (service == run_.services.end() ? std::string() : ", " + service->second);
@@ -353,46 +270,58 @@ class Ladder {
 
     [[nodiscard]] std::string note_mark(std::size_t at) const {
         const LadderRow& row = content_.rows[at];
-        const int x = x_of(row.qp);
-        return fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"4\" fill=\"{}\"/>", x, y_[at],
-                           row.colour) +
-               with_edge(x + 10, y_[at] + 4, 1, row.text, " font-weight=\"bold\"");
+        std::string out;
+        for (const QpName& mark : row.marks) {
+            out += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"4\" fill=\"{}\"/>", x_of(mark),
+                               y_[at], row.colour);
+        }
+        return out + with_edge(x_of(row.marks.front()) + 10, y_[at] + 4, 1, row.text,
+                               " font-weight=\"bold\"");
     }
 
     [[nodiscard]] std::string label(std::size_t at) const {
         const RunPacket& packet = first_of(at);
-        const int way = direction(packet);
+        const int way = direction(packet, first_end(at));
         return with_edge(x_of(packet.from) + 10 * way, y_[at] - 5, way, words(at));
     }
 
-    // Where the arrow ends: at its life line, at what stopped it, or cut after a short way.
-    [[nodiscard]] std::pair<int, int> end_of(std::size_t at) const {
+    // One to each end that has a row; else one that is cut after a short way.
+    [[nodiscard]] std::string arrows(std::size_t at) const {
         const RunPacket& packet = first_of(at);
-        const int way = direction(packet);
-        const int x1 = x_of(packet.from);
-        const auto end = end_row_.find(content_.rows[at].part);
-        if (end == end_row_.end()) {
-            return {x1 + way * 70, y_[at] + kRow / 3};
+        const int x = x_of(packet.from);
+        const auto ends = end_rows_.find(content_.rows[at].part);
+        if (ends == end_rows_.end()) {
+            const int way = direction(packet, first_end(at));
+            return arrow(at, x + way * 70, y_[at] + kRow / 3, false);
         }
-        const std::optional<std::size_t> to = other_column(packet);
-        const int x2 = to ? x_[*to] : x1 + 60;
-        return {!packet.lost.empty()        ? x1 + way * loss_distance(packet)
-                : !packet.discarded.empty() ? x2 - way * kMark
-                                            : x2,
-                y_[end->second]};
+        std::string out;
+        for (const std::size_t row : ends->second) {
+            const std::size_t end = content_.rows[row].end;
+            const Arrival* const arrival = packet.arrival(end);
+            const bool is_taken = arrival != nullptr && arrival->discarded.empty();
+            const int stop = arrival == nullptr ? x + direction(packet, end) * loss_distance(packet)
+                             : is_taken         ? x_of_end(packet, end)
+                                                : mark_of_discard(packet, end);
+            out += arrow(at, stop, y_[row], is_taken);
+        }
+        return out;
+    }
+    [[nodiscard]] int x_of_end(const RunPacket& packet, std::size_t end) const {
+        const std::optional<std::size_t> to = other_column(packet, end);
+        return to ? x_[*to] : x_of(packet.from) + 60;
+    }
+    [[nodiscard]] int mark_of_discard(const RunPacket& packet, std::size_t end) const {
+        return x_of_end(packet, end) - direction(packet, end) * kMark;
     }
 
-    [[nodiscard]] std::string arrow(std::size_t at) const {
+    [[nodiscard]] std::string arrow(std::size_t at, int x, int y, bool is_taken) const {
         const RunPacket& packet = first_of(at);
-        const auto [x2, y2] = end_of(at);
         const bool refuses = packet.answer().find("NAK") != std::string::npos;
-        const bool arrives = end_row_.contains(content_.rows[at].part) && packet.lost.empty() &&
-                             packet.discarded.empty();
         const std::string_view marker = refuses ? "nak" : packet.retransmission ? "again" : "sent";
         return fmt::format(
             "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{}\" "
             "stroke-width=\"{}\"{}{}/>\n",
-            x_of(packet.from), y_[at], x2, y2,
+            x_of(packet.from), y_[at], x, y,
             refuses                 ? kVermilion
             : packet.retransmission ? kOrange
                                     : kBlue,
@@ -400,23 +329,24 @@ class Ladder {
             : refuses                      ? kMedium
                                            : kThin,
             packet.retransmission ? " stroke-dasharray=\"7 3\"" : "",
-            arrives ? fmt::format(" marker-end=\"url(#{})\"", marker) : std::string());
+            is_taken ? fmt::format(" marker-end=\"url(#{})\"", marker) : std::string());
     }
 
     // Returns what stopped a packet, with the reason; nothing where it was taken.
     [[nodiscard]] std::string end_mark(std::size_t at) const {
         const RunPacket& packet = first_of(at);
-        const int way = direction(packet);
-        if (!packet.lost.empty()) {
+        const std::size_t end = content_.rows[at].end;
+        const int way = direction(packet, end);
+        const Arrival* const arrival = packet.arrival(end);
+        if (arrival == nullptr) {
             const int x = x_of(packet.from) + way * loss_distance(packet);
-            return cross(x, y_[at]) + with_edge(x + 12 * way, y_[at] + 4, way, loss_words(packet));
+            return cross(x, y_[at]) + with_edge(x + 12 * way, y_[at] + 4, way, packet.loss_words());
         }
-        if (packet.discarded.empty()) {
+        if (arrival->discarded.empty()) {
             return {};
         }
-        const std::optional<std::size_t> to = other_column(packet);
-        const int x = (to ? x_[*to] : x_of(packet.from) + 60) - way * kMark;
-        return bar(x, y_[at]) + with_edge(x - 10 * way, y_[at] + 4, -way, packet.discarded);
+        const int x = mark_of_discard(packet, end);
+        return bar(x, y_[at]) + with_edge(x - 10 * way, y_[at] + 4, -way, arrival->discarded);
     }
 
     [[nodiscard]] std::vector<std::string> remarks() const {
@@ -431,6 +361,9 @@ class Ladder {
                             content_.rows_left_out, content_.rows_left_out == 1 ? "" : "s",
                             content_.rows_left_out + content_.rows_drawn));
         }
+        if (!content_.peers_not_drawn.empty()) {
+            all.push_back(peers_not_drawn());
+        }
         if (content_.lines_left_out > 0) {
             all.push_back(
                 fmt::format("Left out for want of room: {} more queue pair{}. To choose: "
@@ -440,10 +373,28 @@ class Ladder {
         return all;
     }
 
+    // Names a few.
+    [[nodiscard]] std::string peers_not_drawn() const {
+        constexpr std::size_t kMost = 3;
+        std::string names;
+        std::size_t packets = 0;
+        std::size_t count = 0;
+        for (const auto& [peer, number] : content_.peers_not_drawn) {
+            packets += number;
+            if (++count <= kMost) {
+                names += fmt::format(" --qp {}:0x{:x}", run_.label(peer.node), peer.qpn);
+            }
+        }
+        return fmt::format(
+            "Not drawn: {} packet{} to or from queue pairs without a life line. To "
+            "draw {}: add{}",
+            packets, packets == 1 ? "" : "s", count > kMost ? "some" : "them", names);
+    }
+
     const Run& run_;
     LadderRows content_;
     std::map<QpName, std::size_t> column_;
-    std::map<std::size_t, std::size_t> end_row_;  // of a part
+    std::map<std::size_t, std::vector<std::size_t>> end_rows_;  // by part
     std::vector<int> x_;
     std::vector<int> y_;
     int width_ = 0;

@@ -8,51 +8,37 @@
 
 #include <fmt/format.h>
 
-#include "simverbs/model/statuses.hpp"
-
-#include "viz/palette.hpp"
+#include "viz/ladder_notes.hpp"
 
 namespace simverbs::viz {
 namespace {
 
-bool is_of_queue_pair(std::string_view event) {
-    return std::any_of(kAsyncEvents.begin(), kAsyncEvents.end(),
-                       [event](const AsyncEventProperties& row) {
-                           return row.name == event && row.subject == EventSubject::kQp;
-                       });
+// The queue pairs where a packet arrives, or was to.
+std::vector<QpName> targets_of(const Run& run, const RunPacket& packet) {
+    std::vector<QpName> targets;
+    for (const Arrival& arrival : packet.arrivals) {
+        targets.push_back(arrival.at);
+    }
+    if (const std::optional<QpName> to = run.destination(packet); to && targets.empty()) {
+        targets.push_back(*to);
+    }
+    return targets;
 }
 
-// The life line that a record belongs on.
-QpName line_of(const Record& record) {
-    if (record.name == "fault_fired") {
-        return {static_cast<std::uint32_t>(record.number("source")), record.id("flow")};
+// Hosts that have events and no queue pair among the lines.
+void add_hosts(const Trace& trace, const Run& run, std::vector<QpName>& lines) {
+    std::set<std::uint32_t> known;
+    for (const QpName& line : lines) {
+        known.insert(line.node);
     }
-    return {record.node, record.id(record.name == "async_event" ? "subject" : "qpn")};
-}
-
-// Words of a record that belongs on a life line; "" for others.
-std::string note(const Record& record, const Run& run, std::string_view& colour) {
-    if (record.name == "async_event" && is_of_queue_pair(record.text("event"))) {
-        colour = kPurple;
-        return fmt::format("event: {}", record.text("event"));
+    for (const Record& record : trace.records) {
+        const auto node = run.nodes.find(record.node);
+        if ((record.name == "async_event" || record.name == "fault_fired") &&
+            line_of(record).qpn == kHostLine && node != run.nodes.end() &&
+            !node->second.is_switch && known.insert(record.node).second) {
+            lines.push_back({record.node, kHostLine});
+        }
     }
-    if (record.name == "fault_fired") {
-        colour = kVermilion;
-        return run.fault_text(record);
-    }
-    if (record.name == "qp_state") {
-        colour = record.text("to") == "ERR" || record.text("to") == "SQE" ? kVermilion : kGreen;
-        return fmt::format("{} > {}", record.text("from"), record.text("to"));
-    }
-    if (record.name == "completion") {
-        const bool good = record.text("status") == "SUCCESS";
-        colour = good ? kGreen : kVermilion;
-        return good ? fmt::format("done: {}, request {}", record.text("opcode"),
-                                  record.number("index"))
-                    : fmt::format("failed: {}, request {}: {}", record.text("opcode"),
-                                  record.number("index"), record.text("status"));
-    }
-    return {};
 }
 
 // All queue pairs that exchange packets, in the order of the first ones, then those whose requests
@@ -61,9 +47,12 @@ std::vector<QpName> all_lines(const Trace& trace, const Run& run) {
     std::vector<QpName> lines;
     std::set<QpName> known;
     for (const RunPacket& packet : run.packets) {
-        const std::optional<QpName> to = run.destination(packet);
-        for (const QpName& qp : {packet.from, to.value_or(packet.from)}) {
-            if (to && known.insert(qp).second) {
+        const std::vector<QpName> targets = targets_of(run, packet);
+        if (!targets.empty() && known.insert(packet.from).second) {
+            lines.push_back(packet.from);
+        }
+        for (const QpName& qp : targets) {
+            if (known.insert(qp).second) {
                 lines.push_back(qp);
             }
         }
@@ -79,23 +68,9 @@ std::vector<QpName> all_lines(const Trace& trace, const Run& run) {
             lines.push_back(qp);
         }
     }
+    add_hosts(trace, run, lines);
     return lines;
 }
-
-// The first and the last event of a queue pair, by their numbers.
-struct Life {
-    std::uint64_t first = UINT64_MAX;
-    std::uint64_t last = 0;
-
-    void extend(std::uint64_t seq) {
-        first = std::min(first, seq);
-        last = std::max(last, seq);
-    }
-    [[nodiscard]] bool meets(const Life& other) const {
-        return first <= other.last && other.first <= last;
-    }
-};
-using Lives = std::map<QpName, Life>;
 
 Lives lives_of(const Trace& trace, const Run& run) {
     Lives lives;
@@ -105,9 +80,13 @@ Lives lives_of(const Trace& trace, const Run& run) {
         }
     }
     for (const RunPacket& packet : run.packets) {
-        for (const QpName& qp : {packet.from, run.destination(packet).value_or(packet.from)}) {
+        std::vector<QpName> ends = targets_of(run, packet);
+        ends.push_back(packet.from);
+        for (const QpName& qp : ends) {
             lives[qp].extend(packet.sent_seq);
-            lives[qp].extend(std::max(packet.sent_seq, packet.end_seq));
+            for (std::size_t end = 0; end < packet.ends(); ++end) {
+                lives[qp].extend(std::max(packet.sent_seq, packet.end_seq(end)));
+            }
         }
     }
     return lives;
@@ -150,14 +129,28 @@ std::size_t leave_out(const Run& run, const Lives& lives, std::size_t most,
     }
     std::set<QpName> paired;
     for (const RunPacket& packet : run.packets) {
-        const std::optional<QpName> to = run.destination(packet);
-        if (to && fitting.contains(packet.from) && fitting.contains(*to)) {
-            paired.insert(packet.from);
-            paired.insert(*to);
+        for (const QpName& to : targets_of(run, packet)) {
+            if (fitting.contains(packet.from) && fitting.contains(to)) {
+                paired.insert(packet.from);
+                paired.insert(to);
+            }
         }
     }
     const std::set<QpName>& kept = paired.empty() ? fitting : paired;
     return std::erase_if(lines, [&kept](const QpName& line) { return !kept.contains(line); });
+}
+
+// Counts packets between a life line and a queue pair that has none.
+void count_hidden(LadderRows& ladder, const std::set<QpName>& shown, const QpName& from,
+                  const std::vector<QpName>& targets, std::size_t packets) {
+    if (shown.contains(from)) {
+        for (const QpName& to : targets) {
+            ladder.peers_not_drawn[to] += packets;
+        }
+    } else if (std::ranges::any_of(targets,
+                                   [&shown](const QpName& to) { return shown.contains(to); })) {
+        ladder.peers_not_drawn[from] += packets;
+    }
 }
 
 void add_parts(const Run& run, const LadderOptions& options, LadderRows& ladder) {
@@ -165,72 +158,62 @@ void add_parts(const Run& run, const LadderOptions& options, LadderRows& ladder)
     for (std::size_t i = 0; i < ladder.parts.size(); ++i) {
         const RunPacket& first = run.packets[ladder.parts[i].packets.front()];
         const RunPacket& last = run.packets[ladder.parts[i].packets.back()];
-        const std::optional<QpName> to = run.destination(first);
-        const bool drawn = shown.contains(first.from) && (!to || shown.contains(*to));
-        if (!drawn || first.sent < options.from || first.sent > options.until) {
+        const std::vector<QpName> targets = targets_of(run, first);
+        const bool is_drawn =
+            shown.contains(first.from) &&
+            (targets.empty() || std::ranges::any_of(targets, [&shown](const QpName& to) {
+                 return shown.contains(to);
+             }));
+        if (!is_drawn && !options.qps.empty()) {
+            count_hidden(ladder, shown, first.from, targets, ladder.parts[i].packets.size());
+        }
+        if (!is_drawn || first.sent < options.from || first.sent > options.until) {
             continue;
         }
         ladder.rows.push_back(
             {.time = first.sent, .seq = first.sent_seq, .kind = RowKind::kSent, .part = i});
-        if (!last.lost.empty() || last.arrived_at) {
-            ladder.rows.push_back({.time = last.lost.empty() ? last.arrived : last.lost_time,
-                                   .seq = last.end_seq,
-                                   .kind = RowKind::kEnd,
-                                   .part = i});
+        for (std::size_t end = 0; end < last.ends(); ++end) {
+            const Arrival* const arrival = last.arrival(end);
+            if (arrival == nullptr ? !last.lost.empty() : shown.contains(arrival->at)) {
+                ladder.rows.push_back({.time = last.end_time(end),
+                                       .seq = last.end_seq(end),
+                                       .kind = RowKind::kEnd,
+                                       .part = i,
+                                       .end = end});
+            }
         }
     }
 }
 
-// The faults that stand beside a cross already: when and whose packet.
-std::set<std::pair<std::int64_t, QpName>> losses(const Run& run) {
-    std::set<std::pair<std::int64_t, QpName>> found;
-    for (const RunPacket& packet : run.packets) {
-        if (!packet.lost_fault.empty()) {
-            found.emplace(packet.lost_time, packet.from);
-        }
+std::int64_t median(std::vector<std::int64_t> values) {
+    if (values.empty()) {
+        return 0;
     }
-    return found;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
 }
 
-void add_notes(const Trace& trace, const Run& run, const LadderOptions& options,
-               LadderRows& ladder) {
-    const std::set<QpName> shown(ladder.lines.begin(), ladder.lines.end());
-    const auto lost = losses(run);
-    for (const Record& record : trace.records) {
-        const QpName qp = line_of(record);
-        if (!shown.contains(qp) || record.time < options.from || record.time > options.until ||
-            (record.name == "fault_fired" && lost.contains({record.time, qp}))) {
-            continue;
-        }
-        std::string_view colour = kInk;
-        if (std::string text = note(record, run, colour); !text.empty()) {
-            ladder.rows.push_back({.time = record.time,
-                                   .seq = record.seq,
-                                   .kind = RowKind::kNote,
-                                   .qp = qp,
-                                   .text = std::move(text),
-                                   .colour = colour});
-        }
-    }
-}
-
-// A gap is a break where it is far longer than most gaps are, or than packets travel.
+// A gap between two rows is a break where it is longer than a few flights of the packets drawn; in
+// a picture without packets, than many of its gaps.
 void mark_breaks(std::vector<LadderRow>& rows) {
-    constexpr std::int64_t kLonger = 20;
-    constexpr std::int64_t kLeast = 1'000'000;  // ps
-    constexpr std::int64_t kAlways = 100'000'000;
+    constexpr std::int64_t kFlights = 4;
+    constexpr std::int64_t kGaps = 20;
+    std::map<std::size_t, std::int64_t> sent;  // by part
+    std::vector<std::int64_t> flights;
     std::vector<std::int64_t> gaps;
-    for (std::size_t i = 1; i < rows.size(); ++i) {
-        if (rows[i].time > rows[i - 1].time) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (rows[i].kind == RowKind::kSent) {
+            sent[rows[i].part] = rows[i].time;
+        } else if (rows[i].kind == RowKind::kEnd && sent.contains(rows[i].part)) {
+            flights.push_back(rows[i].time - sent.at(rows[i].part));
+        }
+        if (i > 0 && rows[i].time > rows[i - 1].time) {
             gaps.push_back(rows[i].time - rows[i - 1].time);
         }
     }
-    if (gaps.empty()) {
-        return;
-    }
-    const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
-    std::nth_element(gaps.begin(), middle, gaps.end());
-    const std::int64_t longest = std::clamp(*middle * kLonger, kLeast, kAlways);
+    const std::int64_t longest =
+        flights.empty() ? median(gaps) * kGaps : median(flights) * kFlights;
     for (std::size_t i = 1; i < rows.size(); ++i) {
         const std::int64_t gap = rows[i].time - rows[i - 1].time;
         rows[i].gap = gap > longest ? gap : 0;
@@ -308,7 +291,7 @@ LadderRows ladder_rows(const Trace& trace, const Run& run, const LadderOptions& 
     ladder.places = places_of(ladder.lines, lives);
     ladder.parts = options.folds ? message_parts(run) : single_packets(run);
     add_parts(run, options, ladder);
-    add_notes(trace, run, options, ladder);
+    add_notes(trace, run, options, lives, ladder);
     std::stable_sort(ladder.rows.begin(), ladder.rows.end(),
                      [](const LadderRow& a, const LadderRow& b) { return a.seq < b.seq; });
     if (ladder.rows.size() > options.rows) {
@@ -316,6 +299,10 @@ LadderRows ladder_rows(const Trace& trace, const Run& run, const LadderOptions& 
         ladder.rows.resize(options.rows);
     }
     ladder.rows_drawn = ladder.rows.size();
+    if (!ladder.rows.empty()) {
+        ladder.from = ladder.rows.front().time;
+        ladder.until = ladder.rows.back().time;
+    }
     add_headings(lives, ladder);
     mark_breaks(ladder.rows);
     return ladder;

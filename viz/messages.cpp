@@ -1,5 +1,6 @@
 #include "viz/messages.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 
@@ -34,8 +35,8 @@ bool continues(const RunPacket& last, const RunPacket& next) {
            !operation_of(next.opcode).empty() && last.dest_qpn == next.dest_qpn &&
            ((last.psn + 1) & kPsnMask) == next.psn && last.retransmission == next.retransmission &&
            last.lost == next.lost && last.lost_where == next.lost_where &&
-           last.lost_fault == next.lost_fault && last.discarded == next.discarded &&
-           last.arrived_at == next.arrived_at;
+           last.lost_fault == next.lost_fault &&
+           std::ranges::equal(last.arrivals, next.arrivals, &Arrival::ends_like);
 }
 
 }  // namespace
@@ -83,6 +84,8 @@ std::string words_of(const Run& run, const MessagePart& part) {
         text = fmt::format("{}, PSN {}", is_answer ? answer : first.opcode, first.psn);
         if (first.payload > 0) {
             text += ", " + size_text(first.payload);
+        } else if (first.opcode == "RDMA_READ_REQUEST") {
+            text += ", of " + size_text(first.dma_length);
         }
         if (!answer.empty() && !is_answer) {
             text += ", " + answer;

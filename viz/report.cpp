@@ -266,7 +266,7 @@ std::string report(const Trace& trace, std::string_view name) {
     fill_in(page, "@TITLE@", escaped(name));
     fill_in(page, "@NAME@", escaped(name));
     fill_in(page, "@SUMMARY@", summary_of(trace, run));
-    fill_in(page, "@TOPOLOGY@", picture(topology_picture(run, std::nullopt)));
+    fill_in(page, "@TOPOLOGY@", picture(topology_picture(run, {})));
     fill_in(page, "@DIAGRAMS@", diagrams_of(trace));
     fill_in(page, "@COUNTERS@", counters_of(run));
     fill_in(page, "@COVERAGE@", coverage_of(trace));

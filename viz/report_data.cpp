@@ -129,28 +129,20 @@ class LadderData {
         Budget troubled(kMessages / 2);
         Budget others(kMessages / 2);
         Budget packets(kPackets);
+        std::size_t all = 0;
         for (const MessagePart& part : parts) {
-            ordered_json row = message(part);
             const RunPacket& first = run.packets[part.packets.front()];
-            const bool is_trouble = !first.lost.empty() || !first.discarded.empty() ||
-                                    first.retransmission || refuses(first);
-            if (!(is_trouble ? troubled : others).takes(row)) {
-                continue;
-            }
-            ordered_json single = ordered_json::array();
-            if (part.packets.size() > 1) {
-                for (const std::size_t packet : part.packets) {
-                    single.push_back(message({{packet}}));
+            for (std::size_t end = 0; end < first.ends(); ++end) {
+                ++all;
+                ordered_json row = message(part, end);
+                if (!(is_trouble(first) ? troubled : others).takes(row)) {
+                    continue;
                 }
-                if (!packets.takes(single)) {
-                    single = ordered_json::array();
-                    ++data.folded_only;
-                }
+                row.push_back(singles(part, end, packets, data));
+                messages_.push_back(std::move(row));
             }
-            row.push_back(std::move(single));
-            messages_.push_back(std::move(row));
         }
-        data.messages = {parts.size(), messages_.size()};
+        data.messages = {all, messages_.size()};
         add_notes(trace);
     }
 
@@ -175,37 +167,61 @@ class LadderData {
         return place->second;
     }
 
-    // How it ended: 0 arrived, 1 lost on the sender's link, 2 lost further on, 3 discarded,
-    // 4 under way.
-    static int end_of(const RunPacket& packet) {
-        return !packet.lost.empty()        ? (packet.lost_at == packet.from.node ? 1 : 2)
-               : !packet.discarded.empty() ? 3
-               : packet.arrived_at         ? 0
-                                           : 4;
-    }
-    static std::string why(const RunPacket& packet) {
-        return packet.lost.empty()
-                   ? packet.discarded
-                   : fmt::format("{}, lost at {}",
-                                 packet.lost_fault.empty() ? packet.lost : packet.lost_fault,
-                                 packet.lost_where);
+    static bool is_trouble(const RunPacket& packet) {
+        return !packet.lost.empty() || packet.retransmission || refuses(packet) ||
+               std::ranges::any_of(packet.arrivals, [](const Arrival& arrival) {
+                   return !arrival.discarded.empty();
+               });
     }
 
-    ordered_json message(const MessagePart& part) {
+    // How it ended: 0 arrived, 1 lost on the sender's link, 2 lost further on, 3 discarded,
+    // 4 under way.
+    static int end_of(const RunPacket& packet, std::size_t end) {
+        const Arrival* const arrival = packet.arrival(end);
+        return arrival != nullptr     ? (arrival->discarded.empty() ? 0 : 3)
+               : !packet.lost.empty() ? (packet.lost_at == packet.from.node ? 1 : 2)
+                                      : 4;
+    }
+    static std::string why(const RunPacket& packet, std::size_t end) {
+        const Arrival* const arrival = packet.arrival(end);
+        return arrival != nullptr    ? arrival->discarded
+               : packet.lost.empty() ? std::string()
+                                     : packet.loss_words();
+    }
+
+    ordered_json message(const MessagePart& part, std::size_t end) {
         const RunPacket& first = run_.packets[part.packets.front()];
         const RunPacket& last = run_.packets[part.packets.back()];
-        const std::optional<QpName> to = run_.destination(first);
+        const Arrival* const arrival = first.arrival(end);
+        const std::optional<QpName> to = arrival != nullptr ? arrival->at : run_.destination(first);
         return {first.sent,
                 line(first.from),
                 to ? ordered_json(line(*to)) : ordered_json(nullptr),
                 words_of(run_, part),
                 first.retransmission ? 1 : 0,
                 refuses(first) ? 1 : 0,
-                last.lost.empty() ? last.arrived : last.lost_time,
-                end_of(first),
-                why(first),
+                last.end_time(end),
+                end_of(first, end),
+                why(first, end),
                 first.sent_seq,
-                last.end_seq};
+                last.end_seq(end)};
+    }
+
+    // The packets of a message of several, as far as there is room.
+    ordered_json singles(const MessagePart& part, std::size_t end, Budget& budget,
+                         ReportData& data) {
+        ordered_json rows = ordered_json::array();
+        if (part.packets.size() == 1) {
+            return rows;
+        }
+        for (const std::size_t packet : part.packets) {
+            rows.push_back(message({{packet}}, end));
+        }
+        if (!budget.takes(rows)) {
+            ++data.folded_only;
+            return ordered_json::array();
+        }
+        return rows;
     }
 
     void add_notes(const Trace& trace) {

@@ -2,15 +2,19 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
 
 #include "simverbs/model/aeth.hpp"
+#include "simverbs/model/packet_fate.hpp"
 #include "simverbs/model/wire_opcodes.hpp"
 
 namespace simverbs::viz {
 namespace {
+
+constexpr std::uint32_t kMulticastQpn = 0xFFFFFF;
 
 using FrameName = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
 
@@ -26,6 +30,7 @@ RunPacket packet_of(const Record& record) {
     packet.opcode = record.text("opcode");
     packet.psn = record.id("psn");
     packet.payload = record.id("payload");
+    packet.dma_length = record.id("dma_length");
     packet.retransmission = record.number("retransmission") != 0;
     packet.syndrome = static_cast<std::uint8_t>(record.number("syndrome"));
     packet.sent = record.time;
@@ -58,13 +63,33 @@ class Reader {
             last_fault_ = &record;
         } else if (record.name == "qp_state") {
             states_[{record.node, record.id("qpn")}] = record.text("to");
+        } else if (record.name == "delivered") {
+            hand_out(record, {});
         } else if (record.name == "dropped") {
-            const CompletionFault* const cause = cause_named(record.text("cause"));
-            discard(record, record.id("qpn"),
-                    std::string(cause == nullptr ? record.text("cause") : cause->description));
+            drop(record);
         } else if (record.name == "link_state") {
             for (RunLink& link : run_.links) {
                 link.up = link.name == record.text("link") ? record.text("to") == "UP" : link.up;
+            }
+        }
+    }
+
+    // Says of packets that nobody took where they ended; who the others were for.
+    void finish() {
+        for (const auto& [number, stray] : strays_) {
+            RunPacket& packet = run_.packets[number];
+            if (packet.arrivals.empty() && packet.lost.empty()) {
+                packet.lost = stray.second;
+                packet.lost_where = run_.label(stray.first->node);
+                packet.lost_at = stray.first->node;
+                packet.lost_time = stray.first->time;
+                packet.lost_seq = stray.first->seq;
+            }
+        }
+        for (const RunPacket& packet : run_.packets) {
+            if (!packet.arrivals.empty() && packet.dest_qpn != kMulticastQpn) {
+                run_.peers.insert_or_assign(std::pair(packet.from, packet.dest_qpn),
+                                            packet.arrivals.back().at);
             }
         }
     }
@@ -116,7 +141,7 @@ class Reader {
             port.bytes += bytes;
             if (packet != nullptr) {
                 packet->hops.push_back({record.node, record.id("port"), record.number("start"),
-                                        record.number("arrival")});
+                                        record.number("arrival"), bytes});
             }
         } else if (record.name == "frame_held_back") {
             --port.frames;
@@ -132,19 +157,37 @@ class Reader {
                     fmt::format("{} port {}", run_.label(record.node), record.id("port"));
                 packet->lost_at = record.node;
                 packet->lost_time = record.time;
-                packet->end_seq = record.seq;
+                packet->lost_seq = record.seq;
                 packet->lost_fault = fault_of(record);
             }
         } else if (record.name == "frame_received" && packet != nullptr) {
             const auto node = run_.nodes.find(record.node);
             if (node != run_.nodes.end() && !node->second.is_switch) {
-                packet->arrived_at = record.node;
-                packet->arrived = record.time;
-                packet->end_seq = record.seq;
-                last_received_[record.node] = found->second;
-                run_.peers.insert_or_assign(std::pair(packet->from, packet->dest_qpn),
-                                            QpName{record.node, packet->dest_qpn});
+                last_received_[record.node] = {found->second, record.time, record.seq};
+                if (packet->dest_qpn != kMulticastQpn) {
+                    packet->arrivals.push_back(
+                        {{record.node, packet->dest_qpn}, record.time, record.seq, {}});
+                }
             }
+        }
+    }
+
+    // The packet that came to this node last.
+    RunPacket* last_received(std::uint32_t node) {
+        const auto last = last_received_.find(node);
+        return last == last_received_.end() ? nullptr : &run_.packets[last->second.packet];
+    }
+
+    // Each queue pair of a multicast group has a record of its own for what it takes or drops.
+    void hand_out(const Record& record, std::string why) {
+        RunPacket* const packet = last_received(record.node);
+        if (packet == nullptr || packet->dest_qpn != kMulticastQpn) {
+            return;
+        }
+        const Received& last = last_received_.at(record.node);
+        if (last.time == record.time) {
+            packet->arrivals.push_back(
+                {{record.node, record.id("qpn")}, last.time, last.seq, std::move(why)});
         }
     }
 
@@ -157,15 +200,42 @@ class Reader {
                    : fate;
     }
 
-    // The record of a discarded packet follows that of its arrival.
-    void discard(const Record& record, std::uint32_t qpn, std::string why) {
-        const auto last = last_received_.find(record.node);
-        if (last == last_received_.end()) {
+    // A packet that begins a message ends the one that was cut, and is taken itself.
+    void drop(const Record& record) {
+        const CompletionFault* const cause = cause_named(record.text("cause"));
+        std::string why(cause == nullptr ? record.text("cause") : cause->description);
+        const RunPacket* const packet = last_received(record.node);
+        if (packet == nullptr ||
+            (cause != nullptr && cause->cause == FaultCause::kUnackedMessageCut &&
+             wire_opcode(packet->bth_opcode).starts_message)) {
             return;
         }
-        RunPacket& packet = run_.packets[last->second];
-        if (packet.dest_qpn == qpn && packet.psn == record.id("psn")) {
-            packet.discarded = std::move(why);
+        if (packet->dest_qpn == kMulticastQpn) {
+            hand_out(record, std::move(why));
+        } else {
+            discard(record, record.id("qpn"), std::move(why));
+        }
+    }
+
+    // The record of a discarded packet follows that of its arrival. Switches flood: a copy at
+    // another station, or of a group at a host without a member, is told only if it is the only
+    // one.
+    void discard(const Record& record, std::uint32_t qpn, std::string why) {
+        RunPacket* const packet = last_received(record.node);
+        if (packet == nullptr || packet->dest_qpn != qpn || packet->psn != record.id("psn")) {
+            return;
+        }
+        const bool is_stray = record.text("fate") == to_string(PacketFate::kOtherStation);
+        if (!is_stray && qpn != kMulticastQpn) {
+            if (!packet->arrivals.empty() && packet->arrivals.back().at.node == record.node) {
+                packet->arrivals.back().discarded = std::move(why);
+            }
+            return;
+        }
+        strays_[last_received_.at(record.node).packet] = {&record, std::move(why)};
+        if (is_stray && !packet->arrivals.empty() &&
+            packet->arrivals.back().at.node == record.node) {
+            packet->arrivals.pop_back();
         }
     }
 
@@ -180,7 +250,13 @@ class Reader {
 
     Run& run_;
     std::map<FrameName, std::size_t> open_;
-    std::map<std::uint32_t, std::size_t> last_received_;  // by node: a packet
+    struct Received {
+        std::size_t packet = 0;
+        std::int64_t time = 0;
+        std::uint64_t seq = 0;
+    };
+    std::map<std::uint32_t, Received> last_received_;                      // by node
+    std::map<std::size_t, std::pair<const Record*, std::string>> strays_;  // by packet
     std::map<QpName, std::string> states_;
     std::map<std::uint32_t, std::uint32_t> queue_pairs_;  // by node: how many there were
     const Record* last_fault_ = nullptr;
@@ -200,6 +276,34 @@ std::string size_text(std::uint64_t bytes) {
     return bytes == 0 || bytes % kKibi != 0 ? fmt::format("{} B", bytes)
            : bytes % (kKibi * kKibi) == 0   ? fmt::format("{} MiB", bytes / kKibi / kKibi)
                                             : fmt::format("{} KiB", bytes / kKibi);
+}
+
+std::int64_t RunLink::wire_time(std::uint64_t bytes) const {
+    __extension__ using Wide = unsigned __int128;
+    constexpr Wide kBitPicosecondsAByte = 8'000'000'000'000;
+    return bits_per_second == 0
+               ? 0
+               : static_cast<std::int64_t>(bytes * kBitPicosecondsAByte / bits_per_second);
+}
+
+std::size_t RunPacket::ends() const {
+    return std::max<std::size_t>(1, arrivals.size() + (lost.empty() ? 0 : 1));
+}
+
+const Arrival* RunPacket::arrival(std::size_t end) const {
+    return end < arrivals.size() ? &arrivals[end] : nullptr;
+}
+
+std::int64_t RunPacket::end_time(std::size_t end) const {
+    return end < arrivals.size() ? arrivals[end].time : lost_time;
+}
+
+std::uint64_t RunPacket::end_seq(std::size_t end) const {
+    return end < arrivals.size() ? arrivals[end].seq : lost_seq;
+}
+
+std::string RunPacket::loss_words() const {
+    return fmt::format("{}, lost at {}", lost_fault.empty() ? lost : lost_fault, lost_where);
 }
 
 std::string RunPacket::answer() const {
@@ -235,8 +339,8 @@ std::string Run::fault_text(const Record& fired) const {
 }
 
 std::optional<QpName> Run::destination(const RunPacket& packet) const {
-    if (packet.arrived_at) {
-        return QpName{*packet.arrived_at, packet.dest_qpn};
+    if (!packet.arrivals.empty()) {
+        return packet.arrivals.front().at;
     }
     const auto peer = peers.find({packet.from, packet.dest_qpn});
     if (peer != peers.end()) {
@@ -254,30 +358,35 @@ std::optional<QpName> Run::destination(const RunPacket& packet) const {
     return only;
 }
 
-std::optional<QpName> Run::parse_qp(std::string_view text) const {
+std::vector<QpName> Run::find_qps(std::string_view text) const {
     const std::size_t colon = text.rfind(':');
-    if (colon == std::string_view::npos) {
-        return std::nullopt;
-    }
-    std::string_view digits = text.substr(colon + 1);
-    const bool is_hex = digits.starts_with("0x");
-    digits.remove_prefix(is_hex ? 2 : 0);
-    std::uint32_t qpn = 0;
-    const auto [rest, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), qpn, is_hex ? 16 : 10);
-    if (error != std::errc() || rest != digits.data() + digits.size()) {
-        return std::nullopt;
-    }
-    for (const auto& [number, node] : nodes) {
-        const QpName qp{number, qpn};
-        if (node.label == text.substr(0, colon) &&
-            (services.contains(qp) ||
-             std::any_of(packets.begin(), packets.end(),
-                         [&qp](const RunPacket& packet) { return packet.from == qp; }))) {
-            return qp;
+    std::optional<std::uint32_t> qpn;
+    if (colon != std::string_view::npos) {
+        std::string_view digits = text.substr(colon + 1);
+        const bool is_hex = digits.starts_with("0x");
+        digits.remove_prefix(is_hex ? 2 : 0);
+        const auto [rest, error] = std::from_chars(digits.data(), digits.data() + digits.size(),
+                                                   qpn.emplace(), is_hex ? 16 : 10);
+        if (error != std::errc() || rest != digits.data() + digits.size()) {
+            return {};
         }
     }
-    return std::nullopt;
+    std::set<QpName> known;
+    for (const auto& [qp, service] : services) {
+        known.insert(qp);
+    }
+    for (const RunPacket& packet : packets) {
+        known.insert(packet.from);
+    }
+    std::vector<QpName> found;
+    for (const QpName& qp : known) {
+        const auto node = nodes.find(qp.node);
+        if (node != nodes.end() && node->second.label == text.substr(0, colon) &&
+            (!qpn || *qpn == qp.qpn)) {
+            found.push_back(qp);
+        }
+    }
+    return found;
 }
 
 Run read_run(const Trace& trace) {
@@ -286,6 +395,7 @@ Run read_run(const Trace& trace) {
     for (const Record& record : trace.records) {
         reader.read(record);
     }
+    reader.finish();
     if (!trace.records.empty()) {
         run.begin = trace.records.front().time;
         run.end = trace.records.back().time;

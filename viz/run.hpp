@@ -36,6 +36,9 @@ struct RunLink {
     std::string layer;
     std::uint64_t bits_per_second = 0;
     bool up = false;
+
+    // Picoseconds for which one direction is busy with so many bytes. 0: its rate is not known.
+    [[nodiscard]] std::int64_t wire_time(std::uint64_t bytes) const;
 };
 
 struct Hop {
@@ -43,6 +46,20 @@ struct Hop {
     std::uint32_t port = 0;
     std::int64_t start = 0;    // first bit, ps
     std::int64_t arrival = 0;  // last bit at the other end, ps
+    std::uint64_t wire_bytes = 0;
+};
+
+// A copy of a packet at a queue pair: one, unless it was multicast or a fault doubled it.
+struct Arrival {
+    QpName at;
+    std::int64_t time = 0;
+    std::uint64_t seq = 0;  // of the record that tells it
+    std::string discarded;  // why it was not taken; "": it was
+
+    // Returns true if both came to the same end, whenever they came.
+    [[nodiscard]] bool ends_like(const Arrival& other) const {
+        return at == other.at && discarded == other.discarded;
+    }
 };
 
 struct RunPacket {
@@ -52,21 +69,28 @@ struct RunPacket {
     std::string opcode;
     std::uint32_t psn = 0;
     std::uint32_t payload = 0;
+    std::uint32_t dma_length = 0;  // of a request that has a RETH
     bool retransmission = false;
     std::uint8_t syndrome = 0;
     std::int64_t sent = 0;       // given to the port
-    std::uint64_t sent_seq = 0;  // number of that record; and of the one that tells the end
-    std::uint64_t end_seq = 0;
+    std::uint64_t sent_seq = 0;  // number of that record
     std::vector<Hop> hops;
-    std::optional<std::uint32_t> arrived_at;  // an HCA
-    std::int64_t arrived = 0;
+    std::vector<Arrival> arrivals;
     std::string lost;        // why; "": it was not
     std::string lost_where;  // "s0 port 1"
     std::string lost_fault;  // "fault 2: drop"; "" where no fault did it
     std::optional<std::uint32_t> lost_at;
     std::int64_t lost_time = 0;
-    std::string discarded;  // why the node where it arrived did not take it; "": it did
+    std::uint64_t lost_seq = 0;
 
+    // Its ends: arrivals, then the loss; at least one, which may still be to come.
+    [[nodiscard]] std::size_t ends() const;
+    // nullptr: lost, or under way.
+    [[nodiscard]] const Arrival* arrival(std::size_t end) const;
+    [[nodiscard]] std::int64_t end_time(std::size_t end) const;
+    [[nodiscard]] std::uint64_t end_seq(std::size_t end) const;
+    // "fault "cut": drop, lost at s0 port 1".
+    [[nodiscard]] std::string loss_words() const;
     // "ACK", "RNR NAK", "NAK: invalid request"; "" of packets without an AETH.
     [[nodiscard]] std::string answer() const;
 };
@@ -99,10 +123,12 @@ struct Run {
     [[nodiscard]] std::string label(const QpName& qp) const;
     // "fault "cut": drop"; without a name: "fault 2: drop".
     [[nodiscard]] std::string fault_text(const Record& fired) const;
-    // Where a packet was to go, arrived or not; nothing where no other packet tells.
+    // Where a packet was to go, arrived or not; the first of several targets; nothing where no
+    // other packet tells.
     [[nodiscard]] std::optional<QpName> destination(const RunPacket& packet) const;
-    // "h0:65537", "h0:0x10001"; nothing where the trace has no such queue pair.
-    [[nodiscard]] std::optional<QpName> parse_qp(std::string_view text) const;
+    // "h0:65537", "h0:0x10001": that queue pair; "h0": all of the host that the trace describes or
+    // that send. Nothing where the trace has none.
+    [[nodiscard]] std::vector<QpName> find_qps(std::string_view text) const;
 
     // Who packets that arrived were for.
     std::map<std::pair<QpName, std::uint32_t>, QpName> peers;  // sender, destination number

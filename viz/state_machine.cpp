@@ -1,6 +1,7 @@
 #include "viz/state_machine.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <span>
 #include <utility>
@@ -100,29 +101,64 @@ std::size_t StateMachine::moves_made() const {
         std::count_if(moves.begin(), moves.end(), [](const Move& move) { return move.count > 0; }));
 }
 
+namespace {
+
+Move move_of(const QpTransition& row) {
+    return {.from = to_string(row.from),
+            .to = to_string(row.to),
+            .trigger = to_string(row.trigger),
+            .asked = row.trigger == QpTrigger::kModify,
+            .required = names(row.required),
+            .optional = names(row.optional),
+            .effect = {},
+            .source = row.source};
+}
+
+// States that nothing leads to are none, and nothing leads out of them.
+void add_qp_states(StateMachine& machine) {
+    const auto is_reached = [&machine](std::string_view state) {
+        return std::ranges::find(machine.moves, state, &Move::to) != machine.moves.end();
+    };
+    std::ranges::copy_if(kQpStateNames, std::back_inserter(machine.states), is_reached);
+    std::erase_if(machine.moves, [&machine](const Move& move) {
+        return std::ranges::find(machine.states, move.from) == machine.states.end();
+    });
+}
+
+}  // namespace
+
 StateMachine qp_machine(Service service) {
     StateMachine machine{.id = qp_id(service),
                          .title = fmt::format("Queue pair, service {}", to_string(service)),
                          .event = "qp_state"};
     for (const QpTransition& row : kQpTransitions) {
-        if (!row.services.contains(service)) {
+        if (row.services.contains(service)) {
+            machine.moves.push_back(move_of(row));
+        }
+    }
+    add_qp_states(machine);
+    return machine;
+}
+
+StateMachine qp_machine(Service service, const Personality& personality) {
+    StateMachine machine{.id = qp_id(service),
+                         .title = fmt::format("Queue pair, service {}, personality {}",
+                                              to_string(service), personality.name),
+                         .event = "qp_state"};
+    for (const QpTransition& row : kQpTransitions) {
+        const bool is_asked = row.trigger == QpTrigger::kModify;
+        if (!row.services.contains(service) ||
+            (is_asked && find_modify(personality, row.from, row.to, service) == nullptr)) {
             continue;
         }
-        machine.moves.push_back({.from = to_string(row.from),
-                                 .to = to_string(row.to),
-                                 .trigger = to_string(row.trigger),
-                                 .asked = row.trigger == QpTrigger::kModify,
-                                 .required = names(row.required),
-                                 .optional = names(row.optional),
-                                 .effect = {},
-                                 .source = row.source});
-    }
-    for (const std::string_view state : kQpStateNames) {
-        if (std::any_of(machine.moves.begin(), machine.moves.end(),
-                        [state](const Move& move) { return move.to == state; })) {
-            machine.states.push_back(state);
+        Move move = move_of(row);
+        if (const auto to = next_state(personality, row.from, row.trigger, service);
+            !is_asked && to) {
+            move.to = to_string(*to);
         }
+        machine.moves.push_back(std::move(move));
     }
+    add_qp_states(machine);
     return machine;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "simverbs/model/cm_transitions.hpp"
+#include "simverbs/model/personality.hpp"
 #include "simverbs/model/services.hpp"
 
 #include "viz/trace_file.hpp"
@@ -39,7 +40,10 @@ struct StateMachine {
     [[nodiscard]] std::size_t moves_made() const;
 };
 
+// Every move that a personality has.
 StateMachine qp_machine(Service service);
+// The moves of that personality alone, which the title names.
+StateMachine qp_machine(Service service, const Personality& personality);
 StateMachine port_machine();
 StateMachine cq_machine();
 StateMachine srq_machine();

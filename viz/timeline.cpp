@@ -106,45 +106,38 @@ class Timeline {
             arguments));
     }
 
-    // Not always the order of sending: a fault may hold a packet back.
-    [[nodiscard]] std::vector<std::size_t> in_order_of_the_wire() const {
-        std::vector<std::size_t> order;
-        for (std::size_t i = 0; i < run_.packets.size(); ++i) {
-            if (!run_.packets[i].hops.empty()) {
-                order.push_back(i);
-            }
-        }
-        std::stable_sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
-            return run_.packets[a].hops.front().start < run_.packets[b].hops.front().start;
+    // Picoseconds for which the wire of a hop was busy with the packet.
+    [[nodiscard]] std::int64_t busy_time(const Hop& hop) const {
+        const auto link = std::ranges::find_if(run_.links, [&hop](const RunLink& each) {
+            return (each.node == hop.node && each.port == hop.port) ||
+                   (each.peer == hop.node && each.peer_port == hop.port);
         });
-        return order;
+        return link == run_.links.end() ? 0 : link->wire_time(hop.wire_bytes);
     }
 
-    // A packet is as long as its first wire is busy, but never into the next one of its track.
+    // A packet is as long as the wire at that end is busy with it.
     void add_packets() {
-        std::map<std::pair<QpName, Track>, std::int64_t> free_from;
-        const std::vector<std::size_t> on_wire = in_order_of_the_wire();
-        for (auto place = on_wire.rbegin(); place != on_wire.rend(); ++place) {
-            const std::size_t i = *place;
-            const RunPacket& packet = run_.packets[i];
+        std::size_t flows = 0;
+        for (const RunPacket& packet : run_.packets) {
+            if (packet.hops.empty()) {
+                continue;
+            }
             const Hop& first = packet.hops.front();
             const std::string arguments = fmt::format(
                 R"({{"psn":{},"payload":{},"again":{},"answer":{},"lost":{}}})", packet.psn,
                 packet.payload, packet.retransmission, quoted(packet.answer()),
-                quoted(packet.lost.empty() ? "" : packet.lost + " at " + packet.lost_where));
-            const auto next = free_from.find({packet.from, Track::kSent});
-            const std::int64_t out_end =
-                next == free_from.end() ? first.arrival : std::min(first.arrival, next->second);
+                quoted(packet.lost.empty() ? "" : packet.loss_words()));
             slice(packet.from, Track::kSent, packet.opcode, first.start,
-                  std::max(first.start, out_end), arguments);
-            free_from[{packet.from, Track::kSent}] = first.start;
-            if (!packet.arrived_at) {
-                continue;
+                  first.start + busy_time(first), arguments);
+            for (const Arrival& arrival : packet.arrivals) {
+                const auto last = std::ranges::find(packet.hops, arrival.time, &Hop::arrival);
+                const std::int64_t begin =
+                    last == packet.hops.end() ? arrival.time : arrival.time - busy_time(*last);
+                slice(arrival.at, Track::kCame, packet.opcode, begin, arrival.time, arguments);
+                flow("s", flows, packet.from, Track::kSent, first.start);
+                flow("f", flows, arrival.at, Track::kCame, arrival.time);
+                ++flows;
             }
-            const QpName to{*packet.arrived_at, packet.dest_qpn};
-            slice(to, Track::kCame, packet.opcode, packet.arrived, packet.arrived, arguments);
-            flow("s", i, packet.from, Track::kSent, first.start);
-            flow("f", i, to, Track::kCame, packet.arrived);
         }
     }
 

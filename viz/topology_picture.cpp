@@ -39,7 +39,7 @@ struct Cable {
     std::vector<const RunLink*> links;
     PortUse from_node{};
     PortUse from_peer{};
-    std::uint64_t load = 0;    // of its busiest direction, per thousand
+    std::int64_t busy = 0;     // ps on the wire: of the busiest direction of its links
     bool flow_leaves = false;  // `node`; and `peer`
     bool flow_comes = false;
 
@@ -51,15 +51,6 @@ struct Cable {
     }
     [[nodiscard]] bool has_flow() const { return flow_leaves || flow_comes; }
 };
-
-// Per thousand of what a link could have carried in the time of the trace.
-std::uint64_t load_of(const Run& run, const RunLink& link, std::uint64_t bytes) {
-    const auto span = static_cast<std::uint64_t>(run.end - run.begin);
-    constexpr std::uint64_t kPicosecondsAMicrosecond = 1'000'000;
-    const std::uint64_t could =
-        link.bits_per_second / 8'000'000 * (span / kPicosecondsAMicrosecond);  // bytes
-    return could == 0 ? 0 : std::min<std::uint64_t>(1000, bytes * 1000 / could);
-}
 
 void add(PortUse& to, const PortUse& more) {
     to.frames += more.frames;
@@ -84,8 +75,8 @@ std::vector<Cable> cables_of(const Run& run, const std::set<PortName>& way) {
         cable.links.push_back(&link);
         add(cable.from_node, use_of(run, a));
         add(cable.from_peer, use_of(run, b));
-        cable.load = std::max({cable.load, load_of(run, link, use_of(run, a).bytes),
-                               load_of(run, link, use_of(run, b).bytes)});
+        cable.busy = std::max({cable.busy, link.wire_time(use_of(run, a).bytes),
+                               link.wire_time(use_of(run, b).bytes)});
         cable.flow_leaves = cable.flow_leaves || way.contains(a);
         cable.flow_comes = cable.flow_comes || way.contains(b);
     }
@@ -97,10 +88,10 @@ std::vector<Cable> cables_of(const Run& run, const std::set<PortName>& way) {
     return all;
 }
 
-std::set<PortName> way_of(const Run& run, const std::optional<QpName>& flow) {
+std::set<PortName> way_of(const Run& run, const std::vector<QpName>& flow) {
     std::set<PortName> way;
     for (const RunPacket& packet : run.packets) {
-        if (packet.from == flow) {
+        if (std::ranges::find(flow, packet.from) != flow.end()) {
             for (const Hop& hop : packet.hops) {
                 way.insert({hop.node, hop.port});
             }
@@ -126,13 +117,14 @@ std::uint64_t usual_rate(const Run& run) {
 
 class Picture {
   public:
-    Picture(const Run& run, const std::optional<QpName>& flow)
+    Picture(const Run& run, const std::vector<QpName>& flow)
         : run_(run), flow_(flow), cables_(cables_of(run, way_of(run, flow))) {
         Weights weights;
         for (const Cable& cable : cables_) {
             constexpr std::uint64_t kFlowFirst = std::uint64_t{1} << 60;
             const std::uint64_t weight = cable.bytes() + (cable.has_flow() ? kFlowFirst : 0);
             most_ = std::max(most_, cable.bytes());
+            busiest_ = std::max(busiest_, cable.busy);
             weights[cable.node] = std::max(weights[cable.node], weight);
             weights[cable.peer] = std::max(weights[cable.peer], weight);
         }
@@ -173,7 +165,10 @@ class Picture {
         if (usual_rate_ > 0) {
             text += fmt::format("; links of {}", rate_text(usual_rate_));
         }
-        return flow_ ? text + "; the way of " + run_.label(*flow_) : text;
+        for (const QpName& qp : flow_) {
+            text += (&qp == flow_.data() ? "; the way of " : ", ") + run_.label(qp);
+        }
+        return text;
     }
 
     static std::string at(const Place& place) {
@@ -196,12 +191,26 @@ class Picture {
     }
 
     [[nodiscard]] bool is_hot(const Cable& cable) const {
-        return cable.bytes() * 10 >= most_ * 9 && most_ > 1;
+        return cable.busy > 0 && cable.busy / 9 >= busiest_ / 10;
     }
     // Less than a twentieth of the busiest one's bytes are not worth a label.
     [[nodiscard]] bool is_busy(const Cable& cable) const {
         return (cable.bytes() > 0 && cable.bytes() * 20 >= most_) || cable.lost() > 0 ||
                (cable.has_flow() && cable.bytes() > 0);
+    }
+
+    // From the same time as colour and percentage, so that they agree.
+    [[nodiscard]] std::int64_t pen_width(const Cable& cable) const {
+        return busiest_ == 0 ? 1 : 1 + cable.busy / std::max<std::int64_t>(1, busiest_ / 5);
+    }
+
+    // Returns the percentage of the time of the trace, to a tenth.
+    [[nodiscard]] std::string share_busy(const Cable& cable) const {
+        const std::int64_t span = std::max<std::int64_t>(1, run_.end - run_.begin);
+        __extension__ using Wide = __int128;
+        const auto tenths = static_cast<std::int64_t>(
+            std::min<Wide>(1000, (Wide{cable.busy} * 2000 + span) / (2 * Wide{span})));
+        return tenths == 0 ? std::string() : fmt::format("{}.{} % busy", tenths / 10, tenths % 10);
     }
 
     [[nodiscard]] std::string_view colour(const Cable& cable) const {
@@ -214,7 +223,7 @@ class Picture {
     [[nodiscard]] std::string line(const Cable& cable) {
         used_.insert(colour(cable));
         return fmt::format("  n{} -- n{} [penwidth={}, color=\"{}\", style={}, dir={}];\n",
-                           cable.node, cable.peer, 1 + cable.bytes() * 5 / most_, colour(cable),
+                           cable.node, cable.peer, pen_width(cable), colour(cable),
                            cable.down() > 0 ? "dashed" : "solid",
                            cable.flow_leaves && cable.flow_comes ? "both"
                            : cable.flow_leaves                   ? "forward"
@@ -269,8 +278,8 @@ class Picture {
         if (!is_busy(cable)) {
             return lines;
         }
-        if (cable.load > 0) {
-            lines.push_back(fmt::format("{}.{} % busy", cable.load / 10, cable.load % 10));
+        if (std::string busy = share_busy(cable); !busy.empty()) {
+            lines.push_back(std::move(busy));
         }
         add_direction(cable.node, cable.from_node, lines);
         add_direction(cable.peer, cable.from_peer, lines);
@@ -424,6 +433,7 @@ class Picture {
             }
         }
         const std::optional<Place> place = places.take(candidates, width, 11, 0);
+        has_port_numbers_ = has_port_numbers_ || place.has_value();
         return place ? label(*place, width, 11, rows_of({ports}), kFaint, kFontSize - 1)
                      : std::string();
     }
@@ -440,9 +450,11 @@ class Picture {
             ++lines;
         };
         constexpr std::string_view kLine = "&#9472;&#9472;&#9472;";
-        add(kInk, kLine, "thicker: more bytes; numbers of ports stand beside switches");
+        add(kInk, kLine,
+            fmt::format("thicker: longer busy in one direction{}",
+                        has_port_numbers_ ? "; numbers of ports stand beside switches" : ""));
         if (used_.contains(kOrange)) {
-            add(kOrange, kLine, "at least 90 % of the busiest link's bytes");
+            add(kOrange, kLine, "at least 90 % as busy as the busiest");
         }
         if (used_.contains(kBlue)) {
             add(kBlue, "&#9472;&#9472;&#9658;", "the flow, with its direction");
@@ -464,12 +476,14 @@ class Picture {
     }
 
     const Run& run_;
-    const std::optional<QpName>& flow_;
+    const std::vector<QpName>& flow_;
     std::vector<Cable> cables_;
     TopologyLayout layout_;
-    std::uint64_t most_ = 1;
+    std::uint64_t most_ = 1;    // bytes of a cable
+    std::int64_t busiest_ = 0;  // ps: of all cables
     std::uint64_t usual_rate_ = 0;
     std::set<std::string_view> used_;  // colours
+    bool has_port_numbers_ = false;
     std::size_t labels_ = 0;           // texts
     int lowest_ = 0;                   // edge of a text; the legend is below
     std::size_t numbered_ = 0;         // cables with their numbers
@@ -478,7 +492,7 @@ class Picture {
 
 }  // namespace
 
-std::string topology_picture(const Run& run, const std::optional<QpName>& flow) {
+std::string topology_picture(const Run& run, const std::vector<QpName>& flow) {
     return Picture(run, flow).dot();
 }
 

@@ -2,14 +2,14 @@
 // and what was lost; the busiest ones stand out, and the way of one flow.
 #pragma once
 
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "viz/run.hpp"
 
 namespace simverbs::viz {
 
-// `flow`: of the packets that this queue pair sent.
-std::string topology_picture(const Run& run, const std::optional<QpName>& flow);
+// `flow`: of the packets that these queue pairs sent.
+std::string topology_picture(const Run& run, const std::vector<QpName>& flow);
 
 }  // namespace simverbs::viz

@@ -96,6 +96,7 @@ fabric::Outcome<Trace> read_trace(std::istream& in, std::string_view name) {
         Record record;
         if (!read_record(line, record)) {
             if (in.eof()) {
+                trace.is_cut = true;
                 break;
             }
             return fabric::Failure(fmt::format("{}:{}: not a record of a trace", name, number));

@@ -41,6 +41,7 @@ struct Record {
 
 struct Trace {
     std::vector<Record> records;
+    bool is_cut = false;  // the last line had no end and was left out
 };
 
 // A failure says what is wrong and where. `name` is of the file, for the failure. A last line

@@ -9,6 +9,7 @@
 
 #include "simverbs/model/completion_faults.hpp"
 #include "simverbs/model/fault_actions.hpp"
+#include "simverbs/model/packet_fate.hpp"
 
 #include "scenarios/engine/lost_messages.hpp"
 
@@ -421,7 +422,8 @@ class Explanation {
             if (record.time_ps > what.time_ps) {
                 break;
             }
-            if (record.name == "packet_discarded") {
+            if (record.name == "packet_discarded" &&
+                !simverbs::is_consequence(record.text("fate"))) {
                 say("Root: {}: {} discarded a packet for QP {:#x}: {}.", time_text(record.time_ps),
                     record.node, record.number("dest_qpn"), record.text("fate"));
                 return true;

@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "simverbs/model/completion_faults.hpp"
+#include "simverbs/model/packet_fate.hpp"
 
 namespace scenarios {
 
@@ -121,7 +122,9 @@ class LostMessages {
         const std::string_view fate = record.text("fate");
         const std::uint64_t target = record.number("dest_qpn");
         if (fate != "for another station" && target != kMulticastQpn) {
-            lose_arrived(record, target, std::string(fate));
+            const bool is_rest = fate == to_string(simverbs::PacketFate::kCutMessage);
+            lose_arrived(record, target,
+                         is_rest ? reason_of("message cut on UC") : std::string(fate));
         }
     }
 

@@ -132,15 +132,52 @@ void print_routes(const Topology& topology) {
                                       : fmt::format("no tree ({})", tree.error()));
 }
 
+// How many links away the nearest host adapter is: 0 of itself.
+std::map<std::string, std::uint32_t> heights_of(const Topology& topology) {
+    std::map<std::string, std::uint32_t> heights;
+    for (const NodeSpec& node : topology.nodes) {
+        if (node.kind == NodeKind::kHca) {
+            heights.emplace(node.name, 0);
+        }
+    }
+    for (std::uint32_t height = 1, known = 0; known != heights.size(); ++height) {
+        known = static_cast<std::uint32_t>(heights.size());
+        std::set<std::string> next;
+        for (const LinkSpec& link : topology.links) {
+            for (const auto& [below, above] :
+                 {std::pair(&link.a.node, &link.b.node), std::pair(&link.b.node, &link.a.node)}) {
+                const auto found = heights.find(*below);
+                if (found != heights.end() && found->second + 1 == height &&
+                    !heights.contains(*above)) {
+                    next.insert(*above);
+                }
+            }
+        }
+        for (const std::string& name : next) {
+            heights.emplace(name, height);
+        }
+    }
+    return heights;
+}
+
+// Links lead down to the host adapters, since dot(1) places the ends of a link by its direction.
 void print_dot(const Topology& topology) {
+    const std::map<std::string, std::uint32_t> heights = heights_of(topology);
+    const auto height_of = [&heights](const std::string& name) {
+        const auto found = heights.find(name);
+        return found == heights.end() ? UINT32_MAX : found->second;
+    };
     fmt::print("graph fabric {{\n  node [fontname=\"sans-serif\"];\n");
     for (const NodeSpec& node : topology.nodes) {
         const bool is_hca = node.kind == NodeKind::kHca;
         fmt::print("  \"{}\" [shape={}];\n", node.name, is_hca ? "ellipse" : "box");
     }
     for (const LinkSpec& link : topology.links) {
+        const bool is_upward = height_of(link.a.node) < height_of(link.b.node);
+        const auto& upper = is_upward ? link.b : link.a;
+        const auto& lower = is_upward ? link.a : link.b;
         fmt::print("  \"{}\" -- \"{}\" [taillabel=\"{}\", headlabel=\"{}\", label=\"{}\"];\n",
-                   link.a.node, link.b.node, link.a.port.value(), link.b.port.value(),
+                   upper.node, lower.node, upper.port.value(), lower.port.value(),
                    fabric::yaml::spoken_rate({link.width, link.speed},
                                              link.layer == fabric::LinkLayer::kEthernet));
     }

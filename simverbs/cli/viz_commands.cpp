@@ -12,9 +12,12 @@
 
 #include <fmt/format.h>
 
+#include "fabric/yaml/quantities.hpp"
+
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/output_option.hpp"
 #include "simverbs/model/cm_transitions.hpp"
+#include "simverbs/model/personalities.hpp"
 #include "simverbs/model/services.hpp"
 
 #include "viz/coverage.hpp"
@@ -35,6 +38,18 @@ namespace {
 // Reports wrong input: a trace, a queue pair or a format that the user has named.
 int complain(std::string_view what) {
     return cli::complain(what, kUsage);
+}
+
+fabric::Outcome<viz::Trace> read_trace(const std::string& path) {
+    fabric::Outcome<viz::Trace> trace = viz::read_trace(path);
+    if (trace && trace->is_cut) {
+        fmt::print(
+            stderr,
+            "simverbs: {}: the last line is cut off and left out: its program was killed, or "
+            "the disk is full\n",
+            path);
+    }
+    return trace;
 }
 
 int write_out(const std::string& path, std::string_view text) {
@@ -89,7 +104,7 @@ fabric::Outcome<std::vector<std::string>> files_of(const std::vector<std::string
     return files;
 }
 
-// "; queue pairs that send: h0:65537, h1:65537".
+// "; queue pairs that send: h0:0x10001, h1:0x10101".
 std::string examples_of(const viz::Run& run) {
     constexpr std::size_t kMost = 4;
     std::set<viz::QpName> senders;
@@ -102,7 +117,7 @@ std::string examples_of(const viz::Run& run) {
         if (++count > kMost) {
             return text + ", ...";
         }
-        text += fmt::format("{}{}:{}", text.empty() ? "; queue pairs that send: " : ", ",
+        text += fmt::format("{}{}:0x{:x}", text.empty() ? "; queue pairs that send: " : ", ",
                             run.label(qp.node), qp.qpn);
     }
     return text;
@@ -111,14 +126,15 @@ std::string examples_of(const viz::Run& run) {
 fabric::Outcome<std::vector<viz::QpName>> find_qps(const viz::Run& run,
                                                    const std::vector<std::string>& names) {
     std::vector<viz::QpName> found;
-    found.reserve(names.size());
     for (const std::string& name : names) {
-        const std::optional<viz::QpName> qp = run.parse_qp(name);
-        if (!qp) {
-            return fabric::Failure(fmt::format(
-                "'{}' is not HOST:NUMBER of a queue pair in the trace{}", name, examples_of(run)));
+        const std::vector<viz::QpName> qps = run.find_qps(name);
+        if (qps.empty()) {
+            return fabric::Failure(
+                fmt::format("'{}' is neither HOST:NUMBER of a queue pair in the "
+                            "trace nor a host that has any{}",
+                            name, examples_of(run)));
         }
-        found.push_back(*qp);
+        found.insert(found.end(), qps.begin(), qps.end());
     }
     return found;
 }
@@ -128,6 +144,15 @@ std::vector<std::string> service_names() {
     names.reserve(kServices.size());
     for (const ServiceProperties& row : kServices) {
         names.emplace_back(row.name);
+    }
+    return names;
+}
+
+std::vector<std::string> personality_names() {
+    std::vector<std::string> names;
+    names.reserve(kPersonalities.size());
+    for (const Personality* const personality : kPersonalities) {
+        names.emplace_back(personality->name);
     }
     return names;
 }
@@ -172,6 +197,24 @@ CLI::Validator ends_with_one_of(std::string endings) {
             ""};
 }
 
+void add_time(CLI::App& command, const std::string& name, std::int64_t& picoseconds,
+              const std::string& help) {
+    command
+        .add_option_function<std::string>(
+            name,
+            [name, &picoseconds](const std::string& text) {
+                const auto time = fabric::yaml::parse_duration(text);
+                if (!time) {
+                    throw CLI::ValidationError(
+                        name, fmt::format("{}: expected a time with a unit, as 5ms ({})", text,
+                                          time.error()));
+                }
+                picoseconds = time->count();
+            },
+            help)
+        ->type_name("TIME");
+}
+
 constexpr const char* kGraphEndings = ".dot, .gv, .svg, .png, .pdf";
 
 }  // namespace
@@ -193,6 +236,8 @@ void VizCommands::add_state_diagrams() {
     qp_ = add("qp", "Life of a queue pair (.dot, .svg, .png)", kGraphEndings);
     qp_->add_option("--service", service_, "its transport service")
         ->check(CLI::IsMember(service_names()));
+    qp_->add_option("--personality", personality_, "the device whose moves to show")
+        ->check(CLI::IsMember(personality_names()));
     port_ = add("port", "Life of a port", kGraphEndings);
     cq_ = add("cq", "Life of a completion queue", kGraphEndings);
     srq_ = add("srq", "Life of a shared receive queue", kGraphEndings);
@@ -220,17 +265,25 @@ CLI::App* VizCommands::add_view(const char* name, const char* help, const char* 
 
 void VizCommands::add_views() {
     ladder_ = add_view("ladder", "Packets between queue pairs (.svg)", ".svg");
-    ladder_->add_option("--qp", qps_, "the life lines: queue pairs of the trace")
-        ->type_name("HOST:NUMBER")
+    ladder_
+        ->add_option("--qp", qps_,
+                     "a life line: HOST:NUMBER of a queue pair, or HOST for all that it has; again "
+                     "for more")
+        ->type_name("QP")
+        ->allow_extra_args(false)
         ->default_str("the first that fit");
     ladder_->add_option("--rows", rows_, "how many to draw at most");
+    add_time(*ladder_, "--from", from_, "leaves out what was before, 1.5us");
+    add_time(*ladder_, "--to", until_, "leaves out what came after");
     ladder_->add_flag("--packets", every_packet_, "an arrow a packet, not a message");
     timeline_ = add_view("timeline", "For Perfetto and chrome://tracing (.json)", ".json");
     topology_ =
         add_view("topology", "Links, and what went over them (.dot, .svg, .png)", kGraphEndings);
-    topology_->add_option("--flow", qps_, "the queue pair whose way to show")
-        ->type_name("HOST:NUMBER")
-        ->expected(1);
+    topology_
+        ->add_option("--flow", qps_,
+                     "whose way to show: HOST:NUMBER of a queue pair, or HOST for all that it has")
+        ->type_name("QP")
+        ->allow_extra_args(false);
     coverage_ = add("coverage", "What of the model traces have reached (.txt, .json, .html, .md)",
                     ".txt, .json, .html, .md");
     coverage_->add_option("traces", traces_, "traces, and folders of them (SIMVERBS_COVERAGE)")
@@ -265,13 +318,13 @@ int VizCommands::run() {
     if (!*timeline_) {
         return draw_machine();
     }
-    const fabric::Outcome<viz::Trace> trace = viz::read_trace(trace_);
+    const fabric::Outcome<viz::Trace> trace = read_trace(trace_);
     return trace ? write_out(output_, viz::timeline(*trace, viz::read_run(*trace)))
                  : complain(trace.error());
 }
 
 int VizCommands::draw_ladder() const {
-    const fabric::Outcome<viz::Trace> trace = viz::read_trace(trace_);
+    const fabric::Outcome<viz::Trace> trace = read_trace(trace_);
     if (!trace) {
         return complain(trace.error());
     }
@@ -280,13 +333,16 @@ int VizCommands::draw_ladder() const {
     if (!qps) {
         return complain(qps.error());
     }
-    const viz::LadderOptions options{
-        .qps = std::move(*qps), .rows = rows_, .folds = !every_packet_};
+    const viz::LadderOptions options{.qps = std::move(*qps),
+                                     .from = from_,
+                                     .until = until_,
+                                     .rows = rows_,
+                                     .folds = !every_packet_};
     return write_out(output_, viz::ladder(*trace, run, options));
 }
 
 int VizCommands::draw_topology() const {
-    const fabric::Outcome<viz::Trace> trace = viz::read_trace(trace_);
+    const fabric::Outcome<viz::Trace> trace = read_trace(trace_);
     if (!trace) {
         return complain(trace.error());
     }
@@ -295,15 +351,15 @@ int VizCommands::draw_topology() const {
     if (!flow) {
         return complain(flow.error());
     }
-    for (const viz::QpName& qp : *flow) {
-        if (std::none_of(run.packets.begin(), run.packets.end(),
-                         [&qp](const viz::RunPacket& packet) { return packet.from == qp; })) {
-            return complain(fmt::format("{} has sent no packet in this trace", run.label(qp)));
-        }
+    const auto sends = [&run](const viz::QpName& qp) {
+        return std::ranges::any_of(
+            run.packets, [&qp](const viz::RunPacket& packet) { return packet.from == qp; });
+    };
+    if (!flow->empty() && std::ranges::none_of(*flow, sends)) {
+        return complain(
+            fmt::format("{} has sent no packet in this trace", run.label(flow->front())));
     }
-    return write_graph(
-        output_,
-        viz::topology_picture(run, flow->empty() ? std::nullopt : std::optional(flow->front())));
+    return write_graph(output_, viz::topology_picture(run, *flow));
 }
 
 int VizCommands::write_coverage() const {
@@ -313,7 +369,7 @@ int VizCommands::write_coverage() const {
         return complain(files.error());
     }
     for (const std::string& path : *files) {
-        const fabric::Outcome<viz::Trace> trace = viz::read_trace(path);
+        const fabric::Outcome<viz::Trace> trace = read_trace(path);
         if (!trace) {
             return complain(trace.error());
         }
@@ -366,23 +422,24 @@ int VizCommands::judge_coverage(const std::vector<viz::CoverageGroup>& groups) c
 }
 
 int VizCommands::write_report() const {
-    const fabric::Outcome<viz::Trace> trace = viz::read_trace(trace_);
+    const fabric::Outcome<viz::Trace> trace = read_trace(trace_);
     return trace ? write_out(output_, viz::report(*trace, trace_)) : complain(trace.error());
 }
 
 int VizCommands::draw_machine() const {
-    viz::StateMachine machine = *qp_          ? viz::qp_machine(service_named(service_))
-                                : *port_      ? viz::port_machine()
-                                : *cq_        ? viz::cq_machine()
-                                : *srq_       ? viz::srq_machine()
-                                : *wq_        ? viz::wq_machine()
-                                : *requester_ ? viz::requester_machine()
-                                : *cm_        ? viz::cm_machine(side_named(side_))
-                                : *lap_       ? viz::lap_machine()
-                                : *rdma_cm_   ? viz::rdma_cm_machine()
-                                              : viz::responder_machine();
+    viz::StateMachine machine =
+        *qp_          ? viz::qp_machine(service_named(service_), *find_personality(personality_))
+        : *port_      ? viz::port_machine()
+        : *cq_        ? viz::cq_machine()
+        : *srq_       ? viz::srq_machine()
+        : *wq_        ? viz::wq_machine()
+        : *requester_ ? viz::requester_machine()
+        : *cm_        ? viz::cm_machine(side_named(side_))
+        : *lap_       ? viz::lap_machine()
+        : *rdma_cm_   ? viz::rdma_cm_machine()
+                      : viz::responder_machine();
     for (const std::string& path : traces_) {
-        const fabric::Outcome<viz::Trace> trace = viz::read_trace(path);
+        const fabric::Outcome<viz::Trace> trace = read_trace(path);
         if (!trace) {
             return complain(trace.error());
         }

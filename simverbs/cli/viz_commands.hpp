@@ -1,6 +1,7 @@
 // `simverbs viz`: pictures of the model and of what a trace tells.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -49,12 +50,15 @@ class VizCommands final : public Command {
     CLI::App* coverage_ = nullptr;
     CLI::App* report_ = nullptr;
     std::string service_ = "RC";
+    std::string personality_ = "spec";
     std::string side_ = "active";
     std::vector<std::string> traces_;
     std::string output_;
     std::string trace_;
     std::vector<std::string> qps_;
     std::size_t rows_ = 400;
+    std::int64_t from_ = 0;           // ps
+    std::int64_t until_ = INT64_MAX;  // ps
     bool every_packet_ = false;
     bool as_json_ = false;
     std::string title_ = "Coverage";

@@ -29,6 +29,7 @@
 #include "simverbs/hca/numbering.hpp"
 #include "simverbs/hca/snapshot.hpp"
 #include "simverbs/model/hw_counters.hpp"
+#include "simverbs/model/packet_fate.hpp"
 #include "simverbs/model/personality.hpp"
 #include "simverbs/wire/packet.hpp"
 
@@ -36,7 +37,6 @@ namespace simverbs {
 
 class Hca;
 class QueuePair;
-enum class PacketFate : std::uint8_t;
 
 // The state that the devices of a world share; it outlives them and every frame.
 struct HcaCommons {
@@ -199,6 +199,8 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     void trace(const E& event) {
         network_.bus().emit(network_.loop().now(), event);
     }
+    // Records that a packet was not taken.
+    void discard(const Packet& packet, PacketFate fate);
 
   private:
     void frame_arrived(fabric::Port& port, fabric::FramePtr frame) override;
@@ -209,7 +211,6 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     [[nodiscard]] bool is_of_dead_context(std::uint32_t qpn) const;
     void deliver(fabric::Port& port, const fabric::Frame& frame);
     void deliver_to(QueuePair& qp, const fabric::Port& port, const fabric::Frame& frame);
-    void discard(const Packet& packet, PacketFate fate);
     void discard_corrupted(fabric::Port& port, const Packet& packet);
     void steer(const fabric::Port& port, const fabric::Frame& frame);
 

@@ -13,6 +13,7 @@
 #include "simverbs/model/completion_faults.hpp"
 #include "simverbs/model/cq_transitions.hpp"
 #include "simverbs/model/opcodes.hpp"
+#include "simverbs/model/packet_fate.hpp"
 #include "simverbs/model/qp_transitions.hpp"
 #include "simverbs/model/services.hpp"
 #include "simverbs/model/srq_transitions.hpp"
@@ -390,49 +391,7 @@ struct RateReduced {
     }
 };
 
-// Why a packet that reached the device went no further. Their numbers are in digests of traces: a
-// new one comes last.
-enum class PacketFate : std::uint8_t {
-    kOtherStation,
-    kNoQueuePair,
-    kQueuePairNotReady,
-    kOtherPeer,
-    kPkeyMismatch,
-    kWrongService,
-    kNoFlowRule,
-    kDeviceDead,
-    kCrcWrong,
-    kOtherVlan,
-    kNoPower,
-};
-constexpr std::string_view to_string(PacketFate fate) {
-    switch (fate) {
-        case PacketFate::kOtherStation:
-            return "for another station";
-        case PacketFate::kOtherVlan:
-            return "of a VLAN that the host is not in";
-        case PacketFate::kNoQueuePair:
-            return "no such queue pair";
-        case PacketFate::kQueuePairNotReady:
-            return "queue pair not ready";
-        case PacketFate::kOtherPeer:
-            return "not from the peer";
-        case PacketFate::kPkeyMismatch:
-            return "P_Key mismatch";
-        case PacketFate::kNoFlowRule:
-            return "no flow rule";
-        case PacketFate::kDeviceDead:
-            return "device fatal";
-        case PacketFate::kNoPower:
-            return "its host has no power";
-        case PacketFate::kCrcWrong:
-            return "invariant CRC wrong";
-        case PacketFate::kWrongService:
-            break;
-    }
-    return "wrong service";
-}
-
+// A packet that reached the device went no further.
 struct PacketDiscarded {
     static constexpr EventInfo kInfo{"packet_discarded", Category::kPacket};
     NodeId node;

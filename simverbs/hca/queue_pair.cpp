@@ -153,8 +153,7 @@ void QueuePair::posted_receives(std::uint32_t /*producer*/) {
 
 void QueuePair::packet_arrived(const Packet& packet) {
     if (!receives_packets(attributes_.state)) {
-        hca_.trace(PacketDiscarded{hca_.node(), packet.dest_qpn, packet.psn.value(),
-                                   PacketFate::kQueuePairNotReady});
+        hca_.discard(packet, PacketFate::kQueuePairNotReady);
         return;
     }
     run_engine([&packet](Engine& engine) { return engine.receive(packet); });

@@ -220,6 +220,7 @@ class QueuePair final : public InContext, private Effects, private fabric::Event
                       std::uint32_t& index) override;
     void delivered(MessageKind kind, std::uint64_t length) override;
     void discarded(const Packet& packet, FaultCause cause) override;
+    void discarded(const Packet& packet, PacketFate fate) override;
     bool complete(const SendCompletion& completion, bool signaled) override;
     bool complete(const ReceiveCompletion& completion) override;
     void arm(EngineTimer timer, fabric::SimDuration after) override;

@@ -213,4 +213,8 @@ void QueuePair::discarded(const Packet& packet, FaultCause cause) {
     hca_.trace(MessageDropped{hca_.node(), attributes_.qpn, packet.psn.value(), cause});
 }
 
+void QueuePair::discarded(const Packet& packet, PacketFate fate) {
+    hca_.discard(packet, fate);
+}
+
 }  // namespace simverbs

@@ -176,9 +176,6 @@ class Server::View {
 };
 
 bool Server::move_time() {
-    if (is_free()) {
-        merge_calls();
-    }
     View view(*this);
     const Decision decision = decide(view);
     switch (decision.move) {
@@ -208,6 +205,7 @@ bool Server::move_freely(Move move) {
     if (!walks) {
         pace_.stop();
     }
+    merge_calls();  // those of posts that the rule took, too: before what comes of them
     const std::uint64_t before = deliveries();
     bool stepped = false;
     for (int steps = 0; steps < kStepsPerMove && deliveries() == before; ++steps) {

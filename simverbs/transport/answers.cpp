@@ -92,6 +92,9 @@ Responder::Verdict Responder::fail(const Packet& packet, FaultCause cause) {
         (receive_.taken || take_receive(packet))) {  // where keys are looked at before resources
         refusal.cause = FaultCause::kImmediateWriteRefused;
     }
+    if (!packet.operation().response()) {  // else one that it could not send
+        effects_.discarded(packet, PacketFate::kRefused);
+    }
     if (answers_.empty()) {
         refuse(refusal);
     } else {
@@ -143,6 +146,7 @@ void Responder::answer_duplicate(const Packet& packet) {
         send_answers();
         return;
     }
+    effects_.discarded(packet, PacketFate::kUnanswerable);
 }
 
 std::uint32_t Responder::response_length(const Packet& packet) {

@@ -41,6 +41,7 @@ WcStatus status_of(NakCode code) {
 
 EngineResult Requester::receive(const Packet& packet) {
     if (stopped() || !awaited(packet.psn)) {
+        effects_.discarded(packet, PacketFate::kNotAwaited);
         return {};  // a duplicate, or of an earlier life of the queue pair
     }
     if (packet.operation().kind == MessageKind::kAck) {
@@ -59,7 +60,7 @@ void Requester::receive_ack(const Packet& packet) {
     switch (packet.syndrome.kind) {
         case AethKind::kAck:
             if (!acknowledge_before(packet.psn + 1)) {
-                response_lost();
+                response_lost(packet);
             }
             return;
         case AethKind::kRnrNak:
@@ -75,7 +76,7 @@ void Requester::receive_ack(const Packet& packet) {
 
 void Requester::receive_nak(const Packet& packet, NakCode code) {
     if (!acknowledge_before(packet.psn)) {
-        response_lost();
+        response_lost(packet);
         return;
     }
     if (stopped()) {
@@ -97,7 +98,7 @@ void Requester::receive_nak(const Packet& packet, NakCode code) {
 // (IBA 9.7.5.2.8); with some devices the timer goes on, and ends the wait.
 void Requester::receive_rnr_nak(const Packet& packet) {
     if (!acknowledge_before(packet.psn)) {
-        response_lost();
+        response_lost(packet);
         return;
     }
     if (stopped() || waits_for_receive(state_)) {
@@ -121,7 +122,7 @@ void Requester::receive_rnr_nak(const Packet& packet) {
 
 void Requester::receive_response(const Packet& packet) {
     if (!acknowledge_before(packet.psn)) {
-        response_lost();
+        response_lost(packet);
         return;
     }
     if (stopped()) {

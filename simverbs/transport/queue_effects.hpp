@@ -10,6 +10,7 @@
 #include "simverbs/model/completion_faults.hpp"
 #include "simverbs/model/hw_counters.hpp"
 #include "simverbs/model/opcodes.hpp"
+#include "simverbs/model/packet_fate.hpp"
 #include "simverbs/model/statuses.hpp"
 #include "simverbs/transport/work_queue.hpp"
 #include "simverbs/wire/packet.hpp"
@@ -75,6 +76,8 @@ class QueueEffects {
 
     // A request without acknowledgment went no further; nobody else is told.
     virtual void discarded(const Packet& packet, FaultCause cause) = 0;
+    // A packet was not taken. For the trace alone.
+    virtual void discarded(const Packet& packet, PacketFate fate) = 0;
     virtual bool complete(const SendCompletion& completion, bool signaled) = 0;
 
     // The retries are used up: true where an alternate path was armed, which is the path now.

@@ -34,7 +34,8 @@ EngineResult Requester::timer_expired(EngineTimer timer) {
 }
 
 // Later PSNs were answered, this one was not.
-void Requester::response_lost() {
+void Requester::response_lost(const Packet& answer) {
+    effects_.discarded(answer, PacketFate::kResponseMissing);
     if (!stopped() && !is_recovering(state_)) {
         effects_.count(HwCounter::kImpliedNakSeqErr);
         retry_from(resume_psn(), FaultCause::kPacketsLost);

@@ -122,7 +122,7 @@ class Requester {
     void complete_acknowledged();
 
     // recovery.cpp: what happens when an answer does not come, and how a request ends.
-    void response_lost();
+    void response_lost(const Packet& answer);
     [[nodiscard]] Psn resume_psn() const;
     void retry_from(Psn psn, FaultCause cause);
     void rewind(Psn psn);

@@ -148,6 +148,7 @@ void Responder::examine(const Packet& packet) {
         return;
     }
     if (state_ == ResponderState::kRefusing && distance(expected_psn_, packet.psn) >= 0) {
+        effects_.discarded(packet, PacketFate::kBehindRefused);
         return;
     }
     for (const ResponderCheck check : personality_.responder_order) {
@@ -203,6 +204,8 @@ Responder::Verdict Responder::check_psn(const Packet& packet) {
         return Verdict::kPassed;
     }
     effects_.count(HwCounter::kOutOfSequence);
+    effects_.discarded(packet, state_ == ResponderState::kNotReady ? PacketFate::kBehindRnrNak
+                                                                   : PacketFate::kOutOfSequence);
     if (move(ResponderEvent::kGap)) {
         send_nak(expected_psn_, AethSyndrome::nak(NakCode::kPsnSequenceError),
                  FaultCause::kSequenceRetriesUsedUp);
@@ -275,6 +278,7 @@ Responder::Verdict Responder::wait_for_receive(const Packet& packet) {
     }
     move(ResponderEvent::kNoReceive);
     effects_.count(HwCounter::kOutOfBuffer);
+    effects_.discarded(packet, PacketFate::kNoReceive);
     send_nak(packet.psn, AethSyndrome::rnr_nak(attributes_.min_rnr_timer),
              FaultCause::kRnrRetriesUsedUp);
     return Verdict::kAnswered;

@@ -43,6 +43,8 @@ Responder::Verdict Responder::resynchronise(const Packet& packet) {
     if (inbound_.kind != MessageKind::kNone) {
         effects_.discarded(packet, FaultCause::kUnackedMessageCut);
         inbound_ = {};
+    } else if (!packet.operation().starts_message) {
+        effects_.discarded(packet, PacketFate::kCutMessage);
     }
     expected_psn_ = packet.psn;
     if (packet.operation().starts_message) {

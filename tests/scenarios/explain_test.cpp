@@ -132,6 +132,28 @@ TEST(Explain, SaysWhichTagAMessageMatched) {
         << text;
 }
 
+TEST(Explain, CountsTheRestOfACutMessageWithThePacketThatTellsIt) {
+    std::vector<Record> records;
+    for (std::uint64_t psn = 2; psn <= 4; ++psn) {
+        records.push_back(record_of(
+            10, "packet_sent", {},
+            {{"qpn", 5}, {"frame", psn}, {"dest_qpn", 7}, {"bth_opcode", 33}, {"psn", psn}}));
+        records.back().node = "h0";
+        records.push_back(record_of(20, "frame_received", {}, {{"flow", 5}, {"frame", psn}}));
+        records.push_back(psn == 2 ? record_of(20, "dropped", {{"cause", "message cut on UC"}},
+                                               {{"qpn", 7}, {"psn", psn}})
+                                   : record_of(20, "packet_discarded",
+                                               {{"fate", "rest of a cut message"}},
+                                               {{"dest_qpn", 7}, {"psn", psn}}));
+    }
+    EXPECT_NE(
+        explain(records, Question{})
+            .value_or("")
+            .find("3 packets without acknowledgment of h0 QP 0x5 for QP 0x7 lost at h1, and the "
+                  "sender is not told: another packet of its message was missing"),
+        std::string::npos);
+}
+
 // Two datagrams of h0 to h1, which has what `receiver` gives it; the sends succeed.
 std::string explain_datagrams(const std::string& receiver, const std::string& connection = "") {
     const Verdict verdict = run_text(R"(

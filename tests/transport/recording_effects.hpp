@@ -70,6 +70,7 @@ class RecordingEffects final : public Effects {
     std::size_t messages_delivered = 0;
 
     std::vector<FaultCause> discards;
+    std::vector<PacketFate> fates;
     std::vector<std::uint32_t> addresses;  // that datagrams went to
     SrqNumber remote_key_of;               // that the last request named which opened a key
     SrqNumber receive_key_of;              // ... a receive
@@ -201,6 +202,7 @@ class RecordingEffects final : public Effects {
     void discarded(const Packet& /*packet*/, FaultCause cause) override {
         discards.push_back(cause);
     }
+    void discarded(const Packet& /*packet*/, PacketFate fate) override { fates.push_back(fate); }
     void delivered(MessageKind /*kind*/, std::uint64_t /*length*/) override {
         ++messages_delivered;
     }

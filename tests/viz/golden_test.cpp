@@ -1,5 +1,6 @@
 // The diagrams of queue pairs and of the communication manager, as they were when somebody looked
 // at them, and that Graphviz takes all.
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "simverbs/model/personalities.hpp"
 #include "simverbs/model/services.hpp"
 
 #include "drawing.hpp"
@@ -38,7 +40,7 @@ std::vector<StateMachine> uncounted_machines() {
 std::vector<StateMachine> golden_machines() {
     std::vector<StateMachine> machines = uncounted_machines();
     for (const ServiceProperties& row : kServices) {
-        machines.push_back(qp_machine(row.service));
+        machines.push_back(qp_machine(row.service, kSpec));
     }
     return machines;
 }
@@ -49,6 +51,17 @@ TEST(StateDiagram, IsTheOneThatWasLookedAt) {
             std::string(SIMVERBS_GOLDEN) + "/" + std::string(machine.id) + ".dot";
         EXPECT_EQ(state_diagram(machine), read_file(path)) << path;
     }
+}
+
+TEST(StateDiagram, APersonalityHasItsOwnMoves) {
+    const auto has = [](const StateMachine& machine, std::string_view from, std::string_view to) {
+        return std::ranges::any_of(
+            machine.moves, [&](const Move& move) { return move.from == from && move.to == to; });
+    };
+    EXPECT_TRUE(has(qp_machine(Service::kRc, kSpec), "RESET", "ERR"));
+    EXPECT_FALSE(has(qp_machine(Service::kRc, kRxe), "RESET", "ERR"));
+    EXPECT_FALSE(has(qp_machine(Service::kRc, kConnectX6), "RESET", "ERR"));
+    EXPECT_NE(qp_machine(Service::kUd, kRxe).title.find("personality rxe"), std::string::npos);
 }
 
 // The records that a trace may have made of a machine's moves.

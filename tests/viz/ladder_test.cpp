@@ -48,11 +48,12 @@ class LadderOf {
                                   .name = std::move(name),
                                   .fields = std::move(fields)});
     }
-    void send(std::int64_t time, const std::string& opcode, std::int64_t psn) {
+    void send(std::int64_t time, const std::string& opcode, std::int64_t psn,
+              std::int64_t dest_qpn = kQp) {
         add(time, 0, "packet", "packet_sent",
             {{"qpn", kQp},
              {"frame", psn},
-             {"dest_qpn", kQp},
+             {"dest_qpn", dest_qpn},
              {"bth_opcode", 4},
              word("opcode", opcode),
              {"psn", psn},
@@ -61,6 +62,10 @@ class LadderOf {
     void arrive(std::int64_t time, std::int64_t psn) {
         add(time, 1, "packet", "frame_received", frame(psn));
     }
+    // A queue pair of h1 takes what came last.
+    void deliver(std::int64_t time, std::int64_t qpn) {
+        add(time, 1, "message", "delivered", {{"qpn", qpn}, word("kind", "SEND"), {"bytes", 1}});
+    }
     void lose(std::int64_t time, std::int64_t node, std::int64_t psn) {
         add(time, 0, "fault", "fault_fired",
             {{"fault", 3}, word("action", "drop"), {"source", 0}, {"flow", kQp}});
@@ -68,9 +73,10 @@ class LadderOf {
         fields.push_back(word("reason", "fault"));
         add(time, node, "packet", "frame_dropped", std::move(fields));
     }
-    void discard(std::int64_t time, std::int64_t psn) {
+    void discard(std::int64_t time, std::int64_t psn, std::string fate = "queue pair not ready",
+                 std::int64_t dest_qpn = kQp) {
         add(time, 1, "packet", "packet_discarded",
-            {{"dest_qpn", kQp}, {"psn", psn}, word("fate", "queue pair not ready")});
+            {{"dest_qpn", dest_qpn}, {"psn", psn}, word("fate", std::move(fate))});
     }
 
     [[nodiscard]] Run run() const { return simverbs::viz::read_run(trace_); }
@@ -176,6 +182,68 @@ TEST(Ladder, EndsADiscardedPacketInAMarkWithTheReason) {
     EXPECT_LT(arrows(drawing).front().points.back().x, life_line(drawing, "h1 QP") - 4);
 }
 
+TEST(Ladder, DrawsAMulticastToEachQueuePairThatTakesIt) {
+    constexpr std::int64_t kGroup = 0xFFFFFF;
+    LadderOf of;
+    of.add(0, 1, "object", "queue_pair", {{"qpn", kQp + 1}, word("service", "UD")});
+    of.send(1, "SEND_ONLY", 100, kGroup);
+    of.arrive(9, 100);
+    of.deliver(9, kQp);
+    of.deliver(9, kQp + 1);
+    const Drawing drawing = of.drawing();
+    const std::vector<DrawnLine> drawn = arrows(drawing);
+    ASSERT_EQ(drawn.size(), 2U);
+    EXPECT_NEAR(drawn[0].points.back().x, life_line(drawing, "h1 QP 0x11"), 8);
+    EXPECT_NEAR(drawn[1].points.back().x, life_line(drawing, "h1 QP 0x12"), 8);
+    EXPECT_FALSE(find_text(drawing, "0xffffff"));
+}
+
+TEST(Ladder, DrawsAMulticastThatNobodyTakes) {
+    constexpr std::int64_t kGroup = 0xFFFFFF;
+    LadderOf of;
+    of.send(1, "SEND_ONLY", 100, kGroup);
+    of.arrive(9, 100);
+    of.discard(9, 100, "no such queue pair", kGroup);
+    const Drawing drawing = of.drawing();
+    EXPECT_TRUE(find_text(drawing, "no such queue pair, lost at h1"));
+    EXPECT_FALSE(find_text(drawing, "0xffffff"));
+}
+
+TEST(Ladder, DrawsBothCopiesOfADuplicatedPacket) {
+    LadderOf of;
+    of.send(0, "SEND_ONLY", 100);
+    of.arrive(9, 100);
+    of.arrive(19, 100);
+    const Drawing drawing = of.drawing();
+    const std::vector<DrawnLine> drawn = arrows(drawing);
+    ASSERT_EQ(drawn.size(), 2U);
+    EXPECT_EQ(drawn[0].points.front().y, drawn[1].points.front().y);
+    EXPECT_LT(drawn[0].points.back().y, drawn[1].points.back().y);
+}
+
+TEST(Ladder, LeavesOutCopiesThatASwitchFloodsToOtherStations) {
+    LadderOf of;
+    of.add(0, 2, "object", "node", {word("label", "h2"), word("kind", "hca")});
+    of.send(0, "SEND_ONLY", 100);
+    of.arrive(9, 100);
+    of.add(9, 2, "packet", "frame_received",
+           {{"port", 1}, {"source", 0}, {"flow", kQp}, {"frame", 100}});
+    of.add(9, 2, "packet", "packet_discarded",
+           {{"dest_qpn", kQp}, {"psn", 100}, word("fate", "for another station")});
+    const Drawing drawing = of.drawing();
+    EXPECT_EQ(arrows(drawing).size(), 1U);
+    EXPECT_FALSE(find_text(drawing, "h2"));
+}
+
+TEST(Ladder, AUcMessageThatEndsACutOneIsTaken) {
+    LadderOf of;
+    of.send(0, "SEND_ONLY", 100);
+    of.arrive(9, 100);
+    of.add(9, 1, "message", "dropped",
+           {{"qpn", kQp}, {"psn", 100}, word("cause", "message cut on UC")});
+    EXPECT_FALSE(find_text(of.drawing(), "a packet of the message is missing"));
+}
+
 TEST(Ladder, NotesEventsAndFaultsThatLoseNothing) {
     LadderOf of;
     of.send(0, "SEND_ONLY", 100);
@@ -189,12 +257,61 @@ TEST(Ladder, NotesEventsAndFaultsThatLoseNothing) {
     const Drawing drawing = of.drawing();
     EXPECT_TRUE(find_text(drawing, "fault 2: delay"));
     EXPECT_TRUE(find_text(drawing, "event: COMM_EST"));
-    EXPECT_FALSE(find_text(drawing, "PORT_ERR")) << "that subject is a port";
+    EXPECT_TRUE(find_text(drawing, "event: PORT_ERR of port 17"));
     const auto is_drop = [](const DrawnText& text) {
         return text.content.find("fault 3: drop") != std::string::npos;
     };
     EXPECT_EQ(std::count_if(drawing.texts.begin(), drawing.texts.end(), is_drop), 1)
         << "beside the cross";
+}
+
+TEST(Ladder, MarksAnEventOfAQueueOnTheQueuePairsThatUseIt) {
+    LadderOf of;
+    for (const std::int64_t qpn : {kQp + 1, kQp + 2}) {
+        of.add(0, 1, "object", "queue_pair",
+               {{"qpn", qpn}, word("service", "RC"), {"send_cq", 5}, {"receive_cq", 5}});
+    }
+    of.add(1, 1, "async_event", "async_event", {word("event", "CQ_ERR"), {"subject", 5}});
+    const Drawing drawing = of.drawing();
+    const auto text = find_text(drawing, "event: CQ_ERR of CQ 5");
+    ASSERT_TRUE(text);
+    EXPECT_NEAR(text->area.left, life_line(drawing, "h1 QP 0x12"), 16) << "not at QP 0x11";
+}
+
+TEST(Ladder, DrawsHostsThatHaveEventsAndNoQueuePair) {
+    simverbs::viz::Trace trace;
+    const auto add = [&trace](std::string category, std::string name, std::vector<Field> fields) {
+        trace.records.push_back({.time = 7,
+                                 .seq = trace.records.size(),
+                                 .node = 1,
+                                 .category = std::move(category),
+                                 .name = std::move(name),
+                                 .fields = std::move(fields)});
+    };
+    add("object", "node", {word("label", "h1"), word("kind", "hca")});
+    add("fault", "fault_fired", {{"fault", 1}, word("action", "lid"), {"source", 1}, {"flow", 0}});
+    add("async_event", "async_event", {word("event", "LID_CHANGE"), {"subject", 1}});
+    const std::string svg =
+        simverbs::viz::ladder(trace, simverbs::viz::read_run(trace), LadderOptions{});
+    expect_readable(svg, "host");
+    const Drawing drawing = read_drawing(svg);
+    EXPECT_TRUE(find_text(drawing, "h1"));
+    EXPECT_TRUE(find_text(drawing, "fault 1: lid"));
+    EXPECT_TRUE(find_text(drawing, "event: LID_CHANGE of port 1"));
+    EXPECT_FALSE(find_text(drawing, "no queue pair"));
+}
+
+TEST(Ladder, NotesLinksThatGoDownAndComeBack) {
+    LadderOf of;
+    of.add(1, 1, "state", "link_state", {word("link", "h1-s0"), word("to", "UP")});
+    of.add(2, 1, "state", "link_state", {word("link", "h1-s0"), word("to", "DOWN")});
+    of.send(3, "SEND_ONLY", 100);
+    of.arrive(9, 100);
+    of.add(10, 1, "state", "link_state", {word("link", "h1-s0"), word("to", "UP")});
+    const Drawing drawing = of.drawing();
+    EXPECT_TRUE(find_text(drawing, "link h1-s0 DOWN"));
+    const auto is_up = [](const DrawnText& text) { return text.content == "link h1-s0 UP"; };
+    EXPECT_EQ(std::ranges::count_if(drawing.texts, is_up), 1);
 }
 
 TEST(Ladder, TellsTimesThatLookAlikeByTheirDifference) {
@@ -300,6 +417,39 @@ TEST(Ladder, SaysThatThereIsNoQueuePair) {
     const std::string svg = simverbs::viz::ladder({}, {}, {});
     expect_readable(svg, "empty");
     EXPECT_TRUE(find_text(read_drawing(svg), "The trace has no queue pair."));
+}
+
+TEST(Ladder, BreaksWhereSeveralFlightsPassAndNotWhereAPacketFlies) {
+    LadderOf of;
+    for (std::int64_t i = 0; i < 3; ++i) {
+        of.send(i, "SEND_ONLY", 100 + i);
+    }
+    for (std::int64_t i = 0; i < 3; ++i) {
+        of.arrive(1'100'000 + i, 100 + i);
+    }
+    of.send(11'200'000, "SEND_ONLY", 103);
+    of.arrive(12'300'000, 103);
+    const Drawing drawing = of.drawing();
+    EXPECT_TRUE(find_text(drawing, "10.099 us pass"));
+    EXPECT_FALSE(find_text(drawing, "1.099 us pass"));
+}
+
+TEST(Ladder, SaysWhichPeersOfTheChosenLinesAreNotDrawn) {
+    LadderOf of;
+    of.send(0, "SEND_ONLY", 100);
+    of.arrive(9, 100);
+    const Drawing drawing = of.drawing({.qps = {{0, kQp}}});
+    EXPECT_TRUE(find_text(drawing,
+                          "Not drawn: 1 packet to or from queue pairs without a life line. To "
+                          "draw them: add --qp h1:0x11"));
+    EXPECT_FALSE(find_text(of.drawing(), "Not drawn"));
+}
+
+TEST(Ladder, HasATitleWithItsTimes) {
+    LadderOf of;
+    of.send(kMicrosecond, "SEND_ONLY", 100);
+    of.arrive(3 * kMicrosecond, 100);
+    EXPECT_TRUE(find_text(of.drawing(), "Packets between queue pairs, 1 us to 3 us"));
 }
 
 TEST(Ladder, BreaksWhereNothingHappensForLong) {

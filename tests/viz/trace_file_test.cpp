@@ -51,6 +51,7 @@ TEST(TraceFile, ALastLineWithoutItsEndIsLeftOut) {
     const auto trace = read(std::string(kSchema) + kRecord + "\n{\"time\":1,\"se");
     ASSERT_TRUE(trace) << trace.error();
     EXPECT_EQ(trace->records.size(), 1U);
+    EXPECT_TRUE(trace->is_cut);
 }
 
 TEST(Markup, TimesAreExact) {

@@ -84,7 +84,7 @@ class Painter {
                 save("timeline.json", viz::timeline(trace, run));
                 return;
             case Picture::kTopology:
-                save_drawn("topology.svg", viz::topology_picture(run, std::nullopt));
+                save_drawn("topology.svg", viz::topology_picture(run, {}));
                 return;
             case Picture::kStates:
                 for (const viz::StateMachine& machine : machines_of(trace, run)) {
