@@ -87,6 +87,11 @@ ssize_t receive_message(int socket, std::span<std::byte> bytes, std::span<int> d
     return got;
 }
 
+bool has_hung_up(int socket) {
+    pollfd look{socket, 0, 0};
+    return poll(&look, 1, 0) == 1 && (look.revents & POLLHUP) != 0;
+}
+
 namespace {
 
 constexpr int kMsPerSecond = 1000;

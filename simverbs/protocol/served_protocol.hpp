@@ -116,6 +116,9 @@ ssize_t receive_message(int socket, std::span<std::byte> bytes, std::span<int> d
 
 // How long to wait for the reply to the first message of a connection, in wall time.
 enum class Patience {
+// Returns true if the other end has closed the connection, so that nobody waits for an answer.
+bool has_hung_up(int socket);
+
     kCommand,  // 5 s where the server is stopped (SIGSTOP), else a minute
     kChange,   // 5 s where the server is stopped, else without end: virtual time has to come first
     kProgram,  // without end; says on stderr after 5 s that the server does not answer

@@ -108,7 +108,11 @@ void FabricRequests::serve(int socket, const FabricRequest& request, bool change
 bool FabricRequests::run_waiting() {
     const std::vector<Waiting> now = std::exchange(waiting_, {});
     for (const Waiting& one : now) {
-        reply(one.socket, execute(one.request));
+        if (has_hung_up(one.socket)) {  // interrupted: nobody learns of the change
+            close(one.socket);
+        } else {
+            reply(one.socket, execute(one.request));
+        }
     }
     return !now.empty();
 }

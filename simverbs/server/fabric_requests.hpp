@@ -31,7 +31,7 @@ class FabricRequests {
 
     // Answers, and closes the socket; later where it is a change and `changes_wait`.
     void serve(int socket, const FabricRequest& request, bool changes_wait);
-    // Makes the changes that wait; whether there were any.
+    // Makes the changes that wait, but those whose client has hung up; whether there were any.
     bool run_waiting();
     // Returns true while a request waits to be executed.
     [[nodiscard]] bool is_asked() const { return !waiting_.empty(); }

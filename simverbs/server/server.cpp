@@ -236,6 +236,10 @@ void Server::complain(const std::string& what) {
         --complaints_left_;
         fmt::print(stderr, "simverbs: {}\n", what);
     }
+    if (has_hung_up(socket)) {  // its command has said that it failed
+        close(socket);
+        return;
+    }
 }
 
 // The first message of a connection says what it wants.

@@ -206,6 +206,13 @@ class Stopped(World):
                              rf"{self.server}, stopped: kill -CONT {self.server}\)", words)
 
     def test_others_are_listed(self):
+    def test_what_failed_is_not_carried_out_later(self):
+        for words in (["fabric", "link", "--world", "w", "h0-s0", "down"], ["down", "--world", "w"]):
+            self.assertEqual(self.simverbs(*words)[0], 2, words)
+        os.kill(self.server, signal.SIGCONT)
+        self.assertRegex(self.simverbs("fabric", "show", "--world", "w", "h0-s0")[1],
+                         r"(?m)^h0-s0 +InfiniBand +UP ")
+
         self.up(name="v")
         status, text = self.simverbs("status")
         self.assertEqual(status, 1)
