@@ -197,9 +197,12 @@ FabricAnswer FabricRequests::show(const FabricRequest& request, const std::strin
         }
         part.ports.push_back(*port);
     } else {
-        const auto node = lookup_.node(name);
-        if (!node) {
-            return {ENOENT, node.error() + "; a link has the names of both ends, as h0-s0"};
+        const auto nodes = lookup_.nodes(name);
+        if (!nodes) {
+            return {ENOENT, nodes.error() + "; a link has the names of both ends, as h0-s0"};
+        }
+        for (const Node* const node : *nodes) {
+            std::ranges::copy(ports_of(*node), std::back_inserter(part.ports));
         }
         part.ports = ports_of(**node);
     }
@@ -229,9 +232,12 @@ FabricAnswer FabricRequests::count(const FabricRequest& request, const std::stri
         ports.push_back(*port);
         choice.with_zeros = true;
     } else {
-        const auto node = lookup_.node(name);
-        if (!node) {
-            return {ENOENT, node.error()};
+        const auto nodes = lookup_.nodes(name);
+        if (!nodes) {
+            return {ENOENT, nodes.error()};
+        }
+        for (const Node* const node : *nodes) {
+            add_ports_of(*node);
         }
         add_ports_of(**node);
     }

@@ -54,8 +54,10 @@ std::string Server::status(bool verbose) const {
     for (std::size_t i = 0; i < simulation_->hca_count(); ++i) {
         const Hca& hca = simulation_->hca(i);
         const fabric::Port& port = hca.port(1);
-        text += fmt::format("host {}: lid {}, port {}", hca.name(), port.attributes().lid.value(),
-                            to_string(port.state()));
+        const std::string which =
+            hca.name() == hca.host() ? "" : fmt::format(", HCA {}", hca.name());
+        text += fmt::format("host {}{}: lid {}, port {}", hca.host(), which,
+                            port.attributes().lid.value(), to_string(port.state()));
         for (const User& user : everyone) {
             if (user.host == hca.host()) {
                 text += fmt::format(", process {}", user.process);
