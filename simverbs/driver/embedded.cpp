@@ -63,6 +63,11 @@ fabric::Outcome<std::unique_ptr<EmbeddedWorld>> EmbeddedWorld::make(
 
 std::string EmbeddedWorld::open_outlets() {
     number_ = ++g_worlds;
+    if (is_one_file(file_of_world(options_.trace_file, number_),
+                    file_of_world(options_.capture_file, number_))) {
+        return fmt::format("SIMVERBS_TRACE and SIMVERBS_PCAP name one file, '{}'",
+                           options_.trace_file);
+    }
     if (!options_.capture_file.empty()) {
         const std::string file = file_of_world(options_.capture_file, number_);
         if (const int error = traces_.open_capture(file); error != 0) {

@@ -71,28 +71,6 @@ fabric::Outcome<std::unique_ptr<Server>> Server::make(const ServerOptions& optio
     return server;
 }
 
-std::string Server::open_outlets() {
-    if (!options_.capture_file.empty()) {
-        if (const int error = traces_.open_capture(options_.capture_file); error != 0) {
-            return fmt::format("capture file '{}' cannot be written: {}", options_.capture_file,
-                               std::strerror(error));
-        }
-    }
-    if (!options_.trace_file.empty()) {
-        if (const int error = traces_.open_file(options_.trace_file); error != 0) {
-            return fmt::format("trace file '{}' cannot be written: {}", options_.trace_file,
-                               std::strerror(error));
-        }
-    }
-    if (!options_.coverage_folder.empty()) {
-        if (const int error = traces_.open_coverage(options_.coverage_folder); error != 0) {
-            return fmt::format("coverage folder '{}': no file can be written there: {}",
-                               options_.coverage_folder, std::strerror(error));
-        }
-    }
-    return "";
-}
-
 Server::Server(const ServerOptions& options, std::unique_ptr<Simulation> simulation,
                std::unique_ptr<WorldPlace> place)
     : options_(options),

@@ -77,7 +77,7 @@ class Server {
   private:
     Server(const ServerOptions& options, std::unique_ptr<Simulation> simulation,
            std::unique_ptr<WorldPlace> place);
-    // Returns which file cannot be written, and why; else "".
+    // outlet_files.cpp: returns which file cannot be written, and why; else "".
     std::string open_outlets();
 
     // server.cpp: clients.
