@@ -156,13 +156,14 @@ void FabricCommands::add_sm() {
 }
 
 void FabricCommands::add_counters() {
-    counters_ = add("counters", "What ports have counted");
-    counters_->add_option("name", name_, "of a node or a port (h0:1)")
+    counters_ = add("counters", "What ports have counted; of one port, those that are 0, too");
+    counters_->add_option("name", name_, "of a node, a host or a port (h0:1)")
         ->type_name("NAME")
         ->default_str("all of them");
     counters_->add_flag("--reset", resets_, "0 from now on, as performance management has it");
     counters_->add_flag("--hw", of_hardware_, "hw_counters of devices, too");
     counters_->add_flag("--json", as_json_, "for programs");
+    counters_->add_flag("--zeros", with_zeros_, "those that are 0, too, as --json has them");
 }
 
 fabric::Outcome<FabricRequest> FabricCommands::request() const {
@@ -194,6 +195,7 @@ fabric::Outcome<FabricRequest> FabricCommands::request() const {
         return fabric::Failure("that is too long");
     }
     if (!action) {
+    request.with_zeros = with_zeros_ ? 1 : 0;
         return fabric::Failure(action.error());
     }
     request.action = *action;

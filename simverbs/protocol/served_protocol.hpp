@@ -96,6 +96,7 @@ struct FabricRequest {
     std::uint32_t resets = 0;       // of kCounters: they are 0 afterwards
     std::uint32_t of_hardware = 0;  // of kCounters: what devices count by themselves, too
     std::array<char, 128> name{};   // "h0-s0", "s0", "h0:1"
+    std::uint32_t with_zeros = 0;   // of kCounters: tables have those that are 0
     std::array<char, 1024> value{};
 };
 

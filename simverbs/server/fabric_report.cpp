@@ -10,6 +10,7 @@
 
 #include "fabric/mad/managed_network.hpp"
 #include "fabric/yaml/quantities.hpp"
+#include "fabric/core/counted.hpp"
 
 #include "simverbs/model/hw_counters.hpp"
 #include "simverbs/server/report_json.hpp"
@@ -321,10 +322,18 @@ std::string show_counters(Simulation& simulation, const std::vector<const Port*>
                 if (choice.with_zeros || value != 0) {
                     rows.push_back({port_name(*port), std::string(name), std::to_string(value)});
                 }
+    std::size_t left_out = 0;
             }
         }
     }
-    return choice.as_json ? text_of({{"ports", std::move(of_ports)}}) : text_table(rows);
+    if (choice.as_json) {
+        return text_of({{"ports", std::move(of_ports)}});
+    }
+    const std::string rest = left_out == 0
+                                 ? ""
+                                 : fmt::format("left out: {} of value 0 (--zeros shows them)\n",
+                                               fabric::counted(left_out, "counter"));
+    return text_table(rows) + rest;
 }
 
 bool reset_counters(Simulation& simulation, const Port& port) {
@@ -336,6 +345,8 @@ bool reset_counters(Simulation& simulation, const Port& port) {
         managed->performance().set_value(port.number(), static_cast<fabric::PerformanceCounter>(i),
                                          0);
     }
+                } else {
+                    ++left_out;
     return true;
 }
 

@@ -216,7 +216,9 @@ FabricAnswer FabricRequests::count(const FabricRequest& request, const std::stri
         std::ranges::copy_if(ports_of(node), std::back_inserter(ports),
                              [](const Port* port) { return port->link() != nullptr; });
     };
-    CounterChoice choice{.of_hardware = request.of_hardware != 0, .as_json = request.as_json != 0};
+    CounterChoice choice{.with_zeros = request.with_zeros != 0,
+                         .of_hardware = request.of_hardware != 0,
+                         .as_json = request.as_json != 0};
     if (name.empty()) {
         for (std::size_t i = 0; i < network.node_count(); ++i) {
             add_ports_of(network.node(fabric::NodeId{static_cast<std::uint32_t>(i)}));
