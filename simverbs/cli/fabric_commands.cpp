@@ -31,7 +31,7 @@ constexpr auto kLinkChanges = std::to_array<Change>({
     {"", FabricAction::kShow, 0, 0},
     {"up", FabricAction::kLinkUp, 0, 0},
     {"down", FabricAction::kLinkDown, 0, 0},
-    {"rate", FabricAction::kLinkRate, 1, 1},
+    {"rate", FabricAction::kLinkRate, 1, 2},  // "4xEDR", "4x EDR"
 });
 constexpr auto kPortChanges = std::to_array<Change>({
     {"", FabricAction::kShow, 0, 0},
@@ -111,7 +111,7 @@ CLI::App* FabricCommands::add(const char* name, const char* help) {
 
 void FabricCommands::add_show() {
     show_ = add("show", "Nodes, ports and links");
-    show_->add_option("name", name_, "of a node, a port (h0:1) or a link (h0-s0)")
+    show_->add_option("name", name_, "of a node, a host, a port (h0:1) or a link (h0-s0)")
         ->type_name("NAME")
         ->default_str("all of them");
     show_->add_flag("--json", as_json_, "for programs");
