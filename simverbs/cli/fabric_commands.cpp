@@ -153,6 +153,7 @@ void FabricCommands::add_sm() {
         ->check(CLI::IsMember(names_of(kSmChanges)))
         ->default_str("status");
     sm_->add_option("port", values_, "of reregister")->type_name("PORT");
+    sm_->add_flag("--json", as_json_, "of status, for programs");
 }
 
 void FabricCommands::add_counters() {
@@ -162,8 +163,8 @@ void FabricCommands::add_counters() {
         ->default_str("all of them");
     counters_->add_flag("--reset", resets_, "0 from now on, as performance management has it");
     counters_->add_flag("--hw", of_hardware_, "hw_counters of devices, too");
-    counters_->add_flag("--json", as_json_, "for programs");
     counters_->add_flag("--zeros", with_zeros_, "those that are 0, too, as --json has them");
+    counters_->add_flag("--json", as_json_, "for programs");
 }
 
 fabric::Outcome<FabricRequest> FabricCommands::request() const {
@@ -187,15 +188,18 @@ fabric::Outcome<FabricRequest> FabricCommands::request() const {
         action = action_of(kSmChanges, change_, values_.size());
         name = value;
         value.clear();
+        if (as_json_ && action && *action != FabricAction::kSmStatus) {
+            return fabric::Failure("--json goes with status");
+        }
     }
     request.as_json = as_json_ ? 1 : 0;
     request.resets = resets_ ? 1 : 0;
     request.of_hardware = of_hardware_ ? 1 : 0;
+    request.with_zeros = with_zeros_ ? 1 : 0;
     if (!put(name, request.name) || !put(value, request.value)) {
         return fabric::Failure("that is too long");
     }
     if (!action) {
-    request.with_zeros = with_zeros_ ? 1 : 0;
         return fabric::Failure(action.error());
     }
     request.action = *action;

@@ -62,6 +62,8 @@ constexpr std::string_view command_name(FabricAction action) {
             return "sm reregister";
         case FabricAction::kWatch:
             return "watch";
+        case FabricAction::kStatus:
+            return "status";
     }
     return "?";
 }
@@ -71,6 +73,7 @@ bool changes(const FabricRequest& request) {
         case FabricAction::kShow:
         case FabricAction::kSmStatus:
         case FabricAction::kWatch:
+        case FabricAction::kStatus:
             return false;
         case FabricAction::kCounters:
             return request.resets != 0;
@@ -82,10 +85,12 @@ bool changes(const FabricRequest& request) {
 }  // namespace
 
 FabricRequests::FabricRequests(Simulation& simulation, RunMarks& marks,
-                               std::function<std::string()> name_users)
+                               std::function<std::string()> name_users,
+                               std::function<std::string()> status)
     : simulation_(simulation),
       marks_(marks),
       name_users_(std::move(name_users)),
+      status_(std::move(status)),
       lookup_(simulation),
       changes_(simulation) {}
 
@@ -140,9 +145,11 @@ FabricAnswer FabricRequests::execute(const FabricRequest& request) {
         case FabricAction::kCounters:
             return count(request, name);
         case FabricAction::kSmStatus:
-            return {0, describe_subnet(simulation_)};
+            return {0, describe_subnet(simulation_, request.as_json != 0)};
         case FabricAction::kWatch:
             return {0, watch_report(simulation_, name_users_())};
+        case FabricAction::kStatus:
+            return {0, status_()};
         case FabricAction::kSmSweep:
             if (simulation_.sweeping_sm() == nullptr) {
                 return {EOPNOTSUPP, describe_missing_sweeps(simulation_)};
@@ -204,7 +211,6 @@ FabricAnswer FabricRequests::show(const FabricRequest& request, const std::strin
         for (const Node* const node : *nodes) {
             std::ranges::copy(ports_of(*node), std::back_inserter(part.ports));
         }
-        part.ports = ports_of(**node);
     }
     return {0, show_fabric(simulation_, part, request.as_json != 0)};
 }
@@ -241,7 +247,6 @@ FabricAnswer FabricRequests::count(const FabricRequest& request, const std::stri
         for (const Node* const node : *nodes) {
             add_ports_of(*node);
         }
-        add_ports_of(**node);
     }
     FabricAnswer answer{0, show_counters(simulation_, ports, choice)};
     bool any = request.resets == 0;

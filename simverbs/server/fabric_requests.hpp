@@ -22,9 +22,9 @@ namespace simverbs {
 class FabricRequests {
   public:
     // Both outlive it. `marks` learns of changes; `name_users` names the processes that use
-    // devices.
-    FabricRequests(Simulation& simulation, RunMarks& marks,
-                   std::function<std::string()> name_users);
+    // devices, `status` answers kStatus.
+    FabricRequests(Simulation& simulation, RunMarks& marks, std::function<std::string()> name_users,
+                   std::function<std::string()> status);
     ~FabricRequests();
     FabricRequests(const FabricRequests&) = delete;
     FabricRequests& operator=(const FabricRequests&) = delete;
@@ -53,6 +53,7 @@ class FabricRequests {
     Simulation& simulation_;
     RunMarks& marks_;
     std::function<std::string()> name_users_;
+    std::function<std::string()> status_;
     FabricLookup lookup_;
     FabricChanges changes_;
     std::vector<Waiting> waiting_;

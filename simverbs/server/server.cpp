@@ -83,7 +83,9 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Simulation> simulat
       devices_(*simulation_, *place_),
       processes_(*simulation_, clients_, devices_),
       calls_(simulation_->bus()),
-      fabric_(*simulation_, marks_, [this] { return name_users(); }) {
+      fabric_(
+          *simulation_, marks_, [this] { return name_users(); },
+          [this] { return status_as_json(); }) {
     if (is_free()) {
         marks_.set(Mark::kScheduledFree);
     }
@@ -214,10 +216,6 @@ void Server::complain(const std::string& what) {
         --complaints_left_;
         fmt::print(stderr, "simverbs: {}\n", what);
     }
-    if (has_hung_up(socket)) {  // its command has said that it failed
-        close(socket);
-        return;
-    }
 }
 
 // The first message of a connection says what it wants.
@@ -235,6 +233,10 @@ void Server::greet(int socket) {
         complain(fmt::format("process {} speaks version {} of the protocol, this world version {}",
                              peer_of(socket), head.version, kProtocolVersion));
         send_struct(socket, VersionRefusal());
+        close(socket);
+        return;
+    }
+    if (has_hung_up(socket)) {  // its command has said that it failed
         close(socket);
         return;
     }

@@ -97,6 +97,7 @@ class Server {
     void remove_gone();
     void remove_killed();
     [[nodiscard]] std::string status(bool verbose) const;
+    [[nodiscard]] std::string status_as_json() const;
     struct User {
         pid_t process;
         std::string host;
