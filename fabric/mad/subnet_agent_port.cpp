@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "fabric/core/assert.hpp"
+#include "fabric/mad/link_bits.hpp"
 #include "fabric/mad/subnet_agent.hpp"
 
 namespace fabric {
@@ -17,52 +18,8 @@ constexpr std::uint32_t port_of(std::uint32_t modifier) {
     return modifier & 0xFF;
 }
 
-// PortInfo:LinkSpeed* up to QDR and LinkSpeedExt* from FDR on (IBA 14.2.5.6). FDR10 is a vendor's,
-// and newer speeds than NDR have no bit here: both show as the fastest that is described.
-struct SpeedBits {
-    LinkSpeed speed;
-    std::uint8_t base;
-    std::uint8_t extended;
-};
-constexpr auto kSpeedBits = std::to_array<SpeedBits>({
-    {LinkSpeed::kSdr, 1, 0},
-    {LinkSpeed::kDdr, 2, 0},
-    {LinkSpeed::kQdr, 4, 0},
-    {LinkSpeed::kFdr10, 4, 0},
-    {LinkSpeed::kFdr, 4, 1},
-    {LinkSpeed::kEdr, 4, 2},
-    {LinkSpeed::kHdr, 4, 4},
-    {LinkSpeed::kNdr, 4, 8},
-    {LinkSpeed::kXdr, 4, 8},
-});
-
-const SpeedBits& bits_of(LinkSpeed speed) {
-    return *std::find_if(kSpeedBits.begin(), kSpeedBits.end(),
-                         [speed](const SpeedBits& row) { return row.speed == speed; });
-}
-
-// All speeds up to `fastest`.
-std::uint8_t base_up_to(LinkSpeed fastest) {
-    return static_cast<std::uint8_t>(2U * bits_of(fastest).base - 1);
-}
-std::uint8_t extended_up_to(LinkSpeed fastest) {
-    const unsigned bits = bits_of(fastest).extended;
-    return static_cast<std::uint8_t>(bits == 0 ? 0 : 2U * bits - 1);
-}
-std::uint8_t widths_up_to(LinkWidth widest) {
-    unsigned bits = 0;
-    for (const LinkWidthProperties& row : kLinkWidths) {
-        // 2x and 8x are options that a port of another width does not have.
-        const bool is_usual = row.lanes == 1 || row.lanes == 4 || row.lanes == 12;
-        if (row.width == widest || (is_usual && row.lanes < properties(widest).lanes)) {
-            bits |= static_cast<unsigned>(row.width);
-        }
-    }
-    return static_cast<std::uint8_t>(bits);
-}
-
-// What the port supports: what it had at the start of the world, or more once its link was given a
-// higher rate.
+// Return what the port supports: what it had at the start of the world, or more once its link was
+// given a higher rate.
 LinkSpeed fastest_of(const PortManagement& managed, const Port& port) {
     return std::max(managed.fastest, port.attributes().speed);
 }
