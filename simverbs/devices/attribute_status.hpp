@@ -1,5 +1,5 @@
-// What stat(2) and its relatives say of attributes: by a path and by a descriptor the same file, of
-// the size that sysfs gives to every attribute.
+// Describes attributes to callers of stat(2) and its relatives: by a path and by a descriptor as
+// the same file, of the size that sysfs gives to every attribute.
 #pragma once
 
 #include <cstdint>
