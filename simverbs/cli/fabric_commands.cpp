@@ -67,7 +67,7 @@ fabric::Outcome<FabricAction> action_of(const std::array<Change, N>& changes,
     if (values < change.least || values > change.most) {
         return fabric::Failure(fmt::format("'{}' takes {}", name,
                                            change.most == 0   ? "no value"
-                                           : change.most == 1 ? "one value"
+                                           : change.most <= 2 ? "one value"
                                                               : "values"));
     }
     return change.action;
