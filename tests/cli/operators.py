@@ -389,6 +389,13 @@ class Words(World):
         self.assertIn("--set runn.x=1: ", text)
         self.assertNotIn("yaml:1:1", text)
 
+    def test_a_mistake_in_a_fault_is_wrong_input(self):
+        scenario = self.write("fault.yaml", "fabric: star:2\nhosts: {h0: {run: 'true'}}\n"
+                              "faults: [{action: process_kill, node: h0, when: {qp: h0/1}}]\n")
+        status, text = self.simverbs("scenario", scenario)
+        self.assertEqual(status, 2, text)
+        self.assertIn("process_kill does not read when: qp; it waits for a time unless", text)
+
     def test_of_ethernet_rates(self):
         self.topology = "eth-star:2"
         self.up()
