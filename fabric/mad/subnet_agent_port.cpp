@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "fabric/core/assert.hpp"
+#include "fabric/mad/link_bits.hpp"
 #include "fabric/mad/subnet_agent.hpp"
 
 namespace fabric {
@@ -17,48 +18,14 @@ constexpr std::uint32_t port_of(std::uint32_t modifier) {
     return modifier & 0xFF;
 }
 
-// PortInfo:LinkSpeed* up to QDR and LinkSpeedExt* from FDR on (IBA 14.2.5.6). FDR10 is a vendor's,
-// and newer speeds than NDR have no bit here: both show as the fastest that is described.
-struct SpeedBits {
-    LinkSpeed speed;
-    std::uint8_t base;
-    std::uint8_t extended;
-};
-constexpr auto kSpeedBits = std::to_array<SpeedBits>({
-    {LinkSpeed::kSdr, 1, 0},
-    {LinkSpeed::kDdr, 2, 0},
-    {LinkSpeed::kQdr, 4, 0},
-    {LinkSpeed::kFdr10, 4, 0},
-    {LinkSpeed::kFdr, 4, 1},
-    {LinkSpeed::kEdr, 4, 2},
-    {LinkSpeed::kHdr, 4, 4},
-    {LinkSpeed::kNdr, 4, 8},
-    {LinkSpeed::kXdr, 4, 8},
-});
-
-const SpeedBits& bits_of(LinkSpeed speed) {
-    return *std::find_if(kSpeedBits.begin(), kSpeedBits.end(),
-                         [speed](const SpeedBits& row) { return row.speed == speed; });
+// Return what the port supports: what it had at the start of the world, or more once its link was
+// given a higher rate.
+LinkSpeed fastest_of(const PortManagement& managed, const Port& port) {
+    return std::max(managed.fastest, port.attributes().speed);
 }
-
-// All speeds up to `fastest`.
-std::uint8_t base_up_to(LinkSpeed fastest) {
-    return static_cast<std::uint8_t>(2U * bits_of(fastest).base - 1);
-}
-std::uint8_t extended_up_to(LinkSpeed fastest) {
-    const unsigned bits = bits_of(fastest).extended;
-    return static_cast<std::uint8_t>(bits == 0 ? 0 : 2U * bits - 1);
-}
-std::uint8_t widths_up_to(LinkWidth widest) {
-    unsigned bits = 0;
-    for (const LinkWidthProperties& row : kLinkWidths) {
-        // 2x and 8x are options that a port of another width does not have.
-        const bool is_usual = row.lanes == 1 || row.lanes == 4 || row.lanes == 12;
-        if (row.width == widest || (is_usual && row.lanes < properties(widest).lanes)) {
-            bits |= static_cast<unsigned>(row.width);
-        }
-    }
-    return static_cast<std::uint8_t>(bits);
+LinkWidth widest_of(const PortManagement& managed, const Port& port) {
+    const LinkWidth now = port.attributes().width;
+    return properties(now).lanes > properties(managed.widest).lanes ? now : managed.widest;
 }
 
 constexpr std::uint8_t kAllWidths = 255;
@@ -129,9 +96,11 @@ void SubnetAgent::get_addresses(const Port& port, mad::Bytes data) {
 void SubnetAgent::get_link(const Port& port, mad::Bytes data) {
     const PortAttributes& own = port.attributes();
     const PortManagement& managed = at(port.number());
-    const std::uint8_t widths = widths_up_to(managed.widest);
-    const std::uint8_t speeds = base_up_to(managed.fastest);
-    const std::uint8_t extended = extended_up_to(managed.fastest);
+    const LinkWidth widest = widest_of(managed, port);
+    const LinkSpeed fastest = fastest_of(managed, port);
+    const std::uint8_t widths = widths_up_to(widest);
+    const std::uint8_t speeds = base_up_to(fastest);
+    const std::uint8_t extended = extended_up_to(fastest);
     const auto or_all = [](std::uint8_t enabled, std::uint8_t all) {
         return enabled == 0 ? all : enabled;
     };
@@ -151,7 +120,7 @@ void SubnetAgent::get_link(const Port& port, mad::Bytes data) {
     mad::set(data, info::kCapabilityMask2,
              (extended >= 4 ? info::kIsHdrSupported : 0U) |
                  (extended >= 8 ? info::kIsNdrSupported : 0U) |
-                 (managed.widest == LinkWidth::k2x ? info::kIsWidth2xSupported : 0U));
+                 (widest == LinkWidth::k2x ? info::kIsWidth2xSupported : 0U));
     mad::set(data, info::kState, static_cast<std::uint64_t>(port.state()));
     mad::set(data, info::kPhysicalState, static_cast<std::uint64_t>(port.physical_state()));
     mad::set(data, info::kDownDefault, static_cast<std::uint64_t>(PhysicalState::kPolling));
@@ -308,21 +277,19 @@ void SubnetAgent::set_link(Port& port, mad::ConstBytes data) {
         return static_cast<std::uint8_t>(mad::get(data, field));
     };
     PortAttributes& own = port.mutable_attributes();
-    const PortManagement& managed = at(port.number());
     if (const std::uint8_t mtu = read(info::kNeighborMtu); mtu != 0) {
         own.active_mtu = static_cast<Mtu>(mtu);
     }
-    const auto enable = [](std::uint8_t& enabled, std::uint8_t asked, std::uint8_t all,
-                           std::uint8_t supported) {
+    const auto enable = [](std::uint8_t& enabled, std::uint8_t asked, std::uint8_t all) {
         if (asked != 0) {
-            enabled = asked == all ? supported : asked;
+            enabled = asked == all ? 0 : asked;  // 0: all that is supported
         }
     };
-    enable(own.width_enabled, read(info::kWidthEnabled), kAllWidths, widths_up_to(managed.widest));
-    enable(own.speed_enabled, read(info::kSpeedEnabled), kAllSpeeds, base_up_to(managed.fastest));
+    enable(own.width_enabled, read(info::kWidthEnabled), kAllWidths);
+    enable(own.speed_enabled, read(info::kSpeedEnabled), kAllSpeeds);
     const std::uint8_t extended = read(info::kExtendedSpeedEnabled);
     enable(own.extended_speed_enabled, extended == kNoExtendedSpeed ? kNoneEnabled : extended,
-           kAllExtendedSpeeds, extended_up_to(managed.fastest));
+           kAllExtendedSpeeds);
 }
 
 void SubnetAgent::set_state(Port& port, mad::ConstBytes data) {
@@ -384,7 +351,8 @@ void SubnetAgent::apply(const PhysicalChange& change) {
 // Both ends take the widest and fastest that both enable; where they enable nothing in common, what
 // the link had.
 void SubnetAgent::train(Port& port) {
-    const PortManagement& managed = at(port.number());
+    const LinkWidth widest = widest_of(at(port.number()), port);
+    const LinkSpeed fastest = fastest_of(at(port.number()), port);
     const PortAttributes& a = port.attributes();
     const PortAttributes& b = port.peer()->attributes();
     const auto enables = [](std::uint8_t enabled, unsigned bit) {
@@ -393,7 +361,7 @@ void SubnetAgent::train(Port& port) {
     LinkWidth width = a.width;
     for (const LinkWidthProperties& row : kLinkWidths) {  // ascending
         const auto bit = static_cast<unsigned>(row.width);
-        if ((widths_up_to(managed.widest) & bit) != 0 && enables(a.width_enabled, bit) &&
+        if ((widths_up_to(widest) & bit) != 0 && enables(a.width_enabled, bit) &&
             enables(b.width_enabled, bit)) {
             width = row.width;
         }
@@ -405,8 +373,7 @@ void SubnetAgent::train(Port& port) {
                                                      enables(b.extended_speed_enabled, row.extended)
                                                : enables(a.speed_enabled, row.base) &&
                                                      enables(b.speed_enabled, row.base);
-        if (enabled && row.speed <= managed.fastest &&
-            (is_own_kind || row.speed == managed.fastest)) {
+        if (enabled && row.speed <= fastest && (is_own_kind || row.speed == fastest)) {
             speed = row.speed;
         }
     }

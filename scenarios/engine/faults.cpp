@@ -59,7 +59,7 @@ void replace_all(std::string& text, std::string_view what, std::string_view by) 
 }
 
 // Whoever refuses a fault has the words of <simverbs/fault.h>; the file has keys of its own.
-std::string in_words_of_scenarios(std::string refused, const FaultActionRow& action) {
+std::string in_words_of_scenarios(std::string refused, const FaultActionRow& action, Checked when) {
     constexpr std::string_view kFunction = "simverbs_inject: ";
     if (refused.starts_with(kFunction)) {
         refused.erase(0, kFunction.size());
@@ -69,6 +69,10 @@ std::string in_words_of_scenarios(std::string refused, const FaultActionRow& act
     }
     const simverbs::FaultMembers reads = action.needs | action.takes | row_of(action.subject).reads;
     for (const FaultMemberRow& row : simverbs::kFaultMembers) {
+        // A queue pair fills members that have keys of their own as well.
+        if (row.name.starts_with("match.") && when.has("qp") && !when.has(row.key)) {
+            replace_all(refused, row.name, "when: qp");
+        }
         const bool has_other_key =
             reads.intersects(simverbs::members_named(row.name)) && !reads.contains(row.member);
         if (!has_other_key) {
@@ -260,7 +264,7 @@ std::string Faults::inject(Checked body) {
     fault.name = name.c_str();
     std::uint32_t id = 0;
     if (std::string refused = sink_.inject(fault, id); !refused.empty()) {
-        return in_words_of_scenarios(std::move(refused), action);
+        return in_words_of_scenarios(std::move(refused), action, body.at("when"));
     }
     placed_[name] = {id, trigger_of(fault), body.at("when")};
     return {};

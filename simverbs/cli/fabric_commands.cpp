@@ -31,7 +31,7 @@ constexpr auto kLinkChanges = std::to_array<Change>({
     {"", FabricAction::kShow, 0, 0},
     {"up", FabricAction::kLinkUp, 0, 0},
     {"down", FabricAction::kLinkDown, 0, 0},
-    {"rate", FabricAction::kLinkRate, 1, 1},
+    {"rate", FabricAction::kLinkRate, 1, 2},  // "4xEDR", "4x EDR"
 });
 constexpr auto kPortChanges = std::to_array<Change>({
     {"", FabricAction::kShow, 0, 0},
@@ -67,7 +67,7 @@ fabric::Outcome<FabricAction> action_of(const std::array<Change, N>& changes,
     if (values < change.least || values > change.most) {
         return fabric::Failure(fmt::format("'{}' takes {}", name,
                                            change.most == 0   ? "no value"
-                                           : change.most == 1 ? "one value"
+                                           : change.most <= 2 ? "one value"
                                                               : "values"));
     }
     return change.action;
@@ -111,7 +111,7 @@ CLI::App* FabricCommands::add(const char* name, const char* help) {
 
 void FabricCommands::add_show() {
     show_ = add("show", "Nodes, ports and links");
-    show_->add_option("name", name_, "of a node, a port (h0:1) or a link (h0-s0)")
+    show_->add_option("name", name_, "of a node, a host, a port (h0:1) or a link (h0-s0)")
         ->type_name("NAME")
         ->default_str("all of them");
     show_->add_flag("--json", as_json_, "for programs");
@@ -153,15 +153,17 @@ void FabricCommands::add_sm() {
         ->check(CLI::IsMember(names_of(kSmChanges)))
         ->default_str("status");
     sm_->add_option("port", values_, "of reregister")->type_name("PORT");
+    sm_->add_flag("--json", as_json_, "of status, for programs");
 }
 
 void FabricCommands::add_counters() {
-    counters_ = add("counters", "What ports have counted");
-    counters_->add_option("name", name_, "of a node or a port (h0:1)")
+    counters_ = add("counters", "What ports have counted; of one port, those that are 0, too");
+    counters_->add_option("name", name_, "of a node, a host or a port (h0:1)")
         ->type_name("NAME")
         ->default_str("all of them");
     counters_->add_flag("--reset", resets_, "0 from now on, as performance management has it");
     counters_->add_flag("--hw", of_hardware_, "hw_counters of devices, too");
+    counters_->add_flag("--zeros", with_zeros_, "those that are 0, too, as --json has them");
     counters_->add_flag("--json", as_json_, "for programs");
 }
 
@@ -186,10 +188,14 @@ fabric::Outcome<FabricRequest> FabricCommands::request() const {
         action = action_of(kSmChanges, change_, values_.size());
         name = value;
         value.clear();
+        if (as_json_ && action && *action != FabricAction::kSmStatus) {
+            return fabric::Failure("--json goes with status");
+        }
     }
     request.as_json = as_json_ ? 1 : 0;
     request.resets = resets_ ? 1 : 0;
     request.of_hardware = of_hardware_ ? 1 : 0;
+    request.with_zeros = with_zeros_ ? 1 : 0;
     if (!put(name, request.name) || !put(value, request.value)) {
         return fabric::Failure("that is too long");
     }

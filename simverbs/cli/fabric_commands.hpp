@@ -45,6 +45,7 @@ class FabricCommands final : public Command {
     bool as_json_ = false;
     bool resets_ = false;
     bool of_hardware_ = false;
+    bool with_zeros_ = false;
 };
 
 }  // namespace simverbs::cli

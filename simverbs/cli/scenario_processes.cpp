@@ -130,7 +130,7 @@ std::string refuse(const scenarios::Scenario& scenario, const std::vector<Progra
             return fmt::format("{}: its fabric has no host \"{}\"", scenario.file, program.host);
         }
     }
-    return library_folder().empty() ? "libibverbs.so.1 of simverbs is not beside this program" : "";
+    return "";
 }
 
 }  // namespace
@@ -142,6 +142,10 @@ scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
     const std::vector<ProgramSpec> specs =
         options.programs.empty() ? programs_of(scenario) : options.programs;
     verdict.error = refuse(scenario, specs);
+    verdict.is_input = !verdict.error.empty();
+    if (verdict.error.empty() && library_folder().empty()) {
+        verdict.error = "libibverbs.so.1 of simverbs is not beside this program";
+    }
     const EndSignals signals(options.signals);
     const RunFolder folder;
     const scenarios::TopologyFile topology(scenario);
@@ -167,6 +171,7 @@ scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
     scenarios::Faults faults(witness, sink);
     verdict.error = faults.inject_all(scenario);
     if (!verdict.error.empty()) {
+        verdict.is_input = true;
         return verdict;
     }
     server->expect_programs(specs.size());

@@ -30,10 +30,16 @@ constexpr std::chrono::milliseconds kLeastInterval(10);
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 
 volatile std::sig_atomic_t g_stopped = 0;
+volatile std::sig_atomic_t g_signal = 0;  // that stopped it; 0: q did
 volatile std::sig_atomic_t g_resized = 0;
 
 void on_signal(int signal) {
-    (signal == SIGWINCH ? g_resized : g_stopped) = 1;
+    if (signal == SIGWINCH) {
+        g_resized = 1;
+        return;
+    }
+    g_signal = signal;
+    g_stopped = 1;
 }
 
 std::int64_t wall_now() {
@@ -159,7 +165,9 @@ class Terminal {
 enum class Look { kSeen, kStopped, kNoWorld, kUnanswered, kNotUnderstood, kSilent };
 
 // `reason`: why there is nothing to see.
-Look look(const std::string& socket, const Waiter& waiter, Watched& seen, std::string& reason) {
+// `text`: the answer as it came.
+Look look(const std::string& socket, const Waiter& waiter, Watched& seen, std::string& reason,
+          std::string& text) {
     FabricRequest request;
     request.action = FabricAction::kWatch;
     FabricQuestion question(socket, request);
@@ -189,6 +197,7 @@ Look look(const std::string& socket, const Waiter& waiter, Watched& seen, std::s
         return Look::kNotUnderstood;
     }
     seen = std::move(*watched);
+    text = question.text();
     return Look::kSeen;
 }
 
@@ -201,7 +210,8 @@ WatchCommand::WatchCommand(CLI::App& app, std::string& world)
     add_limit(*command_, "--interval", interval_, "time from look to look, 10ms at least", "1s");
     command_->add_option("--count", count_, "looks, then it ends; 0: no end")
         ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1'000'000'000}));
-    command_->add_flag("--once", once_, "one look, and no rates");
+    CLI::Option* const once = command_->add_flag("--once", once_, "one look, and no rates");
+    command_->add_flag("--json", as_json_, "with --once: for programs")->needs(once);
 }
 
 int WatchCommand::run() {
@@ -223,7 +233,8 @@ int WatchCommand::run() {
     for (std::uint64_t done = 0; g_stopped == 0;) {
         const std::int64_t next = wall_now() + interval_ns;
         std::string reason;
-        const Look result = look(socket, waiter, now, reason);
+        std::string answer;
+        const Look result = look(socket, waiter, now, reason, answer);
         if (result == Look::kStopped) {
             break;
         }
@@ -238,7 +249,7 @@ int WatchCommand::run() {
         }
         const Watched* const was = before ? &*before : nullptr;
         if (once_) {
-            fmt::print("{}", watch_screen(now, was, {}, ""));
+            fmt::print("{}", as_json_ ? answer : watch_screen(now, was, {}, ""));
         } else {
             terminal->show(watch_screen(now, was, terminal->size(), keys));
         }
@@ -254,7 +265,7 @@ int WatchCommand::run() {
         }
         before = std::move(now);
     }
-    return kPassed;
+    return g_signal == 0 ? kPassed : kSignalled + static_cast<int>(g_signal);
 }
 
 }  // namespace simverbs::cli

@@ -17,8 +17,8 @@ class WatchCommand final : public Command {
     WatchCommand(CLI::App& app, std::string& world);
 
     [[nodiscard]] bool is_chosen() const override { return command_->parsed(); }
-    // Watches the world until it ends, `q`, SIGINT or SIGTERM. On a terminal the screen is drawn
-    // anew each time; elsewhere each look follows the last.
+    // Watches the world until it ends, `q`, SIGINT or SIGTERM; the exit status tells a signal. On a
+    // terminal the screen is drawn anew each time; elsewhere each look follows the last.
     [[nodiscard]] int run() override;
 
   private:
@@ -27,6 +27,7 @@ class WatchCommand final : public Command {
     std::chrono::milliseconds interval_{1000};
     std::uint64_t count_ = 0;  // looks; 0: no end
     bool once_ = false;
+    bool as_json_ = false;
 };
 
 }  // namespace simverbs::cli

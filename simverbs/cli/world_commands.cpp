@@ -22,6 +22,7 @@
 #include "simverbs/cli/dead_worlds.hpp"
 #include "simverbs/cli/end_signals.hpp"
 #include "simverbs/cli/exit_status.hpp"
+#include "simverbs/cli/fabric_question.hpp"
 #include "simverbs/cli/incomplete_files.hpp"
 #include "simverbs/cli/launch.hpp"
 #include "simverbs/cli/unreachable_program.hpp"
@@ -76,6 +77,18 @@ int serve(Server& server) {
     server.run();
     g_server = nullptr;
     return g_signal == 0 ? kPassed : kSignalled + static_cast<int>(g_signal);
+}
+
+// Says so where named worlds are not in the folder that the environment names.
+void complain_of_runtime_folder(const std::string& socket) {
+    const char* const named = std::getenv("XDG_RUNTIME_DIR");
+    const std::string fallback = fmt::format("/tmp/simverbs-{}/", geteuid());
+    if (named != nullptr && *named != '\0' && socket.starts_with(fallback) &&
+        !fallback.starts_with(fmt::format("{}/", named))) {
+        complain(fmt::format("XDG_RUNTIME_DIR='{}' is no folder of this user; worlds are in {}",
+                             named, fallback),
+                 kPassed);
+    }
 }
 
 // Forks; the parent returns once the child listens, the child serves and never returns.
@@ -178,6 +191,7 @@ WorldCommands::WorldCommands(CLI::App& app, std::string& world, std::vector<std:
     on_->add_option("program", program_, "the program and its arguments, all that follows HOST")
         ->type_name("WORD");
     status_->add_flag("-v,--verbose", verbose_, "what each queue pair waits for, too");
+    status_->add_flag("--json", as_json_, "of one world, for programs")->excludes("--verbose");
     down_->add_flag("--force", force_, "although programs are attached: they lose their devices");
     for (CLI::App* const each : {up_, on_, down_}) {
         add_world(*each, world);
@@ -205,6 +219,7 @@ int WorldCommands::up() {
         return complain(kNoLibraries, kFailed);
     }
     server_.socket = socket_;
+    complain_of_runtime_folder(socket_);
     if (!foreground_) {
         const int status = serve_in_background(server_);
         if (status == kPassed) {
@@ -255,8 +270,11 @@ int WorldCommands::on() const {
 int WorldCommands::list() {
     const std::vector<std::string> names = living_worlds();
     socket_ = socket_path(names.empty() ? std::string(kDefaultWorld) : names.front());
+    if (as_json_ && names.size() > 1) {
+        return complain("several worlds are served: --json goes with --world", kUsage);
+    }
     if (names.size() < 2) {
-        if (!names.empty() && names.front() != kDefaultWorld) {
+        if (!as_json_ && !names.empty() && names.front() != kDefaultWorld) {
             fmt::print("world {}\n", names.front());
         }
         return status();
@@ -275,6 +293,16 @@ int WorldCommands::list() {
 }
 
 int WorldCommands::status() const {
+    if (as_json_) {
+        FabricRequest asked;
+        asked.action = FabricAction::kStatus;
+        FabricQuestion question(socket_, asked);
+        if (!question.is_asked() || !question.take_answer()) {
+            return complain(question.reason(), kUsage);
+        }
+        fmt::print("{}", question.text());
+        return kPassed;
+    }
     const RequestHead request{kProtocolVersion,
                               verbose_ ? RequestKind::kReport : RequestKind::kStatus};
     const auto reply = ask<TextReply>(socket_, request);

@@ -38,6 +38,7 @@ class WorldCommands final : public Command {
     std::vector<std::string> program_;
     CLI::App* status_;
     bool verbose_ = false;
+    bool as_json_ = false;
     CLI::App* down_;
     bool force_ = false;
 };

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "simverbs/devices/attribute_status.hpp"
 #include "simverbs/devices/rdma_cm_device.hpp"
 #include "simverbs/devices/report_signal.hpp"
 #include "simverbs/devices/world_connection.hpp"
@@ -112,6 +113,19 @@ int open_file(const TreePath& path, int flags) {
         return -1;
     }
     return S_ISCHR(about.st_mode) ? open_device(path, flags) : open_attribute(path, flags);
+}
+
+bool find_attribute(int descriptor, struct stat& found) {
+    const int error = errno;
+    const Guard guard;
+    const OpenFile* const file = find_open_file(descriptor);
+    bool is_found = false;
+    if (file != nullptr) {
+        const TreePath path(AT_FDCWD, file->name);
+        is_found = syscall(SYS_newfstatat, AT_FDCWD, path.real(), &found, 0) == 0;
+    }
+    errno = error;
+    return is_found;
 }
 
 void refresh_attribute(int descriptor) {

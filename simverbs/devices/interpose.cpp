@@ -15,6 +15,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "simverbs/devices/attribute_status.hpp"
 #include "simverbs/devices/device_files.hpp"
 #include "simverbs/devices/next_function.hpp"
 #include "simverbs/devices/rdma_cm_device.hpp"
@@ -124,31 +125,57 @@ INTERPOSED std::FILE* fopen64(const char* name, const char* mode) {
         return kOriginal arguments;                                      \
     }
 
-REDIRECT(int, stat, AT_FDCWD, (const char* name, struct stat* about), (const char*, struct stat*),
-         (path.real(), about))
-REDIRECT(int, stat64, AT_FDCWD, (const char* name, struct stat64* about),
-         (const char*, struct stat64*), (path.real(), about))
-REDIRECT(int, lstat, AT_FDCWD, (const char* name, struct stat* about), (const char*, struct stat*),
-         (path.real(), about))
-REDIRECT(int, lstat64, AT_FDCWD, (const char* name, struct stat64* about),
-         (const char*, struct stat64*), (path.real(), about))
-REDIRECT(int, fstatat, folder, (int folder, const char* name, struct stat* about, int flags),
-         (int, const char*, struct stat*, int), (folder, path.real(), about, flags))
-REDIRECT(int, fstatat64, folder, (int folder, const char* name, struct stat64* about, int flags),
-         (int, const char*, struct stat64*, int), (folder, path.real(), about, flags))
-REDIRECT(int, statx, folder,
-         (int folder, const char* name, int flags, unsigned mask, struct statx* about),
-         (int, const char*, int, unsigned, struct statx*),
-         (folder, path.real(), flags, mask, about))
+// An attribute has the size of a page, as in the kernel's sysfs; `about` is of a file of the tree.
+#define DESCRIBE_PATH(function, folder, parameters, types, arguments) \
+    INTERPOSED int function parameters {                              \
+        static auto* const kOriginal = next<int types>(#function);    \
+        const TreePath path(folder, name);                            \
+        const int result = kOriginal arguments;                       \
+        if (result == 0 && path.is_ours()) {                          \
+            devices::size_attribute(*about);                          \
+        }                                                             \
+        return result;                                                \
+    }
+DESCRIBE_PATH(stat, AT_FDCWD, (const char* name, struct stat* about), (const char*, struct stat*),
+              (path.real(), about))
+DESCRIBE_PATH(stat64, AT_FDCWD, (const char* name, struct stat64* about),
+              (const char*, struct stat64*), (path.real(), about))
+DESCRIBE_PATH(lstat, AT_FDCWD, (const char* name, struct stat* about), (const char*, struct stat*),
+              (path.real(), about))
+DESCRIBE_PATH(lstat64, AT_FDCWD, (const char* name, struct stat64* about),
+              (const char*, struct stat64*), (path.real(), about))
 // As programs of before glibc 2.33 call them.
-REDIRECT(int, __xstat, AT_FDCWD, (int version, const char* name, struct stat* about),
-         (int, const char*, struct stat*), (version, path.real(), about))
-REDIRECT(int, __xstat64, AT_FDCWD, (int version, const char* name, struct stat64* about),
-         (int, const char*, struct stat64*), (version, path.real(), about))
-REDIRECT(int, __lxstat, AT_FDCWD, (int version, const char* name, struct stat* about),
-         (int, const char*, struct stat*), (version, path.real(), about))
-REDIRECT(int, __lxstat64, AT_FDCWD, (int version, const char* name, struct stat64* about),
-         (int, const char*, struct stat64*), (version, path.real(), about))
+DESCRIBE_PATH(__xstat, AT_FDCWD, (int version, const char* name, struct stat* about),
+              (int, const char*, struct stat*), (version, path.real(), about))
+DESCRIBE_PATH(__xstat64, AT_FDCWD, (int version, const char* name, struct stat64* about),
+              (int, const char*, struct stat64*), (version, path.real(), about))
+DESCRIBE_PATH(__lxstat, AT_FDCWD, (int version, const char* name, struct stat* about),
+              (int, const char*, struct stat*), (version, path.real(), about))
+DESCRIBE_PATH(__lxstat64, AT_FDCWD, (int version, const char* name, struct stat64* about),
+              (int, const char*, struct stat64*), (version, path.real(), about))
+
+// With AT_EMPTY_PATH and no name they describe the descriptor itself.
+#define DESCRIBE_AT(function, parameters, types, arguments)                                     \
+    INTERPOSED int function parameters {                                                        \
+        static auto* const kOriginal = next<int types>(#function);                              \
+        const TreePath path(folder, name);                                                      \
+        const bool is_descriptor = (flags & AT_EMPTY_PATH) != 0 && path.is_empty();             \
+        const int result = kOriginal arguments;                                                 \
+        if (result == 0 && is_descriptor && devices::kind_of(folder) == FileKind::kAttribute) { \
+            devices::describe_attribute(folder, *about);                                        \
+        } else if (result == 0 && path.is_ours()) {                                             \
+            devices::size_attribute(*about);                                                    \
+        }                                                                                       \
+        return result;                                                                          \
+    }
+DESCRIBE_AT(fstatat, (int folder, const char* name, struct stat* about, int flags),
+            (int, const char*, struct stat*, int), (folder, path.real(), about, flags))
+DESCRIBE_AT(fstatat64, (int folder, const char* name, struct stat64* about, int flags),
+            (int, const char*, struct stat64*, int), (folder, path.real(), about, flags))
+DESCRIBE_AT(statx, (int folder, const char* name, int flags, unsigned mask, struct statx* about),
+            (int, const char*, int, unsigned, struct statx*),
+            (folder, path.real(), flags, mask, about))
+
 REDIRECT(int, access, AT_FDCWD, (const char* name, int mode), (const char*, int),
          (path.real(), mode))
 REDIRECT(int, eaccess, AT_FDCWD, (const char* name, int mode), (const char*, int),
@@ -244,13 +271,17 @@ INTERPOSED ssize_t write(int descriptor, const void* bytes, size_t count) {
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): parameters and arguments are lists
-// The pipe that a descriptor of rdma_cm is counts as the device.
+// A descriptor of an attribute is described as the file of its path, and the pipe that one of
+// rdma_cm is as the device.
 #define DESCRIBE(function, parameters, types, arguments)                           \
     INTERPOSED int function parameters {                                           \
         static auto* const kOriginal = next<int types>(#function);                 \
         const int result = kOriginal arguments;                                    \
-        if (result == 0 && devices::kind_of(descriptor) == FileKind::kRdmaCm) {    \
+        const FileKind kind = devices::kind_of(descriptor);                        \
+        if (result == 0 && kind == FileKind::kRdmaCm) {                            \
             devices::describe_rdma_cm(descriptor, about->st_mode, about->st_rdev); \
+        } else if (result == 0 && kind == FileKind::kAttribute) {                  \
+            devices::describe_attribute(descriptor, *about);                       \
         }                                                                          \
         return result;                                                             \
     }

@@ -97,6 +97,10 @@ TreePath::TreePath(int folder, const char* path) : real_(path) {
     }
 }
 
+bool TreePath::is_empty() const {
+    return real_ == nullptr || *real_ == '\0';
+}
+
 // A relative path from a folder of the tree, or the whole path of a file there. Parents are for the
 // kernel to resolve.
 void TreePath::resolve(int folder, const char* path) {

@@ -23,6 +23,8 @@ class TreePath {
     TreePath(int folder, const char* path);
 
     [[nodiscard]] bool is_ours() const { return name_ != nullptr; }
+    // Returns true if the program gave no path.
+    [[nodiscard]] bool is_empty() const;
     // For a function that takes a path: in the tree, or as it was.
     [[nodiscard]] const char* real() const { return real_; }
     // "/sys/class/infiniband/simverbs0/node_guid"; only where is_ours().

@@ -77,6 +77,11 @@ std::string EmbeddedWorld::open_outlets() {
         warn_of_overwriting("SIMVERBS_TRACE", options_.trace_file);
         warn_of_overwriting("SIMVERBS_PCAP", options_.capture_file);
     }
+    if (is_one_file(file_of_world(options_.trace_file, number_),
+                    file_of_world(options_.capture_file, number_))) {
+        return fmt::format("SIMVERBS_TRACE and SIMVERBS_PCAP name one file, '{}'",
+                           options_.trace_file);
+    }
     if (!options_.capture_file.empty()) {
         const std::string file = file_of_world(options_.capture_file, number_);
         if (const int error = traces_.open_capture(file); error != 0) {

@@ -15,6 +15,9 @@ bool is_of_embedded_worlds(const SettingRow& row) {
 }  // namespace
 
 std::string set_embedded(EmbeddedOptions& options, Setting setting, std::string_view value) {
+    if (std::string wrong = describe_wrong_value(row_of(setting), value); !wrong.empty()) {
+        return wrong;
+    }
     switch (setting) {
         case Setting::kHost:
             options.host = value;

@@ -52,7 +52,7 @@ enum class SettingKind : std::uint8_t {
     kNumber,  // from 0 to `most`, decimal or hexadecimal with 0x
     kWord,    // one of `words`
     kBytes,   // a number of bytes, or one of `words`
-    kSwitch,  // 0 is off, anything else is on
+    kSwitch,  // 1 is on, 0 is off
     kFile,
     kFolder,
 };
@@ -347,7 +347,7 @@ constexpr std::optional<std::size_t> place_of(const SettingRow& row, std::string
 }
 
 constexpr bool is_on(std::string_view text) {
-    return text != "0";
+    return text == "1";
 }
 
 namespace detail {

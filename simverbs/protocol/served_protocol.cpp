@@ -87,6 +87,11 @@ ssize_t receive_message(int socket, std::span<std::byte> bytes, std::span<int> d
     return got;
 }
 
+bool has_hung_up(int socket) {
+    pollfd look{socket, 0, 0};
+    return poll(&look, 1, 0) == 1 && (look.revents & POLLHUP) != 0;
+}
+
 namespace {
 
 constexpr int kMsPerSecond = 1000;
@@ -181,14 +186,35 @@ std::string socket_path(const std::string& name) {
     return fmt::format("{}/{}.sock", folder, name);
 }
 
+namespace {
+
+// For a shell: in quotes where it has more than letters, digits and "/._-+:@%,".
+std::string as_word(const std::string& text) {
+    constexpr std::string_view kPlain =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:@%,";
+    if (text.find_first_not_of(kPlain) == std::string::npos) {
+        return text;
+    }
+    std::string quoted = "'";
+    for (const char c : text) {
+        quoted += c == '\'' ? "'\\''" : std::string(1, c);
+    }
+    return quoted + "'";
+}
+
+}  // namespace
+
 std::string world_option(const std::string& path) {
     const std::string name = std::filesystem::path(path).stem().string();
     const bool is_named = path == socket_path(name);
-    return is_named && name == kDefaultWorld ? "" : " --world " + (is_named ? name : path);
+    return is_named && name == kDefaultWorld ? "" : " --world " + as_word(is_named ? name : path);
 }
 
 std::string describe(Distrust why, int error, const std::string& path) {
-    const std::string folder = path.substr(0, path.rfind('/'));
+    const std::size_t slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "."
+                               : slash == 0               ? "/"
+                                                          : path.substr(0, slash);
     switch (why) {
         case Distrust::kLink:
             return fmt::format(
@@ -244,11 +270,17 @@ fabric::Outcome<int> connect_to_world(const std::string& path) {
         return connection;
     }
     const int error = errno;
-    std::string reason =
-        why == Distrust::kSystem
-            ? fmt::format("no world is served at '{}' ({}){}; to serve one: simverbs up TOPOLOGY{}",
-                          path, std::strerror(error), other_worlds(path), world_option(path))
-            : describe(why, error, path);
+    std::string reason;
+    if (why == Distrust::kSystem) {
+        reason =
+            fmt::format("no world is served at '{}' ({}){}; to serve one: simverbs up TOPOLOGY{}",
+                        path, std::strerror(error), other_worlds(path), world_option(path));
+    } else if (access(path.c_str(), F_OK) != 0 && errno == ENOENT) {
+        reason = fmt::format("no world is served at '{}', nor could one be: {}", path,
+                             describe(why, error, path));
+    } else {
+        reason = describe(why, error, path);
+    }
     errno = error;
     return fabric::Failure(std::move(reason));
 }

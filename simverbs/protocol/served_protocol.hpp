@@ -87,14 +87,16 @@ enum class FabricAction : std::uint32_t {
     kSmSweep,
     kSmReregister,  // port `name`
     kWatch,         // what queue pairs and ports are doing, as JSON
+    kStatus,        // hosts and their processes, as JSON
 };
 
 struct FabricRequest {
     RequestHead head{kProtocolVersion, RequestKind::kFabric};
     FabricAction action = FabricAction::kShow;
-    std::uint32_t as_json = 0;      // of kShow and kCounters
+    std::uint32_t as_json = 0;      // of kShow, kCounters and kSmStatus
     std::uint32_t resets = 0;       // of kCounters: they are 0 afterwards
     std::uint32_t of_hardware = 0;  // of kCounters: what devices count by themselves, too
+    std::uint32_t with_zeros = 0;   // of kCounters: tables have those that are 0
     std::array<char, 128> name{};   // "h0-s0", "s0", "h0:1"
     std::array<char, 1024> value{};
 };
@@ -113,6 +115,9 @@ bool send_message(int socket, std::span<const std::byte> bytes, std::span<const 
 // along, and this process had no room for them.
 ssize_t receive_message(int socket, std::span<std::byte> bytes, std::span<int> descriptors,
                         bool wait, bool* lost = nullptr);
+
+// Returns true if the other end has closed the connection, so that nobody waits for an answer.
+bool has_hung_up(int socket);
 
 // How long to wait for the reply to the first message of a connection, in wall time.
 enum class Patience {

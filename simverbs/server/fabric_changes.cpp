@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "fabric/core/counted.hpp"
 #include "fabric/net/ethernet_addresses.hpp"
 #include "fabric/yaml/quantities.hpp"
 
@@ -227,9 +228,16 @@ FabricAnswer FabricChanges::set_gid(Port& port, const std::string& value) {
     in6_addr address{};
     const std::size_t last =
         std::min<std::size_t>(port.attributes().gids.size(), limits_of(port).gid_entries - 1U);
-    if (!entry || entry->index > last ||
-        inet_pton(AF_INET6, std::string(entry->value).c_str(), &address) != 1) {
-        return {EINVAL, fmt::format("'{}' is not INDEX=GID with an index up to {}", value, last)};
+    if (!entry || inet_pton(AF_INET6, std::string(entry->value).c_str(), &address) != 1) {
+        return {EINVAL, fmt::format("'{}' is not INDEX=GID, as in 1=fe80::7", value)};
+    }
+    if (entry->index > last) {
+        return {EINVAL,
+                fmt::format("index {} is too high: {} has {}, and the table, of {} entries, "
+                            "has no gap; the highest index to set is {}",
+                            entry->index, port_name(port),
+                            fabric::counted(port.attributes().gids.size(), "GID"),
+                            limits_of(port).gid_entries, last)};
     }
     fabric::Gid gid;
     std::copy_n(&address.s6_addr[0], gid.bytes.size(), gid.bytes.begin());

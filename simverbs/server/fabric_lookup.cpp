@@ -41,12 +41,19 @@ std::optional<std::uint32_t> parse_number(std::string_view text) {
     return is_whole ? std::optional(number) : std::nullopt;
 }
 
-Outcome<Node*> FabricLookup::node(const std::string& name) const {
-    const fabric::Network& network = simulation_.network();
-    Node* const node = simulation_.network().find_node(name);
-    Node* const found = node != nullptr ? node : simulation_.network().find_host(name);
-    if (found != nullptr) {
-        return found;
+Outcome<std::vector<Node*>> FabricLookup::nodes(const std::string& name) const {
+    fabric::Network& network = simulation_.network();
+    if (Node* const node = network.find_node(name); node != nullptr) {
+        return std::vector<Node*>{node};
+    }
+    std::vector<Node*> hcas;
+    for (std::size_t i = 0; i < network.host_count(); ++i) {
+        if (network.host(i).host() == name) {
+            hcas.push_back(&network.host(i));
+        }
+    }
+    if (!hcas.empty()) {
+        return hcas;
     }
     std::vector<std::string_view> names;
     for (std::size_t i = 0; i < network.node_count(); ++i) {
@@ -74,11 +81,19 @@ Outcome<Link*> FabricLookup::link(const std::string& name) const {
 Outcome<Port*> FabricLookup::port(const std::string& name) const {
     const std::size_t colon = name.rfind(':');
     const std::string node_name = name.substr(0, colon);
-    const Outcome<Node*> found = node(node_name);
+    const Outcome<std::vector<Node*>> found = nodes(node_name);
     if (!found) {
         return Failure(found.error());
     }
-    Node& owner = **found;
+    if (found->size() > 1) {
+        std::string names;
+        for (const Node* const hca : *found) {
+            names += fmt::format("{}{}", names.empty() ? "" : " and ", hca->name());
+        }
+        return Failure(
+            fmt::format("host {} has {}: name the port of one of them", node_name, names));
+    }
+    Node& owner = *found->front();
     const auto number = colon == std::string::npos
                             ? std::nullopt
                             : parse_number(std::string_view(name).substr(colon + 1));

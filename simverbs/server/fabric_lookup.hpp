@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fabric/core/outcome.hpp"
 #include "fabric/net/link.hpp"
@@ -24,10 +25,10 @@ class FabricLookup {
     // The simulation outlives it.
     explicit FabricLookup(Simulation& simulation) : simulation_(simulation) {}
 
-    // A node's name, or a host's.
-    [[nodiscard]] fabric::Outcome<fabric::Node*> node(const std::string& name) const;
+    // The node of that name, or all HCAs of the host of that name.
+    [[nodiscard]] fabric::Outcome<std::vector<fabric::Node*>> nodes(const std::string& name) const;
     [[nodiscard]] fabric::Outcome<fabric::Link*> link(const std::string& name) const;
-    // "NODE:NUMBER".
+    // "NODE:NUMBER", or "HOST:NUMBER" of a host that has one HCA.
     [[nodiscard]] fabric::Outcome<fabric::Port*> port(const std::string& name) const;
 
   private:

@@ -3,11 +3,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <utility>
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
+#include "fabric/core/counted.hpp"
 #include "fabric/mad/managed_network.hpp"
 #include "fabric/yaml/quantities.hpp"
 
@@ -83,6 +86,19 @@ std::string guid_text(fabric::Guid guid) {
     return fmt::format("{:#018x}", guid.value());
 }
 
+// Those that frames come for: a switch has one at port 0 alone.
+std::span<const fabric::GidEntry> gids_of(const Port& port) {
+    const bool is_external = port.node().kind() == NodeKind::kSwitch && port.number().value() != 0;
+    return is_external ? std::span<const fabric::GidEntry>() : port.attributes().gids;
+}
+
+// As inet_ntop(3): "::ffff:10.0.0.1" for an address of IPv4.
+std::string gid_text(const fabric::Gid& gid) {
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    inet_ntop(AF_INET6, gid.bytes.data(), text.data(), text.size());
+    return text.data();
+}
+
 std::string_view gid_type_name(fabric::GidType type) {
     switch (type) {
         case fabric::GidType::kInfiniband:
@@ -134,13 +150,14 @@ std::string address_table(const std::vector<const Port*>& ports) {
         for (const std::uint16_t pkey : attributes.pkeys) {
             pkeys += fmt::format("{}{:#06x}", pkeys.empty() ? "" : " ", pkey);
         }
-        if (attributes.gids.empty() && !pkeys.empty() && ports.size() == 1) {
+        const std::span<const fabric::GidEntry> gids = gids_of(*port);
+        if (gids.empty() && !pkeys.empty() && ports.size() == 1) {
             rows.push_back({port_name(*port), pkeys, "-", "-", "-", "-"});
         }
-        for (std::size_t i = 0; i < attributes.gids.size(); ++i) {
-            const fabric::GidEntry& entry = attributes.gids[i];
+        for (std::size_t i = 0; i < gids.size(); ++i) {
+            const fabric::GidEntry& entry = gids[i];
             rows.push_back({i == 0 ? port_name(*port) : "", i == 0 ? pkeys : "", std::to_string(i),
-                            to_string(entry.gid), std::string(gid_type_name(entry.type)),
+                            gid_text(entry.gid), std::string(gid_type_name(entry.type)),
                             entry.vlan == 0 ? "-" : std::to_string(entry.vlan)});
         }
     }
@@ -174,7 +191,7 @@ Json json_of(const Node& node) {
 }
 
 Json json_of(const fabric::GidEntry& entry) {
-    Json json{{"gid", to_string(entry.gid)}, {"type", gid_type_name(entry.type)}};
+    Json json{{"gid", gid_text(entry.gid)}, {"type", gid_type_name(entry.type)}};
     if (entry.vlan != 0) {
         json["vlan"] = entry.vlan;
     }
@@ -194,7 +211,7 @@ Json json_of(const Port& port) {
     for (const std::uint16_t pkey : attributes.pkeys) {
         json["pkeys"].push_back(pkey);
     }
-    for (const fabric::GidEntry& entry : attributes.gids) {
+    for (const fabric::GidEntry& entry : gids_of(port)) {
         json["gids"].push_back(json_of(entry));
     }
     if (port.link() != nullptr) {
@@ -305,6 +322,7 @@ std::string show_counters(Simulation& simulation, const std::vector<const Port*>
                           const CounterChoice& choice) {
     Json of_ports = Json::array();
     std::vector<TableRow> rows{{"port", "counter", "value"}};
+    std::size_t left_out = 0;
     for (const Port* const port : ports) {
         const Counted counted = counters_of(simulation, *port);
         const Counted hardware =
@@ -320,11 +338,20 @@ std::string show_counters(Simulation& simulation, const std::vector<const Port*>
             for (const auto& [name, value] : *some) {
                 if (choice.with_zeros || value != 0) {
                     rows.push_back({port_name(*port), std::string(name), std::to_string(value)});
+                } else {
+                    ++left_out;
                 }
             }
         }
     }
-    return choice.as_json ? text_of({{"ports", std::move(of_ports)}}) : text_table(rows);
+    if (choice.as_json) {
+        return text_of({{"ports", std::move(of_ports)}});
+    }
+    const std::string rest = left_out == 0
+                                 ? ""
+                                 : fmt::format("left out: {} of value 0 (--zeros shows them)\n",
+                                               fabric::counted(left_out, "counter"));
+    return text_table(rows) + rest;
 }
 
 bool reset_counters(Simulation& simulation, const Port& port) {

@@ -30,7 +30,7 @@ std::vector<const fabric::Port*> ports_of(const fabric::Node& node);
 std::string show_fabric(Simulation& simulation, const FabricPart& part, bool as_json);
 
 struct CounterChoice {
-    // False: those that are 0 are left out of tables.
+    // False: those that are 0 are left out of tables, whose last line tells how many.
     bool with_zeros = false;
     bool of_hardware = false;  // of HCAs, besides those of performance management
     bool as_json = false;

@@ -62,6 +62,8 @@ constexpr std::string_view command_name(FabricAction action) {
             return "sm reregister";
         case FabricAction::kWatch:
             return "watch";
+        case FabricAction::kStatus:
+            return "status";
     }
     return "?";
 }
@@ -71,6 +73,7 @@ bool changes(const FabricRequest& request) {
         case FabricAction::kShow:
         case FabricAction::kSmStatus:
         case FabricAction::kWatch:
+        case FabricAction::kStatus:
             return false;
         case FabricAction::kCounters:
             return request.resets != 0;
@@ -82,10 +85,12 @@ bool changes(const FabricRequest& request) {
 }  // namespace
 
 FabricRequests::FabricRequests(Simulation& simulation, RunMarks& marks,
-                               std::function<std::string()> name_users)
+                               std::function<std::string()> name_users,
+                               std::function<std::string()> status)
     : simulation_(simulation),
       marks_(marks),
       name_users_(std::move(name_users)),
+      status_(std::move(status)),
       lookup_(simulation),
       changes_(simulation) {}
 
@@ -108,7 +113,11 @@ void FabricRequests::serve(int socket, const FabricRequest& request, bool change
 bool FabricRequests::run_waiting() {
     const std::vector<Waiting> now = std::exchange(waiting_, {});
     for (const Waiting& one : now) {
-        reply(one.socket, execute(one.request));
+        if (has_hung_up(one.socket)) {  // interrupted: nobody learns of the change
+            close(one.socket);
+        } else {
+            reply(one.socket, execute(one.request));
+        }
     }
     return !now.empty();
 }
@@ -136,9 +145,11 @@ FabricAnswer FabricRequests::execute(const FabricRequest& request) {
         case FabricAction::kCounters:
             return count(request, name);
         case FabricAction::kSmStatus:
-            return {0, describe_subnet(simulation_)};
+            return {0, describe_subnet(simulation_, request.as_json != 0)};
         case FabricAction::kWatch:
             return {0, watch_report(simulation_, name_users_())};
+        case FabricAction::kStatus:
+            return {0, status_()};
         case FabricAction::kSmSweep:
             if (simulation_.sweeping_sm() == nullptr) {
                 return {EOPNOTSUPP, describe_missing_sweeps(simulation_)};
@@ -193,11 +204,13 @@ FabricAnswer FabricRequests::show(const FabricRequest& request, const std::strin
         }
         part.ports.push_back(*port);
     } else {
-        const auto node = lookup_.node(name);
-        if (!node) {
-            return {ENOENT, node.error() + "; a link has the names of both ends, as h0-s0"};
+        const auto nodes = lookup_.nodes(name);
+        if (!nodes) {
+            return {ENOENT, nodes.error() + "; a link has the names of both ends, as h0-s0"};
         }
-        part.ports = ports_of(**node);
+        for (const Node* const node : *nodes) {
+            std::ranges::copy(ports_of(*node), std::back_inserter(part.ports));
+        }
     }
     return {0, show_fabric(simulation_, part, request.as_json != 0)};
 }
@@ -209,7 +222,9 @@ FabricAnswer FabricRequests::count(const FabricRequest& request, const std::stri
         std::ranges::copy_if(ports_of(node), std::back_inserter(ports),
                              [](const Port* port) { return port->link() != nullptr; });
     };
-    CounterChoice choice{.of_hardware = request.of_hardware != 0, .as_json = request.as_json != 0};
+    CounterChoice choice{.with_zeros = request.with_zeros != 0,
+                         .of_hardware = request.of_hardware != 0,
+                         .as_json = request.as_json != 0};
     if (name.empty()) {
         for (std::size_t i = 0; i < network.node_count(); ++i) {
             add_ports_of(network.node(fabric::NodeId{static_cast<std::uint32_t>(i)}));
@@ -225,11 +240,13 @@ FabricAnswer FabricRequests::count(const FabricRequest& request, const std::stri
         ports.push_back(*port);
         choice.with_zeros = true;
     } else {
-        const auto node = lookup_.node(name);
-        if (!node) {
-            return {ENOENT, node.error()};
+        const auto nodes = lookup_.nodes(name);
+        if (!nodes) {
+            return {ENOENT, nodes.error()};
         }
-        add_ports_of(**node);
+        for (const Node* const node : *nodes) {
+            add_ports_of(*node);
+        }
     }
     FabricAnswer answer{0, show_counters(simulation_, ports, choice)};
     bool any = request.resets == 0;

@@ -22,16 +22,16 @@ namespace simverbs {
 class FabricRequests {
   public:
     // Both outlive it. `marks` learns of changes; `name_users` names the processes that use
-    // devices.
-    FabricRequests(Simulation& simulation, RunMarks& marks,
-                   std::function<std::string()> name_users);
+    // devices, `status` answers kStatus.
+    FabricRequests(Simulation& simulation, RunMarks& marks, std::function<std::string()> name_users,
+                   std::function<std::string()> status);
     ~FabricRequests();
     FabricRequests(const FabricRequests&) = delete;
     FabricRequests& operator=(const FabricRequests&) = delete;
 
     // Answers, and closes the socket; later where it is a change and `changes_wait`.
     void serve(int socket, const FabricRequest& request, bool changes_wait);
-    // Makes the changes that wait; whether there were any.
+    // Makes the changes that wait, but those whose client has hung up; whether there were any.
     bool run_waiting();
     // Returns true while a request waits to be executed.
     [[nodiscard]] bool is_asked() const { return !waiting_.empty(); }
@@ -53,6 +53,7 @@ class FabricRequests {
     Simulation& simulation_;
     RunMarks& marks_;
     std::function<std::string()> name_users_;
+    std::function<std::string()> status_;
     FabricLookup lookup_;
     FabricChanges changes_;
     std::vector<Waiting> waiting_;

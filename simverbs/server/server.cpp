@@ -71,28 +71,6 @@ fabric::Outcome<std::unique_ptr<Server>> Server::make(const ServerOptions& optio
     return server;
 }
 
-std::string Server::open_outlets() {
-    if (!options_.capture_file.empty()) {
-        if (const int error = traces_.open_capture(options_.capture_file); error != 0) {
-            return fmt::format("capture file '{}' cannot be written: {}", options_.capture_file,
-                               std::strerror(error));
-        }
-    }
-    if (!options_.trace_file.empty()) {
-        if (const int error = traces_.open_file(options_.trace_file); error != 0) {
-            return fmt::format("trace file '{}' cannot be written: {}", options_.trace_file,
-                               std::strerror(error));
-        }
-    }
-    if (!options_.coverage_folder.empty()) {
-        if (const int error = traces_.open_coverage(options_.coverage_folder); error != 0) {
-            return fmt::format("coverage folder '{}': no file can be written there: {}",
-                               options_.coverage_folder, std::strerror(error));
-        }
-    }
-    return "";
-}
-
 Server::Server(const ServerOptions& options, std::unique_ptr<Simulation> simulation,
                std::unique_ptr<WorldPlace> place)
     : options_(options),
@@ -105,7 +83,9 @@ Server::Server(const ServerOptions& options, std::unique_ptr<Simulation> simulat
       devices_(*simulation_, *place_),
       processes_(*simulation_, clients_, devices_),
       calls_(simulation_->bus()),
-      fabric_(*simulation_, marks_, [this] { return name_users(); }) {
+      fabric_(
+          *simulation_, marks_, [this] { return name_users(); },
+          [this] { return status_as_json(); }) {
     if (is_free()) {
         marks_.set(Mark::kScheduledFree);
     }
@@ -253,6 +233,10 @@ void Server::greet(int socket) {
         complain(fmt::format("process {} speaks version {} of the protocol, this world version {}",
                              peer_of(socket), head.version, kProtocolVersion));
         send_struct(socket, VersionRefusal());
+        close(socket);
+        return;
+    }
+    if (has_hung_up(socket)) {  // its command has said that it failed
         close(socket);
         return;
     }

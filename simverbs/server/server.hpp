@@ -77,7 +77,7 @@ class Server {
   private:
     Server(const ServerOptions& options, std::unique_ptr<Simulation> simulation,
            std::unique_ptr<WorldPlace> place);
-    // Returns which file cannot be written, and why; else "".
+    // outlet_files.cpp: returns which file cannot be written, and why; else "".
     std::string open_outlets();
 
     // server.cpp: clients.
@@ -97,6 +97,7 @@ class Server {
     void remove_gone();
     void remove_killed();
     [[nodiscard]] std::string status(bool verbose) const;
+    [[nodiscard]] std::string status_as_json() const;
     struct User {
         pid_t process;
         std::string host;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "simverbs/server/report_json.hpp"
 #include "simverbs/server/server.hpp"
 #include "simverbs/world/hang_report.hpp"
 
@@ -54,8 +55,10 @@ std::string Server::status(bool verbose) const {
     for (std::size_t i = 0; i < simulation_->hca_count(); ++i) {
         const Hca& hca = simulation_->hca(i);
         const fabric::Port& port = hca.port(1);
-        text += fmt::format("host {}: lid {}, port {}", hca.name(), port.attributes().lid.value(),
-                            to_string(port.state()));
+        const std::string which =
+            hca.name() == hca.host() ? "" : fmt::format(", HCA {}", hca.name());
+        text += fmt::format("host {}{}: lid {}, port {}", hca.host(), which,
+                            port.attributes().lid.value(), to_string(port.state()));
         for (const User& user : everyone) {
             if (user.host == hca.host()) {
                 text += fmt::format(", process {}", user.process);
@@ -70,6 +73,33 @@ std::string Server::status(bool verbose) const {
         }
     }
     return text;
+}
+
+std::string Server::status_as_json() const {
+    const SimulationOptions& options = simulation_->options();
+    const std::vector<User> everyone = users();
+    Json hosts = Json::array();
+    for (std::size_t i = 0; i < simulation_->hca_count(); ++i) {
+        const Hca& hca = simulation_->hca(i);
+        if (hosts.empty() || hosts.back()["host"] != hca.host()) {
+            hosts.push_back(
+                {{"host", hca.host()}, {"processes", Json::array()}, {"hcas", Json::array()}});
+            for (const User& user : everyone) {
+                if (user.host == hca.host()) {
+                    hosts.back()["processes"].push_back(user.process);
+                }
+            }
+        }
+        hosts.back()["hcas"].push_back({{"name", hca.name()},
+                                        {"lid", hca.port(1).attributes().lid.value()},
+                                        {"state", to_string(hca.port(1).state())},
+                                        {"queue_pairs", hca.queue_pair_count()}});
+    }
+    return text_of({{"topology", options.topology},
+                    {"personality", options.personality},
+                    {"seed", options.seed},
+                    {"time_ps", to_picoseconds(simulation_->loop().now())},
+                    {"hosts", std::move(hosts)}});
 }
 
 }  // namespace simverbs

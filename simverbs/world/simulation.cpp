@@ -109,7 +109,7 @@ fabric::Outcome<std::unique_ptr<Simulation>> Simulation::make(const SimulationOp
         wide != nullptr && options.subnet_management != SubnetManagement::kStartup) {
         return fabric::Failure(fmt::format(
             "switch {} has {} ports; management datagrams name 254, so that the start-up subnet "
-            "manager alone can bring it up",
+            "manager alone can bring it up (--sm startup, SIMVERBS_SM=startup)",
             wide->name, wide->port_count));
     }
     const DevicesOfHcas devices = devices_of(*topology, *personality);

@@ -52,8 +52,10 @@ std::string describe_wrong_value(const SettingRow& row, std::string_view value) 
                        ? ""
                        : fmt::format("'{}' is neither a number of bytes nor {}", value,
                                      fmt::join(row.words, ", "));
-        case SettingKind::kText:
         case SettingKind::kSwitch:
+            return value == "1" || value == "0" ? ""
+                                                : fmt::format("'{}' is neither 1 nor 0", value);
+        case SettingKind::kText:
         case SettingKind::kFile:
         case SettingKind::kFolder:
             break;

@@ -468,6 +468,12 @@ class Watched(Case):
             self.assertEqual(terminal.end(), 0)
             server.terminate()
 
+    def test_ends_as_the_table_of_statuses_says(self):
+        self.simverbs("up", "pair", "--world", "w")
+        for number, expected in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            said, status = self.interrupted(number, "queue pair|port", "watch", "--world", "w")
+            self.assertEqual(status, expected, said)
+
 
 if __name__ == "__main__":
     unittest.main()

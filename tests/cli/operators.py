@@ -4,6 +4,7 @@
 """
 
 import glob
+import json
 import os
 import re
 import signal
@@ -14,7 +15,7 @@ import time
 import unittest
 
 import commands
-from commands import LIBRARIES, PATIENCE_S, SIMVERBS
+from commands import LIBRARIES, PATIENCE_S, SCENARIOS, SIMVERBS
 
 
 class World(commands.Case):
@@ -212,6 +213,13 @@ class Stopped(World):
             self.assertRegex(text, r"the world at '.*w.sock' does not answer within 5 s \(process "
                              rf"{self.server}, stopped: kill -CONT {self.server}\)", words)
 
+    def test_what_failed_is_not_carried_out_later(self):
+        for words in (["fabric", "link", "--world", "w", "h0-s0", "down"], ["down", "--world", "w"]):
+            self.assertEqual(self.simverbs(*words)[0], 2, words)
+        os.kill(self.server, signal.SIGCONT)
+        self.assertRegex(self.simverbs("fabric", "show", "--world", "w", "h0-s0")[1],
+                         r"(?m)^h0-s0 +InfiniBand +UP ")
+
     def test_others_are_listed(self):
         self.up(name="v")
         status, text = self.simverbs("status")
@@ -230,6 +238,70 @@ class Stopped(World):
             self.assertIn("simverbs0", program.communicate(timeout=PATIENCE_S)[0])
 
 
+class Names(World):
+    """A host with several HCAs."""
+
+    topology = os.path.join(os.path.dirname(SCENARIOS), "topologies", "two_rails.yaml")
+
+    def fabric(self, *words):
+        return self.simverbs("fabric", words[0], "--world", "w", *words[1:])
+
+    def test_a_host_is_all_of_its_hcas(self):
+        self.up()
+        self.assertRegex(self.fabric("show", "h0")[1], r"(?m)^h0\.0:1 (.|\n)*^h0\.1:1 ")
+        self.assertRegex(self.fabric("counters", "h0", "--zeros")[1],
+                         r"(?m)^h0\.0:1 (.|\n)*^h0\.1:1 ")
+        self.assertRegex(self.fabric("show", "h0.1")[1], r"(?m)^h0\.1:1 ")
+        for name in ("h0:1", "h0:2"):
+            self.assertEqual(self.fabric("port", name, "disable"),
+                             (2, "simverbs: host h0 has h0.0 and h0.1: name the port of one of "
+                                 "them\n"))
+        self.assertRegex(self.simverbs("status", "--world", "w")[1],
+                         r"(?m)^host h0, HCA h0\.0: lid \d+.*\nhost h0, HCA h0\.1: lid ")
+
+    def test_zeros_are_counted_or_shown(self):
+        self.up()
+        text = self.fabric("counters", "h0.0")[1]
+        self.assertRegex(text, r"\nleft out: \d+ counters of value 0 \(--zeros shows them\)\n$")
+        every = self.fabric("counters", "h0.0", "--zeros")[1]
+        self.assertNotIn("left out", every)
+        self.assertEqual(every, self.fabric("counters", "h0.0:1")[1])
+
+
+class ForPrograms(World):
+    """--json"""
+
+    def json_of(self, *words):
+        status, text = self.simverbs(*words, "--json")
+        self.assertEqual(status, 0, text)
+        return json.loads(text)
+
+    def test_of_status_watch_and_the_subnet_manager(self):
+        self.up()
+        with subprocess.Popen([SIMVERBS, "on", "--world", "w", "h1", "ibv_asyncwatch"],
+                              env=self.environment, stdout=subprocess.PIPE) as program:
+            program.stdout.readline()
+            status = self.json_of("status", "--world", "w")
+            program.terminate()
+        self.assertEqual([status["topology"], status["seed"]], ["star:2", 1])
+        self.assertEqual([len(host["processes"]) for host in status["hosts"]], [0, 1])
+        self.assertEqual(status["hosts"][1]["hcas"],
+                         [{"name": "h1", "lid": 2, "state": "ACTIVE", "queue_pairs": 0}])
+        watched = self.json_of("watch", "--world", "w", "--once")
+        self.assertEqual([port["port"] for port in watched["ports"]],
+                         ["h0:1", "h1:1", "s0:1", "s0:2"])
+        manager = self.json_of("fabric", "sm", "--world", "w")
+        self.assertEqual([manager["manager"]["kind"], manager["manager"]["state"],
+                          manager["infiniband_ports"]["ACTIVE"], manager["routes"]["unreachable"]],
+                         ["sweep", "MASTER", 4, 0])
+
+    def test_goes_with_one_world_and_one_look(self):
+        self.up()
+        self.up(name="v")
+        for words in (["status"], ["watch", "--world", "w"], ["fabric", "sm", "sweep", "--world", "w"]):
+            self.assertEqual(self.simverbs(*words, "--json")[0], 2, words)
+
+
 class Places(World):
     def test_names_that_cannot_be_shown_are_refused(self):
         for name in ("", "-x", "--seed", ".x", "a\nb", "/tmp/", "/tmp/.x"):
@@ -243,6 +315,33 @@ class Places(World):
         self.assertEqual(status, 2)
         self.assertNotIn("already", text)
         self.assertRegex(text, "cannot listen at '/proc/worlds/w.sock': ")
+
+    def test_a_runtime_folder_that_is_none_is_told(self):
+        for folder in ("/nonexistent", "relative"):
+            self.environment["XDG_RUNTIME_DIR"] = folder
+            name = f"w{os.getpid()}"
+            status, text = self.simverbs("up", "pair", "--world", name)
+            self.assertEqual(self.simverbs("down", "--world", name)[0], 0)
+            self.assertEqual(status, 0)
+            self.assertIn(f"XDG_RUNTIME_DIR='{folder}' is no folder of this user; worlds are in "
+                          f"/tmp/simverbs-{os.getuid()}/\n", text)
+
+    def test_a_name_is_a_word_of_a_shell(self):
+        self.assertIn("simverbs on --world 'a b' HOST", self.simverbs("up", "pair", "--world", "a b")[1])
+
+    def test_files_of_a_run_are_two_and_are_read(self):
+        file = os.path.join(self.folder, "x")
+        self.assertEqual(self.simverbs("up", "pair", "--trace", file, "--pcap", file),
+                         (2, f"simverbs: --trace and --pcap name one file, '{file}'\n"))
+        self.assertFalse(os.path.exists(file))
+        os.mkfifo(file)
+        for option in ("--trace", "--pcap"):
+            self.assertEqual(self.simverbs("up", "pair", option, file),
+                             (2, f"simverbs: '{file}' is a FIFO that nobody reads: start its "
+                                 "reader first\n"))
+        self.assertEqual(self.sockets(), [])
+        self.assertEqual(self.simverbs("run", "--trace", "/dev/null", "--pcap", "/dev/null", "pair",
+                                       "h0=true")[0], 0)
 
     def test_a_mistake_in_a_topology_is_a_failed_test(self):
         status, text = self.simverbs("topology", "check", self.write("t.yaml", "hosts: [h0]\n"))
@@ -297,6 +396,13 @@ class Words(World):
         self.assertIn("--set runn.x=1: ", text)
         self.assertNotIn("yaml:1:1", text)
 
+    def test_a_mistake_in_a_fault_is_wrong_input(self):
+        scenario = self.write("fault.yaml", "fabric: star:2\nhosts: {h0: {run: 'true'}}\n"
+                              "faults: [{action: process_kill, node: h0, when: {qp: h0/1}}]\n")
+        status, text = self.simverbs("scenario", scenario)
+        self.assertEqual(status, 2, text)
+        self.assertIn("process_kill does not read when: qp; it waits for a time unless", text)
+
     def test_of_ethernet_rates(self):
         self.topology = "eth-star:2"
         self.up()
@@ -313,6 +419,32 @@ class Words(World):
         self.up()
         self.assertRegex(self.simverbs("fabric", "port", "--world", "w", "h0:1")[1],
                          r"(?m)^h0:1 +0xffff +0 +fe80:.* +InfiniBand")
+
+    def test_attributes_can_be_copied(self):
+        self.up()
+        counters = "/sys/class/infiniband/simverbs0/ports/1"
+        status, text = self.on("h0", "sh", "-c", f"""
+            cd {self.folder} && cp {counters}/state st && cp -r {counters}/counters . &&
+            cmp st {counters}/state && cmp counters/port_xmit_data {counters}/counters/port_xmit_data &&
+            tar -cf t.tar -C {counters} state 2>/dev/null; tar -tvf t.tar && stat -c %s {counters}/state""")
+        self.assertEqual(status, 0, text)
+        self.assertRegex(text, r"^\S+ \S+ +4096 \S+ \S+ state\n4096\n$")
+
+    def test_of_a_world_without_a_subnet_manager(self):
+        self.up("--sm", "none")
+        self.assertIn("routes: none, no port of the switches has a LID\n",
+                      self.simverbs("fabric", "sm", "--world", "w")[1])
+
+    def test_a_rate_may_be_two_words(self):
+        self.up()
+        self.assertEqual(self.simverbs("fabric", "link", "--world", "w", "h0-s0", "rate", "4x", "HDR"),
+                         (0, "link h0-s0 runs at 4x HDR\n"))
+
+    def test_a_switch_has_gids_at_port_0_alone(self):
+        self.up()
+        shown = self.simverbs("fabric", "show", "--world", "w", "s0")[1]
+        self.assertRegex(shown, r"(?m)^s0:0 +0xffff +0 +fe80:")
+        self.assertNotRegex(shown, r"(?m)^s0:1 .*fe80:")
 
     def test_of_capabilities_of_ports(self):
         self.topology = "vpi-pair"
@@ -344,6 +476,12 @@ class Trial(World):
                          **{name: "/nonexistent/a"})
         self.refused("SIMVERBS_COVERAGE='/dev/null': Not a directory", COVERAGE="/dev/null")
         self.refused("SIMVERBS_SERVER='/nonexistent/s': no world is served", SERVER="/nonexistent/s")
+        for server in ("/nope", "nope"):
+            self.refused(f"SIMVERBS_SERVER='{server}': no world is served at '{server}'",
+                         SERVER=server)
+        for name in ("WARN", "SUMMARY", "TRACE_FLUSH"):
+            for value in ("false", "off", "2", "00"):
+                self.refused(f"SIMVERBS_{name}='{value}' is neither 1 nor 0", **{name: value})
         self.refused("SIMVERBS_SCENARIO='./no.yaml': ./no.yaml: cannot be read", SCENARIO="./no.yaml")
         self.refused("SIMVERBS_DEVICES='/nonexistent': there is no such", DEVICES="/nonexistent")
 

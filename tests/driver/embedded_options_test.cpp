@@ -43,6 +43,16 @@ TEST_F(ReadEnvironment, NamesTheVariableWhoseValueIsWrong) {
     EXPECT_THAT(read_environment(options_), StartsWith("SIMVERBS_SEED='many' is not a number"));
 }
 
+TEST_F(ReadEnvironment, TakesOneAndZeroForSwitches) {
+    for (const char* const wrong : {"false", "off", "2", "00"}) {
+        setenv("SIMVERBS_SUMMARY", wrong, 1);
+        EXPECT_THAT(read_environment(options_), HasSubstr("is neither 1 nor 0"));
+    }
+    setenv("SIMVERBS_SUMMARY", "0", 1);
+    EXPECT_EQ(read_environment(options_), "");
+    EXPECT_FALSE(options_.summary);
+}
+
 TEST_F(ReadEnvironment, LeavesDefaultsWhereAVariableIsEmpty) {
     setenv("SIMVERBS_SCHEDULE", "", 1);
     EXPECT_EQ(read_environment(options_), "");

@@ -87,6 +87,10 @@ TEST(FaultsOfScenarios, NameTheTriggerOfTheFile) {
     EXPECT_THAT(run_text("faults: [{action: host_kill, node: h1, when: {psn: 1}}]").error,
                 testing::HasSubstr("host_kill does not read when: psn; it waits for a time unless "
                                    "`when` has on: packet, on: work_request or on: call"));
+    EXPECT_THAT(run_text("connections: {c: {between: [h0, h1]}}\n"
+                         "faults: [{action: process_kill, node: h0, when: {qp: h1/c}}]")
+                    .error,
+                testing::HasSubstr("process_kill does not read when: qp; it waits for a time"));
     EXPECT_THAT(run_text("faults: [{action: rnr_nak, value: 40}]").error,
                 testing::HasSubstr("rnr_nak: value is 40, not a timer, 0 to 31"));
     EXPECT_THAT(run_text("faults: [{action: mark, when: {at: 2us, until: 1us}}]").error,

@@ -204,6 +204,10 @@ TEST_F(Place, ThatOthersMayEnterIsRefused) {
         EXPECT_EQ(chmod(folder_.path().c_str(), mode), 0);
         refused(folder_ / "world.sock", "is open to other users");
     }
+    EXPECT_NE(run(verbs_client("/nope"))
+                  .text.find("no world is served at '/nope', nor could one "
+                             "be: folder '/' is "),
+              std::string::npos);
     EXPECT_EQ(chmod(folder_.path().c_str(), S_IRWXU), 0);
 }
 

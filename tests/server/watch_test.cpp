@@ -160,7 +160,7 @@ TEST(Watch, DrawsWhatFitsItsTerminalAndLeavesItAsItWas) {
     EXPECT_NE(terminal.read_until("h11:1"), "");
     terminal.type('\x03');
     EXPECT_NE(terminal.read_until("\x1b[?1049l"), "");
-    EXPECT_EQ(terminal.end(), 0);
+    EXPECT_EQ(terminal.end(), 128 + SIGINT);
 }
 
 TEST(Watch, RefusesAnIntervalThatIsNone) {

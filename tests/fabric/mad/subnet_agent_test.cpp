@@ -154,6 +154,22 @@ TEST_F(Agents, TakeEnabledSpeedsWhenTheLinkTrainsAgain) {
     EXPECT_EQ(mad::get(seen.smp_data(), info::kWidthActive), 1U);
 }
 
+TEST_F(Agents, SupportARateThatALinkWasGivenLater) {
+    const auto enable_all = [](mad::Bytes data) {
+        mad::set(data, info::kWidthEnabled, 255);
+        mad::set(data, info::kExtendedSpeedEnabled, 31);
+    };
+    EXPECT_EQ(change(kOther, Attribute::kPortInfo, 1, enable_all), kOk);
+    fabric.port_of(1).link()->set_rate(LinkWidth::k12x, LinkSpeed::kHdr);
+    const Datagram seen = get(kOther, Attribute::kPortInfo, 1);
+    EXPECT_EQ(mad::get(seen.smp_data(), info::kExtendedSpeedActive), 4U);
+    EXPECT_EQ(mad::get(seen.smp_data(), info::kExtendedSpeedSupported), 7U);
+    EXPECT_EQ(mad::get(seen.smp_data(), info::kExtendedSpeedEnabled), 7U);
+    EXPECT_EQ(mad::get(seen.smp_data(), info::kWidthActive), 8U);
+    EXPECT_EQ(mad::get(seen.smp_data(), info::kWidthSupported), 11U) << "1x, 4x and 12x";
+    EXPECT_EQ(mad::get(seen.smp_data(), info::kWidthEnabled), 11U);
+}
+
 TEST_F(Agents, KeepTheKeyOfASubnet) {
     EXPECT_EQ(change(kOther, Attribute::kPortInfo, 1,
                      [](mad::Bytes data) {
