@@ -87,6 +87,22 @@ faults: [{name: lost, action: drop, when: {nth: 1}}]
     }
 }
 
+TEST(Numbers, MayBeHexadecimal) {
+    const auto scenario = parse(R"(
+connections: {c: {between: [h0, h1], type: UD, qkey: 0x11111111}}
+hosts: {h0: {do: [{send: {qp: c, length: 0x40, imm: 0xBEEF}}]}}
+faults: [{action: pkey, node: h1, value: 0x8001, when: {at: 20us}}]
+)",
+                                "test.yaml", {});
+    ASSERT_TRUE(scenario) << scenario.error();
+    const Checked root(scenario->root);
+    EXPECT_EQ(root.at("connections").at("c").number("qkey"), 0x1111'1111U);
+    EXPECT_EQ(Checked(root.at("faults").items()[0]).number("value"), 0x8001U);
+    const Checked operation(root.at("hosts").at("h0").at("do").items()[0]);
+    EXPECT_EQ(operation.at("send").size("length"), 64U);
+    EXPECT_EQ(operation.at("send").number("imm"), 0xBEEFU);
+}
+
 TEST(Defaults, HoldForConnectionsThatDoNotSayOtherwise) {
     const auto scenario = parse(
         "defaults: {connection: {timeout: 9, retries: 1}}\nconnections: "
