@@ -155,12 +155,14 @@ constexpr auto kMadeKeys = std::to_array<Key>({
     {"state", &kReachedState, "how far the queue pair is taken; RTS"},
     {"port", &kPort, "of the device; 1"},
     {"sends", &kSlots, "slots of the send queue; 256"},
-    {"receives", &kSlots, "slots of the receive queue; 256"},
+    {"receives", &kSlots, "slots of the receive queue that is its own; 256"},
     {"inline", &kInline, "bytes that may be sent inline; 256"},
     {"signal_all", &kFlag, "every send completes"},
     {"cq", &kCq, "completion queue of both queues; one of its own"},
     {"send_cq", &kCq, "of the send queue alone"},
-    {"srq", &kSrq, "shared receive queue; one of its own"},
+    {"srq", &kSrq,
+     "shared receive queue; a receive queue of its own. XRC: of the second host; one called as "
+     "the connection"},
 });
 constexpr auto kEndKeysAll = [] {
     std::array<Key, kEndTable.size() + kMadeKeys.size()> all{};

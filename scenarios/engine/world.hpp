@@ -57,8 +57,12 @@ struct PostedReceive {
 
 struct SharedReceives {
     std::string name;
+    std::uint64_t size = 256;
     ibv_srq* srq = nullptr;
-    std::uint32_t number = 0;  // of XRC
+    // Of XRC.
+    std::uint32_t number = 0;
+    ibv_xrcd* domain = nullptr;
+    CompletionQueue* cq = nullptr;
     std::deque<PostedReceive> posted;
 };
 
@@ -83,7 +87,6 @@ struct End {
     ibv_qp_type type = IBV_QPT_RC;
     ibv_qp* qp = nullptr;
     ibv_ah* ah = nullptr;
-    ibv_xrcd* domain = nullptr;
     CompletionQueue* send_cq = nullptr;
     CompletionQueue* receive_cq = nullptr;
     SharedReceives* shared = nullptr;  // nullptr: a receive queue of its own
@@ -177,14 +180,15 @@ class World final : public Observed {
     [[nodiscard]] std::string state_told(const End& end) const;
     bool prepare(const Scenario& scenario);
     void open_hosts(const Scenario& scenario);
-    void make_objects(Host& host, Checked body);
+    void make_objects(Host& host, const Scenario& scenario);
     void make_memory(Host& host, const std::string& name, Checked body);
     CompletionQueue& make_cq(Host& host, const std::string& name, Checked body);
-    void make_srq(Host& host, const std::string& name, Checked body);
+    void make_srq(const Host& host, SharedReceives& shared);
     void make_wq(Host& host, const std::string& name, Checked body);
     void make_connections(const Scenario& scenario);
     void make_end(End& end);
     void make_xrc_end(End& end);
+    void make_xrc_srq(const End& end, SharedReceives& shared);
     void give_address(End& end, ibv_ah_attr& address);
     static void on_record(const simverbs_record* record, void* self);
     void note_programs(const Record& record);
@@ -209,6 +213,8 @@ class World final : public Observed {
     std::size_t looked_at_ = 0;  // of them
 };
 
+// An XRC target receives into that queue: it is made with the first such end, in its domain.
+bool is_of_xrc(const Scenario& scenario, std::string_view host, std::string_view srq);
 unsigned access_of(Checked list, unsigned otherwise);
 inline constexpr unsigned kAllAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                                        IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;

@@ -52,6 +52,15 @@ ibv_qp_cap capacity_of(const End& end) {
 
 }  // namespace
 
+bool is_of_xrc(const Scenario& scenario, std::string_view host, std::string_view srq) {
+    return std::ranges::any_of(scenario.at("connections").entries(), [&](const auto& connection) {
+        const Checked body(connection.value);
+        const Checked own = body.at("ends").at(host);
+        return body.text("type") == "XRC" && body.at("between").items()[1].text == host &&
+               (own.has("srq") ? own : body).text("srq") == srq;
+    });
+}
+
 Checked End::say(std::string_view key) const {
     return own.has(key) ? own.at(key) : both.at(key);
 }
@@ -131,7 +140,7 @@ void World::make_end(End& end) {
     ends_[{host.name, end.qp->qp_num}] = &end;
 }
 
-// The first host is the initiator, the second the target, with a shared receive queue of its own.
+// The first host is the initiator, the second the target.
 void World::make_xrc_end(End& end) {
     Host& host = *end.host;
     ibv_qp_init_attr_ex init{};
@@ -141,35 +150,53 @@ void World::make_xrc_end(End& end) {
         init.pd = host.pd;
         init.send_cq = end.send_cq->cq;
         init.cap = capacity_of(end);
+        init.sq_sig_all = end.say("signal_all").own_text() == "true" ? 1 : 0;
         end.qp = ibv_create_qp_ex(host.context, &init);
         return;
     }
-    constexpr std::uint32_t kReceives = 256;
+    const Checked named = end.say("srq");
+    SharedReceives& shared =
+        host.srqs[named.value() == nullptr ? end.connection : named.own_text()];
+    if (shared.srq == nullptr) {
+        make_xrc_srq(end, shared);
+        if (!error_.empty()) {
+            return;
+        }
+    }
+    end.shared = &shared;
+    end.receive_cq = shared.cq;
+    init.comp_mask = IBV_QP_INIT_ATTR_XRCD;
+    init.xrcd = shared.domain;
+    end.qp = ibv_create_qp_ex(host.context, &init);
+}
+
+// Makes the shared receive queue of the target `end`, and its domain. Completions go to the queue
+// of `end`, and those of further ends that share it, too.
+void World::make_xrc_srq(const End& end, SharedReceives& shared) {
+    if (shared.name.empty()) {
+        shared.name = end.connection;
+        shared.size = end.number("receives", shared.size);
+    }
+    ibv_context* const context = end.host->context;
     ibv_xrcd_init_attr domain{};
     domain.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
     domain.fd = -1;
     domain.oflags = O_CREAT;
-    end.domain = ibv_open_xrcd(host.context, &domain);
+    shared.domain = ibv_open_xrcd(context, &domain);
+    shared.cq = end.receive_cq;
     ibv_srq_init_attr_ex receives{};
-    receives.attr.max_wr = kReceives;
+    receives.attr.max_wr = static_cast<std::uint32_t>(shared.size);
     receives.attr.max_sge = 1;
     receives.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ |
                          IBV_SRQ_INIT_ATTR_PD;
     receives.srq_type = IBV_SRQT_XRC;
-    receives.xrcd = end.domain;
-    receives.cq = end.receive_cq->cq;
-    receives.pd = host.pd;
-    SharedReceives& shared = host.srqs[end.connection];
-    shared.name = end.connection;
-    shared.srq = ibv_create_srq_ex(host.context, &receives);
+    receives.xrcd = shared.domain;
+    receives.cq = shared.cq->cq;
+    receives.pd = end.host->pd;
+    shared.srq = ibv_create_srq_ex(context, &receives);
     if (shared.srq == nullptr || ibv_get_srq_num(shared.srq, &shared.number) != 0) {
         fail(fmt::format("{}: no XRC shared receive queue: {}", end.name, std::strerror(errno)));
-        return;
     }
-    end.shared = &shared;
-    init.comp_mask = IBV_QP_INIT_ATTR_XRCD;
-    init.xrcd = end.domain;
-    end.qp = ibv_create_qp_ex(host.context, &init);
 }
 
 void World::give_address(End& end, ibv_ah_attr& address) {
