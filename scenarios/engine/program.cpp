@@ -143,9 +143,8 @@ bool Programs::advance(Task& task) {
 Programs::Outcome Programs::execute(Task& task, const fabric::yaml::Entry& operation) {
     const std::string& name = operation.key.text;
     const Checked body(operation.value);
-    if (body.has("qp") && name != "inject" &&
-        (end_of(task, body).qp == nullptr || end_of(task, body).peer->qp == nullptr)) {
-        fail(body, "a queue pair at both ends of " + body.text("qp"), "one has been destroyed");
+    if (const std::string destroyed = destroyed_object(task, name, body); !destroyed.empty()) {
+        fail(body, fmt::format("{} is there", destroyed), "it has been destroyed");
         return Outcome::kDone;
     }
     if (asks_peer(name, body) && end_of(task, body).peer->host->programs_stopped) {
@@ -174,6 +173,31 @@ Programs::Outcome Programs::execute(Task& task, const fabric::yaml::Entry& opera
     }
     do_at_once(task, name, body);
     return Outcome::kDone;
+}
+
+// What the operation needs and a program has destroyed; "": nothing. Completion queues outlive queue
+// pairs, and a peer that has lost its queue pair is what requests may run into.
+std::string Programs::destroyed_object(Task& task, std::string_view operation, Checked body) {
+    constexpr auto kOfCompletionQueues =
+        std::to_array<std::string_view>({"poll", "arm", "wait_event", "inject"});
+    if (std::ranges::find(kOfCompletionQueues, operation) != kOfCompletionQueues.end()) {
+        return {};
+    }
+    const SharedReceives* shared =
+        body.has("srq") ? &task.host->srqs.find(body.text("srq"))->second : nullptr;
+    if (body.has("qp")) {
+        const End& end = end_of(task, body);
+        if (end.qp == nullptr) {
+            return "the queue pair of " + end.name;
+        }
+        if (operation == "reconnect" && end.peer->qp == nullptr) {
+            return "the queue pair of " + end.peer->name;
+        }
+        shared = operation == "receive" ? end.shared : nullptr;
+    }
+    return shared != nullptr && shared->srq == nullptr
+               ? fmt::format("the shared receive queue {} of {}", shared->name, task.host->name)
+               : std::string();
 }
 
 void Programs::do_at_once(Task& task, const std::string& name, Checked body) {

@@ -50,6 +50,8 @@ class Programs {
 
     bool advance(Task& task);  // false: it waits, or has ended
     Outcome execute(Task& task, const fabric::yaml::Entry& operation);
+    [[nodiscard]] std::string destroyed_object(Task& task, std::string_view operation,
+                                               Checked body);
     void do_at_once(Task& task, const std::string& name, Checked body);
     Outcome enter(Task& task, std::span<const fabric::yaml::Value> operations,
                   std::uint64_t rounds);

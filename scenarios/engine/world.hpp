@@ -58,7 +58,7 @@ struct PostedReceive {
 struct SharedReceives {
     std::string name;
     std::uint64_t size = 256;
-    ibv_srq* srq = nullptr;
+    ibv_srq* srq = nullptr;  // nullptr: destroyed
     // Of XRC.
     std::uint32_t number = 0;
     ibv_xrcd* domain = nullptr;
@@ -85,7 +85,8 @@ struct End {
     Host* host = nullptr;
     End* peer = nullptr;
     ibv_qp_type type = IBV_QPT_RC;
-    ibv_qp* qp = nullptr;
+    ibv_qp* qp = nullptr;   // nullptr: destroyed
+    std::uint32_t qpn = 0;  // also of one that has been destroyed
     ibv_ah* ah = nullptr;
     CompletionQueue* send_cq = nullptr;
     CompletionQueue* receive_cq = nullptr;

@@ -137,7 +137,8 @@ void World::make_end(End& end) {
         fail(fmt::format("{}: ibv_create_qp: {}", end.name, std::strerror(errno)));
         return;
     }
-    ends_[{host.name, end.qp->qp_num}] = &end;
+    end.qpn = end.qp->qp_num;
+    ends_[{host.name, end.qpn}] = &end;
 }
 
 // The first host is the initiator, the second the target.
@@ -243,7 +244,7 @@ int World::connect(End& end) {
     attr = {};
     attr.qp_state = IBV_QPS_RTR;
     attr.path_mtu = mtu_of(end.number("mtu", 1024));
-    attr.dest_qp_num = end.peer->qp->qp_num;
+    attr.dest_qp_num = end.peer->qpn;
     attr.rq_psn =
         static_cast<std::uint32_t>(end.number("receive_psn", end.peer->number("psn", kDefaultPsn)));
     attr.max_dest_rd_atomic = static_cast<std::uint8_t>(end.number("responder_resources", 16));

@@ -128,6 +128,52 @@ hosts: {h0: {shared_receives: {a: {}, c: {}}}, h1: {shared_receives: {s: {}}}}
               "test.yaml:5:43: h1 has no \"c\" among its shared_receives");
 }
 
+TEST(DestroyedQueuePairs, AreMissedByTheRequestsOfTheirPeers) {
+    const Verdict verdict = run_text(R"(
+defaults: {connection: {timeout: 8, retries: 1}}
+connections: {c: {between: [h0, h1]}, d: {between: [h0, h1]}, u: {between: [h0, h1], type: UD}}
+hosts:
+  h0:
+    do:
+      - write: {qp: c, id: 1, length: 512KiB}
+      - poll: {qp: c}
+      - send: {qp: d, id: 2}
+      - poll: {qp: d}
+      - send: {qp: u, id: 3}
+      - poll: {qp: u}
+  h1: {do: [{sleep: 20us}, {destroy: {qp: c}}, {destroy: {qp: d}}, {destroy: {qp: u}}]}
+expect:
+  completions:
+    h0/c: [{id: 1, status: RETRY_EXC_ERR}]
+    h0/d: [{id: 2, status: RETRY_EXC_ERR}]
+    h0/u: [{id: 3}]
+  qp_states: {h0/c: ERR, h0/d: ERR}
+)");
+    EXPECT_TRUE(verdict.passed()) << report(verdict, {});
+}
+
+TEST(DestroyedQueuePairs, TakeNoOperations) {
+    const Verdict verdict = run_text(R"(
+connections: {c: {between: [h0, h1], ends: {h0: {srq: s}}}}
+hosts:
+  h0:
+    shared_receives: {s: {size: 4}}
+    do:
+      - destroy: {qp: c}
+      - send: {qp: c}
+      - poll: {qp: c, within: 1us, exactly: false}
+      - destroy: {srq: s}
+      - receive: {srq: s}
+  h1: {do: [{sleep: 1us}, {reconnect: {qp: c}}]}
+)");
+    ASSERT_EQ(verdict.failures.size(), 3U) << report(verdict, {});
+    EXPECT_EQ(verdict.failures[0].expected, "the queue pair of h0/c is there");
+    EXPECT_EQ(verdict.failures[0].position.line, 8U);
+    EXPECT_EQ(verdict.failures[1].expected, "the queue pair of h0/c is there");
+    EXPECT_EQ(verdict.failures[1].position.line, 12U);
+    EXPECT_EQ(verdict.failures[2].expected, "the shared receive queue s of h0 is there");
+}
+
 constexpr std::string_view kKilled = R"(
 connections: {c: {between: [h0, h1], timeout: 10, retries: 1}}
 hosts:
