@@ -354,7 +354,12 @@ std::string Faults::why_never_fired(const std::string& name) const {
     std::string what(row->name);
     std::ranges::replace(what, '_', ' ');
     if (*matched == 0) {
-        return fmt::format("no {} matched", what);
+        const bool is_timed = when.has("at") || when.has("until");
+        return fmt::format("no {} matched{}", what,
+                           is_timed && on == SIMVERBS_ON_PACKET
+                               ? "; at and until are compared with the time at which a packet is "
+                                 "queued at the link, and it may start there later"
+                               : "");
     }
     if (*matched < when.number("nth", 1)) {
         return fmt::format("it waits for {} number {} that matches, and only {} matched", what,
