@@ -318,7 +318,8 @@ ShrinkResult shrink(const std::string& file, const ShrinkOptions& options,
     shrinker.shrink();
     result.after = shrinker.size();
     result.kind = shrinker.kind();
-    result.text = shrinker.text();
+    result.text = fmt::format("# {} made small: it fails in the same way ({}).\n{}", file,
+                              result.kind, shrinker.text());
     if (const auto small = parse(result.text, file, {})) {
         result.verdict = run_apart(*small, options.runner, options.limit, {}).value();
     } else {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "simverbs/cli/exit_status.hpp"
+#include "simverbs/cli/output_option.hpp"
 #include "simverbs/cli/progress.hpp"
 #include "simverbs/cli/scenario_processes.hpp"
 
@@ -142,6 +143,11 @@ int ScenarioCommands::run_files() const {
     if (!files || (!trace_file_.empty() && files->size() != 1)) {
         std::cerr << (files ? "--trace is for one file" : files.error()) << "\n";
         return kUsage;
+    }
+    for (const std::string& file : {junit_file_, json_file_}) {
+        if (!file.empty() && !can_write(file)) {
+            return complain(file + " cannot be written", kUsage);
+        }
     }
     std::size_t failed = 0;
     bool is_input = false;
