@@ -43,13 +43,12 @@ std::string describe_failures(const Verdict& verdict) {
         const Failure& first = verdict.failures[i];
         std::size_t end = i + 1;
         while (end < verdict.failures.size() && verdict.failures[end].kind == first.kind &&
-               verdict.failures[end].position.line == first.position.line &&
-               verdict.failures[end].position.column == first.position.column) {
+               verdict.failures[end].position == first.position) {
             ++end;
         }
-        text += fmt::format("{}:{}:{}: at {}\n    expected: {}\n    happened: {}\n", verdict.file,
-                            first.position.line, first.position.column, time_text(first.time_ps),
-                            first.expected, first.happened);
+        text += fmt::format("{}:{}:{}: at {}\n    expected: {}\n    happened: {}\n",
+                            verdict.file_of(first), first.position.line, first.position.column,
+                            time_text(first.time_ps), first.expected, first.happened);
         if (end - i > 1) {
             text +=
                 fmt::format("    and {} more of the same kind ({}), the last at {}\n", end - i - 1,

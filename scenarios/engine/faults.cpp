@@ -269,8 +269,9 @@ std::string Faults::inject(Checked body) {
 std::string Faults::inject_all(const Scenario& scenario) {
     for (const fabric::yaml::Value& fault : scenario.at("faults").items()) {
         if (const std::string wrong = inject(Checked(fault)); !wrong.empty()) {
-            return fmt::format("{}:{}:{}: {}", scenario.file, fault.position.line,
-                               fault.position.column, wrong);
+            fabric::yaml::Errors errors(scenario.files());
+            errors.add(fault.position, wrong);
+            return errors.text();
         }
     }
     return {};

@@ -162,6 +162,7 @@ Verdict run(const Scenario& scenario, const RunOptions& options) {
         std::ranges::copy(cut_by_default_stop(world), std::back_inserter(verdict.warnings));
     }
     if (!does_something(scenario)) {
+    verdict.included = scenario.included;
         verdict.warnings.emplace_back(
             "nothing is done: no host has \"do\", and there are no programs and no workloads");
     }

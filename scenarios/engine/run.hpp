@@ -16,8 +16,9 @@ namespace scenarios {
 
 struct Verdict {
     std::string file;
-    std::string error;      // it could not be run, or its file is wrong
-    bool is_input = false;  // the latter
+    std::vector<std::string> included{};  // files, which positions of failures may be in
+    std::string error;                    // it could not be run, or its file is wrong
+    bool is_input = false;                // the latter
     std::vector<Failure> failures;
     // Explains the first failed completion or stopped queue pair. If nothing failed, it says how
     // many packets were sent again.
@@ -38,6 +39,10 @@ struct Verdict {
 
     [[nodiscard]] bool passed() const {
         return error.empty() && failures.empty() && interrupted_by == 0;
+    // The file of a failure.
+    [[nodiscard]] const std::string& file_of(const Failure& failure) const {
+        return failure.position.file == 0 ? file : included[failure.position.file - 1];
+    }
     }
 };
 
