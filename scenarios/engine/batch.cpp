@@ -161,10 +161,11 @@ std::string report(const Verdict& verdict, const std::vector<std::string>& setti
             text += "    why the first thing failed that did:\n";
         }
         text += verdict.explanation;
-        text += "    replay: " +
-                (verdict.replay.empty() ? "simverbs scenario " + verdict.file : verdict.replay);
+        text += "    replay: " + (verdict.replay.empty()
+                                      ? "simverbs scenario " + shell_word(verdict.file)
+                                      : verdict.replay);
         for (const std::string& setting : settings) {
-            text += fmt::format(" --set '{}'", setting);
+            text += fmt::format(" --set {}", shell_word(setting));
         }
         text += "\n";
     }

@@ -99,7 +99,8 @@ bool end(const ScenarioModuleRun& run) {
     verdict.mark = run.mark;
     verdict.deterministic = verdict.mark.empty();
     add_findings(verdict, around.witness, around.faults);
-    verdict.replay = fmt::format("SIMVERBS_SCENARIO={} and the program", around.scenario.file);
+    verdict.replay =
+        fmt::format("SIMVERBS_SCENARIO={} and the program", shell_word(around.scenario.file));
     if (!verdict.passed()) {
         fmt::print(stderr, "{}", report(verdict, {}));
     }

@@ -163,7 +163,8 @@ std::string report(const FailedSeed& failed) {
     return text + (failed.kept.empty() ? fmt::format("    {}\n", failed.error)
                                        : fmt::format("    replay: simverbs scenario {}\n"
                                                      "    make it small: simverbs shrink {}\n",
-                                                     failed.kept, failed.kept));
+                                                     shell_word(failed.kept),
+                                                     shell_word(failed.kept)));
 }
 
 }  // namespace scenarios
