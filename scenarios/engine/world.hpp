@@ -195,6 +195,7 @@ class World final : public Observed {
     void note_programs(const Record& record);
     Completed note(CompletionQueue& queue, const ibv_wc& wc);
     void check_send(const End& end, const ibv_wc& wc, std::deque<PostedSend>& sends);
+    void refuse(const Scenario& scenario, const End& end, std::string_view verb, int error);
     void check_receive(End& end, const ibv_wc& wc);
     void check_message(End& end, const ibv_wc& wc, const PostedReceive& into);
     void breaks(std::string_view invariant, std::string happened);

@@ -15,6 +15,20 @@ namespace {
 constexpr std::uint64_t kDefaultPsn = 100;
 constexpr std::uint64_t kDefaultQkey = 0x1111'1111;
 
+// How reasons of refusals name what keys of connections say, later ones over earlier ones.
+constexpr auto kKeysOfAttributes = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"AV", "lid"},
+    {"sgid_index", "gid_index"},
+    {"pkey_index", "pkey_index"},
+    {"port_num", "port"},
+    {"path_mtu", "mtu"},
+    {"max_rd_atomic", "initiator_depth"},
+    {"max_dest_rd_atomic", "responder_resources"},
+    {"max_send_wr", "sends"},
+    {"max_recv_wr", "receives"},
+    {"max_inline_data", "inline"},
+});
+
 ibv_qp_type type_of(std::string_view service) {
     return service == "UC" ? IBV_QPT_UC : service == "UD" ? IBV_QPT_UD : IBV_QPT_RC;
 }
@@ -94,14 +108,37 @@ void World::make_connections(const Scenario& scenario) {
         }
         for (End* const end : ends) {
             make_end(*end);
+            if (error_.empty() && end->qp == nullptr) {
+                refuse(scenario, *end, "ibv_create_qp", errno);
+            }
         }
         for (End* const end : ends) {
             const int error = error_.empty() ? connect(*end) : 0;
             if (error != 0) {
-                fail(fmt::format("{}: {}", end->name, std::strerror(error)));
+                refuse(scenario, *end, "ibv_modify_qp", error);
             }
         }
     }
+}
+
+// A verb has refused what the scenario says about an end: with the place of the key that the reason
+// of the library speaks of, or else that of the connection.
+void World::refuse(const Scenario& scenario, const End& end, std::string_view verb, int error) {
+    const std::string said = simverbs_last_error();
+    const bool is_about_it = said.starts_with(verb);
+    std::string key;
+    for (const auto& [attribute, its_key] : kKeysOfAttributes) {
+        if (is_about_it && said.find(attribute) != std::string::npos &&
+            end.say(its_key).value() != nullptr) {
+            key = its_key;
+        }
+    }
+    const Checked where = key.empty() ? end.both : end.say(key);
+    fabric::yaml::Errors errors(scenario.files());
+    errors.add(where.position(),
+               fmt::format("{}{}: {}", key.empty() ? "" : key + ": ", end.name,
+                           is_about_it ? said : fmt::format("{}: {}", verb, std::strerror(error))));
+    fail(errors.text());
 }
 
 void World::make_end(End& end) {
@@ -134,7 +171,6 @@ void World::make_end(End& end) {
         end.qp = ibv_create_qp(host.pd, &init);
     }
     if (end.qp == nullptr) {
-        fail(fmt::format("{}: ibv_create_qp: {}", end.name, std::strerror(errno)));
         return;
     }
     end.qpn = end.qp->qp_num;

@@ -114,8 +114,7 @@ std::optional<std::uint32_t> World::number_of(std::string_view host_name, NamedO
         case NamedObject::kMemory:
             break;
     }
-    return look(owner->memories,
-                [](const Memory& memory) { return std::optional(memory.lkey); });
+    return look(owner->memories, [](const Memory& memory) { return std::optional(memory.lkey); });
 }
 
 }  // namespace scenarios
