@@ -96,8 +96,10 @@ expect: {stopped: true, qp_states: {h1/c: RTS}, completions: {h0/c: [{id: 1}], h
 TEST(SharedReceives, MayBeThoseOfAnXrcTarget) {
     const Verdict verdict = run_text(R"(
 fabric: star:3
-defaults: {connection: {type: XRC, rnr_retries: 1, ends: {h2: {srq: s}}}}
-connections: {x: {between: [h0, h2], signal_all: true}, y: {between: [h1, h2]}}
+defaults: {connection: {rnr_retries: 1}}
+connections:
+  x: {between: [h0, h2], type: XRC, signal_all: true, ends: {h2: {srq: s}}}
+  y: {between: [h1, h2], type: XRC, ends: {h2: {srq: s}}}
 hosts:
   h0: {do: [{sleep: 1us}, {send: {qp: x, id: 1, flags: [unsignaled]}}, {poll: {qp: x}}]}
   h1: {do: [{sleep: 9us}, {send: {qp: y, id: 2, count: 3}}, {poll: {qp: y, count: 3}}]}
@@ -121,7 +123,7 @@ connections:
 hosts: {h0: {shared_receives: {a: {}, c: {}}}, h1: {shared_receives: {s: {}}}}
 )");
     EXPECT_EQ(errors,
-              "test.yaml:3:57: h0 is the initiator of an XRC connection, which receives nothing: "
+              "test.yaml:3:54: h0 is the initiator of an XRC connection, which receives nothing: "
               "the srq is at the other end\n"
               "test.yaml:4:43: \"s\" of h1 takes messages of XRC: connections of other types need "
               "a queue of their own\n"
@@ -169,9 +171,9 @@ hosts:
     ASSERT_EQ(verdict.failures.size(), 3U) << report(verdict, {});
     EXPECT_EQ(verdict.failures[0].expected, "the queue pair of h0/c is there");
     EXPECT_EQ(verdict.failures[0].position.line, 8U);
-    EXPECT_EQ(verdict.failures[1].expected, "the queue pair of h0/c is there");
-    EXPECT_EQ(verdict.failures[1].position.line, 12U);
-    EXPECT_EQ(verdict.failures[2].expected, "the shared receive queue s of h0 is there");
+    EXPECT_EQ(verdict.failures[1].expected, "the shared receive queue s of h0 is there");
+    EXPECT_EQ(verdict.failures[2].expected, "the queue pair of h0/c is there");
+    EXPECT_EQ(verdict.failures[2].position.line, 12U);
 }
 
 constexpr std::string_view kKilled = R"(
