@@ -36,6 +36,8 @@ nlohmann::ordered_json to_json(const Verdict& verdict) {
             {"is_input", verdict.is_input},
             {"failures", failures},
             {"warnings", verdict.warnings},
+            {"interrupted_by", verdict.interrupted_by},
+            {"so_far", verdict.so_far},
             {"explanation", verdict.explanation},
             {"root", {{"cause", verdict.root.cause}, {"actions", verdict.root.actions}}},
             {"digest", fmt::format("{:016x}", verdict.digest)},
@@ -63,6 +65,8 @@ Verdict from_json(const nlohmann::json& json) {
     Verdict verdict;
     verdict.file = json.at("file");
     verdict.included = json.at("included");
+    verdict.interrupted_by = json.at("interrupted_by");
+    verdict.so_far = json.at("so_far");
     verdict.error = json.at("error");
     verdict.is_input = json.at("is_input");
     verdict.warnings = json.at("warnings");

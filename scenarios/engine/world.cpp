@@ -419,6 +419,7 @@ void World::on_record(const simverbs_record* record, void* self) {
         world.note_programs(seen);
     }
     world.announced_ += seen.name == "async_event" || seen.name == "port_event" ? 1 : 0;
+    world.retries_.see(seen);
     ++world.seen_;
     if (world.records_.size() < kMostRecords) {
         world.records_.push_back(std::move(seen));

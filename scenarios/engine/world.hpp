@@ -16,6 +16,7 @@
 #include "simverbs/simverbs.h"
 
 #include "scenarios/engine/checked.hpp"
+#include "scenarios/engine/endless_retries.hpp"
 #include "scenarios/engine/observed.hpp"
 #include "scenarios/engine/scenario.hpp"
 
@@ -91,6 +92,7 @@ struct End {
     CompletionQueue* send_cq = nullptr;
     CompletionQueue* receive_cq = nullptr;
     SharedReceives* shared = nullptr;  // nullptr: a receive queue of its own
+    std::uint64_t posted = 0;          // sends, since it left RESET
     std::deque<PostedSend> sends;
     std::deque<PostedReceive> receives;
     std::deque<Message> arriving;
@@ -170,8 +172,13 @@ class World final : public Observed {
     [[nodiscard]] const std::vector<Record>& records() const override { return records_; }
     [[nodiscard]] const std::vector<Failure>& broken_invariants() const override { return broken_; }
     // Sends of `end` that have not completed.
-    void posted(End& end, const PostedSend& send) { end.sends.push_back(send); }
+    void posted(End& end, const PostedSend& send) {
+        ++end.posted;
+        end.sends.push_back(send);
+    }
     void left(End& end, Message message);
+
+    [[nodiscard]] EndlessRetries& retries() { return retries_; }
 
     static constexpr std::size_t kMostRecords = 2'000'000;
 
@@ -188,6 +195,7 @@ class World final : public Observed {
     void make_wq(Host& host, const std::string& name, Checked body);
     void make_connections(const Scenario& scenario);
     void make_end(End& end);
+    void refuse(const Scenario& scenario, const End& end, std::string_view verb, int error);
     void make_xrc_end(End& end);
     void make_xrc_srq(const End& end, SharedReceives& shared);
     void give_address(End& end, ibv_ah_attr& address);
@@ -195,7 +203,6 @@ class World final : public Observed {
     void note_programs(const Record& record);
     Completed note(CompletionQueue& queue, const ibv_wc& wc);
     void check_send(const End& end, const ibv_wc& wc, std::deque<PostedSend>& sends);
-    void refuse(const Scenario& scenario, const End& end, std::string_view verb, int error);
     void check_receive(End& end, const ibv_wc& wc);
     void check_message(End& end, const ibv_wc& wc, const PostedReceive& into);
     void breaks(std::string_view invariant, std::string happened);
@@ -209,6 +216,7 @@ class World final : public Observed {
     std::vector<AsyncEventSeen> events_;
     std::vector<Record> records_;
     std::vector<Failure> broken_;
+    EndlessRetries retries_;
     std::size_t seen_ = 0;  // records, those included that were too many to keep
     bool has_trace_ = false;
     std::size_t announced_ = 0;  // events in the trace

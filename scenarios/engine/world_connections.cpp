@@ -315,6 +315,7 @@ int World::reset(End& end) {
     attr.qp_state = IBV_QPS_RESET;
     const int error = ibv_modify_qp(end.qp, &attr, IBV_QP_STATE);
     if (error == 0) {
+        end.posted = 0;
         end.sends.clear();
         end.receives.clear();
         end.arriving.clear();

@@ -157,7 +157,7 @@ int ScenarioCommands::run_files() const {
         {settings_, trace_file_, jobs_, strict_, run_scenario,
          [&](const scenarios::Stage& stage) { return progress.look(stage); }},
         [&](const scenarios::Verdict& verdict) {
-            failed += verdict.passed() ? 0 : 1;
+            failed += verdict.passed() || verdict.interrupted_by != 0 ? 0 : 1;
             is_input = is_input || verdict.is_input;
             if (!quiet_ || !verdict.passed()) {
                 progress.clear();
