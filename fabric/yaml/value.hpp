@@ -46,7 +46,7 @@ struct Entry {
 class Errors {
   public:
     explicit Errors(std::string file) : files_{std::move(file)} {}
-    // Of a document that is made of several files, in the order of Position::file.
+    // Takes the files that a document is made of, in the order of Position::file.
     explicit Errors(std::vector<std::string> files) : files_(std::move(files)) {}
 
     void add(Position position, std::string_view text);

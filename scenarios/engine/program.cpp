@@ -201,8 +201,8 @@ Programs::Outcome Programs::execute(Task& task, const fabric::yaml::Entry& opera
     return Outcome::kDone;
 }
 
-// What the operation needs and a program has destroyed; "": nothing. Completion queues outlive
-// queue pairs, and a peer that has lost its queue pair is what requests may run into.
+// Names what the operation needs and a program has destroyed; "": nothing. Completion queues
+// outlive queue pairs, and requests may find that their peer has lost its queue pair.
 std::string Programs::destroyed_object(Task& task, std::string_view operation, Checked body) {
     constexpr auto kOfCompletionQueues =
         std::to_array<std::string_view>({"poll", "arm", "wait_event", "inject"});

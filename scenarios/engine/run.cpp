@@ -70,7 +70,7 @@ bool does_something(const Scenario& scenario) {
 
 constexpr std::string_view kNextLine = "\n      ";
 
-// What simverbs_waits() says, below another line; "": it says nothing.
+// Returns what simverbs_waits() says, to stand below another line; "": it says nothing.
 std::string waits_of_queue_pairs() {
     const char* const waits = simverbs_waits();
     std::string lines = waits == nullptr ? "" : waits;

@@ -22,7 +22,7 @@ struct Scenario {
     std::vector<std::string> included{};
 
     [[nodiscard]] Checked at(std::string_view key) const { return Checked(root).at(key); }
-    // Of positions: itself, then those that it includes.
+    // Returns the files of positions: itself, then those that it includes.
     [[nodiscard]] std::vector<std::string> files() const;
     [[nodiscard]] std::vector<std::string> hosts() const;
     // Its programs are somebody else's: commands of hosts, or what has the library in it.

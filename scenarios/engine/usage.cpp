@@ -239,7 +239,7 @@ class UsageCheck {
     // By name: workloads make thousands.
     std::map<std::string_view, Checked> connections_;
     std::map<std::string_view, Checked> hosts_;
-    // Whether the shared receive queue of a host is one of XRC.
+    // Tells of each host and its shared receive queues whether they are those of XRC.
     std::map<std::pair<std::string, std::string>, bool> of_xrc_;
 };
 

@@ -60,7 +60,7 @@ struct SharedReceives {
     std::string name;
     std::uint64_t size = 256;
     ibv_srq* srq = nullptr;  // nullptr: destroyed
-    // Of XRC.
+    // They are 0 and null where it is not one of XRC.
     std::uint32_t number = 0;
     ibv_xrcd* domain = nullptr;
     CompletionQueue* cq = nullptr;

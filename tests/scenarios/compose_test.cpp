@@ -47,7 +47,7 @@ TEST_F(Files, ThatIncludeThemselvesAreRefused) {
     EXPECT_NE(errors.find("none.yaml: cannot be read"), std::string::npos) << errors;
 }
 
-// What does not hold, and what is wrong, has the place in the file that says it.
+// Failures and mistakes have the place in the file that says them.
 TEST_F(Files, AreNamedWhereTheySayWhatIsWrong) {
     write("base.yaml",
           "connections:\n  c: {between: [h0, h1]}\nexpect:\n  qp_states: {h0/c: ERR}\n");
