@@ -38,8 +38,8 @@ struct PlannedLink {
 
 class Reader {
   public:
-    Reader(std::string file, std::span<const std::string_view> personalities)
-        : file_(std::move(file)), personalities_(personalities), errors_(file_) {}
+    Reader(std::vector<std::string> files, std::span<const std::string_view> personalities)
+        : file_(files.front()), personalities_(personalities), errors_(std::move(files)) {}
 
     Outcome<Topology> read(std::string_view text) {
         if (const auto document = yaml::parse(text, errors_)) {
@@ -443,12 +443,12 @@ class Reader {
 
 Outcome<Topology> read_yaml(std::string_view text, const std::string& file,
                             std::span<const std::string_view> personalities) {
-    return Reader(file, personalities).read(text);
+    return Reader({file}, personalities).read(text);
 }
 
-Outcome<Topology> read_yaml(const yaml::Value& document, const std::string& file,
+Outcome<Topology> read_yaml(const yaml::Value& document, std::vector<std::string> files,
                             std::span<const std::string_view> personalities) {
-    return Reader(file, personalities).read(document);
+    return Reader(std::move(files), personalities).read(document);
 }
 
 }  // namespace fabric

@@ -15,8 +15,8 @@ namespace fabric {
 // `personalities`: those that a host may have; none: any word is one. `file` is for errors.
 Outcome<Topology> read_yaml(std::string_view text, const std::string& file,
                             std::span<const std::string_view> personalities = {});
-// The same of a part of another file.
-Outcome<Topology> read_yaml(const yaml::Value& document, const std::string& file,
+// The same of a part of another document, which is made of `files`.
+Outcome<Topology> read_yaml(const yaml::Value& document, std::vector<std::string> files,
                             std::span<const std::string_view> personalities = {});
 
 // The values of a link's `pfc` and `vlans`: "none", "all" or "[3, 4]"; "all" or "[100, 200]".

@@ -1,6 +1,5 @@
 #include "fabric/yaml/fields.hpp"
 
-#include <charconv>
 #include <set>
 
 #include <fmt/core.h>
@@ -63,10 +62,8 @@ std::optional<std::uint64_t> number_of(const Value& value, Errors& errors, std::
     if (!is(Kind::kScalar, value, errors)) {
         return std::nullopt;
     }
-    std::uint64_t number = 0;
-    const char* const end = value.text.data() + value.text.size();
-    const auto [stopped, status] = std::from_chars(value.text.data(), end, number);
-    if (status != std::errc{} || stopped != end || number < least || number > most) {
+    const std::optional<std::uint64_t> number = parse_number(value.text);
+    if (!number || *number < least || *number > most) {
         errors.add(value.position,
                    fmt::format("\"{}\": expected a number from {} to {}", value.text, least, most));
         return std::nullopt;

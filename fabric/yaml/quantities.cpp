@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
 #include <span>
 
@@ -125,6 +126,16 @@ std::string text_of(std::uint64_t value, std::span<const Unit> units) {
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> parse_number(std::string_view text) {
+    const bool is_hexadecimal = text.starts_with("0x") || text.starts_with("0X");
+    text.remove_prefix(is_hexadecimal ? 2 : 0);
+    const char* const end = text.data() + text.size();
+    std::uint64_t number = 0;
+    const auto [stopped, status] =
+        std::from_chars(text.data(), end, number, is_hexadecimal ? 16 : 10);
+    return status == std::errc{} && stopped == end ? std::optional(number) : std::nullopt;
+}
 
 Outcome<SimDuration> parse_duration(std::string_view text) {
     const auto parsed =

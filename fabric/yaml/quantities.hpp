@@ -13,6 +13,9 @@
 
 namespace fabric::yaml {
 
+// A whole number in decimal, or in hexadecimal with "0x"; nothing where the text is none.
+std::optional<std::uint64_t> parse_number(std::string_view text);
+
 // Each: the value, or why the text is none.
 Outcome<SimDuration> parse_duration(std::string_view text);           // "500ns", "1.5 us"
 Outcome<std::uint64_t> parse_bytes(std::string_view text);            // "4096B", "64KiB", "1.5 MB"

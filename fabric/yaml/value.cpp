@@ -14,7 +14,8 @@ namespace fabric::yaml {
 
 void Errors::add(Position position, std::string_view text) {
     if (++count_ <= kMaxLines) {
-        lines_.push_back(fmt::format("{}:{}:{}: {}", file_, position.line, position.column, text));
+        lines_.push_back(fmt::format("{}:{}:{}: {}", files_[position.file], position.line,
+                                     position.column, text));
     }
 }
 
@@ -24,7 +25,7 @@ std::string Errors::text() const {
         all += (all.empty() ? "" : "\n") + line;
     }
     if (count_ > kMaxLines) {
-        all += fmt::format("\n{}: and {} more", file_, count_ - kMaxLines);
+        all += fmt::format("\n{}: and {} more", files_.front(), count_ - kMaxLines);
     }
     return all;
 }

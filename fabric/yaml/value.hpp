@@ -11,10 +11,12 @@
 
 namespace fabric::yaml {
 
-// Both count from 1.
 struct Position {
+    // Both count from 1.
     std::size_t line = 1;
     std::size_t column = 1;
+    // The place of the file among those that one document is made of.
+    std::size_t file = 0;
 
     bool operator==(const Position&) const = default;
 };
@@ -43,7 +45,9 @@ struct Entry {
 // The mistakes in a document: every mistake, in the order of finding.
 class Errors {
   public:
-    explicit Errors(std::string file) : file_(std::move(file)) {}
+    explicit Errors(std::string file) : files_{std::move(file)} {}
+    // Takes the files that a document is made of, in the order of Position::file.
+    explicit Errors(std::vector<std::string> files) : files_(std::move(files)) {}
 
     void add(Position position, std::string_view text);
     [[nodiscard]] bool empty() const { return count_ == 0; }
@@ -53,7 +57,7 @@ class Errors {
     static constexpr std::size_t kMaxLines = 20;
 
   private:
-    std::string file_;
+    std::vector<std::string> files_;
     std::vector<std::string> lines_;  // the first ones
     std::size_t count_ = 0;
 };

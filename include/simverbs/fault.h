@@ -251,7 +251,9 @@ struct simverbs_fault {
     uint32_t after;
     int64_t after_delay_ps;
     /* Virtual time since the world was made: nothing fires before `from_ps`, nor at or after
-     * `until_ps` (0: no end). */
+     * `until_ps` (0: no end). A packet has the time at which it is queued at the link. It may start
+     * there later (`frame_sent.start` of the trace): a host queues all packets of a message at
+     * once. */
     int64_t from_ps;
     int64_t until_ps;
     /* Fires on the `nth` match after it is armed, then on those that follow, `count` times in all

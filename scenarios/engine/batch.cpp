@@ -1,7 +1,9 @@
 #include "scenarios/engine/batch.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
+#include <utility>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -14,6 +16,21 @@ namespace scenarios {
 
 namespace {
 
+// The signal that ends the run of this process.
+volatile std::sig_atomic_t g_interrupted_by = 0;
+
+// The run tells how far it has come when a signal ends it. Processes of a scenario are ended by
+// whoever has started them.
+void listen_to_signals() {
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+        struct sigaction before {};
+        sigaction(signal, nullptr, &before);
+        if (before.sa_handler != SIG_IGN) {
+            std::signal(signal, [](int caught) { g_interrupted_by = caught; });
+        }
+    }
+}
+
 Verdict run_here(const std::string& file, const BatchOptions& options,
                  ProcessPool::Reached& reached) {
     const auto scenario = load(file, options.settings);
@@ -24,7 +41,10 @@ Verdict run_here(const std::string& file, const BatchOptions& options,
         verdict.is_input = true;
         return verdict;
     }
-    return options.run(*scenario, {options.trace_file, 0, &reached});
+    if (!scenario->has_processes()) {
+        listen_to_signals();
+    }
+    return options.run(*scenario, {options.trace_file, 0, &reached, &g_interrupted_by});
 }
 
 void fail_warnings(Verdict& verdict) {
@@ -43,13 +63,12 @@ std::string describe_failures(const Verdict& verdict) {
         const Failure& first = verdict.failures[i];
         std::size_t end = i + 1;
         while (end < verdict.failures.size() && verdict.failures[end].kind == first.kind &&
-               verdict.failures[end].position.line == first.position.line &&
-               verdict.failures[end].position.column == first.position.column) {
+               verdict.failures[end].position == first.position) {
             ++end;
         }
-        text += fmt::format("{}:{}:{}: at {}\n    expected: {}\n    happened: {}\n", verdict.file,
-                            first.position.line, first.position.column, time_text(first.time_ps),
-                            first.expected, first.happened);
+        text += fmt::format("{}:{}:{}: at {}\n    expected: {}\n    happened: {}\n",
+                            verdict.file_of(first), first.position.line, first.position.column,
+                            time_text(first.time_ps), first.expected, first.happened);
         if (end - i > 1) {
             text +=
                 fmt::format("    and {} more of the same kind ({}), the last at {}\n", end - i - 1,
@@ -62,9 +81,10 @@ std::string describe_failures(const Verdict& verdict) {
 
 // How far a run had come that was interrupted.
 std::string describe_firings(const Verdict& verdict) {
-    std::string text =
-        fmt::format("    {}, {} so far\n", fabric::counted(verdict.completed.size(), "completion"),
-                    fabric::counted(verdict.events.size(), "asynchronous event"));
+    std::string text;
+    for (const std::string& line : verdict.so_far) {
+        text += fmt::format("    {}\n", line);
+    }
     for (const auto& [name, hits] : verdict.fired) {
         if (!hits.empty()) {
             text += fmt::format("    the fault \"{}\" fired {}\n", name,
@@ -125,12 +145,15 @@ std::vector<Verdict> run_batch(const std::vector<std::string>& files, const Batc
             });
         }
         for (const ProcessPool::Done& each : pool.wait()) {
-            verdicts[each.id] = verdict_of(each, files[each.id]);
+            Verdict verdict = verdict_of(each, files[each.id]);
             if (options.strict) {
-                fail_warnings(verdicts[each.id]);
+                fail_warnings(verdict);
             }
-            done(verdicts[each.id]);
+            done(verdict);
             ++ended;
+            if (verdict.interrupted_by == 0) {
+                verdicts[each.id] = std::move(verdict);
+            }
         }
     }
     std::erase_if(verdicts, [](const Verdict& verdict) { return verdict.file.empty(); });
@@ -162,10 +185,11 @@ std::string report(const Verdict& verdict, const std::vector<std::string>& setti
             text += "    why the first thing failed that did:\n";
         }
         text += verdict.explanation;
-        text += "    replay: " +
-                (verdict.replay.empty() ? "simverbs scenario " + verdict.file : verdict.replay);
+        text += "    replay: " + (verdict.replay.empty()
+                                      ? "simverbs scenario " + shell_word(verdict.file)
+                                      : verdict.replay);
         for (const std::string& setting : settings) {
-            text += fmt::format(" --set '{}'", setting);
+            text += fmt::format(" --set {}", shell_word(setting));
         }
         text += "\n";
     }

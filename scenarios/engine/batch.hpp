@@ -26,8 +26,8 @@ struct BatchOptions {
 // a folder has none.
 fabric::Outcome<std::vector<std::string>> find_files(const std::vector<std::string>& paths);
 
-// `done` is told of each as it ends; the verdicts are in the order of the files, without those that
-// had not ended when the onlooker wanted no more.
+// `done` is told of each as it ends, and of those that have been interrupted since the onlooker
+// wanted no more. The verdicts are those that ended, in the order of the files.
 std::vector<Verdict> run_batch(const std::vector<std::string>& files, const BatchOptions& options,
                                const std::function<void(const Verdict&)>& done);
 

@@ -1,7 +1,6 @@
 #include "scenarios/engine/checked.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "fabric/yaml/quantities.hpp"
 
@@ -32,10 +31,7 @@ std::string Checked::own_text() const {
 }
 
 std::uint64_t Checked::own_number() const {
-    std::uint64_t number = 0;
-    const std::string& text = value_->text;
-    std::from_chars(text.data(), text.data() + text.size(), number);
-    return number;
+    return yaml::parse_number(value_->text).value_or(0);
 }
 
 std::int64_t Checked::own_duration() const {

@@ -42,7 +42,7 @@ class Explanation {
             root_.cause = stopped->text("cause");
             say("{}: {} went from {} to {}: {}.", time_text(stopped->time_ps),
                 queue_pair_of(*stopped), stopped->text("from"), stopped->text("to"),
-                reason(stopped->text("cause")));
+                reason(*stopped));
             explain_roots(*stopped);
         } else {
             return std::nullopt;
@@ -118,17 +118,28 @@ class Explanation {
         return fmt::format("{} ({})", fired.number("fault"), fired.text("action"));
     }
 
-    static std::string reason(std::string_view cause) {
-        const CompletionFault* const row = row_of(cause);
-        return row == nullptr ? std::string(cause)
-                              : fmt::format("{} ({})", row->description, row->name);
+    // Why a request failed or a queue pair stopped. A NAK that a fault makes has the cause of
+    // statuses that faults ask for.
+    [[nodiscard]] std::string reason(const Record& what) const {
+        const CompletionFault* const row = row_of(what.text("cause"));
+        if (row == nullptr) {
+            return std::string(what.text("cause"));
+        }
+        const auto is_nak = [](const Firings& each) {
+            return each.front()->text("action") == "nak";
+        };
+        if (row->cause == simverbs::FaultCause::kInjectedStatus &&
+            std::ranges::any_of(firings_before(what), is_nak)) {
+            return "a packet of it was answered by a NAK that a fault made (injected NAK)";
+        }
+        return fmt::format("{} ({})", row->description, row->name);
     }
 
     void explain_completion(const Record& completion) {
         const std::string_view cause = completion.text("cause");
         say("{}: {} of {} completed with {}: {}.", time_text(completion.time_ps),
             request_of(completion), queue_pair_of(completion), completion.text("status"),
-            reason(cause));
+            reason(completion));
         if (completion.text("opcode").starts_with("TM_")) {
             say_tag(completion);
         }
@@ -213,7 +224,7 @@ class Explanation {
             }
         }
         say("{}: the queue pair went to {}: {}.", time_text(stop->time_ps), stop->text("to"),
-            reason(stop->text("cause")));
+            reason(*stop));
         explain_roots(*stop);
     }
 

@@ -266,15 +266,16 @@ std::string Faults::inject(Checked body) {
     if (std::string refused = sink_.inject(fault, id); !refused.empty()) {
         return in_words_of_scenarios(std::move(refused), action, body.at("when"));
     }
-    placed_[name] = {id, trigger_of(fault), body.at("when")};
+    placed_[name] = {id, trigger_of(fault), body};
     return {};
 }
 
 std::string Faults::inject_all(const Scenario& scenario) {
     for (const fabric::yaml::Value& fault : scenario.at("faults").items()) {
         if (const std::string wrong = inject(Checked(fault)); !wrong.empty()) {
-            return fmt::format("{}:{}:{}: {}", scenario.file, fault.position.line,
-                               fault.position.column, wrong);
+            fabric::yaml::Errors errors(scenario.files());
+            errors.add(fault.position, wrong);
+            return errors.text();
         }
     }
     return {};
@@ -337,12 +338,55 @@ PacketHit Faults::packet_of(const Record& fired) const {
     return hit;
 }
 
+std::uint64_t Faults::matched() const {
+    std::uint64_t all = 0;
+    for (const auto& [name, placed] : placed_) {
+        all += sink_.matched(placed.id).value_or(0);
+    }
+    return all;
+}
+
+std::optional<std::int64_t> Faults::last_firing(std::uint32_t id) const {
+    const auto found = std::ranges::find_if(
+        run_.records().rbegin(), run_.records().rend(), [id](const Record& record) {
+            return record.name == "fault_fired" && record.number("fault") == id;
+        });
+    return found == run_.records().rend() ? std::nullopt : std::optional(found->time_ps);
+}
+
+bool Faults::may_act_later() const {
+    const std::int64_t now = run_.now();
+    return std::ranges::any_of(placed_, [&](const auto& entry) {
+        const Placed& placed = entry.second;
+        const Checked when = placed.body.at("when");
+        const auto fired = last_firing(placed.id);
+        const std::int64_t delay = when.duration("delay");
+        if (when.duration("at") + delay > now) {
+            return true;
+        }
+        if (!fired && when.has("after")) {
+            const auto first = placed_.find(when.text("after"));
+            const auto before =
+                first == placed_.end() ? std::nullopt : last_firing(first->second.id);
+            return before && *before + when.duration("after_delay") + delay > now;
+        }
+        if (!fired) {
+            return delay > 0 && sink_.matched(placed.id).value_or(0) > 0;
+        }
+        const std::int64_t lasts = placed.body.duration("duration") + delay +
+                                   placed.body.duration("interval") *
+                                       static_cast<std::int64_t>(placed.body.number("times", 1));
+        return *fired + lasts > now;
+    });
+}
+
 std::string Faults::why_never_fired(const std::string& name) const {
     const auto found = placed_.find(name);
     if (found == placed_.end()) {
         return {};
     }
-    const auto& [id, on, when] = found->second;
+    const auto& [id, on, body] = found->second;
+    const Checked when = body.at("when");
     if (when.has("after") && fired(when.text("after")) == 0) {
         return fmt::format("\"{}\", which it comes after, did not fire", when.text("after"));
     }
@@ -358,7 +402,12 @@ std::string Faults::why_never_fired(const std::string& name) const {
     std::string what(row->name);
     std::ranges::replace(what, '_', ' ');
     if (*matched == 0) {
-        return fmt::format("no {} matched", what);
+        const bool is_timed = when.has("at") || when.has("until");
+        return fmt::format("no {} matched{}", what,
+                           is_timed && on == SIMVERBS_ON_PACKET
+                               ? "; at and until are compared with the time at which a packet is "
+                                 "queued at the link, and it may start there later"
+                               : "");
     }
     if (*matched < when.number("nth", 1)) {
         return fmt::format("it waits for {} number {} that matches, and only {} matched", what,

@@ -42,6 +42,10 @@ class Faults {
     [[nodiscard]] std::map<std::string, std::vector<std::uint64_t>> firings() const;
     // The packets that they were, in the same order.
     [[nodiscard]] std::map<std::string, std::vector<PacketHit>> packets_hit() const;
+    // How often what faults wait for has come, over all of them.
+    [[nodiscard]] std::uint64_t matched() const;
+    // Some fault may still act as time goes on, whatever happens on the wire.
+    [[nodiscard]] bool may_act_later() const;
     // Why the fault of that name never fired, in words; "" where that is not known.
     [[nodiscard]] std::string why_never_fired(const std::string& name) const;
 
@@ -50,12 +54,14 @@ class Faults {
     struct Placed {
         std::uint32_t id;
         simverbs_fault_trigger on;
-        Checked when;  // lives as long as the scenario
+        Checked body;  // lives as long as the scenario
     };
 
     std::string fill_when(Checked when, simverbs_fault& fault) const;
     std::string fill_match(Checked when, simverbs_fault& fault) const;
     std::string fill_target(Checked body, simverbs_fault& fault);
+    // When the fault last fired, picoseconds; nothing: never.
+    [[nodiscard]] std::optional<std::int64_t> last_firing(std::uint32_t id) const;
     [[nodiscard]] PacketHit packet_of(const Record& fired) const;
     // Returns what `of` makes of each firing, by the name of the fault.
     template <class T>

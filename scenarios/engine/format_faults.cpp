@@ -70,7 +70,9 @@ constexpr Shape kPsnOffset = number(1, 1U << 23U);
 
 constexpr auto kWhenKeys = std::to_array<Key>({
     {"on", &kTrigger, "what it waits for; what its action is done to, or time"},
-    {"at", &kDuration, "not before this virtual time; 0s"},
+    {"at", &kDuration,
+     "not before this virtual time; 0s. A packet has the time at which it is queued at the link, "
+     "and may start on it later"},
     {"until", &kDuration, "nor at or after this one; no end"},
     {"after", &kFaultName, "sleeps until that fault has fired"},
     {"after_delay", &kDuration, "and so long since"},

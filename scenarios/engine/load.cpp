@@ -57,7 +57,7 @@ fabric::Outcome<void> read_fabric(Scenario& scenario, yaml::Errors& errors) {
     }
     const Checked body(*said);
     if (!body.has("file")) {
-        fabric::Outcome<fabric::Topology> made = fabric::read_yaml(*said, scenario.file);
+        fabric::Outcome<fabric::Topology> made = fabric::read_yaml(*said, scenario.files());
         if (!made) {
             return fabric::Failure(made.error());
         }
@@ -168,9 +168,27 @@ void find_repeated_keys(const yaml::Value& value, yaml::Errors& errors) {
     }
 }
 
+void set_file(yaml::Value& value, std::size_t file) {
+    value.position.file = file;
+    for (yaml::Entry& entry : value.entries) {
+        set_file(entry.key, file);
+        set_file(entry.value, file);
+    }
+    for (yaml::Value& item : value.items) {
+        set_file(item, file);
+    }
+}
+
+// The files that a document is made of: all, and those that are being read.
+struct Files {
+    std::set<std::string> open;
+    std::vector<std::string> included{};
+};
+
 // `include: [files]`: this document goes over them, later ones over earlier ones.
 fabric::Outcome<yaml::Value> read_document(std::string_view text, const std::string& file,
-                                           std::set<std::string>& open) {
+                                           Files& files) {
+    const std::size_t place = files.included.size();
     yaml::Errors errors(file);
     auto document = yaml::parse(text, errors);
     if (!document) {
@@ -191,15 +209,18 @@ fabric::Outcome<yaml::Value> read_document(std::string_view text, const std::str
     }
     for (const yaml::Value& item : yaml::items_of(includes == nullptr ? none : *includes, errors)) {
         const std::string path = in_folder_of(file, item.text);
-        if (!open.insert(path).second) {
+        if (!files.open.insert(path).second) {
             errors.add(item.position, fmt::format("\"{}\" includes itself", item.text));
         } else if (const auto included = read_file(path); !included) {
             errors.add(item.position, included.error());
-        } else if (auto other = read_document(*included, path, open)) {
-            merge(whole, std::move(*other));
-            open.erase(path);
         } else {
-            return other;
+            files.included.push_back(path);
+            auto other = read_document(*included, path, files);
+            if (!other) {
+                return other;
+            }
+            merge(whole, std::move(*other));
+            files.open.erase(path);
         }
     }
     if (!errors.empty()) {
@@ -207,6 +228,7 @@ fabric::Outcome<yaml::Value> read_document(std::string_view text, const std::str
     }
     std::erase_if(document->entries,
                   [](const yaml::Entry& entry) { return entry.key.text == "include"; });
+    set_file(*document, place);
     if (document->kind != yaml::Kind::kMapping) {
         return std::move(*document);  // the check of its shape says what it is
     }
@@ -217,7 +239,7 @@ fabric::Outcome<yaml::Value> read_document(std::string_view text, const std::str
 // Before workloads are part of the document only they can be checked: others may speak of what they
 // make.
 fabric::Outcome<void> check_part(Scenario& scenario, const Shape& shape, Checked part) {
-    yaml::Errors errors(scenario.file);
+    yaml::Errors errors(scenario.files());
     scenario.topology_spec.clear();
     fabric::Outcome<void> of_fabric = read_fabric(scenario, errors);
     if (errors.empty() && of_fabric) {
@@ -262,7 +284,7 @@ void find_repeated_hosts(Checked body, yaml::Errors& errors) {
 // A short line of a file may mean a great many queue pairs.
 fabric::Outcome<void> check_size(const Scenario& scenario) {
     constexpr std::size_t kMost = 8192;  // all_to_all of 128 hosts has 8128
-    yaml::Errors errors(scenario.file);
+    yaml::Errors errors(scenario.files());
     const std::size_t hosts = scenario.hosts().size();
     std::size_t before = 0;
     for (const auto& [name, value] : scenario.at("workloads").entries()) {
@@ -286,6 +308,12 @@ fabric::Outcome<void> check_size(const Scenario& scenario) {
 }
 
 }  // namespace
+
+std::vector<std::string> Scenario::files() const {
+    std::vector<std::string> all{file};
+    all.insert(all.end(), included.begin(), included.end());
+    return all;
+}
 
 std::vector<std::string> Scenario::hosts() const {
     std::vector<std::string> names;
@@ -316,8 +344,8 @@ bool Scenario::has_processes() const {
 }
 
 fabric::Outcome<Scenario> parse(std::string_view text, const std::string& file, Settings settings) {
-    std::set<std::string> open{file};
-    auto root = read_document(text, file, open);
+    Files files{{file}};
+    auto root = read_document(text, file, files);
     if (!root) {
         return fabric::Failure(root.error());
     }
@@ -326,7 +354,7 @@ fabric::Outcome<Scenario> parse(std::string_view text, const std::string& file, 
             return fabric::Failure(changed.error());
         }
     }
-    Scenario scenario{file, std::move(*root), {}, {}};
+    Scenario scenario{file, std::move(*root), {}, {}, std::move(files.included)};
     auto checked = check_part(scenario, format::kWorkloads, scenario.at("workloads"));
     if (checked) {
         checked = check_size(scenario);

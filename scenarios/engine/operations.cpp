@@ -146,7 +146,7 @@ void Programs::send(Task& task, Checked body, std::string_view operation) {
         } else if (!is_send) {
             wr.wr.rdma = {address, rkey};
         } else if (end.type == IBV_QPT_UD) {
-            wr.wr.ud = {end.ah, end.peer->qp->qp_num,
+            wr.wr.ud = {end.ah, end.peer->qpn,
                         static_cast<std::uint32_t>(
                             body.number("qkey", end.peer->number("qkey", 0x1111'1111)))};
         }

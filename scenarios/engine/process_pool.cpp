@@ -68,23 +68,39 @@ std::int64_t ProcessPool::reached() const {
                : 0;
 }
 
-void ProcessPool::stop() {
+std::vector<ProcessPool::Done> ProcessPool::stop() {
     stopped_ = true;
     for (const Child& child : children_) {
         kill(child.process, SIGTERM);
     }
+    std::vector<Done> left;
     const auto end = Clock::now() + kEndWithin;
     for (Child& child : children_) {
-        pollfd ended{child.results, 0, 0};  // POLLHUP alone
-        const auto left =
-            std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
-        if (::poll(&ended, 1, static_cast<int>(std::max<std::int64_t>(left, 0))) != 1) {
-            kill(child.process, SIGKILL);
+        bool has_ended = false;
+        while (!has_ended) {
+            pollfd wanted{child.results, POLLIN, 0};
+            const auto time =
+                std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
+            if (::poll(&wanted, 1, static_cast<int>(std::max<std::int64_t>(time, 0))) != 1) {
+                kill(child.process, SIGKILL);
+                break;
+            }
+            has_ended = !read_some(child);
         }
-        finish(child);
+        if (Done done = finish(child); has_ended && done.error.empty()) {
+            left.push_back(std::move(done));
+        }
     }
     children_.clear();
     refused_.clear();
+    return left;
+}
+
+bool ProcessPool::read_some(Child& child) {
+    char block[65536];
+    const ssize_t got = read(child.results, block, sizeof block);
+    child.text.append(block, static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    return got > 0;
 }
 
 void ProcessPool::start(std::size_t id, const Work& work) {
@@ -169,19 +185,14 @@ std::vector<ProcessPool::Done> ProcessPool::wait() {
         }
         const int ready = ::poll(wanted.data(), wanted.size(), patience());
         if (look_ && !look_(reached())) {
-            stop();
-            return {};
+            return stop();
         }
         kill_late();
         for (std::size_t i = wanted.size(); ready > 0 && i-- > 0;) {
             if (wanted[i].revents == 0) {
                 continue;
             }
-            char block[65536];
-            const ssize_t got = read(children_[i].results, block, sizeof block);
-            if (got > 0) {
-                children_[i].text.append(block, static_cast<std::size_t>(got));
-            } else {
+            if (!read_some(children_[i])) {
                 done.push_back(finish(children_[i]));
                 children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(i));
             }

@@ -50,7 +50,8 @@ class ProcessPool {
     [[nodiscard]] bool is_idle() const { return children_.empty() && refused_.empty(); }
     // Work that cannot be started is among the next that are done, with an error.
     void start(std::size_t id, const Work& work);
-    // Waits until a piece has ended; all that have. None: the pool is idle, or stopped.
+    // Waits until a piece has ended; all that have. None: the pool is idle, or stopped. Where
+    // `look` has just said so, what the pieces left that were asked to end.
     std::vector<Done> wait();
     // Returns true if `look` has said so: nothing runs any more, and nothing should be started.
     [[nodiscard]] bool is_stopped() const { return stopped_; }
@@ -68,9 +69,11 @@ class ProcessPool {
     };
 
     static Done finish(Child& child);
+    // Takes what the piece has written; false: it has ended.
+    static bool read_some(Child& child);
     [[nodiscard]] std::int64_t reached() const;
-    // Asks all to end, waits for them a little, and kills the rest.
-    void stop();
+    // Asks all to end, waits for them a little, and kills the rest. Returns what they left.
+    std::vector<Done> stop();
     // Until the next process is late, in milliseconds as poll() takes them.
     [[nodiscard]] int patience() const;
     void kill_late();

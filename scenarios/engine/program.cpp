@@ -51,8 +51,12 @@ Programs::Programs(const Scenario& scenario, World& world, Faults& faults, Judge
 
 Programs::~Programs() = default;
 
-void Programs::run(std::int64_t stop, std::atomic<std::int64_t>* reached) {
-    while (world_.error().empty()) {
+void Programs::run(const Limits& limits, std::atomic<std::int64_t>* reached) {
+    const std::int64_t stop = limits.stop;
+    const auto is_interrupted = [&limits] {
+        return limits.interrupted_by != nullptr && *limits.interrupted_by != 0;
+    };
+    while (world_.error().empty() && !is_interrupted()) {
         if (reached != nullptr) {
             reached->store(world_.now(), std::memory_order_relaxed);
         }
@@ -65,6 +69,9 @@ void Programs::run(std::int64_t stop, std::atomic<std::int64_t>* reached) {
         if (any) {
             continue;
         }
+        if (limits.ends_in_endless_retries && finds_endless_retries(stop)) {
+            return;
+        }
         const std::int64_t next = next_deadline(stop);
         if (world_.step(std::min(next, stop))) {
             continue;
@@ -76,14 +83,29 @@ void Programs::run(std::int64_t stop, std::atomic<std::int64_t>* reached) {
     }
 }
 
+bool Programs::finds_endless_retries(std::int64_t stop) {
+    EndlessRetries& retries = world_.retries();
+    if (!retries.are_many() || !retries.are_many_again(faults_.matched()) ||
+        next_deadline(stop) < stop || faults_.may_act_later() ||
+        std::ranges::any_of(tasks_,
+                            [](const auto& task) { return task->host->programs_stopped; })) {
+        return false;
+    }
+    const char* const waits = simverbs_waits();
+    endless_ = scenarios::endless_retries(world_, waits == nullptr ? "" : waits);
+    return !endless_.empty();
+}
+
 std::vector<std::string> Programs::waiting() const {
     std::vector<std::string> lines;
     for (const auto& task : tasks_) {
         if (!task->frames.empty()) {
             const Frame& frame = task->frames.back();
             const fabric::yaml::Value& at = frame.operations[frame.next];
-            lines.push_back(fmt::format("{} waits at line {}: {}", task->name, at.position.line,
-                                        at.entries.empty() ? "?" : at.entries[0].key.text));
+            lines.push_back(fmt::format("{} waits at line {}: {}, since {}", task->name,
+                                        at.position.line,
+                                        at.entries.empty() ? "?" : at.entries[0].key.text,
+                                        time_text(task->since.value_or(world_.now()))));
         }
     }
     return lines;
@@ -131,8 +153,12 @@ bool Programs::advance(Task& task) {
     const Frame& frame = task.frames.back();
     const fabric::yaml::Entry& operation = frame.operations[frame.next].entries.front();
     if (execute(task, operation) == Outcome::kWaits) {
+        if (!task.since) {
+            task.since = world_.now();
+        }
         return false;
     }
+    task.since.reset();
     task.begun = false;
     if (task.frames.size() == depth) {
         ++task.frames.back().next;
@@ -143,9 +169,8 @@ bool Programs::advance(Task& task) {
 Programs::Outcome Programs::execute(Task& task, const fabric::yaml::Entry& operation) {
     const std::string& name = operation.key.text;
     const Checked body(operation.value);
-    if (body.has("qp") && name != "inject" &&
-        (end_of(task, body).qp == nullptr || end_of(task, body).peer->qp == nullptr)) {
-        fail(body, "a queue pair at both ends of " + body.text("qp"), "one has been destroyed");
+    if (const std::string destroyed = destroyed_object(task, name, body); !destroyed.empty()) {
+        fail(body, fmt::format("{} is there", destroyed), "it has been destroyed");
         return Outcome::kDone;
     }
     if (asks_peer(name, body) && end_of(task, body).peer->host->programs_stopped) {
@@ -174,6 +199,31 @@ Programs::Outcome Programs::execute(Task& task, const fabric::yaml::Entry& opera
     }
     do_at_once(task, name, body);
     return Outcome::kDone;
+}
+
+// Names what the operation needs and a program has destroyed; "": nothing. Completion queues
+// outlive queue pairs, and requests may find that their peer has lost its queue pair.
+std::string Programs::destroyed_object(Task& task, std::string_view operation, Checked body) {
+    constexpr auto kOfCompletionQueues =
+        std::to_array<std::string_view>({"poll", "arm", "wait_event", "inject"});
+    if (std::ranges::find(kOfCompletionQueues, operation) != kOfCompletionQueues.end()) {
+        return {};
+    }
+    const SharedReceives* shared =
+        body.has("srq") ? &task.host->srqs.find(body.text("srq"))->second : nullptr;
+    if (body.has("qp")) {
+        const End& end = end_of(task, body);
+        if (end.qp == nullptr) {
+            return "the queue pair of " + end.name;
+        }
+        if (operation == "reconnect" && end.peer->qp == nullptr) {
+            return "the queue pair of " + end.peer->name;
+        }
+        shared = operation == "receive" ? end.shared : nullptr;
+    }
+    return shared != nullptr && shared->srq == nullptr
+               ? fmt::format("the shared receive queue {} of {}", shared->name, task.host->name)
+               : std::string();
 }
 
 void Programs::do_at_once(Task& task, const std::string& name, Checked body) {

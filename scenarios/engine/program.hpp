@@ -4,8 +4,10 @@
 #pragma once
 
 #include <atomic>
+#include <csignal>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -23,10 +25,17 @@ class Programs {
     Programs(const Scenario& scenario, World& world, Faults& faults, Judge& judge);
     ~Programs();
 
-    // Until all have ended, nothing is left to happen, or virtual time reaches `stop`.
-    void run(std::int64_t stop, std::atomic<std::int64_t>* reached = nullptr);
-    // "h0 at 12:5 polls", a line each.
+    struct Limits {
+        std::int64_t stop;             // virtual time
+        bool ends_in_endless_retries;  // where nothing but RNR retries without end is left
+        const volatile std::sig_atomic_t* interrupted_by = nullptr;  // null: nobody interrupts it
+    };
+    // Until all have ended, nothing is left to happen, or a limit is reached.
+    void run(const Limits& limits, std::atomic<std::int64_t>* reached = nullptr);
+    // "h0 waits at line 5: poll, since 1.2us", a line each.
     [[nodiscard]] std::vector<std::string> waiting() const;
+    // A line for each request that was repeated for ever when the run ended for that; else none.
+    [[nodiscard]] const std::vector<std::string>& endless_retries() const { return endless_; }
 
   private:
     struct Frame {
@@ -42,6 +51,7 @@ class Programs {
         Task* parent = nullptr;
         std::size_t children = 0;  // that have not ended
         // The operation under way.
+        std::optional<std::int64_t> since{};
         bool begun = false;
         std::int64_t deadline = 0;
         std::uint64_t got = 0;
@@ -49,7 +59,11 @@ class Programs {
     enum class Outcome : std::uint8_t { kDone, kWaits };
 
     bool advance(Task& task);  // false: it waits, or has ended
+    // Returns true if nothing happens any more but retries without end; keeps what they are.
+    bool finds_endless_retries(std::int64_t stop);
     Outcome execute(Task& task, const fabric::yaml::Entry& operation);
+    [[nodiscard]] std::string destroyed_object(Task& task, std::string_view operation,
+                                               Checked body);
     void do_at_once(Task& task, const std::string& name, Checked body);
     Outcome enter(Task& task, std::span<const fabric::yaml::Value> operations,
                   std::uint64_t rounds);
@@ -87,6 +101,7 @@ class Programs {
     Judge& judge_;
     std::vector<std::unique_ptr<Task>> tasks_;
     std::set<std::string, std::less<>> signals_;
+    std::vector<std::string> endless_;
 };
 
 }  // namespace scenarios

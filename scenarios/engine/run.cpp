@@ -8,6 +8,9 @@
 #include <vector>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "fabric/core/counted.hpp"
 
 #include "scenarios/engine/faults.hpp"
 #include "scenarios/engine/judge.hpp"
@@ -65,21 +68,44 @@ bool does_something(const Scenario& scenario) {
                                [](const auto& host) { return Checked(host.value).has("do"); });
 }
 
+constexpr std::string_view kNextLine = "\n      ";
+
+// Returns what simverbs_waits() says, to stand below another line; "": it says nothing.
+std::string waits_of_queue_pairs() {
+    const char* const waits = simverbs_waits();
+    std::string lines = waits == nullptr ? "" : waits;
+    while (lines.ends_with('\n')) {
+        lines.pop_back();
+    }
+    for (std::size_t at = 0; (at = lines.find('\n', at)) != std::string::npos;
+         at += kNextLine.size()) {
+        lines.replace(at, 1, kNextLine);
+    }
+    return lines;
+}
+
+// How far a run had come that a signal has ended.
+std::vector<std::string> so_far(const Programs& programs) {
+    std::vector<std::string> lines = programs.waiting();
+    if (const std::string waits = waits_of_queue_pairs(); !waits.empty()) {
+        lines.push_back(fmt::format("queue pairs:{}{}", kNextLine, waits));
+    }
+    return lines;
+}
+
 // Programs that wait when nothing is left before the end of the run, and what queue pairs wait for.
 std::vector<std::string> waiting_at_the_end(const Programs& programs, std::int64_t stop) {
     std::vector<std::string> waiting = programs.waiting();
-    const char* const why = waiting.empty() ? nullptr : simverbs_waits();
-    if (why != nullptr) {
-        std::string lines = why;
-        while (lines.ends_with('\n')) {
-            lines.pop_back();
-        }
-        for (std::size_t at = 0; (at = lines.find('\n', at)) != std::string::npos;) {
-            lines.replace(at, 1, "\n      ");
-            at += 7;
-        }
-        waiting.push_back(
-            fmt::format("nothing is left before run.stop, {}:\n      {}", time_text(stop), lines));
+    if (waiting.empty()) {
+        return waiting;
+    }
+    if (const auto& endless = programs.endless_retries(); !endless.empty()) {
+        waiting.push_back(fmt::format(
+            "nothing happens any more but retries, which \"run: {{stop: TIME}}\" goes on with:{}{}",
+            kNextLine, fmt::join(endless, kNextLine)));
+    } else if (const std::string lines = waits_of_queue_pairs(); !lines.empty()) {
+        waiting.push_back(fmt::format("nothing is left before run.stop, {}:{}{}", time_text(stop),
+                                      kNextLine, lines));
     }
     return waiting;
 }
@@ -119,6 +145,9 @@ void add_findings(Verdict& verdict, const Observed& run, const Faults& faults) {
     const NamesOfRun names(run);
     verdict.explanation = explain(records, {}, &names).value_or(recovered(records));
     verdict.root = root_of(records);
+    verdict.so_far.push_back(
+        fmt::format("{}, {} so far", fabric::counted(run.completed().size(), "completion"),
+                    fabric::counted(run.events().size(), "asynchronous event")));
     verdict.fired = faults.firings();
     verdict.packets_hit = faults.packets_hit();
     for (const auto& [name, hits] : verdict.fired) {
@@ -133,6 +162,7 @@ void add_findings(Verdict& verdict, const Observed& run, const Faults& faults) {
 Verdict run(const Scenario& scenario, const RunOptions& options) {
     Verdict verdict;
     verdict.file = scenario.file;
+    verdict.included = scenario.included;
     World world(scenario, options.trace_file);
     OwnWorld sink;
     Faults faults(world, sink);
@@ -144,9 +174,17 @@ Verdict run(const Scenario& scenario, const RunOptions& options) {
     Judge judge(world, faults);
     Programs programs(scenario, world, faults, judge);
     const std::int64_t stop = scenario.at("run").duration("stop", kDefaultStop);
-    programs.run(options.stop_ps > 0 ? std::min(stop, options.stop_ps) : stop, options.reached_ps);
+    programs.run({.stop = options.stop_ps > 0 ? std::min(stop, options.stop_ps) : stop,
+                  .ends_in_endless_retries = !scenario.at("run").has("stop"),
+                  .interrupted_by = options.interrupted_by},
+                 options.reached_ps);
+    verdict.interrupted_by = options.interrupted_by == nullptr ? 0 : *options.interrupted_by;
     world.take_all();
-    judge.judge_end(scenario.at("expect"), waiting_at_the_end(programs, stop));
+    if (verdict.interrupted_by == 0) {
+        judge.judge_end(scenario.at("expect"), waiting_at_the_end(programs, stop));
+    } else {
+        verdict.so_far = so_far(programs);
+    }
     verdict.error = world.error();
     verdict.failures = judge.failures();
     verdict.time_ps = world.now();
@@ -158,7 +196,8 @@ Verdict run(const Scenario& scenario, const RunOptions& options) {
     verdict.deterministic = deterministic == 1;
     verdict.mark = verdict.deterministic ? "" : simverbs_last_error();
     add_findings(verdict, world, faults);
-    if (!scenario.at("run").has("stop") && options.stop_ps == 0) {
+    if (!scenario.at("run").has("stop") && options.stop_ps == 0 && verdict.interrupted_by == 0 &&
+        programs.endless_retries().empty()) {
         std::ranges::copy(cut_by_default_stop(world), std::back_inserter(verdict.warnings));
     }
     if (!does_something(scenario)) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <csignal>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -16,8 +17,9 @@ namespace scenarios {
 
 struct Verdict {
     std::string file;
-    std::string error;      // it could not be run, or its file is wrong
-    bool is_input = false;  // the latter
+    std::vector<std::string> included{};  // files, which positions of failures may be in
+    std::string error;                    // it could not be run, or its file is wrong
+    bool is_input = false;                // the latter
     std::vector<Failure> failures;
     // Explains the first failed completion or stopped queue pair. If nothing failed, it says how
     // many packets were sent again.
@@ -30,12 +32,17 @@ struct Verdict {
     std::map<std::string, std::vector<std::uint64_t>> fired{};
     std::map<std::string, std::vector<PacketHit>> packets_hit{};  // those of them that are packets
     int interrupted_by = 0;  // a signal: the run did not end by itself, and is not judged
+    std::vector<std::string> so_far{};  // how far it had come, a line or more each
     std::uint64_t digest = 0;
     std::int64_t time_ps = 0;
     bool deterministic = true;
     std::string mark{};    // why not
     std::string replay{};  // the command that does it again; "": simverbs scenario FILE
 
+    // The file of a failure.
+    [[nodiscard]] const std::string& file_of(const Failure& failure) const {
+        return failure.position.file == 0 ? file : included[failure.position.file - 1];
+    }
     [[nodiscard]] bool passed() const {
         return error.empty() && failures.empty() && interrupted_by == 0;
     }
@@ -46,6 +53,8 @@ struct RunOptions {
     // Picoseconds of virtual time at which it ends, if the scenario does not say earlier; 0: none.
     std::int64_t stop_ps = 0;
     std::atomic<std::int64_t>* reached_ps = nullptr;  // told how far it has come; null: nobody is
+    // The signal that ends it, once there is one; null: none does.
+    const volatile std::sig_atomic_t* interrupted_by = nullptr;
 };
 
 class Faults;

@@ -19,8 +19,11 @@ struct Scenario {
     fabric::yaml::Value root;  // includes, settings and workloads are part of it
     fabric::Topology topology;
     std::string topology_spec;  // as simverbs_set_topology() takes it; empty: `topology`
+    std::vector<std::string> included{};
 
     [[nodiscard]] Checked at(std::string_view key) const { return Checked(root).at(key); }
+    // Returns the files of positions: itself, then those that it includes.
+    [[nodiscard]] std::vector<std::string> files() const;
     [[nodiscard]] std::vector<std::string> hosts() const;
     // Its programs are somebody else's: commands of hosts, or what has the library in it.
     [[nodiscard]] bool has_own_programs() const;

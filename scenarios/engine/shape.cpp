@@ -128,10 +128,7 @@ class Checker {
     }
 
     void check_size(const Value& value, const Shape& shape) {
-        const bool plain =
-            value.kind == Kind::kScalar && !value.text.empty() &&
-            std::ranges::all_of(value.text, [](char c) { return c >= '0' && c <= '9'; });
-        if (plain) {
+        if (yaml::parse_number(value.text)) {
             yaml::number_of(value, errors_, shape.least, shape.most);
         } else {
             yaml::bytes_of(value, errors_, shape.least, shape.most);

@@ -32,7 +32,7 @@ class UsageCheck {
 
     void check() {
         for (const auto& [name, body] : scenario_.at("connections").entries()) {
-            check_connection(Checked(body));
+            check_connection(name.text, Checked(body));
         }
         for (const auto& [host, body] : scenario_.at("hosts").entries()) {
             check_operations(host.text, Checked(body).at("do"));
@@ -47,7 +47,7 @@ class UsageCheck {
     }
 
   private:
-    void check_connection(Checked body) {
+    void check_connection(const std::string& name, Checked body) {
         const auto hosts = body.at("between").items();
         if (hosts.size() != 2 || hosts[0].text == hosts[1].text) {
             errors_.add(body.at("between").position(),
@@ -61,12 +61,46 @@ class UsageCheck {
             }
         }
         for (const yaml::Value& host : hosts) {
-            for (const Checked& each : {body, body.at("ends").at(host.text)}) {
-                if (each.has("srq")) {
-                    needs(host.text, "shared_receives", each, "srq");
-                }
-            }
+            check_shared_receives(name, body, host.text);
         }
+    }
+
+    // Checks the shared receive queue of one end. Those of XRC belong to a domain of XRC.
+    void check_shared_receives(const std::string& name, Checked body, const std::string& host) {
+        const bool is_xrc = body.text("type") == "XRC";
+        const Checked own = body.at("ends").at(host);
+        if (is_xrc && !is_xrc_target(host, name)) {
+            if (own.has("srq")) {
+                errors_.add(own.at("srq").position(),
+                            fmt::format("{} is the initiator of an XRC connection, which receives "
+                                        "nothing: the srq is at the other end",
+                                        host));
+            }
+            return;
+        }
+        const Checked said = own.has("srq") ? own : body;
+        if (said.has("srq")) {
+            needs(host, "shared_receives", said, "srq");
+        } else if (!is_xrc) {
+            return;
+        }
+        const std::string queue = said.text("srq", name);
+        if (of_xrc_.try_emplace({host, queue}, is_xrc).first->second != is_xrc) {
+            errors_.add(said.has("srq") ? said.at("srq").position() : body.position(),
+                        fmt::format("\"{}\" of {} takes messages of XRC: connections of other "
+                                    "types need a queue of their own",
+                                    queue, host));
+        }
+    }
+
+    // XRC receives at the second host.
+    [[nodiscard]] bool is_xrc_target(const std::string& host, const std::string& connection) const {
+        const auto found = connections_.find(connection);
+        if (found == connections_.end() || found->second.text("type") != "XRC") {
+            return false;
+        }
+        const auto hosts = found->second.at("between").items();
+        return hosts.size() == 2 && hosts[1].text == host;
     }
 
     // Demands that `body[key]` is something that `host` has in its `section`.
@@ -77,7 +111,8 @@ class UsageCheck {
         const bool has = found != hosts_.end() && found->second.at(section).has(name);
         if (!has && !(key == "memory" && name == "mem") &&
             !(key == "remote_memory" && name == "mem") &&
-            !((key == "cq" || key == "srq") && peer_of(host, name).has_value())) {
+            !(key == "cq" && peer_of(host, name).has_value()) &&
+            !(key == "srq" && is_xrc_target(host, name))) {
             errors_.add(body.at(key).position(),
                         fmt::format("{} has no \"{}\" among its {}", host, name, section));
         }
@@ -204,6 +239,8 @@ class UsageCheck {
     // By name: workloads make thousands.
     std::map<std::string_view, Checked> connections_;
     std::map<std::string_view, Checked> hosts_;
+    // Tells of each host and its shared receive queues whether they are those of XRC.
+    std::map<std::pair<std::string, std::string>, bool> of_xrc_;
 };
 
 }  // namespace

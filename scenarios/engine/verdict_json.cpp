@@ -1,5 +1,7 @@
 #include "scenarios/engine/verdict_json.hpp"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "scenarios/engine/batch.hpp"
@@ -9,7 +11,8 @@ namespace scenarios {
 nlohmann::ordered_json to_json(const Verdict& verdict) {
     nlohmann::ordered_json failures = nlohmann::ordered_json::array();
     for (const Failure& failure : verdict.failures) {
-        failures.push_back({{"line", failure.position.line},
+        failures.push_back({{"file", verdict.file_of(failure)},
+                            {"line", failure.position.line},
                             {"column", failure.position.column},
                             {"time_ps", failure.time_ps},
                             {"expected", failure.expected},
@@ -27,11 +30,14 @@ nlohmann::ordered_json to_json(const Verdict& verdict) {
         }
     }
     return {{"file", verdict.file},
+            {"included", verdict.included},
             {"passed", verdict.passed()},
             {"error", verdict.error},
             {"is_input", verdict.is_input},
             {"failures", failures},
             {"warnings", verdict.warnings},
+            {"interrupted_by", verdict.interrupted_by},
+            {"so_far", verdict.so_far},
             {"explanation", verdict.explanation},
             {"root", {{"cause", verdict.root.cause}, {"actions", verdict.root.actions}}},
             {"digest", fmt::format("{:016x}", verdict.digest)},
@@ -42,19 +48,35 @@ nlohmann::ordered_json to_json(const Verdict& verdict) {
             {"packets_hit", packets_hit}};
 }
 
+namespace {
+
+// The place of a file among those of the scenario.
+std::size_t place_of(const Verdict& verdict, const std::string& file) {
+    const auto found = std::ranges::find(verdict.included, file);
+    return file == verdict.file || found == verdict.included.end()
+               ? 0
+               : static_cast<std::size_t>(found - verdict.included.begin()) + 1;
+}
+
+}  // namespace
+
 Verdict from_json(const nlohmann::json& json) {
     constexpr int kHexadecimal = 16;
     Verdict verdict;
     verdict.file = json.at("file");
+    verdict.included = json.at("included");
+    verdict.interrupted_by = json.at("interrupted_by");
+    verdict.so_far = json.at("so_far");
     verdict.error = json.at("error");
     verdict.is_input = json.at("is_input");
     verdict.warnings = json.at("warnings");
     for (const nlohmann::json& failure : json.at("failures")) {
-        verdict.failures.push_back({{failure.at("line"), failure.at("column")},
-                                    failure.at("time_ps"),
-                                    failure.at("expected"),
-                                    failure.at("happened"),
-                                    failure.at("kind")});
+        verdict.failures.push_back(
+            {{failure.at("line"), failure.at("column"), place_of(verdict, failure.at("file"))},
+             failure.at("time_ps"),
+             failure.at("expected"),
+             failure.at("happened"),
+             failure.at("kind")});
     }
     verdict.explanation = json.at("explanation");
     verdict.root = {json.at("root").at("cause"), json.at("root").at("actions")};

@@ -148,10 +148,8 @@ void World::destroy_objects() {
             if (shared.srq != nullptr) {
                 ibv_destroy_srq(shared.srq);
             }
-        }
-        for (auto& [unused, end] : host.ends) {
-            if (end.domain != nullptr) {
-                ibv_close_xrcd(end.domain);
+            if (shared.domain != nullptr) {
+                ibv_close_xrcd(shared.domain);
             }
         }
         for (auto& [unused, window] : host.windows) {
@@ -243,7 +241,7 @@ void World::open_hosts(const Scenario& scenario) {
         }
         fcntl(host.context->async_fd, F_SETFL, O_NONBLOCK);
         host.pd = ibv_alloc_pd(host.context);
-        make_objects(host, scenario.at("hosts").at(host.name));
+        make_objects(host, scenario);
     }
     ibv_free_device_list(devices);
     if (hosts_.empty()) {
@@ -251,7 +249,8 @@ void World::open_hosts(const Scenario& scenario) {
     }
 }
 
-void World::make_objects(Host& host, Checked body) {
+void World::make_objects(Host& host, const Scenario& scenario) {
+    const Checked body = scenario.at("hosts").at(host.name);
     if (!body.at("memory").has("mem")) {
         make_memory(host, "mem", {});
     }
@@ -262,7 +261,12 @@ void World::make_objects(Host& host, Checked body) {
         make_cq(host, name.text, Checked(queue));
     }
     for (const auto& [name, queue] : body.at("shared_receives").entries()) {
-        make_srq(host, name.text, Checked(queue));
+        SharedReceives& shared = host.srqs[name.text];
+        shared.name = name.text;
+        shared.size = Checked(queue).number("size", shared.size);
+        if (!is_of_xrc(scenario, host.name, name.text)) {
+            make_srq(host, shared);
+        }
     }
     for (const auto& [name, window] : body.at("windows").entries()) {
         const bool first = Checked(window).text("type") == "1";
@@ -324,16 +328,13 @@ CompletionQueue& World::make_cq(Host& host, const std::string& name, Checked bod
     return queue;
 }
 
-void World::make_srq(Host& host, const std::string& name, Checked body) {
-    constexpr std::uint64_t kDefaultReceives = 256;
+void World::make_srq(const Host& host, SharedReceives& shared) {
     ibv_srq_init_attr init{};
-    init.attr.max_wr = static_cast<std::uint32_t>(body.number("size", kDefaultReceives));
+    init.attr.max_wr = static_cast<std::uint32_t>(shared.size);
     init.attr.max_sge = 1;
-    SharedReceives& shared = host.srqs[name];
-    shared.name = name;
     shared.srq = ibv_create_srq(host.pd, &init);
     if (shared.srq == nullptr) {
-        fail(fmt::format("shared receive queue {} of {}: {}", name, host.name,
+        fail(fmt::format("shared receive queue {} of {}: {}", shared.name, host.name,
                          std::strerror(errno)));
     }
 }
@@ -418,6 +419,7 @@ void World::on_record(const simverbs_record* record, void* self) {
         world.note_programs(seen);
     }
     world.announced_ += seen.name == "async_event" || seen.name == "port_event" ? 1 : 0;
+    world.retries_.see(seen);
     ++world.seen_;
     if (world.records_.size() < kMostRecords) {
         world.records_.push_back(std::move(seen));

@@ -16,6 +16,7 @@
 #include "simverbs/simverbs.h"
 
 #include "scenarios/engine/checked.hpp"
+#include "scenarios/engine/endless_retries.hpp"
 #include "scenarios/engine/observed.hpp"
 #include "scenarios/engine/scenario.hpp"
 
@@ -57,8 +58,12 @@ struct PostedReceive {
 
 struct SharedReceives {
     std::string name;
-    ibv_srq* srq = nullptr;
-    std::uint32_t number = 0;  // of XRC
+    std::uint64_t size = 256;
+    ibv_srq* srq = nullptr;  // nullptr: destroyed
+    // They are 0 and null where it is not one of XRC.
+    std::uint32_t number = 0;
+    ibv_xrcd* domain = nullptr;
+    CompletionQueue* cq = nullptr;
     std::deque<PostedReceive> posted;
 };
 
@@ -81,12 +86,13 @@ struct End {
     Host* host = nullptr;
     End* peer = nullptr;
     ibv_qp_type type = IBV_QPT_RC;
-    ibv_qp* qp = nullptr;
+    ibv_qp* qp = nullptr;   // nullptr: destroyed
+    std::uint32_t qpn = 0;  // also of one that has been destroyed
     ibv_ah* ah = nullptr;
-    ibv_xrcd* domain = nullptr;
     CompletionQueue* send_cq = nullptr;
     CompletionQueue* receive_cq = nullptr;
     SharedReceives* shared = nullptr;  // nullptr: a receive queue of its own
+    std::uint64_t posted = 0;          // sends, since it left RESET
     std::deque<PostedSend> sends;
     std::deque<PostedReceive> receives;
     std::deque<Message> arriving;
@@ -166,8 +172,13 @@ class World final : public Observed {
     [[nodiscard]] const std::vector<Record>& records() const override { return records_; }
     [[nodiscard]] const std::vector<Failure>& broken_invariants() const override { return broken_; }
     // Sends of `end` that have not completed.
-    void posted(End& end, const PostedSend& send) { end.sends.push_back(send); }
+    void posted(End& end, const PostedSend& send) {
+        ++end.posted;
+        end.sends.push_back(send);
+    }
     void left(End& end, Message message);
+
+    [[nodiscard]] EndlessRetries& retries() { return retries_; }
 
     static constexpr std::size_t kMostRecords = 2'000'000;
 
@@ -177,14 +188,16 @@ class World final : public Observed {
     [[nodiscard]] std::string state_told(const End& end) const;
     bool prepare(const Scenario& scenario);
     void open_hosts(const Scenario& scenario);
-    void make_objects(Host& host, Checked body);
+    void make_objects(Host& host, const Scenario& scenario);
     void make_memory(Host& host, const std::string& name, Checked body);
     CompletionQueue& make_cq(Host& host, const std::string& name, Checked body);
-    void make_srq(Host& host, const std::string& name, Checked body);
+    void make_srq(const Host& host, SharedReceives& shared);
     void make_wq(Host& host, const std::string& name, Checked body);
     void make_connections(const Scenario& scenario);
     void make_end(End& end);
+    void refuse(const Scenario& scenario, const End& end, std::string_view verb, int error);
     void make_xrc_end(End& end);
+    void make_xrc_srq(const End& end, SharedReceives& shared);
     void give_address(End& end, ibv_ah_attr& address);
     static void on_record(const simverbs_record* record, void* self);
     void note_programs(const Record& record);
@@ -203,12 +216,15 @@ class World final : public Observed {
     std::vector<AsyncEventSeen> events_;
     std::vector<Record> records_;
     std::vector<Failure> broken_;
+    EndlessRetries retries_;
     std::size_t seen_ = 0;  // records, those included that were too many to keep
     bool has_trace_ = false;
     std::size_t announced_ = 0;  // events in the trace
     std::size_t looked_at_ = 0;  // of them
 };
 
+// An XRC target receives into that queue: it is made with the first such end, in its domain.
+bool is_of_xrc(const Scenario& scenario, std::string_view host, std::string_view srq);
 unsigned access_of(Checked list, unsigned otherwise);
 inline constexpr unsigned kAllAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                                        IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;

@@ -15,6 +15,20 @@ namespace {
 constexpr std::uint64_t kDefaultPsn = 100;
 constexpr std::uint64_t kDefaultQkey = 0x1111'1111;
 
+// How reasons of refusals name what keys of connections say, later ones over earlier ones.
+constexpr auto kKeysOfAttributes = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"AV", "lid"},
+    {"sgid_index", "gid_index"},
+    {"pkey_index", "pkey_index"},
+    {"port_num", "port"},
+    {"path_mtu", "mtu"},
+    {"max_rd_atomic", "initiator_depth"},
+    {"max_dest_rd_atomic", "responder_resources"},
+    {"max_send_wr", "sends"},
+    {"max_recv_wr", "receives"},
+    {"max_inline_data", "inline"},
+});
+
 ibv_qp_type type_of(std::string_view service) {
     return service == "UC" ? IBV_QPT_UC : service == "UD" ? IBV_QPT_UD : IBV_QPT_RC;
 }
@@ -52,6 +66,15 @@ ibv_qp_cap capacity_of(const End& end) {
 
 }  // namespace
 
+bool is_of_xrc(const Scenario& scenario, std::string_view host, std::string_view srq) {
+    return std::ranges::any_of(scenario.at("connections").entries(), [&](const auto& connection) {
+        const Checked body(connection.value);
+        const Checked own = body.at("ends").at(host);
+        return body.text("type") == "XRC" && body.at("between").items()[1].text == host &&
+               (own.has("srq") ? own : body).text("srq") == srq;
+    });
+}
+
 Checked End::say(std::string_view key) const {
     return own.has(key) ? own.at(key) : both.at(key);
 }
@@ -85,14 +108,37 @@ void World::make_connections(const Scenario& scenario) {
         }
         for (End* const end : ends) {
             make_end(*end);
+            if (error_.empty() && end->qp == nullptr) {
+                refuse(scenario, *end, "ibv_create_qp", errno);
+            }
         }
         for (End* const end : ends) {
             const int error = error_.empty() ? connect(*end) : 0;
             if (error != 0) {
-                fail(fmt::format("{}: {}", end->name, std::strerror(error)));
+                refuse(scenario, *end, "ibv_modify_qp", error);
             }
         }
     }
+}
+
+// A verb has refused what the scenario says about an end: with the place of the key that the reason
+// of the library speaks of, or else that of the connection.
+void World::refuse(const Scenario& scenario, const End& end, std::string_view verb, int error) {
+    const std::string said = simverbs_last_error();
+    const bool is_about_it = said.starts_with(verb);
+    std::string key;
+    for (const auto& [attribute, its_key] : kKeysOfAttributes) {
+        if (is_about_it && said.find(attribute) != std::string::npos &&
+            end.say(its_key).value() != nullptr) {
+            key = its_key;
+        }
+    }
+    const Checked where = key.empty() ? end.both : end.say(key);
+    fabric::yaml::Errors errors(scenario.files());
+    errors.add(where.position(),
+               fmt::format("{}{}: {}", key.empty() ? "" : key + ": ", end.name,
+                           is_about_it ? said : fmt::format("{}: {}", verb, std::strerror(error))));
+    fail(errors.text());
 }
 
 void World::make_end(End& end) {
@@ -125,13 +171,13 @@ void World::make_end(End& end) {
         end.qp = ibv_create_qp(host.pd, &init);
     }
     if (end.qp == nullptr) {
-        fail(fmt::format("{}: ibv_create_qp: {}", end.name, std::strerror(errno)));
         return;
     }
-    ends_[{host.name, end.qp->qp_num}] = &end;
+    end.qpn = end.qp->qp_num;
+    ends_[{host.name, end.qpn}] = &end;
 }
 
-// The first host is the initiator, the second the target, with a shared receive queue of its own.
+// The first host is the initiator, the second the target.
 void World::make_xrc_end(End& end) {
     Host& host = *end.host;
     ibv_qp_init_attr_ex init{};
@@ -141,35 +187,53 @@ void World::make_xrc_end(End& end) {
         init.pd = host.pd;
         init.send_cq = end.send_cq->cq;
         init.cap = capacity_of(end);
+        init.sq_sig_all = end.say("signal_all").own_text() == "true" ? 1 : 0;
         end.qp = ibv_create_qp_ex(host.context, &init);
         return;
     }
-    constexpr std::uint32_t kReceives = 256;
+    const Checked named = end.say("srq");
+    SharedReceives& shared =
+        host.srqs[named.value() == nullptr ? end.connection : named.own_text()];
+    if (shared.srq == nullptr) {
+        make_xrc_srq(end, shared);
+        if (!error_.empty()) {
+            return;
+        }
+    }
+    end.shared = &shared;
+    end.receive_cq = shared.cq;
+    init.comp_mask = IBV_QP_INIT_ATTR_XRCD;
+    init.xrcd = shared.domain;
+    end.qp = ibv_create_qp_ex(host.context, &init);
+}
+
+// Makes the shared receive queue of the target `end`, and its domain. Completions go to the queue
+// of `end`, and those of further ends that share it, too.
+void World::make_xrc_srq(const End& end, SharedReceives& shared) {
+    if (shared.name.empty()) {
+        shared.name = end.connection;
+        shared.size = end.number("receives", shared.size);
+    }
+    ibv_context* const context = end.host->context;
     ibv_xrcd_init_attr domain{};
     domain.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
     domain.fd = -1;
     domain.oflags = O_CREAT;
-    end.domain = ibv_open_xrcd(host.context, &domain);
+    shared.domain = ibv_open_xrcd(context, &domain);
+    shared.cq = end.receive_cq;
     ibv_srq_init_attr_ex receives{};
-    receives.attr.max_wr = kReceives;
+    receives.attr.max_wr = static_cast<std::uint32_t>(shared.size);
     receives.attr.max_sge = 1;
     receives.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ |
                          IBV_SRQ_INIT_ATTR_PD;
     receives.srq_type = IBV_SRQT_XRC;
-    receives.xrcd = end.domain;
-    receives.cq = end.receive_cq->cq;
-    receives.pd = host.pd;
-    SharedReceives& shared = host.srqs[end.connection];
-    shared.name = end.connection;
-    shared.srq = ibv_create_srq_ex(host.context, &receives);
+    receives.xrcd = shared.domain;
+    receives.cq = shared.cq->cq;
+    receives.pd = end.host->pd;
+    shared.srq = ibv_create_srq_ex(context, &receives);
     if (shared.srq == nullptr || ibv_get_srq_num(shared.srq, &shared.number) != 0) {
         fail(fmt::format("{}: no XRC shared receive queue: {}", end.name, std::strerror(errno)));
-        return;
     }
-    end.shared = &shared;
-    init.comp_mask = IBV_QP_INIT_ATTR_XRCD;
-    init.xrcd = end.domain;
-    end.qp = ibv_create_qp_ex(host.context, &init);
 }
 
 void World::give_address(End& end, ibv_ah_attr& address) {
@@ -216,7 +280,7 @@ int World::connect(End& end) {
     attr = {};
     attr.qp_state = IBV_QPS_RTR;
     attr.path_mtu = mtu_of(end.number("mtu", 1024));
-    attr.dest_qp_num = end.peer->qp->qp_num;
+    attr.dest_qp_num = end.peer->qpn;
     attr.rq_psn =
         static_cast<std::uint32_t>(end.number("receive_psn", end.peer->number("psn", kDefaultPsn)));
     attr.max_dest_rd_atomic = static_cast<std::uint8_t>(end.number("responder_resources", 16));
@@ -251,6 +315,7 @@ int World::reset(End& end) {
     attr.qp_state = IBV_QPS_RESET;
     const int error = ibv_modify_qp(end.qp, &attr, IBV_QP_STATE);
     if (error == 0) {
+        end.posted = 0;
         end.sends.clear();
         end.receives.clear();
         end.arriving.clear();

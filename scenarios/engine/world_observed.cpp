@@ -98,20 +98,23 @@ std::optional<std::uint32_t> World::number_of(std::string_view host_name, NamedO
     const Host* const owner = host(host_name);
     const auto look = [&](const auto& objects, auto&& number) -> std::optional<std::uint32_t> {
         const auto found = objects.find(name);
-        return found == objects.end() ? std::nullopt : std::optional(number(found->second));
+        return found == objects.end() ? std::nullopt : number(found->second);
     };
     if (owner == nullptr) {
         return std::nullopt;
     }
     switch (kind) {
         case NamedObject::kCompletionQueue:
-            return look(owner->cqs, [](const CompletionQueue& cq) { return cq.cq->handle; });
+            return look(owner->cqs,
+                        [](const CompletionQueue& cq) { return std::optional(cq.cq->handle); });
         case NamedObject::kSharedReceives:
-            return look(owner->srqs, [](const SharedReceives& srq) { return srq.srq->handle; });
+            return look(owner->srqs, [](const SharedReceives& shared) {
+                return shared.srq == nullptr ? std::nullopt : std::optional(shared.srq->handle);
+            });
         case NamedObject::kMemory:
             break;
     }
-    return look(owner->memories, [](const Memory& memory) { return memory.lkey; });
+    return look(owner->memories, [](const Memory& memory) { return std::optional(memory.lkey); });
 }
 
 }  // namespace scenarios

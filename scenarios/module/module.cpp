@@ -66,7 +66,7 @@ std::string begin(const char* file) {
     if (!scenario) {
         return scenario.error();
     }
-    fabric::yaml::Errors misplaced(file);
+    fabric::yaml::Errors misplaced(scenario->files());
     check_for_processes(*scenario, misplaced);
     if (scenario->has_processes() || scenario->at("expect").at("exit").value() != nullptr) {
         misplaced.add({},
@@ -92,13 +92,15 @@ bool end(const ScenarioModuleRun& run) {
     judge.judge_end(around.scenario.at("expect"), {});
     Verdict verdict;
     verdict.file = around.scenario.file;
+    verdict.included = around.scenario.included;
     verdict.failures = judge.failures();
     verdict.time_ps = run.now_ps;
     verdict.digest = run.run_digest;
     verdict.mark = run.mark;
     verdict.deterministic = verdict.mark.empty();
     add_findings(verdict, around.witness, around.faults);
-    verdict.replay = fmt::format("SIMVERBS_SCENARIO={} and the program", around.scenario.file);
+    verdict.replay =
+        fmt::format("SIMVERBS_SCENARIO={} and the program", shell_word(around.scenario.file));
     if (!verdict.passed()) {
         fmt::print(stderr, "{}", report(verdict, {}));
     }

@@ -1,10 +1,11 @@
 #include "scenarios/search/shrink.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include <fmt/core.h>
+
+#include "fabric/yaml/quantities.hpp"
 
 #include "scenarios/engine/compose.hpp"
 #include "scenarios/search/reduce.hpp"
@@ -238,9 +239,7 @@ class Shrinker {
     void shrink_counts() {
         std::vector<std::uint64_t> counts;
         for_each_count(current_, [&counts](std::size_t, Document& value) {
-            std::uint64_t number = 0;
-            std::from_chars(value.text.data(), value.text.data() + value.text.size(), number);
-            counts.push_back(number);
+            counts.push_back(fabric::yaml::parse_number(value.text).value_or(0));
         });
         for (std::size_t i = 0; i < counts.size(); ++i) {
             std::uint64_t failing = counts[i];
@@ -319,7 +318,8 @@ ShrinkResult shrink(const std::string& file, const ShrinkOptions& options,
     shrinker.shrink();
     result.after = shrinker.size();
     result.kind = shrinker.kind();
-    result.text = shrinker.text();
+    result.text = fmt::format("# {} made small: it fails in the same way ({}).\n{}", file,
+                              result.kind, shrinker.text());
     if (const auto small = parse(result.text, file, {})) {
         result.verdict = run_apart(*small, options.runner, options.limit, {}).value();
     } else {

@@ -37,7 +37,7 @@ struct ScenarioSize {
 struct ShrinkResult {
     std::string error{};  // it cannot be read, or does not fail
     std::string kind{};   // of the failure
-    std::string text{};   // the small scenario
+    std::string text{};   // the small scenario, with a comment of what it is
     Verdict verdict{};    // of it
     ScenarioSize before{};
     ScenarioSize after{};

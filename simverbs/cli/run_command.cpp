@@ -79,9 +79,9 @@ int RunCommand::run_scenario(std::vector<ProgramSpec> programs) const {
     scenarios::Verdict verdict = run_processes(
         *scenario, {std::move(programs), limit_.count() == 0 ? std::nullopt : std::optional(limit_),
                     server_.trace_file, server_.capture_file, EndSignals::Afterwards::kNothing});
-    verdict.replay = "simverbs run --scenario " + scenario_;
+    verdict.replay = "simverbs run --scenario " + scenarios::shell_word(scenario_);
     for (const std::string& word : words_) {
-        verdict.replay += fmt::format(" '{}'", word);
+        verdict.replay += " " + scenarios::shell_word(word);
     }
     if (!verdict.error.empty()) {
         return complain(verdict.error, kUsage);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "simverbs/cli/exit_status.hpp"
+#include "simverbs/cli/output_option.hpp"
 #include "simverbs/cli/progress.hpp"
 #include "simverbs/cli/scenario_processes.hpp"
 
@@ -143,6 +144,11 @@ int ScenarioCommands::run_files() const {
         std::cerr << (files ? "--trace is for one file" : files.error()) << "\n";
         return kUsage;
     }
+    for (const std::string& file : {junit_file_, json_file_}) {
+        if (!file.empty() && !can_write(file)) {
+            return complain(file + " cannot be written", kUsage);
+        }
+    }
     std::size_t failed = 0;
     bool is_input = false;
     Progress progress(files->size() == 1 ? "scenario" : "scenarios");
@@ -151,7 +157,7 @@ int ScenarioCommands::run_files() const {
         {settings_, trace_file_, jobs_, strict_, run_scenario,
          [&](const scenarios::Stage& stage) { return progress.look(stage); }},
         [&](const scenarios::Verdict& verdict) {
-            failed += verdict.passed() ? 0 : 1;
+            failed += verdict.passed() || verdict.interrupted_by != 0 ? 0 : 1;
             is_input = is_input || verdict.is_input;
             if (!quiet_ || !verdict.passed()) {
                 progress.clear();

@@ -114,7 +114,7 @@ std::optional<std::chrono::milliseconds> limit_of(const scenarios::Scenario& sce
 
 // Returns what is wrong before anything is started; "" where nothing is.
 std::string refuse(const scenarios::Scenario& scenario, const std::vector<ProgramSpec>& programs) {
-    fabric::yaml::Errors errors(scenario.file);
+    fabric::yaml::Errors errors(scenario.files());
     scenarios::check_for_processes(scenario, errors);
     if (!errors.empty()) {
         return errors.text();
@@ -139,6 +139,7 @@ scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
                                  const ProcessOptions& options) {
     scenarios::Verdict verdict;
     verdict.file = scenario.file;
+    verdict.included = scenario.included;
     const std::vector<ProgramSpec> specs =
         options.programs.empty() ? programs_of(scenario) : options.programs;
     verdict.error = refuse(scenario, specs);

@@ -269,6 +269,10 @@ int SearchCommands::sweep() {
 }
 
 int SearchCommands::shrink() {
+    if (!small_file_.empty() && !can_write(small_file_)) {
+        std::cerr << small_file_ << " cannot be written\n";
+        return kUsage;
+    }
     shrink_options_.runner = run_scenario;
     Progress progress("runs", Progress::End::kUnknown);
     shrink_options_.onlooker = [&](const scenarios::Stage& stage) { return progress.look(stage); };
@@ -291,14 +295,12 @@ int SearchCommands::shrink() {
                              : result.ran_out ? " (no more were allowed)"
                                               : "",
                              in_words(result.before), in_words(result.after));
-    const std::string text = fmt::format("# {} made small: it fails in the same way ({}).\n{}\n",
-                                         file_, result.kind, result.text);
     if (small_file_.empty()) {
-        std::cout << text;
+        std::cout << result.text;
         return Progress::status(kPassed);
     }
     std::ofstream out(small_file_);
-    out << text;
+    out << result.text;
     out.close();
     if (!out) {
         std::cerr << small_file_ << " cannot be written\n";

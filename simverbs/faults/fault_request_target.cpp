@@ -13,6 +13,23 @@
 
 namespace simverbs {
 
+namespace {
+
+bool has_infiniband_port(fabric::Network& network) {
+    for (std::size_t i = 0; i < network.host_count(); ++i) {
+        const fabric::EndNode& host = network.host(i);
+        for (std::uint16_t number = 1; number <= host.port_count(); ++number) {
+            if (host.port(fabric::PortNumber{number}).attributes().link_layer ==
+                fabric::LinkLayer::kInfiniband) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+}  // namespace
+
 int FaultRequest::read_target() {
     switch (action_->subject) {
         case FaultSubject::kFault:
@@ -41,6 +58,11 @@ int FaultRequest::read_target() {
             spec_.target.object = asked_.target.object;
             return read_target_device();
         case FaultSubject::kSubnetManager:
+            if (!has_infiniband_port(environment_.network())) {
+                return fail(EOPNOTSUPP,
+                            "{}: all ports are Ethernet ports, which no subnet manager manages",
+                            action_->name);
+            }
             return environment_.subnet_manager() != nullptr
                        ? 0
                        : fail(EOPNOTSUPP, "{}: this world has no subnet manager", action_->name);

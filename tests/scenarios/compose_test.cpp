@@ -2,10 +2,12 @@
 #include <filesystem>
 #include <fstream>
 
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "scenarios/engine/format.hpp"
+#include "scenarios/engine/verdict_json.hpp"
 #include "tests/scenarios/scenario_text.hpp"
 #include "tests/support/outcome.hpp"
 
@@ -43,6 +45,26 @@ TEST_F(Files, ThatIncludeThemselvesAreRefused) {
     EXPECT_NE(errors.find("includes itself"), std::string::npos) << errors;
     errors = fabric::error_of(load(write("missing.yaml", "include: [none.yaml]\n"), {}));
     EXPECT_NE(errors.find("none.yaml: cannot be read"), std::string::npos) << errors;
+}
+
+// Failures and mistakes have the place in the file that says them.
+TEST_F(Files, AreNamedWhereTheySayWhatIsWrong) {
+    write("base.yaml",
+          "connections:\n  c: {between: [h0, h1]}\nexpect:\n  qp_states: {h0/c: ERR}\n");
+    write("more.yaml", "run: {sede: 1}\n");
+    const std::string file =
+        write("whole.yaml", "include: [base.yaml]\nhosts: {h0: {do: [{sleep: 1us}]}}\n");
+    const auto scenario = load(file, {});
+    ASSERT_TRUE(scenario) << scenario.error();
+    const Verdict verdict = run(*scenario);
+    EXPECT_THAT(report(verdict, {}), testing::HasSubstr("\n" + folder_ + "/base.yaml:4:"));
+    EXPECT_EQ(verdict_of({0, to_json(verdict).dump(), {}}, file).failures[0].position,
+              verdict.failures[0].position);
+    const std::string wrong =
+        write("wrong.yaml", "include: [base.yaml, more.yaml]\nrun: {stop: 5}\n");
+    EXPECT_THAT(fabric::error_of(load(wrong, {})),
+                testing::AllOf(testing::HasSubstr(folder_ + "/more.yaml:1:7: unknown key"),
+                               testing::HasSubstr(folder_ + "/wrong.yaml:2:13: \"5\"")));
 }
 
 TEST_F(Files, NameTopologiesBesideThem) {
@@ -85,6 +107,22 @@ faults: [{name: lost, action: drop, when: {nth: 1}}]
             wrong == std::string("run.seed.x=1") ? "faults.0.name.x=1" : wrong};
         EXPECT_FALSE(parse(kText, "test.yaml", one)) << wrong;
     }
+}
+
+TEST(Numbers, MayBeHexadecimal) {
+    const auto scenario = parse(R"(
+connections: {c: {between: [h0, h1], type: UD, qkey: 0x11111111}}
+hosts: {h0: {do: [{send: {qp: c, length: 0x40, imm: 0xBEEF}}]}}
+faults: [{action: pkey, node: h1, value: 0x8001, when: {at: 20us}}]
+)",
+                                "test.yaml", {});
+    ASSERT_TRUE(scenario) << scenario.error();
+    const Checked root(scenario->root);
+    EXPECT_EQ(root.at("connections").at("c").number("qkey"), 0x1111'1111U);
+    EXPECT_EQ(Checked(root.at("faults").items()[0]).number("value"), 0x8001U);
+    const Checked operation(root.at("hosts").at("h0").at("do").items()[0]);
+    EXPECT_EQ(operation.at("send").size("length"), 64U);
+    EXPECT_EQ(operation.at("send").number("imm"), 0xBEEFU);
 }
 
 TEST(Defaults, HoldForConnectionsThatDoNotSayOtherwise) {

@@ -49,6 +49,18 @@ hosts:
     EXPECT_NE(verdict.explanation.find("No fault was injected"), std::string::npos);
 }
 
+TEST(Explain, TellsOfNaksThatFaultsMake) {
+    const Verdict verdict = run_text(R"(
+connections: {c: {between: [h0, h1]}}
+hosts: {h0: {do: [{write: {qp: c, id: 1}}, {poll: {qp: c}}]}}
+faults: [{action: nak, nak: remote_operational, when: {qp: h0/c}}]
+)");
+    EXPECT_NE(verdict.explanation.find("completed with REM_OP_ERR: a packet of it was answered by "
+                                       "a NAK that a fault made"),
+              std::string::npos)
+        << verdict.explanation;
+}
+
 // A packet that was lost and sent again does not change a key.
 TEST(Explain, TellsWhatHappenedOnTheWayFromTheReason) {
     const Verdict verdict = run_text(R"(

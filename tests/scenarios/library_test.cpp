@@ -96,7 +96,7 @@ TEST(Library, RepeatsItselfWhateverRanBefore) {
 }
 
 TEST(Library, EachFileTeaches) {
-    const auto files = find_files({SIMVERBS_SCENARIO_LIBRARY});
+    const auto files = find_files({SIMVERBS_SCENARIO_LIBRARY, SIMVERBS_SCENARIO_LIBRARY "/cm"});
     ASSERT_TRUE(files) << files.error();
     for (const std::string& file : *files) {
         const auto scenario = load(file, {});

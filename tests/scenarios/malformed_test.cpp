@@ -168,7 +168,7 @@ constexpr Case kCases[] = {
     {"connections: {c: {between: [h0, h1], srq: s}}\nhosts: {h0: {shared_receives: {s:"
      " {}}}}",
      "h1 has no \"s\""},
-    {"connections: {c: {between: [h0, h1], psn: 0x10}}",
+    {"connections: {c: {between: [h0, h1], psn: 0x1G}}",
      "expected a number"},
     {"connections: {c: {between: [h0, h1]}}\nhosts: {h0: {do: [{sned: {qp: c}}]}}\n",
      "did you mean \"send\"?"},

@@ -93,6 +93,89 @@ expect: {stopped: true, qp_states: {h1/c: RTS}, completions: {h0/c: [{id: 1}], h
     EXPECT_LE(verdict.time_ps, 5 * kMillisecond);
 }
 
+TEST(SharedReceives, MayBeThoseOfAnXrcTarget) {
+    const Verdict verdict = run_text(R"(
+fabric: star:3
+defaults: {connection: {rnr_retries: 1}}
+connections:
+  x: {between: [h0, h2], type: XRC, signal_all: true, ends: {h2: {srq: s}}}
+  y: {between: [h1, h2], type: XRC, ends: {h2: {srq: s}}}
+hosts:
+  h0: {do: [{sleep: 1us}, {send: {qp: x, id: 1, flags: [unsignaled]}}, {poll: {qp: x}}]}
+  h1: {do: [{sleep: 9us}, {send: {qp: y, id: 2, count: 3}}, {poll: {qp: y, count: 3}}]}
+  h2: {shared_receives: {s: {size: 4}}, do: [{receive: {srq: s, id: 5, count: 3}}]}
+expect:
+  completions:
+    h0/x: [{id: 1}]
+    h1/y: [{id: 2}, {id: 3}, {id: 4, status: RNR_RETRY_EXC_ERR}]
+    h2/x: [{id: 5}]
+    h2/y: [{id: 6}, {id: 7}]
+)");
+    EXPECT_TRUE(verdict.passed()) << report(verdict, {});
+}
+
+TEST(SharedReceives, OfXrcTakeNothingElse) {
+    const std::string errors = errors_of(R"(
+connections:
+  x: {between: [h0, h1], type: XRC, ends: {h0: {srq: a}, h1: {srq: s}}}
+  c: {between: [h0, h1], ends: {h1: {srq: s}}}
+  d: {between: [h0, h1], ends: {h1: {srq: c}}}
+hosts: {h0: {shared_receives: {a: {}, c: {}}}, h1: {shared_receives: {s: {}}}}
+)");
+    EXPECT_EQ(errors,
+              "test.yaml:3:54: h0 is the initiator of an XRC connection, which receives nothing: "
+              "the srq is at the other end\n"
+              "test.yaml:4:43: \"s\" of h1 takes messages of XRC: connections of other types need "
+              "a queue of their own\n"
+              "test.yaml:5:43: h1 has no \"c\" among its shared_receives");
+}
+
+TEST(DestroyedQueuePairs, AreMissedByTheRequestsOfTheirPeers) {
+    const Verdict verdict = run_text(R"(
+defaults: {connection: {timeout: 8, retries: 1}}
+connections: {c: {between: [h0, h1]}, d: {between: [h0, h1]}, u: {between: [h0, h1], type: UD}}
+hosts:
+  h0:
+    do:
+      - write: {qp: c, id: 1, length: 512KiB}
+      - poll: {qp: c}
+      - send: {qp: d, id: 2}
+      - poll: {qp: d}
+      - send: {qp: u, id: 3}
+      - poll: {qp: u}
+  h1: {do: [{sleep: 20us}, {destroy: {qp: c}}, {destroy: {qp: d}}, {destroy: {qp: u}}]}
+expect:
+  completions:
+    h0/c: [{id: 1, status: RETRY_EXC_ERR}]
+    h0/d: [{id: 2, status: RETRY_EXC_ERR}]
+    h0/u: [{id: 3}]
+  qp_states: {h0/c: ERR, h0/d: ERR}
+)");
+    EXPECT_TRUE(verdict.passed()) << report(verdict, {});
+}
+
+TEST(DestroyedQueuePairs, TakeNoOperations) {
+    const Verdict verdict = run_text(R"(
+connections: {c: {between: [h0, h1], ends: {h0: {srq: s}}}}
+hosts:
+  h0:
+    shared_receives: {s: {size: 4}}
+    do:
+      - destroy: {qp: c}
+      - send: {qp: c}
+      - poll: {qp: c, within: 1us, exactly: false}
+      - destroy: {srq: s}
+      - receive: {srq: s}
+  h1: {do: [{sleep: 1us}, {reconnect: {qp: c}}]}
+)");
+    ASSERT_EQ(verdict.failures.size(), 3U) << report(verdict, {});
+    EXPECT_EQ(verdict.failures[0].expected, "the queue pair of h0/c is there");
+    EXPECT_EQ(verdict.failures[0].position.line, 8U);
+    EXPECT_EQ(verdict.failures[1].expected, "the shared receive queue s of h0 is there");
+    EXPECT_EQ(verdict.failures[2].expected, "the queue pair of h0/c is there");
+    EXPECT_EQ(verdict.failures[2].position.line, 12U);
+}
+
 constexpr std::string_view kKilled = R"(
 connections: {c: {between: [h0, h1], timeout: 10, retries: 1}}
 hosts:

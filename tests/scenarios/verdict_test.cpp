@@ -1,5 +1,6 @@
 // The part of a verdict beside passed and failed: faults that mean nothing, and runs that tested
 // nothing.
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include "tests/scenarios/scenario_text.hpp"
@@ -74,6 +75,70 @@ hosts: {h0: {do: [{write: {qp: c, id: 1}}, {poll: {qp: c}}]}}
         testing::Contains(
             "the fault \"next\" never fired: \"late\", which it comes after, did not fire"));
     EXPECT_THAT(warnings((fault + "when: {nth: 1, from: h0}}]").c_str()), testing::IsEmpty());
+}
+
+TEST(Warnings, SayWhichTimeOfAPacketIsMeant) {
+    const Verdict verdict = run_text(R"(
+connections: {c: {between: [h0, h1]}}
+hosts: {h0: {do: [{write: {qp: c, length: 200KiB}}, {poll: {qp: c}}]}}
+faults: [{name: late, action: drop, when: {link: h0-s0, from: h0, at: 5us, until: 6us}}]
+)");
+    EXPECT_THAT(verdict.warnings,
+                testing::ElementsAre("the fault \"late\" never fired: no packet matched; at and "
+                                     "until are compared with the time at which a packet is queued "
+                                     "at the link, and it may start there later"));
+}
+
+TEST(Connections, ThatTheDeviceRefusesHaveTheirPlaceAndTheReason) {
+    const auto error = [](std::string_view keys) {
+        return run_text(fmt::format("connections:\n  c: {{between: [h0, h1], {}}}\n", keys)).error;
+    };
+    EXPECT_THAT(
+        error("port: 2"),
+        testing::MatchesRegex("test.yaml:2:32: port: h0/c: ibv_modify_qp refused .0x10001.: "
+                              "RESET to INIT: port_num 2 is none of the ports 1 to 1"));
+    EXPECT_THAT(error("ends: {h1: {pkey_index: 500}}"),
+                testing::StartsWith("test.yaml:2:50: pkey_index: h1/c: ibv_modify_qp refused"));
+    EXPECT_THAT(error("initiator_depth: 200"),
+                testing::AllOf(testing::StartsWith("test.yaml:2:43: initiator_depth: h0/c: "),
+                               testing::HasSubstr("max_rd_atomic 200 is more than 16")));
+    EXPECT_THAT(error("sends: 32768, inline: 4096"), testing::StartsWith("test.yaml:2:"));
+}
+
+// A receiver without receives and rnr_retry 7, the default.
+TEST(EndlessRetries, EndARunThatHasNoStop) {
+    const std::string text = R"(
+connections: {c: {between: [h0, h1], min_rnr_timer: 24}}
+hosts: {h0: {do: [{write: {qp: c}}, {send: {qp: c}}, {poll: {qp: c, count: 2}}]}}
+)";
+    const Verdict ended = run_text(text);
+    ASSERT_EQ(ended.failures.size(), 1U) << report(ended, {});
+    EXPECT_THAT(
+        ended.failures[0].happened,
+        testing::MatchesRegex("h0 waits at line 3: poll, since .*; nothing happens any more "
+                              "but retries.*run: .stop: TIME.*h0/c: request 1: h1/c has no "
+                              "receive posted; RNR retried [0-9]+ times, and rnr_retry 7 "
+                              "retries for ever"));
+    EXPECT_LT(ended.time_ps, std::int64_t{100'000'000'000'000});  // 100 s
+    EXPECT_EQ(ended.digest, run_text(text).digest);
+    // Something is to happen after that time.
+    const Verdict late = run_text(text + R"(
+faults: [{name: late, action: qp_error, qp: h0/c, when: {at: 110s}}]
+expect: {completions: {h0/c: [{}, {status: WR_FLUSH_ERR}]}}
+)");
+    EXPECT_THAT(late.fired.at("late"), testing::SizeIs(1)) << report(late, {});
+    EXPECT_GE(late.time_ps, std::int64_t{110'000'000'000'000});
+    const Verdict stopped = run_text(text, {"run.stop=90s"});
+    EXPECT_THAT(stopped.failures.at(0).happened, testing::HasSubstr("nothing is left before"));
+}
+
+TEST(Replay, QuotesFilesForAShell) {
+    Verdict verdict;
+    verdict.file = "o dd/it's.yaml";
+    verdict.failures.push_back({});
+    EXPECT_THAT(report(verdict, {"run.seed=1"}),
+                testing::HasSubstr("replay: simverbs scenario 'o dd/it'\\''s.yaml' --set "
+                                   "'run.seed=1'\n"));
 }
 
 // Timeout code 31 is 8796 s, of which the default stop is the ninth part.

@@ -406,6 +406,7 @@ TEST_F(FabricFault, OfManagementIsNotForEthernet) {
     simverbs_fault fault = on_node(SIMVERBS_FAULT_PKEY, "h0");
     fault.with.value = 0x8001;
     expect_refused(fault, EOPNOTSUPP, "Ethernet");
+    expect_refused(fault_of(SIMVERBS_FAULT_SM_DEATH), EOPNOTSUPP, "all ports are Ethernet ports");
 }
 
 TEST_F(FabricFault, HasANameForEachAction) {

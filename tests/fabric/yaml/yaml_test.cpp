@@ -153,6 +153,13 @@ TEST_F(StrictFields, GiveWhatIsThere) {
     EXPECT_TRUE(errors_.empty()) << errors_.text();
 }
 
+TEST_F(StrictFields, ReadHexadecimalNumbers) {
+    const Fields fields = read("latency: 5ns\ncount: 0x1F\n");
+    EXPECT_EQ(fields.get("count", number_of, std::uint64_t{0}, std::uint64_t{99}), 31U);
+    EXPECT_EQ(fields.get("count", number_of, std::uint64_t{0}, std::uint64_t{30}), std::nullopt);
+    EXPECT_EQ(errors_.text(), "f.yaml:2:8: \"0x1F\": expected a number from 0 to 30");
+}
+
 TEST_F(StrictFields, NameEveryMistake) {
     const Fields fields = read("latncy: 5ns\ncount: 12\ncount: 3\nkind: sqare\nweight: 1\n");
     EXPECT_EQ(fields.get("count", number_of, std::uint64_t{0}, std::uint64_t{9}), std::nullopt);
@@ -167,13 +174,13 @@ TEST_F(StrictFields, NameEveryMistake) {
 }
 
 TEST_F(StrictFields, RefuseOtherTypes) {
-    const Fields fields = read("latency: [5ns]\ncount: 0x10\nkind: {}\n");
+    const Fields fields = read("latency: [5ns]\ncount: 0x1g\nkind: {}\n");
     EXPECT_EQ(fields.get("latency", duration_of), std::nullopt);
     EXPECT_EQ(fields.get("count", number_of, std::uint64_t{0}, std::uint64_t{99}), std::nullopt);
     EXPECT_EQ(fields.choice("kind", kKinds), std::nullopt);
     EXPECT_EQ(errors_.text(),
               "f.yaml:1:10: expected a word or number, found a list\n"
-              "f.yaml:2:8: \"0x10\": expected a number from 0 to 99\n"
+              "f.yaml:2:8: \"0x1g\": expected a number from 0 to 99\n"
               "f.yaml:3:7: expected a word or number, found a mapping");
 }
 
