@@ -1,4 +1,4 @@
-// Questions about things that a trace does not have.
+// What of a trace a question means.
 #include <algorithm>
 #include <set>
 
@@ -26,7 +26,40 @@ std::string list_of(const std::set<T>& all) {
                                      all.size() > kMostListed ? ", ..." : "");
 }
 
+bool is_meant(const Record& record, const Question& question) {
+    return (!question.qpn || record.number("qpn") == *question.qpn) &&
+           (question.node.empty() || record.node == question.node) &&
+           (!question.index || record.number("index") == *question.index) &&
+           (!question.time_ps || record.time_ps == *question.time_ps);
+}
+
 }  // namespace
+
+const Record* find_completion(std::span<const Record> records, const Question& question) {
+    const Record* flushed = nullptr;
+    for (const Record& record : records) {
+        if (record.name != "completion" || !is_meant(record, question)) {
+            continue;
+        }
+        const std::string_view status = record.text("status");
+        if (question.index || (status != "SUCCESS" && status != "WR_FLUSH_ERR")) {
+            return &record;
+        }
+        flushed = flushed == nullptr && status == "WR_FLUSH_ERR" ? &record : flushed;
+    }
+    return flushed;
+}
+
+const Record* find_stop(std::span<const Record> records, const Question& question) {
+    for (const Record& record : records) {
+        if (record.name == "qp_state" && record.text("trigger") != "modify" &&
+            record.text("trigger") != "drained" &&
+            is_meant(record, {question.qpn, {}, question.node})) {
+            return &record;
+        }
+    }
+    return nullptr;
+}
 
 std::string describe_unknown(std::span<const Record> records, const Question& question) {
     std::set<std::string> nodes;
