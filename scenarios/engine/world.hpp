@@ -90,6 +90,10 @@ struct End {
     std::deque<PostedSend> sends;
     std::deque<PostedReceive> receives;
     std::deque<Message> arriving;
+    // Of all requests that were posted, by their places; not after a RESET, which begins anew.
+    std::vector<std::uint64_t> ids_sent;
+    std::vector<std::uint64_t> ids_received;
+    bool has_ids = true;
 
     // The part of the scenario about it: of this end, else of both.
     [[nodiscard]] Checked say(std::string_view key) const;
@@ -141,6 +145,8 @@ class World final : public Observed {
     [[nodiscard]] std::optional<QueuePairPlace> place_of(std::string_view end) const override;
     [[nodiscard]] std::string end_of(std::string_view node, std::uint64_t qpn) const override;
     [[nodiscard]] std::string peer_of(std::string_view node, std::uint64_t qpn) const override;
+    [[nodiscard]] std::optional<std::uint64_t> posted_id(std::string_view end, bool is_receive,
+                                                         std::uint64_t place) const override;
     [[nodiscard]] std::optional<std::uint32_t> number_of(std::string_view host, NamedObject kind,
                                                          std::string_view name) const override;
 
@@ -166,7 +172,10 @@ class World final : public Observed {
     [[nodiscard]] const std::vector<Record>& records() const override { return records_; }
     [[nodiscard]] const std::vector<Failure>& broken_invariants() const override { return broken_; }
     // Sends of `end` that have not completed.
-    void posted(End& end, const PostedSend& send) { end.sends.push_back(send); }
+    void posted(End& end, const PostedSend& send) {
+        end.sends.push_back(send);
+        end.ids_sent.push_back(send.id);
+    }
     void left(End& end, Message message);
 
     static constexpr std::size_t kMostRecords = 2'000'000;
