@@ -269,9 +269,17 @@ void Roots::look_at(const Transmission& sent) {
     }
     if (const Record* const drop = is_injected ? find_drop(*sent.lost) : nullptr) {
         add(*drop);
-    } else if (!add_faults_of_loss(*sent.lost)) {
+    } else if (!add_faults_of_loss(*sent.lost) && !(reason == "no_route" && has_outage())) {
         add_loss(*sent.lost);
     }
+}
+
+// Routes vanish with the link or the node that another transmission was lost at.
+bool Roots::has_outage() const {
+    return std::ranges::any_of(faults_, [](const Record* fired) {
+        const auto* const row = std::ranges::find(kLosses, fired->text("action"), &LossRow::action);
+        return row != kLosses.end() && row->outages;
+    });
 }
 
 // The fault that fired last at the frame which it took.

@@ -70,6 +70,7 @@ class Roots {
     void find_errors();
     void look_at(const Transmission& sent);
     bool add_faults_of_loss(const Record& lost);
+    [[nodiscard]] bool has_outage() const;
     [[nodiscard]] const Record* find_drop(const Record& lost) const;
     [[nodiscard]] bool explains(const Record& fired, const Record& lost) const;
     [[nodiscard]] bool touches(const FaultPlace& place, const Record& lost) const;

@@ -143,6 +143,17 @@ faults: [{name: dead, action: host_kill, node: h1, when: {on: packet, qp: h0/c, 
                 HasSubstr("on h1, set off at h0 by RDMA_WRITE_MIDDLE, PSN 10"));
 }
 
+TEST(Roots, RoutesThatVanishWithASwitchAreNoRootsOfTheirOwn) {
+    const std::string text = explanation_of(R"(
+fabric: fat-tree2:2x1x1
+connections: {c: {between: [h0, h1], timeout: 8, retries: 1}}
+hosts: {h0: {do: [{sleep: 1us}, {write: {qp: c, length: 64KiB}}, {poll: {qp: c}}]}}
+faults: [{name: dead, action: switch_death, node: spine0, when: {on: packet, qp: h0/c, psn: 10}}]
+)");
+    EXPECT_THAT(text, HasSubstr("Root: the injected fault \"dead\" (switch_death)"));
+    EXPECT_THAT(text, Not(HasSubstr("no_route"))) << text;
+}
+
 TEST(Roots, PacketsThatWereSentBeforeAnErrorAreCounted) {
     const std::string text = explanation_of(R"(
 connections: {c: {between: [h0, h1]}}
