@@ -8,7 +8,7 @@ namespace {
 
 using simverbs::FaultCause;
 
-// What the queue pair was last told of its connection; nullptr: nothing.
+// Returns what the queue pair was last told of its connection; nullptr: nothing.
 const Record* connection_of(std::span<const Record> records, const std::string& node,
                             std::uint64_t qpn) {
     const Record* last = nullptr;

@@ -478,11 +478,6 @@ class Explanation {
 
 }  // namespace
 
-std::string end_text(const RunNames* names, const std::string& node, std::uint64_t qpn) {
-    const std::string end = names == nullptr ? "" : names->end_of(node, qpn);
-    return end.empty() ? queue_pair_text(node, qpn) : fmt::format("{} (QP {:#x})", end, qpn);
-}
-
 std::optional<std::string> explain(std::span<const Record> records, const Question& question,
                                    const RunNames* names) {
     const std::optional<std::string> failure = Explanation(records, names).of(question);

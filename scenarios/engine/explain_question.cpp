@@ -1,4 +1,4 @@
-// What of a trace a question means.
+// Finds what a question asks for in a trace, and names queue pairs.
 #include <algorithm>
 #include <set>
 
@@ -59,6 +59,11 @@ const Record* find_stop(std::span<const Record> records, const Question& questio
         }
     }
     return nullptr;
+}
+
+std::string end_text(const RunNames* names, const std::string& node, std::uint64_t qpn) {
+    const std::string end = names == nullptr ? "" : names->end_of(node, qpn);
+    return end.empty() ? queue_pair_text(node, qpn) : fmt::format("{} (QP {:#x})", end, qpn);
 }
 
 std::string describe_unknown(std::span<const Record> records, const Question& question) {

@@ -1,4 +1,4 @@
-// What began a failure, as far as records show an effect of it: injected faults that hit the
+// Finds what began a failure, as far as records show an effect of it: injected faults that hit the
 // packets of the failed request or took away the way, the device or the memory that it needed; and
 // losses that no fault explains.
 #pragma once

@@ -1,6 +1,6 @@
-// What became of the packets of the request at which a queue pair failed: of the oldest one that
-// was not acknowledged, of those behind it, and of the answers to them. Works on the records of a
-// trace alone; without records of frames that came through it knows only those that were lost.
+// Tells what became of the packets of the request at which a queue pair failed: of the oldest one
+// that was not acknowledged, of those behind it, and of the answers to them. Works on the records
+// of a trace alone; without records of frames that came through it knows only those that were lost.
 #pragma once
 
 #include <cstddef>

@@ -90,7 +90,8 @@ struct End {
     std::deque<PostedSend> sends;
     std::deque<PostedReceive> receives;
     std::deque<Message> arriving;
-    // Of all requests that were posted, by their places; not after a RESET, which begins anew.
+    // The ids of all requests that were posted, by their places; unknown after a RESET, where
+    // places begin anew.
     std::vector<std::uint64_t> ids_sent;
     std::vector<std::uint64_t> ids_received;
     bool has_ids = true;

@@ -49,7 +49,7 @@ struct QueuePairDescribed {
     }
 };
 
-// What a queue pair is to send and to expect: told when it comes to RTR, and again in RTS.
+// The attributes that the two ends of a connection must agree on: told in RTR, and again in RTS.
 struct QueuePairConnected {
     static constexpr EventInfo kInfo{"queue_pair_connected", Category::kObject};
     NodeId node;

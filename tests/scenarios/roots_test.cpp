@@ -53,7 +53,13 @@ TEST(Roots, AFaultThatWasRecoveredIsNone) {
     const std::string text = explanation_of(R"(
 connections: {c: {between: [h0, h1], timeout: 8, retries: 1}}
 hosts:
-  h0: {do: [{send: {qp: c, id: 1}}, {poll: {qp: c}}, {sleep: 5ms}, {send: {qp: c, id: 2}}, {poll: {qp: c}}]}
+  h0:
+    do:
+      - send: {qp: c, id: 1}
+      - poll: {qp: c}
+      - sleep: 5ms
+      - send: {qp: c, id: 2}
+      - poll: {qp: c}
   h1: {do: [{receive: {qp: c}}, {poll: {qp: c}}, {sleep: 2ms}, {modify: {qp: c, state: ERR}}]}
 faults: [{name: early, action: corrupt, when: {qp: h0/c}}]
 )");
@@ -157,7 +163,8 @@ faults: [{name: dead, action: switch_death, node: spine0, when: {on: packet, qp:
 TEST(Roots, PacketsThatWereSentBeforeAnErrorAreCounted) {
     const std::string text = explanation_of(R"(
 connections: {c: {between: [h0, h1]}}
-hosts: {h0: {do: [{write: {qp: c, length: 512KiB}}, {sleep: 20us}, {deregister: {}}, {poll: {qp: c}}]}}
+hosts:
+  h0: {do: [{write: {qp: c, length: 512KiB}}, {sleep: 20us}, {deregister: {}}, {poll: {qp: c}}]}
 )");
     EXPECT_THAT(text, HasSubstr("packets of it had been sent when h0 found that."));
     EXPECT_THAT(text, HasSubstr("20.000us: h0 had called ibv_dereg_mr."));
