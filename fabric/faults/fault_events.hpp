@@ -16,19 +16,27 @@ namespace fabric {
 // As written in a scenario, counted from 1; 0 is a fault without a scenario.
 using FaultId = StrongId<struct FaultIdTag, std::uint32_t>;
 
-// The name that somebody gave a fault, for those who tell of its firings.
+// The name that somebody gave a fault, and what it is done to, for those who tell of its firings.
 struct FaultDescribed {
     static constexpr trace::EventInfo kInfo{"fault", trace::Category::kObject};
-    NodeId node;
+    NodeId node;  // of the target
     FaultId fault;
     std::string_view action;
     std::string_view name;
+    std::string_view target;  // the kind of object; "": what the trigger matches
+    std::string_view link;    // "" where the target is none; likewise 0 below
+    PortNumber port;
+    std::uint32_t qpn;
 
     template <class F>
     void fields(F&& f) const {
         f("fault", fault);
         f("action", action);
         f("name", name);
+        f("target", target);
+        f("link", link);
+        f("port", port);
+        f("qpn", qpn);
     }
 };
 

@@ -2,16 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fmt/core.h>
 
 #include "fabric/core/counted.hpp"
 
 #include "simverbs/model/completion_faults.hpp"
-#include "simverbs/model/fault_actions.hpp"
-#include "simverbs/model/packet_fate.hpp"
 
+#include "scenarios/engine/disagreement.hpp"
+#include "scenarios/engine/errno_names.hpp"
+#include "scenarios/engine/explain_tag.hpp"
+#include "scenarios/engine/fault_text.hpp"
 #include "scenarios/engine/lost_messages.hpp"
+#include "scenarios/engine/roots.hpp"
 
 namespace scenarios {
 
@@ -19,9 +23,7 @@ namespace {
 
 using simverbs::CompletionFault;
 using simverbs::Detector;
-using simverbs::FailureKind;
-using simverbs::FaultActionRow;
-using simverbs::FaultReach;
+using simverbs::FaultCause;
 
 const CompletionFault* row_of(std::string_view cause) {
     const auto found =
@@ -35,10 +37,22 @@ class Explanation {
         : records_(records), names_(names) {}
 
     std::optional<std::string> of(const Question& question) {
-        if (const Record* const completion = find_completion(question)) {
+        const Record* const completion = find_completion(records_, question);
+        if (completion == nullptr && question.time_ps) {
+            return std::nullopt;
+        }
+        const Record* const stopped =
+            completion == nullptr ? find_stop(records_, question) : nullptr;
+        const bool is_failure =
+            stopped != nullptr ||
+            (completion != nullptr && (question.index || !was_flushed_by_program(*completion)));
+        if (!is_failure && (explain_refused_call(question) || explain_management())) {
+            return text_;
+        }
+        if (completion != nullptr) {
             root_.cause = completion->text("cause");
             explain_completion(*completion);
-        } else if (const Record* const stopped = find_stop(question)) {
+        } else if (stopped != nullptr) {
             root_.cause = stopped->text("cause");
             say("{}: {} went from {} to {}: {}.", time_text(stopped->time_ps),
                 queue_pair_of(*stopped), stopped->text("from"), stopped->text("to"),
@@ -58,46 +72,9 @@ class Explanation {
         text_ += "    " + fmt::format(format, std::forward<Args>(args)...) + "\n";
     }
 
-    static bool is_meant(const Record& record, const Question& question) {
-        return (!question.qpn || record.number("qpn") == *question.qpn) &&
-               (question.node.empty() || record.node == question.node) &&
-               (!question.index || record.number("index") == *question.index);
-    }
-
-    // The one that is named, else the first that failed of itself, else the first flushed one.
-    [[nodiscard]] const Record* find_completion(const Question& question) const {
-        const Record* flushed = nullptr;
-        for (const Record& record : records_) {
-            if (record.name != "completion" || !is_meant(record, question)) {
-                continue;
-            }
-            const std::string_view status = record.text("status");
-            if (question.index || (status != "SUCCESS" && status != "WR_FLUSH_ERR")) {
-                return &record;
-            }
-            flushed = flushed == nullptr && status == "WR_FLUSH_ERR" ? &record : flushed;
-        }
-        return flushed;
-    }
-
-    [[nodiscard]] const Record* find_stop(const Question& question) const {
-        for (const Record& record : records_) {
-            if (record.name == "qp_state" && record.text("trigger") != "modify" &&
-                record.text("trigger") != "drained" &&
-                (!question.qpn || record.number("qpn") == *question.qpn) &&
-                (question.node.empty() || record.node == question.node)) {
-                return &record;
-            }
-        }
-        return nullptr;
-    }
-
     // "h0/c (QP 0x10001)", or as pictures have it where the end has no name.
     [[nodiscard]] std::string queue_pair_of(const Record& record) const {
-        const std::uint64_t qpn = record.number("qpn");
-        const std::string end = names_ == nullptr ? "" : names_->end_of(record.node, qpn);
-        return end.empty() ? queue_pair_text(record.node, qpn)
-                           : fmt::format("{} (QP {:#x})", end, qpn);
+        return end_text(names_, record.node, record.number("qpn"));
     }
 
     // By its place in its queue, from 0, and by the id that the program gave it.
@@ -108,14 +85,8 @@ class Explanation {
                                   : fmt::format("request {}", index);
     }
 
-    // By its name; without one by its number.
     [[nodiscard]] std::string fault_of(const Record& fired) const {
-        for (const Record& record : records_) {
-            if (record.name == "fault" && record.number("fault") == fired.number("fault")) {
-                return fmt::format("\"{}\" ({})", record.text("name"), fired.text("action"));
-            }
-        }
-        return fmt::format("{} ({})", fired.number("fault"), fired.text("action"));
+        return fault_name(records_, fired);
     }
 
     // Why a request failed or a queue pair stopped. A NAK that a fault makes has the cause of
@@ -125,11 +96,10 @@ class Explanation {
         if (row == nullptr) {
             return std::string(what.text("cause"));
         }
-        const auto is_nak = [](const Firings& each) {
-            return each.front()->text("action") == "nak";
-        };
-        if (row->cause == simverbs::FaultCause::kInjectedStatus &&
-            std::ranges::any_of(firings_before(what), is_nak)) {
+        const auto is_nak = [](const Record* fired) { return fired->text("action") == "nak"; };
+        if (row->cause == FaultCause::kInjectedStatus &&
+            std::ranges::any_of(
+                Roots(records_, places_, Trail(records_, what), what, row).faults(), is_nak)) {
             return "a packet of it was answered by a NAK that a fault made (injected NAK)";
         }
         return fmt::format("{} ({})", row->description, row->name);
@@ -141,8 +111,9 @@ class Explanation {
             request_of(completion), queue_pair_of(completion), completion.text("status"),
             reason(completion));
         if (completion.text("opcode").starts_with("TM_")) {
-            say_tag(completion);
+            text_ += describe_tag(records_, completion);
         }
+        say_undelivered(completion);
         if (completion.text("status") == "SUCCESS") {
             say_retries(completion);
             explain_roots(completion);
@@ -159,44 +130,29 @@ class Explanation {
         explain_roots(completion);
     }
 
-    // The message of a tagged receive: the last that took the tag of that handle, which is the
-    // index of its completion; without one, the last that was looked up.
-    void say_tag(const Record& completion) {
-        const Record* last = nullptr;
-        const Record* own = nullptr;
+    // The program does not see completions of a queue that had no room for them, or is dead.
+    void say_undelivered(const Record& completion) {
+        const Record* last = nullptr;  // of the queue, before it died
         for (const Record& record : records_) {
-            if (record.time_ps > completion.time_ps || record.name != "tag" ||
-                record.node != completion.node ||
-                record.number("qpn") != completion.number("qpn")) {
+            if (record.node != completion.node || record.number("cq") != completion.number("cq")) {
                 continue;
             }
-            last = &record;
-            if (record.text("outcome") == "matched" &&
-                record.number("handle") == completion.number("index")) {
-                own = &record;
+            if (record.name == "completion") {
+                last = &record;
+            } else if (record.name == "cq_state" && record.text("to") == "DEAD") {
+                const bool overran = last == &completion && record.time_ps == last->time_ps;
+                if (overran || &record < &completion) {
+                    say("The program did not get that completion: at {} completion queue {} of {} "
+                        "overran.",
+                        time_text(record.time_ps), record.number("cq"), record.node);
+                }
+                return;
             }
         }
-        const Record* const found = own != nullptr ? own : last;
-        if (found == nullptr) {
-            return;
-        }
-        const std::string_view outcome = found->text("outcome");
-        std::string what = "has no tag and took an ordinary receive";
-        if (outcome == "matched") {
-            what = fmt::format("matched the tag of handle {}", found->number("handle"));
-        } else if (outcome == "unexpected") {
-            what = "matched no tag of the list and took an ordinary receive";
-        } else if (outcome == "not in use") {
-            what =
-                "took an ordinary receive: the tag that it matches was added before software had "
-                "reported all unexpected messages";
-        }
-        say("{}: a message with tag {:#x} {}.", time_text(found->time_ps), found->number("tag"),
-            what);
     }
 
-    // Flushed work follows from what stopped the queue pair.
-    void explain_flush(const Record& completion) {
+    // The last change that stopped the queue pair of a flushed request.
+    [[nodiscard]] const Record* stop_of(const Record& completion) const {
         const Record* stop = nullptr;
         for (const Record& record : records_) {
             if (record.time_ps <= completion.time_ps && record.name == "qp_state" &&
@@ -206,6 +162,64 @@ class Explanation {
                 stop = &record;
             }
         }
+        return stop;
+    }
+
+    [[nodiscard]] bool was_flushed_by_program(const Record& completion) const {
+        const Record* const stop = stop_of(completion);
+        return completion.text("cause") == "flushed" && stop != nullptr &&
+               stop->text("trigger") == "modify";
+    }
+
+    // A verb that an injected fault made fail.
+    bool explain_refused_call(const Question& question) {
+        const Record* fired = nullptr;
+        for (const Record& record : records_) {
+            if (record.name == "fault_fired" && record.text("action") == "call") {
+                fired = &record;
+            } else if (fired != nullptr && record.name == "verb" && record.number("errno") != 0 &&
+                       record.node == fired->node &&
+                       (question.node.empty() || record.node == question.node)) {
+                root_ = {"refused call", {"call"}};
+                say("{}: ibv_{} of {} answered {}.", time_text(record.time_ps), record.text("verb"),
+                    record.node, errno_name(static_cast<int>(record.number("errno"))));
+                say_fault(*fired, record, true);
+                return true;
+            }
+        }
+        return false;
+    }
+
+    // Messages of communication management that faults took, and what rdma_cm said then.
+    bool explain_management() {
+        const Record* last = nullptr;
+        for (const Record& record : records_) {
+            if (record.name == "fault_fired" && record.text("operation").starts_with("CM_")) {
+                last = &record;
+            } else if (record.name == "rdma_cm_event" && record.text("status").starts_with("-")) {
+                say("{}: rdma_cm told {}: {}.", time_text(record.time_ps), record.node,
+                    record.text("event"));
+            }
+        }
+        if (last == nullptr) {
+            text_.clear();
+            return false;
+        }
+        std::set<std::uint64_t> told;
+        root_.cause = "communication management";
+        for (const Record& record : records_) {
+            if (record.name == "fault_fired" && record.text("operation").starts_with("CM_") &&
+                told.insert(record.number("fault")).second) {
+                root_.actions.emplace(record.text("action"));
+                say_fault(record, records_.back(), true);
+            }
+        }
+        return true;
+    }
+
+    // Flushed work follows from what stopped the queue pair.
+    void explain_flush(const Record& completion) {
+        const Record* const stop = stop_of(completion);
         if (stop == nullptr) {
             return;
         }
@@ -236,7 +250,7 @@ class Explanation {
             say_responder(row, completion);
         } else if (row.detector == Detector::kRequester &&
                    row.wire == simverbs::WireAnswer::kNothing) {
-            say("Nothing of it was sent: {} refused it before.", completion.node);
+            say_sent_before(completion);
         }
         if (row.cause == simverbs::FaultCause::kRnrRetriesUsedUp) {
             say_not_ready(completion);
@@ -249,22 +263,35 @@ class Explanation {
                                  record.text("trigger") != "modify" &&
                                  record.node != completion.node;
             if (is_stop && record.time_ps <= completion.time_ps) {
-                say("{}: {} found it when the request arrived, answered {}, and {} went to {}.",
-                    time_text(record.time_ps), record.node, to_string(row.wire),
+                say("{}: {} found it{}, answered {}, and {} went to {}.", time_text(record.time_ps),
+                    record.node, arrival_text(completion, record), to_string(row.wire),
                     queue_pair_of(record), record.text("to"));
-                say_calls(record);
+                say_calls(record, record.node);
                 return;
             }
         }
-        say_calls(completion);
     }
 
-    // Prints what the programs had done to memory and rights before.
-    void say_calls(const Record& before) {
+    // When the request had come that a responder refused; it answers them in order.
+    [[nodiscard]] std::string arrival_text(const Record& completion, const Record& refused) const {
+        const Trail trail(records_, completion);
+        for (const Transmission& sent : trail.transmissions()) {
+            if (!sent.is_answer && sent.is_oldest && sent.arrived != nullptr &&
+                sent.arrived->time_ps < refused.time_ps) {
+                return fmt::format(" in a request that had arrived at {}",
+                                   time_text(sent.arrived->time_ps));
+            }
+        }
+        return {};
+    }
+
+    // Prints what the program had done to memory and rights before.
+    void say_calls(const Record& before, std::string_view node) {
         constexpr auto kTelling =
             std::to_array<std::string_view>({"dereg_mr", "rereg_mr", "dealloc_mw"});
         for (const Record& record : records_) {
             const bool tells = record.name == "verb" && record.number("errno") == 0 &&
+                               record.node == node &&
                                std::ranges::find(kTelling, record.text("verb")) != kTelling.end();
             if (tells && record.time_ps <= before.time_ps && &record < &before) {
                 say("{}: {} had called ibv_{}.", time_text(record.time_ps), record.node,
@@ -273,19 +300,23 @@ class Explanation {
         }
     }
 
-    void say_retries(const Record& completion) {
-        std::uint64_t first = 0;
-        std::uint64_t again = 0;
-        for (const Record& record : records_) {
-            if (record.name == "packet_sent" && record.node == completion.node &&
-                record.number("qpn") == completion.number("qpn") &&
-                record.time_ps <= completion.time_ps) {
-                (record.number("retransmission") != 0 ? again : first) += 1;
-            }
+    // The requester itself found something wrong, before it sent the request or in the middle.
+    void say_sent_before(const Record& completion) {
+        const std::uint64_t sent = Trail(records_, completion).sent_of_request();
+        if (sent == 0) {
+            say("Nothing of it was sent: {} refused it before.", completion.node);
+        } else {
+            say("{} of it had been sent when {} found that.", fabric::counted(sent, "packet"),
+                completion.node);
         }
-        if (again > 0) {
+        say_calls(completion, completion.node);
+    }
+
+    void say_retries(const Record& completion) {
+        const Trail trail(records_, completion);
+        if (trail.sent_again() > 0) {
             say("{} had sent {} on that queue pair, and {} more again.", completion.node,
-                fabric::counted(first, "packet"), again);
+                fabric::counted(trail.first_sent(), "packet"), trail.sent_again());
         }
     }
 
@@ -308,148 +339,149 @@ class Explanation {
 
     // ---- what began it
 
-    // Returns true if faults of that action lead to such a cause; others happened on the way.
-    static bool can_begin(std::string_view action, const CompletionFault* row) {
-        const FaultActionRow* const fault = simverbs::find_fault_action(action);
-        if (fault == nullptr || row == nullptr) {
-            return true;
-        }
-        if (row->cause == simverbs::FaultCause::kRnrRetriesUsedUp) {
-            return fault->begins.contains(FailureKind::kNotReady);
-        }
-        return fault->begins.contains(row->detector == Detector::kTimer ? FailureKind::kTimeout
-                                                                        : FailureKind::kError);
-    }
-
-    // Returns true if an action affects more than the queue pair of what set it off.
-    static bool reaches_all(std::string_view action) {
-        const FaultActionRow* const fault = simverbs::find_fault_action(action);
-        return fault != nullptr && row_of(fault->subject).reach == FaultReach::kFabric;
-    }
-
-    // Packets of the queue pair, in either direction, or something without packets.
-    [[nodiscard]] bool concerns(const Record& fault, const Record& what) const {
-        if (reaches_all(fault.text("action"))) {
-            return true;
-        }
-        const std::uint64_t qpn = what.number("qpn");
-        const std::uint64_t flow = fault.number("flow");
-        const std::uint64_t to_flow = fault.number("to_flow");
-        return (flow == 0 && to_flow == 0) || flow == qpn || to_flow == qpn;
-    }
-
-    // The firings of one fault before a failure, in order.
-    using Firings = std::vector<const Record*>;
-
-    [[nodiscard]] std::vector<Firings> firings_before(const Record& what) const {
-        std::vector<Firings> faults;
-        for (const Record& record : records_) {
-            if (record.name != "fault_fired" || record.time_ps > what.time_ps ||
-                !concerns(record, what)) {
-                continue;
-            }
-            const auto same = std::ranges::find_if(faults, [&record](const Firings& each) {
-                return each.front()->number("fault") == record.number("fault");
-            });
-            if (same == faults.end()) {
-                faults.push_back({&record});
-            } else {
-                same->push_back(&record);
-            }
-        }
-        return faults;
-    }
-
-    // When the queue pair last completed something without an error; -1: it never did.
-    [[nodiscard]] std::int64_t last_success_before(const Record& what) const {
-        std::int64_t last = -1;
-        for (const Record& record : records_) {
-            if (record.time_ps >= what.time_ps) {
-                break;
-            }
-            if (record.name == "completion" && record.node == what.node &&
-                record.number("qpn") == what.number("qpn") && record.text("status") == "SUCCESS") {
-                last = record.time_ps;
-            }
-        }
-        return last;
-    }
-
-    // Which of several firings began the failure; earlier ones were recovered: the first that hit
-    // the oldest packet among those hit since the last success.
-    [[nodiscard]] std::size_t beginning_of(const Firings& firings, std::int64_t success) const {
-        const auto psn = [](const Record* firing) { return firing->number("relative_psn"); };
-        const auto since = std::ranges::find_if(
-            firings, [success](const Record* firing) { return firing->time_ps > success; });
-        if (since == firings.end()) {
-            return 0;
-        }
-        if ((*since)->text("operation").empty()) {
-            return static_cast<std::size_t>(since - firings.begin());
-        }
-        const std::uint64_t oldest = psn(*std::ranges::min_element(since, firings.end(), {}, psn));
-        return static_cast<std::size_t>(std::ranges::find(firings, oldest, psn) - firings.begin());
-    }
-
+    // Prints the faults and the losses that lead to `what`, and faults that it survived.
     void explain_roots(const Record& what) {
         const CompletionFault* const row = row_of(what.text("cause"));
-        root_.cause = what.text("cause");
-        bool has_root = false;
-        const std::int64_t success = last_success_before(what);
-        for (const Firings& firings : firings_before(what)) {
-            const std::string action(firings.front()->text("action"));
-            const bool is_root = can_begin(action, row);
-            has_root = has_root || is_root;
-            if (is_root) {
-                root_.actions.insert(action);
-            }
-            say_fault(firings, beginning_of(firings, success), is_root);
+        const Trail trail(records_, what);
+        const Roots roots(records_, places_, trail, what, row);
+        for (const Record* const fired : roots.faults()) {
+            root_.actions.emplace(fired->text("action"));
+            say_fault(*fired, what, true);
         }
-        const bool is_lost = row != nullptr && row->detector == Detector::kTimer;
-        if (!has_root && !(is_lost && say_lost(what))) {
+        say_survived(trail, roots, what);
+        if (row != nullptr && row->cause == FaultCause::kSuccess) {
+            return;
+        }
+        bool has_root = !roots.faults().empty();
+        for (const Record* const lost : roots.losses()) {
+            say_loss(*lost, trail);
+            has_root = true;
+        }
+        if (!has_root && !say_disagreement(trail, row)) {
             say("No fault was injected that leads to it: what the programs asked for did.");
         }
     }
 
-    void say_fault(const Firings& firings, std::size_t which, bool is_root) {
-        const Record& fault = *firings[which];
-        std::string packet;
-        if (!fault.text("operation").empty()) {
-            packet = fmt::format(" {}, PSN {} of its queue pair, transmission {},",
-                                 fault.text("operation"), fault.number("relative_psn"),
-                                 fault.number("attempt"));
+    // Faults that hit packets of the queue pair since it last completed something.
+    void say_survived(const Trail& trail, const Roots& roots, const Record& what) {
+        const std::int64_t success = last_success_before(records_, what);
+        std::set<std::uint64_t> told;
+        for (const Record* const fired : roots.faults()) {
+            told.insert(fired->number("fault"));
         }
-        say("{} the injected fault {} fired at {}: at {},{} {}.",
-            is_root ? "Root:" : "On the way, and not the reason:", fault_of(fault),
-            time_text(fault.time_ps), fault.node, packet,
-            firings.size() == 1 ? std::string("once")
-            : which == 0        ? fmt::format("for the first of {} times", firings.size())
-                                : fmt::format("time {} of {}", which + 1, firings.size()));
-    }
-
-    // Frames that went no further without an injected fault.
-    bool say_lost(const Record& what) {
         for (const Record& record : records_) {
-            if (record.time_ps > what.time_ps) {
+            if (&record == &what) {
                 break;
             }
-            if (record.name == "packet_discarded" &&
-                !simverbs::is_consequence(record.text("fate"))) {
-                say("Root: {}: {} discarded a packet for QP {:#x}: {}.", time_text(record.time_ps),
-                    record.node, record.number("dest_qpn"), record.text("fate"));
-                return true;
-            }
-            if (record.name == "frame_dropped") {
-                say("Root: {}: {} dropped a frame: {}.", time_text(record.time_ps), record.node,
-                    record.text("reason"));
-                return true;
+            if (record.name == "fault_fired" && record.time_ps > success &&
+                trail.is_of_queue_pair(record) && !record.text("operation").empty() &&
+                told.insert(record.number("fault")).second) {
+                say_fault(record, what, false);
             }
         }
-        return false;
+    }
+
+    void say_fault(const Record& fired, const Record& before, bool is_root) {
+        std::size_t which = 0;
+        std::size_t firings = 0;
+        for (const Record& record : records_) {
+            if (&record == &before) {
+                break;
+            }
+            if (record.name == "fault_fired" && record.number("fault") == fired.number("fault")) {
+                ++firings;
+                which = &record == &fired ? firings : which;
+            }
+        }
+        say("{} the injected fault {} fired at {}: {} {}.",
+            is_root ? "Root:" : "On the way, and not the reason:", fault_of(fired),
+            time_text(fired.time_ps), place_text(fired, places_),
+            firings == 1 ? std::string("once")
+            : which == 1 ? fmt::format("for the first of {} times", firings)
+                         : fmt::format("time {} of {}", which, firings));
+    }
+
+    // A packet that went no further without an injected fault, and why.
+    void say_loss(const Record& lost, const Trail& trail) {
+        const std::string_view reason = reason_of_loss(lost);
+        std::string text;
+        if (lost.name == "frame_dropped") {
+            const std::uint64_t lid = reason == "no_route" ? lost.number("dlid") : 0;
+            text = fmt::format("{}: {} dropped a frame{}: {}", time_text(lost.time_ps), lost.node,
+                               lid == 0 ? "" : fmt::format(" for LID {}", lid), reason);
+        } else {
+            text = fmt::format("{}: {} discarded a packet for QP {:#x}: {}",
+                               time_text(lost.time_ps), lost.node, lost.number("dest_qpn"), reason);
+        }
+        if (reason == "queue pair not ready" && say_not_in_rtr(lost, text)) {
+            return;
+        }
+        say("Root: {}.", text);
+        if (reason == "no such queue pair") {
+            say_destroyed(lost);
+        } else if (reason == "not from the peer") {
+            say_disagreement(trail, row_of(to_string(FaultCause::kPacketsLost)));
+        }
+    }
+
+    // The queue pair at the other end is silent: explains why it is in that state.
+    bool say_not_in_rtr(const Record& lost, const std::string& text) {
+        const Record* last = nullptr;
+        for (const Record& record : records_) {
+            if (&record == &lost) {
+                break;
+            }
+            if (record.name == "qp_state" && record.node == lost.node &&
+                record.number("qpn") == lost.number("dest_qpn")) {
+                last = &record;
+            }
+        }
+        if (last == nullptr) {
+            return false;
+        }
+        say("{}.", text);
+        const std::string time = time_text(last->time_ps);
+        if (last->text("trigger") != "modify") {
+            say("{}: {} had gone to {}: {}.", time, queue_pair_of(*last), last->text("to"),
+                reason(last->text("cause")));
+            explain_roots(*last);
+        } else if (last->text("to") == "INIT") {
+            say("Root: the program of {} had not yet moved {} from INIT to RTR.", last->node,
+                queue_pair_of(*last));
+        } else {
+            say("Root: {}: the program of {} had moved {} from {} to {}.", time, last->node,
+                queue_pair_of(*last), last->text("from"), last->text("to"));
+        }
+        return true;
+    }
+
+    void say_destroyed(const Record& lost) {
+        for (const Record& record : records_) {
+            if (&record == &lost) {
+                break;
+            }
+            if (record.name == "verb" && record.text("verb") == "destroy_qp" &&
+                record.node == lost.node && record.number("handle") == lost.number("dest_qpn") &&
+                record.number("errno") == 0) {
+                say("{}: {} had called ibv_destroy_qp for it.", time_text(record.time_ps),
+                    record.node);
+            }
+        }
+    }
+
+    // Attributes of the two ends that do not fit each other.
+    bool say_disagreement(const Trail& trail, const CompletionFault* row) {
+        const std::string text =
+            row == nullptr ? "" : describe_disagreement(records_, trail, row->cause, names_);
+        if (!text.empty()) {
+            say("Root: {}.", text);
+        }
+        return !text.empty();
     }
 
     std::span<const Record> records_;
     const RunNames* names_;
+    FaultPlaces places_{records_};
     std::string text_;
     Root root_;
 };
@@ -459,6 +491,9 @@ class Explanation {
 std::optional<std::string> explain(std::span<const Record> records, const Question& question,
                                    const RunNames* names) {
     const std::optional<std::string> failure = Explanation(records, names).of(question);
+    if (!failure && question.time_ps) {
+        return std::nullopt;
+    }
     const std::string lost = describe_lost_messages(records, question, names);
     if (!failure && lost.empty()) {
         return std::nullopt;
@@ -470,16 +505,6 @@ Root root_of(std::span<const Record> records, const Question& question) {
     Explanation explanation(records, nullptr);
     static_cast<void>(explanation.of(question));
     return explanation.root();
-}
-
-std::string recovered(std::span<const Record> records) {
-    std::uint64_t again = 0;
-    for (const Record& record : records) {
-        again += record.name == "packet_sent" ? record.number("retransmission") : 0;
-    }
-    return again == 0 ? ""
-                      : fmt::format("    {} sent again, and recovered what was lost.\n",
-                                    fabric::counted(again, "packet was", "packets were"));
 }
 
 }  // namespace scenarios

@@ -22,6 +22,7 @@ struct Question {
     std::optional<std::uint32_t> qpn{};
     std::optional<std::uint32_t> index{};  // of the work request in its queue, from 0
     std::string node{};
+    std::optional<std::int64_t> time_ps{};  // at which it completed
 };
 
 // The names, in a scenario, of what the trace has numbers for.
@@ -33,6 +34,16 @@ class RunNames {
     // The id of the work request that completed.
     [[nodiscard]] virtual std::optional<std::uint64_t> id_of(const Record& completion) const = 0;
 };
+
+// The completion that is meant: the one that is named, else the first that failed of itself, else
+// the first flushed one. nullptr: there is none.
+const Record* find_completion(std::span<const Record> records, const Question& question);
+
+// The first queue pair that is meant and that no program stopped. The same.
+const Record* find_stop(std::span<const Record> records, const Question& question);
+
+// "h0/c (QP 0x10001)", or as pictures have it where the end has no name. `names` may be nullptr.
+std::string end_text(const RunNames* names, const std::string& node, std::uint64_t qpn);
 
 // Sentences, a line each; nothing: no such completion failed, no such queue pair stopped, and no
 // message without acknowledgment was lost.
@@ -52,7 +63,7 @@ struct Root {
 };
 Root root_of(std::span<const Record> records, const Question& question = {});
 
-// How much was sent again, in a sentence; "" if nothing was.
+// How much was sent again, and what came of it; "" if nothing was.
 std::string recovered(std::span<const Record> records);
 
 // The records of a JSON Lines trace. Nodes are called by their names where the trace has them,

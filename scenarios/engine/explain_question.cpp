@@ -1,4 +1,4 @@
-// Questions about things that a trace does not have.
+// Finds what a question asks for in a trace, and names queue pairs.
 #include <algorithm>
 #include <set>
 
@@ -26,7 +26,45 @@ std::string list_of(const std::set<T>& all) {
                                      all.size() > kMostListed ? ", ..." : "");
 }
 
+bool is_meant(const Record& record, const Question& question) {
+    return (!question.qpn || record.number("qpn") == *question.qpn) &&
+           (question.node.empty() || record.node == question.node) &&
+           (!question.index || record.number("index") == *question.index) &&
+           (!question.time_ps || record.time_ps == *question.time_ps);
+}
+
 }  // namespace
+
+const Record* find_completion(std::span<const Record> records, const Question& question) {
+    const Record* flushed = nullptr;
+    for (const Record& record : records) {
+        if (record.name != "completion" || !is_meant(record, question)) {
+            continue;
+        }
+        const std::string_view status = record.text("status");
+        if (question.index || (status != "SUCCESS" && status != "WR_FLUSH_ERR")) {
+            return &record;
+        }
+        flushed = flushed == nullptr && status == "WR_FLUSH_ERR" ? &record : flushed;
+    }
+    return flushed;
+}
+
+const Record* find_stop(std::span<const Record> records, const Question& question) {
+    for (const Record& record : records) {
+        if (record.name == "qp_state" && record.text("trigger") != "modify" &&
+            record.text("trigger") != "drained" &&
+            is_meant(record, {question.qpn, {}, question.node})) {
+            return &record;
+        }
+    }
+    return nullptr;
+}
+
+std::string end_text(const RunNames* names, const std::string& node, std::uint64_t qpn) {
+    const std::string end = names == nullptr ? "" : names->end_of(node, qpn);
+    return end.empty() ? queue_pair_text(node, qpn) : fmt::format("{} (QP {:#x})", end, qpn);
+}
 
 std::string describe_unknown(std::span<const Record> records, const Question& question) {
     std::set<std::string> nodes;

@@ -89,8 +89,8 @@ void Judge::miss(Checked where, std::string expected, std::string happened) {
 }
 
 void Judge::miss(Checked where, std::int64_t time, std::string expected, std::string happened) {
-    failures_.push_back(
-        {where.position(), time, std::move(expected), std::move(happened), std::string(kind_)});
+    failures_.push_back({where.position(), time, std::move(expected), std::move(happened),
+                         std::string(kind_), end_});
 }
 
 void Judge::judge_end(Checked expect, const std::vector<std::string>& waiting) {
@@ -129,8 +129,10 @@ void Judge::judge(Checked expect) {
 
 void Judge::judge_completions(Checked ends) {
     for (const auto& [end, list] : ends.entries()) {
+        end_ = end.text;
         judge_completions_of(end.text, Checked(list));
     }
+    end_.clear();
 }
 
 // Each item takes the next completion of the end; none may be left.
@@ -167,10 +169,12 @@ void Judge::judge_completions_of(const std::string& end, Checked list) {
 void Judge::judge_states(Checked ends) {
     for (const auto& [name, wanted] : ends.entries()) {
         const std::string found = run_.state_of(name.text);
+        end_ = name.text;
         if (found != wanted.text) {
             miss(Checked(wanted), fmt::format("{} in {}", name.text, wanted.text), found);
         }
     }
+    end_.clear();
 }
 
 void Judge::judge_events(Checked hosts) {

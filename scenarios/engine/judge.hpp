@@ -45,6 +45,7 @@ class Judge {
     const Faults& faults_;
     std::vector<Failure> failures_;
     std::string_view kind_;  // of the failures that are found now
+    std::string end_;        // that they are about; "": none
 };
 
 }  // namespace scenarios

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -46,7 +47,9 @@ class LostMessages {
         : question_(question), names_(names) {}
 
     void see(const Record& record) {
-        if (record.name == "packet_sent") {
+        if (record.name == "queue_pair") {
+            owners_[record.number("qpn")].insert(record.node);
+        } else if (record.name == "packet_sent") {
             sent_[flow_of(record, "qpn")] = &record;
         } else if (record.name == "frame_received") {
             const auto found = sent_.find(flow_of(record, "flow"));
@@ -59,6 +62,10 @@ class LostMessages {
             fault_names_[record.number("fault")] = record.text("name");
         } else if (record.name == "fault_fired") {
             fired_ = &record;
+        } else if (record.name == "frame_sent") {
+            if (has_hit(record)) {
+                hits_[flow_of(record, "flow")] = fired_;
+            }
         } else if (record.name == "frame_dropped") {
             const auto found = sent_.find(flow_of(record, "flow"));
             if (found != sent_.end()) {
@@ -77,7 +84,7 @@ class LostMessages {
                 time_text(loss.first_ps), loss.count,
                 loss.count == 1 ? "packet without acknowledgment"
                                 : "packets without acknowledgment",
-                queue_pair(loss.sender, loss.qpn),
+                end_text(names_, loss.sender, loss.qpn),
                 loss.target == kMulticastQpn ? std::string("a multicast group")
                                              : fmt::format("QP {:#x}", loss.target),
                 loss.where, loss.reason, loss.psn);
@@ -100,6 +107,19 @@ class LostMessages {
         std::uint64_t count;
     };
 
+    [[nodiscard]] bool has_hit(const Record& frame) const {
+        return fired_ != nullptr && fired_->time_ps == frame.time_ps &&
+               fired_->node == frame.node && fired_->number("flow") == frame.number("flow");
+    }
+
+    [[nodiscard]] std::string fault_text(const Record& fired) const {
+        const auto name = fault_names_.find(fired.number("fault"));
+        return fmt::format("the injected fault {} ({})",
+                           name == fault_names_.end() ? std::to_string(fired.number("fault"))
+                                                      : fmt::format("\"{}\"", name->second),
+                           fired.text("action"));
+    }
+
     static Flow flow_of(const Record& record, std::string_view qpn) {
         return {record.number(qpn), record.number("frame")};
     }
@@ -112,11 +132,6 @@ class LostMessages {
         return service == kUc || service == kUd;
     }
 
-    [[nodiscard]] std::string queue_pair(const std::string& node, std::uint64_t qpn) const {
-        const std::string end = names_ == nullptr ? "" : names_->end_of(node, qpn);
-        return end.empty() ? queue_pair_text(node, qpn) : fmt::format("{} (QP {:#x})", end, qpn);
-    }
-
     // Ethernet switches flood: a copy that reaches another station is no loss.
     void lose_discarded(const Record& record) {
         const std::string_view fate = record.text("fate");
@@ -124,8 +139,18 @@ class LostMessages {
         if (fate != "for another station" && target != kMulticastQpn) {
             const bool is_rest = fate == to_string(simverbs::PacketFate::kCutMessage);
             lose_arrived(record, target,
-                         is_rest ? reason_of("message cut on UC") : std::string(fate));
+                         is_rest ? reason_of("message cut on UC") : reason_of_discard(record));
         }
+    }
+
+    // Says which fault it was where one has changed that packet.
+    [[nodiscard]] std::string reason_of_discard(const Record& discarded) const {
+        const std::string fate(discarded.text("fate"));
+        const auto arrived = arrived_.find(discarded.node);
+        const auto hit = arrived == arrived_.end() || arrived->second == nullptr
+                             ? hits_.end()
+                             : hits_.find(flow_of(*arrived->second, "qpn"));
+        return hit == hits_.end() ? fate : fmt::format("{}, by {}", fate, fault_text(*hit->second));
     }
 
     // The record of a loss follows that of the frame's arrival. On the way back to its own device a
@@ -153,26 +178,17 @@ class LostMessages {
         }
     }
 
-    // Says which fault it was where the one that fired last hit this frame.
+    // Says which fault it was where the one that fired last has hit this frame.
     [[nodiscard]] std::string reason_of_drop(const Record& dropped) const {
-        std::string reason(dropped.text("reason"));
-        const bool is_injected = reason == "fault" && fired_ != nullptr &&
-                                 fired_->time_ps == dropped.time_ps &&
-                                 fired_->number("flow") == dropped.number("flow");
-        if (!is_injected) {
-            return reason;
-        }
-        const auto name = fault_names_.find(fired_->number("fault"));
-        return fmt::format("the injected fault {} ({})",
-                           name == fault_names_.end() ? std::to_string(fired_->number("fault"))
-                                                      : fmt::format("\"{}\"", name->second),
-                           fired_->text("action"));
+        const std::string_view reason = dropped.text("reason");
+        return reason == "fault" && has_hit(dropped) ? fault_text(*fired_) : std::string(reason);
     }
 
     void lose(const Record& sent, const Record& lost, std::uint64_t target, std::string reason) {
         const std::uint64_t qpn = sent.number("qpn");
-        const bool is_node =
-            question_.node.empty() || question_.node == sent.node || question_.node == lost.node;
+        const bool is_node = question_.node.empty() || question_.node == sent.node ||
+                             question_.node == lost.node ||
+                             owners_[target].contains(question_.node);
         const bool is_queue_pair =
             !question_.qpn || *question_.qpn == qpn || *question_.qpn == target;
         if (!is_unacknowledged(sent) || !is_node || !is_queue_pair) {
@@ -192,9 +208,11 @@ class LostMessages {
 
     const Question& question_;
     const RunNames* names_;
+    std::map<std::uint64_t, std::set<std::string>> owners_;  // nodes that have that queue pair
     std::map<Flow, const Record*> sent_;            // the last packet of each frame's number
     std::map<std::string, const Record*> arrived_;  // by node: the packet of the last frame
     const Record* fired_ = nullptr;
+    std::map<Flow, const Record*> hits_;  // faults, by the frames that they hit
     std::map<std::uint64_t, std::string> fault_names_;
     std::vector<Loss> losses_;
 };

@@ -58,6 +58,7 @@ struct Failure {
     // The kind of failure, without names and numbers: "completions", "invariant in_order",
     // "operation status RETRY_EXC_ERR". Two runs fail in the same way where it is the same.
     std::string kind{};
+    std::string end{};  // that it is about, "h0/c"; "": about none
 };
 
 // "h0/2": host and place; nothing where `end` is no such name.

@@ -48,6 +48,13 @@ class Observed {
     [[nodiscard]] virtual std::string end_of(std::string_view node, std::uint64_t qpn) const = 0;
     // The end that it is connected to. The same.
     [[nodiscard]] virtual std::string peer_of(std::string_view node, std::uint64_t qpn) const = 0;
+    // The id of the request that was posted at that place of a queue of the end. Nothing: it is not
+    // known.
+    [[nodiscard]] virtual std::optional<std::uint64_t> posted_id(std::string_view /*end*/,
+                                                                 bool /*is_receive*/,
+                                                                 std::uint64_t /*place*/) const {
+        return std::nullopt;
+    }
     // Returns the number by which the control API knows the object.
     [[nodiscard]] virtual std::optional<std::uint32_t> number_of(std::string_view host,
                                                                  NamedObject kind,

@@ -101,6 +101,9 @@ void Programs::receive(Task& task, Checked body) {
                               : ibv_post_srq_recv(shared->srq, &wr, &bad);
         if (error == 0) {
             (shared != nullptr ? shared->posted : end->receives).push_back(posted);
+            if (shared == nullptr) {
+                end->ids_received.push_back(posted.id);
+            }
         }
         expect_errno(body, "posting the receive", error);
     }

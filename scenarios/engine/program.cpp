@@ -323,7 +323,8 @@ Programs::Outcome Programs::poll(Task& task, Checked body) {
         if (expected != found) {
             fail(body, fmt::format("a completion with {} {}", what, expected),
                  fmt::format("{}: id {} with {} {}", completed.end, completed.id, what, found),
-                 what == "id" ? "operation id" : fmt::format("operation {} {}", what, found));
+                 what == "id" ? "operation id" : fmt::format("operation {} {}", what, found),
+                 completed.end);
         }
     };
     for (const Completed& completed : world_.take(*queue, wanted - task.got)) {
@@ -349,7 +350,8 @@ Programs::Outcome Programs::poll(Task& task, Checked body) {
             fail(body,
                  fmt::format("{} within {}", fabric::counted(wanted, "completion"),
                              body.text("within")),
-                 fmt::format("{} came", task.got));
+                 fmt::format("{} came", task.got), "operation",
+                 body.has("qp") ? end_of(task, body).name : "");
         }
         return Outcome::kDone;
     }
@@ -426,9 +428,10 @@ Memory& Programs::memory_of(Host& host, Checked body, std::string_view key) {
     return host.memories.find(body.text(key, "mem"))->second;
 }
 
-void Programs::fail(Checked where, std::string expected, std::string happened, std::string kind) {
+void Programs::fail(Checked where, std::string expected, std::string happened, std::string kind,
+                    std::string end) {
     judge_.fail({where.position(), world_.now(), std::move(expected), std::move(happened),
-                 std::move(kind)});
+                 std::move(kind), std::move(end)});
 }
 
 }  // namespace scenarios

@@ -93,8 +93,9 @@ class Programs {
     [[nodiscard]] End& end_of(Task& task, Checked body);
     [[nodiscard]] static Memory& memory_of(Host& host, Checked body, std::string_view key);
     [[nodiscard]] std::int64_t next_deadline(std::int64_t stop) const;
+    // `end`: that it is about; "": about none.
     void fail(Checked where, std::string expected, std::string happened,
-              std::string kind = "operation");
+              std::string kind = "operation", std::string end = "");
 
     World& world_;
     Faults& faults_;

@@ -13,7 +13,8 @@ inline constexpr auto kRecordNames = std::to_array<std::string_view>({
     "dropped", "fabric_command", "fault", "fault_fired", "fault_missed", "frame_dropped",
     "frame_held_back", "frame_received", "frame_sent", "link", "link_state", "misuse",
     "node", "packet_discarded", "packet_sent", "port", "port_event", "port_state", "posted",
-    "programs", "qp_state", "qp_stayed", "queue_pair", "rate_reduced", "rdma_cm",
+    "programs", "qp_state", "qp_stayed", "queue_pair", "queue_pair_connected",
+    "rate_reduced", "rdma_cm",
     "rdma_cm_event", "routes_changed", "routes_computed", "sm_state", "srq_state", "sweep_begins", "sweep_ends", "tag",
     "tag_list", "tags_posted", "trap_received", "trap_sent", "verb", "wq_posted", "wq_state",
 });

@@ -54,7 +54,9 @@ class NamesOfRun final : public RunNames {
                 return each.id;
             }
         }
-        return std::nullopt;
+        const std::string_view opcode = completion.text("opcode");
+        return run_.posted_id(end, opcode.starts_with("RECV") || opcode.starts_with("TM_"),
+                              completion.number("index"));
     }
 
   private:
@@ -138,16 +140,45 @@ std::vector<std::string> cut_by_default_stop(const World& world) {
     return warnings;
 }
 
+// Questions about the ends of the failed expectations: the completion that came instead, any
+// failure of that end, then of its peer. Last, any failure at all.
+std::vector<Question> questions_about(const Verdict& verdict, const Observed& run) {
+    std::vector<Question> questions;
+    for (const Failure& failure : verdict.failures) {
+        for (const Record& record : run.records()) {
+            const auto qpn = static_cast<std::uint32_t>(record.number("qpn"));
+            if (record.name != "queue_pair" || failure.end.empty() ||
+                run.end_of(record.node, qpn) != failure.end) {
+                continue;
+            }
+            questions.push_back({qpn, std::nullopt, record.node, failure.time_ps});
+            questions.push_back({qpn, std::nullopt, record.node});
+            const std::string peer = run.peer_of(record.node, qpn);
+            if (const auto place = run.place_of(peer); place && place->number != 0) {
+                questions.push_back({place->number, std::nullopt, place->host});
+            }
+        }
+    }
+    questions.emplace_back();
+    return questions;
+}
+
 }  // namespace
 
 void add_findings(Verdict& verdict, const Observed& run, const Faults& faults) {
     const std::vector<Record>& records = run.records();
     const NamesOfRun names(run);
-    verdict.explanation = explain(records, {}, &names).value_or(recovered(records));
-    verdict.root = root_of(records);
     verdict.so_far.push_back(
         fmt::format("{}, {} so far", fabric::counted(run.completed().size(), "completion"),
                     fabric::counted(run.events().size(), "asynchronous event")));
+    verdict.explanation = recovered(records);
+    for (const Question& question : questions_about(verdict, run)) {
+        if (auto explanation = explain(records, question, &names)) {
+            verdict.explanation = std::move(*explanation);
+            verdict.root = root_of(records, question);
+            break;
+        }
+    }
     verdict.fired = faults.firings();
     verdict.packets_hit = faults.packets_hit();
     for (const auto& [name, hits] : verdict.fired) {

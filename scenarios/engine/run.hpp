@@ -21,8 +21,9 @@ struct Verdict {
     std::string error;                    // it could not be run, or its file is wrong
     bool is_input = false;                // the latter
     std::vector<Failure> failures;
-    // Explains the first failed completion or stopped queue pair. If nothing failed, it says how
-    // many packets were sent again.
+    // Explains the failure of the end that the first failed expectation is about; if it is about
+    // none, the first failed completion or stopped queue pair. If nothing failed, it says how many
+    // packets were sent again.
     std::string explanation;
     Root root{};  // why the same failed; empty if nothing did
     std::vector<Completed> completed{};

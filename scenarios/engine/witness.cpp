@@ -4,9 +4,12 @@
 
 #include "simverbs/model/statuses.hpp"
 
+#include "scenarios/engine/topology_records.hpp"
+
 namespace scenarios {
 
 Witness::Witness(const Scenario& scenario) {
+    records_ = records_of_topology(scenario.topology);
     for (std::string& host : scenario.hosts()) {
         hosts_.insert(std::move(host));
     }

@@ -16,6 +16,7 @@
 
 #include "scenarios/engine/own_world.hpp"
 #include "scenarios/engine/topology_file.hpp"
+#include "scenarios/engine/topology_records.hpp"
 
 namespace scenarios {
 
@@ -206,6 +207,7 @@ bool World::prepare(const Scenario& scenario) {
     if (!settle_environment()) {
         return fail(simverbs_last_error());
     }
+    records_ = records_of_topology(scenario.topology);
     const TopologyFile topology(scenario);
     if (!topology.error().empty()) {
         return fail(topology.error());

@@ -96,6 +96,11 @@ struct End {
     std::deque<PostedSend> sends;
     std::deque<PostedReceive> receives;
     std::deque<Message> arriving;
+    // The ids of all requests that were posted, by their places; unknown after a RESET, where
+    // places begin anew.
+    std::vector<std::uint64_t> ids_sent;
+    std::vector<std::uint64_t> ids_received;
+    bool has_ids = true;
 
     // The part of the scenario about it: of this end, else of both.
     [[nodiscard]] Checked say(std::string_view key) const;
@@ -147,6 +152,8 @@ class World final : public Observed {
     [[nodiscard]] std::optional<QueuePairPlace> place_of(std::string_view end) const override;
     [[nodiscard]] std::string end_of(std::string_view node, std::uint64_t qpn) const override;
     [[nodiscard]] std::string peer_of(std::string_view node, std::uint64_t qpn) const override;
+    [[nodiscard]] std::optional<std::uint64_t> posted_id(std::string_view end, bool is_receive,
+                                                         std::uint64_t place) const override;
     [[nodiscard]] std::optional<std::uint32_t> number_of(std::string_view host, NamedObject kind,
                                                          std::string_view name) const override;
 
@@ -175,6 +182,7 @@ class World final : public Observed {
     void posted(End& end, const PostedSend& send) {
         ++end.posted;
         end.sends.push_back(send);
+        end.ids_sent.push_back(send.id);
     }
     void left(End& end, Message message);
 

@@ -311,6 +311,7 @@ int World::connect(End& end) {
 }
 
 int World::reset(End& end) {
+    end.has_ids = false;
     ibv_qp_attr attr{};
     attr.qp_state = IBV_QPS_RESET;
     const int error = ibv_modify_qp(end.qp, &attr, IBV_QP_STATE);

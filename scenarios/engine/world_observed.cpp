@@ -93,6 +93,16 @@ std::string World::peer_of(std::string_view node, std::uint64_t qpn) const {
                                                                   : found->second->peer->name;
 }
 
+std::optional<std::uint64_t> World::posted_id(std::string_view name, bool is_receive,
+                                              std::uint64_t place) const {
+    const End* const found = end(name);
+    if (found == nullptr || !found->has_ids) {
+        return std::nullopt;
+    }
+    const std::vector<std::uint64_t>& ids = is_receive ? found->ids_received : found->ids_sent;
+    return place < ids.size() ? std::optional(ids[place]) : std::nullopt;
+}
+
 std::optional<std::uint32_t> World::number_of(std::string_view host_name, NamedObject kind,
                                               std::string_view name) const {
     const Host* const owner = host(host_name);

@@ -51,6 +51,27 @@ fabric::NodeId place_of(const FaultTarget& target, const Hca* hca) {
     return target.link != nullptr ? target.link->end(0).node().id() : fabric::NodeId{};
 }
 
+fabric::FaultDescribed description_of(FaultId id, const FaultSpec& spec) {
+    const FaultTarget& target = spec.target;
+    fabric::FaultDescribed described{};
+    described.node = place_of(target, nullptr);
+    described.fault = id;
+    described.action = to_string(spec.action);
+    described.name = spec.name;
+    if (target.hca != nullptr || target.port != nullptr || target.node != nullptr ||
+        target.link != nullptr) {
+        described.target = row_of(row_of(spec.action).subject).name;
+    }
+    if (target.link != nullptr) {
+        described.link = target.link->name();
+    }
+    if (target.port != nullptr) {
+        described.port = target.port->number();
+    }
+    described.qpn = target.qp.qpn;
+    return described;
+}
+
 }  // namespace
 
 // A packet that only sets something else off.
@@ -93,9 +114,7 @@ FaultId FaultBoard::inject(const FaultSpec& spec) {
     }
     hook_devices();
     if (!spec.name.empty()) {
-        environment_.bus().emit(clock_.now(),
-                                fabric::FaultDescribed{place_of(spec.target, nullptr), id,
-                                                       to_string(spec.action), spec.name});
+        environment_.bus().emit(clock_.now(), description_of(id, spec));
     }
     if (spec.after.value() == 0) {
         start(id, fault);

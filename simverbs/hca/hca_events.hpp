@@ -50,6 +50,28 @@ struct QueuePairDescribed {
     }
 };
 
+// The attributes that the two ends of a connection must agree on: told in RTR, and again in RTS.
+struct QueuePairConnected {
+    static constexpr EventInfo kInfo{"queue_pair_connected", Category::kObject};
+    NodeId node;
+    std::uint32_t qpn;
+    QpState state;
+    std::uint32_t dest_qpn;
+    std::uint32_t rq_psn;  // on the wire
+    std::uint32_t sq_psn;  // on the wire; means something from RTS on
+    std::uint32_t path_mtu;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("qpn", qpn);
+        f("state", state);
+        f("dest_qpn", dest_qpn);
+        f("rq_psn", rq_psn);
+        f("sq_psn", sq_psn);
+        f("path_mtu", path_mtu);
+    }
+};
+
 // A row of kCqTransitions, as far as the device hears of it: a queue is armed in memory that only
 // its next completion looks at.
 struct CqStateChanged {

@@ -286,6 +286,12 @@ void QueuePair::enter(QpState to, QpTrigger trigger, FaultCause cause) {
     } else {
         hca_.trace(QpStayed{hca_.node(), attributes_.qpn, to, trigger});
     }
+    if (from < to && (to == QpState::kRtr || to == QpState::kRts) &&
+        properties(attributes_.service).connected) {
+        hca_.trace(QueuePairConnected{hca_.node(), attributes_.qpn, to, attributes_.dest_qpn,
+                                      attributes_.rq_psn.value(), attributes_.sq_psn.value(),
+                                      attributes_.path_mtu});
+    }
     switch (to) {
         case QpState::kReset:
             reset();
