@@ -98,8 +98,8 @@ class Explanation {
         }
         const auto is_nak = [](const Record* fired) { return fired->text("action") == "nak"; };
         if (row->cause == FaultCause::kInjectedStatus &&
-            std::ranges::any_of(
-                Roots(records_, places_, Trail(records_, what), what, row).faults(), is_nak)) {
+            std::ranges::any_of(Roots(records_, places_, Trail(records_, what), what, row).faults(),
+                                is_nak)) {
             return "a packet of it was answered by a NAK that a fault made (injected NAK)";
         }
         return fmt::format("{} ({})", row->description, row->name);
@@ -443,7 +443,7 @@ class Explanation {
         const std::string time = time_text(last->time_ps);
         if (last->text("trigger") != "modify") {
             say("{}: {} had gone to {}: {}.", time, queue_pair_of(*last), last->text("to"),
-                reason(last->text("cause")));
+                reason(*last));
             explain_roots(*last);
         } else if (last->text("to") == "INIT") {
             say("Root: the program of {} had not yet moved {} from INIT to RTR.", last->node,
