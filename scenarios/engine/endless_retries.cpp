@@ -6,6 +6,8 @@
 
 #include <fmt/core.h>
 
+#include "simverbs/model/packet_fate.hpp"
+
 #include "scenarios/engine/world.hpp"
 
 namespace scenarios {
@@ -29,9 +31,10 @@ std::uint64_t number_before(std::string_view line, std::string_view what) {
 
 }  // namespace
 
-// A request that is repeated is no news, nor is a frame on its way.
+// A request that is repeated or refused is no news, nor is a frame on its way.
 void EndlessRetries::see(const Record& record) {
-    if (record.name == "frame_sent" || record.name == "frame_received") {
+    if (record.name == "frame_sent" || record.name == "frame_received" ||
+        (record.name == "packet_discarded" && simverbs::is_consequence(record.text("fate")))) {
         return;
     }
     if (record.name == "packet_sent" && is_refusal(record)) {

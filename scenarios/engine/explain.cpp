@@ -89,20 +89,9 @@ class Explanation {
         return fault_name(records_, fired);
     }
 
-    // Why a request failed or a queue pair stopped. A NAK that a fault makes has the cause of
-    // statuses that faults ask for.
     [[nodiscard]] std::string reason(const Record& what) const {
         const CompletionFault* const row = row_of(what.text("cause"));
-        if (row == nullptr) {
-            return std::string(what.text("cause"));
-        }
-        const auto is_nak = [](const Record* fired) { return fired->text("action") == "nak"; };
-        if (row->cause == FaultCause::kInjectedStatus &&
-            std::ranges::any_of(Roots(records_, places_, Trail(records_, what), what, row).faults(),
-                                is_nak)) {
-            return "a packet of it was answered by a NAK that a fault made (injected NAK)";
-        }
-        return fmt::format("{} ({})", row->description, row->name);
+        return reason_text(what, row, Roots(records_, places_, Trail(records_, what), what, row));
     }
 
     void explain_completion(const Record& completion) {

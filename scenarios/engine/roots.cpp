@@ -4,12 +4,15 @@
 #include <array>
 #include <set>
 
+#include <fmt/core.h>
+
 #include "simverbs/model/fault_actions.hpp"
 
 namespace scenarios {
 
 namespace {
 
+using simverbs::CompletionFault;
 using simverbs::Detector;
 using simverbs::FailureKind;
 using simverbs::FaultActionRow;
@@ -475,6 +478,17 @@ bool Roots::was_hit(const Record& fired) const {
     return std::ranges::any_of(trail_.transmissions(), [&fired](const Transmission& sent) {
         return std::ranges::find(sent.firings, &fired) != sent.firings.end();
     });
+}
+
+std::string reason_text(const Record& what, const CompletionFault* row, const Roots& roots) {
+    if (row == nullptr) {
+        return std::string(what.text("cause"));
+    }
+    const auto is_nak = [](const Record* fired) { return fired->text("action") == "nak"; };
+    if (row->cause == FaultCause::kInjectedStatus && std::ranges::any_of(roots.faults(), is_nak)) {
+        return "a packet of it was answered by a NAK that a fault made (injected NAK)";
+    }
+    return fmt::format("{} ({})", row->description, row->name);
 }
 
 }  // namespace scenarios

@@ -94,6 +94,11 @@ class Roots {
 // When the queue pair last completed something without an error before `what`; -1: it never did.
 std::int64_t last_success_before(std::span<const Record> records, const Record& what);
 
+// Why a request failed or a queue pair stopped. A NAK that a fault makes has the cause of statuses
+// that faults ask for.
+std::string reason_text(const Record& what, const simverbs::CompletionFault* row,
+                        const Roots& roots);
+
 // Why a packet went no further.
 std::string_view reason_of_loss(const Record& lost);
 

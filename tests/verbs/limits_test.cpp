@@ -122,7 +122,7 @@ TEST_F(Limits, SpecGrantsWhatWasAsked) {
 TEST_F(Limits, ConnectX6RoundsUpAndSaysSo) {
     connect_as("connectx6");
     ASSERT_EQ(create({5, 7, 3, 3, 33}), 0);
-    EXPECT_EQ(list(granted), (Words{8, 8, 3, 3, 33}));
+    EXPECT_EQ(list(granted), (Words{8, 8, 3, 3, 60}));
     EXPECT_EQ(list(shown), list(granted));
     ASSERT_EQ(create_cq(16), 0);
     EXPECT_EQ(entries_granted, 31);
