@@ -1,12 +1,12 @@
 #include "scenarios/engine/roots.hpp"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include <fmt/core.h>
 
 #include "simverbs/model/fault_actions.hpp"
+#include "simverbs/model/fault_consequences.hpp"
 
 namespace scenarios {
 
@@ -17,69 +17,17 @@ using simverbs::Detector;
 using simverbs::FailureKind;
 using simverbs::FaultActionRow;
 using simverbs::FaultCause;
+using simverbs::FaultConsequenceRow;
 using simverbs::FaultSubject;
-
-// How a packet is lost where a link, a port or a device does not take it any further.
-constexpr auto kOutages = std::to_array<std::string_view>(
-    {"port_not_active", "peer_not_active", "arrived_inactive", "link_down", "no_route", "no_lane",
-     "back_to_sender", "no_consumer", "head_of_queue_lifetime", "queue_full"});
-
-bool is_outage(std::string_view reason) {
-    return std::ranges::find(kOutages, reason) != kOutages.end();
-}
-
-// The actions that change how things are, and the losses that they lead to.
-struct LossRow {
-    std::string_view action;
-    bool outages;
-    std::array<std::string_view, 4> reasons;
-};
-// clang-format off
-constexpr auto kLosses = std::to_array<LossRow>({
-    {"link_down",     true,  {}},
-    {"link_flap",     true,  {}},
-    {"link_rate",     false, {"head_of_queue_lifetime", "queue_full"}},
-    {"pause",         false, {"head_of_queue_lifetime", "queue_full"}},
-    {"port_error",    true,  {}},
-    {"switch_death",  true,  {}},
-    {"sm_death",      true,  {}},
-    {"host_kill",     true,  {"its host has no power", "no such queue pair",
-                              "queue pair not ready", "device fatal"}},
-    {"host_restart",  true,  {"no such queue pair", "queue pair not ready"}},
-    {"process_kill",  false, {"no such queue pair", "queue pair not ready"}},
-    {"device_fatal",  true,  {"device fatal", "queue pair not ready"}},
-    {"device_remove", true,  {"device fatal", "no such queue pair", "queue pair not ready"}},
-    {"device_arrive", true,  {"device fatal", "no such queue pair", "queue pair not ready"}},
-    {"lid",           false, {"no_route", "back_to_sender", "no_consumer", "no such queue pair"}},
-    {"pkey",          false, {"P_Key mismatch", "partition_in", "partition_out"}},
-});
-// clang-format on
-
-// The actions on objects and work requests, and the causes that they lead to.
-struct ErrorRow {
-    std::string_view action;
-    std::array<FaultCause, 8> causes;
-};
-// clang-format off
-constexpr auto kErrors = std::to_array<ErrorRow>({
-    {"qp_error",      {FaultCause::kInternalError}},
-    {"ring",          {FaultCause::kSendRingUnreadable, FaultCause::kReceiveRingUnreadable}},
-    {"srq_ring",      {FaultCause::kSrqRingUnreadable}},
-    {"cq_overrun",    {FaultCause::kCqOverrun}},
-    {"mr_invalidate", {FaultCause::kGatherKey, FaultCause::kLandingKey, FaultCause::kRemoteKey,
-                       FaultCause::kReceiveKey, FaultCause::kImmediateWriteRefused,
-                       FaultCause::kUnackedReceiveBad, FaultCause::kUnackedWriteRefused}},
-    {"device_fatal",  {FaultCause::kDeviceFatal}},
-    {"device_remove", {FaultCause::kDeviceFatal}},
-    {"device_arrive", {FaultCause::kDeviceFatal}},
-    {"completion",    {FaultCause::kInjectedStatus}},
-    {"execution",     {FaultCause::kExecutionFault}},
-    {"syndrome",      {FaultCause::kUnknownSyndrome}},
-});
-// clang-format on
 
 const FaultActionRow* action_of(const Record& fired) {
     return simverbs::find_fault_action(fired.text("action"));
+}
+
+// nullptr: it is done to packets, or unknown.
+const FaultConsequenceRow* consequences_of(const Record& fired) {
+    const FaultActionRow* const action = action_of(fired);
+    return action == nullptr ? nullptr : simverbs::find_consequences(action->action);
 }
 
 bool begins(const Record& fired, FailureKind kind) {
@@ -280,8 +228,8 @@ void Roots::look_at(const Transmission& sent) {
 // Routes vanish with the link or the node that another transmission was lost at.
 bool Roots::has_outage() const {
     return std::ranges::any_of(faults_, [](const Record* fired) {
-        const auto* const row = std::ranges::find(kLosses, fired->text("action"), &LossRow::action);
-        return row != kLosses.end() && row->outages;
+        const FaultConsequenceRow* const row = consequences_of(*fired);
+        return row != nullptr && row->drops == simverbs::kOutages;
     });
 }
 
@@ -322,17 +270,15 @@ bool Roots::add_faults_of_loss(const Record& lost) {
 }
 
 bool Roots::explains(const Record& fired, const Record& lost) const {
-    const auto* const row = std::ranges::find(kLosses, fired.text("action"), &LossRow::action);
-    const std::string_view reason = reason_of_loss(lost);
-    if (row == kLosses.end() || !((row->outages && is_outage(reason)) ||
-                                  std::ranges::find(row->reasons, reason) != row->reasons.end())) {
+    const FaultConsequenceRow* const row = consequences_of(fired);
+    if (row == nullptr || !leads_to_loss(*row, reason_of_loss(lost))) {
         return false;
     }
     const FaultPlace place = places_.of(fired);
-    if (row->action == "sm_death") {
+    if (row->action == SIMVERBS_FAULT_SM_DEATH) {
         return has_changed(fired, lost);
     }
-    if (row->action == "lid" || row->action == "pkey") {
+    if (row->action == SIMVERBS_FAULT_LID || row->action == SIMVERBS_FAULT_PKEY) {
         return trail_.is_end(place.node) || place.node == lost.node;
     }
     return touches(place, lost);
@@ -448,8 +394,8 @@ bool Roots::is_error_of(const Record& fired) const {
     if (is_done_to_packets(fired)) {
         return begins(fired, FailureKind::kError) && was_hit(fired);
     }
-    const auto* const row = std::ranges::find(kErrors, fired.text("action"), &ErrorRow::action);
-    if (row == kErrors.end() || std::ranges::find(row->causes, row_->cause) == row->causes.end()) {
+    const FaultConsequenceRow* const row = consequences_of(fired);
+    if (row == nullptr || !leads_to_error(*row, row_->cause)) {
         return false;
     }
     const FaultPlace place = places_.of(fired);
