@@ -32,7 +32,7 @@ constexpr std::array<KeyItem, 7> kKey = {{
 constexpr int kSample = 44;
 constexpr int kLine = 20;
 
-// Where each item of the key stands, from the first line on.
+// Returns the place of each item of the key, from the first line on.
 std::vector<std::pair<int, int>> key_places(int width) {
     std::vector<std::pair<int, int>> places;
     int x = 16;

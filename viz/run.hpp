@@ -123,8 +123,8 @@ struct Run {
     [[nodiscard]] std::string label(const QpName& qp) const;
     // "fault "cut": drop"; without a name: "fault 2: drop".
     [[nodiscard]] std::string fault_text(const Record& fired) const;
-    // Where a packet was to go, arrived or not; the first of several targets; nothing where no
-    // other packet tells.
+    // Returns the queue pair that a packet was meant for, the first of several; nothing where no
+    // packet of the trace tells.
     [[nodiscard]] std::optional<QpName> destination(const RunPacket& packet) const;
     // "h0:65537", "h0:0x10001": that queue pair; "h0": all of the host that the trace describes or
     // that send. Nothing where the trace has none.

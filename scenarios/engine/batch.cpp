@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fabric/core/counted.hpp"
+#include "fabric/core/shell_word.hpp"
 
 #include "scenarios/engine/verdict_json.hpp"
 
@@ -186,10 +187,10 @@ std::string report(const Verdict& verdict, const std::vector<std::string>& setti
         }
         text += verdict.explanation;
         text += "    replay: " + (verdict.replay.empty()
-                                      ? "simverbs scenario " + shell_word(verdict.file)
+                                      ? "simverbs scenario " + fabric::shell_word(verdict.file)
                                       : verdict.replay);
         for (const std::string& setting : settings) {
-            text += fmt::format(" --set {}", shell_word(setting));
+            text += fmt::format(" --set {}", fabric::shell_word(setting));
         }
         text += "\n";
     }

@@ -45,21 +45,6 @@ std::string queue_pair_text(std::string_view node, std::uint64_t qpn) {
     return fmt::format("{} QP {:#x}", node, qpn);
 }
 
-std::string shell_word(std::string_view text) {
-    const auto is_plain = [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-               std::string_view("-_./+:,@%").find(c) != std::string_view::npos;
-    };
-    if (!text.empty() && std::ranges::all_of(text, is_plain)) {
-        return std::string(text);
-    }
-    std::string quoted = "'";
-    for (const char c : text) {
-        quoted += c == '\'' ? std::string_view("'\\''") : std::string_view(&c, 1);
-    }
-    return quoted + "'";
-}
-
 std::string time_text(std::int64_t time_ps) {
     struct Unit {
         std::int64_t size;

@@ -81,9 +81,6 @@ struct PacketHit {
 // "h0 QP 0x10001", as pictures have it.
 std::string queue_pair_text(std::string_view node, std::uint64_t qpn);
 
-// `text` as one word of a shell command, in quotes where it needs them.
-std::string shell_word(std::string_view text);
-
 // "1.5us".
 std::string time_text(std::int64_t time_ps);
 

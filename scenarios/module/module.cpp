@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "fabric/core/shell_word.hpp"
 #include "fabric/yaml/value.hpp"
 
 #include "simverbs/abi/scenario_module.hpp"
@@ -99,8 +100,8 @@ bool end(const ScenarioModuleRun& run) {
     verdict.mark = run.mark;
     verdict.deterministic = verdict.mark.empty();
     add_findings(verdict, around.witness, around.faults);
-    verdict.replay =
-        fmt::format("SIMVERBS_SCENARIO={} and the program", shell_word(around.scenario.file));
+    verdict.replay = fmt::format("SIMVERBS_SCENARIO={} and the program",
+                                 fabric::shell_word(around.scenario.file));
     if (!verdict.passed()) {
         fmt::print(stderr, "{}", report(verdict, {}));
     }

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "fabric/core/assert.hpp"
+#include "fabric/core/shell_word.hpp"
 
 #include "scenarios/engine/batch.hpp"
 #include "scenarios/engine/compose.hpp"
@@ -160,11 +161,11 @@ std::string report(const FailedSeed& failed) {
         text += fmt::format(" at {}\n    expected: {}\n    happened: {}\n",
                             time_text(first.time_ps), first.expected, first.happened);
     }
-    return text + (failed.kept.empty()
-                       ? fmt::format("    {}\n", failed.error)
-                       : fmt::format("    replay: simverbs scenario {}\n"
-                                     "    make it small: simverbs shrink {}\n",
-                                     shell_word(failed.kept), shell_word(failed.kept)));
+    return text + (failed.kept.empty() ? fmt::format("    {}\n", failed.error)
+                                       : fmt::format("    replay: simverbs scenario {}\n"
+                                                     "    make it small: simverbs shrink {}\n",
+                                                     fabric::shell_word(failed.kept),
+                                                     fabric::shell_word(failed.kept)));
 }
 
 }  // namespace scenarios

@@ -4,12 +4,12 @@
 #include <chrono>
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "fabric/core/counted.hpp"
+#include "fabric/core/shell_word.hpp"
 
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/launch.hpp"
@@ -39,20 +39,6 @@ std::string tutorials_here() {
 }
 
 constexpr std::array<std::string_view, 3> kMarks = {" ", "·", "✔"};  // by lab::Progress
-
-// A word as a shell reads it.
-std::string quoted(const std::string& word) {
-    constexpr std::string_view kPlain =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@";
-    if (word.find_first_not_of(kPlain) == std::string::npos) {
-        return word;
-    }
-    std::string out = "'";
-    for (const char c : word) {
-        out += c == '\'' ? "'\\''" : std::string(1, c);
-    }
-    return out + "'";
-}
 
 lab::Language language(bool is_python) {
     return is_python ? lab::Language::kPython : lab::Language::kC;
@@ -213,7 +199,7 @@ int LabCommands::start() const {
         "{0}/README.md says what it is about; write into {0}/exercise{1} where it says YOUR TURN,\n"
         "then: simverbs lab check {2}{3} (or watch: a check at every save)\n",
         folder, lab::ending_of(language(python_)), which_,
-        place_ == "." ? "" : " " + quoted(place_));
+        place_ == "." ? "" : " " + fabric::shell_word(place_));
     return 0;
 }
 
@@ -269,7 +255,7 @@ int LabCommands::solution() const {
 
 int LabCommands::grade() const {
     const bool has_file = !output_.empty();
-    if (has_file && !std::ofstream(output_, std::ios::app)) {  // before a long time, not after it
+    if (has_file && !can_write(output_)) {  // before a long time, not after it
         return complain(fmt::format("{} cannot be written", output_));
     }
     const Interruption interruption;

@@ -1,5 +1,5 @@
 // The option -o of every command that writes one file: "-" is standard output, as without it.
-// Whether files can be written.
+// Checks that files can be written.
 #pragma once
 
 #include <filesystem>

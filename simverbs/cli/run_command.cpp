@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "fabric/core/shell_word.hpp"
 #include "fabric/topology/generators.hpp"
 
 #include "simverbs/cli/end_signals.hpp"
@@ -79,9 +80,9 @@ int RunCommand::run_scenario(std::vector<ProgramSpec> programs) const {
     scenarios::Verdict verdict = run_processes(
         *scenario, {std::move(programs), limit_.count() == 0 ? std::nullopt : std::optional(limit_),
                     server_.trace_file, server_.capture_file, EndSignals::Afterwards::kNothing});
-    verdict.replay = "simverbs run --scenario " + scenarios::shell_word(scenario_);
+    verdict.replay = "simverbs run --scenario " + fabric::shell_word(scenario_);
     for (const std::string& word : words_) {
-        verdict.replay += " " + scenarios::shell_word(word);
+        verdict.replay += " " + fabric::shell_word(word);
     }
     if (!verdict.error.empty()) {
         return complain(verdict.error, kUsage);

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fabric/core/shell_word.hpp"
+
 namespace simverbs {
 namespace {
 
@@ -186,28 +188,12 @@ std::string socket_path(const std::string& name) {
     return fmt::format("{}/{}.sock", folder, name);
 }
 
-namespace {
-
-// For a shell: in quotes where it has more than letters, digits and "/._-+:@%,".
-std::string as_word(const std::string& text) {
-    constexpr std::string_view kPlain =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:@%,";
-    if (text.find_first_not_of(kPlain) == std::string::npos) {
-        return text;
-    }
-    std::string quoted = "'";
-    for (const char c : text) {
-        quoted += c == '\'' ? "'\\''" : std::string(1, c);
-    }
-    return quoted + "'";
-}
-
-}  // namespace
-
 std::string world_option(const std::string& path) {
     const std::string name = std::filesystem::path(path).stem().string();
     const bool is_named = path == socket_path(name);
-    return is_named && name == kDefaultWorld ? "" : " --world " + as_word(is_named ? name : path);
+    return is_named && name == kDefaultWorld
+               ? ""
+               : " --world " + fabric::shell_word(is_named ? name : path);
 }
 
 std::string describe(Distrust why, int error, const std::string& path) {
