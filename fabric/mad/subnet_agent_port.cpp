@@ -18,7 +18,7 @@ constexpr std::uint32_t port_of(std::uint32_t modifier) {
     return modifier & 0xFF;
 }
 
-// Return what the port supports: what it had at the start of the world, or more once its link was
+// Returns what the port supports: what it had at the start of the world, or more once its link was
 // given a higher rate.
 LinkSpeed fastest_of(const PortManagement& managed, const Port& port) {
     return std::max(managed.fastest, port.attributes().speed);

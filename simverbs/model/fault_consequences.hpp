@@ -1,5 +1,5 @@
-// What follows from a fault that is done to no packet: how packets of others are lost by it, and
-// which errors it leads to. explain() takes a fault for the root of a failure by these rows only.
+// The consequences of faults that are done to no packet: how packets are lost by them, and which
+// errors they lead to. explain() takes such a fault for the root of a failure by these rows only.
 //
 // A fault that is done to a packet needs none: the trace names the packet.
 #pragma once

@@ -26,8 +26,10 @@ README = os.environ["README"]
 LIBRARIES = os.environ["LIBRARIES"]
 PATIENCE_S = 60
 
-# A server that answers no packet: with time-outs of an hour of virtual time it takes long.
+# A peer without a receive, and retries without end: that takes long, and since `stop` is given the
+# run does not end early.
 LONG = """
+run: {stop: 1000s}
 connections:
   c: {between: [h0, h1], rnr_retries: 7, min_rnr_timer: 1}
 hosts:
