@@ -81,7 +81,11 @@ std::vector<ProcessPool::Done> ProcessPool::stop() {
             pollfd wanted{child.results, POLLIN, 0};
             const auto time =
                 std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
-            if (::poll(&wanted, 1, static_cast<int>(std::max<std::int64_t>(time, 0))) != 1) {
+            const int ready = ::poll(&wanted, 1, static_cast<int>(std::max<std::int64_t>(time, 0)));
+            if (ready < 0 && errno == EINTR) {
+                continue;  // the signal that ends the command came once more
+            }
+            if (ready != 1) {
                 kill(child.process, SIGKILL);
                 break;
             }

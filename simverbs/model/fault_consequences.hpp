@@ -98,7 +98,8 @@ constexpr const FaultConsequenceRow* find_consequences(simverbs_fault_action act
 }
 static_assert(FaultCause{} == FaultCause::kSuccess);
 static_assert(std::ranges::all_of(kFaultActions, [](const FaultActionRow& row) {
-    return (find_consequences(row.action) == nullptr) == (row.subject == FaultSubject::kPacket);
+    return std::ranges::count(kFaultConsequences, row.action, &FaultConsequenceRow::action) ==
+           (row.subject == FaultSubject::kPacket ? 0 : 1);
 }));
 
 // `reason`: of a dropped frame or a discarded packet, as the trace has it.
