@@ -14,6 +14,7 @@ namespace {
 std::atomic<FileKind> g_kinds[kMaxDescriptor];
 OpenFile g_files[kMaxDescriptor];
 pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;  // of g_files, and one call at a time
+thread_local bool t_has_lock = false;
 
 __attribute__((constructor)) void survive_fork() {
     pthread_atfork([] { pthread_mutex_lock(&g_lock); }, [] { pthread_mutex_unlock(&g_lock); },
@@ -56,9 +57,11 @@ Guard::Guard() {
     if (has_waited_) {
         pthread_mutex_lock(&g_lock);
     }
+    t_has_lock = true;
 }
 
 Guard::~Guard() {
+    t_has_lock = false;
     pthread_mutex_unlock(&g_lock);
     pthread_setcancelstate(cancel_state_, nullptr);
 }
@@ -69,13 +72,18 @@ ino_t inode_of(int descriptor) {
 }
 
 FileKind kind_of(int descriptor) {
+    const FileKind kind = noted_kind_of(descriptor);
+    return kind == FileKind::kNone || t_has_lock ? FileKind::kNone : kind;
+}
+
+FileKind noted_kind_of(int descriptor) {
     return descriptor >= 0 && descriptor < kMaxDescriptor
                ? g_kinds[descriptor].load(std::memory_order_acquire)
                : FileKind::kNone;
 }
 
 OpenFile* find_open_file(int descriptor) {
-    if (kind_of(descriptor) == FileKind::kNone) {
+    if (noted_kind_of(descriptor) == FileKind::kNone) {
         return nullptr;
     }
     if (inode_of(descriptor) != g_files[descriptor].inode) {
@@ -111,11 +119,11 @@ void note_copy(int descriptor, int copy) {
     if (file == nullptr || copy < 0 || copy >= kMaxDescriptor || copy == descriptor) {
         return;
     }
-    if (kind_of(copy) != FileKind::kNone) {
+    if (noted_kind_of(copy) != FileKind::kNone) {
         forget(copy);
     }
     g_files[copy] = *file;
-    g_kinds[copy].store(kind_of(descriptor), std::memory_order_release);
+    g_kinds[copy].store(noted_kind_of(descriptor), std::memory_order_release);
 }
 
 }  // namespace simverbs::devices

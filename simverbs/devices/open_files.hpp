@@ -13,7 +13,9 @@ namespace simverbs::devices {
 // Beyond it nothing is kept.
 inline constexpr int kMaxDescriptor = 1024;
 
-// The kind of an open file: whether its system calls are ours; kNone as quickly as may be.
+// The kind of an open file: whether its system calls are ours; kNone as quickly as may be. kNone of
+// all files while this thread has the lock: the calls that we make then are not the program's, and
+// the number of a descriptor that we have opened may be one that the program has closed.
 enum class FileKind : unsigned char { kNone, kAttribute, kDevice, kRdmaCm };
 FileKind kind_of(int descriptor);
 
@@ -45,6 +47,8 @@ class Guard {
 
 ino_t inode_of(int descriptor);
 
+// What kind_of() says to threads without the lock.
+FileKind noted_kind_of(int descriptor);
 // nullptr: closed meanwhile, or another file by now.
 OpenFile* find_open_file(int descriptor);
 // -1: the program has closed it, or never had one.

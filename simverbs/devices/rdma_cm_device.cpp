@@ -98,7 +98,7 @@ Command read_command(const void* bytes, std::size_t count) {
         const auto other = static_cast<int>(head.migration.fd);
         command.request.descriptor_is_open = fcntl(other, F_GETFD) >= 0 ? 1 : 0;
         const OpenFile* const file =
-            kind_of(other) == FileKind::kRdmaCm ? find_open_file(other) : nullptr;
+            noted_kind_of(other) == FileKind::kRdmaCm ? find_open_file(other) : nullptr;
         command.request.descriptor_file = file == nullptr ? 0 : file->number;
     }
     return command;

@@ -152,6 +152,18 @@ static void attributes(void) {
     EXPECT(chdir("/") == 0);
 }
 
+/* What the library opens for itself may get the number of an attribute that the program has closed.
+ */
+static void closed_before_another_is_read(void) {
+    char text[64];
+    const int file = open(kLid, O_RDONLY | O_CLOEXEC);
+    const int closed = open(kLid, O_RDONLY | O_CLOEXEC);
+    EXPECT(file >= 0 && closed > file);
+    close(closed);
+    EXPECT(read(file, text, sizeof text) == 4);
+    close(file);
+}
+
 static void agents(void) {
     const int umad = open_umad(0);
     EXPECT(ioctl(umad, IB_USER_MAD_ENABLE_PKEY, NULL) == 0);
@@ -275,6 +287,7 @@ static void threads(void) {
 
 int main(void) {
     attributes();
+    closed_before_another_is_read();
     agents();
     datagrams();
     subnet_manager();
