@@ -77,10 +77,10 @@ std::uint64_t PerformanceAgent::counted(PortNumber port, Counter counter) const 
             return model.discarded(DropReason::kExceedsMtu);
         case Counter::kXmitData:
         case Counter::kExtendedXmitData:
-            return model.xmit_data_words;
+            return model.xmit_data_bytes / PortCounters::kDataWordBytes;
         case Counter::kRcvData:
         case Counter::kExtendedRcvData:
-            return model.rcv_data_words;
+            return model.rcv_data_bytes / PortCounters::kDataWordBytes;
         case Counter::kXmitPackets:
         case Counter::kExtendedXmitPackets:
             return model.xmit_packets;

@@ -18,14 +18,12 @@ namespace {
 // the gap between frames is nobody's data.
 constexpr std::uint32_t kVcrcBytes = 2;
 
-std::uint64_t data_words(const Frame& frame, LinkLayer layer) {
+std::uint64_t data_bytes(const Frame& frame, LinkLayer layer) {
     const std::uint32_t rest = layer == LinkLayer::kEthernet ? kFrameGapBytes : kVcrcBytes;
-    const auto words_of = [rest](std::uint32_t bytes) {
-        return (std::max(bytes, rest) - rest) / 4;
-    };
-    return frame.packets == 1 ? words_of(frame.wire_bytes)
-                              : std::uint64_t{words_of(frame.wire_bytes)} * (frame.packets - 1U) +
-                                    words_of(frame.last_wire_bytes);
+    const auto bytes_of = [rest](std::uint32_t bytes) { return std::max(bytes, rest) - rest; };
+    return frame.packets == 1 ? bytes_of(frame.wire_bytes)
+                              : std::uint64_t{bytes_of(frame.wire_bytes)} * (frame.packets - 1U) +
+                                    bytes_of(frame.last_wire_bytes);
 }
 
 bool is_multicast(const Frame& frame, LinkLayer layer) {
@@ -149,19 +147,19 @@ void Port::raise(PortEvent event) {
 
 void Port::count_sent(const Frame& frame) {
     counters_.xmit_packets += frame.packets;
-    counters_.xmit_data_words += data_words(frame, attributes_.link_layer);
+    counters_.xmit_data_bytes += data_bytes(frame, attributes_.link_layer);
     counters_.xmit_multicast_packets += is_multicast(frame, attributes_.link_layer) ? 1 : 0;
 }
 
 void Port::uncount_sent(const Frame& frame) {
     --counters_.xmit_packets;
-    counters_.xmit_data_words -= data_words(frame, attributes_.link_layer);
+    counters_.xmit_data_bytes -= data_bytes(frame, attributes_.link_layer);
     counters_.xmit_multicast_packets -= is_multicast(frame, attributes_.link_layer) ? 1 : 0;
 }
 
 void Port::count_received(const Frame& frame) {
     counters_.rcv_packets += frame.packets;
-    counters_.rcv_data_words += data_words(frame, attributes_.link_layer);
+    counters_.rcv_data_bytes += data_bytes(frame, attributes_.link_layer);
     counters_.rcv_multicast_packets += is_multicast(frame, attributes_.link_layer) ? 1 : 0;
 }
 

@@ -127,9 +127,11 @@ struct PortAttributes {
 
 // As PMA's PortCounters (IBA 16.1.3.5), 64 bits wide and never sticking.
 struct PortCounters {
-    std::uint64_t xmit_data_words =
-        0;  // of 4 bytes: LRH to ICRC; Ethernet header to check sequence
-    std::uint64_t rcv_data_words = 0;
+    static constexpr std::uint64_t kDataWordBytes = 4;  // PortXmitData and PortRcvData count words
+
+    // LRH to ICRC; Ethernet header to check sequence.
+    std::uint64_t xmit_data_bytes = 0;
+    std::uint64_t rcv_data_bytes = 0;
     std::uint64_t xmit_packets = 0;
     std::uint64_t rcv_packets = 0;
     std::uint64_t xmit_multicast_packets = 0;  // of all packets; the others are unicast

@@ -29,8 +29,6 @@ using fabric::Port;
 using fabric::PortCounters;
 using fabric::PortNumber;
 
-constexpr std::uint64_t kWordBytes = 4;  // of xmit_data_words and rcv_data_words
-
 using Counted = std::vector<std::pair<std::string_view, std::uint64_t>>;
 
 // Returns the node whose performance agent answers for an InfiniBand port; nullptr for one on
@@ -174,7 +172,7 @@ std::string link_table(const std::vector<const Link*>& links) {
         for (const std::size_t end : {0U, 1U}) {
             const PortCounters& counters = link->end(end).counters();
             row.push_back(std::to_string(counters.xmit_packets));
-            row.push_back(std::to_string(counters.xmit_data_words * kWordBytes));
+            row.push_back(std::to_string(counters.xmit_data_bytes));
         }
         rows.push_back(std::move(row));
     }
@@ -237,7 +235,7 @@ Json json_of(const Link& link) {
         const PortCounters& counters = link.end(end).counters();
         json["from"].push_back({{"port", port_name(link.end(end))},
                                 {"packets", counters.xmit_packets},
-                                {"bytes", counters.xmit_data_words * kWordBytes}});
+                                {"bytes", counters.xmit_data_bytes}});
     }
     return json;
 }

@@ -11,8 +11,6 @@ namespace {
 
 using fabric::Port;
 
-constexpr std::uint64_t kWordBytes = 4;  // of xmit_data_words and rcv_data_words
-
 Json json_of(const Hca& hca, const QueuePair& qp) {
     const QueuePairReport report = qp.report();
     return {{"device", hca.name()},
@@ -42,9 +40,9 @@ Json json_of(const Simulation& simulation, const Port& port) {
               {"state", to_string(port.state())},
               {"rate", rate_of(port)},
               {"sent_packets", counters.xmit_packets},
-              {"sent_bytes", counters.xmit_data_words * kWordBytes},
+              {"sent_bytes", counters.xmit_data_bytes},
               {"received_packets", counters.rcv_packets},
-              {"received_bytes", counters.rcv_data_words * kWordBytes},
+              {"received_bytes", counters.rcv_data_bytes},
               {"lost", counters.total_discards()}};
     if (port.node().kind() == fabric::NodeKind::kHca) {
         const Hca& hca = simulation.hca(port.node().id().value());

@@ -51,8 +51,14 @@ struct EthernetCounterFile {
 
 inline constexpr auto kEthernetCounterFiles = std::to_array<EthernetCounterFile>({
     {"link_downed", [](const fabric::PortCounters& port) { return port.link_downed; }},
-    {"port_xmit_data", [](const fabric::PortCounters& port) { return port.xmit_data_words; }},
-    {"port_rcv_data", [](const fabric::PortCounters& port) { return port.rcv_data_words; }},
+    {"port_xmit_data",
+     [](const fabric::PortCounters& port) {
+         return port.xmit_data_bytes / fabric::PortCounters::kDataWordBytes;
+     }},
+    {"port_rcv_data",
+     [](const fabric::PortCounters& port) {
+         return port.rcv_data_bytes / fabric::PortCounters::kDataWordBytes;
+     }},
     {"port_xmit_packets", [](const fabric::PortCounters& port) { return port.xmit_packets; }},
     {"port_rcv_packets", [](const fabric::PortCounters& port) { return port.rcv_packets; }},
     {"port_xmit_wait", [](const fabric::PortCounters& port) { return port.xmit_wait; }},

@@ -136,9 +136,9 @@ class History {
     }
     static void add_counters(const std::string& of, const Side& side, Seen& seen) {
         const fabric::PortCounters& port = side.host.hca().port(1).counters();
-        seen.emplace_back(of + "xmit words", port.xmit_data_words);
+        seen.emplace_back(of + "xmit bytes", port.xmit_data_bytes);
         seen.emplace_back(of + "xmit packets", port.xmit_packets);
-        seen.emplace_back(of + "rcv words", port.rcv_data_words);
+        seen.emplace_back(of + "rcv bytes", port.rcv_data_bytes);
         seen.emplace_back(of + "rcv packets", port.rcv_packets);
         seen.emplace_back(of + "xmit wait", port.xmit_wait);
         seen.emplace_back(of + "discards", port.total_discards());

@@ -229,12 +229,12 @@ TEST(EthernetPort, DropsWhatTheLinkCannotCarry) {
 }
 
 // The header, the data and the check sequence; not the gap.
-TEST(EthernetPort, CountsItsWords) {
+TEST(EthernetPort, CountsItsBytes) {
     RunningFabric fabric("eth-pair");
     send_to(fabric, 0, fabric.port_of(1).attributes().mac, 1);
     fabric.run();
-    EXPECT_EQ(fabric.port_of(0).counters().xmit_data_words, (14U + 1000 + 4) / 4);
-    EXPECT_EQ(fabric.port_of(1).counters().rcv_data_words, (14U + 1000 + 4) / 4);
+    EXPECT_EQ(fabric.port_of(0).counters().xmit_data_bytes, 14U + 1000 + 4);
+    EXPECT_EQ(fabric.port_of(1).counters().rcv_data_bytes, 14U + 1000 + 4);
 }
 
 TEST(EthernetSwitch, ForwardsByMacAddressAndOnlyThere) {

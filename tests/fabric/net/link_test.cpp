@@ -86,13 +86,13 @@ TEST_F(LinkTest, OnlyTheFirstFrameOfADirectionIsPending) {
     EXPECT_EQ(visited, 100);
 }
 
-TEST_F(LinkTest, CountsFramesAndWordsWithoutTheVcrc) {
+TEST_F(LinkTest, CountsFramesAndBytesWithoutTheVcrc) {
     send(1026);
     loop_.run_until(SimTime::max());
     EXPECT_EQ(sender().counters().xmit_packets, 1U);
-    EXPECT_EQ(sender().counters().xmit_data_words, 256U);
+    EXPECT_EQ(sender().counters().xmit_data_bytes, 1024U);
     EXPECT_EQ(receiver().counters().rcv_packets, 1U);
-    EXPECT_EQ(receiver().counters().rcv_data_words, 256U);
+    EXPECT_EQ(receiver().counters().rcv_data_bytes, 1024U);
 }
 
 TEST_F(LinkTest, DropsWhatExceedsTheMtu) {
