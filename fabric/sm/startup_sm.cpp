@@ -88,7 +88,11 @@ void StartupSm::configure_port(Port& port) {
 
 void StartupSm::build_routes() {
     static_assert(routing::Tables::kNoRoute == Switch::kNoRoute);
-    const routing::Routes routes = routing::make_routes(graph_of(network_), routing_);
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < network_.switch_count(); ++i) {
+        names.push_back(network_.switch_at(i).name());
+    }
+    const routing::Routes routes = routing::make_routes(graph_of(network_), names, routing_);
     engine_ = routes.engine;
     refused_ = routes.refused;
     for (std::size_t i = 0; i < network_.switch_count(); ++i) {
@@ -96,10 +100,6 @@ void StartupSm::build_routes() {
         network_.switch_at(i).set_forwarding_table({row.begin(), row.end()});
     }
     if (!routes.refused.empty() || !routes.report.credit_loop.empty()) {
-        std::vector<std::string> names;
-        for (std::size_t i = 0; i < network_.switch_count(); ++i) {
-            names.push_back(network_.switch_at(i).name());
-        }
         const std::string loop = describe(routes.report.credit_loop, names);
         network_.bus().emit(
             network_.loop().now(),

@@ -249,14 +249,14 @@ routing::Graph SweepingSm::make_graph() const {
 }
 
 void SweepingSm::write_routes() {
-    routing::Routes routes = routing::make_routes(make_graph(), policy_.routing);
     std::vector<std::string> names;
-    routing::SwitchIndex next = 0;
-    for (auto& [guid, node] : subnet_.nodes) {
+    for (const auto& [guid, node] : subnet_.nodes) {
         if (node.is_switch()) {
             names.push_back(description_of(node));
         }
     }
+    routing::Routes routes = routing::make_routes(make_graph(), names, policy_.routing);
+    routing::SwitchIndex next = 0;
     const std::string loop = describe(routes.report.credit_loop, names);
     bus_.emit(loop_.now(), RoutesComputed{own_node(), routes.engine, routes.refused, loop});
     for (auto& [guid, node] : subnet_.nodes) {

@@ -127,7 +127,7 @@ void print_routes(const Topology& topology) {
     const std::vector<routing::SwitchIndex> roots = routing::find_roots(graph);
     fmt::print("up-down: {}\n",
                describe(routing::check(graph, routing::up_down(graph, roots)), named.switches));
-    const fabric::Outcome<routing::Tables> tree = routing::fat_tree(graph);
+    const fabric::Outcome<routing::Tables> tree = routing::fat_tree(graph, named.switches);
     fmt::print("fat-tree: {}\n", tree ? describe(routing::check(graph, *tree), named.switches)
                                       : fmt::format("no tree ({})", tree.error()));
 }

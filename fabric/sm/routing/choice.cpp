@@ -19,21 +19,22 @@ Routes checked(RoutingEngine engine, const Graph& graph, Tables tables) {
 }
 
 // Fails where the graph is no tree.
-Outcome<Routes> route(RoutingEngine engine, const Graph& graph) {
+Outcome<Routes> route(RoutingEngine engine, const Graph& graph,
+                      std::span<const std::string> switches) {
     if (engine == RoutingEngine::kMinHop) {
         return checked(engine, graph, min_hop(graph));
     }
     if (engine == RoutingEngine::kUpDown) {
         return checked(engine, graph, up_down(graph, find_roots(graph)));
     }
-    Outcome<Tables> tree = fat_tree(graph);
+    Outcome<Tables> tree = fat_tree(graph, switches);
     if (!tree) {
         return Failure(std::move(tree.error()));
     }
     return checked(engine, graph, std::move(*tree));
 }
 
-Routes choose(const Graph& graph) {
+Routes choose(const Graph& graph, std::span<const std::string> switches) {
     constexpr auto kInOrder =
         std::to_array({RoutingEngine::kFatTree, RoutingEngine::kMinHop, RoutingEngine::kUpDown});
     std::optional<Routes> best;
@@ -42,7 +43,7 @@ Routes choose(const Graph& graph) {
         refused += fmt::format("{}{}: {}", refused.empty() ? "" : "; ", to_string(engine), why);
     };
     for (const RoutingEngine engine : kInOrder) {
-        Outcome<Routes> made = route(engine, graph);
+        Outcome<Routes> made = route(engine, graph, switches);
         if (!made) {
             refuse(engine, made.error());
         } else if (!made->report.credit_loop.empty()) {
@@ -65,15 +66,16 @@ Routes choose(const Graph& graph) {
 
 }  // namespace
 
-Routes make_routes(const Graph& graph, RoutingEngine wanted) {
+Routes make_routes(const Graph& graph, std::span<const std::string> switches,
+                   RoutingEngine wanted) {
     if (graph.destination_count() == 0) {
         return checked(RoutingEngine::kMinHop, graph, min_hop(graph));
     }
     if (wanted == RoutingEngine::kAutomatic) {
-        return choose(graph);
+        return choose(graph, switches);
     }
-    Outcome<Routes> made = route(wanted, graph);
-    return made ? std::move(*made) : choose(graph);
+    Outcome<Routes> made = route(wanted, graph, switches);
+    return made ? std::move(*made) : choose(graph, switches);
 }
 
 }  // namespace fabric::routing

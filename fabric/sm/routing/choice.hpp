@@ -1,6 +1,7 @@
 // Which engine routes a subnet.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "fabric/net/routing_engine.hpp"
@@ -20,7 +21,7 @@ struct Routes {
 // Automatic: of the engines whose tables have no credit loop that which leaves out the fewest
 // pairs, and of those the first in the order fat-tree, min-hop, up-down. Of engines that are named,
 // min-hop and up-down are taken as they are; where the graph is no tree for fat-tree, it is as
-// automatic.
-Routes make_routes(const Graph& graph, RoutingEngine wanted);
+// automatic. `switches` are the names of the switches, by index.
+Routes make_routes(const Graph& graph, std::span<const std::string> switches, RoutingEngine wanted);
 
 }  // namespace fabric::routing

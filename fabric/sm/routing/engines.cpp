@@ -295,7 +295,7 @@ bool is_alone(std::span<const Neighbour> ports) {
 }
 
 // Fails where the graph is no fat tree.
-Outcome<Levels> find_levels(const Graph& graph) {
+Outcome<Levels> find_levels(const Graph& graph, std::span<const std::string> switches) {
     Levels levels;
     const std::vector<SwitchIndex> leaves = switches_with_hosts(graph);
     levels.of = hops_from_any(graph, leaves);
@@ -306,18 +306,17 @@ Outcome<Levels> find_levels(const Graph& graph) {
         if (levels.of[i] == kUnreachable && is_alone(graph.ports(static_cast<SwitchIndex>(i)))) {
             levels.of[i] = 0;  // no matter where
         } else if (levels.of[i] == kUnreachable) {
-            return Failure(fmt::format("switch {} is connected with no host", i));
+            return Failure(fmt::format("{} is connected with no host", switches[i]));
         }
         levels.top = std::max(levels.top, levels.of[i]);
     }
     levels.widths.resize(levels.top + 1U, 1);
-    const auto switches = static_cast<SwitchIndex>(graph.switch_count());
-    for (SwitchIndex one = 0; one < switches; ++one) {
+    for (SwitchIndex one = 0; one < graph.switch_count(); ++one) {
         std::uint32_t up = 0;
         for (const Neighbour& next : graph.ports(one)) {
             if (next.at != kNobody && levels.of[next.at] == levels.of[one]) {
-                return Failure(
-                    fmt::format("switches {} and {} are on one level and linked", one, next.at));
+                return Failure(fmt::format("{} and {} are on one level and linked", switches[one],
+                                           switches[next.at]));
             }
             up += next.at != kNobody && levels.of[next.at] > levels.of[one] ? 1 : 0;
         }
@@ -377,8 +376,8 @@ class ByDigit {
 
 }  // namespace
 
-Outcome<Tables> fat_tree(const Graph& graph) {
-    const Outcome<Levels> levels = find_levels(graph);
+Outcome<Tables> fat_tree(const Graph& graph, std::span<const std::string> switches) {
+    const Outcome<Levels> levels = find_levels(graph, switches);
     if (!levels) {
         return Failure(levels.error());
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "fabric/core/outcome.hpp"
@@ -28,7 +29,7 @@ std::vector<SwitchIndex> find_roots(const Graph& graph);
 // Up and down in a tree of levels whose lowest has the hosts. The way up depends on the destination
 // alone, so that routes to one host meet early and those to several part (D-mod-K: Zahavi, 2012):
 // permutations of a full tree do not collide on their way down. Fails where the graph is no such
-// tree.
-Outcome<Tables> fat_tree(const Graph& graph);
+// tree, and says why by the names of the switches: `switches`, by index.
+Outcome<Tables> fat_tree(const Graph& graph, std::span<const std::string> switches);
 
 }  // namespace fabric::routing
