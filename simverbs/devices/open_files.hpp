@@ -47,7 +47,7 @@ class Guard {
 
 ino_t inode_of(int descriptor);
 
-// What kind_of() says to threads without the lock.
+// Returns what kind_of() says to threads without the lock.
 FileKind noted_kind_of(int descriptor);
 // nullptr: closed meanwhile, or another file by now.
 OpenFile* find_open_file(int descriptor);

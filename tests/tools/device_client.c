@@ -152,8 +152,7 @@ static void attributes(void) {
     EXPECT(chdir("/") == 0);
 }
 
-/* What the library opens for itself may get the number of an attribute that the program has closed.
- */
+/* A descriptor that the library opens may get the number of an attribute that was closed. */
 static void closed_before_another_is_read(void) {
     char text[64];
     const int file = open(kLid, O_RDONLY | O_CLOEXEC);

@@ -68,7 +68,7 @@ TEST(RoutingChoice, IsFatTreeBesideASwitchThatIsAlone) {
 TEST(RoutingChoice, IsMinHopWhereThatHasNoLoop) {
     const Routes routes = routes_of(ring(3), RoutingEngine::kAutomatic);
     EXPECT_EQ(routes.engine, RoutingEngine::kMinHop);
-    EXPECT_EQ(routes.refused, "fat-tree: s0 and s1 are on one level and linked");
+    EXPECT_EQ(routes.refused, "fat-tree: s0 and s2 are on one level and linked");
     EXPECT_THAT(routes.report.credit_loop, IsEmpty());
 }
 
