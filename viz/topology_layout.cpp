@@ -13,10 +13,19 @@
 namespace simverbs::viz {
 namespace {
 
-constexpr int kWidest = 1240;          // points that a layer takes
-constexpr int kLeastSpace = 64;        // between the middles of neighbours in a layer
-constexpr std::size_t kOnCircle = 40;  // hosts, and switches, that a circle takes
+constexpr int kLeastSpace = 64;  // between the middles of neighbours in a layer
 constexpr int kBetweenCircles = 110;
+
+// What a picture takes of a large fabric.
+struct Bounds {
+    int widest = 1240;           // points, of a layer or a circle
+    std::size_t on_circle = 40;  // hosts, and switches
+};
+constexpr Bounds bounds_of(DrawnNodes drawn) {
+    return drawn == DrawnNodes::kAll
+               ? Bounds{std::numeric_limits<int>::max(), std::numeric_limits<std::size_t>::max()}
+               : Bounds{};
+}
 
 using Nodes = std::vector<std::uint32_t>;
 using Neighbours = std::map<std::uint32_t, std::set<std::uint32_t>>;
@@ -136,10 +145,11 @@ std::string layer_name(std::size_t layer, std::size_t layers) {
 }
 
 TopologyLayout in_layers(const Run& run, std::vector<Nodes> layers, const Neighbours& neighbours,
-                         const Weights& weights) {
+                         const Weights& weights, const Bounds& bounds) {
     TopologyLayout layout;
     std::vector<std::size_t> left_out(layers.size());
     int width = 0;
+    int least = Bounds{}.widest;
     const Nodes switches = layers[1];
     for (std::size_t i = layers.size(); i-- > 0;) {  // hosts last, when their switches are known
         Nodes& layer = layers[i];
@@ -148,10 +158,11 @@ TopologyLayout in_layers(const Run& run, std::vector<Nodes> layers, const Neighb
             space = std::max(space, box_width(run.label(node)) + 12);
         }
         left_out[i] = i == 0 ? remove_unlinked(layer, switches, layers[1], neighbours) : 0;
-        left_out[i] += keep(layer, static_cast<std::size_t>(kWidest / space), weights);
+        left_out[i] += keep(layer, static_cast<std::size_t>(bounds.widest / space), weights);
+        least = std::max(least, space * static_cast<int>(layer.size()));
         width = std::max(width, 2 * space * static_cast<int>(layer.size()));
     }
-    width = std::min(width, kWidest);
+    width = std::min(width, least);
     order_by(layers[0], neighbours, layers[1]);
     order_by(layers[1], neighbours, layers[0]);
     order_by(layers[1], neighbours, layers[2]);
@@ -254,10 +265,11 @@ double radius_of(const Run& run, const Circles& circles) {
 
 // Switches on an inner circle, their hosts outside of them; a single switch in the middle.
 TopologyLayout on_circles(const Run& run, const Nodes& hosts, const Nodes& switches,
-                          const Neighbours& neighbours, const Weights& weights) {
-    std::size_t most = kOnCircle;
+                          const Neighbours& neighbours, const Weights& weights,
+                          const Bounds& bounds) {
+    std::size_t most = bounds.on_circle;
     Circles circles = circles_of(hosts, switches, most, neighbours, weights);
-    while (radius_of(run, circles) * 2 > kWidest && most > 4) {
+    while (radius_of(run, circles) * 2 > bounds.widest && most > 4) {
         most -= 2;
         circles = circles_of(hosts, switches, most, neighbours, weights);
     }
@@ -314,15 +326,16 @@ int box_width(const std::string& label) {
     return static_cast<int>(box_label(label).size()) * kCharacter + 20;
 }
 
-TopologyLayout lay_out(const Run& run, const Weights& weights) {
+TopologyLayout lay_out(const Run& run, const Weights& weights, DrawnNodes drawn) {
+    const Bounds bounds = bounds_of(drawn);
     const Neighbours neighbours = neighbours_of(run);
     std::vector<Nodes> layers = layers_of(run, neighbours);
     TopologyLayout layout;
     if (layers.size() > 2 && !layers[0].empty()) {
-        layout = in_layers(run, std::move(layers), neighbours, weights);
+        layout = in_layers(run, std::move(layers), neighbours, weights, bounds);
     } else {
         layers.resize(2);
-        layout = on_circles(run, layers[0], layers[1], neighbours, weights);
+        layout = on_circles(run, layers[0], layers[1], neighbours, weights, bounds);
     }
     for (const auto& [number, place] : layout.places) {
         const int half = box_width(run.label(number)) / 2;

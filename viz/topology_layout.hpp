@@ -1,6 +1,7 @@
 // Positions of the nodes of a fabric: layers above the hosts where switches stack up (fat trees),
 // else switches and hosts on circles (star, ring, torus). The width is bounded: where a layer or
-// circle has more nodes than fit, those with the least weight are left out and counted.
+// circle has more nodes than fit, those with the least weight are left out and counted, unless all
+// nodes are wanted.
 // Finds no symmetry of its own, such as the rows of a torus.
 #pragma once
 
@@ -41,6 +42,8 @@ std::string box_label(const std::string& label);
 int box_width(const std::string& label);
 inline constexpr int kBoxHeight = 26;
 
-TopologyLayout lay_out(const Run& run, const Weights& weights);
+enum class DrawnNodes : std::uint8_t { kThatFit, kAll };
+
+TopologyLayout lay_out(const Run& run, const Weights& weights, DrawnNodes drawn);
 
 }  // namespace simverbs::viz

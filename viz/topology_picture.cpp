@@ -117,7 +117,7 @@ std::uint64_t usual_rate(const Run& run) {
 
 class Picture {
   public:
-    Picture(const Run& run, const std::vector<QpName>& flow)
+    Picture(const Run& run, const std::vector<QpName>& flow, DrawnNodes drawn)
         : run_(run), flow_(flow), cables_(cables_of(run, way_of(run, flow))) {
         Weights weights;
         for (const Cable& cable : cables_) {
@@ -128,7 +128,7 @@ class Picture {
             weights[cable.node] = std::max(weights[cable.node], weight);
             weights[cable.peer] = std::max(weights[cable.peer], weight);
         }
-        layout_ = lay_out(run, weights);
+        layout_ = lay_out(run, weights, drawn);
         std::erase_if(cables_, [this](const Cable& cable) {
             return !layout_.places.contains(cable.node) || !layout_.places.contains(cable.peer);
         });
@@ -492,8 +492,8 @@ class Picture {
 
 }  // namespace
 
-std::string topology_picture(const Run& run, const std::vector<QpName>& flow) {
-    return Picture(run, flow).dot();
+std::string topology_picture(const Run& run, const std::vector<QpName>& flow, DrawnNodes drawn) {
+    return Picture(run, flow, drawn).dot();
 }
 
 }  // namespace simverbs::viz

@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "viz/run.hpp"
+#include "viz/topology_layout.hpp"
 
 namespace simverbs::viz {
 
 // `flow`: of the packets that these queue pairs sent.
-std::string topology_picture(const Run& run, const std::vector<QpName>& flow);
+std::string topology_picture(const Run& run, const std::vector<QpName>& flow,
+                             DrawnNodes drawn = DrawnNodes::kThatFit);
 
 }  // namespace simverbs::viz

@@ -284,6 +284,8 @@ void VizCommands::add_views() {
                      "whose way to show: HOST:NUMBER of a queue pair, or HOST for all that it has")
         ->type_name("QP")
         ->allow_extra_args(false);
+    topology_->add_flag("--all", all_nodes_,
+                        "every node of a large fabric, however wide the picture becomes");
     coverage_ = add("coverage", "What of the model traces have reached (.txt, .json, .html, .md)",
                     ".txt, .json, .html, .md");
     coverage_->add_option("traces", traces_, "traces, and folders of them (SIMVERBS_COVERAGE)")
@@ -359,7 +361,9 @@ int VizCommands::draw_topology() const {
         return complain(
             fmt::format("{} has sent no packet in this trace", run.label(flow->front())));
     }
-    return write_graph(output_, viz::topology_picture(run, *flow));
+    return write_graph(
+        output_, viz::topology_picture(
+                     run, *flow, all_nodes_ ? viz::DrawnNodes::kAll : viz::DrawnNodes::kThatFit));
 }
 
 int VizCommands::write_coverage() const {

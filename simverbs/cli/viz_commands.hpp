@@ -60,6 +60,7 @@ class VizCommands final : public Command {
     std::int64_t from_ = 0;           // ps
     std::int64_t until_ = INT64_MAX;  // ps
     bool every_packet_ = false;
+    bool all_nodes_ = false;
     bool as_json_ = false;
     std::string title_ = "Coverage";
     std::string badge_;

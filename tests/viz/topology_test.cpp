@@ -60,5 +60,22 @@ TEST(Topology, TheLinkThatIsBusiestInOneDirectionStandsOut) {
     EXPECT_NE(dot.find("n0 -- n2 [penwidth=6, color=\"#e69f00\""), std::string::npos) << dot;
 }
 
+// Returns how many of the nodes of a fabric with `hosts` hosts at one switch are drawn.
+std::size_t drawn_of(std::uint32_t hosts, simverbs::viz::DrawnNodes drawn) {
+    Fabric run;
+    run.nodes[0] = {.label = "s0", .is_switch = true};
+    for (std::uint32_t host = 1; host <= hosts; ++host) {
+        run.nodes[host] = {.label = "h" + std::to_string(host), .is_switch = false};
+        run.links.push_back({.name = "l", .node = 0, .port = host, .peer = host, .peer_port = 1});
+    }
+    return simverbs::viz::lay_out(run, {}, drawn).places.size();
+}
+
+TEST(Topology, DrawsEachNodeOfALargeFabricIfAskedTo) {
+    EXPECT_EQ(drawn_of(40, simverbs::viz::DrawnNodes::kThatFit), 41U);
+    EXPECT_EQ(drawn_of(300, simverbs::viz::DrawnNodes::kThatFit), 41U);
+    EXPECT_EQ(drawn_of(300, simverbs::viz::DrawnNodes::kAll), 301U);
+}
+
 }  // namespace
 }  // namespace viz_test
