@@ -124,8 +124,8 @@ struct ContextDescribed {
     }
 };
 
-// What a registered region lets its own device and its peers do. Told when it is registered, and
-// when it is registered again.
+// The rights that a registered region gives to its own device and to peers. Told when it is
+// registered, and when it is registered again.
 struct MemoryRegionDescribed {
     static constexpr EventInfo kInfo{"memory_region", Category::kObject};
     NodeId node;

@@ -52,7 +52,7 @@ Finished run(const Command& command);
 std::vector<std::string> compiler_words(const Toolbox& toolbox, const std::string& source,
                                         const std::string& program);
 
-// What a program leaves behind.
+// Files that a program leaves behind.
 struct ProgramFiles {
     std::string trace;
     std::string notes;   // where it was as it ended

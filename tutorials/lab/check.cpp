@@ -28,8 +28,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kShownLines = 25;
 
-// Of a program that did not end. One that turns in a circle repeats itself, and its verdict shall
-// not keep the student waiting.
+// Limits the trace that is read of a program that was stopped. One that turns in a circle repeats
+// itself, and its verdict shall not keep the student waiting.
 constexpr std::size_t kMostOfEndlessTrace = std::size_t{2} << 20;
 
 fabric::Outcome<viz::Trace> read_begin_of_trace(const std::string& file) {

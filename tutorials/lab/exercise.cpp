@@ -159,10 +159,12 @@ fabric::Outcome<void> start(const Exercise& exercise, Language language, const s
     if (failure) {
         return fabric::Failure(fmt::format("{}: {}", folder.string(), failure.message()));
     }
-    const auto copied = copy_new(exercise.file("exercise", language), answer);
-    return !copied || fs::exists(folder / "README.md")
-               ? copied
-               : copy_new(exercise.folder + "/README.md", folder / "README.md");
+    if (const fs::path readme = folder / "README.md"; !fs::exists(readme)) {
+        if (auto copied = copy_new(exercise.folder + "/README.md", readme); !copied) {
+            return copied;
+        }
+    }
+    return copy_new(exercise.file("exercise", language), answer);  // last: with it all is there
 }
 
 std::vector<std::string> find_answers(const Exercise& exercise, const std::string& folder) {
