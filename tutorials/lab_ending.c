@@ -94,7 +94,8 @@ static int search_stack(const ucontext_t* context) {
 static void on_signal(int signal, siginfo_t* info, void* context) {
     if (getpid() == owner) {
         note("signal", (uintptr_t)signal);
-        if (signal == SIGSEGV || signal == SIGBUS) {
+        const int has_address = info->si_code != SI_KERNEL; /* not where it is no address at all */
+        if ((signal == SIGSEGV || signal == SIGBUS) && has_address) {
             note("address", (uintptr_t)info->si_addr);
         }
         if (!search_stack(context)) {

@@ -11,7 +11,7 @@ namespace scenarios {
 inline constexpr auto kRecordNames = std::to_array<std::string_view>({
     "async_event", "completion", "context", "cq_state", "credit_loop", "delivered",
     "dropped", "fabric_command", "fault", "fault_fired", "fault_missed", "frame_dropped",
-    "frame_held_back", "frame_received", "frame_sent", "link", "link_state", "misuse",
+    "frame_held_back", "frame_received", "frame_sent", "link", "link_state", "memory_region", "misuse",
     "node", "packet_discarded", "packet_sent", "port", "port_event", "port_state", "posted",
     "programs", "qp_state", "qp_stayed", "queue_pair", "queue_pair_connected",
     "rate_reduced", "rdma_cm",

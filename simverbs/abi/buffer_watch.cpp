@@ -157,7 +157,11 @@ void BufferWatch::completed(const Cqe& entry) {
 }
 
 void BufferWatch::end(const Queue& queue, const Request& request) {
-    if (request.digest && !found_ && digest_of(request.segments) != request.digest) {
+    const auto has_region = [this](const ibv_sge& segment) {
+        return regions_.contains(segment.lkey);  // else its end was named already
+    };
+    if (request.digest && !found_ && std::ranges::all_of(request.segments, has_region) &&
+        digest_of(request.segments) != request.digest) {
         found_ = Found{Misuse::kBufferChanged, queue.number, name_of_request(request.wr_id)};
     }
 }

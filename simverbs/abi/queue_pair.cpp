@@ -458,7 +458,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_qp(ibv_qp* handle) {
         context.qps.erase(context.qps.iterator_to(qp));
     }
     await_acknowledgments(context, *handle, handle->qp_num, "queue pair", [&qp, handle] {
-        return handle->events_completed == qp.async_events.given;
+        return EventBalance{qp.async_events.given, handle->events_completed};
     });
     if (context.watch() != nullptr) {
         name_polled_once(context, qp);

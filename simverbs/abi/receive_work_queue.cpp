@@ -163,7 +163,7 @@ int destroy_wq(ibv_wq* handle) {
         context.wqs.erase(handle->handle);
     }
     await_acknowledgments(context, *handle, handle->handle, "receive work queue", [&wq, handle] {
-        return handle->events_completed == wq.async_events.given;
+        return EventBalance{wq.async_events.given, handle->events_completed};
     });
     forget_buffers(*handle);
     delete &wq;

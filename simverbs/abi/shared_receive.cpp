@@ -204,7 +204,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_srq(ibv_srq* handle) {
         srq.completions->queue.remove(srq.queue);
     }
     await_acknowledgments(context, *handle, handle->handle, "shared receive queue", [&srq, handle] {
-        return handle->events_completed == srq.async_events.given;
+        return EventBalance{srq.async_events.given, handle->events_completed};
     });
     if (context.watch() != nullptr) {
         context.watch()->forget({CompletedQueue::kShared, srq.queue.number()});

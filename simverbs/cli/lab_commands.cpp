@@ -195,11 +195,14 @@ int LabCommands::start() const {
         return complain(started.error());
     }
     const std::string folder = (fs::path(place_) / chosen->name).lexically_normal().string();
+    const std::string file =
+        fmt::format("{}/exercise{}", folder, lab::ending_of(language(python_)));
+    const bool has_other_language = lab::find_answers(*chosen, place_).size() > 1;
+    const std::string checked = has_other_language ? file : place_;
     fmt::print(
-        "{0}/README.md says what it is about; write into {0}/exercise{1} where it says YOUR TURN,\n"
-        "then: simverbs lab check {2}{3} (or watch: a check at every save)\n",
-        folder, lab::ending_of(language(python_)), which_,
-        place_ == "." ? "" : " " + fabric::shell_word(place_));
+        "{}/README.md says what it is about; write into {} where it says YOUR TURN,\n"
+        "then: simverbs lab check {}{} (or watch: a check at every save)\n",
+        folder, file, which_, checked == "." ? "" : " " + fabric::shell_word(checked));
     return 0;
 }
 
@@ -247,7 +250,8 @@ int LabCommands::solution() const {
     const std::string file = chosen->file("solution", language(python_));
     const auto text = lab::read_file(file);
     if (!text) {
-        return complain(fmt::format("there is no {}", file));
+        return complain(
+            fmt::format("{} has no solution in {}", chosen->name, python_ ? "Python" : "C"));
     }
     fmt::print("{}", *text);
     return 0;

@@ -161,7 +161,7 @@ int check_and_report(const lab::Exercise& exercise, const lab::Toolbox& toolbox,
         return complain(checked.error(), kUsage);
     }
     if (checked->is_interrupted) {
-        return kFailed;
+        return complain("interrupted; the answer was not judged", kFailed);
     }
     fmt::print("{}", lab::report(exercise, *checked));
     std::fflush(stdout);

@@ -161,6 +161,7 @@ void CompletionQueue::overrun() {
     }
     trace_move(CqTrigger::kOverrun);
     dead_ = true;
+    was_overrun_ = true;
     const std::vector<QueuePair*> users = users_;
     for (QueuePair* qp : users) {
         qp->fail(QpTrigger::kQpError, FaultCause::kCqOverrun);

@@ -63,6 +63,8 @@ class CompletionQueue final : private fabric::EventHandler {
 
     // There is no room for an entry.
     void overrun();
+    // It is dead since.
+    [[nodiscard]] bool was_overrun() const { return was_overrun_; }
     // Nothing is written and no event is sent any more.
     void stop();
     // Before the first entry.
@@ -116,6 +118,7 @@ class CompletionQueue final : private fabric::EventHandler {
     std::uint32_t producer_ = 0;
     std::uint32_t shared_users_ = 0;
     bool dead_ = false;
+    bool was_overrun_ = false;
     bool ignores_overrun_ = false;
     CompletionChannel* channel_;
     std::unique_ptr<Moderation> moderation_;

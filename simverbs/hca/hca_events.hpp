@@ -10,6 +10,7 @@
 #include "fabric/trace/event_info.hpp"
 
 #include "simverbs/hca/command.hpp"
+#include "simverbs/model/access.hpp"
 #include "simverbs/model/completion_faults.hpp"
 #include "simverbs/model/cq_transitions.hpp"
 #include "simverbs/model/opcodes.hpp"
@@ -120,6 +121,26 @@ struct ContextDescribed {
     void fields(F&& f) const {
         f("handle", handle);
         f("open", open);
+    }
+};
+
+// The rights that a registered region gives to its own device and to peers. Told when it is
+// registered, and when it is registered again.
+struct MemoryRegionDescribed {
+    static constexpr EventInfo kInfo{"memory_region", Category::kObject};
+    NodeId node;
+    std::uint32_t handle;
+    std::uint64_t bytes;
+    AccessRights access;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("handle", handle);
+        f("bytes", bytes);
+        f("local_write", access.contains(Access::kLocalWrite));
+        f("remote_write", access.contains(Access::kRemoteWrite));
+        f("remote_read", access.contains(Access::kRemoteRead));
+        f("remote_atomic", access.contains(Access::kRemoteAtomic));
     }
 };
 

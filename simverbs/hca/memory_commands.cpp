@@ -5,6 +5,7 @@
 
 #include "simverbs/hca/device_context.hpp"
 #include "simverbs/hca/hca.hpp"
+#include "simverbs/hca/hca_events.hpp"
 
 namespace simverbs {
 
@@ -116,6 +117,7 @@ int DeviceContext::add_region(std::unique_ptr<MemoryRegion> region, RegisterMrRe
     }
     ++region->pd->uses;
     reply = {region->handle, region->lkey, region->rkey};
+    hca_.trace(MemoryRegionDescribed{hca_.node(), region->handle, region->length, region->access});
     regions_.emplace(reply.handle, std::move(region));
     return 0;
 }
@@ -217,6 +219,7 @@ int DeviceContext::execute(const ReregisterMr& command, RegisterMrReply& reply) 
     } else {
         hca_.keys().renew(*region, personality.key_style);
     }
+    hca_.trace(MemoryRegionDescribed{hca_.node(), region->handle, region->length, region->access});
     reply = {region->handle, region->lkey, region->rkey};
     return 0;
 }

@@ -46,7 +46,7 @@ inline constexpr auto kMisuses = std::to_array<MisuseRow>({
     {Misuse::kUndefinedField, "undefined_field",
      "a completion in error defines wr_id, status, qp_num and vendor_err only"},
     {Misuse::kEventsNotAcknowledged, "events_not_acknowledged",
-     "destroying waits until every event that was taken has been acknowledged"},
+     "destroying waits until as many events have been acknowledged as were taken"},
     {Misuse::kNotDestroyed, "not_destroyed", "the program left objects behind"},
     {Misuse::kKeyAfterDereg, "key_after_dereg",
      "a work request names a key that was deregistered: it fails where the memory is touched"},

@@ -48,13 +48,19 @@ std::string dropped(const QueuePairReport& report) {
                : fmt::format("; dropped {} messages, the last because {}", report.dropped, why);
 }
 
-// A line where completions lie in it, or nobody will be told of the next one.
+// A line where completions lie in it, nobody will be told of the next one, or there is none.
 std::string describe(const CompletionQueue& cq) {
     const std::uint32_t unread = cq.unconsumed();
-    if (unread == 0 && !cq.lacks_request()) {
+    if (unread == 0 && !cq.lacks_request() && !cq.was_overrun()) {
         return "";
     }
     std::string text = fmt::format("  CQ {:#x}:", cq.handle());
+    if (cq.was_overrun()) {
+        return text + fmt::format(
+                          " overrun (IBV_EVENT_CQ_ERR): more completions than its {}, so "
+                          "it is dead and its queue pairs are in ERR\n",
+                          fabric::counted(cq.entries(), "entry", "entries"));
+    }
     if (unread > 0) {
         text += fmt::format(" {} not polled",
                             fabric::counted(unread, "completion was", "completions were"));

@@ -9,6 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
+using testing::Not;
 
 Performance ended(Ending::Kind kind, int number, std::string errors = "") {
     Performance performance;
@@ -115,6 +116,26 @@ TEST(Diagnosis, NamesAPollThatWasNotRepeated) {
     ASSERT_EQ(all.size(), 1U);
     EXPECT_EQ(all[0].name, kPollsOnce);
     EXPECT_THAT(all[0].text, HasSubstr("was polled once, was empty"));
+}
+
+TEST(Diagnosis, NamesAFullQueue) {
+    EXPECT_THAT(said_of(ended(Ending::Kind::kExited, 1,
+                              "gave up: ibv_post_recv (errno: Cannot allocate memory)\n")),
+                HasSubstr("The queue is full"));
+    EXPECT_THAT(said_of(ended(Ending::Kind::kExited, 1,
+                              "gave up: ibv_reg_mr (errno: Cannot allocate memory)\n")),
+                Not(HasSubstr("full")));
+}
+
+TEST(PythonEnding, TheOwnFramesOfACheckAreNoneOfTheAnswer) {
+    const std::string answer = "  File \"/a/exercise.py\", line 3, in show\n    CQ(context, 0)\n";
+    const std::string verb = "  File \"cq.pyx\", line 1, in pyverbs.cq.CQ.__init__\nError: no\n";
+    EXPECT_EQ(without_frames_of_lab("Traceback:\n" + answer +
+                                    "  File \"/t/python/sitecustomize.py\", line 31, in __call__\n"
+                                    "    made = make(*arguments, **named)\n"
+                                    "           ^^^^^\n" +
+                                    verb),
+              "Traceback:\n" + answer + verb);
 }
 
 // As that of a destructor, when Python throws an object away.

@@ -138,6 +138,28 @@ TEST(Judge, TellsAPacketToItsOwnQueuePair) {
     EXPECT_FALSE(judged(to_others, performance_of({packet_to(6)})).holds);
 }
 
+TEST(Judge, TellsRegionsApartByTheirRights) {
+    const auto region = [](const char* remote_read) {
+        return record(1, 0, "object", "memory_region",
+                      std::string(R"("handle":1,"bytes":64,"local_write":true,"remote_read":)") +
+                          remote_read);
+    };
+    const std::string readable = "never: {region: \"64\", remote_read: \"yes\"}";
+    EXPECT_FALSE(judged(readable, performance_of({region("false"), region("true")})).holds);
+    EXPECT_TRUE(judged(readable, performance_of({region("false")})).holds);
+}
+
+TEST(Judge, KnowsHowManyRequestsWerePosted) {
+    const auto posted = [](int number) {
+        return record(1, 0, "call", "posted",
+                      "\"qpn\":5,\"send\":false,\"posted\":" + std::to_string(number));
+    };
+    const std::string third_behind_rtr =
+        "order: {first: {state: RTR}, before: {posted: receive, number: \"3\"}}";
+    EXPECT_TRUE(judged(third_behind_rtr, performance_of({posted(2), kRtrOfH0, posted(3)})).holds);
+    EXPECT_FALSE(judged(third_behind_rtr, performance_of({posted(3), kRtrOfH0})).holds);
+}
+
 TEST(Judge, TellsTheQueuePairsOfAHostApart) {
     const auto made = [](int node, int qpn) {
         return record(1, node, "object", "queue_pair",

@@ -106,6 +106,22 @@ TEST_F(HangReport, LeavesTheTraceOnTheDisk) {
     std::remove(path.c_str());
 }
 
+// Why queue pairs are in ERR that nobody has taken there.
+TEST_F(HangReport, NamesAQueueThatWasOverrun) {
+    Connection with;
+    with.cq_entries = 1;
+    connect(with);
+    ASSERT_EQ(b->receive(1, {b->range(0, 8)}), 0);
+    ASSERT_EQ(b->receive(2, {b->range(0, 8)}), 0);
+    ASSERT_EQ(Request(IBV_WR_SEND).id(2).from(a->range(0, 8)).post(*a), 0);
+    ASSERT_EQ(Request(IBV_WR_SEND).id(3).from(a->range(0, 8)).post(*a), 0);
+    pass(1000);
+    const std::string report = ask();
+    EXPECT_NE(report.find("overrun (IBV_EVENT_CQ_ERR): more completions than its 1 entry"),
+              std::string::npos)
+        << report;
+}
+
 // Why a thread sleeps for good in ibv_get_cq_event().
 TEST_F(HangReport, NamesAQueueThatIsNotArmed) {
     connect({});

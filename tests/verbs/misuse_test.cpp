@@ -288,7 +288,8 @@ TEST_F(Misuse, EventsThatAreNotAcknowledged) {
     traced.wait(0);
     ibv_ack_async_event(&event);
     destroyer.join();
-    EXPECT_NE(said_of("events_not_acknowledged"), "");
+    EXPECT_NE(said_of("events_not_acknowledged").find("1 event taken, 0 acknowledged: too few"),
+              std::string::npos);
 }
 
 TEST_F(Misuse, CompletionsThatGoUnread) {

@@ -89,6 +89,22 @@ TEST_F(Misuse, ABufferThatIsDeregisteredBeforeItsCompletionIsPolled) {
     EXPECT_NE(said.find("work request 7"), std::string::npos) << said;
 }
 
+TEST_F(Misuse, ABufferWhoseRegionEndsHasNotChanged) {
+    connect_with_receives();
+    ibv_mr* mr = ibv_reg_mr(a->pd, a->at(0), 4096, 0);
+    ASSERT_NE(mr, nullptr);
+    ASSERT_EQ(Request(IBV_WR_RDMA_WRITE)
+                  .from({a->address(0), 8, mr->lkey})
+                  .to(b->address(0), b->mr->rkey)
+                  .post(*a),
+              0);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+    a->wait();
+    const std::string all = said();
+    EXPECT_NE(all.find("buffer_deregistered"), std::string::npos) << all;
+    EXPECT_EQ(all.find("buffer_changed"), std::string::npos) << all;
+}
+
 TEST_F(Misuse, WhatAQueuePairHasForgottenIsTheProgramsAgain) {
     connect_with_receives();
     ibv_mr* mr = ibv_reg_mr(b->pd, b->at(0), 4096, IBV_ACCESS_LOCAL_WRITE);

@@ -12,13 +12,18 @@ LONG_ENOUGH = 100 * 1000 * 1000  # ps: 100 us
 
 
 class Channel(CompChannel):
-    """A completion channel that counts the events that are taken out of it."""
+    """A completion channel that counts the events that are taken out of it, and knows its end."""
 
     events_taken = 0
+    is_closed = False
 
     def get_cq_event(self, cq):
         self.events_taken += 1
         return super().get_cq_event(cq)
+
+    def close(self):
+        self.is_closed = True
+        super().close()
 
 
 h0, h1 = lab.Host(0), lab.Host(1)
@@ -28,6 +33,7 @@ h1.cq.close()  # it has no channel
 channel = None
 h1.cq = CQ(h1.context, 16)
 bursts_sent = 0
+events_acknowledged = 0
 
 
 def send_burst():
@@ -47,6 +53,13 @@ def poll_h1():
     return count, completions
 
 
+def acknowledge(count):
+    """Acknowledges so many events of h1's completion queue, and keeps count of them."""
+    global events_acknowledged
+    h1.cq.ack_events(count)
+    events_acknowledged += count
+
+
 def arm():
     # YOUR TURN 2: ask for an event at the next completion: h1.cq.req_notify(). It holds for one
     # event.
@@ -55,7 +68,7 @@ def arm():
 
 def wait_for_event():
     # YOUR TURN 3: take the event, channel.get_cq_event(h1.cq), and acknowledge it,
-    # h1.cq.ack_events(1).
+    # acknowledge(1).
     pass
 
 
@@ -91,9 +104,16 @@ while messages < MESSAGES:
     messages += drain()
     print(messages, "messages so far")
 
+balance = "too few" if events_acknowledged < events else "too many"
+lab.must(
+    events_acknowledged == events,
+    f"{events} events taken, {events_acknowledged} acknowledged: {balance}",
+)
+
 for _ in range(MESSAGES):
     lab.wait_success(h0.cq)
 h0.close()
 # YOUR TURN 5: end the channel with close(). Its completion queue goes first, and the queue pair
-# before that.
+# before that; h1.close() then ends the rest.
+lab.must(channel.is_closed, "the channel is still open")
 h1.close()

@@ -12,13 +12,18 @@ LONG_ENOUGH = 100 * 1000 * 1000  # ps: 100 us
 
 
 class Channel(CompChannel):
-    """A completion channel that counts the events that are taken out of it."""
+    """A completion channel that counts the events that are taken out of it, and knows its end."""
 
     events_taken = 0
+    is_closed = False
 
     def get_cq_event(self, cq):
         self.events_taken += 1
         return super().get_cq_event(cq)
+
+    def close(self):
+        self.is_closed = True
+        super().close()
 
 
 h0, h1 = lab.Host(0), lab.Host(1)
@@ -26,6 +31,7 @@ h1.cq.close()  # it has no channel
 channel = Channel(h1.context)
 h1.cq = CQ(h1.context, 16, None, channel, 0)
 bursts_sent = 0
+events_acknowledged = 0
 
 
 def send_burst():
@@ -45,13 +51,20 @@ def poll_h1():
     return count, completions
 
 
+def acknowledge(count):
+    """Acknowledges so many events of h1's completion queue, and keeps count of them."""
+    global events_acknowledged
+    h1.cq.ack_events(count)
+    events_acknowledged += count
+
+
 def arm():
     h1.cq.req_notify()
 
 
 def wait_for_event():
     channel.get_cq_event(h1.cq)
-    h1.cq.ack_events(1)
+    acknowledge(1)
 
 
 def drain():
@@ -85,12 +98,17 @@ while messages < MESSAGES:
     messages += drain()
     print(messages, "messages so far")
 
+balance = "too few" if events_acknowledged < events else "too many"
+lab.must(
+    events_acknowledged == events,
+    f"{events} events taken, {events_acknowledged} acknowledged: {balance}",
+)
+
 for _ in range(MESSAGES):
     lab.wait_success(h0.cq)
 h0.close()
 h1.qp.close()
 h1.cq.close()
 channel.close()
-h1.mr.close()
-h1.pd.close()
-h1.context.close()
+lab.must(channel.is_closed, "the channel is still open")
+h1.close()

@@ -1,5 +1,5 @@
 /* Lesson 8: datagrams. A speaker sends one to a listener by an address handle, and one to a group
- * of which both listeners are members. Four hosts on Ethernet (RoCE), where addresses are GIDs. */
+ * of which both listeners are members. Three hosts on Ethernet (RoCE), where addresses are GIDs. */
 #include "lab.h"
 
 enum {

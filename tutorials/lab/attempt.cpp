@@ -346,16 +346,17 @@ Finished run(const Command& command) {
     if (goes_nowhere) {
         child.attend(std::min(until, Clock::now() + kPatience), finished);
     }
-    if (child.is_interrupted()) {
-        finished.ending = {Ending::Kind::kInterrupted, 0};
-    } else if (!child.has_ended()) {
+    if (child.has_ended()) {
+        finished.ending = child.ending();
+    } else if (!child.is_interrupted()) {
         const auto passed =
             std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
         const bool waits = goes_nowhere || child.sleeps(passed);
         stop(child, goes_nowhere, finished);
         finished.ending = {waits ? Ending::Kind::kStuck : Ending::Kind::kTimedOut, 0};
-    } else {
-        finished.ending = child.ending();
+    }
+    if (child.is_interrupted()) {
+        finished.ending = {Ending::Kind::kInterrupted, 0};
     }
     return finished;
 }
@@ -380,10 +381,11 @@ std::vector<std::string> compiler_words(const Toolbox& toolbox, const std::strin
 }
 
 Environment program_environment(const Toolbox& toolbox, const Rubric& rubric,
-                                const std::string& trace_file, const std::string& notes_file) {
+                                const ProgramFiles& files) {
     Environment environment = rubric.environment;
     environment.emplace_back("SIMVERBS_TOPOLOGY", rubric.topology);
-    environment.emplace_back("SIMVERBS_TRACE", trace_file);
+    environment.emplace_back("SIMVERBS_TRACE", files.trace);
+    environment.emplace_back("SIMVERBS_DIGEST", files.digest);
     environment.emplace_back("SIMVERBS_TRACE_FLUSH", "1");
     environment.emplace_back("SIMVERBS_WARN", "1");
     environment.emplace_back("LD_LIBRARY_PATH",
@@ -392,7 +394,7 @@ Environment program_environment(const Toolbox& toolbox, const Rubric& rubric,
     environment.emplace_back("PYTHONDONTWRITEBYTECODE", "1");
     environment.emplace_back("PYTHONUNBUFFERED", "1");
     environment.emplace_back("PYTHONFAULTHANDLER", "1");
-    environment.emplace_back("LAB_ENDING", notes_file);
+    environment.emplace_back("LAB_ENDING", files.notes);
     return environment;
 }
 

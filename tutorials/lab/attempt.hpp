@@ -52,9 +52,15 @@ Finished run(const Command& command);
 std::vector<std::string> compiler_words(const Toolbox& toolbox, const std::string& source,
                                         const std::string& program);
 
-// The program's variables: its world, its trace, the file for what it notes as it ends, its
-// libraries. What Python prints leaves at once.
+// Files that a program leaves behind.
+struct ProgramFiles {
+    std::string trace;
+    std::string notes;   // where it was as it ended
+    std::string digest;  // of its run, and whether the run would repeat itself
+};
+
+// The program's variables: its world, its files, its libraries. What Python prints leaves at once.
 Environment program_environment(const Toolbox& toolbox, const Rubric& rubric,
-                                const std::string& trace_file, const std::string& notes_file);
+                                const ProgramFiles& files);
 
 }  // namespace simverbs::lab

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <utility>
 #include <variant>
@@ -27,11 +28,35 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kShownLines = 25;
 
+// Limits the trace that is read of a program that was stopped. One that turns in a circle repeats
+// itself, and its verdict shall not keep the student waiting.
+constexpr std::size_t kMostOfEndlessTrace = std::size_t{2} << 20;
+
+fabric::Outcome<viz::Trace> read_begin_of_trace(const std::string& file) {
+    std::string text(kMostOfEndlessTrace, '\0');
+    std::ifstream in(file, std::ios::binary);
+    in.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(in.gcount()));
+    std::istringstream begin(std::move(text));
+    return viz::read_trace(begin, file);
+}
+
 void read_trace_of(const std::string& file, Performance& performance) {
-    if (auto trace = viz::read_trace(file)) {
+    const Ending::Kind kind = performance.ending.kind;
+    const bool was_stopped = kind == Ending::Kind::kTimedOut || kind == Ending::Kind::kStuck;
+    if (auto trace = was_stopped ? read_begin_of_trace(file) : viz::read_trace(file)) {
         performance.trace = std::move(*trace);
         performance.run = viz::read_run(performance.trace);
     }  // a program that opened no device has none
+}
+
+// Returns what stands in parentheses behind "not deterministic" of the first world that is not.
+std::string why_unsteady(const std::string& digest_file) {
+    constexpr std::string_view kWords = "not deterministic (";
+    const std::string text = read_file(digest_file).value_or("");
+    const std::size_t at = text.find(kWords);
+    const std::size_t begin = at + kWords.size();
+    return at == std::string::npos ? "" : text.substr(begin, text.find(")\n", begin) - begin);
 }
 
 constexpr std::string_view kPassed = "✔ passed";
@@ -141,6 +166,15 @@ std::string verdict(const Exercise& exercise, const Checked& checked) {
         all, number, checked.has_every_hint ? "the hints again" : "a hint");
 }
 
+std::string words_of_unsteadiness(const Checked& checked) {
+    const std::string& why = checked.performance.unsteady;
+    return why.empty() ? ""
+                       : wrapped(fmt::format("This run is not deterministic, so that the next "
+                                             "check may judge it otherwise: {}.",
+                                             why),
+                                 "");
+}
+
 // Tells of objects that an answer left behind where no rule of the lesson asks for their end, and
 // of those that Python could not end for it.
 std::string words_of_leak(const Exercise& exercise, const Checked& checked) {
@@ -244,6 +278,7 @@ class Check {
     [[nodiscard]] std::string program() const { return folder_.file("program"); }
     [[nodiscard]] std::string trace() const { return folder_.file("trace.jsonl"); }
     [[nodiscard]] std::string notes() const { return folder_.file("ending"); }
+    [[nodiscard]] std::string digest() const { return folder_.file("digest"); }
     [[nodiscard]] std::chrono::milliseconds limit() const {
         return toolbox_.time_limit.count() > 0 ? toolbox_.time_limit : exercise_.rubric.time_limit;
     }
@@ -263,10 +298,13 @@ class Check {
         const std::vector<std::string> words =
             is_c() ? std::vector{program()} : std::vector{std::string(kPython), answer_};
         const Environment environment =
-            program_environment(toolbox_, exercise_.rubric, trace(), notes());
+            program_environment(toolbox_, exercise_.rubric, {trace(), notes(), digest()});
         Finished finished = run({words, environment, fs::path(answer_).parent_path().string(),
                                  limit(), toolbox_.interruption});
         checked_.is_interrupted = finished.ending.kind == Ending::Kind::kInterrupted;
+        if (checked_.is_interrupted) {
+            return {};
+        }
         if (finished.ending.kind == Ending::Kind::kNotStarted) {
             return fabric::Failure(why_not_started(
                 is_c() ? "a program among the temporary files (TMPDIR names another folder)"
@@ -296,11 +334,12 @@ class Check {
             performance.place = place_in_c(notes(), program(), answer_);
             performance.second_end = place_of_second_end(performance.errors, program(), answer_);
         } else {
-            performance.errors =
-                without_ignored_exceptions(performance.errors, performance.ignored);
+            performance.errors = without_ignored_exceptions(
+                without_frames_of_lab(performance.errors), performance.ignored);
             performance.ending = ending_of_python(finished.ending, performance.errors);
             performance.place = place_in_python(notes(), performance.errors, answer_);
         }
+        performance.unsteady = why_unsteady(digest());
         read_trace_of(trace(), performance);
     }
 
@@ -348,11 +387,10 @@ std::string report(const Exercise& exercise, const Checked& checked) {
     text += said("Your program printed:", checked.performance.output);
     text += said("On stderr:", without_noise(checked));
     if (!checked.compiled) {
-        return text + marked(kFailed, "It compiles.", 1) +
-               wrapped(
-                   "The first message of the compiler counts; those behind it are often its "
-                   "consequences.",
-                   kIndent);
+        return printable(text + marked(kFailed, "It compiles.", 1) +
+                         wrapped("The first message of the compiler counts; those behind it are "
+                                 "often its consequences.",
+                                 kIndent));
     }
     const auto first = checked.first_failing_rule();
     for (std::size_t i = 0; i < checked.findings.size(); ++i) {
@@ -365,6 +403,7 @@ std::string report(const Exercise& exercise, const Checked& checked) {
                             checked.has_every_hint ? rule.hint.in(checked.language) : "");
     }
     text += verdict(exercise, checked);
+    text += words_of_unsteadiness(checked);
     text += words_of_leak(exercise, checked);
     if (checked.performance.run.end > 0) {
         text += fmt::format("It took {} of virtual time.\n",
@@ -377,7 +416,7 @@ std::string report(const Exercise& exercise, const Checked& checked) {
     if (!checked.drawn.error.empty()) {
         text += fmt::format("Not drawn: {}\n", checked.drawn.error);
     }
-    return text;
+    return printable(text);  // a program may print what a terminal obeys
 }
 
 }  // namespace simverbs::lab

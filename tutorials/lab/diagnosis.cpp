@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "viz/markup.hpp"
+
 namespace simverbs::lab {
 namespace {
 
@@ -49,6 +51,12 @@ std::string reason_of(const Performance& performance) {
     return exception.empty() ? line_that_starts_with(kGaveUp, performance.errors) : exception;
 }
 
+// By ENOMEM from ibv_post_send() and its like, or from post_recv() of pyverbs.
+bool is_full_queue(const std::string& reason) {
+    return reason.find("post") != std::string::npos &&
+           reason.find("Cannot allocate memory") != std::string::npos;
+}
+
 std::optional<std::string> exit_text(const Performance& performance) {
     const int status = performance.ending.number;
     const std::optional<Place>& place = performance.place;
@@ -57,8 +65,13 @@ std::optional<std::string> exit_text(const Performance& performance) {
                      : std::nullopt;
     }
     const std::string reason = reason_of(performance);
-    return fmt::format("It ended early{}{} with status {}{}", at(place), place ? "," : "", status,
-                       reason.empty() ? "." : ": " + reason);
+    return fmt::format("It ended early{}{} with status {}{}{}", at(place), place ? "," : "", status,
+                       reason.empty() ? "." : ": " + reason,
+                       is_full_queue(reason)
+                           ? ". The queue is full: it takes no more requests than "
+                             "it was made for, and each has its place until it "
+                             "has completed."
+                           : "");
 }
 
 // Which step was asked for, by what simverbs says of the refusal.
@@ -122,6 +135,29 @@ std::optional<Diagnosis> destroyed_twice(const Performance& performance) {
                                  object, place ? ", the second time" : "", at(place))};
 }
 
+// Lessons that are about it have a rule of their own.
+std::optional<Diagnosis> overflown_queue(const Rubric& rubric, const Performance& performance) {
+    const bool has_rule =
+        std::any_of(rubric.rules.begin(), rubric.rules.end(), [](const Rule& rule) {
+            const auto* const count = std::get_if<CountRule>(&rule.demand);
+            return count != nullptr && count->of.record == "cq_state" && count->most == 0;
+        });
+    const std::vector<viz::Record>& records = performance.trace.records;
+    const auto dead = std::find_if(records.begin(), records.end(), [](const viz::Record& record) {
+        return record.name == "cq_state" && record.text("to") == "DEAD";
+    });
+    if (has_rule || dead == records.end()) {
+        return std::nullopt;
+    }
+    return Diagnosis{
+        kOverflowsQueue,
+        fmt::format("A completion queue of {} overflowed at {}: more completions came than it has "
+                    "entries, before anybody polled them. It is dead, and the queue pairs that "
+                    "complete into it are in ERR. It needs an entry for each request that may be "
+                    "under way.",
+                    performance.run.label(dead->node), viz::time_text(dead->time))};
+}
+
 // A program that failed or crashed before it opened a device has another reason.
 std::optional<Diagnosis> only_prints(const Rubric& rubric, const Performance& performance) {
     const bool has_rule =
@@ -180,8 +216,9 @@ std::vector<Diagnosis> diagnose(const Rubric& rubric, const Performance& perform
     if (performance.ending.kind == Ending::Kind::kTimedOut) {
         all.push_back({kTimesOut, ending_text(performance, limit).value_or("")});
     }
-    for (auto& found : {destroyed_twice(performance), skipped_state(performance),
-                        polled_once(performance), only_prints(rubric, performance)}) {
+    for (auto& found :
+         {destroyed_twice(performance), skipped_state(performance), polled_once(performance),
+          overflown_queue(rubric, performance), only_prints(rubric, performance)}) {
         if (found) {
             all.push_back(*found);
         }

@@ -197,6 +197,19 @@ std::optional<Place> place_in_python(const std::string& notes, std::string_view 
     return place_among(frames, source);
 }
 
+std::string without_frames_of_lab(std::string_view errors) {
+    std::string kept;
+    std::istringstream lines{std::string(errors)};
+    bool is_of_lab = false;
+    for (std::string line; std::getline(lines, line);) {
+        const auto frame = python_frame(line);
+        is_of_lab = frame ? frame->file.ends_with("/python/sitecustomize.py")
+                          : is_of_lab && line.starts_with("    ");
+        kept += is_of_lab ? "" : line + "\n";
+    }
+    return kept;
+}
+
 std::string without_ignored_exceptions(std::string_view errors, std::vector<std::string>& ignored) {
     std::string kept;
     std::istringstream lines{std::string(errors)};

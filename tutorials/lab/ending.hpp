@@ -65,6 +65,9 @@ std::optional<Place> place_of_second_end(std::string_view errors, const std::str
 std::optional<Place> place_in_python(const std::string& notes, std::string_view errors,
                                      const std::string& source);
 
+// Leaves out of tracebacks what stands between an answer in Python and pyverbs in a check alone.
+std::string without_frames_of_lab(std::string_view errors);
+
 // stderr without the exceptions that Python says it ignored, as those of a destructor: they end no
 // program. Appends to `ignored` the last line of each.
 std::string without_ignored_exceptions(std::string_view errors, std::vector<std::string>& ignored);

@@ -74,6 +74,8 @@ fabric::Outcome<void> copy_new(const fs::path& from, const fs::path& to) {
     std::error_code failure;
     fs::copy_file(from, to, failure);
     if (failure) {
+        std::error_code missing;
+        fs::remove(to, missing);  // the disk is full, say: a part of it is worse than nothing
         return fabric::Failure(fmt::format("{}: {}", to.string(), failure.message()));
     }
     return {};
@@ -157,10 +159,12 @@ fabric::Outcome<void> start(const Exercise& exercise, Language language, const s
     if (failure) {
         return fabric::Failure(fmt::format("{}: {}", folder.string(), failure.message()));
     }
-    const auto copied = copy_new(exercise.file("exercise", language), answer);
-    return !copied || fs::exists(folder / "README.md")
-               ? copied
-               : copy_new(exercise.folder + "/README.md", folder / "README.md");
+    if (const fs::path readme = folder / "README.md"; !fs::exists(readme)) {
+        if (auto copied = copy_new(exercise.folder + "/README.md", readme); !copied) {
+            return copied;
+        }
+    }
+    return copy_new(exercise.file("exercise", language), answer);  // last: with it all is there
 }
 
 std::vector<std::string> find_answers(const Exercise& exercise, const std::string& folder) {
@@ -189,7 +193,10 @@ fabric::Outcome<std::string> find_answer(const Exercise& exercise, const std::st
             folder, exercise.name));
     }
     if (found.size() > 1) {
-        return fabric::Failure(fmt::format("{} and {}: which? Name the file", found[0], found[1]));
+        return fabric::Failure(
+            fmt::format("{0} and {1} are both there; name one of them: "
+                        "`simverbs lab check {2} {0}`",
+                        found[0], found[1], exercise.name.substr(0, exercise.name.find('_'))));
     }
     return found[0];
 }

@@ -19,6 +19,7 @@ struct Performance {
     std::string output;
     std::string errors;
     std::vector<std::string> ignored;  // exceptions that Python ignored: they end no program
+    std::string unsteady;  // why another run may go otherwise; "": it would not, or ended badly
     Ending ending;
     std::optional<Place> place;       // where it ended; nothing when it came to its end
     std::optional<Place> second_end;  // of an object: where it was destroyed again

@@ -389,7 +389,7 @@ wrong.yaml, a list of wrong answers, for `simverbs lab prove`:
     story:    what the student thought
     language: c or python; default c
     fails:    the rule that names it, or compiles, crashes, times_out, skips_a_state, polls_once,
-              destroys_twice, opens_no_device
+              destroys_twice, overflows_a_queue, opens_no_device
     says:     what the report has to say, however its lines are wrapped; may be left out
     changes:  [{replace: TEXT, by: TEXT}, ...] of solution.c or solution.py; TEXT to replace stands
               there exactly once; without `by` it goes

@@ -120,9 +120,10 @@ inline constexpr std::string_view kTimesOut = "times_out";
 inline constexpr std::string_view kSkipsState = "skips_a_state";
 inline constexpr std::string_view kPollsOnce = "polls_once";
 inline constexpr std::string_view kDestroysTwice = "destroys_twice";
+inline constexpr std::string_view kOverflowsQueue = "overflows_a_queue";
 inline constexpr std::string_view kOpensNoDevice = "opens_no_device";
-inline constexpr std::array kDiagnosisNames{kCrashes,   kTimesOut,      kSkipsState,
-                                            kPollsOnce, kDestroysTwice, kOpensNoDevice};
+inline constexpr std::array kDiagnosisNames{
+    kCrashes, kTimesOut, kSkipsState, kPollsOnce, kDestroysTwice, kOverflowsQueue, kOpensNoDevice};
 
 std::optional<Rubric> read_rubric(std::string_view text, fabric::yaml::Errors& errors);
 
