@@ -3,13 +3,39 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <utility>
 
+#include <fmt/format.h>
 #include <pthread.h>
 
 #include "simverbs/abi/misuse.hpp"
+#include "simverbs/abi/process.hpp"
 
 namespace simverbs::abi {
+
+// Says in reports of this process's world for what a thread waits.
+class ReportedWait {
+  public:
+    explicit ReportedWait(std::string text)
+        : text_(std::move(text)), world_(Process::current().embedded()) {
+        if (world_ != nullptr) {
+            world_->conductor().add_wait(text_);
+        }
+    }
+    ~ReportedWait() {
+        if (world_ != nullptr) {
+            world_->conductor().remove_wait(text_);
+        }
+    }
+    ReportedWait(const ReportedWait&) = delete;
+    ReportedWait& operator=(const ReportedWait&) = delete;
+
+  private:
+    std::string text_;
+    driver::EmbeddedWorld* world_;
+};
 
 // Waits until `acknowledged()` holds, then ends the mutex and the condition variable of `object`,
 // an ibv_cq, ibv_qp, ibv_srq or ibv_wq. An object that has to wait is named, by `number` and
@@ -21,10 +47,14 @@ void await_acknowledgments(Context& context, Object& object, std::uint32_t numbe
     if (!acknowledged()) {
         pthread_mutex_unlock(&object.mutex);
         name_misuse(context, Misuse::kEventsNotAcknowledged, number, kind);
+        const ReportedWait reported(fmt::format(
+            "a thread waits to destroy {} {:#x}: an event of it was taken and is not acknowledged "
+            "(ibv_ack_cq_events, ibv_ack_async_event)",
+            kind, number));
         pthread_mutex_lock(&object.mutex);
-    }
-    while (!acknowledged()) {
-        pthread_cond_wait(&object.cond, &object.mutex);
+        while (!acknowledged()) {
+            pthread_cond_wait(&object.cond, &object.mutex);
+        }
     }
     pthread_mutex_unlock(&object.mutex);
     pthread_cond_destroy(&object.cond);
