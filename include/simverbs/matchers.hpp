@@ -116,10 +116,10 @@ class QueueQuestion {
     virtual void describe(bool negated, std::ostream& out) const = 0;
 };
 
-// The looks of one assertion. All its matchers look at a queue once, and when GoogleMock asks them
-// a second time, for its message, the completion is gone. An assertion is known by its matchers:
-// they are all made before the first of them looks. A queue is known by its place, since a list may
-// have it twice.
+// The looks of the last assertions. All matchers of one look at a queue once, and when GoogleMock
+// asks them a second time, for its message, the completion is gone. An assertion is known by its
+// matchers: they are all made before the first of them looks. A queue is known by its place, since
+// a list may have it twice. Fibers of a thread may be in assertions at once.
 class Looks {
   public:
     static Looks& of_this_thread() {
@@ -128,20 +128,17 @@ class Looks {
     }
     // The assertion that a matcher is made for.
     std::uint64_t begin() {
-        if (!all_.empty()) {
-            all_.clear();
-            ++assertion_;
-        }
+        assertion_ += has_looked_ ? 1U : 0U;
+        has_looked_ = false;
         return assertion_;
     }
     // The look of `asker`, which is its own of before, another matcher's, or a new one.
-    Look look(const void* asker, std::uint64_t& assertion, ibv_cq* const& cq,
+    Look look(const void* asker, std::uint64_t assertion, ibv_cq* const& cq,
               const QueueQuestion& question, bool is_for_message) {
-        if (assertion != assertion_) {
-            all_.clear();
-            assertion = ++assertion_;
-        }
-        const auto is_here = [&cq](const Kept& kept) { return kept.where == &cq && kept.cq == cq; };
+        has_looked_ = true;
+        const auto is_here = [&, where = &cq](const Kept& kept) {
+            return kept.assertion == assertion && kept.where == where && kept.cq == cq;
+        };
         const auto own = std::find_if(all_.begin(), all_.end(), [&](const Kept& kept) {
             return is_here(kept) && kept.has(asker);
         });
@@ -159,12 +156,15 @@ class Looks {
             return other->look;
         }
         const Look look = question.look(cq);
-        all_.push_back({&cq, cq, look, look.found || question.waits_to_the_end(), {asker}});
+        forget();
+        all_.push_back(
+            {assertion, &cq, cq, look, look.found || question.waits_to_the_end(), {asker}});
         return look;
     }
 
   private:
     struct Kept {
+        std::uint64_t assertion;
         const void* where;
         ibv_cq* cq;
         Look look;
@@ -175,8 +175,18 @@ class Looks {
             return std::find(askers.begin(), askers.end(), asker) != askers.end();
         }
     };
+    static constexpr std::uint64_t kRemembered = 64;
+
+    void forget() {
+        const auto is_old = [this](const Kept& kept) {
+            return kept.assertion + kRemembered < assertion_;
+        };
+        all_.erase(std::remove_if(all_.begin(), all_.end(), is_old), all_.end());
+    }
+
     std::vector<Kept> all_;
     std::uint64_t assertion_ = 0;
+    bool has_looked_ = false;
 };
 
 // A question in an assertion.
@@ -195,7 +205,7 @@ class InAssertion final : public testing::MatcherInterface<ibv_cq* const&> {
 
   private:
     std::shared_ptr<const QueueQuestion> question_;
-    mutable std::uint64_t assertion_;
+    std::uint64_t assertion_;
 };
 
 // A question that is kept as a Matcher<ibv_cq*>, for one assertion after another.

@@ -88,6 +88,32 @@ TEST_F(Assertions, MatchersThatAreKeptAskEachTime) {
     EXPECT_THAT(h0.cq, Not(converted));
 }
 
+// While an assertion waits, another fiber of its thread may be in one of its own.
+struct Meanwhile {
+    ibv_cq* cq;
+    bool has_begun = false;
+
+    static void wait(void* argument) {
+        auto* const self = static_cast<Meanwhile*>(argument);
+        int ran = 0;
+        ASSERT_EQ(simverbs_step_ps(INT64_MAX, &ran), 0);
+        if (!self->has_begun) {
+            self->has_begun = true;
+            EXPECT_THAT(self->cq, CompletesWith(IBV_WC_SUCCESS, HasWrId(100)));
+        }
+    }
+};
+
+TEST_F(Assertions, AssertionsOfSeveralFibersAreApart) {
+    exchange(2);
+    Meanwhile other{h0.cq};
+    simverbs_set_wait_hook(&Meanwhile::wait, &other);
+    EXPECT_NONFATAL_FAILURE(EXPECT_THAT(h1.cq, CompletesWith(IBV_WC_WR_FLUSH_ERR)),
+                            "which completes wr_id 0 with 'success'");
+    EXPECT_THAT(h1.cq, CompletesWith(IBV_WC_SUCCESS, HasWrId(1)));
+    simverbs_set_wait_hook(nullptr, nullptr);
+}
+
 TEST_F(Assertions, StatusesAndOpcodesHaveNames) {
     exchange(2);
     EXPECT_THAT(said_by(h0.cq, simverbs::Completes(HasStatus(IBV_WC_RETRY_EXC_ERR))),
