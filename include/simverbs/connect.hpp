@@ -161,11 +161,23 @@ class Connecting {
     bool has_gid_ = false;
 };
 
+// Two of one type, or an initiator and a target of XRC.
+inline bool fit_together(ibv_qp_type a, ibv_qp_type b) {
+    return a == IBV_QPT_XRC_SEND   ? b == IBV_QPT_XRC_RECV
+           : a == IBV_QPT_XRC_RECV ? b == IBV_QPT_XRC_SEND
+                                   : a == b;
+}
+
 }  // namespace detail
 
 // Brings two queue pairs of one type from any state to RTS, each the other's peer: RC, UC, and
 // XRC_SEND with XRC_RECV. Two of UD are brought to RTS, without a peer. Throws Error.
 inline void connect(ibv_qp& a, ibv_qp& b, const ConnectionOptions& options = {}) {
+    if (!detail::fit_together(a.qp_type, b.qp_type)) {
+        throw Error(EINVAL, "connect: the queue pairs are of two types, " +
+                                std::to_string(a.qp_type) + " and " + std::to_string(b.qp_type) +
+                                " (enum ibv_qp_type)");
+    }
     detail::Connecting first(a, options);
     detail::Connecting second(b, options);
     first.to_init();

@@ -301,6 +301,11 @@ int simverbs_fault_fired(uint32_t id, uint64_t* count);
  * calls that matched while it was armed, its time. No such id, or taken back: ENOENT. */
 int simverbs_fault_matched(uint32_t id, uint64_t* count);
 
+/* How many of its firings there was nothing to be done to (fault_missed), and why the last of them
+ * had nothing: "there is no such completion queue". *reason (may be NULL) is good for ever; ""
+ * where there was none. No such id, or taken back: ENOENT. */
+int simverbs_fault_missed(uint32_t id, uint64_t* count, const char** reason);
+
 /* "drop", "link_flap" ...: what the trace calls an action. NULL: no such action. */
 const char* simverbs_fault_action_str(enum simverbs_fault_action action);
 

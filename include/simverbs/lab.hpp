@@ -88,8 +88,12 @@ class VirtualTime final : public boost::fibers::algo::algorithm {
         }
         // Polls return empty a while, so that a program's own patience may end first.
         fruitless_ = ran == 0 && next == kForAnything ? fruitless_ + 1 : 0;
-        abandoned_ = abandoned_ || fruitless_ > kPatience;
         simverbs_now_ps(&now);
+        if (!abandoned_ && fruitless_ > kPatience) {
+            abandon("nothing is left to happen");
+        } else if (!abandoned_ && next == kForAnything && is_refused_for_ever(now)) {
+            abandon("nothing happens but RNR retries, which have no limit");
+        }
         std::vector<Waiter> released;
         std::swap(released, waiting_);
         if (abandoned_ && released.empty()) {
@@ -117,14 +121,44 @@ class VirtualTime final : public boost::fibers::algo::algorithm {
         return !abandoned_;
     }
     static constexpr std::int64_t kForAnything = std::numeric_limits<std::int64_t>::max();
+    // Why programs were abandoned, and what each queue pair waited for then.
+    [[nodiscard]] const std::string& why() const { return why_; }
+    [[nodiscard]] const std::string& waits() const { return waits_; }
 
   private:
     static constexpr int kPatience = 10'000;
+    static constexpr int kStepsBetweenLooks = 1'000;
+    static constexpr std::int64_t kReceivePatience = 100'000'000'000;  // 100 ms
+
+    // Requests are refused and repeated, and nothing else has happened for kReceivePatience. Looks
+    // now and then.
+    bool is_refused_for_ever(std::int64_t now) {
+        if (++steps_ % kStepsBetweenLooks != 0) {
+            return false;
+        }
+        const std::uint64_t digest = run_digest();
+        if (digest != refused_digest_ || !detail::all_wait_for_receives()) {
+            refused_digest_ = digest;
+            refused_since_ = now;
+        }
+        return now - refused_since_ >= kReceivePatience;
+    }
+    void abandon(const char* why) {
+        abandoned_ = true;
+        why_ = why;
+        const char* const text = simverbs_waits();
+        waits_ = text == nullptr ? "" : text;
+    }
 
     boost::fibers::scheduler::ready_queue_type ready_;
     std::vector<Waiter> waiting_;
     int fruitless_ = 0;
+    std::uint64_t steps_ = 0;
+    std::uint64_t refused_digest_ = 0;
+    std::int64_t refused_since_ = 0;
     bool abandoned_ = false;
+    std::string why_;
+    std::string waits_;
 };
 
 }  // namespace lab_detail
@@ -143,8 +177,9 @@ class Lab {
     }
 
     // Until every program has returned. What the first one threw that did comes out here; so does
-    // std::runtime_error, with who waits, when nothing is left to happen; Error: a host or its
-    // device does not exist.
+    // std::runtime_error, with who waits and for what, when nothing is left to happen or only RNR
+    // retries without limit go on, and where a program leaves objects on its device; Error: a host
+    // or its device does not exist.
     void run() {
         auto* const time = new lab_detail::VirtualTime;  // the scheduler of this thread owns it
         boost::fibers::context::active()->get_scheduler()->set_algo(time);
@@ -163,10 +198,17 @@ class Lab {
         simverbs_set_wait_hook(nullptr, nullptr);
         simverbs_set_host_hook(nullptr, nullptr);
         report();
+        time_ = nullptr;
     }
 
-    // Lets so much virtual time pass for the calling program.
-    void sleep_for(Picoseconds duration) { wait((now() + duration).count()); }
+    // Lets so much virtual time pass for the calling program. Throws Error where none runs.
+    template <class Rep, class Period>
+    void sleep_for(const std::chrono::duration<Rep, Period>& duration) {
+        if (time_ == nullptr) {
+            throw Error(EINVAL, "simverbs::Lab: sleep_for() is for programs, once run() runs them");
+        }
+        wait((now() + picoseconds(duration)).count());
+    }
 
   private:
     // As much as a thread of a small program needs; pages are taken as they are used.
@@ -243,6 +285,10 @@ class Lab {
         try {
             device = open(running.host);
             running.program(device);
+            if (const std::string left = simverbs_objects_left(device); !left.empty()) {
+                throw std::runtime_error("simverbs::Lab: the program of " + running.host +
+                                         " has left " + left);
+            }
         } catch (const lab_detail::Abandoned&) {
             running.abandoned = true;
         } catch (...) {
@@ -264,8 +310,8 @@ class Lab {
             }
         }
         if (!waiting.empty()) {
-            throw std::runtime_error("simverbs::Lab: nothing is left to happen, and " + waiting +
-                                     " waited");
+            throw std::runtime_error("simverbs::Lab: " + time_->why() + ", and " + waiting +
+                                     " waited\n" + time_->waits());
         }
     }
 

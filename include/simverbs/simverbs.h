@@ -39,7 +39,7 @@ extern "C" {
 int simverbs_set(const char* setting, const char* value);
 
 /* "pair" (two hosts, one link), "star:N" (N hosts h0, h1, ... on the switch s0; N from 2), or
- * another generator (fabric/topology/generators.hpp); the same on Ethernet: "eth-pair",
+ * another generator ("simverbs topology check --help" has them); the same on Ethernet: "eth-pair",
  * "eth-star:N"; "vpi-pair": two links, port 1 of each host on InfiniBand and port 2 on Ethernet. Or
  * the path of a file: .yaml, or text of ibnetdiscover. Default: "star:2". A name that means nothing
  * and a file with a mistake are EINVAL, at once. */
@@ -78,6 +78,12 @@ int simverbs_restart(void);
  * objects are invalid from here on, as after ibv_close_device(); the memory of the objects stays
  * allocated, as there. How many devices there were. */
 unsigned simverbs_close_devices(void);
+
+/* Counts the objects that are left on a device which this program has open: "simverbs0 with 0 queue
+ * pairs and 1 completion queue, 1 memory region"; "": there are none, as ibv_close_device() should
+ * find it. The text is good until the thread's next call of this function. */
+struct ibv_context;
+const char* simverbs_objects_left(struct ibv_context* context);
 
 /* The host that a device is in, as the topology calls it: "h0". Lives as long as the device. NULL
  * of NULL. */
@@ -212,7 +218,7 @@ struct simverbs_record {
 
 /* Calls `callback(record, argument)` for every event from here on; NULL ends that. The record and
  * all it points to last as long as the call. The callback runs with the world held: it must not
- * call verbs or this API, nor throw. One at a time: a second one replaces the first. */
+ * call verbs or this API, nor throw. One at a time: EBUSY while another one is called. */
 typedef void (*simverbs_record_callback)(const struct simverbs_record* record, void* argument);
 int simverbs_trace_callback(simverbs_record_callback callback, void* argument);
 
@@ -222,18 +228,41 @@ int simverbs_trace_callback(simverbs_record_callback callback, void* argument);
 int simverbs_set_kept_records(size_t records);
 
 /* Why a work request failed, or a queue pair stopped, as far back as records are kept: sentences, a
- * line each, from the first failure of the queue pair `qp_num` of `host` to what began it. 0 and
- * NULL: of any. Lines about packets of UC and UD that were lost follow: their sends complete with
- * SUCCESS. "" when nothing of it has failed or was lost. The text is good until the thread's next
- * call of this function. NULL with simverbs_last_error() when no records are kept, or when
- * libsimverbs-scenario.so, which explains, does not lie beside the library. */
+ * line each, from the first failure of the queue pair `qp_num` of `host` since it was last in RESET
+ * to what began it. 0 and NULL: of any. Lines about packets of UC and UD that were lost follow:
+ * their sends complete with SUCCESS. "" when nothing of it has failed or was lost. The text is good
+ * until the thread's next call of this function. NULL with simverbs_last_error() when no records
+ * are kept, or when libsimverbs-scenario.so, which explains, does not lie beside the library. */
 const char* simverbs_explain(const char* host, uint32_t qp_num);
+
+/* The same of the completion that the caller has just polled from that queue. */
+struct ibv_cq;
+struct ibv_wc;
+const char* simverbs_explain_completion(struct ibv_cq* cq, const struct ibv_wc* wc);
 
 /* Describes every queue pair, a line each below its host: its state, its PSNs, its outstanding
  * requests and what it waits for. SIGUSR2 makes a program print the same text on stderr.
  * The text is good until the thread's next call of this function. NULL with simverbs_last_error()
  * where there is no world. */
 const char* simverbs_waits(void);
+
+/* A queue pair that has left RESET, and what it waits for, in numbers. */
+struct simverbs_queue_pair_report {
+    const char* host;
+    uint32_t qp_num;
+    uint32_t sends_outstanding;
+    uint32_t sends_begun;     /* of them, on the wire */
+    uint32_t receives_posted; /* a shared receive queue's included */
+    int64_t timer_ps;         /* when the timer that it waits for expires; -1: none runs */
+    uint32_t rnr_naks;        /* how often its peer had no receive for the oldest request */
+    int rnr_retries_left;     /* -1: without limit */
+};
+
+/* Calls `see(report, argument)` for each of them, in the order of simverbs_waits(). The report and
+ * all it points to last as long as the call, which must not call verbs or this API, nor throw. */
+int simverbs_report_queue_pairs(void (*see)(const struct simverbs_queue_pair_report* report,
+                                            void* argument),
+                                void* argument);
 
 /* The digest by which runs are compared: of calls, completions, states, async events, fault firings
  * and message boundaries so far, with their times. The same program, topology, personality and seed
@@ -247,7 +276,7 @@ int simverbs_packet_digest(uint64_t* digest);
  * simverbs_last_error() says what. */
 int simverbs_is_deterministic(int* deterministic);
 
-/* With SIMVERBS_WARN=1, a mistake of this name ("no_receive_at_rtr"; simverbs/model/misuse.hpp has
+/* With SIMVERBS_WARN=1, a mistake of this name ("no_receive_at_rtr"; the error of another name has
  * them all) is not named in this world while `allowed` is 1; 0: it is named again. Another name:
  * EINVAL. */
 int simverbs_allow_misuse(const char* name, int allowed);

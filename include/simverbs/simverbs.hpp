@@ -15,6 +15,7 @@
 #error "<simverbs/simverbs.hpp> needs C++17, and {.name = value} in its options C++20: -std=c++20"
 #endif
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -22,6 +23,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -52,8 +54,18 @@ inline Picoseconds now() {
     check(simverbs_now_ps(&picoseconds));
     return Picoseconds(picoseconds);
 }
-inline void advance(Picoseconds duration) {
-    check(simverbs_advance_ps(duration.count()));
+// The same duration in the unit of virtual time, which has room for 106 days; throws Error.
+template <class Rep, class Period>
+Picoseconds picoseconds(const std::chrono::duration<Rep, Period>& duration) {
+    constexpr auto kMost = std::chrono::duration_cast<std::chrono::hours>(Picoseconds::max());
+    if (duration > kMost || duration < -kMost) {
+        throw Error(EOVERFLOW, "virtual time has no room for more than 2562 hours");
+    }
+    return std::chrono::duration_cast<Picoseconds>(duration);
+}
+template <class Rep, class Period>
+void advance(const std::chrono::duration<Rep, Period>& duration) {
+    check(simverbs_advance_ps(picoseconds(duration).count()));
 }
 // "67.1 ms", "1 s": in the largest unit of which there is one, without rounding.
 inline std::string to_string(Picoseconds duration) {
@@ -96,6 +108,26 @@ inline std::string waits() {
     }
     return text;
 }
+
+namespace detail {
+
+// True where sends are outstanding in the world, and each of them waits for a receive of its peer
+// with RNR retries that have no limit: nothing but a receive, or a fault to come, ends that.
+inline bool all_wait_for_receives() {
+    struct Sends {
+        bool any = false;
+        bool others = false;
+    } sends;
+    const auto see = [](const simverbs_queue_pair_report* report, void* argument) {
+        auto& seen = *static_cast<Sends*>(argument);
+        const bool is_refused = report->rnr_naks > 0 && report->rnr_retries_left < 0;
+        seen.any = seen.any || report->sends_outstanding > 0;
+        seen.others = seen.others || (report->sends_outstanding > 0 && !is_refused);
+    };
+    return simverbs_report_queue_pairs(see, &sends) == 0 && sends.any && !sends.others;
+}
+
+}  // namespace detail
 
 inline std::uint64_t run_digest() {
     std::uint64_t digest = 0;
@@ -173,9 +205,21 @@ class Fault {
         check(simverbs_fault_matched(id_, &count));
         return count;
     }
+    // How many of its firings there was nothing to be done to.
+    [[nodiscard]] std::uint64_t missed() const {
+        std::uint64_t count = 0;
+        check(simverbs_fault_missed(id_, &count, nullptr));
+        return count;
+    }
     // "2 of what it waits for came, and it fires on number 3".
     [[nodiscard]] std::string describe() const {
         const std::uint64_t came = matched();
+        std::uint64_t in_vain = 0;
+        const char* reason = "";
+        check(simverbs_fault_missed(id_, &in_vain, &reason));
+        if (in_vain > 0) {
+            return std::to_string(in_vain) + " of them did nothing, since " + reason;
+        }
         const std::string text = came == 0 ? "nothing that it waits for came"
                                            : std::to_string(came) + " of what it waits for came";
         if (came > 0 && came < nth_) {
@@ -308,7 +352,7 @@ inline FaultWords call_fails(const char* host, const char* verb, int error) {
         .value(static_cast<std::uint64_t>(error));
 }
 
-// Everything that happens while it lives, as text. One at a time.
+// Everything that happens in the world while it lives, as text.
 class Trace {
   public:
     struct Field {
@@ -334,8 +378,23 @@ class Trace {
         }
     };
 
-    Trace() { check(simverbs_trace_callback(&Trace::take, this)); }
-    ~Trace() { simverbs_trace_callback(nullptr, nullptr); }
+    Trace() {
+        check(simverbs_trace_callback(&Trace::take, nullptr));
+        const std::lock_guard lock(all().mutex);
+        all().traces.push_back(this);
+    }
+    ~Trace() {
+        bool is_last = false;
+        {
+            const std::lock_guard lock(all().mutex);
+            auto& traces = all().traces;
+            traces.erase(std::remove(traces.begin(), traces.end(), this), traces.end());
+            is_last = traces.empty();
+        }
+        if (is_last) {
+            simverbs_trace_callback(nullptr, nullptr);
+        }
+    }
     Trace(const Trace&) = delete;
     Trace& operator=(const Trace&) = delete;
 
@@ -349,14 +408,27 @@ class Trace {
     }
 
   private:
-    static void take(const simverbs_record* record, void* argument) noexcept {
+    // The library calls one function for all of them.
+    struct All {
+        std::mutex mutex;
+        std::vector<Trace*> traces;
+    };
+    static All& all() {
+        static All all;
+        return all;
+    }
+
+    static void take(const simverbs_record* record, void* /*argument*/) noexcept {
         Record taken{
             Picoseconds(record->time_ps), record->node, record->category, record->name, {}};
         for (std::size_t i = 0; i < record->field_count; ++i) {
             const simverbs_field& field = record->fields[i];
             taken.fields.push_back({field.name, field.number, field.text});
         }
-        static_cast<Trace*>(argument)->records_.push_back(std::move(taken));
+        const std::lock_guard lock(all().mutex);
+        for (Trace* const trace : all().traces) {
+            trace->records_.push_back(taken);
+        }
     }
 
     std::vector<Record> records_;

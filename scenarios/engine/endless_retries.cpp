@@ -1,7 +1,5 @@
 #include "scenarios/engine/endless_retries.hpp"
 
-#include <cstdlib>
-#include <sstream>
 #include <utility>
 
 #include <fmt/core.h>
@@ -18,15 +16,6 @@ bool is_refusal(const Record& sent) {
     constexpr std::uint64_t kAckBits = 5;  // below them: the timer; above: what kind of answer
     constexpr std::uint64_t kRnr = 1;
     return sent.text("opcode") == "ACKNOWLEDGE" && sent.number("syndrome") >> kAckBits == kRnr;
-}
-
-// The number that stands before `what`: "3 sends outstanding".
-std::uint64_t number_before(std::string_view line, std::string_view what) {
-    const std::size_t end = line.find(what);
-    const std::size_t begin = end == std::string_view::npos ? end : line.rfind(' ', end - 1);
-    return begin == std::string_view::npos
-               ? 0
-               : std::strtoull(std::string(line.substr(begin + 1)).c_str(), nullptr, 10);
 }
 
 }  // namespace
@@ -50,34 +39,31 @@ bool EndlessRetries::are_many_again(std::uint64_t fault_matches) {
     return std::exchange(matches_before_, fault_matches) == fault_matches;
 }
 
-std::vector<std::string> endless_retries(const World& world, std::string_view waits) {
-    std::vector<std::string> found;
-    std::istringstream lines{std::string(waits)};
-    std::string host;
-    for (std::string line; std::getline(lines, line);) {
-        constexpr std::string_view kHost = "host ";
-        constexpr std::string_view kQueuePair = "  QP ";
-        if (line.starts_with(kHost)) {
-            host = line.substr(kHost.size());
-            continue;
+std::vector<std::string> endless_retries(const World& world) {
+    struct Search {
+        const World& world;
+        std::vector<std::string> found{};
+        bool has_other = false;
+    } search{world};
+    const auto see = [](const simverbs_queue_pair_report* report, void* argument) {
+        auto& all = *static_cast<Search*>(argument);
+        if (report->timer_ps < 0) {
+            return;
         }
-        if (!line.starts_with(kQueuePair) || line.find("until ") == std::string::npos) {
-            continue;
-        }
-        if (line.find("RNR retries have no limit") == std::string::npos) {
-            return {};
-        }
-        const std::uint64_t qpn = std::strtoull(line.c_str() + kQueuePair.size(), nullptr, 0);
-        const End* const end = world.end(world.end_of(host, qpn));
+        all.has_other = all.has_other || report->rnr_naks == 0 || report->rnr_retries_left >= 0;
+        const End* const end = all.world.end(all.world.end_of(report->host, report->qp_num));
         if (end != nullptr) {
-            found.push_back(fmt::format(
+            all.found.push_back(fmt::format(
                 "{}: request {}: {} has no receive posted; RNR retried {} times, and rnr_retry 7 "
                 "retries for ever",
-                end->name, end->posted - number_before(line, " send"), end->peer->name,
-                number_before(line, " time")));
+                end->name, end->posted - report->sends_outstanding, end->peer->name,
+                report->rnr_naks));
         }
+    };
+    if (simverbs_report_queue_pairs(see, &search) != 0 || search.has_other) {
+        return {};
     }
-    return found;
+    return search.found;
 }
 
 }  // namespace scenarios

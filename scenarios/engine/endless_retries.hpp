@@ -31,8 +31,8 @@ class EndlessRetries {
     std::optional<std::uint64_t> matches_before_;
 };
 
-// Returns a line for each request that is repeated for ever, from what simverbs_waits() says; none
-// where some queue pair waits for a time at which something else happens.
-std::vector<std::string> endless_retries(const World& world, std::string_view waits);
+// Returns a line for each request that is repeated for ever; none where some queue pair waits for a
+// time at which something else happens.
+std::vector<std::string> endless_retries(const World& world);
 
 }  // namespace scenarios

@@ -1,7 +1,7 @@
 #include "scenarios/engine/explain.hpp"
 
 #include <algorithm>
-#include <array>
+#include <map>
 #include <set>
 
 #include <fmt/core.h>
@@ -12,6 +12,7 @@
 
 #include "scenarios/engine/disagreement.hpp"
 #include "scenarios/engine/errno_names.hpp"
+#include "scenarios/engine/explain_steps.hpp"
 #include "scenarios/engine/explain_tag.hpp"
 #include "scenarios/engine/fault_text.hpp"
 #include "scenarios/engine/lost_messages.hpp"
@@ -37,6 +38,7 @@ class Explanation {
         : records_(records), names_(names) {}
 
     std::optional<std::string> of(const Question& question) {
+        is_cut_ = question.is_cut;
         const Record* const completion = find_completion(records_, question);
         if (completion == nullptr && question.time_ps) {
             return std::nullopt;
@@ -45,7 +47,8 @@ class Explanation {
             completion == nullptr ? find_stop(records_, question) : nullptr;
         const bool is_failure =
             stopped != nullptr ||
-            (completion != nullptr && (question.index || !was_flushed_by_program(*completion)));
+            (completion != nullptr && (question.index || question.completion != nullptr ||
+                                       !was_flushed_by_program(*completion)));
         if (!is_failure && (explain_refused_call(question) || explain_management())) {
             return text_;
         }
@@ -102,9 +105,9 @@ class Explanation {
         if (completion.text("opcode").starts_with("TM_")) {
             text_ += describe_tag(records_, completion);
         }
-        say_undelivered(completion);
+        text_ += describe_undelivered(records_, completion);
         if (completion.text("status") == "SUCCESS") {
-            say_retries(completion);
+            text_ += describe_retries(Trail(records_, completion));
             explain_roots(completion);
             return;
         }
@@ -117,27 +120,6 @@ class Explanation {
             explain_row(*row, completion);
         }
         explain_roots(completion);
-    }
-
-    // The program does not see completions of a queue that had no room for them, or is dead.
-    void say_undelivered(const Record& completion) {
-        const Record* last = nullptr;  // of the queue, before it died
-        for (const Record& record : records_) {
-            if (record.node != completion.node || record.number("cq") != completion.number("cq")) {
-                continue;
-            }
-            if (record.name == "completion") {
-                last = &record;
-            } else if (record.name == "cq_state" && record.text("to") == "DEAD") {
-                const bool overran = last == &completion && record.time_ps == last->time_ps;
-                if (overran || &record < &completion) {
-                    say("The program did not get that completion: at {} completion queue {} of {} "
-                        "overran.",
-                        time_text(record.time_ps), record.number("cq"), record.node);
-                }
-                return;
-            }
-        }
     }
 
     // The last change that stopped the queue pair of a flushed request.
@@ -217,8 +199,9 @@ class Explanation {
                 time_text(stop->time_ps), stop->node, stop->text("to"));
             return;
         }
+        const Record* const reset = last_reset(records_, *stop);
         for (const Record& record : records_) {
-            if (record.name == "completion" && record.node == stop->node &&
+            if (&record > reset && record.name == "completion" && record.node == stop->node &&
                 record.number("qpn") == stop->number("qpn") && record.time_ps <= stop->time_ps &&
                 record.text("cause") == stop->text("cause")) {
                 say("It was outstanding when the queue pair stopped, because:");
@@ -234,96 +217,40 @@ class Explanation {
     void explain_row(const CompletionFault& row, const Record& completion) {
         const bool is_responder = row.detector == Detector::kResponder;
         if (row.detector == Detector::kTimer || row.cause == simverbs::FaultCause::kPacketsLost) {
-            say_retries(completion);
+            text_ += describe_retries(Trail(records_, completion));
         } else if (is_responder) {
             say_responder(row, completion);
         } else if (row.detector == Detector::kRequester &&
                    row.wire == simverbs::WireAnswer::kNothing) {
-            say_sent_before(completion);
+            text_ += describe_sent_before(records_, completion);
         }
         if (row.cause == simverbs::FaultCause::kRnrRetriesUsedUp) {
-            say_not_ready(completion);
+            text_ += describe_not_ready(records_, completion);
         }
     }
 
+    // The responder that refused it: the last one, since a queue pair can have had other lives.
     void say_responder(const CompletionFault& row, const Record& completion) {
+        const Trail trail(records_, completion);
+        const Record* refused = nullptr;
         for (const Record& record : records_) {
             const bool is_stop = record.name == "qp_state" && record.text("cause") == row.name &&
                                  record.text("trigger") != "modify" &&
-                                 record.node != completion.node;
-            if (is_stop && record.time_ps <= completion.time_ps) {
-                say("{}: {} found it{}, answered {}, and {} went to {}.", time_text(record.time_ps),
-                    record.node, arrival_text(completion, record), to_string(row.wire),
-                    queue_pair_of(record), record.text("to"));
-                say_calls(record, record.node);
-                return;
+                                 record.time_ps <= completion.time_ps;
+            const bool is_peer =
+                trail.peer().empty()
+                    ? record.node != completion.node
+                    : record.node == trail.peer() && record.number("qpn") == trail.peer_qpn();
+            if (is_stop && is_peer) {
+                refused = &record;
             }
         }
-    }
-
-    // When the request had come that a responder refused; it answers them in order.
-    [[nodiscard]] std::string arrival_text(const Record& completion, const Record& refused) const {
-        const Trail trail(records_, completion);
-        for (const Transmission& sent : trail.transmissions()) {
-            if (!sent.is_answer && sent.is_oldest && sent.arrived != nullptr &&
-                sent.arrived->time_ps < refused.time_ps) {
-                return fmt::format(" in a request that had arrived at {}",
-                                   time_text(sent.arrived->time_ps));
-            }
+        if (refused != nullptr) {
+            say("{}: {} found it{}, answered {}, and {} went to {}.", time_text(refused->time_ps),
+                refused->node, arrival_text(trail, *refused), to_string(row.wire),
+                queue_pair_of(*refused), refused->text("to"));
+            text_ += describe_calls(records_, *refused);
         }
-        return {};
-    }
-
-    // Prints what the program had done to memory and rights before.
-    void say_calls(const Record& before, std::string_view node) {
-        constexpr auto kTelling =
-            std::to_array<std::string_view>({"dereg_mr", "rereg_mr", "dealloc_mw"});
-        for (const Record& record : records_) {
-            const bool tells = record.name == "verb" && record.number("errno") == 0 &&
-                               record.node == node &&
-                               std::ranges::find(kTelling, record.text("verb")) != kTelling.end();
-            if (tells && record.time_ps <= before.time_ps && &record < &before) {
-                say("{}: {} had called ibv_{}.", time_text(record.time_ps), record.node,
-                    record.text("verb"));
-            }
-        }
-    }
-
-    // The requester itself found something wrong, before it sent the request or in the middle.
-    void say_sent_before(const Record& completion) {
-        const std::uint64_t sent = Trail(records_, completion).sent_of_request();
-        if (sent == 0) {
-            say("Nothing of it was sent: {} refused it before.", completion.node);
-        } else {
-            say("{} of it had been sent when {} found that.", fabric::counted(sent, "packet"),
-                completion.node);
-        }
-        say_calls(completion, completion.node);
-    }
-
-    void say_retries(const Record& completion) {
-        const Trail trail(records_, completion);
-        if (trail.sent_again() > 0) {
-            say("{} had sent {} on that queue pair, and {} more again.", completion.node,
-                fabric::counted(trail.first_sent(), "packet"), trail.sent_again());
-        }
-    }
-
-    void say_not_ready(const Record& completion) {
-        std::uint64_t naks = 0;
-        std::string who;
-        for (const Record& record : records_) {
-            constexpr std::uint64_t kKind = 0x60;
-            constexpr std::uint64_t kRnr = 0x20;
-            if (record.name == "packet_sent" && record.text("opcode") == "ACKNOWLEDGE" &&
-                (record.number("syndrome") & kKind) == kRnr && record.node != completion.node &&
-                record.number("dest_qpn") == completion.number("qpn")) {
-                ++naks;
-                who = record.node;
-            }
-        }
-        say("{} answered {} that it was not ready: it had no receive posted.", who,
-            fabric::counted(naks, "time"));
     }
 
     // ---- what began it
@@ -347,13 +274,16 @@ class Explanation {
             has_root = true;
         }
         if (!has_root && !say_disagreement(trail, row)) {
-            say("No fault was injected that leads to it: what the programs asked for did.");
+            say("{}", is_cut_ ? "No injected fault that leads to it is among the records that were "
+                                "kept."
+                              : "No fault was injected that leads to it: what the programs asked "
+                                "for did.");
         }
     }
 
     // Faults that hit packets of the queue pair since it last completed something.
     void say_survived(const Trail& trail, const Roots& roots, const Record& what) {
-        const std::int64_t success = last_success_before(records_, what);
+        const Record* const progress = last_progress(records_, what);
         std::set<std::uint64_t> told;
         for (const Record* const fired : roots.faults()) {
             told.insert(fired->number("fault"));
@@ -362,7 +292,7 @@ class Explanation {
             if (&record == &what) {
                 break;
             }
-            if (record.name == "fault_fired" && record.time_ps > success &&
+            if (record.name == "fault_fired" && &record > progress &&
                 trail.is_of_queue_pair(record) && !record.text("operation").empty() &&
                 told.insert(record.number("fault")).second) {
                 say_fault(record, what, false);
@@ -385,9 +315,10 @@ class Explanation {
         say("{} the injected fault {} fired at {}: {} {}.",
             is_root ? "Root:" : "On the way, and not the reason:", fault_of(fired),
             time_text(fired.time_ps), place_text(fired, places_),
-            firings == 1 ? std::string("once")
-            : which == 1 ? fmt::format("for the first of {} times", firings)
-                         : fmt::format("time {} of {}", which, firings));
+            is_cut_        ? fmt::format("at least {}", fabric::counted(firings, "time"))
+            : firings == 1 ? std::string("once")
+            : which == 1   ? fmt::format("for the first of {} times", firings)
+                           : fmt::format("time {} of {}", which, firings));
     }
 
     // A packet that went no further without an injected fault, and why.
@@ -473,7 +404,25 @@ class Explanation {
     FaultPlaces places_{records_};
     std::string text_;
     Root root_;
+    bool is_cut_ = false;
 };
+
+// Faults that fired when there was nothing to do them to: the last firing of each.
+std::string describe_missed_faults(std::span<const Record> records) {
+    std::string text;
+    std::map<std::uint64_t, const Record*> missed;
+    for (const Record& record : records) {
+        if (record.name == "fault_missed") {
+            missed[record.number("fault")] = &record;
+        }
+    }
+    for (const auto& [fault, record] : missed) {
+        text += fmt::format("    {}: the injected fault {} fired and did nothing: {}.\n",
+                            time_text(record->time_ps), fault_name(records, *record),
+                            record->text("reason"));
+    }
+    return text;
+}
 
 }  // namespace
 
@@ -487,7 +436,7 @@ std::optional<std::string> explain(std::span<const Record> records, const Questi
     if (!failure && lost.empty()) {
         return std::nullopt;
     }
-    return failure.value_or("") + lost;
+    return failure.value_or("") + lost + describe_missed_faults(records);
 }
 
 Root root_of(std::span<const Record> records, const Question& question) {

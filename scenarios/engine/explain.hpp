@@ -23,6 +23,10 @@ struct Question {
     std::optional<std::uint32_t> index{};  // of the work request in its queue, from 0
     std::string node{};
     std::optional<std::int64_t> time_ps{};  // at which it completed
+    const Record* completion = nullptr;     // one of the records: this one and no other
+    // Failures from before the queue pair last went to RESET are not asked for.
+    bool is_of_this_life = false;
+    bool is_cut = false;  // there were records before the first one
 };
 
 // The names, in a scenario, of what the trace has numbers for.
@@ -36,7 +40,8 @@ class RunNames {
 };
 
 // The completion that is meant: the one that is named, else the first that failed of itself, else
-// the first flushed one. nullptr: there is none.
+// the first flushed one. Of a queue pair or a request that is named, one since the queue pair last
+// went to RESET comes before earlier ones. nullptr: there is none.
 const Record* find_completion(std::span<const Record> records, const Question& question);
 
 // The first queue pair that is meant and that no program stopped. The same.
@@ -44,6 +49,17 @@ const Record* find_stop(std::span<const Record> records, const Question& questio
 
 // "h0/c (QP 0x10001)", or as pictures have it where the end has no name. `names` may be nullptr.
 std::string end_text(const RunNames* names, const std::string& node, std::uint64_t qpn);
+
+// A completion that a program has polled, with what it knows of it.
+struct PolledCompletion {
+    std::string_view node;
+    std::uint32_t qpn;
+    std::uint32_t cq;
+    std::uint64_t unread;  // completions of the same queue pair that are still in the queue
+    int status;
+};
+// nullptr: its record is not there.
+const Record* find_polled(std::span<const Record> records, const PolledCompletion& polled);
 
 // Sentences, a line each; nothing: no such completion failed, no such queue pair stopped, and no
 // message without acknowledgment was lost.

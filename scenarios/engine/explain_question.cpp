@@ -1,6 +1,9 @@
 // Finds what a question asks for in a trace, and names queue pairs.
 #include <algorithm>
+#include <map>
+#include <ranges>
 #include <set>
+#include <utility>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -33,28 +36,77 @@ bool is_meant(const Record& record, const Question& question) {
            (!question.time_ps || record.time_ps == *question.time_ps);
 }
 
+// The lives of queue pairs: each RESET ends one.
+class Lives {
+  public:
+    explicit Lives(std::span<const Record> records) {
+        for (const Record& record : records) {
+            if (record.name == "qp_state" && record.text("to") == "RESET") {
+                resets_[{record.node, record.number("qpn")}] = &record;
+            }
+        }
+    }
+    // Returns true if the record is of its queue pair's last one.
+    [[nodiscard]] bool is_last(const Record& record) const {
+        const auto reset = resets_.find({record.node, record.number("qpn")});
+        return reset == resets_.end() || &record > reset->second;
+    }
+
+  private:
+    std::map<std::pair<std::string, std::uint64_t>, const Record*> resets_;
+};
+
 }  // namespace
 
 const Record* find_completion(std::span<const Record> records, const Question& question) {
-    const Record* flushed = nullptr;
+    if (question.completion != nullptr) {
+        return question.completion;
+    }
+    const Lives lives(records);
+    const Record* first = nullptr;
+    int best = 0;
     for (const Record& record : records) {
         if (record.name != "completion" || !is_meant(record, question)) {
             continue;
         }
         const std::string_view status = record.text("status");
-        if (question.index || (status != "SUCCESS" && status != "WR_FLUSH_ERR")) {
+        const bool is_last_life = lives.is_last(record);
+        const bool is_failure = status != "SUCCESS" && status != "WR_FLUSH_ERR";
+        if ((question.is_of_this_life && !is_last_life) ||
+            (!question.index && status == "SUCCESS")) {
+            continue;
+        }
+        const bool is_of_one = question.qpn || question.index;
+        const int rank = 1 + (question.index || is_failure ? 2 : 0) +
+                         (is_of_one && !question.time_ps && is_last_life ? 1 : 0);
+        if (rank > best) {
+            best = rank;
+            first = &record;
+        }
+    }
+    return first;
+}
+
+const Record* find_polled(std::span<const Record> records, const PolledCompletion& polled) {
+    std::uint64_t behind = 0;
+    for (const Record& record : std::views::reverse(records)) {
+        if (record.name == "completion" && record.node == polled.node &&
+            record.number("cq") == polled.cq && record.number("qpn") == polled.qpn &&
+            behind++ >= polled.unread &&
+            static_cast<int>(record.number("status")) == polled.status) {
             return &record;
         }
-        flushed = flushed == nullptr && status == "WR_FLUSH_ERR" ? &record : flushed;
     }
-    return flushed;
+    return nullptr;
 }
 
 const Record* find_stop(std::span<const Record> records, const Question& question) {
+    const Lives lives(records);
     for (const Record& record : records) {
         if (record.name == "qp_state" && record.text("trigger") != "modify" &&
             record.text("trigger") != "drained" &&
-            is_meant(record, {question.qpn, {}, question.node})) {
+            is_meant(record, {question.qpn, {}, question.node}) &&
+            (!question.is_of_this_life || lives.is_last(record))) {
             return &record;
         }
     }

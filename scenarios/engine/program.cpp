@@ -91,8 +91,7 @@ bool Programs::finds_endless_retries(std::int64_t stop) {
                             [](const auto& task) { return task->host->programs_stopped; })) {
         return false;
     }
-    const char* const waits = simverbs_waits();
-    endless_ = scenarios::endless_retries(world_, waits == nullptr ? "" : waits);
+    endless_ = scenarios::endless_retries(world_);
     return !endless_.empty();
 }
 

@@ -1,6 +1,7 @@
 #include "scenarios/engine/roots.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include <fmt/core.h>
@@ -49,24 +50,39 @@ bool is_link(const FaultPlace& place) {
     return !place.link.empty();
 }
 
-}  // namespace
-
-std::string_view reason_of_loss(const Record& lost) {
-    return lost.text(lost.name == "frame_dropped" ? "reason" : "fate");
-}
-
-std::int64_t last_success_before(std::span<const Record> records, const Record& what) {
-    std::int64_t last = -1;
+// The record of what the queue pair last completed without an error at an earlier time than `what`.
+const Record* last_success(std::span<const Record> records, const Record& what) {
+    const Record* last = nullptr;
     for (const Record& record : records) {
         if (record.time_ps >= what.time_ps) {
             break;
         }
         if (record.name == "completion" && record.node == what.node &&
             record.number("qpn") == what.number("qpn") && record.text("status") == "SUCCESS") {
-            last = record.time_ps;
+            last = &record;
         }
     }
     return last;
+}
+
+}  // namespace
+
+std::string_view reason_of_loss(const Record& lost) {
+    return lost.text(lost.name == "frame_dropped" ? "reason" : "fate");
+}
+
+const Record* last_progress(std::span<const Record> records, const Record& what) {
+    return std::max(last_success(records, what), last_reset(records, what), std::less<>());
+}
+
+const Record* find_missed(std::span<const Record> records, const Record& fired) {
+    const auto after = static_cast<std::size_t>(&fired - records.data()) + 1;
+    const auto later = records.subspan(after);
+    const auto next = std::ranges::find_if(later, [&fired](const Record& record) {
+        return (record.name == "fault_missed" || record.name == "fault_fired") &&
+               record.number("fault") == fired.number("fault");
+    });
+    return next != later.end() && next->name == "fault_missed" ? &*next : nullptr;
 }
 
 // Nodes are described in the order of their numbers.
@@ -154,7 +170,8 @@ Roots::Roots(std::span<const Record> records, const FaultPlaces& places, const T
       places_(places),
       trail_(trail),
       what_(what),
-      row_(row) {
+      row_(row),
+      reset_(last_reset(records, what)) {
     if (row == nullptr || row->cause == FaultCause::kSuccess) {
         return;
     }
@@ -257,7 +274,7 @@ bool Roots::add_faults_of_loss(const Record& lost) {
         if (&record >= &lost) {
             break;
         }
-        if (record.name == "fault_fired" && explains(record, lost)) {
+        if (is_firing(record) && explains(record, lost)) {
             (record.text("action") == "sm_death" ? death : change) = &record;
         }
     }
@@ -267,6 +284,10 @@ bool Roots::add_faults_of_loss(const Record& lost) {
         }
     }
     return change != nullptr || death != nullptr;
+}
+
+bool Roots::is_firing(const Record& record) const {
+    return record.name == "fault_fired" && find_missed(records_, record) == nullptr;
 }
 
 bool Roots::explains(const Record& fired, const Record& lost) const {
@@ -323,10 +344,9 @@ void Roots::find_slow() {
     if (!came_late()) {
         return;
     }
-    const std::int64_t success = last_success_before(records_, what_);
+    const Record* const success = last_success(records_, what_);
     for (const Record& record : records_) {
-        if (record.name != "fault_fired" || record.time_ps < success ||
-            !begins(record, FailureKind::kTimeout)) {
+        if (&record < success || !is_firing(record) || !begins(record, FailureKind::kTimeout)) {
             continue;
         }
         const std::string_view action = record.text("action");
@@ -360,7 +380,7 @@ void Roots::find_not_ready() {
     const std::int64_t begin = sent.empty() ? what_.time_ps : sent.front().sent->time_ps;
     for (const Record& record : records_) {
         const bool is_peer = places_.is_same_host(record.node, trail_.peer());
-        if (record.name == "fault_fired" && record.text("action") == "process_stop" &&
+        if (is_firing(record) && record.text("action") == "process_stop" &&
             places_.is_same_host(places_.of(record).node, trail_.peer())) {
             stop = &record;
         } else if (record.name == "programs" && is_peer && record.text("change") != "stopped" &&
@@ -383,7 +403,7 @@ void Roots::find_not_ready() {
 // The last firing of each fault that leads to such an error.
 void Roots::find_errors() {
     for (auto record = records_.rbegin(); record != records_.rend(); ++record) {
-        if (record->name == "fault_fired" && is_error_of(*record)) {
+        if (is_firing(*record) && is_error_of(*record)) {
             add(*record);
         }
     }
@@ -402,14 +422,15 @@ bool Roots::is_error_of(const Record& fired) const {
     const FaultActionRow& action = *action_of(fired);
     if (action.subject == FaultSubject::kWorkRequest ||
         action.subject == FaultSubject::kSendRequest) {
-        return fired.node == trail_.node() && fired.number("flow") == trail_.qpn();
+        return &fired > reset_ && fired.node == trail_.node() &&
+               fired.number("flow") == trail_.qpn();
     }
     const bool is_here = places_.is_same_host(place.node, trail_.node());
     const bool is_there = row_->detector == Detector::kResponder && what_.name == "completion" &&
                           places_.is_same_host(place.node, trail_.peer());
     const bool is_other_queue_pair =
         action.subject == FaultSubject::kQueuePair || action.subject == FaultSubject::kWorkQueue
-            ? place.qpn != 0 && place.qpn != trail_.qpn()
+            ? (place.qpn != 0 && place.qpn != trail_.qpn()) || &fired < reset_
             : false;
     return (is_here || is_there) && !is_other_queue_pair;
 }
@@ -418,8 +439,7 @@ bool Roots::is_error_of(const Record& fired) const {
 // since it last completed something.
 bool Roots::was_hit(const Record& fired) const {
     if (trail_.transmissions().empty()) {
-        return trail_.is_of_queue_pair(fired) &&
-               fired.time_ps > last_success_before(records_, what_);
+        return trail_.is_of_queue_pair(fired) && &fired > last_progress(records_, what_);
     }
     return std::ranges::any_of(trail_.transmissions(), [&fired](const Transmission& sent) {
         return std::ranges::find(sent.firings, &fired) != sent.firings.end();

@@ -79,6 +79,8 @@ class Roots {
     [[nodiscard]] bool came_late() const;
     [[nodiscard]] bool is_error_of(const Record& fired) const;
     [[nodiscard]] bool was_hit(const Record& fired) const;
+    // Returns true if it fired and did something.
+    [[nodiscard]] bool is_firing(const Record& record) const;
     void add(const Record& fired);
     void add_loss(const Record& lost);
 
@@ -87,12 +89,18 @@ class Roots {
     const Trail& trail_;
     const Record& what_;
     const simverbs::CompletionFault* row_;
+    const Record* reset_;  // with which this life of the queue pair began; nullptr: its first one
     std::vector<const Record*> faults_;
     std::vector<const Record*> losses_;
 };
 
-// When the queue pair last completed something without an error before `what`; -1: it never did.
-std::int64_t last_success_before(std::span<const Record> records, const Record& what);
+// Returns the record of what the queue pair last completed without an error at an earlier time than
+// `what`, or with which it went to RESET since; nullptr: there is none.
+const Record* last_progress(std::span<const Record> records, const Record& what);
+
+// Returns the record that tells that there was nothing for a fault to be done to when it fired;
+// nullptr: there was.
+const Record* find_missed(std::span<const Record> records, const Record& fired);
 
 // Why a request failed or a queue pair stopped. A NAK that a fault makes has the cause of statuses
 // that faults ask for.

@@ -60,10 +60,23 @@ Trail::Trail(std::span<const Record> records, const Record& what)
     find_transmissions();
 }
 
+const Record* last_reset(std::span<const Record> records, const Record& what) {
+    for (const Record* record = &what; record != records.data();) {
+        --record;
+        if (is_of(*record, "qp_state", what.node, what.number("qpn")) &&
+            record->text("to") == "RESET") {
+            return record;
+        }
+    }
+    return nullptr;
+}
+
 void Trail::find_requests() {
     for (const Record& record : records_) {
-        if (is_of(record, "qp_state", node_, qpn_) && record.text("to") == "RTR") {
+        if (is_of(record, "qp_state", node_, qpn_) &&
+            (record.text("to") == "RTR" || record.text("to") == "RESET")) {
             requests_.clear();
+            has_beginning_ = true;
             first_sent_ = sent_again_ = 0;
         } else if (is_of(record, "queue_pair_connected", node_, qpn_)) {
             peer_qpn_ = record.number("dest_qpn");
@@ -82,6 +95,9 @@ void Trail::find_requests() {
 // Two nodes can have queue pairs of one number: the one that frames have reached is meant.
 void Trail::find_peer() {
     for (const Record& record : records_) {
+        if (is_of(record, "qp_state", node_, qpn_) && record.text("to") == "RESET") {
+            path_.clear();  // the next connection may take another one
+        }
         const std::uint64_t flow = record.number("flow");
         if ((record.name == "frame_sent" || record.name == "frame_received") && flow != 0 &&
             (flow == qpn_ || flow == peer_qpn_)) {

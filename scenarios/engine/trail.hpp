@@ -44,7 +44,9 @@ class Trail {
     }
 
     [[nodiscard]] const std::vector<Transmission>& transmissions() const { return transmissions_; }
-    // Packets that the queue pair has sent for the first time, and those sent again.
+    // Packets that the queue pair has sent for the first time, and those sent again; the least
+    // there can be of them where the first records of the connection were forgotten.
+    [[nodiscard]] bool has_beginning() const { return has_beginning_; }
     [[nodiscard]] std::uint64_t first_sent() const { return first_sent_; }
     [[nodiscard]] std::uint64_t sent_again() const { return sent_again_; }
     // Packets of the last message: of the one that the queue pair was sending, or of one that was
@@ -86,12 +88,17 @@ class Trail {
     std::uint64_t oldest_psn_ = 0;
     std::set<std::uint64_t> unanswered_reads_;  // PSNs of READs and atomics
     bool is_reading_ = false;                   // the oldest packet is inside a READ
+    bool has_beginning_ = false;
     std::uint64_t first_sent_ = 0;
     std::uint64_t sent_again_ = 0;
     std::vector<Transmission> transmissions_;
     std::map<Frame, std::size_t> frames_;
     std::map<std::string, std::set<std::uint64_t>, std::less<>> path_;  // node, ports
 };
+
+// Returns the record before `what` with which the queue pair of `what` last went to RESET; nullptr:
+// there is none.
+const Record* last_reset(std::span<const Record> records, const Record& what);
 
 // The steps from one PSN to another, below 0 where it comes before it.
 std::int64_t psn_steps(std::uint64_t from, std::uint64_t to);

@@ -109,7 +109,8 @@ bool end(const ScenarioModuleRun& run) {
     return verdict.passed();
 }
 
-std::string explain_given(ScenarioModuleRecords* records, void* from, const Question& question) {
+std::string explain_given(ScenarioModuleRecords* records, void* from,
+                          const ScenarioModuleSubject& subject) {
     std::vector<Record> seen;
     records(
         from,
@@ -117,6 +118,17 @@ std::string explain_given(ScenarioModuleRecords* records, void* from, const Ques
             static_cast<std::vector<Record>*>(argument)->push_back(record_of(*record));
         },
         &seen);
+    Question question{.node = subject.node, .is_of_this_life = true, .is_cut = subject.is_cut};
+    if (subject.qpn != 0) {
+        question.qpn = subject.qpn;
+    }
+    if (subject.cq != 0) {
+        question.completion = find_polled(
+            seen, {subject.node, subject.qpn, subject.cq, subject.unread, subject.status});
+        if (question.completion == nullptr) {
+            return "";
+        }
+    }
     return explain(seen, question).value_or("");
 }
 
@@ -136,9 +148,8 @@ EXPORTED bool simverbs_scenario_end(const ScenarioModuleRun* run) {
 }
 
 EXPORTED const char* simverbs_scenario_explain(ScenarioModuleRecords* records, void* from,
-                                               const char* host, std::uint32_t qpn) {
+                                               const ScenarioModuleSubject* subject) {
     static std::string text;
-    const auto asked_for = qpn == 0 ? std::nullopt : std::optional(qpn);
-    text = scenarios::explain_given(records, from, {asked_for, std::nullopt, host});
+    text = scenarios::explain_given(records, from, *subject);
     return text.c_str();
 }

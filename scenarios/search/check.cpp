@@ -43,8 +43,9 @@ struct Way {
 
 class Check {
   public:
-    Check(std::string subject, const CheckOptions& options)
-        : options_(options), result_{std::move(subject)} {}
+    // `file`: of the scenario or the program, after which kept traces are called.
+    Check(std::string subject, const std::string& file, const CheckOptions& options)
+        : options_(options), stem_(fs::path(file).stem().string()), result_{std::move(subject)} {}
     virtual ~Check() = default;
     Check(const Check&) = delete;
     Check& operator=(const Check&) = delete;
@@ -156,8 +157,7 @@ class Check {
     }
 
     void keep(const std::string& trace, std::string_view which, std::string& kept) {
-        const std::string stem = fs::path(result_.subject).stem().string();
-        const fs::path to = fs::path(options_.folder) / fmt::format("{}-{}.jsonl", stem, which);
+        const fs::path to = fs::path(options_.folder) / fmt::format("{}-{}.jsonl", stem_, which);
         std::error_code error;
         fs::create_directories(options_.folder, error);
         fs::copy_file(trace, to, fs::copy_options::overwrite_existing, error);
@@ -166,6 +166,7 @@ class Check {
     }
 
     const CheckOptions& options_;
+    std::string stem_;
     CheckResult result_;
     fabric::TemporaryFolder place_{"simverbs-check-"};
 };
@@ -173,7 +174,7 @@ class Check {
 class ScenarioCheck final : public Check {
   public:
     ScenarioCheck(const std::string& file, const CheckOptions& options)
-        : Check(file, options), file_(file) {}
+        : Check(file, file, options), file_(file) {}
 
   private:
     [[nodiscard]] std::vector<Way> ways() const override {
@@ -225,7 +226,8 @@ class ScenarioCheck final : public Check {
 class ProgramCheck final : public Check {
   public:
     ProgramCheck(const std::vector<std::string>& command, const CheckOptions& options)
-        : Check(fmt::format("{}", fmt::join(command, " ")), options), command_(command) {}
+        : Check(fmt::format("{}", fmt::join(command, " ")), command.front(), options),
+          command_(command) {}
 
   private:
     [[nodiscard]] std::vector<Way> ways() const override {

@@ -63,6 +63,20 @@ SIMVERBS_ABI int simverbs_fault_matched(uint32_t id, uint64_t* count) {
     });
 }
 
+SIMVERBS_ABI int simverbs_fault_missed(uint32_t id, uint64_t* count, const char** reason) {
+    return in_turn([=](EmbeddedWorld& world) {
+        const auto missed = world.faults().missed(fabric::FaultId(id));
+        if (!missed) {
+            return fail(ENOENT, "simverbs_fault_missed: there is no fault {}", id);
+        }
+        *count = missed->count;
+        if (reason != nullptr) {
+            *reason = missed->reason.empty() ? "" : missed->reason.data();
+        }
+        return 0;
+    });
+}
+
 SIMVERBS_ABI const char* simverbs_fault_action_str(enum simverbs_fault_action action) {
     const FaultActionRow* row = find_fault_action(number_of(action));
     return row == nullptr ? nullptr : row->name.data();

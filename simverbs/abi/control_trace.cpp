@@ -7,7 +7,11 @@
 
 #include "simverbs/abi/control.hpp"
 #include "simverbs/abi/export.hpp"
+#include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/process.hpp"
+#include "simverbs/hca/hca.hpp"
+#include "simverbs/hca/queue_pair.hpp"
+#include "simverbs/model/timers.hpp"
 #include "simverbs/simverbs.h"
 #include "simverbs/world/hang_report.hpp"
 
@@ -62,6 +66,9 @@ class RecordCallback {
                                   fields_.size()};
         callback_(&out, argument_);
     }
+    [[nodiscard]] bool is(simverbs_record_callback callback, const void* argument) const {
+        return callback_ == callback && argument_ == argument;
+    }
 
   private:
     const fabric::Network* network_;
@@ -83,6 +90,34 @@ void give_kept(void* from, simverbs_record_callback see, void* argument) {
     for (const fabric::trace::TraceRecord& record : kept.sink.records()) {
         tell(record);
     }
+}
+
+// Good until the thread's next call; nullptr where it failed.
+const char* explain_with(const char* function, ScenarioModuleSubject subject) {
+    thread_local std::string told;
+    std::string& text = told;
+    const int error = in_turn([function, &subject, &text](EmbeddedWorld& world) {
+        const fabric::trace::MemorySink* const sink = world.traces().kept();
+        if (sink == nullptr) {
+            return fail(ENOENT,
+                        "{}: no records are kept: simverbs_set_kept_records() before the world is "
+                        "made",
+                        function);
+        }
+        KeptRecords kept{world, *sink};
+        subject.is_cut = sink->forgotten() > 0;
+        auto explained = explain_records(give_kept, &kept, subject);
+        if (!explained) {
+            return fail(ENOSYS, "{}: {}", function, explained.error());
+        }
+        text = std::move(*explained);
+        if (!text.empty() && sink->forgotten() > 0) {
+            text += fmt::format("    (of {} records the first {} were forgotten)\n",
+                                sink->records().size() + sink->forgotten(), sink->forgotten());
+        }
+        return 0;
+    });
+    return error == 0 ? text.c_str() : nullptr;  // NOLINT(clang-analyzer-cplusplus.InnerPointer)
 }
 
 }  // namespace
@@ -144,38 +179,34 @@ SIMVERBS_ABI int simverbs_capture_close(void) {
 
 SIMVERBS_ABI int simverbs_trace_callback(simverbs_record_callback callback, void* argument) {
     return in_turn([=](EmbeddedWorld& world) {
+        const auto* const before = world.traces().listener();
         if (callback == nullptr) {
             world.traces().listen({});
-        } else {
+        } else if (before == nullptr) {
             world.traces().listen(RecordCallback(world.simulation().network(), callback, argument));
+        } else if (const auto* same = before->target<RecordCallback>();
+                   same == nullptr || !same->is(callback, argument)) {
+            return fail(EBUSY,
+                        "simverbs_trace_callback: another one is called (SIMVERBS_SCENARIO has "
+                        "one); NULL ends it");
         }
         return 0;
     });
 }
 
 SIMVERBS_ABI const char* simverbs_explain(const char* host, uint32_t qp_num) {
-    thread_local std::string told;
-    std::string& text = told;
-    const int error = in_turn([host, qp_num, &text](EmbeddedWorld& world) {
-        const fabric::trace::MemorySink* const sink = world.traces().kept();
-        if (sink == nullptr) {
-            return fail(ENOENT,
-                        "simverbs_explain: no records are kept: "
-                        "simverbs_set_kept_records() before the world is made");
-        }
-        KeptRecords kept{world, *sink};
-        auto explained = explain_records(give_kept, &kept, {host == nullptr ? "" : host, qp_num});
-        if (!explained) {
-            return fail(ENOSYS, "simverbs_explain: {}", explained.error());
-        }
-        text = std::move(*explained);
-        if (!text.empty() && sink->forgotten() > 0) {
-            text += fmt::format("    (of {} records the first {} were forgotten)\n",
-                                sink->records().size() + sink->forgotten(), sink->forgotten());
-        }
-        return 0;
-    });
-    return error == 0 ? text.c_str() : nullptr;  // NOLINT(clang-analyzer-cplusplus.InnerPointer)
+    return explain_with("simverbs_explain", {host == nullptr ? "" : host, qp_num, false, 0, 0, 0});
+}
+
+SIMVERBS_ABI const char* simverbs_explain_completion(ibv_cq* cq, const ibv_wc* wc) {
+    if (cq == nullptr || wc == nullptr) {
+        fail(EINVAL, "simverbs_explain_completion: NULL");
+        return nullptr;
+    }
+    const std::string& host = as_object(cq->context->device).info().host;
+    return explain_with("simverbs_explain_completion",
+                        {host.c_str(), wc->qp_num, false, cq->handle,
+                         as_object(cq).queue.unread(wc->qp_num), wc->status});
 }
 
 SIMVERBS_ABI const char* simverbs_waits(void) {
@@ -186,6 +217,36 @@ SIMVERBS_ABI const char* simverbs_waits(void) {
         return 0;
     });
     return error == 0 ? text.c_str() : nullptr;  // NOLINT(clang-analyzer-cplusplus.InnerPointer)
+}
+
+SIMVERBS_ABI int simverbs_report_queue_pairs(
+    void (*see)(const struct simverbs_queue_pair_report* report, void* argument), void* argument) {
+    return in_turn([see, argument](EmbeddedWorld& world) {
+        const Simulation& simulation = world.simulation();
+        for (std::size_t i = 0; i < simulation.hca_count(); ++i) {
+            const Hca& hca = simulation.hca(i);
+            hca.for_each_qp([&](const auto& qp) {
+                const QueuePairReport report = qp.report();
+                if (report.state == QpState::kReset) {
+                    return;
+                }
+                const auto timer = report.rnr_until ? report.rnr_until : report.answer_until;
+                const simverbs_queue_pair_report out{
+                    hca.name().c_str(),
+                    report.qpn,
+                    report.sends,
+                    report.sends_started,
+                    report.receives,
+                    timer ? to_picoseconds(*timer) : -1,
+                    report.rnr_naks,
+                    report.rnr_retries_left == kRnrRetryForever
+                        ? -1
+                        : static_cast<int>(report.rnr_retries_left)};
+                see(&out, argument);
+            });
+        }
+        return 0;
+    });
 }
 
 }  // namespace simverbs::abi

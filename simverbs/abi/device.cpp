@@ -206,6 +206,13 @@ SIMVERBS_ABI const char* simverbs_device_host(ibv_device* device) {
     return device == nullptr ? nullptr : as_object(device).info().host.c_str();
 }
 
+SIMVERBS_ABI const char* simverbs_objects_left(ibv_context* handle) {
+    thread_local std::string told;
+    const Context& context = as_object(handle);
+    told = context.has_objects() ? context.describe_objects() : "";
+    return told.c_str();
+}
+
 SIMVERBS_ABI __be64 simverbs_abi_ibv_get_device_guid(ibv_device* device) {
     static_assert(std::endian::native == std::endian::little);
     return __builtin_bswap64(as_object(device).info().guid);

@@ -37,12 +37,12 @@ fabric::Outcome<Function*> function_of_module(const char* name) {
 }  // namespace
 
 fabric::Outcome<std::string> explain_records(ScenarioModuleRecords* records, void* from,
-                                             const Explained& what) {
+                                             const ScenarioModuleSubject& subject) {
     const auto explain = function_of_module<ScenarioModuleExplain>("simverbs_scenario_explain");
     if (!explain) {
         return fabric::Failure(explain.error());
     }
-    return (*explain)(records, from, what.host, what.qpn);
+    return (*explain)(records, from, &subject);
 }
 
 std::string ScenarioModule::begin(const char* file) {

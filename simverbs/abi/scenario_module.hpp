@@ -27,24 +27,28 @@ using ScenarioModuleEnd = bool(const ScenarioModuleRun* run);
 
 // Calls see(record, argument) for each record.
 using ScenarioModuleRecords = void(void* from, simverbs_record_callback see, void* argument);
-// Why a completion failed: of the queue pair `qpn` of `host`; 0 and "": of any. Sentences, a line
-// each, until the next call; "": none has failed.
+// The subject of an explanation: a failure of the queue pair `qpn` of `node`; 0 and "": of any.
+struct ScenarioModuleSubject {
+    const char* node;
+    std::uint32_t qpn;
+    bool is_cut;  // records before the first one were forgotten
+    // The completion with this status that was polled from the queue `cq`, in which `unread` ones
+    // of the queue pair are left; 0: any that failed.
+    std::uint32_t cq;
+    std::uint64_t unread;
+    int status;
+};
+// Sentences, a line each, until the next call; "": nothing has failed.
 using ScenarioModuleExplain = const char*(ScenarioModuleRecords* records, void* from,
-                                          const char* host, std::uint32_t qpn);
+                                          const ScenarioModuleSubject* subject);
 
 }  // extern "C"
 
 namespace simverbs::abi {
 
-// The subject of an explanation: "" and 0 are any.
-struct Explained {
-    const char* host;
-    std::uint32_t qpn;
-};
-
 // Fails where the module cannot be asked.
 fabric::Outcome<std::string> explain_records(ScenarioModuleRecords* records, void* from,
-                                             const Explained& what);
+                                             const ScenarioModuleSubject& subject);
 
 class ScenarioModule {
   public:

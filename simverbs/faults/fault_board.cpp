@@ -103,8 +103,8 @@ FaultId FaultBoard::inject(const FaultSpec& spec) {
     const FaultId id(++last_id_);
     fabric::OccasionRules rules = spec.when;
     rules.seed = environment_.seed();
-    Fault& fault =
-        faults_.emplace(id, Fault{spec, fabric::Occasion(id, rules), nullptr, {}}).first->second;
+    Fault& fault = faults_.emplace(id, Fault{spec, fabric::Occasion(id, rules), nullptr, {}, {}})
+                       .first->second;
     if (const auto* on = std::get_if<OnPacket>(&spec.on)) {
         fault.frames = std::make_unique<fabric::FrameFault>(
             environment_.bus(), id,
@@ -248,6 +248,11 @@ std::optional<std::uint64_t> FaultBoard::matched(FaultId id) const {
     return occasion == nullptr ? std::nullopt : std::optional(occasion->seen());
 }
 
+std::optional<FaultBoard::Missed> FaultBoard::missed(FaultId id) const {
+    const auto found = faults_.find(id);
+    return found == faults_.end() ? std::nullopt : std::optional(found->second.missed);
+}
+
 const fabric::Occasion* FaultBoard::occasion_of(FaultId id) const {
     const auto found = faults_.find(id);
     if (found == faults_.end()) {
@@ -325,6 +330,8 @@ void FaultBoard::act(FaultId id, const Site& site) {
         reason = carry_out(spec, target, environment_, clock_);
     }
     if (!reason.empty()) {
+        Missed& missed = faults_.at(id).missed;
+        missed = {missed.count + 1, reason};
         environment_.bus().emit(clock_.now(), fabric::FaultMissed{place_of(target, site.hca), id,
                                                                   to_string(spec.action), reason});
     }

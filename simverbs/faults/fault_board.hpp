@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "fabric/faults/fault_clock.hpp"
@@ -42,6 +43,14 @@ class FaultBoard final : private DeviceFaults,
     [[nodiscard]] std::optional<std::uint64_t> fired(fabric::FaultId id) const;
     // How often what it waits for has come while it was armed. The same.
     [[nodiscard]] std::optional<std::uint64_t> matched(fabric::FaultId id) const;
+    // Firings of a fault that there was nothing to be done to, and why the last of them had
+    // nothing.
+    struct Missed {
+        std::uint64_t count = 0;
+        std::string_view reason{};  // a literal
+    };
+    // The same.
+    [[nodiscard]] std::optional<Missed> missed(fabric::FaultId id) const;
     // Returns true if a fault waits for the next request of that queue of one queue pair.
     [[nodiscard]] bool waits_for(const Hca& hca, std::uint32_t qpn, CompletedQueue queue) const;
 
@@ -51,6 +60,7 @@ class FaultBoard final : private DeviceFaults,
         fabric::Occasion occasion;  // of what is no frame
         std::unique_ptr<fabric::FrameFault> frames;
         std::vector<fabric::FaultClock::Appointment> appointments;
+        Missed missed;
     };
     // Where a fault has come to pass.
     struct Site {

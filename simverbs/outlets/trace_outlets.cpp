@@ -27,6 +27,7 @@ class TraceOutlets::ListenerSink final : public fabric::trace::Sink {
   public:
     explicit ListenerSink(Listener listener) : listener_(std::move(listener)) {}
     void record(const fabric::trace::TraceRecord& record) override { listener_(record); }
+    [[nodiscard]] const Listener& listener() const { return listener_; }
 
   private:
     Listener listener_;
@@ -139,6 +140,10 @@ void TraceOutlets::keep(std::size_t records) {
     stop_keeping();
     kept_ = std::make_unique<fabric::trace::MemorySink>(records);
     bus_.attach(*kept_, fabric::trace::CategorySet::all());
+}
+
+const TraceOutlets::Listener* TraceOutlets::listener() const {
+    return listener_ == nullptr ? nullptr : &listener_->listener();
 }
 
 void TraceOutlets::listen(Listener listener) {

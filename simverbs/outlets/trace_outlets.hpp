@@ -54,6 +54,8 @@ class TraceOutlets {
 
     // Replaces the listener; an empty one ends it.
     void listen(Listener listener);
+    // nullptr: there is none.
+    [[nodiscard]] const Listener* listener() const;
 
   private:
     class ListenerSink;

@@ -91,6 +91,11 @@ class Conductor final : private ThreadRoster::Listener {
     // its traces should tell how it came to that. Before the world is used.
     void before_report(std::function<void()> call) { before_report_ = std::move(call); }
 
+    // Lines of reports for as long as threads wait in verbs for each other, outside the world:
+    // "waits for acknowledgments ...". The caller keeps the text.
+    void add_wait(const std::string& text);
+    void remove_wait(const std::string& text);
+
   private:
     using Lock = std::unique_lock<WorldMutex>;
 
@@ -169,6 +174,7 @@ class Conductor final : private ThreadRoster::Listener {
     void wait_until_wanted();
     void name_spinners();
     bool all_sleep_in_verbs();
+    bool all_block_in_verbs();
     void name_unarmed();
     [[nodiscard]] bool nothing_queued();
     static unsigned count_processors();
@@ -222,6 +228,7 @@ class Conductor final : private ThreadRoster::Listener {
     std::atomic<bool> helper_wanted_{false};
     std::atomic<bool> report_wanted_{false};
     std::function<void()> before_report_;
+    std::vector<const std::string*> waits_;
     std::atomic<bool> stop_{false};  // of the helper; set with the lock
     std::mutex stop_mutex_;
     std::condition_variable stopped_;

@@ -31,7 +31,21 @@ void Conductor::write_report(std::string_view why) {
     if (before_report_) {
         before_report_();
     }
-    fmt::print(stderr, "simverbs: {}", hang_report(simulation_, why));
+    std::string report = hang_report(simulation_, why);
+    for (const std::string* const text : waits_) {
+        report += *text + "\n";
+    }
+    fmt::print(stderr, "simverbs: {}", report);
+}
+
+void Conductor::add_wait(const std::string& text) {
+    const Lock lock(mutex_);
+    waits_.push_back(&text);
+}
+
+void Conductor::remove_wait(const std::string& text) {
+    const Lock lock(mutex_);
+    std::erase(waits_, &text);
 }
 
 void Conductor::warn(std::string_view why) {
@@ -131,13 +145,27 @@ bool Conductor::all_sleep_in_verbs() {
            !someone_holds(nullptr, Look::kAtThreads) && sleeps_for_time_ == nullptr;
 }
 
-// Completions lie in a queue whose channel gets no event, and everyone sleeps: no call is left in
-// which the program could be told, so it is told here, once.
+// Returns true if every thread waits for an event in a verb, or for another thread that does.
+bool Conductor::all_block_in_verbs() {
+    return std::ranges::all_of(actors_, [this](const auto& actor) {
+        return actor->gone || actor->state == ActorState::kBlocked || joins_living(*actor);
+    });
+}
+
+// Completions lie in a queue whose channel gets no event, or nobody is left who could cause one,
+// and everyone sleeps: no call is left in which the program could be told, so it is told here,
+// once.
 void Conductor::name_unarmed() {
     if (named_unarmed_) {
         return;
     }
-    const std::string unarmed = all_sleep_in_verbs() ? describe_unarmed(simulation_) : "";
+    std::string unarmed;
+    if (all_sleep_in_verbs()) {
+        unarmed = describe_unarmed(simulation_);
+        if (unarmed.empty() && all_block_in_verbs()) {
+            unarmed = "every thread waits in a verb for another one, and no event is left";
+        }
+    }
     looks_at_unarmed_ = unarmed.empty() ? 0 : looks_at_unarmed_ + 1;
     if (looks_at_unarmed_ == kLooksBeforeUnarmed) {
         named_unarmed_ = true;

@@ -121,7 +121,9 @@ TEST(Lab, WhoWaitsForNoConnectionIsNamed) {
         lab.run();
         FAIL() << "it ended";
     } catch (const std::runtime_error& error) {
-        EXPECT_STREQ(error.what(), "simverbs::Lab: nothing is left to happen, and h1 waited");
+        EXPECT_STREQ(error.what(),
+                     "simverbs::Lab: nothing is left to happen, and h1 waited\n"
+                     "no queue pair has left RESET\n");
     }
 }
 

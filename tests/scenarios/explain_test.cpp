@@ -11,6 +11,19 @@
 namespace scenarios {
 namespace {
 
+Record record_of(std::int64_t time_ps, const std::string& name,
+                 const std::vector<std::pair<std::string, std::string>>& texts,
+                 const std::vector<std::pair<std::string, std::uint64_t>>& numbers) {
+    Record record{time_ps, "h1", "", name, {}};
+    for (const auto& [field, text] : texts) {
+        record.fields.push_back({field, text, 0});
+    }
+    for (const auto& [field, number] : numbers) {
+        record.fields.push_back({field, std::to_string(number), number});
+    }
+    return record;
+}
+
 // Each file of the library that injects a fault into something that then fails.
 TEST(Explain, NamesTheInjectedFaultOfEachScenario) {
     int tried = 0;
@@ -95,6 +108,25 @@ faults: [{name: broken, action: execution, when: {qp: h0/c}}]
     std::filesystem::remove(trace);
 }
 
+// Places in a queue begin anew with each RESET: the last request of that place is meant.
+TEST(Explain, MeansTheLastLifeOfAQueuePair) {
+    const auto completion = [](std::int64_t time_ps, const char* status, const char* cause) {
+        return record_of(time_ps, "completion", {{"status", status}, {"cause", cause}},
+                         {{"qpn", 5}, {"index", 0}, {"cq", 1}});
+    };
+    const std::vector<Record> records = {
+        completion(1'000, "LOC_LEN_ERR", "receive too small"),
+        record_of(2'000, "qp_state", {{"to", "RESET"}, {"trigger", "modify"}}, {{"qpn", 5}}),
+        completion(3'000, "LOC_PROT_ERR", "receive key")};
+    EXPECT_EQ(find_completion(records, {5U, 0U, {}}), &records[2]);
+    EXPECT_EQ(find_completion(records, {5U}), &records[2]);
+    EXPECT_EQ(find_completion(records, {}), &records[0]);
+    EXPECT_EQ(find_completion(records, {.is_of_this_life = true}), &records[2]);
+    const std::span first_life = std::span(records).first(2);
+    EXPECT_EQ(find_completion(first_life, {.is_of_this_life = true}), nullptr);
+    EXPECT_EQ(find_completion(first_life, {5U}), &records[0]);
+}
+
 // An expectation may fail where no work request has.
 TEST(Explain, SaysNothingOfWhatDidNotFail) {
     const auto scenario = parse(R"(
@@ -108,19 +140,6 @@ expect: {completions: {h0/c: [{id: 2}]}}
     EXPECT_FALSE(verdict.passed());
     EXPECT_EQ(verdict.explanation, "");
     EXPECT_EQ(report(verdict, {}).find("why"), std::string::npos) << report(verdict, {});
-}
-
-Record record_of(std::int64_t time_ps, const std::string& name,
-                 const std::vector<std::pair<std::string, std::string>>& texts,
-                 const std::vector<std::pair<std::string, std::uint64_t>>& numbers) {
-    Record record{time_ps, "h1", "", name, {}};
-    for (const auto& [field, text] : texts) {
-        record.fields.push_back({field, text, 0});
-    }
-    for (const auto& [field, number] : numbers) {
-        record.fields.push_back({field, std::to_string(number), number});
-    }
-    return record;
 }
 
 TEST(Explain, SaysWhichTagAMessageMatched) {

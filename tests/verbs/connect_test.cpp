@@ -134,5 +134,12 @@ TEST_F(Connect, WhatIsRefusedIsThrown) {
     EXPECT_EQ(wrong({}), "nothing");
 }
 
+TEST_F(Connect, TypesThatDoNotFitAreRefused) {
+    ibv_qp* const unreliable = make(h1, IBV_QPT_UC);
+    ASSERT_NE(unreliable, nullptr);
+    EXPECT_THROW(simverbs::connect(*h0.qp, *unreliable), simverbs::Error);
+    EXPECT_EQ(ibv_destroy_qp(unreliable), 0);
+}
+
 }  // namespace
 }  // namespace verbs_test

@@ -1,6 +1,7 @@
 // SIGUSR2 to a program that hangs: what each queue pair waits for.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +11,8 @@
 #include <thread>
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "two_hosts.hpp"
@@ -139,6 +142,46 @@ TEST_F(HangReport, NamesAQueueThatIsNotArmed) {
     ibv_destroy_comp_channel(channel);
 }
 
+// Why ibv_destroy_cq() does not return.
+TEST_F(HangReport, NamesEventsThatAreNotAcknowledged) {
+    connect({});
+    ibv_comp_channel* const channel = ibv_create_comp_channel(a->context);
+    ibv_cq* const cq = ibv_create_cq(a->context, 4, nullptr, channel, 0);
+    ibv_qp_init_attr wanted{};
+    wanted.send_cq = cq;
+    wanted.recv_cq = cq;
+    wanted.cap = {4, 4, 1, 1, 0};
+    wanted.qp_type = IBV_QPT_UD;
+    ibv_qp* const qp = ibv_create_qp(a->pd, &wanted);
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_INIT;
+    attr.port_num = 1;
+    ASSERT_EQ(
+        ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY), 0);
+    attr.qp_state = IBV_QPS_ERR;
+    ASSERT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+    ASSERT_EQ(ibv_req_notify_cq(cq, 0), 0);
+    ibv_recv_wr receive{};
+    ibv_recv_wr* bad = nullptr;
+    ASSERT_EQ(ibv_post_recv(qp, &receive, &bad), 0);  // flushed at once
+    ibv_cq* which = nullptr;
+    void* argument = nullptr;
+    ASSERT_EQ(ibv_get_cq_event(channel, &which, &argument), 0);
+    ASSERT_EQ(ibv_destroy_qp(qp), 0);
+    std::thread destroyer([cq] { EXPECT_EQ(ibv_destroy_cq(cq), 0); });
+    Stderr reports;
+    std::string report;
+    for (int i = 0; i < 1000 && report.find("waits to destroy") == std::string::npos; ++i) {
+        report = reports.ask();
+    }
+    EXPECT_NE(report.find("a thread waits to destroy completion queue 0x"), std::string::npos)
+        << report;
+    ibv_ack_cq_events(cq, 1);
+    destroyer.join();
+    EXPECT_EQ(reports.ask().find("waits to destroy"), std::string::npos);
+    ibv_destroy_comp_channel(channel);
+}
+
 TEST_F(HangReport, SaysTheTimeInItsUnit) {
     connect({});
     simverbs_advance_ps(1'500'000'000);
@@ -202,6 +245,53 @@ TEST_F(StalledWorld, NamesAQueueWithCompletionsThatIsNotArmed) {
     ibv_destroy_qp(qp);
     ibv_destroy_cq(cq);
     ibv_destroy_comp_channel(channel);
+}
+
+// Whom a timer interrupts; a thread that did it would be one that does not wait in a verb.
+std::array<std::atomic<pthread_t>, 2> g_waiting;
+
+// Two threads sleep in ibv_get_cq_event() for each other.
+TEST_F(StalledWorld, ThreadsThatWaitForEachOtherAreReported) {
+    connect({});
+    std::array<ibv_comp_channel*, 2> channels{ibv_create_comp_channel(a->context),
+                                              ibv_create_comp_channel(b->context)};
+    std::array<ibv_cq*, 2> cqs{ibv_create_cq(a->context, 4, nullptr, channels[0], 0),
+                               ibv_create_cq(b->context, 4, nullptr, channels[1], 0)};
+    for (ibv_cq* cq : cqs) {
+        ASSERT_EQ(ibv_req_notify_cq(cq, 0), 0);
+    }
+    Stderr reports;
+    const auto wait = [](ibv_comp_channel* channel) {
+        ibv_cq* which = nullptr;
+        void* argument = nullptr;
+        return ibv_get_cq_event(channel, &which, &argument);
+    };
+    struct sigaction interrupts {};
+    interrupts.sa_handler = [](int) {};
+    ASSERT_EQ(sigaction(SIGUSR1, &interrupts, nullptr), 0);
+    interrupts.sa_handler = [](int) {
+        for (const auto& thread : g_waiting) {
+            pthread_kill(thread, SIGUSR1);
+        }
+    };
+    ASSERT_EQ(sigaction(SIGALRM, &interrupts, nullptr), 0);
+    std::thread other([&] { EXPECT_EQ(wait(channels[1]), -1); });
+    g_waiting[0] = pthread_self();
+    g_waiting[1] = other.native_handle();
+    itimerval timer{{3, 0}, {3, 0}};
+    ASSERT_EQ(setitimer(ITIMER_REAL, &timer, nullptr), 0);
+    EXPECT_EQ(wait(channels[0]), -1);
+    other.join();
+    timer = {};
+    ASSERT_EQ(setitimer(ITIMER_REAL, &timer, nullptr), 0);
+    const std::string report = reports.take();
+    EXPECT_NE(report.find("every thread waits in a verb for another one, and no event is left"),
+              std::string::npos)
+        << report;
+    for (std::size_t i = 0; i < 2; ++i) {
+        EXPECT_EQ(ibv_destroy_cq(cqs.at(i)), 0);
+        EXPECT_EQ(ibv_destroy_comp_channel(channels.at(i)), 0);
+    }
 }
 
 // Whoever goes on polling for what cannot come is told so, once.

@@ -238,8 +238,64 @@ TEST(Lab, WhoWaitsForNothingIsNamed) {
         lab.run();
         FAIL() << "it ended";
     } catch (const std::runtime_error& error) {
-        EXPECT_STREQ(error.what(), "simverbs::Lab: nothing is left to happen, and h1 waited");
+        EXPECT_STREQ(error.what(),
+                     "simverbs::Lab: nothing is left to happen, and h1 waited\n"
+                     "no queue pair has left RESET\n");
     }
+}
+
+// Requests that are refused for ever end a run, with what they wait for.
+TEST(Lab, AForgottenReceiveIsNamed) {
+    simverbs::Lab lab;
+    std::array<boost::fibers::promise<Address>, 2> addresses;
+    boost::fibers::promise<void> connected;
+    lab.host("h0", [&](ibv_context* device) {
+        Endpoint own(device);
+        addresses[0].set_value(own.address());
+        own.connect(addresses[1].get_future().get());
+        connected.get_future().get();
+        own.send();
+        own.completion(true);
+    });
+    lab.host("h1", [&](ibv_context* device) {
+        Endpoint own(device);
+        addresses[1].set_value(own.address());
+        own.connect(addresses[0].get_future().get());
+        connected.set_value();
+        own.completion(true);
+    });
+    try {
+        lab.run();
+        FAIL() << "it ended";
+    } catch (const std::runtime_error& error) {
+        const std::string text = error.what();
+        EXPECT_NE(text.find("nothing happens but RNR retries, which have no limit, and h0, h1 "
+                            "waited"),
+                  std::string::npos)
+            << text;
+        EXPECT_NE(text.find("its peer had no receive posted"), std::string::npos) << text;
+    }
+}
+
+TEST(Lab, WhatAProgramLeavesIsNamed) {
+    simverbs::Lab lab;
+    lab.host("h0", [](ibv_context* device) {
+        static ibv_cq* s_left = nullptr;  // its memory stays allocated
+        s_left = ibv_create_cq(device, 4, nullptr, nullptr, 0);
+    });
+    try {
+        lab.run();
+        FAIL() << "it ended";
+    } catch (const std::runtime_error& error) {
+        EXPECT_STREQ(error.what(),
+                     "simverbs::Lab: the program of h0 has left simverbs0 with 0 queue pairs and 1 "
+                     "completion queue");
+    }
+}
+
+TEST(Lab, NobodySleepsBeforeItRuns) {
+    simverbs::Lab lab;
+    EXPECT_THROW(lab.sleep_for(1ms), simverbs::Error);
 }
 
 TEST(Lab, WhatAProgramThrowsComesOut) {
