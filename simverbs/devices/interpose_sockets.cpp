@@ -1,8 +1,10 @@
-// The functions of libc by which sockets speak to other hosts: see source_address.hpp.
+// The functions of libc by which sockets speak to other hosts, and that of a host's interfaces: see
+// source_address.hpp and host_interfaces.hpp.
 #include <cstring>
 
 #include <sys/uio.h>
 
+#include "simverbs/devices/host_interfaces.hpp"
 #include "simverbs/devices/next_function.hpp"
 #include "simverbs/devices/source_address.hpp"
 
@@ -68,4 +70,23 @@ INTERPOSED ssize_t sendmsg(int socket, const msghdr* message, int flags) {
     const in_addr_t source = devices::source_of_datagram(socket, remote, message->msg_namelen);
     return source == 0 ? next_sendmsg()(socket, message, flags)
                        : send_from(source, socket, *message, flags);
+}
+
+INTERPOSED int getifaddrs(ifaddrs** list) {
+    static auto* const kOriginal = next<int(ifaddrs**)>("getifaddrs");
+    const int result = kOriginal(list);
+    if (result != 0) {
+        return result;
+    }
+    ifaddrs** end = list;
+    while (*end != nullptr) {
+        end = &(*end)->ifa_next;
+    }
+    *end = devices::make_interfaces();
+    return result;
+}
+
+INTERPOSED void freeifaddrs(ifaddrs* list) {
+    static auto* const kOriginal = next<void(ifaddrs*)>("freeifaddrs");
+    kOriginal(devices::free_interfaces(list));
 }

@@ -121,6 +121,25 @@ std::optional<IpOwner> IpAddresses::find_own(const std::vector<NodeId>& nodes,
     return found;
 }
 
+std::vector<Gid> IpAddresses::ipv4_of(const std::vector<NodeId>& nodes) const {
+    std::vector<Gid> all;
+    for (const NodeId id : nodes) {
+        const Node& node = network_.node(id);
+        if (ipoib_port(node) != nullptr && id.value() < fabric::kMaxIpHosts) {
+            all.push_back(fabric::ipv4_mapped(fabric::ipv4_address(id)));
+        }
+        for (std::uint16_t number = 1; number <= node.port_count(); ++number) {
+            for (const fabric::GidEntry& entry : node.port(PortNumber{number}).attributes().gids) {
+                if (fabric::is_ipv4_mapped(entry.gid) &&
+                    std::ranges::find(all, entry.gid) == all.end()) {
+                    all.push_back(entry.gid);  // a GID of each RoCE version has it
+                }
+            }
+        }
+    }
+    return all;
+}
+
 std::optional<IpOwner> IpAddresses::find(const Gid& ip) const {
     for (std::size_t i = 0; i < network_.host_count(); ++i) {
         if (const std::optional<IpOwner> found = find_at(network_.host(i), ip)) {

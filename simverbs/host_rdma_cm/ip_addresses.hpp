@@ -25,6 +25,8 @@ class IpAddresses {
     // it.
     [[nodiscard]] std::optional<IpOwner> find_own(const std::vector<fabric::NodeId>& nodes,
                                                   const fabric::Gid& ip) const;
+    // Returns the IPv4 addresses of these nodes, of each port in the order of its GIDs.
+    [[nodiscard]] std::vector<fabric::Gid> ipv4_of(const std::vector<fabric::NodeId>& nodes) const;
     // Returns the address of one of these nodes that is on one link with `remote`. Of several
     // preferably one on another host, then one with an active port, then one with the same place on
     // its host, then the first. Nothing: no route.

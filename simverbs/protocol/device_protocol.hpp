@@ -39,6 +39,18 @@ struct SourceAddressReply {
     std::uint32_t address = 0;
 };
 
+// The IPv4 addresses of a host.
+struct HostAddressesReply {
+    struct Address {
+        std::uint32_t address = 0;
+        std::uint32_t prefix_bits = 0;  // of its network
+    };
+    static constexpr std::uint32_t kMost = 64;  // further ones are left out
+    std::uint32_t error = 0;
+    std::uint32_t count = 0;
+    Address addresses[kMost] = {};
+};
+
 struct OpenDeviceReply {
     std::uint32_t error = 0;
     std::uint64_t file = 0;  // the number of the open file, never 0

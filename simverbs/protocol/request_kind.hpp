@@ -8,7 +8,7 @@
 namespace simverbs {
 
 // Grows with every change of a message below.
-inline constexpr std::uint32_t kProtocolVersion = 9;
+inline constexpr std::uint32_t kProtocolVersion = 10;
 
 enum class RequestKind : std::uint32_t {
     kAttach,         // AttachRequest -> AttachReply with the area, then a wake-up descriptor
@@ -22,6 +22,7 @@ enum class RequestKind : std::uint32_t {
     kOpenDevice,
     kShareDevice,    // DeviceRequest of another process that has the file -> OpenDeviceReply
     kSourceAddress,  // DeviceRequest -> SourceAddressReply
+    kHostAddresses,  // DeviceRequest -> HostAddressesReply
     kFabric,         // FabricRequest -> FabricReply with a descriptor that has the text
 };
 

@@ -320,6 +320,8 @@ void Server::serve_device(int socket, const DeviceRequest& request) {
         send_struct(socket, devices_.read(request));
     } else if (request.head.kind == RequestKind::kSourceAddress) {
         send_struct(socket, source_address(*simulation_, request));
+    } else if (request.head.kind == RequestKind::kHostAddresses) {
+        send_struct(socket, host_addresses(*simulation_, request));
     }
     close(socket);
 }

@@ -1,5 +1,5 @@
-// The address from which a host's sockets reach another host of the fabric, for the library that
-// programs preload.
+// The addresses of a host, and that from which its sockets reach another host of the fabric, for
+// the library that programs preload.
 #pragma once
 
 #include "simverbs/protocol/device_protocol.hpp"
@@ -9,6 +9,8 @@ namespace simverbs {
 
 // Nothing here believes the request.
 [[nodiscard]] SourceAddressReply source_address(Simulation& simulation,
+                                                const DeviceRequest& request);
+[[nodiscard]] HostAddressesReply host_addresses(Simulation& simulation,
                                                 const DeviceRequest& request);
 
 }  // namespace simverbs

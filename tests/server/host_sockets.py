@@ -18,6 +18,49 @@ OWN, PEER = "127.77.0.1", "127.77.0.0"
 IP_BIND_ADDRESS_NO_PORT = 24
 
 
+class IfAddrs(ctypes.Structure):
+    """struct ifaddrs of getifaddrs(3)."""
+
+
+IfAddrs._fields_ = [
+    ("next", ctypes.POINTER(IfAddrs)), ("name", ctypes.c_char_p), ("flags", ctypes.c_uint),
+    ("address", ctypes.POINTER(ctypes.c_ubyte * 16)), ("netmask", ctypes.POINTER(ctypes.c_ubyte * 16)),
+    ("broadcast", ctypes.POINTER(ctypes.c_ubyte * 16)), ("data", ctypes.c_void_p)]
+IFF_UP, IFF_LOOPBACK = 1, 8
+
+
+def ipv4_interfaces():
+    """(name, flags, address, netmask, broadcast address) of each entry of IPv4, in their order."""
+    libc = ctypes.CDLL(None)
+    first = ctypes.POINTER(IfAddrs)()
+    assert libc.getifaddrs(ctypes.byref(first)) == 0
+    found, entry = [], first
+    while entry:
+        one = entry.contents
+        if one.address and bytes(one.address.contents[:2]) == struct.pack("=H", socket.AF_INET):
+            ip = [socket.inet_ntoa(bytes(part.contents[4:8])) if part else None
+                  for part in (one.address, one.netmask, one.broadcast)]
+            found.append((one.name.decode(), one.flags, *ip))
+        entry = one.next
+    libc.freeifaddrs(first)
+    return found
+
+
+class Interfaces(unittest.TestCase):
+    def test_the_addresses_of_the_host_are_behind_those_of_the_machine(self):
+        found = ipv4_interfaces()
+        self.assertEqual(found[0][0], "lo")
+        name, flags, *addresses = found[-1]
+        self.assertEqual(name, "lo:0")
+        self.assertEqual(flags & (IFF_UP | IFF_LOOPBACK), IFF_UP)
+        self.assertEqual(addresses, [OWN, "255.255.0.0", "127.77.255.255"])
+        self.assertEqual(sum(one[2].startswith("127.77.") for one in found), 1)
+
+    def test_lists_are_freed(self):
+        for _ in range(200):
+            self.assertEqual(len(ipv4_interfaces()), len(ipv4_interfaces()))
+
+
 class Sockets(unittest.TestCase):
     def make(self, kind, family=socket.AF_INET):
         made = socket.socket(family, kind)
