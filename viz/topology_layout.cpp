@@ -16,7 +16,7 @@ namespace {
 constexpr int kLeastSpace = 64;  // between the middles of neighbours in a layer
 constexpr int kBetweenCircles = 110;
 
-// What a picture takes of a large fabric.
+// Says what a picture takes of a large fabric.
 struct Bounds {
     int widest = 1240;           // points, of a layer or a circle
     std::size_t on_circle = 40;  // hosts, and switches
