@@ -23,7 +23,7 @@ struct Interface {
     char name[IFNAMSIZ];
 };
 
-// What the entries of ours have as their data: addresses of IPv4 have none.
+// Marks the entries of ours as their data: addresses of IPv4 have none.
 char g_mark;
 
 bool is_ours(const ifaddrs* entry) {
