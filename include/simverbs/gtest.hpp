@@ -1,6 +1,5 @@
 // For tests of verbs code with GoogleTest: matchers of completion queues and faults, in virtual
-// time
-// (<simverbs/matchers.hpp>), and a fixture, two hosts with a reliable connection between them:
+// time (<simverbs/matchers.hpp>), and a fixture, two hosts with a reliable connection between them:
 //
 //     using Loss = simverbs::TwoHosts;
 //     TEST_F(Loss, IsRepaired) {
