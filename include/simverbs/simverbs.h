@@ -81,7 +81,7 @@ unsigned simverbs_close_devices(void);
 
 /* Counts the objects that are left on a device which this program has open: "simverbs0 with 0 queue
  * pairs and 1 completion queue, 1 memory region"; "": there are none, as ibv_close_device() should
- * find it. The text is good until the thread's next call of this function. */
+ * find it, and none on NULL. The text is good until the thread's next call of this function. */
 struct ibv_context;
 const char* simverbs_objects_left(struct ibv_context* context);
 

@@ -42,6 +42,9 @@ SIMVERBS_ABI int simverbs_clear_faults(void) {
 }
 
 SIMVERBS_ABI int simverbs_fault_fired(uint32_t id, uint64_t* count) {
+    if (count == nullptr) {
+        return fail_without_place("simverbs_fault_fired");
+    }
     return in_turn([=](EmbeddedWorld& world) {
         const auto fired = world.faults().fired(fabric::FaultId(id));
         if (!fired) {
@@ -53,6 +56,9 @@ SIMVERBS_ABI int simverbs_fault_fired(uint32_t id, uint64_t* count) {
 }
 
 SIMVERBS_ABI int simverbs_fault_matched(uint32_t id, uint64_t* count) {
+    if (count == nullptr) {
+        return fail_without_place("simverbs_fault_matched");
+    }
     return in_turn([=](EmbeddedWorld& world) {
         const auto matched = world.faults().matched(fabric::FaultId(id));
         if (!matched) {
@@ -64,6 +70,9 @@ SIMVERBS_ABI int simverbs_fault_matched(uint32_t id, uint64_t* count) {
 }
 
 SIMVERBS_ABI int simverbs_fault_missed(uint32_t id, uint64_t* count, const char** reason) {
+    if (count == nullptr) {
+        return fail_without_place("simverbs_fault_missed");
+    }
     return in_turn([=](EmbeddedWorld& world) {
         const auto missed = world.faults().missed(fabric::FaultId(id));
         if (!missed) {

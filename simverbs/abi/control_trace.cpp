@@ -221,6 +221,9 @@ SIMVERBS_ABI const char* simverbs_waits(void) {
 
 SIMVERBS_ABI int simverbs_report_queue_pairs(
     void (*see)(const struct simverbs_queue_pair_report* report, void* argument), void* argument) {
+    if (see == nullptr) {
+        return fail(EINVAL, "simverbs_report_queue_pairs: the function to call is NULL");
+    }
     return in_turn([see, argument](EmbeddedWorld& world) {
         const Simulation& simulation = world.simulation();
         for (std::size_t i = 0; i < simulation.hca_count(); ++i) {

@@ -207,6 +207,9 @@ SIMVERBS_ABI const char* simverbs_device_host(ibv_device* device) {
 }
 
 SIMVERBS_ABI const char* simverbs_objects_left(ibv_context* handle) {
+    if (handle == nullptr) {
+        return "";
+    }
     thread_local std::string told;
     const Context& context = as_object(handle);
     told = context.has_objects() ? context.describe_objects() : "";

@@ -63,7 +63,7 @@ class CompletionQueue final : private fabric::EventHandler {
 
     // There is no room for an entry.
     void overrun();
-    // It is dead since.
+    // Returns true if that is why it is dead.
     [[nodiscard]] bool was_overrun() const { return was_overrun_; }
     // Nothing is written and no event is sent any more.
     void stop();

@@ -57,8 +57,8 @@ std::string describe(const CompletionQueue& cq) {
     std::string text = fmt::format("  CQ {:#x}:", cq.handle());
     if (cq.was_overrun()) {
         return text + fmt::format(
-                          " overrun (IBV_EVENT_CQ_ERR): more completions than its {}, so "
-                          "it is dead and its queue pairs are in ERR\n",
+                          " of {}: overrun (IBV_EVENT_CQ_ERR), so it is dead and its queue "
+                          "pairs are in ERR\n",
                           fabric::counted(cq.entries(), "entry", "entries"));
     }
     if (unread > 0) {

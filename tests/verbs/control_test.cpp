@@ -96,6 +96,11 @@ TEST_F(Control, CallsWithoutAPlaceForTheirResultAreRefused) {
     EXPECT_EQ(simverbs_run_digest(nullptr), EINVAL);
     EXPECT_EQ(simverbs_packet_digest(nullptr), EINVAL);
     EXPECT_EQ(simverbs_is_deterministic(nullptr), EINVAL);
+    EXPECT_EQ(simverbs_fault_fired(1, nullptr), EINVAL);
+    EXPECT_EQ(simverbs_fault_matched(1, nullptr), EINVAL);
+    EXPECT_EQ(simverbs_fault_missed(1, nullptr, nullptr), EINVAL);
+    EXPECT_EQ(simverbs_report_queue_pairs(nullptr, nullptr), EINVAL);
+    EXPECT_STREQ(simverbs_objects_left(nullptr), "");
     EXPECT_EQ(simverbs_device_host(nullptr), nullptr);
     EXPECT_EQ(simverbs_set_link(nullptr, 0), ENOENT);
     EXPECT_TRUE(error_names("simverbs_set_link: link is missing"));
@@ -301,7 +306,7 @@ TEST_F(Control, RestartingLeavesNothingBehind) {
     ibv_device** devices = ibv_get_device_list(nullptr);
     ibv_device* const kept = devices[0];
     ibv_free_device_list(devices);
-    restart_often(20);
+    restart_often(150);  // until the caches of malloc are full: 8 KiB within the first 120
     const std::size_t before = mallinfo2().uordblks;
     constexpr int kTimes = 50;
     restart_often(kTimes);

@@ -22,6 +22,24 @@ namespace {
 
 class HangReport : public TwoHosts {
   protected:
+    // Returns a queue pair that flushes what is posted to it, with completions in `cq`.
+    ibv_qp* failed_queue_pair(ibv_cq* cq) {
+        ibv_qp_init_attr wanted{};
+        wanted.send_cq = cq;
+        wanted.recv_cq = cq;
+        wanted.cap = {4, 4, 1, 1, 0};
+        wanted.qp_type = IBV_QPT_UD;
+        ibv_qp* const qp = ibv_create_qp(a->pd, &wanted);
+        ibv_qp_attr attr{};
+        attr.qp_state = IBV_QPS_INIT;
+        attr.port_num = 1;
+        EXPECT_EQ(
+            ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY),
+            0);
+        attr.qp_state = IBV_QPS_ERR;
+        EXPECT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+        return qp;
+    }
     // Nothing of stderr is lost while a report is awaited, so it goes to a file meanwhile.
     class Stderr {
       public:
@@ -109,7 +127,7 @@ TEST_F(HangReport, LeavesTheTraceOnTheDisk) {
     std::remove(path.c_str());
 }
 
-// Why queue pairs are in ERR that nobody has taken there.
+// Says why queue pairs are in ERR that nobody has taken there.
 TEST_F(HangReport, NamesAQueueThatWasOverrun) {
     Connection with;
     with.cq_entries = 1;
@@ -120,9 +138,7 @@ TEST_F(HangReport, NamesAQueueThatWasOverrun) {
     ASSERT_EQ(Request(IBV_WR_SEND).id(3).from(a->range(0, 8)).post(*a), 0);
     pass(1000);
     const std::string report = ask();
-    EXPECT_NE(report.find("overrun (IBV_EVENT_CQ_ERR): more completions than its 1 entry"),
-              std::string::npos)
-        << report;
+    EXPECT_NE(report.find(" of 1 entry: overrun (IBV_EVENT_CQ_ERR)"), std::string::npos) << report;
 }
 
 // Why a thread sleeps for good in ibv_get_cq_event().
@@ -142,24 +158,12 @@ TEST_F(HangReport, NamesAQueueThatIsNotArmed) {
     ibv_destroy_comp_channel(channel);
 }
 
-// Why ibv_destroy_cq() does not return.
+// Says why ibv_destroy_cq() does not return.
 TEST_F(HangReport, NamesEventsThatAreNotAcknowledged) {
     connect({});
     ibv_comp_channel* const channel = ibv_create_comp_channel(a->context);
     ibv_cq* const cq = ibv_create_cq(a->context, 4, nullptr, channel, 0);
-    ibv_qp_init_attr wanted{};
-    wanted.send_cq = cq;
-    wanted.recv_cq = cq;
-    wanted.cap = {4, 4, 1, 1, 0};
-    wanted.qp_type = IBV_QPT_UD;
-    ibv_qp* const qp = ibv_create_qp(a->pd, &wanted);
-    ibv_qp_attr attr{};
-    attr.qp_state = IBV_QPS_INIT;
-    attr.port_num = 1;
-    ASSERT_EQ(
-        ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY), 0);
-    attr.qp_state = IBV_QPS_ERR;
-    ASSERT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+    ibv_qp* const qp = failed_queue_pair(cq);
     ASSERT_EQ(ibv_req_notify_cq(cq, 0), 0);
     ibv_recv_wr receive{};
     ibv_recv_wr* bad = nullptr;
@@ -199,19 +203,7 @@ TEST_F(StalledWorld, NamesAQueueWithCompletionsThatIsNotArmed) {
     connect({});
     ibv_comp_channel* const channel = ibv_create_comp_channel(a->context);
     ibv_cq* const cq = ibv_create_cq(a->context, 4, nullptr, channel, 0);
-    ibv_qp_init_attr wanted{};
-    wanted.send_cq = cq;
-    wanted.recv_cq = cq;
-    wanted.cap = {4, 4, 1, 1, 0};
-    wanted.qp_type = IBV_QPT_UD;
-    ibv_qp* const qp = ibv_create_qp(a->pd, &wanted);
-    ibv_qp_attr attr{};
-    attr.qp_state = IBV_QPS_INIT;
-    attr.port_num = 1;
-    ASSERT_EQ(
-        ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY), 0);
-    attr.qp_state = IBV_QPS_ERR;
-    ASSERT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+    ibv_qp* const qp = failed_queue_pair(cq);
     ibv_recv_wr receive{};
     ibv_recv_wr* bad = nullptr;
     ASSERT_EQ(ibv_post_recv(qp, &receive, &bad), 0);  // flushed at once
