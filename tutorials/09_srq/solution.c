@@ -8,7 +8,7 @@
 
 enum { CLIENTS = 3, MESSAGES = 18, SLOTS = 8, SLOT = 64, LOW = 3, SOON_MS = 500 };
 
-/* Who sends the next message: clients keep to no order, and one has more to say than another. */
+/* Names the client that sends next: they keep to no order, and one says more than another. */
 static const int speakers[MESSAGES] = {0, 1, 2, 2, 1, 0, 2, 1, 2, 0, 2, 1, 1, 2, 0, 2, 1, 0};
 
 static struct lab_host server;
