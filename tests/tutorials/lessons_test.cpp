@@ -111,6 +111,8 @@ TEST_F(Lessons, AdviseInTheLanguageOfTheAnswer) {
         std::vector<LocalText> texts = lesson.rubric.hints;
         for (const Rule& rule : lesson.rubric.rules) {
             texts.push_back(rule.hint);
+            texts.push_back(rule.say);
+            texts.push_back({rule.asks, rule.asks});
         }
         for (const LocalText& text : texts) {
             for (const char* words : {"ibv_", "->", "struct ", "&h", "NULL", "printf", " = {"}) {

@@ -104,6 +104,14 @@ TEST(Rubric, AdviceIsInTheLanguageOfTheAnswer) {
     EXPECT_EQ(rubric.hints[1].in(Language::kC), "h->qp");
     EXPECT_EQ(rubric.hints[1].in(Language::kPython), "h.qp");
     EXPECT_EQ(rubric.rules[0].hint.in(Language::kPython), "in Python");
+    const Rule explained = rubric_of(std::string(kHead) +
+                                     "  - {name: r, asks: a, exit: 0, say: "
+                                     "{c: as C, python: as Python}}\n")
+                               .rules[0];
+    EXPECT_EQ(explained.say.in(Language::kC), "as C");
+    EXPECT_EQ(explained.say.in(Language::kPython), "as Python");
+    EXPECT_THAT(errors_of(std::string(kHead) + "  - {name: r, asks: a, exit: 0, say: {c: as C}}\n"),
+                HasSubstr("rubric.yaml:3:5: \"say\" is missing, or a language of it"));
     EXPECT_THAT(errors_of(rule("exit: 0\n    hint: {pyhton: x}")), HasSubstr("\"python\""));
 }
 

@@ -133,7 +133,7 @@ std::string first_words(const Checked& checked) {
 }
 
 std::string rule_report(const Rule& rule, const Finding& finding, bool is_explained,
-                        const std::string& advice) {
+                        Language language, bool is_advised) {
     std::string text = marked(finding.open    ? kOpen
                               : finding.holds ? kPassed
                                               : kFailed,
@@ -141,12 +141,12 @@ std::string rule_report(const Rule& rule, const Finding& finding, bool is_explai
     if (!is_explained) {
         return text;
     }
-    text += wrapped(rule.say, kIndent);
+    text += wrapped(rule.say.in(language), kIndent);
     if (!finding.seen.empty()) {
         text += wrapped("Seen: " + finding.seen, kIndent);
     }
-    if (!advice.empty()) {
-        text += wrapped("Try: " + advice, kIndent);
+    if (const std::string& hint = rule.hint.in(language); is_advised && !hint.empty()) {
+        text += wrapped("Try: " + hint, kIndent);
     }
     return text;
 }
@@ -399,8 +399,8 @@ std::string report(const Exercise& exercise, const Checked& checked) {
         // from what a diagnosis found.
         const bool is_told = (checked.ending && std::holds_alternative<ExitRule>(rule.demand)) ||
                              (!checked.diagnoses.empty() && checked.findings[i].is_absence);
-        text += rule_report(rule, checked.findings[i], i == first && !is_told,
-                            checked.has_every_hint ? rule.hint.in(checked.language) : "");
+        text += rule_report(rule, checked.findings[i], i == first && !is_told, checked.language,
+                            checked.has_every_hint);
     }
     text += verdict(exercise, checked);
     text += words_of_unsteadiness(checked);

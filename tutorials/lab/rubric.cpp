@@ -61,6 +61,18 @@ std::string required_text(const Fields& fields, const Value& at, std::string_vie
     return text;
 }
 
+// The same, of both languages.
+LocalText required_local_text(const Fields& fields, const Value& at, std::string_view key,
+                              Errors& errors) {
+    const Value* const value = fields.find(key);
+    LocalText text = value == nullptr ? LocalText{} : local_text_of(*value, errors);
+    if (text.c.empty() || text.python.empty()) {
+        errors.add(at.position,
+                   fmt::format("\"{}\" is missing, or a language of it: c, python", key));
+    }
+    return text;
+}
+
 std::optional<Pattern> required_pattern(const Fields& fields, const Value& at, std::string_view key,
                                         Errors& errors) {
     const Value* const value = fields.find(key);
@@ -195,7 +207,7 @@ std::optional<Rule> read_rule(const Value& value, Errors& errors) {
     Rule rule;
     rule.name = required_text(fields, value, "name", errors);
     rule.asks = required_text(fields, value, "asks", errors);
-    rule.say = required_text(fields, value, "say", errors);
+    rule.say = required_local_text(fields, value, "say", errors);
     if (const Value* const hint = fields.find("hint")) {
         rule.hint = local_text_of(*hint, errors);
     }
@@ -361,7 +373,7 @@ hints:        [text, ...], one more at each `simverbs lab hint`; {c: text, pytho
 rules:        in the order in which a teacher would look; the first that fails is named
   - name:     a word, for grades and wrong answers
     asks:     what must hold, a line
-    say:      what is wrong when it does not, in your words
+    say:      what is wrong when it does not, in your words; as one of the hints
     hint:     what to try, told once all hints were asked for; as one of the hints; may be left out
     points:   default 1
     once:     RULE or [RULE, ...]: open, without points, until one of these holds. Without it a

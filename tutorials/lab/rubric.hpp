@@ -29,7 +29,7 @@ constexpr Language language_of(std::string_view file) {
     return file.ends_with(ending_of(Language::kPython)) ? Language::kPython : Language::kC;
 }
 
-// Advice in the words of the language in which the answer is written.
+// A text in the words of the language in which the answer is written.
 struct LocalText {
     std::string c;
     std::string python;
@@ -91,8 +91,8 @@ struct Rule {
     std::string name;
     std::string asks;  // what must hold: a line of the report
     Demand demand;
-    std::string say;  // why it does not, in a teacher's words
-    LocalText hint;   // what to try; "": none
+    LocalText say;   // why it does not, in a teacher's words
+    LocalText hint;  // what to try; "": none
     // The rule is open until one of these holds; empty: see judge().
     std::vector<std::string> once;
     std::uint64_t points = 1;
