@@ -50,7 +50,7 @@ Device::Device(std::uint32_t index, std::uint32_t number, const DeviceInfo& info
 Context::Context(Device& opened, Channel& channel, std::uint32_t handle, int event_descriptor)
     : Context(opened, channel, handle, event_descriptor,
               memfd_create(kCommandDescriptorName, MFD_CLOEXEC),
-              std::make_shared<EventSubjects>()) {}
+              std::make_shared<EventSubjects>(Process::current().pinned())) {}
 
 // Both take events from one stream: whoever reads first has them.
 Context::Context(const Context& original, int command_descriptor)
@@ -105,7 +105,7 @@ bool Context::is_foreign() const {
 }
 
 bool Context::is_kept_open() const {
-    return is_librdmacms_ && qps.empty() && cqs.empty() && srqs.empty() && wqs.empty();
+    return is_librdmacms_ && !has_objects();
 }
 
 namespace {

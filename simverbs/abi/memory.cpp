@@ -13,7 +13,6 @@
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
-#include "simverbs/abi/process.hpp"
 #include "simverbs/driver/mapped_memory.hpp"
 
 namespace simverbs::abi {
@@ -24,7 +23,7 @@ constexpr std::uint64_t kMaxPages = 0xFFFFFFFF;  // Linux counts them in 32 bits
 
 // Checks that a process's memory can be registered, and pins it; an errno, with its reason. Pages
 // of an on-demand region are looked at when they are used.
-int pin(std::string_view verb, const Context& context, const void* address, std::size_t length,
+int pin(std::string_view verb, Context& context, const void* address, std::size_t length,
         unsigned access) {
     const auto start = reinterpret_cast<std::uint64_t>(address);
     if ((access & IBV_ACCESS_ON_DEMAND) != 0) {
@@ -43,7 +42,7 @@ int pin(std::string_view verb, const Context& context, const void* address, std:
         return refuse(verb, EFAULT, "{} bytes from {:#x} on are not all mapped{}", length, start,
                       writable ? " for writing (IBV_ACCESS_LOCAL_WRITE)" : "");
     }
-    if (!Process::current().pinned().pin(start, length)) {
+    if (!context.pinned().pin(start, length)) {
         return refuse(verb, ENOMEM,
                       "{} bytes more are beyond what the process may register (SIMVERBS_MEMLOCK)",
                       length);
@@ -51,9 +50,9 @@ int pin(std::string_view verb, const Context& context, const void* address, std:
     return 0;
 }
 
-void unpin(const void* address, std::size_t length, unsigned access) {
+void unpin(Context& context, const void* address, std::size_t length, unsigned access) {
     if ((access & IBV_ACCESS_ON_DEMAND) == 0) {
-        Process::current().pinned().unpin(reinterpret_cast<std::uint64_t>(address), length);
+        context.pinned().unpin(reinterpret_cast<std::uint64_t>(address), length);
     }
 }
 
@@ -77,7 +76,7 @@ MemoryRegion* register_region(ibv_pd* pd, void* address, std::size_t length, std
         return nullptr;
     }
     if (const int error = context.execute(command, reply); error != 0) {
-        unpin(address, length, access);
+        unpin(context, address, length, access);
         errno = error;
         return nullptr;
     }
@@ -163,12 +162,12 @@ SIMVERBS_ABI int simverbs_abi_ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, vo
     RegisterMrReply reply;
     if (const int error = context.execute(command, reply); error != 0) {
         if (moves) {
-            unpin(addr, length, rights);
+            unpin(context, addr, length, rights);
         }
         return reregister_error(error);
     }
     if (moves) {
-        unpin(mr->addr, mr->length, pinned_as);
+        unpin(context, mr->addr, mr->length, pinned_as);
         mr->addr = addr;
         mr->length = length;
     }
@@ -195,7 +194,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_dereg_mr(ibv_mr* mr) {
         name_end_of(*mr);
         MemoryRegion& region = as_object(mr);
         if (region.is_pinned) {
-            unpin(mr->addr, mr->length, 0);
+            unpin(as_object(mr->context), mr->addr, mr->length, 0);
         }
         destroy(region, {mr, mr->context, "memory region", mr->handle});
     }

@@ -22,6 +22,7 @@
 #include "simverbs/abi/object_counts.hpp"
 #include "simverbs/driver/channel.hpp"
 #include "simverbs/driver/completion_counter.hpp"
+#include "simverbs/driver/pinned_memory.hpp"
 #include "simverbs/driver/queues.hpp"
 #include "simverbs/model/misuse.hpp"
 #include "simverbs/model/services.hpp"
@@ -77,8 +78,11 @@ using QueuePairsByHandle =
                           boost::intrusive::key_of_value<HandleOfQueuePair>>;
 
 // Whom an event concerns, or an import names, by handle; under the lock, which also guards event
-// counts. One for all that have opened or imported the same context of the device.
+// counts; and what memory is pinned. One for all that have opened or imported the same context of
+// the device.
 struct EventSubjects {
+    explicit EventSubjects(driver::PinnedMemory& of_process) : pinned(of_process) {}
+
     std::mutex lock;
     std::map<std::uint32_t, CompletionQueue*> cqs;
     QueuePairsByHandle qps;
@@ -86,6 +90,7 @@ struct EventSubjects {
     std::map<std::uint32_t, ReceiveWorkQueue*> wqs;
     std::map<std::uint32_t, const DeviceMemory*> device_memories;
     ObjectCounts counts;
+    driver::PinnedByContext pinned;
     ChannelUse async_use;
     std::once_flag looked_for_end;
     bool is_end_of_world = false;  // as was seen then
@@ -121,6 +126,7 @@ class Context final : public NewerVerbsContext {
     // The library of rdma_cm has opened it, and keeps it open for ever.
     void opened_by_librdmacm() { is_librdmacms_ = true; }
     [[nodiscard]] bool is_librdmacms() const { return is_librdmacms_; }
+    // By that library alone: with nothing on it, as is where each of the program's ids has ended.
     [[nodiscard]] bool is_kept_open() const;
     // Its world is about to end: whoever has it may close it and do nothing else.
     void abandon() { generation_ = kAbandoned; }
@@ -186,6 +192,7 @@ class Context final : public NewerVerbsContext {
 
     std::mutex& lock() { return subjects_->lock; }
     ChannelUse& async_use() { return subjects_->async_use; }
+    driver::PinnedByContext& pinned() { return subjects_->pinned; }
     // Where mistakes are to be named, as of the opening; else null.
     [[nodiscard]] BufferWatch* watch() const { return watch_.get(); }
 

@@ -48,8 +48,7 @@ std::uint64_t limit() {
 
 }  // namespace
 
-bool PinnedMemory::pin(std::uint64_t address, std::uint64_t length) {
-    const std::uint64_t pages = pages_of(address, length);
+bool PinnedMemory::pin(std::uint64_t pages) {
     if (pages_.fetch_add(pages) + pages > limit()) {
         pages_ -= pages;
         return false;
@@ -57,8 +56,23 @@ bool PinnedMemory::pin(std::uint64_t address, std::uint64_t length) {
     return true;
 }
 
-void PinnedMemory::unpin(std::uint64_t address, std::uint64_t length) {
-    pages_ -= pages_of(address, length);
+void PinnedMemory::unpin(std::uint64_t pages) {
+    pages_ -= pages;
+}
+
+bool PinnedByContext::pin(std::uint64_t address, std::uint64_t length) {
+    const std::uint64_t pages = pages_of(address, length);
+    if (!process_.pin(pages)) {
+        return false;
+    }
+    pages_ += pages;
+    return true;
+}
+
+void PinnedByContext::unpin(std::uint64_t address, std::uint64_t length) {
+    const std::uint64_t pages = pages_of(address, length);
+    pages_ -= pages;
+    process_.unpin(pages);
 }
 
 }  // namespace simverbs::driver

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <unistd.h>
@@ -43,6 +44,37 @@ TEST_F(Connection, EndsAtBothEnds) {
     EXPECT_EQ(expect_event(server.channel, RDMA_CM_EVENT_DISCONNECTED), server.id);
     ASSERT_EQ(rdma_disconnect(server.id), 0);
     EXPECT_EQ(expect_event(client.channel, RDMA_CM_EVENT_DISCONNECTED), client.id);
+}
+
+// A fixture used as an object, so that a test can look at what it says of itself.
+class Inner : public simverbs::TwoConnectedHosts {
+  public:
+    using TwoConnectedHosts::client;
+    void SetUp() override { TwoConnectedHosts::SetUp(); }
+    void TearDown() override { TwoConnectedHosts::TearDown(); }
+
+  private:
+    void TestBody() override {}
+};
+
+TEST(Fixture, FailsWhereARegionIsLeft) {
+    EXPECT_NONFATAL_FAILURE(
+        {
+            Inner inner;
+            inner.SetUp();
+            // Static, since its memory stays allocated.
+            static ibv_pd* s_domain = nullptr;
+            static ibv_mr* s_region = nullptr;
+            s_domain = ibv_alloc_pd(inner.client.id->verbs);
+            s_region = ibv_reg_mr(s_domain, inner.client.bytes.data(), 64, 0);
+            EXPECT_NE(s_region, nullptr);
+            inner.TearDown();
+        },
+        "simverbs1 with 0 queue pairs and 0 completion queues, 1 protection domain, 1 memory "
+        "region");
+    Inner next;
+    next.SetUp();
+    next.TearDown();
 }
 
 class OnEthernet : public simverbs::TwoConnectedHosts {

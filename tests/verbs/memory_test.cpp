@@ -321,6 +321,19 @@ TEST_F(LockedMemory, IsLimitedByTheEnvironment) {
     EXPECT_EQ(ibv_dereg_mr(second), 0);
 }
 
+// The kernel gives back what a context has pinned when it is closed.
+TEST_F(LockedMemory, CountsNoRegionOfAClosedDevice) {
+    setenv("SIMVERBS_MEMLOCK", std::to_string(2 * End::kBytes + 8192).c_str(), 1);
+    for (int i = 0; i < 3; ++i) {
+        ibv_context* context = ibv_open_device(b->context->device);
+        ASSERT_NE(context, nullptr);
+        ibv_pd* pd = ibv_alloc_pd(context);
+        ASSERT_NE(ibv_reg_mr(pd, b->at(kAt), 8192, kAllAccess), nullptr) << "at opening " << i;
+        EXPECT_EQ(ibv_reg_mr(pd, b->at(kAt), 1, kAllAccess), nullptr);
+        EXPECT_EQ(ibv_close_device(context), 0);
+    }
+}
+
 // As devices have it for users other than root (ulimit -l).
 TEST_F(LockedMemory, IsLimitedByTheProcesssLimit) {
     constexpr std::size_t kBoth = 2 * End::kBytes;
