@@ -47,8 +47,12 @@ TEST(Attempt, ACrashIsNamed) {
     EXPECT_EQ(finished.ending.number, SIGSEGV);
 }
 
-TEST(Attempt, AProgramThatSleepsWaitsInVain) {
-    EXPECT_EQ(shell("exec sleep 60", 500ms).ending.kind, Ending::Kind::kStuck);
+TEST(Attempt, AProgramThatWaitsWaitsInVain) {
+    EXPECT_EQ(shell("sleep 60 & wait", 500ms).ending.kind, Ending::Kind::kStuck);
+}
+
+TEST(Attempt, AProgramThatSleepsIsAsleep) {
+    EXPECT_EQ(shell("exec sleep 60", 500ms).ending.kind, Ending::Kind::kAsleep);
 }
 
 TEST(Attempt, AProgramThatHangsIsKilled) {
@@ -131,7 +135,7 @@ TEST(Attempt, DaemonsEndWithTheProgram) {
 TEST(Attempt, DaemonsOfAProgramThatIsStoppedEnd) {
     const Finished finished =
         shell("setsid sh -c 'setsid sleep 60 & echo $!; wait' & exec sleep 60", 500ms);
-    EXPECT_EQ(finished.ending.kind, Ending::Kind::kStuck);
+    EXPECT_EQ(finished.ending.kind, Ending::Kind::kAsleep);
     EXPECT_TRUE(is_gone(finished.output));
 }
 

@@ -46,6 +46,9 @@ TEST(Diagnosis, NamesTheLineOfAnEndlessLoop) {
     EXPECT_EQ(first_name(performance), kTimesOut);
     performance.ending.kind = Ending::Kind::kStuck;
     EXPECT_THAT(said_of(performance), HasSubstr("waits for something that does not come"));
+    performance.ending.kind = Ending::Kind::kAsleep;
+    EXPECT_THAT(said_of(performance),
+                HasSubstr("it slept by the clock, and was stopped after 2 s"));
     EXPECT_EQ(first_name(performance), "");
 }
 

@@ -176,6 +176,13 @@ class Child {
         }
         return false;
     }
+    // Returns true if it is in sleep(3) or its like (proc(5), syscall).
+    [[nodiscard]] bool sleeps_by_the_clock() const {
+        std::ifstream file(fmt::format("/proc/{}/syscall", process_));
+        std::int64_t call = -1;
+        file >> call;
+        return call == SYS_nanosleep || call == SYS_clock_nanosleep;
+    }
     // Returns true if it sleeps, and has done little else since it began: it is no endless loop.
     [[nodiscard]] bool sleeps(std::chrono::milliseconds since_begin) const {
         std::ifstream file(fmt::format("/proc/{}/stat", process_));
@@ -351,9 +358,12 @@ Finished run(const Command& command) {
     } else if (!child.is_interrupted()) {
         const auto passed =
             std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
-        const bool waits = goes_nowhere || child.sleeps(passed);
+        const Ending::Kind kind = goes_nowhere                  ? Ending::Kind::kStuck
+                                  : !child.sleeps(passed)       ? Ending::Kind::kTimedOut
+                                  : child.sleeps_by_the_clock() ? Ending::Kind::kAsleep
+                                                                : Ending::Kind::kStuck;
         stop(child, goes_nowhere, finished);
-        finished.ending = {waits ? Ending::Kind::kStuck : Ending::Kind::kTimedOut, 0};
+        finished.ending = {kind, 0};
     }
     if (child.is_interrupted()) {
         finished.ending = {Ending::Kind::kInterrupted, 0};

@@ -43,7 +43,8 @@ fabric::Outcome<viz::Trace> read_begin_of_trace(const std::string& file) {
 
 void read_trace_of(const std::string& file, Performance& performance) {
     const Ending::Kind kind = performance.ending.kind;
-    const bool was_stopped = kind == Ending::Kind::kTimedOut || kind == Ending::Kind::kStuck;
+    const bool was_stopped = kind == Ending::Kind::kTimedOut || kind == Ending::Kind::kStuck ||
+                             kind == Ending::Kind::kAsleep;
     if (auto trace = was_stopped ? read_begin_of_trace(file) : viz::read_trace(file)) {
         performance.trace = std::move(*trace);
         performance.run = viz::read_run(performance.trace);

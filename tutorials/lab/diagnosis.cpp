@@ -192,6 +192,11 @@ std::optional<std::string> ending_text(const Performance& performance,
             return fmt::format(
                 "It did not end: it waits for something that does not come, and was stopped.{}",
                 where);
+        case Ending::Kind::kAsleep:
+            return fmt::format(
+                "It did not end: it slept by the clock, and was stopped after {}. What it may wait "
+                "for comes in virtual time, so polling until it is there takes no time at all.{}",
+                seconds(limit), where);
         case Ending::Kind::kInterrupted:
             return "It was interrupted.";
         case Ending::Kind::kKilledSupervisor:

@@ -17,7 +17,8 @@ struct Ending {
         kKilledBySignal,
         kException,         // of Python, that nobody caught; not that a verb was refused
         kTimedOut,          // stopped, its time was used up
-        kStuck,             // likewise and it slept, or simverbs said that nothing is left to come
+        kStuck,             // likewise and it waited, or simverbs said that nothing is left to come
+        kAsleep,            // likewise, in sleep() or its like
         kInterrupted,       // stopped, since whoever asked for the run wants no more of it
         kNotStarted,        // the system refused
         kKilledSupervisor,  // its parent, and itself with that

@@ -286,6 +286,7 @@ class Judge {
         switch (ending.kind) {
             case Ending::Kind::kTimedOut:
             case Ending::Kind::kStuck:
+            case Ending::Kind::kAsleep:
             case Ending::Kind::kInterrupted:
                 return {false, "it did not end by itself and was stopped"};
             case Ending::Kind::kKilledBySignal:
