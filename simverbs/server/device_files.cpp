@@ -26,7 +26,10 @@ namespace fs = std::filesystem;
 // Each takes two or three descriptors of the server.
 constexpr std::size_t kMaxFiles = 256;
 constexpr std::int64_t kThreadListNs = 5'000'000;
+// How long time waits for a program that has not read what has come for it. Programs that poll
+// their completion queues look for events of rdma_cm now and then: libfabric every 10 ms.
 constexpr std::int64_t kReadWithinNs = 5'000'000;
+constexpr std::int64_t kTakeEventWithinNs = 100'000'000;
 
 template <std::size_t N>
 std::string text_of(const char (&field)[N]) {
@@ -398,8 +401,10 @@ bool DeviceFiles::everyone_waits(const std::vector<pid_t>& actors, const std::ve
             file->unread_since_ns = now;
         }
         // Many programs leave the last events of rdma_cm unread.
-        const bool may_stay_unread = canonical || file->rdma_cm != nullptr;
-        if (!may_stay_unread || now - file->unread_since_ns < kReadWithinNs) {
+        const bool has_event = file->rdma_cm != nullptr;
+        const std::int64_t patience = has_event ? kTakeEventWithinNs : kReadWithinNs;
+        const bool may_stay_unread = canonical || has_event;
+        if (!may_stay_unread || now - file->unread_since_ns < patience) {
             processes_.at(file->process).expect_wake();
             all = false;
         }

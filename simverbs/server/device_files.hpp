@@ -72,6 +72,8 @@ class DeviceFiles {
     bool take_written();
     // Returns how many commands of rdma_cm have been executed that did something.
     [[nodiscard]] std::uint64_t commands_executed() const { return commands_executed_; }
+    // Takes the processes whose commands of rdma_cm have been executed since the last call.
+    std::set<pid_t> take_commanders() { return std::exchange(commanders_, {}); }
     // Returns true if two threads or processes of one host have given commands to rdma_cm at once.
     [[nodiscard]] bool commands_raced() const { return commands_raced_; }
     // Hands over what sockets had no room for, and closes files that programs have closed.
@@ -139,6 +141,7 @@ class DeviceFiles {
     std::vector<int> new_sockets_;
     std::uint64_t deliveries_of_closed_ = 0;
     std::uint64_t commands_executed_ = 0;
+    std::set<pid_t> commanders_;
     bool commands_raced_ = false;
 };
 

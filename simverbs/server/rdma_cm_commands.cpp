@@ -95,6 +95,7 @@ bool DeviceFiles::execute_command(OpenFile& file, const Control& control) {
     const rdma_cm::UcmaReply answer =
         file.rdma_cm->execute(message, named == nullptr ? nullptr : named->rdma_cm.get());
     commands_executed_ += file.rdma_cm->did_something() ? 1 : 0;
+    commanders_.insert(file.process);
     commands_raced_ = commands_raced_ || (request.raced != 0 && file.rdma_cm->did_something());
     for (const auto& each : files_) {
         if (each->rdma_cm != nullptr) {

@@ -2,6 +2,7 @@
 // (simverbs/time/rule.hpp) for the threads of all clients and carries out its decisions.
 #include <algorithm>
 #include <array>
+#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -61,7 +62,11 @@ void Server::run() {
 // datagrams come before them.
 bool Server::drain_doorbells() {
     bool any = devices_.take_written();
+    const std::set<pid_t> commanders = devices_.take_commanders();
     for (const auto& client : clients_) {
+        if (is_free() && commanders.contains(client->process())) {
+            client->gave_command();
+        }
         any = (is_free() ? ring_for_a_while(*client) : ring_doorbells(*client)) || any;
     }
     if (any) {
