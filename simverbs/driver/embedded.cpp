@@ -142,6 +142,7 @@ EmbeddedWorld::EmbeddedWorld(const EmbeddedOptions& options, std::unique_ptr<Sim
 
 EmbeddedWorld::~EmbeddedWorld() {
     stop_reporting(*this);
+    conductor_->stop_helper();  // the others change what it looks at
     rdma_cm_.reset();
     conductor_.reset();
     attachment_.reset();

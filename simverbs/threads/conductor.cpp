@@ -46,6 +46,10 @@ Conductor::Conductor(Simulation& simulation, TimeOptions options)
 
 Conductor::~Conductor() {
     ThreadRoster::instance().unsubscribe(*this);
+    stop_helper();
+}
+
+void Conductor::stop_helper() {
     {
         const std::lock_guard lock(stop_mutex_);
         stop_ = true;

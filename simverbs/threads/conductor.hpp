@@ -85,6 +85,8 @@ class Conductor final : private ThreadRoster::Listener {
 
     // Starts the thread that moves time while all others sleep elsewhere.
     void start_helper();
+    // Ends it, before what it looks at goes.
+    void stop_helper();
     // That thread writes to stderr what each queue pair waits for. Async-signal-safe.
     void request_report() noexcept;
     // Called, with the world held, before each report: a program that hangs may be killed next, and
