@@ -101,9 +101,9 @@ class RemoteClient final : public Client {
     // A command that waits for its turn (canonical).
     std::optional<CommandRequest> pending;
 
-    // It has given a command to another file: a thread of it that found nothing to poll before no
-    // longer polls, until it does so again.
-    void gave_command() { completion_delivered(nullptr); }
+    // It has done something that its own threads may learn of otherwise than by polling: those that
+    // found nothing to poll before count as running their own code, until they poll again.
+    void make_pollers_look() { completion_delivered(nullptr); }
 
     [[nodiscard]] std::uint64_t deliveries() const { return deliveries_; }
     [[nodiscard]] std::uint64_t events_sent() const { return events_sent_; }

@@ -65,7 +65,7 @@ bool Server::drain_doorbells() {
     const std::set<pid_t> commanders = devices_.take_commanders();
     for (const auto& client : clients_) {
         if (is_free() && commanders.contains(client->process())) {
-            client->gave_command();
+            client->make_pollers_look();
         }
         any = (is_free() ? ring_for_a_while(*client) : ring_doorbells(*client)) || any;
     }
@@ -407,6 +407,12 @@ Hold Server::judge_actor(RemoteClient& client, std::uint32_t actor,
         state == ActorWord::kFree ? std::chrono::nanoseconds::zero() : options_.time.spin_limit;
     const ThreadState found = watch.look(spin_limit, interval);
     note_signal(client, actor);
+    // What it did before it fell asleep may be what a thread that polls looks for in memory.
+    const bool sleeps = found == ThreadState::kAsleep || found == ThreadState::kAsleepForTime;
+    if (is_free() && sleeps && client.known_actors() > 1 && watch.has_run_since_asked()) {
+        client.make_pollers_look();
+        return Hold::kHolds;
+    }
     const Hold hold = judge(found, found == ThreadState::kSpins && !nothing_to_come());
     if (hold == Hold::kPassesForTime) {
         sleeps_for_time_ = client.host();

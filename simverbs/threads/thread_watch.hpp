@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include <sys/types.h>
 
@@ -42,6 +43,8 @@ class ThreadWatch {
     }
     // It has been in the library since the last look, so it is awake.
     void was_in_library();
+    // Returns true if, as of the last look, it has been given a processor since the call before.
+    [[nodiscard]] bool has_run_since_asked() { return std::exchange(asked_at_, runs_) != runs_; }
     // Returns true if a look since forget() found so.
     [[nodiscard]] bool has_ended() const { return ended_; }
     // Its name as /proc has it, "gone" where it has ended. That of a program, mostly.
@@ -92,6 +95,7 @@ class ThreadWatch {
     std::uint64_t first_turn_ = 0;        // runs_, when its turns began to be counted
     std::uint64_t first_forced_ = 0;      // and how many had ended without a sleep
     std::uint64_t runs_ = 0;              // times it was given a processor, at the last look
+    std::uint64_t asked_at_ = 0;          // runs_, at the last has_run_since_asked()
     std::int64_t cpu_ns_ = 0;             // it had used at the first look
     std::int64_t cpu_last_ns_ = 0;        // and at the last one
     std::int64_t first_look_ns_ = 0;      // wall clock
