@@ -134,11 +134,13 @@ void Process::find_world() {
 }
 
 std::unique_ptr<Device> Process::device(std::uint32_t index, const DeviceInfo& info) {
+    const std::uint32_t number = first_device_number_ + index;
     const auto [first, last] = former_devices_.equal_range(index);
-    const auto known = std::find_if(
-        first, last, [&info](const auto& former) { return former.second->info() == info; });
+    const auto known = std::find_if(first, last, [&](const auto& former) {
+        return former.second->number() == number && former.second->info() == info;
+    });
     if (known == last) {
-        return std::make_unique<Device>(index, first_device_number_ + index, info);
+        return std::make_unique<Device>(index, number, info);
     }
     std::unique_ptr<Device> device = std::move(known->second);
     former_devices_.erase(known);

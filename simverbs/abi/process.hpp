@@ -102,7 +102,7 @@ class Process {
     driver::PinnedMemory pinned_;
     std::vector<std::unique_ptr<Device>> devices_;
     // Devices of worlds that were ended, by index: programs may still hold their pointers. One that
-    // comes again in another world is the same.
+    // comes again in another world with the number that it had is the same.
     std::multimap<std::uint32_t, std::unique_ptr<Device>> former_devices_;
     // Those that never come again.
     std::vector<std::unique_ptr<Device>> abandoned_devices_;

@@ -53,6 +53,19 @@ TEST(World, MayEndThoughLibrdmacmKeepsDevicesOpen) {
     ASSERT_EQ(simverbs_restart(), 0) << simverbs_last_error();
 }
 
+// librdmacm knows devices by their numbers, which go on once it has had some open. One that it has
+// only listed does not come back with its old number then.
+TEST(World, MayHaveDevicesThatWereOnlyListed) {
+    {
+        const simverbs::World world({.topology = "eth-star:2"});
+        ibv_free_device_list(ibv_get_device_list(nullptr));
+    }
+    for (const char* topology : {"star:2", "eth-star:2"}) {
+        const simverbs::World world({.topology = topology});
+        use_rdma_cm();
+    }
+}
+
 TEST(World, DoesNotEndWhileAnIdHasAQueuePair) {
     const simverbs::World world;
     rdma_event_channel* const channel = rdma_create_event_channel();
