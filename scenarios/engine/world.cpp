@@ -22,6 +22,7 @@ namespace scenarios {
 namespace {
 
 constexpr std::uint64_t kDefaultMemory = std::uint64_t{1} << 20;
+constexpr std::size_t kAddressesOfByte = 256;
 
 }  // namespace
 
@@ -89,6 +90,7 @@ std::string World::end() {
 }
 
 void World::destroy_objects() {
+    cm_.close();
     for (auto& [name, host] : hosts_) {
         for (auto& [unused, end] : host.ends) {
             if (end.qp != nullptr) {
@@ -191,6 +193,7 @@ void World::open_hosts(const Scenario& scenario) {
         }
         Host& host = hosts_[names[i]];
         host.name = names[i];
+        host.address = fmt::format("127.77.{}.{}", i / kAddressesOfByte, i % kAddressesOfByte);
         host.context = ibv_open_device(devices[i]);
         if (host.context == nullptr) {
             fail(fmt::format("the device of {} cannot be opened: {}", host.name,

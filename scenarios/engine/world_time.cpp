@@ -82,9 +82,10 @@ void World::take_all() {
     read_events();
 }
 
-void World::read_events() {
+bool World::read_events() {
+    const bool any = cm_.is_open() && cm_.read(now());
     if (looked_at_ == announced_) {
-        return;
+        return any;
     }
     for (auto& [name, host] : hosts_) {
         ibv_async_event event{};
@@ -95,6 +96,7 @@ void World::read_events() {
             ibv_ack_async_event(&event);
         }
     }
+    return any;
 }
 
 bool World::step(std::int64_t limit) {
@@ -105,8 +107,8 @@ bool World::step(std::int64_t limit) {
     if (simverbs_step_ps(most, &ran) != 0) {
         fail(simverbs_last_error());
     }
-    read_events();
-    return ran == 1 || seen_ != before;
+    const bool any = read_events();
+    return any || ran == 1 || seen_ != before;
 }
 
 void World::move_to(std::int64_t when) {
