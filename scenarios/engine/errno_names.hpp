@@ -32,6 +32,10 @@ inline constexpr auto kErrnoNames = std::to_array<ErrnoName>({
     {EPROTO, "EPROTO"},
     {EOPNOTSUPP, "EOPNOTSUPP"},
     {ETIMEDOUT, "ETIMEDOUT"},
+    {EADDRINUSE, "EADDRINUSE"},
+    {EADDRNOTAVAIL, "EADDRNOTAVAIL"},
+    {ENETUNREACH, "ENETUNREACH"},
+    {ENETRESET, "ENETRESET"},
 });
 
 inline std::string errno_name(int value) {

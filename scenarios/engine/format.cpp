@@ -179,6 +179,7 @@ constexpr Shape kHostList = list(kHost);
 constexpr auto kConnectionKeys = std::to_array<Key>({
     {"between", &kHostList, "the two hosts", true},
     {"type", &kService, "RC, UC, UD or XRC; RC"},
+    {"cm", &kFlag, "true: its programs connect it by rdma_cm (listen, connect, accept, join)"},
     {"ends", &kEnds, "what differs at one end"},
 });
 constexpr Shape kConnectionBody = {

@@ -46,6 +46,20 @@ constexpr Shape kEventItem = {.kind = ShapeKind::kMapping, .keys = kEventKeys, .
 constexpr Shape kEventList = list(kEventItem);
 constexpr Shape kEvents = {
     .kind = ShapeKind::kNamed, .refers_to = Names::kHost, .item = &kEventList};
+constexpr auto kCmEventKeys = std::to_array<Key>({
+    {"event", &kCmEvent, "which", true},
+    {"of", &kConnection, "of which connection; any"},
+    {"status", &kCmStatus, "a number, or an errno; any"},
+    {"private_data", &kText, "that came with it; any"},
+    {"count", &kCount, "so many such; 1"},
+    {"at_least", &kDuration, "at this virtual time or later"},
+    {"at_most", &kDuration, "or earlier"},
+});
+constexpr Shape kCmEventItem = {
+    .kind = ShapeKind::kMapping, .keys = kCmEventKeys, .instead = &kCmEvent};
+constexpr Shape kCmEventList = list(kCmEventItem);
+constexpr Shape kCmEvents = {
+    .kind = ShapeKind::kNamed, .refers_to = Names::kHost, .item = &kCmEventList};
 constexpr auto kCounterKeys = [] {
     std::array<Key, kCounters.size()> keys{};
     for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -82,6 +96,7 @@ constexpr auto kNeverKeys = std::to_array<Key>({
     {"status", &kStatus, "a completion with this status"},
     {"opcode", &kOpcode, "a completion with this opcode"},
     {"event", &kEvent, "this asynchronous event"},
+    {"cm_event", &kCmEvent, "this event of rdma_cm"},
     {"state", &kState, "a queue pair that goes there"},
     {"record", &kRecordName, "a trace record of this name"},
     {"from", &kDuration, "not from this virtual time on; 0s"},
@@ -105,6 +120,8 @@ constexpr auto kExpectKeys = std::to_array<Key>({
      "all of an end, in order; of processes, id is the place of the request in its queue, from 0"},
     {"qp_states", &kStates, "of ends"},
     {"events", &kEvents, "all asynchronous events of a host, in order"},
+    {"cm_events", &kCmEvents,
+     "all events of rdma_cm of a host, in order; of processes those that the kernel gave"},
     {"counters", &kCountersOf, "of nodes"},
     {"fired", &kFired, "how often faults have fired"},
     {"memory", &kMemories, "what it holds"},

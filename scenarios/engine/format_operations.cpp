@@ -135,10 +135,6 @@ constexpr auto kReconnectKeys = std::to_array<Key>({
     {"qp", &kConnection, "both ends of it: to RESET, and to RTS again", true},
 });
 constexpr Shape kReconnect = mapping(kReconnectKeys);
-constexpr auto kConnectKeys = std::to_array<Key>({
-    {"qp", &kConnection, "this end of it, from RESET or INIT as far as its `state` says", true},
-});
-constexpr Shape kConnect = mapping(kConnectKeys);
 constexpr auto kRegionKeys = std::to_array<Key>({
     {"memory", &kMemory, "of this host; mem"},
     {"access", &kAccessList, "rights of the new region; as before"},
@@ -154,6 +150,7 @@ constexpr Shape kFill = mapping(kFillKeys);
 constexpr auto kDestroyKeys = std::to_array<Key>({
     {"qp", &kConnection, "the end of this host"},
     {"srq", &kSrq, "or a shared receive queue"},
+    {"id", &kConnection, "or the rdma_cm id of the end of this host, with what it has under way"},
     {"errno", &kErrno, "that the call answers, EBUSY say; none"},
 });
 constexpr Shape kDestroy = mapping(kDestroyKeys);
@@ -190,7 +187,14 @@ constexpr auto kOperationKeys = std::to_array<Key>({
     {"signal", &kSignal, "lets who waits for this word go on"},
     {"wait", &kSignal, "until somebody signals this word"},
     {"modify", &kModify, "changes a queue pair"},
-    {"connect", &kConnect, "takes an end further"},
+    {"connect", &kConnect, "takes an end further; of `cm: true` resolves and connects"},
+    {"listen", &kListen, "rdma_cm: takes requests for a port number"},
+    {"accept", &kAccept, "rdma_cm: waits for the request of the peer and accepts it"},
+    {"reject", &kReject, "rdma_cm: waits for the request of the peer and rejects it"},
+    {"disconnect", &kDisconnect, "rdma_cm: moves the queue pair to ERR, and ends the connection"},
+    {"join", &kJoin, "rdma_cm: resolves a multicast group and joins it"},
+    {"leave", &kDisconnect, "rdma_cm: the end leaves its multicast group"},
+    {"await_cm", &kAwaitCm, "waits for an event of rdma_cm of this host"},
     {"reconnect", &kReconnect, "makes a connection anew"},
     {"deregister", &kRegion, "gives a region back"},
     {"register", &kRegion, "registers the memory again, under a new key"},

@@ -6,6 +6,7 @@
 
 #include "simverbs/model/opcodes.hpp"
 #include "simverbs/model/qp_transitions.hpp"
+#include "simverbs/model/rdma_cm_events.hpp"
 #include "simverbs/model/statuses.hpp"
 
 #include "scenarios/engine/errno_names.hpp"
@@ -27,6 +28,7 @@ inline constexpr auto kOpcodeWords = [] {
     }
     return words;
 }();
+inline constexpr Words kCmEventWords = simverbs::kRdmaEventNames;
 inline constexpr auto kErrnoWords = [] {
     std::array<std::string_view, kErrnoNames.size()> words{};
     for (std::size_t i = 0; i < words.size(); ++i) {
@@ -75,6 +77,10 @@ inline constexpr Shape kStatus = word(simverbs::kWcStatusNames);
 inline constexpr Shape kOpcode = word(kOpcodeWords);
 inline constexpr Shape kEvent = word(kEventWords);
 inline constexpr Shape kErrno = word(kErrnoWords);
+inline constexpr Shape kCmEvent = word(kCmEventWords);
+// The status of an event of rdma_cm: an errno, the reason of a REJ, the status of a SIDR_REP.
+inline constexpr Shape kCmStatus = {
+    .kind = ShapeKind::kNumber, .most = 0xFFFF, .words = kErrnoWords};
 inline constexpr Shape kState = word(simverbs::kQpStateNames);
 inline constexpr Shape kQueue = word(kQueueWords);
 inline constexpr Shape kAccess = word(kAccessWords);

@@ -14,6 +14,7 @@
 #include "simverbs/model/opcodes.hpp"
 #include "simverbs/model/statuses.hpp"
 
+#include "scenarios/engine/cm_words.hpp"
 #include "scenarios/engine/counters.hpp"
 #include "scenarios/engine/world.hpp"
 
@@ -115,6 +116,7 @@ void Judge::judge(Checked expect) {
     judge_completions(part("completions"));
     judge_states(part("qp_states"));
     judge_events(part("events"));
+    judge_cm_events(part("cm_events"));
     judge_counters(part("counters"));
     judge_fired(part("fired"));
     for (const fabric::yaml::Value& item : part("memory").items()) {
@@ -178,43 +180,58 @@ void Judge::judge_states(Checked ends) {
 }
 
 void Judge::judge_events(Checked hosts) {
-    for (const fabric::yaml::Entry& entry : hosts.entries()) {
-        const fabric::yaml::Value& host = entry.key;
-        const fabric::yaml::Value& list = entry.value;
-        std::vector<AsyncEventSeen> found;
-        std::ranges::copy_if(run_.events(), std::back_inserter(found),
-                             [&](const AsyncEventSeen& each) { return each.host == host.text; });
-        const auto describe_seen = [](const AsyncEventSeen& seen) {
-            return fmt::format("{} of {} at {}", event_name(seen.event), seen.of,
-                               time_text(seen.time_ps));
-        };
-        std::size_t next = 0;
-        bool missed = false;
-        for (const fabric::yaml::Value& value : list.items) {
-            const Checked item(value);
-            const bool is_word = value.kind == fabric::yaml::Kind::kScalar;
-            const std::string name = is_word ? value.text : item.text("event");
-            for (std::uint64_t left = item.number("count", 1); left > 0 && !missed; --left) {
-                const bool fits = next < found.size() && name == event_name(found[next].event) &&
-                                  (!item.has("of") || item.text("of") == found[next].of) &&
-                                  in_time(item, found[next].time_ps);
-                if (!fits) {
-                    miss(item,
-                         fmt::format("{}: event {}: {}{}{}", host.text, next + 1, name,
-                                     item.has("of") ? " of " + item.text("of") : "",
-                                     describe_times(item)),
-                         next < found.size() ? describe_seen(found[next]) : "no further event");
-                    missed = true;
-                }
-                ++next;
+    for (const auto& [host, list] : hosts.entries()) {
+        std::vector<Seen> found;
+        for (const AsyncEventSeen& seen : run_.events()) {
+            if (seen.host == host.text) {
+                const std::string_view name = event_name(seen.event);
+                found.push_back(
+                    {seen.time_ps, name, seen.of,
+                     fmt::format("{} of {} at {}", name, seen.of, time_text(seen.time_ps))});
             }
         }
-        if (!missed && next < found.size()) {
-            miss(Checked(list), found[next].time_ps,
-                 fmt::format("{}: {}, and no further one", host.text,
-                             fabric::counted(next, "event")),
-                 describe_seen(found[next]));
+        judge_events_of(host.text, list, found);
+    }
+}
+
+void Judge::judge_cm_events(Checked hosts) {
+    for (const auto& [host, list] : hosts.entries()) {
+        std::vector<Seen> found;
+        for (const CmEventSeen& seen : run_.cm_events()) {
+            if (seen.host == host.text) {
+                found.push_back(
+                    {seen.time_ps, cm_event_name(seen), seen.of, describe(seen), &seen});
+            }
         }
+        judge_events_of(host.text, list, found);
+    }
+}
+
+void Judge::judge_events_of(const std::string& host, const fabric::yaml::Value& list,
+                            const std::vector<Seen>& found) {
+    std::size_t next = 0;
+    for (const fabric::yaml::Value& value : list.items) {
+        const Checked item(value);
+        const bool is_word = value.kind == fabric::yaml::Kind::kScalar;
+        const std::string name = is_word ? value.text : item.text("event");
+        for (std::uint64_t left = item.number("count", 1); left > 0; --left, ++next) {
+            const Seen* const seen = next < found.size() ? &found[next] : nullptr;
+            if (seen != nullptr && name == seen->event &&
+                (!item.has("of") || item.text("of") == seen->of) && in_time(item, seen->time_ps) &&
+                (seen->by_cm == nullptr || fits_cm_event(item, *seen->by_cm))) {
+                continue;
+            }
+            miss(item,
+                 fmt::format("{}: event {}: {}{}{}", host, next + 1, describe_cm_event(name, item),
+                             item.has("of") ? " of " + item.text("of") : "", describe_times(item)),
+                 seen != nullptr ? seen->text : "no further event");
+            return;
+        }
+    }
+    if (next < found.size()) {
+        miss(Checked(list), found[next].time_ps,
+             fmt::format("{}: {}, and no further one", host, fabric::counted(next, "event")),
+             found[next].text);
     }
 }
 
@@ -367,6 +384,12 @@ void Judge::judge_never(Checked clause) {
             is_meant(seen.host, seen.time_ps)) {
             miss(clause, seen.time_ps, "never",
                  fmt::format("{} at {}", event_name(seen.event), seen.host));
+            return;
+        }
+    }
+    for (const CmEventSeen& seen : run_.cm_events()) {
+        if (clause.text("cm_event") == cm_event_name(seen) && is_meant(seen.host, seen.time_ps)) {
+            miss(clause, seen.time_ps, "never", fmt::format("{} at {}", describe(seen), seen.host));
             return;
         }
     }

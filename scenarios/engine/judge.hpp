@@ -31,6 +31,17 @@ class Judge {
     void judge_completions_of(const std::string& end, Checked list);
     void judge_states(Checked ends);
     void judge_events(Checked hosts);
+    void judge_cm_events(Checked hosts);
+    // An event as lists of expected ones name it.
+    struct Seen {
+        std::int64_t time_ps;
+        std::string_view event;
+        std::string of;
+        std::string text;  // for people
+        const CmEventSeen* by_cm = nullptr;
+    };
+    void judge_events_of(const std::string& host, const fabric::yaml::Value& list,
+                         const std::vector<Seen>& found);
     void judge_counters(Checked nodes);
     void judge_fired(Checked faults);
     void judge_memory(Checked item);

@@ -49,6 +49,17 @@ struct AsyncEventSeen {
     std::string of;  // name of the object, number of the port
 };
 
+// An event of rdma_cm that a program has had, as librdmacm gives it; of processes as the kernel
+// does.
+struct CmEventSeen {
+    std::int64_t time_ps;
+    std::string host;
+    int event;                   // of simverbs::RdmaEventType
+    int status;                  // 0, -errno, the reason of a REJ or the status of a SIDR_REP
+    std::string of;              // the connection; "": not known, or a listener's
+    std::string private_data{};  // without the zeros at its end
+};
+
 // An expectation that does not hold, or an operation that went wrong.
 struct Failure {
     fabric::yaml::Position position;  // in the scenario

@@ -33,6 +33,7 @@ class Observed {
     // So far, in order.
     [[nodiscard]] virtual const std::vector<Completed>& completed() const = 0;
     [[nodiscard]] virtual const std::vector<AsyncEventSeen>& events() const = 0;
+    [[nodiscard]] virtual const std::vector<CmEventSeen>& cm_events() const = 0;
     [[nodiscard]] virtual const std::vector<Record>& records() const = 0;
     [[nodiscard]] virtual const std::vector<Failure>& broken_invariants() const = 0;
     [[nodiscard]] virtual std::uint64_t counted(const CounterRow& row,

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::uint64_t kLength = 64;
 constexpr std::uint32_t kBadKey = 0x7FFF'FFF0;
+constexpr std::uint64_t kDefaultQkey = 0x1111'1111;
 
 enum class Key : std::uint8_t { kGood, kBad, kStale };
 Key key_of(Checked body, std::string_view which) {
@@ -150,8 +151,8 @@ void Programs::send(Task& task, Checked body, std::string_view operation) {
             wr.wr.rdma = {address, rkey};
         } else if (end.type == IBV_QPT_UD) {
             wr.wr.ud = {end.ah, end.peer->qpn,
-                        static_cast<std::uint32_t>(
-                            body.number("qkey", end.peer->number("qkey", 0x1111'1111)))};
+                        static_cast<std::uint32_t>(body.number(
+                            "qkey", end.qkey.value_or(end.peer->number("qkey", kDefaultQkey))))};
         }
         if (end.type == IBV_QPT_XRC_SEND) {
             wr.qp_type.xrc.remote_srqn =
@@ -308,6 +309,12 @@ void Programs::destroy(Task& task, Checked body) {
         const int error = ibv_destroy_srq(shared.srq);
         shared.srq = error == 0 ? nullptr : shared.srq;
         expect_errno(body, "ibv_destroy_srq", error);
+        return;
+    }
+    if (body.has("id")) {
+        const CmAnswer answer =
+            world_.cm().destroy_id(task.host->ends.find(body.text("id"))->second);
+        expect_errno(body, answer.call, answer.error);
         return;
     }
     End& end = end_of(task, body);

@@ -24,6 +24,10 @@ bool asks_peer(std::string_view operation, Checked body) {
            (operation == "modify" && body.flag("alternate"));
 }
 
+// Operations of rdma_cm. `connect` is one of an end that is connected by it.
+constexpr auto kOfCm = std::to_array<std::string_view>(
+    {"listen", "accept", "reject", "disconnect", "join", "leave", "await_cm"});
+
 std::string_view opcode_name(int opcode) {
     return simverbs::to_string(static_cast<simverbs::WcOpcode>(opcode));
 }
@@ -172,6 +176,10 @@ Programs::Outcome Programs::execute(Task& task, const fabric::yaml::Entry& opera
         fail(body, fmt::format("{} is there", destroyed), "it has been destroyed");
         return Outcome::kDone;
     }
+    if (std::ranges::find(kOfCm, name) != kOfCm.end() ||
+        (name == "connect" && end_of(task, body).is_by_cm)) {
+        return by_cm(task, name, body);
+    }
     if (asks_peer(name, body) && end_of(task, body).peer->host->programs_stopped) {
         return Outcome::kWaits;
     }
@@ -200,12 +208,13 @@ Programs::Outcome Programs::execute(Task& task, const fabric::yaml::Entry& opera
     return Outcome::kDone;
 }
 
-// Names what the operation needs and a program has destroyed; "": nothing. Completion queues
-// outlive queue pairs, and requests may find that their peer has lost its queue pair.
+// Names what the operation needs and a program has destroyed; "": nothing. Completion queues and
+// ids of rdma_cm outlive queue pairs, and requests may find that their peer has lost its queue
+// pair.
 std::string Programs::destroyed_object(Task& task, std::string_view operation, Checked body) {
-    constexpr auto kOfCompletionQueues =
-        std::to_array<std::string_view>({"poll", "arm", "wait_event", "inject"});
-    if (std::ranges::find(kOfCompletionQueues, operation) != kOfCompletionQueues.end()) {
+    constexpr auto kOfOthers = std::to_array<std::string_view>(
+        {"poll", "arm", "wait_event", "inject", "await_cm", "disconnect", "reject", "leave"});
+    if (std::ranges::find(kOfOthers, operation) != kOfOthers.end()) {
         return {};
     }
     const SharedReceives* shared =

@@ -72,6 +72,12 @@ class Programs {
     Outcome sleep(Task& task, std::int64_t duration);
     Outcome wait_event(Task& task, Checked body);
     Outcome await(Task& task, Checked body);
+    // By rdma_cm (cm_operations.cpp).
+    Outcome by_cm(Task& task, const std::string& name, Checked body);
+    Outcome begin_by_cm(Task& task, Checked body, End& end, bool joins);
+    Outcome answer_by_cm(Task& task, Checked body, End& end, bool accepts);
+    Outcome await_outcome(Task& task, Checked body, const End& end, std::string_view otherwise);
+    Outcome await_cm(Task& task, Checked body);
     void receive(Task& task, Checked body);
     void send(Task& task, Checked body, std::string_view operation);
     void bind(Task& task, Checked body);

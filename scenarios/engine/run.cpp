@@ -237,6 +237,7 @@ Verdict run(const Scenario& scenario, const RunOptions& options) {
     }
     verdict.completed = world.completed();
     verdict.events = world.events();
+    verdict.cm_events = world.cm_events();
     if (const std::string cut = world.end(); !cut.empty()) {
         verdict.failures.push_back({{},
                                     verdict.time_ps,

@@ -28,6 +28,7 @@ struct Verdict {
     Root root{};  // why the same failed; empty if nothing did
     std::vector<Completed> completed{};
     std::vector<AsyncEventSeen> events{};
+    std::vector<CmEventSeen> cm_events{};
     std::vector<std::string> warnings{};  // it passed, and yet may not test what it was written for
     // Which of its matches each fault has hit, from 1, by the name of the fault.
     std::map<std::string, std::vector<std::uint64_t>> fired{};

@@ -12,6 +12,8 @@
 
 #include "simverbs/model/fault_actions.hpp"
 
+#include "scenarios/engine/cm_usage.hpp"
+
 namespace scenarios {
 
 namespace {
@@ -63,6 +65,7 @@ class UsageCheck {
         for (const yaml::Value& host : hosts) {
             check_shared_receives(name, body, host.text);
         }
+        check_cm_connection(body, errors_);
     }
 
     // Checks the shared receive queue of one end. Those of XRC belong to a domain of XRC.
@@ -159,7 +162,8 @@ class UsageCheck {
             return;
         }
         constexpr auto kWays = std::to_array<std::string_view>({"qp", "cq", "srq", "wq"});
-        const auto given = std::ranges::count_if(kWays, [&](auto way) { return body.has(way); });
+        const auto given = std::ranges::count_if(kWays, [&](auto way) { return body.has(way); }) +
+                           (name.text == "destroy" && body.has("id") ? 1 : 0);
         constexpr auto kNeedOne =
             std::to_array<std::string_view>({"receive", "poll", "arm", "wait_event", "destroy"});
         if (std::ranges::find(kNeedOne, name.text) != kNeedOne.end() && given != 1) {
@@ -167,13 +171,16 @@ class UsageCheck {
                         fmt::format("{}: expected one queue; found {}", name.text, given));
         }
         std::optional<std::string> peer;
-        if (body.has("qp")) {
-            peer = peer_of(host, body.text("qp"));
+        const std::string_view key_of_end = body.has("id") && name.text == "destroy" ? "id" : "qp";
+        if (body.has(key_of_end)) {
+            const std::string connection = body.text(key_of_end);
+            peer = peer_of(host, connection);
             if (!peer) {
-                errors_.add(body.at("qp").position(),
-                            fmt::format("{} has no end of \"{}\"", host, body.text("qp")));
+                errors_.add(body.at(key_of_end).position(),
+                            fmt::format("{} has no end of \"{}\"", host, connection));
                 return;
             }
+            check_cm_operation(name, body, connections_.find(connection)->second, errors_);
         }
         for (const auto& [key, section] :
              std::to_array<std::pair<std::string_view, std::string_view>>(

@@ -72,6 +72,10 @@ void Witness::see(Record record) {
         events_.push_back({record.time_ps, record.node, event,
                            std::to_string(of_queue_pair ? known->second : subject)});
     }
+    if (record.name == "rdma_cm_event") {
+        cm_events_.push_back({record.time_ps, record.node, static_cast<int>(record.number("event")),
+                              static_cast<int>(record.number("status")), ""});
+    }
     if (!is_kept(record)) {
         return;
     }

@@ -28,6 +28,7 @@ class Witness final : public Observed {
     [[nodiscard]] std::uint64_t digest() const override { return digest_; }
     [[nodiscard]] const std::vector<Completed>& completed() const override { return completed_; }
     [[nodiscard]] const std::vector<AsyncEventSeen>& events() const override { return events_; }
+    [[nodiscard]] const std::vector<CmEventSeen>& cm_events() const override { return cm_events_; }
     [[nodiscard]] const std::vector<Record>& records() const override { return records_; }
     [[nodiscard]] const std::vector<Failure>& broken_invariants() const override { return broken_; }
     [[nodiscard]] std::uint64_t counted(const CounterRow& row,
@@ -66,6 +67,7 @@ class Witness final : public Observed {
     std::map<std::string, Seen, std::less<>> nodes_;
     std::vector<Completed> completed_;
     std::vector<AsyncEventSeen> events_;
+    std::vector<CmEventSeen> cm_events_;
     std::vector<Record> records_;
     std::vector<Failure> broken_;
     std::int64_t now_ = 0;

@@ -16,6 +16,7 @@
 #include "simverbs/simverbs.h"
 
 #include "scenarios/engine/checked.hpp"
+#include "scenarios/engine/cm_hosts.hpp"
 #include "scenarios/engine/endless_retries.hpp"
 #include "scenarios/engine/observed.hpp"
 #include "scenarios/engine/scenario.hpp"
@@ -101,16 +102,22 @@ struct End {
     std::vector<std::uint64_t> ids_sent;
     std::vector<std::uint64_t> ids_received;
     bool has_ids = true;
+    // Its program connects it by rdma_cm.
+    bool is_by_cm = false;
+    bool is_used = false;                 // that has taken its queue pair out of RESET
+    std::optional<std::uint32_t> qkey{};  // of a datagram queue pair, from rdma_cm
 
     // The part of the scenario about it: of this end, else of both.
     [[nodiscard]] Checked say(std::string_view key) const;
     [[nodiscard]] std::uint64_t number(std::string_view key, std::uint64_t otherwise) const;
+    [[nodiscard]] bool is_datagram() const { return type == IBV_QPT_UD; }
     Checked own;
     Checked both;
 };
 
 struct Host {
     std::string name;
+    std::string address;  // by which rdma_cm knows it: 127.77.0.1
     // By a fault. Verbs on its device would wait until its programs go on, and time would move.
     bool programs_stopped = false;
     bool programs_ended = false;
@@ -159,7 +166,7 @@ class World final : public Observed {
 
     // 0 or an errno: what the verb answered.
     int connect(End& end);
-    int reset(End& end);
+    static int reset(End& end);
     int deregister(Memory& memory);
     int register_again(Memory& memory, unsigned access);
 
@@ -168,7 +175,8 @@ class World final : public Observed {
     std::vector<Completed> take(CompletionQueue& queue, std::size_t most);
     // All that wait anywhere.
     void take_all();
-    void read_events();
+    // Returns true if there were events of rdma_cm.
+    bool read_events();
     // Runs the next instant, up to virtual time `limit`; false: nothing is due until then.
     bool step(std::int64_t limit);
     // Moves time to `when`.
@@ -176,6 +184,9 @@ class World final : public Observed {
 
     [[nodiscard]] const std::vector<Completed>& completed() const override { return completed_; }
     [[nodiscard]] const std::vector<AsyncEventSeen>& events() const override { return events_; }
+    [[nodiscard]] const std::vector<CmEventSeen>& cm_events() const override {
+        return cm_.events();
+    }
     [[nodiscard]] const std::vector<Record>& records() const override { return records_; }
     [[nodiscard]] const std::vector<Failure>& broken_invariants() const override { return broken_; }
     // Sends of `end` that have not completed.
@@ -187,6 +198,7 @@ class World final : public Observed {
     void left(End& end, Message message);
 
     [[nodiscard]] EndlessRetries& retries() { return retries_; }
+    [[nodiscard]] CmHosts& cm() { return cm_; }
 
     static constexpr std::size_t kMostRecords = 2'000'000;
 
@@ -225,6 +237,7 @@ class World final : public Observed {
     std::vector<Record> records_;
     std::vector<Failure> broken_;
     EndlessRetries retries_;
+    CmHosts cm_;
     std::size_t seen_ = 0;  // records, those included that were too many to keep
     bool has_trace_ = false;
     std::size_t announced_ = 0;  // events in the trace

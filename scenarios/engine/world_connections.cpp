@@ -98,6 +98,7 @@ void World::make_connections(const Scenario& scenario) {
             end.both = both;
             end.own = both.at("ends").at(owner.name);
             end.type = type_of(both.text("type", "RC"));
+            end.is_by_cm = both.flag("cm");
             ends[i] = &end;
         }
         ends[0]->peer = ends[1];
@@ -113,7 +114,7 @@ void World::make_connections(const Scenario& scenario) {
             }
         }
         for (End* const end : ends) {
-            const int error = error_.empty() ? connect(*end) : 0;
+            const int error = error_.empty() && !end->is_by_cm ? connect(*end) : 0;
             if (error != 0) {
                 refuse(scenario, *end, "ibv_modify_qp", error);
             }

@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "simverbs/host_rdma_cm/rdma_cm_trace.hpp"
+
 namespace simverbs::driver {
 
 using rdma_cm::NumberedHca;
@@ -26,8 +28,9 @@ std::atomic<RdmaCmFileNumber> g_last_file{0};
 // the message back once no event waits.
 class EmbeddedRdmaCm::File final : private rdma_cm::UcmaObserver {
   public:
-    File(rdma_cm::Ucma& ucma, EmbeddedRdmaCm& owner, std::array<int, 2> ends)
-        : owner_(owner), file_(ucma, *this), writer_(ends[0]), taker_(ends[1]) {}
+    // `node`: the host's in traces.
+    File(rdma_cm::Ucma& ucma, EmbeddedRdmaCm& owner, fabric::NodeId node, std::array<int, 2> ends)
+        : owner_(owner), node_(node), file_(ucma, *this), writer_(ends[0]), taker_(ends[1]) {}
     // A forked child may have copies of both ends: the program is to see the end all the same.
     ~File() {
         shutdown(writer_, SHUT_RDWR);
@@ -38,6 +41,7 @@ class EmbeddedRdmaCm::File final : private rdma_cm::UcmaObserver {
     File& operator=(const File&) = delete;
 
     [[nodiscard]] rdma_cm::UcmaFile& file() { return file_; }
+    [[nodiscard]] fabric::NodeId node() const { return node_; }
 
     void update() {
         if (is_readable_ == file_.has_event()) {
@@ -58,6 +62,7 @@ class EmbeddedRdmaCm::File final : private rdma_cm::UcmaObserver {
     }
 
     EmbeddedRdmaCm& owner_;
+    fabric::NodeId node_;
     rdma_cm::UcmaFile file_;
     int writer_;
     int taker_;
@@ -94,10 +99,10 @@ int EmbeddedRdmaCm::make_kernels(bool by_host) {
 }
 
 EmbeddedRdmaCm::Opened EmbeddedRdmaCm::open(std::string_view host) {
-    const bool is_seen = std::ranges::any_of(seen_, [&](const NumberedHca& hca) {
+    const auto first = std::ranges::find_if(seen_, [&](const NumberedHca& hca) {
         return host.empty() || simulation_.hca(hca.rank).host() == host;
     });
-    if (!is_seen) {
+    if (first == seen_.end()) {
         return {.error = ENXIO};
     }
     if (const int error = make_kernels(!host.empty()); error != 0) {
@@ -115,7 +120,8 @@ EmbeddedRdmaCm::Opened EmbeddedRdmaCm::open(std::string_view host) {
         return {.error = error};
     }
     const RdmaCmFileNumber number = ++g_last_file;
-    files_.emplace(number, std::make_unique<File>(kernels_.find(host)->second.ucma(), *this, ends));
+    files_.emplace(number, std::make_unique<File>(kernels_.find(host)->second.ucma(), *this,
+                                                  simulation_.hca(first->rank).node(), ends));
     return {.number = number, .descriptor = descriptor};
 }
 
@@ -138,6 +144,9 @@ UcmaReply EmbeddedRdmaCm::write(RdmaCmFileNumber number, std::span<const std::ui
     File* const other = find(named);
     inputs.file = other == nullptr ? nullptr : &other->file();
     UcmaReply reply = file->file().write(written, inputs);
+    if (is_by_host_) {
+        rdma_cm::trace_command(simulation_, file->node(), written, reply);
+    }
     update_descriptors();
     return reply;
 }

@@ -3,7 +3,9 @@
 //
 // All hosts that the process sees are one kernel, so that an id belongs to the host of its local
 // address; a task that names its host (simverbs_set_host_hook) has a kernel of that host alone.
-// Which of the two it is may change while no file is open.
+// Which of the two it is may change while no file is open. Commands are in the trace, and so in the
+// run digest, where tasks name their hosts: those of threads come in any order, since librdmacm
+// holds locks of its own.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,6 @@
 #include "simverbs/server/rdma_cm_file.hpp"
 
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 
 #include <fcntl.h>
@@ -9,8 +8,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "simverbs/rdma_cm/ucma_commands.hpp"
-#include "simverbs/server/server_events.hpp"
+#include "simverbs/host_rdma_cm/rdma_cm_trace.hpp"
 
 namespace simverbs {
 
@@ -51,39 +49,8 @@ UcmaReply RdmaCmFile::execute(std::span<const std::byte> message, RdmaCmFile* na
     }
     const std::span<const std::uint8_t> written = bytes.first(request.written);
     UcmaReply reply = file_.write(written, inputs);
-    did_something_ = trace(written, reply);
+    did_something_ = rdma_cm::trace_command(simulation_, node_, written, reply);
     return reply;
-}
-
-bool RdmaCmFile::trace(std::span<const std::uint8_t> written, const UcmaReply& reply) const {
-    rdma_ucm_cmd_hdr header{};
-    if (written.size() >= sizeof header) {
-        std::memcpy(&header, written.data(), sizeof header);
-    }
-    const rdma_cm::UcmaCommandRow* const row = rdma_cm::find_ucma_command(header.cmd);
-    const bool gets_event = header.cmd == RDMA_USER_CM_CMD_GET_EVENT;
-    if (row == nullptr || written.size() < sizeof header || (gets_event && reply.error == EAGAIN)) {
-        return false;
-    }
-    const std::span<const std::uint8_t> payload = written.subspan(sizeof header);
-    const bool answers_id = header.cmd == RDMA_USER_CM_CMD_CREATE_ID && reply.error == 0;
-    const auto id =
-        answers_id ? rdma_cm::id_at(reply.bytes, 0) : rdma_cm::id_at(payload, row->id_at);
-    const fabric::SimTime now = simulation_.loop().now();
-    rdma_ucm_event_resp taken{};
-    if (gets_event && reply.bytes.size() >= offsetof(rdma_ucm_event_resp, param)) {
-        std::memcpy(&taken, reply.bytes.data(), offsetof(rdma_ucm_event_resp, param));
-        simulation_.bus().emit(now,
-                               RdmaCmEventTaken{.node = node_,
-                                                .event = static_cast<RdmaEventType>(taken.event),
-                                                .id = taken.id,
-                                                .status = static_cast<int>(taken.status)});
-        return true;
-    }
-    simulation_.bus().emit(
-        now, RdmaCmCommanded{
-                 .node = node_, .command = row->name, .id = id.value_or(0), .error = reply.error});
-    return true;
 }
 
 void RdmaCmFile::event_available(rdma_cm::UcmaFile& /*file*/) {

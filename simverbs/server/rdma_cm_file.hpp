@@ -40,9 +40,6 @@ class RdmaCmFile final : private rdma_cm::UcmaObserver {
 
   private:
     void event_available(rdma_cm::UcmaFile& file) override;
-    // False: it was none, or a look for an event that was not there.
-    [[nodiscard]] bool trace(std::span<const std::uint8_t> written,
-                             const rdma_cm::UcmaReply& reply) const;
 
     Simulation& simulation_;
     fabric::NodeId node_;

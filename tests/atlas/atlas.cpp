@@ -5,7 +5,9 @@
 //   atlas --update FILE   makes it so
 //   atlas --tests FILE    whether the tests of the rows are in FILE, verbs_test --gtest_list_tests
 //   atlas --rdma-cm-tests FILE    likewise of the events of rdma_cm: rdma_cm_test
+//   atlas --rdma-cm-scenarios FOLDER    whether their scenarios are in FOLDER
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -84,16 +86,17 @@ std::string scenario_of(std::string prefix, std::string_view name) {
 void print_rdma_events(std::ostream& out) {
     out << "\nEvents of rdma_cm, with the field `status` of `struct rdma_cm_event`. Tests are "
            "those "
-           "of `rdma_cm_test`.\n\n"
-           "| no. | event | cause | status | source | test |\n"
-           "| --- | --- | --- | --- | --- | --- |\n";
+           "of `rdma_cm_test`,\nscenarios files of `scenarios/library/cm`.\n\n"
+           "| no. | event | cause | status | source | test | scenario |\n"
+           "| --- | --- | --- | --- | --- | --- | --- |\n";
     for (std::size_t i = 0; i < kRdmaEventCauses.size(); ++i) {
         const RdmaEventCause& row = kRdmaEventCauses[i];
         const RdmaEventTest& shown = kRdmaEventTests[i];
+        const std::string none = "none: " + std::string(shown.elsewhere);
         out << "| " << static_cast<unsigned>(row.event) << " | " << to_string(row.event) << " | "
             << row.cause << " | " << row.status << " | " << row.source << " | "
-            << (shown.test.empty() ? "none: " + std::string(shown.elsewhere) : quoted(shown.test))
-            << " |\n";
+            << (shown.test.empty() ? none : quoted(shown.test)) << " | "
+            << (shown.scenario.empty() ? none : quoted(shown.scenario)) << " |\n";
     }
 }
 
@@ -219,9 +222,38 @@ int check_rdma_event_tests(const char* path) {
             std::cerr << "cause " << i << ": its test is one of " << to_string(row.event) << "\n";
             ++failures;
         }
-        failures += row.elsewhere.empty() ? miss(names, to_string(row.event), row.test) : 0;
+        failures += row.test.empty() ? 0 : miss(names, to_string(row.event), row.test);
+        if ((row.test.empty() || row.scenario.empty()) == row.elsewhere.empty()) {
+            std::cerr << "cause " << i << ": a reason stands where something is missing\n";
+            ++failures;
+        }
     }
     return failures == 0 && events.size() == kRdmaEventTypes ? 0 : 1;
+}
+
+// Checks that the scenario of each cause is there, and that each event but CONNECT_RESPONSE, which
+// programs with queue pairs never see, has one.
+int check_rdma_event_scenarios(const std::filesystem::path& folder) {
+    int failures = 0;
+    std::set<RdmaEventType> shown{RdmaEventType::kConnectResponse};
+    for (const RdmaEventTest& row : kRdmaEventTests) {
+        if (row.scenario.empty()) {
+            continue;
+        }
+        shown.insert(row.event);
+        if (!std::filesystem::exists(folder / (std::string(row.scenario) + ".yaml"))) {
+            std::cerr << to_string(row.event) << ": there is no scenario '" << row.scenario
+                      << "'\n";
+            ++failures;
+        }
+    }
+    for (std::size_t i = 0; i < kRdmaEventTypes; ++i) {
+        if (!shown.contains(static_cast<RdmaEventType>(i))) {
+            std::cerr << kRdmaEventNames[i] << " has no scenario\n";
+            ++failures;
+        }
+    }
+    return failures == 0 ? 0 : 1;
 }
 
 int check_tests(const char* path) {
@@ -268,6 +300,10 @@ int main(int argc, char** argv) {
     if (mode == "--rdma-cm-tests") {
         return check_rdma_event_tests(argv[2]);
     }
-    std::fputs("atlas --check|--update|--tests|--rdma-cm-tests FILE\n", stderr);
+    if (mode == "--rdma-cm-scenarios") {
+        return check_rdma_event_scenarios(argv[2]);
+    }
+    std::fputs("atlas --check|--update|--tests|--rdma-cm-tests FILE | --rdma-cm-scenarios FOLDER\n",
+               stderr);
     return 2;
 }

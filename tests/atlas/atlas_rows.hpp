@@ -77,42 +77,48 @@ inline constexpr auto kEventTests = std::to_array<EventTest>({
 // In the order of kRdmaEventCauses.
 struct RdmaEventTest {
     RdmaEventType event;
-    std::string_view test;  // "": there is none, because
+    std::string_view test;      // "": there is none, because
+    std::string_view scenario;  // in scenarios/library/cm; "": there is none, because
     std::string_view elsewhere = {};
 };
 inline constexpr std::string_view kByLibrary = "the library librdmacm makes it of the REP";
+inline constexpr std::string_view kByScenario = "the scenario shows it";
+inline constexpr std::string_view kByTest = "the test shows it";
 inline constexpr auto kRdmaEventTests = std::to_array<RdmaEventTest>({
-    {RdmaEventType::kAddrResolved,    "Refusal.ANeighbourThatDoesNotAnswerTakesTheTimeGiven"},
-    {RdmaEventType::kAddrError,       "Refusal.ANeighbourThatDoesNotAnswerTakesTheTimeGiven"},
-    {RdmaEventType::kAddrError,       "Refusal.ARouteByAnInterfaceWithoutRdmaIsAnAddressError"},
-    {RdmaEventType::kAddrError,       "DatagramRefusal.AnotherQueueKeyIsAnAddressError"},
-    {RdmaEventType::kRouteResolved,   "Layers/Flow.ConnectsAndDisconnects/InfiniBand"},
-    {RdmaEventType::kRouteError,      "Refusal.RouteErrors"},
-    {RdmaEventType::kRouteError,      "Refusal.RouteErrors"},
-    {RdmaEventType::kConnectRequest,  "Layers/Flow.TheRequestIsReported/InfiniBand"},
-    {RdmaEventType::kConnectRequest,  "Layers/Datagram.ResolvesTheQueuePairOfTheServer/InfiniBand"},
-    {RdmaEventType::kConnectResponse, "Layers/Flow.TheReplyIsReported/InfiniBand"},
-    {RdmaEventType::kConnectError,    "", kByLibrary},
-    {RdmaEventType::kUnreachable,     "Refusal.ASilentPeerIsUnreachable"},
-    {RdmaEventType::kUnreachable,     "Refusal.AReplyThatNobodyTakesIsUnreachable"},
-    {RdmaEventType::kUnreachable,     "DatagramRefusal.ASilentPeerIsUnreachable"},
-    {RdmaEventType::kUnreachable,     "DatagramRefusal.NobodyListens"},
-    {RdmaEventType::kRejected,        "Refusal.NobodyListens"},
-    {RdmaEventType::kRejected,        "Refusal.TheListenerWantsAnotherServiceType"},
-    {RdmaEventType::kRejected,        "Refusal.ARejectionBringsItsPrivateData"},
-    {RdmaEventType::kEstablished,     "Layers/Flow.ConnectsAndDisconnects/InfiniBand"},
-    {RdmaEventType::kEstablished,     "", kByLibrary},
-    {RdmaEventType::kEstablished,     "FlowOptions.AMessageThatComesFirstEstablishes"},
-    {RdmaEventType::kEstablished,     "Layers/Datagram.ResolvesTheQueuePairOfTheServer/InfiniBand"},
-    {RdmaEventType::kDisconnected,    "Layers/Flow.ConnectsAndDisconnects/InfiniBand"},
-    {RdmaEventType::kDisconnected,    "Refusal.ADisconnectThatNobodyAnswersEndsNevertheless"},
-    {RdmaEventType::kDeviceRemoval,   "Devices.ADeviceThatGoesTakesItsIdsAlong"},
-    {RdmaEventType::kMulticastJoin,   "Multicast.JoinsAGroupOfTheSubnet"},
-    {RdmaEventType::kMulticastError,  "Multicast.AnErrorIsReportedAtOnceOrLater"},
-    {RdmaEventType::kMulticastError,  "Multicast.AnErrorIsReportedAtOnceOrLater"},
-    {RdmaEventType::kMulticastError,  "Multicast.AnErrorIsReportedAtOnceOrLater"},
-    {RdmaEventType::kAddrChange,      "Devices.AChangedAddressIsReported"},
-    {RdmaEventType::kTimewaitExit,    "Layers/Flow.ConnectsAndDisconnects/InfiniBand"},
+    {RdmaEventType::kAddrResolved,     "Refusal.ANeighbourThatDoesNotAnswerTakesTheTimeGiven", "cm_established"},
+    {RdmaEventType::kAddrError,        "Refusal.ANeighbourThatDoesNotAnswerTakesTheTimeGiven", "cm_no_neighbour"},
+    {RdmaEventType::kAddrError,        "Refusal.ARouteByAnInterfaceWithoutRdmaIsAnAddressError", "", kByTest},
+    {RdmaEventType::kAddrError,        "DatagramRefusal.AnotherQueueKeyIsAnAddressError", "", kByTest},
+    {RdmaEventType::kRouteResolved,    "Layers/Flow.ConnectsAndDisconnects/InfiniBand", "cm_established"},
+    {RdmaEventType::kRouteError,       "Refusal.RouteErrors", "cm_no_route"},
+    {RdmaEventType::kRouteError,       "Refusal.RouteErrors", "cm_route_timeout"},
+    {RdmaEventType::kConnectRequest,   "Layers/Flow.TheRequestIsReported/InfiniBand", "cm_established"},
+    {RdmaEventType::kConnectRequest,   "Layers/Datagram.ResolvesTheQueuePairOfTheServer/InfiniBand", "cm_datagram"},
+    {RdmaEventType::kConnectResponse,  "Layers/Flow.TheReplyIsReported/InfiniBand", "", kByTest},
+    {RdmaEventType::kConnectError,     "", "cm_connect_error", kByLibrary},
+    {RdmaEventType::kUnreachable,      "Refusal.ASilentPeerIsUnreachable", "cm_req_unanswered"},
+    {RdmaEventType::kUnreachable,      "Refusal.AReplyThatNobodyTakesIsUnreachable", "cm_rep_unanswered"},
+    {RdmaEventType::kUnreachable,      "DatagramRefusal.ASilentPeerIsUnreachable", "cm_datagram_unanswered"},
+    {RdmaEventType::kUnreachable,      "DatagramRefusal.NobodyListens", "cm_datagram_refused"},
+    {RdmaEventType::kRejected,         "Refusal.NobodyListens", "cm_no_listener"},
+    {RdmaEventType::kRejected,         "Refusal.TheListenerWantsAnotherServiceType", "", kByTest},
+    {RdmaEventType::kRejected,         "Refusal.ARejectionBringsItsPrivateData", "cm_consumer_reject"},
+    {RdmaEventType::kRejected,         "", "cm_vendor_option", kByScenario},
+    {RdmaEventType::kRejected,         "", "cm_stale_connection", kByScenario},
+    {RdmaEventType::kRejected,         "", "cm_client_gives_up", kByScenario},
+    {RdmaEventType::kEstablished,      "Layers/Flow.ConnectsAndDisconnects/InfiniBand", "cm_established"},
+    {RdmaEventType::kEstablished,      "", "cm_established", kByLibrary},
+    {RdmaEventType::kEstablished,      "FlowOptions.AMessageThatComesFirstEstablishes", "", kByTest},
+    {RdmaEventType::kEstablished,      "Layers/Datagram.ResolvesTheQueuePairOfTheServer/InfiniBand", "cm_datagram"},
+    {RdmaEventType::kDisconnected,     "Layers/Flow.ConnectsAndDisconnects/InfiniBand", "cm_established"},
+    {RdmaEventType::kDisconnected,     "Refusal.ADisconnectThatNobodyAnswersEndsNevertheless", "cm_dreq_unanswered"},
+    {RdmaEventType::kDeviceRemoval,    "Devices.ADeviceThatGoesTakesItsIdsAlong", "cm_device_removed"},
+    {RdmaEventType::kMulticastJoin,    "Multicast.JoinsAGroupOfTheSubnet", "cm_multicast_join"},
+    {RdmaEventType::kMulticastError,   "Multicast.AnErrorIsReportedAtOnceOrLater", "cm_multicast_timeout"},
+    {RdmaEventType::kMulticastError,   "Multicast.AnErrorIsReportedAtOnceOrLater", "cm_multicast_port_down"},
+    {RdmaEventType::kMulticastError,   "Multicast.AnErrorIsReportedAtOnceOrLater", "", kByTest},
+    {RdmaEventType::kAddrChange,       "Devices.AChangedAddressIsReported", "cm_address_change"},
+    {RdmaEventType::kTimewaitExit,     "Layers/Flow.ConnectsAndDisconnects/InfiniBand", "cm_timewait"},
 });
 // clang-format on
 

@@ -4,8 +4,10 @@
 #include <fstream>
 #include <iterator>
 
+#include "simverbs/model/rdma_cm_events.hpp"
 #include "simverbs/model/statuses.hpp"
 
+#include "tests/atlas/atlas_rows.hpp"
 #include "tests/scenarios/scenario_text.hpp"
 
 namespace scenarios {
@@ -61,6 +63,29 @@ INSTANTIATE_TEST_SUITE_P(Of, EachEvent,
                              return std::string(simverbs::kAsyncEvents[row.param].name);
                          });
 
+// The causes of events of rdma_cm, each with its scenario.
+using RdmaEventCause = simverbs::atlas::RdmaEventTest;
+class EachRdmaEventCause : public ::testing::TestWithParam<RdmaEventCause> {};
+TEST_P(EachRdmaEventCause, HasAScenarioThatReachesIt) {
+    const Verdict verdict = run_file("cm/" + std::string(GetParam().scenario));
+    EXPECT_TRUE(verdict.passed()) << report(verdict, {});
+    EXPECT_TRUE(std::ranges::any_of(verdict.cm_events, [](const CmEventSeen& seen) {
+        return seen.event == static_cast<int>(GetParam().event);
+    }));
+}
+INSTANTIATE_TEST_SUITE_P(Of, EachRdmaEventCause, ::testing::ValuesIn([] {
+                             std::vector<RdmaEventCause> rows;
+                             std::ranges::copy_if(
+                                 simverbs::atlas::kRdmaEventTests, std::back_inserter(rows),
+                                 [](const auto& row) { return !row.scenario.empty(); });
+                             return rows;
+                         }()),
+                         [](const auto& row) {
+                             return std::string(to_string(row.param.event)) + "_by_" +
+                                    std::string(row.param.scenario) + "_" +
+                                    std::to_string(row.index);
+                         });
+
 // Where an injected fault has fired and a request has failed, the one is the root of the other;
 // where only programs make mistakes, no fault is blamed.
 void expect_explained(const Verdict& verdict) {
@@ -93,6 +118,25 @@ TEST(Library, RepeatsItselfWhateverRanBefore) {
         EXPECT_TRUE(verdict.deterministic) << files[i] << ": " << verdict.mark;
         EXPECT_TRUE(verdict.passed()) << report(verdict, {});
     }
+}
+
+TEST(Library, ConnectionsByCmRepeatThemselves) {
+    const auto files = find_files({SIMVERBS_SCENARIO_LIBRARY "/cm"}).value();
+    unsigned count = 0;
+    for (const std::string& file : files) {
+        const auto scenario = load(file, {});
+        ASSERT_TRUE(scenario) << scenario.error();
+        if (scenario->has_processes()) {
+            continue;
+        }
+        ++count;
+        const Verdict first = run(*scenario);
+        EXPECT_TRUE(first.passed()) << report(first, {});
+        EXPECT_TRUE(first.deterministic) << file << ": " << first.mark;
+        EXPECT_EQ(first.warnings, std::vector<std::string>{}) << file;
+        EXPECT_EQ(run(*scenario).digest, first.digest) << file;
+    }
+    EXPECT_GE(count, simverbs::kRdmaEventTypes);
 }
 
 TEST(Library, EachFileTeaches) {
