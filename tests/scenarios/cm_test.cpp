@@ -67,18 +67,20 @@ hosts:
   h0:
     do:
       - listen: {}
-      - loop:
-          times: 3
-          do: [{accept: {qp: c}}]
+      - accept: {qp: c}
+      - await_cm: {event: DISCONNECTED}
+      - disconnect: {qp: c}
+      - accept: {qp: c}
+      - await_cm: {event: DISCONNECTED, count: 2}
+      - disconnect: {qp: c}
   h1:
     do:
       - sleep: 10us
       - loop:
-          times: 3
-          do: [{connect: {qp: c}}, {disconnect: {qp: c}}, {sleep: 100s}]
-expect: {cm_events: {h0: [CONNECT_REQUEST, ESTABLISHED, DISCONNECTED,
-                          CONNECT_REQUEST, ESTABLISHED, DISCONNECTED,
-                          CONNECT_REQUEST, ESTABLISHED, DISCONNECTED]}}
+          times: 2
+          do: [{connect: {qp: c}}, {disconnect: {qp: c}}, {sleep: 10s}]
+expect: {cm_events: {h0: [CONNECT_REQUEST, ESTABLISHED, DISCONNECTED, TIMEWAIT_EXIT,
+                          CONNECT_REQUEST, ESTABLISHED, DISCONNECTED, TIMEWAIT_EXIT]}}
 )"));
 }
 
