@@ -1,9 +1,12 @@
 // Operations of rdma_cm in scenarios: what they answer, what may be expected of them, what is
 // refused before anything runs. The order of events is that of rdma_get_cm_event(3) and rdma_cm(7).
 #include <algorithm>
+#include <cerrno>
 
 #include "simverbs/model/rdma_cm_events.hpp"
 
+#include "scenarios/engine/cm_words.hpp"
+#include "scenarios/engine/witness.hpp"
 #include "tests/scenarios/scenario_text.hpp"
 
 namespace scenarios {
@@ -239,6 +242,24 @@ TEST(ByCm, RefusesWhatDoesNotFitTogether) {
         const std::string errors = errors_of(with_operation(row.connection, row.operation));
         EXPECT_NE(errors.find(row.says), std::string::npos) << row.operation << "\n" << errors;
     }
+}
+
+// Those of processes come from the trace of their world.
+TEST(ByCm, EventsOfProcessesAreThoseOfTheirTrace) {
+    const auto scenario = parse("hosts: {h1: {run: rping}}", "test.yaml", {});
+    ASSERT_TRUE(scenario) << scenario.error();
+    Witness witness(*scenario);
+    constexpr std::int64_t kTimedOut = -ETIMEDOUT;
+    witness.see({1'000'000,
+                 "h1",
+                 "call",
+                 "rdma_cm_event",
+                 {{"event", "UNREACHABLE",
+                   static_cast<std::uint64_t>(simverbs::RdmaEventType::kUnreachable)},
+                  {"id", "0", 0},
+                  {"status", "-110", static_cast<std::uint64_t>(kTimedOut)}}});
+    ASSERT_EQ(witness.cm_events().size(), 1U);
+    EXPECT_EQ(describe(witness.cm_events()[0]), "UNREACHABLE with status ETIMEDOUT at 1.000us");
 }
 
 }  // namespace
