@@ -1,0 +1,77 @@
+// Judges the threads of clients: where each is, and whether time may pass it.
+#include "simverbs/server/server.hpp"
+
+namespace simverbs {
+
+Whereabouts Server::whereabouts_of(RemoteClient& client, std::uint32_t actor) const {
+    const ActorSlot& slot = client.area().actors[actor];
+    const auto state = static_cast<ActorWord>(slot.state.load(std::memory_order_acquire));
+    if (processes_.holds(client.process())) {
+        return Whereabouts::kStopped;
+    }
+    if (client.pending && client.pending->actor == actor) {
+        return Whereabouts::kCommanding;
+    }
+    if (slot.thread.load(std::memory_order_acquire) == 0) {
+        return state == ActorWord::kFree ? Whereabouts::kNeverStarted : Whereabouts::kStarting;
+    }
+    if (client.watch(actor).has_ended()) {
+        return Whereabouts::kEnded;
+    }
+    if (state == ActorWord::kBlocked &&
+        slot.seen.load(std::memory_order_relaxed) == client.events_sent()) {
+        return Whereabouts::kWaiting;
+    }
+    if (state == ActorWord::kPolling) {
+        const bool waits = is_free()
+                               ? slot.seen.load(std::memory_order_relaxed) == client.deliveries()
+                               : slot.ticket.load(std::memory_order_relaxed) !=
+                                     slot.released.load(std::memory_order_relaxed);
+        return waits ? Whereabouts::kWaiting : Whereabouts::kOwnCode;
+    }
+    return Whereabouts::kOwnCode;
+}
+
+Hold Server::judge_actor(RemoteClient& client, std::uint32_t actor,
+                         std::chrono::nanoseconds interval) {
+    const Whereabouts where = whereabouts_of(client, actor);
+    ThreadWatch& watch = client.watch(actor);
+    if (where == Whereabouts::kWaiting) {
+        watch.was_in_library();
+        note_signal(client, actor);
+    }
+    if (where != Whereabouts::kOwnCode) {
+        return judge(where);
+    }
+    someone_was_looked_at_ = true;
+    // A thread that is about to end calls no verb any more, but it wakes threads that join it and
+    // closes sockets.
+    const auto state =
+        static_cast<ActorWord>(client.area().actors[actor].state.load(std::memory_order_acquire));
+    const auto spin_limit =
+        state == ActorWord::kFree ? std::chrono::nanoseconds::zero() : options_.time.spin_limit;
+    const ThreadState found = watch.look(spin_limit, interval);
+    note_signal(client, actor);
+    // A thread that polls may look for what this one wrote into memory before it fell asleep.
+    const bool sleeps = found == ThreadState::kAsleep || found == ThreadState::kAsleepForTime;
+    if (is_free() && sleeps && client.known_actors() > 1 && watch.has_run_since_asked()) {
+        client.make_pollers_look();
+        return Hold::kHolds;
+    }
+    const Hold hold = judge(found, found == ThreadState::kSpins && !nothing_to_come());
+    if (hold == Hold::kPassesForTime) {
+        sleeps_for_time_ = client.host();
+    }
+    if (hold == Hold::kPassesSpinning && !marks_.has(Mark::kSpunOnMemory)) {
+        marks_.set(Mark::kSpunOnMemory, client.describe(actor));
+    }
+    return hold;
+}
+
+void Server::note_signal(RemoteClient& client, std::uint32_t actor) {
+    if (client.watch(actor).was_woken_by_signal() && !marks_.has(Mark::kWokenBySignal)) {
+        marks_.set(Mark::kWokenBySignal, client.describe(actor));
+    }
+}
+
+}  // namespace simverbs
