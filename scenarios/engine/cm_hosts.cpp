@@ -195,7 +195,13 @@ rdma_ucm_conn_param CmHosts::terms_of(const End& end, const std::string& private
     return terms;
 }
 
+// A queue pair that is attached to a group cannot be destroyed.
 void CmHosts::close() {
+    for (const auto& [end, name] : of_end_) {
+        if (const Id* const id = find_id(*end); id != nullptr && id->membership && end->qp) {
+            ibv_detach_mcast(end->qp, &id->group, id->group_lid);
+        }
+    }
     files_.clear();
     ids_.clear();
     of_end_.clear();
