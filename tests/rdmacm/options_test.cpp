@@ -98,7 +98,7 @@ TEST_P(Options, TypeOfServiceOfDatagrams) {
     EXPECT_EQ(event.datagram.ah_attr.grh.traffic_class, is_ethernet() ? 0x68 : 0);
 }
 
-// Who listens must be alone at the address then (cma_bind_listen() of cma.c).
+// The address must be free of other ids when one listens (cma_bind_listen() of cma.c).
 TEST_P(Options, ReuseLetsIdsBindToOneAddress) {
     rdma_cm_id* const first = make();
     rdma_cm_id* const second = make();

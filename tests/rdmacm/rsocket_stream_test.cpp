@@ -37,7 +37,7 @@ TEST_P(Streams, HaveNoBorders) {
     EXPECT_EQ(receive(server, 2), "wo");
 }
 
-// librdmacm fills the first piece only ("Simple, straightforward implementation for now").
+// rrecvmsg() and rreadv() fill the first piece only (rrecvv() of rsocket.c).
 TEST_P(Streams, GatherPiecesAndFillTheFirst) {
     ASSERT_NO_FATAL_FAILURE(connect());
     std::string first = "gath";
