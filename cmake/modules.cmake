@@ -20,11 +20,29 @@ function(simverbs_module path)
     endif()
 endfunction()
 
+# Keeps sources of this folder out of unity builds, most of them because another file of the folder
+# has the same local names.
+function(simverbs_compile_alone)
+    set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 # What `ctest -L unit` runs, for builds that need no more (sanitizers).
 add_custom_target(unit_tests)
 
-# A GoogleTest program: every test of it is a ctest of its own, so that one run names each failure.
-# GoogleTest's headers, most of what a compiler reads of a small test, are compiled once.
+# Registers a test program as so many ctests, each of which runs a share of its tests in one process.
+function(simverbs_sharded_test name shards labels)
+    math(EXPR last "${shards} - 1")
+    foreach(shard RANGE ${last})
+        add_test(NAME ${name}.shard_${shard} COMMAND ${name} --gtest_brief=1)
+        set_tests_properties(${name}.shard_${shard} PROPERTIES LABELS "${labels}"
+            ENVIRONMENT "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${shard}")
+    endforeach()
+endfunction()
+
+# A GoogleTest program: every test of it is a ctest of its own, so that one run names each failure,
+# unless SIMVERBS_TEST_SHARDS says into how many ctests to divide it (a sanitized program needs half
+# a second to begin and end). GoogleTest's headers, most of what a compiler reads of a small test,
+# are compiled once.
 function(simverbs_test name)
     cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LABELS" ${ARGN})
     if(NOT TARGET test_headers)
@@ -36,9 +54,13 @@ function(simverbs_test name)
     add_executable(${name} ${ARG_SOURCES})
     target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main)
     target_precompile_headers(${name} REUSE_FROM test_headers)
-    include(GoogleTest)
-    gtest_discover_tests(${name} TEST_PREFIX "${name}." PROPERTIES LABELS "${ARG_LABELS}"
-                         DISCOVERY_MODE PRE_TEST)
+    if(SIMVERBS_TEST_SHARDS)
+        simverbs_sharded_test(${name} ${SIMVERBS_TEST_SHARDS} "${ARG_LABELS}")
+    else()
+        include(GoogleTest)
+        gtest_discover_tests(${name} TEST_PREFIX "${name}." PROPERTIES LABELS "${ARG_LABELS}"
+                             DISCOVERY_MODE PRE_TEST)
+    endif()
     if("unit" IN_LIST ARG_LABELS)
         add_dependencies(unit_tests ${name})
     endif()
