@@ -325,7 +325,7 @@ TEST_F(LockedMemory, IsLimitedByTheEnvironment) {
 // The kernel gives back what a context has pinned when it is closed. What the library allocated for
 // the objects left on it is the program's leak, here as with devices.
 TEST_F(LockedMemory, CountsNoRegionOfAClosedDevice) {
-    static std::array<ibv_mr*, 3> left;  // static: LeakSanitizer reports only what nothing points to
+    static std::array<ibv_mr*, 3> left;  // static: LeakSanitizer reports what nothing points to
     setenv("SIMVERBS_MEMLOCK", std::to_string(2 * End::kBytes + 8192).c_str(), 1);
     for (ibv_mr*& mr : left) {
         ibv_context* context = ibv_open_device(b->context->device);

@@ -16,6 +16,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "simverbs/matchers.hpp"  // statuses have names in failures, in every file of a program
 #include "simverbs/simverbs.h"
 
 namespace verbs_test {
