@@ -174,6 +174,7 @@ class Notes {
             }
         }
         std::vector<QpName> found;
+        found.reserve(marks.size());
         for (const auto& [place, qp] : marks) {
             found.push_back(qp);
         }

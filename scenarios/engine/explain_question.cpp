@@ -1,7 +1,6 @@
 // Finds what a question asks for in a trace, and names queue pairs.
 #include <algorithm>
 #include <map>
-#include <ranges>
 #include <set>
 #include <utility>
 
@@ -89,15 +88,13 @@ const Record* find_completion(std::span<const Record> records, const Question& q
 
 const Record* find_polled(std::span<const Record> records, const PolledCompletion& polled) {
     std::uint64_t behind = 0;
-    for (const Record& record : std::views::reverse(records)) {
-        if (record.name == "completion" && record.node == polled.node &&
-            record.number("cq") == polled.cq && record.number("qpn") == polled.qpn &&
-            behind++ >= polled.unread &&
-            static_cast<int>(record.number("status")) == polled.status) {
-            return &record;
-        }
-    }
-    return nullptr;
+    const auto found = std::find_if(records.rbegin(), records.rend(), [&](const Record& record) {
+        return record.name == "completion" && record.node == polled.node &&
+               record.number("cq") == polled.cq && record.number("qpn") == polled.qpn &&
+               behind++ >= polled.unread &&
+               static_cast<int>(record.number("status")) == polled.status;
+    });
+    return found == records.rend() ? nullptr : &*found;
 }
 
 const Record* find_stop(std::span<const Record> records, const Question& question) {

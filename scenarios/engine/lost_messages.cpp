@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,10 @@ class LostMessages {
             owners_[record.number("qpn")].insert(record.node);
         } else if (record.name == "packet_sent") {
             sent_[flow_of(record, "qpn")] = &record;
+            if (is_unacknowledged(record)) {
+                last_sent_[{record.node, record.number("dest_qpn"), record.number("psn")}] =
+                    &record;
+            }
         } else if (record.name == "frame_received") {
             const auto found = sent_.find(flow_of(record, "flow"));
             arrived_[record.node] = found == sent_.end() ? nullptr : found->second;
@@ -156,21 +161,22 @@ class LostMessages {
     // The record of a loss follows that of the frame's arrival. On the way back to its own device a
     // packet has no frame: the last one that was sent there is meant.
     void lose_arrived(const Record& record, std::uint64_t target, std::string reason) {
-        const auto is_meant = [&](const Record* sent) {
-            const std::uint64_t to = sent->number("dest_qpn");
-            return sent->number("psn") == record.number("psn") &&
-                   (to == target || to == kMulticastQpn);
-        };
+        const std::uint64_t psn = record.number("psn");
         const auto arrived = arrived_.find(record.node);
-        if (arrived != arrived_.end() && arrived->second != nullptr && is_meant(arrived->second)) {
-            lose(*arrived->second, record, target, std::move(reason));
-            return;
+        if (arrived != arrived_.end() && arrived->second != nullptr) {
+            const Record& sent = *arrived->second;
+            const std::uint64_t to = sent.number("dest_qpn");
+            if (sent.number("psn") == psn && (to == target || to == kMulticastQpn)) {
+                lose(sent, record, target, std::move(reason));
+                return;
+            }
         }
         const Record* last = nullptr;
-        for (const auto& [flow, sent] : sent_) {
-            if (sent->node == record.node && is_meant(sent) &&
-                (last == nullptr || sent->time_ps > last->time_ps)) {
-                last = sent;
+        for (const std::uint64_t to : {target, kMulticastQpn}) {
+            const auto sent = last_sent_.find({record.node, to, psn});
+            if (sent != last_sent_.end() &&
+                (last == nullptr || sent->second->time_ps > last->time_ps)) {
+                last = sent->second;
             }
         }
         if (last != nullptr) {
@@ -209,7 +215,9 @@ class LostMessages {
     const Question& question_;
     const RunNames* names_;
     std::map<std::uint64_t, std::set<std::string>> owners_;  // nodes that have that queue pair
-    std::map<Flow, const Record*> sent_;            // the last packet of each frame's number
+    std::map<Flow, const Record*> sent_;  // the last packet of each frame's number
+    // The last packet without acknowledgment of each PSN, by node and destination.
+    std::map<std::tuple<std::string, std::uint64_t, std::uint64_t>, const Record*> last_sent_;
     std::map<std::string, const Record*> arrived_;  // by node: the packet of the last frame
     const Record* fired_ = nullptr;
     std::map<Flow, const Record*> hits_;  // faults, by the frames that they hit

@@ -16,7 +16,7 @@ class OwnWorld : public FaultSink {
     std::string inject(const simverbs_fault& fault, std::uint32_t& id) override {
         return simverbs_inject(&fault, &id) == 0 ? "" : simverbs_last_error();
     }
-    std::optional<std::uint64_t> matched(std::uint32_t id) const override {
+    [[nodiscard]] std::optional<std::uint64_t> matched(std::uint32_t id) const override {
         std::uint64_t count = 0;
         return simverbs_fault_matched(id, &count) == 0 ? std::optional(count) : std::nullopt;
     }

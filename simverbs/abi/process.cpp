@@ -307,14 +307,15 @@ unsigned Process::close_devices() {
 
 unsigned Process::abandon_devices() {
     const std::lock_guard lock(mutex_);
-    const auto kept = std::ranges::stable_partition(
-        contexts_, [](const Context* each) { return !each->is_librdmacms(); });
-    for (Context* context : kept) {
-        context->execute(CloseContext{});
-        context->abandon();
+    const auto kept =
+        std::stable_partition(contexts_.begin(), contexts_.end(),
+                              [](const Context* each) { return !each->is_librdmacms(); });
+    for (auto each = kept; each != contexts_.end(); ++each) {
+        (*each)->execute(CloseContext{});
+        (*each)->abandon();
     }
-    const auto count = static_cast<unsigned>(kept.size());
-    contexts_.erase(kept.begin(), kept.end());
+    const auto count = static_cast<unsigned>(contexts_.end() - kept);
+    contexts_.erase(kept, contexts_.end());
     has_abandoned_ = has_abandoned_ || count > 0;
     return count;
 }

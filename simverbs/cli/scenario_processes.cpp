@@ -133,6 +133,26 @@ std::string refuse(const scenarios::Scenario& scenario, const std::vector<Progra
     return "";
 }
 
+void judge_programs(scenarios::Judge& judge, const scenarios::Checked& expect,
+                    const std::vector<ProgramSpec>& specs, const std::vector<int>& statuses) {
+    for (std::size_t i = 0; i < statuses.size(); ++i) {
+        judge.judge_exit(expect.at("exit"), specs[i].host, specs[i].command, statuses[i]);
+    }
+    judge.judge_end(expect, {});
+}
+
+// Adds what the world says of the run to its verdict.
+void add_run(scenarios::Verdict& verdict, const Server& server, const scenarios::Witness& witness) {
+    for (const std::string& file : server.incomplete_files()) {
+        verdict.failures.push_back(
+            {{}, witness.now(), "all of it is written", file, "incomplete file"});
+    }
+    verdict.time_ps = witness.now();
+    verdict.digest = witness.digest();
+    verdict.deterministic = server.marks().deterministic();
+    verdict.mark = verdict.deterministic ? "" : server.marks().describe();
+}
+
 }  // namespace
 
 scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
@@ -185,24 +205,12 @@ scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
 
     witness.end(fabric::to_picoseconds(server->now()), server->run_digest());
     scenarios::Judge judge(witness, faults);
-    const scenarios::Checked expect = scenario.at("expect");
-    const std::vector<int> statuses = programs.statuses();
     verdict.interrupted_by = EndSignals::first();
-    for (std::size_t i = 0; verdict.interrupted_by == 0 && i < statuses.size(); ++i) {
-        judge.judge_exit(expect.at("exit"), specs[i].host, specs[i].command, statuses[i]);
-    }
     if (verdict.interrupted_by == 0) {
-        judge.judge_end(expect, {});
+        judge_programs(judge, scenario.at("expect"), specs, programs.statuses());
     }
     verdict.failures = judge.failures();
-    for (const std::string& file : server->incomplete_files()) {
-        verdict.failures.push_back(
-            {{}, witness.now(), "all of it is written", file, "incomplete file"});
-    }
-    verdict.time_ps = witness.now();
-    verdict.digest = witness.digest();
-    verdict.deterministic = server->marks().deterministic();
-    verdict.mark = verdict.deterministic ? "" : server->marks().describe();
+    add_run(verdict, *server, witness);
     scenarios::add_findings(verdict, witness, faults);
     verdict.completed = witness.completed();
     verdict.events = witness.events();

@@ -117,6 +117,7 @@ INTERPOSED std::FILE* fopen64(const char* name, const char* mode) {
     return open_stream(name, mode, "fopen64");
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): parameters, types and arguments are lists
 // The path alone is another one.
 #define REDIRECT(result, function, folder, parameters, types, arguments) \
     INTERPOSED result function parameters {                              \
@@ -136,6 +137,7 @@ INTERPOSED std::FILE* fopen64(const char* name, const char* mode) {
         }                                                             \
         return result;                                                \
     }
+// NOLINTEND(bugprone-macro-parentheses)
 DESCRIBE_PATH(stat, AT_FDCWD, (const char* name, struct stat* about), (const char*, struct stat*),
               (path.real(), about))
 DESCRIBE_PATH(stat64, AT_FDCWD, (const char* name, struct stat64* about),

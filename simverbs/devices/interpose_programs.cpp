@@ -39,6 +39,7 @@ int execute(Execute* original, const char* file, char* const* arguments, char* c
 
 }  // namespace
 
+// NOLINTBEGIN(bugprone-macro-parentheses): `rest` and `arguments` are names
 // The arguments that follow `first`, up to a null pointer, as an array on the caller's stack.
 #define COLLECT(first, rest, arguments)                                                \
     std::size_t count = 1;                                                             \
@@ -53,6 +54,7 @@ int execute(Execute* original, const char* file, char* const* arguments, char* c
     for (std::size_t i = 1; i <= count; ++i) {                                         \
         arguments[i] = va_arg(rest, char*);                                            \
     }
+// NOLINTEND(bugprone-macro-parentheses)
 
 INTERPOSED int execve(const char* file, char* const* arguments, char* const* variables) {
     return execute(originals().execute, file, arguments, variables);

@@ -54,7 +54,7 @@ class EmbeddedRdmaCm final {
     class File;
 
     int make_kernels(bool by_host);
-    File* find(RdmaCmFileNumber number) const;
+    [[nodiscard]] File* find(RdmaCmFileNumber number) const;
     void update_descriptors();
 
     Simulation& simulation_;

@@ -53,6 +53,7 @@ void update(const fabric::Port& port, PortInfo& info) {
 
 std::vector<NodeId> nodes_of(const Simulation& simulation, const std::vector<NumberedHca>& hcas) {
     std::vector<NodeId> nodes;
+    nodes.reserve(hcas.size());
     for (const NumberedHca& hca : hcas) {
         nodes.push_back(simulation.hca(hca.rank).node());
     }

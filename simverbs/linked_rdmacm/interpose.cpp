@@ -122,6 +122,7 @@ INTERPOSED int access(const char* name, int mode) {
 }
 
 // As of the device where it is not on the machine's disk.
+// NOLINTBEGIN(bugprone-macro-parentheses): `Stat` is a type, parameters and arguments are lists
 #define LOOK(function, Stat)                                                     \
     INTERPOSED int function(const char* name, Stat* about) {                     \
         static auto* const kOriginal = next<int(const char*, Stat*)>(#function); \
@@ -134,7 +135,6 @@ INTERPOSED int access(const char* name, int mode) {
 LOOK(stat, struct stat)
 LOOK(stat64, struct stat64)
 
-// NOLINTBEGIN(bugprone-macro-parentheses): parameters and arguments are lists
 // The socket that a descriptor is counts as the device.
 #define DESCRIBE(function, parameters, types, arguments)           \
     INTERPOSED int function parameters {                           \

@@ -22,7 +22,7 @@ class WakeWord {
     [[nodiscard]] bool release();
     void wake() const;
     // By the owner. True once it is released; false after `limit` of wall time.
-    bool spin(std::uint32_t ticket, std::chrono::nanoseconds limit) const;
+    [[nodiscard]] bool spin(std::uint32_t ticket, std::chrono::nanoseconds limit) const;
     void sleep(std::uint32_t ticket);
     bool sleep_for(std::uint32_t ticket, std::chrono::nanoseconds limit);
 

@@ -11,6 +11,7 @@ namespace {
 
 std::vector<std::string> started_with(std::vector<std::string> given) {
     std::vector<char*> pointers;
+    pointers.reserve(given.size() + 1);
     for (std::string& variable : given) {
         pointers.push_back(variable.data());
     }

@@ -20,7 +20,7 @@ using testing::Each;
 class Incast {
   public:
     static constexpr std::size_t kWrites = 60;
-    static constexpr std::size_t kBytes = 128 * 1024;
+    static constexpr std::size_t kBytes = 128 * 1024UL;
 
     Incast(const std::string& personality, std::size_t senders, const std::string& links = "")
         : pair_({.personality = personality,
@@ -178,7 +178,7 @@ TEST(Congestion, WithPfcTheWindowsWaitInTheSwitch) {
 
 TEST(Congestion, OneFlowIsNeverMarked) {
     Pair pair({.topology = "eth-star:2", .gid_index = 3});
-    pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, 256 * 1024));
+    pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, 256 * 1024UL));
     pair.drive();
     EXPECT_THAT(statuses(pair.a.send_cq.poll()), testing::ElementsAre(WcStatus::kSuccess));
     EXPECT_EQ(pair.b.host.hca().hw_counters(1).value(HwCounter::kNpEcnMarkedRocePackets), 0U);
@@ -199,7 +199,7 @@ TEST(Congestion, ANotificationHalvesTheRateAndTimeRestoresIt) {
     EXPECT_EQ(pair.a.host.hca().hw_counters(1).value(HwCounter::kRpCnpHandled), 1U);
     EXPECT_NEAR(static_cast<double>(sender.congestion_rate()), 50e9, 1e6);
     // 1000 + 28 bytes a packet at 50 Gb/s: 164.48 ns apart instead of 88.
-    pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, 100 * 1024));
+    pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, 100 * 1024UL));
     const fabric::SimTime began = pair.now();
     pair.drive_until_sent(pair.a);
     EXPECT_GT(pair.now() - began, fabric::SimDuration(100 * 160'000));

@@ -18,13 +18,13 @@ std::uint64_t digest_of_a_run(std::size_t unrelated_allocations, bool watched) {
     pair.drop_nth(pair.a, 7);
     pair.drop_nth(pair.b, 3);
     const std::vector<Send> sends = {
-        send_of(pair.a, 1, 0, 9 * 1024), write_of(pair.a, pair.b, 2, 0, 40 * 1024),
-        read_of(pair.a, pair.b, 3, 0, 40 * 1024), fetch_add_of(pair.a, pair.b, 4, 131072, 1)};
+        send_of(pair.a, 1, 0, 9 * 1024UL), write_of(pair.a, pair.b, 2, 0, 40 * 1024UL),
+        read_of(pair.a, pair.b, 3, 0, 40 * 1024UL), fetch_add_of(pair.a, pair.b, 4, 131072, 1)};
     pair.a.qp.post(sends);
-    pair.b.qp.post(write_of(pair.b, pair.a, 5, 65536, 20 * 1024));
+    pair.b.qp.post(write_of(pair.b, pair.a, 5, 65536, 20 * 1024UL));
     using namespace std::chrono_literals;
     pair.advance(2ms);
-    pair.b.qp.post_receive(11, {pair.b.segment(65536, 9 * 1024)});
+    pair.b.qp.post_receive(11, {pair.b.segment(65536, 9 * 1024UL)});
     pair.drive();
     Send bad = write_of(pair.a, pair.b, 6, 0, 8);
     bad.rkey = 0xBAD;

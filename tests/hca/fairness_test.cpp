@@ -67,7 +67,7 @@ class LongFlows {
 
   private:
     static constexpr std::size_t kDepth = 64;
-    static constexpr std::size_t kBytes = 16 * 1024;
+    static constexpr std::size_t kBytes = 16 * 1024UL;
 
     void post(std::size_t flow, std::size_t count) {
         for (std::size_t i = 0; i < count; ++i) {

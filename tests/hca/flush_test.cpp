@@ -61,22 +61,22 @@ TEST(Flush, ReceivesPostedInInitAreFlushedFromThere) {
 // The buffer is the program's again when it sees the completion: what still travels is as it was.
 TEST(Flush, PacketsOnTheirWayCarryWhatTheyWereSentWith) {
     Pair pair;
-    pair.a.fill(0, 9 * 1024, 1);
-    const std::vector<std::byte> sent = pair.a.bytes(0, 9 * 1024);
-    pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, 9 * 1024));
+    pair.a.fill(0, 9 * 1024UL, 1);
+    const std::vector<std::byte> sent = pair.a.bytes(0, 9 * 1024UL);
+    pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, 9 * 1024UL));
     EXPECT_EQ(pair.a.qp.modify_to(QpState::kErr), 0);
     EXPECT_THAT(statuses(pair.a.send_cq.poll()), ElementsAre(kFlushed));
-    pair.a.fill(0, 9 * 1024, 99);
+    pair.a.fill(0, 9 * 1024UL, 99);
     pair.drive();
-    EXPECT_EQ(pair.b.bytes(0, 9 * 1024), sent);
+    EXPECT_EQ(pair.b.bytes(0, 9 * 1024UL), sent);
 }
 
 TEST(Flush, AReceiveInUseIsTheFirstToBeFlushed) {
     Pair pair;
-    pair.b.qp.post_receive(1, {pair.b.segment(0, 9 * 1024)});
-    pair.b.qp.post_receive(2, {pair.b.segment(0, 9 * 1024)});
+    pair.b.qp.post_receive(1, {pair.b.segment(0, 9 * 1024UL)});
+    pair.b.qp.post_receive(2, {pair.b.segment(0, 9 * 1024UL)});
     pair.drop_nth(pair.a, 9);
-    pair.a.qp.post(send_of(pair.a, 1, 0, 9 * 1024));
+    pair.a.qp.post(send_of(pair.a, 1, 0, 9 * 1024UL));
     using namespace std::chrono_literals;
     pair.advance(10us);
     EXPECT_EQ(pair.b.qp.modify_to(QpState::kErr), 0);
@@ -87,16 +87,16 @@ TEST(Flush, AReceiveInUseIsTheFirstToBeFlushed) {
 
 TEST(Flush, ARefusalReachesTheRequesterBehindTheReadBeforeIt) {
     Pair pair;
-    pair.b.fill(0, 64 * 1024, 5);
+    pair.b.fill(0, 64 * 1024UL, 5);
     Send bad = write_of(pair.a, pair.b, 2, 131072, 8);
     bad.rkey = 0xBAD;
-    const std::vector<Send> sends = {read_of(pair.a, pair.b, 1, 0, 64 * 1024), bad,
+    const std::vector<Send> sends = {read_of(pair.a, pair.b, 1, 0, 64 * 1024UL), bad,
                                      write_of(pair.a, pair.b, 3, 131072, 8)};
     pair.a.qp.post(sends);
     pair.drive();
     EXPECT_THAT(statuses(pair.a.send_cq.poll()),
                 ElementsAre(WcStatus::kSuccess, WcStatus::kRemAccessErr, kFlushed));
-    EXPECT_EQ(pair.a.bytes(0, 64 * 1024), pair.b.bytes(0, 64 * 1024));
+    EXPECT_EQ(pair.a.bytes(0, 64 * 1024UL), pair.b.bytes(0, 64 * 1024UL));
     EXPECT_THAT(pair.b.take_events(), ElementsAre(AsyncEvent::kQpAccessErr));
 }
 

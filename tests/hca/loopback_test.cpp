@@ -13,13 +13,13 @@ TEST(Loopback, TwoQueuePairsOfOneDeviceExchangeData) {
     QueuePairHandle second = pair.a.make_qp();
     pair.connect(first, pair.a, second);
     pair.connect(second, pair.a, first);
-    pair.a.fill(0, 64 * 1024, 1);
-    Send write = write_of(pair.a, pair.a, 1, 0, 64 * 1024);
+    pair.a.fill(0, 64 * 1024UL, 1);
+    Send write = write_of(pair.a, pair.a, 1, 0, 64 * 1024UL);
     write.remote_address = pair.a.address(65536);
     first.post(write);
     pair.drive();
     EXPECT_THAT(statuses(pair.a.send_cq.poll()), ElementsAre(WcStatus::kSuccess));
-    EXPECT_EQ(pair.a.bytes(65536, 64 * 1024), pair.a.bytes(0, 64 * 1024));
+    EXPECT_EQ(pair.a.bytes(65536, 64 * 1024UL), pair.a.bytes(0, 64 * 1024UL));
 }
 
 TEST(Loopback, NothingOfItReachesTheWire) {

@@ -9,7 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr std::size_t kLength = 9 * 1024;  // nine packets
+constexpr std::size_t kLength = 9 * 1024UL;  // nine packets
 
 // Requests or answers: which host's n-th frame is lost.
 struct Loss {

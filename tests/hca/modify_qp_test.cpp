@@ -262,7 +262,7 @@ TEST(QueryQp, ShowsTheStateItIsInAndWhatWasSet) {
 
 TEST(QueryQp, ItsPsnsMoveWithTraffic) {
     Pair pair;
-    pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, 3 * 1024));
+    pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, 3 * 1024UL));
     pair.drive();
     EXPECT_EQ(pair.a.qp.query().values.sq_psn, pair.options().first_psn + 3);
     EXPECT_EQ(pair.b.qp.query().values.rq_psn, pair.options().first_psn + 3);

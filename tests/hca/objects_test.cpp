@@ -47,7 +47,7 @@ TEST(Objects, AChannelIsBusyWhileACqReportsToIt) {
 
 TEST(Objects, AQueuePairIsNeverBusyAndARegionOnlyByWindows) {
     Pair pair;
-    pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, 9 * 1024));
+    pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, 9 * 1024UL));
     pair.b.qp.post_receive(1, {pair.b.segment(0, 8)});
     EXPECT_EQ(pair.a.host.ask(DeregisterMr{.handle = pair.a.region.handle}), 0);
     EXPECT_EQ(pair.a.host.ask(DestroyQp{.handle = pair.a.qp.handle()}), 0);
@@ -57,7 +57,7 @@ TEST(Objects, AQueuePairIsNeverBusyAndARegionOnlyByWindows) {
 
 TEST(Objects, AContextClosesWithEverythingStillInUse) {
     Pair pair;
-    pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, 9 * 1024));
+    pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, 9 * 1024UL));
     pair.a.host.close();
     EXPECT_EQ(pair.a.host.rings(), 0U);
     EXPECT_EQ(pair.a.host.ask(AllocatePd{}), ENOENT);

@@ -9,7 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr std::size_t kLength = 9 * 1024;
+constexpr std::size_t kLength = 9 * 1024UL;
 
 // Memory of its own that goes back to the system on request.
 class Mapping {
@@ -21,7 +21,7 @@ class Mapping {
     Mapping(const Mapping&) = delete;
     Mapping& operator=(const Mapping&) = delete;
 
-    static constexpr std::size_t kBytes = 64 * 1024;
+    static constexpr std::size_t kBytes = 64 * 1024UL;
     [[nodiscard]] const void* data() const { return base_; }
     [[nodiscard]] std::uint64_t address() const { return reinterpret_cast<std::uint64_t>(base_); }
     // Everything from `offset`; nothing else comes to lie there.
@@ -182,7 +182,7 @@ TEST(PayloadSafety, DestroyingTheResponderOfAReadUnderWayReadsNothingThatWasFree
     Pair pair({.retry_count = 1});
     auto heap = std::make_unique<std::vector<std::byte>>(64 * 1024, std::byte{0x5A});
     const Region region = pair.b.register_memory(heap->data(), heap->size());
-    Send read = read_of(pair.a, pair.b, 1, 0, 64 * 1024);
+    Send read = read_of(pair.a, pair.b, 1, 0, 64 * 1024UL);
     read.remote_address = reinterpret_cast<std::uint64_t>(heap->data());
     read.rkey = region.rkey;
     pair.a.qp.post(read);

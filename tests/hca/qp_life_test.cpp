@@ -38,7 +38,7 @@ TEST(QueuePairLife, AResetOneWorksAgainFromTheStart) {
 TEST(QueuePairLife, ResetForgetsWorkAndCompletesNothing) {
     Pair pair;
     pair.drop_all(pair.a);
-    pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, 9 * 1024));
+    pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, 9 * 1024UL));
     pair.a.qp.post_receive(2, {pair.a.segment(0, 8)});
     EXPECT_EQ(pair.a.qp.modify_to(QpState::kReset), 0);
     pair.drive();
@@ -95,7 +95,7 @@ TEST(QueuePairLife, ItIsSilentWhileItIsNotReadyAndTheTraceSaysWhy) {
 TEST(SendQueueDrain, SaysSoWhenTheLastAnswerIsInAndOnlyWhenAsked) {
     for (const bool asked : {false, true}) {
         Pair pair;
-        pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, 9 * 1024));
+        pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, 9 * 1024UL));
         EXPECT_EQ(pair.a.qp.modify_to(QpState::kSqd,
                                       asked ? QpAttrs(QpAttr::kEnSqdAsyncNotify) : QpAttrs(),
                                       asking_for_the_event()),
@@ -135,7 +135,7 @@ TEST(SendQueueDrain, WhatIsPostedMeanwhileStartsWithRts) {
 TEST(SendQueueDrain, TheReceiveSideGoesOn) {
     Pair pair;
     EXPECT_EQ(pair.b.qp.modify_to(QpState::kSqd), 0);
-    pair.a.qp.post(read_of(pair.a, pair.b, 1, 0, 9 * 1024));
+    pair.a.qp.post(read_of(pair.a, pair.b, 1, 0, 9 * 1024UL));
     pair.drive();
     EXPECT_THAT(statuses(pair.a.send_cq.poll()), ElementsAre(WcStatus::kSuccess));
 }

@@ -88,7 +88,7 @@ TEST(Roce, AFrameWeighsWhatItsHeadersWeigh) {
         pair.drive_until_sent(pair.a);
         const std::int64_t request = 14 + network + 12 + 16 + 1000 + 4 + 4 + 20;
         const std::int64_t answer = std::max(14 + network + 12 + 4 + 4 + 4, 64) + 20;
-        EXPECT_EQ(pair.elapsed(), fabric::SimDuration((request + answer) * 80 + 2 * 500'000))
+        EXPECT_EQ(pair.elapsed(), fabric::SimDuration((request + answer) * 80 + 2 * 500'000L))
             << "GID " << gid;
     }
 }

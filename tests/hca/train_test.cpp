@@ -188,8 +188,8 @@ TEST(Train, OneEventBringsSeveralPackets) {
     };
     EXPECT_EQ(events_of(Packets::kSingle, kLength), 10U) << "nine packets, one answer";
     EXPECT_EQ(events_of(Packets::kAsTrains, kLength), 3U);
-    EXPECT_LT(events_of(Packets::kAsTrains, 256 * 1024) * 4,
-              events_of(Packets::kSingle, 256 * 1024));
+    EXPECT_LT(events_of(Packets::kAsTrains, 256 * 1024UL) * 4,
+              events_of(Packets::kSingle, 256 * 1024UL));
 }
 
 TEST(Train, WhatStandsOnAnEthernetLinkIsOneToo) {
@@ -207,7 +207,7 @@ TEST(Train, OntoItsOwnSourceLandsPacketByPacket) {
                             Side& a = run.pair.a;
                             const Region aliased =
                                 run.pair.b.register_memory(a.memory.data(), a.memory.size());
-                            Send send = write_of(a, run.pair.b, 1, 0, 20 * 1024);
+                            Send send = write_of(a, run.pair.b, 1, 0, 20 * 1024UL);
                             send.remote_address = a.address(distance);
                             send.rkey = aliased.rkey;
                             a.qp.post(send);
@@ -357,7 +357,8 @@ TEST(Train, LosingAnyAnswerHasOneOutcome) {
     for (std::uint64_t nth = 1; nth <= 12; ++nth) {
         expect_one_run({[nth](History& run) {
                             run.pair.drop_nth(run.pair.b, nth);
-                            run.pair.a.qp.post(write_of(run.pair.a, run.pair.b, 1, 0, 150 * 1024));
+                            run.pair.a.qp.post(
+                                write_of(run.pair.a, run.pair.b, 1, 0, 150 * 1024UL));
                         },
                         until(20us), to_the_end});
     }
@@ -367,8 +368,8 @@ TEST(Train, LosingAnyPacketHasOneOutcome) {
     for (std::uint64_t nth = 1; nth <= 40; ++nth) {
         expect_one_run(
             {[](History& run) {
-                 run.pair.a.qp.post(write_of(run.pair.a, run.pair.b, 1, 0, 80 * 1024));
-                 run.pair.b.qp.post(write_of(run.pair.b, run.pair.a, 1, 100 * 1024, 80 * 1024));
+                 run.pair.a.qp.post(write_of(run.pair.a, run.pair.b, 1, 0, 80 * 1024UL));
+                 run.pair.b.qp.post(write_of(run.pair.b, run.pair.a, 1, 100 * 1024UL, 80 * 1024UL));
              },
              until(1us), [nth](History& run) { run.pair.drop_nth(run.pair.a, nth); }, until(20us),
              to_the_end});
@@ -421,7 +422,7 @@ class RandomTraffic {
                      std::uint64_t what, std::uint32_t mtu) {
         Side& sender = from == 0 ? run.pair.a : run.pair.b;
         Side& receiver = from == 0 ? run.pair.b : run.pair.a;
-        const std::size_t length = std::min<std::size_t>(1 + what % (40 * mtu), 60'000);
+        const std::size_t length = std::min<std::size_t>(1 + what % (40UL * mtu), 60'000);
         const std::size_t offset = (what >> 20U) % 1000;
         Send send = write_of(sender, receiver, what % 1000, offset, length);
         send.segments = {sender.segment(offset, length / 3),

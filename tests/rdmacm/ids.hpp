@@ -43,8 +43,6 @@ class Ids : public testing::Test {
             simverbs_close_devices();
         }
     }
-    Ids(const Ids&) = delete;
-    Ids& operator=(const Ids&) = delete;
 
     void SetUp() override {
         channel = rdma_create_event_channel();

@@ -32,8 +32,6 @@ class Rsockets : public testing::TestWithParam<const char*> {
             simverbs_close_devices();
         }
     }
-    Rsockets(const Rsockets&) = delete;
-    Rsockets& operator=(const Rsockets&) = delete;
 
     void TearDown() override {
         simverbs_allow_misuse("completions_unread", 1);

@@ -128,6 +128,7 @@ TEST(Threads, TakeEventsOfOneChannel) {
         ASSERT_EQ(rdma_create_id(channel, &id, nullptr, RDMA_PS_TCP), 0);
     }
     std::vector<std::thread> threads;
+    threads.reserve(ids.size());
     for (rdma_cm_id* id : ids) {
         threads.emplace_back([id, channel] {
             sockaddr_in to = host_address(0, kPort);

@@ -147,7 +147,7 @@ class NewerServer {
         EXPECT_NE(mkdtemp(folder_.data()), nullptr);
         sockaddr_un address{};
         address.sun_family = AF_UNIX;
-        std::strcpy(address.sun_path, path().c_str());
+        path().copy(address.sun_path, sizeof address.sun_path - 1);
         listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
         EXPECT_EQ(bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
         EXPECT_EQ(listen(listener_, 16), 0);

@@ -3,6 +3,7 @@
 // it was never lent.
 //
 // Tests of two users run as root only, as two user ids that have no account.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -13,6 +14,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -73,7 +75,7 @@ class PosingServer {
     explicit PosingServer(const std::string& path) {
         sockaddr_un address{};
         address.sun_family = AF_UNIX;
-        std::strcpy(address.sun_path, path.c_str());
+        path.copy(address.sun_path, sizeof address.sun_path - 1);
         listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
         EXPECT_EQ(bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
         EXPECT_EQ(listen(listener_, 16), 0);
@@ -120,8 +122,8 @@ class PosingServer {
                 AttachReply reply;
                 reply.copies_by_client = 1;
                 reply.device_count = 1;
-                std::strcpy(reply.devices[0].name.data(), "simverbs0");
-                std::strcpy(reply.devices[0].personality.data(), "spec");
+                std::ranges::copy(std::string_view("simverbs0"), reply.devices[0].name.begin());
+                std::ranges::copy(std::string_view("spec"), reply.devices[0].personality.begin());
                 answer(connection, reply, {memory, eventfd(0, EFD_CLOEXEC)});
                 while (recv(connection, request.data(), request.size(), 0) > 0) {
                     simverbs::CommandReply made;
@@ -372,7 +374,7 @@ TEST_F(TwoUsers, AnotherWhoGetsToTheSocketIsRefused) {
         }
         sockaddr_un address{};
         address.sun_family = AF_UNIX;
-        std::strcpy(address.sun_path, socket_.c_str());
+        socket_.copy(address.sun_path, sizeof address.sun_path - 1);
         const int connection = socket(AF_UNIX, SOCK_SEQPACKET, 0);
         if (connect(connection, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
             _exit(2);

@@ -59,7 +59,7 @@ struct Region {
 // One host of the two.
 class Side {
   public:
-    static constexpr std::size_t kMemoryBytes = 256 * 1024;
+    static constexpr std::size_t kMemoryBytes = 256 * 1024UL;
 
     Side(Simulation& simulation, std::size_t rank, const PairOptions& options);
 

@@ -180,7 +180,7 @@ TEST(RcResponderDuplicates, AReadIsAnsweredAgainFromWhereItIsAsked) {
     test.write(kOnly, 104, 8);
     test.take_answers();
     Packet again = request(MessageKind::kRead, kOnly, 102);
-    again.remote_address = kRemote + 2 * kMtu;
+    again.remote_address = kRemote + 2UL * kMtu;
     again.dma_length = 2 * kMtu;
     test.give(again);
     EXPECT_THAT(test.take_answers(),
@@ -192,7 +192,7 @@ TEST(RcResponderDuplicates, AReadAskedForAgainUnderWayReplacesItsAnswer) {
     ResponderUnderTest test;
     test.read(100, 40 * kMtu);
     Packet again = request(MessageKind::kRead, kOnly, 110);
-    again.remote_address = kRemote + 10 * kMtu;
+    again.remote_address = kRemote + 10UL * kMtu;
     again.dma_length = 30 * kMtu;
     test.give(again);
     drain(test);

@@ -31,7 +31,7 @@ class Tagged : public ResponderUnderTest {
     }
     // Sets the head of the messages from now on.
     void head(TagOpcode opcode, std::uint64_t tag, std::uint32_t data = 0) {
-        effects.head.assign(2 * kHeader, std::byte{0});
+        effects.head.assign(2UL * kHeader, std::byte{0});
         build({opcode, 9, tag}, std::span(effects.head).first<TagHeader::kBytes>());
         effects.head[kHeader + 15] = static_cast<std::byte>(data);
     }
@@ -67,7 +67,7 @@ TEST(TaggedMessage, OnlyWhatFollowsTheHeaderIsPlaced) {
     EXPECT_EQ(test.effects.placed[0].address, kLocal);
     EXPECT_EQ(test.effects.placed[0].length, kMtu - kHeader);
     EXPECT_EQ(test.effects.placed[1].address, kLocal + kMtu - kHeader);
-    EXPECT_EQ(test.effects.placed[2].address, kLocal + 2 * kMtu - kHeader);
+    EXPECT_EQ(test.effects.placed[2].address, kLocal + 2UL * kMtu - kHeader);
     EXPECT_THAT(test.flags(), ElementsAre(kMatch, kData));
     EXPECT_EQ(test.effects.received[1].byte_length, 2 * kMtu + 10 - kHeader);
     EXPECT_EQ(test.effects.received[1].wr_id, 50U);

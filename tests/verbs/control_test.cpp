@@ -311,7 +311,7 @@ TEST_F(Control, RestartingLeavesNothingBehind) {
     constexpr int kTimes = 50;
     restart_often(kTimes);
     const std::size_t after = mallinfo2().uordblks;
-    EXPECT_LT(after, before + 64 * kTimes);
+    EXPECT_LT(after, before + 64UL * kTimes);
     devices = ibv_get_device_list(nullptr);
     EXPECT_EQ(devices[0], kept);
     ibv_free_device_list(devices);

@@ -51,10 +51,10 @@ TEST_F(FlowCounters, CountWhatTheirRulesMatch) {
     ASSERT_EQ(steer(Rule(eth_to_b(), counting())), 0);
     EXPECT_TRUE(arrives());
     EXPECT_TRUE(arrives());
-    EXPECT_EQ(values(3), (Values{2, 0, 2 * kFrameBytes}));
+    EXPECT_EQ(values(3), (Values{2, 0, 2UL * kFrameBytes}));
     std::fill_n(a->at(), 6, 0xFF);  // for another rule, or none
     EXPECT_FALSE(arrives());
-    EXPECT_EQ(values(3), (Values{2, 0, 2 * kFrameBytes}));
+    EXPECT_EQ(values(3), (Values{2, 0, 2UL * kFrameBytes}));
 }
 
 TEST_F(FlowCounters, CountWhatIsDroppedToo) {

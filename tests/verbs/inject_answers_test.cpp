@@ -20,8 +20,8 @@ TEST_P(NakByName, FailsTheRequestAndLeavesTheResponderAlone) {
     const std::uint32_t id = inject(fault);
     ASSERT_EQ(a->receive(9, {a->range(0, 8)}), 0);
     write(1, 1);
-    write(2, 1, 2 * kPacket);
-    write(3, 1, 4 * kPacket);
+    write(2, 1, 2UL * kPacket);
+    write(3, 1, 4UL * kPacket);
     expect(*a, 1, IBV_WC_SUCCESS);
     expect(*a, 2, GetParam().status);
     expect(*a, 3, IBV_WC_WR_FLUSH_ERR);
@@ -30,7 +30,7 @@ TEST_P(NakByName, FailsTheRequestAndLeavesTheResponderAlone) {
     EXPECT_EQ(a->state(), IBV_QPS_ERR);
     EXPECT_EQ(b->state(), IBV_QPS_RTS);
     EXPECT_TRUE(b->events().empty());
-    EXPECT_EQ(*b->at(2 * kPacket), 0) << "it was not delivered";
+    EXPECT_EQ(*b->at(2UL * kPacket), 0) << "it was not delivered";
     expect_silence();
 }
 

@@ -61,13 +61,13 @@ TEST_F(InjectedDevice, HostThatIsKilledIsSilent) {
     write(1, 1);
     expect(*a, 1, IBV_WC_SUCCESS);
     EXPECT_EQ(fired(id), 0U);
-    write(2, 1, 2 * kPacket);
+    write(2, 1, 2UL * kPacket);
     expect(*a, 2, IBV_WC_RETRY_EXC_ERR);
     EXPECT_EQ(fired(id), 1U);
     EXPECT_EQ(a->state(), IBV_QPS_ERR);
     EXPECT_TRUE(a->events().empty());
     EXPECT_TRUE(b->events().empty()) << "it has no power to say so";
-    EXPECT_EQ(*b->at(2 * kPacket), 0);
+    EXPECT_EQ(*b->at(2UL * kPacket), 0);
     ibv_qp_attr attr{};
     ibv_qp_init_attr init{};
     EXPECT_EQ(ibv_query_qp(b->qp, &attr, IBV_QP_STATE, &init), EIO);
@@ -268,10 +268,10 @@ TEST_F(InjectedDevice, RegionIsGoneInTheMiddleOfAMessage) {
     inject(fault);
     write(1, 2);
     expect(*a, 1, IBV_WC_SUCCESS);
-    write(2, 4, 8 * kPacket);
+    write(2, 4, 8UL * kPacket);
     expect(*a, 2, IBV_WC_REM_ACCESS_ERR);
     EXPECT_EQ(b->events(), std::vector{IBV_EVENT_QP_ACCESS_ERR});
-    EXPECT_EQ(*b->at(11 * kPacket), 0);
+    EXPECT_EQ(*b->at(11UL * kPacket), 0);
     EXPECT_EQ(ibv_dereg_mr(b->mr), 0);
     b->mr = nullptr;
 }

@@ -272,7 +272,7 @@ TEST_F(PacketFault, HoldKeepsUntilItIsReleased) {
     fault.count = 2;
     const std::uint32_t held = inject(fault);
     write(1, 1);
-    write(2, 1, 2 * kPacket);
+    write(2, 1, 2UL * kPacket);
     expect(*a, 1, IBV_WC_SUCCESS);
     expect(*a, 2, IBV_WC_SUCCESS);
     pass(1'000);
@@ -282,7 +282,7 @@ TEST_F(PacketFault, HoldKeepsUntilItIsReleased) {
     inject(release);
     pass(1);
     EXPECT_EQ(*b->at(0), 1);
-    EXPECT_EQ(*b->at(2 * kPacket), 1);
+    EXPECT_EQ(*b->at(2UL * kPacket), 1);
 }
 
 TEST_F(PacketFault, HoldEndsWhenItIsTakenBack) {
@@ -303,11 +303,11 @@ TEST_F(PacketFault, LandsOutOfOrder) {
     fault.with.duration_ps = 100 * kMicrosecond;
     const std::uint32_t id = inject(fault);
     write(1, 1);
-    write(2, 1, 4 * kPacket);
+    write(2, 1, 4UL * kPacket);
     expect(*a, 1, IBV_WC_SUCCESS);
     expect(*a, 2, IBV_WC_SUCCESS);
     EXPECT_EQ(fired(id), 1U);
-    EXPECT_EQ(*b->at(4 * kPacket), 1) << "the flag";
+    EXPECT_EQ(*b->at(4UL * kPacket), 1) << "the flag";
     EXPECT_EQ(*b->at(0), 0) << "the data";
     std::memset(a->at(0), 0xEE, kPacket);
     pass(1);

@@ -73,7 +73,7 @@ class Injection : public TwoHosts {
     // A WRITE of `packets` packets of 1024 bytes, the n-th filled with n; b's memory starts at 0.
     void write(std::uint64_t id, std::uint32_t packets, std::size_t to = 0) {
         for (std::uint32_t i = 0; i < packets; ++i) {
-            std::memset(a->at(i * kPacket), static_cast<int>(i + 1), kPacket);
+            std::memset(a->at(std::size_t{i} * kPacket), static_cast<int>(i + 1), kPacket);
         }
         ASSERT_EQ(Request(IBV_WR_RDMA_WRITE)
                       .id(id)
@@ -83,7 +83,7 @@ class Injection : public TwoHosts {
                   0);
     }
     void expect_written(std::uint32_t packets, std::size_t to = 0) {
-        EXPECT_EQ(std::memcmp(a->at(0), b->at(to), packets * kPacket), 0);
+        EXPECT_EQ(std::memcmp(a->at(0), b->at(to), std::size_t{packets} * kPacket), 0);
     }
     static void expect(End& end, std::uint64_t id, ibv_wc_status status) {
         const ibv_wc wc = end.wait();

@@ -72,7 +72,7 @@ TEST_F(Resize, KeepsTheSendsThatWait) {
     ASSERT_EQ(post_send(2), 0);
     pass(1);
     ASSERT_EQ(resize(*a, 8, 3), 0);
-    std::memset(a->at(3 * 64), 4, 64);
+    std::memset(a->at(3 * 64UL), 4, 64);
     ASSERT_EQ(post_send(3), 0);
     for (std::uint64_t id = 0; id < 3; ++id) {
         ASSERT_EQ(b->receive(id, {b->range(id * 64, 64)}), 0);

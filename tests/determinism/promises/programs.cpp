@@ -209,7 +209,7 @@ void many_threads() {
         }
     };
     std::vector<std::thread> threads;
-    threads.reserve(2 * kPairs);
+    threads.reserve(2UL * kPairs);
     for (unsigned i = 0; i < kPairs; ++i) {
         pairs[i]->near.receive();
         pairs[i]->far.receive();

@@ -239,7 +239,7 @@ TEST_F(TwoPorts, RefusesWhatIsNoDatagram) {
 class LongMessages : public TwoPorts {
   protected:
     LongMessages() {
-        message_.resize(mad::sa::kDataOffset + 200 * 100 + 17);
+        message_.resize(mad::sa::kDataOffset + 200 * 100UL + 17);
         for (std::size_t i = mad::sa::kDataOffset; i < message_.size(); ++i) {
             message_[i] = static_cast<std::uint8_t>(i * 7);
         }

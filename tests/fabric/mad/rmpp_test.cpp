@@ -64,7 +64,7 @@ TEST(Rmpp, CutsAndJoinsMessagesOfAllLengths) {
 }
 
 TEST(Rmpp, AcknowledgesTheFirstThenEvery64ThThenTheLast) {
-    RmppSender sender(message_of(200 * 130));
+    RmppSender sender(message_of(200 * 130UL));
     RmppReceiver receiver;
     EXPECT_EQ(transfer(sender, receiver), 4);  // after 1, 65, 129, 130
 }
