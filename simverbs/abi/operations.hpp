@@ -11,18 +11,7 @@
 
 namespace simverbs::abi {
 
-// The capabilities that a device may report: the features that exist behind these functions.
-inline constexpr DeviceCaps kModelledCaps =
-    DeviceCaps(DeviceCap::kResizeMaxWr) | DeviceCap::kBadPkeyCntr | DeviceCap::kCurrQpStateMod |
-    DeviceCap::kPortActiveEvent | DeviceCap::kSysImageGuid | DeviceCap::kRcRnrNakGen |
-    DeviceCap::kMemWindow | DeviceCap::kMemWindowType2B | DeviceCap::kMemMgtExtensions |
-    DeviceCap::kManagedFlowSteering | DeviceCap::kRawIpCsum | DeviceCap::kRawScatterFcs |
-    DeviceCap::kPciWriteEndPadding | DeviceCap::kSrqResize | DeviceCap::kUdAvPortEnforce |
-    DeviceCap::kXrc | DeviceCap::kAutoPathMig | DeviceCap::kChangePhyPort |
-    DeviceCap::kBadQkeyCntr | DeviceCap::kFlushGlobal | DeviceCap::kFlushPersistent |
-    DeviceCap::kAtomicWrite;
-
-// The same of features that query_device_ex reports by figures.
+// Features that exist behind these functions and that query_device_ex reports by figures.
 struct ModelledFeatures {
     bool on_demand_paging = true;
     bool segmentation_offload = true;

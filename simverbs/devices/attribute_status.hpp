@@ -1,5 +1,6 @@
-// Describes attributes to callers of stat(2) and its relatives: by a path and by a descriptor as
-// the same file, of the size that sysfs gives to every attribute.
+// Describes files of the tree to callers of stat(2) and its relatives: an attribute by a path and
+// by a descriptor as the same file, of the size that sysfs gives to every attribute, and a device
+// by its number.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +16,36 @@ inline constexpr int kBlockBytes = 512;  // of st_blocks: a file with fewer of t
 // Describes the file of the tree that `descriptor` was opened by; false where it is no attribute.
 bool find_attribute(int descriptor, struct stat& found);
 
-// Changes a description of a file of the tree: of an attribute, which is a regular file.
+// Looks up the number of a device, "/dev/infiniband/umad0"; false: there is no such device. Leaves
+// errno alone.
+bool find_device_number(const char* name, dev_t& number);
+
 template <class Status>
 void size_attribute(Status& about) {
-    if (S_ISREG(about.st_mode)) {
-        about.st_size = kAttributeBytes;
-        about.st_blocks = kAttributeBytes / kBlockBytes;
-    }
+    about.st_size = kAttributeBytes;
+    about.st_blocks = kAttributeBytes / kBlockBytes;
 }
 inline void size_attribute(struct statx& about) {
+    about.stx_size = kAttributeBytes;
+    about.stx_blocks = kAttributeBytes / kBlockBytes;
+}
+
+// Changes a description of a file of the tree: an attribute is a regular file there, and a device
+// has the number of /dev/null.
+template <class Status>
+void describe_file(const char* name, Status& about) {
+    if (S_ISREG(about.st_mode)) {
+        size_attribute(about);
+    } else if (dev_t number = 0; S_ISCHR(about.st_mode) && find_device_number(name, number)) {
+        about.st_rdev = number;
+    }
+}
+inline void describe_file(const char* name, struct statx& about) {
     if (S_ISREG(about.stx_mode)) {
-        about.stx_size = kAttributeBytes;
-        about.stx_blocks = kAttributeBytes / kBlockBytes;
+        size_attribute(about);
+    } else if (dev_t number = 0; S_ISCHR(about.stx_mode) && find_device_number(name, number)) {
+        about.stx_rdev_major = major(number);
+        about.stx_rdev_minor = minor(number);
     }
 }
 

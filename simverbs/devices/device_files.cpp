@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include <fcntl.h>
@@ -11,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "simverbs/devices/attribute_status.hpp"
@@ -33,16 +36,20 @@ void set_flags(int descriptor, int flags) {
     }
 }
 
-// Makes the text of now the contents of `file`.
-int fill(int file, const char* name) {
+int read_attribute(const char* name, AttributeReply& reply) {
     const int connection = connect_to_world();
     if (connection < 0) {
         return -1;
     }
-    AttributeReply reply;
     const int asked = ask(connection, {RequestKind::kReadAttribute, name, O_RDONLY}, reply);
     close(connection);
-    if (asked != 0) {
+    return asked;
+}
+
+// Makes the text of now the contents of `file`.
+int fill(int file, const char* name) {
+    AttributeReply reply;
+    if (read_attribute(name, reply) != 0) {
         return -1;
     }
     const std::size_t length = reply.length < sizeof reply.text ? reply.length : sizeof reply.text;
@@ -95,8 +102,8 @@ int open_device(const TreePath& path, int flags) {
     report_on_signal();
     const bool is_rdma_cm = std::strcmp(path.name(), kRdmaCmName) == 0;
     const Guard guard;
-    note(descriptor, is_rdma_cm ? FileKind::kRdmaCm : FileKind::kDevice, connection, "").number =
-        reply.file;
+    const FileKind kind = is_rdma_cm ? FileKind::kRdmaCm : FileKind::kDevice;
+    note(descriptor, kind, connection, path.name()).number = reply.file;
     return descriptor;
 }
 
@@ -172,6 +179,51 @@ ssize_t read_device(int descriptor, void* bytes, std::size_t count) {
         errno = error;
     }
     return got < 0 || fits ? got : fail(ENOSPC);
+}
+
+// The kernel writes it as "231:64" into the attribute `dev` of the device.
+bool find_device_number(const char* name, dev_t& number) {
+    const int error = errno;
+    constexpr struct {
+        const char* prefix;
+        const char* folder;
+    } kClasses[] = {{"umad", "/sys/class/infiniband_mad/"},
+                    {"issm", "/sys/class/infiniband_mad/"},
+                    {"uverbs", "/sys/class/infiniband_verbs/"},
+                    {"rdma_cm", "/sys/class/misc/"}};
+    const char* const slash = std::strrchr(name, '/');
+    const char* const node = slash == nullptr ? name : slash + 1;
+    for (const auto& row : kClasses) {
+        if (std::strncmp(node, row.prefix, std::strlen(row.prefix)) != 0) {
+            continue;
+        }
+        char attribute[DeviceRequest::kMaxPath];
+        const int length = std::snprintf(attribute, sizeof attribute, "%s%s/dev", row.folder, node);
+        AttributeReply reply;
+        const bool is_known =
+            length < static_cast<int>(sizeof attribute) && read_attribute(attribute, reply) == 0;
+        errno = error;
+        if (!is_known) {
+            return false;
+        }
+        char* end = nullptr;
+        const unsigned long major_number = std::strtoul(reply.text, &end, 10);
+        const unsigned long minor_number = std::strtoul(end + 1, nullptr, 10);
+        number = makedev(static_cast<unsigned>(major_number), static_cast<unsigned>(minor_number));
+        return true;
+    }
+    return false;
+}
+
+void describe_device(int descriptor, mode_t& mode, dev_t& number) {
+    const int error = errno;
+    const Guard guard;
+    const OpenFile* const file = find_open_file(descriptor);
+    if (file != nullptr && find_device_number(file->name, number)) {
+        constexpr mode_t kReadWriteForAll = 0666;
+        mode = S_IFCHR | kReadWriteForAll;
+    }
+    errno = error;
 }
 
 int pause_before_retry_ms() {

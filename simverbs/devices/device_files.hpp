@@ -22,6 +22,9 @@ void refresh_attribute(int descriptor);
 // As read(2) of /dev/infiniband/umadN: a datagram that does not fit stays where it is.
 ssize_t read_device(int descriptor, void* bytes, std::size_t count);
 
+// Describes an open device as fstat(2) does: its type and number.
+void describe_device(int descriptor, mode_t& mode, dev_t& number);
+
 // How long poll(2) of a device waits before it answers that the world has ended: not the first
 // time, then a second. OpenSM tries again for ever and would write a line each time.
 int pause_before_retry_ms();

@@ -126,14 +126,14 @@ INTERPOSED std::FILE* fopen64(const char* name, const char* mode) {
         return kOriginal arguments;                                      \
     }
 
-// An attribute has the size of a page, as in the kernel's sysfs; `about` is of a file of the tree.
+// `about` is of a file of the tree.
 #define DESCRIBE_PATH(function, folder, parameters, types, arguments) \
     INTERPOSED int function parameters {                              \
         static auto* const kOriginal = next<int types>(#function);    \
         const TreePath path(folder, name);                            \
         const int result = kOriginal arguments;                       \
         if (result == 0 && path.is_ours()) {                          \
-            devices::size_attribute(*about);                          \
+            devices::describe_file(path.name(), *about);              \
         }                                                             \
         return result;                                                \
     }
@@ -166,7 +166,7 @@ DESCRIBE_PATH(__lxstat64, AT_FDCWD, (int version, const char* name, struct stat6
         if (result == 0 && is_descriptor && devices::kind_of(folder) == FileKind::kAttribute) { \
             devices::describe_attribute(folder, *about);                                        \
         } else if (result == 0 && path.is_ours()) {                                             \
-            devices::size_attribute(*about);                                                    \
+            devices::describe_file(path.name(), *about);                                        \
         }                                                                                       \
         return result;                                                                          \
     }
@@ -250,7 +250,7 @@ REDIRECT(int, scandir64, AT_FDCWD,
 INTERPOSED ssize_t read(int descriptor, void* bytes, size_t count) {
     static auto* const kOriginal = next<ssize_t(int, void*, size_t)>("read");
     switch (devices::kind_of(descriptor)) {
-        [[likely]] case FileKind::kNone : break;
+        [[likely]] case FileKind::kNone : case FileKind::kRdmaNetlink : break;
         case FileKind::kAttribute:
             if (lseek(descriptor, 0, SEEK_CUR) == 0) {
                 devices::refresh_attribute(descriptor);
@@ -273,19 +273,20 @@ INTERPOSED ssize_t write(int descriptor, const void* bytes, size_t count) {
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): parameters and arguments are lists
-// A descriptor of an attribute is described as the file of its path, and the pipe that one of
-// rdma_cm is as the device.
-#define DESCRIBE(function, parameters, types, arguments)                           \
-    INTERPOSED int function parameters {                                           \
-        static auto* const kOriginal = next<int types>(#function);                 \
-        const int result = kOriginal arguments;                                    \
-        const FileKind kind = devices::kind_of(descriptor);                        \
-        if (result == 0 && kind == FileKind::kRdmaCm) {                            \
-            devices::describe_rdma_cm(descriptor, about->st_mode, about->st_rdev); \
-        } else if (result == 0 && kind == FileKind::kAttribute) {                  \
-            devices::describe_attribute(descriptor, *about);                       \
-        }                                                                          \
-        return result;                                                             \
+// A descriptor of an attribute is described as the file of its path, and the socket or pipe behind
+// one of a device as the device.
+#define DESCRIBE(function, parameters, types, arguments)                               \
+    INTERPOSED int function parameters {                                               \
+        static auto* const kOriginal = next<int types>(#function);                     \
+        const int result = kOriginal arguments;                                        \
+        const FileKind kind = devices::kind_of(descriptor);                            \
+        const bool is_device = kind == FileKind::kDevice || kind == FileKind::kRdmaCm; \
+        if (result == 0 && is_device) {                                                \
+            devices::describe_device(descriptor, about->st_mode, about->st_rdev);      \
+        } else if (result == 0 && kind == FileKind::kAttribute) {                      \
+            devices::describe_attribute(descriptor, *about);                           \
+        }                                                                              \
+        return result;                                                                 \
     }
 DESCRIBE(fstat, (int descriptor, struct stat* about), (int, struct stat*), (descriptor, about))
 DESCRIBE(fstat64, (int descriptor, struct stat64* about), (int, struct stat64*),

@@ -16,7 +16,7 @@ inline constexpr int kMaxDescriptor = 1024;
 // The kind of an open file: whether its system calls are ours; kNone as quickly as may be. kNone of
 // all files while this thread has the lock: the calls that we make then are not the program's, and
 // the number of a descriptor that we have opened may be one that the program has closed.
-enum class FileKind : unsigned char { kNone, kAttribute, kDevice, kRdmaCm };
+enum class FileKind : unsigned char { kNone, kAttribute, kDevice, kRdmaCm, kRdmaNetlink };
 FileKind kind_of(int descriptor);
 
 struct OpenFile {
@@ -25,7 +25,8 @@ struct OpenFile {
     ino_t control_inode = 0;
     pid_t control_process = 0;             // that connected it
     std::uint64_t number = 0;              // OpenDeviceReply::file
-    char name[DeviceRequest::kMaxPath]{};  // of an attribute
+    std::uint32_t netlink_port = 0;        // of a socket of NETLINK_RDMA
+    char name[DeviceRequest::kMaxPath]{};  // as the program knows it; of a socket empty
 };
 
 // Holds the lock that the functions below need. A child is made while no thread of its parent has
@@ -55,7 +56,6 @@ OpenFile* find_open_file(int descriptor);
 int control_of(const OpenFile& file);
 void set_control(OpenFile& file, int control);
 
-// `name`: of an attribute.
 OpenFile& note(int descriptor, FileKind kind, int control, const char* name);
 // `copy` is another descriptor of the same file, by dup(2) or the like.
 void note_copy(int descriptor, int copy);

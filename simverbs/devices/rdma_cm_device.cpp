@@ -238,15 +238,4 @@ ssize_t read_rdma_cm(int descriptor, void* bytes, std::size_t count) {
     return is_still_open(descriptor) ? fail(EINVAL) : syscall(SYS_read, descriptor, bytes, count);
 }
 
-void describe_rdma_cm(int descriptor, mode_t& mode, dev_t& number) {
-    if (!is_still_open(descriptor)) {
-        return;
-    }
-    struct stat about {};
-    if (syscall(SYS_newfstatat, AT_FDCWD, "/dev/null", &about, 0) == 0) {
-        mode = about.st_mode;
-        number = about.st_rdev;
-    }
-}
-
 }  // namespace simverbs::devices

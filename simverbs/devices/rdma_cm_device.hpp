@@ -4,7 +4,6 @@
 
 #include <cstddef>
 
-#include <sys/stat.h>
 #include <sys/types.h>
 
 namespace simverbs::devices {
@@ -16,8 +15,5 @@ ssize_t write_rdma_cm(int descriptor, const void* bytes, std::size_t count);
 
 // As read(2), which this device does not have.
 ssize_t read_rdma_cm(int descriptor, void* bytes, std::size_t count);
-
-// Turns what fstat(2) says of the pipe into what it says of the device: a character device.
-void describe_rdma_cm(int descriptor, mode_t& mode, dev_t& number);
 
 }  // namespace simverbs::devices

@@ -153,6 +153,24 @@ class DeviceContext {
             visit(*cq);
         }
     }
+    template <class F>
+    void for_each_pd(F&& visit) const {
+        for (const auto& [handle, pd] : pds_) {
+            visit(*pd);
+        }
+    }
+    template <class F>
+    void for_each_region(F&& visit) const {
+        for (const auto& [handle, region] : regions_) {
+            visit(*region);
+        }
+    }
+    template <class F>
+    void for_each_srq(F&& visit) const {
+        for (const auto& [handle, srq] : srqs_) {
+            visit(*srq);
+        }
+    }
     [[nodiscard]] std::size_t queue_pair_count() const { return qps_.size(); }
 
     // Nothing completes any more and no event is raised.

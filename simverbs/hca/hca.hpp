@@ -124,6 +124,12 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
         }
     }
     template <class F>
+    void for_each_context(F&& visit) const {
+        for (const auto& [handle, context] : contexts_) {
+            visit(*context);
+        }
+    }
+    template <class F>
     void for_each_cq(F&& visit) const {
         for (const auto& [handle, context] : contexts_) {
             context->for_each_cq(visit);

@@ -51,6 +51,16 @@ enum class DeviceCap : std::uint64_t {
 template <>
 inline constexpr bool kIsSetMember<DeviceCap> = true;
 using DeviceCaps = EnumSet<DeviceCap>;
+// The capabilities that a device may report: the features that are modelled.
+inline constexpr DeviceCaps kModelledCaps =
+    DeviceCaps(DeviceCap::kResizeMaxWr) | DeviceCap::kBadPkeyCntr | DeviceCap::kCurrQpStateMod |
+    DeviceCap::kPortActiveEvent | DeviceCap::kSysImageGuid | DeviceCap::kRcRnrNakGen |
+    DeviceCap::kMemWindow | DeviceCap::kMemWindowType2B | DeviceCap::kMemMgtExtensions |
+    DeviceCap::kManagedFlowSteering | DeviceCap::kRawIpCsum | DeviceCap::kRawScatterFcs |
+    DeviceCap::kPciWriteEndPadding | DeviceCap::kSrqResize | DeviceCap::kUdAvPortEnforce |
+    DeviceCap::kXrc | DeviceCap::kAutoPathMig | DeviceCap::kChangePhyPort |
+    DeviceCap::kBadQkeyCntr | DeviceCap::kFlushGlobal | DeviceCap::kFlushPersistent |
+    DeviceCap::kAtomicWrite;
 struct DeviceCapName {
     DeviceCap cap;
     std::string_view name;  // as in rdma-core, without IBV_DEVICE_

@@ -20,6 +20,9 @@ struct DeviceRequest {
     std::uint32_t address = 0;  // of kSourceAddress: IPv4, 127.77.0.1 is 0x7F4D0001
 };
 
+// DeviceRequest::path of kOpenDevice for a socket of NETLINK_RDMA, which no file stands for.
+inline constexpr char kRdmaNetlinkName[] = "netlink/rdma";
+
 // Where a tree of folders lies that has a file for each attribute and device, all of them empty.
 struct PathReply {
     std::uint32_t error = 0;                  // errno; ENOENT: the topology has no such host

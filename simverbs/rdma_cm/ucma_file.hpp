@@ -73,6 +73,19 @@ class UcmaFile {
     // event_available() and writes again.
     UcmaReply write(std::span<const std::uint8_t> written, const UcmaInputs& inputs = {});
 
+    // Calls visit(number, id) for each id, `number` being what the program knows it by.
+    template <class F>
+    void for_each_id(F&& visit) const {
+        for (const auto& [place, number] : contexts_) {
+            const auto context = ucma_.contexts_.find(number);
+            if (context != ucma_.contexts_.end() && context->second.id) {
+                if (const RdmaId* const id = ucma_.rdma_cm_.find(*context->second.id)) {
+                    visit(number, *id);
+                }
+            }
+        }
+    }
+
   private:
     friend class Ucma;
 

@@ -17,6 +17,7 @@
 
 #include "simverbs/protocol/served_protocol.hpp"
 #include "simverbs/protocol/trusted_socket.hpp"
+#include "simverbs/server/rdma_netlink.hpp"
 
 namespace simverbs {
 namespace {
@@ -161,12 +162,16 @@ AttributeReply DeviceFiles::read(const DeviceRequest& request) {
 
 OpenDeviceReply DeviceFiles::open(const DeviceRequest& request, int connection, pid_t process,
                                   int& descriptor) {
-    const DeviceTree* tree = tree_of(text_of(request.host));
-    const auto device = tree == nullptr ? std::nullopt : tree->device(text_of(request.path));
+    const std::string host = text_of(request.host);
+    const std::string path = text_of(request.path);
+    const DeviceTree* tree = tree_of(host);
+    const auto device = tree == nullptr ? std::nullopt : tree->device(path);
     auto file = std::make_unique<OpenFile>();
     file->process = process;
     int error = files_.size() < kMaxFiles ? 0 : ENFILE;
-    if (error == 0) {
+    if (error == 0 && tree != nullptr && path == kRdmaNetlinkName) {
+        error = open_netlink(host, *file, descriptor);
+    } else if (error == 0) {
         error = device ? open_device(*device, request.flags, *file, descriptor) : ENOENT;
     }
     if (error != 0) {
@@ -282,19 +287,50 @@ bool DeviceFiles::take_written() {
         }
         file->readable = false;
         any = true;
-        if (file->umad != nullptr) {
-            file->closed = !file->umad->take_written();
-        } else if (file->rdma_cm != nullptr) {
-            file->closed = file->rdma_cm->is_closed();
-        } else {
-            char byte = 0;
-            file->closed = recv(file->socket, &byte, 1, MSG_DONTWAIT) <= 0;
-        }
+        file->closed = !take_written(*file);
     }
     if (any) {
         tidy();  // a command may ask for what a file had that is closed
     }
     return execute_commands() || any;
+}
+
+bool DeviceFiles::take_written(OpenFile& file) {
+    if (file.umad != nullptr) {
+        return file.umad->take_written();
+    }
+    if (file.rdma_cm != nullptr) {
+        return !file.rdma_cm->is_closed();
+    }
+    if (file.netlink != nullptr) {
+        return file.netlink->take_written([this, &file](std::span<const std::byte> written) {
+            return answer_netlink(simulation_.hca(file.hca).host(), written);
+        });
+    }
+    char byte = 0;
+    return recv(file.socket, &byte, 1, MSG_DONTWAIT) > 0;
+}
+
+int DeviceFiles::open_netlink(const std::string& host, OpenFile& file, int& descriptor) const {
+    const int error = make_socket_pair(file, descriptor);
+    if (error == 0) {
+        file.hca = simulation_.hcas_of(host).front();
+        file.netlink = std::make_unique<RdmaNetlinkFile>(file.socket);
+    }
+    return error;
+}
+
+std::vector<NetlinkBytes> DeviceFiles::answer_netlink(const std::string& host,
+                                                      std::span<const std::byte> written) const {
+    NetlinkHost asked{simulation_, simulation_.hcas_of(host), {}};
+    for (const auto& file : files_) {
+        if (file->rdma_cm != nullptr && simulation_.hca(file->hca).host() == host) {
+            file->rdma_cm->for_each_id([&](std::uint32_t number, const rdma_cm::RdmaId& id) {
+                asked.ids.push_back({file->process, number, &id});
+            });
+        }
+    }
+    return answer_rdma_netlink(asked, written);
 }
 
 void DeviceFiles::close_file(OpenFile& file) {
@@ -311,8 +347,12 @@ void DeviceFiles::close_file(OpenFile& file) {
     if (file.rdma_cm != nullptr) {
         deliveries_of_closed_ += file.rdma_cm->deliveries();
     }
+    if (file.netlink != nullptr) {
+        deliveries_of_closed_ += file.netlink->deliveries();
+    }
     file.umad.reset();
     file.rdma_cm.reset();
+    file.netlink.reset();
 }
 
 void DeviceFiles::tidy() {
@@ -322,6 +362,9 @@ void DeviceFiles::tidy() {
         }
         if (file->rdma_cm != nullptr) {
             file->rdma_cm->update_pipe();
+        }
+        if (file->netlink != nullptr) {
+            file->netlink->flush();
         }
     }
     const auto gone = std::stable_partition(files_.begin(), files_.end(),
@@ -348,6 +391,7 @@ std::uint64_t DeviceFiles::deliveries() const {
     for (const auto& file : files_) {
         sum += file->umad == nullptr ? 0 : file->umad->deliveries();
         sum += file->rdma_cm == nullptr ? 0 : file->rdma_cm->deliveries();
+        sum += file->netlink == nullptr ? 0 : file->netlink->deliveries();
     }
     return sum;
 }
@@ -391,7 +435,8 @@ bool DeviceFiles::everyone_waits(const std::vector<pid_t>& actors, const std::ve
     bool all = true;
     for (const auto& file : files_) {
         const bool has_unread = (file->umad != nullptr && file->umad->has_unread()) ||
-                                (file->rdma_cm != nullptr && file->rdma_cm->has_event());
+                                (file->rdma_cm != nullptr && file->rdma_cm->has_event()) ||
+                                (file->netlink != nullptr && file->netlink->has_unread());
         if (!has_unread || is_among(held, file->process)) {
             file->unread_since_ns = 0;
             continue;

@@ -15,6 +15,7 @@
 
 #include "simverbs/host_rdma_cm/host_rdma_cm.hpp"
 #include "simverbs/server/rdma_cm_file.hpp"
+#include "simverbs/server/rdma_netlink_file.hpp"
 #include "simverbs/server/umad_file.hpp"
 #include "simverbs/server/world_place.hpp"
 #include "simverbs/threads/thread_watch.hpp"
@@ -110,6 +111,7 @@ class DeviceFiles {
         int socket = -1;  // of rdma_cm a pipe
         std::unique_ptr<UmadFile> umad;
         std::unique_ptr<RdmaCmFile> rdma_cm;
+        std::unique_ptr<RdmaNetlinkFile> netlink;
         fabric::ManagementPort* sm_of = nullptr;  // held as /dev/infiniband/issmN
         bool readable = false;
         bool closed = false;
@@ -119,6 +121,11 @@ class DeviceFiles {
     DeviceTree* tree_of(const std::string& host);
     int open_device(const DeviceFile& device, int flags, OpenFile& file, int& descriptor);
     int open_rdma_cm(const DeviceFile& device, OpenFile& file, int& descriptor);
+    int open_netlink(const std::string& host, OpenFile& file, int& descriptor) const;
+    // Takes what a program has written; false: it has closed the file.
+    bool take_written(OpenFile& file);
+    [[nodiscard]] std::vector<NetlinkBytes> answer_netlink(
+        const std::string& host, std::span<const std::byte> written) const;
     static int make_socket_pair(OpenFile& file, int& descriptor);
     // False: it has closed.
     bool answer(OpenFile& file, const Control& control);

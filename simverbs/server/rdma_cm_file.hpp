@@ -35,6 +35,11 @@ class RdmaCmFile final : private rdma_cm::UcmaObserver {
     rdma_cm::UcmaReply execute(std::span<const std::byte> message, RdmaCmFile* named);
     // Returns true if the last command is in the trace.
     [[nodiscard]] bool did_something() const { return did_something_; }
+    // As UcmaFile has it.
+    template <class F>
+    void for_each_id(F&& visit) const {
+        file_.for_each_id(visit);
+    }
     // Makes the pipe readable, or not. To be called again where no descriptor was to be had for it.
     void update_pipe();
 
