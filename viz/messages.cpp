@@ -69,6 +69,9 @@ std::vector<MessagePart> single_packets(const Run& run) {
 std::string words_of(const Run& run, const MessagePart& part) {
     const RunPacket& first = run.packets[part.packets.front()];
     const RunPacket& last = run.packets[part.packets.back()];
+    if (first.is_management) {
+        return first.opcode;
+    }
     const std::string answer = first.answer();
     std::string text;
     if (part.packets.size() > 1) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "simverbs/model/aeth.hpp"
+#include "simverbs/model/cm_codes.hpp"
 #include "simverbs/model/packet_fate.hpp"
 #include "simverbs/model/wire_opcodes.hpp"
 
@@ -33,6 +34,26 @@ RunPacket packet_of(const Record& record) {
     packet.dma_length = record.id("dma_length");
     packet.retransmission = record.number("retransmission") != 0;
     packet.syndrome = static_cast<std::uint8_t>(record.number("syndrome"));
+    packet.sent = record.time;
+    packet.sent_seq = record.seq;
+    return packet;
+}
+
+// A message of the communication manager; nothing of other management datagrams.
+std::optional<RunPacket> message_of(const Record& record) {
+    constexpr std::int64_t kCommunicationManagement = 0x07;  // IBA table 111
+    const auto* const found = std::find_if(
+        kCmMessages.begin(), kCmMessages.end(), [&record](const CmMessageProperties& row) {
+            return row.attribute_id == record.number("attribute");
+        });
+    if (record.number("class") != kCommunicationManagement || found == kCmMessages.end()) {
+        return std::nullopt;
+    }
+    RunPacket packet;
+    packet.from = {record.node, record.id("qpn")};
+    packet.dest_qpn = record.id("dest_qpn");
+    packet.opcode = found->operation;
+    packet.is_management = true;
     packet.sent = record.time;
     packet.sent_seq = record.seq;
     return packet;
@@ -119,10 +140,20 @@ class Reader {
         }
     }
 
+    void open(const Record& record, RunPacket packet) {
+        open_[{record.node, record.id("qpn"), record.id("frame")}] = run_.packets.size();
+        run_.packets.push_back(std::move(packet));
+    }
+
     void follow(const Record& record) {
         if (record.name == "packet_sent") {
-            open_[{record.node, record.id("qpn"), record.id("frame")}] = run_.packets.size();
-            run_.packets.push_back(packet_of(record));
+            open(record, packet_of(record));
+            return;
+        }
+        if (record.name == "datagram_sent") {
+            if (std::optional<RunPacket> message = message_of(record); message) {
+                open(record, std::move(*message));
+            }
             return;
         }
         if (record.name == "packet_discarded") {
@@ -327,7 +358,9 @@ std::string Run::label(std::uint32_t node) const {
 }
 
 std::string Run::label(const QpName& qp) const {
-    return fmt::format("{} QP 0x{:x}", label(qp.node), qp.qpn);
+    constexpr std::uint32_t kGsi = 1;
+    return qp.qpn == kGsi ? fmt::format("{} GSI", label(qp.node))
+                          : fmt::format("{} QP 0x{:x}", label(qp.node), qp.qpn);
 }
 
 std::string Run::fault_text(const Record& fired) const {

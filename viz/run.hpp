@@ -71,6 +71,7 @@ struct RunPacket {
     std::uint32_t payload = 0;
     std::uint32_t dma_length = 0;  // of a request that has a RETH
     bool retransmission = false;
+    bool is_management = false;  // of the communication manager: has no PSN
     std::uint8_t syndrome = 0;
     std::int64_t sent = 0;       // given to the port
     std::uint64_t sent_seq = 0;  // number of that record
@@ -119,7 +120,8 @@ struct Run {
     std::int64_t end = 0;
 
     [[nodiscard]] std::string label(std::uint32_t node) const;
-    // "h0 QP 0x10001".
+    // "h0 QP 0x10001"; "h0 GSI" of queue pair 1, which has the messages of the communication
+    // manager.
     [[nodiscard]] std::string label(const QpName& qp) const;
     // "fault "cut": drop"; without a name: "fault 2: drop".
     [[nodiscard]] std::string fault_text(const Record& fired) const;

@@ -123,10 +123,13 @@ class Timeline {
                 continue;
             }
             const Hop& first = packet.hops.front();
-            const std::string arguments = fmt::format(
-                R"({{"psn":{},"payload":{},"again":{},"answer":{},"lost":{}}})", packet.psn,
-                packet.payload, packet.retransmission, quoted(packet.answer()),
-                quoted(packet.lost.empty() ? "" : packet.loss_words()));
+            const std::string lost = quoted(packet.lost.empty() ? "" : packet.loss_words());
+            const std::string arguments =
+                packet.is_management
+                    ? fmt::format(R"({{"lost":{}}})", lost)
+                    : fmt::format(R"({{"psn":{},"payload":{},"again":{},"answer":{},"lost":{}}})",
+                                  packet.psn, packet.payload, packet.retransmission,
+                                  quoted(packet.answer()), lost);
             slice(packet.from, Track::kSent, packet.opcode, first.start,
                   first.start + busy_time(first), arguments);
             for (const Arrival& arrival : packet.arrivals) {

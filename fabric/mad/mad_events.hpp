@@ -23,4 +23,27 @@ struct TrapSent {
     }
 };
 
+// A management datagram that leaves its node in a frame; switches that route it by direction send
+// one each.
+struct DatagramSent {
+    static constexpr trace::EventInfo kInfo{"datagram_sent", trace::Category::kPacket};
+    NodeId node;
+    std::uint32_t qpn;    // 0: SMI, 1: GSI
+    std::uint32_t frame;  // Frame::number
+    std::uint32_t dest_qpn;
+    std::uint8_t management_class;  // IBA table 111
+    std::uint8_t method;
+    std::uint16_t attribute;
+
+    template <class F>
+    void fields(F&& f) const {
+        f("qpn", qpn);
+        f("frame", frame);
+        f("dest_qpn", dest_qpn);
+        f("class", management_class);
+        f("method", method);
+        f("attribute", attribute);
+    }
+};
+
 }  // namespace fabric

@@ -7,6 +7,7 @@
 #include "fabric/core/assert.hpp"
 #include "fabric/mad/datagram_address.hpp"
 #include "fabric/mad/directed_route.hpp"
+#include "fabric/mad/mad_events.hpp"
 #include "fabric/net/ethernet_addresses.hpp"
 
 namespace fabric {
@@ -266,8 +267,15 @@ FramePtr ManagedNode::make_frame(const Datagram& datagram, std::uint32_t source_
     frame->is_management = true;
     frame->source = node_.id();
     frame->flow = source_qp;
-    frame->number = 0;
+    frame->number = ++frames_made_;
     frame->transport_as<ManagementHeader>() = {source_qp, to.qp, to.qkey};
+    if (network_.bus().wants(trace::Category::kPacket)) {
+        network_.bus().emit(network_.loop().now(),
+                            DatagramSent{node_.id(), source_qp, frame->number, to.qp,
+                                         static_cast<std::uint8_t>(datagram.management_class()),
+                                         static_cast<std::uint8_t>(datagram.method()),
+                                         datagram.attribute()});
+    }
     return frame;
 }
 

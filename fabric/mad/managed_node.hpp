@@ -74,6 +74,7 @@ class ManagedNode final : private ManagementListener,
     Network& network_;
     Node& node_;
     DatagramPool& pool_;
+    std::uint32_t frames_made_ = 0;
     SubnetAgent subnet_;
     PerformanceAgent performance_;
     EventKey key_;

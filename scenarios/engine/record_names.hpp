@@ -9,7 +9,7 @@ namespace scenarios {
 
 // clang-format off
 inline constexpr auto kRecordNames = std::to_array<std::string_view>({
-    "async_event", "completion", "context", "cq_state", "credit_loop", "delivered",
+    "async_event", "completion", "context", "cq_state", "credit_loop", "datagram_sent", "delivered",
     "dropped", "fabric_command", "fault", "fault_fired", "fault_missed", "frame_dropped",
     "frame_held_back", "frame_received", "frame_sent", "link", "link_state", "memory_region", "misuse",
     "node", "packet_discarded", "packet_sent", "port", "port_event", "port_state", "posted",

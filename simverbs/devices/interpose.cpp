@@ -137,6 +137,21 @@ INTERPOSED std::FILE* fopen64(const char* name, const char* mode) {
         }                                                             \
         return result;                                                \
     }
+
+// With AT_EMPTY_PATH and no name it describes the descriptor itself.
+#define DESCRIBE_AT(function, parameters, types, arguments)                                     \
+    INTERPOSED int function parameters {                                                        \
+        static auto* const kOriginal = next<int types>(#function);                              \
+        const TreePath path(folder, name);                                                      \
+        const bool is_descriptor = (flags & AT_EMPTY_PATH) != 0 && path.is_empty();             \
+        const int result = kOriginal arguments;                                                 \
+        if (result == 0 && is_descriptor && devices::kind_of(folder) == FileKind::kAttribute) { \
+            devices::describe_attribute(folder, *about);                                        \
+        } else if (result == 0 && path.is_ours()) {                                             \
+            devices::describe_file(path.name(), *about);                                        \
+        }                                                                                       \
+        return result;                                                                          \
+    }
 // NOLINTEND(bugprone-macro-parentheses)
 DESCRIBE_PATH(stat, AT_FDCWD, (const char* name, struct stat* about), (const char*, struct stat*),
               (path.real(), about))
@@ -156,20 +171,6 @@ DESCRIBE_PATH(__lxstat, AT_FDCWD, (int version, const char* name, struct stat* a
 DESCRIBE_PATH(__lxstat64, AT_FDCWD, (int version, const char* name, struct stat64* about),
               (int, const char*, struct stat64*), (version, path.real(), about))
 
-// With AT_EMPTY_PATH and no name they describe the descriptor itself.
-#define DESCRIBE_AT(function, parameters, types, arguments)                                     \
-    INTERPOSED int function parameters {                                                        \
-        static auto* const kOriginal = next<int types>(#function);                              \
-        const TreePath path(folder, name);                                                      \
-        const bool is_descriptor = (flags & AT_EMPTY_PATH) != 0 && path.is_empty();             \
-        const int result = kOriginal arguments;                                                 \
-        if (result == 0 && is_descriptor && devices::kind_of(folder) == FileKind::kAttribute) { \
-            devices::describe_attribute(folder, *about);                                        \
-        } else if (result == 0 && path.is_ours()) {                                             \
-            devices::describe_file(path.name(), *about);                                        \
-        }                                                                                       \
-        return result;                                                                          \
-    }
 DESCRIBE_AT(fstatat, (int folder, const char* name, struct stat* about, int flags),
             (int, const char*, struct stat*, int), (folder, path.real(), about, flags))
 DESCRIBE_AT(fstatat64, (int folder, const char* name, struct stat64* about, int flags),

@@ -445,6 +445,41 @@ TEST(Ladder, SaysWhichPeersOfTheChosenLinesAreNotDrawn) {
     EXPECT_FALSE(find_text(of.drawing(), "Not drawn"));
 }
 
+// REQ is lost, and sent again; an answer of the subnet administration is no message of the
+// communication manager.
+TEST(Ladder, DrawsMessagesOfTheCommunicationManager) {
+    LadderOf of;
+    const auto send = [&of](std::int64_t time, std::int64_t frame, std::int64_t management_class,
+                            std::int64_t attribute) {
+        of.add(time, 0, "packet", "datagram_sent",
+               {{"qpn", 1},
+                {"frame", frame},
+                {"dest_qpn", 1},
+                {"class", management_class},
+                {"method", 3},
+                {"attribute", attribute}});
+    };
+    const auto frame = [](std::int64_t number) {
+        return std::vector<Field>{{"port", 1}, {"source", 0}, {"flow", 1}, {"frame", number}};
+    };
+    constexpr std::int64_t kCommunication = 7;
+    constexpr std::int64_t kAdministration = 3;
+    constexpr std::int64_t kReq = 0x10;
+    send(0, 1, kAdministration, 0x35);
+    send(1, 2, kCommunication, kReq);
+    std::vector<Field> lost = frame(2);
+    lost.push_back(word("reason", "fault"));
+    of.add(2, 0, "packet", "frame_dropped", std::move(lost));
+    send(3, 3, kCommunication, kReq);
+    of.add(9, 1, "packet", "frame_received", frame(3));
+    const Drawing drawing = of.drawing();
+    EXPECT_EQ(arrows(drawing).size(), 2U);
+    EXPECT_TRUE(find_text(drawing, "h0 GSI"));
+    EXPECT_NEAR(arrows(drawing).back().points.back().x, life_line(drawing, "h1 GSI"), 8);
+    EXPECT_TRUE(find_text(drawing, "CM_REQ"));
+    EXPECT_FALSE(find_text(drawing, "PSN"));
+}
+
 TEST(Ladder, HasATitleWithItsTimes) {
     LadderOf of;
     of.send(kMicrosecond, "SEND_ONLY", 100);
