@@ -32,7 +32,7 @@ extern "C" {
  * function below that is not a simverbs_set_*: EBUSY afterwards, until simverbs_restart(). */
 
 /* Gives a setting a value, in words: simverbs_set("first_psn", "0xfffff8"). Settings are those of
- * the environment (README.md) by their names without SIMVERBS_, in lower case: "topology",
+ * the environment (simverbs(1)) by their names without SIMVERBS_, in lower case: "topology",
  * "personality", "routing", "seed", "first_psn", "first_qpn", "keys", "sm", "schedule", "spin_ms",
  * "host". Another name, a value that the setting does not have, NULL: EINVAL. The functions below
  * do the same for one setting each. */

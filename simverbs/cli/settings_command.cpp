@@ -97,7 +97,7 @@ std::vector<std::string> find_mistakes() {
 SettingsCommand::SettingsCommand(CLI::App& app)
     : command_(app.add_subcommand(
           "settings", "The variables that embedded worlds read, and what the environment has")) {
-    command_->add_flag("--markdown", as_markdown_, "the table of the README instead");
+    command_->add_flag("--markdown", as_markdown_, "the table of the manual, in Markdown");
 }
 
 int SettingsCommand::run() {

@@ -1,6 +1,6 @@
 // The settings of a world, one row each: their names in the environment, on command lines and in
 // scenarios, their values, default and meaning. Whoever reads a setting, --help, errors, the schema
-// of scenarios and the README's table take them from here.
+// of scenarios and the manual take them from here.
 #pragma once
 
 #include <algorithm>
@@ -104,10 +104,9 @@ inline constexpr auto kSettings = std::to_array<SettingRow>({
      .by_default = "star:2",
      .meaning = "the fabric: a generator, or the path of a topology file",
      .details = "Generators are `pair`, `star:N`, `ring:N`, `fat-tree:K`, `fat-tree2:LxS[xH]`, "
-                "`torus:AxB[xC]`, `dragonfly:a=A,p=P,h=H` (`fabric/topology/generators.hpp`), "
-                "on Ethernet with `eth-` before it; `vpi-pair` has both, two ports a host. A "
-                "path has a `/` or a `.`: `.yaml` with the keys of `fabric/topology/README.md`,"
-                " examples in `scenarios/topologies`; any other is text as `ibnetdiscover` "
+                "`torus:AxB[xC]`, `dragonfly:a=A,p=P,h=H`, on Ethernet with `eth-` before it; "
+                "`vpi-pair` has both, two ports a host. A path has a `/` or a `.`: a `.yaml` file "
+                "has the keys of simverbs-topology(5), any other is text as `ibnetdiscover` "
                 "prints it."},
     {.setting = Setting::kPersonality,
      .variable = "SIMVERBS_PERSONALITY",
@@ -267,11 +266,10 @@ inline constexpr auto kSettings = std::to_array<SettingRow>({
      .kind = SettingKind::kSwitch,
      .by_default = "0",
      .meaning = "explain refusals and report mistakes on stderr",
-     .details = "Names what is not modelled the first time it is called, why a verb is refused or "
-                "what still uses an object that cannot be destroyed, and mistakes that verbs allow "
-                "(`simverbs/model/misuse.hpp`), a line a kind; reports once a world that goes "
-                "nowhere: everyone polls and no event is left, or a million events pass without"
-                " a call."},
+     .details = "Names what is not modelled the first time it is called, why a verb is refused "
+                "or what still uses an object that cannot be destroyed, and mistakes that "
+                "verbs allow, a line a kind. Reports once a world that goes nowhere: everyone "
+                "polls and no event is left, or a million events pass without a call."},
     {.setting = Setting::kHost,
      .variable = "SIMVERBS_HOST",
      .scope = SettingScope::kWorld,

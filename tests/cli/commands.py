@@ -1,7 +1,7 @@
 """What the simverbs command says, and with which status it ends.
 
     SIMVERBS=build/dev/bin/simverbs LIBRARIES=build/dev/lib SCENARIOS=scenarios/library \
-        README=README.md python3 commands.py Worlds
+        python3 commands.py Worlds
 """
 
 import fcntl
@@ -22,7 +22,6 @@ import unittest
 
 SIMVERBS = os.environ["SIMVERBS"]
 SCENARIOS = os.environ["SCENARIOS"]
-README = os.environ["README"]
 LIBRARIES = os.environ["LIBRARIES"]
 PATIENCE_S = 60
 
@@ -153,12 +152,6 @@ class Settings(Case):
             timeout=PATIENCE_S,
         )
         return ended.stderr, len(re.findall("simverbs[0-9]", ended.stdout))
-
-    def test_are_the_table_of_the_readme(self):
-        status, table = self.simverbs("settings", "--markdown")
-        self.assertEqual(status, 0)
-        with open(README, encoding="utf-8") as file:
-            self.assertIn("\n" + table + "\n", file.read(), "README.md: see simverbs settings")
 
     def test_are_options_where_the_table_says_so(self):
         table = self.simverbs("settings", "--markdown")[1]
