@@ -49,12 +49,15 @@ html_theme_options = {
 
 def describe(page):
     """A man page's name, section and the words behind the dash of its NAME."""
-    title = page.read_text(encoding="utf-8").splitlines()[0]
-    name, section, rest = re.fullmatch(r"# (\S+)\((\d)\)(?:: (.*))?", title).groups()
-    words = name.split("-", 1)
-    if rest is None:  # a command: the program says it
-        rest = command_help.read(simverbs_command, words[1:]).description
-    return (f"man/{page.stem}", name, rest, [author], int(section))
+    text = page.read_text(encoding="utf-8")
+    subject = re.match("---\nsubject: (.*)\n---\n", text)
+    name, section = re.search(r"^# (\S+)\((\d)\)$", text, re.MULTILINE).groups()
+    if subject:
+        words = subject[1]
+    else:  # a command: the program says it
+        words = command_help.read(simverbs_command, name.split("-", 1)[1:]).description
+        words = words[0].lower() + words[1:]
+    return (f"man/{page.stem}", name, words, [author], int(section))
 
 
 man_pages = [describe(page) for page in sorted((FOLDER / "man").glob("simverbs*.md"))]

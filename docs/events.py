@@ -16,7 +16,7 @@ FOLDERS = ("fabric", "simverbs")
 @dataclasses.dataclass
 class Kind:
     name: str
-    fields: list
+    fields: dict  # name to what the source says of it
     comment: str
     file: str
 
@@ -29,7 +29,11 @@ def read(root):
             for match in STRUCT.finditer(path.read_text(encoding="utf-8")):
                 category = re.sub("(?<!^)([A-Z])", r"_\1", match["category"]).lower()
                 comment = " ".join(line.strip("/ ") for line in match["comment"].splitlines())
-                fields = re.findall(r"\bf\(\"(\w+)\"", match["body"])
+                said = dict(re.findall(r"\b(\w+)(?: = \w+)?; +// (.*)", match["body"]))
+                fields = {
+                    name: said.get(member, "")
+                    for name, member in re.findall(r"\bf\(\"(\w+)\", (\w+)", match["body"])
+                }
                 found.setdefault(category, []).append(
                     Kind(match["name"], fields, comment, str(path))
                 )

@@ -1,11 +1,13 @@
 """Directives whose text comes from the program and its tables, so that no second copy gets stale."""
 
 import json
+import pathlib
 import re
 import subprocess
 
 from docutils import nodes
 from sphinx import addnodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 
 import command_help
@@ -29,6 +31,11 @@ def paragraph(text):
 def sentence(text):
     text = text[:1].upper() + text[1:]
     return text if text.endswith((".", ":", "?")) else text + "."
+
+
+def cells_of(line):
+    """The cells of a line of a table in Markdown."""
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
 def item(term, *content, ids=()):
@@ -90,6 +97,8 @@ class Options(FromProgram):
         for section in ("Positionals", "Options"):
             for entry in told.sections.get(section, []):
                 ids = []
+                if entry.names[0] == "-h" and len(words) > 1:
+                    continue  # stands with the options of the command above
                 if section == "Options":
                     ids = [f"{program}{name}" for name in entry.names]
                     for name, target in zip(entry.names, ids):
@@ -155,7 +164,7 @@ class Settings(FromProgram):
         domain = self.env.get_domain("std")
         listed = nodes.definition_list()
         for line in self.ask("settings", "--markdown").splitlines()[2:]:
-            variable, option, key, values, meaning = self.cells(line)
+            variable, option, key, values, meaning = cells_of(line)
             name = variable.strip("`")
             places = [f"option {option}"] if option else []
             places += [f"`run:` key {key}"] if key else []
@@ -168,11 +177,6 @@ class Settings(FromProgram):
             listed += item(name, *content, ids=[name])
         return [listed]
 
-    @staticmethod
-    def cells(line):
-        return [cell.strip() for cell in line.strip().strip("|").split("|")]
-
-
 class ScenarioKeys(FromProgram):
     """The keys of scenarios, from the schema."""
 
@@ -182,6 +186,24 @@ class ScenarioKeys(FromProgram):
             self.section(f"`{title}`", *content)
             for title, content in schema_keys.sections(schema, item, paragraph)
         ]
+
+
+class FaultActions(FromProgram):
+    """The actions of faults, from the generated table simverbs/model/FAULT_ACTIONS.md."""
+
+    COLUMNS = ("Waits for", "Target", "Required", "Optional", "Can affect", "Can begin")
+
+    def run(self):
+        path = pathlib.Path(self.config.simverbs_sources, "simverbs/model/FAULT_ACTIONS.md")
+        self.env.note_dependency(str(path))
+        listed = nodes.definition_list()
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if not re.match(r"\| \d", line):
+                continue
+            _, action, done_to, *others = cells_of(line)
+            said = [f"{name}: {cell}." for name, cell in zip(self.COLUMNS, others) if cell != "-"]
+            listed += item(action.strip("`"), paragraph(f"Done to: {done_to}. {' '.join(said)}"))
+        return [listed]
 
 
 class TraceRecords(FromProgram):
@@ -194,7 +216,10 @@ class TraceRecords(FromProgram):
             listed = nodes.definition_list()
             for kind in kinds:
                 self.env.note_dependency(kind.file)
-                fields = ", ".join(f"`{field}`" for field in kind.fields)
+                fields = ", ".join(
+                    f"`{name}` ({said})" if said else f"`{name}`"
+                    for name, said in kind.fields.items()
+                )
                 content = [paragraph(sentence(kind.comment))] if kind.comment else []
                 content.append(paragraph(f"Fields: {fields}." if fields else "No fields."))
                 listed += item(kind.name, *content)
@@ -202,7 +227,32 @@ class TraceRecords(FromProgram):
         return made
 
 
+class TablesAsLists(SphinxPostTransform):
+    """Tables of man pages as lists, which a terminal of any width can show: a row is what its first
+    cell says, explained by the others."""
+
+    builders = ("man",)
+    default_priority = 100
+
+    def run(self):
+        for table in list(self.document.findall(nodes.table)):
+            heads = [entry.astext() for entry in next(table.findall(nodes.thead))[0]]
+            listed = nodes.definition_list()
+            for row in next(table.findall(nodes.tbody)):
+                first, *others = row
+                content = []
+                for head, entry in zip(heads[1:], others):
+                    for child in entry:
+                        if len(others) > 1:
+                            child.insert(0, nodes.Text(f"{head[:1].upper()}{head[1:]}: "))
+                        content.append(child)
+                term = [child for each in first for child in each]
+                listed += item(term or [nodes.Text("-")], *content)
+            table.replace_self(listed)
+
+
 def setup(app):
+    app.add_post_transform(TablesAsLists)
     app.add_config_value("simverbs_command", None, "env")
     app.add_config_value("simverbs_sources", None, "env")
     for name, directive in (
@@ -213,6 +263,7 @@ def setup(app):
         ("exit-statuses", ExitStatuses),
         ("settings", Settings),
         ("scenario-keys", ScenarioKeys),
+        ("fault-actions", FaultActions),
         ("trace-records", TraceRecords),
     ):
         app.add_directive(name, directive)

@@ -40,6 +40,7 @@ struct FaultDescribed {
     }
 };
 
+// An injected fault has fired.
 struct FaultFired {
     static constexpr trace::EventInfo kInfo{"fault_fired", trace::Category::kFault};
     NodeId node;  // whose transmission was hit

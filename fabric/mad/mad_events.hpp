@@ -8,6 +8,7 @@
 
 namespace fabric {
 
+// The agent of a port has sent a trap to its subnet manager.
 struct TrapSent {
     static constexpr trace::EventInfo kInfo{"trap_sent", trace::Category::kState};
     NodeId node;

@@ -16,6 +16,7 @@
 
 namespace fabric {
 
+// A frame was queued at a link, and when it will be on the wire.
 struct FrameSent {
     static constexpr trace::EventInfo kInfo{"frame_sent", trace::Category::kPacket};
     NodeId node;
@@ -67,6 +68,7 @@ struct FrameHeldBack {
     }
 };
 
+// A frame has arrived at a port.
 struct FrameReceived {
     static constexpr trace::EventInfo kInfo{"frame_received", trace::Category::kPacket};
     NodeId node;
@@ -90,6 +92,7 @@ struct FrameReceived {
     }
 };
 
+// A frame was lost, and why.
 struct FrameDropped {
     static constexpr trace::EventInfo kInfo{"frame_dropped", trace::Category::kPacket};
     NodeId node;
@@ -115,7 +118,7 @@ struct FrameDropped {
     }
 };
 
-// The name behind the number of a node. Told when a trace begins, like the next two.
+// The name behind the number of a node. Told when a trace begins.
 struct NodeDescribed {
     static constexpr trace::EventInfo kInfo{"node", trace::Category::kObject};
     NodeId node;
@@ -133,7 +136,7 @@ struct NodeDescribed {
     }
 };
 
-// Told again when its rate changes.
+// A link, its ends and its rate. Told when a trace begins, and when the rate changes.
 struct LinkDescribed {
     static constexpr trace::EventInfo kInfo{"link", trace::Category::kObject};
     NodeId node;  // of end 0
@@ -159,6 +162,7 @@ struct LinkDescribed {
     }
 };
 
+// A port, its LID and its state. Told when a trace begins.
 struct PortDescribed {
     static constexpr trace::EventInfo kInfo{"port", trace::Category::kObject};
     NodeId node;
@@ -174,6 +178,7 @@ struct PortDescribed {
     }
 };
 
+// The logical state of a port has changed.
 struct PortStateChanged {
     static constexpr trace::EventInfo kInfo{"port_state", trace::Category::kState};
     NodeId node;
@@ -191,6 +196,7 @@ struct PortStateChanged {
     }
 };
 
+// A link went down or came up.
 struct LinkStateChanged {
     static constexpr trace::EventInfo kInfo{"link_state", trace::Category::kState};
     NodeId node;  // of end 0
@@ -216,6 +222,7 @@ struct CreditLoopFound {
     }
 };
 
+// An attribute of a port has changed; the asynchronous events of its device follow from it.
 struct PortEventRaised {
     static constexpr trace::EventInfo kInfo{"port_event", trace::Category::kPort};
     NodeId node;

@@ -12,6 +12,7 @@
 
 namespace fabric {
 
+// The subnet manager has become master or standby, or has given up.
 struct SmStateChanged {
     static constexpr trace::EventInfo kInfo{"sm_state", trace::Category::kState};
     NodeId node;
@@ -39,6 +40,7 @@ struct TrapReceived {
     }
 };
 
+// The subnet manager begins to look at its subnet.
 struct SweepBegan {
     static constexpr trace::EventInfo kInfo{"sweep_begins", trace::Category::kState};
     NodeId node;
@@ -50,6 +52,7 @@ struct SweepBegan {
     }
 };
 
+// The subnet manager has brought up what it found.
 struct SweepEnded {
     static constexpr trace::EventInfo kInfo{"sweep_ends", trace::Category::kState};
     NodeId node;

@@ -1,5 +1,6 @@
-// Topologies as files that people write. README.md has the keys. What is not said has the default
-// of the specs (net/topology.hpp). Refuses what it does not know, by line and column.
+// Topologies as files that people write. docs/man/simverbs-topology.5.md has the keys. What is not
+// said has the default of the specs (net/topology.hpp). Refuses what it does not know, by line and
+// column.
 #pragma once
 
 #include <span>

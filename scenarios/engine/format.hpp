@@ -1,5 +1,5 @@
-// The keys of a scenario file. README.md of this folder explains them; `simverbs scenario --schema`
-// prints them.
+// The keys of a scenario file. docs/man/simverbs-scenario.5.md explains them; `simverbs scenario
+// --schema` prints them.
 #pragma once
 
 #include "scenarios/engine/shape.hpp"

@@ -176,7 +176,7 @@ struct WorkPosted {
     }
 };
 
-// Likewise, on the tags of a shared receive queue.
+// Operations on the tags of a shared receive queue were posted: `posted` is their index after them.
 struct TagOperationsPosted {
     static constexpr EventInfo kInfo{"tags_posted", Category::kCall};
     NodeId node;
@@ -190,6 +190,7 @@ struct TagOperationsPosted {
     }
 };
 
+// Receives were posted to a work queue: `posted` is the queue's index after them.
 struct WorkQueuePosted {
     static constexpr EventInfo kInfo{"wq_posted", Category::kCall};
     NodeId node;
@@ -203,6 +204,7 @@ struct WorkQueuePosted {
     }
 };
 
+// A completion is in its queue.
 struct WorkCompleted {
     static constexpr EventInfo kInfo{"completion", Category::kCompletion};
     NodeId node;
@@ -226,6 +228,7 @@ struct WorkCompleted {
     }
 };
 
+// The state of a queue pair has changed, by what and why.
 struct QpStateChanged {
     static constexpr EventInfo kInfo{"qp_state", Category::kState};
     NodeId node;
@@ -261,6 +264,7 @@ struct QpStayed {
     }
 };
 
+// The state of a work queue has changed.
 struct WqStateChanged {
     static constexpr EventInfo kInfo{"wq_state", Category::kState};
     NodeId node;
@@ -278,6 +282,7 @@ struct WqStateChanged {
     }
 };
 
+// An asynchronous event waits for the program.
 struct AsyncEventRaised {
     static constexpr EventInfo kInfo{"async_event", Category::kAsyncEvent};
     NodeId node;

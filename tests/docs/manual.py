@@ -10,6 +10,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 import urllib.parse
 
@@ -25,15 +26,18 @@ OPTION = re.compile(r"(?<![\w-])(--?[A-Za-z][\w-]*)")
 
 
 def text_of(page):
-    """A man page as man(1) shows it, without breaks."""
-    shown = subprocess.run(
-        ["man", "-l", "-P", "cat", "--no-hyphenation", "--no-justification", str(page)],
-        check=True,
-        capture_output=True,
-        text=True,
-        env=dict(os.environ, MANWIDTH="2000", LC_ALL="C.UTF-8", MAN_KEEP_FORMATTING=""),
+    """A man page as man(1) shows it, without breaks, and what it complains of."""
+    wide, narrow = (
+        subprocess.run(
+            ["man", "-l", "-P", "cat", "--no-hyphenation", "--no-justification", str(page)],
+            check=True,
+            capture_output=True,
+            text=True,
+            env=dict(os.environ, MANWIDTH=width, LC_ALL="C.UTF-8"),
+        )
+        for width in ("2000", "80")
     )
-    return re.sub(".\b", "", shown.stdout), shown.stderr
+    return re.sub(".\b", "", wide.stdout), wide.stderr + narrow.stderr
 
 
 def terms_of(roff):
@@ -80,6 +84,21 @@ class Html(unittest.TestCase):
     def test_has_a_search(self):
         index = (MANUAL / "html" / "searchindex.js").read_text(encoding="utf-8")
         self.assertIn("retri", index)  # the stem of "retries"
+
+
+class Pictures(unittest.TestCase):
+    def test_are_what_the_program_draws(self):
+        with tempfile.TemporaryDirectory() as folder:
+            trace, picture = f"{folder}/trace.jsonl", f"{folder}/picture.svg"
+            scenario = str(SOURCES / "docs/lost_packet.yaml")
+            ladder = ["viz", "ladder", trace, "--packets", "-o", picture]
+            for words in (["scenario", scenario, "--trace", trace], ladder):
+                subprocess.run([SIMVERBS, *words], check=True, capture_output=True)
+            self.assertEqual(
+                pathlib.Path(picture).read_text(encoding="utf-8"),
+                (SOURCES / "docs/lost_packet.svg").read_text(encoding="utf-8"),
+                "simverbs viz ladder --packets draws docs/lost_packet.svg",
+            )
 
 
 class ManPages(unittest.TestCase):
@@ -129,7 +148,9 @@ class ManPages(unittest.TestCase):
         for source in (SOURCES / "docs").rglob("*.md"):
             text = source.read_text(encoding="utf-8")
             for command in re.findall(r"\bsimverbs (?:[a-z]+ [^\n`]*)", text):
-                own = re.split(r" -- |='", command)[0]
+                if command.startswith("simverbs on "):  # the rest is the program's
+                    continue
+                own = re.split(r" -- |='| \| ", command)[0]
                 for option in OPTION.findall(own):
                     self.assertTrue(option in known, f"{source.name}: {option} in: {command}")
 
@@ -140,6 +161,11 @@ class ManPages(unittest.TestCase):
         variables = re.findall(r"^\| `(\w+)`", table, re.MULTILINE)
         self.assertGreater(len(variables), 15)
         self.assertLessEqual(set(variables), self.terms["simverbs.1"])
+        example = {"SIMVERBS_TEST_", "SIMVERBS_TOPOLGY"}  # names of users; a mistake that is shown
+        for source in [*(SOURCES / "docs").rglob("*.md"), SOURCES / "README.md"]:
+            named = set(re.findall(r"\bSIMVERBS_[A-Z_]+", source.read_text(encoding="utf-8")))
+            constants = {name for name in named if name.startswith("SIMVERBS_FAULT_")}
+            self.assertEqual(named - constants - example - set(variables), set(), source.name)
 
     def test_have_each_trace_record(self):
         table = (SOURCES / "scenarios/engine/record_names.hpp").read_text(encoding="utf-8")
@@ -153,6 +179,38 @@ class ManPages(unittest.TestCase):
         names = re.findall(r"^\| \d+ \| `(\w+)`", table, re.MULTILINE)
         self.assertGreater(len(names), 30)
         self.assertLessEqual(set(names), set(re.findall(r"\w+", self.pages["simverbs-scenario.5"])))
+
+    def test_have_each_key_of_topologies(self):
+        page, checked = self.pages["simverbs-topology.5"], set()
+        for text in (
+            "unknown: 1",
+            "{hosts: {h0: {unknown: 1}}}",
+            "{switches: {s0: {unknown: 1}}}",
+            "{hosts: {h0: , h1: }, links: [{ends: [h0, h1], unknown: 1}]}",
+            "{defaults: {unknown: 1}}",
+        ):
+            with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+                file.write(text + "\n")
+                file.flush()
+                said = subprocess.run(
+                    [SIMVERBS, "topology", "check", file.name], capture_output=True, text=True
+                ).stderr
+            keys = re.search("valid: (.*)", said)[1].split(", ")
+            self.assertEqual([key for key in keys if not re.search(rf"\b{key}\b", page)], [])
+            checked.update(keys)
+        self.assertGreater(len(checked), 15)
+        generators = command_help.read(SIMVERBS, ("topology", "check")).sections["Positionals"][0]
+        names = re.findall(r"\bvpi-pair|[a-z][-a-z0-9]+(?=:[A-Z])", generators.text)
+        self.assertGreater(len(names), 5)
+        self.assertEqual([name for name in names if name not in page], [])
+
+    def test_explain_why_runs_are_marked(self):
+        source = (SOURCES / "simverbs/world/run_marks.cpp").read_text(encoding="utf-8")
+        table = source[source.index("kSentences{") : source.index("};")]
+        guide = (SOURCES / "docs/guides/nondeterminism.md").read_text(encoding="utf-8")
+        sentences = [each.replace("{}", "...") for each in re.findall('"(.*)"', table)]
+        self.assertGreater(len(sentences), 8)
+        self.assertEqual([each for each in sentences if f"| {each} |" not in guide], [])
 
     def test_have_each_public_function(self):
         declared = set()

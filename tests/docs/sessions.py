@@ -3,6 +3,9 @@
 
     sessions.py PAGE PREFIX       in a folder of its own, with what is installed at PREFIX
     sessions.py --count FOLDER    how many blocks there are, and which are not executed
+
+A page that is no part of the manual (README.md) has blocks as any reader of Markdown knows them:
+`console` blocks, where `status=1` may stand behind the word, and blocks with the name of a file.
 """
 
 import collections
@@ -43,7 +46,12 @@ def blocks_of(path):
             options[name] = value
         while body and not body[0].strip():
             body.pop(0)
-        yield Block(fence["language"].strip("{}"), fence["argument"], options, body, begin)
+        kind, argument = fence["language"].strip("{}"), fence["argument"]
+        if path.name == "README.md" and kind == "console":
+            kind, options = "session", dict([argument.split("=")] if argument else [])
+        elif path.name == "README.md" and argument:
+            kind = "file"
+        yield Block(kind, argument, options, body, begin)
         number += 1
 
 
