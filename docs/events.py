@@ -31,7 +31,7 @@ def read(root):
                 comment = " ".join(line.strip("/ ") for line in match["comment"].splitlines())
                 said = dict(re.findall(r"\b(\w+)(?: = \w+)?; +// (.*)", match["body"]))
                 fields = {
-                    name: said.get(member, "")
+                    name: "" if "::" in said.get(member, "") else said.get(member, "")
                     for name, member in re.findall(r"\bf\(\"(\w+)\", (\w+)", match["body"])
                 }
                 found.setdefault(category, []).append(

@@ -81,6 +81,12 @@ class Html(unittest.TestCase):
         self.assertEqual(dead, [])
         self.assertGreater(seen, 500)
 
+    def test_links_of_the_readme_lead_somewhere(self):
+        text = (SOURCES / "README.md").read_text(encoding="utf-8")
+        links = re.findall(r"\]\(([^)#]+)\)", text)
+        self.assertGreater(len(links), 10)
+        self.assertEqual([link for link in links if not (SOURCES / link).exists()], [])
+
     def test_has_a_search(self):
         index = (MANUAL / "html" / "searchindex.js").read_text(encoding="utf-8")
         self.assertIn("retri", index)  # the stem of "retries"
