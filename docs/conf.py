@@ -12,7 +12,7 @@ import command_help  # noqa: E402
 
 project = "simverbs"
 author = "the simverbs authors"
-copyright = author
+copyright = f"{author}; license: BSD-2-Clause"
 version = release = re.search(
     r"project\(simverbs VERSION ([0-9.]+)",
     (FOLDER.parent / "CMakeLists.txt").read_text(encoding="utf-8"),
