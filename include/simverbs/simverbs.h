@@ -192,6 +192,10 @@ int simverbs_capture_open(const char* path);
 /* ENOENT when none is open; when something could not be written, why: ENOSPC or EIO, say. */
 int simverbs_capture_close(void);
 
+/* Writes out what is buffered of an open trace and an open capture, so that the files can be read
+ * while they are open. 0 where none is open; EIO when something could not be written. */
+int simverbs_trace_flush(void);
+
 enum simverbs_field_kind {
     SIMVERBS_FIELD_SIGNED,   /* number, as int64_t */
     SIMVERBS_FIELD_UNSIGNED, /* number */
@@ -275,6 +279,19 @@ int simverbs_packet_digest(uint64_t* digest);
 /* *deterministic: 1 when nothing has happened that could differ in another run, else 0, and
  * simverbs_last_error() says what. */
 int simverbs_is_deterministic(int* deterministic);
+
+/* Makes the world as the scenario in the file `path` says: its fabric, settings and faults; what
+ * the file leaves out is as simverbs_set_*() and the environment have it. The file has no programs
+ * of its own. EBUSY when the world exists already; EINVAL with the mistakes of the file, with line
+ * and column, for NULL, and when libsimverbs-scenario.so does not lie beside the library. A
+ * scenario that the program does not end is judged at simverbs_restart() and at the end of the
+ * program, as one of SIMVERBS_SCENARIO: the exit status is 1 when something was not as expected. */
+int simverbs_begin_scenario(const char* path);
+
+/* Judges what has happened so far by what the scenario expects, and ends it; the world goes on.
+ * *report says what was not as expected, and why: "" where all of it was. The text is good until
+ * the thread's next call of this function. ENOENT: none has begun. */
+int simverbs_end_scenario(const char** report);
 
 /* With SIMVERBS_WARN=1, a mistake of this name ("no_receive_at_rtr"; the error of another name has
  * them all) is not named in this world while `allowed` is 1; 0: it is named again. Another name:

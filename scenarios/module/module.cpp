@@ -1,7 +1,6 @@
-// SIMVERBS_SCENARIO=FILE: a scenario around a program that has the library in it, a test say. The
-// library calls begin before the first world is made, end when a world ends; and explain, scenario
-// or not, where simverbs_explain() is called.
-#include <cstdio>
+// SIMVERBS_SCENARIO=FILE, simverbs_begin_scenario(): a scenario around a program that has the
+// library in it, a test say. The library calls begin before the world is made, end when it ends or
+// when the program asks; and explain, scenario or not, where simverbs_explain() is called.
 #include <optional>
 #include <string>
 #include <utility>
@@ -86,7 +85,7 @@ std::string begin(const char* file) {
     return g_around->faults.inject_all(g_around->scenario);
 }
 
-bool end(const ScenarioModuleRun& run) {
+std::string end(const ScenarioModuleRun& run) {
     Around& around = *g_around;
     around.witness.end(run.now_ps, run.run_digest);
     Judge judge(around.witness, around.faults);
@@ -102,11 +101,8 @@ bool end(const ScenarioModuleRun& run) {
     add_findings(verdict, around.witness, around.faults);
     verdict.replay = fmt::format("SIMVERBS_SCENARIO={} and the program",
                                  fabric::shell_word(around.scenario.file));
-    if (!verdict.passed()) {
-        fmt::print(stderr, "{}", report(verdict, {}));
-    }
     delete std::exchange(g_around, nullptr);
-    return verdict.passed();
+    return verdict.passed() ? "" : report(verdict, {});
 }
 
 std::string explain_given(ScenarioModuleRecords* records, void* from,
@@ -143,8 +139,10 @@ EXPORTED const char* simverbs_scenario_begin(const char* file) {
     return wrong.empty() ? nullptr : wrong.c_str();
 }
 
-EXPORTED bool simverbs_scenario_end(const ScenarioModuleRun* run) {
-    return scenarios::end(*run);
+EXPORTED const char* simverbs_scenario_end(const ScenarioModuleRun* run) {
+    static std::string report;
+    report = scenarios::end(*run);
+    return report.empty() ? nullptr : report.c_str();
 }
 
 EXPORTED const char* simverbs_scenario_explain(ScenarioModuleRecords* records, void* from,

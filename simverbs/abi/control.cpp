@@ -133,6 +133,31 @@ SIMVERBS_ABI unsigned simverbs_close_devices(void) {
     return Process::current().close_devices();
 }
 
+SIMVERBS_ABI int simverbs_begin_scenario(const char* path) {
+    if (path == nullptr || *path == '\0') {
+        return fail(EINVAL, "simverbs_begin_scenario: no path");
+    }
+    const auto [error, why] = Process::current().begin_scenario(path);
+    return error == 0 ? 0 : fail(error, "simverbs_begin_scenario: {}", why);
+}
+
+SIMVERBS_ABI int simverbs_end_scenario(const char** report) {
+    if (report == nullptr) {
+        return fail_without_place("simverbs_end_scenario");
+    }
+    thread_local std::string told;
+    std::string& text = told;
+    return in_turn([report, &text](EmbeddedWorld& /*world*/) {
+        auto judged = Process::current().end_scenario();
+        if (!judged) {
+            return fail(ENOENT, "simverbs_end_scenario: no scenario has begun");
+        }
+        text = std::move(*judged);
+        *report = text.c_str();
+        return 0;
+    });
+}
+
 SIMVERBS_ABI int simverbs_allow_misuse(const char* name, int allowed) {
     const std::string_view wanted = name == nullptr ? "" : name;
     const auto* const found =

@@ -177,6 +177,14 @@ SIMVERBS_ABI int simverbs_capture_close(void) {
     });
 }
 
+SIMVERBS_ABI int simverbs_trace_flush(void) {
+    return in_turn([](EmbeddedWorld& world) {
+        world.traces().flush();
+        const std::vector<std::string> incomplete = world.traces().incomplete();
+        return incomplete.empty() ? 0 : fail(EIO, "simverbs_trace_flush: {}", incomplete.front());
+    });
+}
+
 SIMVERBS_ABI int simverbs_trace_callback(simverbs_record_callback callback, void* argument) {
     return in_turn([=](EmbeddedWorld& world) {
         const auto* const before = world.traces().listener();

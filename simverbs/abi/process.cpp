@@ -148,14 +148,14 @@ std::unique_ptr<Device> Process::device(std::uint32_t index, const DeviceInfo& i
 }
 
 // It makes the world itself, through the functions of simverbs.h.
-void Process::begin_scenario() {
+void Process::begin_scenario_of_environment() {
     const std::string file(environment_value(Setting::kScenario));
     if (file.empty() || scenario_asked_for_ || !environment_value(Setting::kServer).empty()) {
         return;
     }
     scenario_asked_for_ = true;
     if (const std::string wrong = scenario_.begin(file.c_str()); !wrong.empty()) {
-        fmt::print(stderr, "simverbs: {}\n", wrong);
+        fmt::print(stderr, "simverbs: SIMVERBS_SCENARIO: {}\n", wrong);
         scenario_failed_ = true;
         embedded_.reset();
         devices_.clear();
@@ -163,17 +163,34 @@ void Process::begin_scenario() {
     }
 }
 
-void Process::end_scenario() {
+std::pair<int, std::string> Process::begin_scenario(const char* path) {
+    const std::lock_guard lock(mutex_);
+    if (tried_) {
+        return {EBUSY, "the world exists already; simverbs_restart() first"};
+    }
+    scenario_asked_for_ = true;
+    std::string wrong = scenario_.begin(path);
+    if (!wrong.empty()) {
+        embedded_.reset();
+        devices_.clear();
+        options_.reset();
+        tried_ = false;
+        scenario_asked_for_ = false;
+    }
+    return {wrong.empty() ? 0 : EINVAL, std::move(wrong)};
+}
+
+std::optional<std::string> Process::end_scenario() {
+    const std::lock_guard lock(mutex_);
     if (embedded_ == nullptr || !scenario_.has_begun()) {
-        return;
+        return std::nullopt;
     }
     embedded_->traces().listen({});
     const RunMarks& marks = embedded_->conductor().marks();
     const std::string mark = marks.deterministic() ? "" : marks.describe();
     const fabric::EventLoop& loop = embedded_->simulation().loop();
-    const bool held = scenario_.end({fabric::to_picoseconds(loop.now()),
-                                     embedded_->simulation().bus().run_digest(), mark.c_str()});
-    scenario_failed_ = scenario_failed_ || !held;
+    return scenario_.end({fabric::to_picoseconds(loop.now()),
+                          embedded_->simulation().bus().run_digest(), mark.c_str()});
 }
 
 std::string Process::make_embedded() {
@@ -194,7 +211,7 @@ std::string Process::make_embedded() {
 driver::EmbeddedWorld* Process::embedded() {
     const std::lock_guard lock(mutex_);
     if (!tried_) {
-        begin_scenario();
+        begin_scenario_of_environment();
     }
     if (!tried_) {
         find_world();
@@ -275,7 +292,10 @@ void Process::name_what_is_left() {
 void Process::finish() {
     const std::lock_guard lock(mutex_);
     name_what_is_left();
-    end_scenario();
+    if (const auto report = end_scenario(); report && !report->empty()) {
+        fmt::print(stderr, "{}", *report);
+        scenario_failed_ = true;
+    }
     if (embedded_ != nullptr) {
         embedded_->finish();
     }

@@ -9,7 +9,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simverbs/abi/objects.hpp"
@@ -57,9 +59,14 @@ class Process {
     [[nodiscard]] std::string describe_open();
     // Closes them, with their objects; how many there were.
     unsigned close_devices();
+    // Makes the world as a scenario says. An errno and why it cannot, or 0.
+    std::pair<int, std::string> begin_scenario(const char* path);
+    // The report of the scenario that began, which it ends: "" where all was as expected. Nothing:
+    // none has begun.
+    std::optional<std::string> end_scenario();
     // Prints what a world has to say at its end; nothing where none was made.
     void finish();
-    // A scenario (SIMVERBS_SCENARIO) found what must not be.
+    // A scenario that the program did not end itself found what must not be.
     [[nodiscard]] bool scenario_failed() const { return scenario_failed_; }
 
     driver::PinnedMemory& pinned() { return pinned_; }
@@ -76,8 +83,7 @@ class Process {
   private:
     Process() = default;
     void find_world();
-    void begin_scenario();
-    void end_scenario();
+    void begin_scenario_of_environment();
     // Returns why it cannot be made, else "".
     std::string make_embedded();
     void name_what_is_left();

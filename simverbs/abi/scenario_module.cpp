@@ -49,17 +49,18 @@ std::string ScenarioModule::begin(const char* file) {
     const auto begin = function_of_module<ScenarioModuleBegin>("simverbs_scenario_begin");
     const auto end = function_of_module<ScenarioModuleEnd>("simverbs_scenario_end");
     if (!begin || !end) {
-        return fmt::format("SIMVERBS_SCENARIO: {}", begin ? end.error() : begin.error());
+        return begin ? end.error() : begin.error();
     }
     if (const char* wrong = (*begin)(file)) {
-        return fmt::format("SIMVERBS_SCENARIO: {}", wrong);
+        return wrong;
     }
     end_ = *end;
     return {};
 }
 
-bool ScenarioModule::end(const ScenarioModuleRun& run) {
-    return std::exchange(end_, nullptr)(&run);
+std::string ScenarioModule::end(const ScenarioModuleRun& run) {
+    const char* const report = std::exchange(end_, nullptr)(&run);
+    return report == nullptr ? "" : report;
 }
 
 }  // namespace simverbs::abi

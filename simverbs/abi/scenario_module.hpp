@@ -22,8 +22,9 @@ struct ScenarioModuleRun {
 // Reads the file, makes the world as it says, and puts its faults there. nullptr, or what is wrong,
 // until the next call.
 using ScenarioModuleBegin = const char*(const char* file);
-// Judges: whether everything that was expected happened. What did not is said on stderr.
-using ScenarioModuleEnd = bool(const ScenarioModuleRun* run);
+// Judges: nullptr when everything that was expected happened, or a report of what did not, until
+// the next call.
+using ScenarioModuleEnd = const char*(const ScenarioModuleRun* run);
 
 // Calls see(record, argument) for each record.
 using ScenarioModuleRecords = void(void* from, simverbs_record_callback see, void* argument);
@@ -55,8 +56,8 @@ class ScenarioModule {
     // Loads the module, which lies beside this library. "" or why it cannot be.
     std::string begin(const char* file);
     [[nodiscard]] bool has_begun() const { return end_ != nullptr; }
-    // Returns true if the run was as it had to be. It may begin again then.
-    bool end(const ScenarioModuleRun& run);
+    // Returns "" if the run was as it had to be, else a report. It may begin again then.
+    std::string end(const ScenarioModuleRun& run);
 
   private:
     ScenarioModuleEnd* end_ = nullptr;
