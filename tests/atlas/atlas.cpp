@@ -1,11 +1,13 @@
 // The atlas: each completion status, async event and event of rdma_cm with its causes and the test
 // that shows it, generated from the tables of simverbs/model and the rows beside this file.
 //
-//   atlas --check FILE    whether FILE, ATLAS.md or FAULT_ACTIONS.md, is what would be printed
+//   atlas --check FILE    whether FILE is what would be printed: ATLAS.md, FAULT_ACTIONS.md, or a
+//                         module of simverbs/python
 //   atlas --update FILE   makes it so
 //   atlas --tests FILE    whether the tests of the rows are in FILE, verbs_test --gtest_list_tests
 //   atlas --rdma-cm-tests FILE    likewise of the events of rdma_cm: rdma_cm_test
 //   atlas --rdma-cm-scenarios FOLDER    whether their scenarios are in FOLDER
+#include <array>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -14,6 +16,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "simverbs/model/completion_faults.hpp"
 #include "simverbs/model/rdma_cm_events.hpp"
@@ -21,6 +24,7 @@
 
 #include "tests/atlas/atlas_rows.hpp"
 #include "tests/atlas/fault_actions_page.hpp"
+#include "tests/atlas/python_tables.hpp"
 
 namespace simverbs::atlas {
 namespace {
@@ -132,7 +136,18 @@ std::string print_statuses() {
 
 // The page that a file of that name holds.
 std::string print(std::string_view path) {
-    return path.ends_with("FAULT_ACTIONS.md") ? print_fault_actions() : print_statuses();
+    constexpr auto kPages = std::to_array<std::pair<std::string_view, std::string (*)()>>({
+        {"FAULT_ACTIONS.md", print_fault_actions},
+        {"python/tables.py", print_python_tables},
+        {"python/packet_faults.py", print_python_packet_faults},
+        {"python/fabric_faults.py", print_python_fabric_faults},
+    });
+    for (const auto& [name, print_page] : kPages) {
+        if (path.ends_with(name)) {
+            return print_page();
+        }
+    }
+    return print_statuses();
 }
 
 bool read(const char* path, std::string& text) {
