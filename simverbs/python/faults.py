@@ -43,7 +43,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -74,7 +73,7 @@ class Fault:
         self.id = number
         self.action = action
         self._is_in_place = True
-        self._process = os.getpid()
+        self._world = library.current_world()
 
     def __repr__(self) -> str:
         return f"<simverbs.Fault {self.id}: {self.action}>"
@@ -105,7 +104,7 @@ class Fault:
         Packets that it holds go on; what it did to links and devices stays. A fault that is removed
         already, or whose world has ended, is left alone.
         """
-        if self._is_in_place and self._process == os.getpid():
+        if self._is_in_place and self._world == library.current_world():
             self._is_in_place = False
             try:
                 library.call("simverbs_clear_fault", self.id)
@@ -124,12 +123,18 @@ class Fault:
     ) -> None:
         self.remove()
 
+    def _check(self) -> None:
+        if self._world != library.current_world():
+            raise Error(errno.ENOENT, f"the world of {self!r} has ended, or is another process's")
+
     def _count(self, function: str) -> int:
+        self._check()
         count = ctypes.c_uint64()
         library.call(function, self.id, ctypes.byref(count))
         return count.value
 
     def _missed(self) -> tuple[int, str]:
+        self._check()
         count, reason = ctypes.c_uint64(), ctypes.c_char_p()
         library.call(
             "simverbs_fault_missed", self.id, ctypes.byref(count), ctypes.byref(reason)

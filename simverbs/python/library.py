@@ -62,6 +62,7 @@ _CHECKED = {
 
 _loaded: Optional[ctypes.CDLL] = None
 _loaded_from = Path()
+_worlds_ended = 0
 
 
 def load() -> Path:
@@ -170,6 +171,18 @@ def call(name: str, *arguments: object) -> None:
     number: int = getattr(functions(), name)(*arguments)
     if number != 0:
         raise Error(number, last_error())
+
+
+def restart() -> None:
+    """Ends the world of this process. Raises Error (EBUSY) where a device is open."""
+    global _worlds_ended
+    call("simverbs_restart")
+    _worlds_ended += 1
+
+
+def current_world() -> tuple[int, int]:
+    """Tells worlds apart: the process, and how many worlds have ended in it."""
+    return os.getpid(), _worlds_ended
 
 
 def encoded(text: str, what: str) -> bytes:

@@ -7,9 +7,9 @@
 
 `pytest --simverbs` loads the simulated libibverbs.so.1 before tests are imported, so that pyverbs
 has its devices. The mark has the keywords of `simverbs.World`, and `record`, as --simverbs-record.
-Marks of a class or module hold for its tests; what a nearer mark says precedes. Paths of scenarios
-and topologies are relative to the file of the test. A test that has the mark has a world, whether it
-asks for the fixture or not.
+Marks of a class or module apply to all its tests; the mark nearest to the test wins. Paths of
+scenarios and topologies are relative to the file of the test. A test with the mark has a world even
+if it does not ask for the fixture.
 
 The report of a test that fails says why, in which folder trace, capture and ladder are kept, and how
 to run it again.

@@ -72,7 +72,7 @@ class World:
         self._process = os.getpid()
         self._take_the_place()
         try:
-            library.call("simverbs_restart")
+            library.restart()
             for name, value in settings.items():
                 if value is not None:
                     _set(name, value)
@@ -86,7 +86,7 @@ class World:
             self._is_open = False
             self._leave_the_place()
             try:
-                library.call("simverbs_restart")  # forgets the settings
+                library.restart()  # forgets the settings
             except Error:
                 pass  # a device is open, whose world goes on
             raise
@@ -126,7 +126,7 @@ class World:
             close_contexts()
             library.functions().simverbs_close_devices()
         try:
-            library.call("simverbs_restart")
+            library.restart()
         except Error as refused:
             why = str(refused.strerror).removeprefix("simverbs_restart: ")
             why = why.replace("ibv_close_device() it", "close its context")

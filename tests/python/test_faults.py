@@ -283,6 +283,19 @@ def test_all_faults_are_taken_back(world: simverbs.World) -> None:
         end.close()
 
 
+def test_a_fault_of_another_world_is_left_alone() -> None:
+    with simverbs.World():
+        former = simverbs.drop(src="h0")
+    with simverbs.World():
+        present = simverbs.drop(src="h1")
+        assert present.id == former.id
+        former.remove()
+        assert present.fired == 0
+        with pytest.raises(simverbs.Error, match="has ended") as caught:
+            former.fired
+    assert caught.value.errno == errno.ENOENT
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [("5ms", 5 * simverbs.MS), ("1.5 us", 1_500_000), ("2h", 7200 * simverbs.S), ("0ps", 0)],

@@ -343,6 +343,12 @@ def test_an_ini_file_can_have_the_option(pytester: pytest.Pytester) -> None:
     pytester.runpytest_subprocess().assert_outcomes(passed=1)
 
 
+def test_the_plugin_may_be_named_besides(pytester: pytest.Pytester) -> None:
+    result = run(pytester, "-p", "simverbs.pytest_plugin", test_it=LOST + CUT)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*-m pytest --simverbs * -p simverbs.pytest_plugin *test_cut*"])
+
+
 def test_a_missing_library_is_a_usage_error(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

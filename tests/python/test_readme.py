@@ -13,10 +13,15 @@ README = Path(__file__).parents[2] / "simverbs" / "python" / "README.md"
 
 def example() -> tuple[str, str]:
     """The file and the command of the README's first section."""
-    text = README.read_text()
-    blocks = re.findall(r"\n\n((?:(?:    .*)?\n)+)", text.split("## When it fails")[0])
-    test, command = (textwrap.dedent(block).strip() + "\n" for block in blocks)
+    test, command = blocks_of("## A test", "`--simverbs` loads")
     return test, command.strip()
+
+
+def blocks_of(begin: str, end: str) -> list[str]:
+    """The indented blocks of the README between these words."""
+    text = README.read_text().split(begin)[1].split(end)[0]
+    blocks = re.findall(r"\n\n((?:(?:    .*)?\n)+)", text)
+    return [textwrap.dedent(block).strip() + "\n" for block in blocks]
 
 
 def test_the_example_passes(pytester: pytest.Pytester) -> None:
@@ -33,3 +38,11 @@ def test_the_example_fails_without_its_fault(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_subprocess(*command.split()[1:], "-p", "no:cacheprovider")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*assert 0 == 1*", "run it again:"])
+
+
+def test_the_program_without_pytest_prints_what_it_says(pytester: pytest.Pytester) -> None:
+    (program,) = blocks_of("A program without pytest", "## When it fails")
+    said = re.findall(r"print\(.*\)  # (.*)", program)
+    result = pytester.runpython(pytester.makepyfile(program))
+    assert result.ret == 0
+    assert result.outlines == [said[0], said[1].partition(":")[0]]

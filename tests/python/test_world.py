@@ -6,6 +6,8 @@ import errno
 import inspect
 import ipaddress
 import os
+import subprocess
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
@@ -13,7 +15,7 @@ from typing import Any
 
 import pytest
 import simverbs
-from simverbs import tables
+from simverbs import library, tables
 
 simverbs.load()
 
@@ -254,6 +256,14 @@ def refused_in_thread(call: Callable[[], Any]) -> str:
     thread.start()
     thread.join()
     return said[0]
+
+
+def test_a_served_world_is_not_changed_by_its_programs() -> None:
+    program = "import simverbs, sys; simverbs.load(); simverbs.World()"
+    words = [str(library.command()), "run", "star:2", f"h0={sys.executable} -c '{program}'"]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert "attached to a server's (ENODEV)" in ended.stdout + ended.stderr
 
 
 SCENARIO = """
