@@ -67,8 +67,9 @@ from simverbs.packet_faults import (
     rnr_nak,
     syndrome,
 )
+from simverbs.port import Port
 from simverbs.trace import Record, Trace, read_trace
-from simverbs.world import Port, World, WorldTrace, current
+from simverbs.world import World, WorldTrace, current
 
 __all__ = [
     "MIN", "MS", "NS", "PS", "US", "H", "S",

@@ -24,16 +24,20 @@ def _run(*words: PathText) -> subprocess.CompletedProcess[str]:
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("SIMVERBS_")
     }
-    ended = subprocess.run(
-        [str(library.command()), *map(str, words)],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    command = library.command()
+    try:
+        ended = subprocess.run(
+            [str(command), *map(str, words)],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except OSError as error:
+        raise Error(error.errno or errno.EIO, f"{command}: {error.strerror}") from None
     if ended.returncode not in (0, 1):
         said = (ended.stderr or ended.stdout).strip().removeprefix("simverbs: ")
         number = errno.EINVAL if ended.returncode == _USAGE else errno.EIO

@@ -150,9 +150,8 @@ def _judged(run: Callable[[], None], test: RecordedTest) -> Callable[[], None]:
     def run_and_judge() -> None:
         __tracebackhide__ = True
         run()
-        report = test.world.end_scenario()
-        if report:
-            pytest.fail(report, pytrace=False)
+        if test.judge():
+            pytest.fail("not as the scenario expects: the report is below", pytrace=False)
 
     return run_and_judge
 

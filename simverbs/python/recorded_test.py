@@ -43,6 +43,7 @@ class RecordedTest:
         self._item = item
         self._notes: list[str] = []
         self._temporary = tempfile.TemporaryDirectory(prefix="simverbs-test-")
+        self._verdict = ""
         self.has_failed = False
         self.world = World(**settings)
         try:
@@ -68,11 +69,18 @@ class RecordedTest:
             self._notes.append(f"{variable} has a file: {path}")
         return bool(path)
 
+    def judge(self) -> str:
+        """What was not as the scenario of the test expects; "": all was, or it has none."""
+        if self.world.is_open and self.world.has_scenario:
+            self._verdict = self.world.end_scenario()
+        return self._verdict
+
     def close(self) -> None:
         """Ends the world, with what pyverbs has open.
 
         Raises Error (EBUSY) where others have devices open; they are closed then.
         """
+        self.judge()
         close_contexts()
         try:
             self.world.close()
@@ -87,29 +95,40 @@ class RecordedTest:
         """Keeps what was recorded, and returns the report and the folder."""
         self.has_failed = True
         folder = _folder_of(self._item)
-        folder.mkdir(parents=True, exist_ok=True)
         why = self._explain()
         self._end_files()
+        report = [why.rstrip("\n"), ""]
+        try:
+            names = self._store(folder, why)
+        except OSError as error:
+            report.append(f"nothing is kept in {folder}: {error}")
+        else:
+            report += [f"kept in {folder}:", *(f"    {name}" for name in names)]
+        report += [*self._notes, "run it again:", f"    {reproducer(self._item)}"]
+        return "\n".join(report) + "\n", folder
+
+    def _store(self, folder: Path, why: str) -> list[str]:
+        """Fills the folder; returns the names of the files. Raises OSError."""
+        folder.mkdir(parents=True, exist_ok=True)
+        names = [TRACE, CAPTURE, LADDER, EXPLANATION]
+        for name in names:
+            (folder / name).unlink(missing_ok=True)  # of a run before
         for name in (TRACE, CAPTURE):
             recorded = Path(self._temporary.name) / name
             if recorded.exists():
                 shutil.copyfile(recorded, folder / name)
         (folder / EXPLANATION).write_text(why, encoding="utf-8")
-        if (Path(self._temporary.name) / TRACE).exists():
+        if (folder / TRACE).exists():
             try:
                 draw_ladder(folder / TRACE, folder / LADDER)
             except Error as error:
                 self._notes.append(f"{LADDER} was not drawn: {error}")
-        report = [why.rstrip("\n"), "", f"kept in {folder}:"]
-        report += [f"    {name}" for name in (TRACE, CAPTURE, LADDER, EXPLANATION)
-                   if (folder / name).exists()]
-        report += self._notes
-        report += ["run it again:", f"    {reproducer(self._item)}"]
-        return "\n".join(report) + "\n", folder
+        return [name for name in names if (folder / name).exists()]
 
     def _explain(self) -> str:
         if not self.world.is_open:
-            return "the world of the test has ended"
+            return "the world of the test has ended\n"
+        verdict = self.judge()
         try:
             why = self.world.explain() or "no work request has failed, and no datagram was lost\n"
         except Error as error:
@@ -118,7 +137,7 @@ class RecordedTest:
         mark = self.world.not_deterministic()
         end = f"virtual time {text_of(self.world.now())}, run digest {self.world.run_digest():016x}"
         end += f", not deterministic: {mark}" if mark else ", deterministic"
-        return why + (f"queue pairs:\n{waits}" if waits else "") + end + "\n"
+        return "\n".join([verdict + why + f"queue pairs:\n{waits.rstrip()}", end, ""])
 
     def _end_files(self) -> None:
         """Closes trace and capture, so that the files are complete."""

@@ -17,7 +17,6 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Optional, Union
@@ -25,7 +24,8 @@ from typing import Optional, Union
 from simverbs import library, tables
 from simverbs.durations import Duration, picoseconds
 from simverbs.errors import Error, ScenarioFailed
-from simverbs.faults import clear_faults, rate_of
+from simverbs.faults import clear_faults
+from simverbs.port import Port, in_range
 from simverbs.pyverbs_contexts import close_contexts
 from simverbs.trace import Trace
 
@@ -68,6 +68,7 @@ class World:
         settings = {name: value for name, value in locals().items() if name in tables.SETTINGS}
         self._is_open = False
         self._has_scenario = False
+        self._unread_report = ""  # of a scenario that close() has judged
         self._trace: Optional[_TraceFile] = None
         self._process = os.getpid()
         self._take_the_place()
@@ -120,7 +121,8 @@ class World:
         if self._process != os.getpid():  # a forked child: the world is the parent's
             self._is_open = False
             return
-        report = self.end_scenario() if self._has_scenario else ""
+        if self._has_scenario:
+            self._unread_report = self.end_scenario()
         self.end_trace()
         if force:
             close_contexts()
@@ -134,6 +136,7 @@ class World:
         self._is_open = False
         self._leave_the_place()
         library.call("simverbs_set_kept_records", 0)
+        report, self._unread_report = self._unread_report, ""
         if report:
             raise ScenarioFailed(report)
 
@@ -163,6 +166,11 @@ class World:
     def is_open(self) -> bool:
         """False after `close()`, and in a forked child."""
         return self._is_open and self._process == os.getpid()
+
+    @property
+    def has_scenario(self) -> bool:
+        """Whether there is a scenario that was not judged yet."""
+        return self._has_scenario
 
     def _check(self) -> None:
         if self._process != os.getpid():
@@ -212,7 +220,7 @@ class World:
 
     def expect_actors(self, count: int) -> None:
         """Lets virtual time stand until that many threads have called a verb or this API."""
-        self._call("simverbs_actors", _in_range(count, 0, 2**32 - 1, "expect_actors"))
+        self._call("simverbs_actors", in_range(count, 0, 2**32 - 1, "expect_actors"))
 
     # ---- the fabric ------------------------------------------------------------------------
 
@@ -352,57 +360,6 @@ class World:
         return (report.value or b"").decode(errors="replace")
 
 
-class Port:
-    """A port of a host. Numbers that are no port's raise Error (ENOENT) in each function.
-
-    Functions that are marked InfiniBand raise Error (EOPNOTSUPP) for a port of Ethernet.
-    """
-
-    def __init__(self, world: World, node: str, number: int) -> None:
-        self._world = world
-        self.node = node
-        self.number = number
-        self._port = (library.encoded(node, "port: node"), _in_range(number, 0, 255, "port"))
-
-    def set_lid(self, lid: int) -> None:
-        """IBV_EVENT_LID_CHANGE. From 1 to 0xBFFF and no other port's, else EINVAL. InfiniBand."""
-        lid = _in_range(lid, 0, 0xFFFF, "set_lid")
-        self._world._call("simverbs_port_set_lid", *self._port, lid)
-
-    def set_pkeys(self, pkeys: Iterable[int]) -> None:
-        """IBV_EVENT_PKEY_CHANGE. The table from entry 0; further entries become 0. InfiniBand.
-
-        Raises Error (EINVAL) for none, and for more than the port has.
-        """
-        values = [_in_range(each, 0, 0xFFFF, "set_pkeys") for each in pkeys]
-        table = (ctypes.c_uint16 * len(values))(*values)
-        self._world._call("simverbs_port_set_pkeys", *self._port, table, len(values))
-
-    def set_gid(self, index: int, gid: bytes) -> None:
-        """IBV_EVENT_GID_CHANGE. An entry of the table, or the first empty one. InfiniBand.
-
-        `gid` has 16 bytes (`ipaddress.IPv6Address(text).packed`). Raises Error (EINVAL) for another
-        index or length.
-        """
-        if len(gid) != 16:
-            raise Error(errno.EINVAL, f"set_gid: a GID has 16 bytes, not {len(gid)}")
-        index = _in_range(index, 0, 2**32 - 1, "set_gid: index")
-        self._world._call("simverbs_port_set_gid", *self._port, index, gid)
-
-    def set_sm_lid(self, lid: int) -> None:
-        """IBV_EVENT_SM_CHANGE: another master subnet manager, at that LID (1 to 0xBFFF)."""
-        lid = _in_range(lid, 0, 0xFFFF, "set_sm_lid")
-        self._world._call("simverbs_port_set_sm_lid", *self._port, lid)
-
-    def reregister(self) -> None:
-        """IBV_EVENT_CLIENT_REREGISTER. InfiniBand."""
-        self._world._call("simverbs_port_reregister", *self._port)
-
-    def set_rate(self, rate: str) -> None:
-        """Width and speed of the port's link, at both ends: "4x EDR"."""
-        self._world._call("simverbs_port_set_rate", *self._port, *rate_of(rate, "set_rate"))
-
-
 class _TraceFile:
     """The one file that the trace of a world goes to, and how many WorldTraces use it."""
 
@@ -485,11 +442,3 @@ def _set(name: str, value: Union[str, int]) -> None:
     except Error as refused:
         why = str(refused.strerror).removeprefix("simverbs_set: ")
         raise Error(refused.errno or errno.EINVAL, f"World: {name}: {why}") from None
-
-
-def _in_range(value: int, least: int, most: int, what: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{what}: {value!r} is {type(value).__name__}, not an int")
-    if not least <= value <= most:
-        raise Error(errno.EINVAL, f"{what}: {value} is not from {least} to {most}")
-    return value

@@ -187,6 +187,16 @@ def test_a_scenario_that_fails_says_why(tmp_path: Path) -> None:
     assert caught.value.errno == errno.EINVAL
 
 
+def test_a_command_that_cannot_be_run_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "simverbs").write_text("no program")
+    monkeypatch.setattr("simverbs.library.COMMAND", str(tmp_path / "simverbs"))
+    with pytest.raises(simverbs.Error, match=f"{tmp_path}/simverbs: Permission denied") as caught:
+        simverbs.explain_trace("x")
+    assert caught.value.errno == errno.EACCES
+
+
 def test_without_the_command_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("simverbs.library.COMMAND", "nowhere/simverbs")
     monkeypatch.setenv("PATH", "/nonexistent")
