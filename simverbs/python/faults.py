@@ -63,20 +63,37 @@ WcStatus = Union[WcStatusName, int]
 _EVERY = 2**64 - 1
 
 
+_of_worlds: list[Fault] = []  # of the present world, or of the one before
+
+
 class Fault:
     """A fault in place, until `remove()` or the end of the world.
 
     As a context manager it is removed at the end of the `with` block.
     """
 
-    def __init__(self, number: int, action: str) -> None:
+    def __init__(self, number: int, action: str, name: str) -> None:
         self.id = number
         self.action = action
+        self.name = name
         self._is_in_place = True
         self._world = library.current_world()
+        _of_worlds[:] = [each for each in _of_worlds if each._world == self._world]
+        _of_worlds.append(self)
 
     def __repr__(self) -> str:
-        return f"<simverbs.Fault {self.id}: {self.action}>"
+        return f"<simverbs.Fault {self.describe()}>"
+
+    def describe(self) -> str:
+        """What has come of it: '1 "lost" (drop): fired 0 times, 2 matched'."""
+        name = f' "{self.name}"' if self.name else ""
+        text = f"{self.id}{name} ({self.action}): "
+        try:
+            missed, reason = self._missed()
+            text += f"fired {self.fired} times, {self.matched} matched"
+        except Error:
+            return text + "is no longer in place"
+        return text + (f"; {missed} of them did nothing, since {reason}" if missed else "")
 
     @property
     def fired(self) -> int:
@@ -125,7 +142,9 @@ class Fault:
 
     def _check(self) -> None:
         if self._world != library.current_world():
-            raise Error(errno.ENOENT, f"the world of {self!r} has ended, or is another process's")
+            raise Error(
+                errno.ENOENT, f"the world of fault {self.id} has ended, or is another process's"
+            )
 
     def _count(self, function: str) -> int:
         self._check()
@@ -212,7 +231,7 @@ def inject(action: str, keywords: Mapping[str, Any]) -> Fault:
     except Error as refused:
         assert refused.errno is not None
         raise Error(refused.errno, filler.in_words(str(refused.strerror))) from None
-    return Fault(number.value, action)
+    return Fault(number.value, action, keywords.get("name") or "")
 
 
 class _Filler:
@@ -368,6 +387,11 @@ def rate_of(text: str, what: str = "rate") -> tuple[int, int]:
             f"{' '.join(tables.LINK_WIDTHS)}, speeds {' '.join(tables.LINK_SPEEDS)}",
         )
     return tables.LINK_WIDTHS[found[1]], tables.LINK_SPEEDS[found[2]]
+
+
+def faults_of_world() -> list[Fault]:
+    """The faults that were put in place in the present world, in this order."""
+    return [each for each in _of_worlds if each._world == library.current_world()]
 
 
 def clear_faults() -> None:

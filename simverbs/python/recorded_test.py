@@ -16,6 +16,7 @@ import pytest
 from simverbs.command import draw_ladder
 from simverbs.durations import text_of
 from simverbs.errors import Error
+from simverbs.faults import faults_of_world
 from simverbs.pyverbs_contexts import close_contexts
 from simverbs.world import World
 
@@ -134,10 +135,12 @@ class RecordedTest:
         except Error as error:
             why = f"no explanation: {error}\n"
         waits = self.world.waits()
+        faults = [f"  {each.describe()}\n" for each in faults_of_world()]
         mark = self.world.not_deterministic()
         end = f"virtual time {text_of(self.world.now())}, run digest {self.world.run_digest():016x}"
         end += f", not deterministic: {mark}" if mark else ", deterministic"
-        return "\n".join([verdict + why + f"queue pairs:\n{waits.rstrip()}", end, ""])
+        parts = [verdict, why, *(["faults:\n", *faults] if faults else [])]
+        return "".join([*parts, "queue pairs:\n", waits.rstrip("\n"), "\n", end, "\n"])
 
     def _end_files(self) -> None:
         """Closes trace and capture, so that the files are complete."""

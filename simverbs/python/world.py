@@ -39,9 +39,21 @@ _process_of_open_world = 0
 class World:
     """A world, with the settings that are given; others are those of the environment.
 
-    `simverbs settings` describes them. `scenario` is a file with a fabric, faults and what to
-    expect; `end_scenario()` judges by it. `kept_records` is how many of the last records are kept
-    for `explain()`; 0 for long runs. It costs microseconds a message.
+    - `topology`: the fabric: a generator ("star:3", "pair", "fat-tree:4", on Ethernet "eth-star:3")
+      or the path of a topology file
+    - `personality`: whose behaviour where devices differ: "spec", "connectx6" or "rxe"
+    - `seed`: of every random decision
+    - `routing`: "auto", "min-hop", "up-down" or "fat-tree"
+    - `first_psn`, `first_qpn`: PSN in packets of what programs call PSN 0; low 16 bits of the first
+      queue pair number
+    - `keys`: order in which memory keys are given out: "sequential" or "random"
+    - `sm`: what brings InfiniBand ports up: "startup", "sweep" or "none"
+    - `schedule`: who moves time: "canonical", "free" or "serial"
+    - `spin_ms`: processor time after which a thread that watches memory counts as waiting
+    - `host`: shows the devices of this host alone
+    - `scenario`: a file with a fabric, faults and what to expect; `end_scenario()` judges by it
+    - `kept_records`: how many of the last records are kept for `explain()`; 0 for long runs, since
+      each costs time
 
     One at a time in a process. Raises Error: EBUSY where another one is open, or a device is; EINVAL
     where a value has no meaning; ENODEV where a variable of the environment has none, or where the

@@ -174,6 +174,19 @@ def test_a_lost_packet_is_sent_again(world: simverbs.World) -> None:
         end.close()
 
 
+def test_a_fault_says_what_has_come_of_it(world: simverbs.World) -> None:
+    late = simverbs.drop(src="h0", nth=3, name="late")
+    qp = simverbs.qp_error("h0", qp=3)
+    ends = pair()
+    exchange(*ends)
+    assert late.describe() == '1 "late" (drop): fired 0 times, 1 matched'
+    assert "2 (qp_error): fired 1 times, 1 matched; 1 of them did nothing, since" in repr(qp)
+    late.remove()
+    assert repr(late) == '<simverbs.Fault 1 "late" (drop): is no longer in place>'
+    for end in ends:
+        end.close()
+
+
 def test_a_fault_comes_after_another(world: simverbs.World) -> None:
     first = simverbs.mark(when=simverbs.OnTime(), at="1ms")
     then = simverbs.link_down("h0-s0", after=first, after_delay="1ms", duration="1ms")

@@ -23,6 +23,8 @@ def test_a_failing_test_shows_why_and_what_it_kept(pytester: pytest.Pytester) ->
             "*- simverbs -*",
             "*request 0 of h0 QP 0x10001 completed with RETRY_EXC_ERR*",
             '*Root: the injected fault "cut" (drop) fired at 0ps: at h0, SEND_ONLY*',
+            "faults:",
+            '*1 "cut" (drop): fired 3 times, 3 matched',
             "host h0",
             "virtual time *ms, run digest *, deterministic",
             f"kept in {folder}:",
