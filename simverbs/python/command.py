@@ -54,9 +54,9 @@ def explain_trace(
 ) -> str:
     """Why something in a trace file failed, in sentences, a line each.
 
-    Of the first failure, or of one at `node` ("h0"), of its queue pair `qp_num`, of its work request
-    number `request` (from 0). Where nothing has failed it says so. Raises Error: EINVAL where the
-    file is no trace or has no such queue pair or request, ENOENT without the command.
+    Of the first failure, or of one at `node` ("h0"), of its queue pair `qp_num`, of its work
+    request number `request` (from 0). Where nothing has failed it says so. Raises Error: EINVAL
+    where the file is no trace or has no such queue pair or request, ENOENT without the command.
     """
     words: list[PathText] = ["explain", trace]
     if node is not None:

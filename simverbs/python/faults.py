@@ -35,8 +35,8 @@ Keywords that every action has:
 - `name`: in traces, explanations and pictures
 
 Each function puts the fault in place at once and returns a Fault. It raises Error: EINVAL where a
-value has no meaning, ENOENT where there is no such node, link, port, queue pair or fault, EOPNOTSUPP
-where the world has nothing of the kind.
+value has no meaning, ENOENT where there is no such node, link, port, queue pair or fault,
+EOPNOTSUPP where the world has nothing of the kind.
 """
 
 from __future__ import annotations

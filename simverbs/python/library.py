@@ -10,7 +10,8 @@ import ctypes
 import errno
 import os
 import shutil
-from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t, c_uint8, c_uint16, c_uint32, c_uint64
+from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t
+from ctypes import c_uint8, c_uint16, c_uint32, c_uint64
 from pathlib import Path
 from typing import Optional
 

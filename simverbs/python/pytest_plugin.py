@@ -11,8 +11,8 @@ Marks of a class or module apply to all its tests; the mark nearest to the test 
 scenarios and topologies are relative to the file of the test. A test with the mark has a world even
 if it does not ask for the fixture.
 
-The report of a test that fails says why, in which folder trace, capture and ladder are kept, and how
-to run it again.
+The report of a test that fails says why, in which folder trace, capture and ladder are kept, and
+how to run it again.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--simverbs-record",
         choices=RECORDS,
         default="all",
-        help="what is recorded of each test: all, trace (no packets) or none (default: %(default)s)",
+        help="what is recorded of a test: all, trace (no packets) or none (default: %(default)s)",
     )
 
 
@@ -110,19 +110,25 @@ def simverbs_world(request: pytest.FixtureRequest) -> Iterator[World]:
     record = settings.pop("record", None) or item.config.getoption("simverbs_record")
     if record not in RECORDS:
         pytest.fail(f"mark simverbs: record: {record!r} is none of {', '.join(RECORDS)}", False)
+    refused = ""
     try:
         test = RecordedTest(item, settings, record)
     except (Error, TypeError) as error:
-        pytest.fail(f"mark simverbs: {error}", pytrace=False)
+        refused = str(error)
+    if refused:  # outside of the handler: the report has no other exception then
+        pytest.fail(f"simverbs_world: {refused}", pytrace=False)
     item.stash[_recorded] = test
     if "scenario" in settings:
         item.runtest = _judged(item.runtest, test)
     yield test.world
     del item.stash[_recorded]
+    left = ""
     try:
         test.close()
     except Error as error:
-        pytest.fail(f"the test leaves a device open: {error.strerror}", pytrace=False)
+        left = str(error.strerror)
+    if left:
+        pytest.fail(f"the test leaves a device open: {left}", pytrace=False)
 
 
 def _settings_of(item: pytest.Item) -> dict[str, Any]:

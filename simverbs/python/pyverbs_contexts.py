@@ -1,8 +1,8 @@
 """Contexts that pyverbs has open, which a test need not close.
 
-Python destroys objects in an order of its own where they refer to one another. pyverbs crashes when
-a context is closed before what is made on it; so contexts are closed here, which closes what is made
-on each in the right order.
+Python destroys objects in an order of its own where they refer to one another, and pyverbs crashes
+when a context is closed before what is made on it. Context.close() closes all that is made on it,
+in the right order.
 """
 
 from __future__ import annotations

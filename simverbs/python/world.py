@@ -55,9 +55,9 @@ class World:
     - `kept_records`: how many of the last records are kept for `explain()`; 0 for long runs, since
       each costs time
 
-    One at a time in a process. Raises Error: EBUSY where another one is open, or a device is; EINVAL
-    where a value has no meaning; ENODEV where a variable of the environment has none, or where the
-    process is attached to a served world.
+    One at a time in a process. Raises Error: EBUSY where another one is open, or a device is;
+    EINVAL where a value has no meaning; ENODEV where a variable of the environment has none, or
+    where the process is attached to a served world.
     """
 
     def __init__(
@@ -226,7 +226,7 @@ class World:
     def actor(self, name: str) -> None:
         """Names the calling thread: what several threads do at one instant is ordered by name.
 
-        Raises Error: EINVAL for a name that has not 1 to 63 bytes, EEXIST for one of another thread.
+        Raises Error: EINVAL for a name that has not 1 to 63 bytes, EEXIST for another thread's.
         """
         self._call("simverbs_actor", library.encoded(name, "actor"))
 
@@ -266,7 +266,7 @@ class World:
         return Port(self, node, number)
 
     def tell_speed_changes(self, wanted: bool) -> None:
-        """Whether programs get IBV_EVENT_DEVICE_SPEED_CHANGE from now on; by default they do not."""
+        """Sets whether programs get IBV_EVENT_DEVICE_SPEED_CHANGE; by default they do not."""
         self._call("simverbs_port_speed_events", int(wanted))
 
     def clear_faults(self) -> None:
@@ -286,9 +286,9 @@ class World:
     def trace(self, path: Union[str, Path, None] = None) -> WorldTrace:
         """The records from here on: an iterable, and a context manager that ends it.
 
-        They are written to `path`, or to a temporary file. Where the world has a trace file already,
-        this is the part of it from here on. Raises Error: EBUSY where `path` is given and the world
-        has a trace file, or where SIMVERBS_TRACE has one; or as `open()` does.
+        They are written to `path`, or to a temporary file. Where the world has a trace file
+        already, this is the part of it from here on. Raises Error: EBUSY where `path` is given and
+        the world has a trace file, or where SIMVERBS_TRACE has one; or as `open()` does.
         """
         if self._trace is None or not self._trace.is_open:
             self._trace = _TraceFile(self, path)
@@ -322,9 +322,9 @@ class World:
     def explain(self, host: str = "", qp_num: int = 0) -> str:
         """Why a work request failed or a queue pair stopped, in sentences, a line each.
 
-        From the first failure of the queue pair since it was last in RESET to what began it; without
-        `host` and `qp_num` of any. "": nothing has failed. Raises Error (ENOENT) where no records
-        are kept, ENOSYS where libsimverbs-scenario.so does not lie beside the library.
+        From the first failure of the queue pair since it was last in RESET to what began it;
+        without `host` and `qp_num` of any. "": nothing has failed. Raises Error (ENOENT) where no
+        records are kept, and where libsimverbs-scenario.so does not lie beside the library.
         """
         self._check()
         name = library.encoded(host, "explain: host")
@@ -387,9 +387,9 @@ class _TraceFile:
         except Error as refused:
             if refused.errno != errno.EBUSY:
                 raise
+            file = os.environ.get("SIMVERBS_TRACE")
             raise Error(
-                errno.EBUSY,
-                f"World.trace: SIMVERBS_TRACE has a file already: {os.environ.get('SIMVERBS_TRACE')}",
+                errno.EBUSY, f"World.trace: SIMVERBS_TRACE has a trace file open: {file}"
             ) from None
         self.is_open = True
         self.users = 1

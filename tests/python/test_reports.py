@@ -83,6 +83,16 @@ def test_less_is_recorded_when_asked(
     assert {each.name for each in (pytester.path / "kept").glob("*/*")} == files
 
 
+def test_files_of_the_environment_are_named(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIMVERBS_TRACE", str(pytester.path / "of_world_%n.jsonl"))
+    result = run(pytester, test_it=LOST + CUT)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*capture.pcapng", "SIMVERBS_TRACE has a file: *world_%n.jsonl"])
+    assert (pytester.path / "of_world_2.jsonl").exists()
+
+
 def test_a_folder_that_cannot_be_made_hides_no_failure(pytester: pytest.Pytester) -> None:
     result = run(pytester, "--simverbs-folder=/dev/null/x", test_it=CUT + LOST)
     result.assert_outcomes(passed=1, failed=1)

@@ -29,8 +29,9 @@ def test_without_the_option_the_machines_library_is_named(
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(
-        ["*has loaded /*/libibverbs.so.1*, which has no simulated devices*"]
+        ["simverbs_world: *has loaded /*/libibverbs.so.1*, which has no simulated devices*"]
     )
+    assert "another exception" not in result.stdout.str()
     folder = re.search(r"LD_LIBRARY_PATH=(\S+)", result.stdout.str())
     assert folder is not None
     assert "`pytest --simverbs`" in result.stdout.str()

@@ -67,6 +67,17 @@ def test_a_trace_inside_a_trace_is_the_part_from_there_on(
     assert simverbs.read_trace(tmp_path / "all.jsonl").count("completion") == 2
 
 
+def test_a_trace_file_of_the_environment_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIMVERBS_TRACE", str(tmp_path / "of_the_environment.jsonl"))
+    with simverbs.World() as world:
+        with pytest.raises(simverbs.Error, match="of_the_environment.jsonl") as caught:
+            world.trace()
+    assert caught.value.errno == errno.EBUSY
+    assert simverbs.read_trace(tmp_path / "of_the_environment.jsonl").count("node") > 0
+
+
 def test_a_record_says_what_it_has(world: simverbs.World) -> None:
     with world.trace() as trace:
         send_over_a_lossy_link(world)
