@@ -13,6 +13,7 @@
 #include "simverbs/cli/end_signals.hpp"
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/incomplete_files.hpp"
+#include "simverbs/cli/installed_files.hpp"
 #include "simverbs/cli/launch.hpp"
 #include "simverbs/cli/run_folder.hpp"
 #include "simverbs/cli/scenario_processes.hpp"
@@ -25,16 +26,17 @@ namespace simverbs::cli {
 
 RunCommand::RunCommand(CLI::App& app)
     : command_(app.add_subcommand("run", "Serve a world, run programs on its hosts, end it")) {
-    command_
-        ->add_option("words", words_,
-                     "TOPOLOGY, then HOST='COMMAND' ..., started in this order; topologies are a "
-                     "file, or " +
-                         std::string(fabric::generators()))
-        ->type_name("WORD");
+    CLI::Option* const words = command_->add_option(
+        "words", words_,
+        "TOPOLOGY, then HOST='COMMAND' ..., started in this order; topologies are a file, or " +
+            std::string(fabric::generators()));
+    words->type_name("WORD");
+    take_installed_files(*words);
     CLI::Option* const file = command_->add_option(
         "--scenario", scenario_,
         "instead of TOPOLOGY: FILE says what fabric there is, what goes wrong and what to expect");
     file->type_name("FILE");
+    take_installed_files(*file);
     add_world_options(*command_, server_);
     for (const SettingRow& row : kSettings) {
         if (row.scope == SettingScope::kWorld && !row.option.empty()) {

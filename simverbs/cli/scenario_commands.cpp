@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "simverbs/cli/exit_status.hpp"
+#include "simverbs/cli/installed_files.hpp"
 #include "simverbs/cli/output_option.hpp"
 #include "simverbs/cli/progress.hpp"
 #include "simverbs/cli/scenario_processes.hpp"
@@ -35,8 +36,10 @@ bool write_file(const std::string& path, const std::string& text) {
 
 ScenarioCommands::ScenarioCommands(CLI::App& app) {
     scenario_ = app.add_subcommand("scenario", "Run scenarios and judge them");
-    scenario_->add_option("files", files_, "scenarios, and folders of .yaml files")
-        ->type_name("FILE");
+    CLI::Option* const files =
+        scenario_->add_option("files", files_, "scenarios, and folders of .yaml files");
+    files->type_name("FILE");
+    take_installed_files(*files);
     scenario_->add_option("--set", settings_, "a change of the files")
         ->type_name("KEY.KEY=VALUE")
         ->allow_extra_args(false);

@@ -13,6 +13,7 @@
 #include "fabric/yaml/quantities.hpp"
 
 #include "simverbs/cli/exit_status.hpp"
+#include "simverbs/cli/installed_files.hpp"
 #include "simverbs/cli/launch.hpp"
 #include "simverbs/cli/output_option.hpp"
 #include "simverbs/cli/progress.hpp"
@@ -101,8 +102,10 @@ SearchCommands::SearchCommands(CLI::App& app, std::vector<std::string> program)
 void SearchCommands::add_check(CLI::App& app) {
     check_ = app.add_subcommand(
         "check", "Run scenarios, or -- COMMAND, again and again: is it the same run each time?");
-    check_->add_option("files", checked_, "scenarios, and folders of .yaml files")
-        ->type_name("FILE");
+    CLI::Option* const files =
+        check_->add_option("files", checked_, "scenarios, and folders of .yaml files");
+    files->type_name("FILE");
+    take_installed_files(*files);
     add_settings(*check_, check_options_.settings);
     check_
         ->add_option("--with", check_options_.builds,
@@ -124,9 +127,15 @@ void SearchCommands::add_check(CLI::App& app) {
         describe_exit_statuses());
 }
 
+void SearchCommands::add_scenario(CLI::App& command) {
+    CLI::Option* const file = command.add_option("file", file_, "the scenario");
+    file->type_name("FILE")->required();
+    take_installed_files(*file);
+}
+
 void SearchCommands::add_sweep(CLI::App& app) {
     sweep_ = app.add_subcommand("sweep", "Run a scenario with many seeds; keep those that fail");
-    sweep_->add_option("file", file_, "the scenario")->type_name("FILE")->required();
+    add_scenario(*sweep_);
     add_settings(*sweep_, sweep_options_.settings);
     sweep_->add_option("-n,--seeds", sweep_options_.seeds, "how many")
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
@@ -171,7 +180,7 @@ void SearchCommands::add_sweep(CLI::App& app) {
 
 void SearchCommands::add_shrink(CLI::App& app) {
     shrink_ = app.add_subcommand("shrink", "Make a scenario that fails small");
-    shrink_->add_option("file", file_, "the scenario")->type_name("FILE")->required();
+    add_scenario(*shrink_);
     add_settings(*shrink_, shrink_options_.settings);
     shrink_->add_option("--seed", shrink_options_.seed, "the seed with which it fails")
         ->default_str("that of the file");

@@ -26,6 +26,7 @@ class SearchCommands final : public Command {
 
   private:
     void add_check(CLI::App& app);
+    void add_scenario(CLI::App& command);
     void add_sweep(CLI::App& app);
     void add_shrink(CLI::App& app);
     [[nodiscard]] int check();

@@ -24,6 +24,7 @@
 #include "fabric/yaml/quantities.hpp"
 
 #include "simverbs/cli/exit_status.hpp"
+#include "simverbs/cli/installed_files.hpp"
 #include "simverbs/model/personalities.hpp"
 #include "simverbs/server/text_table.hpp"
 
@@ -279,9 +280,10 @@ TopologyCommands::TopologyCommands(CLI::App& app)
 
 CLI::App* TopologyCommands::add(const char* name, const char* help) {
     CLI::App* const added = command_->add_subcommand(name, help);
-    added->add_option("topology", topology_, "a file, or " + std::string(fabric::generators()))
-        ->type_name("TOPOLOGY")
-        ->required();
+    CLI::Option* const topology =
+        added->add_option("topology", topology_, "a file, or " + std::string(fabric::generators()));
+    topology->type_name("TOPOLOGY")->required();
+    take_installed_files(*topology);
     return added;
 }
 

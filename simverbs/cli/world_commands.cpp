@@ -24,6 +24,7 @@
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/fabric_question.hpp"
 #include "simverbs/cli/incomplete_files.hpp"
+#include "simverbs/cli/installed_files.hpp"
 #include "simverbs/cli/launch.hpp"
 #include "simverbs/cli/unreachable_program.hpp"
 #include "simverbs/cli/world_options.hpp"
@@ -179,11 +180,10 @@ WorldCommands::WorldCommands(CLI::App& app, std::string& world, std::vector<std:
       program_(std::move(program)),
       status_(app.add_subcommand("status", "What served worlds are doing")),
       down_(app.add_subcommand("down", "End a served world")) {
-    up_->add_option("topology", server_.simulation.topology,
-                    "a file, or " + std::string(fabric::generators()))
-        ->type_name("TOPOLOGY")
-        ->default_str("")
-        ->required();
+    CLI::Option* const topology = up_->add_option(
+        "topology", server_.simulation.topology, "a file, or " + std::string(fabric::generators()));
+    topology->type_name("TOPOLOGY")->default_str("")->required();
+    take_installed_files(*topology);
     add_world_options(*up_, server_);
     up_->add_flag("--foreground", foreground_, "stay, and print a summary at the end");
     on_->add_option("host", host_, "a host of its topology")->type_name("HOST")->required();
