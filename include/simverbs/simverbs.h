@@ -236,7 +236,8 @@ int simverbs_set_kept_records(size_t records);
  * to what began it. 0 and NULL: of any. Lines about packets of UC and UD that were lost follow:
  * their sends complete with SUCCESS. "" when nothing of it has failed or was lost. The text is good
  * until the thread's next call of this function. NULL with simverbs_last_error() when no records
- * are kept, or when libsimverbs-scenario.so, which explains, does not lie beside the library. */
+ * are kept, or when libsimverbs-scenario.so, which explains, is not in the folder simverbs beside
+ * the library (Debian: package simverbs). */
 const char* simverbs_explain(const char* host, uint32_t qp_num);
 
 /* The same of the completion that the caller has just polled from that queue. */

@@ -8,9 +8,9 @@
 namespace simverbs::abi {
 namespace {
 
-constexpr const char* kName = "libsimverbs-scenario.so";
+constexpr const char* kName = "simverbs/libsimverbs-scenario.so";
 
-// Beside the file that this code is in.
+// In the folder beside the file that this code is in.
 std::string path_of_module() {
     Dl_info own{};
     if (dladdr(reinterpret_cast<const void*>(&path_of_module), &own) == 0) {
