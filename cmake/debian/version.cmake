@@ -20,8 +20,8 @@ else()
         string(APPEND SIMVERBS_UPSTREAM_VERSION ~git${at})
     endif()
 endif()
-# Revision 0 is that of the authors; those of a distribution begin at 1.
-set(CPACK_DEBIAN_PACKAGE_VERSION ${SIMVERBS_UPSTREAM_VERSION}-0)
+# The authors' revision sorts before those of a distribution, which begin at 1.
+set(CPACK_DEBIAN_PACKAGE_VERSION ${SIMVERBS_UPSTREAM_VERSION}-1~authors)
 
 # Each package has a summary of its own, which CPack would put behind this one.
 if(CPACK_GENERATOR STREQUAL "DEB")
