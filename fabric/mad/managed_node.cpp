@@ -270,11 +270,11 @@ FramePtr ManagedNode::make_frame(const Datagram& datagram, std::uint32_t source_
     frame->number = ++frames_made_;
     frame->transport_as<ManagementHeader>() = {source_qp, to.qp, to.qkey};
     if (network_.bus().wants(trace::Category::kPacket)) {
-        network_.bus().emit(network_.loop().now(),
-                            DatagramSent{node_.id(), source_qp, frame->number, to.qp,
-                                         static_cast<std::uint8_t>(datagram.management_class()),
-                                         static_cast<std::uint8_t>(datagram.method()),
-                                         datagram.attribute()});
+        network_.bus().emit(
+            network_.loop().now(),
+            DatagramSent{node_.id(), source_qp, frame->number, to.qp,
+                         static_cast<std::uint8_t>(datagram.management_class()),
+                         static_cast<std::uint8_t>(datagram.method()), datagram.attribute()});
     }
     return frame;
 }
