@@ -24,8 +24,6 @@ struct Keyword {
     std::string_view member;  // of struct simverbs_fault
     std::string_view type;
     bool is_required;
-
-    friend bool operator==(const Keyword&, const Keyword&) = default;
 };
 
 std::string_view keyword_of(const FaultMemberRow& row) {
