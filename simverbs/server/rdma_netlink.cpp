@@ -11,6 +11,7 @@
 #include <sys/sysmacros.h>
 
 #include "simverbs/server/rdma_netlink_objects.hpp"
+#include "simverbs/world/device_tree.hpp"
 
 namespace simverbs {
 namespace {
@@ -236,15 +237,12 @@ int dump_statistics(const Request& request, Answers& /*answers*/) {
 }
 
 int get_character_device(const Request& request, Answers& answers) {
-    constexpr std::uint64_t kAbi = 4;  // RDMA_USER_CM_ABI_VERSION
-    constexpr unsigned kMiscMajor = 10;
-    constexpr unsigned kMinor = 255;
     if (request.text(RDMA_NLDEV_ATTR_CHARDEV_TYPE) != "rdma_cm") {
         return request.attributes[RDMA_NLDEV_ATTR_CHARDEV_TYPE] == nullptr ? EINVAL : ENODATA;
     }
     NetlinkMessage message(request.header, type_of(RDMA_NLDEV_CMD_GET_CHARDEV), 0);
-    message.put64(RDMA_NLDEV_ATTR_CHARDEV, makedev(kMiscMajor, kMinor));
-    message.put64(RDMA_NLDEV_ATTR_CHARDEV_ABI, kAbi);
+    message.put64(RDMA_NLDEV_ATTR_CHARDEV, makedev(kMiscMajor, kRdmaCmMinor));
+    message.put64(RDMA_NLDEV_ATTR_CHARDEV_ABI, kRdmaCmAbi);
     message.put_text(RDMA_NLDEV_ATTR_CHARDEV_NAME, "rdma_cm");
     answers.push_back(message.bytes());
     return 0;

@@ -28,7 +28,6 @@ constexpr std::string_view kMaxBacklog = "/proc/sys/net/rdma_ucm/max_backlog";
 constexpr std::string_view kPciDomain = "5356";  // no machine has that many
 constexpr int kUmadAbi = 5;                      // IB_USER_MAD_ABI_VERSION
 constexpr int kVerbsAbi = 6;                     // IB_USER_VERBS_ABI_VERSION
-constexpr int kRdmaCmAbi = 4;                    // RDMA_USER_CM_ABI_VERSION
 constexpr int kBacklog = 1024;
 
 // Numbers of character devices: Linux Documentation/admin-guide/devices.txt.
@@ -36,9 +35,6 @@ constexpr int kInfinibandMajor = 231;
 constexpr int kFirstUmadMinor = 0;
 constexpr int kFirstIssmMinor = 64;
 constexpr int kFirstUverbsMinor = 192;
-// Linux takes a free number of those devices, from 255 down.
-constexpr int kMiscMajor = 10;
-constexpr int kRdmaCmMinor = 255;
 
 std::string guid_text(fabric::Guid guid) {
     const std::uint64_t value = guid.value();

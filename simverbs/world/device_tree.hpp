@@ -18,6 +18,12 @@
 
 namespace simverbs {
 
+// RDMA_USER_CM_ABI_VERSION, and the numbers of /dev/infiniband/rdma_cm, a miscellaneous device:
+// Linux takes a free minor number, from 255 down.
+inline constexpr int kRdmaCmAbi = 4;
+inline constexpr int kMiscMajor = 10;
+inline constexpr int kRdmaCmMinor = 255;
+
 enum class DeviceFileKind : std::uint8_t {
     kUmad,    // management datagrams of a port
     kIssm,    // held open by whoever is a subnet manager at a port
