@@ -256,7 +256,7 @@ void check_usage(const Scenario& scenario, yaml::Errors& errors) {
     UsageCheck(scenario, errors).check();
     if (scenario.has_processes()) {
         check_for_processes(scenario, errors);
-    } else if (scenario.at("run").text("schedule") == "free") {
+    } else if (scenario.has_own_programs() && scenario.at("run").text("schedule") == "free") {
         errors.add(
             scenario.at("run").at("schedule").position(),
             "schedule: free is for processes (\"run\" of hosts); programs of operations have "

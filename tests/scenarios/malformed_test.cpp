@@ -57,7 +57,7 @@ constexpr Case kCases[] = {
      "expected more than nothing"},
     {"run: {stop: soon}",
      "expected a duration"},
-    {"run: {schedule: free}",
+    {"run: {schedule: free}\nhosts: {h0: {do: [{sleep: 1us}]}}",
      "free is for processes"},
     {"fabric: star:129\nworkloads: {w: {all_to_all: {}}}",
      "8256 connections: workloads may have 8192 in all"},
