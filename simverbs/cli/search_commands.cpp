@@ -274,7 +274,8 @@ int SearchCommands::sweep() {
         return kUsage;
     }
     std::cout << summary(result, sweep_options_);
-    return Progress::status(result.failed == 0 ? kPassed : kFailed);
+    const int status = result.failed == 0 ? kPassed : kFailed;
+    return result.stopped ? Progress::status(status) : status;
 }
 
 int SearchCommands::shrink() {
@@ -304,9 +305,11 @@ int SearchCommands::shrink() {
                              : result.ran_out ? " (no more were allowed)"
                                               : "",
                              in_words(result.before), in_words(result.after));
+    // A signal that comes when the search has ended interrupts nothing.
+    const int status = result.stopped ? Progress::status(kPassed) : kPassed;
     if (small_file_.empty()) {
         std::cout << result.text;
-        return Progress::status(kPassed);
+        return status;
     }
     std::ofstream out(small_file_);
     out << result.text;
@@ -318,7 +321,7 @@ int SearchCommands::shrink() {
     scenarios::Verdict verdict = result.verdict;
     verdict.file = small_file_;
     std::cerr << scenarios::report(verdict, {});
-    return Progress::status(kPassed);
+    return status;
 }
 
 }  // namespace simverbs::cli
