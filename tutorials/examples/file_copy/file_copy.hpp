@@ -24,7 +24,7 @@ enum class Outcome : std::uint64_t {
 const char* name_of(Outcome outcome);
 
 struct Options {
-    std::size_t chunk = 4096;  // bytes; the same at both ends
+    std::size_t chunk = 4096;  // bytes, 32 or more; the same at both ends
     std::uint32_t window = 8;  // chunks that the receiver has room for, and the sender in flight
     bool waits_for_credits = true;  // of the sender; false: the receiver is always faster
 };

@@ -103,6 +103,7 @@ Outcome Leader::append(std::string_view text) {
 }
 
 void Leader::rejoin(std::size_t replica) {
+    poll();  // what is left of the connection before
     Peer& peer = peers_[replica];
     peer.is_alive = true;
     peer.posted = peer.acknowledged;  // writing an entry twice does no harm
