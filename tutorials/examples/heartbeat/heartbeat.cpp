@@ -2,17 +2,17 @@
 
 #include <atomic>
 
-#include <fcntl.h>
+#include <poll.h>
 
 namespace heartbeat {
 namespace {
 
 constexpr std::uint32_t kWritesAtOnce = 8;  // to each peer
 
-void make_events_nonblocking(const ibv_context& device) {
-    const int flags = fcntl(device.async_fd, F_GETFL);
-    require(flags < 0 || fcntl(device.async_fd, F_SETFL, flags | O_NONBLOCK) != 0 ? errno : 0,
-            "fcntl");
+// Returns true when ibv_get_async_event() has something, and would not block.
+bool has_event(const ibv_context& device) {
+    pollfd descriptor{.fd = device.async_fd, .events = POLLIN, .revents = 0};
+    return ::poll(&descriptor, 1, 0) == 1;
 }
 
 }  // namespace
@@ -32,7 +32,6 @@ Node::Node(ibv_context* device, std::size_t self, std::size_t nodes, const Optio
       mr_(register_memory(pd_.get(), counts_.data(), nodes * sizeof(std::uint64_t),
                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)),
       peers_(nodes) {
-    make_events_nonblocking(*device);
     for (std::size_t peer = 0; peer < nodes; ++peer) {
         if (peer != self_) {
             peers_[peer].qp = make_queue_pair(pd_.get(), cq_.get(), IBV_QPT_UC, kWritesAtOnce);
@@ -64,7 +63,7 @@ void Node::tick(std::chrono::nanoseconds now) {
 
 void Node::take_events(std::chrono::nanoseconds now) {
     ibv_async_event event{};
-    while (ibv_get_async_event(device_, &event) == 0) {
+    while (has_event(*device_) && ibv_get_async_event(device_, &event) == 0) {
         const bool is_of_port = event.element.port_num == options_.port;
         if (event.event_type == IBV_EVENT_PORT_ERR && is_of_port) {
             is_cut_off_ = true;

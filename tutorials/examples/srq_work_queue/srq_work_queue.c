@@ -2,7 +2,7 @@
 #include "srq_work_queue.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,11 +54,6 @@ static int make_objects(struct work_queue* queue) {
         if (error != 0) {
             return error;
         }
-    }
-    /* Reading events must not block. */
-    int flags = fcntl(queue->device->async_fd, F_GETFL);
-    if (flags < 0 || fcntl(queue->device->async_fd, F_SETFL, flags | O_NONBLOCK) != 0) {
-        return errno;
     }
     return queue->options.low_water == 0 ? 0 : arm_low_water(queue);
 }
@@ -116,10 +111,19 @@ static int post_spares(struct work_queue* queue) {
     return 0;
 }
 
+/* Returns 1 when ibv_get_async_event() has something, and would not block. */
+static int has_event(const struct work_queue* queue) {
+    struct pollfd descriptor = {.fd = queue->device->async_fd, .events = POLLIN};
+    return poll(&descriptor, 1, 0) == 1;
+}
+
 /* Takes the events of the device, among them the one that receives are few. */
 static int take_events(struct work_queue* queue) {
-    struct ibv_async_event event;
-    while (ibv_get_async_event(queue->device, &event) == 0) {
+    while (has_event(queue)) {
+        struct ibv_async_event event;
+        if (ibv_get_async_event(queue->device, &event) != 0) {
+            return errno;
+        }
         int is_low = event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED;
         ibv_ack_async_event(&event);
         int error = is_low ? post_spares(queue) : 0;
@@ -127,7 +131,7 @@ static int take_events(struct work_queue* queue) {
             return error;
         }
     }
-    return errno == EAGAIN ? 0 : errno;
+    return 0;
 }
 
 int work_queue_next(struct work_queue* queue, struct work_item* item) {
