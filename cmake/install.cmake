@@ -24,7 +24,12 @@ if(TARGET simverbs_command)
     install(TARGETS simverbs_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
     install(DIRECTORY tutorials/ DESTINATION ${SIMVERBS_DATA_DIR}/tutorials COMPONENT command
             PATTERN lab EXCLUDE
+            PATTERN examples EXCLUDE
             PATTERN CMakeLists.txt EXCLUDE)
+    install(DIRECTORY tutorials/examples DESTINATION ${SIMVERBS_DATA_DIR}/tutorials
+            COMPONENT command PATTERN __pycache__ EXCLUDE PATTERN steps EXCLUDE)
+    install(PROGRAMS tutorials/examples/ci/steps
+            DESTINATION ${SIMVERBS_DATA_DIR}/tutorials/examples/ci COMPONENT command)
     install(DIRECTORY scenarios/library scenarios/topologies
             DESTINATION ${SIMVERBS_DATA_DIR}/scenarios COMPONENT command)
 endif()

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """Executes the commands of one page of the manual, and compares what they print.
 
-    sessions.py PAGE PREFIX       in a folder of its own, with what is installed at PREFIX
-    sessions.py --count FOLDER    how many blocks there are, and which are not executed
+    sessions.py PAGE PREFIX          in a folder of its own, with what is installed at PREFIX
+    sessions.py --beside PAGE PREFIX the same, in a copy of the folder that the page lies in
+    sessions.py --count FOLDER       how many blocks there are, and which are not executed
 
 A page that is no part of the manual (README.md) has blocks as any reader of Markdown knows them:
 `console` blocks, where `status=1` may stand behind the word, and blocks with the name of a file.
@@ -95,8 +96,8 @@ def free_port(taken):
 
 
 class Page:
-    def __init__(self, path, prefix, folder):
-        self.path, self.folder = path, folder
+    def __init__(self, path, prefix, folder, is_copied):
+        self.path, self.folder, self.is_copied = path, folder, is_copied
         self.ports = {}
         self.failures = 0
         libraries = next(pathlib.Path(prefix).rglob("libsimverbs.so.0")).parent
@@ -121,7 +122,10 @@ class Page:
 
     def make_folder(self):
         work = os.path.join(self.folder, "work")
-        os.mkdir(work)
+        if self.is_copied:
+            shutil.copytree(self.path.parent, work)
+        else:
+            os.mkdir(work)
         return work
 
     def with_free_ports(self, text):
@@ -181,11 +185,11 @@ class Page:
         return self.failures == 0
 
 
-def run(page, prefix):
+def run(page, prefix, is_copied):
     folder = tempfile.mkdtemp(prefix="manual-")
     os.chmod(folder, 0o700)
     try:
-        return Page(pathlib.Path(page), os.path.abspath(prefix), folder).run()
+        return Page(pathlib.Path(page), os.path.abspath(prefix), folder, is_copied).run()
     finally:
         shutil.rmtree(folder)
 
@@ -214,5 +218,8 @@ def count(folder):
 
 
 if __name__ == "__main__":
-    passed = count(sys.argv[2]) if sys.argv[1] == "--count" else run(sys.argv[1], sys.argv[2])
+    if sys.argv[1] == "--count":
+        passed = count(sys.argv[2])
+    else:
+        passed = run(*sys.argv[-2:], is_copied=sys.argv[1] == "--beside")
     sys.exit(0 if passed else 1)
