@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "simverbs/cli/command.hpp"
+#include "simverbs/cli/exec_command.hpp"
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/fabric_commands.hpp"
 #include "simverbs/cli/help.hpp"
@@ -73,8 +74,9 @@ int run(int argc, char** argv) {
 
     std::string world(simverbs::kDefaultWorld);
     const std::vector<std::string> program = cli::take_program(argc, argv);
-    const std::array<std::unique_ptr<cli::Command>, 10> commands = {
+    const std::array<std::unique_ptr<cli::Command>, 11> commands = {
         std::make_unique<cli::RunCommand>(app),
+        std::make_unique<cli::ExecCommand>(app, program),
         std::make_unique<cli::WorldCommands>(app, world, program),
         std::make_unique<cli::FabricCommands>(app, world),
         std::make_unique<cli::WatchCommand>(app, world),

@@ -101,7 +101,7 @@ int RunCommand::run_scenario(std::vector<ProgramSpec> programs) const {
 int RunCommand::run_topology(std::vector<ProgramSpec> programs) {
     server_.simulation.topology = words_.front();
     if (library_folder().empty()) {
-        return complain("libibverbs.so.1 of simverbs is not beside this program", kFailed);
+        return complain(kNoLibrary, kFailed);
     }
     const EndSignals signals;
     const RunFolder folder;

@@ -11,7 +11,6 @@
 #include "simverbs/model/settings.hpp"
 #include "simverbs/server/text_table.hpp"
 #include "simverbs/world/environment.hpp"
-#include "simverbs/world/world_options.hpp"
 
 namespace simverbs::cli {
 namespace {
@@ -76,18 +75,10 @@ std::string as_table() {
 }
 
 // Returns what is wrong with the settings in the environment, a sentence each.
-std::vector<std::string> find_mistakes() {
+std::vector<std::string> describe_mistakes() {
     std::vector<std::string> mistakes = describe_unknown_variables();
-    for (const SettingRow& row : kSettings) {
-        const std::string_view value = environment_value(row.setting);
-        const std::string wrong = value.empty() ? "" : describe_wrong_value(row, value);
-        if (!wrong.empty()) {
-            mistakes.push_back(fmt::format("{}={}", row.variable, wrong));
-        }
-    }
-    // A value that has no valid form is not tried.
-    if (mistakes.empty()) {
-        mistakes = try_settings();
+    for (const SettingMistake& mistake : find_mistakes_in_settings()) {
+        mistakes.push_back(fmt::format("{}={}", row_of(mistake.setting).variable, mistake.what));
     }
     return mistakes;
 }
@@ -106,7 +97,7 @@ int SettingsCommand::run() {
         return kPassed;
     }
     fmt::print("{}", as_table());
-    const std::vector<std::string> mistakes = find_mistakes();
+    const std::vector<std::string> mistakes = describe_mistakes();
     for (const std::string& mistake : mistakes) {
         complain(mistake, kUsage);
     }

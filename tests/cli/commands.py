@@ -281,7 +281,7 @@ class Help(Case):
 
     def test_wrong_command_lines_are_told_with_the_nearest_word(self):
         for words, told in [
-            ("", "a command is required; there are: run, up, on, "),
+            ("", "a command is required; there are: run, exec, up, on, "),
             ("staus", 'no command \'staus\': did you mean "status"?'),
             ("lab chek 2", 'lab: no command \'chek\': did you mean "check"?'),
             ("lab", "lab: a command is required; there are: list, start, check"),
