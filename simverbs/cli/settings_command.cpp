@@ -2,9 +2,11 @@
 
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/settings_trial.hpp"
@@ -62,6 +64,22 @@ std::string in_markdown() {
     return text;
 }
 
+// As `doctor --json`: what there is, then what is wrong with it.
+std::string as_json(const std::vector<std::string>& mistakes) {
+    nlohmann::ordered_json settings = nlohmann::ordered_json::array();
+    for (const SettingRow& row : kSettings) {
+        const std::string_view value = environment_value(row.setting);
+        settings.push_back({{"variable", row.variable},
+                            {"value", value.empty() ? nlohmann::ordered_json(nullptr)
+                                                    : nlohmann::ordered_json(value)},
+                            {"default", row.by_default},
+                            {"meaning", row.meaning}});
+    }
+    return nlohmann::ordered_json{{"settings", std::move(settings)}, {"mistakes", mistakes}}.dump(
+               -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+           "\n";
+}
+
 std::string as_table() {
     std::vector<TableRow> rows = {{"VARIABLE", "VALUE", "MEANING"}};
     for (const SettingRow& row : kSettings) {
@@ -89,6 +107,7 @@ SettingsCommand::SettingsCommand(CLI::App& app)
     : command_(app.add_subcommand(
           "settings", "The variables that embedded worlds read, and what the environment has")) {
     command_->add_flag("--markdown", as_markdown_, "the table of the manual, in Markdown");
+    command_->add_flag("--json", as_json_, "for programs")->excludes("--markdown");
 }
 
 int SettingsCommand::run() {
@@ -96,8 +115,8 @@ int SettingsCommand::run() {
         fmt::print("{}", in_markdown());
         return kPassed;
     }
-    fmt::print("{}", as_table());
     const std::vector<std::string> mistakes = describe_mistakes();
+    fmt::print("{}", as_json_ ? as_json(mistakes) : as_table());
     for (const std::string& mistake : mistakes) {
         complain(mistake, kUsage);
     }

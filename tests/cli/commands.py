@@ -239,7 +239,8 @@ class Help(Case):
         status, text = self.simverbs(*words, "--help")
         self.assertEqual(status, 0, words)
         yield words, text
-        for name in re.findall(r"^  ([a-z]+) ", text.partition("Subcommands:\n")[2], re.M):
+        listed = text.partition("Subcommands:\n")[2].partition("\n\n")[0]
+        for name in re.findall(r"^  ([a-z_]+) ", listed, re.M):
             yield from self.help_of_all((*words, name))
 
     def test_has_the_table_of_exit_statuses(self):
@@ -302,7 +303,7 @@ class Help(Case):
 
     def test_tells_required_and_defaults(self):
         text = " ".join(self.simverbs("sweep", "--help")[1].split())
-        self.assertRegex(text, r"file FILE the scenario \(required\)")
+        self.assertRegex(text, r"file SCENARIO the scenario \(required\)")
         self.assertRegex(text, r"--seed-limit DURATION .* 10min, 1h \(default: 1min\)")
         self.assertRegex(text, r"--keep DIR .* \(default: \.\)")
 
