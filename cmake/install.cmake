@@ -33,6 +33,15 @@ if(TARGET simverbs_command)
     install(DIRECTORY scenarios/library scenarios/topologies
             DESTINATION ${SIMVERBS_DATA_DIR}/scenarios COMPONENT command)
 endif()
+if(TARGET simverbs_command)
+    set(completion simverbs/cli/completion)
+    install(FILES ${completion}/simverbs.bash COMPONENT command RENAME simverbs
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+    install(FILES ${completion}/simverbs.zsh COMPONENT command RENAME _simverbs
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+    install(FILES ${completion}/simverbs.fish COMPONENT command
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()
 if(TARGET scenario_schema)
     install(FILES ${PROJECT_BINARY_DIR}/${SIMVERBS_DATA}/scenario.schema.json
             DESTINATION ${SIMVERBS_DATA_DIR} COMPONENT command)

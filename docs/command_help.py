@@ -26,6 +26,7 @@ class Help:
     usage: str
     sections: dict  # "Options" to its entries
     statuses: list  # of Entry
+    example: str  # the commands at the end
     footer: str  # what else stands behind the sections
 
     @property
@@ -53,18 +54,21 @@ def _read(program, words):
     ).stdout
     head, _, rest = text.partition("\nUsage: ")
     usage, _, rest = rest.partition("\n")
-    sections, statuses, footer = {}, [], []
+    sections, statuses, example, footer = {}, [], "", []
     for block in rest.strip("\n").split("\n\n"):
         lines = block.split("\n")
         if lines[0].startswith("Exit status"):
             for line in lines[1:]:
                 status, _, meaning = line.strip().partition(" ")
                 statuses.append(Entry(status, meaning.strip()))
+        elif lines[0] == "Example:":
+            example = "\n".join(line[INDENT:] for line in lines[1:])
         elif re.fullmatch("Options|Positionals|Subcommands", lines[0].rstrip(":")):
             sections[lines[0].rstrip(":")] = entries_of(lines[1:])
         else:
             footer.append(block)
-    return Help(" ".join(head.split()), usage, sections, statuses, "\n\n".join(footer))
+    return Help(" ".join(head.split()), usage, sections, statuses, example,
+                "\n\n".join(footer))
 
 
 def read(program, words):

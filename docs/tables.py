@@ -112,7 +112,8 @@ class Options(FromProgram):
 
 
 class Subcommands(Options):
-    """`{subcommands} fabric`: its options, then a section for each command below it."""
+    """`{subcommands} fabric`: its options, then a section for each command below it, with its
+    example."""
 
     def run(self):
         words = self.arguments[0].split()
@@ -124,6 +125,7 @@ class Subcommands(Options):
                     " ".join([*words, name]),
                     nodes.paragraph("", sentence(told.description)),
                     *self.options_of([*words, name]),
+                    nodes.literal_block(told.example, told.example, language="none"),
                 )
             )
         return made

@@ -19,6 +19,7 @@ constexpr auto kRows = std::to_array<Row>({
     {kFailed, "what was tested failed, or the system refused something"},
     {kUsage, "wrong usage or input, no such file, host or world: nothing was run"},
     {kTimedOut, "the time limit of run has passed"},
+    {kNotExecuted, "the program is there and cannot be executed"},
     {kNotFound, "there is no such program to run"},
     {kSignalled + SIGINT, "interrupted by Ctrl-C (143: by SIGTERM)"},
 });
@@ -26,7 +27,7 @@ constexpr auto kRows = std::to_array<Row>({
 }  // namespace
 
 std::string describe_exit_statuses() {
-    std::string text = "Exit status (run and on: else that of the first program that failed):";
+    std::string text = "Exit status (run, on, exec: else that of the first program that failed):";
     for (const Row& row : kRows) {
         text += fmt::format("\n  {:<4} {}", row.status, row.meaning);
     }

@@ -1,4 +1,5 @@
-// The exit statuses of all commands. `run` and `on` also end with the status of a program.
+// The exit statuses of all commands. `run`, `on` and `exec` also end with the status of a
+// program.
 #pragma once
 
 #include <string>
@@ -9,9 +10,10 @@ namespace simverbs::cli {
 inline constexpr int kPassed = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kUsage = 2;
-inline constexpr int kTimedOut = 124;   // as timeout(1)
-inline constexpr int kNotFound = 127;   // as a shell
-inline constexpr int kSignalled = 128;  // and the number of the signal, as a shell
+inline constexpr int kTimedOut = 124;     // as timeout(1)
+inline constexpr int kNotExecuted = 126;  // as env(1) and a shell
+inline constexpr int kNotFound = 127;     // likewise
+inline constexpr int kSignalled = 128;    // and the number of the signal, as a shell
 
 // The table of them, for --help.
 std::string describe_exit_statuses();

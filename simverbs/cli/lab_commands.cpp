@@ -7,11 +7,13 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "fabric/core/counted.hpp"
 #include "fabric/core/shell_word.hpp"
 
 #include "simverbs/cli/exit_status.hpp"
+#include "simverbs/cli/installed_files.hpp"
 #include "simverbs/cli/launch.hpp"
 #include "simverbs/cli/output_option.hpp"
 #include "simverbs/cli/world_options.hpp"
@@ -29,16 +31,12 @@ int complain(const std::string& what) {
     return cli::complain(what, kUsage);
 }
 
-// As built, and as installed, in the same place beside this program.
-std::string tutorials_folder() {
-    return folder_of_this_program() + "/../share/simverbs/tutorials";
-}
-
 std::string tutorials_here() {
-    return fs::weakly_canonical(tutorials_folder()).string();
+    return installed_folder("tutorials").string();
 }
 
 constexpr std::array<std::string_view, 3> kMarks = {" ", "·", "✔"};  // by lab::Progress
+constexpr std::array<std::string_view, 3> kProgress = {"none", "begun", "solved"};  // likewise
 
 lab::Language language(bool is_python) {
     return is_python ? lab::Language::kPython : lab::Language::kC;
@@ -59,7 +57,9 @@ LabCommands::LabCommands(CLI::App& app)
 
 CLI::App* LabCommands::add(const char* name, const char* help) {
     CLI::App* const command = lab_->add_subcommand(name, help);
-    command->add_option("exercise", which_, "its number or name")->type_name("NAME")->required();
+    command->add_option("exercise", which_, "its number or name")
+        ->type_name("EXERCISE")
+        ->required();
     return command;
 }
 
@@ -72,6 +72,7 @@ void LabCommands::add_words_of_students() {
     list_->add_option("folder", place_, "that holds your ./NN_name folders")
         ->type_name("DIR")
         ->check(CLI::ExistingDirectory);
+    list_->add_flag("--json", as_json_, "for programs");
     start_ = add("start", "Begin an exercise: puts its files into ./NN_name");
     check_ = add("check", "Compile, run and judge your answer, and draw what happened");
     watch_ = add("watch", "Check your answer at every save, until Ctrl-C");
@@ -93,7 +94,7 @@ void LabCommands::add_words_of_teachers() {
     grade_ = lab_->add_subcommand("grade", "Check a class: DIR/STUDENT/NN_name/exercise.c, as CSV");
     grade_->add_option("folder", place_, "of the students' folders")->type_name("DIR")->required();
     grade_->add_option("--exercise", which_, "this one only")
-        ->type_name("NAME")
+        ->type_name("EXERCISE")
         ->default_str("all");
     add_output(*grade_, output_, "write the CSV to FILE");
     grade_->add_option("-j,--jobs", jobs_, "so many at once")->check(CLI::Range(1, 256));
@@ -157,7 +158,31 @@ std::optional<std::string> LabCommands::answer(const lab::Exercise& exercise) co
     return std::move(*file);
 }
 
+int LabCommands::list_as_json() const {
+    nlohmann::ordered_json listed = nlohmann::ordered_json::array();
+    for (const std::string& name : lab::exercise_names(exercises())) {
+        const auto exercise = lab::find_exercise(exercises(), name);
+        if (!exercise) {
+            return complain(exercise.error());
+        }
+        nlohmann::ordered_json languages = {"C"};
+        if (exercise->has(lab::Language::kPython)) {
+            languages.push_back("Python");
+        }
+        const auto progress = static_cast<std::size_t>(lab::progress(place_, name));
+        listed.push_back({{"exercise", name},
+                          {"title", exercise->rubric.title},
+                          {"languages", std::move(languages)},
+                          {"progress", kProgress[progress]}});
+    }
+    fmt::print("{}\n", listed.dump());
+    return kPassed;
+}
+
 int LabCommands::list() const {
+    if (as_json_) {
+        return list_as_json();
+    }
     const auto names = lab::exercise_names(exercises());
     std::size_t solved = 0;
     std::string next;

@@ -35,6 +35,7 @@ class LabCommands final : public Command {
     [[nodiscard]] std::optional<std::string> answer(const lab::Exercise& exercise) const;
     [[nodiscard]] lab::Toolbox toolbox(const Interruption& interruption) const;
     [[nodiscard]] int list() const;
+    [[nodiscard]] int list_as_json() const;
     [[nodiscard]] int start() const;
     [[nodiscard]] int check() const;
     [[nodiscard]] int watch() const;
@@ -60,6 +61,7 @@ class LabCommands final : public Command {
     unsigned jobs_ = 1;
     std::chrono::milliseconds time_limit_{0};  // 0: that of the rubric
     bool python_ = false;
+    bool as_json_ = false;
     bool without_pictures_ = false;
     bool without_wrong_ = false;
 };

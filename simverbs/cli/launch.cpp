@@ -8,11 +8,14 @@
 #include <span>
 #include <utility>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include "simverbs/cli/exit_status.hpp"
 #include "simverbs/model/settings.hpp"
 #include "simverbs/protocol/device_protocol.hpp"
 #include "simverbs/protocol/served_protocol.hpp"
+#include "simverbs/world/environment.hpp"
 
 namespace simverbs::cli {
 namespace {
@@ -39,6 +42,16 @@ void show_devices(const Placement& placement) {
         sanitizer += earlier;
     }
     setenv("ASAN_OPTIONS", sanitizer.c_str(), 1);
+}
+
+void put_library_first() {
+    std::string path = library_folder();
+    if (const char* earlier = std::getenv("LD_LIBRARY_PATH");
+        earlier != nullptr && *earlier != '\0') {
+        path += ":";
+        path += earlier;
+    }
+    setenv("LD_LIBRARY_PATH", path.c_str(), 1);
 }
 
 }  // namespace
@@ -90,17 +103,21 @@ std::string library_folder() {
 void place_environment(const Placement& placement) {
     setenv(row_of(Setting::kServer).variable.data(), placement.socket.c_str(), 1);
     setenv(row_of(Setting::kHost).variable.data(), placement.host.c_str(), 1);
-    std::string path = library_folder();
-    if (const char* earlier = std::getenv("LD_LIBRARY_PATH");
-        earlier != nullptr && *earlier != '\0') {
-        path += ":";
-        path += earlier;
-    }
-    setenv("LD_LIBRARY_PATH", path.c_str(), 1);
+    put_library_first();
     show_devices(placement);
 }
 
-void run_program(const std::vector<std::string>& command) {
+void embed_environment() {
+    // A host of a served world is none of the program's own world.
+    if (!environment_value(Setting::kServer).empty()) {
+        unsetenv(row_of(Setting::kHost).variable.data());
+    }
+    unsetenv(row_of(Setting::kServer).variable.data());
+    unsetenv(row_of(Setting::kDevices).variable.data());
+    put_library_first();
+}
+
+int run_program(const std::vector<std::string>& command) {
     std::vector<char*> arguments;
     arguments.reserve(command.size() + 1);
     for (const std::string& word : command) {
@@ -108,6 +125,9 @@ void run_program(const std::vector<std::string>& command) {
     }
     arguments.push_back(nullptr);
     execvp(arguments[0], arguments.data());
+    const int failure = errno;
+    return complain(fmt::format("{}: {}", command[0], std::strerror(failure)),
+                    failure == ENOENT ? kNotFound : kNotExecuted);
 }
 
 }  // namespace simverbs::cli

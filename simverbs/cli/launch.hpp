@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sys/types.h>
@@ -30,14 +31,21 @@ HostPlace ask_for_host(const std::string& socket, const std::string& host);
 std::string folder_of_this_program();
 
 // Where libibverbs.so.1 of simverbs lies, beside this program as built or as installed; empty when
-// it is not found.
+// it is not found: kNoLibrary says so.
 std::string library_folder();
+inline constexpr std::string_view kNoLibrary =
+    "libibverbs.so.1 of simverbs is not beside this program";
 
 // Sets SIMVERBS_SERVER, SIMVERBS_HOST, SIMVERBS_DEVICES, LD_LIBRARY_PATH and LD_PRELOAD in this
 // process's environment.
 void place_environment(const Placement& placement);
 
-// Replaces this process; returns only when that fails, with errno set.
-void run_program(const std::vector<std::string>& command);
+// Sets what makes programs find devices of a world of their own: LD_LIBRARY_PATH. Takes back what
+// place_environment() has set, in this process's environment.
+void embed_environment();
+
+// Replaces this process; returns only when that fails, with the exit status of env(1), and has said
+// why.
+int run_program(const std::vector<std::string>& command);
 
 }  // namespace simverbs::cli

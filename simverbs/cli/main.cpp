@@ -17,6 +17,10 @@
 #include <fmt/format.h>
 
 #include "simverbs/cli/command.hpp"
+#include "simverbs/cli/completion_commands.hpp"
+#include "simverbs/cli/doctor_command.hpp"
+#include "simverbs/cli/examples.hpp"
+#include "simverbs/cli/exec_command.hpp"
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/fabric_commands.hpp"
 #include "simverbs/cli/help.hpp"
@@ -73,8 +77,9 @@ int run(int argc, char** argv) {
 
     std::string world(simverbs::kDefaultWorld);
     const std::vector<std::string> program = cli::take_program(argc, argv);
-    const std::array<std::unique_ptr<cli::Command>, 10> commands = {
+    const std::array<std::unique_ptr<cli::Command>, 13> commands = {
         std::make_unique<cli::RunCommand>(app),
+        std::make_unique<cli::ExecCommand>(app, program),
         std::make_unique<cli::WorldCommands>(app, world, program),
         std::make_unique<cli::FabricCommands>(app, world),
         std::make_unique<cli::WatchCommand>(app, world),
@@ -84,8 +89,11 @@ int run(int argc, char** argv) {
         std::make_unique<cli::TopologyCommands>(app),
         std::make_unique<cli::LabCommands>(app),
         std::make_unique<cli::SettingsCommand>(app),
+        std::make_unique<cli::DoctorCommand>(app, program),
+        std::make_unique<cli::CompletionCommands>(app, program),
     };
     refuse_numbers_beyond(app);
+    cli::add_examples(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

@@ -7,8 +7,9 @@
 
 namespace simverbs::cli {
 
-// Takes the words behind `--` of `check`, and of `on` what follows the host and the options before
-// the program (with or without `--`), as env(1) and ssh(1) do. Empty: there is no program.
+// Takes the words behind `--` of `check`, `doctor` and `complete`, of `on` what follows the host,
+// and of `exec` what follows the options (both with or without `--`), as env(1) and ssh(1) do.
+// Empty: there is no program.
 std::vector<std::string> take_program(int& argc, char** argv);
 
 }  // namespace simverbs::cli

@@ -203,8 +203,7 @@ void Programs::start(const ProgramSpec& spec) {
         dup2(output[1], STDOUT_FILENO);
         dup2(errors[1], STDERR_FILENO);
         place_environment(placement);
-        run_program({"/bin/sh", "-c", spec.command});
-        _exit(kNotFound);
+        _exit(run_program({"/bin/sh", "-c", spec.command}));
     }
     server_.program_started(process);
     setpgid(process, process);  // whichever of the two is first

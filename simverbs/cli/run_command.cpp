@@ -30,12 +30,12 @@ RunCommand::RunCommand(CLI::App& app)
         "words", words_,
         "TOPOLOGY, then HOST='COMMAND' ..., started in this order; topologies are a file, or " +
             std::string(fabric::generators()));
-    words->type_name("WORD");
+    words->type_name("TOPOLOGY HOST=COMMAND");
     take_installed_files(*words);
     CLI::Option* const file = command_->add_option(
         "--scenario", scenario_,
-        "instead of TOPOLOGY: FILE says what fabric there is, what goes wrong and what to expect");
-    file->type_name("FILE");
+        "instead of TOPOLOGY: says what fabric there is, what goes wrong and what to expect");
+    file->type_name("SCENARIO");
     take_installed_files(*file);
     add_world_options(*command_, server_);
     for (const SettingRow& row : kSettings) {
@@ -101,7 +101,7 @@ int RunCommand::run_scenario(std::vector<ProgramSpec> programs) const {
 int RunCommand::run_topology(std::vector<ProgramSpec> programs) {
     server_.simulation.topology = words_.front();
     if (library_folder().empty()) {
-        return complain("libibverbs.so.1 of simverbs is not beside this program", kFailed);
+        return complain(kNoLibrary, kFailed);
     }
     const EndSignals signals;
     const RunFolder folder;

@@ -38,7 +38,7 @@ ScenarioCommands::ScenarioCommands(CLI::App& app) {
     scenario_ = app.add_subcommand("scenario", "Run scenarios and judge them");
     CLI::Option* const files =
         scenario_->add_option("files", files_, "scenarios, and folders of .yaml files");
-    files->type_name("FILE");
+    files->type_name("SCENARIO");
     take_installed_files(*files);
     scenario_->add_option("--set", settings_, "a change of the files")
         ->type_name("KEY.KEY=VALUE")

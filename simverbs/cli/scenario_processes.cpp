@@ -165,7 +165,7 @@ scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
     verdict.error = refuse(scenario, specs);
     verdict.is_input = !verdict.error.empty();
     if (verdict.error.empty() && library_folder().empty()) {
-        verdict.error = "libibverbs.so.1 of simverbs is not beside this program";
+        verdict.error = kNoLibrary;
     }
     const EndSignals signals(options.signals);
     const RunFolder folder;

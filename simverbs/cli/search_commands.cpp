@@ -104,7 +104,7 @@ void SearchCommands::add_check(CLI::App& app) {
         "check", "Run scenarios, or -- COMMAND, again and again: is it the same run each time?");
     CLI::Option* const files =
         check_->add_option("files", checked_, "scenarios, and folders of .yaml files");
-    files->type_name("FILE");
+    files->type_name("SCENARIO");
     take_installed_files(*files);
     add_settings(*check_, check_options_.settings);
     check_
@@ -129,7 +129,7 @@ void SearchCommands::add_check(CLI::App& app) {
 
 void SearchCommands::add_scenario(CLI::App& command) {
     CLI::Option* const file = command.add_option("file", file_, "the scenario");
-    file->type_name("FILE")->required();
+    file->type_name("SCENARIO")->required();
     take_installed_files(*file);
 }
 

@@ -2,16 +2,17 @@
 
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/settings_trial.hpp"
 #include "simverbs/model/settings.hpp"
 #include "simverbs/server/text_table.hpp"
 #include "simverbs/world/environment.hpp"
-#include "simverbs/world/world_options.hpp"
 
 namespace simverbs::cli {
 namespace {
@@ -63,6 +64,22 @@ std::string in_markdown() {
     return text;
 }
 
+// As `doctor --json`: what there is, then what is wrong with it.
+std::string as_json(const std::vector<std::string>& mistakes) {
+    nlohmann::ordered_json settings = nlohmann::ordered_json::array();
+    for (const SettingRow& row : kSettings) {
+        const std::string_view value = environment_value(row.setting);
+        settings.push_back({{"variable", row.variable},
+                            {"value", value.empty() ? nlohmann::ordered_json(nullptr)
+                                                    : nlohmann::ordered_json(value)},
+                            {"default", row.by_default},
+                            {"meaning", row.meaning}});
+    }
+    return nlohmann::ordered_json{{"settings", std::move(settings)}, {"mistakes", mistakes}}.dump(
+               -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+           "\n";
+}
+
 std::string as_table() {
     std::vector<TableRow> rows = {{"VARIABLE", "VALUE", "MEANING"}};
     for (const SettingRow& row : kSettings) {
@@ -76,18 +93,10 @@ std::string as_table() {
 }
 
 // Returns what is wrong with the settings in the environment, a sentence each.
-std::vector<std::string> find_mistakes() {
+std::vector<std::string> describe_mistakes() {
     std::vector<std::string> mistakes = describe_unknown_variables();
-    for (const SettingRow& row : kSettings) {
-        const std::string_view value = environment_value(row.setting);
-        const std::string wrong = value.empty() ? "" : describe_wrong_value(row, value);
-        if (!wrong.empty()) {
-            mistakes.push_back(fmt::format("{}={}", row.variable, wrong));
-        }
-    }
-    // A value that has no valid form is not tried.
-    if (mistakes.empty()) {
-        mistakes = try_settings();
+    for (const SettingMistake& mistake : find_mistakes_in_settings()) {
+        mistakes.push_back(fmt::format("{}={}", row_of(mistake.setting).variable, mistake.what));
     }
     return mistakes;
 }
@@ -98,6 +107,7 @@ SettingsCommand::SettingsCommand(CLI::App& app)
     : command_(app.add_subcommand(
           "settings", "The variables that embedded worlds read, and what the environment has")) {
     command_->add_flag("--markdown", as_markdown_, "the table of the manual, in Markdown");
+    command_->add_flag("--json", as_json_, "for programs")->excludes("--markdown");
 }
 
 int SettingsCommand::run() {
@@ -105,8 +115,8 @@ int SettingsCommand::run() {
         fmt::print("{}", in_markdown());
         return kPassed;
     }
-    fmt::print("{}", as_table());
-    const std::vector<std::string> mistakes = find_mistakes();
+    const std::vector<std::string> mistakes = describe_mistakes();
+    fmt::print("{}", as_json_ ? as_json(mistakes) : as_table());
     for (const std::string& mistake : mistakes) {
         complain(mistake, kUsage);
     }

@@ -17,6 +17,7 @@ class SettingsCommand final : public Command {
   private:
     CLI::App* command_;
     bool as_markdown_ = false;
+    bool as_json_ = false;
 };
 
 }  // namespace simverbs::cli

@@ -15,6 +15,7 @@
 #include "simverbs/model/personalities.hpp"
 #include "simverbs/protocol/served_protocol.hpp"
 #include "simverbs/world/environment.hpp"
+#include "simverbs/world/world_options.hpp"
 
 #include "scenarios/engine/scenario.hpp"
 
@@ -23,10 +24,6 @@ namespace {
 
 std::string value_of(Setting setting) {
     return std::string(environment_value(setting));
-}
-
-std::string sentence(Setting setting, std::string_view wrong) {
-    return fmt::format("{}='{}': {}", row_of(setting).variable, environment_value(setting), wrong);
 }
 
 bool is_folder(const std::string& path) {
@@ -64,7 +61,7 @@ std::string describe_unusable_folder(const std::string& path) {
 
 class Trial {
   public:
-    std::vector<std::string> take() {
+    std::vector<SettingMistake> take() {
         const std::string scenario = value_of(Setting::kScenario);
         if (!value_of(Setting::kServer).empty()) {
             try_server();
@@ -91,7 +88,7 @@ class Trial {
   private:
     void add(Setting setting, const std::string& wrong) {
         if (!wrong.empty()) {
-            found_.push_back(sentence(setting, wrong));
+            found_.push_back({setting, fmt::format("'{}': {}", value_of(setting), wrong)});
         }
     }
 
@@ -112,8 +109,13 @@ class Trial {
 
     void try_scenario(const std::string& path) {
         const auto scenario = scenarios::load(path, {});
-        add(Setting::kScenario, scenario ? "" : scenario.error());
-        if (scenario) {
+        if (!scenario) {
+            add(Setting::kScenario, scenario.error());
+        } else if (scenario->has_processes()) {
+            add(Setting::kScenario,
+                "a scenario that starts programs (run:) cannot be around one: simverbs scenario "
+                "runs it");
+        } else {
             try_host(scenario->topology);
         }
     }
@@ -143,13 +145,21 @@ class Trial {
         add(Setting::kHost, host.empty() || is_there ? "" : "the topology has no such host");
     }
 
-    std::vector<std::string> found_;
+    std::vector<SettingMistake> found_;
 };
 
 }  // namespace
 
-std::vector<std::string> try_settings() {
-    return Trial().take();
+std::vector<SettingMistake> find_mistakes_in_settings() {
+    std::vector<SettingMistake> mistakes;
+    for (const SettingRow& row : kSettings) {
+        const std::string_view value = environment_value(row.setting);
+        const std::string wrong = value.empty() ? "" : describe_wrong_value(row, value);
+        if (!wrong.empty()) {
+            mistakes.push_back({row.setting, wrong});
+        }
+    }
+    return mistakes.empty() ? Trial().take() : mistakes;
 }
 
 }  // namespace simverbs::cli

@@ -268,7 +268,7 @@ int convert_topology(const std::string& spec, const Topology& topology, const st
 
 TopologyCommands::TopologyCommands(CLI::App& app)
     : command_(app.add_subcommand("topology", "Look at a topology without serving it")),
-      check_(add("check", "Mistakes, and its sizes")),
+      check_(add("check", "Mistakes (exit status 1), and its sizes")),
       show_(add("show", "Its nodes and links")),
       convert_(add("convert", "Write it in another format")) {
     command_->require_subcommand(1);

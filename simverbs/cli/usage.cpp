@@ -31,7 +31,7 @@ Chosen chosen_by(const CLI::App& app) {
 std::vector<std::string> commands_of(const CLI::App& command) {
     std::vector<std::string> names;
     for (const CLI::App* const each :
-         command.get_subcommands([](const CLI::App* one) { return !one->get_name().empty(); })) {
+         command.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); })) {
         names.push_back(each->get_name());
     }
     return names;

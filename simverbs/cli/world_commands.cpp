@@ -46,12 +46,6 @@ void stop_server(int signal) {
     }
 }
 
-constexpr std::string_view kNoLibraries = "libibverbs.so.1 of simverbs is not beside this program";
-
-bool libraries_found() {
-    return !library_folder().empty();
-}
-
 // From before anybody can connect until stop_server() stands ready.
 void block_end_signals(int how) {
     sigset_t signals;
@@ -215,8 +209,8 @@ int WorldCommands::run() {
 }
 
 int WorldCommands::up() {
-    if (!libraries_found()) {
-        return complain(kNoLibraries, kFailed);
+    if (library_folder().empty()) {
+        return complain(kNoLibrary, kFailed);
     }
     server_.socket = socket_;
     complain_of_runtime_folder(socket_);
@@ -246,8 +240,8 @@ int WorldCommands::on() const {
                         world_option(socket_), host_),
             kUsage);
     }
-    if (!libraries_found()) {
-        return complain(kNoLibraries, kFailed);
+    if (library_folder().empty()) {
+        return complain(kNoLibrary, kFailed);
     }
     const HostPlace place = ask_for_host(socket_, host_);
     if (!place.problem.empty()) {
@@ -262,8 +256,7 @@ int WorldCommands::on() const {
         complain(why, kPassed);
     }
     place_environment({socket_, host_, place.devices});
-    run_program(program_);
-    return complain(fmt::format("{}: {}", program_[0], std::strerror(errno)), kNotFound);
+    return run_program(program_);
 }
 
 // All worlds; one that is alone in full.

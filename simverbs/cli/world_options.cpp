@@ -15,9 +15,10 @@
 namespace simverbs::cli {
 namespace {
 
-// The row without the words that embedded worlds alone have.
+// The row as a served world has it: without the words that embedded worlds alone have.
 SettingRow as_served(SettingRow row) {
     row.words = row.words.first(row.words.size() - row.embedded_words);
+    row.by_default = row.served_default.empty() ? row.by_default : row.served_default;
     return row;
 }
 
@@ -27,9 +28,13 @@ std::string type_name_of(const SettingRow& row) {
         case SettingKind::kNumber:
             return "N";
         case SettingKind::kFile:
-            return "FILE";
+            return row.setting == Setting::kScenario ? "SCENARIO" : "FILE";
         case SettingKind::kFolder:
             return "DIR";
+        case SettingKind::kBytes:
+            return "BYTES";
+        case SettingKind::kText:  // HOST, TOPOLOGY
+            return std::string(row.variable.substr(kVariablePrefix.size()));
         default:
             return fmt::format("{{{}}}", fmt::join(row.words, ","));
     }
@@ -40,24 +45,6 @@ std::string meaning_of(const SettingRow& row) {
         row.kind == SettingKind::kNumber && row.most != std::numeric_limits<std::uint64_t>::max();
     return is_limited ? fmt::format("{}; 0 to {}", row.meaning, row.most)
                       : std::string(row.meaning);
-}
-
-void add_setting(CLI::App& command, ServerOptions& options, const SettingRow& row) {
-    CLI::Option* const option =
-        command
-            .add_option_function<std::string>(
-                std::string(row.option),
-                [&options, setting = row.setting](const std::string& value) {
-                    set(options, setting, value);
-                },
-                meaning_of(row))
-            ->check([row](const std::string& value) { return describe_wrong_value(row, value); })
-            ->type_name(type_name_of(row))
-            ->default_str(
-                std::string(row.served_default.empty() ? row.by_default : row.served_default));
-    if (row.scope == SettingScope::kEverywhere) {
-        option->envname(std::string(row.variable));
-    }
 }
 
 // "" where `name` may name a world, by itself or as the last part of a path.
@@ -76,10 +63,37 @@ std::string describe_wrong_world(const std::string& name) {
 
 }  // namespace
 
+std::string option_of(const SettingRow& row) {
+    std::string option = "--" + name_of(row);
+    std::ranges::replace(option, '_', '-');
+    return option;
+}
+
+CLI::Option* add_setting(CLI::App& command, const SettingRow& row,
+                         const std::function<void(const std::string&)>& take) {
+    if (row.kind == SettingKind::kSwitch) {
+        return command
+            .add_flag_callback(
+                option_of(row), [take] { take("1"); }, std::string(row.meaning))
+            ->disable_flag_override();
+    }
+    return command.add_option_function<std::string>(option_of(row), take, meaning_of(row))
+        ->check([row](const std::string& value) { return describe_wrong_value(row, value); })
+        ->type_name(type_name_of(row))
+        ->default_str(std::string(row.by_default));
+}
+
 void add_world_options(CLI::App& command, ServerOptions& options) {
     for (const SettingRow& row : kSettings) {
-        if (!row.option.empty()) {
-            add_setting(command, options, as_served(row));
+        if (row.option.empty()) {
+            continue;
+        }
+        CLI::Option* const option = add_setting(
+            command, as_served(row), [&options, setting = row.setting](const std::string& value) {
+                set(options, setting, value);
+            });
+        if (row.scope == SettingScope::kEverywhere) {
+            option->envname(std::string(row.variable));
         }
     }
 }

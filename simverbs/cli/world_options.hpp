@@ -1,14 +1,24 @@
-// The options of commands that make a world.
+// The options of commands that make a world, from the table of settings.
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 
 #include <CLI/CLI.hpp>
 
+#include "simverbs/model/settings.hpp"
 #include "simverbs/server/server.hpp"
 
 namespace simverbs::cli {
+
+// "--first-psn" of SIMVERBS_FIRST_PSN.
+std::string option_of(const SettingRow& row);
+
+// Adds the option of a row of the table of settings to `command`; a switch is a flag. `take` gets a
+// value that is valid.
+CLI::Option* add_setting(CLI::App& command, const SettingRow& row,
+                         const std::function<void(const std::string&)>& take);
 
 // Adds the options of the table of settings to `command`; they write to `options`, which outlives
 // it.

@@ -239,7 +239,8 @@ class Help(Case):
         status, text = self.simverbs(*words, "--help")
         self.assertEqual(status, 0, words)
         yield words, text
-        for name in re.findall(r"^  ([a-z]+) ", text.partition("Subcommands:\n")[2], re.M):
+        listed = text.partition("Subcommands:\n")[2].partition("\n\n")[0]
+        for name in re.findall(r"^  ([a-z_]+) ", listed, re.M):
             yield from self.help_of_all((*words, name))
 
     def test_has_the_table_of_exit_statuses(self):
@@ -281,7 +282,7 @@ class Help(Case):
 
     def test_wrong_command_lines_are_told_with_the_nearest_word(self):
         for words, told in [
-            ("", "a command is required; there are: run, up, on, "),
+            ("", "a command is required; there are: run, exec, up, on, "),
             ("staus", 'no command \'staus\': did you mean "status"?'),
             ("lab chek 2", 'lab: no command \'chek\': did you mean "check"?'),
             ("lab", "lab: a command is required; there are: list, start, check"),
@@ -302,7 +303,7 @@ class Help(Case):
 
     def test_tells_required_and_defaults(self):
         text = " ".join(self.simverbs("sweep", "--help")[1].split())
-        self.assertRegex(text, r"file FILE the scenario \(required\)")
+        self.assertRegex(text, r"file SCENARIO the scenario \(required\)")
         self.assertRegex(text, r"--seed-limit DURATION .* 10min, 1h \(default: 1min\)")
         self.assertRegex(text, r"--keep DIR .* \(default: \.\)")
 
