@@ -18,6 +18,8 @@ constexpr int kTurnsPerLook = 16;
 // Idle turns before the server sleeps: handing a message over while awake takes microseconds,
 // waking a sleeper takes fifty times as long.
 constexpr int kIdleTurns = 2000;
+// A yield that lasts longer gave the processor to a program that computes.
+constexpr std::int64_t kLongYieldNs = 1'000'000;
 constexpr int kStepsPerMove = 256;
 // Free: how old an answer of /proc may be that a thread runs, or sleeps while others run.
 constexpr std::chrono::nanoseconds kLookInterval = std::chrono::microseconds(20);
@@ -29,6 +31,14 @@ constexpr int kMostHoldsByNews = 64;
 // Free: how long doorbells of one client are rung in a turn; one may be work for thousands of
 // requests.
 constexpr std::int64_t kRingingNs = 1'000'000;
+
+// Yields the processor. Returns whether others kept it for long. A thread that sleeps is woken
+// before programs that compute have used up their share; a thread that yields waits for that.
+bool yield_is_long() {
+    const std::int64_t began = wall_ns();
+    sched_yield();
+    return wall_ns() - began > kLongYieldNs;
+}
 
 }  // namespace
 
@@ -43,9 +53,7 @@ void Server::run() {
         remove_killed();
         if (busy) {
             idle = 0;
-        } else if (++idle < kIdleTurns) {
-            sched_yield();
-        } else {
+        } else if (++idle >= kIdleTurns || yield_is_long()) {
             const bool spoke = sleep_until_something_happens();
             idle = !simulation_->loop().empty() ? 0 : spoke ? kIdleTurns / 2 : kIdleTurns - 1;
         }
