@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <set>
 #include <vector>
 
@@ -178,6 +179,7 @@ Candidates hosts(const Context& context) {
 
 Candidates hosts_of_topology(const std::string& topology, std::string_view behind) {
     std::vector<std::string_view> personalities;
+    personalities.reserve(std::size(kPersonalities));
     for (const Personality* const each : kPersonalities) {
         personalities.push_back(each->name);
     }

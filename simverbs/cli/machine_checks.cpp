@@ -269,7 +269,8 @@ Finding check_settings() {
 }
 
 bool is_in_path(std::string_view name) {
-    std::string_view list = std::getenv("PATH") == nullptr ? "/bin:/usr/bin" : std::getenv("PATH");
+    const char* const path = std::getenv("PATH");
+    std::string_view list = path == nullptr ? "/bin:/usr/bin" : path;
     for (;;) {
         const std::size_t end = std::min(list.find(':'), list.size());
         const std::string file = fmt::format("{}/{}", list.substr(0, end), name);
