@@ -35,7 +35,7 @@ struct Feedback {
     std::uint64_t verdict = 0;  // an Outcome, once the receiver knows
 };
 
-// Where the sender's feedback is: the receiver gets it by whatever connects them.
+// Names the memory of the sender's feedback. Whatever connects the two gives it to the receiver.
 struct FeedbackPlace {
     std::uint64_t address;
     std::uint32_t rkey;

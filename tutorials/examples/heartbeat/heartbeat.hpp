@@ -22,7 +22,7 @@ struct Options {
     std::uint8_t port = 1;
 };
 
-// Where a node wants the count of one peer.
+// Names the memory of a node into which one peer writes its count.
 struct Place {
     std::uint64_t address;
     std::uint32_t rkey;

@@ -29,7 +29,7 @@ struct Slot {
     std::array<char, kValueBytes> value{};
 };
 
-// Where the slots are: a client gets it from the server by whatever connects them.
+// Names the memory of the slots. Whatever connects a client to the server gives it to the client.
 struct Table {
     std::uint64_t address;
     std::uint32_t rkey;

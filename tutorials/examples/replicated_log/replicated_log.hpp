@@ -26,7 +26,7 @@ struct Entry {
     std::array<char, kEntryBytes> text{};
 };
 
-// Where a replica keeps its log: the leader gets it by whatever connects them.
+// Names the memory of a replica's log. Whatever connects the two gives it to the leader.
 struct Place {
     std::uint64_t address;
     std::uint32_t rkey;

@@ -12,7 +12,7 @@
 
 namespace ring {
 
-// Where a rank wants the data of its left neighbour.
+// Names the memory of a rank into which its left neighbour writes.
 struct Landing {
     std::uint64_t address;
     std::uint32_t rkey;
