@@ -59,8 +59,7 @@ void measure(std::uint32_t ports) {
     const routing::Graph& graph = named.graph;
     fmt::print("fat-tree:{}: {} hosts, {} switches; generated {:.2f} s, graph {:.2f} s\n", ports,
                ports * ports * ports / 4, graph.switch_count(), generated, graphed);
-    print_engine("fat-tree", graph,
-                 [&] { return *routing::fat_tree(graph, named.switches); });
+    print_engine("fat-tree", graph, [&] { return *routing::fat_tree(graph, named.switches); });
     print_engine("up-down", graph,
                  [&] { return routing::up_down(graph, routing::find_roots(graph)); });
     print_engine("min-hop", graph, [&] { return routing::min_hop(graph); });
