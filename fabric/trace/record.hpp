@@ -107,6 +107,9 @@ TraceRecord make_record(const E& event) {
     record.node = event.node;
     record.category = E::kInfo.category;
     record.name = E::kInfo.name;
+    std::size_t count = 0;
+    event.fields([&count](std::string_view, const auto&) { ++count; });
+    record.fields.reserve(count);
     event.fields([&record](std::string_view name, const auto& value) {
         record.fields.push_back(make_field(name, value));
     });

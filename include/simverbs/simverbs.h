@@ -205,7 +205,7 @@ enum simverbs_field_kind {
 };
 
 struct simverbs_field {
-    const char* name;
+    const char* name; /* good as long as the library is loaded */
     enum simverbs_field_kind kind;
     uint64_t number;
     const char* text; /* "" where there is none */
@@ -214,8 +214,8 @@ struct simverbs_field {
 struct simverbs_record {
     int64_t time_ps;
     const char* node;     /* "h0" */
-    const char* category; /* "completion", "state", "fault", "packet", ... */
-    const char* name;     /* "fault_fired" */
+    const char* category; /* "completion", "state", "fault", "packet", ...; good like a name */
+    const char* name;     /* "fault_fired"; good as long as the library is loaded */
     const struct simverbs_field* fields;
     size_t field_count;
 };

@@ -11,18 +11,19 @@
 
 namespace scenarios {
 
-// A trace record, from the callback or from a file.
+// A trace record, from the callback or from a file. The names are those of the program's own
+// records, or are kept for ever (read_trace()): a run has many records, of few names.
 struct Record {
     struct Field {
-        std::string name;
+        std::string_view name;
         std::string text;  // of numbers: decimal
         std::uint64_t number = 0;
     };
 
     std::int64_t time_ps = 0;
     std::string node;
-    std::string category;
-    std::string name;
+    std::string_view category;
+    std::string_view name;
     std::vector<Field> fields;
 
     // 0 and "" where there is no such field.

@@ -19,6 +19,7 @@ bool apply_settings(Checked run) {
 
 Record record_of(const simverbs_record& record) {
     Record seen{record.time_ps, record.node, record.category, record.name, {}};
+    seen.fields.reserve(record.field_count);
     for (std::size_t i = 0; i < record.field_count; ++i) {
         const simverbs_field& field = record.fields[i];
         std::string text;

@@ -1,6 +1,8 @@
 // Traces from files: JSON Lines as fabric/trace writes them.
 #include <fstream>
 #include <map>
+#include <mutex>
+#include <set>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -11,11 +13,20 @@ namespace scenarios {
 
 namespace {
 
+// Returns the same name where it stays for ever. Files have few names, and the same ones.
+std::string_view kept_name(std::string_view name) {
+    static std::mutex guard;
+    static std::set<std::string, std::less<>> names;
+    const std::lock_guard lock(guard);
+    const auto found = names.find(name);
+    return found != names.end() ? *found : *names.emplace(name).first;
+}
+
 Record record_of(const nlohmann::json& line, const std::map<std::int64_t, std::string>& names) {
     Record record;
     record.time_ps = line.value("time", std::int64_t{0});
-    record.category = line.value("category", "");
-    record.name = line.value("name", "");
+    record.category = kept_name(line.value("category", ""));
+    record.name = kept_name(line.value("name", ""));
     const nlohmann::json node = line.value("node", nlohmann::json());
     if (node.is_number_integer()) {
         const auto found = names.find(node.get<std::int64_t>());
@@ -24,7 +35,8 @@ Record record_of(const nlohmann::json& line, const std::map<std::int64_t, std::s
     }
     const nlohmann::json fields = line.value("fields", nlohmann::json::object());
     for (const auto& [name, value] : fields.items()) {
-        Record::Field field{name, value.is_string() ? value.get<std::string>() : value.dump(), 0};
+        Record::Field field{kept_name(name),
+                            value.is_string() ? value.get<std::string>() : value.dump(), 0};
         if (value.is_boolean()) {
             field.number = value.get<bool>() ? 1 : 0;
         } else if (value.is_number_integer()) {

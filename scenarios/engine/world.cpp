@@ -23,6 +23,9 @@ namespace {
 
 constexpr std::uint64_t kDefaultMemory = std::uint64_t{1} << 20;
 constexpr std::size_t kAddressesOfByte = 256;
+// Room for them from the start: the records of a small run are neither moved as they grow in number
+// nor given back to the system, page by page, at its end.
+constexpr std::size_t kUsualRecords = 2048;
 
 }  // namespace
 
@@ -166,6 +169,7 @@ bool World::prepare(const Scenario& scenario) {
         return fail(simverbs_last_error());
     }
     records_ = records_of_topology(scenario.topology);
+    records_.reserve(kUsualRecords);
     const TopologyFile topology(scenario);
     if (!topology.error().empty()) {
         return fail(topology.error());

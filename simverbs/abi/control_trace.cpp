@@ -46,22 +46,15 @@ class RecordCallback {
         : network_(&network), callback_(callback), argument_(argument) {}
 
     void operator()(const fabric::trace::TraceRecord& record) {
-        names_.clear();
         fields_.clear();
         for (const fabric::trace::Field& field : record.fields) {
-            names_.emplace_back(field.name);
-        }
-        for (std::size_t i = 0; i < record.fields.size(); ++i) {
-            const fabric::trace::Field& field = record.fields[i];
             fields_.push_back(
-                {names_[i].c_str(), kind_of(field.kind), field.number, field.text.c_str()});
+                {c_text(field.name), kind_of(field.kind), field.number, field.text.c_str()});
         }
-        const std::string category(to_string(record.category));
-        const std::string name(record.name);
         const simverbs_record out{to_picoseconds(record.time),
                                   network_->node(record.node).name().c_str(),
-                                  category.c_str(),
-                                  name.c_str(),
+                                  c_text(to_string(record.category)),
+                                  c_text(record.name),
                                   fields_.data(),
                                   fields_.size()};
         callback_(&out, argument_);
@@ -71,10 +64,12 @@ class RecordCallback {
     }
 
   private:
+    // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): literals end with a zero
+    static const char* c_text(std::string_view literal) { return literal.data(); }
+
     const fabric::Network* network_;
     simverbs_record_callback callback_;
     void* argument_;
-    std::vector<std::string> names_;
     std::vector<simverbs_field> fields_;
 };
 

@@ -68,9 +68,10 @@ scenarios::Record record_of(const fabric::trace::TraceRecord& record,
     using Kind = fabric::trace::Field::Kind;
     scenarios::Record seen{fabric::to_picoseconds(record.time),
                            network.node(record.node).name(),
-                           std::string(to_string(record.category)),
-                           std::string(record.name),
+                           to_string(record.category),
+                           record.name,
                            {}};
+    seen.fields.reserve(record.fields.size());
     for (const fabric::trace::Field& field : record.fields) {
         std::string text;
         switch (field.kind) {
@@ -87,7 +88,7 @@ scenarios::Record record_of(const fabric::trace::TraceRecord& record,
             case Kind::kEnum:
                 text = field.text;
         }
-        seen.fields.push_back({std::string(field.name), std::move(text), field.number});
+        seen.fields.push_back({field.name, std::move(text), field.number});
     }
     return seen;
 }

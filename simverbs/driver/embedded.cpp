@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "simverbs/threads/held_signals.hpp"
@@ -300,7 +301,21 @@ std::byte* EmbeddedWorld::map_ring(const RingReply& ring, int /*descriptor*/) {
 
 void EmbeddedWorld::unmap_ring(std::byte* /*memory*/, std::uint64_t /*bytes*/) {}
 
+namespace {
+
+// A ring of that size or more has pages of its own: those that nobody touches cost neither memory
+// nor the time to clear them.
+constexpr std::size_t kMappedRing = std::size_t{256} << 10;
+
+}  // namespace
+
 RingMemory EmbeddedWorld::make_ring(std::size_t bytes) {
+    if (bytes >= kMappedRing) {
+        void* const pages =
+            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        return pages == MAP_FAILED ? RingMemory{}
+                                   : RingMemory{static_cast<std::byte*>(pages), bytes};
+    }
     void* memory = ::operator new(bytes, std::align_val_t(kCacheLine), std::nothrow);
     if (memory == nullptr) {
         return {};
@@ -310,7 +325,11 @@ RingMemory EmbeddedWorld::make_ring(std::size_t bytes) {
 }
 
 void EmbeddedWorld::release_ring(const RingMemory& ring) {
-    ::operator delete(ring.base, std::align_val_t(kCacheLine));
+    if (ring.bytes >= kMappedRing) {
+        munmap(ring.base, ring.bytes);
+    } else {
+        ::operator delete(ring.base, std::align_val_t(kCacheLine));
+    }
 }
 
 }  // namespace simverbs::driver

@@ -358,7 +358,7 @@ QueuePair::QueuePair(Channel& channel, std::uint32_t context, const CreateQpRepl
     : channel_(channel),
       context_(context),
       qpn_(reply.qpn),
-      ring_bytes_(ring == nullptr ? 0 : reply.ring.bytes),
+      ring_bytes_(ring == nullptr ? 0 : static_cast<std::uint32_t>(reply.ring.bytes)),
       rings_(ring == nullptr ? new QueuePairRings : reinterpret_cast<QueuePairRings*>(ring)),
       send_(ring + sizeof(QueuePairRings), send_shape(reply.capacity), rings_->send_producer,
             &rings_->sends_done),
@@ -431,7 +431,7 @@ void QueuePair::replace_ring(std::byte* ring, const ModifyQpReply& reply) {
                      0, reply.receives);
     channel_.unmap_ring(reinterpret_cast<std::byte*>(rings_), ring_bytes_);
     rings_ = rings;
-    ring_bytes_ = reply.ring.bytes;
+    ring_bytes_ = static_cast<std::uint32_t>(reply.ring.bytes);
     if (send_.producer() != reply.sends) {
         ring_send();
     }

@@ -365,12 +365,14 @@ class QueuePair {
     Channel& channel_;
     std::uint32_t context_;
     std::uint32_t qpn_;
-    std::uint64_t ring_bytes_;  // 0: somebody else made it, and `rings_` is its own
+    // Of the most requests and segments that a personality grants some 2 GiB; 0: somebody else
+    // made it, and `rings_` is its own.
+    std::uint32_t ring_bytes_;
+    bool leaves_completions_ = false;
     QueuePairRings* rings_;
     WorkQueue send_;
     WorkQueue receive_;
     QueuePairQueues queues_;
-    bool leaves_completions_ = false;
 };
 
 }  // namespace simverbs::driver

@@ -49,14 +49,14 @@ QueuePair::QueuePair(Hca& hca, DeviceContext& context, const QueuePairParts& par
       receives_(hca, parts),
       ring_(parts.ring),
       send_shape_(parts.send),
-      inline_bytes_(parts.capacity.inline_bytes),
-      tso_header_bytes_(parts.capacity.tso_header_bytes),
       attributes_(fresh_attributes(parts.service, parts.qpn)),
       handle_(parts.qpn),
       ordinal_(hca.count_queue_pair()),
+      inline_bytes_(static_cast<std::uint16_t>(parts.capacity.inline_bytes)),
+      tso_header_bytes_(static_cast<std::uint16_t>(parts.capacity.tso_header_bytes)),
+      offloads_(parts.offloads),
       blocks_own_multicast_(parts.blocks_own_multicast),
-      spreads_frames_(parts.table != nullptr),
-      offloads_(parts.offloads) {
+      spreads_frames_(parts.table != nullptr) {
     if (parts.table != nullptr) {
         engine_ = std::make_unique<SpreadEngine>(*parts.table, parts.hash);
     }

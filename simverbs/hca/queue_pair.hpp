@@ -325,29 +325,30 @@ class QueuePair final : public InContext, private Effects, private fabric::Event
     std::unique_ptr<AttachedCounters> counters_;        // where any are attached
     std::unique_ptr<PathMigration> migration_;          // where an alternate path is loaded
     std::unique_ptr<RetiredRing> retired_ring_;         // where its queues were resized
+    // Each made when it is first armed.
+    std::unique_ptr<std::array<std::unique_ptr<fabric::Timer>, kEngineTimers>> timers_;
+    std::unique_ptr<Congestion> congestion_;  // once something was marked
+    std::unique_ptr<Engine> engine_;          // nullptr: nothing was to do since the last RESET
+    // There may be many queue pairs: what follows is in the order of its sizes.
     RingMemory ring_;
     WorkQueueShape send_shape_;
-    std::uint32_t inline_bytes_;
-    std::uint32_t tso_header_bytes_;
     QpAttributes attributes_;
     std::uint32_t handle_;
     std::uint32_t ordinal_;
     std::uint32_t frames_made_ = 0;
     std::uint32_t messages_received_ = 0;
     std::uint32_t dropped_ = 0;
-    FaultCause drop_cause_{};  // of the last message that was dropped
+    EngineResult failure_;  // that waits until the engine is not at work
+    std::uint16_t inline_bytes_;
+    std::uint16_t tso_header_bytes_;
+    FrameOffloads offloads_;
+    FaultCause drop_cause_{};           // of the last message that was dropped
+    std::uint8_t calls_of_engine_ = 0;  // under way
     bool blocks_own_multicast_;
     bool notify_drained_ = false;
     bool drained_ = false;
-    std::uint8_t calls_of_engine_ = 0;  // under way
-    EngineResult failure_;              // that waits until the engine is not at work
-    bool sends_of_device_ = false;      // a request of the device's own has not been looked at
-    // Each made when it is first armed.
-    std::unique_ptr<std::array<std::unique_ptr<fabric::Timer>, kEngineTimers>> timers_;
-    std::unique_ptr<Congestion> congestion_;  // once something was marked
-    bool spreads_frames_;                     // to work queues
-    FrameOffloads offloads_;
-    std::unique_ptr<Engine> engine_;  // nullptr: nothing was to do since the last RESET
+    bool sends_of_device_ = false;  // a request of the device's own has not been looked at
+    bool spreads_frames_;           // to work queues
 };
 
 }  // namespace simverbs

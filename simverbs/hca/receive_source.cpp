@@ -8,11 +8,11 @@
 
 namespace simverbs {
 
-ReceiveSource::ReceiveSource(Hca& hca, const QueuePairParts& parts) : hca_(hca) {
+ReceiveSource::ReceiveSource(Hca& hca, const QueuePairParts& parts) {
     if (parts.srq != nullptr) {
         from_ = parts.srq;
     } else if (parts.xrcd != nullptr) {
-        from_ = parts.xrcd;
+        from_ = QueuesOfDomain{&hca, parts.xrcd};
     } else {
         move_ring(parts.ring, parts.send, parts.receive);
     }
@@ -38,10 +38,11 @@ ReceiveProperties ReceiveSource::properties() const {
     if (const ReceiveRing* const own = own_ring(); own != nullptr) {
         return {own->shape.max_segments, false};
     }
-    const SharedReceiveQueue* const queue = shared_queue();
-    return {queue != nullptr ? queue->max_segments()
-                             : static_cast<std::uint32_t>(hca_.personality().limits.max_srq_sge),
-            true};
+    if (const SharedReceiveQueue* const queue = shared_queue(); queue != nullptr) {
+        return {queue->max_segments(), true};
+    }
+    const Personality& personality = std::get<QueuesOfDomain>(from_).hca->personality();
+    return {static_cast<std::uint32_t>(personality.limits.max_srq_sge), true};
 }
 
 bool ReceiveSource::take(SrqNumber named, RecvWqe& wqe, std::span<Segment> segments,
@@ -61,10 +62,10 @@ std::uint32_t ReceiveSource::waiting(SrqNumber named) const {
     return queue == nullptr ? 0 : queue->waiting();
 }
 
-SharedReceiveQueue* ReceiveSource::find_named(SrqNumber named) const {
-    SharedReceiveQueue* const queue = hca_.srqs().find(named.value());
+SharedReceiveQueue* ReceiveSource::find_named(const QueuesOfDomain& queues, SrqNumber named) {
+    SharedReceiveQueue* const queue = queues.hca->srqs().find(named.value());
     const bool serves = queue != nullptr && queue->domain() != nullptr &&
-                        queue->domain() == xrc_domain()->domain.get();
+                        queue->domain() == queues.opened->domain.get();
     return serves ? queue : nullptr;
 }
 

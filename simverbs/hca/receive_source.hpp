@@ -32,6 +32,12 @@ struct ReceiveRing {
     [[nodiscard]] std::uint32_t waiting() const;
 };
 
+// The shared receive queues of a domain, of which each request names one.
+struct QueuesOfDomain {
+    Hca* hca;
+    OpenedXrcDomain* opened;
+};
+
 class ReceiveSource {
   public:
     ReceiveSource(Hca& hca, const QueuePairParts& parts);
@@ -45,14 +51,15 @@ class ReceiveSource {
     }
     // Requests name shared receive queues of this domain, as the owner of the target opened it.
     [[nodiscard]] OpenedXrcDomain* xrc_domain() const {
-        const auto* const opened = std::get_if<OpenedXrcDomain*>(&from_);
-        return opened == nullptr ? nullptr : *opened;
+        const auto* const queues = std::get_if<QueuesOfDomain>(&from_);
+        return queues == nullptr ? nullptr : queues->opened;
     }
 
     // The shared receive queue that a request to an XRC target names; nullptr for one that does not
     // exist or is of another domain, and on every other queue pair.
     [[nodiscard]] SharedReceiveQueue* named_queue(SrqNumber named) const {
-        return std::holds_alternative<OpenedXrcDomain*>(from_) ? find_named(named) : nullptr;
+        const auto* const queues = std::get_if<QueuesOfDomain>(&from_);
+        return queues == nullptr ? nullptr : find_named(*queues, named);
     }
     // The shared receive queue that serves a request; nullptr where the ring does.
     [[nodiscard]] SharedReceiveQueue* queue_for(SrqNumber named) const {
@@ -70,13 +77,12 @@ class ReceiveSource {
     void move_ring(const RingMemory& ring, const WorkQueueShape& send,
                    const WorkQueueShape& receive);
     // Another context owns the XRC target from now on.
-    void move_domain(OpenedXrcDomain& opened) { from_ = &opened; }
+    void move_domain(OpenedXrcDomain& opened) { std::get<QueuesOfDomain>(from_).opened = &opened; }
 
   private:
-    [[nodiscard]] SharedReceiveQueue* find_named(SrqNumber named) const;
+    static SharedReceiveQueue* find_named(const QueuesOfDomain& queues, SrqNumber named);
 
-    Hca& hca_;
-    std::variant<ReceiveRing, SharedReceiveQueue*, OpenedXrcDomain*> from_;
+    std::variant<ReceiveRing, SharedReceiveQueue*, QueuesOfDomain> from_;
 };
 
 }  // namespace simverbs

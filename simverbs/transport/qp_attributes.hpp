@@ -42,6 +42,7 @@ struct PacingRule {
 struct QpAttributes {
     Service service = Service::kRc;
     QpState state = QpState::kReset;
+    std::uint16_t pkey_index = 0;
     std::uint32_t qpn = 0;
     std::uint32_t dest_qpn = 0;
     Psn sq_psn{0};
@@ -49,7 +50,6 @@ struct QpAttributes {
     std::uint32_t path_mtu = 256;  // bytes
     std::uint32_t qkey = 0;
     AccessRights access;
-    std::uint16_t pkey_index = 0;
     std::uint8_t port = 1;
     std::uint8_t timeout = 0;
     std::uint8_t retry_count = 0;
