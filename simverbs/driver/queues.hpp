@@ -365,8 +365,8 @@ class QueuePair {
     Channel& channel_;
     std::uint32_t context_;
     std::uint32_t qpn_;
-    // Of the most requests and segments that a personality grants some 2 GiB; 0: somebody else
-    // made it, and `rings_` is its own.
+    // The largest ring that a personality grants has some 2 GiB. 0: somebody else made it, and
+    // `rings_` is its own.
     std::uint32_t ring_bytes_;
     bool leaves_completions_ = false;
     QueuePairRings* rings_;

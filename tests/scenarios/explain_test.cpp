@@ -11,9 +11,10 @@
 namespace scenarios {
 namespace {
 
-Record record_of(std::int64_t time_ps, const std::string& name,
-                 const std::vector<std::pair<std::string, std::string>>& texts,
-                 const std::vector<std::pair<std::string, std::uint64_t>>& numbers) {
+// Names are literals.
+Record record_of(std::int64_t time_ps, std::string_view name,
+                 const std::vector<std::pair<std::string_view, std::string>>& texts,
+                 const std::vector<std::pair<std::string_view, std::uint64_t>>& numbers) {
     Record record{time_ps, "h1", "", name, {}};
     for (const auto& [field, text] : texts) {
         record.fields.push_back({field, text, 0});
