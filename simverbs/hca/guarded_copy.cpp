@@ -102,6 +102,33 @@ namespace {
 
 thread_local std::uintptr_t t_fault_address = 0;
 
+bool is_handler(const struct sigaction& action) {
+    return (action.sa_flags & SA_SIGINFO) != 0 ||
+           (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+}
+
+// sigaction(2): the handler runs with its signals blocked, and once where SA_RESETHAND says so. A
+// handler of crashes notes what it has to and raises the signal anew: that must end the program.
+void run_as_the_kernel_does(struct sigaction& action, int signal, siginfo_t* info, void* context) {
+    const struct sigaction taken = action;
+    if ((taken.sa_flags & SA_RESETHAND) != 0) {
+        action = {};
+        action.sa_handler = SIG_DFL;
+    }
+    sigset_t blocked = taken.sa_mask;
+    if ((taken.sa_flags & SA_NODEFER) == 0) {
+        sigaddset(&blocked, signal);
+    }
+    sigset_t before;
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    if ((taken.sa_flags & SA_SIGINFO) != 0) {
+        taken.sa_sigaction(signal, info, context);
+    } else {
+        taken.sa_handler(signal);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
 void on_fault(int signal, siginfo_t* info, void* context) {
     auto* machine = static_cast<ucontext_t*>(context);
     const auto at = static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RIP]);
@@ -113,11 +140,9 @@ void on_fault(int signal, siginfo_t* info, void* context) {
             static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(simverbs_guarded_copy_fault));
         return;
     }
-    const struct sigaction& previous = signal == SIGSEGV ? g_previous_segv : g_previous_bus;
-    if ((previous.sa_flags & SA_SIGINFO) != 0 && previous.sa_sigaction != nullptr) {
-        previous.sa_sigaction(signal, info, context);
-    } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
-        previous.sa_handler(signal);
+    struct sigaction& previous = signal == SIGSEGV ? g_previous_segv : g_previous_bus;
+    if (is_handler(previous)) {
+        run_as_the_kernel_does(previous, signal, info, context);
     } else if (!was_sent || previous.sa_handler == SIG_DFL) {
         // Nobody was there: the faulting instruction runs again and the default action takes it.
         sigaction(signal, &previous, nullptr);

@@ -3,6 +3,7 @@
 #include <csetjmp>
 #include <csignal>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -161,6 +162,28 @@ TEST(GuardedCopyDeathTest, WithoutAnEarlierHandlerASignalThatIsSentKills) {
 TEST(GuardedCopyDeathTest, WithoutAnEarlierHandlerAFaultStillKills) {
     testing::FLAGS_gtest_death_test_style = "threadsafe";
     EXPECT_EXIT(crash_without_a_handler(), testing::KilledBySignal(SIGSEGV), "");
+}
+
+// As handlers of crashes do: notes what happened, and raises the signal for the default action.
+void note_and_raise(int signal, siginfo_t* /*info*/, void* /*context*/) {
+    constexpr std::string_view kNote = "noted\n";
+    static_cast<void>(!write(STDERR_FILENO, kNote.data(), kNote.size()));
+    raise(signal);
+}
+
+void crash_with_a_handler_that_raises() {
+    struct sigaction once {};
+    once.sa_sigaction = note_and_raise;
+    once.sa_flags = SA_SIGINFO | static_cast<int>(SA_RESETHAND);
+    sigaction(SIGSEGV, &once, nullptr);
+    GuardedCopy::install();
+    const HalfMapped memory;
+    *reinterpret_cast<volatile std::byte*>(memory.last(0)) = std::byte{1};
+}
+
+TEST(GuardedCopyDeathTest, AnEarlierHandlerRunsOnceWhereItAskedForThat) {
+    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    EXPECT_EXIT(crash_with_a_handler_that_raises(), testing::KilledBySignal(SIGSEGV), "^noted\n$");
 }
 
 }  // namespace
