@@ -82,6 +82,37 @@ std::string note(const Record& record, const Run& run, std::string_view& colour)
     return {};
 }
 
+// Requests of a queue pair that were flushed at one instant: when, whose, what kind. Many of them
+// are one note, at the first.
+using FlushedName = std::tuple<std::int64_t, QpName, std::string_view>;
+struct Flushed {
+    const Record* first = nullptr;
+    std::uint64_t last_index = 0;
+    std::size_t count = 0;
+};
+constexpr std::size_t kManyFlushed = 4;
+
+bool is_flushed(const Record& record) {
+    return record.name == "completion" && record.text("status") == "WR_FLUSH_ERR";
+}
+
+FlushedName flushed_name(const Record& record) {
+    return {record.time, {record.node, record.id("qpn")}, record.text("opcode")};
+}
+
+std::map<FlushedName, Flushed> flushed_of(const Trace& trace) {
+    std::map<FlushedName, Flushed> all;
+    for (const Record& record : trace.records) {
+        if (is_flushed(record)) {
+            Flushed& flushed = all[flushed_name(record)];
+            flushed.first = flushed.first == nullptr ? &record : flushed.first;
+            flushed.last_index = record.number("index");
+            ++flushed.count;
+        }
+    }
+    return all;
+}
+
 // The faults that stand beside a cross already: when and whose packet.
 std::set<std::pair<std::int64_t, QpName>> losses(const Run& run) {
     std::set<std::pair<std::int64_t, QpName>> found;
@@ -114,7 +145,12 @@ Users users_of(const Trace& trace) {
 class Notes {
   public:
     Notes(const Trace& trace, const Run& run, const Lives& lives, LadderRows& ladder)
-        : run_(run), lives_(lives), users_(users_of(trace)), lost_(losses(run)), ladder_(ladder) {}
+        : run_(run),
+          lives_(lives),
+          users_(users_of(trace)),
+          lost_(losses(run)),
+          flushed_(flushed_of(trace)),
+          ladder_(ladder) {}
 
     void add(const Record& record) {
         if (record.name == "link_state" && !is_news(record)) {
@@ -126,6 +162,16 @@ class Notes {
         }
         std::string_view colour = kInk;
         std::string text = note(record, run_, colour);
+        if (is_flushed(record)) {
+            const Flushed& flushed = flushed_.at(flushed_name(record));
+            if (flushed.count >= kManyFlushed) {
+                text = &record != flushed.first
+                           ? ""
+                           : fmt::format("failed: {}, requests {} to {}: WR_FLUSH_ERR",
+                                         record.text("opcode"), record.number("index"),
+                                         flushed.last_index);
+            }
+        }
         if (text.empty()) {
             return;
         }
@@ -185,6 +231,7 @@ class Notes {
     const Lives& lives_;
     Users users_;
     std::set<std::pair<std::int64_t, QpName>> lost_;
+    std::map<FlushedName, Flushed> flushed_;
     std::set<std::string, std::less<>> down_;  // links
     LadderRows& ladder_;
 };

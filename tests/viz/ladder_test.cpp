@@ -3,104 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "drawing.hpp"
+#include "ladder_of.hpp"
 #include "viz/messages.hpp"
 
 namespace viz_test {
 namespace {
-
-using simverbs::viz::Field;
-using simverbs::viz::LadderOptions;
-using simverbs::viz::Record;
-using simverbs::viz::Run;
-using simverbs::viz::Trace;
-
-constexpr std::int64_t kQp = 17;
-constexpr std::int64_t kMicrosecond = 1'000'000;
-
-Field word(std::string name, std::string text) {
-    return {.name = std::move(name), .text = std::move(text), .is_text = true};
-}
-
-// Two hosts without a switch, h0 with node 0 and h1 with node 1.
-class LadderOf {
-  public:
-    LadderOf() {
-        for (const std::int64_t node : {0, 1}) {
-            add(0, node, "object", "node",
-                {word("label", "h" + std::to_string(node)), word("kind", "hca")});
-            add(0, node, "object", "queue_pair", {{"qpn", kQp}, word("service", "RC")});
-        }
-    }
-
-    void add(std::int64_t time, std::int64_t node, std::string category, std::string name,
-             std::vector<Field> fields) {
-        trace_.records.push_back({.time = time,
-                                  .seq = trace_.records.size(),
-                                  .node = static_cast<std::uint32_t>(node),
-                                  .category = std::move(category),
-                                  .name = std::move(name),
-                                  .fields = std::move(fields)});
-    }
-    void send(std::int64_t time, const std::string& opcode, std::int64_t psn,
-              std::int64_t dest_qpn = kQp) {
-        add(time, 0, "packet", "packet_sent",
-            {{"qpn", kQp},
-             {"frame", psn},
-             {"dest_qpn", dest_qpn},
-             {"bth_opcode", 4},
-             word("opcode", opcode),
-             {"psn", psn},
-             {"payload", 1024}});
-    }
-    void arrive(std::int64_t time, std::int64_t psn) {
-        add(time, 1, "packet", "frame_received", frame(psn));
-    }
-    // A queue pair of h1 takes what came last.
-    void deliver(std::int64_t time, std::int64_t qpn) {
-        add(time, 1, "message", "delivered", {{"qpn", qpn}, word("kind", "SEND"), {"bytes", 1}});
-    }
-    void lose(std::int64_t time, std::int64_t node, std::int64_t psn) {
-        add(time, 0, "fault", "fault_fired",
-            {{"fault", 3}, word("action", "drop"), {"source", 0}, {"flow", kQp}});
-        std::vector<Field> fields = frame(psn);
-        fields.push_back(word("reason", "fault"));
-        add(time, node, "packet", "frame_dropped", std::move(fields));
-    }
-    void discard(std::int64_t time, std::int64_t psn, std::string fate = "queue pair not ready",
-                 std::int64_t dest_qpn = kQp) {
-        add(time, 1, "packet", "packet_discarded",
-            {{"dest_qpn", dest_qpn}, {"psn", psn}, word("fate", std::move(fate))});
-    }
-
-    [[nodiscard]] Run run() const { return simverbs::viz::read_run(trace_); }
-    [[nodiscard]] Drawing drawing(const LadderOptions& options = {}) const {
-        const std::string svg = simverbs::viz::ladder(trace_, run(), options);
-        expect_readable(svg, "ladder");
-        return read_drawing(svg);
-    }
-
-  private:
-    static std::vector<Field> frame(std::int64_t psn) {
-        return {{"port", 1}, {"source", 0}, {"flow", kQp}, {"frame", psn}};
-    }
-    Trace trace_;
-};
-
-std::optional<DrawnText> find_text(const Drawing& drawing, const std::string& part) {
-    for (const DrawnText& text : drawing.texts) {
-        if (text.content.find(part) != std::string::npos) {
-            return text;
-        }
-    }
-    return std::nullopt;
-}
 
 double life_line(const Drawing& drawing, const std::string& heading) {
     const auto text = find_text(drawing, heading);
@@ -173,7 +86,10 @@ TEST(Ladder, EndsALostPacketWhereItWasLostWithTheFault) {
 TEST(Ladder, EndsADiscardedPacketInAMarkWithTheReason) {
     LadderOf of;
     of.add(0, 1, "state", "qp_state",
-           {{"qpn", kQp}, word("from", "RTS"), word("to", "ERR"), word("trigger", "modify")});
+           {{"qpn", kQp},
+            text_field("from", "RTS"),
+            text_field("to", "ERR"),
+            text_field("trigger", "modify")});
     of.send(1, "SEND_ONLY", 100);
     of.arrive(9, 100);
     of.discard(9, 100);
@@ -185,7 +101,7 @@ TEST(Ladder, EndsADiscardedPacketInAMarkWithTheReason) {
 TEST(Ladder, DrawsAMulticastToEachQueuePairThatTakesIt) {
     constexpr std::int64_t kGroup = 0xFFFFFF;
     LadderOf of;
-    of.add(0, 1, "object", "queue_pair", {{"qpn", kQp + 1}, word("service", "UD")});
+    of.add(0, 1, "object", "queue_pair", {{"qpn", kQp + 1}, text_field("service", "UD")});
     of.send(1, "SEND_ONLY", 100, kGroup);
     of.arrive(9, 100);
     of.deliver(9, kQp);
@@ -223,13 +139,13 @@ TEST(Ladder, DrawsBothCopiesOfADuplicatedPacket) {
 
 TEST(Ladder, LeavesOutCopiesThatASwitchFloodsToOtherStations) {
     LadderOf of;
-    of.add(0, 2, "object", "node", {word("label", "h2"), word("kind", "hca")});
+    of.add(0, 2, "object", "node", {text_field("label", "h2"), text_field("kind", "hca")});
     of.send(0, "SEND_ONLY", 100);
     of.arrive(9, 100);
     of.add(9, 2, "packet", "frame_received",
            {{"port", 1}, {"source", 0}, {"flow", kQp}, {"frame", 100}});
     of.add(9, 2, "packet", "packet_discarded",
-           {{"dest_qpn", kQp}, {"psn", 100}, word("fate", "for another station")});
+           {{"dest_qpn", kQp}, {"psn", 100}, text_field("fate", "for another station")});
     const Drawing drawing = of.drawing();
     EXPECT_EQ(arrows(drawing).size(), 1U);
     EXPECT_FALSE(find_text(drawing, "h2"));
@@ -240,7 +156,7 @@ TEST(Ladder, AUcMessageThatEndsACutOneIsTaken) {
     of.send(0, "SEND_ONLY", 100);
     of.arrive(9, 100);
     of.add(9, 1, "message", "dropped",
-           {{"qpn", kQp}, {"psn", 100}, word("cause", "message cut on UC")});
+           {{"qpn", kQp}, {"psn", 100}, text_field("cause", "message cut on UC")});
     EXPECT_FALSE(find_text(of.drawing(), "a packet of the message is missing"));
 }
 
@@ -248,12 +164,14 @@ TEST(Ladder, NotesEventsAndFaultsThatLoseNothing) {
     LadderOf of;
     of.send(0, "SEND_ONLY", 100);
     of.add(0, 0, "fault", "fault_fired",
-           {{"fault", 2}, word("action", "delay"), {"source", 0}, {"flow", kQp}});
+           {{"fault", 2}, text_field("action", "delay"), {"source", 0}, {"flow", kQp}});
     of.arrive(9, 100);
     of.send(10, "SEND_ONLY", 101);
     of.lose(11, 0, 101);
-    of.add(12, 1, "async_event", "async_event", {word("event", "COMM_EST"), {"subject", kQp}});
-    of.add(12, 1, "async_event", "async_event", {word("event", "PORT_ERR"), {"subject", kQp}});
+    of.add(12, 1, "async_event", "async_event",
+           {text_field("event", "COMM_EST"), {"subject", kQp}});
+    of.add(12, 1, "async_event", "async_event",
+           {text_field("event", "PORT_ERR"), {"subject", kQp}});
     const Drawing drawing = of.drawing();
     EXPECT_TRUE(find_text(drawing, "fault 2: delay"));
     EXPECT_TRUE(find_text(drawing, "event: COMM_EST"));
@@ -269,9 +187,9 @@ TEST(Ladder, MarksAnEventOfAQueueOnTheQueuePairsThatUseIt) {
     LadderOf of;
     for (const std::int64_t qpn : {kQp + 1, kQp + 2}) {
         of.add(0, 1, "object", "queue_pair",
-               {{"qpn", qpn}, word("service", "RC"), {"send_cq", 5}, {"receive_cq", 5}});
+               {{"qpn", qpn}, text_field("service", "RC"), {"send_cq", 5}, {"receive_cq", 5}});
     }
-    of.add(1, 1, "async_event", "async_event", {word("event", "CQ_ERR"), {"subject", 5}});
+    of.add(1, 1, "async_event", "async_event", {text_field("event", "CQ_ERR"), {"subject", 5}});
     const Drawing drawing = of.drawing();
     const auto text = find_text(drawing, "event: CQ_ERR of CQ 5");
     ASSERT_TRUE(text);
@@ -288,9 +206,10 @@ TEST(Ladder, DrawsHostsThatHaveEventsAndNoQueuePair) {
                                  .name = std::move(name),
                                  .fields = std::move(fields)});
     };
-    add("object", "node", {word("label", "h1"), word("kind", "hca")});
-    add("fault", "fault_fired", {{"fault", 1}, word("action", "lid"), {"source", 1}, {"flow", 0}});
-    add("async_event", "async_event", {word("event", "LID_CHANGE"), {"subject", 1}});
+    add("object", "node", {text_field("label", "h1"), text_field("kind", "hca")});
+    add("fault", "fault_fired",
+        {{"fault", 1}, text_field("action", "lid"), {"source", 1}, {"flow", 0}});
+    add("async_event", "async_event", {text_field("event", "LID_CHANGE"), {"subject", 1}});
     const std::string svg =
         simverbs::viz::ladder(trace, simverbs::viz::read_run(trace), LadderOptions{});
     expect_readable(svg, "host");
@@ -303,11 +222,11 @@ TEST(Ladder, DrawsHostsThatHaveEventsAndNoQueuePair) {
 
 TEST(Ladder, NotesLinksThatGoDownAndComeBack) {
     LadderOf of;
-    of.add(1, 1, "state", "link_state", {word("link", "h1-s0"), word("to", "UP")});
-    of.add(2, 1, "state", "link_state", {word("link", "h1-s0"), word("to", "DOWN")});
+    of.add(1, 1, "state", "link_state", {text_field("link", "h1-s0"), text_field("to", "UP")});
+    of.add(2, 1, "state", "link_state", {text_field("link", "h1-s0"), text_field("to", "DOWN")});
     of.send(3, "SEND_ONLY", 100);
     of.arrive(9, 100);
-    of.add(10, 1, "state", "link_state", {word("link", "h1-s0"), word("to", "UP")});
+    of.add(10, 1, "state", "link_state", {text_field("link", "h1-s0"), text_field("to", "UP")});
     const Drawing drawing = of.drawing();
     EXPECT_TRUE(find_text(drawing, "link h1-s0 DOWN"));
     const auto is_up = [](const DrawnText& text) { return text.content == "link h1-s0 UP"; };
@@ -326,9 +245,9 @@ TEST(Ladder, TellsTimesThatLookAlikeByTheirDifference) {
 // A move of the queue pairs of that number at both hosts.
 void move(LadderOf& of, std::int64_t qpn, std::int64_t time) {
     for (const std::int64_t node : {0, 1}) {
-        of.add(time, node, "object", "queue_pair", {{"qpn", qpn}, word("service", "RC")});
+        of.add(time, node, "object", "queue_pair", {{"qpn", qpn}, text_field("service", "RC")});
         of.add(time, node, "state", "qp_state",
-               {{"qpn", qpn}, word("from", "RTR"), word("to", "RTS")});
+               {{"qpn", qpn}, text_field("from", "RTR"), text_field("to", "RTS")});
     }
 }
 
@@ -366,7 +285,7 @@ TEST(Ladder, DrawsARequestThatFailedBeforeAPacketLeft) {
     LadderOf of;
     move(of, kQp + 1, 0);
     of.add(0, 0, "completion", "completion",
-           {{"qpn", kQp + 1}, word("opcode", "SEND"), word("status", "LOC_PROT_ERR")});
+           {{"qpn", kQp + 1}, text_field("opcode", "SEND"), text_field("status", "LOC_PROT_ERR")});
     of.send(kMicrosecond, "SEND_ONLY", 100);
     of.arrive(2 * kMicrosecond, 100);
     const Drawing drawing = of.drawing();
@@ -381,12 +300,13 @@ TEST(Ladder, SetsConnectionsThatDoNotMeetApart) {
     LadderOf of;
     move(of, kQp + 1, 0);
     of.add(0, 0, "completion", "completion",
-           {{"qpn", kQp + 1}, word("opcode", "SEND"), word("status", "LOC_PROT_ERR")});
+           {{"qpn", kQp + 1}, text_field("opcode", "SEND"), text_field("status", "LOC_PROT_ERR")});
     for (std::int64_t i = 2; i < 4; ++i) {
         move(of, kQp + i, i * kMicrosecond);
         for (const std::int64_t node : {0, 1}) {
-            of.add(i * kMicrosecond, node, "completion", "completion",
-                   {{"qpn", kQp + i}, word("opcode", "SEND"), word("status", "SUCCESS")});
+            of.add(
+                i * kMicrosecond, node, "completion", "completion",
+                {{"qpn", kQp + i}, text_field("opcode", "SEND"), text_field("status", "SUCCESS")});
         }
     }
     const Drawing drawing = of.drawing();
@@ -468,7 +388,7 @@ TEST(Ladder, DrawsMessagesOfTheCommunicationManager) {
     send(0, 1, kAdministration, 0x35);
     send(1, 2, kCommunication, kReq);
     std::vector<Field> lost = frame(2);
-    lost.push_back(word("reason", "fault"));
+    lost.push_back(text_field("reason", "fault"));
     of.add(2, 0, "packet", "frame_dropped", std::move(lost));
     send(3, 3, kCommunication, kReq);
     of.add(9, 1, "packet", "frame_received", frame(3));
