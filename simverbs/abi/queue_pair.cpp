@@ -241,6 +241,15 @@ int resize_or_modify(Context& context, QueuePair& qp, const ModifyQp& command, M
     return 0;
 }
 
+// librdmacm tries ECE for each connection and does without: no program wants to hear of that.
+int refuse_ece(const ibv_qp& qp, std::string_view verb) {
+    if (as_object(qp.context).is_librdmacms()) {
+        errno = EOPNOTSUPP;
+        return EOPNOTSUPP;
+    }
+    return refuse(verb, EOPNOTSUPP, "ECE is not modelled");
+}
+
 }  // namespace
 
 QueuePair* QueuePair::make(Context& owner, const CreateQpReply& reply, std::byte* ring,
@@ -473,13 +482,13 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_qp(ibv_qp* handle) {
 }
 
 // Enhanced connection establishment is a matter between ends that have more to agree on than these.
-SIMVERBS_ABI int simverbs_abi_ibv_query_ece(ibv_qp* /*qp*/, ibv_ece* ece) {
+SIMVERBS_ABI int simverbs_abi_ibv_query_ece(ibv_qp* qp, ibv_ece* ece) {
     *ece = {};
-    return refuse("ibv_query_ece", EOPNOTSUPP, "ECE is not modelled");
+    return refuse_ece(*qp, "ibv_query_ece");
 }
 
-SIMVERBS_ABI int simverbs_abi_ibv_set_ece(ibv_qp* /*qp*/, ibv_ece* /*ece*/) {
-    return refuse("ibv_set_ece", EOPNOTSUPP, "ECE is not modelled");
+SIMVERBS_ABI int simverbs_abi_ibv_set_ece(ibv_qp* qp, ibv_ece* /*ece*/) {
+    return refuse_ece(*qp, "ibv_set_ece");
 }
 
 // Bytes land in order within a message, one packet after the other, in this model.
