@@ -371,8 +371,8 @@ Finished run(const Command& command) {
     return finished;
 }
 
-std::vector<std::string> compiler_words(const Toolbox& toolbox, const std::string& source,
-                                        const std::string& program) {
+std::vector<std::string> compiler_words(const Toolbox& toolbox, const Rubric& rubric,
+                                        const std::string& source, const std::string& program) {
     std::vector<std::string> words = compiler();
     words.insert(words.end(),
                  {"-std=gnu11",
@@ -385,6 +385,10 @@ std::vector<std::string> compiler_words(const Toolbox& toolbox, const std::strin
     for (const std::string& folder : toolbox.libraries) {
         words.push_back("-L" + folder);
         words.push_back("-Wl,-rpath," + folder);
+    }
+    if (rubric.uses_rdma_cm) {
+        // Nothing in the program refers to the library, which stands before libc all the same.
+        words.insert(words.end(), {"-Wl,--no-as-needed", "-lsimverbs-rdmacm", "-lrdmacm"});
     }
     words.emplace_back("-lsimverbs");
     return words;

@@ -49,8 +49,8 @@ struct Finished {
 Finished run(const Command& command);
 
 // Returns the command line of the C compiler; $CC or cc. lab_ending.c is compiled with the answer.
-std::vector<std::string> compiler_words(const Toolbox& toolbox, const std::string& source,
-                                        const std::string& program);
+std::vector<std::string> compiler_words(const Toolbox& toolbox, const Rubric& rubric,
+                                        const std::string& source, const std::string& program);
 
 // Files that a program leaves behind.
 struct ProgramFiles {

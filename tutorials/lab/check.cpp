@@ -285,14 +285,15 @@ class Check {
     }
 
     fabric::Outcome<void> compile() {
-        const Finished compiled = run({.words = compiler_words(toolbox_, answer_, program()),
-                                       .interruption = toolbox_.interruption});
+        const Finished compiled =
+            run({.words = compiler_words(toolbox_, exercise_.rubric, answer_, program()),
+                 .interruption = toolbox_.interruption});
         checked_.is_interrupted = compiled.ending.kind == Ending::Kind::kInterrupted;
         checked_.complaints = compiled.errors + compiled.output;
         checked_.compiled = compiled.ending.is_good() && fs::exists(program());
         return checked_.compiled || checked_.is_interrupted
                    ? fabric::Outcome<void>()
-                   : require_compiler(toolbox_, folder_.file(""));
+                   : require_compiler(toolbox_, exercise_.rubric, folder_.file(""));
     }
 
     fabric::Outcome<void> run_answer() {

@@ -58,13 +58,17 @@ std::string why_not_started(const std::string& program, const Ending& ending) {
     return fmt::format("{} cannot be started: {}", program, std::strerror(ending.number));
 }
 
-fabric::Outcome<void> require_compiler(const Toolbox& toolbox, const std::string& folder) {
+fabric::Outcome<void> require_compiler(const Toolbox& toolbox, const Rubric& rubric,
+                                       const std::string& folder) {
     const std::string source = folder + "/nothing.c";
-    if (!write_file(source, "#include \"lab.h\"\nint main(void) { return 0; }\n")) {
+    const std::string_view headers = rubric.uses_rdma_cm
+                                         ? "#include <rdma/rdma_cma.h>\n#include \"lab.h\"\n"
+                                         : "#include \"lab.h\"\n";
+    if (!write_file(source, fmt::format("{}int main(void) {{ return 0; }}\n", headers))) {
         return fabric::Failure(source + " cannot be written");
     }
     const std::string program = folder + "/nothing";
-    const std::vector<std::string> words = compiler_words(toolbox, source, program);
+    const std::vector<std::string> words = compiler_words(toolbox, rubric, source, program);
     const Finished finished = run({.words = words});
     if (finished.ending.is_good() && fs::exists(program)) {
         return {};
@@ -76,8 +80,9 @@ fabric::Outcome<void> require_compiler(const Toolbox& toolbox, const std::string
     const std::string error = first_error(Language::kC, finished.errors + finished.output);
     return fabric::Failure(
         fmt::format("the C compiler {} cannot compile a program that does nothing: {}; it needs "
-                    "libibverbs-dev and space for temporary files",
-                    words.front(), error.empty() ? "it says no reason" : error));
+                    "libibverbs-dev{} and space for temporary files",
+                    words.front(), error.empty() ? "it says no reason" : error,
+                    rubric.uses_rdma_cm ? ", librdmacm-dev" : ""));
 }
 
 fabric::Outcome<void> require_pyverbs(const Environment& environment) {

@@ -25,7 +25,8 @@ std::string why_not_started(const std::string& program, const Ending& ending);
 
 // Called where no program came of an answer: fails when none comes of one that does nothing. Uses
 // `folder` for it.
-fabric::Outcome<void> require_compiler(const Toolbox& toolbox, const std::string& folder);
+fabric::Outcome<void> require_compiler(const Toolbox& toolbox, const Rubric& rubric,
+                                       const std::string& folder);
 
 // Called where an answer found no pyverbs: fails when there is none.
 fabric::Outcome<void> require_pyverbs(const Environment& environment);

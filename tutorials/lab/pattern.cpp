@@ -10,6 +10,7 @@
 #include "fabric/core/nearest.hpp"
 #include "fabric/yaml/fields.hpp"
 
+#include "simverbs/model/cm_codes.hpp"
 #include "simverbs/model/completion_faults.hpp"
 #include "simverbs/model/cq_transitions.hpp"
 #include "simverbs/model/misuse.hpp"
@@ -86,6 +87,13 @@ Names misuses() {
     }
     return names;
 }
+Names cm_messages() {
+    Names names;
+    for (const CmMessageProperties& row : kCmMessages) {
+        names.push_back(row.name);
+    }
+    return names;
+}
 Names queues() {
     return {kQueues.begin(), kQueues.end()};
 }
@@ -96,14 +104,22 @@ Names yes_no() {
     return {kYesNo.begin(), kYesNo.end()};
 }
 
+// Words of fields that are true or false stand for 0 and 1.
+std::uint64_t truth(std::size_t word) {
+    return word;
+}
+std::uint64_t cm_attribute(std::size_t word) {
+    return kCmMessages[word].attribute_id;
+}
+
 // A key of a pattern and the field that it asks of; `words`: all that it may say, nullptr for
-// anything. Of fields that are true or false the words stand for 0 and 1. Where there is a
-// `same_as`, "yes" asks that this field has the same value.
+// anything. Of fields that are numbers, `number` gives that of a word by its place. Where there is
+// a `same_as`, "yes" asks that this field has the same value.
 struct Key {
     std::string_view key;
     std::string_view field;
     Names (*words)() = nullptr;
-    bool is_truth = false;
+    std::uint64_t (*number)(std::size_t word) = nullptr;
     std::string_view same_as{};
 };
 
@@ -113,6 +129,9 @@ struct Kind {
     std::string_view meaning;
     std::array<Key, 4> more{};
     bool has_qp = false;  // its records name a queue pair
+    // What holds of its records besides; "": nothing.
+    std::string_view fixed_field{};
+    std::string_view fixed_word{};
 };
 
 constexpr auto kKinds = std::to_array<Kind>({
@@ -120,15 +139,15 @@ constexpr auto kKinds = std::to_array<Kind>({
      "verb",
      "a call that reached the device; `errno: 0` unless said otherwise",
      {{{"errno", "errno"}}}},
-    {{"device", "open", opened_closed, true}, "context", "a device is opened or closed", {}},
+    {{"device", "open", opened_closed, truth}, "context", "a device is opened or closed", {}},
     {{"region", "bytes"},
      "memory_region",
      "memory is registered; it gives these rights",
-     {{{"local_write", "local_write", yes_no, true},
-       {"remote_write", "remote_write", yes_no, true},
-       {"remote_read", "remote_read", yes_no, true},
-       {"remote_atomic", "remote_atomic", yes_no, true}}}},
-    {{"posted", "send", queues, true},
+     {{{"local_write", "local_write", yes_no, truth},
+       {"remote_write", "remote_write", yes_no, truth},
+       {"remote_read", "remote_read", yes_no, truth},
+       {"remote_atomic", "remote_atomic", yes_no, truth}}}},
+    {{"posted", "send", queues, truth},
      "posted",
      "work requests posted to a queue pair; `number`: how many there have been in all",
      {{{"number", "posted"}}},
@@ -151,10 +170,10 @@ constexpr auto kKinds = std::to_array<Kind>({
     {{"packet", "opcode"},
      "packet_sent",
      "a packet leaves a queue pair",
-     {{{"again", "retransmission", yes_no, true},
+     {{{"again", "retransmission", yes_no, truth},
        {"psn", "psn"},
        {"bytes", "payload"},
-       {"to_itself", "dest_qpn", yes_no, true, "qpn"}}},
+       {"to_itself", "dest_qpn", yes_no, truth, "qpn"}}},
      true},
     {{"delivered", "kind", message_kinds},
      "delivered",
@@ -167,6 +186,13 @@ constexpr auto kKinds = std::to_array<Kind>({
      {},
      true},
     {{"discarded", "fate"}, "packet_discarded", "a packet that its target did not take", {}},
+    {{"cm", "attribute", cm_messages, cm_attribute},
+     "datagram_sent",
+     "a message of the communication manager leaves a port: REQ, REP, RTU ...",
+     {},
+     false,
+     "class",
+     "7"},
     {{"lost", "reason"}, "frame_dropped", "a packet was lost on its way", {}},
     {{"fault", "action"}, "fault_fired", "an injected fault fired", {}},
     {{"port", "to"}, "port_state", "a port comes to this state", {{{"from", "from"}}}},
@@ -220,8 +246,8 @@ std::optional<Condition> read_condition(const Key& key, const Value& value, Erro
             Value plain = item;
             plain.text = *word;
             const auto found = fabric::yaml::choice_of(plain, names, errors);
-            if (found && key.is_truth) {
-                *word = std::to_string(*found);
+            if (found && key.number != nullptr) {
+                *word = std::to_string(key.number(*found));
             }
         }
         condition.words.push_back(*word);
@@ -304,6 +330,10 @@ std::optional<Pattern> read_pattern(const Value& value, Errors& errors) {
     ask(kind->main);
     for (const Key& key : kind->more) {
         ask(key);
+    }
+    if (!kind->fixed_field.empty()) {
+        pattern.conditions.push_back(
+            {.field = std::string(kind->fixed_field), .words = {std::string(kind->fixed_word)}});
     }
     if (kind->main.key == "call" && fields.find("errno") == nullptr) {
         pattern.conditions.push_back({.field = "errno", .words = {"0"}});

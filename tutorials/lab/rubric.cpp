@@ -21,7 +21,7 @@ using fabric::yaml::Value;
 using fabric::yaml::Words;
 
 constexpr auto kRubricKeys = std::to_array<std::string_view>(
-    {"title", "topology", "environment", "time_limit", "pictures", "hints", "rules"});
+    {"title", "topology", "environment", "time_limit", "rdma_cm", "pictures", "hints", "rules"});
 constexpr auto kPictures =
     std::to_array<std::string_view>({"ladder", "states", "timeline", "topology"});
 constexpr auto kDemands = std::to_array<std::string_view>(
@@ -31,6 +31,7 @@ constexpr auto kRuleKeys = std::to_array<std::string_view>(
      "balance", "closed", "output", "no_output", "exit"});
 constexpr auto kEach = std::to_array<std::string_view>({"run", "host", "qp"});
 constexpr auto kExit = std::to_array<std::string_view>({"0"});
+constexpr auto kNoYes = std::to_array<std::string_view>({"no", "yes"});
 
 std::string text_or(const Fields& fields, std::string_view key) {
     return fields.get(key, fabric::yaml::text_of).value_or("");
@@ -296,6 +297,7 @@ std::optional<Rubric> read_rubric(std::string_view text, Errors& errors) {
     if (const auto limit = fields.get("time_limit", fabric::yaml::duration_of)) {
         rubric.time_limit = milliseconds_of(*limit);
     }
+    rubric.uses_rdma_cm = fields.choice("rdma_cm", kNoYes).value_or(0) == 1;
     if (const Value* const environment = fields.find("environment")) {
         for (const fabric::yaml::Entry& entry : fabric::yaml::entries_of(*environment, errors)) {
             rubric.environment.emplace_back(
@@ -367,6 +369,7 @@ std::string rubric_reference() {
 topology:     as SIMVERBS_TOPOLOGY; default star:2
 environment:  {NAME: VALUE}, for the program
 time_limit:   of wall time; default 10 s
+rdma_cm:      yes: answers in C are linked to librdmacm
 pictures:     [ladder, states, timeline, topology], drawn beside the student's file
 hints:        [text, ...], one more at each `simverbs lab hint`; {c: text, python: text}
               where the languages differ

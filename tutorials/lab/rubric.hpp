@@ -105,6 +105,7 @@ struct Rubric {
     std::string topology = "star:2";
     std::vector<std::pair<std::string, std::string>> environment;
     std::chrono::milliseconds time_limit{10'000};  // of wall time
+    bool uses_rdma_cm = false;                     // answers in C are linked to librdmacm
     std::vector<Picture> pictures;
     std::vector<LocalText> hints;
     std::vector<Rule> rules;

@@ -1,0 +1,153 @@
+/* Lesson 16: a group by address. rdma_cm joins it, and says how to send to it. */
+#include <arpa/inet.h>
+#include <rdma/rdma_cma.h>
+#include <rdma/rdma_verbs.h>
+
+#include <simverbs/simverbs.h>
+
+#include "lab.h"
+
+enum { GRH = 40, BYTES = 64, SLOT = GRH + BYTES, SLOTS = 2 };
+
+/* Two listen, h2 speaks. */
+struct member {
+    const char* name;
+    struct rdma_event_channel* channel;
+    struct rdma_cm_id* id;
+    struct ibv_mr* mr; /* `heard` and `said` */
+    struct ibv_ah* ah; /* the way to the group */
+    uint32_t qpn;      /* of the group */
+    uint32_t qkey;     /* likewise */
+    char heard[SLOTS * SLOT];
+    char said[BYTES];
+};
+static struct member listeners[2] = {{.name = "h0"}, {.name = "h1"}};
+static struct member speaker = {.name = "h2"};
+
+/* ---- given ----------------------------------------------------------------------------------- */
+
+/* Host number n of a world has the address 127.77.0.n. */
+static struct sockaddr_in address_of(const char* text) {
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    must(inet_pton(AF_INET, text, &address.sin_addr) == 1, "inet_pton");
+    return address;
+}
+
+static struct sockaddr_in address_of_group(void) {
+    return address_of("239.1.2.3");
+}
+
+static void post_receive(struct member* member, int slot) {
+    must(rdma_post_recv(member->id, (void*)(intptr_t)slot, member->heard + slot * SLOT, SLOT,
+                        member->mr) == 0,
+         "rdma_post_recv");
+}
+
+static void make_queue_pair(struct member* member) {
+    struct ibv_qp_init_attr init = {
+        .cap = {.max_send_wr = 4, .max_recv_wr = SLOTS, .max_send_sge = 1, .max_recv_sge = 1},
+        .qp_type = IBV_QPT_UD,
+        .sq_sig_all = 1};
+    must(rdma_create_qp(member->id, NULL, &init) == 0, "rdma_create_qp");
+    member->mr =
+        rdma_reg_msgs(member->id, member->heard, sizeof member->heard + sizeof member->said);
+    must(member->mr != NULL, "rdma_reg_msgs");
+}
+
+/* Prints the next message that a listener has. */
+static void hear(struct member* listener) {
+    const struct ibv_wc wc = lab_wait_success(listener->id->recv_cq);
+    printf("%s hears %u bytes: %s\n", listener->name, wc.byte_len - GRH,
+           listener->heard + wc.wr_id * SLOT + GRH);
+}
+
+static void close_member(struct member* member) {
+    must(member->ah == NULL || ibv_destroy_ah(member->ah) == 0, "ibv_destroy_ah");
+    rdma_destroy_qp(member->id);
+    must(rdma_dereg_mr(member->mr) == 0, "rdma_dereg_mr");
+    must(rdma_destroy_id(member->id) == 0, "rdma_destroy_id");
+    rdma_destroy_event_channel(member->channel);
+}
+
+/* ---- yours ----------------------------------------------------------------------------------- */
+
+/* An id for datagrams on the host of that address, its queue pair, and its receives. */
+static void open_member(struct member* member, const char* address) {
+    member->channel = rdma_create_event_channel();
+    must(member->channel != NULL, "rdma_create_event_channel");
+    struct sockaddr_in own = address_of(address);
+    must(rdma_create_id(member->channel, &member->id, NULL, RDMA_PS_UDP) == 0, "rdma_create_id");
+    must(rdma_bind_addr(member->id, (struct sockaddr*)&own) == 0, "rdma_bind_addr");
+    make_queue_pair(member);
+    for (int slot = 0; slot < SLOTS; ++slot) {
+        post_receive(member, slot);
+    }
+}
+
+/* Joins the group. The event has all that a sender needs: where to, which queue pair, which key. */
+static void join(struct member* member, uint16_t flags) {
+    struct sockaddr_in group = address_of_group();
+    struct rdma_cm_join_mc_attr_ex wanted = {
+        .comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
+        .join_flags = flags,
+        .addr = (struct sockaddr*)&group};
+    must(rdma_join_multicast_ex(member->id, &wanted, NULL) == 0, "rdma_join_multicast_ex");
+    struct rdma_cm_event* event = NULL;
+    must(rdma_get_cm_event(member->channel, &event) == 0, "rdma_get_cm_event");
+    printf("%s: %s\n", member->name, rdma_event_str(event->event));
+    must(event->event == RDMA_CM_EVENT_MULTICAST_JOIN, "to be in the group");
+    member->ah = ibv_create_ah(member->id->pd, &event->param.ud.ah_attr);
+    must(member->ah != NULL, "ibv_create_ah");
+    member->qpn = event->param.ud.qp_num;
+    member->qkey = event->param.ud.qkey;
+    must(rdma_ack_cm_event(event) == 0, "rdma_ack_cm_event");
+}
+
+static void leave(struct member* member) {
+    struct sockaddr_in group = address_of_group();
+    must(rdma_leave_multicast(member->id, (struct sockaddr*)&group) == 0, "rdma_leave_multicast");
+}
+
+/* One datagram to the group. */
+static void speak(const char* text) {
+    snprintf(speaker.said, BYTES, "%s", text);
+    struct ibv_sge sge = {
+        .addr = (uintptr_t)speaker.said, .length = BYTES, .lkey = speaker.mr->lkey};
+    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
+    wr.wr.ud.ah = speaker.ah;
+    wr.wr.ud.remote_qpn = speaker.qpn;
+    wr.wr.ud.remote_qkey = speaker.qkey;
+    struct ibv_send_wr* bad = NULL;
+    must(ibv_post_send(speaker.id->qp, &wr, &bad) == 0, "ibv_post_send");
+    lab_wait_success(speaker.id->send_cq);
+}
+
+int main(void) {
+    /* For datagrams rdma_create_qp() goes as far as RTS, before anybody can post a receive. */
+    must(simverbs_allow_misuse("no_receive_at_rtr", 1) == 0, simverbs_last_error());
+    open_member(&listeners[0], "127.77.0.0");
+    open_member(&listeners[1], "127.77.0.1");
+    open_member(&speaker, "127.77.0.2");
+    join(&listeners[0], RDMA_MC_JOIN_FLAG_FULLMEMBER);
+    join(&listeners[1], RDMA_MC_JOIN_FLAG_FULLMEMBER);
+    join(&speaker, RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER);
+
+    speak("to all of you");
+    hear(&listeners[0]);
+    hear(&listeners[1]);
+
+    leave(&listeners[1]);
+    speak("to whoever is still here");
+    hear(&listeners[0]);
+    struct ibv_wc wc;
+    must(simverbs_advance_ps(1000LL * 1000 * 1000) == 0, "a millisecond");
+    must(ibv_poll_cq(listeners[1].id->recv_cq, 1, &wc) == 0, "silence at h1");
+    must(ibv_poll_cq(speaker.id->recv_cq, 1, &wc) == 0, "silence at h2");
+
+    leave(&listeners[0]);
+    leave(&speaker);
+    close_member(&listeners[0]);
+    close_member(&listeners[1]);
+    close_member(&speaker);
+    return EXIT_SUCCESS;
+}
