@@ -19,7 +19,7 @@ struct end {
 };
 static struct end server = {.name = "h0"}, client = {.name = "h1"};
 
-/* What an event had to say. */
+/* The news of an event. */
 struct news {
     enum rdma_cm_event_type type;
     int status; /* 0, -errno, or the reason of a rejection */

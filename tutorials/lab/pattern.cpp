@@ -129,7 +129,7 @@ struct Kind {
     std::string_view meaning;
     std::array<Key, 4> more{};
     bool has_qp = false;  // its records name a queue pair
-    // What holds of its records besides; "": nothing.
+    // Holds of its records besides; "": nothing does.
     std::string_view fixed_field{};
     std::string_view fixed_word{};
 };
