@@ -63,6 +63,26 @@ std::vector<Finding> findings_of(const std::string& rules, const Performance& pe
     return judge(*rubric, performance);
 }
 
+// Attribute 0x15 is DREQ of class 7, and PortInfo of class 1.
+TEST(Judge, KnowsMessagesOfTheCommunicationManager) {
+    const auto datagram = [](int node, int management_class, int attribute) {
+        return record(10, node, "packet", "datagram_sent",
+                      R"("class":)" + std::to_string(management_class) + R"(,"attribute":)" +
+                          std::to_string(attribute));
+    };
+    const Performance performance =
+        performance_of({datagram(1, 7, 0x10), datagram(0, 7, 0x15), datagram(0, 1, 0x15)});
+    const auto holds = [&performance](const std::string& demand) {
+        return judged(demand, performance).holds;
+    };
+    EXPECT_TRUE(holds("count: {of: {cm: DREQ}, exactly: 1}"));
+    EXPECT_TRUE(holds("count: {of: {cm: REQ, host: h1}, exactly: 1}"));
+    EXPECT_TRUE(holds("count: {of: {cm: [REQ, DREQ]}, exactly: 2}"));
+    EXPECT_TRUE(holds("count: {of: {cm: '*'}, exactly: 2}"));
+    EXPECT_TRUE(holds("never: {cm: REP}"));
+    EXPECT_FALSE(holds("never: {cm: REQ}"));
+}
+
 TEST(Judge, SaysInWordsWhatWasNotPrinted) {
     const auto seen = [](const std::string& expression) {
         return judged("output: " + expression, performance_of({})).seen;

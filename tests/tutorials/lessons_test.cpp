@@ -22,7 +22,7 @@ class Lessons : public testing::Test {
             ASSERT_TRUE(exercise.has_value()) << exercise.error();
             lessons.push_back(std::move(*exercise));
         }
-        ASSERT_EQ(lessons.size(), 15U);
+        ASSERT_EQ(lessons.size(), 17U);
     }
 
     std::vector<Exercise> lessons;

@@ -63,6 +63,19 @@ TEST(Rubric, WordsOfTheModelAreChecked) {
     EXPECT_THAT(errors_of(rule("never: {hots: h0}")), HasSubstr("no event is named here"));
 }
 
+TEST(Rubric, SaysWhetherAnswersUseRdmaCm) {
+    const std::string rules = "rules: [{name: r, asks: a, say: s, exit: 0}]\n";
+    const auto uses = [&rules](const std::string& line) {
+        fabric::yaml::Errors errors("rubric.yaml");
+        const auto rubric = read_rubric("title: t\n" + line + rules, errors);
+        return rubric ? std::optional(rubric->uses_rdma_cm) : std::nullopt;
+    };
+    EXPECT_EQ(uses(""), false);
+    EXPECT_EQ(uses("rdma_cm: no\n"), false);
+    EXPECT_EQ(uses("rdma_cm: yes\n"), true);
+    EXPECT_EQ(uses("rdma_cm: perhaps\n"), std::nullopt);
+}
+
 TEST(Rubric, RulesSayWhatTheyLack) {
     EXPECT_THAT(errors_of("title: t\n"), HasSubstr("\"rules\" is missing"));
     EXPECT_THAT(errors_of(std::string(kHead) + "  - {name: r, asks: a, exit: 0}\n"),
