@@ -1,5 +1,6 @@
-/* Faults of the embedded world: what goes wrong, when, and to whom. A part of
- * <simverbs/simverbs.h>, which is what to include; common to all functions is what stands there.
+/* Faults of the embedded world: what goes wrong, when, and to which packet, link, device or call.
+ * Include <simverbs/simverbs.h>, which includes this header. Its first comment says what holds for
+ * all functions: return values, errors, threads.
  *
  *     struct simverbs_fault fault;
  *     simverbs_fault_init(&fault);
@@ -10,9 +11,9 @@
  *     fault.match.attempt = 1;
  *     simverbs_inject(&fault, &id);
  *
- * loses the first transmission of the third packet of the first queue pair of h0. In a structure
- * that simverbs_fault_init() has filled everything means "any", "the first" or "once"; all that is
- * counted is counted from 1, and 0 is the default. Strings are copied.
+ * drops the first transmission of the third packet of the first queue pair of h0. A member that is
+ * left as simverbs_fault_init() sets it means "any", "the first" or "once". Counts begin at 1; 0
+ * selects the default. Strings are copied.
  */
 #ifndef SIMVERBS_FAULT_H
 #define SIMVERBS_FAULT_H
@@ -24,14 +25,14 @@
 extern "C" {
 #endif
 
-/* Actions. Behind each: which members of `target` (t.) and `with` (w.) it reads; others are
- * EINVAL. */
+/* Actions. The comment of each names the members of `target` (t.) and `with` (w.) that it reads.
+ * Any other member that is set makes simverbs_inject() fail with EINVAL. */
 enum simverbs_fault_action {
     SIMVERBS_FAULT_NONE = 0, /* no action: EINVAL */
-    /* Fires, and changes nothing: something for other faults to come after. */
+    /* Fires and changes nothing. Other faults can wait for it with `after`. */
     SIMVERBS_FAULT_MARK,
 
-    /* To packets that match.
+    /* Actions on packets that match.
      *
      * A responder that misses a packet answers one NAK (PSN sequence error) for the gap, and stays
      * silent until the missing packet has arrived (IBA 9.7.5.2.8). A requester acts on the first
@@ -40,118 +41,120 @@ enum simverbs_fault_action {
      * too, the requester waits for the ACK timeout (ibv_qp_attr.timeout) before it sends it again.
      */
     SIMVERBS_FAULT_DROP,
-    /* Bits of a byte flip (w.offset into headers and payload, w.bits; 0: all eight bits). Receivers
-     * find the invariant CRC wrong, count an error of the port and drop it. */
+    /* Flips bits of one byte: w.offset counts from the first header byte, w.bits selects the bits
+     * (0: all eight). The receiver finds a wrong invariant CRC, counts a port error and drops the
+     * packet. */
     SIMVERBS_FAULT_CORRUPT,
-    /* A field of its headers gets another value; the CRC is made anew: w.field, w.value. Packets
-     * without that field do not match. */
+    /* Gives header field w.field the value w.value and computes the CRC again. Packets without that
+     * field do not match. */
     SIMVERBS_FAULT_REWRITE,
-    /* It is sent w.times more, at once or w.duration_ps apart. */
+    /* Sends w.times copies after the packet: at once, or one every w.duration_ps. */
     SIMVERBS_FAULT_DUPLICATE,
-    /* It leaves w.duration_ps later; others pass it. */
+    /* Sends the packet w.duration_ps later. Other packets overtake it. */
     SIMVERBS_FAULT_DELAY,
-    /* It leaves behind the next packet of its queue pair, or after w.duration_ps (0: however late).
-     */
+    /* Sends the packet behind the next one of its queue pair, or after w.duration_ps if none comes
+     * (0: waits without limit). */
     SIMVERBS_FAULT_REORDER,
-    /* It is kept until SIMVERBS_FAULT_RELEASE, or simverbs_clear_fault() of this fault, or for
-     * w.duration_ps (0: no end). */
+    /* Keeps the packet until SIMVERBS_FAULT_RELEASE, until simverbs_clear_fault() of this fault, or
+     * for w.duration_ps (0: without limit). */
     SIMVERBS_FAULT_HOLD,
-    /* The payload of a WRITE or SEND reaches memory w.duration_ps after the packet was dealt with:
-     * acknowledged, and completed. */
+    /* Writes the payload of a WRITE or SEND to memory w.duration_ps late: the packet has been
+     * acknowledged, and its receive may have completed, before the bytes arrive. */
     SIMVERBS_FAULT_LAND_LATE,
-    /* A mark of congestion. RoCE v2; other packets do not match. */
+    /* Marks the packet as one that met congestion (ECN). RoCE v2; other packets do not match. */
     SIMVERBS_FAULT_MARK_CONGESTION,
-    /* It goes on, and its sender gets a congestion notification packet. RoCE v2. */
+    /* Sends a congestion notification packet to the sender and forwards the packet. RoCE v2. */
     SIMVERBS_FAULT_NOTIFY_CONGESTION,
-    /* A request is not delivered, and its sender gets a NAK in the responder's name: w.value, an
-     * enum simverbs_nak. Requests that are acknowledged; others do not match. */
+    /* Drops a request and answers it with a NAK in the responder's name: w.value is an enum
+     * simverbs_nak. Requests of services without acknowledgments do not match. */
     SIMVERBS_FAULT_NAK,
-    /* The same with an RNR NAK and the timer code w.value, 0 to 31, as ibv_qp_attr.min_rnr_timer.
-     */
+    /* Drops a request and answers it with an RNR NAK. w.value is the timer code, 0 to 31, as in
+     * ibv_qp_attr.min_rnr_timer. */
     SIMVERBS_FAULT_RNR_NAK,
 
-    /* To packets of another fault: what SIMVERBS_FAULT_HOLD keeps is sent on, in order. t.fault. */
+    /* Sends on, in order, the packets that fault t.fault keeps with SIMVERBS_FAULT_HOLD. */
     SIMVERBS_FAULT_RELEASE,
 
-    /* To links: t.link. */
-    SIMVERBS_FAULT_LINK_DOWN, /* and up again after w.duration_ps; 0: for good */
+    /* Actions on link t.link. */
+    SIMVERBS_FAULT_LINK_DOWN, /* takes it down for w.duration_ps; 0: for good */
     SIMVERBS_FAULT_LINK_UP,
-    /* Down for w.duration_ps, up for w.interval_ps, w.times times. */
+    /* Takes it down for w.duration_ps, then up for w.interval_ps, w.times times. */
     SIMVERBS_FAULT_LINK_FLAP,
-    /* w.width and w.speed as simverbs_port_set_rate() takes them. */
+    /* Sets w.width and w.speed, as simverbs_port_set_rate() does. */
     SIMVERBS_FAULT_LINK_RATE,
-    /* t.node, an end of the link, transmits nothing over it for w.duration_ps (not 0). */
+    /* Stops t.node, an end of the link, from transmitting over it for w.duration_ps (not 0). */
     SIMVERBS_FAULT_PAUSE,
 
-    /* To ports: t.node, t.port (0: 1). */
-    SIMVERBS_FAULT_PORT_ERROR, /* its physical link fails for w.duration_ps; 0: for good */
-    SIMVERBS_FAULT_LID,        /* w.value, as simverbs_port_set_lid() */
-    SIMVERBS_FAULT_PKEY,       /* w.value at index w.offset of the table; others stay */
-    SIMVERBS_FAULT_SM_LID,     /* w.value, as simverbs_port_set_sm_lid() */
-    SIMVERBS_FAULT_REREGISTER,
+    /* Actions on port t.port (0: port 1) of t.node. */
+    SIMVERBS_FAULT_PORT_ERROR, /* breaks its physical link for w.duration_ps; 0: for good */
+    SIMVERBS_FAULT_LID,        /* sets w.value, as simverbs_port_set_lid() does */
+    SIMVERBS_FAULT_PKEY,       /* sets entry w.offset of the P_Key table to w.value */
+    SIMVERBS_FAULT_SM_LID,     /* sets w.value, as simverbs_port_set_sm_lid() does */
+    SIMVERBS_FAULT_REREGISTER, /* raises IBV_EVENT_CLIENT_REREGISTER */
 
-    /* To nodes: t.node. */
-    SIMVERBS_FAULT_SWITCH_DEATH, /* all its links go down for w.duration_ps; 0: for good */
-    /* The subnet manager of the world stops: ports that come up stay in INIT. No target. */
+    /* Actions on node t.node. */
+    SIMVERBS_FAULT_SWITCH_DEATH, /* takes all its links down for w.duration_ps; 0: for good */
+    /* Stops the subnet manager of the world: ports that come up stay in INIT. Reads no target. */
     SIMVERBS_FAULT_SM_DEATH,
-    /* The host of a device loses power: its links go down, its programs end as with
-     * SIMVERBS_FAULT_PROCESS_KILL, and its devices send nothing, complete nothing and raise no
-     * event. Packets that reach it are dropped, with a reason in the trace; its peers run into
-     * IBV_WC_RETRY_EXC_ERR. Where its programs are threads of this process, their contexts are
-     * dead: verbs that ask the device return EIO, posts return 0 and do nothing, and polls return
-     * what had completed before, then 0. With w.duration_ps it restarts after that time; 0: not by
-     * itself. */
+    /* Cuts the power of a host. Its links go down. Its programs end as with
+     * SIMVERBS_FAULT_PROCESS_KILL. Its devices send nothing, complete nothing and raise no event.
+     * Packets that reach it are dropped, with a reason in the trace, and its peers get
+     * IBV_WC_RETRY_EXC_ERR. Programs that are threads of this process keep contexts that are dead:
+     * verbs that ask the device return EIO, posts return 0 and do nothing, and polls return what
+     * had completed before, then 0. The host restarts after w.duration_ps; 0: not by itself. */
     SIMVERBS_FAULT_HOST_KILL,
-    /* Its devices can be opened again; what was open stays dead, and its queue pairs are unknown.
-     */
+    /* Starts the host again. Its devices can be opened; contexts from before stay dead, and its old
+     * queue pairs are unknown. */
     SIMVERBS_FAULT_HOST_RESTART,
-    /* The programs of a host, t.node, make no progress for w.duration_ps (not 0), as between
-     * SIGSTOP and SIGCONT; the device goes on: it acknowledges, and receives into what is posted.
-     * Where the programs are threads of this process, each verb on a device of that host, posts and
-     * polls too, returns when that time has passed. A second one makes it longer, never shorter.
-     * Programs are those that have a device of the host open; there is none: fault_missed. */
+    /* Stops the programs of host t.node for w.duration_ps (not 0), as SIGSTOP and SIGCONT would.
+     * The device works on: it acknowledges, and it receives into posted buffers. In programs that
+     * are threads of this process, each verb on a device of the host, posts and polls included,
+     * returns only when the time has passed. A second stop can make the time longer, never shorter.
+     * The programs of a host are those that have one of its devices open; without any the trace
+     * says fault_missed. */
     SIMVERBS_FAULT_PROCESS_STOP,
-    /* They end, as by SIGKILL: what they had open is gone without an event, and the device can be
-     * opened again at once; its links stay as they are. Where the programs are threads of this
-     * process, their contexts are dead, as after SIMVERBS_FAULT_HOST_KILL. */
+    /* Ends the programs of host t.node, as SIGKILL would. Everything they had open goes without an
+     * event, the links stay up, and the device can be opened again at once. Programs that are
+     * threads of this process keep dead contexts, as after SIMVERBS_FAULT_HOST_KILL. */
     SIMVERBS_FAULT_PROCESS_KILL,
 
-    /* To devices: t.node. */
-    SIMVERBS_FAULT_DEVICE_FATAL, /* as simverbs_fault_device() */
-    /* DEVICE_FATAL, links go down, and ibv_get_device_list() does not show it ... */
+    /* Actions on the device of t.node. */
+    SIMVERBS_FAULT_DEVICE_FATAL, /* does what simverbs_fault_device() does */
+    /* Fails the device as DEVICE_FATAL does and takes its links down. ibv_get_device_list() no
+     * longer lists it. */
     SIMVERBS_FAULT_DEVICE_REMOVE,
-    /* ... until it is back: a fresh device, whose links come up. */
+    /* Brings a removed device back as a fresh one, whose links come up. */
     SIMVERBS_FAULT_DEVICE_ARRIVE,
-    /* An error inside the device on one queue pair: IBV_EVENT_QP_FATAL, and ERR. t.node, and t.qp
-     * or t.qp_num. */
+    /* Raises an error inside the device on queue pair t.qp or t.qp_num: IBV_EVENT_QP_FATAL, and the
+     * state ERR. */
     SIMVERBS_FAULT_QP_ERROR,
-    SIMVERBS_FAULT_RING,     /* as simverbs_fault_ring(): the same, and t.queue */
-    SIMVERBS_FAULT_SRQ_RING, /* as simverbs_fault_srq_ring(): t.node, t.object = ibv_srq.handle */
-    /* As if it had overrun: IBV_EVENT_CQ_ERR, and all that follows. t.node, t.object =
-     * ibv_cq.handle. */
+    SIMVERBS_FAULT_RING,     /* does what simverbs_fault_ring() does to queue t.queue of t.qp */
+    SIMVERBS_FAULT_SRQ_RING, /* simverbs_fault_srq_ring(): t.object is ibv_srq.handle */
+    /* Treats completion queue t.object, its ibv_cq.handle, as if it had overrun: IBV_EVENT_CQ_ERR
+     * and what follows from it. */
     SIMVERBS_FAULT_CQ_OVERRUN,
-    /* Its keys open nothing any more; ibv_dereg_mr() is still to be called. t.node, t.object =
-     * ibv_mr.lkey. */
+    /* Invalidates the keys of the region whose ibv_mr.lkey is t.object. The program still has to
+     * call ibv_dereg_mr(). */
     SIMVERBS_FAULT_MR_INVALIDATE,
 
-    /* To work requests that match. */
-    SIMVERBS_FAULT_COMPLETION, /* as simverbs_fault_completion(): w.value, enum ibv_wc_status */
-    SIMVERBS_FAULT_EXECUTION,  /* as simverbs_fault_execution() */
-    SIMVERBS_FAULT_SYNDROME,   /* as simverbs_fault_syndrome() */
+    /* Actions on work requests that match. */
+    SIMVERBS_FAULT_COMPLETION, /* simverbs_fault_completion(): w.value is an enum ibv_wc_status */
+    SIMVERBS_FAULT_EXECUTION,  /* simverbs_fault_execution() */
+    SIMVERBS_FAULT_SYNDROME,   /* simverbs_fault_syndrome() */
 
-    /* To calls that match: they do nothing and fail with w.value, an errno. */
+    /* Makes calls that match do nothing and fail with w.value, an errno. */
     SIMVERBS_FAULT_CALL
 };
 
-/* The trigger: what it waits for. */
+/* The trigger of a fault. */
 enum simverbs_fault_trigger {
-    /* The subject of its action: packets (SIMVERBS_FAULT_MARK: too), work requests, calls; else
-     * time. */
+    /* Packets for actions on packets and for SIMVERBS_FAULT_MARK; work requests and calls for
+     * actions on these; time for every other action. */
     SIMVERBS_ON_DEFAULT = 0,
-    SIMVERBS_ON_TIME,         /* from_ps, or at once */
-    SIMVERBS_ON_PACKET,       /* match: link to attempt */
-    SIMVERBS_ON_WORK_REQUEST, /* match: node, qp or qp_num, queue */
-    SIMVERBS_ON_CALL          /* match: node, call; before it is carried out */
+    SIMVERBS_ON_TIME,         /* at from_ps, or at once */
+    SIMVERBS_ON_PACKET,       /* reads the members of match from link to attempt */
+    SIMVERBS_ON_WORK_REQUEST, /* reads node, qp or qp_num, and queue of match */
+    SIMVERBS_ON_CALL          /* reads node and call of match; fires before the call is executed */
 };
 
 enum simverbs_direction { SIMVERBS_EITHER_WAY = 0, SIMVERBS_REQUESTS, SIMVERBS_RESPONSES };
@@ -164,11 +167,11 @@ enum simverbs_header_field {
     SIMVERBS_HEADER_DEST_QP,
     SIMVERBS_HEADER_PKEY,
     SIMVERBS_HEADER_QKEY,
-    SIMVERBS_HEADER_SYNDROME, /* the byte of the acknowledgement's header */
+    SIMVERBS_HEADER_SYNDROME, /* of the acknowledge header (AETH) */
     SIMVERBS_HEADER_MSN,
     SIMVERBS_HEADER_RKEY,
     SIMVERBS_HEADER_REMOTE_ADDRESS,
-    SIMVERBS_HEADER_LENGTH, /* that the first packet of an RDMA operation announces */
+    SIMVERBS_HEADER_LENGTH, /* the DMA length in the RDMA header (RETH) */
     SIMVERBS_HEADER_IMMEDIATE,
     SIMVERBS_HEADER_ACK_REQUEST, /* 0 or 1 */
     SIMVERBS_HEADER_SOLICITED    /* 0 or 1 */
@@ -183,53 +186,59 @@ enum simverbs_nak {
 
 #define SIMVERBS_EVERY UINT64_MAX
 
-/* Nodes are named as in the topology, "h0", and links as elsewhere in this API, "h0-s0". NULL or ""
- * is any. */
+/* The packets, work requests or calls that trigger a fault. Nodes have their names of the topology,
+ * "h0"; links are named by their ends, "h0-s0". NULL and "" match any. */
 struct simverbs_fault_match {
-    /* Packets. Where they are looked at: on `link`, as `transmitter` (an end of it; NULL: either)
-     * sends them; without a link where they begin, at the port of `from`, or of every host. */
+    /* Members about packets. With `link`, packets are matched as `transmitter`, an end of the link,
+     * sends them over it (NULL: either end). Without it they are matched where they begin: at the
+     * port of `from`, or of every host. */
     const char* link;
     const char* transmitter;
     const char* from; /* the host that made the packet */
     const char* to;   /* the host that it is addressed to */
-    /* A name of the InfiniBand Architecture Specification, "SEND_ONLY", "RDMA_WRITE_FIRST",
-     * "ACKNOWLEDGE", "CNP" ...; a kind of them, "SEND", "RDMA_WRITE", "RDMA_READ_RESPONSE" (each
-     * name that begins with it and goes on with "_" or ends); "MAD": management datagrams; or among
-     * them "CM": messages of communication management, and each of these: "CM_REQ", "CM_MRA",
-     * "CM_REJ", "CM_REP", "CM_RTU", "CM_DREQ", "CM_DREP", "CM_SIDR_REQ", "CM_SIDR_REP", "CM_LAP",
-     * "CM_APR". */
+    /* One of:
+     * - an opcode of the InfiniBand Architecture Specification: "SEND_ONLY", "RDMA_WRITE_FIRST",
+     *   "ACKNOWLEDGE", "CNP" ...;
+     * - the beginning of several, up to a "_": "SEND", "RDMA_WRITE", "RDMA_READ_RESPONSE";
+     * - "MAD", any management datagram;
+     * - "CM", any message of the communication manager, or one of them: "CM_REQ", "CM_MRA",
+     *   "CM_REJ", "CM_REP", "CM_RTU", "CM_DREQ", "CM_DREP", "CM_SIDR_REQ", "CM_SIDR_REP",
+     *   "CM_LAP", "CM_APR". */
     const char* opcode;
     enum simverbs_direction direction;
-    /* The queue pair whose requests these are, or the responses to them: a packet's sender where it
-     * is a request, its receiver where it is a response. The `qp`-th that was created on its
-     * device, or the one with that ibv_qp.qp_num. Work requests: the queue pair that they are
-     * posted to. */
+    /* The requester's queue pair: the sender of a request, the receiver of a response. For work
+     * requests, the queue pair that they are posted to. `qp` counts the queue pairs that were
+     * created on the device; `qp_num` is an ibv_qp.qp_num. */
     uint32_t qp;
     uint32_t qp_num;
-    /* 1: the first PSN of that queue pair (its sq_psn), 2: the next ... up to 2^23. */
+    /* 1 is the first PSN of that queue pair (its sq_psn), 2 the next, up to 2^23. */
     uint32_t psn;
-    /* 1: the first transmission of a PSN, 2: its first retransmission ... Responses: how often that
-     * PSN was answered so far. */
+    /* 1 is the first transmission of a PSN, 2 its first retransmission, and so on. For responses it
+     * counts how often the PSN was answered. */
     uint32_t attempt;
 
-    /* Work requests and calls: the host. */
+    /* Members about work requests and calls: the host ... */
     const char* node;
-    enum simverbs_queue queue;
-    /* "ibv_modify_qp": a verb that asks the device. simverbs_inject() names them in its error. */
+    enum simverbs_queue queue; /* ... the queue, of work requests alone ... */
+    /* ... and the verb, "ibv_modify_qp" say. It is one that asks the device. The error of
+     * simverbs_inject() lists these verbs. */
     const char* call;
 };
 
+/* The object that an action changes. Where work requests or calls trigger the fault, `node` and the
+ * queue pair are theirs by default. */
 struct simverbs_fault_target {
     const char* link;
-    const char* node; /* work requests and calls as triggers: by default their host ... */
+    const char* node;
     uint8_t port;
     uint32_t qp;
-    uint32_t qp_num; /* ... and their queue pair */
+    uint32_t qp_num;
     enum simverbs_queue queue;
-    uint32_t object;
-    uint32_t fault;
+    uint32_t object; /* the handle or key that the action asks for */
+    uint32_t fault;  /* the id of another fault */
 };
 
+/* The arguments of an action. Each action says which of them it reads. */
 struct simverbs_fault_arguments {
     int64_t duration_ps;
     int64_t interval_ps;
@@ -243,30 +252,31 @@ struct simverbs_fault_arguments {
 };
 
 struct simverbs_fault {
-    size_t size; /* simverbs_fault_init() sets it: programs of older headers go on working */
+    size_t size; /* set by simverbs_fault_init(); keeps programs of older headers working */
     enum simverbs_fault_action action;
 
     enum simverbs_fault_trigger on;
-    /* Sleeps until that fault has fired, and `after_delay_ps` have passed since. 0: awake. */
+    /* The fault is armed once fault `after` has fired and `after_delay_ps` have passed since. 0: it
+     * is armed from the start. */
     uint32_t after;
     int64_t after_delay_ps;
-    /* Virtual time since the world was made: nothing fires before `from_ps`, nor at or after
-     * `until_ps` (0: no end). A packet has the time at which it is queued at the link. It may start
-     * there later (`frame_sent.start` of the trace): a host queues all packets of a message at
-     * once. */
+    /* Virtual time since the world was made, in ps. The fault does not fire before `from_ps`, nor
+     * at or after `until_ps` (0: no end). The time of a packet is that at which it is queued at the
+     * link. It can leave later (`frame_sent.start` in the trace), since a host queues all packets
+     * of a message at once. */
     int64_t from_ps;
     int64_t until_ps;
-    /* Fires on the `nth` match after it is armed, then on those that follow, `count` times in all
-     * (0: once; SIMVERBS_EVERY: no end). On time it fires once. */
+    /* The fault fires on the `nth` match after it is armed, then on the next ones, `count` times in
+     * all (0: once; SIMVERBS_EVERY: without end). A fault that is triggered by time fires once. */
     uint64_t nth;
     uint64_t count;
-    /* Each of them with the probability chance / chance_of; both 0: for certain. With a probability
-     * a `count` of 0 is no end. The draw is a hash of the seed, the fault and the packet's place in
-     * its flow: what else happens does not change it. */
+    /* The probability of each firing is chance / chance_of; both 0: certain. With a probability, a
+     * `count` of 0 means without end. The draw is a hash of the seed, the fault and the packet's
+     * place in its flow, so that nothing else that happens changes it. */
     uint32_t chance;
     uint32_t chance_of;
-    /* From what it waits for to what it does; not of actions on packets, work requests and calls.
-     */
+    /* The delay between trigger and action, in ps. Not for actions on packets, work requests and
+     * calls. */
     int64_t delay_ps;
 
     struct simverbs_fault_match match;
@@ -277,36 +287,38 @@ struct simverbs_fault {
     const char* name;
 };
 
+/* Sets every member to its default. */
 void simverbs_fault_init(struct simverbs_fault* fault);
 
-/* Puts a fault in place, from now on; *id (may be NULL) takes its number, from 1 on, never used
- * again. EINVAL: a member has no meaning, or does not go with the action; ENOENT: there is no such
- * node, link, port, queue pair or fault (a `qp` that is counted may be created later);
- * EOPNOTSUPP: the world has nothing of the kind (a subnet manager, say). Every firing is a trace
- * event, fault_fired, with the id. What it could not be done to when its time came (a queue pair
- * that is gone) is traced as fault_missed. */
+/* Injects a fault, and writes its id to *id unless that is NULL. Ids begin at 1 and are not used
+ * twice. Each firing is a trace record, fault_fired, with the id. A firing that finds nothing to
+ * act on, a queue pair that is gone say, is a record fault_missed.
+ * EINVAL: a member is out of range or does not belong to the action. ENOENT: there is no such node,
+ * link, port, queue pair or fault; a counted `qp` may be created later. EOPNOTSUPP: the world lacks
+ * what the action needs, a subnet manager say. */
 int simverbs_inject(const struct simverbs_fault* fault, uint32_t* id);
 
-/* Takes a fault back, whether it has fired or not. Packets that it holds go on; what it did to
- * links and devices stays. No such id: ENOENT. */
+/* Removes a fault, whether it has fired or not. Packets that it holds are sent on. Changes that it
+ * made to links and devices stay. ENOENT: there is no such id. */
 int simverbs_clear_fault(uint32_t id);
 
-/* Takes all faults back, in the order of their numbers. */
+/* Removes all faults, in the order of their ids. */
 int simverbs_clear_faults(void);
 
-/* How often a fault has fired. No such id, or taken back: ENOENT. */
+/* Counts how often a fault has fired. ENOENT: there is no such id, or it was removed. */
 int simverbs_fault_fired(uint32_t id, uint64_t* count);
 
-/* How often what it waits for has come, whether it fired then or not: packets, work requests or
- * calls that matched while it was armed, its time. No such id, or taken back: ENOENT. */
+/* Counts how often the trigger of a fault has matched while the fault was armed, whether it fired
+ * or not. ENOENT: there is no such id, or it was removed. */
 int simverbs_fault_matched(uint32_t id, uint64_t* count);
 
-/* How many of its firings there was nothing to be done to (fault_missed), and why the last of them
- * had nothing: "there is no such completion queue". *reason (may be NULL) is good for ever; ""
- * where there was none. No such id, or taken back: ENOENT. */
+/* Counts the firings of a fault that found nothing to act on (fault_missed), and gives the reason
+ * of the last one, "there is no such completion queue" say, or "". `reason` may be NULL; the text
+ * stays valid. ENOENT: there is no such id, or it was removed. */
 int simverbs_fault_missed(uint32_t id, uint64_t* count, const char** reason);
 
-/* "drop", "link_flap" ...: what the trace calls an action. NULL: no such action. */
+/* Returns the name of an action in traces: "drop", "link_flap" ... NULL: there is no such action.
+ */
 const char* simverbs_fault_action_str(enum simverbs_fault_action action);
 
 #ifdef __cplusplus
