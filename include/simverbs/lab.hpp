@@ -1,5 +1,5 @@
-// Hosts as fibers of one thread: programs with plain verbs calls, polls and blocking ones, that
-// take turns in an order which nothing of the machine changes.
+// Runs the programs of several hosts as fibers of one thread. Programs make plain verbs calls, with
+// polls and blocking verbs. They take turns in an order that does not depend on the machine.
 //
 //     simverbs::Lab lab({.topology = "star:2"});
 //     boost::fibers::promise<Address> address;
@@ -7,10 +7,10 @@
 //     lab.host("h1", [&](ibv_context* device) { ... ibv_poll_cq(...) ... });
 //     lab.run();
 //
-// Programs meet by what Boost.Fiber has for it: promise and future, barrier, buffered_channel,
-// mutex. Those that link simverbs::rdmacm connect by rdma_cm, each from its host. Virtual time
-// moves when all wait, one instant at a time. Header only; link Boost::fiber. One Lab at a time,
-// and no other threads of the process in the world meanwhile.
+// Programs exchange data through the classes of Boost.Fiber: promise and future, barrier,
+// buffered_channel, mutex. With simverbs::rdmacm linked, each connects by rdma_cm from its own
+// host. Virtual time moves when all programs wait, one instant at a time. The class is header only
+// and needs Boost::fiber. Use one Lab at a time, and no other thread of the process in the world.
 #ifndef SIMVERBS_LAB_HPP
 #define SIMVERBS_LAB_HPP
 
@@ -51,7 +51,7 @@ namespace simverbs {
 
 namespace lab_detail {
 
-// Comes out of the verb in which a program waits for what will never be.
+// Thrown from the verb in which a program waits for something that cannot happen.
 struct Abandoned {};
 
 struct Waiter {
@@ -73,7 +73,7 @@ class VirtualTime final : public boost::fibers::algo::algorithm {
     }
     bool has_ready_fibers() const noexcept override { return !ready_.empty(); }
     void notify() noexcept override {}
-    // Nobody is ready.
+    // Called when no fiber is ready.
     void suspend_until(const std::chrono::steady_clock::time_point&) noexcept override {
         std::int64_t now = 0;
         simverbs_now_ps(&now);
@@ -86,7 +86,7 @@ class VirtualTime final : public boost::fibers::algo::algorithm {
         if (ran == 0 && next != kForAnything) {
             simverbs_advance_ps(std::max<std::int64_t>(next - now, 0));
         }
-        // Polls return empty a while, so that a program's own patience may end first.
+        // Polls return empty for a while, so that a program can give up by itself first.
         fruitless_ = ran == 0 && next == kForAnything ? fruitless_ + 1 : 0;
         simverbs_now_ps(&now);
         if (!abandoned_ && fruitless_ > kPatience) {
@@ -169,17 +169,17 @@ class Lab {
 
     explicit Lab(const WorldOptions& options = {}) : world_(options) {}
 
-    // A program on the host's first device, which is open while it runs. Several on one host are
-    // told apart by their order. Before run().
+    // Adds a program that runs on host `name` and gets its first device, open. A host can have
+    // several programs; messages then number them. Call it before run().
     void host(std::string name, Program program) {
         programs_.push_back(
             {std::move(name), std::move(program), nullptr, nullptr, false, nullptr});
     }
 
-    // Until every program has returned. What the first one threw that did comes out here; so does
-    // std::runtime_error, with who waits and for what, when nothing is left to happen or only RNR
-    // retries without limit go on, and where a program leaves objects on its device; Error: a host
-    // or its device does not exist.
+    // Runs all programs until each has returned. Throws the first exception that a program throws.
+    // Throws std::runtime_error where a host or its device does not exist; where a program leaves
+    // objects on its device; and, with who waits for what, where nothing is left to happen or only
+    // RNR retries without limit go on.
     void run() {
         auto* const time = new lab_detail::VirtualTime;  // the scheduler of this thread owns it
         boost::fibers::context::active()->get_scheduler()->set_algo(time);
@@ -201,7 +201,7 @@ class Lab {
         time_ = nullptr;
     }
 
-    // Lets so much virtual time pass for the calling program. Throws Error where none runs.
+    // Lets `duration` of virtual time pass for the calling program. Throws Error outside of run().
     template <class Rep, class Period>
     void sleep_for(const std::chrono::duration<Rep, Period>& duration) {
         if (time_ == nullptr) {
