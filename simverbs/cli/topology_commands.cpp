@@ -15,7 +15,6 @@
 
 #include "fabric/net/topology.hpp"
 #include "fabric/sm/routing/checks.hpp"
-#include "fabric/sm/routing/engines.hpp"
 #include "fabric/sm/routing/topology_graph.hpp"
 #include "fabric/topology/generators.hpp"
 #include "fabric/topology/ibnetdiscover_text.hpp"
@@ -25,6 +24,8 @@
 
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/installed_files.hpp"
+#include "simverbs/cli/topology_json.hpp"
+#include "simverbs/cli/topology_summary.hpp"
 #include "simverbs/model/personalities.hpp"
 #include "simverbs/server/text_table.hpp"
 
@@ -50,87 +51,21 @@ std::optional<Topology> load(const std::string& spec) {
     return std::move(*result);
 }
 
-// Who is linked with whom, by rank; hosts come before switches.
-class Neighbours {
-  public:
-    explicit Neighbours(const Topology& topology) : of_(topology.nodes.size()) {
-        std::map<std::string_view, std::size_t> rank;
-        for (std::size_t i = 0; i < topology.nodes.size(); ++i) {
-            rank.emplace(topology.nodes[i].name, i);
-        }
-        hcas_ = static_cast<std::size_t>(
-            std::count_if(topology.nodes.begin(), topology.nodes.end(),
-                          [](const NodeSpec& node) { return node.kind == NodeKind::kHca; }));
-        for (const LinkSpec& link : topology.links) {
-            const std::size_t a = rank.at(link.a.node);
-            const std::size_t b = rank.at(link.b.node);
-            of_[a].push_back(b);
-            of_[b].push_back(a);
-            between_switches_ += a >= hcas_ && b >= hcas_ ? 1 : 0;
-        }
-    }
-
-    [[nodiscard]] std::size_t hcas() const { return hcas_; }
-    [[nodiscard]] std::size_t between_switches() const { return between_switches_; }
-
-    // Links from `start`, by rank; nothing where there is no way. HCAs forward nothing.
-    [[nodiscard]] std::vector<std::optional<std::uint32_t>> links_from(std::size_t start) const {
-        std::vector<std::optional<std::uint32_t>> links(of_.size());
-        std::vector<std::size_t> queue{start};
-        links[start] = 0;
-        for (std::size_t i = 0; i < queue.size(); ++i) {
-            const std::size_t node = queue[i];
-            if (node < hcas_ && node != start) {
-                continue;
-            }
-            for (const std::size_t next : of_[node]) {
-                if (!links[next]) {
-                    links[next] = *links[node] + 1;
-                    queue.push_back(next);
-                }
-            }
-        }
-        return links;
-    }
-
-    // One HCA a switch stands for the others of it with one link.
-    [[nodiscard]] std::vector<std::size_t> different_hcas() const {
-        std::set<std::size_t> seen;
-        std::vector<std::size_t> some;
-        for (std::size_t hca = 0; hca < hcas_; ++hca) {
-            if (of_[hca].size() != 1 || seen.insert(of_[hca][0]).second) {
-                some.push_back(hca);
-            }
-        }
-        return some;
-    }
-
-  private:
-    std::vector<std::vector<std::size_t>> of_;
-    std::size_t hcas_ = 0;
-    std::size_t between_switches_ = 0;
-};
-
 std::string counted(std::size_t count, std::string_view one, std::string_view many) {
     return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
 void print_routes(const Topology& topology) {
-    namespace routing = fabric::routing;
-    const routing::NamedGraph named = routing::graph_of(topology);
-    const routing::Graph& graph = named.graph;
-    if (graph.switch_count() == 0) {
+    const fabric::routing::NamedGraph named = fabric::routing::graph_of(topology);
+    const std::vector<RoutesOfEngine> routes = check_routes(named);
+    if (routes.empty()) {
         fmt::print("no switch on InfiniBand to route\n");
-        return;
     }
-    fmt::print("min-hop: {}\n",
-               describe(routing::check(graph, routing::min_hop(graph)), named.switches));
-    const std::vector<routing::SwitchIndex> roots = routing::find_roots(graph);
-    fmt::print("up-down: {}\n",
-               describe(routing::check(graph, routing::up_down(graph, roots)), named.switches));
-    const fabric::Outcome<routing::Tables> tree = routing::fat_tree(graph, named.switches);
-    fmt::print("fat-tree: {}\n", tree ? describe(routing::check(graph, *tree), named.switches)
-                                      : fmt::format("no tree ({})", tree.error()));
+    for (const RoutesOfEngine& each : routes) {
+        fmt::print("{}: {}\n", each.engine,
+                   each.report ? describe(*each.report, named.switches)
+                               : fmt::format("no tree ({})", each.report.error()));
+    }
 }
 
 // How many links away the nearest host adapter is: 0 of itself.
@@ -194,26 +129,15 @@ std::string mtu_text(const LinkSpec& link) {
 
 // Sizes, the diameter, and what is cut off; with `routes` what each routing engine makes of it.
 void describe_topology(const std::string& spec, const Topology& topology, bool routes) {
-    const Neighbours neighbours(topology);
+    const TopologySummary summary = summarize(topology);
     fmt::print("{}: {}, {}, {} ({} between switches)\n", spec,
-               counted(neighbours.hcas(), "host adapter", "host adapters"),
-               counted(topology.nodes.size() - neighbours.hcas(), "switch", "switches"),
-               counted(topology.links.size(), "link", "links"), neighbours.between_switches());
-    std::uint32_t diameter = 0;
-    std::size_t cut_off = 0;
-    for (const std::size_t hca : neighbours.different_hcas()) {
-        const auto links = neighbours.links_from(hca);
-        std::size_t reached = 0;
-        for (std::size_t other = 0; other < neighbours.hcas(); ++other) {
-            diameter = std::max(diameter, links[other].value_or(0));
-            reached += links[other].has_value() ? 1 : 0;
-        }
-        cut_off = std::max(cut_off, neighbours.hcas() - reached);
-    }
-    fmt::print("diameter: {} from host to host\n", counted(diameter, "link", "links"));
-    if (cut_off != 0) {
+               counted(summary.host_adapters, "host adapter", "host adapters"),
+               counted(summary.switches, "switch", "switches"),
+               counted(summary.links, "link", "links"), summary.links_between_switches);
+    fmt::print("diameter: {} from host to host\n", counted(summary.diameter, "link", "links"));
+    if (summary.unreachable_most != 0) {
         fmt::print("not connected: {} cannot be reached from another one\n",
-                   counted(cut_off, "host adapter", "host adapters"));
+                   counted(summary.unreachable_most, "host adapter", "host adapters"));
     }
     if (routes) {
         print_routes(topology);
@@ -273,7 +197,9 @@ TopologyCommands::TopologyCommands(CLI::App& app)
       convert_(add("convert", "Write it in another format")) {
     command_->require_subcommand(1);
     check_->add_flag("--routes", routes_, "what each routing engine makes of it, too");
+    check_->add_flag("--json", as_json_, "for programs");
     show_->add_flag("--dot", dot_, "for Graphviz");
+    show_->add_flag("--json", as_json_, "for programs")->excludes("--dot");
     convert_->add_option("--to", format_, "the format")
         ->check(CLI::IsMember({"yaml", "ibnetdiscover"}));
 }
@@ -298,7 +224,10 @@ int TopologyCommands::run() {
     if (convert_->parsed()) {
         return convert_topology(topology_, *topology, format_);
     }
-    if (check_->parsed()) {
+    if (as_json_) {
+        fmt::print("{}", check_->parsed() ? check_as_json(topology_, *topology, routes_)
+                                          : topology_as_json(*topology));
+    } else if (check_->parsed()) {
         describe_topology(topology_, *topology, routes_);
     } else if (dot_) {
         print_dot(*topology);

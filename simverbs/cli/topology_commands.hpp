@@ -29,6 +29,7 @@ class TopologyCommands final : public Command {
     std::string format_ = "yaml";
     bool routes_ = false;
     bool dot_ = false;
+    bool as_json_ = false;
 };
 
 }  // namespace simverbs::cli

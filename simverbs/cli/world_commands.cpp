@@ -13,6 +13,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -185,7 +186,8 @@ WorldCommands::WorldCommands(CLI::App& app, std::string& world, std::vector<std:
     on_->add_option("program", program_, "the program and its arguments, all that follows HOST")
         ->type_name("WORD");
     status_->add_flag("-v,--verbose", verbose_, "what each queue pair waits for, too");
-    status_->add_flag("--json", as_json_, "of one world, for programs")->excludes("--verbose");
+    status_->add_flag("--json", as_json_, "for programs: a line for each world")
+        ->excludes("--verbose");
     down_->add_flag("--force", force_, "although programs are attached: they lose their devices");
     for (CLI::App* const each : {up_, on_, down_}) {
         add_world(*each, world);
@@ -205,7 +207,10 @@ int WorldCommands::run() {
     if (clear_dead_world(socket_) && !up_->parsed()) {
         return kUsage;
     }
-    return up_->parsed() ? up() : on_->parsed() ? on() : status_->parsed() ? status() : down();
+    return up_->parsed()       ? up()
+           : on_->parsed()     ? on()
+           : status_->parsed() ? status(world_)
+                               : down();
 }
 
 int WorldCommands::up() {
@@ -263,14 +268,19 @@ int WorldCommands::on() const {
 int WorldCommands::list() {
     const std::vector<std::string> names = living_worlds();
     socket_ = socket_path(names.empty() ? std::string(kDefaultWorld) : names.front());
-    if (as_json_ && names.size() > 1) {
-        return complain("several worlds are served: --json goes with --world", kUsage);
-    }
     if (names.size() < 2) {
         if (!as_json_ && !names.empty() && names.front() != kDefaultWorld) {
             fmt::print("world {}\n", names.front());
         }
-        return status();
+        return status(names.empty() ? kDefaultWorld : names.front());
+    }
+    if (as_json_) {
+        int worst = kPassed;
+        for (const std::string& name : names) {
+            socket_ = socket_path(name);
+            worst = std::max(worst, status(name));
+        }
+        return worst;
     }
     std::vector<TableRow> rows{{"world", "what it is"}};
     bool all_answer = true;
@@ -285,7 +295,7 @@ int WorldCommands::list() {
     return all_answer ? kPassed : kFailed;
 }
 
-int WorldCommands::status() const {
+int WorldCommands::status(std::string_view name) const {
     if (as_json_) {
         FabricRequest asked;
         asked.action = FabricAction::kStatus;
@@ -293,7 +303,9 @@ int WorldCommands::status() const {
         if (!question.is_asked() || !question.take_answer()) {
             return complain(question.reason(), kUsage);
         }
-        fmt::print("{}", question.text());
+        nlohmann::ordered_json status{{"world", name}};
+        status.update(nlohmann::ordered_json::parse(question.text()));
+        fmt::print("{}\n", status.dump());
         return kPassed;
     }
     const RequestHead request{kProtocolVersion,

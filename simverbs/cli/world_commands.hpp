@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -24,7 +25,8 @@ class WorldCommands final : public Command {
     [[nodiscard]] int up();
     // Becomes the program; returns only when that fails.
     [[nodiscard]] int on() const;
-    [[nodiscard]] int status() const;
+    // Of the world at socket_, which the user calls `name`.
+    [[nodiscard]] int status(std::string_view name) const;
     [[nodiscard]] int list();
     [[nodiscard]] int down() const;
 

@@ -295,11 +295,37 @@ class ForPrograms(World):
                           manager["infiniband_ports"]["ACTIVE"], manager["routes"]["unreachable"]],
                          ["sweep", "MASTER", 4, 0])
 
-    def test_goes_with_one_world_and_one_look(self):
+    def test_of_several_worlds_is_a_line_each(self):
         self.up()
         self.up(name="v")
-        for words in (["status"], ["watch", "--world", "w"], ["fabric", "sm", "sweep", "--world", "w"]):
+        status, text = self.simverbs("status", "--json")
+        self.assertEqual(status, 0, text)
+        worlds = [json.loads(line) for line in text.splitlines()]
+        self.assertEqual([world["world"] for world in worlds], ["v", "w"])
+        self.assertEqual({world["topology"] for world in worlds}, {"star:2"})
+
+    def test_goes_with_one_look(self):
+        self.up()
+        for words in (["watch", "--world", "w"], ["fabric", "sm", "sweep", "--world", "w"]):
             self.assertEqual(self.simverbs(*words, "--json")[0], 2, words)
+
+    def test_of_topologies(self):
+        sizes = self.json_of("topology", "check", "fat-tree:4", "--routes")
+        self.assertEqual([sizes["host_adapters"], sizes["switches"], sizes["links"],
+                          sizes["diameter"], sizes["unreachable_most"]], [16, 20, 48, 6, 0])
+        self.assertEqual([(each["engine"], each["unreachable"], each["credit_loop"])
+                          for each in sizes["routes"]],
+                         [("min-hop", 0, None), ("up-down", 0, None), ("fat-tree", 0, None)])
+        no_tree = self.json_of("topology", "check", "torus:3x3", "--routes")["routes"][2]
+        self.assertTrue(no_tree["error"])
+        shown = self.json_of("topology", "show", "pair")
+        self.assertEqual([node["name"] for node in shown["nodes"]], ["h0", "h1"])
+        self.assertEqual(shown["links"][0]["b"], {"node": "h1", "port": 1})
+        self.assertEqual([shown["links"][0][key] for key in ("latency_ps", "mtu", "pfc", "vlans")],
+                         [500000, 4096, None, None])
+        ethernet = self.json_of("topology", "show", "eth-pair")["links"][0]
+        self.assertEqual([ethernet["layer"], ethernet["vls"]], ["Ethernet", None])
+        self.assertEqual(self.simverbs("topology", "show", "pair", "--json", "--dot")[0], 2)
 
 
 class Places(World):
