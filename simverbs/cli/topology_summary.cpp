@@ -59,7 +59,8 @@ class Neighbours {
         return links;
     }
 
-    // Of the HCAs with one link to a switch one alone: the others are as far from everything.
+    // Leaves out HCAs with one link, to a switch that another such HCA has: both are as far from
+    // everything.
     [[nodiscard]] std::vector<std::size_t> different_hcas() const {
         std::set<std::size_t> seen;
         std::vector<std::size_t> some;

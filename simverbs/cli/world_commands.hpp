@@ -25,7 +25,7 @@ class WorldCommands final : public Command {
     [[nodiscard]] int up();
     // Becomes the program; returns only when that fails.
     [[nodiscard]] int on() const;
-    // Of the world at socket_, which the user calls `name`.
+    // Prints the status of the world at socket_, which the user calls `name`.
     [[nodiscard]] int status(std::string_view name) const;
     [[nodiscard]] int list();
     [[nodiscard]] int down() const;

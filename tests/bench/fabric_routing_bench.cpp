@@ -87,7 +87,8 @@ int main(int argc, char** argv) {
     if (argc > 1) {
         sizes.clear();
         for (int i = 1; i < argc; ++i) {
-            sizes.push_back(static_cast<std::uint32_t>(std::atoi(argv[i])));
+            constexpr int kDecimal = 10;
+            sizes.push_back(static_cast<std::uint32_t>(std::strtoul(argv[i], nullptr, kDecimal)));
         }
     }
     for (const std::uint32_t ports : sizes) {
