@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "fabric/core/counted.hpp"
 #include "fabric/net/topology.hpp"
 #include "fabric/sm/routing/checks.hpp"
 #include "fabric/sm/routing/topology_graph.hpp"
@@ -32,6 +33,7 @@
 namespace simverbs::cli {
 namespace {
 
+using fabric::counted;
 using fabric::LinkSpec;
 using fabric::NodeKind;
 using fabric::NodeSpec;
@@ -49,10 +51,6 @@ std::optional<Topology> load(const std::string& spec) {
         return std::nullopt;
     }
     return std::move(*result);
-}
-
-std::string counted(std::size_t count, std::string_view one, std::string_view many) {
-    return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
 void print_routes(const Topology& topology) {

@@ -35,6 +35,8 @@
 namespace simverbs::cli {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 Server* g_server = nullptr;
 volatile std::sig_atomic_t g_signal = 0;  // the first that ended the server
 
@@ -303,9 +305,14 @@ int WorldCommands::status(std::string_view name) const {
         if (!question.is_asked() || !question.take_answer()) {
             return complain(question.reason(), kUsage);
         }
-        nlohmann::ordered_json status{{"world", name}};
-        status.update(nlohmann::ordered_json::parse(question.text()));
-        fmt::print("{}\n", status.dump());
+        const Json answer = Json::parse(question.text(), nullptr, false);
+        if (!answer.is_object()) {
+            return complain(fmt::format("the world at '{}' answers no JSON object", socket_),
+                            kFailed);
+        }
+        Json status{{"world", name}};
+        status.update(answer);
+        fmt::print("{}\n", status.dump(-1, ' ', false, Json::error_handler_t::replace));
         return kPassed;
     }
     const RequestHead request{kProtocolVersion,
