@@ -325,11 +325,8 @@ class QueuePair final : public InContext, private Effects, private fabric::Event
     std::unique_ptr<AttachedCounters> counters_;        // where any are attached
     std::unique_ptr<PathMigration> migration_;          // where an alternate path is loaded
     std::unique_ptr<RetiredRing> retired_ring_;         // where its queues were resized
-    // Each made when it is first armed.
-    std::unique_ptr<std::array<std::unique_ptr<fabric::Timer>, kEngineTimers>> timers_;
-    std::unique_ptr<Congestion> congestion_;  // once something was marked
-    std::unique_ptr<Engine> engine_;          // nullptr: nothing was to do since the last RESET
-    // There may be many queue pairs: what follows is in the order of its sizes.
+    // There may be many queue pairs: what follows leaves no gaps. Its last members are those that
+    // each call of the engine uses.
     RingMemory ring_;
     WorkQueueShape send_shape_;
     QpAttributes attributes_;
@@ -349,6 +346,10 @@ class QueuePair final : public InContext, private Effects, private fabric::Event
     bool drained_ = false;
     bool sends_of_device_ = false;  // a request of the device's own has not been looked at
     bool spreads_frames_;           // to work queues
+    // Each made when it is first armed.
+    std::unique_ptr<std::array<std::unique_ptr<fabric::Timer>, kEngineTimers>> timers_;
+    std::unique_ptr<Congestion> congestion_;  // once something was marked
+    std::unique_ptr<Engine> engine_;          // nullptr: nothing was to do since the last RESET
 };
 
 }  // namespace simverbs
