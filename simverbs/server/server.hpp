@@ -114,6 +114,7 @@ class Server {
     void merge_calls();
     bool move_time();
     class View;
+    bool pollers_must_look();
     bool move_freely(Move move);
     bool move_in_turn(Move move);
     [[nodiscard]] bool pace_allows();
@@ -158,6 +159,8 @@ class Server {
     std::vector<std::unique_ptr<RemoteClient>> clients_;  // by host, then as they came
     HostProcesses processes_;
     ExpectedPrograms expected_;
+    std::uint64_t polled_after_ = 0;    // what had happened when pollers last had to look
+    std::uint64_t looks_asked_ = 0;     // of them, among their deliveries
     std::uint64_t events_at_rest_ = 0;  // that had run when nobody was here and nothing was to come
     std::map<std::size_t, std::uint32_t> came_;  // processes so far, by host
     CallStreams calls_;

@@ -30,7 +30,7 @@ bool Server::everyone_waits_for_verbs() {
 }
 
 void Server::watch_for_stall(std::size_t events) {
-    const Stall stall = stall_watch_.stepped(events, deliveries());
+    const Stall stall = stall_watch_.stepped(events, deliveries() - looks_asked_);
     marks_.endless = marks_.endless || stall == Stall::kEndless;
     if (stall != Stall::kNone && options_.time.warn) {
         traces_.flush();

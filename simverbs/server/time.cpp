@@ -198,9 +198,13 @@ bool Server::move_time() {
             return true;
         case Move::kCommands:
             return run_pending_commands() || fabric_.run_waiting();
+        case Move::kJump:
+            if (is_free() && pollers_must_look()) {
+                return true;
+            }
+            break;
         case Move::kDeliver:
         case Move::kWalk:
-        case Move::kJump:
             break;
     }
     const std::uint64_t before = simulation_->loop().events_run();
@@ -209,6 +213,23 @@ bool Server::move_time() {
         watch_for_stall(simulation_->loop().events_run() - before);
     }
     return stepped || decision.why == Why::kSomeoneGoesOn;
+}
+
+// Makes all that poll look once more before a long jump, unless they have done so and nothing has
+// happened since.
+bool Server::pollers_must_look() {
+    const auto happened = [this] {
+        return simulation_->loop().events_run() + deliveries() + devices_.commands_executed();
+    };
+    if (simulation_->next_step() < kLongJump || happened() == polled_after_) {
+        return false;
+    }
+    for (const auto& client : clients_) {
+        client->make_pollers_look();
+    }
+    looks_asked_ += clients_.size();
+    polled_after_ = happened();
+    return true;
 }
 
 // Runs several steps in a row: actors that were found waiting continue to wait until something is
@@ -227,7 +248,7 @@ bool Server::move_freely(Move move) {
             break;
         }
         stepped = true;
-        if (doorbells_waiting()) {
+        if (doorbells_waiting() || (!walks && simulation_->next_step() >= kLongJump)) {
             break;
         }
     }

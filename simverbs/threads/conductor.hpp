@@ -155,6 +155,7 @@ class Conductor final : private ThreadRoster::Listener {
     }
     bool take_posts();
     bool move(Decision decision);
+    bool pollers_must_look();
     std::size_t step_to_news();
     void note_sleepers(bool walked);
     bool run_commands();
@@ -211,6 +212,8 @@ class Conductor final : private ThreadRoster::Listener {
     std::atomic<bool> nothing_left_{false};  // free: no event was pending after the last poll
     std::atomic<std::uint64_t> turn_{1};     // grows whenever everyone waits
     std::atomic<std::uint64_t> deliveries_{0};
+    std::uint64_t looks_asked_ = 0;       // of them, that nothing was delivered by
+    std::uint64_t polled_after_ = 0;      // free: what had happened when pollers last had to look
     std::uint64_t event_deliveries_ = 0;  // of them, to descriptors
     std::uint64_t noticed_ = 0;           // of those, by those who block
     std::uint64_t steps_ = 0;

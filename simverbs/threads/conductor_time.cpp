@@ -200,6 +200,10 @@ bool Conductor::move(Decision decision) {
         show_before_jump()) {
         return true;
     }
+    if (decision.move == Move::kJump && options_.schedule == Schedule::kFree &&
+        pollers_must_look()) {
+        return true;
+    }
     if (!walks) {
         pace_.stop();
     }
@@ -225,6 +229,21 @@ bool Conductor::move(Decision decision) {
     return events > 0;
 }
 
+// Makes all that poll look once more before a long jump, unless they have done so and nothing has
+// happened since.
+bool Conductor::pollers_must_look() {
+    const auto happened = [this] {
+        return simulation_.loop().events_run() + deliveries_.load(std::memory_order_relaxed);
+    };
+    if (simulation_.next_step() < kLongJump || happened() == polled_after_) {
+        return false;
+    }
+    deliveries_.fetch_add(1, std::memory_order_release);
+    ++looks_asked_;
+    polled_after_ = happened();
+    return true;
+}
+
 // Time has moved: who slept for a time, or for a signal, may go on at another instant next time.
 void Conductor::note_sleepers(bool walked) {
     if (walked) {
@@ -236,12 +255,15 @@ void Conductor::note_sleepers(bool walked) {
 }
 
 std::size_t Conductor::step_to_news() {
-    return simulation_.step_to_news([this] { return deliveries_.load(std::memory_order_relaxed); });
+    return simulation_.step_to_news(
+        [this] { return deliveries_.load(std::memory_order_relaxed); },
+        options_.schedule == Schedule::kFree ? kLongJump : fabric::SimDuration::max());
 }
 
 // After a step that was taken because everyone waits.
 void Conductor::watch_for_stall(std::size_t events) {
-    const Stall stall = stall_watch_.stepped(events, deliveries_.load(std::memory_order_relaxed));
+    const Stall stall =
+        stall_watch_.stepped(events, deliveries_.load(std::memory_order_relaxed) - looks_asked_);
     marks_.endless = marks_.endless || stall == Stall::kEndless;
     if (stall != Stall::kNone) {
         warn(to_string(stall));

@@ -4,8 +4,11 @@
 // served world answer its questions and carry out its decisions.
 #pragma once
 
+#include <chrono>
 #include <concepts>
 #include <cstdint>
+
+#include "fabric/core/sim_time.hpp"
 
 #include "simverbs/time/schedule.hpp"
 #include "simverbs/time/thread_state.hpp"
@@ -74,6 +77,11 @@ constexpr Hold judge(ThreadState found, bool something_may_come) {
     }
     return Hold::kHolds;
 }
+
+// Free schedule: a jump as long as this may pass time limits. A thread that was found polling may
+// have lost its processor since, with news that the library does not see, as a message in a socket:
+// before such a jump all that poll are made to poll once more.
+inline constexpr fabric::SimDuration kLongJump = std::chrono::microseconds(100);
 
 // ---- all actors
 

@@ -108,9 +108,11 @@ class Simulation final : public FaultEnvironment,
     // step(), on and on while frames alone move and nothing comes of it that a program may wait
     // for: neither a record of the run digest nor what `deliveries` counts. Packets inside a
     // message are no news, so it is the same to a program whether they come one by one or as a
-    // train. What was delivered before, outside any step, is news too: then step_exactly().
+    // train. What was delivered before, outside any step, is news too: then step_exactly(). After
+    // the first step none is taken that is `longest` long or longer.
     template <class F>
-    std::size_t step_to_news(F&& deliveries) {
+    std::size_t step_to_news(F&& deliveries,
+                             fabric::SimDuration longest = fabric::SimDuration::max()) {
         const std::uint64_t records = bus_.run_records();
         const std::uint64_t delivered = deliveries();
         if (std::exchange(noticed_, delivered) != delivered) {
@@ -123,10 +125,15 @@ class Simulation final : public FaultEnvironment,
             const std::size_t ran = step();
             events += ran;
             news = ran == 0 || !loop_.only_frames_moved() || bus_.run_records() != records ||
-                   deliveries() != delivered;
+                   deliveries() != delivered || next_step() >= longest;
         }
         noticed_ = deliveries();
         return events;
+    }
+    // How far away the next instant is; zero where no event is left.
+    [[nodiscard]] fabric::SimDuration next_step() const {
+        const auto next = loop_.next_time();
+        return next ? *next - loop_.now() : fabric::SimDuration::zero();
     }
     // Ports whose frames wait for each other for ever, found when no event was left; empty: none.
     [[nodiscard]] const std::string& credit_loop() const { return credit_loop_; }
