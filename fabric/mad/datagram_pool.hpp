@@ -17,6 +17,8 @@ class DatagramCargo final : public FrameCargo {
 
     mad::Datagram datagram;
 
+    [[nodiscard]] DatagramPool& pool() const { return pool_; }
+
     void retain() override { ++frames_; }
     void release() override;
 

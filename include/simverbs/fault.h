@@ -71,6 +71,10 @@ enum simverbs_fault_action {
     /* Drops a request and answers it with an RNR NAK. w.value is the timer code, 0 to 31, as in
      * ibv_qp_attr.min_rnr_timer. */
     SIMVERBS_FAULT_RNR_NAK,
+    /* Drops a REQ or REP of the communication manager and answers it with a REJ in the name of whom
+     * it is for: w.value is the reason (IBA 12.6.7.2), 1 to 65535. rdma_cm reports it as the status
+     * of RDMA_CM_EVENT_REJECTED. Other packets do not match. */
+    SIMVERBS_FAULT_CM_REJECT,
 
     /* Sends on, in order, the packets that fault t.fault keeps with SIMVERBS_FAULT_HOLD. */
     SIMVERBS_FAULT_RELEASE,

@@ -334,6 +334,10 @@ inline FaultWords reorder() {
 inline FaultWords nak(simverbs_nak code) {
     return FaultWords(SIMVERBS_FAULT_NAK).value(code);
 }
+// `reason` is that of the REJ, 1 to 65535.
+inline FaultWords cm_reject(std::uint16_t reason) {
+    return FaultWords(SIMVERBS_FAULT_CM_REJECT).value(reason);
+}
 inline FaultWords link_down(const char* link, Picoseconds duration = Picoseconds::zero()) {
     return FaultWords(SIMVERBS_FAULT_LINK_DOWN).target_link(link).lasting(duration);
 }

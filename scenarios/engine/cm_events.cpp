@@ -134,14 +134,7 @@ CmAnswer CmHosts::follow(Id& id, CmEventSeen& seen, const rdma_ucm_event_resp& e
             seen.status = id.has_failed ? -1 : 0;
             return {};
         case RdmaEventType::kEstablished:
-            if (id.end->is_datagram()) {
-                ib_uverbs_ah_attr address = event.param.ud.ah_attr;
-                ibv_ah_attr attributes{};
-                ibv_copy_ah_attr_from_kern(&attributes, &address);
-                id.end->ah =
-                    id.end->ah == nullptr ? ibv_create_ah(id.host->pd, &attributes) : id.end->ah;
-            }
-            return {};
+            return id.end->is_datagram() ? send_to(id, event.param.ud.ah_attr) : CmAnswer{};
         case RdmaEventType::kMulticastJoin:
             return attach(id, event.param.ud);
         case RdmaEventType::kRejected:
@@ -188,11 +181,39 @@ int CmHosts::complete(Id& id) {
     return error;
 }
 
+// From now on datagrams of the end go to that address.
+CmAnswer CmHosts::send_to(const Id& id, ib_uverbs_ah_attr address) {
+    ibv_ah_attr attributes{};
+    ibv_copy_ah_attr_from_kern(&attributes, &address);
+    if (id.end->ah != nullptr) {
+        ibv_destroy_ah(id.end->ah);
+    }
+    id.end->ah = ibv_create_ah(id.host->pd, &attributes);
+    return {"ibv_create_ah", id.end->ah == nullptr ? errno : 0};
+}
+
 CmAnswer CmHosts::attach(Id& id, const rdma_ucm_ud_param& member) {
+    if (id.end->qp == nullptr) {
+        return {"ibv_attach_mcast", EINVAL};
+    }
     std::memcpy(&id.group, &member.ah_attr.grh.dgid, sizeof id.group);
     id.group_lid = member.ah_attr.dlid;
-    return {"ibv_attach_mcast",
-            id.end->qp == nullptr ? EINVAL : ibv_attach_mcast(id.end->qp, &id.group, id.group_lid)};
+    if (const int error = ibv_attach_mcast(id.end->qp, &id.group, id.group_lid); error != 0) {
+        return {"ibv_attach_mcast", error};
+    }
+    id.end->group = id.group;
+    return send_to(id, member.ah_attr);
+}
+
+std::vector<End*> CmHosts::members_of(const ibv_gid& group) const {
+    std::vector<End*> members;
+    for (const auto& [name, id] : ids_) {
+        if (id.membership && id.end->group &&
+            std::memcmp(&*id.end->group, &group, sizeof group) == 0) {
+            members.push_back(id.end);
+        }
+    }
+    return members;
 }
 
 int CmHosts::prepare(Id& id) {

@@ -74,6 +74,7 @@ CmAnswer CmHosts::listen(Host& host, ibv_qp_type type, std::uint16_t port, std::
 
 CmAnswer CmHosts::begin(End& end, const CmDestination& to, bool joins) {
     destroy_id(end);
+    end.group.reset();
     if (const int error = end.is_used ? World::reset(end) : 0; error != 0) {
         return {"ibv_modify_qp", error};
     }

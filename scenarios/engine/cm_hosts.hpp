@@ -63,6 +63,8 @@ class CmHosts {
     // Nothing: it is under way. Of the last connect, accept or join.
     [[nodiscard]] const CmOutcome* outcome(const End& end) const;
     [[nodiscard]] const std::vector<CmEventSeen>& events() const { return events_; }
+    // The ends that have joined it.
+    [[nodiscard]] std::vector<End*> members_of(const ibv_gid& group) const;
     // A program has used rdma_cm.
     [[nodiscard]] bool is_open() const { return !files_.empty(); }
     // Takes the events that wait. Returns whether there were any.
@@ -111,6 +113,7 @@ class CmHosts {
     CmAnswer go_on_from_address(Id& id);
     CmAnswer send_request(Id& id);
     int complete(Id& id);
+    static CmAnswer send_to(const Id& id, ib_uverbs_ah_attr address);
     CmAnswer attach(Id& id, const rdma_ucm_ud_param& member);
     // The queue pair to INIT, and a datagram one on to RTS.
     int prepare(Id& id);

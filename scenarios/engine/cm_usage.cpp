@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <optional>
 #include <string_view>
 
 #include <fmt/core.h>
+
+#include "simverbs/model/cm_codes.hpp"
 
 #include "scenarios/engine/cm_file.hpp"
 
@@ -29,6 +33,34 @@ void check_decided(Checked keys, Errors& errors) {
                                    "says \"cm: true\"",
                                    key));
         }
+    }
+}
+
+// Private data must fit into the message that an operation sends; nothing: it sends none.
+std::optional<std::size_t> room_for_private_data(std::string_view operation, bool is_datagram) {
+    using simverbs::CmMessage;
+    constexpr std::size_t kHeaderOfRdmaCm = 36;
+    const auto room_of = [](CmMessage message) {
+        return std::size_t{simverbs::properties(message).private_bytes};
+    };
+    if (operation == "connect") {
+        return room_of(is_datagram ? CmMessage::kSidrReq : CmMessage::kReq) - kHeaderOfRdmaCm;
+    }
+    if (operation == "accept" || operation == "reject") {
+        return room_of(is_datagram             ? CmMessage::kSidrRep
+                       : operation == "accept" ? CmMessage::kRep
+                                               : CmMessage::kRej);
+    }
+    return std::nullopt;
+}
+
+void check_private_data(std::string_view operation, Checked body, bool is_datagram,
+                        Errors& errors) {
+    const std::optional<std::size_t> room = room_for_private_data(operation, is_datagram);
+    const std::size_t bytes = body.text("private_data").size();
+    if (room && bytes > *room) {
+        errors.add(body.at("private_data").position(),
+                   fmt::format("private data of {} bytes: expected {} at most", bytes, *room));
     }
 }
 
@@ -86,12 +118,7 @@ void check_cm_operation(const fabric::yaml::Value& operation, Checked body, Chec
                                    key == "to" ? "127.77.0.1" : "239.1.1.1"));
         }
     }
-    constexpr std::size_t kMostPrivateData = 56;  // of a REQ with the header of rdma_cm
-    if (body.has("private_data") && body.text("private_data").size() > kMostPrivateData) {
-        errors.add(body.at("private_data").position(),
-                   fmt::format("private data of {} bytes: expected {} at most",
-                               body.text("private_data").size(), kMostPrivateData));
-    }
+    check_private_data(name, body, is_datagram, errors);
 }
 
 }  // namespace scenarios

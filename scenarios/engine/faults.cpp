@@ -233,6 +233,9 @@ std::string Faults::fill_arguments(Checked body, simverbs_fault_arguments& with)
     if (body.has("errno")) {
         with.value = static_cast<std::uint64_t>(errno_of(body.text("errno")).value_or(0));
     }
+    if (body.has("reason")) {
+        with.value = body.number("reason");
+    }
     if (body.has("field")) {
         with.field = simverbs::kHeaderFields[body.word("field", kFieldWords)].field;
     }

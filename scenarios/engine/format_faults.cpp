@@ -49,6 +49,7 @@ constexpr KeyText kValueText(FaultMember::kHeaderValue | FaultMember::kLid | Fau
 constexpr KeyText kStatusText(FaultMember::kStatus, "any but SUCCESS");
 constexpr KeyText kNakText(FaultMember::kNak, "psn_sequence");
 constexpr KeyText kErrnoText(FaultMember::kErrno, "EINVAL, ENOMEM ...");
+constexpr KeyText kReasonText(FaultMember::kRejectReason, "8 (invalid service ID) ...");
 constexpr KeyText kFieldText(FaultMember::kField, "which one of the headers");
 constexpr KeyText kOffsetText(FaultMember::kByteOffset | FaultMember::kTableIndex,
                               "which byte, or which entry of the table; 0");
@@ -62,6 +63,7 @@ constexpr Shape kTrigger = word(kTriggerWords);
 constexpr Shape kDirection = word(kDirectionWords);
 constexpr Shape kField = word(kFieldWords);
 constexpr Shape kNakWord = word(kNakWords);
+constexpr Shape kRejectReason = number(1, UINT16_MAX);
 constexpr Shape kNth = number(1);
 constexpr Shape kChance = text();
 constexpr Shape kAttempt = number(1, UINT32_MAX);
@@ -115,6 +117,7 @@ constexpr auto kFaultKeys = std::to_array<Key>({
     {"status", &kStatus, kStatusText},
     {"nak", &kNakWord, kNakText},
     {"errno", &kErrno, kErrnoText},
+    {"reason", &kRejectReason, kReasonText},
     {"field", &kField, kFieldText},
     {"offset", &kNumber32, kOffsetText},
     {"bits", &kPositiveByte, kBitsText},

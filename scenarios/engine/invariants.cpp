@@ -29,7 +29,11 @@ void World::breaks(std::string_view invariant, std::string happened) {
 }
 
 void World::left(End& end, Message message) {
-    if (end.peer != nullptr) {
+    if (end.group) {
+        for (End* const member : cm_.members_of(*end.group)) {
+            member->arriving.push_back(message);
+        }
+    } else if (end.peer != nullptr) {
         end.peer->arriving.push_back(std::move(message));
     }
 }

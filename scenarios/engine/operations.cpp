@@ -17,6 +17,7 @@ namespace {
 constexpr std::uint64_t kLength = 64;
 constexpr std::uint32_t kBadKey = 0x7FFF'FFF0;
 constexpr std::uint64_t kDefaultQkey = 0x1111'1111;
+constexpr std::uint32_t kMulticastQpn = 0xFF'FFFF;
 
 enum class Key : std::uint8_t { kGood, kBad, kStale };
 Key key_of(Checked body, std::string_view which) {
@@ -150,7 +151,7 @@ void Programs::send(Task& task, Checked body, std::string_view operation) {
         } else if (!is_send) {
             wr.wr.rdma = {address, rkey};
         } else if (end.type == IBV_QPT_UD) {
-            wr.wr.ud = {end.ah, end.peer->qpn,
+            wr.wr.ud = {end.ah, end.group ? kMulticastQpn : end.peer->qpn,
                         static_cast<std::uint32_t>(body.number(
                             "qkey", end.qkey.value_or(end.peer->number("qkey", kDefaultQkey))))};
         }

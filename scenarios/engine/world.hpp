@@ -106,6 +106,8 @@ struct End {
     bool is_by_cm = false;
     bool is_used = false;                 // that has taken its queue pair out of RESET
     std::optional<std::uint32_t> qkey{};  // of a datagram queue pair, from rdma_cm
+    // That it has joined by rdma_cm. `ah` is its address: sends go there, not to the peer.
+    std::optional<ibv_gid> group{};
 
     // The part of the scenario about it: of this end, else of both.
     [[nodiscard]] Checked say(std::string_view key) const;

@@ -160,26 +160,18 @@ void HostCm::hand_over(Connection* connection, const Any& message, const Address
 }
 
 template <class Any>
-void HostCm::refuse(const Any& message, CmAnswered answered, RejectReason reason,
-                    const Address& from) {
-    Rej reject{.transaction_id = message.transaction_id,
-               .remote_comm_id = message.local_comm_id,
-               .answers = answered,
-               .reason = reason};
-    if constexpr (!std::same_as<Any, Req>) {
-        reject.local_comm_id = message.remote_comm_id;
-    }
-    carrier_.send(from, build(reject));
+void HostCm::refuse(const Any& message, RejectReason reason, const Address& from) {
+    carrier_.send(from, build(rejection_of(message, reason)));
 }
 
 template <class Any>
-bool HostCm::refuse_stale(const Any& message, CmAnswered answered, fabric::Guid ca,
-                          std::uint32_t qpn, const Address& from) {
+bool HostCm::refuse_stale(const Any& message, fabric::Guid ca, std::uint32_t qpn,
+                          const Address& from) {
     const std::optional<ConnectionId> stale = remotes_.by_qpn(ca, qpn);
     if (!stale) {
         return false;
     }
-    refuse(message, answered, RejectReason::kStaleConnection, from);
+    refuse(message, RejectReason::kStaleConnection, from);
     // EINVAL where that connection is not established: nothing is to be disconnected.
     static_cast<void>(find(*stale)->send_dreq({}));
     return true;
@@ -190,20 +182,20 @@ void HostCm::take(const Req& request, const Address& from) {
         find(*known)->request_repeated(from);
         return;
     }
-    if (refuse_stale(request, CmAnswered::kReq, request.local_ca_guid, request.local_qpn, from)) {
+    if (refuse_stale(request, request.local_ca_guid, request.local_qpn, from)) {
         return;
     }
     const std::optional<ConnectionId> listener = find_listener(request.service_id);
     const std::optional<Service> service = accepted_service(request);
     if (!listener || !service) {
-        refuse(request, CmAnswered::kReq,
+        refuse(request,
                listener ? RejectReason::kInvalidTransportType : RejectReason::kInvalidServiceId,
                from);
         return;
     }
     const std::optional<ConnectionId> id = create();
     if (!id) {
-        refuse(request, CmAnswered::kReq, RejectReason::kNoResources, from);
+        refuse(request, RejectReason::kNoResources, from);
         return;
     }
     Connection& connection = *find(*id);
@@ -225,7 +217,7 @@ void HostCm::take(const Rep& message, const Address& from) {
     const std::uint32_t qpn = connection->qpn_of(message);
     if (next_state(connection->state(), CmTrigger::kRep) != CmState::kRepReceived ||
         remotes_.by_comm_id(message.local_ca_guid, message.local_comm_id) ||
-        refuse_stale(message, CmAnswered::kRep, message.local_ca_guid, qpn, from)) {
+        refuse_stale(message, message.local_ca_guid, qpn, from)) {
         return;
     }
     remotes_.insert(connection->id(), {message.local_ca_guid, message.local_comm_id, qpn});

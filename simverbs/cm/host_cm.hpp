@@ -118,10 +118,9 @@ class HostCm final : private ConnectionEffects, private fabric::EventHandler {
     // Returns false if the remote queue pair has no connection. Otherwise rejects the message as
     // stale and disconnects that connection (IBA 12.9.8.3.1).
     template <class Any>
-    bool refuse_stale(const Any& message, CmAnswered answered, fabric::Guid ca, std::uint32_t qpn,
-                      const Address& from);
+    bool refuse_stale(const Any& message, fabric::Guid ca, std::uint32_t qpn, const Address& from);
     template <class Any>
-    void refuse(const Any& message, CmAnswered answered, RejectReason reason, const Address& from);
+    void refuse(const Any& message, RejectReason reason, const Address& from);
 
     fabric::EventLoop& loop_;
     CmIdentity identity_;

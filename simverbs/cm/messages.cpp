@@ -319,6 +319,21 @@ std::optional<Message> parse(const Datagram& datagram) {
     return message;
 }
 
+Rej rejection_of(const Req& refused, RejectReason reason) {
+    return {.transaction_id = refused.transaction_id,
+            .remote_comm_id = refused.local_comm_id,
+            .answers = CmAnswered::kReq,
+            .reason = reason};
+}
+
+Rej rejection_of(const Rep& refused, RejectReason reason) {
+    return {.transaction_id = refused.transaction_id,
+            .local_comm_id = refused.remote_comm_id,
+            .remote_comm_id = refused.local_comm_id,
+            .answers = CmAnswered::kRep,
+            .reason = reason};
+}
+
 std::optional<Service> accepted_service(const Req& request) {
     switch (request.transport_service_type) {
         case kTypeRc:

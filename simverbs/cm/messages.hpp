@@ -209,6 +209,10 @@ Datagram build(const Message& message);
 // Nothing: another class, version or method, or an attribute that is no message.
 std::optional<Message> parse(const Datagram& datagram);
 
+// Returns the REJ by which the receiver of a REQ or REP refuses it.
+Rej rejection_of(const Req& refused, RejectReason reason);
+Rej rejection_of(const Rep& refused, RejectReason reason);
+
 // Returns the service of the queue pair that accepts a REQ, for XRC the target. Nothing: reliable
 // datagrams, or a reserved value.
 std::optional<Service> accepted_service(const Req& request);

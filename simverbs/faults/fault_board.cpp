@@ -163,6 +163,8 @@ std::unique_ptr<fabric::FrameAction> FaultBoard::make_action(FaultId id, const F
         case SIMVERBS_FAULT_RNR_NAK:
             return std::make_unique<RefusePacket>(
                 ends, AethSyndrome::rnr_nak(static_cast<std::uint8_t>(with.value)));
+        case SIMVERBS_FAULT_CM_REJECT:
+            return std::make_unique<RejectConnection>(ends, static_cast<RejectReason>(with.value));
         default:
             return std::make_unique<FrameTrigger>(*this, id, to_string(spec.action));
     }

@@ -8,6 +8,7 @@
 #include "simverbs/faults/fault_request.hpp"
 #include "simverbs/faults/link_rates.hpp"
 #include "simverbs/faults/named.hpp"
+#include "simverbs/model/cm_codes.hpp"
 #include "simverbs/model/fault_phrases.hpp"
 #include "simverbs/model/statuses.hpp"
 
@@ -200,6 +201,13 @@ int FaultRequest::read_arguments() {
             return with.times <= 1 || with.interval_ps != 0
                        ? 0
                        : fail(EINVAL, "{}: with.interval_ps is missing, for more than one time",
+                              action_->name);
+        case SIMVERBS_FAULT_CM_REJECT:
+            return with.value != static_cast<std::uint64_t>(RejectReason::kTimeout)
+                       ? 0
+                       : fail(EINVAL,
+                              "{}: with.value is 4 (timeout), the reason of a side that gives up, "
+                              "which answers nothing",
                               action_->name);
         case SIMVERBS_FAULT_REWRITE:
             return read_header_field();

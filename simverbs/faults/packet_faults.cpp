@@ -1,9 +1,14 @@
 #include "simverbs/faults/packet_faults.hpp"
 
+#include <optional>
 #include <utility>
+#include <variant>
 
+#include "fabric/mad/datagram_pool.hpp"
+#include "fabric/net/management.hpp"
 #include "fabric/net/node.hpp"
 
+#include "simverbs/cm/messages.hpp"
 #include "simverbs/transport/frame_size.hpp"
 
 namespace simverbs {
@@ -59,6 +64,21 @@ void write(Packet& packet, simverbs_header_field field, std::uint64_t value) {
             packet.solicited = value != 0;
             return;
     }
+}
+
+// Returns the REJ that answers a REQ or REP; nothing for other datagrams.
+std::optional<cm::Rej> rejection_of(const fabric::mad::Datagram& datagram, RejectReason reason) {
+    const std::optional<cm::Message> message = cm::parse(datagram);
+    if (!message) {
+        return std::nullopt;
+    }
+    if (const auto* const request = std::get_if<cm::Req>(&*message)) {
+        return cm::rejection_of(*request, reason);
+    }
+    if (const auto* const reply = std::get_if<cm::Rep>(&*message)) {
+        return cm::rejection_of(*reply, reason);
+    }
+    return std::nullopt;
 }
 
 }  // namespace
@@ -117,12 +137,10 @@ fabric::Verdict MarkCongestion::act(fabric::Frame& frame,
     return fabric::Verdict::kPass;
 }
 
-void AnswerPacket::answer(const fabric::Frame& request, const fabric::LinkDirection& direction,
-                          Packet packet, std::uint32_t payload_bytes) {
-    const Packet& asked = request.transport_as<Packet>();
+fabric::FramePtr AnswerPacket::frame_back(const fabric::Frame& request,
+                                          const fabric::LinkDirection& direction) const {
     fabric::FramePtr frame = request.pool->make();
     frame->source = ends_.destination(request).value_or(direction.to().node().id());
-    frame->flow = asked.dest_qpn;
     frame->slid = request.dlid;
     frame->dlid = request.slid;
     frame->pkey = request.pkey;
@@ -136,6 +154,14 @@ void AnswerPacket::answer(const fabric::Frame& request, const fabric::LinkDirect
     frame->source_mac = request.destination_mac;
     frame->destination_mac = request.source_mac;
     frame->vlan = request.vlan;
+    return frame;
+}
+
+void AnswerPacket::answer(const fabric::Frame& request, const fabric::LinkDirection& direction,
+                          Packet packet, std::uint32_t payload_bytes) {
+    const Packet& asked = request.transport_as<Packet>();
+    fabric::FramePtr frame = frame_back(request, direction);
+    frame->flow = asked.dest_qpn;
     packet.pkey = asked.pkey;
     packet.dest_qpn = request.flow;
     packet.source_qpn = asked.dest_qpn;
@@ -175,6 +201,34 @@ fabric::Verdict RefusePacket::act(fabric::Frame& frame, const fabric::LinkDirect
     packet.syndrome = syndrome_;
     packet.cause = FaultCause::kInjectedStatus;
     answer(frame, direction, packet, 0);
+    return fabric::Verdict::kDrop;
+}
+
+bool RejectConnection::applies(const fabric::Frame& frame) const {
+    const std::optional<CmMessage> message = cm_message_of(frame);
+    return message == CmMessage::kReq || message == CmMessage::kRep;
+}
+
+// All datagrams have one size, so the frame back is as long.
+fabric::Verdict RejectConnection::act(fabric::Frame& frame,
+                                      const fabric::LinkDirection& direction) {
+    const std::optional<cm::Rej> rejection = rejection_of(fabric::datagram_of(frame), reason_);
+    if (!rejection) {
+        return fabric::Verdict::kPass;
+    }
+    fabric::DatagramCargo& cargo =
+        static_cast<const fabric::DatagramCargo*>(frame.cargo)->pool().take();
+    cargo.datagram = cm::build(*rejection);
+    const auto& header = frame.transport_as<fabric::ManagementHeader>();
+    fabric::FramePtr answer = frame_back(frame, direction);
+    answer->cargo = &cargo;
+    answer->is_management = true;
+    answer->flow = header.destination_qp;
+    answer->wire_bytes = frame.wire_bytes;
+    answer->payload_bytes = frame.payload_bytes;
+    answer->transport_as<fabric::ManagementHeader>() = {header.destination_qp, header.source_qp,
+                                                        header.qkey};
+    direction.to().send(std::move(answer));
     return fabric::Verdict::kDrop;
 }
 

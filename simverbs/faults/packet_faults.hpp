@@ -9,6 +9,7 @@
 #include "fabric/faults/frame_fault.hpp"
 
 #include "simverbs/faults/packet_matcher.hpp"
+#include "simverbs/model/cm_codes.hpp"
 #include "simverbs/model/fault_values.hpp"
 
 namespace simverbs {
@@ -62,11 +63,13 @@ class MarkCongestion final : public fabric::FrameAction {
     fabric::Verdict act(fabric::Frame& frame, const fabric::LinkDirection& direction) override;
 };
 
-// Sends something back to a packet's sender in the name of whom it was addressed to, from the other
+// Sends something back to a frame's sender in the name of whom it was addressed to, from the other
 // end of the link.
 class AnswerPacket : public fabric::FrameAction {
   protected:
     explicit AnswerPacket(const PacketEnds& ends) : ends_(ends) {}
+    [[nodiscard]] fabric::FramePtr frame_back(const fabric::Frame& request,
+                                              const fabric::LinkDirection& direction) const;
     void answer(const fabric::Frame& request, const fabric::LinkDirection& direction, Packet packet,
                 std::uint32_t payload_bytes);
 
@@ -95,6 +98,19 @@ class RefusePacket final : public AnswerPacket {
 
   private:
     AethSyndrome syndrome_;
+};
+
+// A REQ or REP is lost, and a REJ goes back.
+class RejectConnection final : public AnswerPacket {
+  public:
+    RejectConnection(const PacketEnds& ends, RejectReason reason)
+        : AnswerPacket(ends), reason_(reason) {}
+    [[nodiscard]] std::string_view name() const override { return "cm_reject"; }
+    [[nodiscard]] bool applies(const fabric::Frame& frame) const override;
+    fabric::Verdict act(fabric::Frame& frame, const fabric::LinkDirection& direction) override;
+
+  private:
+    RejectReason reason_;
 };
 
 }  // namespace simverbs

@@ -16,6 +16,8 @@ bool is_of_kind(std::string_view operation, std::string_view name) {
            (operation.size() == name.size() || operation[name.size()] == '_');
 }
 
+}  // namespace
+
 std::optional<CmMessage> cm_message_of(const fabric::Frame& frame) {
     if (!frame.is_management) {
         return std::nullopt;
@@ -25,8 +27,6 @@ std::optional<CmMessage> cm_message_of(const fabric::Frame& frame) {
                ? find_cm_message(datagram.attribute())
                : std::nullopt;
 }
-
-}  // namespace
 
 std::bitset<256> opcodes_named(std::string_view name) {
     std::bitset<256> found;

@@ -70,6 +70,9 @@ std::bitset<256> opcodes_named(std::string_view name);
 // The messages of communication management of that name or kind: "CM", "CM_SIDR", "CM_REQ".
 std::bitset<kCmMessages.size()> cm_messages_named(std::string_view name);
 
+// Returns the message of communication management that a frame carries, if it does.
+std::optional<CmMessage> cm_message_of(const fabric::Frame& frame);
+
 // Returns true if the frame carries a packet of the transport.
 inline bool has_packet(const fabric::Frame& frame) {
     return !frame.is_management && !frame.is_raw;

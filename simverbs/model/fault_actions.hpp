@@ -63,6 +63,7 @@ enum class FaultMember : std::uint64_t {
     kField = 1ULL << 46U,
     kWidth = 1ULL << 47U,
     kSpeed = 1ULL << 48U,
+    kRejectReason = 1ULL << 49U,
 };
 template <>
 inline constexpr bool kIsSetMember<FaultMember> = true;
@@ -119,6 +120,8 @@ inline constexpr auto kFaultMembers = std::to_array<FaultMemberRow>({
      1, kWcStatuses - 1, "a failure of enum ibv_wc_status, from 1 on"},
     {FaultMember::kErrno,            "with.value",        "errno",
      1, 4095, "an errno, 1 to 4095"},
+    {FaultMember::kRejectReason,     "with.value",        "reason",
+     1, 0xFFFF, "a reason of a REJ, 1 to 65535"},
     {FaultMember::kByteOffset,       "with.offset",       "offset"},
     {FaultMember::kTableIndex,       "with.offset",       "offset"},
     {FaultMember::kBits,             "with.bits",         "bits"},
@@ -297,6 +300,8 @@ inline constexpr auto kFaultActions = [] {
          {}, M::kNak, K::kTimeout | K::kError},
         {SIMVERBS_FAULT_RNR_NAK,           "rnr_nak",           S::kPacket,
          {}, M::kRnrTimer, K::kNotReady | K::kError},
+        {SIMVERBS_FAULT_CM_REJECT,         "cm_reject",         S::kPacket,
+         M::kRejectReason, {}, K::kTimeout},
         {SIMVERBS_FAULT_RELEASE,           "release",           S::kFault,   {}, {}, K::kTimeout},
         {SIMVERBS_FAULT_LINK_DOWN,         "link_down",         S::kLink,
          {}, M::kDuration, K::kTimeout},

@@ -29,6 +29,7 @@ inline constexpr auto kFaultMeanings = std::to_array<FaultMeaningRow>({
     {SIMVERBS_FAULT_NOTIFY_CONGESTION, "Sends a congestion notification packet (CNP) to the sender. RoCE v2."},
     {SIMVERBS_FAULT_NAK,               "Answers requests with a NAK in the responder's name, and does not deliver them."},
     {SIMVERBS_FAULT_RNR_NAK,           "Answers requests with an RNR NAK, whose timer code is `value`, and does not deliver them."},
+    {SIMVERBS_FAULT_CM_REJECT,         "Answers a REQ or REP of the communication manager with a REJ, whose reason is `reason`, and does not deliver it."},
     {SIMVERBS_FAULT_RELEASE,           "Sends on what a `hold` keeps."},
     {SIMVERBS_FAULT_LINK_DOWN,         "Takes a link down, for `duration` or for good."},
     {SIMVERBS_FAULT_LINK_UP,           "Brings a link up."},

@@ -68,6 +68,7 @@ inline constexpr auto kRdmaEventCauses = [] {
         {kRejected,        "the peer's program refuses the vendor's options: a REJ with reason 35",  "35",         "librdmacm rdma_reject_ece"},
         {kRejected,        "the peer has a connection of the same queue pair still: a REJ with reason 10", "10",   "Linux cm_match_req"},
         {kRejected,        "the active side destroys its id before the REP comes: a REJ with reason 4", "4",        "Linux cm_destroy_id"},
+        {kRejected,        "the peer's manager refuses the REQ or REP for another reason, as a fault `cm_reject` says", "the reason", "IBA 12.6.7.2"},
         {kEstablished,     "the RTU at the passive side",                                           "0",          "Linux cma_ib_handler"},
         {kEstablished,     "the REP, where the id has a queue pair that librdmacm takes to RTS",    "0",          "librdmacm ucma_process_conn_resp"},
         {kEstablished,     "a message that comes before the RTU: rdma_notify(IBV_EVENT_COMM_EST)",  "0",          "Linux cm_establish"},

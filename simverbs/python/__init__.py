@@ -51,6 +51,7 @@ from simverbs.faults import Fault, OnCall, OnPacket, OnTime, OnWorkRequest, clea
 from simverbs.library import load
 from simverbs.packet_faults import (
     call,
+    cm_reject,
     completion,
     corrupt,
     delay,
@@ -75,7 +76,7 @@ __all__ = [
     "MIN", "MS", "NS", "PS", "US", "H", "S",
     "Duration", "Error", "Fault", "OnCall", "OnPacket", "OnTime", "OnWorkRequest", "Port", "Record",
     "ScenarioFailed", "ScenarioResult", "Trace", "World", "WorldTrace", "__version__",
-    "call", "clear_faults", "completion", "corrupt", "cq_overrun", "current", "delay",
+    "call", "clear_faults", "cm_reject", "completion", "corrupt", "cq_overrun", "current", "delay",
     "device_arrive", "device_fatal", "device_remove", "draw_ladder", "drop", "duplicate",
     "execution", "explain_trace", "hold", "host_kill", "host_restart", "inject", "land_late", "lid",
     "link_down", "link_flap", "link_rate", "link_up", "load", "mark", "mark_congestion",

@@ -175,6 +175,22 @@ def rnr_nak(
     return inject("rnr_nak", locals())
 
 
+def cm_reject(
+    *, link: Optional[str] = None, transmitter: Optional[str] = None, src: Optional[str] = None,
+    dst: Optional[str] = None, opcode: Optional[str] = None, direction: Optional[Direction] = None,
+    qp_num: Optional[int] = None, qp: Optional[int] = None, psn: Optional[int] = None,
+    attempt: Optional[int] = None, reason: int, at: Optional[Duration] = None,
+    until: Optional[Duration] = None, after: Optional[Fault] = None,
+    after_delay: Optional[Duration] = None, nth: Optional[int] = None,
+    count: Optional[Count] = None, chance: Optional[Chance] = None, name: Optional[str] = None,
+) -> Fault:
+    """Answers a REQ or REP of the communication manager with a REJ, whose reason is `reason`, and does not deliver it.
+
+    `reason`: a reason of a REJ, 1 to 65535.
+    """
+    return inject("cm_reject", locals())
+
+
 def completion(
     *, qp_num: Optional[int] = None, qp: Optional[int] = None, host: Optional[str] = None,
     queue: Optional[Queue] = None, status: WcStatus, at: Optional[Duration] = None,

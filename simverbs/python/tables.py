@@ -151,173 +151,179 @@ ACTIONS: Final[Mapping[str, Action]] = {
             "value": "with.value",
         },
     ),
+    "cm_reject": Action(
+        14, "packet", "packet", True,
+        {
+            "reason": "with.value",
+        },
+    ),
     "release": Action(
-        14, "another fault", "time", False,
+        15, "another fault", "time", False,
         {
             "fault": "target.fault",
         },
     ),
     "link_down": Action(
-        15, "link", "time", False,
+        16, "link", "time", False,
         {
             "link": "target.link", "duration": "with.duration_ps",
         },
     ),
     "link_up": Action(
-        16, "link", "time", False,
+        17, "link", "time", False,
         {
             "link": "target.link",
         },
     ),
     "link_flap": Action(
-        17, "link", "time", False,
+        18, "link", "time", False,
         {
             "link": "target.link", "duration": "with.duration_ps", "interval": "with.interval_ps",
             "times": "with.times",
         },
     ),
     "link_rate": Action(
-        18, "link", "time", False,
+        19, "link", "time", False,
         {
             "link": "target.link", "rate": "with.width",
         },
     ),
     "pause": Action(
-        19, "end of a link", "time", False,
+        20, "end of a link", "time", False,
         {
             "link": "target.link", "node": "target.node", "duration": "with.duration_ps",
         },
     ),
     "port_error": Action(
-        20, "port", "time", False,
+        21, "port", "time", False,
         {
             "node": "target.node", "port": "target.port", "duration": "with.duration_ps",
         },
     ),
     "lid": Action(
-        21, "port", "time", False,
+        22, "port", "time", False,
         {
             "node": "target.node", "port": "target.port", "value": "with.value",
         },
     ),
     "pkey": Action(
-        22, "port", "time", False,
+        23, "port", "time", False,
         {
             "node": "target.node", "port": "target.port", "value": "with.value",
             "offset": "with.offset",
         },
     ),
     "sm_lid": Action(
-        23, "port", "time", False,
+        24, "port", "time", False,
         {
             "node": "target.node", "port": "target.port", "value": "with.value",
         },
     ),
     "reregister": Action(
-        24, "port", "time", False,
+        25, "port", "time", False,
         {
             "node": "target.node", "port": "target.port",
         },
     ),
     "switch_death": Action(
-        25, "switch", "time", False,
+        26, "switch", "time", False,
         {
             "node": "target.node", "duration": "with.duration_ps",
         },
     ),
     "sm_death": Action(
-        26, "subnet manager", "time", False,
+        27, "subnet manager", "time", False,
         {},
     ),
     "host_kill": Action(
-        27, "host", "time", False,
+        28, "host", "time", False,
         {
             "node": "target.node", "duration": "with.duration_ps",
         },
     ),
     "host_restart": Action(
-        28, "host", "time", False,
+        29, "host", "time", False,
         {
             "node": "target.node",
         },
     ),
     "process_stop": Action(
-        29, "programs of a host", "time", False,
+        30, "programs of a host", "time", False,
         {
             "node": "target.node", "duration": "with.duration_ps",
         },
     ),
     "process_kill": Action(
-        30, "programs of a host", "time", False,
+        31, "programs of a host", "time", False,
         {
             "node": "target.node",
         },
     ),
     "device_fatal": Action(
-        31, "device", "time", False,
-        {
-            "node": "target.node",
-        },
-    ),
-    "device_remove": Action(
         32, "device", "time", False,
         {
             "node": "target.node",
         },
     ),
-    "device_arrive": Action(
+    "device_remove": Action(
         33, "device", "time", False,
         {
             "node": "target.node",
         },
     ),
+    "device_arrive": Action(
+        34, "device", "time", False,
+        {
+            "node": "target.node",
+        },
+    ),
     "qp_error": Action(
-        34, "queue pair", "time", False,
+        35, "queue pair", "time", False,
         {
             "node": "target.node", "qp_num": "target.qp_num", "qp": "target.qp",
         },
     ),
     "ring": Action(
-        35, "work queue", "time", False,
+        36, "work queue", "time", False,
         {
             "node": "target.node", "qp_num": "target.qp_num", "qp": "target.qp",
             "queue": "target.queue",
         },
     ),
     "srq_ring": Action(
-        36, "shared receive queue", "time", False,
+        37, "shared receive queue", "time", False,
         {
             "node": "target.node", "srq": "target.object",
         },
     ),
     "cq_overrun": Action(
-        37, "completion queue", "time", False,
+        38, "completion queue", "time", False,
         {
             "node": "target.node", "cq": "target.object",
         },
     ),
     "mr_invalidate": Action(
-        38, "memory region", "time", False,
+        39, "memory region", "time", False,
         {
             "node": "target.node", "memory": "target.object",
         },
     ),
     "completion": Action(
-        39, "work request", "work_request", True,
+        40, "work request", "work_request", True,
         {
             "status": "with.value",
         },
     ),
     "execution": Action(
-        40, "send request", "work_request", True,
-        {},
-    ),
-    "syndrome": Action(
         41, "send request", "work_request", True,
         {},
     ),
+    "syndrome": Action(
+        42, "send request", "work_request", True,
+        {},
+    ),
     "call": Action(
-        42, "call", "call", True,
+        43, "call", "call", True,
         {
             "errno": "with.value",
         },

@@ -106,6 +106,7 @@ inline constexpr auto kRdmaEventTests = std::to_array<RdmaEventTest>({
     {RdmaEventType::kRejected,         "", "cm_vendor_option", kByScenario},
     {RdmaEventType::kRejected,         "", "cm_stale_connection", kByScenario},
     {RdmaEventType::kRejected,         "", "cm_client_gives_up", kByScenario},
+    {RdmaEventType::kRejected,         "", "cm_request_rejected", kByScenario},
     {RdmaEventType::kEstablished,      "Layers/Flow.ConnectsAndDisconnects/InfiniBand", "cm_established"},
     {RdmaEventType::kEstablished,      "", "cm_established", kByLibrary},
     {RdmaEventType::kEstablished,      "FlowOptions.AMessageThatComesFirstEstablishes", "", kByTest},

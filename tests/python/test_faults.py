@@ -105,6 +105,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "notify_congestion": {},
     "nak": {"nak": "remote_access"},
     "rnr_nak": {"value": 14},
+    "cm_reject": {"src": "h1", "opcode": "CM_REQ", "reason": 13},
     "release": {},  # of a fault: below
     "link_down": {"link": "h0-s0", "duration": "20ms", "at": "1ms"},
     "link_up": {"link": "h0-s0", "at": "1ms"},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "simverbs/model/cm_codes.hpp"
 #include "simverbs/model/rdma_cm_events.hpp"
 
 #include "scenarios/engine/cm_words.hpp"
@@ -144,6 +145,45 @@ TEST(ByCm, DigestsKnowItsEvents) {
     EXPECT_NE(consumer.digest, vendor.digest);
 }
 
+constexpr std::int64_t kMillisecond = 1'000'000'000;  // ps
+
+// A stale connection ends TIMEWAIT after that.
+std::int64_t time_of_rejection(const Verdict& verdict) {
+    const auto found =
+        std::ranges::find(verdict.cm_events, static_cast<int>(simverbs::RdmaEventType::kRejected),
+                          &CmEventSeen::event);
+    return found == verdict.cm_events.end() ? -1 : found->time_ps;
+}
+
+// Statuses of REJECTED are the reasons of the REJ. A side that gives up says 4 (timeout), and
+// answers nothing: the fault refuses it.
+TEST(ByCm, IsRejectedForEachReason) {
+    for (const char* const fabric : {"pair", "eth-pair"}) {
+        for (const auto& row : simverbs::kRejectReasonNames) {
+            const int reason = static_cast<int>(row.code);
+            const std::string number = std::to_string(reason);
+            const Verdict verdict = run_text(
+                R"(
+connections: {c: {between: [h0, h1], cm: true}}
+hosts:
+  h0: {do: [{listen: {}}]}
+  h1: {do: [{sleep: 10us}, {connect: {qp: c, event: REJECTED}}]}
+)",
+                {std::string("fabric=") + fabric, "hosts.h1.do.1.connect.status=" + number,
+                 "faults=[{action: cm_reject, when: {opcode: CM_REQ}, reason: " + number + "}]"});
+            SCOPED_TRACE(std::string(fabric) + ", " + number + ": " + std::string(row.name));
+            if (row.code == simverbs::RejectReason::kTimeout) {
+                EXPECT_NE(verdict.error.find("reason is 4 (timeout)"), std::string::npos)
+                    << verdict.error;
+                continue;
+            }
+            expect_passed(verdict);
+            EXPECT_EQ(names_of(verdict, "h0"), std::vector<std::string>());
+            EXPECT_LT(time_of_rejection(verdict), kMillisecond) << "the answer comes at once";
+        }
+    }
+}
+
 TEST(ByCm, FailuresAreExplained) {
     const Verdict verdict = run_text(
         kConnected, {"faults=[{name: lost, action: drop, when: {opcode: CM_REQ, count: every}}]"});
@@ -242,6 +282,40 @@ TEST(ByCm, RefusesWhatDoesNotFitTogether) {
         const std::string errors = errors_of(with_operation(row.connection, row.operation));
         EXPECT_NE(errors.find(row.says), std::string::npos) << row.operation << "\n" << errors;
     }
+}
+
+// Each message has room of its own; rdma_cm takes 36 bytes of a request. rdma_connect(3),
+// rdma_accept(3): 56, 196, 180 and 136 bytes.
+TEST(ByCm, PrivateDataFillsItsMessage) {
+    struct Row {
+        const char* type;
+        const char* operation;
+        std::size_t room;
+    };
+    constexpr Row kRows[] = {{"RC", "connect", 56},  {"RC", "accept", 196}, {"RC", "reject", 148},
+                             {"UD", "connect", 180}, {"UD", "accept", 136}, {"UD", "reject", 136}};
+    for (const Row& row : kRows) {
+        const auto with_bytes = [&row](std::size_t bytes) {
+            return with_operation((std::string("cm: true, type: ") + row.type).c_str(),
+                                  (std::string(row.operation) +
+                                   ": {qp: c, private_data: " + std::string(bytes, 'x') + "}")
+                                      .c_str());
+        };
+        SCOPED_TRACE(std::string(row.type) + " " + row.operation);
+        EXPECT_EQ(errors_of(with_bytes(row.room)), "");
+        EXPECT_NE(errors_of(with_bytes(row.room + 1))
+                      .find("expected " + std::to_string(row.room) + " at most"),
+                  std::string::npos);
+    }
+}
+
+// The longest answers arrive whole.
+TEST(ByCm, LongPrivateDataArrives) {
+    const std::string request(56, 'q');
+    const std::string reply(196, 'p');
+    expect_passed(run_text(kConnected, {"hosts.h1.do.1.connect.private_data=" + request,
+                                        "hosts.h1.do.1.connect.answer=" + reply,
+                                        "hosts.h0.do.1.accept.private_data=" + reply}));
 }
 
 // Those of processes come from the trace of their world.
