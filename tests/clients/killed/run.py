@@ -3,6 +3,7 @@ are killed at random, a hundred at a time, until KILLS have been killed. Who is 
 afterwards neither the server nor the world has anything of them left."""
 
 import json
+import os
 import random
 import re
 import signal
@@ -152,11 +153,12 @@ def check(world, server_program, client_program, kills):
 
 def main():
     simverbs, server, client, kills = sys.argv[1:]
-    world = World(simverbs, f"killed-{kills}")
-    try:
-        check(world, server, client, int(kills))
-    finally:
-        world.down()
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(simverbs, os.path.join(folder, "world.sock"))
+        try:
+            check(world, server, client, int(kills))
+        finally:
+            world.down()
 
 
 main()
