@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""migrate.py FOLDER ADDRESS: live migration of QEMU by RDMA. Starts a virtual machine, lets it run for
-a moment, and has its memory moved to the machine that waits at ADDRESS, whose control socket is
+"""migrate.py FOLDER ADDRESS: live migration of QEMU by RDMA. Starts a virtual machine, lets it run
+for a moment, and has its memory moved to the machine that waits at ADDRESS, whose control socket is
 FOLDER/to. Both then write their memory to files, which must be equal."""
 
 import filecmp
@@ -12,7 +12,8 @@ import sys
 import time
 
 MEMORY_MIB = 64
-MACHINE = ["qemu-system-x86_64", "-accel", "tcg", "-m", str(MEMORY_MIB), "-display", "none", "-nodefaults"]
+MACHINE = ["qemu-system-x86_64", "-accel", "tcg", "-m", str(MEMORY_MIB), "-display", "none",
+           "-nodefaults"]
 
 
 class Control:
