@@ -103,6 +103,8 @@ const std::vector<Planted>& planted() {
         {"Names", "fabric/core/string_utils.cpp", "int x;\n", ""},
         {"Names", "simverbs/common/a.cpp", "int x;\n", ""},
         {"Readmes", "fabric/core/a.cpp", "int x;\n", ""},
+        {"NamedFiles", "fabric/core/README.md", "| `gone.hpp` | what was there |\n",
+         "| `a/b.hpp` | of another folder |\n`gone.hpp` is mentioned only.\n"},
         {"DeadFiles", "fabric/core/a.cpp", "int x;\n", ""},
         {"Headers", "fabric/core/a.cpp", "#pragma once\n", "// What this models.\n"},
         {"Promises", "fabric/core/a.cpp", std::string("// TO") + "DO: later\n", "// Done.\n"},
@@ -201,6 +203,20 @@ TEST(HouseReadmes, AFolderWithAReadmeIsDocumented) {
     const SourceTree tree = {make_file("fabric/core/README.md", "# core\n"),
                              make_file("fabric/core/a.cpp", "int x;\n")};
     EXPECT_TRUE(rule_named("Readmes").check(tree).empty());
+}
+
+TEST(HouseReadmes, NameEverySourceOfTheProduct) {
+    const auto names_all = [](const char* folder, const char* text) {
+        const std::string path = folder;
+        return rule_named("NamedFiles")
+            .check({make_file(path + "/README.md", text), make_file(path + "/a.cpp", "int x;\n"),
+                    make_file(path + "/a.hpp", "int y;\n")})
+            .empty();
+    };
+    EXPECT_TRUE(names_all("fabric/core", "| `a.*` | numbers |\n"));
+    EXPECT_TRUE(names_all("fabric/core", "| `a.hpp` | numbers, which `a.cpp` counts |\n"));
+    EXPECT_FALSE(names_all("fabric/core", "| `a.hpp` | numbers |\n"));
+    EXPECT_TRUE(names_all("tests/core", "| `a.hpp` | numbers |\n"));
 }
 
 }  // namespace

@@ -43,12 +43,17 @@ struct Rule {
 // rules_functions.cpp: how long a function may be.
 [[nodiscard]] Violations check_function_size(const SourceTree& tree);
 
+// rules_readmes.cpp: each folder has a README, which names its files.
+[[nodiscard]] Violations check_readmes(const SourceTree& tree);
+// Finds sources that tables of READMEs name and that are not there, and sources of the product that
+// the README of their folder does not name.
+[[nodiscard]] Violations check_named_files(const SourceTree& tree);
+
 // rules_layout.cpp: files, folders and their names.
 [[nodiscard]] Violations check_file_size(const SourceTree& tree);
 [[nodiscard]] Violations check_line_width(const SourceTree& tree);
 [[nodiscard]] Violations check_comments(const SourceTree& tree);
 [[nodiscard]] Violations check_names(const SourceTree& tree);
-[[nodiscard]] Violations check_readmes(const SourceTree& tree);
 [[nodiscard]] Violations check_dead_files(const SourceTree& tree);
 [[nodiscard]] Violations check_headers(const SourceTree& tree);
 [[nodiscard]] Violations check_promises(const SourceTree& tree);

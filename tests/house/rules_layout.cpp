@@ -1,7 +1,6 @@
 // Files, folders and names: small, documented, built, and none called after what it is not.
 #include <algorithm>
 #include <array>
-#include <map>
 #include <set>
 
 #include "tests/house/rules.hpp"
@@ -112,22 +111,6 @@ Violations check_names(const SourceTree& tree) {
     return found;
 }
 
-Violations check_readmes(const SourceTree& tree) {
-    std::map<std::string, bool, std::less<>> has_readme;
-    for (const SourceFile& file : tree) {
-        if (!file.folder().empty() && !file.path.starts_with('.')) {
-            has_readme[std::string(file.folder())] |= file.name() == "README.md";
-        }
-    }
-    Violations found;
-    for (const auto& [folder, has] : has_readme) {
-        if (!has) {
-            found.push_back({folder, 0, "has no README.md"});
-        }
-    }
-    return found;
-}
-
 // A source is alive when a CMakeLists.txt or a script of its folder, or of one above, names it.
 Violations check_dead_files(const SourceTree& tree) {
     Violations found;
@@ -188,7 +171,7 @@ Violations check_secrets(const SourceTree& tree) {
 }
 
 std::span<const Rule> rules() {
-    static constexpr std::array<Rule, 18> kRules = {{
+    static constexpr std::array<Rule, 19> kRules = {{
         {"Arrows", check_arrows},
         {"VerbsHeader", check_verbs_header},
         {"Clocks", check_clocks},
@@ -203,6 +186,7 @@ std::span<const Rule> rules() {
         {"LineWidth", check_line_width},
         {"Names", check_names},
         {"Readmes", check_readmes},
+        {"NamedFiles", check_named_files},
         {"DeadFiles", check_dead_files},
         {"Headers", check_headers},
         {"Promises", check_promises},
