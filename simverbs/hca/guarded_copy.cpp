@@ -86,6 +86,83 @@ simverbs_guarded_copy_fault:
     .size simverbs_guarded_copy, . - simverbs_guarded_copy
 )");
 
+namespace {
+
+std::uintptr_t instruction_of(const ucontext_t& machine) {
+    return static_cast<std::uintptr_t>(machine.uc_mcontext.gregs[REG_RIP]);
+}
+void go_on_at(ucontext_t& machine, const char* instruction) {
+    machine.uc_mcontext.gregs[REG_RIP] =
+        static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(instruction));
+}
+
+}  // namespace
+
+#elif defined(__aarch64__)
+
+// x0 = to, x1 = from, x2 = length and then what is left of it; otherwise as above.
+asm(R"(
+    .text
+    .globl simverbs_guarded_copy
+    .hidden simverbs_guarded_copy
+    .type simverbs_guarded_copy, %function
+simverbs_guarded_copy:
+    .globl simverbs_guarded_copy_words
+    .hidden simverbs_guarded_copy_words
+simverbs_guarded_copy_words:
+1:  cmp x2, #32
+    b.lo 2f
+    ldp x3, x4, [x1]
+    ldp x5, x6, [x1, #16]
+    stp x3, x4, [x0]
+    stp x5, x6, [x0, #16]
+    add x1, x1, #32
+    add x0, x0, #32
+    sub x2, x2, #32
+    b 1b
+2:  cmp x2, #8
+    b.lo 3f
+    ldr x3, [x1]
+    str x3, [x0]
+    add x1, x1, #8
+    add x0, x0, #8
+    sub x2, x2, #8
+    b 2b
+3:  cbz x2, simverbs_guarded_copy_end
+    ldrb w3, [x1]
+    strb w3, [x0]
+    add x1, x1, #1
+    add x0, x0, #1
+    sub x2, x2, #1
+    b 3b
+    .globl simverbs_guarded_copy_end
+    .hidden simverbs_guarded_copy_end
+simverbs_guarded_copy_end:
+    mov x0, #0
+    ret
+    .globl simverbs_guarded_copy_fault
+    .hidden simverbs_guarded_copy_fault
+simverbs_guarded_copy_fault:
+    mov x0, x2
+    ret
+    .size simverbs_guarded_copy, . - simverbs_guarded_copy
+)");
+
+namespace {
+
+std::uintptr_t instruction_of(const ucontext_t& machine) {
+    return machine.uc_mcontext.pc;
+}
+void go_on_at(ucontext_t& machine, const char* instruction) {
+    machine.uc_mcontext.pc = reinterpret_cast<std::uintptr_t>(instruction);
+}
+
+}  // namespace
+
+#endif
+
+#if defined(__x86_64__) || defined(__aarch64__)
+
 extern "C" {
 // The copy above and its labels.
 // NOLINTBEGIN(readability-identifier-naming)
@@ -130,14 +207,13 @@ void run_as_the_kernel_does(struct sigaction& action, int signal, siginfo_t* inf
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
-    auto* machine = static_cast<ucontext_t*>(context);
-    const auto at = static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RIP]);
+    auto& machine = *static_cast<ucontext_t*>(context);
+    const std::uintptr_t at = instruction_of(machine);
     const bool was_sent = info->si_code <= 0;  // by raise(3) or kill(2): no instruction is at fault
     if (!was_sent && at >= reinterpret_cast<std::uintptr_t>(simverbs_guarded_copy_words) &&
         at < reinterpret_cast<std::uintptr_t>(simverbs_guarded_copy_end)) {
         t_fault_address = reinterpret_cast<std::uintptr_t>(info->si_addr);
-        machine->uc_mcontext.gregs[REG_RIP] =
-            static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(simverbs_guarded_copy_fault));
+        go_on_at(machine, simverbs_guarded_copy_fault);
         return;
     }
     struct sigaction& previous = signal == SIGSEGV ? g_previous_segv : g_previous_bus;
