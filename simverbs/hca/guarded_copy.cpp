@@ -100,13 +100,15 @@ void go_on_at(ucontext_t& machine, const char* instruction) {
 
 #elif defined(__aarch64__)
 
-// x0 = to, x1 = from, x2 = length and then what is left of it; otherwise as above.
+// x0 = to, x1 = from, x2 = length and then what is left of it; otherwise as above. After a fault
+// the rest is copied byte by byte (x7 = 1), up to the first byte that cannot be.
 asm(R"(
     .text
     .globl simverbs_guarded_copy
     .hidden simverbs_guarded_copy
     .type simverbs_guarded_copy, %function
 simverbs_guarded_copy:
+    mov x7, #0
     .globl simverbs_guarded_copy_words
     .hidden simverbs_guarded_copy_words
 simverbs_guarded_copy_words:
@@ -143,7 +145,10 @@ simverbs_guarded_copy_end:
     .globl simverbs_guarded_copy_fault
     .hidden simverbs_guarded_copy_fault
 simverbs_guarded_copy_fault:
-    mov x0, x2
+    cbnz x7, 4f
+    mov x7, #1
+    b 3b
+4:  mov x0, x2
     ret
     .size simverbs_guarded_copy, . - simverbs_guarded_copy
 )");

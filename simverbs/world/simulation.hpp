@@ -125,7 +125,8 @@ class Simulation final : public FaultEnvironment,
             const std::size_t ran = step();
             events += ran;
             news = ran == 0 || !loop_.only_frames_moved() || bus_.run_records() != records ||
-                   deliveries() != delivered || next_step() >= longest;
+                   deliveries() != delivered ||
+                   (longest < fabric::SimDuration::max() && next_step() >= longest);
         }
         noticed_ = deliveries();
         return events;
