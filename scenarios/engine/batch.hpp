@@ -15,7 +15,7 @@ namespace scenarios {
 
 struct BatchOptions {
     std::vector<std::string> settings{};
-    std::string trace_file{};  // of a single scenario
+    RunFiles run_files{};  // of a single scenario
     unsigned jobs = 1;
     bool strict = false;  // a warning is a failure
     std::function<Verdict(const Scenario&, const RunOptions&)> run = scenarios::run;

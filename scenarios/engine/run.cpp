@@ -194,7 +194,7 @@ Verdict run(const Scenario& scenario, const RunOptions& options) {
     Verdict verdict;
     verdict.file = scenario.file;
     verdict.included = scenario.included;
-    World world(scenario, options.trace_file);
+    World world(scenario, options.files);
     OwnWorld sink;
     Faults faults(world, sink);
     verdict.error = world.error().empty() ? faults.inject_all(scenario) : world.error();
@@ -238,12 +238,9 @@ Verdict run(const Scenario& scenario, const RunOptions& options) {
     verdict.completed = world.completed();
     verdict.events = world.events();
     verdict.cm_events = world.cm_events();
-    if (const std::string cut = world.end(); !cut.empty()) {
-        verdict.failures.push_back({{},
-                                    verdict.time_ps,
-                                    "all of the trace is written",
-                                    fmt::format("{}: {}", options.trace_file, cut),
-                                    "incomplete file"});
+    for (const std::string& cut : world.end()) {
+        verdict.failures.push_back(
+            {{}, verdict.time_ps, "all of the file is written", cut, "incomplete file"});
     }
     return verdict;
 }

@@ -11,6 +11,7 @@
 
 #include "scenarios/engine/explain.hpp"
 #include "scenarios/engine/observation.hpp"
+#include "scenarios/engine/run_files.hpp"
 #include "scenarios/engine/scenario.hpp"
 
 namespace scenarios {
@@ -51,7 +52,7 @@ struct Verdict {
 };
 
 struct RunOptions {
-    std::string trace_file{};  // "": none
+    RunFiles files{};
     // Picoseconds of virtual time at which it ends, if the scenario does not say earlier; 0: none.
     std::int64_t stop_ps = 0;
     std::atomic<std::int64_t>* reached_ps = nullptr;  // told how far it has come; null: nobody is

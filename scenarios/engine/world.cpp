@@ -63,16 +63,21 @@ std::uint8_t Memory::byte_at_start(std::uint64_t index) const {
     return fill ? pattern_byte(*fill, index) : 0;
 }
 
-World::World(const Scenario& scenario, const std::string& trace_file)
+World::World(const Scenario& scenario, const RunFiles& files)
     : invariants_(scenario.at("expect").at("invariants")) {
     if (!prepare(scenario)) {
         return;
     }
-    if (!trace_file.empty() && simverbs_trace_open(trace_file.c_str()) != 0) {
+    if (!files.trace.empty() && simverbs_trace_open(files.trace.c_str()) != 0) {
         fail(simverbs_last_error());
         return;
     }
-    has_trace_ = !trace_file.empty();
+    files_.trace = files.trace;
+    if (!files.capture.empty() && simverbs_capture_open(files.capture.c_str()) != 0) {
+        fail(simverbs_last_error());
+        return;
+    }
+    files_.capture = files.capture;
     open_hosts(scenario);
     if (error_.empty()) {
         make_connections(scenario);
@@ -84,12 +89,19 @@ World::~World() {
     simverbs_restart();
 }
 
-std::string World::end() {
+std::vector<std::string> World::end() {
     simverbs_trace_callback(nullptr, nullptr);
     destroy_objects();
     hosts_.clear();
-    const bool is_cut = std::exchange(has_trace_, false) && simverbs_trace_close() != 0;
-    return is_cut ? simverbs_last_error() : "";
+    std::vector<std::string> cut;
+    const auto close = [&cut](const std::string& file, int (*close_it)()) {
+        if (!file.empty() && close_it() != 0) {
+            cut.push_back(fmt::format("{}: {}", file, simverbs_last_error()));
+        }
+    };
+    close(std::exchange(files_.trace, {}), &simverbs_trace_close);
+    close(std::exchange(files_.capture, {}), &simverbs_capture_close);
+    return cut;
 }
 
 void World::destroy_objects() {

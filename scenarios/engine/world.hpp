@@ -19,6 +19,7 @@
 #include "scenarios/engine/cm_hosts.hpp"
 #include "scenarios/engine/endless_retries.hpp"
 #include "scenarios/engine/observed.hpp"
+#include "scenarios/engine/run_files.hpp"
 #include "scenarios/engine/scenario.hpp"
 
 namespace scenarios {
@@ -137,14 +138,13 @@ struct Host {
 class World final : public Observed {
   public:
     // Throws nothing; error() says what could not be made.
-    explicit World(const Scenario& scenario, const std::string& trace_file);
+    World(const Scenario& scenario, const RunFiles& files);
     ~World() override;
     World(const World&) = delete;
     World& operator=(const World&) = delete;
 
-    // Destroys what was made and completes the trace file. Says why that is cut; "" where it is
-    // not.
-    std::string end();
+    // Destroys what was made and completes the files. Says which are cut and why.
+    std::vector<std::string> end();
 
     [[nodiscard]] const std::string& error() const { return error_; }
     [[nodiscard]] Host* host(std::string_view name);
@@ -240,8 +240,8 @@ class World final : public Observed {
     std::vector<Failure> broken_;
     EndlessRetries retries_;
     CmHosts cm_;
-    std::size_t seen_ = 0;  // records, those included that were too many to keep
-    bool has_trace_ = false;
+    std::size_t seen_ = 0;       // records, those included that were too many to keep
+    RunFiles files_;             // that are open
     std::size_t announced_ = 0;  // events in the trace
     std::size_t looked_at_ = 0;  // of them
 };

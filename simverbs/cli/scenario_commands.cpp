@@ -3,6 +3,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@
 #include "simverbs/cli/output_option.hpp"
 #include "simverbs/cli/progress.hpp"
 #include "simverbs/cli/scenario_processes.hpp"
+#include "simverbs/outlets/trace_outlets.hpp"
 
 #include "scenarios/engine/batch.hpp"
 #include "scenarios/engine/explain.hpp"
@@ -44,7 +46,11 @@ ScenarioCommands::ScenarioCommands(CLI::App& app) {
         ->type_name("KEY.KEY=VALUE")
         ->allow_extra_args(false);
     scenario_->add_option("-j,--jobs", jobs_, "so many at once")->check(CLI::Range(1, 1024));
-    scenario_->add_option("--trace", trace_file_, "write every event of the one file to FILE")
+    scenario_->add_option("--trace", run_files_.trace, "write every event of the one file to FILE")
+        ->type_name("FILE");
+    scenario_
+        ->add_option("--pcap", run_files_.capture,
+                     "write every packet of the one file to FILE (pcapng)")
         ->type_name("FILE");
     scenario_->add_option("--junit", junit_file_, "write the results to FILE as JUnit XML")
         ->type_name("FILE");
@@ -143,9 +149,21 @@ int ScenarioCommands::print_files() const {
 
 int ScenarioCommands::run_files() const {
     const auto files = scenarios::find_files(files_);
-    if (!files || (!trace_file_.empty() && files->size() != 1)) {
-        std::cerr << (files ? "--trace is for one file" : files.error()) << "\n";
+    if (!files) {
+        std::cerr << files.error() << "\n";
         return kUsage;
+    }
+    for (const auto& [option, file] :
+         {std::pair("--trace", &run_files_.trace), std::pair("--pcap", &run_files_.capture)}) {
+        if (!file->empty() && files->size() != 1) {
+            return complain(fmt::format("scenario: {} is for one scenario; there are {}", option,
+                                        files->size()),
+                            kUsage);
+        }
+    }
+    if (is_one_file(run_files_.trace, run_files_.capture)) {
+        return complain(fmt::format("--trace and --pcap name one file, '{}'", run_files_.trace),
+                        kUsage);
     }
     for (const std::string& file : {junit_file_, json_file_}) {
         if (!file.empty() && !can_write(file)) {
@@ -157,7 +175,7 @@ int ScenarioCommands::run_files() const {
     Progress progress(files->size() == 1 ? "scenario" : "scenarios");
     const auto verdicts = scenarios::run_batch(
         *files,
-        {settings_, trace_file_, jobs_, strict_, run_scenario,
+        {settings_, run_files_, jobs_, strict_, run_scenario,
          [&](const scenarios::Stage& stage) { return progress.look(stage); }},
         [&](const scenarios::Verdict& verdict) {
             failed += verdict.passed() || verdict.interrupted_by != 0 ? 0 : 1;

@@ -11,6 +11,8 @@
 
 #include "simverbs/cli/command.hpp"
 
+#include "scenarios/engine/run_files.hpp"
+
 namespace simverbs::cli {
 
 class ScenarioCommands final : public Command {
@@ -30,7 +32,7 @@ class ScenarioCommands final : public Command {
     CLI::App* explain_;
     std::vector<std::string> files_;
     std::vector<std::string> settings_;
-    std::string trace_file_;
+    scenarios::RunFiles run_files_;
     std::string lumina_file_;
     std::string junit_file_;
     std::string json_file_;

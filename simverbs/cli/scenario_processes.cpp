@@ -221,7 +221,8 @@ scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
 scenarios::Verdict run_scenario(const scenarios::Scenario& scenario,
                                 const scenarios::RunOptions& options) {
     if (scenario.has_processes()) {
-        return run_processes(scenario, {.trace_file = options.trace_file});
+        return run_processes(
+            scenario, {.trace_file = options.files.trace, .capture_file = options.files.capture});
     }
     return scenarios::run(scenario, options);
 }

@@ -258,6 +258,37 @@ class Help(Case):
         self.assertEqual(self.simverbs("check", wrong)[0], 2)
         self.assertEqual(self.simverbs("check", "--", "false")[0], 1)
 
+    def test_a_scenario_leaves_a_capture(self):
+        capture = os.path.join(self.folder, "run.pcapng")
+        status, text = self.simverbs("scenario", "--pcap", capture, SCENARIOS + "/status_success.yaml")
+        self.assertEqual(status, 0, text)
+        packets = subprocess.run(["tshark", "-r", capture, "-T", "fields", "-e", "infiniband.bth.opcode"],
+                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+        first, last, acknowledge = "0", "2", "17"  # of RC
+        self.assertEqual(packets.stdout.split(), [first, last, first, last, acknowledge, acknowledge])
+
+        os.remove(capture)
+        processes = self.write("processes.yaml", "hosts: {h0: {run: ibv_devices}}\n")
+        self.assertEqual(self.simverbs("scenario", "--pcap", capture, processes)[0], 0)
+        with open(capture, "rb") as file:
+            self.assertEqual(file.read(4), b"\x0a\x0d\x0d\x0a")
+
+    def test_files_that_a_scenario_cannot_leave(self):
+        file = os.path.join(self.folder, "file")
+        scenario = SCENARIOS + "/status_success.yaml"
+        for words, told in (
+            (["--pcap", "/nowhere/run.pcapng", scenario], "'/nowhere/run.pcapng' cannot be written"),
+            (["--pcap", file, scenario, scenario], "--pcap is for one scenario; there are 2"),
+            (["--trace", file, scenario, scenario], "--trace is for one scenario; there are 2"),
+            (["--pcap", file, "--trace", file, scenario], "--trace and --pcap name one file"),
+        ):
+            status, text = self.simverbs("scenario", *words)
+            self.assertEqual(status, 2, text)
+            self.assertIn(told, text)
+        status, text = self.simverbs("scenario", "--pcap", "/dev/full", scenario)
+        self.assertEqual(status, 1, text)
+        self.assertIn("/dev/full: simverbs_capture_close: the capture is not complete", text)
+
     def test_a_dash_is_standard_output(self):
         trace = os.path.join(self.folder, "trace.jsonl")
         self.simverbs("scenario", "--trace", trace, SCENARIOS + "/status_success.yaml")
