@@ -113,6 +113,7 @@ class Page:
             XDG_RUNTIME_DIR=folder,
             CMAKE_PREFIX_PATH=prefix,
             PKG_CONFIG_PATH=f"{libraries}/pkgconfig",
+            PYTHONPATH=f"{prefix}/lib/python3/dist-packages",
             TERM="dumb",
             LC_ALL="C.UTF-8",
         )
