@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""The built manual agrees with the program and its tables: manual.py [TEST...].
+"""Checks that the built manual agrees with the program and its tables: manual.py [TEST...].
 
-SIMVERBS is the program, SOURCES the repository, MANUAL the folder of html/ and man/.
+Variables: SIMVERBS is the program, SOURCES the repository, MANUAL the folder with html/ and man/.
 """
 
 import html.parser

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 """Executes the commands of one page of the manual, and compares what they print.
 
-    sessions.py PAGE PREFIX          in a folder of its own, with what is installed at PREFIX
-    sessions.py --beside PAGE PREFIX the same, in a copy of the folder that the page lies in
-    sessions.py --count FOLDER       how many blocks there are, and which are not executed
+    sessions.py PAGE PREFIX          runs in a new folder, with the installation at PREFIX
+    sessions.py --beside PAGE PREFIX runs in a copy of the folder that contains the page
+    sessions.py --count FOLDER       prints how many blocks there are, and which are not executed
 
-A page that is no part of the manual (README.md) has blocks as any reader of Markdown knows them:
-`console` blocks, where `status=1` may stand behind the word, and blocks with the name of a file.
+A page outside the manual (README.md) uses common Markdown: `console` blocks, which may have
+`status=1` after the word, and blocks that name a file.
 """
 
 import collections
@@ -21,9 +21,9 @@ import tempfile
 
 FENCE = re.compile(r"^(?P<marks>`{3,})(?P<language>\{?[\w-]*\}?) *(?P<argument>.*)$")
 OPTION = re.compile(r"^:(\w+): *(.*)$")
-# Blocks of other languages hold no commands. A command in one of them would run in no test.
+# Blocks in these languages hold no commands: no test would run a command in one of them.
 SILENT = {"c", "cpp", "yaml", "json", "cmake", "python", "text"}
-PORT = re.compile(r"\b186\d\d\b")  # ports in commands: another one where somebody listens there
+PORT = re.compile(r"\b186\d\d\b")  # ports in commands, replaced by free ones
 PATIENCE_S = 240
 
 Block = collections.namedtuple("Block", "kind argument options lines line")
