@@ -3,8 +3,8 @@
 
     ci_steps.py github-actions.yml|gitlab-ci.yml|Containerfile|devcontainer.json
 
-Commands run one after the other, and none after one that failed, except those that the service runs
-always. The script ends with 1 where one failed. What only the service can do (actions, uploads) is
+Commands run in order and stop at the first failure, except those that the service always runs. The
+script exits with 1 if a command failed. Steps that only the service can do (actions, uploads) are
 left out."""
 
 import json
