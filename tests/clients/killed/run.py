@@ -1,6 +1,6 @@
-"""run.py SIMVERBS SERVER CLIENT KILLS: clients of one server that connect, exchange, disconnect, and
-are killed at random, a hundred at a time, until KILLS have been killed. Who is not killed is served;
-afterwards neither the server nor the world has anything of them left."""
+"""run.py SIMVERBS SERVER CLIENT KILLS: runs clients of one server, up to a hundred at a time, until
+KILLS of them have been killed at random moments. The others must be served. Afterwards neither the
+server nor the world may have any object of the clients left."""
 
 import json
 import os
@@ -127,7 +127,7 @@ def check(world, server_program, client_program, kills):
         server = world.start("h0", [server_program, ADDRESS, PORT], stdout=output)
         while output.seek(0) or "listening" not in output.read():
             time.sleep(0.05)
-        # The first clients make what stays: the server's device, pools of memory, tables that grow.
+        # The first clients create what stays: the server's device, memory pools, tables that grow.
         first = Clients(world, client_program, kills // 5)
         first.run()
         descriptors, memory = world.settled_descriptors(), world.memory()

@@ -1,4 +1,4 @@
-"""Each kind of object through Debian's pyverbs, on two hosts of an embedded world.
+"""Tests each kind of object by Debian's pyverbs, on two hosts of an embedded world.
 
     LD_LIBRARY_PATH=build/dev/lib /usr/bin/python3 objects.py Objects.test_srq
 """
