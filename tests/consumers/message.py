@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""message.py ADDRESS [client]: pyverbs.cmid, unmodified. The client connects and sends a message,
-which the server sends back; each looks at every byte."""
+"""message.py ADDRESS [client]: uses unmodified pyverbs.cmid. The client connects and sends a
+message, which the server sends back. Both check every byte."""
 
 import sys
 

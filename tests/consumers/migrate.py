@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""migrate.py FOLDER ADDRESS: live migration of QEMU by RDMA. Starts a virtual machine, lets it run
-for a moment, and has its memory moved to the machine that waits at ADDRESS, whose control socket is
+"""migrate.py FOLDER ADDRESS: migrates a running QEMU by RDMA. Starts a virtual machine, lets it run
+for a moment, and migrates it to the machine that waits at ADDRESS, whose control socket is
 FOLDER/to. Both then write their memory to files, which must be equal."""
 
 import filecmp

@@ -1,4 +1,4 @@
-"""Requests on a socket of NETLINK_RDMA, right ones and others, by the numbers of
+"""Sends valid and invalid requests on a NETLINK_RDMA socket, with the numbers of
 <rdma/rdma_netlink.h>."""
 
 import os
