@@ -1,4 +1,4 @@
-"""Sockets of programs in a served world: which address they have where they are bound to none.
+"""Tests sockets of programs in a served world: the address of a socket that is not bound.
 
     SIMVERBS=build/dev/bin/simverbs python3 host_sockets.py outside pair     (as ctest does)
 

@@ -1,4 +1,4 @@
-"""/dev/infiniband/rdma_cm of a served world, as programs have it open: system calls alone, no librdmacm.
+"""Tests /dev/infiniband/rdma_cm of a served world by system calls alone, without librdmacm.
 
     SIMVERBS=build/dev/bin/simverbs python3 rdma_cm_device.py outside     (as ctest does)
 
