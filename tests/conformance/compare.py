@@ -1,14 +1,15 @@
-"""compare.py DIFFERENCES MEASURED OURS [--all]: what simverbs answered beside what a real
-implementation did, one JSON object a probe in both files.
+"""compare.py DIFFERENCES MEASURED OURS [--all]: compares the answers of simverbs (OURS) with those
+of a real implementation (MEASURED). Both files have one JSON object for each probe.
 
-Passes when every difference stands in a row of the tables of DIFFERENCES (a file of Markdown), every
-row has one, and the counts that the file states are right. A row with the probe `*` puts an answer
-aside wherever it is. Prints what no row explains; with --all every difference.
+Passes if every difference has a row in the tables of DIFFERENCES (a Markdown file), every row has a
+difference, and the counts that the file states are right. A row with the probe `*` ignores an
+answer in all probes. Prints differences without a row; with --all every difference.
 
-A difference has a probe, the place of the answer, ours and theirs. Completions are named by their
-wr_id: wcA.1.st; `wcA.1` alone is there on one side only, `wcA.order` compares those that both have.
-Answers whose completions have the same status are told apart by what may be relied on: .failed. of
-failed ones, .sent. of successful sends, .received. of receives.
+A difference has a probe, the place of the answer, our answer and theirs. Completions are named by
+their wr_id: wcA.1.st. `wcA.1` alone is a completion that only one side has, `wcA.order` compares
+the order of those that both have. If a completion has the same status on both sides, the place of
+its other fields names its kind, which says what programs may rely on: .failed. for failed ones,
+.sent. for successful sends, .received. for receives.
 """
 import collections
 import fnmatch
