@@ -1,3 +1,3 @@
-"""What tests of the package have: `pytester`, which runs pytest in a process of its own."""
+"""Gives the tests of the package `pytester`, which runs pytest in a separate process."""
 
 pytest_plugins = ["pytester"]

@@ -1,4 +1,4 @@
-"""Faults: every action of the table, its keywords, what is refused and in which words."""
+"""Faults: every action of the table, its keywords, what is refused and with which message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The test of the guide `docs/guides/python.md` needs its fault; tests/docs executes the guide itself."""
+"""The test in `docs/guides/python.md` fails without its fault. tests/docs runs the guide itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How pytest is started: which library is loaded, and what is said of another one."""
+"""How pytest is started: which library is loaded, and the message about another one."""
 
 from __future__ import annotations
 

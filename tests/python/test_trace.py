@@ -1,4 +1,4 @@
-"""Traces, captures, and what is asked of the command: explanations, ladders, scenarios."""
+"""Traces, captures, and functions that run the command: explanations, ladders, scenarios."""
 
 from __future__ import annotations
 

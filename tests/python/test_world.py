@@ -1,4 +1,4 @@
-"""Worlds: settings, time, the fabric, digests, the ends of worlds, forks and threads."""
+"""Worlds: settings, time, the fabric, digests, how worlds end, forks and threads."""
 
 from __future__ import annotations
 

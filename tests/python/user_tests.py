@@ -1,4 +1,4 @@
-"""Tests as users write them, and pytest in a process of its own that runs them."""
+"""Tests as users write them, and a separate pytest process that runs them."""
 
 from __future__ import annotations
 
