@@ -1,11 +1,11 @@
 #!/bin/bash
-# What the two shared libraries export and import, read with readelf:
+# Checks what the two shared libraries export and import, read with readelf:
 #
-#   linkage.sh exports  LIBIBVERBS EXPECTED...   each expected symbol@version is there, of its type
-#   linkage.sh names    LIBSIMVERBS EXPECTED     public symbols are there under their own names
-#   linkage.sh targets  LIBIBVERBS LIBSIMVERBS   all that trampolines import is there
-#   linkage.sh inward   LIBRARY                  no call inside goes to a verbs name
-#   linkage.sh identity LIBIBVERBS LIBSIMVERBS   SONAMEs, and who needs whom
+#   linkage.sh exports  LIBIBVERBS EXPECTED...   has each expected symbol@version with its type
+#   linkage.sh names    LIBSIMVERBS EXPECTED     has the public symbols under their own names
+#   linkage.sh targets  LIBIBVERBS LIBSIMVERBS   LIBSIMVERBS has all imports of the trampolines
+#   linkage.sh inward   LIBRARY                  calls no exported verbs name inside
+#   linkage.sh identity LIBIBVERBS LIBSIMVERBS   have their SONAMEs; only LIBIBVERBS needs the other
 set -euo pipefail
 export LC_ALL=C
 
@@ -14,7 +14,7 @@ fail() {
     exit 1
 }
 
-# "name@@version TYPE" of the symbols that $1 defines.
+# Prints "name@@version TYPE" of the symbols that $1 defines.
 defined() {
     readelf --dyn-syms -W "$1" |
         awk '$7 != "UND" && $7 != "ABS" && $8 ~ /@/ { print $8, $4 }' |
@@ -31,14 +31,14 @@ expected() {
     grep -hv '^#' "$@" | sort
 }
 
-# Nothing of $1 may be missing from $2: both are sorted lists in files.
+# Fails if $2 lacks a line of $1. Both files are sorted.
 require_subset() {
     local missing
     missing=$(comm -23 "$1" "$2")
     [ -z "$missing" ] || fail "missing: $missing"
 }
 
-# Functions of libc that programs find here first.
+# Functions of libc that the library interposes.
 interposed='pthread_create
 pthread_join
 clock_gettime

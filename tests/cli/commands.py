@@ -1,4 +1,4 @@
-"""What the simverbs command says, and with which status it ends.
+"""Tests the messages and exit statuses of the simverbs command.
 
     SIMVERBS=build/dev/bin/simverbs LIBRARIES=build/dev/lib SCENARIOS=scenarios/library \
         python3 commands.py Worlds
@@ -25,8 +25,8 @@ SCENARIOS = os.environ["SCENARIOS"]
 LIBRARIES = os.environ["LIBRARIES"]
 PATIENCE_S = 60
 
-# A peer without a receive, and retries without end: that takes long, and since `stop` is given the
-# run does not end early.
+# A peer without a receive, and endless retries: the run takes long, and `stop` keeps it from ending
+# early.
 LONG = """
 run: {stop: 1000s}
 connections:
@@ -49,7 +49,7 @@ hosts:
 
 
 class Case(unittest.TestCase):
-    """Has a folder of its own, where named worlds are."""
+    """Has its own folder for named worlds."""
 
     def setUp(self):
         self.folder = tempfile.mkdtemp()

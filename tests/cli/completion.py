@@ -1,4 +1,4 @@
-"""What may stand at the end of a command line: as `simverbs complete` says, and in shells.
+"""Tests the completion of command lines: by `simverbs complete`, and in shells.
 
     SIMVERBS=build/dev/bin/simverbs ... python3 completion.py Candidates     (as commands.py)
 """
@@ -179,7 +179,7 @@ class Shells(operators.World):
 
     def test_zsh(self):
         script = self.script("zsh")
-        # A zsh in a pseudo-terminal, as a person has it: what stands on the line after TAB.
+        # Runs an interactive zsh in a pseudo-terminal, and reads the line after TAB.
         program = """
             zmodload zsh/zpty
             zpty shell zsh -f -i

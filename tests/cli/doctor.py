@@ -1,5 +1,5 @@
-"""What `simverbs doctor` finds, on machines that are simulated by limits, filters of system calls,
-variables and mounts.
+"""Tests the findings of `simverbs doctor` on machines that are simulated by limits, system call
+filters, variables and mounts.
 
     SIMVERBS=build/dev/bin/simverbs ... python3 doctor.py Doctor     (as commands.py)
 """

@@ -1,4 +1,4 @@
-"""Programs that have a world of their own, started by the command.
+"""Tests programs with an embedded world, started by `simverbs exec`.
 
     SIMVERBS=build/dev/bin/simverbs ... python3 embedded.py Exec     (as commands.py)
 """
@@ -13,7 +13,7 @@ import unittest
 import operators
 from commands import LIBRARIES, PATIENCE_S, SCENARIOS, SIMVERBS
 
-# A scenario that expects what no program does that opens no queue pair.
+# A scenario that fails for a program without queue pairs.
 EXPECTS_A_SEND = "fabric: star:3\nrun: {seed: 5}\nexpect: {completions: {h0/1: [{id: 1}]}}\n"
 
 

@@ -1,4 +1,4 @@
-"""Every --help ends with an example, and each example does what it shows.
+"""Every --help must end with an example, and each example must do what it shows.
 
     SIMVERBS=build/dev/bin/simverbs ... python3 examples.py Examples     (as commands.py)
 """
@@ -13,7 +13,7 @@ import commands
 import operators
 from commands import PATIENCE_S, SIMVERBS
 
-# Those that fail by what they show: a scenario that does not hold, an answer that is not written.
+# Examples that fail as intended: a scenario whose expectation fails, an exercise without an answer.
 FAIL = {"scenario", "sweep", "lab check"}
 WITHOUT_END = {"lab watch"}
 

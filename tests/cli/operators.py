@@ -1,4 +1,4 @@
-"""What an operator meets who types something unusual, or whose disk or server fails.
+"""Tests unusual input of operators, full disks, and servers that fail.
 
     SIMVERBS=build/dev/bin/simverbs ... python3 operators.py Programs     (as commands.py)
 """

@@ -1,4 +1,4 @@
-"""Programs that start and find no simulated device are named, with the reason and what to do.
+"""Tests the message about programs that find no simulated device: their name, the reason, a remedy.
 
     SIMVERBS=build/dev/bin/simverbs ... python3 unreachable.py Unreachable     (as commands.py)
 """
