@@ -397,7 +397,7 @@ class Worlds(Case):
                     os.kill(int(child), signal.SIGKILL)
             run.kill()
         self.assertEqual(len([n for n in os.listdir(self.folder) if "-run-" in n]), 1)
-        # What was killed holds its locks until the kernel has ended it.
+        # A killed process holds its locks until the kernel has ended it.
         end = time.monotonic() + PATIENCE_S
         left = ["any"]
         while left and time.monotonic() < end:

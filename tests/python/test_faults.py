@@ -90,7 +90,7 @@ def test_the_structure_is_that_of_the_library() -> None:
     assert fault.size == ctypes.sizeof(FaultStruct)
 
 
-# One call of each action that a world of two hosts takes.
+# Arguments of one call of each action, in a world of two hosts.
 CALLS: dict[str, dict[str, Any]] = {
     "mark": {"when": simverbs.OnPacket(src="h0")},
     "drop": {"src": "h0", "dst": "h1", "opcode": "SEND", "direction": "requests"},

@@ -35,7 +35,7 @@ def test_without_the_option_the_machines_library_is_named(
     folder = re.search(r"LD_LIBRARY_PATH=(\S+)", result.stdout.str())
     assert folder is not None
     assert "`pytest --simverbs`" in result.stdout.str()
-    # What it says to do works.
+    # The advice in the message works.
     monkeypatch.setenv("LD_LIBRARY_PATH", folder[1])
     pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
 

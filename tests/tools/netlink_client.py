@@ -59,7 +59,7 @@ def main():
     port = link.getsockname()[0]
     assert port == os.getpid(), port
 
-    # One thing, with an acknowledgment.
+    # A request for one device, with an acknowledgment.
     link.send(request(GET, ACK, u32(DEV_INDEX, 0)))
     kind, sequence, to, body = receive(link)
     assert (kind, sequence) == (NLDEV + GET, 7), (kind, sequence)
@@ -98,7 +98,7 @@ def main():
         found = error_of(link)
         assert found == expected, (found, expected, wrong)
 
-    # What is too short or lies about its length is answered with nothing, and harms nobody.
+    # Messages that are too short, or give a wrong length, get no answer and do no harm.
     link.send(b"\1\2\3")
     link.send(struct.pack("IHHII", 4000, NLDEV + GET, REQUEST, 7, 0))
     link.send(struct.pack("IHHII", 3, NLDEV + GET, REQUEST, 7, 0))
