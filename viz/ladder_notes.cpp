@@ -87,7 +87,7 @@ std::string note(const Record& record, const Run& run, std::string_view& colour)
 using FlushedName = std::tuple<std::int64_t, QpName, std::string_view>;
 struct Flushed {
     const Record* first = nullptr;
-    std::uint64_t last_index = 0;
+    std::int64_t last_index = 0;
     std::size_t count = 0;
 };
 constexpr std::size_t kManyFlushed = 4;

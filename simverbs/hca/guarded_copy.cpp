@@ -193,7 +193,7 @@ bool is_handler(const struct sigaction& action) {
 // handler of crashes notes what it has to and raises the signal anew: that must end the program.
 void run_as_the_kernel_does(struct sigaction& action, int signal, siginfo_t* info, void* context) {
     const struct sigaction taken = action;
-    if ((taken.sa_flags & SA_RESETHAND) != 0) {
+    if ((static_cast<unsigned>(taken.sa_flags) & SA_RESETHAND) != 0) {
         action = {};
         action.sa_handler = SIG_DFL;
     }

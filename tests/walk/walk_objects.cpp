@@ -76,10 +76,10 @@ void Walk::make_region(Host& host) {
     const std::uint32_t length =
         random_.within(Arena::kUsableBytes / 4, Arena::kUsableBytes - begin);
     auto access = static_cast<int>(random_.below(32));  // windows may be bound to it with 16
-    constexpr int kWrites =
+    constexpr int kWriting =
         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
     if (!random_.one_in(4)) {
-        access |= kWrites | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_MW_BIND;
+        access |= kWriting | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_MW_BIND;
     }
     if (!Arena::writable(slot)) {
         access &= ~kWrites;
