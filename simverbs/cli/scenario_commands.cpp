@@ -7,12 +7,13 @@
 
 #include <fmt/format.h>
 
+#include "fabric/core/one_file.hpp"
+
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/installed_files.hpp"
 #include "simverbs/cli/output_option.hpp"
 #include "simverbs/cli/progress.hpp"
 #include "simverbs/cli/scenario_processes.hpp"
-#include "simverbs/outlets/trace_outlets.hpp"
 
 #include "scenarios/engine/batch.hpp"
 #include "scenarios/engine/explain.hpp"
@@ -161,7 +162,7 @@ int ScenarioCommands::run_files() const {
                             kUsage);
         }
     }
-    if (is_one_file(run_files_.trace, run_files_.capture)) {
+    if (fabric::is_one_file(run_files_.trace, run_files_.capture)) {
         return complain(fmt::format("--trace and --pcap name one file, '{}'", run_files_.trace),
                         kUsage);
     }

@@ -14,6 +14,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fabric/core/one_file.hpp"
+
 #include "simverbs/threads/held_signals.hpp"
 
 namespace simverbs::driver {
@@ -33,7 +35,7 @@ std::string file_of_world(std::string path, unsigned number) {
             ++at;
             continue;
         }
-        const std::string value = std::to_string(letter == 'n' ? number : getpid());
+        const std::string value = letter == 'n' ? std::to_string(number) : std::to_string(getpid());
         path.replace(at, 2, value);
         at += value.size();
     }
@@ -78,8 +80,8 @@ std::string EmbeddedWorld::open_outlets() {
         warn_of_overwriting("SIMVERBS_TRACE", options_.trace_file);
         warn_of_overwriting("SIMVERBS_PCAP", options_.capture_file);
     }
-    if (is_one_file(file_of_world(options_.trace_file, number_),
-                    file_of_world(options_.capture_file, number_))) {
+    if (fabric::is_one_file(file_of_world(options_.trace_file, number_),
+                            file_of_world(options_.capture_file, number_))) {
         return fmt::format("SIMVERBS_TRACE and SIMVERBS_PCAP name one file, '{}'",
                            options_.trace_file);
     }

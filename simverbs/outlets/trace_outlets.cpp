@@ -2,26 +2,12 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 namespace simverbs {
-
-bool is_one_file(const std::string& trace, const std::string& capture) {
-    namespace fs = std::filesystem;
-    std::error_code ignored;
-    if (trace.empty() || capture.empty() ||
-        (fs::exists(trace, ignored) && !fs::is_regular_file(trace, ignored))) {
-        return false;  // both may go to /dev/null
-    }
-    return fs::equivalent(trace, capture, ignored) ||
-           fs::weakly_canonical(fs::absolute(trace, ignored), ignored) ==
-               fs::weakly_canonical(fs::absolute(capture, ignored), ignored);
-}
 
 class TraceOutlets::ListenerSink final : public fabric::trace::Sink {
   public:

@@ -17,9 +17,6 @@
 
 namespace simverbs {
 
-// Returns true if both name one file on a disk, where each would overwrite what the other writes.
-bool is_one_file(const std::string& trace, const std::string& capture);
-
 class TraceOutlets {
   public:
     using Listener = std::function<void(const fabric::trace::TraceRecord&)>;

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "fabric/core/one_file.hpp"
+
 #include "simverbs/server/server.hpp"
 
 namespace simverbs {
@@ -26,7 +28,7 @@ bool has_reader(const std::string& path) {
 }  // namespace
 
 std::string Server::open_outlets() {
-    if (is_one_file(options_.trace_file, options_.capture_file)) {
+    if (fabric::is_one_file(options_.trace_file, options_.capture_file)) {
         return fmt::format("--trace and --pcap name one file, '{}'", options_.trace_file);
     }
     for (const std::string& file : {options_.capture_file, options_.trace_file}) {
