@@ -57,6 +57,7 @@ int main(void) {
     check(ibv_destroy_comp_channel(channel) == 0, "ibv_destroy_comp_channel");
     b.qp = NULL;
     b.cq = ibv_create_cq(b.context, 1, NULL, NULL, 0);
+    check(b.cq != NULL, "ibv_create_cq");
     close_end(&b);
     puts("a completion event and an async event");
     return EXIT_SUCCESS;
