@@ -327,7 +327,7 @@ std::map<std::string, std::vector<PacketHit>> Faults::packets_hit() const {
 
 // Hosts forward nothing: what a host transmits is its own.
 PacketHit Faults::packet_of(const Record& fired) const {
-    PacketHit hit;
+    PacketHit hit{.host = fired.node};
     const auto row = std::ranges::find(simverbs::kWireOpcodes, fired.text("operation"),
                                        &simverbs::WireOpcode::operation);
     if (fired.number("relative_psn") == 0 || row == simverbs::kWireOpcodes.end()) {
@@ -338,6 +338,7 @@ PacketHit Faults::packet_of(const Record& fired) const {
                               : run_.end_of(fired.node, fired.number("flow"));
     hit.psn = fired.number("relative_psn");
     hit.attempt = fired.number("attempt");
+    hit.opcode = fired.text("operation");
     return hit;
 }
 

@@ -86,6 +86,8 @@ struct PacketHit {
     bool is_response = false;
     std::uint64_t psn = 0;  // relative, from 1
     std::uint64_t attempt = 0;
+    std::string opcode{};  // "SEND_ONLY"
+    std::string host{};    // that sent it
 
     bool operator==(const PacketHit&) const = default;
 };

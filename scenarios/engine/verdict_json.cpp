@@ -26,7 +26,9 @@ nlohmann::ordered_json to_json(const Verdict& verdict) {
             list.push_back({{"qp", hit.end},
                             {"direction", hit.is_response ? "responses" : "requests"},
                             {"psn", hit.psn},
-                            {"attempt", hit.attempt}});
+                            {"attempt", hit.attempt},
+                            {"opcode", hit.opcode},
+                            {"host", hit.host}});
         }
     }
     return {{"file", verdict.file},
@@ -88,7 +90,8 @@ Verdict from_json(const nlohmann::json& json) {
     for (const auto& [name, hits] : json.at("packets_hit").items()) {
         for (const nlohmann::json& hit : hits) {
             verdict.packets_hit[name].push_back({hit.at("qp"), hit.at("direction") == "responses",
-                                                 hit.at("psn"), hit.at("attempt")});
+                                                 hit.at("psn"), hit.at("attempt"),
+                                                 hit.value("opcode", ""), hit.value("host", "")});
         }
     }
     return verdict;

@@ -98,7 +98,7 @@ faults: [{name: broken, action: execution, when: {qp: h0/c}}]
 )",
                                 "test.yaml", {});
     ASSERT_TRUE(scenario) << scenario.error();
-    run(*scenario, {trace});
+    run(*scenario, {.files = {.trace = trace}});
     const auto records = read_trace(trace);
     ASSERT_TRUE(records) << records.error();
     const std::string text = explain(*records, {std::nullopt, 1U, {}}).value_or("");

@@ -176,7 +176,8 @@ expect: {completions: {h0/c: [{id: 7}, {id: 8}]}}
     EXPECT_THAT(verdict.explanation, testing::HasSubstr("fault \"fault1\" (drop)"));
     EXPECT_EQ(verdict.fired.at("fault1").size(), 2U);
     ASSERT_EQ(verdict.packets_hit.at("fault1").size(), 2U);
-    EXPECT_EQ(verdict.packets_hit.at("fault1")[1], (PacketHit{"h0/c", false, 2, 2}));
+    EXPECT_EQ(verdict.packets_hit.at("fault1")[1],
+              (PacketHit{"h0/c", false, 2, 2, "RDMA_WRITE_ONLY", "h0"}));
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ class TracedScenario : public testing::TestWithParam<std::string> {
             testing::TempDir() + "viz_library_" + std::to_string(getpid()) + ".jsonl";
         const auto scenario = scenarios::load(file, {});
         ASSERT_TRUE(scenario) << scenario.error();
-        verdict = scenarios::run(*scenario, {path});
+        verdict = scenarios::run(*scenario, {.files = {.trace = path}});
         ASSERT_TRUE(verdict.passed()) << scenarios::report(verdict, {});
         auto read = simverbs::viz::read_trace(path);
         std::remove(path.c_str());
