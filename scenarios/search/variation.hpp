@@ -23,9 +23,10 @@ using Environment = std::vector<std::pair<std::string, std::string>>;  // what i
 
 // How a program ended.
 struct Ended {
-    int status = 0;      // as waitpid() has it
-    std::string output;  // of both streams
-    std::string error;   // it could not be run
+    int status = 0;        // as waitpid() has it
+    std::string output;    // of both streams
+    std::string error;     // it could not be run
+    bool is_late = false;  // it was killed at the limit
 
     [[nodiscard]] bool well() const { return error.empty() && status == 0; }
     // There is no such program, or it cannot be run.
@@ -33,9 +34,13 @@ struct Ended {
     [[nodiscard]] std::string in_words() const;
 };
 
+inline constexpr std::chrono::milliseconds kNoTimeLimit = std::chrono::milliseconds::max();
+
 // Runs `command` to its end, as execvp() finds it. `command` is not empty. Its output goes to
-// `output_file`, which is made.
+// `output_file`, which is made. At the limit of wall time it gets SIGUSR2, by which a program with
+// a world says what its queue pairs wait for, and is killed soon after.
 Ended run_program(const std::vector<std::string>& command, const Variation& variation,
-                  const Environment& environment, const std::string& output_file);
+                  const Environment& environment, const std::string& output_file,
+                  std::chrono::milliseconds limit = kNoTimeLimit);
 
 }  // namespace scenarios
