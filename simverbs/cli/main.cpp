@@ -22,6 +22,7 @@
 #include "simverbs/cli/examples.hpp"
 #include "simverbs/cli/exec_command.hpp"
 #include "simverbs/cli/exit_status.hpp"
+#include "simverbs/cli/explore_command.hpp"
 #include "simverbs/cli/fabric_commands.hpp"
 #include "simverbs/cli/help.hpp"
 #include "simverbs/cli/lab_commands.hpp"
@@ -77,7 +78,7 @@ int run(int argc, char** argv) {
 
     std::string world(simverbs::kDefaultWorld);
     const std::vector<std::string> program = cli::take_program(argc, argv);
-    const std::array<std::unique_ptr<cli::Command>, 13> commands = {
+    const std::array<std::unique_ptr<cli::Command>, 14> commands = {
         std::make_unique<cli::RunCommand>(app),
         std::make_unique<cli::ExecCommand>(app, program),
         std::make_unique<cli::WorldCommands>(app, world, program),
@@ -85,6 +86,7 @@ int run(int argc, char** argv) {
         std::make_unique<cli::WatchCommand>(app, world),
         std::make_unique<cli::ScenarioCommands>(app),
         std::make_unique<cli::SearchCommands>(app, program),
+        std::make_unique<cli::ExploreCommand>(app, program),
         std::make_unique<cli::VizCommands>(app),
         std::make_unique<cli::TopologyCommands>(app),
         std::make_unique<cli::LabCommands>(app),

@@ -71,6 +71,7 @@ constexpr auto kRules = std::to_array<Rule>({
     {"on", behind_host},
     {"exec", behind_settings},
     {"check", behind_separator},
+    {"explore", behind_separator},
     {"doctor", behind_separator},
     {"complete", behind_separator},
 });

@@ -16,6 +16,12 @@ from commands import PATIENCE_S, SIMVERBS
 # Examples that fail as intended: a scenario whose expectation fails, an exercise without an answer.
 FAIL = {"scenario", "sweep", "lab check"}
 WITHOUT_END = {"lab watch"}
+PING = """
+connections: {c: {between: [h0, h1]}}
+hosts:
+  h0: {do: [{send: {qp: c}}, {poll: {qp: c, status: SUCCESS}}]}
+  h1: {do: [{receive: {qp: c}}, {poll: {qp: c, status: SUCCESS}}]}
+"""
 
 
 class Examples(operators.World):
@@ -40,6 +46,7 @@ class Examples(operators.World):
         """What the examples name: a world of star:2, files, an exercise that was begun."""
         self.environment["PATH"] = f"{os.path.dirname(SIMVERBS)}:{self.environment['PATH']}"
         self.write("failing.yaml", commands.FLUSHED)
+        self.write("ping.yaml", PING)
         self.simverbs("scenario", f"{self.folder}/failing.yaml", "--trace",
                       f"{self.folder}/run.jsonl")
         status, text = self.simverbs("up", "star:2")

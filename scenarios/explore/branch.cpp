@@ -1,0 +1,104 @@
+#include "scenarios/explore/branch.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace scenarios {
+
+namespace {
+
+nlohmann::json to_json(const Surroundings& surroundings) {
+    nlohmann::json links = nlohmann::json::array();
+    for (const auto& [name, host] : surroundings.links) {
+        links.push_back({name, host});
+    }
+    const auto optional = [](const std::optional<std::int64_t>& value) {
+        return value ? nlohmann::json(*value) : nlohmann::json();
+    };
+    return {surroundings.hosts,
+            std::move(links),
+            surroundings.ends,
+            surroundings.repaired_faults,
+            optional(surroundings.ack_timeout_ps),
+            optional(surroundings.patience_ps)};
+}
+
+Surroundings surroundings_from_json(const nlohmann::json& json) {
+    const auto optional = [&json](std::size_t at) {
+        return json.at(at).is_null() ? std::nullopt
+                                     : std::optional(json.at(at).get<std::int64_t>());
+    };
+    Surroundings all{.hosts = json.at(0),
+                     .links = {},
+                     .ends = json.at(2),
+                     .repaired_faults = json.at(3),
+                     .ack_timeout_ps = optional(4),
+                     .patience_ps = optional(5)};
+    for (const nlohmann::json& link : json.at(1)) {
+        all.links.push_back({link.at(0), link.at(1)});
+    }
+    return all;
+}
+
+}  // namespace
+
+std::string_view to_string(Outcome outcome) {
+    switch (outcome) {
+        case Outcome::kPassed:
+            return "passed";
+        case Outcome::kFailed:
+            return "failed";
+        case Outcome::kWrongData:
+            return "wrong data";
+        case Outcome::kHangs:
+            return "hangs";
+        case Outcome::kCrashed:
+            return "crashed";
+        case Outcome::kTooLong:
+            return "too long";
+    }
+    return "?";
+}
+
+nlohmann::json to_json(const BranchResult& result) {
+    nlohmann::json places = nlohmann::json::array();
+    for (const auto& [packet, nth, call] : result.places) {
+        places.push_back({packet.end, packet.is_response, packet.psn, packet.attempt, packet.opcode,
+                          packet.host, nth, call});
+    }
+    return {static_cast<int>(result.outcome),
+            result.kind,
+            result.cause,
+            result.expected,
+            result.happened,
+            result.explanation,
+            result.time_ps,
+            result.effects,
+            std::move(places),
+            to_json(result.surroundings)};
+}
+
+BranchResult branch_from_json(const nlohmann::json& json) {
+    BranchResult result{.outcome = static_cast<Outcome>(json.at(0).get<int>()),
+                        .kind = json.at(1),
+                        .cause = json.at(2),
+                        .expected = json.at(3),
+                        .happened = json.at(4),
+                        .explanation = json.at(5),
+                        .time_ps = json.at(6),
+                        .effects = json.at(7),
+                        .places = {},
+                        .surroundings = surroundings_from_json(json.at(9))};
+    for (const nlohmann::json& place : json.at(8)) {
+        result.places.push_back({{.end = place.at(0),
+                                  .is_response = place.at(1),
+                                  .psn = place.at(2),
+                                  .attempt = place.at(3),
+                                  .opcode = place.at(4),
+                                  .host = place.at(5)},
+                                 place.at(6),
+                                 place.at(7)});
+    }
+    return result;
+}
+
+}  // namespace scenarios

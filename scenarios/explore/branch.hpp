@@ -1,0 +1,42 @@
+// Describes what comes of one way that a run can go.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "scenarios/explore/choice.hpp"
+
+namespace scenarios {
+
+enum class Outcome : std::uint8_t {
+    kPassed,
+    kFailed,     // an expectation, an assertion, an exit status
+    kWrongData,  // an invariant is broken
+    kHangs,      // somebody waits for what cannot come any more
+    kCrashed,    // its process died
+    kTooLong,    // its process was killed at the limit of wall time
+};
+std::string_view to_string(Outcome outcome);
+
+struct BranchResult {
+    Outcome outcome = Outcome::kPassed;
+    std::string kind;      // of what failed first: "invariant in_order", "exit status 1"
+    std::string cause;     // of the completion that failed, or the assertion; "": not known
+    std::string expected;  // by what failed first; "": nothing in particular
+    std::string happened;
+    std::string explanation;    // sentences, a line each: why the first completion failed that did
+    std::int64_t time_ps = 0;   // of what failed first, else the end of the run
+    std::uint64_t effects = 0;  // a digest of what programs saw and when, without the faults
+    // If they were asked for.
+    std::vector<Place> places;
+    Surroundings surroundings;
+};
+
+nlohmann::json to_json(const BranchResult& result);
+BranchResult branch_from_json(const nlohmann::json& json);
+
+}  // namespace scenarios

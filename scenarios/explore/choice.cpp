@@ -1,0 +1,198 @@
+#include "scenarios/explore/choice.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "fabric/yaml/quantities.hpp"
+
+namespace scenarios {
+
+namespace {
+
+constexpr std::int64_t kMicrosecond = 1'000'000;
+// How long a link is down "for a moment"; then the subnet manager brings its ports up again.
+constexpr std::int64_t kMoment = kMicrosecond;
+constexpr std::int64_t kPortsComeUp = 2'000 * kMicrosecond;
+// A packet that is sent behind the next one leaves at last when there is no next one.
+constexpr std::int64_t kReorderWithin = 10 * kMicrosecond;
+// How late a packet is where the ACK timeout is not known: longer than that of most programs, 67
+// ms.
+constexpr std::int64_t kLate = 100'000 * kMicrosecond;
+
+std::string duration_text(std::int64_t picoseconds) {
+    return fabric::yaml::duration_text(fabric::SimDuration(picoseconds));
+}
+
+// Calls that fail with ENOMEM, and those that also fail with EIO, where the device does not answer.
+struct CallErrors {
+    std::string_view call;
+    bool asks_device;
+};
+constexpr CallErrors kCallErrors[] = {
+    {"ibv_alloc_pd", false},
+    {"ibv_reg_mr", false},
+    {"ibv_rereg_mr", false},
+    {"ibv_alloc_mw", false},
+    {"ibv_alloc_dm", false},
+    {"ibv_reg_dm_mr", false},
+    {"ibv_create_comp_channel", false},
+    {"ibv_create_cq", false},
+    {"ibv_resize_cq", false},
+    {"ibv_create_qp", false},
+    {"ibv_open_qp", false},
+    {"ibv_modify_qp", true},
+    {"ibv_query_qp", true},
+    {"ibv_query_port", true},
+    {"ibv_query_gid", true},
+    {"ibv_query_pkey", true},
+    {"ibv_create_ah", false},
+    {"ibv_attach_mcast", false},
+    {"ibv_create_srq", false},
+    {"ibv_modify_srq", true},
+    {"ibv_open_xrcd", false},
+    {"ibv_create_wq", false},
+    {"ibv_create_rwq_ind_table", false},
+    {"ibv_create_flow", false},
+};
+
+// Returns true for the packet at which a responder finds that no receive is posted.
+bool takes_a_receive(std::string_view opcode) {
+    return opcode.starts_with("SEND_FIRST") || opcode.starts_with("SEND_ONLY") ||
+           (opcode.starts_with("RDMA_WRITE") && opcode.ends_with("IMMEDIATE"));
+}
+
+// "when: {...}": this packet and no other. It is told by its PSN and transmission, which other
+// faults do not change, unless it has none.
+std::string trigger(const Place& place) {
+    const PacketHit& packet = place.packet;
+    if (!place.call.empty()) {
+        return fmt::format("when: {{on: call, host: {}, call: {}, nth: {}}}", packet.host,
+                           place.call, place.nth);
+    }
+    if (packet.end.empty()) {
+        return fmt::format("when: {{on: packet, nth: {}}}", place.nth);
+    }
+    return fmt::format("when: {{on: packet, qp: {}, direction: {}, psn: {}, attempt: {}}}",
+                       packet.end, packet.is_response ? "responses" : "requests", packet.psn,
+                       packet.attempt);
+}
+
+}  // namespace
+
+std::string place_text(const Place& place) {
+    const PacketHit& packet = place.packet;
+    if (!place.call.empty()) {
+        return fmt::format("{} {} of {}", place.call, place.nth, packet.host);
+    }
+    if (packet.end.empty()) {
+        return fmt::format("packet {} of the run", place.nth);
+    }
+    return fmt::format("{}{}, PSN {} of {}, transmission {}", packet.opcode,
+                       packet.is_response ? " (response)" : "", packet.psn, packet.end,
+                       packet.attempt);
+}
+
+Choices::Choices(const Surroundings& surroundings, std::vector<ChoiceGroup> groups,
+                 std::string host)
+    : groups_(std::move(groups)), host_(std::move(host)) {
+    add_actions(surroundings);
+}
+
+void Choices::add(ChoiceGroup group, Harm harm, std::string name, std::string words, std::string of,
+                  std::string host) {
+    if (std::ranges::find(groups_, group) != groups_.end()) {
+        actions_.push_back(
+            {std::move(name), std::move(of), std::move(words), std::move(host), group, harm});
+    }
+}
+
+void Choices::add_actions(const Surroundings& surroundings) {
+    using enum ChoiceGroup;
+    const std::int64_t late =
+        surroundings.ack_timeout_ps ? *surroundings.ack_timeout_ps / 2 * 3 : kLate;
+    add(kPackets, Harm::kRepaired, "drop");
+    add(kPackets, Harm::kRepaired, "corrupt");
+    add(kPackets, Harm::kRepaired, "duplicate");
+    add(kPackets, Harm::kRepaired, "reorder",
+        fmt::format(", duration: {}", duration_text(kReorderWithin)));
+    // It arrives after the requester has sent it again.
+    add(kPackets, Harm::kRepaired, "delay", fmt::format(", duration: {}", duration_text(late)));
+    add(kReceives, Harm::kRepaired, "rnr_nak");
+    for (const std::string& end : surroundings.ends) {
+        add(kQueuePairs, Harm::kLasting, "qp_error", ", qp: " + end, " of " + end,
+            end.substr(0, end.find('/')));
+    }
+    const bool bears_a_moment =
+        surroundings.patience_ps.value_or(kLate) / 2 > kPortsComeUp + kMoment;
+    for (const auto& [link, host] : surroundings.links) {
+        const std::string words = fmt::format(", link: \"{}\"", link);
+        add(kLinks, bears_a_moment ? Harm::kRepaired : Harm::kLasting, "link_down",
+            fmt::format("{}, duration: {}", words, duration_text(kMoment)),
+            fmt::format(" of {} for {}", link, duration_text(kMoment)), host);
+        add(kLinks, Harm::kLasting, "link_down", words, " of " + link, host);
+    }
+    for (const std::string& host : surroundings.hosts) {
+        for (const char* const action : {"process_kill", "host_kill", "device_fatal"}) {
+            add(kHosts, Harm::kLasting, action, ", node: " + host, " of " + host, host);
+        }
+    }
+}
+
+// Its errors, each a choice. A program may give up, but not crash or hang.
+std::vector<Choice> Choices::failures_of_call(std::size_t index, const Place& place) const {
+    std::vector<Choice> all;
+    const auto* const row = std::ranges::find(kCallErrors, place.call, &CallErrors::call);
+    if (row == std::end(kCallErrors) ||
+        std::ranges::find(groups_, ChoiceGroup::kCalls) == groups_.end() ||
+        (!host_.empty() && host_ != place.packet.host)) {
+        return all;
+    }
+    constexpr std::string_view kErrors[] = {"ENOMEM", "EIO"};
+    for (const std::string_view error : std::span(kErrors).first(row->asks_device ? 2 : 1)) {
+        all.push_back({.place = index,
+                       .group = ChoiceGroup::kCalls,
+                       .harm = Harm::kLasting,
+                       .action = place.call + " fails",
+                       .name = fmt::format("{} fails with {}", place_text(place), error),
+                       .fault = fmt::format("action: call, errno: {}, {}", error, trigger(place))});
+    }
+    return all;
+}
+
+bool Choices::applies(const Action& action, const Place& place) const {
+    const std::string& where = action.host.empty() ? place.packet.host : action.host;
+    if (!host_.empty() && where != host_) {
+        return false;
+    }
+    return action.group != ChoiceGroup::kReceives ||
+           (!place.packet.is_response && takes_a_receive(place.packet.opcode));
+}
+
+std::vector<Choice> Choices::at(std::size_t index, const Place& place) const {
+    if (!place.call.empty()) {
+        return failures_of_call(index, place);
+    }
+    std::vector<Choice> all;
+    for (const Action& action : actions_) {
+        if (!applies(action, place)) {
+            continue;
+        }
+        const bool is_of_packet = action.of.empty();
+        all.push_back(
+            {.place = index,
+             .group = action.group,
+             .harm = action.harm,
+             .action = action.name,
+             .name = is_of_packet ? fmt::format("{} of {}", action.name, place_text(place))
+                                  : fmt::format("{}{} when {} is sent", action.name, action.of,
+                                                place_text(place)),
+             .fault = fmt::format("action: {}{}, {}", action.name, action.words, trigger(place))});
+    }
+    return all;
+}
+
+}  // namespace scenarios

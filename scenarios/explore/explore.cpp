@@ -1,0 +1,330 @@
+#include "scenarios/explore/explore.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "scenarios/engine/verdict_json.hpp"
+
+namespace scenarios {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A branch hangs when it takes so long, and so many times as long as the run without faults.
+constexpr auto kLeastLimit = std::chrono::seconds(2);
+constexpr int kTimesUsual = 20;
+// A program is told at its limit, and says what it waits for, before its process is killed.
+constexpr auto kSpare = std::chrono::seconds(5);
+
+std::vector<ChoiceGroup> all_groups() {
+    using enum ChoiceGroup;
+    return {kPackets, kReceives, kCalls, kLinks, kQueuePairs, kHosts};
+}
+
+class Exploration {
+  public:
+    Exploration(const Subject& subject, const ExploreOptions& options)
+        : subject_(subject), options_(options), begin_(Clock::now()) {}
+
+    ExploreResult run() {
+        if (const auto usual = run_usual(); usual) {
+            result_.packets = static_cast<std::size_t>(std::ranges::count_if(
+                usual->places, [](const Place& place) { return place.call.empty(); }));
+            result_.calls = usual->places.size() - result_.packets;
+            repaired_faults_ = usual->surroundings.repaired_faults;
+            choices_.emplace(usual->surroundings,
+                             options_.groups.empty() ? all_groups() : options_.groups,
+                             options_.host);
+            expand({}, usual->places, singles_);
+            run_all(singles_, result_.singles);
+            result_.left = singles_.size() - done_;
+            if (options_.depth > 1) {
+                run_pairs();
+            }
+        }
+        result_.stopped = stopped_;
+        return std::move(result_);
+    }
+
+  private:
+    // A branch of one fault, with the packets that are sent in it.
+    struct Expansion {
+        Choice choice;
+        std::vector<Place> places;
+    };
+
+    // The scenario itself must pass.
+    std::optional<BranchResult> run_usual() {
+        std::optional<BranchResult> usual;
+        const auto begin = Clock::now();
+        ProcessPool pool(1, ProcessPool::kNoLimit, [this](std::int64_t) { return goes_on(); });
+        pool.start(0, [this](ProcessPool::Reached&) {
+            return to_line(to_json(subject_.run({.with_places = true})));
+        });
+        for (const ProcessPool::Done& done : pool.wait()) {
+            usual = result_of(done.text, done.error);
+        }
+        stopped_ = pool.is_stopped();
+        const auto took =
+            std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
+        limit_ = options_.limit.value_or(
+            std::max<std::chrono::milliseconds>(kLeastLimit, took * kTimesUsual));
+        // A branch may take a few times as long as usual, and a process runs several.
+        limit_of_process_ =
+            limit_ + kSpare + took * 4 * static_cast<int>(subject_.branches_of_process());
+        if (usual && usual->outcome != Outcome::kPassed) {
+            result_.error = fmt::format("{}: it fails without any fault: {}", subject_.name(),
+                                        usual->kind == "error" ? usual->happened : usual->kind);
+            return std::nullopt;
+        }
+        if (usual && usual->places.empty()) {
+            result_.error = fmt::format(
+                "{}: no host sends a packet in it, and no verb of it can fail", subject_.name());
+            return std::nullopt;
+        }
+        if (usual) {
+            seen_.insert(usual->effects);
+        }
+        return usual;
+    }
+
+    [[nodiscard]] bool goes_on() const {
+        const std::uint64_t run = result_.singles + result_.pairs;
+        return !options_.onlooker ||
+               options_.onlooker({static_cast<std::size_t>(run),
+                                  singles_.size() + static_cast<std::size_t>(pairs_known_)});
+    }
+
+    [[nodiscard]] bool is_over() const {
+        return stopped_ || (options_.budget != ProcessPool::kNoLimit &&
+                            Clock::now() - begin_ >= options_.budget);
+    }
+
+    static BranchResult result_of(const std::string& text, const std::string& error) {
+        const auto parsed = nlohmann::json::parse(text, nullptr, false);
+        if (error.empty() && parsed.is_array()) {
+            return branch_from_json(parsed);
+        }
+        BranchResult result;
+        const bool took_too_long = error.find("too long") != std::string::npos;
+        result.outcome = took_too_long ? Outcome::kTooLong : Outcome::kCrashed;
+        result.kind = error.empty() ? "what its process left cannot be read" : error;
+        return result;
+    }
+
+    // Adds a branch for each choice at each place behind those of `before`.
+    void expand(const std::vector<Choice>& before, const std::vector<Place>& places,
+                std::vector<Branch>& branches) {
+        const std::size_t first = before.empty() ? 0 : before.back().place + 1;
+        for (std::size_t i = first; i < places.size(); ++i) {
+            for (Choice& choice : choices_->at(i, places[i])) {
+                // The fault answers in the responder's name. Behind a lost packet the responder
+                // itself would ask for that packet first.
+                if (!before.empty() && choice.group == ChoiceGroup::kReceives) {
+                    continue;
+                }
+                if (before.empty()) {
+                    ++result_.choices[std::string(
+                        kChoiceGroupNames[static_cast<std::size_t>(choice.group)])];
+                }
+                Branch branch{.choices = before,
+                              .with_places = before.empty() && options_.depth > 1,
+                              .limit = limit_};
+                branch.choices.push_back(std::move(choice));
+                branch.is_repaired = branch.choices.size() <= repaired_faults_ &&
+                                     std::ranges::all_of(branch.choices, [](const Choice& each) {
+                                         return each.harm == Harm::kRepaired;
+                                     });
+                branches.push_back(std::move(branch));
+            }
+        }
+    }
+
+    // Runs branches in processes, until the time is over; takes what came of them in their order,
+    // in which findings do not depend on the number of processes.
+    void run_all(const std::vector<Branch>& branches, std::uint64_t& count) {
+        std::vector<std::optional<BranchResult>> results(branches.size());
+        ProcessPool pool(options_.jobs, limit_of_process_,
+                         [this](std::int64_t) { return goes_on(); });
+        struct Piece {
+            std::size_t begin, end;
+        };
+        std::vector<Piece> pieces;
+        std::vector<std::size_t> alone;
+        std::size_t next = 0;
+        while (!pool.is_stopped()) {
+            while (!pool.is_full() && !is_over() && (!alone.empty() || next < branches.size())) {
+                Piece piece{next, std::min(next + subject_.branches_of_process(), branches.size())};
+                if (!alone.empty()) {
+                    piece = {alone.back(), alone.back() + 1};
+                    alone.pop_back();
+                } else {
+                    next = piece.end;
+                }
+                pieces.push_back(piece);
+                pool.start(pieces.size() - 1, [this, piece, &branches](ProcessPool::Reached&) {
+                    nlohmann::json all = nlohmann::json::array();
+                    for (std::size_t i = piece.begin; i < piece.end; ++i) {
+                        all.push_back(to_json(subject_.run(branches[i])));
+                    }
+                    return to_line(all);
+                });
+            }
+            if (pool.is_idle()) {
+                break;
+            }
+            for (const ProcessPool::Done& done : pool.wait()) {
+                const Piece piece = pieces[done.id];
+                if (!done.error.empty() && piece.end - piece.begin > 1) {
+                    for (std::size_t i = piece.end; i-- > piece.begin;) {
+                        alone.push_back(i);
+                    }
+                    continue;
+                }
+                const auto parsed = nlohmann::json::parse(done.text, nullptr, false);
+                for (std::size_t i = piece.begin; i < piece.end; ++i) {
+                    const bool is_there = parsed.is_array() && parsed.size() > i - piece.begin;
+                    results[i] = is_there ? branch_from_json(parsed[i - piece.begin])
+                                          : result_of("", done.error);
+                    ++count;
+                }
+            }
+        }
+        stopped_ = stopped_ || pool.is_stopped();
+        done_ = 0;
+        for (std::size_t i = 0; i < branches.size(); ++i) {
+            if (results[i]) {
+                take(branches[i], *results[i]);
+                ++done_;
+            }
+        }
+    }
+
+    void take(const Branch& branch, const BranchResult& result) {
+        ++result_.outcomes[std::string(to_string(result.outcome))];
+        if (result.outcome != Outcome::kPassed) {
+            add_finding(branch, result);
+        } else if (branch.with_places && seen_.insert(result.effects).second) {
+            expansions_.push_back({branch.choices.front(), result.places});
+        } else if (branch.with_places) {
+            ++result_.same;
+        }
+    }
+
+    void add_finding(const Branch& branch, const BranchResult& result) {
+        std::vector<std::string> actions;
+        for (const Choice& choice : branch.choices) {
+            actions.push_back(choice.action);
+        }
+        std::ranges::sort(actions);
+        const std::string key = fmt::format("{}|{}|{}|{}", to_string(result.outcome), result.kind,
+                                            result.cause, fmt::join(actions, ","));
+        const auto [found, is_new] = classes_.emplace(key, result_.findings.size());
+        if (is_new) {
+            Finding finding{result, branch.choices, 0, {}, {}, {}};
+            explain(finding, branch);
+            keep(finding, branch);
+            result_.findings.push_back(std::move(finding));
+        }
+        ++result_.findings[found->second].branches;
+    }
+
+    // Runs the branch once more.
+    void explain(Finding& finding, Branch branch) {
+        branch.with_places = false;
+        branch.with_explanation = true;
+        ProcessPool pool(1, limit_ + kSpare, [this](std::int64_t) { return goes_on(); });
+        pool.start(0, [this, &branch](ProcessPool::Reached&) {
+            return to_line(to_json(subject_.run(branch)));
+        });
+        for (const ProcessPool::Done& done : pool.wait()) {
+            finding.result.explanation = result_of(done.text, done.error).explanation;
+        }
+    }
+
+    void keep(Finding& finding, const Branch& branch) const {
+        namespace fs = std::filesystem;
+        std::error_code ignored;
+        fs::create_directories(options_.folder, ignored);
+        const std::string path = (fs::path(options_.folder) /
+                                  fmt::format("explore-{}.yaml", result_.findings.size() + 1))
+                                     .string();
+        std::ofstream out(path);
+        out << fmt::format("# {}: {} ({}).\n", subject_.name(), to_string(finding.result.outcome),
+                           finding.result.kind);
+        for (const Choice& choice : finding.choices) {
+            out << fmt::format("# {}\n", choice.name);
+        }
+        out << subject_.reproducer(branch);
+        out.close();
+        if (out) {
+            finding.kept = path;
+            finding.replay = subject_.replay(path);
+        } else {
+            finding.error = path + " cannot be written";
+        }
+    }
+
+    // Those that touch the same connection first.
+    void run_pairs() {
+        std::ranges::sort(expansions_, {}, [](const Expansion& each) { return each.choice.place; });
+        for (const bool of_same_connection : {true, false}) {
+            for (const Expansion& expansion : expansions_) {
+                if (is_over()) {
+                    result_.pairs_left = true;
+                    return;
+                }
+                std::vector<Branch> branches;
+                expand({expansion.choice}, expansion.places, branches);
+                const std::string end = connection_of(expansion.places, expansion.choice.place);
+                std::erase_if(branches, [&](const Branch& branch) {
+                    return (connection_of(expansion.places, branch.choices.back().place) == end) !=
+                           of_same_connection;
+                });
+                pairs_known_ += branches.size();
+                run_all(branches, result_.pairs);
+                result_.pairs_left = result_.pairs_left || done_ < branches.size();
+            }
+        }
+    }
+
+    // "c" of "h0/c"; "" where a packet belongs to none.
+    static std::string connection_of(const std::vector<Place>& places, std::size_t place) {
+        const std::string& end = places[place].packet.end;
+        return end.substr(std::min(end.find('/'), end.size()));
+    }
+
+    const Subject& subject_;
+    const ExploreOptions& options_;
+    Clock::time_point begin_;
+    std::optional<Choices> choices_;
+    std::size_t repaired_faults_ = 0;
+    std::chrono::milliseconds limit_{};  // of a branch
+    std::chrono::milliseconds limit_of_process_{};
+    ExploreResult result_;
+    std::vector<Branch> singles_;
+    std::vector<Expansion> expansions_;
+    std::set<std::uint64_t> seen_;  // effects of branches of one fault, and of none
+    std::map<std::string, std::size_t> classes_;
+    std::uint64_t pairs_known_ = 0;
+    std::size_t done_ = 0;  // branches of the last run_all()
+    bool stopped_ = false;
+};
+
+}  // namespace
+
+ExploreResult explore(const Subject& subject, const ExploreOptions& options) {
+    return Exploration(subject, options).run();
+}
+
+}  // namespace scenarios

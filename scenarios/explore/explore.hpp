@@ -1,0 +1,64 @@
+// Tries everything that could go wrong in a run: each fault at each of its places, then pairs of
+// faults. What fails is put into classes by its cause, each with the smallest scenario that fails
+// so.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scenarios/engine/process_pool.hpp"
+#include "scenarios/explore/subject.hpp"
+
+namespace scenarios {
+
+struct ExploreOptions {
+    std::vector<ChoiceGroup> groups{};  // empty: all
+    std::string host{};                 // faults at this host alone; "": at any
+    unsigned depth = 1;                 // faults in a branch at most: 1 or 2
+    unsigned jobs = 1;
+    // Wall time: of the whole, after which no branch is begun; and of one branch, by default 2 s or
+    // 20 times as long as the run without faults takes.
+    std::chrono::milliseconds budget = ProcessPool::kNoLimit;
+    std::optional<std::chrono::milliseconds> limit{};
+    std::string folder = ".";  // of explore-N.yaml, one a class; made where it is missing
+    Onlooker onlooker{};       // of branches
+};
+
+// Branches that fail for the same reason.
+struct Finding {
+    BranchResult result{};          // of the first
+    std::vector<Choice> choices{};  // of the first: the fewest, then the earliest
+    std::uint64_t branches = 0;
+    std::string kept{};    // the scenario that fails again
+    std::string replay{};  // the command that runs it
+    std::string error{};   // why it could not be kept
+};
+
+struct ExploreResult {
+    std::string error{};                              // nothing was explored
+    std::size_t packets = 0;                          // of the run without faults
+    std::size_t calls = 0;                            // of its programs
+    std::map<std::string, std::uint64_t> choices{};   // of single faults, by group
+    std::map<std::string, std::uint64_t> outcomes{};  // of all branches
+    std::uint64_t singles = 0;                        // branches that were run, of one fault
+    std::uint64_t pairs = 0;                          // of two
+    std::uint64_t left = 0;   // branches of one fault that the budget has left out
+    std::uint64_t same = 0;   // branches of one fault after which nothing new can happen: no pairs
+    bool pairs_left = false;  // pairs that the budget has left out
+    std::vector<Finding> findings{};  // in the order of finding
+    bool stopped = false;             // the onlooker wanted no more
+};
+
+ExploreResult explore(const Subject& subject, const ExploreOptions& options);
+
+// Tells each finding with its reproducer, and what was tried.
+std::string report(const ExploreResult& result);
+std::string json(const ExploreResult& result);
+
+}  // namespace scenarios

@@ -1,0 +1,115 @@
+// Writes what an exploration has found, as text and as JSON.
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "fabric/core/counted.hpp"
+
+#include "scenarios/engine/verdict_json.hpp"
+#include "scenarios/explore/explore.hpp"
+
+namespace scenarios {
+
+namespace {
+
+// Further lines stand below the first one.
+std::string indented(const std::string& lines) {
+    std::string text;
+    for (const char c : lines.substr(0, lines.find_last_not_of('\n') + 1)) {
+        text += c == '\n' ? "\n        " : std::string(1, c);
+    }
+    return text;
+}
+
+std::string report(const Finding& finding, std::size_t number) {
+    const BranchResult& result = finding.result;
+    std::string text =
+        fmt::format("FINDING {}: {} ({}), {}\n", number, to_string(result.outcome), result.kind,
+                    fabric::counted(finding.branches, "branch", "branches"));
+    for (const Choice& choice : finding.choices) {
+        text += fmt::format("    {}\n", choice.name);
+    }
+    if (!result.expected.empty()) {
+        text += fmt::format("    expected: {}\n", result.expected);
+    }
+    if (!result.happened.empty()) {
+        text += fmt::format("    happened: {}\n", indented(result.happened));
+    }
+    text += result.explanation;
+    text += finding.kept.empty() ? fmt::format("    {}\n", finding.error)
+                                 : fmt::format("    replay: {}\n", finding.replay);
+    return text;
+}
+
+}  // namespace
+
+std::string report(const ExploreResult& result) {
+    std::string text;
+    for (std::size_t i = 0; i < result.findings.size(); ++i) {
+        text += report(result.findings[i], i + 1);
+    }
+    std::vector<std::string> groups;
+    for (const auto& [name, count] : result.choices) {
+        groups.push_back(fmt::format("{} {}", count, name));
+    }
+    text += fmt::format(
+        "{} of the run, {} of one fault ({})", fabric::counted(result.packets, "packet"),
+        fabric::counted(result.singles, "branch", "branches"), fmt::join(groups, ", "));
+    if (result.pairs > 0) {
+        text += fmt::format(", {} of two", fabric::counted(result.pairs, "branch", "branches"));
+    }
+    std::vector<std::string> outcomes;
+    for (const auto& [name, count] : result.outcomes) {
+        outcomes.push_back(fmt::format("{} {}", count, name));
+    }
+    text += fmt::format(": {}; {}\n", fmt::join(outcomes, ", "),
+                        fabric::counted(result.findings.size(), "finding"));
+    if (result.same > 0) {
+        text += fmt::format("{} of one fault ended like another one: no pairs with them\n",
+                            fabric::counted(result.same, "branch", "branches"));
+    }
+    if (result.left > 0 || result.pairs_left) {
+        text += fmt::format("not tried: {}\n",
+                            result.stopped ? "interrupted"
+                            : result.left > 0
+                                ? fmt::format("{} of one fault, and pairs",
+                                              fabric::counted(result.left, "branch", "branches"))
+                                : std::string("some pairs: the budget is used up"));
+    }
+    return text;
+}
+
+std::string json(const ExploreResult& result) {
+    nlohmann::ordered_json findings = nlohmann::ordered_json::array();
+    for (const Finding& finding : result.findings) {
+        nlohmann::ordered_json faults = nlohmann::ordered_json::array();
+        for (const Choice& choice : finding.choices) {
+            faults.push_back({{"name", choice.name}, {"fault", choice.fault}});
+        }
+        findings.push_back({{"outcome", to_string(finding.result.outcome)},
+                            {"kind", finding.result.kind},
+                            {"cause", finding.result.cause},
+                            {"expected", finding.result.expected},
+                            {"happened", finding.result.happened},
+                            {"time_ps", finding.result.time_ps},
+                            {"explanation", finding.result.explanation},
+                            {"branches", finding.branches},
+                            {"faults", std::move(faults)},
+                            {"scenario", finding.kept},
+                            {"replay", finding.replay}});
+    }
+    return to_line(nlohmann::ordered_json{{"packets", result.packets},
+                                          {"calls", result.calls},
+                                          {"choices", result.choices},
+                                          {"branches_of_one", result.singles},
+                                          {"branches_of_two", result.pairs},
+                                          {"same", result.same},
+                                          {"left", result.left},
+                                          {"pairs_left", result.pairs_left},
+                                          {"outcomes", result.outcomes},
+                                          {"findings", std::move(findings)}},
+                   2) +
+           "\n";
+}
+
+}  // namespace scenarios

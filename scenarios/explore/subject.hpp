@@ -1,0 +1,57 @@
+// Runs the branches of what is explored: a scenario or a program.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "scenarios/engine/process_pool.hpp"
+#include "scenarios/engine/scenario.hpp"
+#include "scenarios/explore/branch.hpp"
+
+namespace scenarios {
+
+// The faults of a branch.
+struct Branch {
+    std::vector<Choice> choices{};
+    bool is_repaired = true;        // everything must complete in spite of them
+    bool with_places = false;       // its packets and surroundings are asked for
+    bool with_explanation = false;  // of what failed
+    // Limits the wall time of a program, which hangs if it takes longer.
+    std::chrono::milliseconds limit = ProcessPool::kNoLimit;
+};
+
+// Returns an item of the list `faults`, with a name, for the choice at `index`.
+std::string fault_text(const Branch& branch, std::size_t index);
+
+// The fault that changes nothing and fires at every packet, in the order in which hosts send them;
+// what it hits are the places of a run.
+inline constexpr std::string_view kObserver = "explore_places";
+std::string observer_text();
+
+class Subject {
+  public:
+    virtual ~Subject() = default;
+
+    // Returns the scenario or the command, as messages name it.
+    [[nodiscard]] virtual const std::string& name() const = 0;
+    // Runs it. Called in a process of its own, once or several times.
+    [[nodiscard]] virtual BranchResult run(const Branch& branch) const = 0;
+    // How many branches one process may run, which saves the start of others.
+    [[nodiscard]] virtual std::size_t branches_of_process() const = 0;
+    // Returns a scenario that makes it fail again.
+    [[nodiscard]] virtual std::string reproducer(const Branch& branch) const = 0;
+    // Returns the command that runs `file`, a reproducer.
+    [[nodiscard]] virtual std::string replay(const std::string& file) const = 0;
+};
+
+// The scenario with the faults of a branch, run in this process. Copies it.
+std::unique_ptr<Subject> scenario_subject(const Scenario& scenario);
+
+// A program that has its world in its own process; not empty. `libraries` is the folder that is
+// searched first for those of the program; "": as it finds them.
+std::unique_ptr<Subject> program_subject(std::vector<std::string> command, std::string libraries);
+
+}  // namespace scenarios

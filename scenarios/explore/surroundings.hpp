@@ -1,0 +1,37 @@
+// The fabric and the connections of a run, as far as faults need to know them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "scenarios/engine/observation.hpp"
+#include "scenarios/engine/scenario.hpp"
+
+namespace scenarios {
+
+struct Surroundings {
+    struct Link {
+        std::string name;  // "h0-s0"
+        std::string host;  // at one end of it
+    };
+
+    std::vector<std::string> hosts{};  // that have queue pairs
+    std::vector<Link> links{};         // of these hosts
+    std::vector<std::string> ends{};   // queue pairs, by their names in scenarios: "h0/c"
+    // So many faults of packets every connection must repair; 0: it may lose messages.
+    unsigned repaired_faults = 0;
+    std::optional<std::int64_t> ack_timeout_ps{};  // the shortest
+    std::optional<std::int64_t> patience_ps{};     // of the least patient connection
+};
+
+// Returns those that a scenario describes.
+Surroundings surroundings_of(const Scenario& scenario);
+
+// Returns those that a trace shows. Queue pairs are called HOST/N there, the N-th of the host. Time
+// limits and retries are in no trace: one fault must be repaired.
+Surroundings surroundings_of(std::span<const Record> records);
+
+}  // namespace scenarios

@@ -1,0 +1,113 @@
+#include "simverbs/cli/explore_command.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "simverbs/cli/exit_status.hpp"
+#include "simverbs/cli/installed_files.hpp"
+#include "simverbs/cli/launch.hpp"
+#include "simverbs/cli/output_option.hpp"
+#include "simverbs/cli/progress.hpp"
+#include "simverbs/cli/world_options.hpp"
+
+namespace simverbs::cli {
+
+ExploreCommand::ExploreCommand(CLI::App& app, std::vector<std::string> program)
+    : explore_(app.add_subcommand("explore",
+                                  "Try every fault at every place of the run of a scenario, or of "
+                                  "-- COMMAND")),
+      program_(std::move(program)) {
+    CLI::Option* const file = explore_->add_option("file", file_, "the scenario");
+    file->type_name("SCENARIO");
+    take_installed_files(*file);
+    explore_->add_option("--set", settings_, "a change of the file")
+        ->type_name("KEY.KEY=VALUE")
+        ->allow_extra_args(false);
+    explore_->add_option("--depth", options_.depth, "faults in a branch at most")
+        ->check(CLI::Range(1, 2));
+    std::vector<std::string> names(std::begin(scenarios::kChoiceGroupNames),
+                                   std::end(scenarios::kChoiceGroupNames));
+    explore_
+        ->add_option(
+            "--only", groups_,
+            "kinds of faults: of packets, receives that are not posted in time, calls, links, "
+            "queue pairs, hosts")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->check(CLI::IsMember(names))
+        ->default_str("all");
+    explore_->add_option("--host", options_.host, "faults at this host alone")
+        ->type_name("HOST")
+        ->default_str("any");
+    explore_->add_option("-j,--jobs", options_.jobs, "so many at once")->check(CLI::Range(1, 1024));
+    add_limit(*explore_, "--budget", options_.budget, "no branch is begun after it", "none");
+    add_limit(*explore_, "--run-limit", limit_, "a branch that takes longer hangs",
+              "2s, or 20 times as long as the run without faults");
+    explore_->add_option("--keep", options_.folder, "folder for explore-N.yaml of each finding")
+        ->type_name("DIR");
+    explore_->add_option("--json", json_file_, "write the findings to FILE as JSON")
+        ->type_name("FILE");
+}
+
+std::unique_ptr<scenarios::Subject> ExploreCommand::make_subject() const {
+    if (file_.empty() == program_.empty()) {
+        complain(file_.empty() ? "explore: no scenario and no -- COMMAND; see --help"
+                               : "explore: a scenario or -- COMMAND, not both",
+                 kUsage);
+        return nullptr;
+    }
+    if (!program_.empty()) {
+        if (!settings_.empty()) {
+            complain("explore: --set is for scenarios", kUsage);
+            return nullptr;
+        }
+        return scenarios::program_subject(program_, library_folder());
+    }
+    const auto scenario = scenarios::load(file_, settings_);
+    if (!scenario) {
+        std::cerr << scenario.error() << "\n";
+        return nullptr;
+    }
+    return scenarios::scenario_subject(*scenario);
+}
+
+int ExploreCommand::run() {
+    if (!json_file_.empty() && !can_write(json_file_)) {
+        return complain(json_file_ + " cannot be written", kUsage);
+    }
+    for (const std::string& group : groups_) {
+        const auto found = std::ranges::find(scenarios::kChoiceGroupNames, group);
+        options_.groups.push_back(
+            static_cast<scenarios::ChoiceGroup>(found - std::begin(scenarios::kChoiceGroupNames)));
+    }
+    const std::unique_ptr<scenarios::Subject> subject = make_subject();
+    if (subject == nullptr) {
+        return kUsage;
+    }
+    if (limit_ != scenarios::ProcessPool::kNoLimit) {
+        options_.limit = limit_;
+    }
+    Progress progress("branches");
+    options_.onlooker = [&](const scenarios::Stage& stage) { return progress.look(stage); };
+    const scenarios::ExploreResult result = scenarios::explore(*subject, options_);
+    progress.clear();
+    if (!result.error.empty()) {
+        std::cerr << result.error << "\n";
+        return kUsage;
+    }
+    std::cout << scenarios::report(result);
+    if (!json_file_.empty()) {
+        std::ofstream out(json_file_);
+        out << scenarios::json(result);
+        out.close();
+        if (!out) {
+            return complain(json_file_ + " cannot be written", kFailed);
+        }
+    }
+    const int status = result.findings.empty() ? kPassed : kFailed;
+    return result.stopped ? Progress::status(status) : status;
+}
+
+}  // namespace simverbs::cli

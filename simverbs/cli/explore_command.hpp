@@ -1,0 +1,39 @@
+// `simverbs explore`: every fault at every place of a run.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "simverbs/cli/command.hpp"
+
+#include "scenarios/explore/explore.hpp"
+
+namespace simverbs::cli {
+
+class ExploreCommand final : public Command {
+  public:
+    // `program`: what stood behind "--" on the command line.
+    ExploreCommand(CLI::App& app, std::vector<std::string> program);
+
+    [[nodiscard]] bool is_chosen() const override { return explore_->parsed(); }
+    [[nodiscard]] int run() override;
+
+  private:
+    // nullptr: there is none, which it has said.
+    [[nodiscard]] std::unique_ptr<scenarios::Subject> make_subject() const;
+
+    CLI::App* explore_;
+    std::vector<std::string> program_;
+    std::string file_;
+    std::vector<std::string> settings_;
+    std::vector<std::string> groups_;
+    scenarios::ExploreOptions options_;
+    std::chrono::milliseconds limit_ = scenarios::ProcessPool::kNoLimit;  // as given
+    std::string json_file_;
+};
+
+}  // namespace simverbs::cli

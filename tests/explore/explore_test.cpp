@@ -1,0 +1,216 @@
+// Explorations of small scenarios: what is tried, what is found, and that the result is always the
+// same.
+#include "scenarios/explore/explore.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fabric/core/temporary_folder.hpp"
+
+#include "scenarios/engine/run.hpp"
+
+namespace scenarios {
+namespace {
+
+using testing::Contains;
+using testing::Each;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+
+// One message of one packet, and its acknowledgement.
+constexpr std::string_view kPing = R"(
+connections: {c: {between: [h0, h1]}}
+hosts:
+  h0: {do: [{send: {qp: c}}, {poll: {qp: c, status: SUCCESS}}]}
+  h1: {do: [{receive: {qp: c}}, {poll: {qp: c, status: SUCCESS}}]}
+)";
+
+class Explore : public testing::Test {
+  protected:
+    ExploreResult explore(std::string_view text, ExploreOptions options = {}) {
+        const auto scenario = parse(text, "test.yaml", {});
+        EXPECT_TRUE(scenario) << scenario.error();
+        options.folder = place_.file("kept");
+        return scenario ? scenarios::explore(*scenario_subject(*scenario), options)
+                        : ExploreResult{};
+    }
+
+    static std::vector<std::string> names(const ExploreResult& result) {
+        std::vector<std::string> all;
+        for (const Finding& finding : result.findings) {
+            for (const Choice& choice : finding.choices) {
+                all.push_back(choice.name);
+            }
+        }
+        return all;
+    }
+
+  private:
+    fabric::TemporaryFolder place_{"explore-test-"};
+};
+
+TEST_F(Explore, TriesEachFaultAtEachPacket) {
+    const ExploreResult result = explore(kPing, {.groups = {ChoiceGroup::kPackets}});
+    EXPECT_EQ(result.error, "");
+    EXPECT_EQ(result.packets, 2U);
+    EXPECT_THAT(result.choices, ElementsAre(Pair("packets", 10U)));  // five for each packet
+    EXPECT_EQ(result.singles, 10U);
+    EXPECT_THAT(result.outcomes, ElementsAre(Pair("passed", 10U)));
+    EXPECT_THAT(result.findings, IsEmpty());
+}
+
+TEST_F(Explore, OnlySendsNeedAReceive) {
+    EXPECT_EQ(explore(kPing, {.groups = {ChoiceGroup::kReceives}}).singles, 1U);
+}
+
+TEST_F(Explore, AFaultThatLastsBreaksNoInvariant) {
+    const ExploreResult result = explore(
+        kPing, {.groups = {ChoiceGroup::kLinks, ChoiceGroup::kQueuePairs, ChoiceGroup::kHosts}});
+    // At each packet: two links for a moment and for good, two queue pairs, two hosts in three
+    // ways.
+    EXPECT_EQ(result.singles, 2U * (4 + 2 + 6));
+    EXPECT_THAT(result.findings, IsEmpty());
+}
+
+TEST_F(Explore, FaultsAtOneHostAreThoseOfItsPacketsLinkAndQueuePairs) {
+    const ExploreResult result = explore(kPing, {.host = "h1"});
+    EXPECT_THAT(result.choices, ElementsAre(Pair("hosts", 6U), Pair("links", 4U),
+                                            Pair("packets", 5U), Pair("queue_pairs", 2U)));
+}
+
+TEST_F(Explore, FindsAConnectionThatNeverRetries) {
+    const ExploreResult result = explore(R"(
+connections: {c: {between: [h0, h1], retries: 0}}
+hosts:
+  h0: {do: [{send: {qp: c}}, {poll: {qp: c, status: SUCCESS}}]}
+  h1: {do: [{receive: {qp: c}}, {poll: {qp: c, status: SUCCESS}}]}
+)",
+                                         {.groups = {ChoiceGroup::kPackets}});
+    EXPECT_THAT(names(result), Contains("drop of SEND_ONLY, PSN 1 of h0/c, transmission 1"));
+    EXPECT_THAT(result.findings,
+                Each(Field(&Finding::result,
+                           Field(&BranchResult::kind, "operation status RETRY_EXC_ERR"))));
+}
+
+TEST_F(Explore, FindsRnrRetriesThatAreTooFew) {
+    const ExploreResult result = explore(R"(
+connections: {c: {between: [h0, h1], rnr_retries: 0}}
+hosts:
+  h0: {do: [{sleep: 1us}, {send: {qp: c}}, {poll: {qp: c, status: SUCCESS}}]}
+  h1: {do: [{receive: {qp: c}}, {poll: {qp: c, status: SUCCESS}}]}
+)");
+    EXPECT_THAT(names(result), ElementsAre("rnr_nak of SEND_ONLY, PSN 1 of h0/c, transmission 1"));
+}
+
+TEST_F(Explore, KeepsAScenarioThatFailsAgain) {
+    const ExploreResult result = explore(R"(
+connections: {c: {between: [h0, h1], retries: 0}}
+hosts: {h0: {do: [{write: {qp: c}}, {poll: {qp: c, status: SUCCESS}}]}}
+)",
+                                         {.groups = {ChoiceGroup::kPackets}});
+    ASSERT_THAT(result.findings, testing::Not(IsEmpty()));
+    const Finding& first = result.findings.front();
+    const auto kept = load(first.kept, {});
+    ASSERT_TRUE(kept) << kept.error();
+    const Verdict verdict = run(*kept);
+    ASSERT_FALSE(verdict.passed());
+    EXPECT_EQ(verdict.failures.front().kind, first.result.kind);
+    EXPECT_EQ(verdict.failures.front().happened, first.result.happened);
+}
+
+TEST_F(Explore, PairsAreTriedOnceEach) {
+    const ExploreResult result = explore(kPing, {.groups = {ChoiceGroup::kQueuePairs}, .depth = 2});
+    EXPECT_EQ(result.singles, 4U);
+    // Both faults at the first packet leave no second one; after one of them h0 sends again.
+    EXPECT_GT(result.pairs, 0U);
+    EXPECT_THAT(result.findings, IsEmpty());
+}
+
+TEST_F(Explore, FindsTheSameWithAnyNumberOfProcesses) {
+    constexpr std::string_view kCareless = R"(
+connections: {c: {between: [h0, h1], retries: 0}}
+hosts:
+  h0: {do: [{send: {qp: c, length: 2000}}, {poll: {qp: c, status: SUCCESS}}]}
+  h1: {do: [{receive: {qp: c, length: 4096}}, {poll: {qp: c, status: SUCCESS}}]}
+)";
+    const std::vector<ChoiceGroup> groups = {ChoiceGroup::kPackets};
+    const ExploreResult one = explore(kCareless, {.groups = groups, .depth = 2, .jobs = 1});
+    const ExploreResult many = explore(kCareless, {.groups = groups, .depth = 2, .jobs = 3});
+    EXPECT_GT(one.pairs, 0U);
+    EXPECT_THAT(one.findings, testing::Not(IsEmpty()));
+    EXPECT_EQ(json(one), json(many));
+}
+
+TEST_F(Explore, AScenarioThatFailsByItselfIsRefused) {
+    const ExploreResult result = explore(R"(
+connections: {c: {between: [h0, h1], rnr_retries: 1, min_rnr_timer: 1}}
+hosts: {h0: {do: [{send: {qp: c}}, {poll: {qp: c, status: SUCCESS}}]}}
+)");
+    EXPECT_THAT(result.error, HasSubstr("test.yaml: it fails without any fault: operation status"));
+}
+
+TEST_F(Explore, DatagramsMayBeLostButNotSpoiled) {
+    const ExploreResult result = explore(R"(
+connections: {c: {between: [h0, h1], type: UD}}
+hosts:
+  h0: {do: [{send: {qp: c}}, {poll: {qp: c, status: SUCCESS}}]}
+  h1: {do: [{receive: {qp: c, length: 128}}, {poll: {qp: c, status: SUCCESS}}]}
+)");
+    EXPECT_GT(result.singles, 0U);
+    EXPECT_THAT(result.findings, IsEmpty());
+}
+
+TEST(Surroundings, RepairedFaultsFollowFromRetries) {
+    const auto repaired = [](std::string_view connection) {
+        const auto scenario = parse(
+            fmt::format("connections: {{c: {{between: [h0, h1], {}}}}}\n", connection), "t", {});
+        EXPECT_TRUE(scenario) << scenario.error();
+        return scenario ? surroundings_of(*scenario).repaired_faults : 99;
+    };
+    EXPECT_EQ(repaired("type: RC"), 7U);
+    EXPECT_EQ(repaired("retries: 2, ends: {h1: {retries: 1}}"), 1U);
+    EXPECT_EQ(repaired("retries: 0"), 1U);
+    EXPECT_EQ(repaired("timeout: 0"), 1U);
+    EXPECT_EQ(repaired("type: UC"), 0U);
+    EXPECT_EQ(repaired("type: UD"), 0U);
+}
+
+TEST(Surroundings, OfATraceAreItsQueuePairsAndTheirLinks) {
+    std::vector<Record> records;
+    const auto add = [&records](std::string node, std::string_view name, std::string_view field,
+                                std::string text) {
+        records.push_back({.node = std::move(node), .name = name, .fields = {{field, text, 0}}});
+    };
+    add("h0", "link", "link", "h0-s0");
+    add("h1", "link", "link", "h1-s0");
+    add("h2", "link", "link", "h2-s0");
+    add("h1", "queue_pair", "service", "RC");
+    add("h0", "queue_pair", "service", "RC");
+    add("h1", "queue_pair", "service", "RC");
+    Surroundings found = surroundings_of(records);
+    EXPECT_THAT(found.hosts, ElementsAre("h0", "h1"));
+    EXPECT_THAT(found.ends, ElementsAre("h1/1", "h0/1", "h1/2"));
+    EXPECT_THAT(found.links, ElementsAre(Field(&Surroundings::Link::name, "h0-s0"),
+                                         Field(&Surroundings::Link::name, "h1-s0")));
+    EXPECT_EQ(found.repaired_faults, 1U);
+    add("h0", "queue_pair", "service", "UD");
+    EXPECT_EQ(surroundings_of(records).repaired_faults, 0U);
+}
+
+TEST_F(Explore, ABudgetLeavesBranchesOut) {
+    const ExploreResult result = explore(kPing, {.budget = std::chrono::milliseconds(0)});
+    EXPECT_EQ(result.singles, 0U);
+    EXPECT_GT(result.left, 0U);
+    EXPECT_THAT(report(result), HasSubstr("not tried: "));
+}
+
+}  // namespace
+}  // namespace scenarios
