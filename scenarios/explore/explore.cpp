@@ -92,6 +92,13 @@ class Exploration {
                 "{}: no host sends a packet in it, and no verb of it can fail", subject_.name());
             return std::nullopt;
         }
+        if (usual && !options_.host.empty() &&
+            std::ranges::find(usual->surroundings.hosts, options_.host) ==
+                usual->surroundings.hosts.end()) {
+            result_.error = fmt::format("--host {}: no such host has a queue pair; these have: {}",
+                                        options_.host, fmt::join(usual->surroundings.hosts, ", "));
+            return std::nullopt;
+        }
         if (usual) {
             seen_.insert(usual->effects);
         }

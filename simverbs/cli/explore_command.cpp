@@ -70,6 +70,11 @@ std::unique_ptr<scenarios::Subject> ExploreCommand::make_subject() const {
         std::cerr << scenario.error() << "\n";
         return nullptr;
     }
+    if (scenario->has_processes()) {
+        complain("explore: " + file_ + " starts programs; only those with operations are explored",
+                 kUsage);
+        return nullptr;
+    }
     return scenarios::scenario_subject(*scenario);
 }
 

@@ -86,6 +86,11 @@ TEST_F(Explore, FaultsAtOneHostAreThoseOfItsPacketsLinkAndQueuePairs) {
                                             Pair("packets", 5U), Pair("queue_pairs", 2U)));
 }
 
+TEST_F(Explore, AnUnknownHostIsRefused) {
+    EXPECT_EQ(explore(kPing, {.host = "h7"}).error,
+              "--host h7: no such host has a queue pair; these have: h0, h1");
+}
+
 TEST_F(Explore, FindsAConnectionThatNeverRetries) {
     const ExploreResult result = explore(R"(
 connections: {c: {between: [h0, h1], retries: 0}}
