@@ -19,7 +19,8 @@ nlohmann::json to_json(const Surroundings& surroundings) {
             surroundings.ends,
             surroundings.repaired_faults,
             optional(surroundings.ack_timeout_ps),
-            optional(surroundings.patience_ps)};
+            optional(surroundings.patience_ps),
+            surroundings.has_datagrams};
 }
 
 Surroundings surroundings_from_json(const nlohmann::json& json) {
@@ -31,6 +32,7 @@ Surroundings surroundings_from_json(const nlohmann::json& json) {
                      .links = {},
                      .ends = json.at(2),
                      .repaired_faults = json.at(3),
+                     .has_datagrams = json.at(6),
                      .ack_timeout_ps = optional(4),
                      .patience_ps = optional(5)};
     for (const nlohmann::json& link : json.at(1)) {
@@ -45,6 +47,8 @@ std::string_view to_string(Outcome outcome) {
     switch (outcome) {
         case Outcome::kPassed:
             return "passed";
+        case Outcome::kMissed:
+            return "missed";
         case Outcome::kFailed:
             return "failed";
         case Outcome::kWrongData:

@@ -14,6 +14,7 @@ namespace scenarios {
 
 enum class Outcome : std::uint8_t {
     kPassed,
+    kMissed,     // a fault never fired, and nothing failed: the branch shows nothing
     kFailed,     // an expectation, an assertion, an exit status
     kWrongData,  // an invariant is broken
     kHangs,      // somebody waits for what cannot come any more

@@ -19,8 +19,7 @@ constexpr std::int64_t kMoment = kMicrosecond;
 constexpr std::int64_t kPortsComeUp = 2'000 * kMicrosecond;
 // A packet that is sent behind the next one leaves at last when there is no next one.
 constexpr std::int64_t kReorderWithin = 10 * kMicrosecond;
-// How late a packet is where the ACK timeout is not known: longer than that of most programs, 67
-// ms.
+// How late a packet is where the ACK timeout is not known. Most programs have 67 ms or less.
 constexpr std::int64_t kLate = 100'000 * kMicrosecond;
 
 std::string duration_text(std::int64_t picoseconds) {
@@ -62,7 +61,7 @@ constexpr CallErrors kCallErrors[] = {
 // Returns true for the packet at which a responder finds that no receive is posted.
 bool takes_a_receive(std::string_view opcode) {
     return opcode.starts_with("SEND_FIRST") || opcode.starts_with("SEND_ONLY") ||
-           (opcode.starts_with("RDMA_WRITE") && opcode.ends_with("IMMEDIATE"));
+           (opcode.starts_with("RDMA_WRITE") && opcode.ends_with("_IMM"));
 }
 
 // "when: {...}": this packet and no other. It is told by its PSN and transmission, which other
@@ -116,12 +115,16 @@ void Choices::add_actions(const Surroundings& surroundings) {
         surroundings.ack_timeout_ps ? *surroundings.ack_timeout_ps / 2 * 3 : kLate;
     add(kPackets, Harm::kRepaired, "drop");
     add(kPackets, Harm::kRepaired, "corrupt");
-    add(kPackets, Harm::kRepaired, "duplicate");
+    if (!surroundings.has_datagrams) {
+        add(kPackets, Harm::kRepaired, "duplicate");
+    }
     add(kPackets, Harm::kRepaired, "reorder",
         fmt::format(", duration: {}", duration_text(kReorderWithin)));
     // It arrives after the requester has sent it again.
     add(kPackets, Harm::kRepaired, "delay", fmt::format(", duration: {}", duration_text(late)));
-    add(kReceives, Harm::kRepaired, "rnr_nak");
+    if (surroundings.repaired_faults > 0) {  // others drop what finds no receive
+        add(kReceives, Harm::kRepaired, "rnr_nak");
+    }
     for (const std::string& end : surroundings.ends) {
         add(kQueuePairs, Harm::kLasting, "qp_error", ", qp: " + end, " of " + end,
             end.substr(0, end.find('/')));

@@ -219,6 +219,9 @@ class Exploration {
 
     void take(const Branch& branch, const BranchResult& result) {
         ++result_.outcomes[std::string(to_string(result.outcome))];
+        if (result.outcome == Outcome::kMissed) {
+            return;
+        }
         if (result.outcome != Outcome::kPassed) {
             add_finding(branch, result);
         } else if (branch.with_places && seen_.insert(result.effects).second) {

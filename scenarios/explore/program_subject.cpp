@@ -5,6 +5,7 @@
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 #include <fmt/core.h>
@@ -172,6 +173,10 @@ class ProgramSubject final : public Subject {
                 result.surroundings = surroundings_of(*records);
                 result.effects = effects_of(*records);
             }
+        }
+        std::error_code ignored;
+        for (const char* const ending : {".yaml", ".jsonl", ".output"}) {
+            std::filesystem::remove(stem + ending, ignored);
         }
         return result;
     }

@@ -68,13 +68,15 @@ std::string report(const ExploreResult& result) {
         text += fmt::format("{} of one fault ended like another one: no pairs with them\n",
                             fabric::counted(result.same, "branch", "branches"));
     }
-    if (result.left > 0 || result.pairs_left) {
-        text += fmt::format("not tried: {}\n",
-                            result.stopped ? "interrupted"
-                            : result.left > 0
-                                ? fmt::format("{} of one fault, and pairs",
-                                              fabric::counted(result.left, "branch", "branches"))
-                                : std::string("some pairs: the budget is used up"));
+    if (result.left > 0) {
+        text += fmt::format("not tried: {} of one fault\n",
+                            fabric::counted(result.left, "branch", "branches"));
+    }
+    if (result.pairs_left) {
+        text += "not tried: some branches of two faults\n";
+    }
+    if (result.stopped) {
+        text += "interrupted\n";
     }
     return text;
 }

@@ -121,6 +121,9 @@ class ScenarioSubject final : public Subject {
             return result;
         }
         judge(verdict, branch.is_repaired, result);
+        if (result.outcome == Outcome::kPassed && !all_fired(verdict, branch)) {
+            result.outcome = Outcome::kMissed;
+        }
         if (branch.with_explanation) {
             result.explanation = verdict.explanation;
         }
@@ -137,6 +140,16 @@ class ScenarioSubject final : public Subject {
     }
 
   private:
+    static bool all_fired(const Verdict& verdict, const Branch& branch) {
+        for (std::size_t i = 0; i < branch.choices.size(); ++i) {
+            const auto found = verdict.fired.find(fault_name(i));
+            if (found == verdict.fired.end() || found->second.empty()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     static void judge(const Verdict& verdict, bool is_repaired, BranchResult& result) {
         for (const Failure& failure : verdict.failures) {
             const Outcome outcome = outcome_of(failure.kind);

@@ -4,8 +4,12 @@
 
 namespace scenarios {
 
+std::string fault_name(std::size_t index) {
+    return fmt::format("choice{}", index + 1);
+}
+
 std::string fault_text(const Branch& branch, std::size_t index) {
-    return fmt::format("{{name: choice{}, {}}}", index + 1, branch.choices[index].fault);
+    return fmt::format("{{name: {}, {}}}", fault_name(index), branch.choices[index].fault);
 }
 
 std::string observer_text() {

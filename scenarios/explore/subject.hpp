@@ -23,7 +23,8 @@ struct Branch {
     std::chrono::milliseconds limit = ProcessPool::kNoLimit;
 };
 
-// Returns an item of the list `faults`, with a name, for the choice at `index`.
+// Returns an item of the list `faults`, with its name, for the choice at `index`.
+std::string fault_name(std::size_t index);
 std::string fault_text(const Branch& branch, std::size_t index);
 
 // The fault that changes nothing and fires at every packet, in the order in which hosts send them;

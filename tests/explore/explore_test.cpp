@@ -67,8 +67,23 @@ TEST_F(Explore, TriesEachFaultAtEachPacket) {
     EXPECT_THAT(result.findings, IsEmpty());
 }
 
-TEST_F(Explore, OnlySendsNeedAReceive) {
-    EXPECT_EQ(explore(kPing, {.groups = {ChoiceGroup::kReceives}}).singles, 1U);
+TEST_F(Explore, AMessageNeedsOneReceive) {
+    const auto receives_of = [this](std::string_view operation) {
+        return explore(fmt::format(R"(
+connections: {{c: {{between: [h0, h1]}}}}
+hosts:
+  h0: {{do: [{{sleep: 1us}}, {{{}}}, {{poll: {{qp: c, status: SUCCESS}}}}]}}
+  h1: {{do: [{{receive: {{qp: c, length: 4096}}}}]}}
+)",
+                                   operation),
+                       {.groups = {ChoiceGroup::kReceives}})
+            .singles;
+    };
+    EXPECT_EQ(receives_of("send: {qp: c}"), 1U);
+    EXPECT_EQ(receives_of("send: {qp: c, length: 3000, imm: 1}"), 1U);
+    EXPECT_EQ(receives_of("write: {qp: c, imm: 1}"), 1U);
+    EXPECT_EQ(receives_of("write: {qp: c, length: 3000, imm: 1}"), 1U);
+    EXPECT_EQ(receives_of("write: {qp: c, length: 3000}"), 0U);
 }
 
 TEST_F(Explore, AFaultThatLastsBreaksNoInvariant) {
@@ -166,11 +181,11 @@ TEST_F(Explore, DatagramsMayBeLostButNotSpoiled) {
     const ExploreResult result = explore(R"(
 connections: {c: {between: [h0, h1], type: UD}}
 hosts:
-  h0: {do: [{send: {qp: c}}, {poll: {qp: c, status: SUCCESS}}]}
-  h1: {do: [{receive: {qp: c, length: 128}}, {poll: {qp: c, status: SUCCESS}}]}
+  h0: {do: [{send: {qp: c, count: 2}}, {poll: {qp: c, count: 2, status: SUCCESS}}]}
+  h1: {do: [{receive: {qp: c, length: 128, count: 2}}, {poll: {qp: c, count: 2}}]}
 )");
-    EXPECT_GT(result.singles, 0U);
-    EXPECT_THAT(result.findings, IsEmpty());
+    EXPECT_THAT(result.choices, Contains(Pair("packets", 8U)));  // none is doubled
+    EXPECT_THAT(result.outcomes, ElementsAre(Pair("passed", result.singles)));
 }
 
 TEST(Surroundings, RepairedFaultsFollowFromRetries) {
