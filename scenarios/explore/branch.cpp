@@ -19,8 +19,7 @@ nlohmann::json to_json(const Surroundings& surroundings) {
             surroundings.ends,
             surroundings.repaired_faults,
             optional(surroundings.ack_timeout_ps),
-            optional(surroundings.patience_ps),
-            surroundings.has_datagrams};
+            optional(surroundings.patience_ps)};
 }
 
 Surroundings surroundings_from_json(const nlohmann::json& json) {
@@ -32,7 +31,6 @@ Surroundings surroundings_from_json(const nlohmann::json& json) {
                      .links = {},
                      .ends = json.at(2),
                      .repaired_faults = json.at(3),
-                     .has_datagrams = json.at(6),
                      .ack_timeout_ps = optional(4),
                      .patience_ps = optional(5)};
     for (const nlohmann::json& link : json.at(1)) {

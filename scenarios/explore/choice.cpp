@@ -115,14 +115,14 @@ void Choices::add_actions(const Surroundings& surroundings) {
         surroundings.ack_timeout_ps ? *surroundings.ack_timeout_ps / 2 * 3 : kLate;
     add(kPackets, Harm::kRepaired, "drop");
     add(kPackets, Harm::kRepaired, "corrupt");
-    if (!surroundings.has_datagrams) {
+    if (surroundings.repaired_faults > 0) {
+        // UC and UD take a packet that was doubled or overtaken for a new message, and drop one
+        // that finds no receive.
         add(kPackets, Harm::kRepaired, "duplicate");
-    }
-    add(kPackets, Harm::kRepaired, "reorder",
-        fmt::format(", duration: {}", duration_text(kReorderWithin)));
-    // It arrives after the requester has sent it again.
-    add(kPackets, Harm::kRepaired, "delay", fmt::format(", duration: {}", duration_text(late)));
-    if (surroundings.repaired_faults > 0) {  // others drop what finds no receive
+        add(kPackets, Harm::kRepaired, "reorder",
+            fmt::format(", duration: {}", duration_text(kReorderWithin)));
+        // It arrives after the requester has sent it again.
+        add(kPackets, Harm::kRepaired, "delay", fmt::format(", duration: {}", duration_text(late)));
         add(kReceives, Harm::kRepaired, "rnr_nak");
     }
     for (const std::string& end : surroundings.ends) {

@@ -59,7 +59,6 @@ Surroundings surroundings_of(const Scenario& scenario) {
         const bool is_reliable = type == "RC" || type == "XRC";
         const unsigned repaired = is_reliable ? std::max(code == 0 ? 0U : retries, 1U) : 0U;
         all.repaired_faults = std::min(all.repaired_faults, repaired);
-        all.has_datagrams = all.has_datagrams || type == "UD";
         if (code != 0) {
             take_least(all.ack_timeout_ps, ack_timeout_ps(code));
             take_least(all.patience_ps, ack_timeout_ps(code) * static_cast<std::int64_t>(retries));
@@ -85,7 +84,6 @@ Surroundings surroundings_of(std::span<const Record> records) {
         if (record.name == "queue_pair") {
             all.ends.push_back(fmt::format("{}/{}", record.node, ++made[record.node]));
             const std::string_view service = record.text("service");
-            all.has_datagrams = all.has_datagrams || service == "UD";
             is_reliable = is_reliable && (service == "RC" || service.starts_with("XRC"));
         }
     }

@@ -23,8 +23,6 @@ struct Surroundings {
     std::vector<std::string> ends{};   // queue pairs, by their names in scenarios: "h0/c"
     // So many faults of packets every connection must repair; 0: it may lose messages.
     unsigned repaired_faults = 0;
-    // UD has no way to tell a doubled packet from a second message.
-    bool has_datagrams = false;
     std::optional<std::int64_t> ack_timeout_ps{};  // the shortest
     std::optional<std::int64_t> patience_ps{};     // of the least patient connection
 };

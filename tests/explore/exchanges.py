@@ -88,7 +88,7 @@ def exchanges(services):
             if packets > 1 and (opcode in ATOMICS or service == "UD"):
                 continue
             yield service, opcode, messages, packets, False
-            if takes_receives(opcode) and service != "XRC":
+            if takes_receives(opcode) and service in ("RC", "UD"):
                 yield service, opcode, messages, packets, True
 
 
