@@ -23,6 +23,8 @@ FENCE = re.compile(r"^(?P<marks>`{3,})(?P<language>\{?[\w-]*\}?) *(?P<argument>.
 OPTION = re.compile(r"^:(\w+): *(.*)$")
 # Blocks in these languages hold no commands: no test would run a command in one of them.
 SILENT = {"c", "cpp", "yaml", "json", "cmake", "python", "text"}
+# Where a build server says that it is one, pytest does not shorten its lines.
+BUILD_SERVER = ("CI", "BUILD_NUMBER")
 PORT = re.compile(r"\b186\d\d\b")  # ports in commands, replaced by free ones
 PATIENCE_S = 240
 
@@ -104,7 +106,8 @@ class Page:
         environment = {
             name: value
             for name, value in os.environ.items()
-            if not name.startswith("SIMVERBS_") and name != "LD_LIBRARY_PATH"
+            if not name.startswith("SIMVERBS_")
+            and name not in ("LD_LIBRARY_PATH", *BUILD_SERVER)
         }
         environment.update(
             PATH=f"{prefix}/bin:{environment['PATH']}",
