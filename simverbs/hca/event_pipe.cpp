@@ -10,7 +10,7 @@
 
 namespace simverbs {
 
-bool EventBacklog::flush() {
+bool EventBacklog::flush_pipes() {
     std::erase_if(pipes_, [](EventPipe* pipe) { return pipe->flush(); });
     return pipes_.empty();
 }

@@ -26,10 +26,12 @@ class EventPipe;
 class EventBacklog {
   public:
     // Tries again to hand over what waits; true when nothing is left.
-    bool flush();
+    bool flush() { return pipes_.empty() || flush_pipes(); }
 
   private:
     friend class EventPipe;
+    bool flush_pipes();
+
     std::vector<EventPipe*> pipes_;
 };
 

@@ -150,9 +150,9 @@ void Conductor::step_for(Actor& self) {
     release_waiting();
 }
 
-void Conductor::delivered(std::uint32_t poller) {
-    deliveries_.store(deliveries_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-    Actor* const actor = poller == 0 || poller > by_rank_.size() ? nullptr : by_rank_[poller - 1];
+// A completion went to a queue that the actor of that rank polled last.
+void Conductor::note_news(std::uint32_t poller) {
+    Actor* const actor = poller > by_rank_.size() ? nullptr : by_rank_[poller - 1];
     if (actor == nullptr || actor->list == &passed_) {
         news_for_all_ = true;  // who looks there next is not known
     } else if (actor->list == &polling_ && !actor->has_news) {
@@ -203,10 +203,7 @@ bool Conductor::has_queued(Actor& actor) {
     return !actor.doorbells.empty();
 }
 
-void Conductor::drain_all(Actor* last) {
-    if (posted_.load(std::memory_order_relaxed) == nullptr) {
-        return;
-    }
+void Conductor::drain_posted(Actor* last) {
     if (last != nullptr && actors_.size() == 1 && commanding_.empty()) {
         posted_.store(nullptr, std::memory_order_relaxed);  // nobody else posts
         drain(*last);
@@ -268,13 +265,10 @@ void Conductor::release(Actor& actor) {
     mutex_.release(actor.wake);
 }
 
-// Lets blocked actors go on whose descriptors may have a message.
-void Conductor::release_waiting() {
-    if (std::exchange(noticed_, event_deliveries_) != event_deliveries_) {
-        for (std::size_t i = blocked_.size(); i-- > 0;) {
-            if (has_message(blocked_[i].awaited)) {
-                release_or_note(blocked_[i]);
-            }
+void Conductor::release_blocked() {
+    for (std::size_t i = blocked_.size(); i-- > 0;) {
+        if (has_message(blocked_[i].awaited)) {
+            release_or_note(blocked_[i]);
         }
     }
 }

@@ -33,6 +33,13 @@
 
 namespace simverbs {
 
+// The calling thread's actor, for a quick look: what has a destructor costs a check at every use.
+struct KnownActor {
+    Actor* actor = nullptr;
+    std::uint64_t conductor = 0;
+};
+extern constinit thread_local KnownActor t_known_actor;
+
 class Conductor final : private ThreadRoster::Listener {
   public:
     Conductor(Simulation& simulation, TimeOptions options);
@@ -41,7 +48,9 @@ class Conductor final : private ThreadRoster::Listener {
     Conductor& operator=(const Conductor&) = delete;
 
     // The calling thread's actor.
-    Actor& current();
+    Actor& current() {
+        return t_known_actor.conductor == id_ ? *t_known_actor.actor : find_current();
+    }
     // Time stands until that many threads have called something.
     void expect_actors(std::uint32_t count);
     // Names it, so that what several threads do within a step has an order of its own. False:
@@ -59,7 +68,15 @@ class Conductor final : private ThreadRoster::Listener {
     int wait_readable(int descriptor);
     // With the world held: a completion became visible in a queue that this actor polled last, 0
     // if none has; an event went to a descriptor; a peer wrote to memory.
-    void delivered(std::uint32_t poller);
+    void delivered(std::uint32_t poller) {
+        deliveries_.store(deliveries_.load(std::memory_order_relaxed) + 1,
+                          std::memory_order_release);
+        if (poller == 0) {
+            news_for_all_ = true;
+        } else {
+            note_news(poller);
+        }
+    }
     void event_delivered();
     void memory_written() { news_for_all_ = true; }
     [[nodiscard]] const std::atomic<std::uint64_t>& deliveries() const { return deliveries_; }
@@ -104,11 +121,23 @@ class Conductor final : private ThreadRoster::Listener {
     void thread_announced(const std::shared_ptr<ThreadEntry>& entry) override;
     void thread_began(const ThreadEntry& /*entry*/) override {}
     void thread_left(const ThreadEntry& entry) override;
+    [[gnu::cold]] Actor& find_current();
     Actor& add_actor(const std::shared_ptr<ThreadEntry>& entry);
     void number_actors();
     void count_actors();
-    void note_act(const Actor& self);
-    void note_sleep(const Actor& self);
+    void note_news(std::uint32_t poller);
+    // The calling thread posts or commands something: perhaps because of the time of day.
+    void note_act(const Actor& self) {
+        const bool by_clock = t_clock_watch.acts(deliveries_.load(std::memory_order_relaxed));
+        if (by_clock || self.went_early.load(std::memory_order_relaxed)) [[unlikely]] {
+            mark_act(self, by_clock);
+        }
+        if (t_clock_watch.take_sleep()) [[unlikely]] {
+            note_sleep(self);
+        }
+    }
+    [[gnu::cold]] void mark_act(const Actor& self, bool by_clock);
+    [[gnu::cold]] void note_sleep(const Actor& self);
     // Notes that the actor's thread has been in the library since the last look at it.
     void note_visit(Actor& actor);
     void note_signal(const Actor& actor);
@@ -117,10 +146,18 @@ class Conductor final : private ThreadRoster::Listener {
     bool drain(Actor& actor);
     void note_posted(Actor& actor);
     // In order of the actors; `last` after all others, which it has joined or does not wait for.
-    void drain_all(Actor* last = nullptr);
+    void drain_all(Actor* last = nullptr) {
+        if (posted_.load(std::memory_order_relaxed) != nullptr) {
+            drain_posted(last);
+        }
+    }
+    void drain_posted(Actor* last);
     static bool has_queued(Actor& actor);
     // Returns true if no other thread calls verbs any more.
-    [[nodiscard]] bool alone(const Actor& self) const;
+    [[nodiscard]] bool alone(const Actor& self) const {
+        return actors_.size() == 1 || all_others_leave(self);
+    }
+    [[nodiscard]] bool all_others_leave(const Actor& self) const;
     bool all_others_block(const Actor& self);
     // That expect_actors() waits for.
     [[nodiscard]] bool all_have_come() const { return callers_ >= expected_callers_; }
@@ -170,7 +207,13 @@ class Conductor final : private ThreadRoster::Listener {
     void release_or_note(Actor& actor);
     void step_for(Actor& self);
     void want_helper() noexcept;
-    void release_waiting();
+    // Lets blocked actors go on whose descriptors may have a message.
+    void release_waiting() {
+        if (std::exchange(noticed_, event_deliveries_) != event_deliveries_) [[unlikely]] {
+            release_blocked();
+        }
+    }
+    void release_blocked();
     void remove_ended();
     [[nodiscard]] bool has_ended(Actor& actor);
     void helper_loop();

@@ -26,19 +26,11 @@ bool comes_before(const std::shared_ptr<Actor>& a, const std::shared_ptr<Actor>&
                                               : a->rank < b->rank;
 }
 
-// The calling thread's actor, for a quick look: what has a destructor costs a check at every use.
-struct KnownActor {
-    Actor* actor = nullptr;
-    std::uint64_t conductor = 0;
-};
-constinit thread_local KnownActor t_known;
-
 }  // namespace
 
-Actor& Conductor::current() {
-    if (t_known.conductor == id_) [[likely]] {
-        return *t_known.actor;
-    }
+constinit thread_local KnownActor t_known_actor;
+
+Actor& Conductor::find_current() {
     const std::shared_ptr<ThreadEntry> entry = ThreadRoster::instance().current();
     const Inside inside(*entry);
     const std::lock_guard lock(mutex_);
@@ -52,7 +44,7 @@ Actor& Conductor::current() {
     actor.has_called = true;
     ++callers_;
     t_clock_watch = {};
-    t_known = {&actor, id_};
+    t_known_actor = {&actor, id_};
     return actor;
 }
 
@@ -141,20 +133,14 @@ void Conductor::note_use(ObjectUse& object, Use use, std::string_view kind, std:
                            self.describe(), kind, number));
 }
 
-// The calling thread posts or commands something: perhaps because of the time of day.
-void Conductor::note_act(const Actor& self) {
-    if (self.went_early.load(std::memory_order_relaxed)) [[unlikely]] {
-        const Inside inside(*self.thread);
-        const std::lock_guard lock(mutex_);
+void Conductor::mark_act(const Actor& self, bool by_clock) {
+    const Inside inside(*self.thread);
+    const std::lock_guard lock(mutex_);
+    if (self.went_early.load(std::memory_order_relaxed)) {
         marks_.set(Mark::kWentOnEarly, self.describe());
     }
-    if (t_clock_watch.acts(deliveries_.load(std::memory_order_relaxed))) [[unlikely]] {
-        const Inside inside(*self.thread);
-        const std::lock_guard lock(mutex_);
+    if (by_clock) {
         marks_.set(Mark::kReadClock, self.describe());
-    }
-    if (t_clock_watch.take_sleep()) [[unlikely]] {
-        note_sleep(self);
     }
 }
 
@@ -179,7 +165,7 @@ void Conductor::note_signal(const Actor& actor) {
     }
 }
 
-bool Conductor::alone(const Actor& self) const {
+bool Conductor::all_others_leave(const Actor& self) const {
     return std::all_of(actors_.begin(), actors_.end(), [&self](const auto& actor) {
         return actor.get() == &self || actor->leaves();
     });

@@ -1,11 +1,14 @@
 // The lock of a world. It is held for about as long as a step takes, so a thread that wants it
 // looks a few times before it sleeps in the kernel.
+//
+// Every empty poll takes and releases it. That is two atomic operations here; a std::mutex adds two
+// calls into another library.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
-#include <mutex>
-#include <utility>
+#include <cstdint>
 
 #include "simverbs/threads/wake_word.hpp"
 
@@ -14,26 +17,21 @@ namespace simverbs {
 class WorldMutex {
   public:
     void lock() {
-        for (int i = 0; i < kLooks; ++i) {
-            if (mutex_.try_lock()) {
-                return;
-            }
-            relax();
+        if (!try_lock()) {
+            wait_for_lock();
         }
-        mutex_.lock();
     }
-    bool try_lock() { return mutex_.try_lock(); }
+    bool try_lock() {
+        std::uint32_t expected = kFree;
+        return word_.compare_exchange_strong(expected, kHeld, std::memory_order_acquire,
+                                             std::memory_order_relaxed);
+    }
     // Wakes those who were let go on meanwhile, now that they find the lock free.
     void unlock() {
-        if (count_ == 0) [[likely]] {
-            mutex_.unlock();
-            return;
-        }
-        const std::size_t count = std::exchange(count_, 0);
-        const std::array<const WakeWord*, kMost> words = words_;
-        mutex_.unlock();
-        for (std::size_t i = 0; i < count; ++i) {
-            words[i]->wake();
+        if (count_ != 0) [[unlikely]] {
+            unlock_and_wake();
+        } else if (word_.exchange(kFree, std::memory_order_release) == kWanted) [[unlikely]] {
+            wake_waiting();
         }
     }
     // With the lock held. Lets the owner of the word go on.
@@ -49,12 +47,18 @@ class WorldMutex {
     }
 
   private:
-    static constexpr int kLooks = 40;
+    static constexpr std::uint32_t kFree = 0;
+    static constexpr std::uint32_t kHeld = 1;
+    static constexpr std::uint32_t kWanted = 2;  // held, and another thread may sleep for it
     static constexpr std::size_t kMost = 8;
 
-    std::mutex mutex_;
-    std::array<const WakeWord*, kMost> words_{};  // whose owners sleep
+    [[gnu::cold]] void wait_for_lock();
+    [[gnu::cold]] void unlock_and_wake();
+    [[gnu::cold]] void wake_waiting();
+
+    std::atomic<std::uint32_t> word_{kFree};
     std::size_t count_ = 0;
+    std::array<const WakeWord*, kMost> words_{};  // whose owners sleep
 };
 
 }  // namespace simverbs
