@@ -1,10 +1,7 @@
 // Explores a program that has its world in its own process, started anew for each branch.
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <map>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -13,13 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fabric/core/hash.hpp"
 #include "fabric/core/shell_word.hpp"
 #include "fabric/core/temporary_folder.hpp"
 
-#include "simverbs/model/wire_opcodes.hpp"
-
-#include "scenarios/explore/subject.hpp"
+#include "scenarios/explore/faulty_scenario.hpp"
+#include "scenarios/explore/program_output.hpp"
+#include "scenarios/explore/traced_places.hpp"
 #include "scenarios/search/variation.hpp"
 
 namespace scenarios {
@@ -28,99 +24,6 @@ namespace {
 
 // How the library says that a scenario means nothing in the world of the program.
 constexpr std::string_view kRefusal = "simverbs: SIMVERBS_SCENARIO: ";
-
-// Returns the first line that has the word in it; "": none.
-std::string line_with(const std::string& output, std::string_view word) {
-    std::istringstream lines(output);
-    for (std::string line; std::getline(lines, line);) {
-        if (line.find(word) != std::string::npos) {
-            return line;
-        }
-    }
-    return "";
-}
-
-// Returns the line by which people know a failure: of a sanitizer, an assertion or a test; "":
-// none.
-std::string telling_line(const std::string& output) {
-    for (const std::string_view word :
-         {"SUMMARY: ", "runtime error: ", ": Failure", "Assertion ", "terminate called"}) {
-        if (std::string line = line_with(output, word); !line.empty()) {
-            return line;
-        }
-    }
-    return "";
-}
-
-std::string last_line(const std::string& output) {
-    const std::size_t end = output.find_last_not_of('\n');
-    if (end == std::string::npos) {
-        return "";
-    }
-    const std::size_t before = output.rfind('\n', end);
-    const std::size_t begin = before == std::string::npos ? 0 : before + 1;
-    return output.substr(begin, end + 1 - begin);
-}
-
-// A digest of all that programs can tell runs apart by.
-std::uint64_t effects_of(const std::vector<Record>& records) {
-    fabric::WordsHash hash;
-    for (const Record& record : records) {
-        if (record.category != "call" && record.category != "completion" &&
-            record.category != "state" && record.category != "async_event" &&
-            record.category != "message") {
-            continue;
-        }
-        hash.add(static_cast<std::uint64_t>(record.time_ps));
-        hash.add(fabric::hash_name(record.node));
-        hash.add(fabric::hash_name(record.name));
-        for (const Record::Field& field : record.fields) {
-            hash.add(fabric::hash_name(field.text));
-        }
-    }
-    return hash.value();
-}
-
-bool is_response(std::string_view operation) {
-    const auto row =
-        std::ranges::find(simverbs::kWireOpcodes, operation, &simverbs::WireOpcode::operation);
-    return row != simverbs::kWireOpcodes.end() && row->response();
-}
-
-// The packets that the observer has hit, and the calls, in their order. Queue pairs are called
-// HOST/N.
-std::vector<Place> places_of(const std::vector<Record>& records) {
-    std::map<std::string, unsigned> made;         // queue pairs of a host
-    std::map<std::uint64_t, std::string> end_of;  // by queue pair number, which no two hosts share
-    std::map<std::string, std::uint64_t> calls;   // of a host and verb
-    std::vector<Place> places;
-    std::uint64_t observer = 0;
-    for (const Record& record : records) {
-        if (record.name == "queue_pair") {
-            end_of[record.number("qpn")] = fmt::format("{}/{}", record.node, ++made[record.node]);
-        } else if (record.name == "verb") {
-            const std::string call = fmt::format("ibv_{}", record.text("verb"));
-            places.push_back({.packet = {.host = record.node},
-                              .nth = ++calls[fmt::format("{} {}", record.node, call)],
-                              .call = call});
-        } else if (record.name == "fault" && record.text("name") == kObserver) {
-            observer = record.number("fault");
-        } else if (record.name == "fault_fired" && record.number("fault") == observer) {
-            Place place{.packet = {.psn = record.number("relative_psn"),
-                                   .attempt = record.number("attempt"),
-                                   .opcode = std::string(record.text("operation")),
-                                   .host = record.node},
-                        .nth = record.number("nth")};
-            if (place.packet.psn != 0) {
-                place.packet.is_response = is_response(place.packet.opcode);
-                place.packet.end =
-                    end_of[record.number(place.packet.is_response ? "to_flow" : "flow")];
-            }
-            places.push_back(std::move(place));
-        }
-    }
-    return places;
-}
 
 class ProgramSubject final : public Subject {
   public:
@@ -168,11 +71,7 @@ class ProgramSubject final : public Subject {
             }
         }
         if (branch.with_places) {
-            if (const auto records = read_trace(trace)) {
-                result.places = places_of(*records);
-                result.surroundings = surroundings_of(*records);
-                result.effects = effects_of(*records);
-            }
+            add_places(trace, result);
         }
         std::error_code ignored;
         for (const char* const ending : {".yaml", ".jsonl", ".output"}) {
@@ -199,8 +98,7 @@ class ProgramSubject final : public Subject {
             return;
         }
         const std::string telling = telling_line(ended.output);
-        const bool crashed = WIFSIGNALED(ended.status) || telling.starts_with("SUMMARY: ") ||
-                             telling.find("runtime error: ") != std::string::npos;
+        const bool crashed = WIFSIGNALED(ended.status) || is_of_sanitizer(telling);
         // A program may give up when what it needs is gone for good.
         if (!crashed && !is_repaired && ended.error.empty()) {
             return;
@@ -213,7 +111,7 @@ class ProgramSubject final : public Subject {
     }
 
     static std::string faults_text(const Branch& branch, bool with_observer) {
-        std::string text = fabric_text() + "faults:\n";
+        std::string text = fabric_of_environment() + "faults:\n";
         if (with_observer) {
             text += fmt::format("- {}\n", observer_text());
         }
@@ -224,16 +122,9 @@ class ProgramSubject final : public Subject {
     }
 
     // The topology of the environment, by whose names faults are written.
-    static std::string fabric_text() {
+    static std::string fabric_of_environment() {
         const char* const topology = std::getenv("SIMVERBS_TOPOLOGY");
-        if (topology == nullptr) {
-            return "";
-        }
-        const std::filesystem::path file(topology);
-        return std::filesystem::is_regular_file(file)
-                   ? fmt::format("fabric: {{file: \"{}\"}}\n",
-                                 std::filesystem::absolute(file).string())
-                   : fmt::format("fabric: \"{}\"\n", topology);
+        return topology == nullptr ? "" : fabric_text(topology);
     }
 
     std::vector<std::string> command_;

@@ -1,51 +1,14 @@
 // Explores a scenario, in the process that runs its branches.
-#include <algorithm>
-#include <utility>
-
-#include <fmt/core.h>
-
-#include "fabric/core/assert.hpp"
 #include "fabric/core/hash.hpp"
 #include "fabric/core/shell_word.hpp"
 
-#include "scenarios/explore/subject.hpp"
+#include "scenarios/explore/faulty_scenario.hpp"
 #include "scenarios/search/swarm.hpp"
 #include "scenarios/search/trial.hpp"
 
 namespace scenarios {
 
-namespace yaml = fabric::yaml;
-
 namespace {
-
-yaml::Value parsed(const std::string& text) {
-    yaml::Errors errors("made");
-    auto value = yaml::parse(text, errors);
-    SIMVERBS_ASSERT(value.has_value(), "{}: {}", text, errors.text());
-    return std::move(*value);
-}
-
-yaml::Value& list_of(yaml::Value& root, std::string_view key) {
-    const auto found = std::ranges::find(root.entries, key,
-                                         [](const yaml::Entry& entry) { return entry.key.text; });
-    if (found != root.entries.end()) {
-        found->value.kind = yaml::Kind::kList;
-        return found->value;
-    }
-    yaml::Value made = parsed(fmt::format("{}: []\n", key));
-    root.entries.push_back(std::move(made.entries.front()));
-    return root.entries.back().value;
-}
-
-// Invariants alone.
-void expect_little(yaml::Value& root) {
-    for (yaml::Entry& entry : root.entries) {
-        if (entry.key.text == "expect") {
-            std::erase_if(entry.value.entries,
-                          [](const yaml::Entry& part) { return part.key.text != "invariants"; });
-        }
-    }
-}
 
 // Everything that a program could tell runs apart by, with its time.
 std::uint64_t effects_of(const Verdict& verdict) {
@@ -77,19 +40,13 @@ std::uint64_t effects_of(const Verdict& verdict) {
     return hash.value();
 }
 
-Outcome outcome_of(std::string_view kind) {
-    if (kind.starts_with("invariant")) {
-        return Outcome::kWrongData;
-    }
-    return kind == "ends" ? Outcome::kHangs : Outcome::kFailed;
-}
-
 class ScenarioSubject final : public Subject {
   public:
     explicit ScenarioSubject(const Scenario& scenario)
-        : repaired_(scenario), lasting_(scenario), surroundings_(surroundings_of(scenario)) {
+        : repaired_(scenario),
+          lasting_(expecting_little(scenario)),
+          surroundings_(surroundings_of(scenario)) {
         demand_completion(repaired_.root);
-        expect_little(lasting_.root);
     }
 
     [[nodiscard]] const std::string& name() const override { return repaired_.file; }
@@ -104,13 +61,8 @@ class ScenarioSubject final : public Subject {
     }
 
     [[nodiscard]] BranchResult run(const Branch& branch) const override {
-        Scenario made = with_faults(branch);
-        if (branch.with_places) {
-            // Before all others: one that drops a packet hides it from those behind.
-            yaml::Value& faults = list_of(made.root, "faults");
-            faults.items.insert(faults.items.begin(), parsed(observer_text()));
-        }
-        const Verdict verdict = scenarios::run(made);
+        const Verdict verdict = scenarios::run(
+            branch.with_places ? with_observer(with_faults(branch)) : with_faults(branch));
         BranchResult result;
         result.time_ps = verdict.time_ps;
         result.effects = effects_of(verdict);
@@ -140,39 +92,8 @@ class ScenarioSubject final : public Subject {
     }
 
   private:
-    static bool all_fired(const Verdict& verdict, const Branch& branch) {
-        for (std::size_t i = 0; i < branch.choices.size(); ++i) {
-            const auto found = verdict.fired.find(fault_name(i));
-            if (found == verdict.fired.end() || found->second.empty()) {
-                return false;
-            }
-        }
-        return true;
-    }
-
-    static void judge(const Verdict& verdict, bool is_repaired, BranchResult& result) {
-        for (const Failure& failure : verdict.failures) {
-            const Outcome outcome = outcome_of(failure.kind);
-            const bool counts = is_repaired || outcome == Outcome::kWrongData;
-            if (counts &&
-                (result.outcome == Outcome::kPassed || failure.time_ps < result.time_ps)) {
-                result.outcome = outcome;
-                result.kind = failure.kind;
-                result.cause = verdict.root.cause;
-                result.expected = failure.expected;
-                result.happened = failure.happened;
-                result.time_ps = failure.time_ps;
-            }
-        }
-    }
-
     [[nodiscard]] Scenario with_faults(const Branch& branch) const {
-        Scenario made = branch.is_repaired ? repaired_ : lasting_;
-        yaml::Value& faults = list_of(made.root, "faults");
-        for (std::size_t i = 0; i < branch.choices.size(); ++i) {
-            faults.items.push_back(parsed(fault_text(branch, i)));
-        }
-        return made;
+        return scenarios::with_faults(branch.is_repaired ? repaired_ : lasting_, branch);
     }
 
     Scenario repaired_;  // everything must complete

@@ -4,21 +4,31 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <span>
 
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/installed_files.hpp"
 #include "simverbs/cli/launch.hpp"
 #include "simverbs/cli/output_option.hpp"
 #include "simverbs/cli/progress.hpp"
+#include "simverbs/cli/served_subject.hpp"
 #include "simverbs/cli/world_options.hpp"
+
+#include "scenarios/explore/faulty_scenario.hpp"
 
 namespace simverbs::cli {
 
 ExploreCommand::ExploreCommand(CLI::App& app, std::vector<std::string> program)
     : explore_(app.add_subcommand("explore",
-                                  "Try every fault at every place of the run of a scenario, or of "
-                                  "-- COMMAND")),
+                                  "Try every fault at every place of the run of a scenario, of "
+                                  "-- COMMAND, or of programs on hosts")),
+      run_(explore_->add_subcommand("run", "Programs of a served world, as simverbs run has them")),
       program_(std::move(program)) {
+    run_->fallthrough();
+    CLI::Option* const words = run_->add_option(
+        "words", words_, "TOPOLOGY, then HOST='COMMAND' ..., started in this order");
+    words->type_name("TOPOLOGY HOST=COMMAND")->required();
+    take_installed_files(*words);
     CLI::Option* const file = explore_->add_option("file", file_, "the scenario");
     file->type_name("SCENARIO");
     take_installed_files(*file);
@@ -51,7 +61,36 @@ ExploreCommand::ExploreCommand(CLI::App& app, std::vector<std::string> program)
         ->type_name("FILE");
 }
 
+std::unique_ptr<scenarios::Subject> ExploreCommand::make_served_subject() const {
+    if (!program_.empty() || !file_.empty() || !settings_.empty()) {
+        complain("explore run: TOPOLOGY and HOST=COMMAND alone", kUsage);
+        return nullptr;
+    }
+    const auto programs = programs_of_words(std::span(words_).subspan(1));
+    if (!programs) {
+        complain(programs.error(), kUsage);
+        return nullptr;
+    }
+    if (programs->empty()) {
+        complain(
+            "explore run needs a topology and programs: simverbs explore run star:2 "
+            "h0='COMMAND' ...",
+            kUsage);
+        return nullptr;
+    }
+    const auto scenario =
+        scenarios::parse(scenarios::fabric_text(words_.front()), "explore run", {});
+    if (!scenario) {
+        complain(scenario.error(), kUsage);
+        return nullptr;
+    }
+    return served_subject(*scenario, *programs);
+}
+
 std::unique_ptr<scenarios::Subject> ExploreCommand::make_subject() const {
+    if (run_->parsed()) {
+        return make_served_subject();
+    }
     if (file_.empty() == program_.empty()) {
         complain(file_.empty() ? "explore: no scenario and no -- COMMAND; see --help"
                                : "explore: a scenario or -- COMMAND, not both",
@@ -70,12 +109,8 @@ std::unique_ptr<scenarios::Subject> ExploreCommand::make_subject() const {
         std::cerr << scenario.error() << "\n";
         return nullptr;
     }
-    if (scenario->has_processes()) {
-        complain("explore: " + file_ + " starts programs; only those with operations are explored",
-                 kUsage);
-        return nullptr;
-    }
-    return scenarios::scenario_subject(*scenario);
+    return scenario->has_processes() ? served_subject(*scenario, {})
+                                     : scenarios::scenario_subject(*scenario);
 }
 
 int ExploreCommand::run() {

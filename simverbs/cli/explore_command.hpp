@@ -25,8 +25,11 @@ class ExploreCommand final : public Command {
   private:
     // nullptr: there is none, which it has said.
     [[nodiscard]] std::unique_ptr<scenarios::Subject> make_subject() const;
+    [[nodiscard]] std::unique_ptr<scenarios::Subject> make_served_subject() const;
 
     CLI::App* explore_;
+    CLI::App* run_;
+    std::vector<std::string> words_;  // of `explore run`
     std::vector<std::string> program_;
     std::string file_;
     std::vector<std::string> settings_;

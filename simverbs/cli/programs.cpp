@@ -117,6 +117,18 @@ std::string how_it_ended(int status) {
 
 }  // namespace
 
+fabric::Outcome<std::vector<ProgramSpec>> programs_of_words(std::span<const std::string> words) {
+    std::vector<ProgramSpec> programs;
+    for (const std::string& word : words) {
+        const std::size_t equals = word.find('=');
+        if (equals == 0 || equals == std::string::npos || equals + 1 == word.size()) {
+            return fabric::Failure(fmt::format("'{}' is not HOST=COMMAND", word));
+        }
+        programs.push_back({word.substr(0, equals), word.substr(equals + 1)});
+    }
+    return programs;
+}
+
 Programs::Programs(Server& server, const RunFolder& folder, std::vector<ProgramSpec> specs)
     : server_(server), folder_(folder), specs_(std::move(specs)) {
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // whom a program leaves behind is ours to end
@@ -158,6 +170,7 @@ int Programs::run(std::optional<std::chrono::milliseconds> limit) {
             complain(fmt::format("the time limit of {} ms has passed; still running: {}",
                                  limit->count(), names_of_running()),
                      kTimedOut);
+            is_late_ = true;
             end_all();
             return kTimedOut;
         }

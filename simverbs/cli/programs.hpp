@@ -5,10 +5,13 @@
 #include <chrono>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <sys/types.h>
+
+#include "fabric/core/outcome.hpp"
 
 #include "simverbs/cli/launch.hpp"
 #include "simverbs/cli/lent_terminal.hpp"
@@ -21,6 +24,9 @@ struct ProgramSpec {
     std::string host;
     std::string command;  // for /bin/sh
 };
+
+// Reads words HOST=COMMAND; the first that is none is an error.
+fabric::Outcome<std::vector<ProgramSpec>> programs_of_words(std::span<const std::string> words);
 
 class Programs {
   public:
@@ -43,6 +49,8 @@ class Programs {
     void tell_failures() { tells_failures_ = true; }
     // After run(): the exit status of each as a shell gives it, in the order of the specifications.
     [[nodiscard]] std::vector<int> statuses() const;
+    // After run(): returns true if the time limit has ended them.
+    [[nodiscard]] bool was_late() const { return is_late_; }
 
   private:
     struct Running {
@@ -83,6 +91,7 @@ class Programs {
     LentTerminal terminal_;
     bool is_output_lost_ = false;
     bool tells_failures_ = false;
+    bool is_late_ = false;
 };
 
 }  // namespace simverbs::cli

@@ -1,7 +1,9 @@
 #include "simverbs/cli/run_command.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -52,26 +54,21 @@ RunCommand::RunCommand(CLI::App& app)
 }
 
 int RunCommand::run() {
-    std::vector<ProgramSpec> programs;
-    for (std::size_t i = scenario_.empty() ? 1 : 0; i < words_.size(); ++i) {
-        const std::string& text = words_[i];
-        const std::size_t equals = text.find('=');
-        if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
-            return complain(
-                fmt::format("'{}' is not HOST=COMMAND{}", text,
-                            scenario_.empty() ? "" : "; a scenario names its fabric itself"),
-                kUsage);
-        }
-        programs.push_back({text.substr(0, equals), text.substr(equals + 1)});
+    const std::size_t topologies = scenario_.empty() ? std::min<std::size_t>(words_.size(), 1) : 0;
+    const auto programs = programs_of_words(std::span(words_).subspan(topologies));
+    if (!programs) {
+        return complain(
+            programs.error() + (scenario_.empty() ? "" : "; a scenario names its fabric itself"),
+            kUsage);
     }
     if (!scenario_.empty()) {
-        return run_scenario(std::move(programs));
+        return run_scenario(*programs);
     }
-    if (programs.empty()) {
+    if (programs->empty()) {
         return complain("run needs a topology and programs: simverbs run star:2 h0='COMMAND' ...",
                         kUsage);
     }
-    return run_topology(std::move(programs));
+    return run_topology(*programs);
 }
 
 int RunCommand::run_scenario(std::vector<ProgramSpec> programs) const {

@@ -200,6 +200,8 @@ scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
     std::thread serving([&server] { server->run(); });
     Programs programs(*server, folder, specs);
     programs.run(limit_of(scenario, options));
+    verdict.is_late = programs.was_late();
+    verdict.exit_statuses = programs.statuses();
     server->stop();
     serving.join();
     server->listen({});
@@ -208,7 +210,7 @@ scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
     scenarios::Judge judge(witness, faults);
     verdict.interrupted_by = EndSignals::first();
     if (verdict.interrupted_by == 0) {
-        judge_programs(judge, scenario.at("expect"), specs, programs.statuses());
+        judge_programs(judge, scenario.at("expect"), specs, verdict.exit_statuses);
     }
     verdict.failures = judge.failures();
     add_run(verdict, *server, witness);

@@ -1,0 +1,42 @@
+#include "scenarios/explore/program_output.hpp"
+
+#include <sstream>
+
+namespace scenarios {
+
+std::string line_with(const std::string& output, std::string_view word) {
+    std::istringstream lines(output);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.find(word) != std::string::npos) {
+            return line;
+        }
+    }
+    return "";
+}
+
+std::string telling_line(const std::string& output) {
+    for (const std::string_view word :
+         {"SUMMARY: ", "runtime error: ", ": Failure", "Assertion ", "terminate called"}) {
+        if (std::string line = line_with(output, word); !line.empty()) {
+            return line;
+        }
+    }
+    return "";
+}
+
+bool is_of_sanitizer(std::string_view line) {
+    return line.find("SUMMARY: ") != std::string_view::npos ||
+           line.find("runtime error: ") != std::string_view::npos;
+}
+
+std::string last_line(const std::string& output) {
+    const std::size_t end = output.find_last_not_of('\n');
+    if (end == std::string::npos) {
+        return "";
+    }
+    const std::size_t before = output.rfind('\n', end);
+    const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+    return output.substr(begin, end + 1 - begin);
+}
+
+}  // namespace scenarios
