@@ -34,10 +34,9 @@ struct Verdict {
     // Which of its matches each fault has hit, from 1, by the name of the fault.
     std::map<std::string, std::vector<std::uint64_t>> fired{};
     std::map<std::string, std::vector<PacketHit>> packets_hit{};  // those of them that are packets
-    // Of its processes, as a shell gives them; empty if it starts none.
-    std::vector<int> exit_statuses{};
-    bool is_late = false;    // the limit of wall time has ended them
-    int interrupted_by = 0;  // a signal: the run did not end by itself, and is not judged
+    std::vector<int> exit_statuses{};  // of its processes, as a shell gives them
+    bool is_late = false;              // the limit of wall time has ended them
+    int interrupted_by = 0;            // a signal: the run did not end by itself, and is not judged
     std::vector<std::string> so_far{};  // how far it had come, a line or more each
     std::uint64_t digest = 0;
     std::int64_t time_ps = 0;

@@ -36,6 +36,7 @@ constexpr auto kExamples = std::to_array<ExampleRow>({
     {"check", "simverbs check scenarios/library/status_success.yaml"},
     {"sweep", "simverbs sweep failing.yaml --seeds 10 --keep failures"},
     {"explore", "simverbs explore ping.yaml --only packets,links --json found.json"},
+    {"explore run", "simverbs explore run star:2 h0='ibv_devinfo' --only calls"},
     {"shrink", "simverbs shrink failing.yaml --seed 7 -o small.yaml"},
     {"viz", "simverbs viz report run.jsonl -o run.html"},
     {"viz qp", "simverbs viz qp --service UD --trace run.jsonl -o qp.dot"},

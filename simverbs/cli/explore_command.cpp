@@ -20,8 +20,7 @@ namespace simverbs::cli {
 
 ExploreCommand::ExploreCommand(CLI::App& app, std::vector<std::string> program)
     : explore_(app.add_subcommand("explore",
-                                  "Try every fault at every place of the run of a scenario, of "
-                                  "-- COMMAND, or of programs on hosts")),
+                                  "Try every fault at every place of a scenario or of programs")),
       run_(explore_->add_subcommand("run", "Programs of a served world, as simverbs run has them")),
       program_(std::move(program)) {
     run_->fallthrough();
