@@ -13,6 +13,7 @@
 #include "fabric/core/shell_word.hpp"
 #include "fabric/core/temporary_folder.hpp"
 
+#include "scenarios/engine/explain.hpp"
 #include "scenarios/explore/faulty_scenario.hpp"
 #include "scenarios/explore/program_output.hpp"
 #include "scenarios/explore/traced_places.hpp"
