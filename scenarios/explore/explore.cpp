@@ -23,6 +23,7 @@ using Clock = std::chrono::steady_clock;
 // A branch hangs when it takes so long, and so many times as long as the run without faults.
 constexpr auto kLeastLimit = std::chrono::seconds(2);
 constexpr int kTimesUsual = 20;
+constexpr int kTimesAgain = 3;
 // A program is told at its limit, and says what it waits for, before its process is killed.
 constexpr auto kSpare = std::chrono::seconds(5);
 
@@ -217,20 +218,24 @@ class Exploration {
         }
     }
 
+    void count(Outcome outcome) { ++result_.outcomes[std::string(to_string(outcome))]; }
+
     void take(const Branch& branch, const BranchResult& result) {
-        ++result_.outcomes[std::string(to_string(result.outcome))];
-        if (result.outcome == Outcome::kMissed) {
-            return;
+        if (result.outcome == Outcome::kPassed && branch.with_places) {
+            if (seen_.insert(result.effects).second) {
+                expansions_.push_back({branch.choices.front(), result.places});
+            } else {
+                ++result_.same;
+            }
         }
-        if (result.outcome != Outcome::kPassed) {
+        if (result.outcome == Outcome::kPassed || result.outcome == Outcome::kMissed) {
+            count(result.outcome);
+        } else {
             add_finding(branch, result);
-        } else if (branch.with_places && seen_.insert(result.effects).second) {
-            expansions_.push_back({branch.choices.front(), result.places});
-        } else if (branch.with_places) {
-            ++result_.same;
         }
     }
 
+    // One that hangs runs once more before the first of its class is believed.
     void add_finding(const Branch& branch, const BranchResult& result) {
         std::vector<std::string> actions;
         for (const Choice& choice : branch.choices) {
@@ -239,27 +244,52 @@ class Exploration {
         std::ranges::sort(actions);
         const std::string key = fmt::format("{}|{}|{}|{}", to_string(result.outcome), result.kind,
                                             result.cause, fmt::join(actions, ","));
-        const auto [found, is_new] = classes_.emplace(key, result_.findings.size());
-        if (is_new) {
+        auto known = classes_.find(key);
+        if (known == classes_.end()) {
+            if (const auto again = run_again(branch, result.outcome); again) {
+                take(branch, *again);
+                return;
+            }
             Finding finding{result, branch.choices, 0, {}, {}, {}};
             explain(finding, branch);
             keep(finding, branch);
+            known = classes_.emplace(key, result_.findings.size()).first;
             result_.findings.push_back(std::move(finding));
         }
-        ++result_.findings[found->second].branches;
+        ++result_.findings[known->second].branches;
+        count(result.outcome);
     }
 
-    // Runs the branch once more.
+    // Runs a branch that hangs alone, and with several times the limit: on a busy machine a branch
+    // may take longer. Returns what came of it if it hangs no more.
+    std::optional<BranchResult> run_again(Branch branch, Outcome outcome) {
+        if (outcome != Outcome::kHangs) {
+            return std::nullopt;
+        }
+        branch.limit = limit_ * kTimesAgain;
+        auto again = run_alone(branch);
+        return again && again->outcome != Outcome::kHangs ? again : std::nullopt;
+    }
+
+    // Runs the branch once more, with a trace.
     void explain(Finding& finding, Branch branch) {
         branch.with_places = false;
         branch.with_explanation = true;
-        ProcessPool pool(1, limit_ + kSpare, [this](std::int64_t) { return goes_on(); });
+        if (const auto explained = run_alone(branch)) {
+            finding.result.explanation = explained->explanation;
+        }
+    }
+
+    // Returns nothing if the exploration was stopped meanwhile.
+    std::optional<BranchResult> run_alone(const Branch& branch) {
+        ProcessPool pool(1, branch.limit + kSpare, [this](std::int64_t) { return goes_on(); });
         pool.start(0, [this, &branch](ProcessPool::Reached&) {
             return to_line(to_json(subject_.run(branch)));
         });
-        for (const ProcessPool::Done& done : pool.wait()) {
-            finding.result.explanation = result_of(done.text, done.error).explanation;
-        }
+        const std::vector<ProcessPool::Done> done = pool.wait();
+        return done.empty() || pool.is_stopped()
+                   ? std::nullopt
+                   : std::optional(result_of(done.front().text, done.front().error));
     }
 
     void keep(Finding& finding, const Branch& branch) const {

@@ -41,7 +41,7 @@ class ProgramSubject final : public Subject {
     }
 
     [[nodiscard]] std::string replay(const std::string& file) const override {
-        std::string text = "SIMVERBS_SCENARIO=" + fabric::shell_word(file);
+        std::string text = "simverbs exec --scenario " + fabric::shell_word(file) + " --";
         for (const std::string& word : command_) {
             text += " " + fabric::shell_word(word);
         }
@@ -55,6 +55,7 @@ class ProgramSubject final : public Subject {
         Environment environment = {{"SIMVERBS_SCENARIO", stem + ".yaml"}};
         if (branch.with_places || branch.with_explanation) {
             environment.emplace_back("SIMVERBS_TRACE", trace);
+            environment.emplace_back("SIMVERBS_TRACE_FLUSH", "1");  // it may be killed
         }
         if (!libraries_.empty()) {
             const char* const earlier = std::getenv("LD_LIBRARY_PATH");
