@@ -3,9 +3,11 @@
 #include <climits>
 #include <ctime>
 
+#include <linux/futex.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-#include "simverbs/threads/futex.hpp"
 #include "simverbs/threads/thread_watch.hpp"
 
 namespace simverbs {
@@ -13,6 +15,12 @@ namespace {
 
 constexpr int kLooksBetweenClocks = 16;
 constexpr std::int64_t kAloneNs = 3'000;
+
+// Sleeps while the word has that value; wakes up for no reason at times.
+void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t value,
+                const timespec* limit) {
+    syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, limit, nullptr, 0);
+}
 
 }  // namespace
 
@@ -23,7 +31,7 @@ bool WakeWord::release() {
 }
 
 void WakeWord::wake() const {
-    futex_wake(word_, INT_MAX);
+    syscall(SYS_futex, &word_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
 bool WakeWord::spin(std::uint32_t ticket, std::chrono::nanoseconds limit) const {
@@ -46,7 +54,7 @@ void WakeWord::sleep(std::uint32_t ticket) {
     while (!is_released(ticket)) {
         std::uint32_t expected = ticket * kStep;
         word_.compare_exchange_strong(expected, expected | kSleeps, std::memory_order_acq_rel);
-        futex_wait(word_, ticket * kStep | kSleeps);
+        futex_wait(word_, ticket * kStep | kSleeps, nullptr);
     }
 }
 

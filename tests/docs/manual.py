@@ -156,7 +156,7 @@ class ManPages(unittest.TestCase):
             for command in re.findall(r"\bsimverbs (?:[a-z]+ [^\n`]*)", text):
                 if command.startswith("simverbs on "):  # the rest is the program's
                     continue
-                own = re.split(r" -- |='| \| ", command)[0]
+                own = re.split(r" -- |='| '\w+=| \| ", command)[0]
                 for option in OPTION.findall(own):
                     self.assertTrue(option in known, f"{source.name}: {option} in: {command}")
 
