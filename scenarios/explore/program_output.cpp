@@ -25,7 +25,9 @@ std::string telling_line(const std::string& output) {
 }
 
 bool is_of_sanitizer(std::string_view line) {
-    return line.find("SUMMARY: ") != std::string_view::npos ||
+    const std::size_t summary = line.find("SUMMARY: ");
+    return (summary != std::string_view::npos &&
+            line.find("Sanitizer: ", summary) != std::string_view::npos) ||
            line.find("runtime error: ") != std::string_view::npos;
 }
 

@@ -49,6 +49,10 @@ void redirect_to(const std::string& file) {
     close(input);
 }
 
+bool all_ended_well(const Verdict& verdict) {
+    return std::ranges::all_of(verdict.exit_statuses, [](int status) { return status == 0; });
+}
+
 bool is_crash(int status) {
     return std::ranges::find(kCrashes, status - kSignalled) != std::end(kCrashes);
 }
@@ -132,7 +136,7 @@ class ServedSubject final : public scenarios::Subject {
             const int signal = *crash - kSignalled;
             end_with(Outcome::kCrashed, fmt::format("SIG{}", sigabbrev_np(signal)), telling);
             result.cause = telling;
-        } else if (scenarios::is_of_sanitizer(telling)) {
+        } else if (scenarios::is_of_sanitizer(telling) && !all_ended_well(verdict)) {
             end_with(Outcome::kCrashed, "a sanitizer's report", telling);
             result.cause = telling;
         } else if (verdict.is_late) {
