@@ -32,6 +32,16 @@ std::vector<ChoiceGroup> all_groups() {
     return {kPackets, kReceives, kCalls, kLinks, kQueuePairs, kHosts};
 }
 
+// "exit: expected exit status 0 of "false" on h0, and got 1"
+std::string words_of(const BranchResult& failed) {
+    if (failed.kind == "error" || failed.happened.empty()) {
+        return failed.kind == "error" ? failed.happened : failed.kind;
+    }
+    return failed.expected.empty() ? fmt::format("{}: {}", failed.kind, failed.happened)
+                                   : fmt::format("{}: expected {}, and got {}", failed.kind,
+                                                 failed.expected, failed.happened);
+}
+
 class Exploration {
   public:
     Exploration(const Subject& subject, const ExploreOptions& options)
@@ -85,7 +95,7 @@ class Exploration {
             limit_ + kSpare + took * 4 * static_cast<int>(subject_.branches_of_process());
         if (usual && usual->outcome != Outcome::kPassed) {
             result_.error = fmt::format("{}: it fails without any fault: {}", subject_.name(),
-                                        usual->kind == "error" ? usual->happened : usual->kind);
+                                        words_of(*usual));
             return std::nullopt;
         }
         if (usual && usual->places.empty()) {

@@ -26,7 +26,7 @@ ExploreCommand::ExploreCommand(CLI::App& app, std::vector<std::string> program)
     run_->fallthrough();
     CLI::Option* const words = run_->add_option(
         "words", words_, "TOPOLOGY, then HOST='COMMAND' ..., started in this order");
-    words->type_name("TOPOLOGY HOST=COMMAND")->required();
+    words->type_name("TOPOLOGY HOST=COMMAND");
     take_installed_files(*words);
     CLI::Option* const file = explore_->add_option("file", file_, "the scenario");
     file->type_name("SCENARIO");
@@ -62,10 +62,12 @@ ExploreCommand::ExploreCommand(CLI::App& app, std::vector<std::string> program)
 
 std::unique_ptr<scenarios::Subject> ExploreCommand::make_served_subject() const {
     if (!program_.empty() || !file_.empty() || !settings_.empty()) {
-        complain("explore run: TOPOLOGY and HOST=COMMAND alone", kUsage);
+        complain("explore run takes a topology and programs; no scenario, --set or -- COMMAND",
+                 kUsage);
         return nullptr;
     }
-    const auto programs = programs_of_words(std::span(words_).subspan(1));
+    const auto programs =
+        programs_of_words(std::span(words_).subspan(std::min<std::size_t>(words_.size(), 1)));
     if (!programs) {
         complain(programs.error(), kUsage);
         return nullptr;
