@@ -1,7 +1,8 @@
 // The lock of a world. It is held for about as long as a step takes, so a thread that wants it
 // looks a few times before it sleeps in the kernel.
 //
-// A mutex of the C library: ThreadSanitizer, in a program on a library without it, sees no other.
+// It is a mutex of the C library because a program may be built with ThreadSanitizer and this
+// library without it: ThreadSanitizer then knows of no other kind of lock.
 #pragma once
 
 #include <array>

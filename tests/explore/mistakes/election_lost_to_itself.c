@@ -1,5 +1,5 @@
-/* Who changes a word from 0 to its own number is the leader. A candidate repeats its request after
- * a failure, finds its own number there, and takes it for another leader's. */
+/* A candidate leads if it changes a word from 0 to its own number. After a failure it repeats the
+ * request, finds its own number there, and takes it for another leader's. */
 #include "ends.h"
 
 enum { kAttempts = 3, kWordAt = 1024, kMe = 1, kPeer = 2 };
