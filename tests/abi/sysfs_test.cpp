@@ -70,7 +70,7 @@ int exit_code_with(const char* setting, const char* expected) {
     return ours == expected && ours == theirs() ? 0 : 1;
 }
 
-TEST_F(AbiSysfs, TakesTheRootFromTheEnvironment) {
+TEST(AbiSysfsPath, TakesTheRootFromTheEnvironment) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_EXIT(_exit(exit_code_with("/elsewhere//", "/elsewhere")), ::testing::ExitedWithCode(0),
                 "");
