@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -109,7 +110,7 @@ bool ProcessPool::read_some(Child& child) {
 
 void ProcessPool::start(std::size_t id, const Work& work) {
     int ends[2];
-    if (pipe(ends) != 0) {
+    if (pipe2(ends, O_CLOEXEC) != 0) {
         refused_.push_back({id, {}, fmt::format("no process for it: {}", std::strerror(errno))});
         return;
     }

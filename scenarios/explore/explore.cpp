@@ -6,6 +6,7 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 
 #include <fmt/core.h>
@@ -92,7 +93,9 @@ class Exploration {
             std::max<std::chrono::milliseconds>(kLeastLimit, took * kTimesUsual));
         // A branch may take a few times as long as usual, and a process runs several.
         limit_of_process_ =
-            limit_ + kSpare + took * 4 * static_cast<int>(subject_.branches_of_process());
+            subject_.keeps_limits()
+                ? ProcessPool::kNoLimit
+                : limit_ + kSpare + took * 4 * static_cast<int>(subject_.branches_of_process());
         if (usual && usual->outcome != Outcome::kPassed) {
             result_.error = fmt::format("{}: it fails without any fault: {}", subject_.name(),
                                         words_of(*usual));
@@ -123,10 +126,13 @@ class Exploration {
                                   singles_.size() + static_cast<std::size_t>(pairs_known_)});
     }
 
-    [[nodiscard]] bool is_over() const {
-        return stopped_ || (options_.budget != ProcessPool::kNoLimit &&
-                            Clock::now() - begin_ >= options_.budget);
+    // Returns when no branch is begun any more.
+    [[nodiscard]] Clock::time_point end_of_budget() const {
+        return options_.budget == ProcessPool::kNoLimit ? Clock::time_point::max()
+                                                        : begin_ + options_.budget;
     }
+
+    [[nodiscard]] bool is_over() const { return stopped_ || Clock::now() >= end_of_budget(); }
 
     static BranchResult result_of(const std::string& text, const std::string& error) {
         const auto parsed = nlohmann::json::parse(text, nullptr, false);
@@ -176,6 +182,7 @@ class Exploration {
                          [this](std::int64_t) { return goes_on(); });
         struct Piece {
             std::size_t begin, end;
+            [[nodiscard]] std::size_t size() const { return end - begin; }
         };
         std::vector<Piece> pieces;
         std::vector<std::size_t> alone;
@@ -192,8 +199,9 @@ class Exploration {
                 pieces.push_back(piece);
                 pool.start(pieces.size() - 1, [this, piece, &branches](ProcessPool::Reached&) {
                     nlohmann::json all = nlohmann::json::array();
-                    for (std::size_t i = piece.begin; i < piece.end; ++i) {
-                        all.push_back(to_json(subject_.run(branches[i])));
+                    const auto these = std::span(branches).subspan(piece.begin, piece.size());
+                    for (const BranchResult& result : subject_.run_all(these, end_of_budget())) {
+                        all.push_back(to_json(result));
                     }
                     return to_line(all);
                 });
@@ -203,7 +211,7 @@ class Exploration {
             }
             for (const ProcessPool::Done& done : pool.wait()) {
                 const Piece piece = pieces[done.id];
-                if (!done.error.empty() && piece.end - piece.begin > 1) {
+                if (!done.error.empty() && piece.size() > 1) {
                     for (std::size_t i = piece.end; i-- > piece.begin;) {
                         alone.push_back(i);
                     }
@@ -212,6 +220,9 @@ class Exploration {
                 const auto parsed = nlohmann::json::parse(done.text, nullptr, false);
                 for (std::size_t i = piece.begin; i < piece.end; ++i) {
                     const bool is_there = parsed.is_array() && parsed.size() > i - piece.begin;
+                    if (parsed.is_array() && !is_there) {
+                        break;  // the time was over
+                    }
                     results[i] = is_there ? branch_from_json(parsed[i - piece.begin])
                                           : result_of("", done.error);
                     ++count;

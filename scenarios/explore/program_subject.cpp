@@ -1,7 +1,13 @@
-// Explores a program that has its world in its own process, started anew for each branch.
+// Explores a program that has its world in its own process: it is forked where a fault would act,
+// or started anew for each branch.
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <optional>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -13,7 +19,10 @@
 #include "fabric/core/shell_word.hpp"
 #include "fabric/core/temporary_folder.hpp"
 
+#include "simverbs/model/branch_report.hpp"
+
 #include "scenarios/engine/explain.hpp"
+#include "scenarios/explore/branch_reports.hpp"
 #include "scenarios/explore/faulty_scenario.hpp"
 #include "scenarios/explore/program_output.hpp"
 #include "scenarios/explore/traced_places.hpp"
@@ -25,16 +34,22 @@ namespace {
 
 // How the library says that a scenario means nothing in the world of the program.
 constexpr std::string_view kRefusal = "simverbs: SIMVERBS_SCENARIO: ";
+// Branches for which the program is started once, if it can fork.
+constexpr std::size_t kBranchesOfRun = 64;
 
 class ProgramSubject final : public Subject {
   public:
-    ProgramSubject(std::vector<std::string> command, std::string libraries)
+    ProgramSubject(std::vector<std::string> command, std::string libraries, bool forks)
         : command_(std::move(command)),
           libraries_(std::move(libraries)),
+          forks_(forks),
           name_(fmt::format("{}", fmt::join(command_, " "))) {}
 
     [[nodiscard]] const std::string& name() const override { return name_; }
-    [[nodiscard]] std::size_t branches_of_process() const override { return 1; }
+    [[nodiscard]] std::size_t branches_of_process() const override {
+        return forks_ ? kBranchesOfRun : 1;
+    }
+    [[nodiscard]] bool keeps_limits() const override { return true; }
 
     [[nodiscard]] std::string reproducer(const Branch& branch) const override {
         return faults_text(branch, false);
@@ -49,24 +64,21 @@ class ProgramSubject final : public Subject {
     }
 
     [[nodiscard]] BranchResult run(const Branch& branch) const override {
-        const std::string stem = place_.file(fmt::format("branch-{}", getpid()));
+        const std::string stem = stem_of_process();
         const std::string trace = stem + ".jsonl";
         std::ofstream(stem + ".yaml") << faults_text(branch, branch.with_places);
-        Environment environment = {{"SIMVERBS_SCENARIO", stem + ".yaml"}};
+        Environment environment = environment_with(stem, branch.limit);
         if (branch.with_places || branch.with_explanation) {
             environment.emplace_back("SIMVERBS_TRACE", trace);
             environment.emplace_back("SIMVERBS_TRACE_FLUSH", "1");  // it may be killed
-        }
-        if (!libraries_.empty()) {
-            const char* const earlier = std::getenv("LD_LIBRARY_PATH");
-            environment.emplace_back(
-                "LD_LIBRARY_PATH",
-                libraries_ + (earlier == nullptr ? "" : fmt::format(":{}", earlier)));
         }
         BranchResult result;
         judge(run_program(command_, variations().front(), environment, stem + ".output",
                           branch.limit),
               branch.is_repaired, result);
+        if (result.outcome == Outcome::kPassed && !all_fired(stem, branch)) {
+            result.outcome = Outcome::kMissed;
+        }
         if (branch.with_explanation) {
             if (const auto records = read_trace(trace)) {
                 result.explanation = scenarios::explain(*records, {}).value_or("");
@@ -75,14 +87,99 @@ class ProgramSubject final : public Subject {
         if (branch.with_places) {
             add_places(trace, result);
         }
-        std::error_code ignored;
-        for (const char* const ending : {".yaml", ".jsonl", ".output"}) {
-            std::filesystem::remove(stem + ending, ignored);
-        }
+        remove_files(stem);
         return result;
     }
 
+    [[nodiscard]] std::vector<BranchResult> run_all(std::span<const Branch> branches,
+                                                    Clock::time_point end) const override {
+        if (!forks_ || branches.size() == 1 || std::ranges::any_of(branches, asks_for_trace)) {
+            return Subject::run_all(branches, end);
+        }
+        std::vector<std::optional<BranchResult>> forked = run_forking(branches, end);
+        std::vector<BranchResult> results;
+        for (std::size_t i = 0; i < branches.size(); ++i) {
+            if (!forked[i] && Clock::now() >= end) {
+                break;
+            }
+            results.push_back(forked[i] ? std::move(*forked[i]) : run(branches[i]));
+        }
+        return results;
+    }
+
   private:
+    using Clock = std::chrono::steady_clock;
+
+    static bool asks_for_trace(const Branch& branch) {
+        return branch.with_places || branch.with_explanation;
+    }
+
+    // Runs the program once, which forks where the last fault of each branch would act. Returns
+    // nothing of a branch for which it did not.
+    [[nodiscard]] std::vector<std::optional<BranchResult>> run_forking(
+        std::span<const Branch> branches, Clock::time_point end) const {
+        const std::string stem = stem_of_process();
+        std::ofstream(stem + ".yaml") << forking_text(branches);
+        const std::chrono::milliseconds limit = branches.front().limit;
+        // Each branch has its limit. The program takes as long as without faults besides.
+        std::chrono::milliseconds limit_of_all = limit * (std::ssize(branches) + 1);
+        if (end != Clock::time_point::max()) {
+            limit_of_all = std::clamp(
+                std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()),
+                std::chrono::milliseconds::zero(), limit_of_all);
+        }
+        const Ended program =
+            run_program(command_, variations().front(), environment_with(stem, limit),
+                        stem + ".output", limit_of_all);
+        const BranchReports reports = read_branch_reports(stem + ".reports");
+        std::vector<std::optional<BranchResult>> results(branches.size());
+        for (std::size_t i = 0; i < branches.size(); ++i) {
+            const auto ended = reports.ended.find(forking_name(i));
+            if (ended != reports.ended.end()) {
+                judge(ended->second, branches[i].is_repaired, results[i].emplace());
+            } else if (program.well() && reports.obstacle.empty()) {
+                results[i].emplace().outcome = Outcome::kMissed;
+            }
+        }
+        remove_files(stem);
+        return results;
+    }
+
+    [[nodiscard]] std::string stem_of_process() const {
+        return place_.file(fmt::format("branch-{}", getpid()));
+    }
+
+    static void remove_files(const std::string& stem) {
+        std::error_code ignored;
+        for (const char* const ending : {".yaml", ".jsonl", ".output", ".reports"}) {
+            std::filesystem::remove(stem + ending, ignored);
+        }
+    }
+
+    [[nodiscard]] Environment environment_with(const std::string& stem,
+                                               std::chrono::milliseconds limit) const {
+        Environment environment = {
+            {"SIMVERBS_SCENARIO", stem + ".yaml"},
+            variable_for_reports(stem + ".reports", stem + ".output", limit)};
+        if (!libraries_.empty()) {
+            const char* const earlier = std::getenv("LD_LIBRARY_PATH");
+            environment.emplace_back(
+                "LD_LIBRARY_PATH",
+                libraries_ + (earlier == nullptr ? "" : fmt::format(":{}", earlier)));
+        }
+        return environment;
+    }
+
+    static bool all_fired(const std::string& stem, const Branch& branch) {
+        const BranchReports reports = read_branch_reports(stem + ".reports");
+        for (std::size_t i = 0; i < branch.choices.size(); ++i) {
+            if (!reports.fired.contains(fault_name(i))) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     static void judge(const Ended& ended, bool is_repaired, BranchResult& result) {
         if (ended.well()) {
             return;
@@ -123,6 +220,22 @@ class ProgramSubject final : public Subject {
         return text;
     }
 
+    static std::string forking_name(std::size_t branch) {
+        return fmt::format("{}{}", simverbs::kForkingFault, branch + 1);
+    }
+
+    // The faults that all branches have, then the last one of each.
+    static std::string forking_text(std::span<const Branch> branches) {
+        Branch common = branches.front();
+        common.choices.pop_back();
+        std::string text = faults_text(common, false);
+        for (std::size_t i = 0; i < branches.size(); ++i) {
+            text += fmt::format("- {{name: {}, {}}}\n", forking_name(i),
+                                branches[i].choices.back().fault);
+        }
+        return text;
+    }
+
     // The topology of the environment, by whose names faults are written.
     static std::string fabric_of_environment() {
         const char* const topology = std::getenv("SIMVERBS_TOPOLOGY");
@@ -131,14 +244,16 @@ class ProgramSubject final : public Subject {
 
     std::vector<std::string> command_;
     std::string libraries_;
+    bool forks_;
     std::string name_;
     fabric::TemporaryFolder place_{"simverbs-explore-"};
 };
 
 }  // namespace
 
-std::unique_ptr<Subject> program_subject(std::vector<std::string> command, std::string libraries) {
-    return std::make_unique<ProgramSubject>(std::move(command), std::move(libraries));
+std::unique_ptr<Subject> program_subject(std::vector<std::string> command, std::string libraries,
+                                         bool forks) {
+    return std::make_unique<ProgramSubject>(std::move(command), std::move(libraries), forks);
 }
 
 }  // namespace scenarios

@@ -52,6 +52,8 @@ class ScenarioSubject final : public Subject {
     [[nodiscard]] const std::string& name() const override { return repaired_.file; }
     [[nodiscard]] std::size_t branches_of_process() const override { return 32; }
 
+    [[nodiscard]] bool keeps_limits() const override { return false; }
+
     [[nodiscard]] std::string reproducer(const Branch& branch) const override {
         return portable_text(with_faults(branch));
     }

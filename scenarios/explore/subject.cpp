@@ -2,10 +2,12 @@
 
 #include <fmt/core.h>
 
+#include "simverbs/model/branch_report.hpp"
+
 namespace scenarios {
 
 std::string fault_name(std::size_t index) {
-    return fmt::format("choice{}", index + 1);
+    return fmt::format("{}{}", simverbs::kReportedFault, index + 1);
 }
 
 std::string fault_text(const Branch& branch, std::size_t index) {
@@ -14,6 +16,18 @@ std::string fault_text(const Branch& branch, std::size_t index) {
 
 std::string observer_text() {
     return fmt::format("{{name: {}, action: mark, when: {{on: packet, count: every}}}}", kObserver);
+}
+
+std::vector<BranchResult> Subject::run_all(std::span<const Branch> branches,
+                                           std::chrono::steady_clock::time_point end) const {
+    std::vector<BranchResult> results;
+    for (const Branch& branch : branches) {
+        if (std::chrono::steady_clock::now() >= end) {
+            break;
+        }
+        results.push_back(run(branch));
+    }
+    return results;
 }
 
 }  // namespace scenarios

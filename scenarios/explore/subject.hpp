@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,12 @@ class Subject {
     [[nodiscard]] virtual BranchResult run(const Branch& branch) const = 0;
     // How many branches one process may run, which saves the start of others.
     [[nodiscard]] virtual std::size_t branches_of_process() const = 0;
+    // Runs so many, or fewer: none is begun after `end`. Of pairs all have the first fault in
+    // common. Returns what came of each, in their order.
+    [[nodiscard]] virtual std::vector<BranchResult> run_all(
+        std::span<const Branch> branches, std::chrono::steady_clock::time_point end) const;
+    // Returns true if no branch takes longer than its limit.
+    [[nodiscard]] virtual bool keeps_limits() const = 0;
     // Returns a scenario that makes it fail again.
     [[nodiscard]] virtual std::string reproducer(const Branch& branch) const = 0;
     // Returns the command that runs `file`, a reproducer.
@@ -52,7 +59,9 @@ class Subject {
 std::unique_ptr<Subject> scenario_subject(const Scenario& scenario);
 
 // A program that has its world in its own process; not empty. `libraries` is the folder that is
-// searched first for those of the program; "": as it finds them.
-std::unique_ptr<Subject> program_subject(std::vector<std::string> command, std::string libraries);
+// searched first for those of the program; "": as it finds them. `forks`: branches are forks of the
+// program, as far as it can be forked; else it is started anew for each.
+std::unique_ptr<Subject> program_subject(std::vector<std::string> command, std::string libraries,
+                                         bool forks);
 
 }  // namespace scenarios

@@ -27,6 +27,9 @@ std::atomic<std::uint64_t> g_generation{1};
 std::atomic<Process*> g_current{nullptr};
 
 void after_fork_in_child() {
+    if (ThreadRoster::WholeFork::is_under_way()) {
+        return;
+    }
     g_generation.fetch_add(1, std::memory_order_relaxed);
     RdmaCmCalls::forget();
     g_current.store(nullptr, std::memory_order_relaxed);

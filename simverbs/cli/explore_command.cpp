@@ -54,6 +54,8 @@ ExploreCommand::ExploreCommand(CLI::App& app, std::vector<std::string> program)
     add_limit(*explore_, "--budget", options_.budget, "no branch is begun after it", "none");
     add_limit(*explore_, "--run-limit", limit_, "a branch that takes longer hangs",
               "2s, or 20 times as long as the run without faults");
+    explore_->add_flag("--no-fork", no_fork_,
+                       "of -- COMMAND: started anew for each branch, and not forked");
     explore_->add_option("--keep", options_.folder, "folder for explore-N.yaml of each finding")
         ->type_name("DIR");
     explore_->add_option("--json", json_file_, "write the findings to FILE as JSON")
@@ -98,12 +100,16 @@ std::unique_ptr<scenarios::Subject> ExploreCommand::make_subject() const {
                  kUsage);
         return nullptr;
     }
+    if (no_fork_ && program_.empty()) {
+        complain("explore: --no-fork is for -- COMMAND", kUsage);
+        return nullptr;
+    }
     if (!program_.empty()) {
         if (!settings_.empty()) {
             complain("explore: --set is for scenarios", kUsage);
             return nullptr;
         }
-        return scenarios::program_subject(program_, library_folder());
+        return scenarios::program_subject(program_, library_folder(), !no_fork_);
     }
     const auto scenario = scenarios::load(file_, settings_);
     if (!scenario) {

@@ -33,6 +33,7 @@ class ExploreCommand final : public Command {
     std::vector<std::string> program_;
     std::string file_;
     std::vector<std::string> settings_;
+    bool no_fork_ = false;
     std::vector<std::string> groups_;
     scenarios::ExploreOptions options_;
     std::chrono::milliseconds limit_ = scenarios::ProcessPool::kNoLimit;  // as given

@@ -69,6 +69,8 @@ class ServedSubject final : public scenarios::Subject {
     // Its output is that of one branch.
     [[nodiscard]] std::size_t branches_of_process() const override { return 1; }
 
+    [[nodiscard]] bool keeps_limits() const override { return false; }
+
     [[nodiscard]] std::string reproducer(const Branch& branch) const override {
         return scenarios::portable_text(with_faults(branch));
     }

@@ -139,6 +139,8 @@ EmbeddedWorld::EmbeddedWorld(const EmbeddedOptions& options, std::unique_ptr<Sim
     stopped_ = std::make_unique<std::atomic<bool>[]>(devices_.size());
     HostPrograms& programs = *this;
     simulation_->set_programs(&programs);
+    branches_ = ProcessBranches::make(simulation_->hca(0).event_backlog(), *conductor_);
+    simulation_->set_branch_points(branches_.get());
     Client& client = *this;
     attachment_ = std::make_unique<Attachment>(*simulation_, client, std::move(hcas));
 }

@@ -13,6 +13,7 @@
 #include "simverbs/driver/channel.hpp"
 #include "simverbs/driver/embedded_options.hpp"
 #include "simverbs/driver/embedded_rdma_cm.hpp"
+#include "simverbs/driver/process_branches.hpp"
 #include "simverbs/driver/report_signal.hpp"
 #include "simverbs/faults/fault_board.hpp"
 #include "simverbs/faults/host_programs.hpp"
@@ -107,6 +108,7 @@ class EmbeddedWorld final : public Channel, private Client, private HostPrograms
     std::unique_ptr<Conductor> conductor_;
     std::unique_ptr<Attachment> attachment_;
     std::unique_ptr<EmbeddedRdmaCm> rdma_cm_;
+    std::unique_ptr<ProcessBranches> branches_;
     std::vector<DeviceInfo> devices_;
     std::unique_ptr<std::atomic<bool>[]> stopped_;  // by device: the programs of its host are
     int handed_over_ = -1;

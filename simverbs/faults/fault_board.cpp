@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "simverbs/faults/branch_points.hpp"
 #include "simverbs/faults/fault_effects.hpp"
 #include "simverbs/hca/addressing.hpp"
 #include "simverbs/hca/queue_pair.hpp"
@@ -92,6 +93,30 @@ class FaultBoard::FrameTrigger final : public fabric::FrameAction {
     std::string_view name_;
 };
 
+// Acts on a packet where the explored program goes on with the fault.
+class FaultBoard::BranchAction final : public fabric::FrameAction {
+  public:
+    BranchAction(BranchPoints& points, std::string fault, std::unique_ptr<FrameAction> effect)
+        : points_(points), fault_(std::move(fault)), effect_(std::move(effect)) {}
+    [[nodiscard]] std::string_view name() const override { return effect_->name(); }
+    [[nodiscard]] bool applies(const fabric::Frame& frame) const override {
+        return effect_->applies(frame);
+    }
+    fabric::Verdict act(fabric::Frame& frame, const fabric::LinkDirection& direction) override {
+        return points_.acts_here(fault_) ? effect_->act(frame, direction)
+                                         : effect_->pass(frame, direction);
+    }
+    fabric::Verdict pass(fabric::Frame& frame, const fabric::LinkDirection& direction) override {
+        return effect_->pass(frame, direction);
+    }
+    void release() override { effect_->release(); }
+
+  private:
+    BranchPoints& points_;
+    std::string fault_;
+    std::unique_ptr<FrameAction> effect_;
+};
+
 FaultBoard::FaultBoard(FaultEnvironment& environment)
     : environment_(environment), clock_(environment.loop()) {}
 
@@ -131,6 +156,19 @@ FaultId FaultBoard::inject(const FaultSpec& spec) {
 }
 
 std::unique_ptr<fabric::FrameAction> FaultBoard::make_action(FaultId id, const FaultSpec& spec) {
+    BranchPoints* const points = environment_.branch_points();
+    auto effect = make_effect(id, spec);
+    return points != nullptr && BranchPoints::are_asked(spec.name)
+               ? std::make_unique<BranchAction>(*points, spec.name, std::move(effect))
+               : std::move(effect);
+}
+
+bool FaultBoard::acts_here(const FaultSpec& spec) const {
+    BranchPoints* const points = environment_.branch_points();
+    return points == nullptr || !BranchPoints::are_asked(spec.name) || points->acts_here(spec.name);
+}
+
+std::unique_ptr<fabric::FrameAction> FaultBoard::make_effect(FaultId id, const FaultSpec& spec) {
     const FaultArguments& with = spec.with;
     fabric::PayloadKeeper& keeper = *this;
     const PacketEnds& ends = *this;
@@ -396,6 +434,9 @@ int FaultBoard::command(Hca& hca, CommandCode command) {
     }
     for (const FaultId id : due) {
         Fault& fault = faults_.at(id);
+        if (!acts_here(fault.spec)) {
+            continue;
+        }
         if (fault.spec.action == SIMVERBS_FAULT_CALL) {
             error = static_cast<int>(fault.spec.with.value);
         }

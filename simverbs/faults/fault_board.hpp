@@ -68,6 +68,7 @@ class FaultBoard final : private DeviceFaults,
         std::uint32_t qpn = 0;
     };
     class FrameTrigger;
+    class BranchAction;
 
     std::optional<InjectedFault> work_request(QueuePair& qp, CompletedQueue queue) override;
     int command(Hca& hca, CommandCode command) override;
@@ -86,6 +87,10 @@ class FaultBoard final : private DeviceFaults,
     void hook_devices();
     [[nodiscard]] std::unique_ptr<fabric::FrameAction> make_action(fabric::FaultId id,
                                                                    const FaultSpec& spec);
+    [[nodiscard]] std::unique_ptr<fabric::FrameAction> make_effect(fabric::FaultId id,
+                                                                   const FaultSpec& spec);
+    // Returns false if an explored program goes on without the fault here.
+    [[nodiscard]] bool acts_here(const FaultSpec& spec) const;
     void fire_on_time(fabric::FaultId id);
     // After what it waits for has come: traced, and done after its delay.
     void fire(fabric::FaultId id, Fault& fault, const Site& site, std::uint64_t nth);

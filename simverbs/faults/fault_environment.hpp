@@ -16,6 +16,7 @@
 
 namespace simverbs {
 
+class BranchPoints;
 class HostPrograms;
 
 class FaultEnvironment {
@@ -44,6 +45,8 @@ class FaultEnvironment {
     virtual void set_device_faults(DeviceFaults* faults) = 0;
     // Through whom faults reach the programs of hosts; nullptr: they do not.
     [[nodiscard]] virtual HostPrograms* programs() const = 0;
+    // Whom faults of an explored program ask; nullptr: no program is explored.
+    [[nodiscard]] virtual BranchPoints* branch_points() const = 0;
 
   protected:
     ~FaultEnvironment() = default;

@@ -1,14 +1,53 @@
 #include "simverbs/hca/event_pipe.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <system_error>
 #include <utility>
 
+#include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace simverbs {
+namespace {
+
+// 0: there is no such descriptor.
+ino_t inode_of(int descriptor) {
+    struct stat file {};
+    return fstat(descriptor, &file) == 0 ? file.st_ino : 0;
+}
+
+// Gives `fresh` the number of a socket that is open, and its flags; closes `fresh`.
+bool take_the_place(int fresh, int of) {
+    const int flags = fcntl(of, F_GETFL);
+    const int closes = fcntl(of, F_GETFD);
+    const bool done = fcntl(fresh, F_SETFL, flags) == 0 && dup2(fresh, of) == of &&
+                      fcntl(of, F_SETFD, closes) == 0;
+    close(fresh);
+    return done;
+}
+
+}  // namespace
+
+bool EventBacklog::has(int descriptor) const {
+    return std::ranges::any_of(all_, [descriptor](const EventPipe* pipe) {
+        return descriptor == pipe->writer_ ||
+               (descriptor == pipe->reader_number_ && pipe->has_reader());
+    });
+}
+
+void EventBacklog::note_unread() {
+    for (EventPipe* pipe : all_) {
+        pipe->note_unread();
+    }
+}
+
+bool EventBacklog::separate() {
+    return std::ranges::all_of(all_, [](EventPipe* pipe) { return pipe->separate(); });
+}
 
 bool EventBacklog::flush_pipes() {
     std::erase_if(pipes_, [](EventPipe* pipe) { return pipe->flush(); });
@@ -21,12 +60,15 @@ EventPipe::EventPipe(EventBacklog& backlog) : backlog_(backlog) {
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
         throw std::system_error(errno, std::generic_category(), "descriptor for events");
     }
-    reader_ = ends[0];
+    reader_ = reader_number_ = ends[0];
     writer_ = ends[1];
+    reader_inode_ = inode_of(reader_);
+    backlog_.all_.push_back(this);
 }
 
 EventPipe::~EventPipe() {
     std::erase(backlog_.pipes_, this);
+    std::erase(backlog_.all_, this);
     close(writer_);
     if (reader_ >= 0) {
         close(reader_);
@@ -57,6 +99,40 @@ bool EventPipe::flush() {
     }
     waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(sent));
     return waiting_.empty();
+}
+
+bool EventPipe::has_reader() const {
+    return inode_of(reader_number_) == reader_inode_;
+}
+
+// Takes the messages out of the socket and puts them back, in their order.
+void EventPipe::note_unread() {
+    unread_.clear();
+    EventMessage message;
+    while (has_reader() && recv(reader_number_, &message, sizeof message, MSG_DONTWAIT) ==
+                               static_cast<ssize_t>(sizeof message)) {
+        unread_.push_back(message);
+    }
+    for (const EventMessage& each : unread_) {
+        ::send(writer_, &each, sizeof each, MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+}
+
+bool EventPipe::separate() {
+    if (!has_reader()) {
+        return true;  // nobody reads it
+    }
+    std::array<int, 2> ends{};
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+        return false;
+    }
+    const bool has_writer = take_the_place(ends[1], writer_);
+    const bool is_done = take_the_place(ends[0], reader_number_) && has_writer;
+    reader_inode_ = inode_of(reader_number_);
+    for (const EventMessage& each : unread_) {
+        ::send(writer_, &each, sizeof each, MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+    return is_done;
 }
 
 }  // namespace simverbs

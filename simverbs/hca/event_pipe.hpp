@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "simverbs/model/statuses.hpp"
 
 namespace simverbs {
@@ -22,17 +24,26 @@ static_assert(sizeof(EventMessage) == 16);
 
 class EventPipe;
 
-// The pipes of a world whose sockets were full.
+// The pipes of a world, and those of them whose sockets were full.
 class EventBacklog {
   public:
     // Tries again to hand over what waits; true when nothing is left.
     bool flush() { return pipes_.empty() || flush_pipes(); }
+
+    // Returns true if the descriptor is an end of a pipe.
+    [[nodiscard]] bool has(int descriptor) const;
+    // Before the process forks: remembers what has been sent and not been read.
+    void note_unread();
+    // In the child: replaces the sockets, which the parent has, too, by others under the same
+    // numbers with the same messages. False: the process is out of descriptors.
+    bool separate();
 
   private:
     friend class EventPipe;
     bool flush_pipes();
 
     std::vector<EventPipe*> pipes_;
+    std::vector<EventPipe*> all_;
 };
 
 class EventPipe {
@@ -53,11 +64,17 @@ class EventPipe {
     friend class EventBacklog;
     // Tries to hand over what waits; true when nothing is left.
     bool flush();
+    [[nodiscard]] bool has_reader() const;
+    void note_unread();
+    bool separate();
 
     EventBacklog& backlog_;
-    int reader_ = -1;
+    int reader_ = -1;  // -1: the caller's
     int writer_ = -1;
+    int reader_number_ = -1;  // also of the caller's, which may have closed it
+    ino_t reader_inode_ = 0;
     std::vector<EventMessage> waiting_;
+    std::vector<EventMessage> unread_;  // as of note_unread()
 };
 
 }  // namespace simverbs

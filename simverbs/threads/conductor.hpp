@@ -104,6 +104,11 @@ class Conductor final : private ThreadRoster::Listener {
     void start_helper();
     // Ends it, before what it looks at goes.
     void stop_helper();
+    // Returns true if that thread exists.
+    [[nodiscard]] bool has_helper() const { return helper_.joinable(); }
+    // In a child that keeps the world of its parent (ThreadRoster::WholeFork): starts that thread
+    // there. With the world held.
+    void continue_in_child();
     // That thread writes to stderr what each queue pair waits for. Async-signal-safe.
     void request_report() noexcept;
     // Called, with the world held, before each report: a program that hangs may be killed next, and

@@ -2,6 +2,7 @@
 // goes nowhere.
 #include <algorithm>
 #include <csignal>
+#include <memory>
 
 #include <fmt/format.h>
 #include <pthread.h>
@@ -64,6 +65,22 @@ void Conductor::start_helper() {
         helper_ = std::thread([this] { helper_loop(); });
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
     });
+}
+
+// The thread and whatever waits on the objects are the parent's, so these begin anew without an
+// end.
+void Conductor::continue_in_child() {
+    for (const auto& actor : actors_) {
+        actor->watch = ThreadWatch();
+        actor->is_watched = false;
+    }
+    if (has_helper()) {
+        std::construct_at(&helper_);
+        std::construct_at(&helper_started_);
+        std::construct_at(&stop_mutex_);
+        std::construct_at(&stopped_);
+        start_helper();
+    }
 }
 
 // Moves time when every actor sleeps elsewhere (in epoll_wait on our descriptors, say), so that

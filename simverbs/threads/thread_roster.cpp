@@ -25,6 +25,7 @@ struct Own {
 thread_local Own t_own;
 
 thread_local int t_creates_own = 0;
+thread_local bool t_forks_whole = false;
 
 // So many of the newest points that a thread knows to be over are kept. A forgotten one can mark a
 // run in vain, never spare it a mark.
@@ -188,9 +189,28 @@ void ThreadRoster::unsubscribe(Listener& listener) {
 
 // Another thread may have held the lock as the process forked.
 void ThreadRoster::forget_others() {
+    if (WholeFork::is_under_way()) {
+        return;
+    }
     ThreadRoster& roster = instance();
     new (&roster) ThreadRoster;
     t_own.entry.reset();
+}
+
+ThreadRoster::WholeFork::WholeFork() {
+    t_forks_whole = true;
+}
+
+ThreadRoster::WholeFork::~WholeFork() {
+    t_forks_whole = false;
+}
+
+bool ThreadRoster::WholeFork::is_under_way() {
+    return t_forks_whole;
+}
+
+void ThreadRoster::continue_in_child() {
+    current()->id.store(thread_id(), std::memory_order_release);
 }
 
 ThreadRoster::OwnThreads::OwnThreads() {

@@ -113,6 +113,19 @@ class ThreadRoster {
     // In a forked child, where the calling thread is the only one.
     static void forget_others();
 
+    // While it lives, a child that the calling thread forks keeps the world of its parent: both are
+    // whole copies, and go on separately.
+    class WholeFork {
+      public:
+        WholeFork();
+        ~WholeFork();
+        WholeFork(const WholeFork&) = delete;
+        WholeFork& operator=(const WholeFork&) = delete;
+        [[nodiscard]] static bool is_under_way();
+    };
+    // In such a child: its only thread has another number there.
+    void continue_in_child();
+
     // While it lives, threads that the calling one creates are the library's own: no actors.
     class OwnThreads {
       public:

@@ -8,12 +8,14 @@
 
 #include "fabric/core/nearest.hpp"
 
+#include "simverbs/model/branch_report.hpp"
+
 namespace simverbs {
 namespace {
 
 constexpr std::string_view kFreePrefix = "SIMVERBS_TEST_";
-constexpr auto kBuildVariables =
-    std::to_array<std::string_view>({"SIMVERBS_CMAKE_OPTIONS", "SIMVERBS_FUZZ_SECONDS"});
+constexpr auto kOtherVariables = std::to_array<std::string_view>(
+    {kBranchesVariable, "SIMVERBS_CMAKE_OPTIONS", "SIMVERBS_FUZZ_SECONDS"});
 constexpr auto kVariables = [] {
     std::array<std::string_view, kSettings.size()> names{};
     std::ranges::transform(kSettings, names.begin(), &SettingRow::variable);
@@ -23,7 +25,7 @@ constexpr auto kVariables = [] {
 bool is_known(std::string_view name) {
     return !name.starts_with(kVariablePrefix) || name.starts_with(kFreePrefix) ||
            std::ranges::count(kVariables, name) != 0 ||
-           std::ranges::count(kBuildVariables, name) != 0;
+           std::ranges::count(kOtherVariables, name) != 0;
 }
 
 }  // namespace

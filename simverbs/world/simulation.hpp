@@ -86,6 +86,9 @@ class Simulation final : public FaultEnvironment,
 
     void set_programs(HostPrograms* programs) { programs_ = programs; }
     [[nodiscard]] HostPrograms* programs() const override { return programs_; }
+    // Before faults are injected.
+    void set_branch_points(BranchPoints* points) { branch_points_ = points; }
+    [[nodiscard]] BranchPoints* branch_points() const override { return branch_points_; }
 
     [[nodiscard]] std::size_t hca_count() const { return hcas_.size(); }
     [[nodiscard]] Hca& hca(std::size_t index) const override { return *hcas_.at(index); }
@@ -174,6 +177,7 @@ class Simulation final : public FaultEnvironment,
     std::unique_ptr<fabric::SweepingSm> sweeping_sm_;
     fabric::PortAdministration* administration_ = nullptr;
     HostPrograms* programs_ = nullptr;
+    BranchPoints* branch_points_ = nullptr;
     std::uint32_t marks_ = 0;
     std::string credit_loop_;
     std::uint64_t noticed_ = 0;  // deliveries when the last step ended

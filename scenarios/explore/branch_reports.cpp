@@ -1,0 +1,77 @@
+#include "scenarios/explore/branch_reports.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "simverbs/model/branch_report.hpp"
+
+namespace scenarios {
+
+namespace {
+
+// "\nLINK" of each descriptor that programs of this process start with.
+std::string inherited_descriptors() {
+    std::string lines;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
+        const int number = std::atoi(entry.path().filename().c_str());
+        if (number > STDERR_FILENO && (fcntl(number, F_GETFD) & FD_CLOEXEC) == 0) {
+            lines += "\n" + std::filesystem::read_symlink(entry.path(), error).string();
+        }
+    }
+    return lines;
+}
+
+}  // namespace
+
+std::pair<std::string, std::string> variable_for_reports(const std::string& reports_file,
+                                                         const std::string& output_file,
+                                                         std::chrono::milliseconds limit) {
+    return {simverbs::kBranchesVariable,
+            fmt::format("{}\n{}\n{}\n{}{}", getpid(), limit.count(), reports_file, output_file,
+                        inherited_descriptors())};
+}
+
+BranchReports read_branch_reports(const std::string& reports_file) {
+    std::ifstream in(reports_file, std::ios::binary);
+    const std::string all{std::istreambuf_iterator<char>(in), {}};
+    std::string_view rest = all;
+    BranchReports reports;
+    simverbs::BranchReport report;
+    while (rest.size() >= sizeof report) {
+        std::memcpy(&report, rest.data(), sizeof report);
+        rest.remove_prefix(sizeof report);
+        if (rest.size() < report.name_bytes + report.text_bytes) {
+            break;
+        }
+        const std::string name(rest.substr(0, report.name_bytes));
+        const std::string text(rest.substr(report.name_bytes, report.text_bytes));
+        rest.remove_prefix(report.name_bytes + report.text_bytes);
+        switch (report.kind) {
+            case simverbs::BranchReportKind::kFired:
+                reports.fired.insert(name);
+                break;
+            case simverbs::BranchReportKind::kEnded:
+                reports.ended.emplace(name, Ended{.status = report.status,
+                                                  .output = text,
+                                                  .error = {},
+                                                  .is_late = report.is_late != 0});
+                break;
+            case simverbs::BranchReportKind::kNotForked:
+                reports.obstacle = text;
+                break;
+        }
+    }
+    return reports;
+}
+
+}  // namespace scenarios

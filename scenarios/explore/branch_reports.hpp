@@ -1,0 +1,28 @@
+// Reads what an explored program has said of its branches (simverbs/model/branch_report.hpp).
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <set>
+#include <string>
+
+#include "scenarios/search/variation.hpp"
+
+namespace scenarios {
+
+struct BranchReports {
+    std::set<std::string> fired;         // names of faults that acted where all programs go on
+    std::map<std::string, Ended> ended;  // by the name of the fault for which it has forked
+    std::string obstacle;                // why it could not fork at least once; "": it could
+};
+
+// Returns the variable that asks a program of this process for such reports. `limit` is that of
+// each branch.
+std::pair<std::string, std::string> variable_for_reports(const std::string& reports_file,
+                                                         const std::string& output_file,
+                                                         std::chrono::milliseconds limit);
+
+// What was written before the program died is there, as far as it is whole.
+BranchReports read_branch_reports(const std::string& reports_file);
+
+}  // namespace scenarios

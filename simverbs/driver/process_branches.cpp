@@ -1,0 +1,228 @@
+#include "simverbs/driver/process_branches.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fabric/core/limited_process.hpp"
+
+#include "simverbs/threads/thread_roster.hpp"
+
+namespace simverbs::driver {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array kTimers = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
+
+void write_all(int descriptor, std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t written = write(descriptor, text.data(), text.size());
+        if (written < 0 && errno != EINTR) {
+            return;  // nobody explores any more
+        }
+        text.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(written, 0)));
+    }
+}
+
+std::string read_file(int descriptor) {
+    std::string text;
+    std::array<char, 16384> block;
+    ssize_t got = 0;
+    while ((got = pread(descriptor, block.data(), block.size(), static_cast<off_t>(text.size()))) >
+           0) {
+        text.append(block.data(), static_cast<std::size_t>(got));
+    }
+    return text;
+}
+
+std::ptrdiff_t count_threads() {
+    std::error_code error;
+    const fs::directory_iterator threads("/proc/self/task", error);
+    return error ? 0 : std::distance(threads, fs::directory_iterator());
+}
+
+// A child would change what its parent and its siblings see.
+bool shares_memory() {
+    std::ifstream mappings("/proc/self/maps");
+    std::string line;
+    while (std::getline(mappings, line)) {
+        const std::size_t flags = line.find(' ');
+        if (line.compare(flags + 1, 2, "rw") == 0 && line[flags + 4] == 's') {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool has_children() {
+    siginfo_t any{};
+    return waitid(P_ALL, 0, &any, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+bool leaves_children_alone() {
+    struct sigaction action {};
+    sigaction(SIGCHLD, nullptr, &action);
+    return action.sa_handler == SIG_DFL && (action.sa_flags & SA_NOCLDWAIT) == 0;
+}
+
+}  // namespace
+
+const ProcessBranches::Explorer& ProcessBranches::explorer() {
+    static const Explorer kExplorer = [] {
+        Explorer found;
+        const char* const value = std::getenv(kBranchesVariable);
+        if (value == nullptr) {
+            return found;
+        }
+        std::istringstream lines(value);
+        long long limit = 0;
+        std::string reports;
+        std::string output;
+        if (lines >> found.starter >> limit && std::getline(lines >> std::ws, reports) &&
+            std::getline(lines, output)) {
+            found.limit = std::chrono::milliseconds(limit);
+            found.reports = open(reports.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+            found.output = open(output.c_str(), O_RDWR | O_CLOEXEC);
+            for (std::string target; std::getline(lines, target);) {
+                found.inherited.push_back(target);
+            }
+        }
+        unsetenv(kBranchesVariable);  // programs that this one starts are not explored
+        return found;
+    }();
+    return kExplorer;
+}
+
+std::unique_ptr<ProcessBranches> ProcessBranches::make(EventBacklog& events, Conductor& conductor) {
+    const Explorer& found = explorer();
+    return found.reports < 0
+               ? nullptr
+               : std::unique_ptr<ProcessBranches>(new ProcessBranches(found, events, conductor));
+}
+
+bool ProcessBranches::acts_here(std::string_view fault) {
+    if (!fault.starts_with(kForkingFault)) {
+        report({.kind = BranchReportKind::kFired}, fault, {});
+        return true;
+    }
+    if (is_branch_) {
+        return false;
+    }
+    if (const std::string obstacle = describe_obstacle(); !obstacle.empty()) {
+        report({.kind = BranchReportKind::kNotForked}, fault, obstacle);
+        return false;
+    }
+    return fork_at(fault);
+}
+
+std::string ProcessBranches::describe_obstacle() {
+    if (getppid() != explorer_.starter) {
+        return "another program started it";
+    }
+    if (gettid() != getpid() || count_threads() != (conductor_.has_helper() ? 2 : 1)) {
+        return "it has several threads";
+    }
+    if (!leaves_children_alone() || has_children()) {
+        return "it has child processes";
+    }
+    if (shares_memory()) {
+        return "it shares memory with others";
+    }
+    return describe_foreign_descriptor();
+}
+
+// What a child reads and writes there is gone for its parent, or is in its way.
+std::string ProcessBranches::describe_foreign_descriptor() const {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator("/proc/self/fd", error)) {
+        const std::string target = fs::read_symlink(entry.path(), error).string();
+        const int number = std::atoi(entry.path().filename().c_str());
+        const bool is_harmless =
+            number <= STDERR_FILENO || number == explorer_.reports || number == explorer_.output ||
+            target.starts_with("/proc/") || target.starts_with("/memfd:simverbs-context") ||
+            target == "/dev/null" || target == "/dev/urandom" || events_.has(number) ||
+            std::ranges::find(explorer_.inherited, target) != explorer_.inherited.end();
+        if (!error && !is_harmless) {
+            return fmt::format("its descriptor {} is open ({})", number, target);
+        }
+    }
+    return error ? "/proc/self/fd cannot be read" : "";
+}
+
+bool ProcessBranches::fork_at(std::string_view fault) {
+    events_.note_unread();
+    for (std::size_t i = 0; i < kTimers.size(); ++i) {
+        getitimer(kTimers[i], &timers_[i]);
+    }
+    const off_t output_before = lseek(explorer_.output, 0, SEEK_END);
+    const pid_t parent = getpid();
+    const ThreadRoster::WholeFork whole;
+    const pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent) {
+            _exit(EXIT_FAILURE);
+        }
+        continue_in_child();
+        return true;
+    }
+    if (child < 0) {
+        report({.kind = BranchReportKind::kNotForked}, fault, std::strerror(errno));
+    } else {
+        await(child, fault, output_before);
+    }
+    return false;
+}
+
+void ProcessBranches::continue_in_child() {
+    is_branch_ = true;
+    ThreadRoster::instance().continue_in_child();
+    if (!events_.separate()) {
+        fmt::print(stderr, "simverbs: no descriptor is left for a branch\n");
+        _exit(EXIT_FAILURE);
+    }
+    conductor_.continue_in_child();
+    for (std::size_t i = 0; i < kTimers.size(); ++i) {
+        setitimer(kTimers[i], &timers_[i], nullptr);
+    }
+}
+
+// The output of the child goes out of the file again, so that each branch finds there what comes
+// before it.
+void ProcessBranches::await(pid_t child, std::string_view fault, off_t output_before) {
+    BranchReport ended{.kind = BranchReportKind::kEnded};
+    ended.is_late = fabric::end_by(child, explorer_.limit) ? 1 : 0;
+    while (waitpid(child, &ended.status, 0) < 0 && errno == EINTR) {
+    }
+    report(ended, fault, read_file(explorer_.output));
+    if (ftruncate(explorer_.output, output_before) != 0) {
+        fmt::print(stderr, "simverbs: the output of a branch stays: {}\n", std::strerror(errno));
+    }
+}
+
+void ProcessBranches::report(BranchReport report, std::string_view fault,
+                             std::string_view text) const {
+    report.name_bytes = static_cast<std::uint32_t>(fault.size());
+    report.text_bytes = text.size();
+    std::string message(sizeof report, '\0');
+    std::memcpy(message.data(), &report, sizeof report);
+    message += fault;
+    message += text;
+    write_all(explorer_.reports, message);
+}
+
+}  // namespace simverbs::driver

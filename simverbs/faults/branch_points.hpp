@@ -1,0 +1,25 @@
+// Asks, where a fault of an explored program would act, whether it is to act here.
+#pragma once
+
+#include <string_view>
+
+#include "simverbs/model/branch_report.hpp"
+
+namespace simverbs {
+
+class BranchPoints {
+  public:
+    // Returns true if the fault acts in this process. Perhaps it forks, and returns once in each
+    // process. With the world held.
+    [[nodiscard]] virtual bool acts_here(std::string_view fault) = 0;
+
+    // Returns true if they are asked about the fault of that name.
+    [[nodiscard]] static bool are_asked(std::string_view fault) {
+        return fault.starts_with(kForkingFault) || fault.starts_with(kReportedFault);
+    }
+
+  protected:
+    ~BranchPoints() = default;
+};
+
+}  // namespace simverbs
