@@ -76,7 +76,8 @@ nlohmann::json to_json(const BranchResult& result) {
             result.time_ps,
             result.effects,
             std::move(places),
-            to_json(result.surroundings)};
+            to_json(result.surroundings),
+            result.is_forked};
 }
 
 BranchResult branch_from_json(const nlohmann::json& json) {
@@ -88,6 +89,7 @@ BranchResult branch_from_json(const nlohmann::json& json) {
                         .explanation = json.at(5),
                         .time_ps = json.at(6),
                         .effects = json.at(7),
+                        .is_forked = json.at(10),
                         .places = {},
                         .surroundings = surroundings_from_json(json.at(9))};
     for (const nlohmann::json& place : json.at(8)) {

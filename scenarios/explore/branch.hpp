@@ -32,6 +32,7 @@ struct BranchResult {
     std::string explanation;    // sentences, a line each: why the first completion failed that did
     std::int64_t time_ps = 0;   // of what failed first, else the end of the run
     std::uint64_t effects = 0;  // a digest of what programs saw and when, without the faults
+    bool is_forked = false;     // its program was forked, and did not run from its start
     // If they were asked for.
     std::vector<Place> places;
     Surroundings surroundings;

@@ -242,6 +242,7 @@ class Exploration {
     void count(Outcome outcome) { ++result_.outcomes[std::string(to_string(outcome))]; }
 
     void take(const Branch& branch, const BranchResult& result) {
+        result_.forked += result.is_forked ? 1 : 0;
         if (result.outcome == Outcome::kPassed && branch.with_places) {
             if (seen_.insert(result.effects).second) {
                 expansions_.push_back({branch.choices.front(), result.places});

@@ -48,9 +48,10 @@ struct ExploreResult {
     std::map<std::string, std::uint64_t> outcomes{};  // of all branches
     std::uint64_t singles = 0;                        // branches that were run, of one fault
     std::uint64_t pairs = 0;                          // of two
-    std::uint64_t left = 0;   // branches of one fault that the budget has left out
-    std::uint64_t same = 0;   // branches of one fault after which nothing new can happen: no pairs
-    bool pairs_left = false;  // pairs that the budget has left out
+    std::uint64_t forked = 0;  // branches that began at their fault, and did not repeat the start
+    std::uint64_t left = 0;    // branches of one fault that the budget has left out
+    std::uint64_t same = 0;    // branches of one fault after which nothing new can happen: no pairs
+    bool pairs_left = false;   // pairs that the budget has left out
     std::vector<Finding> findings{};  // in the order of finding
     bool stopped = false;             // the onlooker wanted no more
 };

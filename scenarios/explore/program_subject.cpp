@@ -137,6 +137,7 @@ class ProgramSubject final : public Subject {
             const auto ended = reports.ended.find(forking_name(i));
             if (ended != reports.ended.end()) {
                 judge(ended->second, branches[i].is_repaired, results[i].emplace());
+                results[i]->is_forked = true;
             } else if (program.well() && reports.obstacle.empty()) {
                 results[i].emplace().outcome = Outcome::kMissed;
             }

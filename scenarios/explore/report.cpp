@@ -105,6 +105,7 @@ std::string json(const ExploreResult& result) {
                                           {"choices", result.choices},
                                           {"branches_of_one", result.singles},
                                           {"branches_of_two", result.pairs},
+                                          {"forked_branches", result.forked},
                                           {"same", result.same},
                                           {"left", result.left},
                                           {"pairs_left", result.pairs_left},

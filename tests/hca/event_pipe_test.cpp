@@ -1,6 +1,11 @@
 #include "simverbs/hca/event_pipe.hpp"
 
+#include <cstdint>
+#include <vector>
+
 #include <poll.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/support/host.hpp"
@@ -55,6 +60,56 @@ TEST(EventPipe, AReaderThatWentAwayHurtsNobody) {
     ::close(pipe.take_reader());
     pipe.send({});
     EXPECT_TRUE(backlog.flush());
+}
+
+// Returns the subjects of what can be read.
+std::vector<std::uint32_t> subjects_at(int reader) {
+    std::vector<std::uint32_t> subjects;
+    for (const EventMessage& message : Host::read_all(reader)) {
+        subjects.push_back(message.subject);
+    }
+    return subjects;
+}
+
+TEST(EventPipe, AForkedChildReadsWhatWasUnreadWithoutTakingItFromItsParent) {
+    EventBacklog backlog;
+    EventPipe pipe(backlog);
+    const int reader = pipe.take_reader();
+    pipe.send({.subject = 1});
+    pipe.send({.subject = 2});
+    EXPECT_TRUE(backlog.has(reader));
+    backlog.note_unread();
+    const pid_t child = fork();
+    if (child == 0) {
+        const bool done = backlog.separate();
+        pipe.send({.subject = 3});
+        const bool right = subjects_at(reader) == std::vector<std::uint32_t>{1, 2, 3};
+        _exit(done && right ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    pipe.send({.subject = 4});
+    EXPECT_EQ(subjects_at(reader), (std::vector<std::uint32_t>{1, 2, 4}));
+    ::close(reader);
+    EXPECT_FALSE(backlog.has(reader));
+}
+
+TEST(EventPipe, AForkedChildLeavesADescriptorAloneThatHasTheNumberOfAClosedReader) {
+    EventBacklog backlog;
+    EventPipe pipe(backlog);
+    const int reader = pipe.take_reader();
+    ::close(reader);
+    const int other = ::dup(STDERR_FILENO);
+    ASSERT_EQ(other, reader);
+    struct stat before {};
+    struct stat after {};
+    ASSERT_EQ(fstat(other, &before), 0);
+    backlog.note_unread();
+    EXPECT_TRUE(backlog.separate());
+    ASSERT_EQ(fstat(other, &after), 0);
+    EXPECT_EQ(before.st_ino, after.st_ino);
+    ::close(other);
 }
 
 TEST(EventPipe, ItsReaderIsGivenOutOnce) {
