@@ -37,6 +37,8 @@ constexpr std::string_view kRefusal = "simverbs: SIMVERBS_SCENARIO: ";
 // Branches for which the program is started once, if it can fork.
 constexpr std::size_t kBranchesOfRun = 64;
 
+using Clock = std::chrono::steady_clock;
+
 class ProgramSubject final : public Subject {
   public:
     ProgramSubject(std::vector<std::string> command, std::string libraries, bool forks)
@@ -108,8 +110,6 @@ class ProgramSubject final : public Subject {
     }
 
   private:
-    using Clock = std::chrono::steady_clock;
-
     static bool asks_for_trace(const Branch& branch) {
         return branch.with_places || branch.with_explanation;
     }
