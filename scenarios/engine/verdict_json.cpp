@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "scenarios/engine/batch.hpp"
+#include "scenarios/engine/xml_text.hpp"
 
 namespace scenarios {
 
@@ -97,33 +98,6 @@ Verdict from_json(const nlohmann::json& json) {
     return verdict;
 }
 
-namespace {
-
-std::string escaped(std::string_view text) {
-    std::string out;
-    for (const char c : text) {
-        switch (c) {
-            case '<':
-                out += "&lt;";
-                break;
-            case '>':
-                out += "&gt;";
-                break;
-            case '&':
-                out += "&amp;";
-                break;
-            case '"':
-                out += "&quot;";
-                break;
-            default:
-                out += c == '\n' || static_cast<unsigned char>(c) >= 0x20 ? c : '?';
-        }
-    }
-    return out;
-}
-
-}  // namespace
-
 // As JUnit's Ant task writes it, of which every reader knows this much.
 std::string junit(const std::vector<Verdict>& verdicts) {
     std::size_t failures = 0;
@@ -133,7 +107,7 @@ std::string junit(const std::vector<Verdict>& verdicts) {
         failures += verdict.error.empty() && !verdict.passed() ? 1 : 0;
         errors += verdict.error.empty() ? 0 : 1;
         cases +=
-            fmt::format("  <testcase classname=\"scenario\" name=\"{}\"", escaped(verdict.file));
+            fmt::format("  <testcase classname=\"scenario\" name=\"{}\"", xml_text(verdict.file));
         if (verdict.passed()) {
             cases += "/>\n";
             continue;
@@ -142,7 +116,7 @@ std::string junit(const std::vector<Verdict>& verdicts) {
         const std::string first =
             verdict.error.empty() ? verdict.failures.front().expected : verdict.error;
         cases += fmt::format(">\n    <{} message=\"{}\">{}</{}>\n  </testcase>\n", kind,
-                             escaped(first), escaped(report(verdict, {})), kind);
+                             xml_text(first), xml_text(report(verdict, {})), kind);
     }
     return fmt::format(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"scenarios\" "
