@@ -63,9 +63,9 @@ std::string_view to_string(Outcome outcome) {
 
 nlohmann::json to_json(const BranchResult& result) {
     nlohmann::json places = nlohmann::json::array();
-    for (const auto& [packet, nth, call] : result.places) {
+    for (const auto& [packet, nth, call, to] : result.places) {
         places.push_back({packet.end, packet.is_response, packet.psn, packet.attempt, packet.opcode,
-                          packet.host, nth, call});
+                          packet.host, nth, call, to});
     }
     return {static_cast<int>(result.outcome),
             result.kind,
@@ -100,7 +100,8 @@ BranchResult branch_from_json(const nlohmann::json& json) {
                                   .opcode = place.at(4),
                                   .host = place.at(5)},
                                  place.at(6),
-                                 place.at(7)});
+                                 place.at(7),
+                                 place.at(8)});
     }
     return result;
 }

@@ -127,7 +127,7 @@ void Choices::add_actions(const Surroundings& surroundings) {
     }
     for (const std::string& end : surroundings.ends) {
         add(kQueuePairs, Harm::kLasting, "qp_error", ", qp: " + end, " of " + end,
-            end.substr(0, end.find('/')));
+            host_of_end(end));
     }
     const bool bears_a_moment =
         surroundings.patience_ps.value_or(kLate) / 2 > kPortsComeUp + kMoment;

@@ -19,6 +19,7 @@ struct Place {
     // From 1: of all packets of all hosts; of the calls of this verb by the programs of this host.
     std::uint64_t nth = 0;
     std::string call{};  // "ibv_reg_mr"; "": a packet
+    std::string to{};    // the host that the packet is for; "": not known, or several
 };
 
 enum class ChoiceGroup : std::uint8_t { kPackets, kReceives, kCalls, kLinks, kQueuePairs, kHosts };

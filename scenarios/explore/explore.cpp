@@ -58,8 +58,10 @@ class Exploration {
                              options_.groups.empty() ? all_groups() : options_.groups,
                              options_.host);
             expand({}, usual->places, singles_);
+            result_.places = usual->places;
             run_all(singles_, result_.singles);
             result_.left = singles_.size() - done_;
+            add_untried();
             if (options_.depth > 1) {
                 run_pairs();
             }
@@ -78,10 +80,12 @@ class Exploration {
     // The scenario itself must pass.
     std::optional<BranchResult> run_usual() {
         std::optional<BranchResult> usual;
+        const auto patience =
+            options_.limit ? *options_.limit * kTimesAgain : ProcessPool::kNoLimit;
         const auto begin = Clock::now();
         ProcessPool pool(1, ProcessPool::kNoLimit, [this](std::int64_t) { return goes_on(); });
-        pool.start(0, [this](ProcessPool::Reached&) {
-            return to_line(to_json(subject_.run({.with_places = true})));
+        pool.start(0, [this, patience](ProcessPool::Reached&) {
+            return to_line(to_json(subject_.run({.with_places = true, .limit = patience})));
         });
         for (const ProcessPool::Done& done : pool.wait()) {
             usual = result_of(done.text, done.error);
@@ -97,26 +101,34 @@ class Exploration {
                 ? ProcessPool::kNoLimit
                 : limit_ + kSpare + took * 4 * static_cast<int>(subject_.branches_of_process());
         if (usual && usual->outcome != Outcome::kPassed) {
-            result_.error = fmt::format("{}: it fails without any fault: {}", subject_.name(),
-                                        words_of(*usual));
+            result_.failure = words_of(*usual);
+            refuse(Unexplored::kFailsByItself, fmt::format("{}: it fails without any fault: {}",
+                                                           subject_.name(), result_.failure));
             return std::nullopt;
         }
         if (usual && usual->places.empty()) {
-            result_.error = fmt::format(
-                "{}: no host sends a packet in it, and no verb of it can fail", subject_.name());
+            refuse(Unexplored::kNoPlace,
+                   fmt::format("{}: no host sends a packet in it, and no verb of it can fail",
+                               subject_.name()));
             return std::nullopt;
         }
         if (usual && !options_.host.empty() &&
             std::ranges::find(usual->surroundings.hosts, options_.host) ==
                 usual->surroundings.hosts.end()) {
-            result_.error = fmt::format("--host {}: no such host has a queue pair; these have: {}",
-                                        options_.host, fmt::join(usual->surroundings.hosts, ", "));
+            refuse(Unexplored::kNoSuchHost,
+                   fmt::format("--host {}: no such host has a queue pair; these have: {}",
+                               options_.host, fmt::join(usual->surroundings.hosts, ", ")));
             return std::nullopt;
         }
         if (usual) {
             seen_.insert(usual->effects);
         }
         return usual;
+    }
+
+    void refuse(Unexplored unexplored, std::string error) {
+        result_.unexplored = unexplored;
+        result_.error = std::move(error);
     }
 
     [[nodiscard]] bool goes_on() const {
@@ -239,7 +251,25 @@ class Exploration {
         }
     }
 
-    void count(Outcome outcome) { ++result_.outcomes[std::string(to_string(outcome))]; }
+    void count(const Branch& branch, Outcome outcome, std::optional<std::size_t> finding = {}) {
+        ++result_.outcomes[std::string(to_string(outcome))];
+        if (branch.choices.size() == 1) {
+            result_.tried.push_back({branch.choices.front(), outcome, finding});
+        }
+    }
+
+    // Adds the single faults for which there was no time, each in its place. Both lists have the
+    // order of the branches.
+    void add_untried() {
+        std::vector<Tried> all;
+        auto next = result_.tried.begin();
+        for (const Branch& branch : singles_) {
+            const Choice& choice = branch.choices.front();
+            const bool was_tried = next != result_.tried.end() && next->choice.name == choice.name;
+            all.push_back(was_tried ? std::move(*next++) : Tried{.choice = choice});
+        }
+        result_.tried = std::move(all);
+    }
 
     void take(const Branch& branch, const BranchResult& result) {
         result_.forked += result.is_forked ? 1 : 0;
@@ -251,7 +281,7 @@ class Exploration {
             }
         }
         if (result.outcome == Outcome::kPassed || result.outcome == Outcome::kMissed) {
-            count(result.outcome);
+            count(branch, result.outcome);
         } else {
             add_finding(branch, result);
         }
@@ -272,14 +302,14 @@ class Exploration {
                 take(branch, *again);
                 return;
             }
-            Finding finding{result, branch.choices, 0, {}, {}, {}};
+            Finding finding{.result = result, .choices = branch.choices};
             explain(finding, branch);
             keep(finding, branch);
             known = classes_.emplace(key, result_.findings.size()).first;
             result_.findings.push_back(std::move(finding));
         }
         ++result_.findings[known->second].branches;
-        count(result.outcome);
+        count(branch, result.outcome, known->second);
     }
 
     // Runs a branch that hangs alone, and with several times the limit: on a busy machine a branch
@@ -318,16 +348,18 @@ class Exploration {
         namespace fs = std::filesystem;
         std::error_code ignored;
         fs::create_directories(options_.folder, ignored);
-        const std::string path = (fs::path(options_.folder) /
-                                  fmt::format("explore-{}.yaml", result_.findings.size() + 1))
-                                     .string();
-        std::ofstream out(path);
-        out << fmt::format("# {}: {} ({}).\n", subject_.name(), to_string(finding.result.outcome),
-                           finding.result.kind);
+        const std::string path =
+            (fs::path(options_.folder) /
+             fmt::format("explore-{}.yaml", options_.kept + result_.findings.size() + 1))
+                .string();
+        finding.scenario = fmt::format("# {}: {} ({}).\n", subject_.name(),
+                                       to_string(finding.result.outcome), finding.result.kind);
         for (const Choice& choice : finding.choices) {
-            out << fmt::format("# {}\n", choice.name);
+            finding.scenario += fmt::format("# {}\n", choice.name);
         }
-        out << subject_.reproducer(branch);
+        finding.scenario += subject_.reproducer(branch);
+        std::ofstream out(path);
+        out << finding.scenario;
         out.close();
         if (out) {
             finding.kept = path;

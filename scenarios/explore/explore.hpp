@@ -27,6 +27,7 @@ struct ExploreOptions {
     std::chrono::milliseconds budget = ProcessPool::kNoLimit;
     std::optional<std::chrono::milliseconds> limit{};
     std::string folder = ".";  // of explore-N.yaml, one a class; made where it is missing
+    std::size_t kept = 0;      // N begins behind it
     Onlooker onlooker{};       // of branches
 };
 
@@ -35,13 +36,31 @@ struct Finding {
     BranchResult result{};          // of the first
     std::vector<Choice> choices{};  // of the first: the fewest, then the earliest
     std::uint64_t branches = 0;
-    std::string kept{};    // the scenario that fails again
-    std::string replay{};  // the command that runs it
-    std::string error{};   // why it could not be kept
+    std::string scenario{};  // the text of one that fails again
+    std::string kept{};      // the file with it
+    std::string replay{};    // the command that runs it
+    std::string error{};     // why it could not be kept
+};
+
+// A choice of the run without faults, tried by itself.
+struct Tried {
+    Choice choice{};
+    std::optional<Outcome> outcome{};      // nothing: there was no time for it
+    std::optional<std::size_t> finding{};  // its index
+};
+
+// Says why nothing was explored.
+enum class Unexplored : std::uint8_t {
+    kNone,
+    kFailsByItself,  // without any fault
+    kNoPlace,        // no packet, and no verb that can fail
+    kNoSuchHost,     // as the options name
 };
 
 struct ExploreResult {
     std::string error{};                              // nothing was explored
+    Unexplored unexplored = Unexplored::kNone;        // what the error is about
+    std::string failure{};                            // how it fails by itself
     std::size_t packets = 0;                          // of the run without faults
     std::size_t calls = 0;                            // of its programs
     std::map<std::string, std::uint64_t> choices{};   // of single faults, by group
@@ -53,13 +72,19 @@ struct ExploreResult {
     std::uint64_t same = 0;    // branches of one fault after which nothing new can happen: no pairs
     bool pairs_left = false;   // pairs that the budget has left out
     std::vector<Finding> findings{};  // in the order of finding
+    std::vector<Place> places{};      // of the run without faults
+    std::vector<Tried> tried{};       // every single fault, by place
     bool stopped = false;             // the onlooker wanted no more
 };
 
 ExploreResult explore(const Subject& subject, const ExploreOptions& options);
 
-// Tells each finding with its reproducer, and what was tried.
-std::string report(const ExploreResult& result);
+// Tells a finding: its faults, what happened, why, and the command that replays it.
+std::string report(const Finding& finding, std::size_t number);
+// Tells each finding, and what was tried. `before`: findings with smaller numbers.
+std::string report(const ExploreResult& result, std::size_t before = 0);
+// Tells what was tried, in a few lines.
+std::string summary(const ExploreResult& result);
 std::string json(const ExploreResult& result);
 
 }  // namespace scenarios

@@ -21,6 +21,40 @@ std::string indented(const std::string& lines) {
     return text;
 }
 
+nlohmann::ordered_json to_json(const ExploreResult& result) {
+    nlohmann::ordered_json findings = nlohmann::ordered_json::array();
+    for (const Finding& finding : result.findings) {
+        nlohmann::ordered_json faults = nlohmann::ordered_json::array();
+        for (const Choice& choice : finding.choices) {
+            faults.push_back({{"name", choice.name}, {"fault", choice.fault}});
+        }
+        findings.push_back({{"outcome", to_string(finding.result.outcome)},
+                            {"kind", finding.result.kind},
+                            {"cause", finding.result.cause},
+                            {"expected", finding.result.expected},
+                            {"happened", finding.result.happened},
+                            {"time_ps", finding.result.time_ps},
+                            {"explanation", finding.result.explanation},
+                            {"branches", finding.branches},
+                            {"faults", std::move(faults)},
+                            {"scenario", finding.kept},
+                            {"replay", finding.replay}});
+    }
+    return {{"packets", result.packets},
+            {"calls", result.calls},
+            {"choices", result.choices},
+            {"branches_of_one", result.singles},
+            {"branches_of_two", result.pairs},
+            {"forked_branches", result.forked},
+            {"same", result.same},
+            {"left", result.left},
+            {"pairs_left", result.pairs_left},
+            {"outcomes", result.outcomes},
+            {"findings", std::move(findings)}};
+}
+
+}  // namespace
+
 std::string report(const Finding& finding, std::size_t number) {
     const BranchResult& result = finding.result;
     std::string text =
@@ -41,18 +75,20 @@ std::string report(const Finding& finding, std::size_t number) {
     return text;
 }
 
-}  // namespace
-
-std::string report(const ExploreResult& result) {
+std::string report(const ExploreResult& result, std::size_t before) {
     std::string text;
     for (std::size_t i = 0; i < result.findings.size(); ++i) {
-        text += report(result.findings[i], i + 1);
+        text += report(result.findings[i], before + i + 1);
     }
+    return text + summary(result);
+}
+
+std::string summary(const ExploreResult& result) {
     std::vector<std::string> groups;
     for (const auto& [name, count] : result.choices) {
         groups.push_back(fmt::format("{} {}", count, name));
     }
-    text += fmt::format(
+    std::string text = fmt::format(
         "{} of the run, {} of one fault ({})", fabric::counted(result.packets, "packet"),
         fabric::counted(result.singles, "branch", "branches"), fmt::join(groups, ", "));
     if (result.pairs > 0) {
@@ -82,37 +118,7 @@ std::string report(const ExploreResult& result) {
 }
 
 std::string json(const ExploreResult& result) {
-    nlohmann::ordered_json findings = nlohmann::ordered_json::array();
-    for (const Finding& finding : result.findings) {
-        nlohmann::ordered_json faults = nlohmann::ordered_json::array();
-        for (const Choice& choice : finding.choices) {
-            faults.push_back({{"name", choice.name}, {"fault", choice.fault}});
-        }
-        findings.push_back({{"outcome", to_string(finding.result.outcome)},
-                            {"kind", finding.result.kind},
-                            {"cause", finding.result.cause},
-                            {"expected", finding.result.expected},
-                            {"happened", finding.result.happened},
-                            {"time_ps", finding.result.time_ps},
-                            {"explanation", finding.result.explanation},
-                            {"branches", finding.branches},
-                            {"faults", std::move(faults)},
-                            {"scenario", finding.kept},
-                            {"replay", finding.replay}});
-    }
-    return to_line(nlohmann::ordered_json{{"packets", result.packets},
-                                          {"calls", result.calls},
-                                          {"choices", result.choices},
-                                          {"branches_of_one", result.singles},
-                                          {"branches_of_two", result.pairs},
-                                          {"forked_branches", result.forked},
-                                          {"same", result.same},
-                                          {"left", result.left},
-                                          {"pairs_left", result.pairs_left},
-                                          {"outcomes", result.outcomes},
-                                          {"findings", std::move(findings)}},
-                   2) +
-           "\n";
+    return to_line(to_json(result), 2) + "\n";
 }
 
 }  // namespace scenarios

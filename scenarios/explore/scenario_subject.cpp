@@ -87,7 +87,10 @@ class ScenarioSubject final : public Subject {
             const auto fired = verdict.fired.find(std::string(kObserver));
             for (std::size_t i = 0; hits != verdict.packets_hit.end() && i < hits->second.size();
                  ++i) {
-                result.places.push_back({hits->second[i], fired->second[i], {}});
+                result.places.push_back({hits->second[i],
+                                         fired->second[i],
+                                         {},
+                                         receiver_of(hits->second[i], surroundings_)});
             }
         }
         return result;

@@ -1,6 +1,7 @@
 #include "scenarios/explore/surroundings.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <set>
 
@@ -34,7 +35,7 @@ void take_least(std::optional<std::int64_t>& least, std::int64_t value) {
 // Fills in the hosts, which the names of ends begin with.
 void find_hosts(Surroundings& all) {
     for (const std::string& end : all.ends) {
-        const std::string host = end.substr(0, end.find('/'));
+        const std::string host = host_of_end(end);
         if (std::ranges::find(all.hosts, host) == all.hosts.end()) {
             all.hosts.push_back(host);
         }
@@ -97,6 +98,28 @@ Surroundings surroundings_of(std::span<const Record> records) {
         }
     }
     return all;
+}
+
+std::string host_of_end(std::string_view end) {
+    return std::string(end.substr(0, end.find('/')));
+}
+
+std::string receiver_of(const PacketHit& packet, const Surroundings& surroundings) {
+    const std::size_t slash = packet.end.find('/');
+    if (packet.is_response || slash == std::string::npos) {
+        return host_of_end(packet.end);
+    }
+    const std::string_view connection = std::string_view(packet.end).substr(slash);
+    std::string receiver;
+    for (const std::string& end : surroundings.ends) {
+        if (end != packet.end && end.ends_with(connection)) {
+            if (!receiver.empty()) {
+                return "";
+            }
+            receiver = host_of_end(end);
+        }
+    }
+    return receiver;
 }
 
 }  // namespace scenarios

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "scenarios/engine/observation.hpp"
@@ -33,5 +34,11 @@ Surroundings surroundings_of(const Scenario& scenario);
 // Returns those that a trace shows. Queue pairs are called HOST/N there, the N-th of the host. Time
 // limits and retries are in no trace: one fault must be repaired.
 Surroundings surroundings_of(std::span<const Record> records);
+
+// Returns "h0" of "h0/c".
+std::string host_of_end(std::string_view end);
+
+// Returns the host that a packet is for; "": not known, or several.
+std::string receiver_of(const PacketHit& packet, const Surroundings& surroundings);
 
 }  // namespace scenarios

@@ -13,6 +13,7 @@
 
 #include "scenarios/engine/explain.hpp"
 #include "scenarios/explore/subject.hpp"
+#include "scenarios/explore/surroundings.hpp"
 
 namespace scenarios {
 
@@ -67,8 +68,10 @@ std::vector<Place> places_of(const std::vector<Record>& records) {
                         .nth = record.number("nth")};
             if (place.packet.psn != 0) {
                 place.packet.is_response = is_response(place.packet.opcode);
-                place.packet.end =
-                    end_of[record.number(place.packet.is_response ? "to_flow" : "flow")];
+                const std::string& sender = end_of[record.number("flow")];
+                const std::string& receiver = end_of[record.number("to_flow")];
+                place.packet.end = place.packet.is_response ? receiver : sender;
+                place.to = host_of_end(receiver);
             }
             places.push_back(std::move(place));
         }

@@ -2,6 +2,7 @@
 // same.
 #include "scenarios/explore/explore.hpp"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -225,10 +226,56 @@ TEST(Surroundings, OfATraceAreItsQueuePairsAndTheirLinks) {
     EXPECT_EQ(surroundings_of(records).repaired_faults, 0U);
 }
 
+TEST_F(Explore, KeepsTheOutcomeOfEachSingleFault) {
+    const ExploreResult result = explore(R"(
+connections: {c: {between: [h0, h1], retries: 0}}
+hosts:
+  h0: {do: [{send: {qp: c}}, {poll: {qp: c, status: SUCCESS}}]}
+  h1: {do: [{receive: {qp: c}}, {poll: {qp: c, status: SUCCESS}}]}
+)",
+                                         {.groups = {ChoiceGroup::kPackets}});
+    ASSERT_EQ(result.tried.size(), 10U);
+    ASSERT_EQ(result.places.size(), 2U);
+    EXPECT_EQ(result.places[0].to, "h1");
+    EXPECT_EQ(result.places[1].to, "h0");
+    const Tried& drop = result.tried[0];
+    EXPECT_EQ(drop.choice.name, "drop of SEND_ONLY, PSN 1 of h0/c, transmission 1");
+    EXPECT_EQ(drop.outcome, Outcome::kFailed);
+    EXPECT_EQ(drop.finding, 0U);
+    const Tried& duplicate = result.tried[2];
+    EXPECT_EQ(duplicate.choice.action, "duplicate");
+    EXPECT_EQ(duplicate.outcome, Outcome::kPassed);
+    EXPECT_EQ(duplicate.finding, std::nullopt);
+}
+
+TEST_F(Explore, TellsWhyNothingWasExplored) {
+    const std::string_view fails = R"(
+connections: {c: {between: [h0, h1], rnr_retries: 1, min_rnr_timer: 1}}
+hosts: {h0: {do: [{send: {qp: c}}, {poll: {qp: c, status: SUCCESS}}]}}
+)";
+    EXPECT_EQ(explore(fails).unexplored, Unexplored::kFailsByItself);
+    EXPECT_EQ(explore("connections: {c: {between: [h0, h1]}}\n").unexplored, Unexplored::kNoPlace);
+    EXPECT_EQ(explore(kPing, {.host = "h7"}).unexplored, Unexplored::kNoSuchHost);
+    EXPECT_EQ(explore(kPing).unexplored, Unexplored::kNone);
+}
+
+TEST_F(Explore, ScenariosAreNumberedBehindThoseThatWereKept) {
+    const ExploreResult result = explore(R"(
+connections: {c: {between: [h0, h1], retries: 0}}
+hosts: {h0: {do: [{write: {qp: c}}, {poll: {qp: c, status: SUCCESS}}]}}
+)",
+                                         {.groups = {ChoiceGroup::kPackets}, .kept = 7});
+    ASSERT_THAT(result.findings, testing::Not(IsEmpty()));
+    EXPECT_THAT(result.findings.front().kept, HasSubstr("/explore-8.yaml"));
+    EXPECT_THAT(report(result, 7), testing::StartsWith("FINDING 8: "));
+}
+
 TEST_F(Explore, ABudgetLeavesBranchesOut) {
     const ExploreResult result = explore(kPing, {.budget = std::chrono::milliseconds(0)});
     EXPECT_EQ(result.singles, 0U);
     EXPECT_GT(result.left, 0U);
+    EXPECT_EQ(result.tried.size(), result.left);
+    EXPECT_THAT(result.tried, Each(Field(&Tried::outcome, std::nullopt)));
     EXPECT_THAT(report(result), HasSubstr("not tried: "));
 }
 
