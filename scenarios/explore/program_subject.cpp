@@ -24,6 +24,7 @@
 #include "scenarios/engine/explain.hpp"
 #include "scenarios/explore/branch_reports.hpp"
 #include "scenarios/explore/faulty_scenario.hpp"
+#include "scenarios/explore/library_path.hpp"
 #include "scenarios/explore/program_output.hpp"
 #include "scenarios/explore/traced_places.hpp"
 #include "scenarios/search/variation.hpp"
@@ -159,15 +160,9 @@ class ProgramSubject final : public Subject {
 
     [[nodiscard]] Environment environment_with(const std::string& stem,
                                                std::chrono::milliseconds limit) const {
-        Environment environment = {
-            {"SIMVERBS_SCENARIO", stem + ".yaml"},
-            variable_for_reports(stem + ".reports", stem + ".output", limit)};
-        if (!libraries_.empty()) {
-            const char* const earlier = std::getenv("LD_LIBRARY_PATH");
-            environment.emplace_back(
-                "LD_LIBRARY_PATH",
-                libraries_ + (earlier == nullptr ? "" : fmt::format(":{}", earlier)));
-        }
+        Environment environment = library_path(libraries_);
+        environment.emplace_back("SIMVERBS_SCENARIO", stem + ".yaml");
+        environment.push_back(variable_for_reports(stem + ".reports", stem + ".output", limit));
         return environment;
     }
 

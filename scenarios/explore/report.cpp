@@ -7,6 +7,7 @@
 
 #include "scenarios/engine/verdict_json.hpp"
 #include "scenarios/explore/explore.hpp"
+#include "scenarios/explore/explored.hpp"
 
 namespace scenarios {
 
@@ -117,8 +118,45 @@ std::string summary(const ExploreResult& result) {
     return text;
 }
 
+std::string report(const ExploredTest& test) {
+    const std::string why_not = not_explored(test);
+    if (!why_not.empty()) {
+        return fmt::format("TEST {}: {}\n", test.name, indented(why_not));
+    }
+    return fmt::format("TEST {}\n{}", test.name, report(test.result, test.before));
+}
+
+std::string summary(const Explored& explored) {
+    std::size_t with_findings = 0;
+    std::size_t unexplored = 0;
+    for (const ExploredTest& test : explored.tests) {
+        with_findings += test.result.findings.empty() ? 0 : 1;
+        unexplored += not_explored(test).empty() ? 0 : 1;
+    }
+    return fmt::format("{}: {} with findings, {} without, {} not explored; {}\n",
+                       fabric::counted(explored.tests.size(), "test"), with_findings,
+                       explored.tests.size() - with_findings - unexplored, unexplored,
+                       fabric::counted(explored.findings(), "finding"));
+}
+
 std::string json(const ExploreResult& result) {
     return to_line(to_json(result), 2) + "\n";
+}
+
+std::string json(const Explored& explored) {
+    if (!explored.has_tests) {
+        return explored.tests.empty() ? "{}\n" : json(explored.tests.front().result);
+    }
+    nlohmann::ordered_json tests = nlohmann::ordered_json::array();
+    for (const ExploredTest& test : explored.tests) {
+        nlohmann::ordered_json entry{{"test", test.name}, {"not_explored", not_explored(test)}};
+        entry.update(to_json(test.result));
+        tests.push_back(std::move(entry));
+    }
+    return to_line(
+               nlohmann::ordered_json{{"program", explored.subject}, {"tests", std::move(tests)}},
+               2) +
+           "\n";
 }
 
 }  // namespace scenarios
