@@ -35,7 +35,7 @@ constexpr auto kExamples = std::to_array<ExampleRow>({
     {"explain", "simverbs explain run.jsonl"},
     {"check", "simverbs check scenarios/library/status_success.yaml"},
     {"sweep", "simverbs sweep failing.yaml --seeds 10 --keep failures"},
-    {"explore", "simverbs explore ping.yaml --only packets,links --json found.json"},
+    {"explore", "simverbs explore ping.yaml --only packets,links --html found.html"},
     {"explore run", "simverbs explore run star:2 h0='ibv_devinfo' --only calls"},
     {"shrink", "simverbs shrink failing.yaml --seed 7 -o small.yaml"},
     {"viz", "simverbs viz report run.jsonl -o run.html"},

@@ -6,15 +6,19 @@
 #include <iterator>
 #include <span>
 
+#include <fmt/core.h>
+
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/installed_files.hpp"
 #include "simverbs/cli/launch.hpp"
 #include "simverbs/cli/output_option.hpp"
-#include "simverbs/cli/progress.hpp"
 #include "simverbs/cli/served_subject.hpp"
 #include "simverbs/cli/world_options.hpp"
 
 #include "scenarios/explore/faulty_scenario.hpp"
+#include "scenarios/explore/google_test.hpp"
+#include "scenarios/explore/html_map.hpp"
+#include "scenarios/explore/junit.hpp"
 
 namespace simverbs::cli {
 
@@ -58,7 +62,12 @@ ExploreCommand::ExploreCommand(CLI::App& app, std::vector<std::string> program)
                        "of -- COMMAND: started anew for each branch, and not forked");
     explore_->add_option("--keep", options_.folder, "folder for explore-N.yaml of each finding")
         ->type_name("DIR");
+    explore_->add_flag("--gtest", by_test_, "explore each test of a GoogleTest program by itself");
     explore_->add_option("--json", json_file_, "write the findings to FILE as JSON")
+        ->type_name("FILE");
+    explore_->add_option("--junit", junit_file_, "write the findings to FILE as JUnit XML")
+        ->type_name("FILE");
+    explore_->add_option("--html", html_file_, "write FILE, a page with a map of all faults")
         ->type_name("FILE");
 }
 
@@ -120,41 +129,102 @@ std::unique_ptr<scenarios::Subject> ExploreCommand::make_subject() const {
                                      : scenarios::scenario_subject(*scenario);
 }
 
+std::optional<scenarios::Explored> ExploreCommand::explore_tests(Progress& progress) const {
+    if (run_->parsed() || program_.empty() || !file_.empty() || !settings_.empty()) {
+        complain("explore --gtest takes a GoogleTest program: simverbs explore --gtest -- COMMAND",
+                 kUsage);
+        return std::nullopt;
+    }
+    scenarios::unset_google_test_variables();
+    const auto tests = scenarios::list_tests(program_, library_folder());
+    if (!tests) {
+        complain("explore " + tests.error(), kUsage);
+        return std::nullopt;
+    }
+    const auto tell = [&progress](const scenarios::ExploredTest& test) {
+        progress.clear();
+        std::cout << scenarios::report(test) << std::flush;
+    };
+    scenarios::Explored explored =
+        scenarios::explore_tests(program_, library_folder(), *tests, options_, tell);
+    progress.clear();
+    std::cout << scenarios::summary(explored);
+    // --host is wrong, unless a test has such a host.
+    const auto refused = std::ranges::find(
+        explored.tests, scenarios::Unexplored::kNoSuchHost,
+        [](const scenarios::ExploredTest& test) { return test.result.unexplored; });
+    const bool none = std::ranges::all_of(
+        explored.tests, [](const auto& test) { return !scenarios::not_explored(test).empty(); });
+    if (none && refused != explored.tests.end()) {
+        complain(fmt::format("explore --gtest: {}: {}", refused->name, refused->result.error),
+                 kUsage);
+        return std::nullopt;
+    }
+    return explored;
+}
+
+std::optional<scenarios::Explored> ExploreCommand::explore() {
+    Progress progress("branches");
+    options_.onlooker = [&](const scenarios::Stage& stage) { return progress.look(stage); };
+    if (by_test_) {
+        return explore_tests(progress);
+    }
+    const std::unique_ptr<scenarios::Subject> subject = make_subject();
+    if (subject == nullptr) {
+        return std::nullopt;
+    }
+    scenarios::Explored explored = scenarios::explore_whole(*subject, options_);
+    const scenarios::ExploreResult& result = explored.tests.front().result;
+    progress.clear();
+    if (!result.error.empty()) {
+        std::cerr << result.error << "\n";
+        return std::nullopt;
+    }
+    std::cout << scenarios::report(result);
+    return explored;
+}
+
+bool ExploreCommand::write_files(const scenarios::Explored& explored) const {
+    const auto write = [](const std::string& file, const auto& text) {
+        if (file.empty()) {
+            return true;
+        }
+        std::ofstream out(file);
+        out << text();
+        out.close();
+        if (!out) {
+            complain(file + " cannot be written", kFailed);
+        }
+        return out.good();
+    };
+    bool written = write(json_file_, [&] { return scenarios::json(explored); });
+    written = write(junit_file_, [&] { return scenarios::junit(explored); }) && written;
+    return write(html_file_, [&] { return scenarios::html(explored); }) && written;
+}
+
 int ExploreCommand::run() {
-    if (!json_file_.empty() && !can_write(json_file_)) {
-        return complain(json_file_ + " cannot be written", kUsage);
+    for (const std::string& file : {json_file_, junit_file_, html_file_}) {
+        if (!file.empty() && !can_write(file)) {
+            return complain(file + " cannot be written", kUsage);
+        }
     }
     for (const std::string& group : groups_) {
         const auto found = std::ranges::find(scenarios::kChoiceGroupNames, group);
         options_.groups.push_back(
             static_cast<scenarios::ChoiceGroup>(found - std::begin(scenarios::kChoiceGroupNames)));
     }
-    const std::unique_ptr<scenarios::Subject> subject = make_subject();
-    if (subject == nullptr) {
-        return kUsage;
-    }
     if (limit_ != scenarios::ProcessPool::kNoLimit) {
         options_.limit = limit_;
     }
-    Progress progress("branches");
-    options_.onlooker = [&](const scenarios::Stage& stage) { return progress.look(stage); };
-    const scenarios::ExploreResult result = scenarios::explore(*subject, options_);
-    progress.clear();
-    if (!result.error.empty()) {
-        std::cerr << result.error << "\n";
-        return kUsage;
+    const std::optional<scenarios::Explored> explored = explore();
+    if (!explored) {
+        return Progress::status(kUsage);
     }
-    std::cout << scenarios::report(result);
-    if (!json_file_.empty()) {
-        std::ofstream out(json_file_);
-        out << scenarios::json(result);
-        out.close();
-        if (!out) {
-            return complain(json_file_ + " cannot be written", kFailed);
-        }
+    if (!write_files(*explored)) {
+        return kFailed;
     }
-    const int status = result.findings.empty() ? kPassed : kFailed;
-    return result.stopped ? Progress::status(status) : status;
+    const int status = explored->findings() == 0 ? kPassed : kFailed;
+    return explored->stopped ? Progress::status(status) : status;
 }
 
 }  // namespace simverbs::cli

@@ -3,14 +3,16 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "simverbs/cli/command.hpp"
+#include "simverbs/cli/progress.hpp"
 
-#include "scenarios/explore/explore.hpp"
+#include "scenarios/explore/explored.hpp"
 
 namespace simverbs::cli {
 
@@ -26,6 +28,11 @@ class ExploreCommand final : public Command {
     // nullptr: there is none, which it has said.
     [[nodiscard]] std::unique_ptr<scenarios::Subject> make_subject() const;
     [[nodiscard]] std::unique_ptr<scenarios::Subject> make_served_subject() const;
+    // Nothing: the command line is wrong, or there is nothing to explore, which it has said.
+    [[nodiscard]] std::optional<scenarios::Explored> explore();
+    // Prints each test as it ends.
+    [[nodiscard]] std::optional<scenarios::Explored> explore_tests(Progress& progress) const;
+    [[nodiscard]] bool write_files(const scenarios::Explored& explored) const;
 
     CLI::App* explore_;
     CLI::App* run_;
@@ -37,7 +44,10 @@ class ExploreCommand final : public Command {
     std::vector<std::string> groups_;
     scenarios::ExploreOptions options_;
     std::chrono::milliseconds limit_ = scenarios::ProcessPool::kNoLimit;  // as given
+    bool by_test_ = false;  // the program has tests of GoogleTest
     std::string json_file_;
+    std::string junit_file_;
+    std::string html_file_;
 };
 
 }  // namespace simverbs::cli
