@@ -56,12 +56,13 @@ Explored explore_whole(const Subject& subject, const ExploreOptions& options) {
     return explored;
 }
 
-Explored explore_tests(const std::vector<std::string>& command, const std::string& libraries,
-                       const std::vector<std::string>& tests, const ExploreOptions& options,
+Explored explore_tests(const ExploredProgram& program, const std::vector<std::string>& tests,
+                       const ExploreOptions& options,
                        const std::function<void(const ExploredTest&)>& done) {
     const auto begin = Clock::now();
     BranchCounter counter(options.onlooker);
-    Explored explored{.subject = fmt::format("{}", fmt::join(command, " ")), .has_tests = true};
+    Explored explored{.subject = fmt::format("{}", fmt::join(program.command, " ")),
+                      .has_tests = true};
     for (const std::string& name : tests) {
         ExploredTest test{.name = name, .before = explored.findings()};
         ExploreOptions of_test = options;
@@ -73,8 +74,9 @@ Explored explore_tests(const std::vector<std::string>& command, const std::strin
         test.no_time = of_test.budget <= std::chrono::milliseconds::zero();
         if (!test.no_time) {
             const auto begin_of_test = Clock::now();
-            test.result =
-                explore(*program_subject(command_of_test(command, name), libraries), of_test);
+            ExploredProgram one = program;
+            one.command = command_of_test(program.command, name);
+            test.result = explore(*program_subject(std::move(one)), of_test);
             test.took = since(begin_of_test);
             counter.end_test();
         }

@@ -35,8 +35,8 @@ Explored explore_whole(const Subject& subject, const ExploreOptions& options);
 
 // Explores each test of a GoogleTest program by itself, one after another; `tests` as list_tests()
 // has them. The budget is that of all. `done` is told of each as it ends.
-Explored explore_tests(const std::vector<std::string>& command, const std::string& libraries,
-                       const std::vector<std::string>& tests, const ExploreOptions& options,
+Explored explore_tests(const ExploredProgram& program, const std::vector<std::string>& tests,
+                       const ExploreOptions& options,
                        const std::function<void(const ExploredTest&)>& done);
 
 // Says why a test was not explored: "fails without faults: ..."; "": it was.

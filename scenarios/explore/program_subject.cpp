@@ -42,15 +42,13 @@ using Clock = std::chrono::steady_clock;
 
 class ProgramSubject final : public Subject {
   public:
-    ProgramSubject(std::vector<std::string> command, std::string libraries, bool forks)
-        : command_(std::move(command)),
-          libraries_(std::move(libraries)),
-          forks_(forks),
-          name_(fmt::format("{}", fmt::join(command_, " "))) {}
+    explicit ProgramSubject(ExploredProgram program)
+        : program_(std::move(program)),
+          name_(fmt::format("{}", fmt::join(program_.command, " "))) {}
 
     [[nodiscard]] const std::string& name() const override { return name_; }
     [[nodiscard]] std::size_t branches_of_process() const override {
-        return forks_ ? kBranchesOfRun : 1;
+        return program_.forks ? kBranchesOfRun : 1;
     }
     [[nodiscard]] bool keeps_limits() const override { return true; }
 
@@ -60,7 +58,7 @@ class ProgramSubject final : public Subject {
 
     [[nodiscard]] std::string replay(const std::string& file) const override {
         std::string text = "simverbs exec --scenario " + fabric::shell_word(file) + " --";
-        for (const std::string& word : command_) {
+        for (const std::string& word : program_.command) {
             text += " " + fabric::shell_word(word);
         }
         return text;
@@ -76,7 +74,7 @@ class ProgramSubject final : public Subject {
             environment.emplace_back("SIMVERBS_TRACE_FLUSH", "1");  // it may be killed
         }
         BranchResult result;
-        judge(run_program(command_, variations().front(), environment, stem + ".output",
+        judge(run_program(program_.command, variations().front(), environment, stem + ".output",
                           branch.limit),
               branch.is_repaired, result);
         if (result.outcome == Outcome::kPassed && !all_fired(stem, branch)) {
@@ -96,7 +94,8 @@ class ProgramSubject final : public Subject {
 
     [[nodiscard]] std::vector<BranchResult> run_all(std::span<const Branch> branches,
                                                     Clock::time_point end) const override {
-        if (!forks_ || branches.size() == 1 || std::ranges::any_of(branches, asks_for_trace)) {
+        if (!program_.forks || branches.size() == 1 ||
+            std::ranges::any_of(branches, asks_for_trace)) {
             return Subject::run_all(branches, end);
         }
         std::vector<std::optional<BranchResult>> forked = run_forking(branches, end);
@@ -130,7 +129,7 @@ class ProgramSubject final : public Subject {
                 std::chrono::milliseconds::zero(), limit_of_all);
         }
         const Ended program =
-            run_program(command_, variations().front(), environment_with(stem, limit),
+            run_program(program_.command, variations().front(), environment_with(stem, limit),
                         stem + ".output", limit_of_all);
         const BranchReports reports = read_branch_reports(stem + ".reports");
         std::vector<std::optional<BranchResult>> results(branches.size());
@@ -160,7 +159,7 @@ class ProgramSubject final : public Subject {
 
     [[nodiscard]] Environment environment_with(const std::string& stem,
                                                std::chrono::milliseconds limit) const {
-        Environment environment = library_path(libraries_);
+        Environment environment = library_path(program_.libraries);
         environment.emplace_back("SIMVERBS_SCENARIO", stem + ".yaml");
         environment.push_back(variable_for_reports(stem + ".reports", stem + ".output", limit));
         return environment;
@@ -238,18 +237,15 @@ class ProgramSubject final : public Subject {
         return topology == nullptr ? "" : fabric_text(topology);
     }
 
-    std::vector<std::string> command_;
-    std::string libraries_;
-    bool forks_;
+    ExploredProgram program_;
     std::string name_;
     fabric::TemporaryFolder place_{"simverbs-explore-"};
 };
 
 }  // namespace
 
-std::unique_ptr<Subject> program_subject(std::vector<std::string> command, std::string libraries,
-                                         bool forks) {
-    return std::make_unique<ProgramSubject>(std::move(command), std::move(libraries), forks);
+std::unique_ptr<Subject> program_subject(ExploredProgram program) {
+    return std::make_unique<ProgramSubject>(std::move(program));
 }
 
 }  // namespace scenarios

@@ -58,10 +58,12 @@ class Subject {
 // The scenario with the faults of a branch, run in this process. Copies it.
 std::unique_ptr<Subject> scenario_subject(const Scenario& scenario);
 
-// A program that has its world in its own process; not empty. `libraries` is the folder that is
-// searched first for those of the program; "": as it finds them. `forks`: branches are forks of the
-// program, as far as it can be forked; else it is started anew for each.
-std::unique_ptr<Subject> program_subject(std::vector<std::string> command, std::string libraries,
-                                         bool forks);
+// A program that has its world in its own process.
+struct ExploredProgram {
+    std::vector<std::string> command{};  // not empty
+    std::string libraries{};  // the folder that is searched first for its libraries; "": as it is
+    bool forks = true;        // branches are forks of it as far as that can be, not started anew
+};
+std::unique_ptr<Subject> program_subject(ExploredProgram program);
 
 }  // namespace scenarios

@@ -99,6 +99,10 @@ std::unique_ptr<scenarios::Subject> ExploreCommand::make_served_subject() const 
     return served_subject(*scenario, *programs);
 }
 
+scenarios::ExploredProgram ExploreCommand::explored_program() const {
+    return {.command = program_, .libraries = library_folder(), .forks = !no_fork_};
+}
+
 std::unique_ptr<scenarios::Subject> ExploreCommand::make_subject() const {
     if (run_->parsed()) {
         return make_served_subject();
@@ -109,16 +113,12 @@ std::unique_ptr<scenarios::Subject> ExploreCommand::make_subject() const {
                  kUsage);
         return nullptr;
     }
-    if (no_fork_ && program_.empty()) {
-        complain("explore: --no-fork is for -- COMMAND", kUsage);
-        return nullptr;
-    }
     if (!program_.empty()) {
         if (!settings_.empty()) {
             complain("explore: --set is for scenarios", kUsage);
             return nullptr;
         }
-        return scenarios::program_subject(program_, library_folder(), !no_fork_);
+        return scenarios::program_subject(explored_program());
     }
     const auto scenario = scenarios::load(file_, settings_);
     if (!scenario) {
@@ -146,7 +146,7 @@ std::optional<scenarios::Explored> ExploreCommand::explore_tests(Progress& progr
         std::cout << scenarios::report(test) << std::flush;
     };
     scenarios::Explored explored =
-        scenarios::explore_tests(program_, library_folder(), *tests, options_, tell);
+        scenarios::explore_tests(explored_program(), *tests, options_, tell);
     progress.clear();
     std::cout << scenarios::summary(explored);
     // --host is wrong, unless a test has such a host.
@@ -215,6 +215,9 @@ int ExploreCommand::run() {
     }
     if (limit_ != scenarios::ProcessPool::kNoLimit) {
         options_.limit = limit_;
+    }
+    if (no_fork_ && program_.empty()) {
+        return complain("explore: --no-fork is for -- COMMAND", kUsage);
     }
     const std::optional<scenarios::Explored> explored = explore();
     if (!explored) {

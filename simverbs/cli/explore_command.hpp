@@ -28,6 +28,7 @@ class ExploreCommand final : public Command {
     // nullptr: there is none, which it has said.
     [[nodiscard]] std::unique_ptr<scenarios::Subject> make_subject() const;
     [[nodiscard]] std::unique_ptr<scenarios::Subject> make_served_subject() const;
+    [[nodiscard]] scenarios::ExploredProgram explored_program() const;
     // Nothing: the command line is wrong, or there is nothing to explore, which it has said.
     [[nodiscard]] std::optional<scenarios::Explored> explore();
     // Prints each test as it ends.
