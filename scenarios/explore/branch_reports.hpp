@@ -22,7 +22,7 @@ std::pair<std::string, std::string> variable_for_reports(const std::string& repo
                                                          const std::string& output_file,
                                                          std::chrono::milliseconds limit);
 
-// What was written before the program died is there, as far as it is whole.
+// Returns all whole reports; the program may have died while it wrote the last one.
 BranchReports read_branch_reports(const std::string& reports_file);
 
 }  // namespace scenarios

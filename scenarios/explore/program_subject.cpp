@@ -128,9 +128,11 @@ class ProgramSubject final : public Subject {
                 std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()),
                 std::chrono::milliseconds::zero(), limit_of_all);
         }
-        const Ended program =
-            run_program(program_.command, variations().front(), environment_with(stem, limit),
-                        stem + ".output", limit_of_all);
+        Environment environment = environment_with(stem, limit);
+        // Else each child would look for the same symbols again.
+        environment.emplace_back("LD_BIND_NOW", "1");
+        const Ended program = run_program(program_.command, variations().front(), environment,
+                                          stem + ".output", limit_of_all);
         const BranchReports reports = read_branch_reports(stem + ".reports");
         std::vector<std::optional<BranchResult>> results(branches.size());
         for (std::size_t i = 0; i < branches.size(); ++i) {

@@ -1,5 +1,6 @@
 #include "scenarios/search/variation.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -9,19 +10,20 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "fabric/core/limited_process.hpp"
 
 namespace scenarios {
 
 namespace {
 
 constexpr int kNotFound = 127;  // as shells have it
+constexpr auto kTimeForReport = std::chrono::milliseconds(500);
 
 void keep_one_processor() {
     cpu_set_t allowed;
@@ -76,6 +78,25 @@ void vary(const Variation& variation) {
     _exit(kNotFound);
 }
 
+// Returns false if the time is over before the process ends. The process is not waited for.
+bool ends_within(pid_t process, std::chrono::milliseconds limit) {
+    // The header of glibc 2.36 declares no function for C++.
+    const auto descriptor = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
+    if (descriptor < 0) {
+        return true;  // the kernel has no such descriptors: without a limit
+    }
+    pollfd wanted{descriptor, POLLIN, 0};
+    const auto end = std::chrono::steady_clock::now() + limit;
+    int ready = -1;
+    do {
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+            end - std::chrono::steady_clock::now());
+        ready = poll(&wanted, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    } while (ready < 0 && errno == EINTR);
+    close(descriptor);
+    return ready != 0;
+}
+
 }  // namespace
 
 const std::vector<Variation>& variations() {
@@ -116,7 +137,12 @@ Ended run_program(const std::vector<std::string>& command, const Variation& vari
     if (output >= 0) {
         close(output);
     }
-    ended.is_late = process > 0 && fabric::end_by(process, limit);
+    if (process > 0 && limit != kNoTimeLimit && !ends_within(process, limit)) {
+        ended.is_late = true;
+        kill(process, SIGUSR2);
+        ends_within(process, kTimeForReport);
+        kill(process, SIGKILL);
+    }
     while (process > 0 && waitpid(process, &ended.status, 0) < 0 && errno == EINTR) {
     }
     std::ifstream in(output_file);

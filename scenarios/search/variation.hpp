@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "fabric/core/limited_process.hpp"
-
 namespace scenarios {
 
 struct Variation {
@@ -36,11 +34,13 @@ struct Ended {
     [[nodiscard]] std::string in_words() const;
 };
 
+inline constexpr std::chrono::milliseconds kNoTimeLimit = std::chrono::milliseconds::max();
+
 // Runs `command` to its end, as execvp() finds it. `command` is not empty. Its output goes to
 // `output_file`, which is made. At the limit of wall time it gets SIGUSR2, by which a program with
 // a world says what its queue pairs wait for, and is killed soon after.
 Ended run_program(const std::vector<std::string>& command, const Variation& variation,
                   const Environment& environment, const std::string& output_file,
-                  std::chrono::milliseconds limit = fabric::kNoTimeLimit);
+                  std::chrono::milliseconds limit = kNoTimeLimit);
 
 }  // namespace scenarios

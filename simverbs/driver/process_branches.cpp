@@ -13,11 +13,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "fabric/core/limited_process.hpp"
 
 #include "simverbs/threads/thread_roster.hpp"
 
@@ -25,6 +25,8 @@ namespace simverbs::driver {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr auto kTimeForReport = std::chrono::milliseconds(500);
 
 constexpr std::array kTimers = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
 
@@ -66,6 +68,33 @@ bool shares_memory() {
         }
     }
     return false;
+}
+
+// Returns false if the time is over before the process ends. Signals wait meanwhile.
+bool ends_within(int process, std::chrono::milliseconds limit) {
+    pollfd wanted{process, POLLIN, 0};
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
+    const timespec time{seconds.count(), std::chrono::nanoseconds(limit - seconds).count()};
+    sigset_t all;
+    sigfillset(&all);
+    return ppoll(&wanted, 1, &time, &all) != 0;
+}
+
+// Asks a child for a report at its limit, and ends it soon after. Returns true if it had to.
+bool end_by(pid_t child, std::chrono::milliseconds limit) {
+    // The header of glibc 2.36 declares no function for C++.
+    const auto descriptor = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
+    if (descriptor < 0) {
+        return false;  // the kernel has no such descriptors: without a limit
+    }
+    const bool is_late = !ends_within(descriptor, limit);
+    if (is_late) {
+        kill(child, SIGUSR2);
+        ends_within(descriptor, kTimeForReport);
+        kill(child, SIGKILL);
+    }
+    close(descriptor);
+    return is_late;
 }
 
 bool has_children() {
@@ -114,7 +143,7 @@ std::unique_ptr<ProcessBranches> ProcessBranches::make(EventBacklog& events, Con
                : std::unique_ptr<ProcessBranches>(new ProcessBranches(found, events, conductor));
 }
 
-bool ProcessBranches::acts_here(std::string_view fault) {
+bool ProcessBranches::acts_here(std::string_view fault, std::uint64_t moment) {
     if (!fault.starts_with(kForkingFault)) {
         report({.kind = BranchReportKind::kFired}, fault, {});
         return true;
@@ -122,8 +151,12 @@ bool ProcessBranches::acts_here(std::string_view fault) {
     if (is_branch_) {
         return false;
     }
-    if (const std::string obstacle = describe_obstacle(); !obstacle.empty()) {
-        report({.kind = BranchReportKind::kNotForked}, fault, obstacle);
+    if (moment_ != moment) {
+        moment_ = moment;
+        obstacle_ = describe_obstacle();
+    }
+    if (!obstacle_.empty()) {
+        report({.kind = BranchReportKind::kNotForked}, fault, obstacle_);
         return false;
     }
     return fork_at(fault);
@@ -145,7 +178,7 @@ std::string ProcessBranches::describe_obstacle() {
     return describe_foreign_descriptor();
 }
 
-// What a child reads and writes there is gone for its parent, or is in its way.
+// A child takes away from its parent what it reads there, and writes what the parent never wrote.
 std::string ProcessBranches::describe_foreign_descriptor() const {
     std::error_code error;
     for (const auto& entry : fs::directory_iterator("/proc/self/fd", error)) {
@@ -205,7 +238,7 @@ void ProcessBranches::continue_in_child() {
 // before it.
 void ProcessBranches::await(pid_t child, std::string_view fault, off_t output_before) {
     BranchReport ended{.kind = BranchReportKind::kEnded};
-    ended.is_late = fabric::end_by(child, explorer_.limit) ? 1 : 0;
+    ended.is_late = end_by(child, explorer_.limit) ? 1 : 0;
     while (waitpid(child, &ended.status, 0) < 0 && errno == EINTR) {
     }
     report(ended, fault, read_file(explorer_.output));

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +29,7 @@ class ProcessBranches final : public BranchPoints {
     // nullptr: nobody explores this process (kBranchesVariable). Both outlive the result.
     static std::unique_ptr<ProcessBranches> make(EventBacklog& events, Conductor& conductor);
 
-    [[nodiscard]] bool acts_here(std::string_view fault) override;
+    [[nodiscard]] bool acts_here(std::string_view fault, std::uint64_t moment) override;
 
   private:
     // Who explores this process.
@@ -57,6 +58,8 @@ class ProcessBranches final : public BranchPoints {
     Conductor& conductor_;
     // Timers of setitimer(2), which a child does not inherit.
     std::array<itimerval, 3> timers_{};
+    std::string obstacle_;  // as of the last moment
+    std::optional<std::uint64_t> moment_;
     bool is_branch_ = false;
 };
 

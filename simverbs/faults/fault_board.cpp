@@ -96,15 +96,15 @@ class FaultBoard::FrameTrigger final : public fabric::FrameAction {
 // Acts on a packet where the explored program goes on with the fault.
 class FaultBoard::BranchAction final : public fabric::FrameAction {
   public:
-    BranchAction(BranchPoints& points, std::string fault, std::unique_ptr<FrameAction> effect)
-        : points_(points), fault_(std::move(fault)), effect_(std::move(effect)) {}
+    BranchAction(FaultBoard& board, std::string fault, std::unique_ptr<FrameAction> effect)
+        : board_(board), fault_(std::move(fault)), effect_(std::move(effect)) {}
     [[nodiscard]] std::string_view name() const override { return effect_->name(); }
     [[nodiscard]] bool applies(const fabric::Frame& frame) const override {
         return effect_->applies(frame);
     }
     fabric::Verdict act(fabric::Frame& frame, const fabric::LinkDirection& direction) override {
-        return points_.acts_here(fault_) ? effect_->act(frame, direction)
-                                         : effect_->pass(frame, direction);
+        return board_.acts_here(fault_) ? effect_->act(frame, direction)
+                                        : effect_->pass(frame, direction);
     }
     fabric::Verdict pass(fabric::Frame& frame, const fabric::LinkDirection& direction) override {
         return effect_->pass(frame, direction);
@@ -112,7 +112,7 @@ class FaultBoard::BranchAction final : public fabric::FrameAction {
     void release() override { effect_->release(); }
 
   private:
-    BranchPoints& points_;
+    FaultBoard& board_;
     std::string fault_;
     std::unique_ptr<FrameAction> effect_;
 };
@@ -156,16 +156,17 @@ FaultId FaultBoard::inject(const FaultSpec& spec) {
 }
 
 std::unique_ptr<fabric::FrameAction> FaultBoard::make_action(FaultId id, const FaultSpec& spec) {
-    BranchPoints* const points = environment_.branch_points();
     auto effect = make_effect(id, spec);
-    return points != nullptr && BranchPoints::are_asked(spec.name)
-               ? std::make_unique<BranchAction>(*points, spec.name, std::move(effect))
+    return environment_.branch_points() != nullptr && BranchPoints::are_asked(spec.name)
+               ? std::make_unique<BranchAction>(*this, spec.name, std::move(effect))
                : std::move(effect);
 }
 
-bool FaultBoard::acts_here(const FaultSpec& spec) const {
+// Between two events, and between two commands, the program may run.
+bool FaultBoard::acts_here(std::string_view name) const {
     BranchPoints* const points = environment_.branch_points();
-    return points == nullptr || !BranchPoints::are_asked(spec.name) || points->acts_here(spec.name);
+    return points == nullptr || !BranchPoints::are_asked(name) ||
+           points->acts_here(name, environment_.loop().events_run() + commands_);
 }
 
 std::unique_ptr<fabric::FrameAction> FaultBoard::make_effect(FaultId id, const FaultSpec& spec) {
@@ -423,6 +424,7 @@ std::optional<InjectedFault> FaultBoard::work_request(QueuePair& qp, CompletedQu
 // Nothing of a device is under way when a consumer asks for something.
 int FaultBoard::command(Hca& hca, CommandCode command) {
     int error = 0;
+    ++commands_;
     std::vector<FaultId> due;
     for (auto& [id, fault] : faults_) {
         const auto* on = std::get_if<OnCall>(&fault.spec.on);
@@ -434,7 +436,7 @@ int FaultBoard::command(Hca& hca, CommandCode command) {
     }
     for (const FaultId id : due) {
         Fault& fault = faults_.at(id);
-        if (!acts_here(fault.spec)) {
+        if (!acts_here(fault.spec.name)) {
             continue;
         }
         if (fault.spec.action == SIMVERBS_FAULT_CALL) {

@@ -90,7 +90,7 @@ class FaultBoard final : private DeviceFaults,
     [[nodiscard]] std::unique_ptr<fabric::FrameAction> make_effect(fabric::FaultId id,
                                                                    const FaultSpec& spec);
     // Returns false if an explored program goes on without the fault here.
-    [[nodiscard]] bool acts_here(const FaultSpec& spec) const;
+    [[nodiscard]] bool acts_here(std::string_view name) const;
     void fire_on_time(fabric::FaultId id);
     // After what it waits for has come: traced, and done after its delay.
     void fire(fabric::FaultId id, Fault& fault, const Site& site, std::uint64_t nth);
@@ -102,6 +102,7 @@ class FaultBoard final : private DeviceFaults,
     fabric::FaultClock clock_;
     std::map<fabric::FaultId, Fault> faults_;
     std::uint32_t last_id_ = 0;
+    std::uint64_t commands_ = 0;
 };
 
 }  // namespace simverbs
