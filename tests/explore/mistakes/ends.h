@@ -97,7 +97,7 @@ static inline void open_ends(struct connection how) {
 
 /* Connects both ends anew, by other packet numbers. What was posted is gone. */
 static inline void reconnect(void) {
-    first_psn += 1000;
+    first_psn = (first_psn + 1000) % (1U << 24);
     to_state(near_end.qp, IBV_QPS_RESET);
     to_state(far_end.qp, IBV_QPS_RESET);
     connect_pair(near_end.qp, far_end.qp, kPatient);
