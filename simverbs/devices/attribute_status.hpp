@@ -1,6 +1,10 @@
 // Describes files of the tree to callers of stat(2) and its relatives: an attribute by a path and
 // by a descriptor as the same file, of the size that sysfs gives to every attribute, and a device
 // by its number.
+//
+// On disk all attributes are names of one empty file. diff(1) takes files with one inode number for
+// the same, and cp(1) and tar(1) copy files with several names once, so each gets a number of its
+// own, made from its name, and one name.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +24,26 @@ bool find_attribute(int descriptor, struct stat& found);
 // errno alone.
 bool find_device_number(const char* name, dev_t& number);
 
+// FNV-1a.
+inline ino_t number_of_name(const char* name) {
+    std::uint64_t hash = 0xCBF2'9CE4'8422'2325U;
+    for (; *name != '\0'; ++name) {
+        hash = (hash ^ static_cast<unsigned char>(*name)) * 0x0000'0100'0000'01B3U;
+    }
+    return static_cast<ino_t>(hash);
+}
+
+// Describes what the file on disk does not say. `name` is absolute, "/sys/class/infiniband/...".
 template <class Status>
-void size_attribute(Status& about) {
+void complete_attribute(const char* name, Status& about) {
+    about.st_ino = number_of_name(name);
+    about.st_nlink = 1;
     about.st_size = kAttributeBytes;
     about.st_blocks = kAttributeBytes / kBlockBytes;
 }
-inline void size_attribute(struct statx& about) {
+inline void complete_attribute(const char* name, struct statx& about) {
+    about.stx_ino = number_of_name(name);
+    about.stx_nlink = 1;
     about.stx_size = kAttributeBytes;
     about.stx_blocks = kAttributeBytes / kBlockBytes;
 }
@@ -35,14 +53,14 @@ inline void size_attribute(struct statx& about) {
 template <class Status>
 void describe_file(const char* name, Status& about) {
     if (S_ISREG(about.st_mode)) {
-        size_attribute(about);
+        complete_attribute(name, about);
     } else if (dev_t number = 0; S_ISCHR(about.st_mode) && find_device_number(name, number)) {
         about.st_rdev = number;
     }
 }
 inline void describe_file(const char* name, struct statx& about) {
     if (S_ISREG(about.stx_mode)) {
-        size_attribute(about);
+        complete_attribute(name, about);
     } else if (dev_t number = 0; S_ISCHR(about.stx_mode) && find_device_number(name, number)) {
         about.stx_rdev_major = major(number);
         about.stx_rdev_minor = minor(number);
@@ -63,7 +81,8 @@ void describe_attribute(int descriptor, Status& about) {
         about.st_atim = found.st_atim;
         about.st_mtim = found.st_mtim;
         about.st_ctim = found.st_ctim;
-        size_attribute(about);
+        about.st_size = found.st_size;
+        about.st_blocks = found.st_blocks;
     }
 }
 inline void describe_attribute(int descriptor, struct statx& about) {
@@ -76,7 +95,8 @@ inline void describe_attribute(int descriptor, struct statx& about) {
         about.stx_nlink = static_cast<std::uint32_t>(found.st_nlink);
         about.stx_uid = found.st_uid;
         about.stx_gid = found.st_gid;
-        size_attribute(about);
+        about.stx_size = static_cast<std::uint64_t>(found.st_size);
+        about.stx_blocks = static_cast<std::uint64_t>(found.st_blocks);
     }
 }
 

@@ -129,7 +129,10 @@ bool find_attribute(int descriptor, struct stat& found) {
     bool is_found = false;
     if (file != nullptr) {
         const TreePath path(AT_FDCWD, file->name);
-        is_found = syscall(SYS_newfstatat, AT_FDCWD, path.real(), &found, 0) == 0;
+        is_found = path.is_ours() && syscall(SYS_newfstatat, AT_FDCWD, path.real(), &found, 0) == 0;
+        if (is_found) {
+            complete_attribute(path.name(), found);
+        }
     }
     errno = error;
     return is_found;

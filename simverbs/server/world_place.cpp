@@ -78,6 +78,7 @@ WorldPlace::WorldPlace(int folder, std::string name, const std::string& path)
 WorldPlace::~WorldPlace() {
     leave();
     leave_last_folder();
+    forget_empty_file();
     close(folder_);
 }
 
@@ -208,10 +209,22 @@ void WorldPlace::make_file(const std::string& path) const {
     if (folder < 0) {
         return;
     }
+    // A file system may have no hard links, or only so many of one file.
+    if (empty_file_ >= 0 && linkat(AT_FDCWD, fmt::format("/proc/self/fd/{}", empty_file_).c_str(),
+                                   folder, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+        return;
+    }
     const int file = openat(folder, name.c_str(),
                             O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode);
     if (file >= 0) {
-        close(file);
+        forget_empty_file();
+        empty_file_ = file;
+    }
+}
+
+void WorldPlace::forget_empty_file() const {
+    if (empty_file_ >= 0) {
+        close(std::exchange(empty_file_, -1));
     }
 }
 
@@ -226,6 +239,7 @@ void WorldPlace::make_link(const std::string& path, const std::string& target) c
 // Removes a link itself, not what it points to.
 void WorldPlace::remove_tree() const {
     leave_last_folder();
+    forget_empty_file();
     std::error_code ignored;
     std::filesystem::remove_all(fmt::format("/proc/self/fd/{}/{}{}", folder_, name_, kTreeSuffix),
                                 ignored);

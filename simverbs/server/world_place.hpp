@@ -33,6 +33,7 @@ class WorldPlace {
     [[nodiscard]] const std::string& tree() const { return tree_path_; }
     // Makes an empty file, or a symbolic link, in the tree, with the folders on the way; `path`
     // is relative to the tree. What cannot be made is missing to the programs that look for it.
+    // Files are names of one, if the file system has hard links: a tree has a thousand.
     void make_file(const std::string& path) const;
     void make_link(const std::string& path, const std::string& target) const;
 
@@ -44,6 +45,7 @@ class WorldPlace {
     // stays open until a file of another folder is wanted.
     int folder_of(const std::string& path, std::string& name) const;
     void leave_last_folder() const;
+    void forget_empty_file() const;
     // Makes a folder of the tree with those on the way; -1 where that fails.
     [[nodiscard]] int make_folder(const std::string& path) const;
     void remove_tree() const;
@@ -53,6 +55,7 @@ class WorldPlace {
     std::string tree_path_;
     mutable std::string last_path_;  // of the folder that the last file was made in,
     mutable int last_folder_ = -1;   // and its descriptor; a tree has 20 files a folder
+    mutable int empty_file_ = -1;    // a descriptor of the one that all are names of
     int listener_ = -1;
 };
 

@@ -117,6 +117,16 @@ static void attributes(void) {
     read_text("/sys/class/infiniband_mad/issm0/dev", text, sizeof text);
     EXPECT(strcmp(text, "231:64\n") == 0);
     EXPECT(stat("/sys/class/infiniband/simverbs0", &about) == 0 && S_ISDIR(about.st_mode));
+
+    /* diff(1) compares inode numbers, cp(1) and tar(1) look for further names. */
+    struct stat other;
+    struct stat opened;
+    EXPECT(stat(kLid, &about) == 0 && about.st_nlink == 1);
+    EXPECT(stat("/sys/class/infiniband/simverbs0/ports/1/sm_lid", &other) == 0);
+    EXPECT(about.st_ino != other.st_ino);
+    const int lid = open(kLid, O_RDONLY);
+    EXPECT(fstat(lid, &opened) == 0 && opened.st_nlink == 1 && opened.st_ino == about.st_ino);
+    close(lid);
     char resolved[PATH_MAX];
     EXPECT(realpath("/sys/class/infiniband/simverbs0/ports/../ports/1/lid", resolved) != NULL);
 
