@@ -61,13 +61,15 @@ BranchReports read_branch_reports(const std::string& reports_file) {
                 reports.fired.insert(name);
                 break;
             case simverbs::BranchReportKind::kEnded:
-                reports.ended.emplace(name, Ended{.status = report.status,
-                                                  .output = text,
-                                                  .error = {},
-                                                  .is_late = report.is_late != 0});
+                if (!reports.obstacles.contains(name)) {
+                    reports.ended.emplace(name, Ended{.status = report.status,
+                                                      .output = text,
+                                                      .error = {},
+                                                      .is_late = report.is_late != 0});
+                }
                 break;
             case simverbs::BranchReportKind::kNotForked:
-                reports.obstacle = text;
+                reports.obstacles.emplace(name, text);
                 break;
         }
     }

@@ -11,9 +11,9 @@
 namespace scenarios {
 
 struct BranchReports {
-    std::set<std::string> fired;         // names of faults that acted where all programs go on
+    std::set<std::string> fired;         // names of faults that acted without a fork
     std::map<std::string, Ended> ended;  // by the name of the fault for which it has forked
-    std::string obstacle;                // why it could not fork at least once; "": it could
+    std::map<std::string, std::string> obstacles;  // why it could not fork, by name
 };
 
 // Returns the variable that asks a program of this process for such reports. `limit` is that of

@@ -140,7 +140,7 @@ class ProgramSubject final : public Subject {
             if (ended != reports.ended.end()) {
                 judge(ended->second, branches[i].is_repaired, results[i].emplace());
                 results[i]->is_forked = true;
-            } else if (program.well() && reports.obstacle.empty()) {
+            } else if (program.well() && !reports.obstacles.contains(forking_name(i))) {
                 results[i].emplace().outcome = Outcome::kMissed;
             }
         }

@@ -210,7 +210,10 @@ bool ProcessBranches::fork_at(std::string_view fault) {
         if (getppid() != parent) {
             _exit(EXIT_FAILURE);
         }
-        continue_in_child();
+        if (!continue_in_child()) {
+            report({.kind = BranchReportKind::kNotForked}, fault, std::strerror(errno));
+            _exit(EXIT_FAILURE);
+        }
         return true;
     }
     if (child < 0) {
@@ -221,17 +224,17 @@ bool ProcessBranches::fork_at(std::string_view fault) {
     return false;
 }
 
-void ProcessBranches::continue_in_child() {
+bool ProcessBranches::continue_in_child() {
     is_branch_ = true;
     ThreadRoster::instance().continue_in_child();
     if (!events_.separate()) {
-        fmt::print(stderr, "simverbs: no descriptor is left for a branch\n");
-        _exit(EXIT_FAILURE);
+        return false;
     }
     conductor_.continue_in_child();
     for (std::size_t i = 0; i < kTimers.size(); ++i) {
         setitimer(kTimers[i], &timers_[i], nullptr);
     }
+    return true;
 }
 
 // The output of the child goes out of the file again, so that each branch finds there what comes

@@ -49,7 +49,8 @@ class ProcessBranches final : public BranchPoints {
     [[nodiscard]] std::string describe_obstacle();
     [[nodiscard]] std::string describe_foreign_descriptor() const;
     [[nodiscard]] bool fork_at(std::string_view fault);
-    void continue_in_child();
+    // Returns false, with errno, if it cannot.
+    bool continue_in_child();
     void await(pid_t child, std::string_view fault, off_t output_before);
     void report(BranchReport report, std::string_view fault, std::string_view text) const;
 

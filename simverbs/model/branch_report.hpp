@@ -20,9 +20,11 @@ inline constexpr std::string_view kForkingFault = "branch";
 inline constexpr std::string_view kReportedFault = "choice";
 
 enum class BranchReportKind : std::uint32_t {
-    kFired,      // a fault of kReportedFault
-    kEnded,      // the child with a fault of kForkingFault; its output follows the name
-    kNotForked,  // such a fault would have acted, and the process cannot fork; the reason follows
+    kFired,  // a fault of kReportedFault
+    kEnded,  // the child with a fault of kForkingFault; its output follows the name
+    // Such a fault would have acted, and the process cannot fork; the reason follows. A kEnded
+    // behind it, of a child that could not go on, counts for nothing.
+    kNotForked,
 };
 
 // A message, followed by the name of the fault and by a text.
