@@ -23,7 +23,8 @@ std::string inherited_descriptors() {
     std::string lines;
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
-        const int number = std::atoi(entry.path().filename().c_str());
+        const auto number =
+            static_cast<int>(std::strtol(entry.path().filename().c_str(), nullptr, 10));
         if (number > STDERR_FILENO && (fcntl(number, F_GETFD) & FD_CLOEXEC) == 0) {
             lines += "\n" + std::filesystem::read_symlink(entry.path(), error).string();
         }

@@ -183,7 +183,8 @@ std::string ProcessBranches::describe_foreign_descriptor() const {
     std::error_code error;
     for (const auto& entry : fs::directory_iterator("/proc/self/fd", error)) {
         const std::string target = fs::read_symlink(entry.path(), error).string();
-        const int number = std::atoi(entry.path().filename().c_str());
+        const auto number =
+            static_cast<int>(std::strtol(entry.path().filename().c_str(), nullptr, 10));
         const bool is_harmless =
             number <= STDERR_FILENO || number == explorer_.reports || number == explorer_.output ||
             target.starts_with("/proc/") || target.starts_with("/memfd:simverbs-context") ||

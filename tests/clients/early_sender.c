@@ -71,7 +71,7 @@ static void to_init(void) {
 
 static int connect_over_tcp(const char* port, bool serves) {
     struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)atoi(port)),
+                                  .sin_port = htons((uint16_t)strtol(port, NULL, 10)),
                                   .sin_addr = {htonl(INADDR_LOOPBACK)}};
     int tcp = socket(AF_INET, SOCK_STREAM, 0);
     if (serves) {
@@ -166,7 +166,7 @@ int main(int argc, char** argv) {
         write(tcp, &own, sizeof own) == sizeof own && read(tcp, &peer, sizeof peer) == sizeof peer,
         "the other end's queue pair");
     if (!serves) {
-        be_late(atol(argv[3]), strcmp(argv[4], "sleep") == 0);
+        be_late(strtol(argv[3], NULL, 10), strcmp(argv[4], "sleep") == 0);
     }
     to_rts(&own, &peer);
     struct ibv_sge sge = {(uintptr_t)memory, kLength, mr->lkey};
