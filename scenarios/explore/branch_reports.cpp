@@ -62,18 +62,22 @@ BranchReports read_branch_reports(const std::string& reports_file) {
                 reports.fired.insert(name);
                 break;
             case simverbs::BranchReportKind::kEnded:
-                if (!reports.obstacles.contains(name)) {
-                    reports.ended.emplace(name, Ended{.status = report.status,
-                                                      .output = text,
-                                                      .error = {},
-                                                      .is_late = report.is_late != 0});
+                if (reports.ended.contains(name)) {
+                    // From its start, the program would have the fault in each of its worlds.
+                    reports.obstacles.emplace(name, "it fires in several worlds");
                 }
+                reports.ended.emplace(name, Ended{.status = report.status,
+                                                  .output = text,
+                                                  .error = {},
+                                                  .is_late = report.is_late != 0});
                 break;
             case simverbs::BranchReportKind::kNotForked:
                 reports.obstacles.emplace(name, text);
                 break;
         }
     }
+    std::erase_if(reports.ended,
+                  [&](const auto& end) { return reports.obstacles.contains(end.first); });
     return reports;
 }
 
