@@ -58,6 +58,9 @@ BranchReports read_branch_reports(const std::string& reports_file) {
         const std::string text(rest.substr(report.name_bytes, report.text_bytes));
         rest.remove_prefix(report.name_bytes + report.text_bytes);
         switch (report.kind) {
+            case simverbs::BranchReportKind::kStarted:
+                reports.has_started = true;
+                break;
             case simverbs::BranchReportKind::kFired:
                 reports.fired.insert(name);
                 break;

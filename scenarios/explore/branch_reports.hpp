@@ -11,7 +11,8 @@
 namespace scenarios {
 
 struct BranchReports {
-    std::set<std::string> fired;         // names of faults that acted without a fork
+    bool has_started = false;     // false: the program cannot report, and nothing is known of it
+    std::set<std::string> fired;  // names of faults that acted without a fork
     std::map<std::string, Ended> ended;  // by the name of the fault for which it has forked
     std::map<std::string, std::string> obstacles;  // why it could not fork, by name
 };

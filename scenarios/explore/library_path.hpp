@@ -1,4 +1,4 @@
-// Where the loader finds the libraries of a program that is explored.
+// Makes the loader find the libraries of a program that is explored.
 #pragma once
 
 #include <cstdlib>

@@ -140,7 +140,8 @@ class ProgramSubject final : public Subject {
             if (ended != reports.ended.end()) {
                 judge(ended->second, branches[i].is_repaired, results[i].emplace());
                 results[i]->is_forked = true;
-            } else if (program.well() && !reports.obstacles.contains(forking_name(i))) {
+            } else if (program.well() && reports.has_started &&
+                       !reports.obstacles.contains(forking_name(i))) {
                 results[i].emplace().outcome = Outcome::kMissed;
             }
         }
@@ -167,9 +168,10 @@ class ProgramSubject final : public Subject {
         return environment;
     }
 
+    // Returns true also where the program cannot report what has fired.
     static bool all_fired(const std::string& stem, const Branch& branch) {
         const BranchReports reports = read_branch_reports(stem + ".reports");
-        for (std::size_t i = 0; i < branch.choices.size(); ++i) {
+        for (std::size_t i = 0; reports.has_started && i < branch.choices.size(); ++i) {
             if (!reports.fired.contains(fault_name(i))) {
                 return false;
             }

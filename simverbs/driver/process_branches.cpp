@@ -138,9 +138,12 @@ const ProcessBranches::Explorer& ProcessBranches::explorer() {
 
 std::unique_ptr<ProcessBranches> ProcessBranches::make(EventBacklog& events, Conductor& conductor) {
     const Explorer& found = explorer();
-    return found.reports < 0
-               ? nullptr
-               : std::unique_ptr<ProcessBranches>(new ProcessBranches(found, events, conductor));
+    if (found.reports < 0 || found.output < 0) {
+        return nullptr;
+    }
+    std::unique_ptr<ProcessBranches> made(new ProcessBranches(found, events, conductor));
+    made->report({.kind = BranchReportKind::kStarted}, {}, {});
+    return made;
 }
 
 bool ProcessBranches::acts_here(std::string_view fault, std::uint64_t moment) {

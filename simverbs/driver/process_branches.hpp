@@ -32,7 +32,7 @@ class ProcessBranches final : public BranchPoints {
     [[nodiscard]] bool acts_here(std::string_view fault, std::uint64_t moment) override;
 
   private:
-    // Who explores this process.
+    // Describes the command that explores this process.
     struct Explorer {
         int reports = -1;
         int output = -1;

@@ -20,8 +20,9 @@ inline constexpr std::string_view kForkingFault = "branch";
 inline constexpr std::string_view kReportedFault = "choice";
 
 enum class BranchReportKind : std::uint32_t {
-    kFired,  // a fault of kReportedFault
-    kEnded,  // the child with a fault of kForkingFault; its output follows the name
+    kStarted,  // the library reads the variable; without this message nothing is known of faults
+    kFired,    // a fault of kReportedFault
+    kEnded,    // the child with a fault of kForkingFault; its output follows the name
     // Such a fault would have acted, and the process cannot fork; the reason follows. A kEnded
     // behind it, of a child that could not go on, counts for nothing.
     kNotForked,
