@@ -104,7 +104,8 @@ void part(const Ends& ends, rdma_event_channel* of_client, rdma_event_channel* o
 
 int main(int argument_count, char** arguments) {
     const std::span given(arguments, static_cast<std::size_t>(argument_count));
-    const int connections = given.size() > 1 ? std::atoi(given[1]) : 1000;
+    const auto connections =
+        static_cast<int>(given.size() > 1 ? std::strtol(given[1], nullptr, 10) : 1000);
     require(connections > 0, "CONNECTIONS counts from 1");
     rdma_event_channel* const of_client = rdma_create_event_channel();
     rdma_event_channel* const of_server = rdma_create_event_channel();
@@ -133,7 +134,7 @@ int main(int argument_count, char** arguments) {
         return std::chrono::duration<double, std::micro>(all).count() / connections;
     };
     std::printf("%.1f us to establish (%.3f us of virtual time), %.1f us with the end\n",
-                each_us(establishing), static_cast<double>(virtual_ps / connections) / kPsPerUs,
+                each_us(establishing), static_cast<double>(virtual_ps) / connections / kPsPerUs,
                 each_us(whole));
     rdma_destroy_id(listener);
     rdma_destroy_event_channel(of_client);

@@ -9,6 +9,8 @@
 
 #include <simverbs/simverbs.h>
 
+/* The names are those of the linker (ld(1), --wrap). */
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 int __real_clock_gettime(clockid_t clock, struct timespec* now);
 int __real_usleep(useconds_t duration);
 int __real_poll(struct pollfd* descriptors, nfds_t count, int timeout);
@@ -60,3 +62,4 @@ int __wrap_poll(struct pollfd* descriptors, nfds_t count, int timeout) {
     }
     return ready;
 }
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)

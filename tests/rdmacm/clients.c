@@ -136,7 +136,7 @@ static void* ask(void* unused) {
 }
 
 int main(int count, char** words) {
-    int clients = count == 2 ? atoi(words[1]) : 0;
+    int clients = count == 2 ? (int)strtol(words[1], NULL, 10) : 0;
     if (clients < 1 || clients > kMaxClients) {
         fputs("usage: clients COUNT\n", stderr);
         return 2;

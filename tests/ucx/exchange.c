@@ -127,7 +127,8 @@ int main(int argc, char** argv) {
         return 2;
     }
     const int is_server = argc == 3;
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(argv[2]))};
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)strtol(argv[2], NULL, 10))};
     if (inet_pton(AF_INET, argv[1], &at.sin_addr) != 1) {
         fprintf(stderr, "exchange: no IPv4 address: %s\n", argv[1]);
         return 2;

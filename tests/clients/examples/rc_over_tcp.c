@@ -95,7 +95,7 @@ static void use(struct end* end, int peer, const struct introduction* server) {
 
 int main(int argc, char** argv) {
     check(argc == 2 || argc == 3, "usage: rc_over_tcp PORT [SERVER]");
-    const uint16_t port = (uint16_t)atoi(argv[1]);
+    const uint16_t port = (uint16_t)strtol(argv[1], NULL, 10);
     const int peer = argc == 3 ? connect_to(argv[2], port) : listen_for_one(port);
 
     static struct end end;

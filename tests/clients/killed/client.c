@@ -109,14 +109,15 @@ int main(int argc, char** argv) {
     }
     struct death death = {.step = -1};
     if (argc == 6) {
-        death = (struct death){.step = atoi(argv[4]), .microseconds = atol(argv[5])};
+        death = (struct death){.step = (int)strtol(argv[4], NULL, 10),
+                               .microseconds = strtol(argv[5], NULL, 10)};
     }
     begin_step(&death, 0);
     struct rdma_cm_id* id = connect_to(argv[1], argv[2]);
     if (id == NULL) {
         return 1;
     }
-    const int well = exchange(id, atoi(argv[3]), &death);
+    const int well = exchange(id, (int)strtol(argv[3], NULL, 10), &death);
     rdma_destroy_ep(id);
     return well ? 0 : 1;
 }

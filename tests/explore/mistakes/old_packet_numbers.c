@@ -29,8 +29,8 @@ static void write_value(uint8_t value) {
 int main(void) {
     open_ends(kPatient);
     post_receive(&near_end, 0, kNoteAt, 64);
-    for (uint8_t value = 1; value <= kValues; ++value) {
-        write_value(value);
+    for (int value = 1; value <= kValues; ++value) {
+        write_value((uint8_t)value);
         assert(far_end.memory[0] == value); /* what was written with success is there */
         struct ibv_send_wr note = {.opcode = IBV_WR_SEND};
         post_send(&far_end, &note, 8);

@@ -4,6 +4,12 @@
 
 enum { kRequests = 3, kReplyAt = 64 };
 
+#ifdef MENDED
+enum { kAwaitsSend = 1 };
+#else
+enum { kAwaitsSend = 0 };
+#endif
+
 static void create_small_queue(void) {
     struct ibv_qp_init_attr init = {
         .send_cq = near_end.cq,
@@ -31,11 +37,7 @@ int main(void) {
         post_send(&far_end, &wr, 64);
         int sent = 0;
         int replied = 0;
-#ifdef MENDED
-        while (!replied || !sent) {
-#else
-        while (!replied) {
-#endif
+        while (!replied || (kAwaitsSend && !sent)) {
             const int is_reply = next_success(&near_end).opcode == IBV_WC_RECV;
             replied += is_reply;
             sent += !is_reply;

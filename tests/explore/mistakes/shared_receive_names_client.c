@@ -28,10 +28,10 @@ int main(void) {
         far_qps[i] = another_qp(&far_end, srq);
         connect_pair(near_qps[i], far_qps[i], kPatient);
     }
-    for (uint8_t i = 0; i < kClients; ++i) {
+    for (uint32_t i = 0; i < kClients; ++i) {
         struct ibv_send_wr wr = {.opcode = IBV_WR_SEND};
-        near_end.memory[i * kSlot] = i;
-        post_on(near_qps[i], &near_end, &wr, i * (uint32_t)kSlot, 1);
+        near_end.memory[i * kSlot] = (uint8_t)i;
+        post_on(near_qps[i], &near_end, &wr, i * kSlot, 1);
     }
     for (int i = 0; i < kClients; ++i) {
         const struct ibv_wc wc = next_success(&far_end);
