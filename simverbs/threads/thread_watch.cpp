@@ -1,5 +1,6 @@
 #include "simverbs/threads/thread_watch.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -20,6 +21,11 @@ namespace {
 constexpr std::int64_t kAsleepNs = 50'000;
 // How long the kernel may take to wake a thread that an event was delivered to.
 constexpr std::int64_t kWakeNs = 5'000'000;
+
+// A thread that sleeps is likely to sleep as long again: of that time, this share passes until the
+// next look, but no more than the other.
+constexpr std::int64_t kShareOfSleep = 8;
+constexpr std::int64_t kLongestPauseNs = 500'000;
 
 // A thread that naps is watched for as long before it counts as one.
 constexpr std::int64_t kNapsNs = 1'000'000;
@@ -204,11 +210,20 @@ ThreadState ThreadWatch::look(std::chrono::nanoseconds spin_limit,
     if (looked_at_ns_ == kNever && interval.count() > 0) {
         looked_at_ns_ = now;  // it has just been in the library: it runs
         state_ = ThreadState::kRuns;
-    } else if (now - looked_at_ns_ >= interval.count()) {
+    } else if (now - looked_at_ns_ >= pause_after_look(interval.count())) {
         looked_at_ns_ = now;
         state_ = judge(see(), now, spin_limit);
     }
     return state_;
+}
+
+std::int64_t ThreadWatch::pause_after_look(std::int64_t interval_ns) const {
+    const bool sleeps_on = settled_ && state_ != ThreadState::kRuns && wakes_until_ns_ == 0;
+    if (interval_ns == 0 || !sleeps_on) {
+        return interval_ns;
+    }
+    const std::int64_t share = (looked_at_ns_ - asleep_since_ns_) / kShareOfSleep;
+    return std::clamp(share, interval_ns, std::max(interval_ns, kLongestPauseNs));
 }
 
 ThreadState ThreadWatch::judge(const Sight& seen, std::int64_t now,

@@ -33,7 +33,8 @@ class ThreadWatch {
     // used `spin_limit` of CPU time, zero: never, and less than that once it has done so before.
     // For one that yields its processor at each turn the wall's time counts instead. A look less
     // than `interval` after the last one says the same again, and less than that after forget(),
-    // that it runs.
+    // that it runs. Where `interval` is not zero, a thread asleep for long is looked at after an
+    // eighth of that time, 500 us at most, unless it was to wake (expect_wake()).
     ThreadState look(std::chrono::nanoseconds spin_limit,
                      std::chrono::nanoseconds interval = std::chrono::nanoseconds::zero());
     // Begins to watch it anew.
@@ -64,6 +65,7 @@ class ThreadWatch {
 
   private:
     struct Sight;
+    [[nodiscard]] std::int64_t pause_after_look(std::int64_t interval_ns) const;
     [[nodiscard]] Sight see();
     [[nodiscard]] bool sleeps_on();
     void read_times(Sight& sight);
