@@ -33,13 +33,13 @@ static void arm_limit(void) {
 /* Returns true if the limit was reached since last asked. Does not wait. */
 static int limit_was_reached(void) {
     struct pollfd look = {.fd = server.context->async_fd, .events = POLLIN};
-    if (poll(&look, 1, 0) != 1) {
-        return 0;
+    int reached = 0;
+    while (poll(&look, 1, 0) == 1) { /* events of ports come as well */
+        struct ibv_async_event event;
+        must(ibv_get_async_event(server.context, &event) == 0, "ibv_get_async_event");
+        reached |= event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED;
+        ibv_ack_async_event(&event);
     }
-    struct ibv_async_event event;
-    must(ibv_get_async_event(server.context, &event) == 0, "ibv_get_async_event");
-    const int reached = event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED;
-    ibv_ack_async_event(&event);
     return reached;
 }
 
