@@ -79,6 +79,8 @@ void Conductor::continue_in_child() {
         std::construct_at(&helper_started_);
         std::construct_at(&stop_mutex_);
         std::construct_at(&stopped_);
+        // The parent's may have been about to look, for events that nobody else moves.
+        helper_wanted_ = true;
         start_helper();
     }
 }
