@@ -46,8 +46,9 @@ static int register_agent(int umad, unsigned qpn, unsigned class) {
     request.qpn = (unsigned char)qpn;
     request.mgmt_class = (unsigned char)class;
     request.mgmt_class_version = 1;
-    if (ioctl(umad, IB_USER_MAD_REGISTER_AGENT, &request) != 0)
+    if (ioctl(umad, IB_USER_MAD_REGISTER_AGENT, &request) != 0) {
         return -errno;
+    }
     return (int)request.id;
 }
 
@@ -177,8 +178,9 @@ static void agents(void) {
     const int umad = open_umad(0);
     EXPECT(ioctl(umad, IB_USER_MAD_ENABLE_PKEY, NULL) == 0);
     EXPECT(register_agent(umad, 2, 0x81) == -EINVAL);
-    for (int i = 0; i < 32; ++i)
+    for (int i = 0; i < 32; ++i) {
         EXPECT(register_agent(umad, 0, 0x81) == i);
+    }
     EXPECT(register_agent(umad, 0, 0x81) == -ENOMEM);
     unsigned id = 7;
     EXPECT(ioctl(umad, IB_USER_MAD_UNREGISTER_AGENT, &id) == 0);
@@ -288,10 +290,12 @@ static void* one_thread(void* unused) {
 
 static void threads(void) {
     pthread_t all[4];
-    for (int i = 0; i < 4; ++i)
+    for (int i = 0; i < 4; ++i) {
         EXPECT(pthread_create(&all[i], NULL, one_thread, NULL) == 0);
-    for (int i = 0; i < 4; ++i)
+    }
+    for (int i = 0; i < 4; ++i) {
         EXPECT(pthread_join(all[i], NULL) == 0);
+    }
 }
 
 int main(void) {

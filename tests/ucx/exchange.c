@@ -9,7 +9,7 @@
 #include <string.h>
 #include <ucp/api/ucp.h>
 
-enum { MOST = 1 << 20, TAG = 7 };
+enum { kMost = 1 << 20, kTag = 7 };
 
 static ucp_worker_h worker;
 
@@ -43,13 +43,13 @@ static void send_all(ucp_ep_h peer, unsigned char* bytes, size_t size, int is_se
         bytes[i] = content(size, i, is_server);
     }
     const ucp_request_param_t plain = {0};
-    wait_for(ucp_tag_send_nbx(peer, bytes, size, TAG, &plain), "send");
+    wait_for(ucp_tag_send_nbx(peer, bytes, size, kTag, &plain), "send");
 }
 
 static void receive_all(unsigned char* bytes, size_t size, int of_server) {
     memset(bytes, 0, size);
     const ucp_request_param_t plain = {0};
-    wait_for(ucp_tag_recv_nbx(worker, bytes, size, TAG, UINT64_MAX, &plain), "receive");
+    wait_for(ucp_tag_recv_nbx(worker, bytes, size, kTag, UINT64_MAX, &plain), "receive");
     for (size_t i = 0; i < size; ++i) {
         if (bytes[i] != content(size, i, of_server)) {
             fprintf(stderr, "exchange: byte %zu of %zu is wrong\n", i, size);
@@ -59,8 +59,8 @@ static void receive_all(unsigned char* bytes, size_t size, int of_server) {
 }
 
 static void exchange(ucp_ep_h peer, int is_server) {
-    unsigned char* const bytes = malloc(MOST);
-    for (size_t size = 1; size <= MOST; size *= 4) {
+    unsigned char* const bytes = malloc(kMost);
+    for (size_t size = 1; size <= kMost; size *= 4) {
         if (is_server) {
             receive_all(bytes, size, 0);
             send_all(peer, bytes, size, 1);
