@@ -78,8 +78,9 @@ int simverbs_restart(void);
 
 /* Closes every device that this process has open, with all objects on it, and returns how many
  * there were. For tests that failed and left objects behind, so that simverbs_restart() can end the
- * world. Pointers to the devices and their objects are invalid then, as after ibv_close_device().
- * The memory of the objects stays allocated, as it does there. */
+ * world. Pointers to the devices and their objects are invalid then, as after ibv_close_device();
+ * another ibv_close_device() of one is refused with EINVAL. The memory of the objects stays
+ * allocated, as it does there. */
 unsigned simverbs_close_devices(void);
 
 /* Lists the objects on an open device: "simverbs0 with 0 queue pairs and 1 completion queue, 1

@@ -20,6 +20,7 @@
 #include "simverbs/abi/failure.hpp"
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
+#include "simverbs/abi/open_contexts.hpp"
 #include "simverbs/abi/operations.hpp"
 #include "simverbs/abi/process.hpp"
 #include "simverbs/abi/provider_abi.hpp"
@@ -255,6 +256,12 @@ SIMVERBS_ABI ibv_context* simverbs_abi_ibv_open_device(ibv_device* device) {
 SIMVERBS_ABI int simverbs_abi_ibv_close_device(ibv_context* handle) {
     if (was_destroyed(handle, __builtin_return_address(0))) {
         return with_errno(EINVAL);
+    }
+    if (!take_open_context(handle)) {
+        return refuse("ibv_close_device", EINVAL,
+                      "{} is no open device: it was closed before, by ibv_close_device() or "
+                      "simverbs_close_devices(), or was never opened",
+                      fmt::ptr(handle));
     }
     Context& context = as_object(handle);
     if (!context.is_foreign()) {

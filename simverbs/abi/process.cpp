@@ -15,6 +15,7 @@
 
 #include "simverbs/abi/entry_points.hpp"
 #include "simverbs/abi/misuse.hpp"
+#include "simverbs/abi/open_contexts.hpp"
 #include "simverbs/abi/rdma_cm_descriptors.hpp"
 #include "simverbs/abi/warnings.hpp"
 #include "simverbs/model/settings.hpp"
@@ -243,6 +244,7 @@ void Process::context_opened(Context& context) {
     const std::lock_guard lock(mutex_);
     has_opened_any_ = true;
     contexts_.push_back(&context);
+    add_open_context(context.c_handle());
 }
 
 void Process::context_closed(Context& context) {

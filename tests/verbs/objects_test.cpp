@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
 #include <arpa/inet.h>
 #include <sys/mman.h>
@@ -163,6 +164,32 @@ TEST_F(Objects, ClosingADeviceTakesWhatIsLeft) {
     left_behind = ibv_alloc_pd(context);
     ASSERT_NE(left_behind, nullptr);
     EXPECT_EQ(ibv_close_device(context), 0);
+}
+
+TEST_F(Objects, ClosingADeviceTwiceIsRefused) {
+    ibv_context* const context = ibv_open_device(a->context->device);
+    EXPECT_EQ(ibv_close_device(context), 0);
+    errno = 0;
+    EXPECT_EQ(ibv_close_device(context), EINVAL);
+    EXPECT_EQ(errno, EINVAL);
+    EXPECT_NE(std::strstr(simverbs_last_error(), "is no open device: it was closed before"),
+              nullptr)
+        << simverbs_last_error();
+    EXPECT_EQ(ibv_close_device(nullptr), EINVAL);
+    expect_works();
+}
+
+TEST_F(Objects, ClosingADeviceThatSimverbsHasClosedIsRefused) {
+    a.reset();
+    b.reset();
+    ibv_device** const devices = ibv_get_device_list(nullptr);
+    std::vector<ibv_context*> contexts{ibv_open_device(devices[0]), ibv_open_device(devices[1])};
+    ibv_free_device_list(devices);
+    EXPECT_EQ(simverbs_close_devices(), 2U);
+    for (ibv_context* const context : contexts) {
+        EXPECT_EQ(ibv_close_device(context), EINVAL);
+    }
+    EXPECT_EQ(simverbs_restart(), 0) << simverbs_last_error();
 }
 
 TEST_F(Objects, QueuePairGrantsAtLeastWhatWasAsked) {

@@ -73,6 +73,8 @@ TEST_F(Fork, WhatWasInheritedAnswersEio) {
         ibv_async_event event{};
         errno = 0;
         expect(ibv_get_async_event(a->context, &event) == -1 && errno == EIO);
+        expect(ibv_close_device(a->context) == 0);
+        expect(ibv_close_device(a->context) == EINVAL);
         return failures;
     });
     EXPECT_EQ(result.status, 0) << result.errors;
