@@ -6,7 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "viz/markup.hpp"
+#include "fabric/core/xml_text.hpp"
+
 #include "viz/palette.hpp"
 
 namespace simverbs::viz {
@@ -58,15 +59,15 @@ std::string coverage_lists(const std::vector<CoverageGroup>& groups) {
         std::string items;
         for (const Covered& item : group.items) {
             items += fmt::format("<li class=\"{}\">{}{}</li>", item.count > 0 ? "yes" : "no",
-                                 escaped(item.name),
+                                 fabric::xml_text(item.name),
                                  item.count > 0 ? fmt::format(": {}", item.count) : ": never");
         }
         out += fmt::format(
             "<details><summary>{}: {} of {} <progress max=\"{}\" value=\"{}\" "
             "aria-label=\"{}\"></progress></summary><ul class=\"items\">{}</ul></details>\n",
-            escaped(group.name), group.reached(), group.items.size(),
-            std::max<std::size_t>(1, group.items.size()), group.reached(), escaped(group.name),
-            items);
+            fabric::xml_text(group.name), group.reached(), group.items.size(),
+            std::max<std::size_t>(1, group.items.size()), group.reached(),
+            fabric::xml_text(group.name), items);
     }
     return out;
 }
@@ -81,7 +82,8 @@ std::string coverage_page(const std::vector<CoverageGroup>& groups, const std::s
         "}}\nprogress {{ float: right; }}\n.items {{ columns: 3 240px; font-size: 13px; }}\n.no {{ "
         "color: #b34700; font-weight: "
         "bold; }}</style></head>\n<body><h1>{0}</h1>\n<p>{2}</p>\n{3}</body></html>\n",
-        escaped(title), kInk, escaped(coverage_line(groups)), coverage_lists(groups));
+        fabric::xml_text(title), kInk, fabric::xml_text(coverage_line(groups)),
+        coverage_lists(groups));
 }
 
 std::string coverage_table(const std::vector<CoverageGroup>& groups, const std::string& title) {
@@ -126,8 +128,8 @@ std::string coverage_badge(const std::vector<CoverageGroup>& groups) {
         "<g fill=\"#ffffff\" font-family=\"Verdana, DejaVu Sans, sans-serif\" font-size=\"11\" "
         "text-anchor=\"middle\">\n<text x=\"{5}\" y=\"14\" textLength=\"{6}\">{7}</text>\n"
         "<text x=\"{8}\" y=\"14\" textLength=\"{9}\">{10}</text>\n</g>\n</svg>\n",
-        left + right, escaped(coverage_line(groups)), left, right, colour, left / 2, left - kMargin,
-        kSubject, left + right / 2, right - kMargin, escaped(message));
+        left + right, fabric::xml_text(coverage_line(groups)), left, right, colour, left / 2,
+        left - kMargin, kSubject, left + right / 2, right - kMargin, fabric::xml_text(message));
 }
 
 }  // namespace simverbs::viz

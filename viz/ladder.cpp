@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "fabric/core/xml_text.hpp"
+
 #include "viz/ladder_marks.hpp"
 #include "viz/ladder_rows.hpp"
 #include "viz/markup.hpp"
@@ -50,7 +52,7 @@ class Ladder {
             "{0} {1}\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"{2}\" "
             "role=\"img\">\n<title>{3}</title>\n"
             "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
-            width_, height, kLadderFont, escaped(title()));
+            width_, height, kLadderFont, fabric::xml_text(title()));
         out += markers() +
                text(16, 22, "start", kInk, title(), " font-size=\"15\" font-weight=\"bold\"");
         out += key(width_, kTitle + 18);

@@ -6,7 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "viz/markup.hpp"
+#include "fabric/core/xml_text.hpp"
+
 #include "viz/palette.hpp"
 
 namespace simverbs::viz {
@@ -58,7 +59,7 @@ int width_of(std::string_view text, int size) {
 std::string text(int x, int y, std::string_view anchor, std::string_view colour,
                  std::string_view content, std::string_view more) {
     return fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" fill=\"{}\"{}>{}</text>\n", x, y,
-                       anchor, colour, more, escaped(content));
+                       anchor, colour, more, fabric::xml_text(content));
 }
 
 // Text with a white edge that parts it from the arrows below it.

@@ -26,34 +26,6 @@ std::string with_decimals(std::int64_t whole, std::int64_t thousandths) {
 
 }  // namespace
 
-std::string escaped(std::string_view text) {
-    std::string out;
-    for (const char c : text) {
-        switch (c) {
-            case '&':
-                out += "&amp;";
-                break;
-            case '<':
-                out += "&lt;";
-                break;
-            case '>':
-                out += "&gt;";
-                break;
-            case '"':
-                out += "&quot;";
-                break;
-            case '\'':
-                out += "&#39;";
-                break;
-            default:
-                if (static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t') {
-                    out += c;
-                }
-        }
-    }
-    return out;
-}
-
 std::string dot_quoted(std::string_view text) {
     std::string out = "\"";
     for (const char c : text) {

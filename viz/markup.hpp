@@ -1,4 +1,4 @@
-// Text inside markup, and numbers as people read them.
+// Strings and labels of DOT, and numbers as people read them.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,6 @@
 #include <string_view>
 
 namespace simverbs::viz {
-
-// For XML, HTML and Graphviz' HTML-like labels. Control characters, which XML has no words for, are
-// left out.
-std::string escaped(std::string_view text);
 
 // A quoted string of DOT.
 std::string dot_quoted(std::string_view text);

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "fabric/core/xml_text.hpp"
+
 #include "simverbs/model/misuse.hpp"
 
 #include "viz/coverage.hpp"
@@ -29,7 +31,8 @@ namespace {
 std::string picture(const std::string& dot) {
     const fabric::Outcome<std::string> svg = draw(dot, "svg");
     if (!svg) {
-        return fmt::format("<p class=\"missing\">No picture: {}.</p>", escaped(svg.error()));
+        return fmt::format("<p class=\"missing\">No picture: {}.</p>",
+                           fabric::xml_text(svg.error()));
     }
     const std::size_t begin = svg->find("<svg");
     return begin == std::string::npos ? std::string() : svg->substr(begin);
@@ -121,11 +124,12 @@ std::string warnings_of(const Trace& trace, const Run& run) {
     for (const auto& [words, warning] : warnings) {
         const QpName subject{warning.first->node, warning.first->id("subject")};
         out += fmt::format(
-            "<li><b>{}</b>{}: {}. {} at {}, {}.</li>", escaped(words.first),
+            "<li><b>{}</b>{}: {}. {} at {}, {}.</li>", fabric::xml_text(words.first),
             warning.count == 1 ? "" : fmt::format(" ({} times)", warning.count),
-            words.second.empty() ? "the event log has its fields" : escaped(words.second),
+            words.second.empty() ? "the event log has its fields" : fabric::xml_text(words.second),
             warning.count == 1 ? "It came" : "The first came", time_text(warning.first->time),
-            escaped(run.services.contains(subject) ? run.label(subject) : run.label(subject.node)));
+            fabric::xml_text(run.services.contains(subject) ? run.label(subject)
+                                                            : run.label(subject.node)));
     }
     return out.empty() ? out : "<ul class=\"warnings\">" + out + "</ul>";
 }
@@ -158,16 +162,17 @@ std::string causes_of(const Trace& trace, const Run& run) {
         const Record& first = *causes[i].first;
         const CompletionFault* const row = cause_named(first.text("cause"));
         out += fmt::format(
-            "<li><b>{}</b>{}: {}, {}, request {}, at {}. Why: {}.", escaped(first.text("status")),
+            "<li><b>{}</b>{}: {}, {}, request {}, at {}. Why: {}.",
+            fabric::xml_text(first.text("status")),
             causes[i].count == 1 ? "" : fmt::format(" ({} work requests)", causes[i].count),
-            escaped(run.label(QpName{first.node, first.id("qpn")})), escaped(first.text("opcode")),
-            first.number("index"), time_text(first.time),
-            row == nullptr ? "the trace names no cause" : escaped(row->description));
+            fabric::xml_text(run.label(QpName{first.node, first.id("qpn")})),
+            fabric::xml_text(first.text("opcode")), first.number("index"), time_text(first.time),
+            row == nullptr ? "the trace names no cause" : fabric::xml_text(row->description));
         if (causes[i].fault != nullptr) {
             out += fmt::format(" The last injected fault before it: {}, at {} on {}.",
-                               escaped(run.fault_text(*causes[i].fault)),
+                               fabric::xml_text(run.fault_text(*causes[i].fault)),
                                time_text(causes[i].fault->time),
-                               escaped(run.label(causes[i].fault->node)));
+                               fabric::xml_text(run.label(causes[i].fault->node)));
         }
         out += "</li>";
     }
@@ -221,7 +226,7 @@ std::string counters_of(const Run& run) {
         }
         rows += fmt::format(
             "<tr><th scope=\"row\">{} port {}</th><td>{}</td><td>{}</td><td>{}</td></tr>",
-            escaped(run.label(port.first)), port.second, use.frames, use.bytes, use.lost);
+            fabric::xml_text(run.label(port.first)), port.second, use.frames, use.bytes, use.lost);
     }
     return cut_notice({run.ports.size(), std::min(kMost, run.ports.size())}, "ports",
                       "from the beginning") +
@@ -247,8 +252,8 @@ std::string diagrams_of(const Trace& trace) {
         out += fmt::format(
             "<details><summary>{}: {} of {} moves</summary><div class=\"picture\" tabindex=\"0\" "
             "role=\"img\" aria-label=\"{}\">{}</div></details>",
-            escaped(machine.title), machine.moves_made(), machine.moves.size(),
-            escaped(machine.title), picture(state_diagram(machine)));
+            fabric::xml_text(machine.title), machine.moves_made(), machine.moves.size(),
+            fabric::xml_text(machine.title), picture(state_diagram(machine)));
     }
     return out;
 }
@@ -263,8 +268,8 @@ void fill_in(std::string& page, std::string_view mark, std::string_view text) {
 std::string report(const Trace& trace, std::string_view name) {
     const Run run = read_run(trace);
     std::string page(kReportPage);
-    fill_in(page, "@TITLE@", escaped(name));
-    fill_in(page, "@NAME@", escaped(name));
+    fill_in(page, "@TITLE@", fabric::xml_text(name));
+    fill_in(page, "@NAME@", fabric::xml_text(name));
     fill_in(page, "@SUMMARY@", summary_of(trace, run));
     fill_in(page, "@TOPOLOGY@", picture(topology_picture(run, {})));
     fill_in(page, "@DIAGRAMS@", diagrams_of(trace));

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "fabric/core/xml_text.hpp"
+
 #include "viz/markup.hpp"
 #include "viz/palette.hpp"
 
@@ -94,7 +96,7 @@ std::vector<std::string> lines_of(std::string_view begin,
         if (lines.back().size() + words[i].size() > kWidth) {
             lines.emplace_back();
         }
-        lines.back() += (lines.back().empty() ? "" : " ") + escaped(words[i]) +
+        lines.back() += (lines.back().empty() ? "" : " ") + fabric::xml_text(words[i]) +
                         (i + 1 < words.size() ? "," : "");
     }
     return lines;
@@ -110,7 +112,7 @@ std::string times(std::uint64_t count) {
 
 // "modify", "modify &#215; 14", "modify: never".
 std::string trigger_text(std::string_view trigger, std::uint64_t count, bool counted) {
-    return escaped(trigger) + (!counted ? "" : (count == 0 ? ": " : " ") + times(count));
+    return fabric::xml_text(trigger) + (!counted ? "" : (count == 0 ? ": " : " ") + times(count));
 }
 
 std::string rows_of(const Bundle& bundle, bool counted) {
@@ -128,7 +130,7 @@ std::string rows_of(const Bundle& bundle, bool counted) {
         }
     }
     if (!bundle.effect().empty()) {
-        rows += row("event " + escaped(bundle.effect()));
+        rows += row("event " + fabric::xml_text(bundle.effect()));
     }
     return rows;
 }
@@ -164,8 +166,8 @@ bool was_in(const StateMachine& machine, std::string_view state) {
 // A move that stays stands in the state's own box: as a loop its words would lie across others.
 std::string state_box(const StateMachine& machine, std::string_view state,
                       const std::vector<Bundle>& bundles) {
-    std::string rows =
-        fmt::format("<tr><td><font point-size=\"14\"><b>{}</b></font></td></tr>", escaped(state));
+    std::string rows = fmt::format("<tr><td><font point-size=\"14\"><b>{}</b></font></td></tr>",
+                                   fabric::xml_text(state));
     for (const Bundle& bundle : bundles) {
         const Move& move = bundle.first();
         if (!bundle.is_single() || move.from != state || move.to != state) {
@@ -179,7 +181,7 @@ std::string state_box(const StateMachine& machine, std::string_view state,
             never        ? kFaint
             : move.asked ? kBlue
                          : kVermilion,
-            escaped(state), rows_of(bundle, machine.counted));
+            fabric::xml_text(state), rows_of(bundle, machine.counted));
     }
     return fmt::format(
         "  {} [penwidth={}, fontsize=11, label={}];\n", dot_quoted(state),
@@ -196,7 +198,7 @@ std::string cell_of(const Bundle& bundle, std::string_view state, bool counted) 
     }
     std::string text = counted ? times(move->count) : "&#8226;";
     if (bundle.effect().empty() && !move->effect.empty()) {
-        text += (counted ? ", event " : " event ") + escaped(move->effect);
+        text += (counted ? ", event " : " event ") + fabric::xml_text(move->effect);
     }
     return fmt::format("<td align=\"left\"><font color=\"{}\">{}</font></td>",
                        counted && move->count == 0 ? kFaint : kInk, text);
@@ -210,7 +212,7 @@ std::string sources_box(const StateMachine& machine, const std::string& name,
     for (const Bundle* bundle : bundles) {
         rows += lists_states_only ? std::string()
                                   : fmt::format("<td align=\"left\"><b>{}</b></td>",
-                                                escaped(bundle->first().trigger));
+                                                fabric::xml_text(bundle->first().trigger));
     }
     rows += "</tr>";
     for (const std::string_view state : machine.states) {
@@ -220,8 +222,8 @@ std::string sources_box(const StateMachine& machine, const std::string& name,
         }
         if (std::any_of(bundles.begin(), bundles.end(),
                         [state](const Bundle* one) { return one->from(state) != nullptr; })) {
-            rows +=
-                fmt::format("<tr><td align=\"left\">{}{}</td>{}</tr>", escaped(state), kGap, cells);
+            rows += fmt::format("<tr><td align=\"left\">{}{}</td>{}</tr>", fabric::xml_text(state),
+                                kGap, cells);
         }
     }
     return fmt::format(

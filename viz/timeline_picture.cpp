@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "fabric/core/xml_text.hpp"
+
 #include "viz/markup.hpp"
 #include "viz/palette.hpp"
 #include "viz/work_requests.hpp"
@@ -135,7 +137,7 @@ class Overview {
 
     static std::string text(int x, int y, std::string_view anchor, std::string_view content) {
         return fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" fill=\"{}\">{}</text>\n", x,
-                           y, anchor, kInk, escaped(content));
+                           y, anchor, kInk, fabric::xml_text(content));
     }
 
     static std::string steps(const Steps& steps, Mark mark, int y) {

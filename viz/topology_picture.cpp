@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "fabric/core/xml_text.hpp"
+
 #include "viz/markup.hpp"
 #include "viz/palette.hpp"
 #include "viz/topology_labels.hpp"
@@ -46,8 +48,7 @@ struct Cable {
     [[nodiscard]] std::uint64_t bytes() const { return from_node.bytes + from_peer.bytes; }
     [[nodiscard]] std::uint64_t lost() const { return from_node.lost + from_peer.lost; }
     [[nodiscard]] std::size_t down() const {
-        return static_cast<std::size_t>(std::count_if(
-            links.begin(), links.end(), [](const RunLink* link) { return !link->up; }));
+        return static_cast<std::size_t>(std::ranges::count(links, false, &RunLink::up));
     }
     [[nodiscard]] bool has_flow() const { return flow_leaves || flow_comes; }
 };
@@ -234,7 +235,7 @@ class Picture {
     static std::string rows_of(const std::vector<std::string>& lines) {
         std::string rows;
         for (const std::string& line : lines) {
-            rows += fmt::format("<tr><td align=\"left\">{}</td></tr>", escaped(line));
+            rows += fmt::format("<tr><td align=\"left\">{}</td></tr>", fabric::xml_text(line));
         }
         return rows;
     }

@@ -4,8 +4,9 @@
 
 #include <fmt/core.h>
 
+#include "fabric/core/xml_text.hpp"
+
 #include "scenarios/engine/batch.hpp"
-#include "scenarios/engine/xml_text.hpp"
 
 namespace scenarios {
 
@@ -106,8 +107,8 @@ std::string junit(const std::vector<Verdict>& verdicts) {
     for (const Verdict& verdict : verdicts) {
         failures += verdict.error.empty() && !verdict.passed() ? 1 : 0;
         errors += verdict.error.empty() ? 0 : 1;
-        cases +=
-            fmt::format("  <testcase classname=\"scenario\" name=\"{}\"", xml_text(verdict.file));
+        cases += fmt::format("  <testcase classname=\"scenario\" name=\"{}\"",
+                             fabric::xml_text(verdict.file));
         if (verdict.passed()) {
             cases += "/>\n";
             continue;
@@ -116,7 +117,7 @@ std::string junit(const std::vector<Verdict>& verdicts) {
         const std::string first =
             verdict.error.empty() ? verdict.failures.front().expected : verdict.error;
         cases += fmt::format(">\n    <{} message=\"{}\">{}</{}>\n  </testcase>\n", kind,
-                             xml_text(first), xml_text(report(verdict, {})), kind);
+                             fabric::xml_text(first), fabric::xml_text(report(verdict, {})), kind);
     }
     return fmt::format(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"scenarios\" "

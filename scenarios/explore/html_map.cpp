@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 
 #include "fabric/core/counted.hpp"
+#include "fabric/core/xml_text.hpp"
 
 #include "scenarios/engine/verdict_json.hpp"
-#include "scenarios/engine/xml_text.hpp"
 #include "scenarios/explore/map_data.hpp"
 #include "scenarios/explore/map_page.hpp"
 
@@ -42,18 +42,18 @@ std::string table_of(const Explored& explored) {
         if (what.empty() && !result.findings.empty()) {
             what = fmt::format("<a href=\"#finding-{}\">first finding</a>", test.before + 1);
         } else {
-            what = xml_text(what);
+            what = fabric::xml_text(what);
         }
         rows += fmt::format(
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-            xml_text(test.name), result.packets, result.calls, result.singles + result.pairs,
-            result.findings.size(), what);
+            fabric::xml_text(test.name), result.packets, result.calls,
+            result.singles + result.pairs, result.findings.size(), what);
     }
     return fmt::format(
         "<p>{}</p>\n<div class=\"scroll\"><table><thead><tr><th>test</th><th>packets</th>"
         "<th>calls</th><th>branches</th><th>findings</th><th></th></tr></thead>\n"
         "<tbody>{}</tbody></table></div>\n",
-        xml_text(summary(explored)), rows);
+        fabric::xml_text(summary(explored)), rows);
 }
 
 std::string summary_of(const Explored& explored) {
@@ -62,7 +62,8 @@ std::string summary_of(const Explored& explored) {
     }
     std::string text;
     for (const ExploredTest& test : explored.tests) {
-        text += fmt::format("<pre class=\"wrapped\">{}</pre>", xml_text(summary(test.result)));
+        text +=
+            fmt::format("<pre class=\"wrapped\">{}</pre>", fabric::xml_text(summary(test.result)));
         if (test.result.pairs > 0) {
             text +=
                 "<p>The map shows branches of one fault. Findings of two faults stand in the list "
@@ -92,7 +93,7 @@ class Findings {
             return "";
         }
         const std::size_t room = std::min(kText, room_);
-        std::string shown = xml_text(content.substr(0, room));
+        std::string shown = fabric::xml_text(content.substr(0, room));
         room_ -= std::min(content.size(), room_);
         if (content.size() > room) {
             shown += fmt::format("\n... ({} more bytes, for which this page has no room)",
@@ -106,20 +107,21 @@ class Findings {
         const BranchResult& result = finding.result;
         std::vector<std::string> names;
         for (const Choice& choice : finding.choices) {
-            names.push_back(xml_text(choice.name));
+            names.push_back(fabric::xml_text(choice.name));
         }
         std::string inside =
             text("expected", result.expected, true) + text("happened", result.happened, true) +
             text("explanation", result.explanation, true) +
             text("replay", finding.kept.empty() ? finding.error : finding.replay, true) +
-            text(xml_text(finding.kept.empty() ? "scenario" : finding.kept), finding.scenario,
-                 false);
+            text(fabric::xml_text(finding.kept.empty() ? "scenario" : finding.kept),
+                 finding.scenario, false);
         return fmt::format(
             "<details id=\"finding-{}\"><summary><b>{}. {} ({})</b>, {}{}: {}</summary>"
             "<div class=\"inside\">{}</div></details>\n",
-            number, number, to_string(result.outcome), xml_text(result.kind),
+            number, number, to_string(result.outcome), fabric::xml_text(result.kind),
             fabric::counted(finding.branches, "branch", "branches"),
-            test.empty() ? "" : " of " + xml_text(test), fmt::join(names, ", then "), inside);
+            test.empty() ? "" : " of " + fabric::xml_text(test), fmt::join(names, ", then "),
+            inside);
     }
 
     std::size_t room_ = kTexts;
@@ -160,7 +162,7 @@ std::string html(const Explored& explored) {
         page.append(rest.substr(0, at)).append(text);
         rest.remove_prefix(at + mark.size());
     };
-    const std::string name = xml_text(explored.subject);
+    const std::string name = fabric::xml_text(explored.subject);
     fill("@NAME@", name);
     fill("@NAME@", name);
     fill("@VERDICT@", verdict_of(explored));

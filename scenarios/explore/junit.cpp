@@ -8,7 +8,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
-#include "scenarios/engine/xml_text.hpp"
+#include "fabric/core/xml_text.hpp"
 
 namespace scenarios {
 
@@ -23,8 +23,9 @@ std::string seconds(std::chrono::milliseconds time) {
 std::string name_attributes(const ExploredTest& test, bool is_test) {
     const std::size_t dot = is_test ? test.name.find('.') : std::string::npos;
     const std::string suite = dot == std::string::npos ? "" : "." + test.name.substr(0, dot);
-    return fmt::format("classname=\"explore{}\" name=\"{}\"", xml_text(suite),
-                       xml_text(dot == std::string::npos ? test.name : test.name.substr(dot + 1)));
+    return fmt::format(
+        "classname=\"explore{}\" name=\"{}\"", fabric::xml_text(suite),
+        fabric::xml_text(dot == std::string::npos ? test.name : test.name.substr(dot + 1)));
 }
 
 std::string failure(const Finding& finding, std::size_t number) {
@@ -36,14 +37,14 @@ std::string failure(const Finding& finding, std::size_t number) {
     const std::string message = fmt::format("{}: {} ({})", fmt::join(names, ", then "),
                                             to_string(result.outcome), result.kind);
     return fmt::format("    <failure type=\"{}\" message=\"{}\">{}</failure>\n",
-                       xml_text(to_string(result.outcome)), xml_text(message),
-                       xml_text(report(finding, number)));
+                       fabric::xml_text(to_string(result.outcome)), fabric::xml_text(message),
+                       fabric::xml_text(report(finding, number)));
 }
 
 std::string testcase(const ExploredTest& test, bool is_test) {
     std::string inside;
     if (const std::string why_not = not_explored(test); !why_not.empty()) {
-        inside = fmt::format("    <skipped message=\"{}\"/>\n", xml_text(why_not));
+        inside = fmt::format("    <skipped message=\"{}\"/>\n", fabric::xml_text(why_not));
     }
     for (std::size_t i = 0; i < test.result.findings.size(); ++i) {
         inside += failure(test.result.findings[i], test.before + i + 1);

@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "scenarios/engine/xml_text.hpp"
 #include "scenarios/explore/explored.hpp"
 #include "scenarios/explore/google_test.hpp"
 #include "scenarios/explore/html_map.hpp"
@@ -74,16 +73,6 @@ TEST(GoogleTest, AProgramWithoutAListIsRefused) {
     EXPECT_EQ(error_of({"sh", "-c", "printf 'A.\\n  DISABLED_B\\n'", "sh",
                         "--gtest_also_run_disabled_tests"}),
               "");
-}
-
-TEST(XmlText, HasOnlyCharactersOfXml) {
-    EXPECT_EQ(xml_text("a<b>&\"c\"\n\t"), "a&lt;b&gt;&amp;&quot;c&quot;\n\t");
-    EXPECT_EQ(xml_text("\x1b[31m\r\x7f"), "?[31m??");
-    EXPECT_EQ(xml_text(std::string_view("\0", 1)), "?");
-    EXPECT_EQ(xml_text("\xff\xc3"), "\xEF\xBF\xBD\xEF\xBF\xBD");
-    EXPECT_EQ(xml_text("gr\xC3\xBC\xC3\x9F \xF0\x9F\x98\x80"),
-              "gr\xC3\xBC\xC3\x9F \xF0\x9F\x98\x80");
-    EXPECT_EQ(xml_text("\xEF\xBF\xBF\xC2\x85"), "??");
 }
 
 // A run of one packet and one call, with three faults of which one was found.

@@ -64,8 +64,7 @@ TEST(Markup, TimesAreExact) {
     EXPECT_EQ(rate_text(2'500'000'000), "2.5 Gb/s");
 }
 
-TEST(Markup, WhatMeansSomethingIsEscaped) {
-    EXPECT_EQ(escaped("<a \"b\" & 'c'>\x01"), "&lt;a &quot;b&quot; &amp; &#39;c&#39;&gt;");
+TEST(Markup, QuotesOfDotAreEscaped) {
     EXPECT_EQ(dot_quoted("a\"b\\"), "\"a\\\"b\\\\\"");
 }
 

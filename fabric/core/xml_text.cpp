@@ -1,11 +1,11 @@
-#include "scenarios/engine/xml_text.hpp"
+#include "fabric/core/xml_text.hpp"
 
 #include <algorithm>
 #include <cstddef>
 
 #include "fabric/core/utf8.hpp"
 
-namespace scenarios {
+namespace fabric {
 
 namespace {
 
@@ -32,6 +32,9 @@ void append_ascii(std::string& out, char c) {
         case '"':
             out += "&quot;";
             break;
+        case '\'':
+            out += "&#39;";
+            break;
         default: {
             const bool is_control = (static_cast<unsigned char>(c) < 0x20 || c == kDelete);
             out += is_control && c != '\n' && c != '\t' ? '?' : c;
@@ -44,7 +47,7 @@ void append_ascii(std::string& out, char c) {
 std::string xml_text(std::string_view text) {
     std::string out;
     while (!text.empty()) {
-        const std::size_t length = fabric::utf8_sequence(text);
+        const std::size_t length = utf8_sequence(text);
         const std::string_view sequence = text.substr(0, std::max<std::size_t>(length, 1));
         if (length == 0) {
             out += kReplacement;
@@ -60,4 +63,4 @@ std::string xml_text(std::string_view text) {
     return out;
 }
 
-}  // namespace scenarios
+}  // namespace fabric
