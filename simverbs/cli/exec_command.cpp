@@ -13,7 +13,6 @@
 #include "simverbs/cli/settings_trial.hpp"
 #include "simverbs/cli/unreachable_program.hpp"
 #include "simverbs/cli/world_options.hpp"
-#include "simverbs/world/environment.hpp"
 
 #include "scenarios/engine/scenario.hpp"
 
@@ -22,24 +21,17 @@ namespace {
 
 // Returns the name of the first setting that has an option and that the scenario sets as well, as
 // in "--seed and run: seed"; "" where there is none. The scenario would win without a word.
-std::string find_conflict(const std::vector<std::string>& given) {
-    const std::string file(environment_value(Setting::kScenario));
-    if (file.empty()) {
-        return "";
-    }
-    const auto scenario = scenarios::load(file, {});
-    if (!scenario) {
-        return "";  // told before
-    }
+std::string find_conflict(const std::vector<std::string>& given,
+                          const scenarios::Scenario& scenario) {
     for (const SettingRow& row : kSettings) {
         if (given[static_cast<std::size_t>(row.setting)].empty()) {
             continue;
         }
         const bool is_fabric = row.setting == Setting::kTopology;
-        if (is_fabric && scenarios::Checked(scenario->root).has("fabric")) {
+        if (is_fabric && scenarios::Checked(scenario.root).has("fabric")) {
             return fmt::format("{} and the scenario, which has fabric:,", option_of(row));
         }
-        if (!row.key.empty() && scenario->at("run").has(row.key)) {
+        if (!row.key.empty() && scenario.at("run").has(row.key)) {
             return fmt::format("{} and the scenario, which has run: {}:,", option_of(row), row.key);
         }
     }
@@ -91,19 +83,22 @@ int ExecCommand::run() {
         return complain(kNoLibrary, kFailed);
     }
     place_settings();
-    const std::vector<SettingMistake> mistakes = find_mistakes_in_settings();
-    for (const SettingMistake& mistake : mistakes) {
+    const SettingsTrial trial = try_settings();
+    for (const SettingMistake& mistake : trial.mistakes) {
         const SettingRow& row = row_of(mistake.setting);
         const bool is_given = !given_[static_cast<std::size_t>(mistake.setting)].empty();
         complain(is_given ? fmt::format("exec: {} {}", option_of(row), mistake.what)
                           : fmt::format("exec: {}={}", row.variable, mistake.what),
                  kUsage);
     }
-    if (!mistakes.empty()) {
+    if (!trial.mistakes.empty()) {
         return kUsage;
     }
-    if (const std::string conflict = find_conflict(given_); !conflict.empty()) {
-        return complain(fmt::format("exec: {} exclude each other", conflict), kUsage);
+    if (trial.scenario) {
+        if (const std::string conflict = find_conflict(given_, *trial.scenario);
+            !conflict.empty()) {
+            return complain(fmt::format("exec: {} exclude each other", conflict), kUsage);
+        }
     }
     if (const std::string why = why_unreachable(program_); !why.empty()) {
         complain(why, kPassed);

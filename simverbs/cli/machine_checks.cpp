@@ -254,7 +254,7 @@ Finding check_temporary_folder() {
 
 Finding check_settings() {
     const std::vector<std::string> mistakes = describe_unknown_variables();
-    if (const auto wrong = find_mistakes_in_settings(); !wrong.empty()) {
+    if (const auto wrong = try_settings().mistakes; !wrong.empty()) {
         const SettingMistake& mistake = wrong.front();
         return {"settings", Weight::kProblem,
                 fmt::format("{}={}", row_of(mistake.setting).variable, mistake.what),

@@ -95,7 +95,7 @@ std::string as_table() {
 // Returns what is wrong with the settings in the environment, a sentence each.
 std::vector<std::string> describe_mistakes() {
     std::vector<std::string> mistakes = describe_unknown_variables();
-    for (const SettingMistake& mistake : find_mistakes_in_settings()) {
+    for (const SettingMistake& mistake : try_settings().mistakes) {
         mistakes.push_back(fmt::format("{}={}", row_of(mistake.setting).variable, mistake.what));
     }
     return mistakes;

@@ -17,8 +17,6 @@
 #include "simverbs/world/environment.hpp"
 #include "simverbs/world/world_options.hpp"
 
-#include "scenarios/engine/scenario.hpp"
-
 namespace simverbs::cli {
 namespace {
 
@@ -61,7 +59,7 @@ std::string describe_unusable_folder(const std::string& path) {
 
 class Trial {
   public:
-    std::vector<SettingMistake> take() {
+    SettingsTrial take() {
         const std::string scenario = value_of(Setting::kScenario);
         if (!value_of(Setting::kServer).empty()) {
             try_server();
@@ -82,7 +80,7 @@ class Trial {
             !path.empty() && !is_folder(path)) {
             add(Setting::kDevices, "there is no such folder");
         }
-        return std::move(found_);
+        return {std::move(found_), std::move(scenario_)};
     }
 
   private:
@@ -108,7 +106,7 @@ class Trial {
     }
 
     void try_scenario(const std::string& path) {
-        const auto scenario = scenarios::load(path, {});
+        auto scenario = scenarios::load(path, {});
         if (!scenario) {
             add(Setting::kScenario, scenario.error());
         } else if (scenario->has_processes()) {
@@ -117,6 +115,7 @@ class Trial {
                 "runs it");
         } else {
             try_host(scenario->topology);
+            scenario_ = std::move(*scenario);
         }
     }
 
@@ -146,11 +145,12 @@ class Trial {
     }
 
     std::vector<SettingMistake> found_;
+    std::optional<scenarios::Scenario> scenario_;
 };
 
 }  // namespace
 
-std::vector<SettingMistake> find_mistakes_in_settings() {
+SettingsTrial try_settings() {
     std::vector<SettingMistake> mistakes;
     for (const SettingRow& row : kSettings) {
         const std::string_view value = environment_value(row.setting);
@@ -159,7 +159,7 @@ std::vector<SettingMistake> find_mistakes_in_settings() {
             mistakes.push_back({row.setting, wrong});
         }
     }
-    return mistakes.empty() ? Trial().take() : mistakes;
+    return mistakes.empty() ? Trial().take() : SettingsTrial{std::move(mistakes)};
 }
 
 }  // namespace simverbs::cli

@@ -2,10 +2,13 @@
 // although they have one, such as a topology file that is missing.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "simverbs/model/settings.hpp"
+
+#include "scenarios/engine/scenario.hpp"
 
 namespace simverbs::cli {
 
@@ -14,7 +17,13 @@ struct SettingMistake {
     std::string what;  // "'x' is not a number": begins with the value
 };
 
+struct SettingsTrial {
+    std::vector<SettingMistake> mistakes;
+    // The one of SIMVERBS_SCENARIO, where it could be read.
+    std::optional<scenarios::Scenario> scenario{};
+};
+
 // Values are tried once all of them have a valid form. Makes no file, and starts nothing.
-std::vector<SettingMistake> find_mistakes_in_settings();
+SettingsTrial try_settings();
 
 }  // namespace simverbs::cli

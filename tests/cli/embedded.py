@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+import threading
 import unittest
 
 import operators
@@ -97,6 +98,14 @@ class Exec(operators.World):
             self.assertEqual(status, 2)
             self.assertIn("simverbs: exec: " + told, text)
         self.assertEqual(self.exec_("--scenario", scenario, "--keys=random", "true")[0], 0)
+
+    def test_a_scenario_is_read_once(self):
+        pipe = os.path.join(self.folder, "pipe")
+        os.mkfifo(pipe)
+        threading.Thread(target=self.write, args=("pipe", EXPECTS_A_SEND), daemon=True).start()
+        status, text = self.exec_("--scenario", pipe, "--seed=1", "--", "true")
+        self.assertEqual(status, 2, text)
+        self.assertIn("--seed and the scenario", text)
 
     def test_a_scenario_that_starts_programs_is_refused(self):
         scenario = self.write("s.yaml", "hosts: {h0: {run: 'true'}}\n")
