@@ -26,8 +26,6 @@ namespace {
 
 namespace yaml = fabric::yaml;
 
-constexpr std::string_view kDefaultTopology = "star:2";
-
 std::string in_folder_of(const std::string& file, const std::string& path) {
     const std::filesystem::path wanted(path);
     return wanted.is_absolute() ? path
@@ -46,8 +44,8 @@ fabric::Outcome<void> read_fabric(Scenario& scenario, yaml::Errors& errors) {
         }
     };
     if (said == nullptr || said->kind == yaml::Kind::kNothing) {
-        scenario.topology_spec = kDefaultTopology;
-        take(fabric::load_topology(kDefaultTopology), {});
+        scenario.topology_spec = scenario.default_fabric.topology;
+        take(fabric::load_topology(scenario.topology_spec), {});
         return {};
     }
     if (said->kind == yaml::Kind::kScalar) {
@@ -104,7 +102,13 @@ void add_fault_names(const yaml::Value& value, KnownNames& names) {
 
 KnownNames names_of(const Scenario& scenario) {
     KnownNames names;
-    add_fabric_names(scenario.topology, names);
+    if (scenario.is_fabric_known()) {
+        add_fabric_names(scenario.topology, names);
+    } else {
+        for (const Names kind : {Names::kHost, Names::kNode, Names::kLink}) {
+            names.accept_all(kind);
+        }
+    }
     names.add(Names::kMemory, "mem");
     const auto add = [&names](Names kind, Checked mapping) {
         for (const auto& [name, unused] : mapping.entries()) {
@@ -326,6 +330,10 @@ std::vector<std::string> Scenario::hosts() const {
     return names;
 }
 
+bool Scenario::is_fabric_known() const {
+    return default_fabric.is_certain || Checked(root).has("fabric");
+}
+
 bool Scenario::has_own_programs() const {
     for (const char* const section : {"programs", "connections", "workloads"}) {
         if (!at(section).entries().empty()) {
@@ -343,7 +351,8 @@ bool Scenario::has_processes() const {
     });
 }
 
-fabric::Outcome<Scenario> parse(std::string_view text, const std::string& file, Settings settings) {
+fabric::Outcome<Scenario> parse(std::string_view text, const std::string& file, Settings settings,
+                                const DefaultFabric& otherwise) {
     Files files{{file}};
     auto root = read_document(text, file, files);
     if (!root) {
@@ -354,7 +363,7 @@ fabric::Outcome<Scenario> parse(std::string_view text, const std::string& file, 
             return fabric::Failure(changed.error());
         }
     }
-    Scenario scenario{file, std::move(*root), {}, {}, std::move(files.included)};
+    Scenario scenario{file, std::move(*root), {}, {}, std::move(files.included), otherwise};
     auto checked = check_part(scenario, format::kWorkloads, scenario.at("workloads"));
     if (checked) {
         checked = check_size(scenario);
@@ -406,12 +415,13 @@ std::string to_text(const Scenario& scenario) {
     return to_text(scenario.root);
 }
 
-fabric::Outcome<Scenario> load(const std::string& file, Settings settings) {
+fabric::Outcome<Scenario> load(const std::string& file, Settings settings,
+                               const DefaultFabric& otherwise) {
     const auto text = read_file(file);
     if (!text) {
         return fabric::Failure(text.error());
     }
-    auto scenario = parse(*text, file, settings);
+    auto scenario = parse(*text, file, settings, otherwise);
     if (!scenario && !settings.empty()) {
         return fabric::Failure(blame_setting(*text, file, settings, scenario.error()));
     }

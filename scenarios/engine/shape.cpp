@@ -199,6 +199,9 @@ bool KnownNames::has(Names kind, std::string_view name) const {
         const auto end = numbered_end(name);
         return end && has(Names::kHost, end->host);
     }
+    if (accepted_.contains(kind)) {
+        return true;
+    }
     const auto found = names_.find(kind);
     return found != names_.end() && found->second.contains(name);
 }

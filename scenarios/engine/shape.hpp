@@ -77,6 +77,8 @@ struct Shape {
 class KnownNames {
   public:
     void add(Names kind, std::string_view name) { names_[kind].emplace(name); }
+    // Every name of this kind is taken to be there.
+    void accept_all(Names kind) { accepted_.insert(kind); }
     // Ends are called HOST/N, the N-th queue pair that is made there, from 1.
     void number_ends() { numbered_ends_ = true; }
     [[nodiscard]] bool has(Names kind, std::string_view name) const;
@@ -85,6 +87,7 @@ class KnownNames {
 
   private:
     std::map<Names, std::set<std::string, std::less<>>> names_;
+    std::set<Names> accepted_;
     bool numbered_ends_ = false;
 };
 

@@ -207,7 +207,8 @@ class UsageCheck {
             return;
         }
         const std::vector<std::string> hosts = scenario_.hosts();
-        if (std::ranges::find(hosts, fault.text("node")) == hosts.end()) {
+        if (scenario_.is_fabric_known() &&
+            std::ranges::find(hosts, fault.text("node")) == hosts.end()) {
             errors_.add(fault.has("node") ? fault.at("node").position() : fault.position(),
                         fmt::format("{}: expected the host of the programs: \"node: {}\"",
                                     action->name, hosts.empty() ? "h0" : hosts.front()));

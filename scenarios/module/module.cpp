@@ -62,8 +62,8 @@ void see(const simverbs_record* record, void* /*argument*/) {
     g_around->witness.see(record_of(*record));
 }
 
-std::string begin(const char* file) {
-    auto scenario = load(file, {});
+std::string begin(const char* file, const char* topology) {
+    auto scenario = load(file, {}, {.topology = topology});
     if (!scenario) {
         return scenario.error();
     }
@@ -141,9 +141,9 @@ std::string explain_given(ScenarioModuleRecords* records, void* from,
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
-EXPORTED const char* simverbs_scenario_begin(const char* file) {
+EXPORTED const char* simverbs_scenario_begin(const char* file, const char* topology) {
     static std::string wrong;
-    wrong = scenarios::begin(file);
+    wrong = scenarios::begin(file, topology);
     return wrong.empty() ? nullptr : wrong.c_str();
 }
 

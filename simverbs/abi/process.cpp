@@ -158,7 +158,8 @@ void Process::begin_scenario_of_environment() {
         return;
     }
     scenario_asked_for_ = true;
-    if (const std::string wrong = scenario_.begin(file.c_str()); !wrong.empty()) {
+    if (const std::string wrong = scenario_.begin(file.c_str(), options().simulation.topology);
+        !wrong.empty()) {
         fmt::print(stderr, "simverbs: SIMVERBS_SCENARIO: {}\n", wrong);
         scenario_failed_ = true;
         embedded_.reset();
@@ -173,7 +174,7 @@ std::pair<int, std::string> Process::begin_scenario(const char* path) {
         return {EBUSY, "the world exists already; simverbs_restart() first"};
     }
     scenario_asked_for_ = true;
-    std::string wrong = scenario_.begin(path);
+    std::string wrong = scenario_.begin(path, options().simulation.topology);
     if (!wrong.empty()) {
         embedded_.reset();
         devices_.clear();

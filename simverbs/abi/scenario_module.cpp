@@ -45,13 +45,13 @@ fabric::Outcome<std::string> explain_records(ScenarioModuleRecords* records, voi
     return (*explain)(records, from, &subject);
 }
 
-std::string ScenarioModule::begin(const char* file) {
+std::string ScenarioModule::begin(const char* file, const std::string& topology) {
     const auto begin = function_of_module<ScenarioModuleBegin>("simverbs_scenario_begin");
     const auto end = function_of_module<ScenarioModuleEnd>("simverbs_scenario_end");
     if (!begin || !end) {
         return begin ? end.error() : begin.error();
     }
-    if (const char* wrong = (*begin)(file)) {
+    if (const char* wrong = (*begin)(file, topology.c_str())) {
         return wrong;
     }
     end_ = *end;

@@ -19,9 +19,9 @@ struct ScenarioModuleRun {
     const char* mark;  // why it is not deterministic; "": it is
 };
 
-// Reads the file, makes the world as it says, and puts its faults there. nullptr, or what is wrong,
-// until the next call.
-using ScenarioModuleBegin = const char*(const char* file);
+// Reads the file, makes the world as it says, and puts its faults there; `topology` is the fabric
+// of a file that has none. nullptr, or what is wrong, until the next call.
+using ScenarioModuleBegin = const char*(const char* file, const char* topology);
 // Judges: nullptr when everything that was expected happened, or a report of what did not, until
 // the next call.
 using ScenarioModuleEnd = const char*(const ScenarioModuleRun* run);
@@ -54,7 +54,7 @@ fabric::Outcome<std::string> explain_records(ScenarioModuleRecords* records, voi
 class ScenarioModule {
   public:
     // Loads the module, which lies beside this library. "" or why it cannot be.
-    std::string begin(const char* file);
+    std::string begin(const char* file, const std::string& topology);
     [[nodiscard]] bool has_begun() const { return end_ != nullptr; }
     // Returns "" if the run was as it had to be, else a report. It may begin again then.
     std::string end(const ScenarioModuleRun& run);

@@ -106,7 +106,8 @@ class Trial {
     }
 
     void try_scenario(const std::string& path) {
-        auto scenario = scenarios::load(path, {});
+        auto scenario =
+            scenarios::load(path, {}, {.topology = topology_spec(), .is_certain = false});
         if (!scenario) {
             add(Setting::kScenario, scenario.error());
         } else if (scenario->has_processes()) {
@@ -119,15 +120,18 @@ class Trial {
         }
     }
 
+    static std::string topology_spec() {
+        const std::string spec = value_of(Setting::kTopology);
+        return spec.empty() ? std::string(row_of(Setting::kTopology).by_default) : spec;
+    }
+
     void try_topology() {
         std::vector<std::string_view> personalities;
         personalities.reserve(kPersonalities.size());
         for (const Personality* const each : kPersonalities) {
             personalities.push_back(each->name);
         }
-        std::string spec = value_of(Setting::kTopology);
-        spec = spec.empty() ? std::string(row_of(Setting::kTopology).by_default) : spec;
-        const auto topology = fabric::load_topology(spec, personalities);
+        const auto topology = fabric::load_topology(topology_spec(), personalities);
         if (topology) {
             try_host(*topology);
         } else {

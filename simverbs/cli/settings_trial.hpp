@@ -19,7 +19,8 @@ struct SettingMistake {
 
 struct SettingsTrial {
     std::vector<SettingMistake> mistakes;
-    // The one of SIMVERBS_SCENARIO, where it could be read.
+    // The one of SIMVERBS_SCENARIO, where it could be read. A program may choose the fabric of one
+    // without `fabric:`.
     std::optional<scenarios::Scenario> scenario{};
 };
 

@@ -17,6 +17,16 @@ from commands import LIBRARIES, PATIENCE_S, SCENARIOS, SIMVERBS
 # A scenario that fails for a program without queue pairs.
 EXPECTS_A_SEND = "fabric: star:3\nrun: {seed: 5}\nexpect: {completions: {h0/1: [{id: 1}]}}\n"
 
+# A program that sets its own topology, its first argument.
+SETS_TOPOLOGY = f"""
+import ctypes, sys
+library = ctypes.CDLL("{LIBRARIES}/../libsimverbs.so.0")
+library.simverbs_set_topology(sys.argv[1].encode())
+count = ctypes.c_int()
+library.ibv_get_device_list(ctypes.byref(count))
+print(count.value, "devices")
+"""
+
 
 class Exec(operators.World):
     def exec_(self, *words):
@@ -106,6 +116,16 @@ class Exec(operators.World):
         status, text = self.exec_("--scenario", pipe, "--seed=1", "--", "true")
         self.assertEqual(status, 2, text)
         self.assertIn("--seed and the scenario", text)
+
+    def test_faults_name_what_the_fabric_of_the_program_has(self):
+        scenario = self.write("s.yaml",
+                              "faults: [{action: link_down, link: h3-s0, when: {at: 1s}}]\n")
+        for topology, status, told in [("star:4", 0, "4 devices"), ("star:3", 1, "s.yaml:1:")]:
+            got = self.exec_("--scenario", scenario, "--", "python3", "-c", SETS_TOPOLOGY, topology)
+            self.assertEqual((got[0], told in got[1]), (status, True), got)
+            option = f"--topology={topology}"
+            got = self.exec_("--scenario", scenario, option, "--", "ibv_devices")
+            self.assertEqual((got[0], "s.yaml:1:" in got[1]), (status, status == 1), got)
 
     def test_a_scenario_that_starts_programs_is_refused(self):
         scenario = self.write("s.yaml", "hosts: {h0: {run: 'true'}}\n")

@@ -163,5 +163,21 @@ TEST(Schema, IsJsonAndKnowsEveryKey) {
     EXPECT_EQ(schema.at("additionalProperties"), false);
 }
 
+TEST(DefaultFabric, GivesTheNamesOfAScenarioWithoutFabric) {
+    constexpr std::string_view kLink = "faults: [{action: link_down, link: h3-s0}]\n";
+    constexpr std::string_view kHost =
+        "faults: [{action: process_stop, node: h3, duration: 1ms}]\n";
+    for (const std::string_view faults : {kLink, kHost}) {
+        const auto loads = [faults](const DefaultFabric& otherwise, const std::string& fabric) {
+            return parse(fabric + std::string(faults), "test.yaml", {}, otherwise).has_value();
+        };
+        EXPECT_FALSE(loads({}, "")) << faults;
+        EXPECT_TRUE(loads({.topology = "star:4"}, "")) << faults;
+        EXPECT_FALSE(loads({.topology = "star:4"}, "fabric: star:2\n")) << faults;
+        EXPECT_TRUE(loads({.is_certain = false}, "")) << faults;
+        EXPECT_FALSE(loads({.is_certain = false}, "fabric: star:2\n")) << faults;
+    }
+}
+
 }  // namespace
 }  // namespace scenarios

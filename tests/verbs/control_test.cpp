@@ -46,6 +46,18 @@ TEST_F(Control, TopologyDecidesHowManyDevicesThereAre) {
     EXPECT_EQ(device_count(), 2);
 }
 
+TEST_F(Control, AScenarioNamesWhatTheFabricOfTheProgramHas) {
+    const std::string path =
+        testing::TempDir() + "simverbs_fabric_" + std::to_string(getpid()) + ".yaml";
+    std::ofstream(path) << "faults: [{action: link_down, link: h3-s0, when: {at: 1s}}]\n";
+    EXPECT_EQ(simverbs_begin_scenario(path.c_str()), EINVAL);
+    EXPECT_TRUE(error_names("h3-s0")) << simverbs_last_error();
+    ASSERT_EQ(simverbs_set_topology("star:4"), 0);
+    EXPECT_EQ(simverbs_begin_scenario(path.c_str()), 0) << simverbs_last_error();
+    EXPECT_EQ(device_count(), 4);
+    std::remove(path.c_str());
+}
+
 TEST_F(Control, NonsenseIsRefusedAtOnceAndTheWorldIsStillMade) {
     EXPECT_EQ(simverbs_set_topology("sphere"), EINVAL);
     EXPECT_TRUE(error_names("sphere"));
