@@ -57,6 +57,10 @@ struct FaultFired {
     std::uint32_t relative_psn = 0;
     std::uint16_t attempt = 0;
     std::uint32_t to_flow = 0;
+    // The object that the action changes; the transmitter where it changes the packet.
+    NodeId target;
+    PortNumber target_port;        // 0: no port
+    std::uint32_t target_qpn = 0;  // 0: no queue pair
 
     template <class F>
     void fields(F&& f) const {
@@ -72,6 +76,9 @@ struct FaultFired {
         f("relative_psn", relative_psn);
         f("attempt", attempt);
         f("to_flow", to_flow);
+        f("target", target);
+        f("target_port", target_port);
+        f("target_qpn", target_qpn);
     }
 };
 
@@ -107,7 +114,9 @@ inline FaultFired fired(const LinkDirection& direction, const Frame& frame, Faul
             .operation = packet.operation,
             .relative_psn = packet.relative_psn,
             .attempt = packet.attempt,
-            .to_flow = packet.to_flow};
+            .to_flow = packet.to_flow,
+            .target = direction.from().node().id(),
+            .target_port = direction.from().number()};
 }
 
 }  // namespace fabric

@@ -35,8 +35,10 @@ Verdict FrameFault::inspect(SimTime now, Frame& frame, const LinkDirection& dire
         !occasion_.arrives(now, point, flow)) {
         return action_->pass(frame, direction);
     }
-    bus_.emit(now, fired(direction, frame, id_, action_->name(), occasion_.seen(),
-                         matcher_->describe(frame)));
+    FaultFired event =
+        fired(direction, frame, id_, action_->name(), occasion_.seen(), matcher_->describe(frame));
+    action_->describe_target(event);
+    bus_.emit(now, event);
     if (listener_ != nullptr) {
         listener_->fault_fired(id_);
     }

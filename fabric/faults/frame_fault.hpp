@@ -27,6 +27,8 @@ class FrameAction {
     // Returns true if it can be done to this frame at all.
     [[nodiscard]] virtual bool applies(const Frame& /*frame*/) const { return true; }
     virtual Verdict act(Frame& frame, const LinkDirection& direction) = 0;
+    // Fills in the object that it changes, where that is not the frame.
+    virtual void describe_target(FaultFired& /*event*/) const {}
     // A frame that was not hit passes.
     virtual Verdict pass(Frame& /*frame*/, const LinkDirection& /*direction*/) {
         return Verdict::kPass;

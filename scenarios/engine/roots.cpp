@@ -87,21 +87,20 @@ const Record* find_missed(std::span<const Record> records, const Record& fired) 
 
 // Nodes are described in the order of their numbers.
 FaultPlaces::FaultPlaces(std::span<const Record> records) {
-    std::vector<std::string> nodes;
     for (const Record& record : records) {
         if (const std::string label(record.text("label")); record.name == "node") {
-            if (hosts_.contains(label) && !nodes.empty() && nodes.front() == label) {
-                nodes.clear();  // they are told once more
+            if (hosts_.contains(label) && !nodes_.empty() && nodes_.front() == label) {
+                nodes_.clear();  // they are told once more
             }
             hosts_[label] = record.text("host");
-            nodes.push_back(label);
+            nodes_.push_back(label);
             if (record.text("kind") == "switch") {
                 switches_.insert(label);
             }
-        } else if (record.name == "link" && record.number("peer") < nodes.size()) {
+        } else if (record.name == "link" && record.number("peer") < nodes_.size()) {
             links_[std::string(record.text("link"))] = {
                 {record.node, record.number("port")},
-                {nodes[record.number("peer")], record.number("peer_port")}};
+                {nodes_[record.number("peer")], record.number("peer_port")}};
         } else if (record.name == "fault") {
             described_[record.number("fault")] = &record;
         }
@@ -113,15 +112,16 @@ FaultPlace FaultPlaces::of(const Record& fired) const {
     const auto found = described_.find(fired.number("fault"));
     if (found != described_.end() && !found->second->text("target").empty()) {
         const Record& described = *found->second;
-        const std::uint64_t qpn = described.number("qpn");
         return {std::string(described.text("target")), described.node, described.number("port"),
-                std::string(described.text("link")), qpn != 0 ? qpn : fired.number("flow")};
+                std::string(described.text("link")), fired.number("target_qpn")};
     }
     FaultPlace place{"", fired.node, fired.number("port"), "", fired.number("flow")};
-    if (action == nullptr || action->subject == FaultSubject::kPacket) {
+    const std::uint64_t target = fired.number("target");
+    if (action == nullptr || action->subject == FaultSubject::kPacket || target >= nodes_.size()) {
         return place;
     }
-    place.kind = row_of(action->subject).name;
+    place = {std::string(row_of(action->subject).name), nodes_[target], fired.number("target_port"),
+             "", fired.number("target_qpn")};
     if (action->subject == FaultSubject::kLink || action->subject == FaultSubject::kLinkEnd) {
         for (const auto& [name, ends] : links_) {
             const End there{place.node, place.port};

@@ -45,6 +45,7 @@ class FaultPlaces {
     [[nodiscard]] bool is_between_switches(const std::string& link) const;
 
   private:
+    std::vector<std::string> nodes_;  // by number
     std::set<std::string, std::less<>> switches_;
     std::map<std::uint64_t, const Record*> described_;  // by the number of the fault
     std::map<std::string, std::pair<End, End>, std::less<>> links_;

@@ -48,6 +48,9 @@ class FaultBoard::FrameTrigger final : public fabric::FrameAction {
         board_.act_later(id_, {});
         return fabric::Verdict::kPass;
     }
+    void describe_target(fabric::FaultFired& event) const override {
+        simverbs::describe_target(board_.target_of(id_, {}), event);
+    }
 
   private:
     FaultBoard& board_;
@@ -70,6 +73,9 @@ class FaultBoard::BranchAction final : public fabric::FrameAction {
     }
     fabric::Verdict pass(fabric::Frame& frame, const fabric::LinkDirection& direction) override {
         return effect_->pass(frame, direction);
+    }
+    void describe_target(fabric::FaultFired& event) const override {
+        effect_->describe_target(event);
     }
     void release() override { effect_->release(); }
 
@@ -280,19 +286,20 @@ void FaultBoard::fire_on_time(FaultId id) {
     }
 }
 
+FaultTarget FaultBoard::target_of(FaultId id, const Site& site) const {
+    return simverbs::target_of(faults_.at(id).spec, site.hca, site.qpn, environment_);
+}
+
 void FaultBoard::emit(FaultId id, const Fault& fault, const Site& site, std::uint64_t nth) {
-    const FaultTarget& target = fault.spec.target;
+    const FaultTarget& named = fault.spec.target;
     fabric::FaultFired event{};
-    event.node = event.source = place_of(target, site.hca);
-    if (target.port != nullptr) {
-        event.port = target.port->number();
-    } else if (target.link != nullptr) {
-        event.port = target.link->end(0).number();
-    }
+    describe_target(target_of(id, site), event);
+    event.node = event.source = place_of(named, site.hca);
+    event.port = event.target_port;
     event.fault = id;
     event.action = to_string(fault.spec.action);
     event.nth = nth;
-    event.flow = site.qpn != 0 ? site.qpn : target.qp.qpn;
+    event.flow = site.qpn != 0 ? site.qpn : named.qp.qpn;
     environment_.bus().emit(clock_.now(), event);
 }
 
@@ -315,12 +322,7 @@ void FaultBoard::act_later(FaultId id, const Site& site) {
 
 void FaultBoard::act(FaultId id, const Site& site) {
     const FaultSpec spec = faults_.at(id).spec;
-    FaultTarget target = spec.target;
-    if (target.hca == nullptr && site.hca != nullptr) {
-        target.hca = site.hca;
-        target.node = &environment_.network().node(site.hca->node());
-        target.qp = {.qpn = site.qpn};
-    }
+    const FaultTarget target = target_of(id, site);
     std::string_view reason;
     if (spec.action == SIMVERBS_FAULT_RELEASE) {
         const auto held = faults_.find(target.fault);

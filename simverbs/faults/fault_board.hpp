@@ -96,6 +96,7 @@ class FaultBoard final : private DeviceFaults,
     void fire(fabric::FaultId id, Fault& fault, const Site& site, std::uint64_t nth);
     void act_later(fabric::FaultId id, const Site& site);
     void act(fabric::FaultId id, const Site& site);
+    [[nodiscard]] FaultTarget target_of(fabric::FaultId id, const Site& site) const;
     void emit(fabric::FaultId id, const Fault& fault, const Site& site, std::uint64_t nth);
 
     FaultEnvironment& environment_;

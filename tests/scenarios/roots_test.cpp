@@ -108,6 +108,53 @@ faults: [{name: dead, action: qp_error, qp: h1/c, node: h1, when: {at: 20us}}]
                           "h1 QP 0x10101, once."));
 }
 
+// Faults of programs name queue pairs by their order: the firing says which one it was.
+TEST(Roots, AFaultThatAPacketOfThePeerSetOffIsOne) {
+    std::vector<Record> records;
+    const auto add = [&records](std::string node, std::string_view name,
+                                std::vector<Record::Field> fields) {
+        records.push_back({.time_ps = 1'000'000 * static_cast<std::int64_t>(records.size()),
+                           .node = std::move(node),
+                           .name = name,
+                           .fields = std::move(fields)});
+    };
+    add("h0", "node", {{"label", "h0", 0}, {"host", "h0", 0}});
+    add("h1", "node", {{"label", "h1", 0}, {"host", "h1", 0}});
+    add("h0", "queue_pair", {{"qpn", "", 0x10001}});
+    add("h1", "queue_pair", {{"qpn", "", 0x10101}});
+    add("h1", "fault",
+        {{"fault", "", 1},
+         {"action", "qp_error", 0},
+         {"name", "dead", 0},
+         {"target", "queue pair", 0},
+         {"qpn", "", 0}});
+    add("h0", "fault_fired",
+        {{"fault", "", 1},
+         {"action", "qp_error", 0},
+         {"flow", "", 0x10001},
+         {"operation", "SEND_ONLY", 0},
+         {"relative_psn", "", 1},
+         {"attempt", "", 1},
+         {"to_flow", "", 0x10101},
+         {"target", "", 1},
+         {"target_qpn", "", 0x10101}});
+    add("h1", "qp_state",
+        {{"qpn", "", 0x10101},
+         {"from", "RTS", 0},
+         {"to", "ERR", 0},
+         {"trigger", "qp error", 0},
+         {"cause", "internal error", 0}});
+    const std::string named = explain(records, {}).value_or("");
+    EXPECT_THAT(named,
+                HasSubstr("Root: the injected fault \"dead\" (qp_error) fired at 5.000us: on "
+                          "h1 QP 0x10101"));
+    // Without a name there is no record of the fault itself.
+    std::erase_if(records, [](const Record& record) { return record.name == "fault"; });
+    const std::string unnamed = explain(records, {}).value_or("");
+    EXPECT_THAT(unnamed, HasSubstr("Root: the injected fault 1 (qp_error) fired at 5.000us: on h1 "
+                                   "QP 0x10101"));
+}
+
 TEST(Roots, AnOverrunOfThePeersCompletionQueueIsNamed) {
     EXPECT_THAT(explanation_of(R"(
 connections: {c: {between: [h0, h1], timeout: 8, retries: 2, ends: {h1: {cq: q}}}}

@@ -48,6 +48,26 @@ TEST_F(InjectedDevice, NameAndMatchesOfAFault) {
     EXPECT_EQ(records["h0 fault"], 1U) << "it has no name";
 }
 
+// A packet of one host can set off a fault that is done to the queue pair of another one.
+TEST_F(InjectedDevice, FiringsNameTheQueuePairThatFails) {
+    connect();
+    simverbs_fault fault = on_host(SIMVERBS_FAULT_QP_ERROR, "h1");
+    fault.target.qp = 1;
+    fault.on = SIMVERBS_ON_PACKET;
+    fault.match.from = "h0";
+    fault.match.qp = 1;
+    inject(fault);
+    write(1, 1);
+    pass(1000);
+    ASSERT_EQ(firings.size(), 1U);
+    EXPECT_EQ(firings.front().node, "h0");
+    EXPECT_EQ(firings.front().flow, a->qp->qp_num);
+    constexpr std::uint64_t kSecondHost = 1;
+    EXPECT_EQ(firings.front().target, kSecondHost);
+    EXPECT_EQ(firings.front().target_qpn, b->qp->qp_num);
+    EXPECT_EQ(b->state(), IBV_QPS_ERR);
+}
+
 // ---- hosts and devices
 
 TEST_F(InjectedDevice, HostThatIsKilledIsSilent) {

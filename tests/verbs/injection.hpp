@@ -32,6 +32,8 @@ class Injection : public TwoHosts {
         std::uint64_t psn = 0;
         std::uint64_t attempt = 0;
         std::uint64_t flow = 0;
+        std::uint64_t target = 0;  // number of the node
+        std::uint64_t target_qpn = 0;
         std::int64_t time = 0;
     };
 
@@ -135,6 +137,10 @@ class Injection : public TwoHosts {
                 firing.attempt = field.number;
             } else if (key == "flow") {
                 firing.flow = field.number;
+            } else if (key == "target") {
+                firing.target = field.number;
+            } else if (key == "target_qpn") {
+                firing.target_qpn = field.number;
             } else if (key == "reason" && name == "fault_missed") {
                 self.missed.emplace_back(field.text);
             } else if (key == "fate" && name == "packet_discarded") {
