@@ -103,9 +103,10 @@ enum simverbs_fault_action {
     /* Cuts the power of a host. Its links go down. Its programs end as with
      * SIMVERBS_FAULT_PROCESS_KILL. Its devices send nothing, complete nothing and raise no event.
      * Packets that reach it are dropped, with a reason in the trace, and its peers get
-     * IBV_WC_RETRY_EXC_ERR. Programs that are threads of this process keep contexts that are dead:
-     * verbs that ask the device return EIO, posts return 0 and do nothing, and polls return what
-     * had completed before, then 0. The host restarts after w.duration_ps; 0: not by itself. */
+     * IBV_WC_RETRY_EXC_ERR. Programs that are threads of this process cannot be ended: what
+     * they have open is dead. Posts and verbs that ask the device fail with EIO, and polls return
+     * what had completed before, then -1. Verbs that destroy objects work. simverbs_last_error()
+     * names the fault. The host restarts after w.duration_ps; 0: not by itself. */
     SIMVERBS_FAULT_HOST_KILL,
     /* Starts the host again. Its devices can be opened; contexts from before stay dead, and its old
      * queue pairs are unknown. */

@@ -42,23 +42,26 @@ void to_work_completion(const Cqe& entry, ibv_wc& wc) {
 
 int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) {
     Context& context = as_object(cq->context);
-    const bool admitted = context.admits();
+    const bool admitted = context.admits_work();
     if (!admitted && context.is_foreign()) {
         context.refuse_use("ibv_poll_cq");
         return -1;
     }
     BufferWatch* watch = context.watch();
-    const int found = as_object(cq).queue.poll_or_step(num_entries, [&wc, watch](const Cqe& entry) {
+    const auto take = [&wc, watch](const Cqe& entry) {
         if (watch != nullptr) [[unlikely]] {
             watch->completed(entry);
         }
         to_work_completion(entry, *wc++);
-    });
+    };
+    driver::CompletionQueue& queue = as_object(cq).queue;
+    const int found =
+        admitted ? queue.poll_or_step(num_entries, take) : queue.poll(num_entries, take);
     if (watch != nullptr) [[unlikely]] {
         count_poll(as_object(cq), found > 0);
         name_found(context);
     }
-    if (found == 0 && !admitted) {  // what came before the world had gone is taken
+    if (found == 0 && !admitted) {  // what came before the end is taken
         context.refuse_use("ibv_poll_cq");
         return -1;
     }
@@ -66,7 +69,7 @@ int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) {
 }
 
 int req_notify_cq(ibv_cq* cq, int solicited_only) {
-    if (const Context& context = as_object(cq->context); !context.admits()) {
+    if (const Context& context = as_object(cq->context); !context.admits_work()) {
         return context.refuse_use("ibv_req_notify_cq");
     }
     as_object(cq).queue.arm(solicited_only != 0 ? CqArm::kSolicited : CqArm::kNext);

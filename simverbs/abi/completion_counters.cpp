@@ -33,7 +33,7 @@ int increment(CompCntr* handle, CounterEntry entry, std::uint64_t amount) {
 }
 
 int read(CompCntr* handle, CounterEntry entry, std::uint64_t* value) {
-    if (const Context& context = as_object(handle->context); !context.admits()) {
+    if (const Context& context = as_object(handle->context); !context.admits_work()) {
         return context.refuse_use("ibv_read_comp_cntr");
     }
     *value = as_object(handle).counter.read_or_step(entry);

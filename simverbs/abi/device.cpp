@@ -121,6 +121,16 @@ void name_inheritance() {
     }
 }
 
+void name_kill(const std::string& why) {
+    static std::atomic_flag s_named;
+    if (warnings_wanted() && !s_named.test_and_set()) {
+        std::fprintf(stderr,
+                     "simverbs: %s: its code in this process runs on, and its posts and polls fail "
+                     "with EIO\n",
+                     why.c_str());
+    }
+}
+
 }  // namespace
 
 bool Context::admits() const {
@@ -137,11 +147,15 @@ std::string Context::why_unusable() const {
     if (generation_ == kAbandoned) {
         return "the context is of a world that has ended";
     }
-    return is_foreign() ? "the context was inherited through fork: it is the parent's"
-                        : std::string(kWorldHasGone);
+    return is_foreign()   ? "the context was inherited through fork: it is the parent's"
+           : was_killed() ? channel_.why_killed(device_.index())
+                          : std::string(kWorldHasGone);
 }
 
 int Context::refuse_use(std::string_view verb) const {
+    if (!is_foreign() && was_killed()) {
+        name_kill(channel_.why_killed(device_.index()));
+    }
     keep_reason(verb, why_unusable());
     return with_errno(EIO);
 }

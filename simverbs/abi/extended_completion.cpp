@@ -37,7 +37,7 @@ int show(CompletionQueue& cq, const Cqe* entry) {
 
 int start_poll(ibv_cq_ex* handle, ibv_poll_cq_attr* attr) {
     const Context& context = as_object(handle->context);
-    const bool admitted = context.admits();
+    const bool admitted = context.admits_work();
     if (!admitted && context.is_foreign()) {
         return context.refuse_use("ibv_start_poll");
     }

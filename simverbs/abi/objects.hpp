@@ -134,7 +134,11 @@ class Context final : public NewerVerbsContext {
     // is foreign, or its world has gone (EIO); returns once no fault has the programs of its host
     // stopped.
     [[nodiscard]] bool admits() const;
-    // The second half of that: after a verb that let time move.
+    // Asked by posts and polls in place of that: false, too, where a fault has killed the programs
+    // of its host, and this process is one of them.
+    [[nodiscard]] bool admits_work() const { return admits() && !was_killed(); }
+    [[nodiscard]] bool was_killed() const { return channel_.was_killed(device_.index(), handle_); }
+    // The second half of admits(): after a verb that let time move.
     [[nodiscard]] bool await_running() const { return channel_.await_running(device_.index()); }
     // One of its descriptors has reached its end: the device is gone, or the world with it. Looks
     // once; the others wait for the answer.
@@ -142,8 +146,9 @@ class Context final : public NewerVerbsContext {
     // True once, for the first who is to tell of that.
     bool tells_of_end() { return !subjects_->told_of_end.test_and_set(); }
 
-    // Says why admits() is false, in simverbs_last_error() alone: stderr has it already. EIO, in
-    // errno too, which a verb that returns -1 needs alone.
+    // Says why admits_work() is false, in simverbs_last_error(), and of a killed program once on
+    // stderr, which has the others already. EIO, in errno too, which a verb that returns -1 needs
+    // alone.
     int refuse_use(std::string_view verb) const;  // NOLINT(modernize-use-nodiscard)
 
     // An errno, and in errno too; EIO in a forked child. `refusal` says why, in words.

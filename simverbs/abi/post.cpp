@@ -142,7 +142,7 @@ int post_sends(ibv_qp* handle, ibv_send_wr* wr, Binder binder, ibv_send_wr** bad
     QueuePair& qp = as_object(handle);
     Context& context = as_object(handle->context);
     const char* const verb = binder == Binder::kVerb ? "ibv_bind_mw" : "ibv_post_send";
-    if (!context.admits()) {
+    if (!context.admits_work()) {
         *bad_wr = wr;
         return context.refuse_use(verb);
     }
@@ -171,7 +171,7 @@ int post_bind(ibv_qp* qp, ibv_send_wr& wr) {
 int post_recv(ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     QueuePair& qp = as_object(handle);
     Context& context = as_object(handle->context);
-    if (!context.admits()) {
+    if (!context.admits_work()) {
         *bad_wr = wr;
         return context.refuse_use("ibv_post_recv");
     }

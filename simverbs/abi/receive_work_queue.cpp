@@ -48,7 +48,7 @@ int write_receives(ReceiveWorkQueue& wq, PostTooEarly in_reset, ibv_recv_wr* wr,
 
 int post_wq_recv(ibv_wq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     Context& context = as_object(handle->context);
-    if (!context.admits()) {
+    if (!context.admits_work()) {
         *bad_wr = wr;
         return context.refuse_use("ibv_post_wq_recv");
     }

@@ -226,7 +226,7 @@ int get_srq_num(ibv_srq* srq, std::uint32_t* number) {
 
 int post_srq_recv(ibv_srq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     Context& context = as_object(handle->context);
-    if (!context.admits()) {
+    if (!context.admits_work()) {
         *bad_wr = wr;
         return context.refuse_use("ibv_post_srq_recv");
     }

@@ -98,7 +98,7 @@ int put_operation(driver::TagOperations& tags, ibv_ops_wr& op) {
 int post_srq_ops(ibv_srq* handle, ibv_ops_wr* op, ibv_ops_wr** bad_op) {
     SharedReceiveQueue& srq = as_object(handle);
     driver::TagOperations* tags = srq.queue.tags();
-    if (!as_object(handle->context).admits() || tags == nullptr) {
+    if (!as_object(handle->context).admits_work() || tags == nullptr) {
         *bad_op = op;
         return with_errno(tags == nullptr ? EINVAL : EIO);
     }

@@ -75,6 +75,13 @@ class Channel {
     bool await_running(std::size_t device) {
         return stopped_hosts_.load(std::memory_order_relaxed) == 0 || wait_while_stopped(device);
     }
+    // Returns true if a fault has killed the program that opened this context of that device, where
+    // programs are threads of this process: no one else can stop them.
+    [[nodiscard]] bool was_killed(std::size_t device, std::uint32_t context) const {
+        return has_kills_.load(std::memory_order_relaxed) && is_of_killed(device, context);
+    }
+    // Says which fault it was, and when; of such a device only.
+    [[nodiscard]] virtual std::string why_killed(std::size_t /*device*/) const { return {}; }
     // Looks whether the world has gone: a system call. A server that was killed closes what it
     // shares with this process one by one: `wait` is how long to watch for the rest.
     virtual bool has_gone(std::chrono::milliseconds /*wait*/) { return false; }
@@ -108,7 +115,14 @@ class Channel {
         stopped_hosts_.store(count, std::memory_order_relaxed);
     }
 
+    // From now on was_killed() asks is_of_killed().
+    void note_kill() { has_kills_.store(true, std::memory_order_release); }
+
   private:
+    [[nodiscard]] virtual bool is_of_killed(std::size_t /*device*/,
+                                            std::uint32_t /*context*/) const {
+        return false;
+    }
     virtual bool wait_while_stopped(std::size_t /*device*/) { return true; }
     virtual void note_use_among_several(ObjectUse& object, Use use, std::string_view kind,
                                         std::uint32_t number) = 0;
@@ -119,6 +133,7 @@ class Channel {
     const std::atomic<bool>* several_actors_ = &kOne;
     const std::atomic<std::uint64_t>* deliveries_;
     std::atomic<std::uint32_t> stopped_hosts_{0};
+    std::atomic<bool> has_kills_{false};
 };
 
 }  // namespace simverbs

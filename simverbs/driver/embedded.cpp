@@ -137,6 +137,7 @@ EmbeddedWorld::EmbeddedWorld(const EmbeddedOptions& options, std::unique_ptr<Sim
     rdma_cm_ = std::make_unique<EmbeddedRdmaCm>(*simulation_, std::move(numbered),
                                                 [this] { conductor_->event_delivered(); });
     stopped_ = std::make_unique<std::atomic<bool>[]>(devices_.size());
+    last_killed_ = std::make_unique<std::atomic<std::uint32_t>[]>(devices_.size());
     HostPrograms& programs = *this;
     simulation_->set_programs(&programs);
     branches_ = ProcessBranches::make(simulation_->hca(0).event_backlog(), *conductor_);
@@ -257,13 +258,24 @@ std::string_view EmbeddedWorld::halt(const std::string& host) {
     return {};
 }
 
-std::string_view EmbeddedWorld::end(const std::string& host) {
+// The threads of its programs run on: their posts and polls fail from now on.
+std::string_view EmbeddedWorld::end(const std::string& host, const std::string& why) {
     bool any = false;
     for (const std::size_t index : simulation_->hcas_of(host)) {
         Hca& hca = simulation_->hca(index);
         any = any || hca.is_in_use();
-        hca.abandon_all();
+        hca.abandon_all(why);
     }
+    {
+        const std::lock_guard guard(reasons_lock_);
+        reasons_of_kills_[host] = why;
+    }
+    for (std::size_t i = 0; i < devices_.size(); ++i) {
+        if (devices_[i].host == host) {
+            last_killed_[i].store(attachment_->last_context(), std::memory_order_release);
+        }
+    }
+    note_kill();
     return any ? std::string_view() : "no program uses a device of it";
 }
 
@@ -284,6 +296,16 @@ bool EmbeddedWorld::wait_while_stopped(std::size_t device) {
         empty_poll(deliveries(), nullptr);
     }
     return true;
+}
+
+std::string EmbeddedWorld::why_killed(std::size_t device) const {
+    const std::lock_guard guard(reasons_lock_);
+    const auto found = reasons_of_kills_.find(devices_[device].host);
+    return found == reasons_of_kills_.end() ? std::string() : found->second;
+}
+
+bool EmbeddedWorld::is_of_killed(std::size_t device, std::uint32_t context) const {
+    return context <= last_killed_[device].load(std::memory_order_acquire);
 }
 
 // The one thing said unasked: without it, two programs that were started by themselves look broken.

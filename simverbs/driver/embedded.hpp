@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -92,9 +93,11 @@ class EmbeddedWorld final : public Channel, private Client, private HostPrograms
     // Programs of a host are whoever calls verbs on its devices.
     std::string_view halt(const std::string& host) override;
     void resume(const std::string& host) override { set_stopped(host, false); }
-    std::string_view end(const std::string& host) override;
+    std::string_view end(const std::string& host, const std::string& why) override;
     void set_stopped(const std::string& host, bool stopped);
     bool wait_while_stopped(std::size_t device) override;
+    [[nodiscard]] std::string why_killed(std::size_t device) const override;
+    [[nodiscard]] bool is_of_killed(std::size_t device, std::uint32_t context) const override;
     void note_use_among_several(ObjectUse& object, Use use, std::string_view kind,
                                 std::uint32_t number) override {
         conductor_->note_use(object, use, kind, number);
@@ -111,6 +114,10 @@ class EmbeddedWorld final : public Channel, private Client, private HostPrograms
     std::unique_ptr<ProcessBranches> branches_;
     std::vector<DeviceInfo> devices_;
     std::unique_ptr<std::atomic<bool>[]> stopped_;  // by device: the programs of its host are
+    // By device: the contexts up to this one are of programs that a fault has killed.
+    std::unique_ptr<std::atomic<std::uint32_t>[]> last_killed_;
+    mutable std::mutex reasons_lock_;
+    std::map<std::string, std::string> reasons_of_kills_;  // by host
     int handed_over_ = -1;
     unsigned number_ = 0;  // among the worlds of this process, from 1
     bool hinted_at_other_process_ = false;

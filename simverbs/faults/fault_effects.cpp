@@ -1,8 +1,11 @@
 #include "simverbs/faults/fault_effects.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "simverbs/faults/fabric_change.hpp"
 #include "simverbs/faults/host_programs.hpp"
@@ -102,6 +105,13 @@ std::string_view refuse(simverbs_fault_action action, const Hca& hca) {
     }
 }
 
+// "the programs of h1 were killed at 2.2 us by the injected fault "power" (host_kill)".
+std::string sentence(std::string_view change, const FaultSpec& spec, const FaultClock& clock) {
+    return fmt::format(
+        "{} at {} by the injected fault {}({})", change, fabric::to_string(clock.now()),
+        spec.name.empty() ? "" : fmt::format("\"{}\" ", spec.name), to_string(spec.action));
+}
+
 std::string_view on_device(const FaultSpec& spec, Hca& hca, const fabric::Node& node,
                            FaultEnvironment& environment, FaultClock& later) {
     if (const std::string_view reason = refuse(spec.action, hca); !reason.empty()) {
@@ -109,7 +119,7 @@ std::string_view on_device(const FaultSpec& spec, Hca& hca, const fabric::Node& 
     }
     switch (spec.action) {
         case SIMVERBS_FAULT_HOST_KILL:
-            hca.lose_power();
+            hca.lose_power(sentence("host " + hca.host() + " was killed", spec, later));
             apply(SetNodeLinks{node, LinkState::kDown}, environment);
             if (spec.with.duration > SimDuration::zero()) {
                 later.after(spec.with.duration,
@@ -117,12 +127,12 @@ std::string_view on_device(const FaultSpec& spec, Hca& hca, const fabric::Node& 
             }
             return kDone;
         case SIMVERBS_FAULT_DEVICE_REMOVE:
-            hca.die();
+            hca.die(sentence("its device was removed", spec, later));
             hca.set_present(false);
             apply(SetNodeLinks{node, LinkState::kDown}, environment);
             return kDone;
         case SIMVERBS_FAULT_DEVICE_FATAL:
-            hca.die();
+            hca.die(sentence("its device failed", spec, later));
             return kDone;
         default:
             restart(environment, hca, node);
@@ -135,7 +145,9 @@ std::string_view on_host(const FaultSpec& spec, const FaultTarget& target,
                          FaultEnvironment& environment, FaultClock& later) {
     std::string_view outcome;
     if (spec.action == SIMVERBS_FAULT_HOST_KILL && environment.programs() != nullptr) {
-        environment.programs()->kill(target.hca->host());
+        environment.programs()->kill(
+            target.hca->host(),
+            sentence("host " + target.hca->host() + " was killed", spec, later));
     }
     for (const std::size_t index : environment.hcas_of(target.hca->host())) {
         Hca& hca = environment.hca(index);
@@ -154,7 +166,9 @@ std::string_view on_programs(const FaultSpec& spec, const Hca& hca,
     }
     return spec.action == SIMVERBS_FAULT_PROCESS_STOP
                ? programs->stop(hca.host(), spec.with.duration, later)
-               : programs->kill(hca.host());
+               : programs->kill(
+                     hca.host(),
+                     sentence("the programs of " + hca.host() + " were killed", spec, later));
 }
 
 std::string_view on_queue_pair(const FaultSpec& spec, const FaultTarget& target) {

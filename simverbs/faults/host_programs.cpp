@@ -27,8 +27,8 @@ std::string_view HostPrograms::stop(const std::string& host, fabric::SimDuration
     return {};
 }
 
-std::string_view HostPrograms::kill(const std::string& host) {
-    if (const std::string_view reason = end(host); !reason.empty()) {
+std::string_view HostPrograms::kill(const std::string& host, const std::string& why) {
+    if (const std::string_view reason = end(host, why); !reason.empty()) {
         return reason;
     }
     tell(host, ProgramsChange::kEnded);

@@ -52,8 +52,8 @@ class HostPrograms {
     // Returns why that cannot be, "" where it is so.
     std::string_view stop(const std::string& host, fabric::SimDuration duration,
                           fabric::FaultClock& later);
-    // They are no more from this instant on. The same.
-    std::string_view kill(const std::string& host);
+    // They are no more from this instant on; `why` tells who asks. The same.
+    std::string_view kill(const std::string& host, const std::string& why);
 
   protected:
     ~HostPrograms() = default;
@@ -61,7 +61,7 @@ class HostPrograms {
     // In the midst of an event. `resume` follows each `halt` that answered "".
     virtual std::string_view halt(const std::string& host) = 0;
     virtual void resume(const std::string& host) = 0;
-    virtual std::string_view end(const std::string& host) = 0;
+    virtual std::string_view end(const std::string& host, const std::string& why) = 0;
 
   private:
     void tell(const std::string& host, ProgramsChange change);

@@ -62,7 +62,10 @@ QueuePair* DeviceContext::find_qp(std::uint32_t handle) const {
     return qp != nullptr && &qp->context() == this && qp->handle() == handle ? qp : nullptr;
 }
 
-void DeviceContext::die() {
+void DeviceContext::die(std::string_view why) {
+    if (!is_dead_) {
+        why_dead_ = why;
+    }
     is_dead_ = true;
     for (QueuePair& qp : qps_) {
         qp.stop_timers();
@@ -75,8 +78,8 @@ void DeviceContext::die() {
     }
 }
 
-void DeviceContext::abandon() {
-    die();
+void DeviceContext::abandon(std::string_view why) {
+    die(why);
     is_abandoned_ = true;
 }
 

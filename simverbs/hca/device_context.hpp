@@ -173,10 +173,13 @@ class DeviceContext {
     }
     [[nodiscard]] std::size_t queue_pair_count() const { return qps_.size(); }
 
-    // Nothing completes any more and no event is raised.
-    void die();
+    // Nothing completes any more and no event is raised. `why` follows "because": the first reason
+    // is kept.
+    void die(std::string_view why);
     // The same, and its queue pairs are as if they had been destroyed.
-    void abandon();
+    void abandon(std::string_view why);
+    // Why it is dead, in words; "" while it is not.
+    [[nodiscard]] std::string_view why_dead() const { return why_dead_; }
     [[nodiscard]] bool is_abandoned() const { return is_abandoned_; }
 
     // Tells the application; recorded in the trace.
@@ -241,6 +244,7 @@ class DeviceContext {
     std::uint32_t handle_;  // by which it has its numbers, too
     EventPipe events_;
     bool is_dead_ = false;
+    std::string why_dead_;
     bool is_abandoned_ = false;
     mutable std::string refusal_;
     std::map<std::uint32_t, std::unique_ptr<ProtectionDomain>> pds_;

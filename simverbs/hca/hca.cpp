@@ -318,23 +318,23 @@ void Hca::port_event(fabric::Port& port, fabric::PortEvent event) {
     }
 }
 
-void Hca::die() {
+void Hca::die(std::string_view why) {
     for (const auto& [handle, context] : contexts_) {
         context->raise(AsyncEvent::kDeviceFatal, 0);
     }
-    stop_contexts();
+    stop_contexts(why);
 }
 
-void Hca::lose_power() {
-    abandon_all();
-    stop_contexts();
+void Hca::lose_power(std::string_view why) {
+    abandon_all(why);
+    stop_contexts(why);
     has_power_ = false;
 }
 
-void Hca::stop_contexts() {
+void Hca::stop_contexts(std::string_view why) {
     late_landings_.finish();
     for (const auto& [handle, context] : contexts_) {
-        context->die();
+        context->die(why);
     }
     is_dead_ = true;
     if (client_ != nullptr) {
@@ -352,15 +352,15 @@ void Hca::restart() {
     }
 }
 
-void Hca::abandon(DeviceContext& context) {
-    context.abandon();
+void Hca::abandon(DeviceContext& context, std::string_view why) {
+    context.abandon(why);
     has_dead_contexts_ = true;
 }
 
-void Hca::abandon_all() {
+void Hca::abandon_all(std::string_view why) {
     for (const auto& [handle, context] : contexts_) {
         if (!context->is_dead()) {
-            abandon(*context);
+            abandon(*context, why);
         }
     }
 }

@@ -158,16 +158,17 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     [[nodiscard]] fabric::SimTime transmitters_free_at(std::uint32_t port) const;
 
     // DEVICE_FATAL, once: from now on nothing completes, nothing is sent and what arrives is lost.
-    void die();
+    // `why` is kept for reports on its contexts.
+    void die(std::string_view why = "its device failed (DEVICE_FATAL)");
     // The same without an event: its host has lost power.
-    void lose_power();
+    void lose_power(std::string_view why = "its host lost power");
     [[nodiscard]] bool has_power() const { return has_power_; }
     // It works again, for contexts that are opened from now on.
     void restart();
     // The program that has opened it is no more, without a word: the same for that context alone.
     // Its packets on the wire arrive.
-    void abandon(DeviceContext& context);
-    void abandon_all();
+    void abandon(DeviceContext& context, std::string_view why = "its process has ended");
+    void abandon_all(std::string_view why);
     // Returns true if a program has it open, and nothing has ended that.
     [[nodiscard]] bool is_in_use() const;
     [[nodiscard]] bool is_dead() const { return is_dead_; }
@@ -213,7 +214,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     bool take_ahead(fabric::Port& port, const fabric::Frame& train) override;
     void port_event(fabric::Port& port, fabric::PortEvent event) override;
     void looped_back(fabric::Port& port, fabric::FramePtr frame) override;
-    void stop_contexts();
+    void stop_contexts(std::string_view why);
     [[nodiscard]] bool is_of_dead_context(std::uint32_t qpn) const;
     void deliver(fabric::Port& port, const fabric::Frame& frame);
     void deliver_to(QueuePair& qp, const fabric::Port& port, const fabric::Frame& frame);

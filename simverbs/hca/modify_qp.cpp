@@ -422,6 +422,7 @@ QueuePairReport QueuePair::report() const {
     report.retries_left = progress.retries_left;
     report.rnr_retries_left = progress.rnr_retries_left;
     report.rnr_naks = progress.rnr_naks;
+    report.why_dead = context_->why_dead();
     if (armed(EngineTimer::kAcknowledge)) {
         report.answer_until = find_timer(EngineTimer::kAcknowledge)->deadline();
     }

@@ -88,6 +88,7 @@ struct QueuePairReport {
     std::uint32_t rnr_naks = 0;                   // for the oldest request
     std::optional<fabric::SimTime> answer_until;  // an acknowledgment timer runs
     std::optional<fabric::SimTime> rnr_until;     // the peer asked to wait
+    std::string_view why_dead{};                  // of its context; "" while it works
 };
 
 // A ring that was replaced: its driver may still be looking at it.

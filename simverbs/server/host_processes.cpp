@@ -150,7 +150,7 @@ void HostProcesses::resume(const std::string& host) {
 
 // Their open objects are dead at once, so that nothing depends on how soon the kernel ends them.
 // Who is stopped never goes on.
-std::string_view HostProcesses::end(const std::string& host) {
+std::string_view HostProcesses::end(const std::string& host, const std::string& /*why*/) {
     std::vector<Process> found;
     if (const std::string_view reason = find(host, found); !reason.empty()) {
         return reason;

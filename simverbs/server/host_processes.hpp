@@ -63,7 +63,7 @@ class HostProcesses final : public HostPrograms {
 
     std::string_view halt(const std::string& host) override;
     void resume(const std::string& host) override;
-    std::string_view end(const std::string& host) override;
+    std::string_view end(const std::string& host, const std::string& why) override;
     // Those of a host, once each; why they cannot be signalled, or "".
     std::string_view find(const std::string& host, std::vector<Process>& found) const;
     void go_on(const Process& process);

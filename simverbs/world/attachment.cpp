@@ -138,7 +138,7 @@ int Attachment::execute_on_context(const C& command, typename C::Reply& reply) {
         refusal_ = context->take_refusal();
     } else {  // what came of the call may have been the end of the device
         error = EIO;
-        refusal_ = "the device is gone: DEVICE_FATAL, or it was unplugged";
+        refusal_ = context->why_dead();
     }
     hca.trace(VerbCalled{hca.node(), C::kCode, subject(command, reply, error), error});
     return error;

@@ -28,6 +28,10 @@ class Attachment {
     Attachment(const Attachment&) = delete;
     Attachment& operator=(const Attachment&) = delete;
 
+    // The handle of the context that was opened last; they count from 1.
+    [[nodiscard]] std::uint32_t last_context() const {
+        return static_cast<std::uint32_t>(opened_.size());
+    }
     [[nodiscard]] std::size_t device_count() const { return hcas_.size(); }
     [[nodiscard]] Hca& device(std::size_t index) const { return simulation_.hca(hcas_.at(index)); }
 

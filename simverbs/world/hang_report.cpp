@@ -75,6 +75,9 @@ std::string describe(const CompletionQueue& cq) {
 }  // namespace
 
 std::string waits_for(const QueuePairReport& report) {
+    if (!report.why_dead.empty()) {
+        return fmt::format("for nothing: {}", report.why_dead);
+    }
     if (report.state == QpState::kErr || report.state == QpState::kSqe) {
         return "for nothing: what it had was flushed";
     }

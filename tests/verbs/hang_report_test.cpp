@@ -102,6 +102,23 @@ TEST_F(HangReport, SaysWhoWaitsForWhat) {
     EXPECT_NE(after.find("for ever (timeout 0)"), std::string::npos) << after;
 }
 
+// A queue pair of a host that was killed waits for nothing, whatever it had begun.
+TEST_F(HangReport, NamesTheFaultThatKilledAHost) {
+    connect({});
+    ASSERT_EQ(Request(IBV_WR_SEND).id(1).from(a->range(0, 8)).post(*a), 0);
+    simverbs_fault fault;
+    simverbs_fault_init(&fault);
+    fault.action = SIMVERBS_FAULT_HOST_KILL;
+    fault.name = "power";
+    fault.target.node = "h0";
+    ASSERT_EQ(simverbs_inject(&fault, nullptr), 0) << simverbs_last_error();
+    const std::string report = ask();
+    EXPECT_NE(report.find("waits for nothing: host h0 was killed at 0 ps by the injected fault "
+                          "\"power\" (host_kill)"),
+              std::string::npos)
+        << report;
+}
+
 // Who writes the report goes to sleep when there is nothing to do: a request that comes at that
 // moment is answered all the same.
 TEST_F(HangReport, EveryRequestIsAnswered) {

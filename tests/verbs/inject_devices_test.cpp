@@ -91,7 +91,7 @@ TEST_F(InjectedDevice, HostThatIsKilledIsSilent) {
     ibv_qp_attr attr{};
     ibv_qp_init_attr init{};
     EXPECT_EQ(ibv_query_qp(b->qp, &attr, IBV_QP_STATE, &init), EIO);
-    EXPECT_EQ(b->receive(1, {b->range(0, 8)}), 0);
+    EXPECT_EQ(b->receive(1, {b->range(0, 8)}), EIO);
     EXPECT_TRUE(b->drain().empty());
     EXPECT_EQ(listed(), 2);
 }

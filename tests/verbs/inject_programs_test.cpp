@@ -268,6 +268,36 @@ TEST_F(InjectedPrograms, KilledOnesLeaveTheirDeviceAsItIs) {
     EXPECT_TRUE(missed.empty());
 }
 
+// Threads of this process cannot be ended: their verbs fail instead.
+TEST_F(InjectedPrograms, KilledOnesCannotGoOn) {
+    connect({.timeout = 10, .retries = 1});
+    ASSERT_EQ(b->receive(1, {b->range(0, 64)}), 0);
+    ASSERT_EQ(b->receive(2, {b->range(0, 64)}), 0);
+    ASSERT_EQ(Request(IBV_WR_SEND).id(1).from(a->range(0, 64)).post(*a), 0);
+    expect(*a, 1, IBV_WC_SUCCESS);
+    simverbs_fault fault = on_programs(SIMVERBS_FAULT_PROCESS_KILL, "h1");
+    fault.name = "power";
+    inject(fault);
+    ibv_wc wc{};
+    EXPECT_EQ(ibv_poll_cq(b->cq, 1, &wc), 1) << "it had completed before";
+    EXPECT_EQ(wc.wr_id, 1U);
+    const std::int64_t before = now_ps();
+    EXPECT_EQ(ibv_poll_cq(b->cq, 1, &wc), -1);
+    EXPECT_EQ(now_ps(), before) << "nobody waits";
+    EXPECT_NE(std::strstr(simverbs_last_error(), "the programs of h1 were killed at "), nullptr)
+        << simverbs_last_error();
+    EXPECT_NE(std::strstr(simverbs_last_error(), "by the injected fault \"power\" (process_kill)"),
+              nullptr)
+        << simverbs_last_error();
+    EXPECT_EQ(b->receive(3, {b->range(0, 8)}), EIO);
+    EXPECT_EQ(Request(IBV_WR_SEND).from(b->range(0, 0)).post(*b), EIO);
+    EXPECT_EQ(ibv_req_notify_cq(b->cq, 0), EIO);
+    EXPECT_EQ(ibv_alloc_pd(b->context), nullptr);
+    EXPECT_EQ(a->state(), IBV_QPS_RTS) << "h0 lives";
+    EXPECT_EQ(a->receive(1, {a->range(0, 8)}), 0);
+    b.reset();  // which can still give back what it has
+}
+
 TEST_F(InjectedPrograms, KilledWhileStoppedIsTheEndOfTheStop) {
     connect({.timeout = 10, .retries = 1});
     stop("h1", 20 * kMillisecond);
