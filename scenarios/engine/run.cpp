@@ -13,6 +13,7 @@
 #include "fabric/core/counted.hpp"
 
 #include "scenarios/engine/faults.hpp"
+#include "scenarios/engine/fired_faults.hpp"
 #include "scenarios/engine/judge.hpp"
 #include "scenarios/engine/own_world.hpp"
 #include "scenarios/engine/program.hpp"
@@ -172,6 +173,9 @@ void add_findings(Verdict& verdict, const Observed& run, const Faults& faults) {
         fmt::format("{}, {} so far", fabric::counted(run.completed().size(), "completion"),
                     fabric::counted(run.events().size(), "asynchronous event")));
     verdict.explanation = recovered(records);
+    if (!verdict.failures.empty()) {
+        verdict.explanation += describe_fired_faults(records, &names);
+    }
     for (const Question& question : questions_about(verdict, run)) {
         if (auto explanation = explain(records, question, &names)) {
             verdict.explanation = std::move(*explanation);

@@ -22,6 +22,7 @@
 #include "simverbs/model/branch_report.hpp"
 
 #include "scenarios/engine/explain.hpp"
+#include "scenarios/engine/fired_faults.hpp"
 #include "scenarios/explore/branch_reports.hpp"
 #include "scenarios/explore/faulty_scenario.hpp"
 #include "scenarios/explore/library_path.hpp"
@@ -82,7 +83,8 @@ class ProgramSubject final : public Subject {
         }
         if (branch.with_explanation) {
             if (const auto records = read_trace(trace)) {
-                result.explanation = scenarios::explain(*records, {}).value_or("");
+                const auto failure = scenarios::explain(*records, {});
+                result.explanation = failure ? *failure : describe_fired_faults(*records);
             }
         }
         if (branch.with_places) {

@@ -17,6 +17,7 @@
 
 #include "scenarios/engine/batch.hpp"
 #include "scenarios/engine/explain.hpp"
+#include "scenarios/engine/fired_faults.hpp"
 #include "scenarios/engine/format.hpp"
 #include "scenarios/engine/lumina.hpp"
 #include "scenarios/engine/scenario.hpp"
@@ -116,7 +117,7 @@ int ScenarioCommands::explain() const {
     std::cout << why.value_or(
         "    No work request failed that was asked for, no queue pair, and no message of UC or UD "
         "was lost.\n" +
-        scenarios::recovered(*records));
+        scenarios::recovered(*records) + scenarios::describe_fired_faults(*records));
     return 0;
 }
 

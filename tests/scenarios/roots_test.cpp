@@ -155,6 +155,28 @@ TEST(Roots, AFaultThatAPacketOfThePeerSetOffIsOne) {
                                    "QP 0x10101"));
 }
 
+// No request fails: the order in which things happened is what there is to say.
+TEST(FiredFaults, TellWhichMessageOvertookARead) {
+    const std::string text = explanation_of(R"(
+connections: {c: {between: [h0, h1], timeout: 8}}
+hosts:
+  h0:
+    do:
+      - read: {qp: c, id: 1, at: 0, to: 512, length: 8}
+      - write: {qp: c, id: 2, at: 64, to: 512, length: 8}
+      - poll: {qp: c, count: 2, status: SUCCESS}
+faults: [{name: lost, action: drop, when: {from: h1, opcode: RDMA_READ_RESPONSE}}]
+expect: {memory: [{host: h0, at: 0, word: 77}]}
+)");
+    EXPECT_THAT(text, HasSubstr("the injected fault \"lost\" (drop) fired at h1, "
+                                "RDMA_READ_RESPONSE_ONLY, PSN 1 of its queue pair, transmission 1, "
+                                "which carried data that an RDMA READ had read."));
+    EXPECT_THAT(text, HasSubstr("h1 carried out RDMA WRITE of 8 bytes of h0/c (QP 0x10001)."));
+    EXPECT_THAT(text, HasSubstr("h0/c (QP 0x10001) sent RDMA_READ_REQUEST, PSN 1, again."));
+    EXPECT_THAT(text, HasSubstr("h1 read its memory once more for PSN 1, after it had carried out "
+                                "RDMA WRITE of 8 bytes of the same queue pair."));
+}
+
 TEST(Roots, AnOverrunOfThePeersCompletionQueueIsNamed) {
     EXPECT_THAT(explanation_of(R"(
 connections: {c: {between: [h0, h1], timeout: 8, retries: 2, ends: {h1: {cq: q}}}}
