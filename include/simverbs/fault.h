@@ -148,7 +148,14 @@ enum simverbs_fault_action {
     SIMVERBS_FAULT_SYNDROME,   /* simverbs_fault_syndrome() */
 
     /* Makes calls that match do nothing and fail with w.value, an errno. */
-    SIMVERBS_FAULT_CALL
+    SIMVERBS_FAULT_CALL,
+
+    /* Makes a packet find no receive when it arrives, as if none were posted: one that begins a
+     * SEND, or that ends a WRITE with immediate data. A responder with acknowledgments answers an
+     * RNR NAK with the timer of its queue pair, and the requester sends the request again; the
+     * others drop the message. Receives that are posted stay there. Other packets do not match. For
+     * a queue that is empty for a while, set match.to, from_ps, until_ps and count. */
+    SIMVERBS_FAULT_NO_RECEIVE
 };
 
 /* The trigger of a fault. */

@@ -334,6 +334,9 @@ inline FaultWords reorder() {
 inline FaultWords nak(simverbs_nak code) {
     return FaultWords(SIMVERBS_FAULT_NAK).value(code);
 }
+inline FaultWords no_receive() {
+    return FaultWords(SIMVERBS_FAULT_NO_RECEIVE);
+}
 // `reason` is that of the REJ, 1 to 65535.
 inline FaultWords cm_reject(std::uint16_t reason) {
     return FaultWords(SIMVERBS_FAULT_CM_REJECT).value(reason);

@@ -87,8 +87,12 @@ std::string describe_not_ready(std::span<const Record> records, const Record& co
     constexpr std::uint64_t kRnr = 0x20;
     const Record* const reset = last_reset(records, completion);
     std::uint64_t naks = 0;
+    bool are_hidden = false;
     std::string who;
     for (const Record& record : records) {
+        are_hidden = are_hidden || (record.name == "fault_fired" && &record > reset &&
+                                    record.text("action") == "no_receive" &&
+                                    record.number("flow") == completion.number("qpn"));
         if (&record > reset && record.name == "packet_sent" &&
             record.text("opcode") == "ACKNOWLEDGE" && (record.number("syndrome") & kKind) == kRnr &&
             record.node != completion.node &&
@@ -97,8 +101,9 @@ std::string describe_not_ready(std::span<const Record> records, const Record& co
             who = record.node;
         }
     }
-    return fmt::format("    {} answered {} that it was not ready: it had no receive posted.\n", who,
-                       fabric::counted(naks, "time"));
+    return fmt::format("    {} answered {} that it was not ready: {}.\n", who,
+                       fabric::counted(naks, "time"),
+                       are_hidden ? "a fault hid its receives" : "it had no receive posted");
 }
 
 }  // namespace scenarios

@@ -60,7 +60,11 @@ class LostMessages {
             const auto found = sent_.find(flow_of(record, "flow"));
             arrived_[record.node] = found == sent_.end() ? nullptr : found->second;
         } else if (record.name == "dropped") {
-            lose_arrived(record, record.number("qpn"), reason_of(record.text("cause")));
+            const Record* const hit = hit_of_arrived(record.node);
+            lose_arrived(record, record.number("qpn"),
+                         hit != nullptr && hit->text("action") == "no_receive"
+                             ? fault_text(*hit) + " hid the receives"
+                             : reason_of(record.text("cause")));
         } else if (record.name == "packet_discarded") {
             lose_discarded(record);
         } else if (record.name == "fault") {
@@ -151,11 +155,17 @@ class LostMessages {
     // Says which fault it was where one has changed that packet.
     [[nodiscard]] std::string reason_of_discard(const Record& discarded) const {
         const std::string fate(discarded.text("fate"));
-        const auto arrived = arrived_.find(discarded.node);
+        const Record* const hit = hit_of_arrived(discarded.node);
+        return hit == nullptr ? fate : fmt::format("{}, by {}", fate, fault_text(*hit));
+    }
+
+    // The fault that has hit the last packet that arrived at the node; nullptr: none has.
+    [[nodiscard]] const Record* hit_of_arrived(const std::string& node) const {
+        const auto arrived = arrived_.find(node);
         const auto hit = arrived == arrived_.end() || arrived->second == nullptr
                              ? hits_.end()
                              : hits_.find(flow_of(*arrived->second, "qpn"));
-        return hit == hits_.end() ? fate : fmt::format("{}, by {}", fate, fault_text(*hit->second));
+        return hit == hits_.end() ? nullptr : hit->second;
     }
 
     // The record of a loss follows that of the frame's arrival. On the way back to its own device a

@@ -123,7 +123,7 @@ void Choices::add_actions(const Surroundings& surroundings) {
             fmt::format(", duration: {}", duration_text(kReorderWithin)));
         // It arrives after the requester has sent it again.
         add(kPackets, Harm::kRepaired, "delay", fmt::format(", duration: {}", duration_text(late)));
-        add(kReceives, Harm::kRepaired, "rnr_nak");
+        add(kReceives, Harm::kRepaired, "no_receive");
     }
     for (const std::string& end : surroundings.ends) {
         add(kQueuePairs, Harm::kLasting, "qp_error", ", qp: " + end, " of " + end,

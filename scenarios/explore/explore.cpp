@@ -164,11 +164,6 @@ class Exploration {
         const std::size_t first = before.empty() ? 0 : before.back().place + 1;
         for (std::size_t i = first; i < places.size(); ++i) {
             for (Choice& choice : choices_->at(i, places[i])) {
-                // The fault answers in the responder's name. Behind a lost packet the responder
-                // itself would ask for that packet first.
-                if (!before.empty() && choice.group == ChoiceGroup::kReceives) {
-                    continue;
-                }
                 if (before.empty()) {
                     ++result_.choices[std::string(
                         kChoiceGroupNames[static_cast<std::size_t>(choice.group)])];

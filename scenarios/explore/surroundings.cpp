@@ -56,9 +56,12 @@ Surroundings surroundings_of(const Scenario& scenario) {
         const std::uint64_t code = least_of(connection, "timeout", kDefaultTimeout);
         const auto retries =
             static_cast<unsigned>(least_of(connection, "retries", kDefaultRetries));
+        const auto rnr_retries =
+            static_cast<unsigned>(least_of(connection, "rnr_retries", kDefaultRetries));
         // To have no retries at all is a mistake that one fault shows; to have few is none.
         const bool is_reliable = type == "RC" || type == "XRC";
-        const unsigned repaired = is_reliable ? std::max(code == 0 ? 0U : retries, 1U) : 0U;
+        const unsigned repaired =
+            is_reliable ? std::max(std::min(code == 0 ? 0U : retries, rnr_retries), 1U) : 0U;
         all.repaired_faults = std::min(all.repaired_faults, repaired);
         if (code != 0) {
             take_least(all.ack_timeout_ps, ack_timeout_ps(code));

@@ -161,6 +161,8 @@ std::unique_ptr<fabric::FrameAction> FaultBoard::make_effect(FaultId id, const F
             return std::make_unique<fabric::HoldFrame>(clock_, keeper, with.duration);
         case SIMVERBS_FAULT_LAND_LATE:
             return std::make_unique<LandLate>(with.duration);
+        case SIMVERBS_FAULT_NO_RECEIVE:
+            return std::make_unique<WithholdReceive>();
         case SIMVERBS_FAULT_MARK_CONGESTION:
             return std::make_unique<MarkCongestion>();
         case SIMVERBS_FAULT_NOTIFY_CONGESTION:

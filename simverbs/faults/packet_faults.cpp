@@ -127,6 +127,24 @@ fabric::Verdict LandLate::act(fabric::Frame& frame, const fabric::LinkDirection&
     return fabric::Verdict::kPass;
 }
 
+// Those packets that make a responder look for a receive.
+bool WithholdReceive::applies(const fabric::Frame& frame) const {
+    if (!has_packet(frame)) {
+        return false;
+    }
+    const WireOpcode& operation = frame.transport_as<Packet>().operation();
+    return !operation.response() &&
+           (operation.kind == MessageKind::kSend
+                ? operation.starts_message
+                : operation.ends_message && operation.trailer == Trailer::kImmediate);
+}
+
+fabric::Verdict WithholdReceive::act(fabric::Frame& frame,
+                                     const fabric::LinkDirection& /*direction*/) {
+    frame.transport_as<Packet>().finds_no_receive = true;
+    return fabric::Verdict::kPass;
+}
+
 bool MarkCongestion::applies(const fabric::Frame& frame) const {
     return has_packet(frame) && frame.over_udp;
 }

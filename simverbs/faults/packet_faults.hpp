@@ -56,6 +56,14 @@ class LandLate final : public fabric::FrameAction {
     fabric::SimDuration delay_;
 };
 
+// Finds no receive where it arrives.
+class WithholdReceive final : public fabric::FrameAction {
+  public:
+    [[nodiscard]] std::string_view name() const override { return "no_receive"; }
+    [[nodiscard]] bool applies(const fabric::Frame& frame) const override;
+    fabric::Verdict act(fabric::Frame& frame, const fabric::LinkDirection& direction) override;
+};
+
 class MarkCongestion final : public fabric::FrameAction {
   public:
     [[nodiscard]] std::string_view name() const override { return "mark_congestion"; }

@@ -151,6 +151,11 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
         return arriving_ == nullptr ? fabric::SimDuration{}
                                     : arriving_->transport_as<Packet>().landing_delay;
     }
+    // Returns true if the packet under way is to find no receive.
+    [[nodiscard]] bool withholds_receive() const {
+        return arriving_ != nullptr && !arriving_->is_raw && !arriving_->is_management &&
+               arriving_->transport_as<Packet>().finds_no_receive;
+    }
     [[nodiscard]] LateLandings& late_landings() { return late_landings_; }
     [[nodiscard]] fabric::SimTime transmitter_free_at(std::uint32_t port,
                                                       const AddressVector& path) const;

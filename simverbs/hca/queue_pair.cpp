@@ -233,6 +233,9 @@ FetchVerdict QueuePair::fetch_send(std::uint32_t index, SendWqe& wqe, std::span<
 
 bool QueuePair::take_receive(SrqNumber srq, RecvWqe& wqe, std::span<Segment> segments,
                              std::uint32_t& index) {
+    if (hca_.withholds_receive()) [[unlikely]] {
+        return false;
+    }
     return receives_.take(srq, wqe, segments, index);
 }
 

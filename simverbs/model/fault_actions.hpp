@@ -353,6 +353,8 @@ inline constexpr auto kFaultActions = [] {
         {SIMVERBS_FAULT_SYNDROME,          "syndrome",          S::kSendRequest, {}, {}, K::kError},
         {SIMVERBS_FAULT_CALL,              "call",              S::kCall,
          M::kErrno, {}, K::kError},
+        {SIMVERBS_FAULT_NO_RECEIVE,        "no_receive",        S::kPacket,
+         {}, {}, K::kNotReady},
     });
 }();
 // clang-format on

@@ -59,6 +59,7 @@ inline constexpr auto kFaultMeanings = std::to_array<FaultMeaningRow>({
     {SIMVERBS_FAULT_EXECUTION,         "Fails the device as it takes up a send: IBV_WC_FATAL_ERR."},
     {SIMVERBS_FAULT_SYNDROME,          "Fails a send with a syndrome that the driver does not know: IBV_WC_GENERAL_ERR."},
     {SIMVERBS_FAULT_CALL,              "Makes calls fail with `errno`; they do nothing."},
+    {SIMVERBS_FAULT_NO_RECEIVE,        "Makes messages find no receive posted: an RNR NAK, or a message that is dropped."},
 });
 // clang-format on
 static_assert([] {

@@ -235,3 +235,16 @@ def call(
     `errno`: an errno, 1 to 4095.
     """
     return inject("call", locals())
+
+
+def no_receive(
+    *, link: Optional[str] = None, transmitter: Optional[str] = None, src: Optional[str] = None,
+    dst: Optional[str] = None, opcode: Optional[str] = None, direction: Optional[Direction] = None,
+    qp_num: Optional[int] = None, qp: Optional[int] = None, psn: Optional[int] = None,
+    attempt: Optional[int] = None, at: Optional[Duration] = None, until: Optional[Duration] = None,
+    after: Optional[Fault] = None, after_delay: Optional[Duration] = None,
+    nth: Optional[int] = None, count: Optional[Count] = None, chance: Optional[Chance] = None,
+    name: Optional[str] = None,
+) -> Fault:
+    """Makes messages find no receive posted: an RNR NAK, or a message that is dropped."""
+    return inject("no_receive", locals())

@@ -328,6 +328,10 @@ ACTIONS: Final[Mapping[str, Action]] = {
             "errno": "with.value",
         },
     ),
+    "no_receive": Action(
+        44, "packet", "packet", True,
+        {},
+    ),
 }
 
 # Triggers, with the members that say what matches.

@@ -128,7 +128,8 @@ hosts:
   h0: {do: [{sleep: 1us}, {send: {qp: c}}, {poll: {qp: c, status: SUCCESS}}]}
   h1: {do: [{receive: {qp: c}}, {poll: {qp: c, status: SUCCESS}}]}
 )");
-    EXPECT_THAT(names(result), ElementsAre("rnr_nak of SEND_ONLY, PSN 1 of h0/c, transmission 1"));
+    EXPECT_THAT(names(result),
+                ElementsAre("no_receive of SEND_ONLY, PSN 1 of h0/c, transmission 1"));
 }
 
 TEST_F(Explore, KeepsAScenarioThatFailsAgain) {
@@ -199,6 +200,7 @@ TEST(Surroundings, RepairedFaultsFollowFromRetries) {
     EXPECT_EQ(repaired("type: RC"), 7U);
     EXPECT_EQ(repaired("retries: 2, ends: {h1: {retries: 1}}"), 1U);
     EXPECT_EQ(repaired("retries: 0"), 1U);
+    EXPECT_EQ(repaired("rnr_retries: 2"), 2U);
     EXPECT_EQ(repaired("timeout: 0"), 1U);
     EXPECT_EQ(repaired("type: UC"), 0U);
     EXPECT_EQ(repaired("type: UD"), 0U);

@@ -135,6 +135,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "execution": {"qp_num": 0x10001, "host": "h0"},
     "syndrome": {"qp": 1, "host": "h0"},
     "call": {"errno": "ENOMEM", "call": "ibv_reg_mr", "host": "h0"},
+    "no_receive": {"dst": "h1", "at": "1ms", "until": "2ms", "count": "every"},
 }
 
 

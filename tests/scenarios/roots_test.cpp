@@ -155,6 +155,31 @@ TEST(Roots, AFaultThatAPacketOfThePeerSetOffIsOne) {
                                    "QP 0x10101"));
 }
 
+TEST(Roots, AReceiveThatAFaultHidIsOneOfRnrRetries) {
+    const std::string text = explanation_of(R"(
+connections: {c: {between: [h0, h1], rnr_retries: 1}}
+hosts:
+  h0: {do: [{sleep: 1us}, {send: {qp: c}}, {poll: {qp: c, status: SUCCESS}}]}
+  h1: {do: [{receive: {qp: c}}]}
+faults: [{name: empty, action: no_receive, when: {to: h1, count: every}}]
+)");
+    EXPECT_THAT(text, HasSubstr("h1 answered 2 times that it was not ready: a fault hid its "
+                                "receives."));
+    EXPECT_THAT(text, HasSubstr("Root: the injected fault \"empty\" (no_receive) fired at "));
+}
+
+TEST(Roots, AReceiveThatAFaultHidFromADatagramIsNamed) {
+    EXPECT_THAT(explanation_of(R"(
+connections: {c: {between: [h0, h1], type: UD}}
+hosts:
+  h0: {do: [{sleep: 1us}, {send: {qp: c}}, {poll: {qp: c, status: SUCCESS}}]}
+  h1: {do: [{receive: {qp: c, length: 128}}, {poll: {qp: c, within: 1ms}}]}
+faults: [{name: empty, action: no_receive, when: {to: h1}}]
+)"),
+                HasSubstr("the sender is not told: the injected fault \"empty\" (no_receive) hid "
+                          "the receives."));
+}
+
 // No request fails: the order in which things happened is what there is to say.
 TEST(FiredFaults, TellWhichMessageOvertookARead) {
     const std::string text = explanation_of(R"(

@@ -72,6 +72,65 @@ TEST_F(PacketFault, RnrNaksUseUpTheirRetries) {
     EXPECT_EQ(b->state(), IBV_QPS_RTS);
 }
 
+// ---- receives that are hidden from a message
+
+class HiddenReceive : public PacketFault {
+  protected:
+    void exchange(std::uint64_t id) {
+        ASSERT_EQ(b->receive(id, {b->range(0, 64)}), 0);
+        ASSERT_EQ(Request(IBV_WR_SEND).id(id).from(a->range(0, 16)).post(*a), 0);
+    }
+};
+
+TEST_F(HiddenReceive, IsAnsweredByTheResponderItself) {
+    connect({.min_rnr_timer = 20});  // 10.24 ms
+    const std::uint32_t id = inject(on_request(SIMVERBS_FAULT_NO_RECEIVE, 2));
+    write(7, 1);
+    exchange(1);
+    const std::int64_t before = now_us();
+    expect(*a, 7, IBV_WC_SUCCESS);
+    expect(*a, 1, IBV_WC_SUCCESS);
+    EXPECT_GE(now_us() - before, 10'240);
+    expect(*b, 1, IBV_WC_SUCCESS);
+    EXPECT_EQ(fired(id), 1U);
+    EXPECT_EQ(discarded("no receive posted"), 1U);
+    expect_both_live();
+}
+
+TEST_F(HiddenReceive, UsesUpTheRetriesOfTheRequester) {
+    connect({.rnr_retries = 2});
+    simverbs_fault fault = on_request(SIMVERBS_FAULT_NO_RECEIVE, 0);
+    fault.count = SIMVERBS_EVERY;
+    const std::uint32_t id = inject(fault);
+    exchange(1);
+    expect(*a, 1, IBV_WC_RNR_RETRY_EXC_ERR);
+    EXPECT_EQ(fired(id), 3U);
+    EXPECT_EQ(b->state(), IBV_QPS_RTS);
+    EXPECT_TRUE(b->drain().empty()) << "the receive is still posted";
+}
+
+// A message without acknowledgment is lost, and the receive is for the next one.
+TEST_F(HiddenReceive, LosesAMessageOfUc) {
+    connect({.type = IBV_QPT_UC});
+    const std::uint32_t id = inject(on_request(SIMVERBS_FAULT_NO_RECEIVE, 1));
+    exchange(1);
+    expect(*a, 1, IBV_WC_SUCCESS);
+    ASSERT_EQ(Request(IBV_WR_SEND).id(2).from(a->range(0, 32)).post(*a), 0);
+    const ibv_wc wc = b->wait();
+    EXPECT_EQ(wc.wr_id, 1U);
+    EXPECT_EQ(wc.byte_len, 32U);
+    EXPECT_EQ(fired(id), 1U);
+}
+
+// A request that needs no receive is none of its.
+TEST_F(HiddenReceive, IsOfRequestsThatNeedOne) {
+    connect();
+    const std::uint32_t id = inject(on_request(SIMVERBS_FAULT_NO_RECEIVE, 1));
+    write(1, 1);
+    expect(*a, 1, IBV_WC_SUCCESS);
+    EXPECT_EQ(fired(id), 0U);
+}
+
 // ---- congestion
 
 class RoceFault : public PacketFault {
