@@ -232,8 +232,10 @@ struct simverbs_fault_match {
     /* Members about work requests and calls: the host ... */
     const char* node;
     enum simverbs_queue queue; /* ... the queue, of work requests alone ... */
-    /* ... and the verb, "ibv_modify_qp" say. It is one that asks the device. The error of
-     * simverbs_inject() lists these verbs. */
+    /* ... and the verb, "ibv_modify_qp" say. It is one that asks the device, or a post:
+     * "ibv_post_send", which ibv_wr_start() counts as, "ibv_post_recv", "ibv_post_srq_recv" or
+     * "ibv_post_wq_recv". Posts ask only in a world of their own process. The error of
+     * simverbs_inject() lists the verbs. */
     const char* call;
 };
 

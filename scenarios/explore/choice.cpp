@@ -30,6 +30,7 @@ std::string duration_text(std::int64_t picoseconds) {
 struct CallErrors {
     std::string_view call;
     bool asks_device;
+    ChoiceGroup group = ChoiceGroup::kCalls;
 };
 constexpr CallErrors kCallErrors[] = {
     {"ibv_alloc_pd", false},
@@ -56,6 +57,10 @@ constexpr CallErrors kCallErrors[] = {
     {"ibv_create_wq", false},
     {"ibv_create_rwq_ind_table", false},
     {"ibv_create_flow", false},
+    {"ibv_post_send", false, ChoiceGroup::kPosts},
+    {"ibv_post_recv", false, ChoiceGroup::kPosts},
+    {"ibv_post_srq_recv", false, ChoiceGroup::kPosts},
+    {"ibv_post_wq_recv", false, ChoiceGroup::kPosts},
 };
 
 // Returns true for the packet at which a responder finds that no receive is posted.
@@ -149,15 +154,14 @@ void Choices::add_actions(const Surroundings& surroundings) {
 std::vector<Choice> Choices::failures_of_call(std::size_t index, const Place& place) const {
     std::vector<Choice> all;
     const auto* const row = std::ranges::find(kCallErrors, place.call, &CallErrors::call);
-    if (row == std::end(kCallErrors) ||
-        std::ranges::find(groups_, ChoiceGroup::kCalls) == groups_.end() ||
+    if (row == std::end(kCallErrors) || std::ranges::find(groups_, row->group) == groups_.end() ||
         (!host_.empty() && host_ != place.packet.host)) {
         return all;
     }
     constexpr std::string_view kErrors[] = {"ENOMEM", "EIO"};
     for (const std::string_view error : std::span(kErrors).first(row->asks_device ? 2 : 1)) {
         all.push_back({.place = index,
-                       .group = ChoiceGroup::kCalls,
+                       .group = row->group,
                        .harm = Harm::kLasting,
                        .action = place.call + " fails",
                        .name = fmt::format("{} fails with {}", place_text(place), error),

@@ -22,9 +22,17 @@ struct Place {
     std::string to{};    // the host that the packet is for; "": not known, or several
 };
 
-enum class ChoiceGroup : std::uint8_t { kPackets, kReceives, kCalls, kLinks, kQueuePairs, kHosts };
-inline constexpr std::string_view kChoiceGroupNames[] = {"packets", "receives",    "calls",
-                                                         "links",   "queue_pairs", "hosts"};
+enum class ChoiceGroup : std::uint8_t {
+    kPackets,
+    kReceives,
+    kCalls,
+    kLinks,
+    kQueuePairs,
+    kHosts,
+    kPosts
+};
+inline constexpr std::string_view kChoiceGroupNames[] = {
+    "packets", "receives", "calls", "links", "queue_pairs", "hosts", "posts"};
 
 // Tells whether reliable connections repair what a fault does.
 enum class Harm : std::uint8_t {

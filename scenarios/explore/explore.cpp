@@ -30,7 +30,7 @@ constexpr auto kSpare = std::chrono::seconds(5);
 
 std::vector<ChoiceGroup> all_groups() {
     using enum ChoiceGroup;
-    return {kPackets, kReceives, kCalls, kLinks, kQueuePairs, kHosts};
+    return {kPackets, kReceives, kCalls, kLinks, kQueuePairs, kHosts, kPosts};
 }
 
 // "exit: expected exit status 0 of "false" on h0, and got 1"

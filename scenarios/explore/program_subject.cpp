@@ -214,6 +214,9 @@ class ProgramSubject final : public Subject {
         std::string text = fabric_of_environment() + "faults:\n";
         if (with_observer) {
             text += fmt::format("- {}\n", observer_text());
+            for (const std::string& observer : post_observers()) {
+                text += fmt::format("- {}\n", observer);
+            }
         }
         for (std::size_t i = 0; i < branch.choices.size(); ++i) {
             text += fmt::format("- {}\n", fault_text(branch, i));

@@ -32,6 +32,8 @@ std::string fault_text(const Branch& branch, std::size_t index);
 // what it hits are the places of a run.
 inline constexpr std::string_view kObserver = "explore_places";
 std::string observer_text();
+// Faults that change nothing and have each post ask for faults, so that the trace has it as a verb.
+std::vector<std::string> post_observers();
 
 class Subject {
   public:

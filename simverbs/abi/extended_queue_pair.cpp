@@ -220,13 +220,16 @@ void wr_set_xrc_srqn(ibv_qp_ex* handle, std::uint32_t remote_srqn) {
 void wr_start(ibv_qp_ex* handle) {
     QueuePair& qp = queue_pair_of(handle);
     SendBatch& batch = *qp.batch;
-    const bool admitted = as_object(handle->qp_base.context).admits();
+    Context& context = as_object(handle->qp_base.context);
+    const int refused = context.admits_work()
+                            ? context.refused_post<CommandCode::kPostSend>(handle->qp_base.qp_num)
+                            : EIO;
     qp.queues.send().lock().lock();
     batch.first = qp.queues.send().producer();
     batch.draft.slot = nullptr;
     const int no_room = personality_of(handle).no_room_in_batch_errno;
     batch.draft.errors = {.queue_full = no_room, .too_much = no_room};
-    batch.error = admitted ? 0 : EIO;
+    batch.error = refused;
 }
 
 int wr_complete(ibv_qp_ex* handle) {

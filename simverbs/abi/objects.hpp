@@ -195,6 +195,12 @@ class Context final : public NewerVerbsContext {
         return execute(command, reply);
     }
 
+    // The errno with which an injected fault refuses a post to that object, in errno too; 0: none.
+    template <CommandCode Code>
+    int refused_post(std::uint32_t handle) {
+        return channel_.asks_at_posts() ? execute(AskForPost<Code>{.handle = handle}) : 0;
+    }
+
     std::mutex& lock() { return subjects_->lock; }
     ChannelUse& async_use() { return subjects_->async_use; }
     driver::PinnedByContext& pinned() { return subjects_->pinned; }

@@ -146,6 +146,11 @@ int post_sends(ibv_qp* handle, ibv_send_wr* wr, Binder binder, ibv_send_wr** bad
         *bad_wr = wr;
         return context.refuse_use(verb);
     }
+    if (const int refused = context.refused_post<CommandCode::kPostSend>(handle->qp_num);
+        refused != 0) [[unlikely]] {
+        *bad_wr = wr;
+        return refused;
+    }
     std::optional<Misuse> mistake;
     const int error = write_sends(qp, context.personality(), wr, binder, bad_wr, mistake);
     if (mistake) [[unlikely]] {
@@ -174,6 +179,11 @@ int post_recv(ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     if (!context.admits_work()) {
         *bad_wr = wr;
         return context.refuse_use("ibv_post_recv");
+    }
+    if (const int refused = context.refused_post<CommandCode::kPostReceive>(handle->qp_num);
+        refused != 0) [[unlikely]] {
+        *bad_wr = wr;
+        return refused;
     }
     const bool drops_early = context.personality().post_recv_in_reset == PostTooEarly::kDrop;
     WatchedReceives watched{qp.watch(), {CompletedQueue::kReceive, handle->qp_num}, {}};

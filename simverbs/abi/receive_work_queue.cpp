@@ -52,6 +52,11 @@ int post_wq_recv(ibv_wq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
         *bad_wr = wr;
         return context.refuse_use("ibv_post_wq_recv");
     }
+    if (const int refused = context.refused_post<CommandCode::kPostWqReceive>(handle->wq_num);
+        refused != 0) [[unlikely]] {
+        *bad_wr = wr;
+        return refused;
+    }
     WatchedReceives watched{context.watch(), {CompletedQueue::kWork, handle->wq_num}, {}};
     const int error = write_receives(as_object(handle), context.personality().post_recv_in_reset,
                                      wr, bad_wr, watched);

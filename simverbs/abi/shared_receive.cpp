@@ -230,6 +230,11 @@ int post_srq_recv(ibv_srq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
         *bad_wr = wr;
         return context.refuse_use("ibv_post_srq_recv");
     }
+    if (const int refused = context.refused_post<CommandCode::kPostSrqReceive>(handle->handle);
+        refused != 0) [[unlikely]] {
+        *bad_wr = wr;
+        return refused;
+    }
     SharedReceiveQueue& srq = as_object(handle);
     WatchedReceives watched{context.watch(), {CompletedQueue::kShared, srq.queue.number()}, {}};
     const int error = write_receives(srq, wr, bad_wr, watched);

@@ -82,6 +82,10 @@ class Channel {
     }
     // Says which fault it was, and when; of such a device only.
     [[nodiscard]] virtual std::string why_killed(std::size_t /*device*/) const { return {}; }
+    // Returns true if posts are to ask the device first, since a fault waits for one.
+    [[nodiscard]] bool asks_at_posts() const {
+        return asks_at_posts_.load(std::memory_order_relaxed);
+    }
     // Looks whether the world has gone: a system call. A server that was killed closes what it
     // shares with this process one by one: `wait` is how long to watch for the rest.
     virtual bool has_gone(std::chrono::milliseconds /*wait*/) { return false; }
@@ -118,6 +122,8 @@ class Channel {
     // From now on was_killed() asks is_of_killed().
     void note_kill() { has_kills_.store(true, std::memory_order_release); }
 
+    void set_asks_at_posts(bool asks) { asks_at_posts_.store(asks, std::memory_order_relaxed); }
+
   private:
     [[nodiscard]] virtual bool is_of_killed(std::size_t /*device*/,
                                             std::uint32_t /*context*/) const {
@@ -134,6 +140,7 @@ class Channel {
     const std::atomic<std::uint64_t>* deliveries_;
     std::atomic<std::uint32_t> stopped_hosts_{0};
     std::atomic<bool> has_kills_{false};
+    std::atomic<bool> asks_at_posts_{false};
 };
 
 }  // namespace simverbs

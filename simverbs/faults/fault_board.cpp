@@ -6,6 +6,7 @@
 #include "simverbs/faults/branch_points.hpp"
 #include "simverbs/faults/fault_effects.hpp"
 #include "simverbs/faults/fault_records.hpp"
+#include "simverbs/faults/host_programs.hpp"
 #include "simverbs/hca/addressing.hpp"
 #include "simverbs/hca/queue_pair.hpp"
 
@@ -225,6 +226,12 @@ void FaultBoard::hook_devices() {
         return std::holds_alternative<OnWorkRequest>(on) || std::holds_alternative<OnCall>(on);
     });
     environment_.set_device_faults(wanted ? this : nullptr);
+    if (HostPrograms* const programs = environment_.programs(); programs != nullptr) {
+        programs->ask_at_posts(std::ranges::any_of(faults_, [](const auto& entry) {
+            const auto* const on = std::get_if<OnCall>(&entry.second.spec.on);
+            return on != nullptr && is_post(on->command);
+        }));
+    }
 }
 
 bool FaultBoard::clear(FaultId id) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "simverbs/faults/host_programs.hpp"
 #include "simverbs/faults/named.hpp"
 #include "simverbs/model/fault_phrases.hpp"
 #include "simverbs/model/statuses.hpp"
@@ -318,6 +319,11 @@ int FaultRequest::read_call() {
                     "match.call '{}' is no verb that asks the device; these are: "
                     "{}",
                     text_of(asked_.match.call), names_of_calls());
+    }
+    if (is_post(*command) &&
+        (environment_.programs() == nullptr || !environment_.programs()->can_ask_at_posts())) {
+        return fail(EINVAL, "match.call '{}': posts of other processes do not ask the device",
+                    text_of(asked_.match.call));
     }
     on.command = *command;
     spec_.on = on;

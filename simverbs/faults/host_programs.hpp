@@ -55,6 +55,11 @@ class HostPrograms {
     // They are no more from this instant on; `why` tells who asks. The same.
     std::string_view kill(const std::string& host, const std::string& why);
 
+    // Returns true if their posts can ask for faults.
+    [[nodiscard]] virtual bool can_ask_at_posts() const { return false; }
+    // From now on they ask before each post, or no more.
+    virtual void ask_at_posts(bool /*asks*/) {}
+
   protected:
     ~HostPrograms() = default;
 

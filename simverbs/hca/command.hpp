@@ -71,4 +71,18 @@ struct ReportMisuse {
     std::uint32_t subject = 0;
 };
 
+// A post to the object `handle`, before its requests are written to the queue. The device does
+// nothing for it: a fault can refuse it.
+template <CommandCode Code>
+struct AskForPost {
+    static constexpr CommandCode kCode = Code;
+    using Reply = EmptyReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
+};
+using AskToPostSend = AskForPost<CommandCode::kPostSend>;
+using AskToPostReceive = AskForPost<CommandCode::kPostReceive>;
+using AskToPostSrqReceive = AskForPost<CommandCode::kPostSrqReceive>;
+using AskToPostWqReceive = AskForPost<CommandCode::kPostWqReceive>;
+
 }  // namespace simverbs

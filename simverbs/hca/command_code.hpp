@@ -70,7 +70,15 @@ enum class CommandCode : std::uint32_t {
     kSetCompletionCounter,
     kIncrementCompletionCounter,
     kAttachCompletionCounter,
+    // Posts, which ask the device only while a fault waits for one.
+    kPostSend,
+    kPostReceive,
+    kPostSrqReceive,
+    kPostWqReceive,
 };
+constexpr bool is_post(CommandCode code) {
+    return code >= CommandCode::kPostSend && code <= CommandCode::kPostWqReceive;
+}
 // A verb without "ibv_" of the name by which faults and records know it.
 struct CommandName {
     CommandCode code;
@@ -136,6 +144,10 @@ inline constexpr auto kCommandNames = std::to_array<CommandName>({
     {CommandCode::kSetCompletionCounter, "set_comp_cntr"},
     {CommandCode::kIncrementCompletionCounter, "inc_comp_cntr"},
     {CommandCode::kAttachCompletionCounter, "qp_attach_comp_cntr"},
+    {CommandCode::kPostSend, "post_send"},
+    {CommandCode::kPostReceive, "post_recv"},
+    {CommandCode::kPostSrqReceive, "post_srq_recv"},
+    {CommandCode::kPostWqReceive, "post_wq_recv"},
 });
 static_assert(std::all_of(kCommandNames.begin(), kCommandNames.end(), [](const CommandName& row) {
     return &row - kCommandNames.data() == static_cast<std::ptrdiff_t>(row.code);

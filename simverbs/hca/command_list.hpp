@@ -31,7 +31,8 @@ using Commands =
                 DestroyWq, CreateIndirectionTable, DestroyIndirectionTable, CreateCounters,
                 DestroyCounters, AttachCounters, ReadCounters, CreateCompletionCounter,
                 DestroyCompletionCounter, SetCompletionCounter, IncrementCompletionCounter,
-                AttachCompletionCounter>;
+                AttachCompletionCounter, AskToPostSend, AskToPostReceive, AskToPostSrqReceive,
+                AskToPostWqReceive>;
 
 static_assert(Commands::kCount == kCommandNames.size());
 static_assert([] {

@@ -107,6 +107,10 @@ class DeviceContext {
     int execute(const QueryPd& command, EmptyReply& reply);
     int execute(const QueryMr& command, QueryMrReply& reply);
     int execute(const ReportMisuse& command, EmptyReply& reply);
+    template <CommandCode Code>
+    int execute(const AskForPost<Code>& /*command*/, EmptyReply& /*reply*/) {
+        return 0;
+    }
     int execute(const ResolveEthernet& command, ResolveEthernetReply& reply);
     int execute(const CreateFlow& command, HandleReply& reply);
     int execute(const DestroyFlow& command, EmptyReply& reply);

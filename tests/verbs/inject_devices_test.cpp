@@ -420,6 +420,61 @@ TEST_F(InjectedDevice, CallsThatMakeSomethingFailToo) {
     expect_refused(fault, EINVAL, "errno");
 }
 
+// Posts ask the device while a fault waits for one. A post that is refused leaves nothing behind.
+TEST_F(InjectedDevice, PostsFail) {
+    connect();
+    simverbs_fault fault = fault_of(SIMVERBS_FAULT_CALL);
+    fault.match.node = "h0";
+    fault.with.value = ENOMEM;
+    fault.match.call = "ibv_post_send";
+    fault.nth = 2;
+    inject(fault);
+    fault.match.call = "ibv_post_recv";
+    fault.nth = 1;
+    inject(fault);
+    EXPECT_EQ(a->receive(9, {a->range(0, 8)}), ENOMEM);
+    EXPECT_EQ(errno, ENOMEM);
+    EXPECT_EQ(b->receive(9, {b->range(0, 8)}), 0) << "another host";
+    exchange(1);
+    expect(*a, 1, IBV_WC_SUCCESS);
+    ibv_sge sge = a->range(0, 16);
+    ibv_send_wr second{};
+    ibv_send_wr first{};
+    first.next = &second;
+    first.sg_list = second.sg_list = &sge;
+    first.num_sge = second.num_sge = 1;
+    first.opcode = second.opcode = IBV_WR_SEND;
+    ibv_send_wr* bad = nullptr;
+    EXPECT_EQ(ibv_post_send(a->qp, &first, &bad), ENOMEM);
+    EXPECT_EQ(bad, &first);
+    EXPECT_NE(std::strstr(simverbs_last_error(), "an injected fault refuses this call"), nullptr)
+        << simverbs_last_error();
+    pass(100);
+    EXPECT_TRUE(a->drain().empty()) << "nothing was posted";
+    ASSERT_EQ(a->receive(2, {a->range(0, 64)}), 0);
+    ASSERT_EQ(Request(IBV_WR_SEND).id(3).from(a->range(0, 16)).post(*a), 0) << "once";
+    expect(*a, 3, IBV_WC_SUCCESS);
+}
+
+TEST_F(InjectedDevice, PostsAskForNothingWithoutSuchAFault) {
+    connect();
+    exchange(1);
+    expect(*a, 1, IBV_WC_SUCCESS);
+    const std::size_t verbs = records["h0 verb"];
+    simverbs_fault fault = fault_of(SIMVERBS_FAULT_CALL);
+    fault.with.value = ENOMEM;
+    fault.match.call = "ibv_post_send";
+    fault.nth = 100;
+    const std::uint32_t id = inject(fault);
+    exchange(2);
+    expect(*a, 2, IBV_WC_SUCCESS);
+    EXPECT_EQ(records["h0 verb"], verbs + 1);
+    EXPECT_EQ(simverbs_clear_fault(id), 0);
+    exchange(3);
+    expect(*a, 3, IBV_WC_SUCCESS);
+    EXPECT_EQ(records["h0 verb"], verbs + 1);
+}
+
 TEST_F(InjectedDevice, RepeatsItself) {
     expect_repeats([this] {
         connect({.timeout = 10, .retries = 2});
