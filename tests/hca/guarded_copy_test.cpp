@@ -1,13 +1,20 @@
 #include "simverbs/hca/guarded_copy.hpp"
 
+#include <array>
+#include <cerrno>
 #include <csetjmp>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 #include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace simverbs {
@@ -184,6 +191,31 @@ void crash_with_a_handler_that_raises() {
 TEST(GuardedCopyDeathTest, AnEarlierHandlerRunsOnceWhereItAskedForThat) {
     testing::FLAGS_gtest_death_test_style = "threadsafe";
     EXPECT_EXIT(crash_with_a_handler_that_raises(), testing::KilledBySignal(SIGSEGV), "^noted\n$");
+}
+
+// As some containers do. No handler is installed yet, so that the kernel is asked to copy.
+void copy_where_the_kernel_refuses() {
+    constexpr auto kNumber = static_cast<__u32>(offsetof(seccomp_data, nr));
+    std::array<sock_filter, 4> program{{
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kNumber),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    }};
+    const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) {
+        _exit(2);
+    }
+    constexpr std::byte kValue{7};
+    std::byte to{};
+    const bool copied = GuardedCopy::copy(&to, &kValue, 1) == CopyOutcome::kCopied;
+    _exit(copied && to == kValue ? 0 : 3);
+}
+
+TEST(GuardedCopyDeathTest, CopiesWhereTheKernelRefusesTo) {
+    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    EXPECT_EXIT(copy_where_the_kernel_refuses(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
