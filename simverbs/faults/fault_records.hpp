@@ -1,4 +1,4 @@
-// What the trace says of a fault and of the object that it changes.
+// Makes the records that tell of a fault, and of the object that it changes.
 #pragma once
 
 #include <cstdint>
