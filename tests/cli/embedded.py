@@ -20,7 +20,7 @@ EXPECTS_A_SEND = "fabric: star:3\nrun: {seed: 5}\nexpect: {completions: {h0/1: [
 # A program that sets its own topology, its first argument.
 SETS_TOPOLOGY = f"""
 import ctypes, sys
-library = ctypes.CDLL("{LIBRARIES}/../libsimverbs.so.0")
+library = ctypes.CDLL("{LIBRARIES}/libsimverbs.so.0")
 library.simverbs_set_topology(sys.argv[1].encode())
 count = ctypes.c_int()
 library.ibv_get_device_list(ctypes.byref(count))
