@@ -33,8 +33,9 @@ Switch::Switch(NodeId id, std::string name, std::uint16_t port_count, bool cuts_
         receive_ethernet(port, std::move(frame));
         return;
     }
+    // The table of the port is that of the host behind it.
     if (port.attributes().enforces_partitions_in && frame->vl != kManagementVl &&
-        !admits(port.attributes().pkeys, frame->pkey)) [[unlikely]] {
+        !may_send(port.attributes().pkeys, frame->pkey)) [[unlikely]] {
         port.drop(std::move(frame), DropReason::kPartitionIn);
         return;
     }

@@ -90,6 +90,15 @@ TEST(Pkeys, MatchWithOneFullMember) {
     EXPECT_FALSE(admits({0, 0x8003}, 0x8000));
 }
 
+TEST(SwitchPartitions, LimitedMembersSendAsThatOnly) {
+    EXPECT_TRUE(may_send({0x0001}, 0x0001));
+    EXPECT_FALSE(may_send({0x0001}, 0x8001));
+    EXPECT_TRUE(may_send({0x8001}, 0x0001));
+    EXPECT_TRUE(may_send({0x8001}, 0x8001));
+    EXPECT_FALSE(may_send({0x8001}, 0x8003));
+    EXPECT_FALSE(may_send({0x8000, 0}, 0));
+}
+
 TEST(SwitchPartitions, AreEnforcedWhereAskedAndCounted) {
     RunningFabric fabric("star:2");
     fabric.network.switch_at(0).set_multicast_table({{kGroup, {1, 2}}});
