@@ -37,6 +37,20 @@ class DropFrame final : public FrameAction {
     }
 };
 
+// Changes bits of the frame on the wire, as its check sequence there shows (VCRC, IBA 7.8.2): the
+// port at the other end discards it and counts a symbol error and a receive error. It counts them
+// when the frame is given to the link, too early by its time on the wire.
+class SymbolError final : public FrameAction {
+  public:
+    [[nodiscard]] std::string_view name() const override { return "symbol_error"; }
+    Verdict act(Frame& /*frame*/, const LinkDirection& direction) override {
+        PortCounters& counters = direction.to().mutable_counters();
+        ++counters.symbol_errors;
+        ++counters.rcv_errors;
+        return Verdict::kDrop;
+    }
+};
+
 // Frames that were taken off their way, at the port that was to send them.
 class ParkedFrames {
   public:

@@ -155,7 +155,14 @@ enum simverbs_fault_action {
      * RNR NAK with the timer of its queue pair, and the requester sends the request again; the
      * others drop the message. Receives that are posted stay there. Other packets do not match. For
      * a queue that is empty for a while, set match.to, from_ps, until_ps and count. */
-    SIMVERBS_FAULT_NO_RECEIVE
+    SIMVERBS_FAULT_NO_RECEIVE,
+
+    /* Changes bits of the packet on a link, as a bad cable does. The port at the other end of the
+     * link finds it by the packet's variant CRC (IBA 7.8.2), discards the packet and counts a
+     * symbol error and a receive error (SymbolErrorCounter, PortRcvErrors). match.link says which
+     * link; without it, where the packet begins. Bits that change within a switch are
+     * SIMVERBS_FAULT_CORRUPT. */
+    SIMVERBS_FAULT_SYMBOL_ERROR
 };
 
 /* The trigger of a fault. */

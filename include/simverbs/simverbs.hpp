@@ -319,6 +319,9 @@ class FaultWords {
 inline FaultWords drop() {
     return FaultWords(SIMVERBS_FAULT_DROP);
 }
+inline FaultWords symbol_error() {
+    return FaultWords(SIMVERBS_FAULT_SYMBOL_ERROR);
+}
 inline FaultWords corrupt() {
     return FaultWords(SIMVERBS_FAULT_CORRUPT);
 }

@@ -162,6 +162,8 @@ std::unique_ptr<fabric::FrameAction> FaultBoard::make_effect(FaultId id, const F
             return std::make_unique<fabric::HoldFrame>(clock_, keeper, with.duration);
         case SIMVERBS_FAULT_LAND_LATE:
             return std::make_unique<LandLate>(with.duration);
+        case SIMVERBS_FAULT_SYMBOL_ERROR:
+            return std::make_unique<fabric::SymbolError>();
         case SIMVERBS_FAULT_NO_RECEIVE:
             return std::make_unique<WithholdReceive>();
         case SIMVERBS_FAULT_MARK_CONGESTION:

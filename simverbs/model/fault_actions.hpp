@@ -355,6 +355,7 @@ inline constexpr auto kFaultActions = [] {
          M::kErrno, {}, K::kError},
         {SIMVERBS_FAULT_NO_RECEIVE,        "no_receive",        S::kPacket,
          {}, {}, K::kNotReady},
+        {SIMVERBS_FAULT_SYMBOL_ERROR,      "symbol_error",      S::kPacket,  {}, {}, K::kTimeout},
     });
 }();
 // clang-format on

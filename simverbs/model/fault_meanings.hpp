@@ -60,6 +60,7 @@ inline constexpr auto kFaultMeanings = std::to_array<FaultMeaningRow>({
     {SIMVERBS_FAULT_SYNDROME,          "Fails a send with a syndrome that the driver does not know: IBV_WC_GENERAL_ERR."},
     {SIMVERBS_FAULT_CALL,              "Makes calls fail with `errno`; they do nothing."},
     {SIMVERBS_FAULT_NO_RECEIVE,        "Makes messages find no receive posted: an RNR NAK, or a message that is dropped."},
+    {SIMVERBS_FAULT_SYMBOL_ERROR,      "Changes bits of packets on a link, as a bad cable does: the next port counts that and drops them."},
 });
 // clang-format on
 static_assert([] {

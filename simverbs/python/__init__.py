@@ -67,6 +67,7 @@ from simverbs.packet_faults import (
     reorder,
     rewrite,
     rnr_nak,
+    symbol_error,
     syndrome,
 )
 from simverbs.port import Port
@@ -82,8 +83,7 @@ __all__ = [
     "execution", "explain_trace", "hold", "host_kill", "host_restart", "inject", "land_late", "lid",
     "link_down", "link_flap", "link_rate", "link_up", "load", "mark", "mark_congestion",
     "mr_invalidate", "nak", "no_receive", "notify_congestion", "pause", "picoseconds", "pkey",
-    "port_error",
-    "process_kill", "process_stop", "qp_error", "read_trace", "release", "reorder", "reregister",
-    "rewrite", "ring", "rnr_nak", "run_scenario", "sm_death", "sm_lid", "srq_ring", "switch_death",
-    "syndrome", "text_of",
+    "port_error", "process_kill", "process_stop", "qp_error", "read_trace", "release", "reorder",
+    "reregister", "rewrite", "ring", "rnr_nak", "run_scenario", "sm_death", "sm_lid", "srq_ring",
+    "switch_death", "symbol_error", "syndrome", "text_of",
 ]

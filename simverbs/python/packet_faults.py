@@ -248,3 +248,16 @@ def no_receive(
 ) -> Fault:
     """Makes messages find no receive posted: an RNR NAK, or a message that is dropped."""
     return inject("no_receive", locals())
+
+
+def symbol_error(
+    *, link: Optional[str] = None, transmitter: Optional[str] = None, src: Optional[str] = None,
+    dst: Optional[str] = None, opcode: Optional[str] = None, direction: Optional[Direction] = None,
+    qp_num: Optional[int] = None, qp: Optional[int] = None, psn: Optional[int] = None,
+    attempt: Optional[int] = None, at: Optional[Duration] = None, until: Optional[Duration] = None,
+    after: Optional[Fault] = None, after_delay: Optional[Duration] = None,
+    nth: Optional[int] = None, count: Optional[Count] = None, chance: Optional[Chance] = None,
+    name: Optional[str] = None,
+) -> Fault:
+    """Changes bits of packets on a link, as a bad cable does: the next port counts that and drops them."""
+    return inject("symbol_error", locals())

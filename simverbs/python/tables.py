@@ -332,6 +332,10 @@ ACTIONS: Final[Mapping[str, Action]] = {
         44, "packet", "packet", True,
         {},
     ),
+    "symbol_error": Action(
+        45, "packet", "packet", True,
+        {},
+    ),
 }
 
 # Triggers, with the members that say what matches.

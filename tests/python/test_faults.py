@@ -136,6 +136,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "syndrome": {"qp": 1, "host": "h0"},
     "call": {"errno": "ENOMEM", "call": "ibv_reg_mr", "host": "h0"},
     "no_receive": {"dst": "h1", "at": "1ms", "until": "2ms", "count": "every"},
+    "symbol_error": {"link": "h0-s0", "transmitter": "s0", "count": "every", "chance": "1/50"},
 }
 
 

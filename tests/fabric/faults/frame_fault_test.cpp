@@ -66,6 +66,17 @@ TEST_F(FrameFaults, DropTakesThatFrameAndNoOther) {
     EXPECT_EQ(record.category, trace::Category::kFault);
 }
 
+TEST_F(FrameFaults, SymbolErrorsAreCountedWhereTheyAreSeen) {
+    const FrameFault breaking = fault(std::make_unique<SymbolError>(), {.nth = 2, .count = 2});
+    send(5);
+    fabric.run();
+    EXPECT_EQ(numbers(), (Numbers{1, 4, 5}));
+    const PortCounters& seen = fabric.port_of(1).counters();
+    EXPECT_EQ(seen.symbol_errors, 2U);
+    EXPECT_EQ(seen.rcv_errors, 2U);
+    EXPECT_EQ(fabric.port_of(0).counters().symbol_errors, 0U);
+}
+
 TEST_F(FrameFaults, LeaveTheOtherDirectionAlone) {
     FrameFault dropping = fault(std::make_unique<DropFrame>());
     fabric.send(1, 0, 1);
