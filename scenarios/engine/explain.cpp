@@ -326,9 +326,7 @@ class Explanation {
         const std::string_view reason = reason_of_loss(lost);
         std::string text;
         if (lost.name == "frame_dropped") {
-            const std::uint64_t lid = reason == "no_route" ? lost.number("dlid") : 0;
-            text = fmt::format("{}: {} dropped a frame{}: {}", time_text(lost.time_ps), lost.node,
-                               lid == 0 ? "" : fmt::format(" for LID {}", lid), reason);
+            text = fmt::format("{}: {}", time_text(lost.time_ps), describe_drop(lost));
         } else {
             text = fmt::format("{}: {} discarded a packet for QP {:#x}: {}",
                                time_text(lost.time_ps), lost.node, lost.number("dest_qpn"), reason);

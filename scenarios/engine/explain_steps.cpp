@@ -82,6 +82,39 @@ std::string describe_retries(const Trail& trail) {
                              fabric::counted(trail.sent_again(), "packet"));
 }
 
+std::string describe_drop(const Record& dropped) {
+    struct Row {
+        std::string_view reason;
+        std::string_view text;  // {}: the port that dropped
+    };
+    static constexpr auto kRows = std::to_array<Row>({
+        {"port_not_active", "its port {} was not ACTIVE"},
+        {"peer_not_active", "the port at the other end of port {} was not ACTIVE"},
+        {"arrived_inactive", "it arrived at port {}, which was not ACTIVE"},
+        {"exceeds_mtu", "it is longer than the MTU of port {}"},
+        {"link_down", "the link of port {} was down"},
+        {"head_of_queue_lifetime", "it waited for port {} for longer than it may"},
+        {"queue_full", "the queue of port {} was full"},
+        {"no_route", "no route leads there"},
+        {"no_lane", "its service level has no lane at port {}"},
+        {"back_to_sender", "its route leads back to port {}, where it came from"},
+        {"partition_in", "it arrived at port {}, which may not send with that P_Key"},
+        {"partition_out", "port {}, where it would leave, does not take that P_Key"},
+        {"no_consumer", "nothing there takes it"},
+        {"vlan", "its VLAN does not pass port {}"},
+    });
+    const std::string_view reason = dropped.text("reason");
+    const auto* const row = std::ranges::find(kRows, reason, &Row::reason);
+    const bool names_lid = reason == "no_route" && dropped.number("dlid") != 0;
+    return fmt::format(
+        "{} dropped a frame{}: {}", dropped.node,
+        names_lid ? fmt::format(" for LID {}", dropped.number("dlid")) : "",
+        row == kRows.end()
+            ? std::string(reason)
+            : fmt::format("{} ({})", fmt::format(fmt::runtime(row->text), dropped.number("port")),
+                          reason));
+}
+
 std::string describe_not_ready(std::span<const Record> records, const Record& completion) {
     constexpr std::uint64_t kKind = 0x60;
     constexpr std::uint64_t kRnr = 0x20;

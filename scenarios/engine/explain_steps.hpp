@@ -25,6 +25,9 @@ std::string describe_sent_before(std::span<const Record> records, const Record& 
 // How many packets were sent, and sent again.
 std::string describe_retries(const Trail& trail);
 
+// "s0 dropped a frame for LID 77: no route leads there (no_route)", of a record `frame_dropped`.
+std::string describe_drop(const Record& dropped);
+
 // How often the responder had no receive.
 std::string describe_not_ready(std::span<const Record> records, const Record& completion);
 

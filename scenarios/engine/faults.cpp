@@ -82,6 +82,13 @@ std::string in_words_of_scenarios(std::string refused, const FaultActionRow& act
     return refused;
 }
 
+// True if `when` has a key of that name.
+bool says_what_matches(std::string_view key) {
+    return std::ranges::any_of(simverbs::kFaultMembers, [key](const FaultMemberRow& row) {
+        return row.key == key && row.name.starts_with("match.");
+    });
+}
+
 // Several keys fill one member: those that this action does not read are refused here.
 std::string find_unread_key(Checked body, const FaultActionRow& action) {
     const simverbs::FaultMembers reads = action.needs | action.takes | row_of(action.subject).reads;
@@ -92,7 +99,11 @@ std::string find_unread_key(Checked body, const FaultActionRow& action) {
     };
     for (const FaultMemberRow& row : simverbs::kFaultMembers) {
         if (!row.name.starts_with("match.") && body.has(row.key) && !is_read(row.key)) {
-            return fmt::format("{} does not read {}", action.name, row.key);
+            return fmt::format(
+                "{} does not read {}{}", action.name, row.key,
+                says_what_matches(row.key)
+                    ? fmt::format("; what it is done to: \"when: {{{}: ...}}\"", row.key)
+                    : "");
         }
     }
     return {};

@@ -72,6 +72,7 @@ class FiredFaults {
                 complete(record);
             }
         }
+        say_sent_again();
         if (left_out_ > 0) {
             text_ += fmt::format("    Then {} of that kind.\n",
                                  fabric::counted(left_out_, "further line"));
@@ -92,15 +93,40 @@ class FiredFaults {
         std::vector<std::string> carried_out{};  // messages of the requester, since it was hit
     };
 
+    // Packets of one connection that were sent again one behind the other.
+    struct SentAgain {
+        const Record* first = nullptr;  // nullptr: none
+        const Connection* of = nullptr;
+        std::int64_t first_psn = 0;
+        std::int64_t last_psn = 0;
+    };
+
     template <class... Args>
     void say(const Record& record, fmt::format_string<Args...> format, Args&&... args) {
+        say_sent_again();
+        say_line(record, fmt::format(format, std::forward<Args>(args)...));
+    }
+
+    void say_line(const Record& record, std::string_view line) {
         if (steps_ == kMostSteps) {
             ++left_out_;
             return;
         }
         ++steps_;
-        text_ += fmt::format("    {}: {}\n", time_text(record.time_ps),
-                             fmt::format(format, std::forward<Args>(args)...));
+        text_ += fmt::format("    {}: {}\n", time_text(record.time_ps), line);
+    }
+
+    void say_sent_again() {
+        const SentAgain sent = std::exchange(again_, {});
+        if (sent.first == nullptr) {
+            return;
+        }
+        const std::string who = end(*sent.of);
+        say_line(*sent.first, sent.first_psn == sent.last_psn
+                                  ? fmt::format("{} sent {}, PSN {}, again.", who,
+                                                sent.first->text("opcode"), sent.first_psn)
+                                  : fmt::format("{} sent PSN {} to {} again.", who, sent.first_psn,
+                                                sent.last_psn));
     }
 
     void connect(const Record& record) {
@@ -148,9 +174,18 @@ class FiredFaults {
         const auto found = connections_.find({sent.node, sent.number("qpn")});
         if (found != connections_.end() && found->second.was_hit &&
             sent.number("retransmission") != 0) {
-            say(sent, "{} sent {}, PSN {}, again.", end(found->second), opcode,
-                relative_psn(found->second, sent));
+            send_again(sent, found->second);
         }
+    }
+
+    void send_again(const Record& sent, const Connection& connection) {
+        const std::int64_t psn = relative_psn(connection, sent);
+        if (again_.of != &connection || psn != again_.last_psn + 1 ||
+            carried_by(again_.first->text("opcode")) != carried_by(sent.text("opcode"))) {
+            say_sent_again();
+            again_ = {&sent, &connection, psn, psn};
+        }
+        again_.last_psn = psn;
     }
 
     // A READ that is sent again is executed again; nothing else is.
@@ -202,6 +237,7 @@ class FiredFaults {
     FaultPlaces places_;
     std::map<std::pair<std::string, std::uint64_t>, Connection> connections_;
     std::string text_;
+    SentAgain again_;
     std::size_t steps_ = 0;
     std::size_t left_out_ = 0;
 };

@@ -226,12 +226,22 @@ hosts: {{h0: {{do: [{{write: {{qp: c}}}}, {{poll: {{qp: c}}}}]}}}}
     }
 }
 
+TEST(Roots, PacketsThatAreSentAgainTogetherAreOneLine) {
+    EXPECT_THAT(explanation_of(R"(
+connections: {c: {between: [h0, h1], mtu: 1024}}
+hosts: {h0: {do: [{write: {qp: c, length: 8KiB}}, {poll: {qp: c}}]}}
+faults: [{name: lost, action: drop, when: {qp: h0/c, psn: 3}}]
+expect: {memory: [{host: h1, at: 0, word: 77}]}
+)"),
+                AllOf(HasSubstr("sent PSN 3 to 8 again."), Not(HasSubstr("PSN 4, again"))));
+}
+
 TEST(Roots, ALidWithoutARouteIsNamed) {
     EXPECT_THAT(explanation_of(R"(
 connections: {c: {between: [h0, h1], timeout: 8, retries: 2, ends: {h0: {lid: 77}}}}
 hosts: {h0: {do: [{write: {qp: c}}, {poll: {qp: c}}]}}
 )"),
-                HasSubstr("s0 dropped a frame for LID 77: no_route."));
+                HasSubstr("s0 dropped a frame for LID 77: no route leads there (no_route)."));
 }
 
 TEST(Roots, WhatWasHitIsNamedAndWhatSetItOff) {
