@@ -89,7 +89,8 @@ class Screen {
         for (const WatchedPort& port : now_.ports) {
             const auto found = ports_.find(port.name);
             const WatchedPort* const was = found == ports_.end() ? nullptr : found->second;
-            Row row{{port.name, port.state, port.rate}, port.state != "ACTIVE"};
+            Row row{{port.name, port.state, port.rate},
+                    port.state != "ACTIVE" || port.lost + port.failed != 0};
             add_traffic(row, port.sent_packets, port.sent_bytes,
                         was == nullptr ? nullptr : &was->sent_bytes);
             add_traffic(row, port.received_packets, port.received_bytes,

@@ -171,11 +171,12 @@ FabricAnswer FabricChanges::set_address(Port& port, const std::string& value) {
         vlan = parse_number(value.substr(end + kVlanWord.size()));
         const auto& vlans = port.attributes().vlans;
         if (!vlan || !vlans || !std::ranges::binary_search(*vlans, *vlan)) {
-            return {EINVAL, fmt::format("{} has no interface in VLAN {}; it has them in: {}",
-                                        port_name(port), value.substr(end + kVlanWord.size()),
-                                        vlans && !vlans->empty()
-                                            ? fmt::format("{}", fmt::join(*vlans, ", "))
-                                            : "none")};
+            return {EINVAL,
+                    fmt::format("{} has no interface in VLAN {}; it has them in: {}",
+                                port_name(port), value.substr(end + kVlanWord.size()),
+                                vlans && !vlans->empty()
+                                    ? fmt::format("{}", fmt::join(*vlans, ", "))
+                                    : "none; a topology makes them: eth-star:4,vlans=[100]")};
         }
     }
     if (!set_ipv4_address(simulation_.network(), port, ntohl(address.s_addr),

@@ -178,10 +178,12 @@ TEST(WatchScreen, ShowsTheBusyAndTheBrokenWhereNotAllFit) {
     before.time_ps = 1'000'000;
     before.wall_ns = 0;
     now.queue_pairs[17].sends_done = 3;
+    now.ports[14].lost = 2;
     const std::string screen = watch_screen(now, &before, {.lines = 16, .columns = 300});
     EXPECT_EQ(count(screen, "\n"), 16U) << screen;
     EXPECT_LT(screen.find("0x000011"), screen.find("0x000000")) << screen;
     EXPECT_LT(screen.find("0x00000c"), screen.find("0x000000")) << screen;
+    EXPECT_LT(screen.find("h14:1"), screen.find("h1:1")) << screen;
     EXPECT_NE(screen.find("3.00M"), std::string::npos) << "three in a microsecond\n" << screen;
     EXPECT_NE(screen.find("more queue pairs"), std::string::npos) << screen;
 }

@@ -283,9 +283,9 @@ std::string describe(const Report& report, std::span<const std::string> switches
         "switches; routes a link: {} at most, {} on average; ",
         report.pairs - report.unreachable, report.pairs, report.longer_than_needed, report.longest,
         report.most_routes, report.mean_routes());
-    return text + (report.credit_loop.empty()
-                       ? std::string("no credit loop")
-                       : "a credit loop: " + describe(report.credit_loop, switches));
+    return text + (report.credit_loop.empty() ? std::string("no credit loop")
+                                              : "a credit loop where all traffic is in one lane: " +
+                                                    describe(report.credit_loop, switches));
 }
 
 }  // namespace fabric::routing
