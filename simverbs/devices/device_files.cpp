@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <rdma/ib_user_mad.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -182,6 +183,19 @@ ssize_t read_device(int descriptor, void* bytes, std::size_t count) {
         errno = error;
     }
     return got < 0 || fits ? got : fail(ENOSPC);
+}
+
+ssize_t write_device(int descriptor, const void* bytes, std::size_t count) {
+    for (;;) {
+        const ssize_t written = syscall(SYS_write, descriptor, bytes, count);
+        if (written >= 0 || errno != EAGAIN || !is_still_open(descriptor)) {
+            return written;
+        }
+        pollfd full{descriptor, POLLOUT, 0};
+        if (syscall(SYS_ppoll, &full, 1, nullptr, nullptr, 0) < 0 && errno != EINTR) {
+            return -1;
+        }
+    }
 }
 
 // The kernel writes it as "231:64" into the attribute `dev` of the device.

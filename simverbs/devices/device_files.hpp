@@ -22,6 +22,10 @@ void refresh_attribute(int descriptor);
 // As read(2) of /dev/infiniband/umadN: a datagram that does not fit stays where it is.
 ssize_t read_device(int descriptor, void* bytes, std::size_t count);
 
+// As write(2) of /dev/infiniband/umadN: O_NONBLOCK is for reading alone, as with Linux, where
+// datagrams queue without a limit. Here it waits until the server has taken some of them.
+ssize_t write_device(int descriptor, const void* bytes, std::size_t count);
+
 // Describes an open device as fstat(2) does: its type and number.
 void describe_device(int descriptor, mode_t& mode, dev_t& number);
 

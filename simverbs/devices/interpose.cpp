@@ -267,8 +267,12 @@ INTERPOSED ssize_t read(int descriptor, void* bytes, size_t count) {
 
 INTERPOSED ssize_t write(int descriptor, const void* bytes, size_t count) {
     static auto* const kOriginal = next<ssize_t(int, const void*, size_t)>("write");
-    if (devices::kind_of(descriptor) == FileKind::kRdmaCm) [[unlikely]] {
+    const FileKind kind = devices::kind_of(descriptor);
+    if (kind == FileKind::kRdmaCm) [[unlikely]] {
         return devices::write_rdma_cm(descriptor, bytes, count);
+    }
+    if (kind == FileKind::kDevice) [[unlikely]] {
+        return devices::write_device(descriptor, bytes, count);
     }
     return kOriginal(descriptor, bytes, count);
 }

@@ -63,6 +63,7 @@ static void ask_self(int umad, int agent, unsigned transaction) {
     get.bytes[1] = 0x81;
     get.bytes[2] = 1;
     get.bytes[3] = 1;
+    get.bytes[14] = (unsigned char)(transaction >> 8);
     get.bytes[15] = (unsigned char)transaction;
     get.bytes[17] = 0x11;
     memset(get.bytes + 32, 0xFF, 4);
@@ -76,7 +77,8 @@ static void expect_answer(int umad, int agent, unsigned transaction) {
     EXPECT(read(umad, &answer, sizeof answer) == sizeof answer);
     EXPECT(answer.header.status == 0 && answer.header.id == (unsigned)agent);
     EXPECT(answer.header.length == sizeof answer);
-    EXPECT(answer.bytes[3] == 0x81 && answer.bytes[15] == transaction);
+    EXPECT(answer.bytes[3] == 0x81);
+    EXPECT(answer.bytes[14] * 256U + answer.bytes[15] == transaction);
     EXPECT(answer.bytes[64 + 2] == 1); /* NodeInfo: a channel adapter */
 }
 
@@ -298,6 +300,21 @@ static void threads(void) {
     }
 }
 
+/* Datagrams queue without a limit, also where reading does not wait: more than a socket holds. */
+static void many_datagrams(void) {
+    enum { kMany = 5000 };
+    const int umad = open_umad(O_NONBLOCK);
+    const int agent = register_agent(umad, 0, 0x81);
+    EXPECT(agent >= 0);
+    for (unsigned i = 0; i < kMany; ++i) {
+        ask_self(umad, agent, i);
+    }
+    for (unsigned i = 0; i < kMany; ++i) {
+        expect_answer(umad, agent, i);
+    }
+    close(umad);
+}
+
 int main(void) {
     attributes();
     closed_before_another_is_read();
@@ -306,6 +323,7 @@ int main(void) {
     subnet_manager();
     children();
     threads();
+    many_datagrams();
     puts("all as expected");
     return 0;
 }
