@@ -92,6 +92,9 @@ std::string words_of(const CLI::App& command, const std::vector<std::string>& le
     if (option == left.end()) {
         return fmt::format("'{}' is one word too many", left.front());
     }
+    if (command.get_option_no_throw(*option) != nullptr) {  // before the command's name
+        return fmt::format("'{}' stands behind '{}'", *option, command.get_name());
+    }
     return takes_as_word(command, *option)
                ? fmt::format("no option '{}': the {} is given without it", *option,
                              option->substr(kDashes))

@@ -319,6 +319,7 @@ class Help(Case):
             ("lab", "lab: a command is required; there are: list, start, check"),
             ("up --topology pair",
              "up: no option '--topology': the topology is given without it"),
+            ("fabric --world x link h0-s0", "fabric link: '--world' stands behind 'link'"),
             ("up pair --wrld x", 'up: no option \'--wrld\': did you mean "--world"?'),
             ("fabric --world x", "fabric: a command is required before '--world'; there are: show"),
             ("fabric frob --world x", "fabric: no command 'frob'; there are: show, link"),
