@@ -10,6 +10,18 @@
 #include "simverbs/world/hang_report.hpp"
 
 namespace simverbs {
+namespace {
+
+// Returns the name that the kernel has for the program of a process, in printable characters.
+std::string program_of(pid_t process) {
+    std::string program;
+    std::getline(std::ifstream(fmt::format("/proc/{}/comm", process)), program);
+    std::replace_if(
+        program.begin(), program.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+    return program;
+}
+
+}  // namespace
 
 // The processes that are attached or have a device open in /dev, by host: each once.
 std::vector<Server::User> Server::users() const {
@@ -36,12 +48,8 @@ std::vector<Server::User> Server::users() const {
 std::string Server::name_users() const {
     std::string names;
     for (const User& user : users()) {
-        std::string program;
-        std::getline(std::ifstream(fmt::format("/proc/{}/comm", user.process)), program);
-        std::replace_if(
-            program.begin(), program.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-        names += fmt::format("{}{} (process {} of {})", names.empty() ? "" : ", ", program,
-                             user.process, user.host);
+        names += fmt::format("{}{} (process {} of {})", names.empty() ? "" : ", ",
+                             program_of(user.process), user.process, user.host);
     }
     return names;
 }
@@ -61,7 +69,7 @@ std::string Server::status(bool verbose) const {
                             port.attributes().lid.value(), to_string(port.state()));
         for (const User& user : everyone) {
             if (user.host == hca.host()) {
-                text += fmt::format(", process {}", user.process);
+                text += fmt::format(", {} (process {})", program_of(user.process), user.process);
             }
         }
         if (const std::size_t count = hca.queue_pair_count(); count > 0) {
@@ -82,11 +90,14 @@ std::string Server::status_as_json() const {
     for (std::size_t i = 0; i < simulation_->hca_count(); ++i) {
         const Hca& hca = simulation_->hca(i);
         if (hosts.empty() || hosts.back()["host"] != hca.host()) {
-            hosts.push_back(
-                {{"host", hca.host()}, {"processes", Json::array()}, {"hcas", Json::array()}});
+            hosts.push_back({{"host", hca.host()},
+                             {"processes", Json::array()},
+                             {"programs", Json::array()},
+                             {"hcas", Json::array()}});
             for (const User& user : everyone) {
                 if (user.host == hca.host()) {
                     hosts.back()["processes"].push_back(user.process);
+                    hosts.back()["programs"].push_back(program_of(user.process));
                 }
             }
         }

@@ -285,6 +285,7 @@ class ForPrograms(World):
             program.terminate()
         self.assertEqual([status["topology"], status["seed"]], ["star:2", 1])
         self.assertEqual([len(host["processes"]) for host in status["hosts"]], [0, 1])
+        self.assertEqual([host["programs"] for host in status["hosts"]], [[], ["ibv_asyncwatch"]])
         self.assertEqual(status["hosts"][1]["hcas"],
                          [{"name": "h1", "lid": 2, "state": "ACTIVE", "queue_pairs": 0}])
         watched = self.json_of("watch", "--world", "w", "--once")
