@@ -60,8 +60,8 @@ Outcome<std::vector<Node*>> FabricLookup::nodes(const std::string& name) const {
         names.push_back(network.node(fabric::NodeId{static_cast<std::uint32_t>(i)}).name());
     }
     return Failure(fmt::format("topology '{}' has no node '{}'{} (nodes: {})",
-                               simulation_.options().topology, name,
-                               fabric::suggestion(name, names), list_of(names)));
+                               simulation_.topology(), name, fabric::suggestion(name, names),
+                               list_of(names)));
 }
 
 Outcome<Link*> FabricLookup::link(const std::string& name) const {
@@ -74,8 +74,8 @@ Outcome<Link*> FabricLookup::link(const std::string& name) const {
         names.push_back(network.link(i).name());
     }
     return Failure(fmt::format("topology '{}' has no link '{}'{} (links: {})",
-                               simulation_.options().topology, name,
-                               fabric::suggestion(name, names), list_of(names)));
+                               simulation_.topology(), name, fabric::suggestion(name, names),
+                               list_of(names)));
 }
 
 Outcome<Port*> FabricLookup::port(const std::string& name) const {

@@ -309,7 +309,7 @@ std::string show_fabric(Simulation& simulation, const FabricPart& part, bool as_
         }
         return text;
     }
-    return text_of({{"topology", simulation.options().topology},
+    return text_of({{"topology", simulation.topology()},
                     {"time_ps", to_picoseconds(simulation.loop().now())},
                     {"nodes", json_of_all(part.nodes)},
                     {"ports", json_of_all(part.ports)},

@@ -174,7 +174,7 @@ std::string describe_missing_sweeps(Simulation& simulation) {
 std::string describe_subnet(Simulation& simulation, bool as_json) {
     const Network& network = simulation.network();
     if (as_json) {
-        return text_of({{"topology", simulation.options().topology},
+        return text_of({{"topology", simulation.topology()},
                         {"time_ps", to_picoseconds(simulation.loop().now())},
                         {"manager", json_of_manager(simulation)},
                         {"infiniband_ports", json_of_ports(network)},

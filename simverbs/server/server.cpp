@@ -344,8 +344,8 @@ void Server::attach(int socket, const AttachRequest& request) {
     const std::string host(request.host.data(), strnlen(request.host.data(), request.host.size()));
     const fabric::EndNode* node = simulation_->network().find_host(host);
     if (node == nullptr) {
-        refuse(ENOENT, fmt::format("topology '{}' has no host '{}'",
-                                   simulation_->options().topology, host));
+        refuse(ENOENT,
+               fmt::format("topology '{}' has no host '{}'", simulation_->topology(), host));
         return;
     }
     std::unique_ptr<RemoteClient> client;

@@ -56,9 +56,9 @@ std::string Server::name_users() const {
 
 std::string Server::status(bool verbose) const {
     const SimulationOptions& options = simulation_->options();
-    std::string text =
-        fmt::format("topology {}, personality {}, seed {}, virtual time {}\n", options.topology,
-                    options.personality, options.seed, in_seconds(simulation_->loop().now()));
+    std::string text = fmt::format("topology {}, personality {}, seed {}, virtual time {}\n",
+                                   simulation_->topology(), options.personality, options.seed,
+                                   in_seconds(simulation_->loop().now()));
     const std::vector<User> everyone = users();
     for (std::size_t i = 0; i < simulation_->hca_count(); ++i) {
         const Hca& hca = simulation_->hca(i);
@@ -106,7 +106,7 @@ std::string Server::status_as_json() const {
                                         {"state", to_string(hca.port(1).state())},
                                         {"queue_pairs", hca.queue_pair_count()}});
     }
-    return text_of({{"topology", options.topology},
+    return text_of({{"topology", simulation_->topology()},
                     {"personality", options.personality},
                     {"seed", options.seed},
                     {"time_ps", to_picoseconds(simulation_->loop().now())},

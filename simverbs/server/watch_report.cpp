@@ -69,7 +69,7 @@ std::string watch_report(Simulation& simulation, const std::string& users) {
             }
         }
     }
-    return text_of({{"topology", simulation.options().topology},
+    return text_of({{"topology", simulation.topology()},
                     {"time_ps", fabric::to_picoseconds(simulation.loop().now())},
                     {"events", simulation.loop().events_run()},
                     {"users", users},

@@ -43,6 +43,7 @@ std::string_view to_string(SubnetManagement management);
 
 struct SimulationOptions {
     std::string topology = "star:2";  // a generator or the path of a file
+    std::string topology_name{};      // how answers and errors call it; empty: `topology`
     std::string personality = "spec";
     std::uint64_t seed = 1;
     std::uint32_t first_psn = 0;  // where a program's PSN 0 is on the wire
@@ -66,7 +67,9 @@ class Simulation final : public FaultEnvironment,
     [[nodiscard]] fabric::EventLoop& loop() override { return loop_; }
     [[nodiscard]] fabric::trace::Bus& bus() override { return bus_; }
     [[nodiscard]] fabric::Network& network() override { return network_; }
-    [[nodiscard]] std::string_view topology() const override { return options_.topology; }
+    [[nodiscard]] std::string_view topology() const override {
+        return options_.topology_name.empty() ? options_.topology : options_.topology_name;
+    }
     [[nodiscard]] std::uint64_t seed() const override { return options_.seed; }
 
     // The management of every node; clients of ports stand in for user-level ones.
