@@ -10,17 +10,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "fabric/yaml/value.hpp"
-
 #include "simverbs/cli/end_signals.hpp"
 #include "simverbs/cli/run_folder.hpp"
+#include "simverbs/cli/served_scenario.hpp"
 #include "simverbs/server/server.hpp"
 
 #include "scenarios/engine/explain.hpp"
 #include "scenarios/engine/faults.hpp"
 #include "scenarios/engine/judge.hpp"
-#include "scenarios/engine/topology_file.hpp"
-#include "scenarios/engine/usage.hpp"
 #include "scenarios/engine/witness.hpp"
 
 namespace simverbs::cli {
@@ -28,36 +25,15 @@ namespace {
 
 constexpr std::int64_t kPicosecondsInMillisecond = 1'000'000'000;
 
-class ServedFaults final : public scenarios::FaultSink {
-  public:
-    explicit ServedFaults(Server& server) : server_(server) {}
-    std::string inject(const simverbs_fault& fault, std::uint32_t& id) override {
-        return server_.inject(fault, id);
-    }
-    [[nodiscard]] std::optional<std::uint64_t> matched(std::uint32_t id) const override {
-        return server_.fault_matched(id);
-    }
-    // Only programs of operations take faults back.
-    void clear(std::uint32_t /*id*/) override {}
-
-  private:
-    Server& server_;
-};
-
-ServerOptions options_of(const scenarios::Scenario& scenario, const ProcessOptions& options,
-                         const std::string& topology) {
-    const scenarios::Checked run = scenario.at("run");
+ServerOptions options_of(const scenarios::Scenario& scenario, const ProcessOptions& options) {
     ServerOptions made;
-    made.simulation.topology = topology;
     // A scenario is the same run however it is served: defaults are those of embedded worlds.
     for (const SettingRow& row : kSettings) {
         if (!row.served_default.empty()) {
             set(made, row.setting, row.by_default);
         }
-        if (run.has(row.key)) {
-            set(made, row.setting, run.text(row.key));
-        }
     }
+    take_settings(scenario, made);
     made.trace_file = options.trace_file;
     made.capture_file = options.capture_file;
     return made;
@@ -115,10 +91,8 @@ std::optional<std::chrono::milliseconds> limit_of(const scenarios::Scenario& sce
 
 // Returns what is wrong before anything is started; "" where nothing is.
 std::string refuse(const scenarios::Scenario& scenario, const std::vector<ProgramSpec>& programs) {
-    fabric::yaml::Errors errors(scenario.files());
-    scenarios::check_for_processes(scenario, errors);
-    if (!errors.empty()) {
-        return errors.text();
+    if (std::string operations = describe_operations(scenario); !operations.empty()) {
+        return operations;
     }
     if (programs.empty()) {
         return fmt::format(
@@ -170,16 +144,15 @@ scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
     }
     const EndSignals signals(options.signals);
     const RunFolder folder;
-    const scenarios::TopologyFile topology(scenario);
     if (verdict.error.empty()) {
-        verdict.error = folder.error().empty() ? topology.error() : folder.error();
+        verdict.error = folder.error();
     }
     if (!verdict.error.empty()) {
         return verdict;
     }
-    ServerOptions server_options = options_of(scenario, options, topology.spec());
+    ServerOptions server_options = options_of(scenario, options);
     server_options.socket = folder.socket();
-    const auto made = Server::make(server_options);
+    const auto made = make_server(scenario, server_options);
     if (!made) {
         verdict.error = made.error();
         return verdict;
