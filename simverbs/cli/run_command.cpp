@@ -19,7 +19,6 @@
 #include "simverbs/cli/launch.hpp"
 #include "simverbs/cli/run_folder.hpp"
 #include "simverbs/cli/scenario_processes.hpp"
-#include "simverbs/cli/world_options.hpp"
 #include "simverbs/model/settings.hpp"
 
 #include "scenarios/engine/batch.hpp"
@@ -34,34 +33,24 @@ RunCommand::RunCommand(CLI::App& app)
             std::string(fabric::generators()));
     words->type_name("TOPOLOGY HOST=COMMAND");
     take_installed_files(*words);
-    CLI::Option* const file = command_->add_option(
-        "--scenario", scenario_,
-        "instead of TOPOLOGY: says what fabric there is, what goes wrong and what to expect");
-    file->type_name("SCENARIO");
-    take_installed_files(*file);
-    add_world_options(*command_, server_);
-    for (const SettingRow& row : kSettings) {
-        if (row.scope == SettingScope::kWorld && !row.option.empty()) {
-            file->excludes(command_->get_option(std::string(row.option)));
-        }
-    }
-    command_->add_option("--set", settings_, "a change of the scenario")
-        ->type_name("KEY.KEY=VALUE")
-        ->allow_extra_args(false)
-        ->needs(file);
+    add_scenario_or_world_options(
+        *command_, scenario_,
+        "instead of TOPOLOGY: says what fabric there is, what goes wrong and what to expect",
+        server_, [](const SettingRow& row) { return row.scope == SettingScope::kWorld; });
     add_limit(*command_, "--time-limit", limit_, "how long the programs may take", "none");
     command_->add_flag("--quiet", quiet_, "no summary");
 }
 
 int RunCommand::run() {
-    const std::size_t topologies = scenario_.empty() ? std::min<std::size_t>(words_.size(), 1) : 0;
+    const std::size_t topologies =
+        scenario_.file.empty() ? std::min<std::size_t>(words_.size(), 1) : 0;
     const auto programs = programs_of_words(std::span(words_).subspan(topologies));
     if (!programs) {
-        return complain(
-            programs.error() + (scenario_.empty() ? "" : "; a scenario names its fabric itself"),
-            kUsage);
+        return complain(programs.error() +
+                            (scenario_.file.empty() ? "" : "; a scenario names its fabric itself"),
+                        kUsage);
     }
-    if (!scenario_.empty()) {
+    if (!scenario_.file.empty()) {
         return run_scenario(*programs);
     }
     if (programs->empty()) {
@@ -72,14 +61,14 @@ int RunCommand::run() {
 }
 
 int RunCommand::run_scenario(std::vector<ProgramSpec> programs) const {
-    const auto scenario = scenarios::load(scenario_, settings_);
+    const auto scenario = scenarios::load(scenario_.file, scenario_.settings);
     if (!scenario) {
         return complain(scenario.error(), kUsage);
     }
     scenarios::Verdict verdict = run_processes(
         *scenario, {std::move(programs), limit_.count() == 0 ? std::nullopt : std::optional(limit_),
                     server_.trace_file, server_.capture_file, EndSignals::Afterwards::kNothing});
-    verdict.replay = "simverbs run --scenario " + fabric::shell_word(scenario_);
+    verdict.replay = "simverbs run --scenario " + fabric::shell_word(scenario_.file);
     for (const std::string& word : words_) {
         verdict.replay += " " + fabric::shell_word(word);
     }
@@ -87,7 +76,7 @@ int RunCommand::run_scenario(std::vector<ProgramSpec> programs) const {
         return complain(verdict.error, kUsage);
     }
     if (!quiet_ || !verdict.passed()) {
-        fmt::print(stderr, "{}", scenarios::report(verdict, settings_));
+        fmt::print(stderr, "{}", scenarios::report(verdict, scenario_.settings));
     }
     if (verdict.interrupted_by != 0) {
         return kSignalled + verdict.interrupted_by;

@@ -9,6 +9,7 @@
 
 #include "simverbs/cli/command.hpp"
 #include "simverbs/cli/programs.hpp"
+#include "simverbs/cli/world_options.hpp"
 #include "simverbs/server/server.hpp"
 
 namespace simverbs::cli {
@@ -27,9 +28,8 @@ class RunCommand final : public Command {
 
     CLI::App* command_;
     ServerOptions server_;
-    std::vector<std::string> words_;      // TOPOLOGY, unless there is a scenario; HOST=COMMAND ...
-    std::string scenario_;                // a file; "": none
-    std::vector<std::string> settings_;   // of it
+    std::vector<std::string> words_;  // TOPOLOGY, unless there is a scenario; HOST=COMMAND ...
+    ScenarioChoice scenario_;
     std::chrono::milliseconds limit_{0};  // 0: none
     bool quiet_ = false;
 };

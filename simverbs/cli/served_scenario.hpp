@@ -43,4 +43,12 @@ void take_settings(const scenarios::Scenario& scenario, ServerOptions& options);
 fabric::Outcome<std::unique_ptr<Server>> make_server(const scenarios::Scenario& scenario,
                                                      ServerOptions options);
 
+// Makes the server of a world that stays: with the scenario's fabric, its settings, those of
+// `options` where it names none, and its faults. A failure leaves nothing of the world.
+fabric::Outcome<std::unique_ptr<Server>> make_lasting_server(const scenarios::Scenario& scenario,
+                                                             ServerOptions options);
+
+// Says what of the scenario a world that stays does not do; "": it does all of it.
+std::string describe_ignored(const scenarios::Scenario& scenario);
+
 }  // namespace simverbs::cli

@@ -27,10 +27,12 @@
 #include "simverbs/cli/incomplete_files.hpp"
 #include "simverbs/cli/installed_files.hpp"
 #include "simverbs/cli/launch.hpp"
+#include "simverbs/cli/served_scenario.hpp"
 #include "simverbs/cli/unreachable_program.hpp"
-#include "simverbs/cli/world_options.hpp"
 #include "simverbs/protocol/served_protocol.hpp"
 #include "simverbs/server/text_table.hpp"
+
+#include "scenarios/engine/scenario.hpp"
 
 namespace simverbs::cli {
 namespace {
@@ -90,7 +92,7 @@ void complain_of_runtime_folder(const std::string& socket) {
 }
 
 // Forks; the parent returns once the child listens, the child serves and never returns.
-int serve_in_background(const ServerOptions& options) {
+int serve_in_background(const MakeServer& make) {
     std::array<int, 2> ready{};
     if (pipe2(ready.data(), O_CLOEXEC) != 0) {
         return complain(fmt::format("pipe: {}", std::strerror(errno)), kFailed);
@@ -99,7 +101,7 @@ int serve_in_background(const ServerOptions& options) {
     if (child == 0) {
         setsid();
         block_end_signals(SIG_BLOCK);
-        auto server = Server::make(options);
+        MadeServer server = make();
         if (!server) {
             const std::string& error = server.error();
             [[maybe_unused]] const ssize_t told = write(ready[1], error.data(), error.size());
@@ -179,9 +181,13 @@ WorldCommands::WorldCommands(CLI::App& app, std::string& world, std::vector<std:
       down_(app.add_subcommand("down", "End a served world")) {
     CLI::Option* const topology = up_->add_option(
         "topology", server_.simulation.topology, "a file, or " + std::string(fabric::generators()));
-    topology->type_name("TOPOLOGY")->default_str("")->required();
+    topology->type_name("TOPOLOGY")->default_str("");
     take_installed_files(*topology);
-    add_world_options(*up_, server_);
+    // A scenario has no key for --sm and --routing, which therefore remain options beside it.
+    add_scenario_or_world_options(
+        *up_, scenario_, "instead of TOPOLOGY: says what fabric there is and what goes wrong",
+        server_, [](const SettingRow& row) { return !row.key.empty(); })
+        ->excludes(topology);
     up_->add_flag("--foreground", foreground_, "stay, and print a summary at the end");
     on_->add_option("host", host_, "a host of its topology")->type_name("HOST")->required();
     // For --help alone: take_program() has taken these words before.
@@ -220,17 +226,46 @@ int WorldCommands::up() {
         return complain(kNoLibrary, kFailed);
     }
     server_.socket = socket_;
+    if (!scenario_.file.empty()) {
+        return up_with_scenario();
+    }
+    if (up_->get_option("topology")->count() == 0) {
+        return complain(
+            "up needs a topology or a scenario: simverbs up star:2, or simverbs up --scenario FILE",
+            kUsage);
+    }
+    return serve_world(server_.simulation.topology, [this] { return Server::make(server_); });
+}
+
+int WorldCommands::up_with_scenario() {
+    const auto scenario = scenarios::load(scenario_.file, scenario_.settings);
+    if (!scenario) {
+        return complain(scenario.error(), kUsage);
+    }
+    if (const std::string operations = describe_operations(*scenario); !operations.empty()) {
+        return complain(
+            operations +
+                "\n(up has no programs of operations; simverbs scenario FILE runs this file)",
+            kUsage);
+    }
+    if (const std::string ignored = describe_ignored(*scenario); !ignored.empty()) {
+        complain(ignored, kPassed);
+    }
+    return serve_world(scenario_.file, [&] { return make_lasting_server(*scenario, server_); });
+}
+
+int WorldCommands::serve_world(std::string_view name, const MakeServer& make) const {
     complain_of_runtime_folder(socket_);
     if (!foreground_) {
-        const int status = serve_in_background(server_);
+        const int status = serve_in_background(make);
         if (status == kPassed) {
-            fmt::print("{} is up; start programs with: simverbs on{} HOST -- COMMAND\n",
-                       server_.simulation.topology, world_option(socket_));
+            fmt::print("{} is up; start programs with: simverbs on{} HOST -- COMMAND\n", name,
+                       world_option(socket_));
         }
         return status;
     }
     block_end_signals(SIG_BLOCK);
-    const auto server = Server::make(server_);
+    const MadeServer server = make();
     if (!server) {
         return complain(server.error(), kUsage);
     }

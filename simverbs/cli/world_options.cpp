@@ -10,6 +10,7 @@
 
 #include "fabric/yaml/quantities.hpp"
 
+#include "simverbs/cli/installed_files.hpp"
 #include "simverbs/model/settings.hpp"
 
 namespace simverbs::cli {
@@ -96,6 +97,25 @@ void add_world_options(CLI::App& command, ServerOptions& options) {
             option->envname(std::string(row.variable));
         }
     }
+}
+
+CLI::Option* add_scenario_or_world_options(CLI::App& command, ScenarioChoice& scenario,
+                                           const char* meaning, ServerOptions& options,
+                                           bool (*is_of_scenario)(const SettingRow& row)) {
+    CLI::Option* const file = command.add_option("--scenario", scenario.file, meaning);
+    file->type_name("SCENARIO");
+    take_installed_files(*file);
+    add_world_options(command, options);
+    for (const SettingRow& row : kSettings) {
+        if (!row.option.empty() && is_of_scenario(row)) {
+            file->excludes(command.get_option(std::string(row.option)));
+        }
+    }
+    command.add_option("--set", scenario.settings, "a change of the scenario")
+        ->type_name("KEY.KEY=VALUE")
+        ->allow_extra_args(false)
+        ->needs(file);
+    return file;
 }
 
 CLI::Option* add_world(CLI::App& command, std::string& world) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -23,6 +24,19 @@ CLI::Option* add_setting(CLI::App& command, const SettingRow& row,
 // Adds the options of the table of settings to `command`; they write to `options`, which outlives
 // it.
 void add_world_options(CLI::App& command, ServerOptions& options);
+
+// A scenario in the place of a topology.
+struct ScenarioChoice {
+    std::string file{};                   // "": none
+    std::vector<std::string> settings{};  // changes of it
+};
+
+// Adds --scenario, described by `meaning`, the options of add_world_options(), and --set; they
+// write to `scenario` and `options`, which outlive `command`. Options of settings for which
+// `is_of_scenario` holds are refused beside a scenario. Returns --scenario.
+CLI::Option* add_scenario_or_world_options(CLI::App& command, ScenarioChoice& scenario,
+                                           const char* meaning, ServerOptions& options,
+                                           bool (*is_of_scenario)(const SettingRow& row));
 
 // Adds --world: which served world `command` is about. Names that cannot be shown in a list, or
 // look like an option, are refused.

@@ -86,6 +86,7 @@ class Candidates(operators.World):
         for line, ending in (("up scenarios/topologies/", ".yaml"),
                              ("scenario scenarios/library/status_", ".yaml"),
                              ("exec --scenario scenarios/library/", ".yaml"),
+                             ("up --scenario scenarios/library/", ".yaml"),
                              ("exec --topology scenarios/topologies/", "")):
             found = self.complete(line)[0]
             self.assertTrue(found and any(each.endswith(ending) for each in found), line)
