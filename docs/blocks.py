@@ -10,7 +10,7 @@ from sphinx.util.docutils import SphinxDirective
 
 LANGUAGES = {
     "c": "c", "cpp": "c++", "hpp": "c++", "py": "python", "yaml": "yaml", "yml": "yaml",
-    "txt": "cmake", "sh": "bash", "json": "json",
+    "txt": "cmake", "sh": "bash", "json": "json", "conf": "text",
 }
 
 
