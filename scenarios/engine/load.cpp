@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <system_error>
 
 #include <fmt/core.h>
 
@@ -150,9 +151,14 @@ KnownNames names_of(const Scenario& scenario) {
 }
 
 fabric::Outcome<std::string> read_file(const std::string& file) {
+    // Reading a folder throws.
+    std::error_code ignored;
+    if (std::filesystem::is_directory(file, ignored)) {
+        return fabric::Failure(file + ": cannot be read: it is a folder");
+    }
     std::ifstream in(file, std::ios::binary);
     std::string text(std::istreambuf_iterator<char>(in), {});
-    if (!in || std::filesystem::is_directory(file)) {
+    if (!in) {
         return fabric::Failure(file + ": cannot be read");
     }
     return text;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -216,7 +217,8 @@ int TopologyCommands::run() {
     if (!topology) {
         // The file was tested only if it could be read.
         const bool is_tested =
-            !fabric::names_a_file(topology_) || access(topology_.c_str(), R_OK) == 0;
+            !fabric::names_a_file(topology_) ||
+            (access(topology_.c_str(), R_OK) == 0 && !std::filesystem::is_directory(topology_));
         return check_->parsed() && is_tested ? kFailed : kUsage;
     }
     if (convert_->parsed()) {

@@ -98,6 +98,11 @@ class ScenarioWorlds(operators.World):
         self.refused(f"{file}:3:10: ", "--scenario", file, "--foreground")
         self.assertEqual(self.up_with(CUT)[0], 0)
 
+    def test_are_no_folders(self):
+        self.refused(f"{self.folder}: cannot be read: it is a folder", "--scenario", self.folder)
+        status, text = self.simverbs("topology", "check", self.folder)
+        self.assertEqual(status, 2, text)
+
     def test_have_no_operations(self):
         self.refused("(up has no programs of operations; simverbs scenario FILE runs this file)",
                      "--scenario", f"{SCENARIOS}/story_flapping_port.yaml")
