@@ -82,11 +82,12 @@ std::string in_words_of_scenarios(std::string refused, const FaultActionRow& act
     return refused;
 }
 
-// True if `when` has a key of that name.
-bool says_what_matches(std::string_view key) {
-    return std::ranges::any_of(simverbs::kFaultMembers, [key](const FaultMemberRow& row) {
-        return row.key == key && row.name.starts_with("match.");
-    });
+// True if `when` has a key of that name that says which packets an action on packets is done to.
+bool selects_packets(const FaultActionRow& action, std::string_view key) {
+    return action.subject == simverbs::FaultSubject::kPacket &&
+           std::ranges::any_of(simverbs::kFaultMembers, [key](const FaultMemberRow& row) {
+               return row.key == key && row.name.starts_with("match.");
+           });
 }
 
 // Several keys fill one member: those that this action does not read are refused here.
@@ -101,8 +102,8 @@ std::string find_unread_key(Checked body, const FaultActionRow& action) {
         if (!row.name.starts_with("match.") && body.has(row.key) && !is_read(row.key)) {
             return fmt::format(
                 "{} does not read {}{}", action.name, row.key,
-                says_what_matches(row.key)
-                    ? fmt::format("; what it is done to: \"when: {{{}: ...}}\"", row.key)
+                selects_packets(action, row.key)
+                    ? fmt::format("; which packets it is done to: \"when: {{{}: ...}}\"", row.key)
                     : "");
         }
     }

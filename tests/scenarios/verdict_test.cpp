@@ -23,6 +23,10 @@ TEST(FaultsOfScenarios, NameTheKeyThatIsMissing) {
              Lacking{"action: switch_death, node: h0", "1:10: node: 'h0' is no switch"},
              Lacking{"action: delay", "1:10: delay: duration is missing"},
              Lacking{"action: drop, duration: 1ms", "1:10: drop does not read duration"},
+             Lacking{
+                 "action: corrupt, link: h0-s0",
+                 "1:10: corrupt does not read link; which packets it is done to: \"when: {link: "
+                 "...}\""},
              Lacking{"action: nak, status: REM_OP_ERR", "1:10: nak does not read status"},
              Lacking{"action: call, errno: ENOMEM, when: {psn: 1, call: ibv_reg_mr}",
                      "1:10: call does not read when: psn"},
