@@ -227,7 +227,10 @@ SIMVERBS_ABI const char* simverbs_objects_left(ibv_context* handle) {
     }
     thread_local std::string told;
     const Context& context = as_object(handle);
-    told = context.has_objects() ? context.describe_objects() : "";
+    told.clear();
+    if (context.has_objects()) {
+        told = context.describe_objects();
+    }
     return told.c_str();
 }
 
