@@ -205,6 +205,9 @@ void name_missing_files() {
     }
 }
 
+// The answer to the calling thread's last simverbs_objects_left().
+thread_local std::string t_objects_left;
+
 }  // namespace
 
 // The devices themselves stay: contexts and later lists refer to them.
@@ -225,13 +228,9 @@ SIMVERBS_ABI const char* simverbs_objects_left(ibv_context* handle) {
     if (handle == nullptr) {
         return "";
     }
-    thread_local std::string told;
     const Context& context = as_object(handle);
-    told.clear();
-    if (context.has_objects()) {
-        told = context.describe_objects();
-    }
-    return told.c_str();
+    t_objects_left = context.has_objects() ? context.describe_objects() : "";
+    return t_objects_left.c_str();
 }
 
 SIMVERBS_ABI __be64 simverbs_abi_ibv_get_device_guid(ibv_device* device) {
