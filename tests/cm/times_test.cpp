@@ -17,15 +17,15 @@ TEST(CmTimes, CodesArePowersOfTwo) {
 
 // cm_ack_timeout() of Linux, worked out by hand.
 TEST(CmTimes, TheAckTimeoutCoversTheWayAndTheDelay) {
-    struct Row {
+    struct AckRow {
         int delay;
         int life_time;
         int code;
     };
-    for (const Row& row :
-         {Row{0, 14, 15}, Row{13, 14, 15}, Row{14, 14, 16}, Row{15, 14, 16}, Row{16, 14, 17},
-          Row{17, 14, 17}, Row{18, 14, 18}, Row{0, 0, 2}, Row{1, 0, 2}, Row{2, 0, 3},
-          Row{31, 31, 31}, Row{31, 0, 31}, Row{0, 63, 31}}) {
+    for (const AckRow& row : {AckRow{0, 14, 15}, AckRow{13, 14, 15}, AckRow{14, 14, 16},
+                              AckRow{15, 14, 16}, AckRow{16, 14, 17}, AckRow{17, 14, 17},
+                              AckRow{18, 14, 18}, AckRow{0, 0, 2}, AckRow{1, 0, 2}, AckRow{2, 0, 3},
+                              AckRow{31, 31, 31}, AckRow{31, 0, 31}, AckRow{0, 63, 31}}) {
         EXPECT_EQ(ack_timeout_code(static_cast<std::uint8_t>(row.delay),
                                    static_cast<std::uint8_t>(row.life_time)),
                   row.code)

@@ -9,7 +9,7 @@ using testing::Each;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr auto kFlushed = WcStatus::kWrFlushErr;
+constexpr auto kFlushError = WcStatus::kWrFlushErr;
 
 TEST(Flush, ByModifyCompletesBothQueuesInOrder) {
     Pair pair;
@@ -24,11 +24,11 @@ TEST(Flush, ByModifyCompletesBothQueuesInOrder) {
     EXPECT_EQ(pair.a.qp.modify_to(QpState::kErr), 0);
     const std::vector<Cqe> sent = pair.a.send_cq.poll();
     EXPECT_THAT(ids(sent), ElementsAre(1, 2, 3, 4, 5)) << "unsignaled ones too";
-    EXPECT_THAT(statuses(sent), Each(kFlushed));
+    EXPECT_THAT(statuses(sent), Each(kFlushError));
     EXPECT_EQ(sent.back().freed_to, 5U);
     const std::vector<Cqe> received = pair.a.receive_cq.poll();
     EXPECT_THAT(ids(received), ElementsAre(11, 12, 13, 14, 15));
-    EXPECT_THAT(statuses(received), Each(kFlushed));
+    EXPECT_THAT(statuses(received), Each(kFlushError));
     EXPECT_EQ(received[0].vendor_error, static_cast<std::uint32_t>(FaultCause::kFlushed));
     EXPECT_THAT(pair.a.take_events(), IsEmpty());
 }
@@ -38,8 +38,8 @@ TEST(Flush, WhatIsPostedInErrCompletesAtOnce) {
     EXPECT_EQ(pair.a.qp.modify_to(QpState::kErr), 0);
     pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, 8));
     pair.a.qp.post_receive(2, {pair.a.segment(0, 8)});
-    EXPECT_THAT(statuses(pair.a.send_cq.poll()), ElementsAre(kFlushed));
-    EXPECT_THAT(statuses(pair.a.receive_cq.poll()), ElementsAre(kFlushed));
+    EXPECT_THAT(statuses(pair.a.send_cq.poll()), ElementsAre(kFlushError));
+    EXPECT_THAT(statuses(pair.a.receive_cq.poll()), ElementsAre(kFlushError));
 }
 
 TEST(Flush, WhatWasWrittenWithoutADoorbellIsFlushedToo) {
@@ -65,7 +65,7 @@ TEST(Flush, PacketsOnTheirWayCarryWhatTheyWereSentWith) {
     const std::vector<std::byte> sent = pair.a.bytes(0, 9 * 1024UL);
     pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, 9 * 1024UL));
     EXPECT_EQ(pair.a.qp.modify_to(QpState::kErr), 0);
-    EXPECT_THAT(statuses(pair.a.send_cq.poll()), ElementsAre(kFlushed));
+    EXPECT_THAT(statuses(pair.a.send_cq.poll()), ElementsAre(kFlushError));
     pair.a.fill(0, 9 * 1024UL, 99);
     pair.drive();
     EXPECT_EQ(pair.b.bytes(0, 9 * 1024UL), sent);
@@ -95,7 +95,7 @@ TEST(Flush, ARefusalReachesTheRequesterBehindTheReadBeforeIt) {
     pair.a.qp.post(sends);
     pair.drive();
     EXPECT_THAT(statuses(pair.a.send_cq.poll()),
-                ElementsAre(WcStatus::kSuccess, WcStatus::kRemAccessErr, kFlushed));
+                ElementsAre(WcStatus::kSuccess, WcStatus::kRemAccessErr, kFlushError));
     EXPECT_EQ(pair.a.bytes(0, 64 * 1024UL), pair.b.bytes(0, 64 * 1024UL));
     EXPECT_THAT(pair.b.take_events(), ElementsAre(AsyncEvent::kQpAccessErr));
 }

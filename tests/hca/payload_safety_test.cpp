@@ -9,7 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr std::size_t kLength = 9 * 1024UL;
+constexpr std::size_t kPayloadLength = 9 * 1024UL;
 
 // Memory of its own that goes back to the system on request.
 class Mapping {
@@ -37,7 +37,7 @@ class Mapping {
 };
 
 Segment whole(const Mapping& mapping, const Region& region) {
-    return {mapping.address(), kLength, region.lkey};
+    return {mapping.address(), kPayloadLength, region.lkey};
 }
 
 TEST(PayloadSafety, AnUnmappedSourceIsALocalProtectionError) {
@@ -46,8 +46,8 @@ TEST(PayloadSafety, AnUnmappedSourceIsALocalProtectionError) {
         Mapping mapping;
         const Region region = pair.a.register_memory(mapping.data(), Mapping::kBytes);
         mapping.unmap(0);
-        pair.b.qp.post_receive(11, {pair.b.segment(0, kLength)});
-        Send send = write_of(pair.a, pair.b, 1, 0, kLength);
+        pair.b.qp.post_receive(11, {pair.b.segment(0, kPayloadLength)});
+        Send send = write_of(pair.a, pair.b, 1, 0, kPayloadLength);
         send.opcode = opcode;
         send.segments = {whole(mapping, region)};
         pair.a.qp.post(send);
@@ -62,7 +62,7 @@ TEST(PayloadSafety, AnUnmappedTargetIsARemoteAccessError) {
     Mapping mapping;
     const Region region = pair.b.register_memory(mapping.data(), Mapping::kBytes);
     mapping.unmap(0);
-    for (Send send : {write_of(pair.a, pair.b, 1, 0, kLength)}) {
+    for (Send send : {write_of(pair.a, pair.b, 1, 0, kPayloadLength)}) {
         send.remote_address = mapping.address();
         send.rkey = region.rkey;
         pair.a.qp.post(send);
@@ -94,7 +94,7 @@ TEST(PayloadSafety, AnUnmappedReceiveFailsOnBothSides) {
     const Region region = pair.b.register_memory(mapping.data(), Mapping::kBytes);
     mapping.unmap(0);
     pair.b.qp.post_receive(11, {whole(mapping, region)});
-    pair.a.qp.post(send_of(pair.a, 1, 0, kLength));
+    pair.a.qp.post(send_of(pair.a, 1, 0, kPayloadLength));
     pair.drive();
     EXPECT_THAT(statuses(pair.a.send_cq.poll()), ElementsAre(WcStatus::kRemOpErr));
     EXPECT_THAT(statuses(pair.b.receive_cq.poll()), ElementsAre(WcStatus::kLocProtErr));
@@ -105,7 +105,7 @@ TEST(PayloadSafety, AReadThatLandsInUnmappedMemoryIsALocalProtectionError) {
     Mapping mapping;
     const Region region = pair.a.register_memory(mapping.data(), Mapping::kBytes);
     mapping.unmap(0);
-    Send send = read_of(pair.a, pair.b, 1, 0, kLength);
+    Send send = read_of(pair.a, pair.b, 1, 0, kPayloadLength);
     send.segments = {whole(mapping, region)};
     pair.a.qp.post(send);
     pair.drive();
@@ -131,22 +131,23 @@ TEST(PayloadSafety, WhatLiesBeforeTheHoleHasLanded) {
 // The region is gone and its memory freed: packets on their way carry their own bytes.
 TEST(PayloadSafety, DeregisteringTheSourceUnderWayKeepsWhatTravels) {
     Pair pair;
-    auto heap = std::make_unique<std::vector<std::byte>>(kLength, std::byte{0x5A});
-    const Region region = pair.a.register_memory(heap->data(), kLength);
-    Send send = write_of(pair.a, pair.b, 1, 0, kLength);
-    send.segments[0] = {reinterpret_cast<std::uint64_t>(heap->data()), kLength, region.lkey};
+    auto heap = std::make_unique<std::vector<std::byte>>(kPayloadLength, std::byte{0x5A});
+    const Region region = pair.a.register_memory(heap->data(), kPayloadLength);
+    Send send = write_of(pair.a, pair.b, 1, 0, kPayloadLength);
+    send.segments[0] = {reinterpret_cast<std::uint64_t>(heap->data()), kPayloadLength, region.lkey};
     pair.a.qp.post(send);
     EXPECT_EQ(pair.a.host.ask(DeregisterMr{.handle = region.handle}), 0);
     heap.reset();
     pair.drive();
-    EXPECT_EQ(pair.b.bytes(0, kLength), std::vector<std::byte>(kLength, std::byte{0x5A}));
+    EXPECT_EQ(pair.b.bytes(0, kPayloadLength),
+              std::vector<std::byte>(kPayloadLength, std::byte{0x5A}));
     EXPECT_THAT(statuses(pair.a.send_cq.poll()), ElementsAre(WcStatus::kSuccess));
 }
 
 TEST(PayloadSafety, DeregisteringTheSourceFailsWhatHasToBeSentAgain) {
     Pair pair;
     pair.drop_nth(pair.a, 1);
-    pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, kLength));
+    pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, kPayloadLength));
     EXPECT_EQ(pair.a.host.ask(DeregisterMr{.handle = pair.a.region.handle}), 0);
     pair.drive();
     EXPECT_THAT(statuses(pair.a.send_cq.poll()), ElementsAre(WcStatus::kLocProtErr));
@@ -154,7 +155,7 @@ TEST(PayloadSafety, DeregisteringTheSourceFailsWhatHasToBeSentAgain) {
 
 TEST(PayloadSafety, DeregisteringTheTargetUnderWayRefusesTheRest) {
     Pair pair;
-    pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, kLength));
+    pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, kPayloadLength));
     EXPECT_EQ(pair.b.host.ask(DeregisterMr{.handle = pair.b.region.handle}), 0);
     pair.drive();
     EXPECT_THAT(statuses(pair.a.send_cq.poll()), ElementsAre(WcStatus::kRemAccessErr));
@@ -162,10 +163,10 @@ TEST(PayloadSafety, DeregisteringTheTargetUnderWayRefusesTheRest) {
 
 TEST(PayloadSafety, DestroyingTheSenderUnderWayReadsNothingThatWasFreed) {
     Pair pair;
-    auto heap = std::make_unique<std::vector<std::byte>>(kLength, std::byte{0x5A});
-    const Region region = pair.a.register_memory(heap->data(), kLength);
-    Send send = write_of(pair.a, pair.b, 1, 0, kLength);
-    send.segments[0] = {reinterpret_cast<std::uint64_t>(heap->data()), kLength, region.lkey};
+    auto heap = std::make_unique<std::vector<std::byte>>(kPayloadLength, std::byte{0x5A});
+    const Region region = pair.a.register_memory(heap->data(), kPayloadLength);
+    Send send = write_of(pair.a, pair.b, 1, 0, kPayloadLength);
+    send.segments[0] = {reinterpret_cast<std::uint64_t>(heap->data()), kPayloadLength, region.lkey};
     Send small = write_of(pair.a, pair.b, 2, 65536, 0);
     small.flags = SendFlag::kSignaled | SendFlag::kInline;
     small.inline_bytes.assign(100, std::byte{0x77});
@@ -174,7 +175,8 @@ TEST(PayloadSafety, DestroyingTheSenderUnderWayReadsNothingThatWasFreed) {
     pair.a.qp.destroy();
     heap.reset();
     pair.drive();
-    EXPECT_EQ(pair.b.bytes(0, kLength), std::vector<std::byte>(kLength, std::byte{0x5A}));
+    EXPECT_EQ(pair.b.bytes(0, kPayloadLength),
+              std::vector<std::byte>(kPayloadLength, std::byte{0x5A}));
     EXPECT_EQ(pair.b.bytes(65536, 100), std::vector<std::byte>(100, std::byte{0x77}));
 }
 
@@ -211,13 +213,13 @@ TEST(PayloadSafety, ABufferGivenBackAfterARetryMayBeOverwritten) {
 
 TEST(PayloadSafety, ClosingTheContextUnderWayReadsNothingThatWasFreed) {
     Pair pair;
-    pair.a.fill(0, kLength, 1);
-    const std::vector<std::byte> sent = pair.a.bytes(0, kLength);
-    pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, kLength));
+    pair.a.fill(0, kPayloadLength, 1);
+    const std::vector<std::byte> sent = pair.a.bytes(0, kPayloadLength);
+    pair.a.qp.post(write_of(pair.a, pair.b, 1, 0, kPayloadLength));
     pair.a.host.close();
     std::vector<std::byte>().swap(pair.a.memory);
     pair.drive();
-    EXPECT_EQ(pair.b.bytes(0, kLength), sent);
+    EXPECT_EQ(pair.b.bytes(0, kPayloadLength), sent);
 }
 
 }  // namespace

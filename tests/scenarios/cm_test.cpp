@@ -145,7 +145,7 @@ TEST(ByCm, DigestsKnowItsEvents) {
     EXPECT_NE(consumer.digest, vendor.digest);
 }
 
-constexpr std::int64_t kMillisecond = 1'000'000'000;  // ps
+constexpr std::int64_t kMillisecondPs = 1'000'000'000;  // ps
 
 // A stale connection ends TIMEWAIT after that.
 std::int64_t time_of_rejection(const Verdict& verdict) {
@@ -179,7 +179,7 @@ hosts:
             }
             expect_passed(verdict);
             EXPECT_EQ(names_of(verdict, "h0"), std::vector<std::string>());
-            EXPECT_LT(time_of_rejection(verdict), kMillisecond) << "the answer comes at once";
+            EXPECT_LT(time_of_rejection(verdict), kMillisecondPs) << "the answer comes at once";
         }
     }
 }

@@ -92,6 +92,8 @@ using List = std::vector<std::unique_ptr<Object>>;
 
 ibv_qp_state state_of(const Pair& pair);
 
+inline constexpr std::uint32_t kQkey = 0x1111;  // of all datagram queue pairs
+
 // Multicast groups, and their LID where they have one.
 inline constexpr std::uint32_t kGroups = 3;
 ibv_gid group(std::uint32_t number);

@@ -6,7 +6,6 @@
 namespace walk {
 namespace {
 
-constexpr std::uint32_t kQkey = 0x1111;
 constexpr std::uint32_t kPsns = 1U << 24;
 constexpr int kAllAttributes = (IBV_QP_DEST_QPN << 1) - 1;
 

@@ -10,7 +10,6 @@ namespace walk {
 namespace {
 
 constexpr std::uint32_t kMostRequests = 3;  // of a list
-constexpr std::uint32_t kQkey = 0x1111;
 constexpr std::uint32_t kMulticastQpn = 0xFFFFFF;
 constexpr int kMostCompletions = 200;
 
