@@ -134,6 +134,9 @@ class LinkDirection final : public EventHandler {
     FramePtr take_from_wire();
     void deliver(FramePtr frame);
     [[nodiscard]] bool filters_take(Frame& frame);
+    // Apart from what the compiler makes of one piece.
+    [[gnu::noinline]] void trace_sent(const Frame& frame, SimTime start);
+    [[gnu::noinline]] void trace_received(const Frame& frame);
     [[nodiscard]] SimDuration time_to_decide(const Frame& frame) const;
     [[nodiscard]] SimTime start_of(const Frame& frame) const {
         return frame.arrival - latency_ - time_to_decide(frame);

@@ -162,7 +162,7 @@ void Switch::set_ethernet_routes(EthernetRoutes routes) {
     is_ethernet_ = true;
 }
 
-void Switch::receive_ethernet(Port& port, FramePtr frame) {
+[[gnu::flatten]] void Switch::receive_ethernet(Port& port, FramePtr frame) {
     const MacAddress& to = frame->destination_mac;
     const Stations& stations = *ethernet_.stations;
     const auto station =

@@ -62,13 +62,14 @@ class Switch final : public Node {
 
   private:
     void forward(Port& port, FramePtr frame, std::uint16_t number);
-    void forward_to_group(Port& port, FramePtr frame);
+    // Apart from what the compiler makes of one piece: rare, and most of the code.
+    [[gnu::noinline]] void forward_to_group(Port& port, FramePtr frame);
     void send_out(Port& port, FramePtr frame, Port& out);
     [[nodiscard]] SimTime ready_at(const Port& port, const Frame& frame, const Port& out) const;
-    void consume(Port& port, FramePtr frame);
-    void receive_ethernet(Port& port, FramePtr frame);
+    [[gnu::noinline]] void consume(Port& port, FramePtr frame);
+    [[gnu::noinline]] void receive_ethernet(Port& port, FramePtr frame);
     [[nodiscard]] std::uint16_t route_to(const Station& station, const Frame& frame) const;
-    void flood(Port& port, FramePtr frame);
+    [[gnu::noinline]] void flood(Port& port, FramePtr frame);
     template <class Outs>
     void replicate(Port& port, FramePtr frame, const Outs& for_each_out);
 
