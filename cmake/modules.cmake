@@ -32,11 +32,11 @@ endfunction()
 add_custom_target(unit_tests)
 
 # Registers a test program as so many ctests, each of which runs a share of its tests in one process.
-function(simverbs_sharded_test name shards labels)
+function(simverbs_sharded_test name shards labels cost)
     math(EXPR last "${shards} - 1")
     foreach(shard RANGE ${last})
         add_test(NAME ${name}.shard_${shard} COMMAND ${name} --gtest_brief=1)
-        set_tests_properties(${name}.shard_${shard} PROPERTIES LABELS "${labels}"
+        set_tests_properties(${name}.shard_${shard} PROPERTIES LABELS "${labels}" COST "${cost}"
             ENVIRONMENT "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${shard}")
     endforeach()
 endfunction()
@@ -44,9 +44,10 @@ endfunction()
 # A GoogleTest program: every test of it is a ctest of its own, so that one run names each failure,
 # unless SIMVERBS_TEST_SHARDS says into how many ctests to divide it (a sanitized program needs half
 # a second to begin and end). GoogleTest's headers, most of what a compiler reads of a small test,
-# are compiled once.
+# are compiled once. COST, in seconds, is for shares that take long under sanitizers: what costs most
+# begins first, so that no processor waits for it at the end.
 function(simverbs_test name)
-    cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LABELS" ${ARGN})
+    cmake_parse_arguments(ARG "" "COST" "SOURCES;DEPENDS;LABELS" ${ARGN})
     if(NOT TARGET test_headers)
         file(CONFIGURE OUTPUT test_headers.cpp CONTENT "")
         add_executable(test_headers EXCLUDE_FROM_ALL ${CMAKE_CURRENT_BINARY_DIR}/test_headers.cpp)
@@ -57,7 +58,7 @@ function(simverbs_test name)
     target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main)
     target_precompile_headers(${name} REUSE_FROM test_headers)
     if(SIMVERBS_TEST_SHARDS)
-        simverbs_sharded_test(${name} ${SIMVERBS_TEST_SHARDS} "${ARG_LABELS}")
+        simverbs_sharded_test(${name} ${SIMVERBS_TEST_SHARDS} "${ARG_LABELS}" "0${ARG_COST}")
     else()
         include(GoogleTest)
         gtest_discover_tests(${name} TEST_PREFIX "${name}." PROPERTIES LABELS "${ARG_LABELS}"
