@@ -33,6 +33,10 @@ constexpr int kYieldsAfterRing = 64;
 // A program that posts many requests before it looks for a completion would pay for each of them,
 // on a busy machine a time slice; it is after the last that it waits.
 constexpr int kPostsThatYield = 4;
+// Under the free schedule, empty polls without a yield after news that the thread has not answered.
+// Some programs look once more before they answer (libfabric does), and would lose the processor to
+// a third program.
+constexpr int kLooksAfterNews = 2;
 constexpr int kSpinsBeforeYield = 100;
 // While waiting for the server: how often to look whether it lives.
 constexpr int kYieldsPerCheck = 1024;
@@ -50,6 +54,8 @@ struct OwnSlot {
     std::uint32_t index = 0;
     int posts_in_a_row = 0;   // since the thread waited or asked for anything
     std::uint32_t polls = 0;  // that found nothing
+    int looks = 0;            // that are left of kLooksAfterNews
+    bool has_answered = false;
 };
 constinit thread_local OwnSlot t_slot;
 
@@ -327,8 +333,11 @@ void ServedChannel::ring(const Doorbell& doorbell) {
         area_.doorbell_producer.value.store(producer, std::memory_order_seq_cst);
     }
     wake_server();
-    if (doorbell.queue != DoorbellQueue::kSend || canonical_ ||
-        ++t_slot.posts_in_a_row > kPostsThatYield) {
+    if (doorbell.queue != DoorbellQueue::kSend || canonical_) {
+        return;
+    }
+    t_slot.has_answered = true;
+    if (++t_slot.posts_in_a_row > kPostsThatYield) {
         return;
     }
     const auto taken = [this, producer] {
@@ -354,6 +363,12 @@ void ServedChannel::empty_poll(std::uint64_t seen, CompletionRing* /*queue*/) {
             slot.seen.store(seen, std::memory_order_relaxed);
             set_state(slot, ActorWord::kPolling);
             wake_server();
+            t_slot.looks = t_slot.has_answered ? 0 : kLooksAfterNews;
+            t_slot.has_answered = false;
+        }
+        if (t_slot.looks > 0) {
+            --t_slot.looks;
+            return;
         }
         sched_yield();
         if (++t_slot.polls % kYieldsPerCheck == 0) {
