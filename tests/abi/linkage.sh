@@ -60,7 +60,7 @@ exports)
     shift
     require_subset <(expected "$@") <(defined "$library")
     unversioned=$(readelf --dyn-syms -W "$library" |
-        awk '$7 ~ /^[0-9]+$/ && $8 !~ /@/ { print $8 }')
+        awk '$7 ~ /^[0-9]+$/ && $8 !~ /@/ && $4 != "SECTION" { print $8 }')
     [ "$(sort <<<"$unversioned" | xargs)" = "$(sort <<<"$interposed" | xargs)" ] ||
         fail "without a version: $unversioned"
     ;;

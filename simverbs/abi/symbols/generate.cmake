@@ -1,7 +1,7 @@
 # Makes everything that depends on the set of exported symbols from symbols.list. A CMake script, because
 # CMake is the one interpreter that whoever builds simverbs is certain to have.
 #
-#   cmake -DLIST=symbols.list -DOUTPUT=<folder> -P generate.cmake
+#   cmake -DLIST=symbols.list -DOUTPUT=<folder> -DOLDEST_LIBC=<version> -P generate.cmake
 #
 #   trampolines.S       libibverbs.so.1: each symbol@version is one jump into libsimverbs.so.0
 #   libibverbs.map      its version script
@@ -106,9 +106,14 @@ endmacro()
 
 # A function of libc that a program is to find here first. libibverbs.so.1 has it without a version, so that
 # it serves references to any version of it, and so that a program that was linked here asks no other
-# libibverbs for it. libsimverbs.so.0 has it with the version that programs of today refer to.
+# libibverbs for it. libsimverbs.so.0 has it with the version that programs of today refer to, which is never
+# older than the first libc of the architecture.
 set(interposed_nodes "")
-macro(interpose symbol node)
+macro(interpose symbol version)
+    set(node "${version}")
+    if(node MATCHES "^GLIBC_(.*)" AND CMAKE_MATCH_1 VERSION_LESS OLDEST_LIBC)
+        set(node "GLIBC_${OLDEST_LIBC}")
+    endif()
     math(EXPR label "${label} + 1")
     string(APPEND trampolines "interposed ${symbol}, simverbs_abi_${symbol}\n")
     string(APPEND aliases "${symbol} = simverbs_abi_${symbol};\n")
