@@ -25,7 +25,9 @@ constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE
 bool can_populate() {
     static const bool kAnswer = [] {
         alignas(kPageBytes) static char page[kPageBytes];
-        return madvise(page, sizeof page, kPopulateRead) == 0;
+        // An emulator may ignore advice that it does not know; nothing is mapped at 0.
+        return madvise(page, sizeof page, kPopulateRead) == 0 &&
+               madvise(nullptr, kPageBytes, kPopulateRead) != 0;
     }();
     return kAnswer;
 }
@@ -37,12 +39,9 @@ std::optional<bool> populate(std::uint64_t address, std::uint64_t length, bool w
         return std::nullopt;
     }
     const std::uint64_t first = address & ~(kPageBytes - 1);
-    const int saved = errno;
     const int result = madvise(reinterpret_cast<void*>(first), address + length - first,
                                writable ? kPopulateWrite : kPopulateRead);
-    const int error = result == 0 ? 0 : errno;
-    errno = saved;
-    switch (error) {
+    switch (result == 0 ? 0 : errno) {
         case 0:
             return true;
         case ENOMEM:  // a hole
@@ -137,9 +136,7 @@ bool read_through(std::FILE* maps, std::uint64_t address, std::uint64_t length, 
     });
 }
 
-}  // namespace
-
-bool is_mapped(std::uint64_t address, std::uint64_t length, bool writable) {
+bool has_mapping(std::uint64_t address, std::uint64_t length, bool writable) {
     if (length <= kMostFaultedIn) {
         if (const auto answer = populate(address, length, writable)) {
             return *answer;
@@ -155,6 +152,15 @@ bool is_mapped(std::uint64_t address, std::uint64_t length, bool writable) {
         return *answer;
     }
     return read_through(maps.get(), address, length, writable);
+}
+
+}  // namespace
+
+bool is_mapped(std::uint64_t address, std::uint64_t length, bool writable) {
+    const int saved = errno;
+    const bool answer = has_mapping(address, length, writable);
+    errno = saved;
+    return answer;
 }
 
 }  // namespace simverbs::driver

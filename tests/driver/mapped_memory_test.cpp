@@ -63,6 +63,8 @@ TEST_P(Mapped, LeavesErrnoAlone) {
     errno = ENOTTY;
     EXPECT_FALSE(is_mapped(begin_ + pages() * kPage, 1, true));
     EXPECT_EQ(errno, ENOTTY);
+    EXPECT_FALSE(is_mapped(begin_, (pages() + 17) * kPage, true));
+    EXPECT_EQ(errno, ENOTTY);
 }
 
 // Short ranges are faulted in, long ones looked up.
