@@ -28,9 +28,8 @@ std::string printable(std::string_view text) {
     std::string out;
     while (!text.empty()) {
         const std::size_t length = fabric::utf8_sequence(text);
-        const char first = text.front();
-        const bool is_control =
-            (first >= 0 && first < ' ' && first != '\n' && first != '\t') || first == '\x7F';
+        const auto first = static_cast<unsigned char>(text.front());
+        const bool is_control = (first < ' ' && first != '\n' && first != '\t') || first == 0x7F;
         out += length == 0 || is_control ? std::string_view("?") : text.substr(0, length);
         text.remove_prefix(std::max<std::size_t>(1, length));
     }
