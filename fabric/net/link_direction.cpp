@@ -51,7 +51,7 @@ SimTime LinkDirection::free_at() const {
 
 // The two functions of a hop, and Switch::receive, are made one piece each: a tenth to a fifth of
 // the time of a frame on an idle fabric. What traces, groups and Ethernet need stays apart: with
-// it, link-time optimisation of a program takes one to two minutes longer.
+// it, link-time optimisation of a program takes about a minute longer.
 //
 // A frame that a filter takes goes no further than the wire, and takes no room at the other end:
 // the credits of lost packets come back with the next flow control packet (IBA 7.9.4.4).
