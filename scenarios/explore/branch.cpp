@@ -57,6 +57,14 @@ std::string_view to_string(Outcome outcome) {
             return "crashed";
         case Outcome::kTooLong:
             return "too long";
+        case Outcome::kMisuse:
+            return "misuse";
+        case Outcome::kLeaks:
+            return "leaks";
+        case Outcome::kTooSlow:
+            return "too slow";
+        case Outcome::kNotDeterministic:
+            return "not deterministic";
     }
     return "?";
 }
@@ -66,6 +74,10 @@ nlohmann::json to_json(const BranchResult& result) {
     for (const auto& [packet, nth, call, to] : result.places) {
         places.push_back({packet.end, packet.is_response, packet.psn, packet.attempt, packet.opcode,
                           packet.host, nth, call, to});
+    }
+    nlohmann::json mistakes = nlohmann::json::array();
+    for (const auto& [misuse, line] : result.mistakes) {
+        mistakes.push_back({static_cast<int>(misuse), line});
     }
     return {static_cast<int>(result.outcome),
             result.kind,
@@ -77,7 +89,11 @@ nlohmann::json to_json(const BranchResult& result) {
             result.effects,
             std::move(places),
             to_json(result.surroundings),
-            result.is_forked};
+            result.is_forked,
+            result.ended_well,
+            std::move(mistakes),
+            result.run_digest,
+            result.marks};
 }
 
 BranchResult branch_from_json(const nlohmann::json& json) {
@@ -90,6 +106,10 @@ BranchResult branch_from_json(const nlohmann::json& json) {
                         .time_ps = json.at(6),
                         .effects = json.at(7),
                         .is_forked = json.at(10),
+                        .ended_well = json.at(11),
+                        .mistakes = {},
+                        .run_digest = json.at(13),
+                        .marks = json.at(14),
                         .places = {},
                         .surroundings = surroundings_from_json(json.at(9))};
     for (const nlohmann::json& place : json.at(8)) {
@@ -102,6 +122,10 @@ BranchResult branch_from_json(const nlohmann::json& json) {
                                  place.at(6),
                                  place.at(7),
                                  place.at(8)});
+    }
+    for (const nlohmann::json& mistake : json.at(12)) {
+        result.mistakes.push_back(
+            {static_cast<simverbs::Misuse>(mistake.at(0).get<int>()), mistake.at(1)});
     }
     return result;
 }

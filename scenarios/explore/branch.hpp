@@ -9,17 +9,22 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "scenarios/explore/choice.hpp"
+#include "scenarios/explore/mistakes.hpp"
 
 namespace scenarios {
 
 enum class Outcome : std::uint8_t {
     kPassed,
-    kMissed,     // a fault never fired, and nothing failed: the branch shows nothing
-    kFailed,     // an expectation, an assertion, an exit status
-    kWrongData,  // an invariant is broken
-    kHangs,      // somebody waits for what cannot come any more
-    kCrashed,    // its process died
-    kTooLong,    // its process was killed at the limit of wall time
+    kMissed,            // a fault never fired, and nothing failed: the branch shows nothing
+    kFailed,            // an expectation, an assertion, an exit status
+    kWrongData,         // an invariant is broken
+    kHangs,             // somebody waits for what cannot come any more
+    kCrashed,           // its process died
+    kTooLong,           // its process was killed at the limit of wall time
+    kMisuse,            // its program makes a mistake that the library names
+    kLeaks,             // its program ends well, and leaves objects behind
+    kTooSlow,           // it takes more virtual time than it may
+    kNotDeterministic,  // two runs of the same differ
 };
 std::string_view to_string(Outcome outcome);
 
@@ -33,6 +38,10 @@ struct BranchResult {
     std::int64_t time_ps = 0;   // of what failed first, else the end of the run
     std::uint64_t effects = 0;  // a digest of what programs saw and when, without the faults
     bool is_forked = false;     // its program was forked, and did not run from its start
+    bool ended_well = true;     // its program, with status 0
+    std::vector<Mistake> mistakes;  // of its program
+    std::uint64_t run_digest = 0;   // of all its worlds
+    std::string marks;  // "not deterministic (...)": why it may not repeat itself; "": it does
     // If they were asked for.
     std::vector<Place> places;
     Surroundings surroundings;

@@ -1,5 +1,6 @@
 #include "scenarios/explore/branch_reports.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -11,6 +12,8 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
+
+#include "fabric/core/hash.hpp"
 
 #include "simverbs/model/branch_report.hpp"
 
@@ -74,6 +77,13 @@ BranchReports read_branch_reports(const std::string& reports_file) {
                                                   .error = {},
                                                   .is_late = report.is_late != 0});
                 break;
+            case simverbs::BranchReportKind::kWorldEnded: {
+                WorldsEnd& end = reports.worlds[name];
+                end.time_ps = std::max(end.time_ps, report.time_ps);
+                end.digest = fabric::mix_words(end.digest, report.run_digest);
+                end.marks = end.marks.empty() ? text : end.marks;
+                break;
+            }
             case simverbs::BranchReportKind::kNotForked:
                 reports.obstacles.emplace(name, text);
                 break;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -10,10 +11,18 @@
 
 namespace scenarios {
 
+// Holds what a program said of its worlds as it ended.
+struct WorldsEnd {
+    std::int64_t time_ps = 0;  // virtual time of the longest
+    std::uint64_t digest = 0;  // of the run digests of all
+    std::string marks{};       // of the first that might not repeat itself; "": all would
+};
+
 struct BranchReports {
     bool has_started = false;     // false: the program cannot report, and nothing is known of it
     std::set<std::string> fired;  // names of faults that acted without a fork
-    std::map<std::string, Ended> ended;  // by the name of the fault for which it has forked
+    std::map<std::string, Ended> ended;       // by the name of the fault for which it has forked
+    std::map<std::string, WorldsEnd> worlds;  // by the name of the branch; "": of none
     std::map<std::string, std::string> obstacles;  // why it could not fork, by name
 };
 

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "scenarios/engine/verdict_json.hpp"
+#include "scenarios/explore/demands.hpp"
 
 namespace scenarios {
 
@@ -100,6 +101,10 @@ class Exploration {
             subject_.keeps_limits()
                 ? ProcessPool::kNoLimit
                 : limit_ + kSpare + took * 4 * static_cast<int>(subject_.branches_of_process());
+        if (usual) {
+            demands_ = {.usual_mistakes = usual->mistakes, .within = options_.within};
+            apply(demands_, {}, *usual);
+        }
         if (usual && usual->outcome != Outcome::kPassed) {
             result_.failure = words_of(*usual);
             refuse(Unexplored::kFailsByItself, fmt::format("{}: it fails without any fault: {}",
@@ -122,8 +127,30 @@ class Exploration {
         }
         if (usual) {
             seen_.insert(usual->effects);
+            result_.mistakes = demands_.usual_mistakes;
+            result_.marks = usual->marks;
+            run_usual_again(*usual);
         }
         return usual;
+    }
+
+    // Two runs of a program without faults must be the same, if a branch is to be what its fault
+    // makes of it. Where a mark says why they may differ, the user knows.
+    void run_usual_again(const BranchResult& usual) {
+        if (subject_.check().empty() || !usual.marks.empty()) {
+            return;
+        }
+        const auto again = run_alone({.with_places = true, .limit = limit_ * kTimesAgain});
+        if (!again || again->run_digest == usual.run_digest || !again->marks.empty()) {
+            return;
+        }
+        BranchResult result{.outcome = Outcome::kNotDeterministic,
+                            .kind = "without any fault",
+                            .expected = fmt::format("run digest {:016x} again", usual.run_digest),
+                            .happened = fmt::format("{:016x}", again->run_digest)};
+        result_.findings.push_back(
+            {.result = std::move(result), .branches = 1, .replay = subject_.check()});
+        ++result_.outcomes[std::string(to_string(Outcome::kNotDeterministic))];
     }
 
     void refuse(Unexplored unexplored, std::string error) {
@@ -240,6 +267,7 @@ class Exploration {
         done_ = 0;
         for (std::size_t i = 0; i < branches.size(); ++i) {
             if (results[i]) {
+                apply(demands_, branches[i], *results[i]);
                 take(branches[i], *results[i]);
                 ++done_;
             }
@@ -293,7 +321,8 @@ class Exploration {
                                             result.cause, fmt::join(actions, ","));
         auto known = classes_.find(key);
         if (known == classes_.end()) {
-            if (const auto again = run_again(branch, result.outcome); again) {
+            if (auto again = run_again(branch, result.outcome); again) {
+                apply(demands_, branch, *again);
                 take(branch, *again);
                 return;
             }
@@ -398,6 +427,7 @@ class Exploration {
     Clock::time_point begin_;
     std::optional<Choices> choices_;
     std::size_t repaired_faults_ = 0;
+    Demands demands_;
     std::chrono::milliseconds limit_{};  // of a branch
     std::chrono::milliseconds limit_of_process_{};
     ExploreResult result_;

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "fabric/core/sim_time.hpp"
+
 #include "scenarios/engine/process_pool.hpp"
 #include "scenarios/explore/subject.hpp"
 
@@ -26,6 +28,7 @@ struct ExploreOptions {
     // 20 times as long as the run without faults takes.
     std::chrono::milliseconds budget = ProcessPool::kNoLimit;
     std::optional<std::chrono::milliseconds> limit{};
+    std::optional<fabric::SimDuration> within{};  // virtual time of each branch at most
     std::string folder = ".";  // of explore-N.yaml, one a class; made where it is missing
     std::size_t kept = 0;      // N begins behind it
     Onlooker onlooker{};       // of branches
@@ -38,7 +41,7 @@ struct Finding {
     std::uint64_t branches = 0;
     std::string scenario{};  // the text of one that fails again
     std::string kept{};      // the file with it
-    std::string replay{};    // the command that runs it
+    std::string replay{};    // the command that runs it, or shows the finding
     std::string error{};     // why it could not be kept
 };
 
@@ -61,6 +64,8 @@ struct ExploreResult {
     std::string error{};                              // nothing was explored
     Unexplored unexplored = Unexplored::kNone;        // what the error is about
     std::string failure{};                            // how it fails by itself
+    std::vector<Mistake> mistakes{};                  // of its program without faults: no findings
+    std::string marks{};                              // why it may not repeat itself; "": it does
     std::size_t packets = 0;                          // of the run without faults
     std::size_t calls = 0;                            // of its programs
     std::map<std::string, std::uint64_t> choices{};   // of single faults, by group

@@ -112,16 +112,16 @@ class Findings {
         std::string inside =
             text("expected", result.expected, true) + text("happened", result.happened, true) +
             text("explanation", result.explanation, true) +
-            text("replay", finding.kept.empty() ? finding.error : finding.replay, true) +
+            text("replay", finding.error.empty() ? finding.replay : finding.error, true) +
             text(fabric::xml_text(finding.kept.empty() ? "scenario" : finding.kept),
                  finding.scenario, false);
         return fmt::format(
-            "<details id=\"finding-{}\"><summary><b>{}. {} ({})</b>, {}{}: {}</summary>"
+            "<details id=\"finding-{}\"><summary><b>{}. {} ({})</b>, {}{}{}{}</summary>"
             "<div class=\"inside\">{}</div></details>\n",
             number, number, to_string(result.outcome), fabric::xml_text(result.kind),
             fabric::counted(finding.branches, "branch", "branches"),
-            test.empty() ? "" : " of " + fabric::xml_text(test), fmt::join(names, ", then "),
-            inside);
+            test.empty() ? "" : " of " + fabric::xml_text(test), names.empty() ? "" : ": ",
+            fmt::join(names, ", then "), inside);
     }
 
     std::size_t room_ = kTexts;
@@ -139,8 +139,8 @@ std::string data_of(const Explored& explored) {
     }
     nlohmann::ordered_json outcomes = nlohmann::ordered_json::object();
     using enum Outcome;
-    for (const Outcome outcome :
-         {kPassed, kMissed, kFailed, kWrongData, kHangs, kCrashed, kTooLong}) {
+    for (const Outcome outcome : {kPassed, kMissed, kFailed, kWrongData, kHangs, kCrashed, kTooLong,
+                                  kMisuse, kLeaks, kTooSlow}) {
         outcomes[std::string(1, letter_of(outcome))] = to_string(outcome);
     }
     const std::string text = to_line(

@@ -34,8 +34,9 @@ std::string failure(const Finding& finding, std::size_t number) {
     for (const Choice& choice : finding.choices) {
         names.push_back(choice.name);
     }
-    const std::string message = fmt::format("{}: {} ({})", fmt::join(names, ", then "),
-                                            to_string(result.outcome), result.kind);
+    const std::string message =
+        fmt::format("{}{}{} ({})", fmt::join(names, ", then "), names.empty() ? "" : ": ",
+                    to_string(result.outcome), result.kind);
     return fmt::format("    <failure type=\"{}\" message=\"{}\">{}</failure>\n",
                        fabric::xml_text(to_string(result.outcome)), fabric::xml_text(message),
                        fabric::xml_text(report(finding, number)));

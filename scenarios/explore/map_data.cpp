@@ -189,6 +189,14 @@ char letter_of(Outcome outcome) {
             return 'C';
         case Outcome::kTooLong:
             return 'L';
+        case Outcome::kMisuse:
+            return 'U';
+        case Outcome::kLeaks:
+            return 'K';
+        case Outcome::kTooSlow:
+            return 'S';
+        case Outcome::kNotDeterministic:
+            return 'N';
     }
     return ' ';
 }

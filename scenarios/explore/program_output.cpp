@@ -32,13 +32,15 @@ bool is_of_sanitizer(std::string_view line) {
 }
 
 std::string last_line(const std::string& output) {
-    const std::size_t end = output.find_last_not_of('\n');
-    if (end == std::string::npos) {
-        return "";
+    std::istringstream lines(output);
+    std::string last;
+    std::string last_of_library;
+    for (std::string line; std::getline(lines, line);) {
+        if (!line.empty()) {
+            (line.starts_with("simverbs: ") ? last_of_library : last) = std::move(line);
+        }
     }
-    const std::size_t before = output.rfind('\n', end);
-    const std::size_t begin = before == std::string::npos ? 0 : before + 1;
-    return output.substr(begin, end + 1 - begin);
+    return last.empty() ? last_of_library : last;
 }
 
 }  // namespace scenarios

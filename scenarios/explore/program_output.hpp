@@ -16,6 +16,7 @@ std::string telling_line(const std::string& output);
 // Returns true if the line is a sanitizer's.
 bool is_of_sanitizer(std::string_view line);
 
+// Returns that of the program, or, if it has written nothing, that of the library.
 std::string last_line(const std::string& output);
 
 }  // namespace scenarios

@@ -58,12 +58,10 @@ class ProgramSubject final : public Subject {
     }
 
     [[nodiscard]] std::string replay(const std::string& file) const override {
-        std::string text = "simverbs exec --scenario " + fabric::shell_word(file) + " --";
-        for (const std::string& word : program_.command) {
-            text += " " + fabric::shell_word(word);
-        }
-        return text;
+        return "simverbs exec --warn --scenario " + fabric::shell_word(file) + " --" + command();
     }
+
+    [[nodiscard]] std::string check() const override { return "simverbs check --" + command(); }
 
     [[nodiscard]] BranchResult run(const Branch& branch) const override {
         const std::string stem = stem_of_process();
@@ -75,10 +73,12 @@ class ProgramSubject final : public Subject {
             environment.emplace_back("SIMVERBS_TRACE_FLUSH", "1");  // it may be killed
         }
         BranchResult result;
-        judge(run_program(program_.command, variations().front(), environment, stem + ".output",
-                          branch.limit),
-              branch.is_repaired, result);
-        if (result.outcome == Outcome::kPassed && !all_fired(stem, branch)) {
+        const Ended ended = run_program(program_.command, variations().front(), environment,
+                                        stem + ".output", branch.limit);
+        const BranchReports reports = read_branch_reports(stem + ".reports");
+        judge(ended, branch.is_repaired, result);
+        take_end_of_worlds(reports, "", result);
+        if (result.outcome == Outcome::kPassed && !all_fired(reports, branch)) {
             result.outcome = Outcome::kMissed;
         }
         if (branch.with_explanation) {
@@ -112,6 +112,15 @@ class ProgramSubject final : public Subject {
     }
 
   private:
+    // Its words, each behind a space.
+    [[nodiscard]] std::string command() const {
+        std::string text;
+        for (const std::string& word : program_.command) {
+            text += " " + fabric::shell_word(word);
+        }
+        return text;
+    }
+
     static bool asks_for_trace(const Branch& branch) {
         return branch.with_places || branch.with_explanation;
     }
@@ -141,6 +150,7 @@ class ProgramSubject final : public Subject {
             const auto ended = reports.ended.find(forking_name(i));
             if (ended != reports.ended.end()) {
                 judge(ended->second, branches[i].is_repaired, results[i].emplace());
+                take_end_of_worlds(reports, forking_name(i), *results[i]);
                 results[i]->is_forked = true;
             } else if (program.well() && reports.has_started &&
                        !reports.obstacles.contains(forking_name(i))) {
@@ -166,13 +176,13 @@ class ProgramSubject final : public Subject {
                                                std::chrono::milliseconds limit) const {
         Environment environment = library_path(program_.libraries);
         environment.emplace_back("SIMVERBS_SCENARIO", stem + ".yaml");
+        environment.emplace_back("SIMVERBS_WARN", "1");  // names mistakes
         environment.push_back(variable_for_reports(stem + ".reports", stem + ".output", limit));
         return environment;
     }
 
     // Returns true also where the program cannot report what has fired.
-    static bool all_fired(const std::string& stem, const Branch& branch) {
-        const BranchReports reports = read_branch_reports(stem + ".reports");
+    static bool all_fired(const BranchReports& reports, const Branch& branch) {
         for (std::size_t i = 0; reports.has_started && i < branch.choices.size(); ++i) {
             if (!reports.fired.contains(fault_name(i))) {
                 return false;
@@ -181,7 +191,19 @@ class ProgramSubject final : public Subject {
         return true;
     }
 
+    // A program that died has said nothing.
+    static void take_end_of_worlds(const BranchReports& reports, const std::string& branch,
+                                   BranchResult& result) {
+        if (const auto end = reports.worlds.find(branch); end != reports.worlds.end()) {
+            result.time_ps = end->second.time_ps;
+            result.run_digest = end->second.digest;
+            result.marks = end->second.marks;
+        }
+    }
+
     static void judge(const Ended& ended, bool is_repaired, BranchResult& result) {
+        result.ended_well = ended.well();
+        result.mistakes = mistakes_in(ended.output);
         if (ended.well()) {
             return;
         }

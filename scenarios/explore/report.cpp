@@ -41,6 +41,10 @@ nlohmann::ordered_json to_json(const ExploreResult& result) {
                             {"scenario", finding.kept},
                             {"replay", finding.replay}});
     }
+    std::vector<std::string> mistakes;
+    for (const Mistake& mistake : result.mistakes) {
+        mistakes.push_back(mistake.line);
+    }
     return {{"packets", result.packets},
             {"calls", result.calls},
             {"choices", result.choices},
@@ -51,6 +55,8 @@ nlohmann::ordered_json to_json(const ExploreResult& result) {
             {"left", result.left},
             {"pairs_left", result.pairs_left},
             {"outcomes", result.outcomes},
+            {"mistakes_without_fault", mistakes},
+            {"marks", result.marks},
             {"findings", std::move(findings)}};
 }
 
@@ -70,9 +76,14 @@ std::string report(const Finding& finding, std::size_t number) {
     if (!result.happened.empty()) {
         text += fmt::format("    happened: {}\n", indented(result.happened));
     }
+    for (const Mistake& mistake : result.mistakes) {
+        if (result.happened.find(mistake.line) == std::string::npos) {
+            text += fmt::format("    {}\n", mistake.line);
+        }
+    }
     text += result.explanation;
-    text += finding.kept.empty() ? fmt::format("    {}\n", finding.error)
-                                 : fmt::format("    replay: {}\n", finding.replay);
+    text += finding.error.empty() ? fmt::format("    replay: {}\n", finding.replay)
+                                  : fmt::format("    {}\n", finding.error);
     return text;
 }
 
@@ -101,6 +112,17 @@ std::string summary(const ExploreResult& result) {
     }
     text += fmt::format(": {}; {}\n", fmt::join(outcomes, ", "),
                         fabric::counted(result.findings.size(), "finding"));
+    if (!result.mistakes.empty()) {
+        std::vector<std::string_view> names;
+        for (const Mistake& mistake : result.mistakes) {
+            names.push_back(simverbs::to_string(mistake.misuse));
+        }
+        text += fmt::format("mistakes without any fault, which are no findings: {}\n",
+                            fmt::join(names, ", "));
+    }
+    if (!result.marks.empty()) {
+        text += fmt::format("its runs may differ: {}\n", result.marks);
+    }
     if (result.same > 0) {
         text += fmt::format("{} of one fault ended like another one: no pairs with them\n",
                             fabric::counted(result.same, "branch", "branches"));

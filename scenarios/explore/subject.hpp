@@ -55,6 +55,9 @@ class Subject {
     [[nodiscard]] virtual std::string reproducer(const Branch& branch) const = 0;
     // Returns the command that runs `file`, a reproducer.
     [[nodiscard]] virtual std::string replay(const std::string& file) const = 0;
+    // Returns the command that compares several runs of it; "": they are known to be the same, or
+    // not to be.
+    [[nodiscard]] virtual std::string check() const { return ""; }
 };
 
 // The scenario with the faults of a branch, run in this process. Copies it.

@@ -8,6 +8,8 @@
 
 #include <fmt/core.h>
 
+#include "fabric/yaml/quantities.hpp"
+
 #include "simverbs/cli/exit_status.hpp"
 #include "simverbs/cli/installed_files.hpp"
 #include "simverbs/cli/launch.hpp"
@@ -58,6 +60,21 @@ ExploreCommand::ExploreCommand(CLI::App& app, std::vector<std::string> program)
     add_limit(*explore_, "--budget", options_.budget, "no branch is begun after it", "none");
     add_limit(*explore_, "--run-limit", limit_, "a branch that takes longer hangs",
               "2s, or 20 times as long as the run without faults");
+    explore_
+        ->add_option_function<std::string>(
+            "--within",
+            [this](const std::string& text) {
+                const auto time = fabric::yaml::parse_duration(text);
+                if (!time || time->count() <= 0) {
+                    throw CLI::ValidationError("--within",
+                                               text + ": expected a time with a unit, as 2s" +
+                                                   (time ? "" : " (" + time.error() + ")"));
+                }
+                options_.within = *time;
+            },
+            "a branch that takes more virtual time is too slow: 10ms, 2s")
+        ->type_name("DURATION")
+        ->default_str("any time");
     explore_->add_flag("--no-fork", no_fork_,
                        "of -- COMMAND: started anew for each branch, and not forked");
     explore_->add_option("--keep", options_.folder, "folder for explore-N.yaml of each finding")

@@ -159,6 +159,9 @@ void EmbeddedWorld::finish() {
     for (const std::string& file : traces_.incomplete()) {
         fmt::print(stderr, "simverbs: {}\n", file);
     }
+    if (branches_ != nullptr) {
+        branches_->report_end(*simulation_);
+    }
     if (!options_.digest_file.empty()) {
         leave_digest();
     }

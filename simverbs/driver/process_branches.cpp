@@ -151,7 +151,7 @@ bool ProcessBranches::acts_here(std::string_view fault, std::uint64_t moment) {
         report({.kind = BranchReportKind::kFired}, fault, {});
         return true;
     }
-    if (is_branch_) {
+    if (!branch_.empty()) {
         return false;
     }
     if (moment_ != moment) {
@@ -163,6 +163,14 @@ bool ProcessBranches::acts_here(std::string_view fault, std::uint64_t moment) {
         return false;
     }
     return fork_at(fault);
+}
+
+void ProcessBranches::report_end(Simulation& simulation) const {
+    const RunMarks& marks = conductor_.marks();
+    report({.kind = BranchReportKind::kWorldEnded,
+            .time_ps = fabric::to_picoseconds(simulation.loop().now()),
+            .run_digest = simulation.bus().run_digest()},
+           branch_, marks.deterministic() ? "" : marks.describe());
 }
 
 std::string ProcessBranches::describe_obstacle() {
@@ -214,6 +222,7 @@ bool ProcessBranches::fork_at(std::string_view fault) {
         if (getppid() != parent) {
             _exit(EXIT_FAILURE);
         }
+        branch_ = fault;
         if (!continue_in_child()) {
             report({.kind = BranchReportKind::kNotForked}, fault, std::strerror(errno));
             _exit(EXIT_FAILURE);
@@ -229,7 +238,6 @@ bool ProcessBranches::fork_at(std::string_view fault) {
 }
 
 bool ProcessBranches::continue_in_child() {
-    is_branch_ = true;
     ThreadRoster::instance().continue_in_child();
     if (!events_.separate()) {
         return false;

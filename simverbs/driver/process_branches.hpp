@@ -30,6 +30,8 @@ class ProcessBranches final : public BranchPoints {
     static std::unique_ptr<ProcessBranches> make(EventBacklog& events, Conductor& conductor);
 
     [[nodiscard]] bool acts_here(std::string_view fault, std::uint64_t moment) override;
+    // The world ends with the program.
+    void report_end(Simulation& simulation) const;
 
   private:
     // Describes the command that explores this process.
@@ -61,7 +63,7 @@ class ProcessBranches final : public BranchPoints {
     std::array<itimerval, 3> timers_{};
     std::string obstacle_;  // as of the last moment
     std::optional<std::uint64_t> moment_;
-    bool is_branch_ = false;
+    std::string branch_;  // the fault with which this process goes on; "": no branch
 };
 
 }  // namespace simverbs::driver

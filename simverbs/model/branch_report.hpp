@@ -26,6 +26,9 @@ enum class BranchReportKind : std::uint32_t {
     // Such a fault would have acted, and the process cannot fork; the reason follows. A kEnded
     // behind it, of a child that could not go on, counts for nothing.
     kNotForked,
+    // A world ended with its program; the name is that of the fault of its branch, if it is one.
+    // The text says why the run might not repeat itself; "": it would.
+    kWorldEnded,
 };
 
 // A message, followed by the name of the fault and by a text.
@@ -33,9 +36,11 @@ struct BranchReport {
     BranchReportKind kind = BranchReportKind::kFired;
     std::uint32_t name_bytes = 0;
     std::uint64_t text_bytes = 0;
-    std::int32_t status = 0;    // of kEnded, as waitpid(2) has it
-    std::uint32_t is_late = 0;  // of kEnded: 1 if it was killed at the limit
+    std::int32_t status = 0;       // of kEnded, as waitpid(2) has it
+    std::uint32_t is_late = 0;     // of kEnded: 1 if it was killed at the limit
+    std::int64_t time_ps = 0;      // of kWorldEnded: virtual time
+    std::uint64_t run_digest = 0;  // of kWorldEnded
 };
-static_assert(sizeof(BranchReport) == 24);
+static_assert(sizeof(BranchReport) == 40);
 
 }  // namespace simverbs

@@ -117,7 +117,7 @@ class GoogleTest(unittest.TestCase):
         self.assertEqual(cases["explore.Numbers", "Add"][0].tag, "skipped")
         failure = cases["explore.Impatient", "IsAcknowledged"].find("failure")
         self.assertIn("PSN 1 of h0/1", failure.get("message"))
-        self.assertRegex(failure.text, r"replay: simverbs exec --scenario \./explore-1\.yaml -- "
+        self.assertRegex(failure.text, r"replay: simverbs exec --warn --scenario \./explore-1\.yaml -- "
                                        r"\S+ '--gtest_filter=Impatient\.IsAcknowledged'")
 
     def check_page(self, page, found):

@@ -1,0 +1,59 @@
+/* A program whose argument says what becomes of it where something fails: it ends with status 0 in
+ * any case but one. */
+#include <string.h>
+#include <time.h>
+
+#include "ends.h"
+
+static const char* behaviour = "";
+
+static int does(const char* what) {
+    return strcmp(behaviour, what) == 0;
+}
+
+/* Registers memory for one more message, or does without. */
+static void register_more(void) {
+    static char more[4096];
+    struct ibv_pd* const pd = ibv_alloc_pd(near_end.context);
+    if (pd == NULL) {
+        return;
+    }
+    struct ibv_mr* const mr = ibv_reg_mr(pd, more, sizeof more, 0);
+    if (mr == NULL && does("leaks")) {
+        return;
+    }
+    if (mr == NULL && does("gives_up")) {
+        exit(EXIT_FAILURE);
+    }
+    if (mr == NULL && does("destroys_twice")) {
+        ibv_dealloc_pd(pd);
+    }
+    if (mr != NULL) {
+        check(ibv_dereg_mr(mr) == 0, "ibv_dereg_mr");
+    }
+    if (!does("always_leaks")) {
+        ibv_dealloc_pd(pd);
+    }
+}
+
+static int messages(void) {
+    struct timespec now = {0};
+    if (does("asks_the_clock")) {
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    }
+    return 1 + (int)(now.tv_nsec / 1000 % 30);
+}
+
+int main(int argc, char** argv) {
+    behaviour = argc > 1 ? argv[1] : "";
+    open_ends(kPatient);
+    register_more();
+    for (int left = messages(); left > 0; --left) {
+        receive_on(far_end.qp, &far_end, 0, 0, kBytes);
+        send_text("hello");
+        next_success(&far_end);
+        next_success(&near_end);
+    }
+    close_ends();
+    return 0;
+}
