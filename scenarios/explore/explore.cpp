@@ -128,6 +128,9 @@ class Exploration {
         if (usual) {
             seen_.insert(usual->effects);
             result_.mistakes = demands_.usual_mistakes;
+            std::erase_if(result_.mistakes, [](const Mistake& mistake) {
+                return excuse_of(mistake.misuse) == Excuse::kAny;
+            });
             result_.marks = usual->marks;
             run_usual_again(*usual);
         }

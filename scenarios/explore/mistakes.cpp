@@ -33,17 +33,17 @@ Excuse excuse_of(simverbs::Misuse misuse) {
     switch (misuse) {
         case kNotDestroyed:
             return Excuse::kEnd;
+        case kAttributeMissing:
+        case kAttributeSuperfluous:
         case kOnlyUnsignaledSends:
-        case kNoReceiveAtRtr:
         case kKeyAfterDereg:
         case kBufferChanged:
         case kBufferDeregistered:
         case kPolledOnce:
             return Excuse::kFailure;
+        case kNoReceiveAtRtr:
         case kCompletionsUnread:
             return Excuse::kAny;
-        case kAttributeMissing:
-        case kAttributeSuperfluous:
         case kEmptySegment:
         case kUndefinedField:
         case kEventsNotAcknowledged:

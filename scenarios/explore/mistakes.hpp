@@ -20,8 +20,8 @@ std::vector<Mistake> mistakes_in(const std::string& output);
 enum class Excuse : std::uint8_t {
     kNone,
     kEnd,      // it ends with another status than 0: the kernel tidies up
-    kAny,      // a fault moves completions to where the program does not look any more
-    kFailure,  // requests fail: it ends connections and does not care what becomes of their data
+    kAny,      // a hint: it may be right, or a fault has moved a completion behind the last poll
+    kFailure,  // queue pairs fail: it ends connections, in whatever state they are by now
 };
 Excuse excuse_of(simverbs::Misuse misuse);
 
