@@ -16,8 +16,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A hand-over between two processors by futex takes longer than most steps do.
-constexpr auto kSpin = 20us;
+// Longer than a hand-over by futex, which takes 40 us and more where processors are virtual: else,
+// once one of two threads sleeps, the other one spins in vain and sleeps, too, for good.
+constexpr auto kSpin = 100us;
 // After n spins in vain, 2^n - 2 waits go without one, n up to this.
 constexpr int kVainSpins = 6;
 constexpr auto kFirstLook = 50us;
