@@ -1,6 +1,7 @@
 // Reads which mistakes the library has named in the output of a program (SIMVERBS_WARN=1).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -166,6 +166,9 @@ bool ProcessBranches::acts_here(std::string_view fault, std::uint64_t moment) {
 }
 
 void ProcessBranches::report_end(Simulation& simulation) const {
+    if (branch_.empty() && getppid() != explorer_.starter) {
+        return;  // a child of the program, which ends when it likes
+    }
     const RunMarks& marks = conductor_.marks();
     report({.kind = BranchReportKind::kWorldEnded,
             .time_ps = fabric::to_picoseconds(simulation.loop().now()),
