@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Longer than a hand-over by futex, which takes 40 us and more where processors are virtual: else,
+// Longer than a hand-over by futex, which can take 30 us where processors are virtual: else,
 // once one of two threads sleeps, the other one spins in vain and sleeps, too, for good.
 constexpr auto kSpin = 100us;
 // After n spins in vain, 2^n - 2 waits go without one, n up to this.
