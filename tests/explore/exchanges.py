@@ -1,16 +1,17 @@
 #!/usr/bin/python3
 """exchanges.py SIMVERBS DEPTH [SERVICE...]: explores exchanges of 1 to 8 messages of 1 to 4
 packets, of every opcode of a service, with a receive queue and with a shared one. DEPTH 1 tries
-each fault at each packet, DEPTH 2 pairs of faults, too. Prints a row for each exchange, and fails
-if any has a finding."""
+each fault at each packet, DEPTH 2 pairs of faults, too. Prints a row for each exchange, with the
+seconds of processor time that it took, and their sums for each service; fails if any has a
+finding."""
 
 import itertools
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
-import time
 
 MTU = 1024
 STEP = 4096  # between messages in memory
@@ -63,12 +64,13 @@ def scenario(service, opcode, messages, packets, shared):
     ends = ", ends: {h1: {srq: s}}" if shared and service != "XRC" else ""
     queue = "srq: s" if shared and service != "XRC" else "srq: c" if service == "XRC" else "qp: c"
     text = f"connections: {{c: {{between: [h0, h1], type: {service}, timeout: 10{ends}}}}}\n"
-    text += "hosts:\n  h0:\n    memory: {data: {size: 64KiB, fill: 3}}\n    do:\n"
+    memory = f"{{data: {{size: {messages * STEP}, fill: 3}}}}"
+    text += f"hosts:\n  h0:\n    memory: {memory}\n    do:\n"
     if receives:
         text += "      - sleep: 1us\n"
     text += f"      {request(opcode, messages, length)}\n"
     text += f"      - poll: {{qp: c, count: {messages}, status: SUCCESS}}\n"
-    text += "  h1:\n    memory: {data: {size: 64KiB, fill: 3}}\n"
+    text += f"  h1:\n    memory: {memory}\n"
     if shared and service != "XRC":
         text += "    shared_receives: {s: {size: 16}}\n"
     if receives:
@@ -92,40 +94,60 @@ def exchanges(services):
                 yield service, opcode, messages, packets, True
 
 
+def processor_seconds():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def explore(simverbs, folder, depth, exchange):
     file = os.path.join(folder, "exchange.yaml")
     result = os.path.join(folder, "result.json")
     with open(file, "w", encoding="utf-8") as out:
         out.write(scenario(*exchange))
-    begin = time.monotonic()
+    before = processor_seconds()
     ended = subprocess.run(
         [simverbs, "explore", file, "--depth", str(depth), "--json", result, "--keep", folder],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
     )
-    took = time.monotonic() - begin
     if ended.returncode not in (0, 1):
         sys.exit(f"{exchange}: status {ended.returncode}\n{ended.stdout}{scenario(*exchange)}")
     with open(result, encoding="utf-8") as file:
         found = json.load(file)
-    service, opcode, messages, packets, shared = exchange
-    print(
-        f"{service:3} {opcode:16} {messages} x {packets}{' srq' if shared else '':4}"
-        f" {found['packets']:4} packets {found['branches_of_one']:6} branches of one fault"
-        f" {found['branches_of_two']:7} of two {len(found['findings']):3} findings {took:7.1f} s",
-        flush=True,
-    )
+    row = {
+        "exchanges": 1,
+        "packets": found["packets"],
+        "of one fault": found["branches_of_one"],
+        "ended alike": found["same"],
+        "of two": found["branches_of_two"],
+        "findings": len(found["findings"]),
+        "seconds": processor_seconds() - before,
+    }
     if found["findings"]:
         print(ended.stdout, scenario(*exchange), sep="\n", flush=True)
-    return len(found["findings"])
+    return row
+
+
+def show(name, row):
+    figures = ", ".join(
+        f"{value:.1f} {what}" if what == "seconds" else f"{value} {what}"
+        for what, value in row.items()
+    )
+    print(f"{name}: {figures}", flush=True)
 
 
 def main(simverbs, depth, *services):
-    findings = 0
+    sums = {}
     with tempfile.TemporaryDirectory() as folder:
         for exchange in exchanges(services or OPCODES):
-            findings += explore(simverbs, folder, int(depth), exchange)
-    print(f"{findings} findings")
-    sys.exit(1 if findings else 0)
+            row = explore(simverbs, folder, int(depth), exchange)
+            service, opcode, messages, packets, shared = exchange
+            show(f"{service} {opcode} {messages} x {packets}{' srq' if shared else ''}", row)
+            total = sums.setdefault(service, dict.fromkeys(row, 0))
+            for what, value in row.items():
+                total[what] += value
+    for service, total in sums.items():
+        show(service, total)
+    sys.exit(1 if any(total["findings"] for total in sums.values()) else 0)
 
 
 if __name__ == "__main__":
