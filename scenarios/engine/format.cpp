@@ -43,9 +43,10 @@ constexpr auto kSettingDescriptions = [] {
     std::array<Description, kSettingCount> descriptions{};
     for (std::size_t i = 0; i < kSettingCount; ++i) {
         auto end = descriptions[i].begin();
-        for (const std::string_view part :
-             {kSettingRows[i]->meaning, std::string_view("; "), kSettingRows[i]->by_default}) {
-            end = std::ranges::copy(part, end).out;
+        end = std::ranges::copy(kSettingRows[i]->meaning, end).out;
+        if (!kSettingRows[i]->by_default.empty()) {
+            end = std::ranges::copy(std::string_view("; "), end).out;
+            end = std::ranges::copy(kSettingRows[i]->by_default, end).out;
         }
     }
     return descriptions;

@@ -263,6 +263,13 @@ void check_usage(const Scenario& scenario, yaml::Errors& errors) {
             "schedule: free is for processes (\"run\" of hosts); programs of operations have "
             "nobody to wait for");
     }
+    if (const Checked order = scenario.at("run").at("order");
+        order.value() != nullptr && (scenario.has_processes() || scenario.has_own_programs())) {
+        errors.add(order.position(),
+                   "order: threads of a program take turns if the scenario is around that program "
+                   "(SIMVERBS_SCENARIO, simverbs exec); neither hosts of processes nor programs of "
+                   "operations do");
+    }
 }
 
 void check_for_processes(const Scenario& scenario, yaml::Errors& errors) {

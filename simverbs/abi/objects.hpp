@@ -136,7 +136,9 @@ class Context final : public NewerVerbsContext {
     [[nodiscard]] bool admits() const;
     // Asked by posts and polls in place of that: false, too, where a fault has killed the programs
     // of its host, and this process is one of them.
-    [[nodiscard]] bool admits_work() const { return admits() && !was_killed(); }
+    [[nodiscard]] bool admits_work() const {
+        return admits() && channel_.admits_work(device_.index(), handle_);
+    }
     [[nodiscard]] bool was_killed() const { return channel_.was_killed(device_.index(), handle_); }
     // The second half of admits(): after a verb that let time move.
     [[nodiscard]] bool await_running() const { return channel_.await_running(device_.index()); }

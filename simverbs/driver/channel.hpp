@@ -75,10 +75,14 @@ class Channel {
     bool await_running(std::size_t device) {
         return stopped_hosts_.load(std::memory_order_relaxed) == 0 || wait_while_stopped(device);
     }
+    // Asked by posts and polls, before they take any lock. False: was_killed().
+    [[nodiscard]] bool admits_work(std::size_t device, std::uint32_t context) {
+        return !watches_work_.load(std::memory_order_relaxed) || admit_work(device, context);
+    }
     // Returns true if a fault has killed the program that opened this context of that device, where
     // programs are threads of this process: no one else can stop them.
-    [[nodiscard]] bool was_killed(std::size_t device, std::uint32_t context) const {
-        return has_kills_.load(std::memory_order_relaxed) && is_of_killed(device, context);
+    [[nodiscard]] virtual bool was_killed(std::size_t /*device*/, std::uint32_t /*context*/) const {
+        return false;
     }
     // Says which fault it was, and when; of such a device only.
     [[nodiscard]] virtual std::string why_killed(std::size_t /*device*/) const { return {}; }
@@ -119,15 +123,14 @@ class Channel {
         stopped_hosts_.store(count, std::memory_order_relaxed);
     }
 
-    // From now on was_killed() asks is_of_killed().
-    void note_kill() { has_kills_.store(true, std::memory_order_release); }
+    // From now on admits_work() asks admit_work().
+    void watch_work() { watches_work_.store(true, std::memory_order_release); }
 
     void set_asks_at_posts(bool asks) { asks_at_posts_.store(asks, std::memory_order_relaxed); }
 
   private:
-    [[nodiscard]] virtual bool is_of_killed(std::size_t /*device*/,
-                                            std::uint32_t /*context*/) const {
-        return false;
+    [[nodiscard]] virtual bool admit_work(std::size_t device, std::uint32_t context) {
+        return !was_killed(device, context);
     }
     virtual bool wait_while_stopped(std::size_t /*device*/) { return true; }
     virtual void note_use_among_several(ObjectUse& object, Use use, std::string_view kind,
@@ -139,7 +142,7 @@ class Channel {
     const std::atomic<bool>* several_actors_ = &kOne;
     const std::atomic<std::uint64_t>* deliveries_;
     std::atomic<std::uint32_t> stopped_hosts_{0};
-    std::atomic<bool> has_kills_{false};
+    std::atomic<bool> watches_work_{false};
     std::atomic<bool> asks_at_posts_{false};
 };
 

@@ -63,6 +63,11 @@ fabric::Outcome<std::unique_ptr<EmbeddedWorld>> EmbeddedWorld::make(
     if (!simulation) {
         return fabric::Failure(std::move(simulation.error()));
     }
+    if (options.time.order && options.time.schedule == Schedule::kFree) {
+        return fabric::Failure(
+            "SIMVERBS_ORDER lets threads run one at a time, SIMVERBS_SCHEDULE=free as they like: "
+            "not both");
+    }
     if (!options.host.empty() && (*simulation)->network().find_host(options.host) == nullptr) {
         return fabric::Failure(fmt::format("topology '{}' has no host '{}'",
                                            options.simulation.topology, options.host));
@@ -122,6 +127,9 @@ EmbeddedWorld::EmbeddedWorld(const EmbeddedOptions& options, std::unique_ptr<Sim
     conductor_->before_report([this] { traces_.flush(); });
     count_deliveries_in(conductor_->deliveries());
     look_for_several_actors_in(conductor_->has_several_actors());
+    if (conductor_->has_turns()) {
+        watch_work();
+    }
     std::vector<std::size_t> hcas;
     std::vector<rdma_cm::NumberedHca> numbered;
     for (std::size_t i = 0; i < simulation_->hca_count(); ++i) {
@@ -278,7 +286,7 @@ std::string_view EmbeddedWorld::end(const std::string& host, const std::string& 
             last_killed_[i].store(attachment_->last_context(), std::memory_order_release);
         }
     }
-    note_kill();
+    watch_work();
     return any ? std::string_view() : "no program uses a device of it";
 }
 
@@ -307,7 +315,14 @@ std::string EmbeddedWorld::why_killed(std::size_t device) const {
     return found == reasons_of_kills_.end() ? std::string() : found->second;
 }
 
-bool EmbeddedWorld::is_of_killed(std::size_t device, std::uint32_t context) const {
+bool EmbeddedWorld::admit_work(std::size_t device, std::uint32_t context) {
+    if (conductor_->has_turns() && t_wait_hook.wait == nullptr) {
+        conductor_->take_turn();
+    }
+    return !was_killed(device, context);
+}
+
+bool EmbeddedWorld::was_killed(std::size_t device, std::uint32_t context) const {
     return context <= last_killed_[device].load(std::memory_order_acquire);
 }
 

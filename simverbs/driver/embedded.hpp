@@ -99,7 +99,8 @@ class EmbeddedWorld final : public Channel, private Client, private HostPrograms
     void set_stopped(const std::string& host, bool stopped);
     bool wait_while_stopped(std::size_t device) override;
     [[nodiscard]] std::string why_killed(std::size_t device) const override;
-    [[nodiscard]] bool is_of_killed(std::size_t device, std::uint32_t context) const override;
+    [[nodiscard]] bool admit_work(std::size_t device, std::uint32_t context) override;
+    [[nodiscard]] bool was_killed(std::size_t device, std::uint32_t context) const override;
     void note_use_among_several(ObjectUse& object, Use use, std::string_view kind,
                                 std::uint32_t number) override {
         conductor_->note_use(object, use, kind, number);

@@ -172,7 +172,8 @@ void ProcessBranches::report_end(Simulation& simulation) const {
     const RunMarks& marks = conductor_.marks();
     report({.kind = BranchReportKind::kWorldEnded,
             .time_ps = fabric::to_picoseconds(simulation.loop().now()),
-            .run_digest = simulation.bus().run_digest()},
+            .run_digest = simulation.bus().run_digest(),
+            .turns = conductor_.turns()},
            branch_, marks.deterministic() ? "" : marks.describe());
 }
 

@@ -32,6 +32,7 @@ enum class Setting : std::uint8_t {
     kKeys,
     kSm,
     kSchedule,
+    kOrder,
     kSpinMs,
     kMemlock,
     kScenario,
@@ -191,6 +192,16 @@ inline constexpr auto kSettings = std::to_array<SettingRow>({
      .details = "`canonical` repeats itself exactly; `free` is for programs that talk to each "
                 "other outside of verbs; `serial` (embedded worlds alone) runs one thread at a "
                 "time, for debugging."},
+    {.setting = Setting::kOrder,
+     .variable = "SIMVERBS_ORDER",
+     .key = "order",
+     .scope = SettingScope::kWorld,
+     .kind = SettingKind::kNumber,
+     .meaning = "number of an order of threads, which take turns",
+     .details = "Each number is another order: which thread goes on where several can, and "
+                "whether time moves first. Threads run one at a time, from one verb to the next, "
+                "as `simverbs explore` runs them. Embedded worlds alone, and no SIMVERBS_SCHEDULE "
+                "but `serial`."},
     {.setting = Setting::kSpinMs,
      .variable = "SIMVERBS_SPIN_MS",
      .scope = SettingScope::kWorld,

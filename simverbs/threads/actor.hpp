@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "fabric/core/sim_time.hpp"
+
 #include "simverbs/threads/clock_watch.hpp"
 #include "simverbs/threads/spin_lock.hpp"
 #include "simverbs/threads/thread_roster.hpp"
@@ -23,6 +25,7 @@ enum class ActorState : std::uint8_t {
     kPolling,  // in an empty poll: goes on after one step
     kBlocked,  // in a blocking verb: goes on when its descriptor is readable
     kCommand,  // asks for a command: goes on when all before it in order have run
+    kTurn,     // is about to post or to poll: goes on when it is its turn
 };
 
 // A command that waits for its turn.
@@ -53,6 +56,8 @@ struct Actor {
     std::atomic<std::uint64_t> seen{0};  // free: deliveries before its last empty poll
     std::uint32_t polls_in_vain = 0;     // free: empty ones
     bool due = false;                    // serial: it may go on, and has not been let yet
+    fabric::SimTime due_since{};         // since when that or its command waits
+    std::uint64_t priority = 0;          // with a TurnOrder
     PendingCommand* command = nullptr;
     int awaited = -1;                     // blocked: the descriptor whose message lets it go on
     WakeWord wake;                        // of one that waits: lets it go on

@@ -38,6 +38,9 @@ Conductor::Conductor(Simulation& simulation, TimeOptions options)
     if (options_.schedule == Schedule::kFree) {
         marks_.set(Mark::kScheduledFree);
     }
+    if (options_.order) {
+        begin_turns(*options_.order);
+    }
     for (const auto& entry : ThreadRoster::instance().subscribe(*this)) {
         const std::lock_guard lock(mutex_);
         add_actor(entry);
@@ -45,6 +48,7 @@ Conductor::Conductor(Simulation& simulation, TimeOptions options)
 }
 
 Conductor::~Conductor() {
+    end_turns();
     ThreadRoster::instance().unsubscribe(*this);
     stop_helper();
 }
@@ -105,6 +109,7 @@ void Conductor::execute(PendingCommand& command) {
         return;
     }
     self.command = &command;
+    self.due_since = simulation_.loop().now();
     rendezvous(lock, self, ActorState::kCommand, commanding_);
     hold(lock);
     if (!simulation_.loop().empty()) {
@@ -252,6 +257,7 @@ bool Conductor::run_commands() {
 
 void Conductor::release(Actor& actor) {
     actor.state.store(ActorState::kRunning, std::memory_order_relaxed);
+    actor.due = false;
     note_visit(actor);
     if (std::exchange(actor.has_news, false)) {
         std::erase(news_, &actor);
@@ -313,26 +319,6 @@ bool Conductor::show_before_jump() {
     return any;
 }
 
-void Conductor::release_or_note(Actor& actor) {
-    if (options_.schedule == Schedule::kSerial) {
-        actor.due = true;
-    } else {
-        release(actor);
-    }
-}
-
-// Serial: of those that may go on after the last step, one at a time.
-bool Conductor::let_next_go() {
-    for (const auto& actor : actors_) {
-        if (actor->due) {
-            actor->due = false;
-            release(*actor);
-            return true;
-        }
-    }
-    return false;
-}
-
 std::optional<bool> Conductor::step_alone(fabric::SimDuration most) {
     Actor& self = current();
     const Visit visit(self);
@@ -386,6 +372,7 @@ void Conductor::advance(fabric::SimDuration duration) {
     End end;
     Begin begin(simulation_, duration, end);
     self.command = &begin;
+    self.due_since = simulation_.loop().now();
     rendezvous(lock, self, ActorState::kCommand, commanding_);
     for (hold(lock); !end.reached; hold(lock)) {
         rendezvous(lock, self, ActorState::kPolling, watching_);

@@ -23,6 +23,7 @@
 
 #include "simverbs/threads/actor.hpp"
 #include "simverbs/threads/object_use.hpp"
+#include "simverbs/threads/turn_order.hpp"
 #include "simverbs/threads/world_mutex.hpp"
 #include "simverbs/time/pace.hpp"
 #include "simverbs/time/rule.hpp"
@@ -91,6 +92,20 @@ class Conductor final : private ThreadRoster::Listener {
         const std::lock_guard lock(mutex_);
         return simulation_.loop().now();
     }
+    // With a TurnOrder the caller waits for its turn, before it posts or polls. It holds no lock of
+    // the library.
+    void take_turn();
+    // The conductor of this process whose threads take turns; nullptr: none. Wait-free.
+    static Conductor* of_turns();
+    // How often a mutex of the program was unlocked; to be read before one is tried.
+    [[nodiscard]] std::uint64_t unlocks() const { return unlocks_.load(); }
+    void note_unlock();
+    // The caller found its mutex locked, as of `seen` unlocks: returns at its turn after the next
+    // one. False: no other thread calls verbs, so that nobody here can unlock it.
+    bool await_unlock(std::uint64_t seen);
+    [[nodiscard]] bool has_turns() const { return turn_order_.has_value(); }
+    // Turns so far for which several could be chosen.
+    [[nodiscard]] std::uint64_t turns() const { return turn_order_ ? turn_order_->turns() : 0; }
     // Returns when virtual time has moved by `duration`; to the other actors the caller is one that
     // polls all the while.
     void advance(fabric::SimDuration duration);
@@ -207,7 +222,11 @@ class Conductor final : private ThreadRoster::Listener {
     void poll_freely(Actor& self, std::uint64_t seen);
     void release_pollers(bool anything_happened);
     bool show_before_jump();
+    void begin_turns(std::uint64_t order);
+    void end_turns();
     bool let_next_go();
+    bool let_chosen_go();
+    void note_due(Actor& actor);
     void release(Actor& actor);
     void release_or_note(Actor& actor);
     void step_for(Actor& self);
@@ -232,6 +251,10 @@ class Conductor final : private ThreadRoster::Listener {
 
     Simulation& simulation_;
     TimeOptions options_;
+    std::optional<TurnOrder> turn_order_;  // of the serial schedule
+    std::vector<Actor*> candidates_;       // for the next turn
+    bool fabric_goes_first_ = false;       // it was chosen, and somebody waits
+    std::atomic<std::uint64_t> unlocks_{0};
     std::uint64_t id_;  // never another's in this process
     WorldMutex mutex_;
     std::vector<std::shared_ptr<Actor>> actors_;  // in order; shared with their threads
@@ -241,6 +264,8 @@ class Conductor final : private ThreadRoster::Listener {
     ActorList passed_;
     ActorList polling_;   // a completion queue, and noted there
     ActorList watching_;  // something else: they go on after each step
+    ActorList turning_;   // nothing: they wait for their turn
+    ActorList locked_;    // nothing: they wait for a mutex of the program
     ActorList blocked_;
     ActorList commanding_;
     std::atomic<Actor*> posted_{nullptr};    // actors that have rung since the last step

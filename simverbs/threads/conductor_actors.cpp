@@ -70,6 +70,9 @@ Actor& Conductor::add_actor(const std::shared_ptr<ThreadEntry>& entry) {
     auto actor = std::make_shared<Actor>(entry);
     Actor& added = *actor;
     added.rank = next_rank_++;
+    if (turn_order_) {
+        turn_order_->take(added);
+    }
     by_rank_.push_back(&added);
     actors_.insert(std::upper_bound(actors_.begin(), actors_.end(), actor, comes_before),
                    std::move(actor));

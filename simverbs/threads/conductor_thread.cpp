@@ -36,6 +36,9 @@ void Conductor::write_report(std::string_view why) {
     for (const std::string* const text : waits_) {
         report += *text + "\n";
     }
+    for (const Actor* const actor : locked_) {
+        report += fmt::format("{} waits for a mutex\n", actor->describe());
+    }
     fmt::print(stderr, "simverbs: {}", report);
 }
 
@@ -88,6 +91,7 @@ void Conductor::continue_in_child() {
 // Moves time when every actor sleeps elsewhere (in epoll_wait on our descriptors, say), so that
 // nobody is left to lead. Parked until something was posted; looks rarely while others lead.
 void Conductor::helper_loop() {
+    t_clock_watch.is_inside = true;  // it is no actor, and takes no turns
     while (!stop_) {
         wait_until_wanted();
         auto pause = std::chrono::microseconds(100us);
@@ -103,8 +107,8 @@ void Conductor::helper_loop() {
             const bool led = !someone_leads && lead(nullptr, Look::kAtThreads);
             pause = led ? 20us : std::min(pause * 2, std::chrono::microseconds(1ms));
             const bool someone_waits_for_a_look =
-                looker_ == nullptr &&
-                !(polling_.empty() && watching_.empty() && commanding_.empty());
+                looker_ == nullptr && !(polling_.empty() && watching_.empty() && turning_.empty() &&
+                                        locked_.empty() && commanding_.empty());
             if (!led && simulation_.loop().empty() && nothing_queued() &&
                 !someone_waits_for_a_look) {
                 break;

@@ -2,6 +2,7 @@
 // and carries out its decisions.
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "simverbs/threads/conductor.hpp"
 
@@ -143,7 +144,10 @@ class Conductor::View {
     [[nodiscard]] Schedule schedule() const { return conductor_.options_.schedule; }
     bool someone_holds() { return conductor_.someone_holds(self_, look_); }
     bool take_posts() { return conductor_.take_posts(); }
-    [[nodiscard]] bool command_waits() const { return !conductor_.commanding_.empty(); }
+    // With a TurnOrder, commands have their turn, too.
+    [[nodiscard]] bool command_waits() const {
+        return !conductor_.turn_order_ && !conductor_.commanding_.empty();
+    }
     [[nodiscard]] bool event_is_left() const { return !conductor_.simulation_.loop().empty(); }
     [[nodiscard]] Coming coming() const {
         return conductor_.all_have_come() ? Coming::kNobody : Coming::kHolds;
@@ -193,6 +197,8 @@ bool Conductor::take_posts() {
 bool Conductor::move(Decision decision) {
     const fabric::EventLoop& loop = simulation_.loop();
     const bool walks = decision.move == Move::kWalk;
+    // It holds somebody up, who may go on at each instant.
+    const bool is_short = std::exchange(fabric_goes_first_, false);
     if (walks && !pace_.allows(loop.next_time(), loop.now(), wall_ns())) {
         return false;
     }
@@ -209,7 +215,7 @@ bool Conductor::move(Decision decision) {
     }
     early_step_ = early_after_ = 0ns;
     const std::uint64_t records = simulation_.bus().run_records();
-    const std::size_t events = walks ? simulation_.step_exactly() : step_to_news();
+    const std::size_t events = walks || is_short ? simulation_.step_exactly() : step_to_news();
     const bool free = options_.schedule == Schedule::kFree;
     if (events > 0 && !free) {
         note_sleepers(walks);

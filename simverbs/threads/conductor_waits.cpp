@@ -116,7 +116,7 @@ void Conductor::let_pollers_look() {
     }
     early_step_ = std::clamp<std::chrono::nanoseconds>(early_step_ * 2, kFirstEarly, kLastEarly);
     early_after_ = spent(*most) + early_step_;
-    for (const ActorList* list : {&polling_, &watching_}) {
+    for (const ActorList* list : {&polling_, &watching_, &turning_}) {
         for (std::size_t i = list->size(); i-- > 0;) {
             Actor& actor = (*list)[i];
             actor.went_early.store(true, std::memory_order_relaxed);

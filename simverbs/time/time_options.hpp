@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 
 #include "simverbs/time/schedule.hpp"
 
@@ -9,6 +11,8 @@ namespace simverbs {
 
 struct TimeOptions {
     Schedule schedule = Schedule::kCanonical;
+    // Serial: number of the order in which actors continue; nothing: that of the actors.
+    std::optional<std::uint64_t> order{};
     // CPU time outside the library after which an actor counts as waiting; 0: never.
     std::chrono::milliseconds spin_limit{500};
     bool warn = false;  // say on stderr when the world goes nowhere

@@ -97,6 +97,9 @@ std::string set(WorldOptions& options, Setting setting, std::string_view value) 
         case Setting::kSchedule:
             options.time.schedule = word_as<Schedule>(row, value);
             break;
+        case Setting::kOrder:
+            options.time.order = *number_of(row, value);
+            break;
         case Setting::kSpinMs:
             options.time.spin_limit = std::chrono::milliseconds(*number_of(row, value));
             break;

@@ -41,6 +41,12 @@ require_subset() {
 # Functions of libc that the library interposes.
 interposed='pthread_create
 pthread_join
+pthread_mutex_lock
+pthread_mutex_trylock
+pthread_mutex_unlock
+pthread_cond_wait
+pthread_cond_timedwait
+pthread_cond_clockwait
 clock_gettime
 gettimeofday
 nanosleep

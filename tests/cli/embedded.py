@@ -61,7 +61,8 @@ class Exec(operators.World):
     def test_options_are_variables_of_the_program(self):
         values = {"topology": "pair", "personality": "rxe", "routing": "min-hop", "seed": "0x10",
                   "first-psn": "7", "first-qpn": "9", "keys": "random", "sm": "sweep",
-                  "schedule": "serial", "spin-ms": "3", "memlock": "rlimit", "host": "h1",
+                  "schedule": "serial", "order": "7", "spin-ms": "3", "memlock": "rlimit",
+                  "host": "h1",
                   "trace": "/dev/null", "pcap": "/dev/null", "digest": "/dev/null",
                   "coverage": self.folder}
         words = [f"--{name}={value}" for name, value in values.items()]

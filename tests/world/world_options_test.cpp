@@ -71,6 +71,10 @@ TEST(WorldOptions, TakeEveryWordOfTheTable) {
     EXPECT_EQ(options.time.schedule, Schedule::kSerial);
     EXPECT_EQ(set(options, Setting::kSchedule, "free"), "");
     EXPECT_EQ(options.time.schedule, Schedule::kFree);
+    EXPECT_FALSE(options.time.order);
+    EXPECT_EQ(set(options, Setting::kOrder, "7"), "");
+    EXPECT_EQ(options.time.order, 7U);
+    EXPECT_EQ(set(options, Setting::kOrder, "h1"), "'h1' is not a number from 0 to 2^64-1");
 }
 
 TEST(WorldOptions, NameTheWordThatWasMeant) {
