@@ -93,7 +93,8 @@ nlohmann::json to_json(const BranchResult& result) {
             result.ended_well,
             std::move(mistakes),
             result.run_digest,
-            result.marks};
+            result.marks,
+            result.turns};
 }
 
 BranchResult branch_from_json(const nlohmann::json& json) {
@@ -110,6 +111,7 @@ BranchResult branch_from_json(const nlohmann::json& json) {
                         .mistakes = {},
                         .run_digest = json.at(13),
                         .marks = json.at(14),
+                        .turns = json.at(15),
                         .places = {},
                         .surroundings = surroundings_from_json(json.at(9))};
     for (const nlohmann::json& place : json.at(8)) {

@@ -82,6 +82,7 @@ BranchReports read_branch_reports(const std::string& reports_file) {
                 end.time_ps = std::max(end.time_ps, report.time_ps);
                 end.digest = fabric::mix_words(end.digest, report.run_digest);
                 end.marks = end.marks.empty() ? text : end.marks;
+                end.turns += report.turns;
                 break;
             }
             case simverbs::BranchReportKind::kNotForked:

@@ -100,6 +100,18 @@ std::string place_text(const Place& place) {
                        packet.attempt);
 }
 
+std::vector<Choice> orders(std::uint64_t count) {
+    std::vector<Choice> all;
+    for (std::uint64_t number = 1; number <= count; ++number) {
+        all.push_back({.group = ChoiceGroup::kOrders,
+                       .harm = Harm::kRepaired,
+                       .action = "order",
+                       .name = fmt::format("order {} of threads", number),
+                       .order = number});
+    }
+    return all;
+}
+
 Choices::Choices(const Surroundings& surroundings, std::vector<ChoiceGroup> groups,
                  std::string host)
     : groups_(std::move(groups)), host_(std::move(host)) {

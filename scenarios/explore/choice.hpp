@@ -1,9 +1,10 @@
 // Lists what could go wrong at a place of a run: faults as a scenario writes them, each with the
-// name by which people know it.
+// name by which people know it. An order of threads is a choice without a place.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,10 +30,11 @@ enum class ChoiceGroup : std::uint8_t {
     kLinks,
     kQueuePairs,
     kHosts,
-    kPosts
+    kPosts,
+    kOrders
 };
 inline constexpr std::string_view kChoiceGroupNames[] = {
-    "packets", "receives", "calls", "links", "queue_pairs", "hosts", "posts"};
+    "packets", "receives", "calls", "links", "queue_pairs", "hosts", "posts", "orders"};
 
 // Tells whether reliable connections repair what a fault does.
 enum class Harm : std::uint8_t {
@@ -47,7 +49,11 @@ struct Choice {
     std::string action;  // "drop", "ibv_reg_mr fails"
     std::string name;    // "drop of SEND_ONLY, PSN 1 of h0/c, transmission 1"
     std::string fault;   // one item of `faults`, without its name: "action: drop, when: {...}"
+    std::optional<std::uint64_t> order{};  // of kOrders, in place of a fault: its number
 };
+
+// Returns the orders of threads with the numbers 1 to `count`.
+std::vector<Choice> orders(std::uint64_t count);
 
 // Makes the choices of a run.
 class Choices {

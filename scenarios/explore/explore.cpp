@@ -31,7 +31,7 @@ constexpr auto kSpare = std::chrono::seconds(5);
 
 std::vector<ChoiceGroup> all_groups() {
     using enum ChoiceGroup;
-    return {kPackets, kReceives, kCalls, kLinks, kQueuePairs, kHosts, kPosts};
+    return {kPackets, kReceives, kCalls, kLinks, kQueuePairs, kHosts, kPosts, kOrders};
 }
 
 // "exit: expected exit status 0 of "false" on h0, and got 1"
@@ -63,6 +63,7 @@ class Exploration {
             run_all(singles_, result_.singles);
             result_.left = singles_.size() - done_;
             add_untried();
+            run_orders();
             if (options_.depth > 1) {
                 run_pairs();
             }
@@ -162,10 +163,10 @@ class Exploration {
     }
 
     [[nodiscard]] bool goes_on() const {
-        const std::uint64_t run = result_.singles + result_.pairs;
+        const std::uint64_t run = result_.singles + result_.orders + result_.pairs;
         return !options_.onlooker ||
                options_.onlooker({static_cast<std::size_t>(run),
-                                  singles_.size() + static_cast<std::size_t>(pairs_known_)});
+                                  singles_.size() + static_cast<std::size_t>(others_known_)});
     }
 
     // Returns when no branch is begun any more.
@@ -279,7 +280,7 @@ class Exploration {
 
     void count(const Branch& branch, Outcome outcome, std::optional<std::size_t> finding = {}) {
         ++result_.outcomes[std::string(to_string(outcome))];
-        if (branch.choices.size() == 1) {
+        if (branch.choices.size() == 1 && !branch.choices.front().order) {
             result_.tried.push_back({branch.choices.front(), outcome, finding});
         }
     }
@@ -299,6 +300,9 @@ class Exploration {
 
     void take(const Branch& branch, const BranchResult& result) {
         result_.forked += result.is_forked ? 1 : 0;
+        if (branch.choices.front().order && result.run_digest != 0) {
+            orders_seen_.insert(result.run_digest);
+        }
         if (result.outcome == Outcome::kPassed && branch.with_places) {
             if (seen_.insert(result.effects).second) {
                 expansions_.push_back({branch.choices.front(), result.places});
@@ -396,6 +400,29 @@ class Exploration {
         }
     }
 
+    // The first order says whether threads ever have a choice.
+    void run_orders() {
+        const bool is_wanted =
+            options_.host.empty() &&
+            (options_.groups.empty() ||
+             std::ranges::find(options_.groups, ChoiceGroup::kOrders) != options_.groups.end());
+        if (!is_wanted || !subject_.may_have_threads() || options_.orders == 0 || is_over()) {
+            return;
+        }
+        std::vector<Branch> branches;
+        for (Choice& order : orders(options_.orders)) {
+            branches.push_back({.choices = {std::move(order)}, .limit = limit_});
+        }
+        const auto first = run_alone(branches.front());
+        if (!first || (first->outcome == Outcome::kPassed && first->turns == 0)) {
+            return;
+        }
+        others_known_ += branches.size();
+        run_all(branches, result_.orders);
+        result_.different_orders = orders_seen_.size();
+        result_.orders_left = branches.size() - done_;
+    }
+
     // Those that touch the same connection first.
     void run_pairs() {
         std::ranges::sort(expansions_, {}, [](const Expansion& each) { return each.choice.place; });
@@ -412,7 +439,7 @@ class Exploration {
                     return (connection_of(expansion.places, branch.choices.back().place) == end) !=
                            of_same_connection;
                 });
-                pairs_known_ += branches.size();
+                others_known_ += branches.size();
                 run_all(branches, result_.pairs);
                 result_.pairs_left = result_.pairs_left || done_ < branches.size();
             }
@@ -438,8 +465,9 @@ class Exploration {
     std::vector<Expansion> expansions_;
     std::set<std::uint64_t> seen_;  // effects of branches of one fault, and of none
     std::map<std::string, std::size_t> classes_;
-    std::uint64_t pairs_known_ = 0;
-    std::size_t done_ = 0;  // branches of the last run_all()
+    std::set<std::uint64_t> orders_seen_;  // run digests
+    std::uint64_t others_known_ = 0;       // branches that are none of singles_
+    std::size_t done_ = 0;                 // branches of the last run_all()
     bool stopped_ = false;
 };
 

@@ -1,6 +1,6 @@
-// Tries everything that could go wrong in a run: each fault at each of its places, then pairs of
-// faults. What fails is put into classes by its cause, each with the smallest scenario that fails
-// so.
+// Tries everything that could go wrong in a run: each fault at each of its places, orders of its
+// threads, then pairs of faults. What fails is put into classes by its cause, each with the
+// smallest scenario that fails so.
 #pragma once
 
 #include <chrono>
@@ -23,6 +23,7 @@ struct ExploreOptions {
     std::vector<ChoiceGroup> groups{};  // empty: all
     std::string host{};                 // faults at this host alone; "": at any
     unsigned depth = 1;                 // faults in a branch at most: 1 or 2
+    std::uint64_t orders = 100;         // of threads, of a program that has several
     unsigned jobs = 1;
     // Wall time: of the whole, after which no branch is begun; and of one branch, by default 2 s or
     // 20 times as long as the run without faults takes.
@@ -72,6 +73,9 @@ struct ExploreResult {
     std::map<std::string, std::uint64_t> outcomes{};  // of all branches
     std::uint64_t singles = 0;                        // branches that were run, of one fault
     std::uint64_t pairs = 0;                          // of two
+    std::uint64_t orders = 0;            // branches that were run, of an order of threads
+    std::uint64_t different_orders = 0;  // of those that ended, with another run digest
+    std::uint64_t orders_left = 0;       // that the budget has left out
     std::uint64_t forked = 0;  // branches that began at their fault, and did not repeat the start
     std::uint64_t left = 0;    // branches of one fault that the budget has left out
     std::uint64_t same = 0;    // branches of one fault after which nothing new can happen: no pairs

@@ -62,6 +62,7 @@ class ProgramSubject final : public Subject {
     }
 
     [[nodiscard]] std::string check() const override { return "simverbs check --" + command(); }
+    [[nodiscard]] bool may_have_threads() const override { return true; }
 
     [[nodiscard]] BranchResult run(const Branch& branch) const override {
         const std::string stem = stem_of_process();
@@ -96,8 +97,7 @@ class ProgramSubject final : public Subject {
 
     [[nodiscard]] std::vector<BranchResult> run_all(std::span<const Branch> branches,
                                                     Clock::time_point end) const override {
-        if (!program_.forks || branches.size() == 1 ||
-            std::ranges::any_of(branches, asks_for_trace)) {
+        if (!program_.forks || branches.size() == 1 || std::ranges::any_of(branches, starts_anew)) {
             return Subject::run_all(branches, end);
         }
         std::vector<std::optional<BranchResult>> forked = run_forking(branches, end);
@@ -121,8 +121,11 @@ class ProgramSubject final : public Subject {
         return text;
     }
 
-    static bool asks_for_trace(const Branch& branch) {
-        return branch.with_places || branch.with_explanation;
+    // Its trace is asked for, or it has no fault at which the program could be forked.
+    static bool starts_anew(const Branch& branch) {
+        return branch.with_places || branch.with_explanation ||
+               std::ranges::any_of(branch.choices,
+                                   [](const Choice& choice) { return choice.order.has_value(); });
     }
 
     // Runs the program once, which forks where the last fault of each branch would act. Returns
@@ -184,7 +187,7 @@ class ProgramSubject final : public Subject {
     // Returns true also where the program cannot report what has fired.
     static bool all_fired(const BranchReports& reports, const Branch& branch) {
         for (std::size_t i = 0; reports.has_started && i < branch.choices.size(); ++i) {
-            if (!reports.fired.contains(fault_name(i))) {
+            if (!branch.choices[i].order && !reports.fired.contains(fault_name(i))) {
                 return false;
             }
         }
@@ -198,6 +201,7 @@ class ProgramSubject final : public Subject {
             result.time_ps = end->second.time_ps;
             result.run_digest = end->second.digest;
             result.marks = end->second.marks;
+            result.turns = end->second.turns;
         }
     }
 
@@ -233,17 +237,22 @@ class ProgramSubject final : public Subject {
     }
 
     static std::string faults_text(const Branch& branch, bool with_observer) {
-        std::string text = fabric_of_environment() + "faults:\n";
+        std::string text = fabric_of_environment();
+        std::string faults;
         if (with_observer) {
-            text += fmt::format("- {}\n", observer_text());
+            faults += fmt::format("- {}\n", observer_text());
             for (const std::string& observer : post_observers()) {
-                text += fmt::format("- {}\n", observer);
+                faults += fmt::format("- {}\n", observer);
             }
         }
         for (std::size_t i = 0; i < branch.choices.size(); ++i) {
-            text += fmt::format("- {}\n", fault_text(branch, i));
+            if (const auto& order = branch.choices[i].order) {
+                text += fmt::format("run: {{order: {}}}\n", *order);
+            } else {
+                faults += fmt::format("- {}\n", fault_text(branch, i));
+            }
         }
-        return text;
+        return text + "faults:\n" + faults;
     }
 
     static std::string forking_name(std::size_t branch) {

@@ -27,7 +27,11 @@ nlohmann::ordered_json to_json(const ExploreResult& result) {
     for (const Finding& finding : result.findings) {
         nlohmann::ordered_json faults = nlohmann::ordered_json::array();
         for (const Choice& choice : finding.choices) {
-            faults.push_back({{"name", choice.name}, {"fault", choice.fault}});
+            if (choice.order) {
+                faults.push_back({{"name", choice.name}, {"order", *choice.order}});
+            } else {
+                faults.push_back({{"name", choice.name}, {"fault", choice.fault}});
+            }
         }
         findings.push_back({{"outcome", to_string(finding.result.outcome)},
                             {"kind", finding.result.kind},
@@ -50,9 +54,12 @@ nlohmann::ordered_json to_json(const ExploreResult& result) {
             {"choices", result.choices},
             {"branches_of_one", result.singles},
             {"branches_of_two", result.pairs},
+            {"orders", result.orders},
+            {"different_orders", result.different_orders},
             {"forked_branches", result.forked},
             {"same", result.same},
             {"left", result.left},
+            {"orders_left", result.orders_left},
             {"pairs_left", result.pairs_left},
             {"outcomes", result.outcomes},
             {"mistakes_without_fault", mistakes},
@@ -103,6 +110,10 @@ std::string summary(const ExploreResult& result) {
     std::string text = fmt::format(
         "{} of the run, {} of one fault ({})", fabric::counted(result.packets, "packet"),
         fabric::counted(result.singles, "branch", "branches"), fmt::join(groups, ", "));
+    if (result.orders > 0) {
+        text += fmt::format(", {} of threads ({} different)",
+                            fabric::counted(result.orders, "order"), result.different_orders);
+    }
     if (result.pairs > 0) {
         text += fmt::format(", {} of two", fabric::counted(result.pairs, "branch", "branches"));
     }
@@ -130,6 +141,10 @@ std::string summary(const ExploreResult& result) {
     if (result.left > 0) {
         text += fmt::format("not tried: {} of one fault\n",
                             fabric::counted(result.left, "branch", "branches"));
+    }
+    if (result.orders_left > 0) {
+        text +=
+            fmt::format("not tried: {} of threads\n", fabric::counted(result.orders_left, "order"));
     }
     if (result.pairs_left) {
         text += "not tried: some branches of two faults\n";

@@ -58,6 +58,8 @@ class Subject {
     // Returns the command that compares several runs of it; "": they are known to be the same, or
     // not to be.
     [[nodiscard]] virtual std::string check() const { return ""; }
+    // Returns true if it may have several threads, whose order is a choice.
+    [[nodiscard]] virtual bool may_have_threads() const { return false; }
 };
 
 // The scenario with the faults of a branch, run in this process. Copies it.

@@ -48,7 +48,7 @@ ExploreCommand::ExploreCommand(CLI::App& app, std::vector<std::string> program)
         ->add_option(
             "--only", groups_,
             "kinds of faults: of packets, receives that are not posted in time, calls, links, "
-            "queue pairs, hosts")
+            "queue pairs, hosts; orders of threads")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->check(CLI::IsMember(names))
@@ -56,6 +56,10 @@ ExploreCommand::ExploreCommand(CLI::App& app, std::vector<std::string> program)
     explore_->add_option("--host", options_.host, "faults at this host alone")
         ->type_name("HOST")
         ->default_str("any");
+    explore_
+        ->add_option("--orders", options_.orders,
+                     "of -- COMMAND with several threads: try so many orders of them")
+        ->check(CLI::Range(0, 1'000'000));
     explore_->add_option("-j,--jobs", options_.jobs, "so many at once")->check(CLI::Range(1, 1024));
     add_limit(*explore_, "--budget", options_.budget, "no branch is begun after it", "none");
     add_limit(*explore_, "--run-limit", limit_, "a branch that takes longer hangs",
