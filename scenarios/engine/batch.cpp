@@ -45,7 +45,9 @@ Verdict run_here(const std::string& file, const BatchOptions& options,
     if (!scenario->has_processes()) {
         listen_to_signals();
     }
-    return options.run(*scenario, {options.run_files, 0, &reached, &g_interrupted_by});
+    return options.run(
+        *scenario,
+        {.files = options.run_files, .reached_ps = &reached, .interrupted_by = &g_interrupted_by});
 }
 
 void fail_warnings(Verdict& verdict) {

@@ -166,12 +166,9 @@ std::vector<Question> questions_about(const Verdict& verdict, const Observed& ru
 
 }  // namespace
 
-void add_findings(Verdict& verdict, const Observed& run, const Faults& faults) {
+void add_explanation(Verdict& verdict, const Observed& run) {
     const std::vector<Record>& records = run.records();
     const NamesOfRun names(run);
-    verdict.so_far.push_back(
-        fmt::format("{}, {} so far", fabric::counted(run.completed().size(), "completion"),
-                    fabric::counted(run.events().size(), "asynchronous event")));
     verdict.explanation = recovered(records);
     if (!verdict.failures.empty()) {
         verdict.explanation += describe_fired_faults(records, &names);
@@ -183,6 +180,12 @@ void add_findings(Verdict& verdict, const Observed& run, const Faults& faults) {
             break;
         }
     }
+}
+
+void add_findings(Verdict& verdict, const Observed& run, const Faults& faults) {
+    verdict.so_far.push_back(
+        fmt::format("{}, {} so far", fabric::counted(run.completed().size(), "completion"),
+                    fabric::counted(run.events().size(), "asynchronous event")));
     verdict.fired = faults.firings();
     verdict.packets_hit = faults.packets_hit();
     for (const auto& [name, hits] : verdict.fired) {
@@ -230,6 +233,9 @@ Verdict run(const Scenario& scenario, const RunOptions& options) {
     }
     verdict.deterministic = deterministic == 1;
     verdict.mark = verdict.deterministic ? "" : simverbs_last_error();
+    if (!options.is_explained || options.is_explained(verdict.failures)) {
+        add_explanation(verdict, world);
+    }
     add_findings(verdict, world, faults);
     if (!scenario.at("run").has("stop") && options.stop_ps == 0 && verdict.interrupted_by == 0 &&
         programs.endless_retries().empty()) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -58,6 +59,9 @@ struct RunOptions {
     // Picoseconds of virtual time at which it ends, if the scenario does not say earlier; 0: none.
     std::int64_t stop_ps = 0;
     std::atomic<std::int64_t>* reached_ps = nullptr;  // told how far it has come; null: nobody is
+    // Says from the failures whether they are to be explained, which can take as long as the run;
+    // nothing: always.
+    std::function<bool(std::span<const Failure>)> is_explained{};
     // The signal that ends it, once there is one; null: none does.
     const volatile std::sig_atomic_t* interrupted_by = nullptr;
 };
@@ -65,8 +69,9 @@ struct RunOptions {
 class Faults;
 class Observed;
 
-// Adds to the verdict why something failed, which faults fired, and a warning for each fault that
-// never did, with the reason.
+// Adds to the verdict why something failed, or what was sent again.
+void add_explanation(Verdict& verdict, const Observed& run);
+// Adds which faults fired, and a warning for each fault that never did, with the reason.
 void add_findings(Verdict& verdict, const Observed& run, const Faults& faults);
 
 // In this process, whose world it takes and leaves as new.

@@ -40,6 +40,11 @@ Outcome outcome_of(std::string_view kind) {
     return kind == "ends" ? Outcome::kHangs : Outcome::kFailed;
 }
 
+// Requests may fail after a fault that nothing repairs; data must be right all the same.
+bool counts(const Failure& failure, bool is_repaired) {
+    return is_repaired || outcome_of(failure.kind) == Outcome::kWrongData;
+}
+
 }  // namespace
 
 Scenario with_faults(Scenario scenario, const Branch& branch) {
@@ -76,12 +81,16 @@ bool all_fired(const Verdict& verdict, const Branch& branch) {
     return true;
 }
 
+bool any_counts(std::span<const Failure> failures, bool is_repaired) {
+    return std::ranges::any_of(
+        failures, [is_repaired](const Failure& failure) { return counts(failure, is_repaired); });
+}
+
 void judge(const Verdict& verdict, bool is_repaired, BranchResult& result) {
     for (const Failure& failure : verdict.failures) {
-        const Outcome outcome = outcome_of(failure.kind);
-        const bool counts = is_repaired || outcome == Outcome::kWrongData;
-        if (counts && (result.outcome == Outcome::kPassed || failure.time_ps < result.time_ps)) {
-            result.outcome = outcome;
+        if (counts(failure, is_repaired) &&
+            (result.outcome == Outcome::kPassed || failure.time_ps < result.time_ps)) {
+            result.outcome = outcome_of(failure.kind);
             result.kind = failure.kind;
             result.cause = verdict.root.cause;
             result.expected = failure.expected;

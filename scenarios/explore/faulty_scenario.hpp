@@ -1,6 +1,9 @@
 // A scenario with the faults of a branch, and what its verdict says of the branch.
 #pragma once
 
+#include <span>
+#include <string>
+
 #include "scenarios/engine/run.hpp"
 #include "scenarios/engine/scenario.hpp"
 #include "scenarios/explore/subject.hpp"
@@ -18,6 +21,9 @@ Scenario expecting_little(Scenario scenario);
 
 // Returns true if each fault of the branch has fired.
 bool all_fired(const Verdict& verdict, const Branch& branch);
+
+// Returns true if judge() takes any of the failures into account.
+bool any_counts(std::span<const Failure> failures, bool is_repaired);
 
 // Takes what the earliest failure says that counts, if there is one. After faults that connections
 // do not repair, only broken invariants count.

@@ -64,7 +64,10 @@ class ScenarioSubject final : public Subject {
 
     [[nodiscard]] BranchResult run(const Branch& branch) const override {
         const Verdict verdict = scenarios::run(
-            branch.with_places ? with_observer(with_faults(branch)) : with_faults(branch));
+            branch.with_places ? with_observer(with_faults(branch)) : with_faults(branch),
+            {.is_explained = [&branch](std::span<const Failure> failures) {
+                return branch.with_explanation || any_counts(failures, branch.is_repaired);
+            }});
         BranchResult result;
         result.time_ps = verdict.time_ps;
         result.effects = effects_of(verdict);

@@ -106,6 +106,7 @@ std::string end(const ScenarioModuleRun& run) {
     verdict.digest = run.run_digest;
     verdict.mark = run.mark;
     verdict.deterministic = verdict.mark.empty();
+    add_explanation(verdict, around.witness);
     add_findings(verdict, around.witness, around.faults);
     verdict.replay = fmt::format("SIMVERBS_SCENARIO={} and the program",
                                  fabric::shell_word(around.scenario.file));

@@ -187,6 +187,7 @@ scenarios::Verdict run_processes(const scenarios::Scenario& scenario,
     }
     verdict.failures = judge.failures();
     add_run(verdict, *server, witness);
+    scenarios::add_explanation(verdict, witness);
     scenarios::add_findings(verdict, witness, faults);
     verdict.completed = witness.completed();
     verdict.events = witness.events();
