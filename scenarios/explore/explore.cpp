@@ -212,6 +212,13 @@ class Exploration {
         }
     }
 
+    // How many of so many branches a process runs, so that all have about as many.
+    [[nodiscard]] std::size_t size_of_piece(std::size_t branches) const {
+        const std::size_t round = subject_.branches_of_process() * options_.jobs;
+        const std::size_t pieces = (branches + round - 1) / round * options_.jobs;
+        return pieces == 0 ? 1 : (branches + pieces - 1) / pieces;
+    }
+
     // Runs branches in processes, until the time is over; takes what came of them in their order,
     // in which findings do not depend on the number of processes.
     void run_all(const std::vector<Branch>& branches, std::uint64_t& count) {
@@ -225,9 +232,10 @@ class Exploration {
         std::vector<Piece> pieces;
         std::vector<std::size_t> alone;
         std::size_t next = 0;
+        const std::size_t piece_size = size_of_piece(branches.size());
         while (!pool.is_stopped()) {
             while (!pool.is_full() && !is_over() && (!alone.empty() || next < branches.size())) {
-                Piece piece{next, std::min(next + subject_.branches_of_process(), branches.size())};
+                Piece piece{next, std::min(next + piece_size, branches.size())};
                 if (!alone.empty()) {
                     piece = {alone.back(), alone.back() + 1};
                     alone.pop_back();

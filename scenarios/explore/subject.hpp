@@ -43,7 +43,7 @@ class Subject {
     [[nodiscard]] virtual const std::string& name() const = 0;
     // Runs it. Called in a process of its own, once or several times.
     [[nodiscard]] virtual BranchResult run(const Branch& branch) const = 0;
-    // How many branches one process may run, which saves the start of others.
+    // How many branches one process may run at most, which saves the start of others.
     [[nodiscard]] virtual std::size_t branches_of_process() const = 0;
     // Runs so many, or fewer: none is begun after `end`. Of pairs all have the first fault in
     // common. Returns what came of each, in their order.

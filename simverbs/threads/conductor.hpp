@@ -115,8 +115,9 @@ class Conductor final : private ThreadRoster::Listener {
 
     [[nodiscard]] const RunMarks& marks() const { return marks_; }
 
-    // Starts the thread that moves time while all others sleep elsewhere.
-    void start_helper();
+    // Starts the thread that moves time while all others sleep elsewhere. It looks for the first
+    // time `first_pause` after something was posted.
+    void start_helper(std::chrono::microseconds first_pause = kFirstPause);
     // Ends it, before what it looks at goes.
     void stop_helper();
     // Returns true if that thread exists.
@@ -192,6 +193,7 @@ class Conductor final : private ThreadRoster::Listener {
     void stop_spinning(Actor& actor);
     void let_pollers_look();
     void sleep_until_released(Lock& lock, Actor& self, std::uint32_t ticket);
+    static constexpr std::chrono::microseconds kFirstPause{100};
     class View;
     // kAtRecords believes what the library knows of actors; kAtThreads asks the kernel about the
     // threads of those that run.
@@ -240,7 +242,7 @@ class Conductor final : private ThreadRoster::Listener {
     void release_blocked();
     void remove_ended();
     [[nodiscard]] bool has_ended(Actor& actor);
-    void helper_loop();
+    void helper_loop(std::chrono::microseconds first_pause);
     void wait_until_wanted();
     void name_spinners();
     bool all_sleep_in_verbs();

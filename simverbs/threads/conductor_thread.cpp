@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 #include <pthread.h>
@@ -17,6 +18,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
+// Between two looks of the helper thread.
+constexpr std::chrono::microseconds kLastPause = 1ms;
 constexpr auto kSpinLookInterval = 100ms;
 constexpr auto kSpinsInVain = 1s;
 constexpr int kLooksBeforeUnarmed = 5;
@@ -58,14 +61,14 @@ void Conductor::warn(std::string_view why) {
     }
 }
 
-void Conductor::start_helper() {
-    std::call_once(helper_started_, [this] {
+void Conductor::start_helper(std::chrono::microseconds first_pause) {
+    std::call_once(helper_started_, [this, first_pause] {
         sigset_t all;
         sigset_t before;
         sigfillset(&all);
         pthread_sigmask(SIG_BLOCK, &all, &before);
         const ThreadRoster::OwnThreads own;
-        helper_ = std::thread([this] { helper_loop(); });
+        helper_ = std::thread([this, first_pause] { helper_loop(first_pause); });
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
     });
 }
@@ -82,19 +85,20 @@ void Conductor::continue_in_child() {
         std::construct_at(&helper_started_);
         std::construct_at(&stop_mutex_);
         std::construct_at(&stopped_);
-        // The parent's may have been about to look, for events that nobody else moves.
+        // The parent's may have been about to look, for events that nobody else moves. Most
+        // children end before it looks, and are not held up by it.
         helper_wanted_ = true;
-        start_helper();
+        start_helper(kLastPause);
     }
 }
 
 // Moves time when every actor sleeps elsewhere (in epoll_wait on our descriptors, say), so that
 // nobody is left to lead. Parked until something was posted; looks rarely while others lead.
-void Conductor::helper_loop() {
+void Conductor::helper_loop(std::chrono::microseconds first_pause) {
     t_clock_watch.is_inside = true;  // it is no actor, and takes no turns
     while (!stop_) {
         wait_until_wanted();
-        auto pause = std::chrono::microseconds(100us);
+        auto pause = std::exchange(first_pause, kFirstPause);
         while (!stop_) {
             std::this_thread::sleep_for(pause);
             // Before looking: what is asked for from here on wakes the helper again.
@@ -105,7 +109,7 @@ void Conductor::helper_loop() {
             }
             const bool someone_leads = looker_ != nullptr || spinning_ > 0;
             const bool led = !someone_leads && lead(nullptr, Look::kAtThreads);
-            pause = led ? 20us : std::min(pause * 2, std::chrono::microseconds(1ms));
+            pause = led ? 20us : std::min(pause * 2, kLastPause);
             const bool someone_waits_for_a_look =
                 looker_ == nullptr && !(polling_.empty() && watching_.empty() && turning_.empty() &&
                                         locked_.empty() && commanding_.empty());
