@@ -162,7 +162,25 @@ enum simverbs_fault_action {
      * symbol error and a receive error (SymbolErrorCounter, PortRcvErrors). match.link says which
      * link; without it, where the packet begins. Bits that change within a switch are
      * SIMVERBS_FAULT_CORRUPT. */
-    SIMVERBS_FAULT_SYMBOL_ERROR
+    SIMVERBS_FAULT_SYMBOL_ERROR,
+
+    /* Makes a poll return w.times completions fewer than it would, or none. The others seem to come
+     * just after the poll: the next one returns them, and a queue that is armed sends an event. It
+     * is triggered by calls of ibv_poll_cq(), and match.call may be NULL. ibv_start_poll() counts
+     * as one call, and ibv_next_poll() then ends early. Polls that would return nothing do not
+     * match. Polls ask only in a world of their own process. */
+    SIMVERBS_FAULT_SHORT_POLL,
+
+    /* Makes a completion visible w.duration_ps later. It is triggered by work requests and matches
+     * when a request of that queue completes with an entry in its completion queue, whatever the
+     * status. Entries that come to the same completion queue meanwhile wait behind it. */
+    SIMVERBS_FAULT_COMPLETE_LATE,
+
+    /* Sends the event of a completion channel w.duration_ps later. The completion queue stays armed
+     * until then, so that completions that come meanwhile have no event of their own. It is
+     * triggered by calls of ibv_get_cq_event(), and match.call may be NULL: it matches when a
+     * device of match.node is about to send such an event. */
+    SIMVERBS_FAULT_EVENT_LATE
 };
 
 /* The trigger of a fault. */
@@ -241,8 +259,10 @@ struct simverbs_fault_match {
     enum simverbs_queue queue; /* ... the queue, of work requests alone ... */
     /* ... and the verb, "ibv_modify_qp" say. It is one that asks the device, or a post:
      * "ibv_post_send", which ibv_wr_start() counts as, "ibv_post_recv", "ibv_post_srq_recv" or
-     * "ibv_post_wq_recv". Posts ask only in a world of their own process. The error of
-     * simverbs_inject() lists the verbs. */
+     * "ibv_post_wq_recv". "ibv_poll_cq" matches polls that would return a completion, and
+     * "ibv_get_cq_event" the events of completion channels as they are sent; both never fail. Posts
+     * and polls ask only in a world of their own process. The error of simverbs_inject() lists the
+     * verbs. */
     const char* call;
 };
 

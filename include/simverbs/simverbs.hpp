@@ -294,6 +294,7 @@ class FaultWords {
     FaultWords& lasting(Picoseconds duration) {
         return set(fault_.with.duration_ps, duration.count());
     }
+    FaultWords& fewer(std::uint64_t count) { return set(fault_.with.times, count); }
     FaultWords& value(std::uint64_t value) { return set(fault_.with.value, value); }
     FaultWords& field(simverbs_header_field field) { return set(fault_.with.field, field); }
 
@@ -360,6 +361,19 @@ inline FaultWords call_fails(const char* host, const char* verb, int error) {
     return FaultWords(SIMVERBS_FAULT_CALL)
         .on_call(host, verb)
         .value(static_cast<std::uint64_t>(error));
+}
+// `fewer` completions than there are.
+inline FaultWords short_poll(const char* host, std::uint64_t fewer = 1) {
+    return FaultWords(SIMVERBS_FAULT_SHORT_POLL).on_call(host, "ibv_poll_cq").fewer(fewer);
+}
+inline FaultWords complete_late(const char* host, Picoseconds duration,
+                                simverbs_queue queue = SIMVERBS_SEND_QUEUE) {
+    return FaultWords(SIMVERBS_FAULT_COMPLETE_LATE).on_work_request(host, queue).lasting(duration);
+}
+inline FaultWords event_late(const char* host, Picoseconds duration) {
+    return FaultWords(SIMVERBS_FAULT_EVENT_LATE)
+        .on_call(host, "ibv_get_cq_event")
+        .lasting(duration);
 }
 
 // Everything that happens in the world while it lives, as text.

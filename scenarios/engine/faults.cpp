@@ -232,7 +232,7 @@ std::string Faults::fill_target(Checked body, simverbs_fault& fault) {
 std::string Faults::fill_arguments(Checked body, simverbs_fault_arguments& with) {
     with.duration_ps = body.duration("duration");
     with.interval_ps = body.duration("interval");
-    with.times = body.number("times");
+    with.times = body.number(body.has("fewer") ? "fewer" : "times");
     with.value = body.number("value");
     with.offset = static_cast<std::uint32_t>(body.number("offset"));
     with.bits = static_cast<std::uint8_t>(body.number("bits"));

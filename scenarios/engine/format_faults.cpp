@@ -43,6 +43,7 @@ constexpr KeyText kMemoryText(FaultMember::kMr, "which one");
 constexpr KeyText kFaultText(FaultMember::kFault, "which one");
 constexpr KeyText kIntervalText(FaultMember::kInterval, "how long it is up between");
 constexpr KeyText kTimesText(FaultMember::kFlaps | FaultMember::kCopies, "how often; 1");
+constexpr KeyText kFewerText(FaultMember::kFewer, "than a poll would return; 1");
 constexpr KeyText kValueText(FaultMember::kHeaderValue | FaultMember::kLid | FaultMember::kPkey |
                                  FaultMember::kRnrTimer,
                              "the new value, or the code of the timer");
@@ -113,6 +114,7 @@ constexpr auto kFaultKeys = std::to_array<Key>({
     {"duration", &kDuration, "how long, or how much later"},
     {"interval", &kDuration, kIntervalText},
     {"times", &kCount, kTimesText},
+    {"fewer", &kCount, kFewerText},
     {"value", &kNumber, kValueText},
     {"status", &kStatus, kStatusText},
     {"nak", &kNakWord, kNakText},

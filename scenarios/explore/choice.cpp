@@ -19,12 +19,16 @@ constexpr std::int64_t kMoment = kMicrosecond;
 constexpr std::int64_t kPortsComeUp = 2'000 * kMicrosecond;
 // A packet that is sent behind the next one leaves at last when there is no next one.
 constexpr std::int64_t kReorderWithin = 10 * kMicrosecond;
+// How late a completion or an event is: those of other queues pass it.
+constexpr std::int64_t kLateCompletion = 100 * kMicrosecond;
 // How late a packet is where the ACK timeout is not known. Most programs have 67 ms or less.
 constexpr std::int64_t kLate = 100'000 * kMicrosecond;
 
 std::string duration_text(std::int64_t picoseconds) {
     return fabric::yaml::duration_text(fabric::SimDuration(picoseconds));
 }
+
+constexpr std::string_view kPoll = "ibv_poll_cq";
 
 // Calls that fail with ENOMEM, and those that also fail with EIO, where the device does not answer.
 struct CallErrors {
@@ -73,6 +77,13 @@ bool takes_a_receive(std::string_view opcode) {
 // faults do not change, unless it has none.
 std::string trigger(const Place& place) {
     const PacketHit& packet = place.packet;
+    if (place.call == kSendCompletion || place.call == kReceiveCompletion) {
+        return fmt::format("when: {{on: work_request, qp: {}, queue: {}, nth: {}}}", packet.end,
+                           place.call == kSendCompletion ? "send" : "receive", place.nth);
+    }
+    if (place.call == kCompletionEvent) {
+        return fmt::format("when: {{on: call, call: ibv_get_cq_event, nth: {}}}", place.nth);
+    }
     if (!place.call.empty()) {
         return fmt::format("when: {{on: call, host: {}, call: {}, nth: {}}}", packet.host,
                            place.call, place.nth);
@@ -90,7 +101,10 @@ std::string trigger(const Place& place) {
 std::string place_text(const Place& place) {
     const PacketHit& packet = place.packet;
     if (!place.call.empty()) {
-        return fmt::format("{} {} of {}", place.call, place.nth, packet.host);
+        return fmt::format("{} {} of {}", place.call, place.nth,
+                           !packet.end.empty()   ? packet.end
+                           : packet.host.empty() ? "the run"
+                                                 : packet.host);
     }
     if (packet.end.empty()) {
         return fmt::format("packet {} of the run", place.nth);
@@ -162,12 +176,35 @@ void Choices::add_actions(const Surroundings& surroundings) {
     }
 }
 
+bool Choices::takes(ChoiceGroup group, const Place& place) const {
+    return std::ranges::find(groups_, group) != groups_.end() &&
+           (host_.empty() || host_ == place.packet.host);
+}
+
+// It comes late, or a poll leaves it out. Programs must bear both.
+std::vector<Choice> Choices::delays_of_completion(std::size_t index, const Place& place) const {
+    if (!takes(ChoiceGroup::kPolls, place)) {
+        return {};
+    }
+    const bool is_poll = place.call == kPoll;
+    const std::string_view action = is_poll                          ? "short_poll"
+                                    : place.call == kCompletionEvent ? "event_late"
+                                                                     : "complete_late";
+    const std::string words =
+        is_poll ? "" : fmt::format(", duration: {}", duration_text(kLateCompletion));
+    return {{.place = index,
+             .group = ChoiceGroup::kPolls,
+             .harm = Harm::kRepaired,
+             .action = std::string(action),
+             .name = fmt::format("{} of {}", action, place_text(place)),
+             .fault = fmt::format("action: {}{}, {}", action, words, trigger(place))}};
+}
+
 // Its errors, each a choice. A program may give up, but not crash or hang.
 std::vector<Choice> Choices::failures_of_call(std::size_t index, const Place& place) const {
     std::vector<Choice> all;
     const auto* const row = std::ranges::find(kCallErrors, place.call, &CallErrors::call);
-    if (row == std::end(kCallErrors) || std::ranges::find(groups_, row->group) == groups_.end() ||
-        (!host_.empty() && host_ != place.packet.host)) {
+    if (row == std::end(kCallErrors) || !takes(row->group, place)) {
         return all;
     }
     constexpr std::string_view kErrors[] = {"ENOMEM", "EIO"};
@@ -193,7 +230,9 @@ bool Choices::applies(const Action& action, const Place& place) const {
 
 std::vector<Choice> Choices::at(std::size_t index, const Place& place) const {
     if (!place.call.empty()) {
-        return failures_of_call(index, place);
+        return place.call.starts_with("ibv_") && place.call != kPoll
+                   ? failures_of_call(index, place)
+                   : delays_of_completion(index, place);
     }
     std::vector<Choice> all;
     for (const Action& action : actions_) {

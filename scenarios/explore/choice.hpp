@@ -14,12 +14,20 @@
 
 namespace scenarios {
 
-// A packet of a run, as it left the host that made it, or a call of a program.
+// The places that are neither packets nor calls, in Place::call.
+inline constexpr std::string_view kSendCompletion = "send completion";
+inline constexpr std::string_view kReceiveCompletion = "receive completion";
+inline constexpr std::string_view kCompletionEvent = "completion event";
+
+// A packet of a run, as it left the host that made it, a call of a program, a completion, or an
+// event of a completion channel.
 struct Place {
-    PacketHit packet{};  // has no `end` where it belongs to no queue pair; of calls the host alone
-    // From 1: of all packets of all hosts; of the calls of this verb by the programs of this host.
+    // Has no `end` where it belongs to no queue pair; of calls the host alone, of completions both.
+    PacketHit packet{};
+    // From 1: of all packets of all hosts; of the calls of this verb by the programs of this host;
+    // of the completions of this end; of all completion events.
     std::uint64_t nth = 0;
-    std::string call{};  // "ibv_reg_mr"; "": a packet
+    std::string call{};  // "ibv_reg_mr", "send completion"; "": a packet
     std::string to{};    // the host that the packet is for; "": not known, or several
 };
 
@@ -31,10 +39,11 @@ enum class ChoiceGroup : std::uint8_t {
     kQueuePairs,
     kHosts,
     kPosts,
+    kPolls,
     kOrders
 };
 inline constexpr std::string_view kChoiceGroupNames[] = {
-    "packets", "receives", "calls", "links", "queue_pairs", "hosts", "posts", "orders"};
+    "packets", "receives", "calls", "links", "queue_pairs", "hosts", "posts", "polls", "orders"};
 
 // Tells whether reliable connections repair what a fault does.
 enum class Harm : std::uint8_t {
@@ -78,7 +87,10 @@ class Choices {
     void add(ChoiceGroup group, Harm harm, std::string name, std::string words = {},
              std::string of = {}, std::string host = {});
     void add_actions(const Surroundings& surroundings);
+    [[nodiscard]] bool takes(ChoiceGroup group, const Place& place) const;
     [[nodiscard]] std::vector<Choice> failures_of_call(std::size_t index, const Place& place) const;
+    [[nodiscard]] std::vector<Choice> delays_of_completion(std::size_t index,
+                                                           const Place& place) const;
     [[nodiscard]] bool applies(const Action& action, const Place& place) const;
 
     std::vector<ChoiceGroup> groups_;
@@ -86,7 +98,8 @@ class Choices {
     std::vector<Action> actions_;
 };
 
-// "SEND_ONLY, PSN 1 of h0/c, transmission 1"; of calls "ibv_reg_mr 2 of h0".
+// "SEND_ONLY, PSN 1 of h0/c, transmission 1"; of calls "ibv_reg_mr 2 of h0"; "receive completion 1
+// of h0/1"; "completion event 2 of the run".
 std::string place_text(const Place& place);
 
 }  // namespace scenarios

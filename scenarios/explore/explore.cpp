@@ -31,7 +31,7 @@ constexpr auto kSpare = std::chrono::seconds(5);
 
 std::vector<ChoiceGroup> all_groups() {
     using enum ChoiceGroup;
-    return {kPackets, kReceives, kCalls, kLinks, kQueuePairs, kHosts, kPosts, kOrders};
+    return {kPackets, kReceives, kCalls, kLinks, kQueuePairs, kHosts, kPosts, kPolls, kOrders};
 }
 
 // "exit: expected exit status 0 of "false" on h0, and got 1"
@@ -53,7 +53,8 @@ class Exploration {
         if (const auto usual = run_usual(); usual) {
             result_.packets = static_cast<std::size_t>(std::ranges::count_if(
                 usual->places, [](const Place& place) { return place.call.empty(); }));
-            result_.calls = usual->places.size() - result_.packets;
+            result_.calls = static_cast<std::size_t>(std::ranges::count_if(
+                usual->places, [](const Place& place) { return place.call.starts_with("ibv_"); }));
             repaired_faults_ = usual->surroundings.repaired_faults;
             choices_.emplace(usual->surroundings,
                              options_.groups.empty() ? all_groups() : options_.groups,

@@ -241,7 +241,7 @@ class ProgramSubject final : public Subject {
         std::string faults;
         if (with_observer) {
             faults += fmt::format("- {}\n", observer_text());
-            for (const std::string& observer : post_observers()) {
+            for (const std::string& observer : call_observers()) {
                 faults += fmt::format("- {}\n", observer);
             }
         }

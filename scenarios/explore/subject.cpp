@@ -14,14 +14,18 @@ std::string fault_text(const Branch& branch, std::size_t index) {
     return fmt::format("{{name: {}, {}}}", fault_name(index), branch.choices[index].fault);
 }
 
-std::vector<std::string> post_observers() {
+std::vector<std::string> call_observers() {
     std::vector<std::string> all;
-    for (const std::string_view verb :
-         {"ibv_post_send", "ibv_post_recv", "ibv_post_srq_recv", "ibv_post_wq_recv"}) {
+    for (const std::string_view verb : {"ibv_post_send", "ibv_post_recv", "ibv_post_srq_recv",
+                                        "ibv_post_wq_recv", "ibv_poll_cq"}) {
         all.push_back(fmt::format(
             "{{name: explore_{}, action: mark, when: {{on: call, call: {}, count: every}}}}", verb,
             verb));
     }
+    all.push_back(
+        fmt::format("{{name: {}, action: mark, when: {{on: call, call: ibv_get_cq_event, "
+                    "count: every}}}}",
+                    kEventObserver));
     return all;
 }
 

@@ -32,8 +32,10 @@ std::string fault_text(const Branch& branch, std::size_t index);
 // what it hits are the places of a run.
 inline constexpr std::string_view kObserver = "explore_places";
 std::string observer_text();
-// Faults that change nothing and have each post ask for faults, so that the trace has it as a verb.
-std::vector<std::string> post_observers();
+// Faults that change nothing and have each post, and each poll that finds something, ask for
+// faults, so that the trace has it as a verb; the last one fires at each completion event.
+inline constexpr std::string_view kEventObserver = "explore_events";
+std::vector<std::string> call_observers();
 
 class Subject {
   public:

@@ -49,7 +49,9 @@ std::vector<Place> places_of(const std::vector<Record>& records) {
     std::map<std::uint64_t, std::string> end_of;  // by queue pair number, which no two hosts share
     std::map<std::string, std::uint64_t> calls;   // of a host and verb
     std::vector<Place> places;
+    std::map<std::string, std::uint64_t> completions;  // of an end and queue
     std::uint64_t observer = 0;
+    std::uint64_t event_observer = 0;
     for (const Record& record : records) {
         if (record.name == "queue_pair") {
             end_of[record.number("qpn")] = fmt::format("{}/{}", record.node, ++made[record.node]);
@@ -60,6 +62,18 @@ std::vector<Place> places_of(const std::vector<Record>& records) {
                               .call = call});
         } else if (record.name == "fault" && record.text("name") == kObserver) {
             observer = record.number("fault");
+        } else if (record.name == "fault" && record.text("name") == kEventObserver) {
+            event_observer = record.number("fault");
+        } else if (record.name == "fault_fired" && record.number("fault") == event_observer) {
+            places.push_back(
+                {.packet = {}, .nth = record.number("nth"), .call = std::string(kCompletionEvent)});
+        } else if (record.name == "completion") {
+            const std::string& end = end_of[record.number("qpn")];
+            const std::string_view call =
+                record.text("opcode").starts_with("RECV") ? kReceiveCompletion : kSendCompletion;
+            places.push_back({.packet = {.end = end, .host = record.node},
+                              .nth = ++completions[fmt::format("{} {}", end, call)],
+                              .call = std::string(call)});
         } else if (record.name == "fault_fired" && record.number("fault") == observer) {
             Place place{.packet = {.psn = record.number("relative_psn"),
                                    .attempt = record.number("attempt"),

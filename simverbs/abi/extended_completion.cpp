@@ -3,6 +3,7 @@
 //
 // A field that was not asked for at creation has a null pointer, as with rdma-core's providers.
 #include <cerrno>
+#include <limits>
 #include <utility>
 
 #include <infiniband/verbs.h>
@@ -35,8 +36,19 @@ int show(CompletionQueue& cq, const Cqe* entry) {
     return 0;
 }
 
+// The first entry of a poll that a fault may shorten.
+const Cqe* first_in_part(Context& context, CompletionQueue& cq) {
+    const int there = cq.queue.count(std::numeric_limits<int>::max(), true);
+    const int most = context.completions_of_poll(cq, there);
+    if (most == 0) {
+        return nullptr;
+    }
+    return most < there ? cq.queue.first_or_step(static_cast<std::uint32_t>(most))
+                        : cq.queue.first_or_step();
+}
+
 int start_poll(ibv_cq_ex* handle, ibv_poll_cq_attr* attr) {
-    const Context& context = as_object(handle->context);
+    Context& context = as_object(handle->context);
     const bool admitted = context.admits_work();
     if (!admitted && context.is_foreign()) {
         return context.refuse_use("ibv_start_poll");
@@ -46,7 +58,12 @@ int start_poll(ibv_cq_ex* handle, ibv_poll_cq_attr* attr) {
                       attr->comp_mask);
     }
     CompletionQueue& cq = as_object(handle);
-    const Cqe* const entry = cq.queue.first_or_step();
+    const Cqe* entry = nullptr;
+    if (context.asks_at_polls()) [[unlikely]] {
+        entry = first_in_part(context, cq);
+    } else {
+        entry = cq.queue.first_or_step();
+    }
     if (context.watch() != nullptr) [[unlikely]] {
         count_poll(cq, entry != nullptr);
     }

@@ -203,6 +203,11 @@ class Context final : public NewerVerbsContext {
         return channel_.asks_at_posts() ? execute(AskForPost<Code>{.handle = handle}) : 0;
     }
 
+    // Returns true if polls are to ask completions_of_poll().
+    [[nodiscard]] bool asks_at_polls() const { return channel_.asks_at_polls(); }
+    // How many of the `found` completions a poll returns while faults wait for polls.
+    int completions_of_poll(CompletionQueue& cq, int found);
+
     std::mutex& lock() { return subjects_->lock; }
     ChannelUse& async_use() { return subjects_->async_use; }
     driver::PinnedByContext& pinned() { return subjects_->pinned; }

@@ -48,7 +48,7 @@ ExploreCommand::ExploreCommand(CLI::App& app, std::vector<std::string> program)
         ->add_option(
             "--only", groups_,
             "kinds of faults: of packets, receives that are not posted in time, calls, links, "
-            "queue pairs, hosts; orders of threads")
+            "queue pairs, hosts, what polls see late; orders of threads")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->check(CLI::IsMember(names))

@@ -90,6 +90,10 @@ class Channel {
     [[nodiscard]] bool asks_at_posts() const {
         return asks_at_posts_.load(std::memory_order_relaxed);
     }
+    // Likewise polls that find something.
+    [[nodiscard]] bool asks_at_polls() const {
+        return asks_at_polls_.load(std::memory_order_relaxed);
+    }
     // Looks whether the world has gone: a system call. A server that was killed closes what it
     // shares with this process one by one: `wait` is how long to watch for the rest.
     virtual bool has_gone(std::chrono::milliseconds /*wait*/) { return false; }
@@ -127,6 +131,7 @@ class Channel {
     void watch_work() { watches_work_.store(true, std::memory_order_release); }
 
     void set_asks_at_posts(bool asks) { asks_at_posts_.store(asks, std::memory_order_relaxed); }
+    void set_asks_at_polls(bool asks) { asks_at_polls_.store(asks, std::memory_order_relaxed); }
 
   private:
     [[nodiscard]] virtual bool admit_work(std::size_t device, std::uint32_t context) {
@@ -144,6 +149,7 @@ class Channel {
     std::atomic<std::uint32_t> stopped_hosts_{0};
     std::atomic<bool> watches_work_{false};
     std::atomic<bool> asks_at_posts_{false};
+    std::atomic<bool> asks_at_polls_{false};
 };
 
 }  // namespace simverbs

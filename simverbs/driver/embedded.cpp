@@ -211,6 +211,9 @@ int EmbeddedWorld::execute(CommandCode code, std::span<const std::byte> command,
             refusal = world_.attachment_->take_refusal();
             descriptor = std::exchange(world_.handed_over_, -1);
         }
+        [[nodiscard]] bool is_question() const override {
+            return is_post(code_) || code_ == CommandCode::kPollCq;
+        }
         int error = 0;
         int descriptor = -1;
         std::string refusal;

@@ -94,8 +94,11 @@ class EmbeddedWorld final : public Channel, private Client, private HostPrograms
     std::string_view halt(const std::string& host) override;
     void resume(const std::string& host) override { set_stopped(host, false); }
     std::string_view end(const std::string& host, const std::string& why) override;
-    [[nodiscard]] bool can_ask_at_posts() const override { return true; }
-    void ask_at_posts(bool asks) override { set_asks_at_posts(asks); }
+    [[nodiscard]] bool can_ask_when_working() const override { return true; }
+    void ask_when_working(bool posting, bool polling) override {
+        set_asks_at_posts(posting);
+        set_asks_at_polls(polling);
+    }
     void set_stopped(const std::string& host, bool stopped);
     bool wait_while_stopped(std::size_t device) override;
     [[nodiscard]] std::string why_killed(std::size_t device) const override;

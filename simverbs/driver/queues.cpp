@@ -104,8 +104,26 @@ CompletionQueue::~CompletionQueue() {
     channel_.unmap_ring(ring_, bytes_);
 }
 
-const Cqe* CompletionQueue::first() {
+int CompletionQueue::count(int most, bool steps) {
+    const auto count_now = [this, most] {
+        const std::lock_guard guard(lock_);
+        const std::uint32_t there =
+            head().producer.value.load(std::memory_order_seq_cst) - consumer_;
+        const std::uint32_t found = std::min(there, entries_);
+        note_use(found > 0 ? Use::kTake : Use::kLook);
+        return static_cast<int>(std::min(found, static_cast<std::uint32_t>(std::max(most, 0))));
+    };
+    const std::uint64_t seen = channel_.deliveries();
+    if (const int found = count_now(); found > 0 || most <= 0 || !steps) {
+        return found;
+    }
+    let_time_move(seen);
+    return count_now();
+}
+
+const Cqe* CompletionQueue::first(std::uint32_t most) {
     lock_.lock();
+    left_ = most;
     const Cqe* entry = look();
     at_entry_ = entry != nullptr;
     note_use(at_entry_ ? Use::kTake : Use::kLook);
@@ -115,20 +133,21 @@ const Cqe* CompletionQueue::first() {
     return entry;
 }
 
-const Cqe* CompletionQueue::first_or_step() {
+const Cqe* CompletionQueue::first_or_step(std::uint32_t most) {
     const std::uint64_t seen = channel_.deliveries();
-    if (const Cqe* entry = first(); entry != nullptr) {
+    if (const Cqe* entry = first(most); entry != nullptr) {
         return entry;
     }
     let_time_move(seen);
-    return first();
+    return first(most);
 }
 
 const Cqe* CompletionQueue::next() {
     if (at_entry_) {
         ++consumer_;
     }
-    const Cqe* entry = look();
+    const bool has_ended = left_ != kNoLimit && --left_ == 0;
+    const Cqe* entry = has_ended ? nullptr : look();
     at_entry_ = entry != nullptr;
     return entry;
 }

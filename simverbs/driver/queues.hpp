@@ -123,6 +123,8 @@ class CompletionQueue {
     CompletionQueue(const CompletionQueue&) = delete;
     CompletionQueue& operator=(const CompletionQueue&) = delete;
 
+    static constexpr std::uint32_t kNoLimit = UINT32_MAX;
+
     [[nodiscard]] std::uint32_t entries() const { return entries_; }
 
     // Calls take(const Cqe&) for up to `most` entries; how many there were. Holds the queue's lock,
@@ -146,10 +148,15 @@ class CompletionQueue {
         return poll(most, take);
     }
 
+    // Counts the entries that a poll would return, `most` at most; an empty queue lets time move
+    // once first where poll_or_step() does.
+    [[nodiscard]] int count(int most, bool steps);
+
     // The iterator of extended polling. Where first_or_step() finds an entry, the queue's lock is
     // held from there to end(), and the entry stays where it is until next() or end(). An empty
     // queue lets time move once first; next() does not.
-    const Cqe* first_or_step();
+    // A fault can have next() return no more than `most` entries, with the first.
+    const Cqe* first_or_step(std::uint32_t most = kNoLimit);
     const Cqe* next();
     void end();
 
@@ -208,7 +215,7 @@ class CompletionQueue {
         settle(entry);
         return &entry;
     }
-    const Cqe* first();
+    const Cqe* first(std::uint32_t most);
     void note_use(Use use) { channel_.note_use(use_, use, "the completion queue", number_); }
     void let_time_move(std::uint64_t seen) {
         channel_.empty_poll(seen, &head());
@@ -231,7 +238,8 @@ class CompletionQueue {
     std::uint32_t entries_;
     std::uint32_t mask_;
     std::uint32_t consumer_ = 0;
-    bool at_entry_ = false;  // the iterator stands at an entry
+    bool at_entry_ = false;          // the iterator stands at an entry
+    std::uint32_t left_ = kNoLimit;  // entries of the iterator, unless it has no limit
     QueueLock lock_;
     ObjectUse use_;
     std::vector<QueuePair*> users_;  // by number; twice where both its queues complete here

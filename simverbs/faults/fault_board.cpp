@@ -225,14 +225,19 @@ void FaultBoard::rouse(FaultId id) {
 void FaultBoard::hook_devices() {
     const bool wanted = std::any_of(faults_.begin(), faults_.end(), [](const auto& entry) {
         const FaultTrigger& on = entry.second.spec.on;
-        return std::holds_alternative<OnWorkRequest>(on) || std::holds_alternative<OnCall>(on);
+        return !std::holds_alternative<OnTime>(on) && !std::holds_alternative<OnPacket>(on);
     });
     environment_.set_device_faults(wanted ? this : nullptr);
     if (HostPrograms* const programs = environment_.programs(); programs != nullptr) {
-        programs->ask_at_posts(std::ranges::any_of(faults_, [](const auto& entry) {
-            const auto* const on = std::get_if<OnCall>(&entry.second.spec.on);
-            return on != nullptr && is_post(on->command);
-        }));
+        const auto waits_for_call = [this](auto is_it) {
+            return std::ranges::any_of(faults_, [is_it](const auto& entry) {
+                const auto* const on = std::get_if<OnCall>(&entry.second.spec.on);
+                return on != nullptr && is_it(on->command);
+            });
+        };
+        programs->ask_when_working(waits_for_call(is_post), waits_for_call([](CommandCode code) {
+                                       return code == CommandCode::kPollCq;
+                                   }));
     }
 }
 
@@ -280,14 +285,6 @@ const fabric::Occasion* FaultBoard::occasion_of(FaultId id) const {
     }
     const Fault& fault = found->second;
     return fault.frames != nullptr ? &fault.frames->occasion() : &fault.occasion;
-}
-
-bool FaultBoard::waits_for(const Hca& hca, std::uint32_t qpn, CompletedQueue queue) const {
-    return std::any_of(faults_.begin(), faults_.end(), [&](const auto& entry) {
-        const auto* on = std::get_if<OnWorkRequest>(&entry.second.spec.on);
-        return on != nullptr && on->hca == &hca && on->qp.qpn == qpn && on->queue == queue &&
-               !entry.second.occasion.is_over();
-    });
 }
 
 void FaultBoard::fire_on_time(FaultId id) {
@@ -363,63 +360,6 @@ void FaultBoard::fault_fired(FaultId id) {
             wake(other);
         }
     }
-}
-
-std::optional<InjectedFault> FaultBoard::work_request(QueuePair& qp, CompletedQueue queue) {
-    Hca& hca = qp.context().hca();
-    std::optional<InjectedFault> failure;
-    for (auto& [id, fault] : faults_) {
-        const auto* on = std::get_if<OnWorkRequest>(&fault.spec.on);
-        if (on == nullptr || (on->hca != nullptr && on->hca != &hca) || on->queue != queue ||
-            !on->qp.fits(qp) ||
-            !fault.occasion.arrives(clock_.now(), hca.node().value(), qp.qpn())) {
-            continue;
-        }
-        const Site site{&hca, qp.qpn()};
-        emit(id, fault, site, fault.occasion.seen());
-        fault_fired(id);
-        switch (fault.spec.action) {
-            case SIMVERBS_FAULT_COMPLETION:
-                failure = {static_cast<WcStatus>(fault.spec.with.value),
-                           FaultCause::kInjectedStatus};
-                break;
-            case SIMVERBS_FAULT_EXECUTION:
-                failure = {WcStatus::kFatalErr, FaultCause::kExecutionFault};
-                break;
-            case SIMVERBS_FAULT_SYNDROME:
-                failure = {WcStatus::kGeneralErr, FaultCause::kUnknownSyndrome};
-                break;
-            default:
-                act_later(id, site);
-        }
-    }
-    return failure;
-}
-
-// Nothing of a device is under way when a consumer asks for something.
-int FaultBoard::command(Hca& hca, CommandCode command) {
-    int error = 0;
-    ++commands_;
-    std::vector<FaultId> due;
-    for (auto& [id, fault] : faults_) {
-        const auto* on = std::get_if<OnCall>(&fault.spec.on);
-        if (on != nullptr && on->command == command && (on->hca == nullptr || on->hca == &hca) &&
-            fault.occasion.arrives(clock_.now(), hca.node().value(),
-                                   static_cast<std::uint64_t>(command))) {
-            due.push_back(id);
-        }
-    }
-    for (const FaultId id : due) {
-        Fault& fault = faults_.at(id);
-        if (!acts_here(fault.spec.name)) {
-            continue;
-        }
-        if (fault.spec.action == SIMVERBS_FAULT_CALL) {
-            error = static_cast<int>(fault.spec.with.value);
-        }
-        fire(id, fault, {&hca, 0}, fault.occasion.seen());
-    }
-    return error;
 }
 
 std::optional<PacketEnds::Origin> FaultBoard::origin(fabric::NodeId node, std::uint32_t qpn) const {

@@ -72,6 +72,9 @@ class FaultBoard final : private DeviceFaults,
 
     std::optional<InjectedFault> work_request(QueuePair& qp, CompletedQueue queue) override;
     int command(Hca& hca, CommandCode command) override;
+    std::uint32_t poll(Hca& hca, std::uint32_t found) override;
+    fabric::SimDuration completion(QueuePair& qp, CompletedQueue queue) override;
+    fabric::SimDuration completion_event(Hca& hca) override;
     [[nodiscard]] std::optional<Origin> origin(fabric::NodeId node,
                                                std::uint32_t qpn) const override;
     [[nodiscard]] std::optional<fabric::NodeId> destination(
@@ -95,6 +98,10 @@ class FaultBoard final : private DeviceFaults,
     // After what it waits for has come: traced, and done after its delay.
     void fire(fabric::FaultId id, Fault& fault, const Site& site, std::uint64_t nth);
     void act_later(fabric::FaultId id, const Site& site);
+    // The faults whose call this is, and which act here.
+    std::vector<fabric::FaultId> called(const Hca& hca, CommandCode command);
+    // The same of a fault that is done to a completion or an event: how late that is.
+    fabric::SimDuration fire_within(fabric::FaultId id, const Site& site);
     void act(fabric::FaultId id, const Site& site);
     [[nodiscard]] FaultTarget target_of(fabric::FaultId id, const Site& site) const;
     void emit(fabric::FaultId id, const Fault& fault, const Site& site, std::uint64_t nth);

@@ -264,6 +264,9 @@ std::string_view carry_out(const FaultSpec& spec, const FaultTarget& target,
         case FaultSubject::kWorkRequest:
         case FaultSubject::kSendRequest:
         case FaultSubject::kCall:
+        case FaultSubject::kPoll:
+        case FaultSubject::kCompletion:
+        case FaultSubject::kCompletionEvent:
             return kDone;  // those with a subject act where they wait (fault_board.cpp)
     }
     return kDone;

@@ -22,6 +22,10 @@ bool is_refusable(CommandCode code) {
            code != CommandCode::kResolveEthernet;
 }
 
+// It asks the device for nothing: its events are what matches.
+constexpr std::string_view kEventVerb = "ibv_get_cq_event";
+constexpr std::string_view kPollVerb = "ibv_poll_cq";
+
 std::string names_of_calls() {
     std::string names;
     for (const auto& [code, verb] : kCommandNames) {
@@ -29,6 +33,7 @@ std::string names_of_calls() {
             names += fmt::format("{}ibv_{}", names.empty() ? "" : ", ", verb);
         }
     }
+    names += fmt::format(", {}", kEventVerb);
     return names;
 }
 
@@ -48,6 +53,22 @@ std::optional<CommandCode> command_of(std::string_view verb) {
         }
     }
     return std::nullopt;
+}
+
+// The verb that an action is done to alone; "": several.
+std::string_view only_call_of(FaultSubject subject) {
+    switch (subject) {
+        case FaultSubject::kPoll:
+            return kPollVerb;
+        case FaultSubject::kCompletionEvent:
+            return kEventVerb;
+        default:
+            return {};
+    }
+}
+
+bool can_fail(std::string_view verb) {
+    return verb != kPollVerb && verb != kEventVerb;
 }
 
 }  // namespace
@@ -293,6 +314,7 @@ int FaultRequest::read_work_request() {
         }
     }
     on.qp = {.qpn = match.qp_num, .ordinal = match.qp};
+    on.as_it_completes = action_->subject == FaultSubject::kCompletion;
     if (const int error = read_queue("match.queue", number_of(match.queue), on.queue); error != 0) {
         return error;
     }
@@ -313,17 +335,32 @@ int FaultRequest::read_call() {
         }
         on.hca = *hca;
     }
-    const auto command = command_of(text_of(asked_.match.call));
+    std::string_view verb = text_of(asked_.match.call);
+    if (const std::string_view only = only_call_of(action_->subject); !only.empty()) {
+        if (!verb.empty() && verb != only) {
+            return fail(EINVAL, "match.call '{}': {} is of {} alone", verb, action_->name, only);
+        }
+        verb = only;
+    } else if (action_->subject == FaultSubject::kCall && !can_fail(verb)) {
+        return fail(EINVAL, "match.call '{}' never fails; short_poll and event_late are of such",
+                    verb);
+    }
+    if (verb == kEventVerb) {
+        spec_.on = OnCompletionEvent{on.hca};
+        return 0;
+    }
+    const auto command = command_of(verb);
     if (!command) {
         return fail(EINVAL,
                     "match.call '{}' is no verb that asks the device; these are: "
                     "{}",
-                    text_of(asked_.match.call), names_of_calls());
+                    verb, names_of_calls());
     }
-    if (is_post(*command) &&
-        (environment_.programs() == nullptr || !environment_.programs()->can_ask_at_posts())) {
-        return fail(EINVAL, "match.call '{}': posts of other processes do not ask the device",
-                    text_of(asked_.match.call));
+    const bool is_poll = *command == CommandCode::kPollCq;
+    if ((is_poll || is_post(*command)) &&
+        (environment_.programs() == nullptr || !environment_.programs()->can_ask_when_working())) {
+        return fail(EINVAL, "match.call '{}': {} of other processes do not ask the device", verb,
+                    is_poll ? "polls" : "posts");
     }
     on.command = *command;
     spec_.on = on;

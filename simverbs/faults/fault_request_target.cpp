@@ -72,6 +72,9 @@ int FaultRequest::read_target() {
         case FaultSubject::kWorkRequest:
         case FaultSubject::kSendRequest:
         case FaultSubject::kCall:
+        case FaultSubject::kPoll:
+        case FaultSubject::kCompletion:
+        case FaultSubject::kCompletionEvent:
             break;
     }
     return 0;

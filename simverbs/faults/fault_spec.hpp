@@ -43,12 +43,17 @@ struct OnWorkRequest {
     const Hca* hca = nullptr;  // nullptr: any
     QueuePairName qp;
     CompletedQueue queue = CompletedQueue::kSend;
+    bool as_it_completes = false;  // not as the device takes it up
 };
 struct OnCall {
     const Hca* hca = nullptr;  // nullptr: any
     CommandCode command = CommandCode::kModifyQp;
 };
-using FaultTrigger = std::variant<OnTime, OnPacket, OnWorkRequest, OnCall>;
+// A device is about to send the event of a completion channel.
+struct OnCompletionEvent {
+    const Hca* hca = nullptr;  // nullptr: any
+};
+using FaultTrigger = std::variant<OnTime, OnPacket, OnWorkRequest, OnCall, OnCompletionEvent>;
 
 struct FaultTarget {
     fabric::Link* link = nullptr;

@@ -55,10 +55,10 @@ class HostPrograms {
     // They are no more from this instant on; `why` tells who asks. The same.
     std::string_view kill(const std::string& host, const std::string& why);
 
-    // Returns true if their posts can ask for faults.
-    [[nodiscard]] virtual bool can_ask_at_posts() const { return false; }
-    // From now on they ask before each post, or no more.
-    virtual void ask_at_posts(bool /*asks*/) {}
+    // Returns true if their posts and polls can ask for faults.
+    [[nodiscard]] virtual bool can_ask_when_working() const { return false; }
+    // From now on they ask before each post, or no more; and before each poll that finds something.
+    virtual void ask_when_working(bool /*posting*/, bool /*polling*/) {}
 
   protected:
     ~HostPrograms() = default;

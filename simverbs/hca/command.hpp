@@ -85,4 +85,17 @@ using AskToPostReceive = AskForPost<CommandCode::kPostReceive>;
 using AskToPostSrqReceive = AskForPost<CommandCode::kPostSrqReceive>;
 using AskToPostWqReceive = AskForPost<CommandCode::kPostWqReceive>;
 
+// A poll of the completion queue `handle` is about to return `found` completions, one at least. A
+// fault can have it return fewer.
+struct AskForPollReply {
+    std::uint32_t most = 0;
+};
+struct AskForPoll {
+    static constexpr CommandCode kCode = CommandCode::kPollCq;
+    using Reply = AskForPollReply;
+    std::uint32_t context = 0;
+    std::uint32_t handle = 0;
+    std::uint32_t found = 0;
+};
+
 }  // namespace simverbs

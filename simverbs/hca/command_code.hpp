@@ -75,6 +75,8 @@ enum class CommandCode : std::uint32_t {
     kPostReceive,
     kPostSrqReceive,
     kPostWqReceive,
+    // A poll that finds something, likewise.
+    kPollCq,
 };
 constexpr bool is_post(CommandCode code) {
     return code >= CommandCode::kPostSend && code <= CommandCode::kPostWqReceive;
@@ -148,6 +150,7 @@ inline constexpr auto kCommandNames = std::to_array<CommandName>({
     {CommandCode::kPostReceive, "post_recv"},
     {CommandCode::kPostSrqReceive, "post_srq_recv"},
     {CommandCode::kPostWqReceive, "post_wq_recv"},
+    {CommandCode::kPollCq, "poll_cq"},
 });
 static_assert(std::all_of(kCommandNames.begin(), kCommandNames.end(), [](const CommandName& row) {
     return &row - kCommandNames.data() == static_cast<std::ptrdiff_t>(row.code);

@@ -32,7 +32,7 @@ using Commands =
                 DestroyCounters, AttachCounters, ReadCounters, CreateCompletionCounter,
                 DestroyCompletionCounter, SetCompletionCounter, IncrementCompletionCounter,
                 AttachCompletionCounter, AskToPostSend, AskToPostReceive, AskToPostSrqReceive,
-                AskToPostWqReceive>;
+                AskToPostWqReceive, AskForPoll>;
 
 static_assert(Commands::kCount == kCommandNames.size());
 static_assert([] {

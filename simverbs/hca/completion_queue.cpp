@@ -11,18 +11,18 @@
 namespace simverbs {
 namespace {
 
-// Behind the timers of queue pairs, which have the first port numbers.
-constexpr std::uint16_t kModerationPort = 64;
 constexpr unsigned kHandleBits = 22;
 constexpr unsigned kContextBits = 10;  // the others are the port number's
 
-fabric::EventKey timer_key(fabric::NodeId node, std::uint32_t context, std::uint32_t handle) {
-    const auto port = static_cast<std::uint16_t>(kModerationPort + (context >> kContextBits));
-    return {fabric::EventClass::kTimer, node, fabric::PortNumber(port),
-            context << kHandleBits | handle};
-}
-
 }  // namespace
+
+fabric::EventKey CompletionQueue::timer_key(TimerPurpose purpose) const {
+    const std::uint32_t context = context_.handle();
+    const auto port =
+        static_cast<std::uint16_t>(static_cast<std::uint32_t>(purpose) + (context >> kContextBits));
+    return {fabric::EventClass::kTimer, context_.hca().node(), fabric::PortNumber(port),
+            context << kHandleBits | handle_};
+}
 
 CompletionQueue::CompletionQueue(DeviceContext& context, RingMemory ring, std::uint32_t entries,
                                  CompletionChannel* channel)
@@ -54,7 +54,7 @@ std::uint32_t CompletionQueue::unconsumed() const {
     return std::min(producer_ - head().consumer.value.load(std::memory_order_acquire), entries_);
 }
 
-void CompletionQueue::push(const Cqe& entry, bool urgent) {
+void CompletionQueue::write(const Cqe& entry, bool urgent) {
     if (dead_) {
         return;
     }
@@ -78,7 +78,7 @@ void CompletionQueue::notify(bool urgent) {
         return;
     }
     if (moderation_ == nullptr || !hold_back()) {
-        send_event();
+        send_event_in_time();
     }
 }
 
@@ -131,27 +131,40 @@ void CompletionQueue::trace_move(CqTrigger trigger) const {
     }
 }
 
-void CompletionQueue::handle(const fabric::Event& /*event*/) {
-    send_event();
+void CompletionQueue::handle(const fabric::Event& event) {
+    switch (static_cast<TimerPurpose>(event.argument)) {
+        case TimerPurpose::kModeration:
+            send_event_in_time();
+            break;
+        case TimerPurpose::kLateCompletion:
+            write_due(context_.hca().loop().now());
+            break;
+        case TimerPurpose::kLateEvent:
+            if (armed_state() != CqState::kQuiet) {
+                send_event();
+            }
+            break;
+    }
 }
 
-void CompletionQueue::moderate(std::uint16_t count, fabric::SimDuration period,
-                               std::uint32_t context) {
+void CompletionQueue::moderate(std::uint16_t count, fabric::SimDuration period) {
     if (moderation_ != nullptr && moderation_->held > 0) {
         send_event();
     }
     moderation_.reset();
     if (count > 0 && period > fabric::SimDuration::zero()) {
-        const Hca& hca = context_.hca();
-        const fabric::EventKey key = timer_key(hca.node(), context, handle_);
-        moderation_.reset(
-            new Moderation{.count = count, .period = period, .timer{hca.loop(), key, *this}});
+        const TimerPurpose purpose = TimerPurpose::kModeration;
+        moderation_.reset(new Moderation{.count = count,
+                                         .period = period,
+                                         .timer{context_.hca().loop(), timer_key(purpose), *this,
+                                                static_cast<std::uint64_t>(purpose)}});
     }
 }
 
 void CompletionQueue::stop() {
     dead_ = true;
     moderation_.reset();
+    late_.reset();
 }
 
 void CompletionQueue::overrun() {
@@ -191,6 +204,7 @@ std::uint32_t CompletionQueue::replace_ring(RingMemory ring, std::uint32_t entri
 }
 
 void CompletionQueue::remove_user(const QueuePair& qp) {
+    write_late();
     const auto found = std::find(users_.begin(), users_.end(), &qp);
     if (found != users_.end()) {
         users_.erase(found);

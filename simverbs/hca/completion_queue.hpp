@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -59,7 +60,20 @@ class CompletionQueue final : private fabric::EventHandler {
     }
 
     // `urgent`: solicited, or in error (IBA 11.4.2.2: what a solicited-only request wakes for).
-    void push(const Cqe& entry, bool urgent);
+    void push(const Cqe& entry, bool urgent) {
+        if (late_ != nullptr && keep_late(entry, urgent)) [[unlikely]] {
+            return;
+        }
+        write(entry, urgent);
+    }
+
+    // By a fault (completion_queue_late.cpp): the next entry becomes visible so much later, and
+    // those that come meanwhile behind it.
+    void delay_next(fabric::SimDuration delay);
+    // Writes what is late, before a queue pair goes or forgets its work.
+    void write_late();
+    // Entries that are there are to seem to come now.
+    void notify_again();
 
     // There is no room for an entry.
     void overrun();
@@ -70,9 +84,8 @@ class CompletionQueue final : private fabric::EventHandler {
     // Before the first entry.
     void ignore_overrun() { ignores_overrun_ = true; }
     // From now on an event waits for `count` completions, or for `period` after the first of them;
-    // with either 0 it does not wait. One that is held back goes out. `context`: its
-    // numbers, for a timer that differs from every other.
-    void moderate(std::uint16_t count, fabric::SimDuration period, std::uint32_t context);
+    // with either 0 it does not wait. One that is held back goes out.
+    void moderate(std::uint16_t count, fabric::SimDuration period);
 
     // Copies what was not consumed to a new ring, from index 0; returns where it began in the old
     // one, which is kept: a consumer may still be reading it.
@@ -101,10 +114,39 @@ class CompletionQueue final : private fabric::EventHandler {
         fabric::Timer timer;
     };
 
+    // The places of its timers among those of its device, behind those of queue pairs, which have
+    // the first port numbers. Contexts with large numbers have the next four of each.
+    enum class TimerPurpose : std::uint16_t {
+        kModeration = 64,
+        kLateCompletion = 72,
+        kLateEvent = 80,
+    };
+    [[nodiscard]] fabric::EventKey timer_key(TimerPurpose purpose) const;
+
+    // Keeps what comes late by a fault.
+    struct Late {
+        struct Completion {
+            Cqe entry;
+            bool urgent;
+            fabric::SimTime due;
+        };
+        fabric::SimDuration next{};  // how late the next entry is
+        std::deque<Completion> completions;
+        fabric::Timer completion_timer;
+        fabric::Timer event_timer;
+    };
+
     void handle(const fabric::Event& event) override;
+    void write(const Cqe& entry, bool urgent);
     void notify(bool urgent);
     bool hold_back();
     void send_event();
+    // Unless a fault has it late.
+    void send_event_in_time();
+
+    Late& late();
+    bool keep_late(const Cqe& entry, bool urgent);
+    void write_due(fabric::SimTime now);
     [[nodiscard]] CqState armed_state() const;
     void trace_move(CqTrigger trigger) const;
     void release_retired();
@@ -122,6 +164,7 @@ class CompletionQueue final : private fabric::EventHandler {
     bool ignores_overrun_ = false;
     CompletionChannel* channel_;
     std::unique_ptr<Moderation> moderation_;
+    std::unique_ptr<Late> late_;  // once a fault had something late
     std::vector<QueuePair*> users_;
     std::vector<ReceiveWorkQueue*> work_queues_;
 };

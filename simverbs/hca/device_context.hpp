@@ -111,6 +111,7 @@ class DeviceContext {
     int execute(const AskForPost<Code>& /*command*/, EmptyReply& /*reply*/) {
         return 0;
     }
+    int execute(const AskForPoll& command, AskForPollReply& reply);
     int execute(const ResolveEthernet& command, ResolveEthernetReply& reply);
     int execute(const CreateFlow& command, HandleReply& reply);
     int execute(const DestroyFlow& command, EmptyReply& reply);

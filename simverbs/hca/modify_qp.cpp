@@ -363,6 +363,11 @@ QpAttributes QueuePair::fresh_attributes(Service service, std::uint32_t qpn) con
 // Forgets every work request; the driver takes the completions that were not polled out of the CQ.
 void QueuePair::reset() {
     SIMVERBS_ASSERT(calls_of_engine_ == 0, "QP {:#x}: RESET inside its engine", attributes_.qpn);
+    for (CompletionQueue* const queue : {send_cq_, receive_cq_}) {
+        if (queue != nullptr) {
+            queue->write_late();
+        }
+    }
     stop_timers();
     give_up_tags();
     engine_ = nullptr;

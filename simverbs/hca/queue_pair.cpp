@@ -253,6 +253,15 @@ void QueuePair::delivered(MessageKind kind, std::uint64_t length) {
     hca_.trace(MessageDelivered{hca_.node(), attributes_.qpn, kind, length});
 }
 
+void QueuePair::push(CompletionQueue& cq, const Cqe& entry, bool urgent, CompletedQueue queue) {
+    if (hca_.faults() != nullptr) [[unlikely]] {
+        if (const auto delay = hca_.faults()->completion(*this, queue); delay.count() > 0) {
+            cq.delay_next(delay);
+        }
+    }
+    cq.push(entry, urgent);
+}
+
 bool QueuePair::complete(const SendCompletion& completion, bool signaled) {
     if (!hca_.personality().slot_freed_by_polled_completion) {
         rings().sends_done.value.store(completion.freed_to, std::memory_order_release);
@@ -296,7 +305,7 @@ bool QueuePair::complete(const SendCompletion& completion, bool signaled) {
         (is_own_peer() || !hca_.was_ever(attributes_.dest_qpn))) {
         context_->client().peer_never_was(attributes_.dest_qpn);
     }
-    send_cq_->push(entry, failed);
+    push(*send_cq_, entry, failed, CompletedQueue::kSend);
     return !failure_;
 }
 
@@ -368,7 +377,7 @@ bool QueuePair::complete(const ReceiveCompletion& completion) {
         entry.wc_flags |= static_cast<std::uint32_t>(WcFlag::kGrh);
         entry.source_qpn = 0;  // as Linux rxe leaves it
     }
-    cq.push(entry, failed || completion.solicited);
+    push(cq, entry, failed || completion.solicited, CompletedQueue::kReceive);
     return !failure_;
 }
 

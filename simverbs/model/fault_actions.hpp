@@ -64,6 +64,7 @@ enum class FaultMember : std::uint64_t {
     kWidth = 1ULL << 47U,
     kSpeed = 1ULL << 48U,
     kRejectReason = 1ULL << 49U,
+    kFewer = 1ULL << 50U,
 };
 template <>
 inline constexpr bool kIsSetMember<FaultMember> = true;
@@ -107,6 +108,7 @@ inline constexpr auto kFaultMembers = std::to_array<FaultMemberRow>({
     {FaultMember::kFlaps,            "with.times",        "times"},
     {FaultMember::kCopies,           "with.times",        "times",
      0, 1U << 16U, "at most 65536"},
+    {FaultMember::kFewer,            "with.times",        "fewer"},
     {FaultMember::kHeaderValue,      "with.value",        "value"},
     {FaultMember::kNak,              "with.value",        "nak",
      SIMVERBS_NAK_PSN_SEQUENCE, SIMVERBS_NAK_REMOTE_OPERATIONAL, "an enum simverbs_nak, 0 to 3"},
@@ -185,6 +187,9 @@ enum class FaultSubject : std::uint8_t {
     kWorkRequest,
     kSendRequest,
     kCall,
+    kPoll,
+    kCompletion,
+    kCompletionEvent,
 };
 
 // Whom an action can affect: the queue pair of what it is done to, or every queue pair.
@@ -240,6 +245,12 @@ inline constexpr auto kFaultSubjects = std::to_array<FaultSubjectRow>({
      {}, FaultReach::kQueuePair},
     {FaultSubject::kCall,         "call",           SIMVERBS_ON_CALL, true,
      {}, FaultReach::kQueuePair},
+    {FaultSubject::kPoll,         "poll",           SIMVERBS_ON_CALL, true,
+     {}, FaultReach::kQueuePair},
+    {FaultSubject::kCompletion,   "completion",     SIMVERBS_ON_WORK_REQUEST, true,
+     {}, FaultReach::kQueuePair},
+    {FaultSubject::kCompletionEvent, "completion event", SIMVERBS_ON_CALL, true,
+     {}, FaultReach::kQueuePair},
 });
 // clang-format on
 static_assert([] {
@@ -248,7 +259,7 @@ static_assert([] {
             return false;
         }
     }
-    return kFaultSubjects.back().subject == FaultSubject::kCall;
+    return kFaultSubjects.back().subject == FaultSubject::kCompletionEvent;
 }());
 constexpr const FaultSubjectRow& row_of(FaultSubject subject) {
     return kFaultSubjects[static_cast<std::size_t>(subject)];
@@ -356,6 +367,11 @@ inline constexpr auto kFaultActions = [] {
         {SIMVERBS_FAULT_NO_RECEIVE,        "no_receive",        S::kPacket,
          {}, {}, K::kNotReady},
         {SIMVERBS_FAULT_SYMBOL_ERROR,      "symbol_error",      S::kPacket,  {}, {}, K::kTimeout},
+        {SIMVERBS_FAULT_SHORT_POLL,        "short_poll",        S::kPoll,    {}, M::kFewer, {}},
+        {SIMVERBS_FAULT_COMPLETE_LATE,     "complete_late",     S::kCompletion,
+         M::kDuration, {}, {}},
+        {SIMVERBS_FAULT_EVENT_LATE,        "event_late",        S::kCompletionEvent,
+         M::kDuration, {}, {}},
     });
 }();
 // clang-format on

@@ -86,6 +86,9 @@ inline constexpr auto kFaultConsequences = [] {
         {SIMVERBS_FAULT_EXECUTION,     0,        0, {C::kExecutionFault}},
         {SIMVERBS_FAULT_SYNDROME,      0,        0, {C::kUnknownSyndrome}},
         {SIMVERBS_FAULT_CALL,          0,        0, {}},
+        {SIMVERBS_FAULT_SHORT_POLL,    0,        0, {}},
+        {SIMVERBS_FAULT_COMPLETE_LATE, 0,        0, {C::kCqOverrun}},
+        {SIMVERBS_FAULT_EVENT_LATE,    0,        0, {}},
     });
 }();
 // clang-format on

@@ -61,6 +61,9 @@ inline constexpr auto kFaultMeanings = std::to_array<FaultMeaningRow>({
     {SIMVERBS_FAULT_CALL,              "Makes calls fail with `errno`; they do nothing."},
     {SIMVERBS_FAULT_NO_RECEIVE,        "Makes messages find no receive posted: an RNR NAK, or a message that is dropped."},
     {SIMVERBS_FAULT_SYMBOL_ERROR,      "Changes bits of packets on a link, as a bad cable does: the next port counts that and drops them."},
+    {SIMVERBS_FAULT_SHORT_POLL,        "Makes polls return `fewer` completions fewer than they would, as if those came just after. Programs in the process of their world."},
+    {SIMVERBS_FAULT_COMPLETE_LATE,     "Makes completions visible `duration` later; what comes to the same completion queue meanwhile waits behind them."},
+    {SIMVERBS_FAULT_EVENT_LATE,        "Sends events of completion channels `duration` later; completions that come meanwhile have no event of their own."},
 });
 // clang-format on
 static_assert([] {

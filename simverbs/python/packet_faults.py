@@ -261,3 +261,34 @@ def symbol_error(
 ) -> Fault:
     """Changes bits of packets on a link, as a bad cable does: the next port counts that and drops them."""
     return inject("symbol_error", locals())
+
+
+def short_poll(
+    *, host: Optional[str] = None, call: Optional[str] = None, fewer: Optional[int] = None,
+    at: Optional[Duration] = None, until: Optional[Duration] = None, after: Optional[Fault] = None,
+    after_delay: Optional[Duration] = None, nth: Optional[int] = None,
+    count: Optional[Count] = None, chance: Optional[Chance] = None, name: Optional[str] = None,
+) -> Fault:
+    """Makes polls return `fewer` completions fewer than they would, as if those came just after. Programs in the process of their world."""
+    return inject("short_poll", locals())
+
+
+def complete_late(
+    *, qp_num: Optional[int] = None, qp: Optional[int] = None, host: Optional[str] = None,
+    queue: Optional[Queue] = None, duration: Duration, at: Optional[Duration] = None,
+    until: Optional[Duration] = None, after: Optional[Fault] = None,
+    after_delay: Optional[Duration] = None, nth: Optional[int] = None,
+    count: Optional[Count] = None, chance: Optional[Chance] = None, name: Optional[str] = None,
+) -> Fault:
+    """Makes completions visible `duration` later; what comes to the same completion queue meanwhile waits behind them."""
+    return inject("complete_late", locals())
+
+
+def event_late(
+    *, host: Optional[str] = None, call: Optional[str] = None, duration: Duration,
+    at: Optional[Duration] = None, until: Optional[Duration] = None, after: Optional[Fault] = None,
+    after_delay: Optional[Duration] = None, nth: Optional[int] = None,
+    count: Optional[Count] = None, chance: Optional[Chance] = None, name: Optional[str] = None,
+) -> Fault:
+    """Sends events of completion channels `duration` later; completions that come meanwhile have no event of their own."""
+    return inject("event_late", locals())

@@ -336,6 +336,24 @@ ACTIONS: Final[Mapping[str, Action]] = {
         45, "packet", "packet", True,
         {},
     ),
+    "short_poll": Action(
+        46, "poll", "call", True,
+        {
+            "fewer": "with.times",
+        },
+    ),
+    "complete_late": Action(
+        47, "completion", "work_request", True,
+        {
+            "duration": "with.duration_ps",
+        },
+    ),
+    "event_late": Action(
+        48, "completion event", "call", True,
+        {
+            "duration": "with.duration_ps",
+        },
+    ),
 }
 
 # Triggers, with the members that say what matches.
@@ -439,5 +457,5 @@ PHRASES: Final[Sequence[tuple[str, str]]] = [
 # Settings of a world: World() has a keyword for each.
 SETTINGS: Final[Sequence[str]] = [
     "topology", "personality", "routing", "seed", "first_psn", "first_qpn", "keys", "sm",
-    "schedule", "spin_ms", "host",
+    "schedule", "order", "spin_ms", "host",
 ]

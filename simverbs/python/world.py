@@ -49,6 +49,7 @@ class World:
     - `keys`: order in which memory keys are given out: "sequential" or "random"
     - `sm`: what brings InfiniBand ports up: "startup", "sweep" or "none"
     - `schedule`: who moves time: "canonical", "free" or "serial"
+    - `order`: a number of an order of threads, which then take turns
     - `spin_ms`: processor time after which a thread that watches memory counts as waiting
     - `host`: shows the devices of this host alone
     - `scenario`: a file with a fabric, faults and what to expect; `end_scenario()` judges by it
@@ -72,6 +73,7 @@ class World:
         keys: Optional[str] = None,
         sm: Optional[str] = None,
         schedule: Optional[str] = None,
+        order: Optional[int] = None,
         spin_ms: Optional[int] = None,
         host: Optional[str] = None,
         scenario: Union[str, Path, None] = None,

@@ -32,6 +32,9 @@ enum class ActorState : std::uint8_t {
 class PendingCommand {
   public:
     virtual void run() = 0;
+    // Returns true if it changes nothing and only asks for faults. What was posted before then
+    // stays in one batch with what is posted next.
+    [[nodiscard]] virtual bool is_question() const { return false; }
 
   protected:
     ~PendingCommand() = default;

@@ -103,7 +103,9 @@ void Conductor::execute(PendingCommand& command) {
         self.state = ActorState::kRunning;
         note_visit(self);
         stall_watch_.called();
-        drain_all(&self);
+        if (!command.is_question()) {
+            drain_all(&self);
+        }
         command.run();
         release_waiting();
         return;

@@ -130,7 +130,8 @@ int Attachment::execute_on_context(const C& command, typename C::Reply& reply) {
         return context->execute(command, reply);
     }
     Hca& hca = context->hca();
-    int error = context->is_dead() ? 0 : refused(hca, C::kCode);
+    constexpr bool kIsPoll = std::is_same_v<C, AskForPoll>;  // it is shortened, never refused
+    int error = kIsPoll || context->is_dead() ? 0 : refused(hca, C::kCode);
     if (error != 0) {
         refusal_ = kFaultRefuses;
     } else if (works_when_dead<C>() || !context->is_dead()) {

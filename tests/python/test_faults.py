@@ -137,6 +137,9 @@ CALLS: dict[str, dict[str, Any]] = {
     "call": {"errno": "ENOMEM", "call": "ibv_reg_mr", "host": "h0"},
     "no_receive": {"dst": "h1", "at": "1ms", "until": "2ms", "count": "every"},
     "symbol_error": {"link": "h0-s0", "transmitter": "s0", "count": "every", "chance": "1/50"},
+    "short_poll": {"fewer": 2, "host": "h0", "call": "ibv_poll_cq", "nth": 3},
+    "complete_late": {"duration": "1ms", "host": "h0", "qp": 1, "queue": "receive"},
+    "event_late": {"duration": "1ms", "host": "h0", "nth": 2},
 }
 
 

@@ -413,7 +413,7 @@ TEST_F(InjectedDevice, CallsThatMakeSomethingFailToo) {
     ibv_pd* pd = ibv_alloc_pd(a->context);
     ASSERT_NE(pd, nullptr) << "once";
     EXPECT_EQ(ibv_dealloc_pd(pd), 0);
-    fault.match.call = "ibv_poll_cq";
+    fault.match.call = "ibv_ack_cq_events";
     expect_refused(fault, EINVAL, "ibv_modify_qp");
     fault.match.call = "ibv_modify_qp";
     fault.with.value = 0;
