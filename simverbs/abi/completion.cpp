@@ -72,14 +72,15 @@ int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) {
     };
     driver::CompletionQueue& queue = as_object(cq).queue;
     int found = 0;
+    int there = 0;
     if (context.asks_at_polls()) [[unlikely]] {
-        const int there = queue.count(num_entries, admitted);
+        there = queue.count(num_entries, admitted);
         found = queue.poll(context.completions_of_poll(as_object(cq), there), take);
     } else {
         found = admitted ? queue.poll_or_step(num_entries, take) : queue.poll(num_entries, take);
     }
     if (watch != nullptr) [[unlikely]] {
-        count_poll(as_object(cq), found > 0);
+        count_poll(as_object(cq), found > 0 || there > 0);
         name_found(context);
     }
     if (found == 0 && !admitted) {  // what came before the end is taken

@@ -36,9 +36,9 @@ int show(CompletionQueue& cq, const Cqe* entry) {
     return 0;
 }
 
-// The first entry of a poll that a fault may shorten.
-const Cqe* first_in_part(Context& context, CompletionQueue& cq) {
-    const int there = cq.queue.count(std::numeric_limits<int>::max(), true);
+// The first entry of a poll that a fault may shorten, of so many that are `there`.
+const Cqe* first_in_part(Context& context, CompletionQueue& cq, int& there) {
+    there = cq.queue.count(std::numeric_limits<int>::max(), true);
     const int most = context.completions_of_poll(cq, there);
     if (most == 0) {
         return nullptr;
@@ -59,13 +59,14 @@ int start_poll(ibv_cq_ex* handle, ibv_poll_cq_attr* attr) {
     }
     CompletionQueue& cq = as_object(handle);
     const Cqe* entry = nullptr;
+    int there = 0;
     if (context.asks_at_polls()) [[unlikely]] {
-        entry = first_in_part(context, cq);
+        entry = first_in_part(context, cq, there);
     } else {
         entry = cq.queue.first_or_step();
     }
     if (context.watch() != nullptr) [[unlikely]] {
-        count_poll(cq, entry != nullptr);
+        count_poll(cq, entry != nullptr || there > 0);
     }
     return entry == nullptr && !admitted ? context.refuse_use("ibv_start_poll") : show(cq, entry);
 }
