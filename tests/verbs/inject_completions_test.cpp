@@ -200,7 +200,11 @@ class InjectedEvent : public InjectedCompletion {
         return true;
     }
     void TearDown() override {
-        b.reset();  // without the channel's queue the channel can go
+        EXPECT_EQ(ibv_destroy_qp(b->qp), 0);
+        b->qp = nullptr;
+        EXPECT_EQ(ibv_destroy_cq(b->cq), 0);
+        b->cq = ibv_create_cq(b->context, 16, nullptr, nullptr, 0);  // which its end destroys
+        EXPECT_EQ(ibv_destroy_comp_channel(channel), 0);
         Injection::TearDown();
     }
 
