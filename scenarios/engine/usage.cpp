@@ -253,6 +253,15 @@ class UsageCheck {
 
 }  // namespace
 
+void refuse_order(const Scenario& scenario, yaml::Errors& errors) {
+    if (const Checked order = scenario.at("run").at("order"); order.value() != nullptr) {
+        errors.add(order.position(),
+                   "order: threads of a program take turns if the scenario is around that program "
+                   "(SIMVERBS_SCENARIO, simverbs exec); neither processes of a served world nor "
+                   "programs of operations do");
+    }
+}
+
 void check_usage(const Scenario& scenario, yaml::Errors& errors) {
     UsageCheck(scenario, errors).check();
     if (scenario.has_processes()) {
@@ -263,12 +272,8 @@ void check_usage(const Scenario& scenario, yaml::Errors& errors) {
             "schedule: free is for processes (\"run\" of hosts); programs of operations have "
             "nobody to wait for");
     }
-    if (const Checked order = scenario.at("run").at("order");
-        order.value() != nullptr && (scenario.has_processes() || scenario.has_own_programs())) {
-        errors.add(order.position(),
-                   "order: threads of a program take turns if the scenario is around that program "
-                   "(SIMVERBS_SCENARIO, simverbs exec); neither hosts of processes nor programs of "
-                   "operations do");
+    if (scenario.has_own_programs() || scenario.has_processes()) {
+        refuse_order(scenario, errors);
     }
 }
 

@@ -11,5 +11,8 @@ void check_usage(const Scenario& scenario, fabric::yaml::Errors& errors);
 
 // Adds a line for each thing that cannot be asked of processes, or done to them, with the reason.
 void check_for_processes(const Scenario& scenario, fabric::yaml::Errors& errors);
+// Adds an error if `run:` has an order of threads, which only a program around which the scenario
+// is has.
+void refuse_order(const Scenario& scenario, fabric::yaml::Errors& errors);
 
 }  // namespace scenarios

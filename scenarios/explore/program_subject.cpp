@@ -62,7 +62,11 @@ class ProgramSubject final : public Subject {
     }
 
     [[nodiscard]] std::string check() const override { return "simverbs check --" + command(); }
-    [[nodiscard]] bool may_have_threads() const override { return true; }
+    // Threads that run as they like take no turns.
+    [[nodiscard]] bool may_have_threads() const override {
+        const char* const schedule = std::getenv("SIMVERBS_SCHEDULE");
+        return schedule == nullptr || std::string_view(schedule) != "free";
+    }
 
     [[nodiscard]] BranchResult run(const Branch& branch) const override {
         const std::string stem = stem_of_process();

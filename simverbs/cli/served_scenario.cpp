@@ -18,6 +18,7 @@ namespace simverbs::cli {
 std::string describe_operations(const scenarios::Scenario& scenario) {
     fabric::yaml::Errors errors(scenario.files());
     scenarios::check_for_processes(scenario, errors);
+    scenarios::refuse_order(scenario, errors);
     return errors.empty() ? "" : errors.text();
 }
 
