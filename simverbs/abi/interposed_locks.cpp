@@ -83,7 +83,7 @@ Conductor* turns_of(const void* caller) {
                : conductor;
 }
 
-// libc's answers EDEADLK, say.
+// Libc's function knows what locking it again means for its type: EDEADLK, say.
 bool is_held_by_caller(const pthread_mutex_t& mutex) {
     return mutex.__data.__owner == gettid();
 }

@@ -72,7 +72,7 @@ class CompletionQueue final : private fabric::EventHandler {
     void delay_next(fabric::SimDuration delay);
     // Writes what is late, before a queue pair goes or forgets its work.
     void write_late();
-    // Entries that are there are to seem to come now.
+    // Sends the event of an armed queue, as if the entries that are there came now.
     void notify_again();
 
     // There is no room for an entry.
@@ -141,7 +141,7 @@ class CompletionQueue final : private fabric::EventHandler {
     void notify(bool urgent);
     bool hold_back();
     void send_event();
-    // Unless a fault has it late.
+    // Sends it now, or later if a fault delays it.
     void send_event_in_time();
 
     Late& late();

@@ -1,4 +1,4 @@
-// Completions and events of completion queues that come late because a fault has it so.
+// Completions and events of completion queues that a fault delays.
 #include <algorithm>
 #include <utility>
 

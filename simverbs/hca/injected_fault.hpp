@@ -1,6 +1,6 @@
 // A failure of the device that somebody asked for, and who is asked whether one is due.
 //
-// What is short or late is none: a correct program does not notice.
+// Short polls and late completions are no failures: a correct program does not notice them.
 #pragma once
 
 #include <cstdint>

@@ -197,7 +197,7 @@ bool Conductor::take_posts() {
 bool Conductor::move(Decision decision) {
     const fabric::EventLoop& loop = simulation_.loop();
     const bool walks = decision.move == Move::kWalk;
-    // It holds somebody up, who may go on at each instant.
+    // The fabric goes first while a thread waits for its turn, which may come after each instant.
     const bool is_short = std::exchange(fabric_goes_first_, false);
     if (walks && !pace_.allows(loop.next_time(), loop.now(), wall_ns())) {
         return false;

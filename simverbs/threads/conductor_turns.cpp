@@ -90,7 +90,7 @@ void Conductor::release_or_note(Actor& actor) {
     }
 }
 
-// Lets one of those go on that may after the last step, if there is any.
+// Lets one thread go on of those that are due, if there is any.
 bool Conductor::let_next_go() {
     if (turn_order_) {
         return let_chosen_go();
@@ -104,8 +104,8 @@ bool Conductor::let_next_go() {
     return false;
 }
 
-// Chooses among those and the fabric. What the last one has posted comes before what the next one
-// does. False: there is nobody, or the fabric goes first.
+// Chooses among the threads that wait for a turn and the fabric. What the last one has posted comes
+// before what the next one does. False: there is nobody, or the fabric goes first.
 bool Conductor::let_chosen_go() {
     drain_all();
     candidates_.clear();

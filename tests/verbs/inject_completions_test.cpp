@@ -151,7 +151,7 @@ TEST_F(InjectedCompletion, ThatComesLateIsThatOfTheQueueThatTheFaultNames) {
     EXPECT_EQ(poll(*b), (Ids{3}));
 }
 
-// As are those that nobody has polled.
+// Late completions go with their queue pair, as those that nobody has polled do.
 TEST_F(InjectedCompletion, ThatIsLateIsGoneWithItsQueuePair) {
     connect();
     inject(late(SIMVERBS_FAULT_COMPLETE_LATE, "h0"));
