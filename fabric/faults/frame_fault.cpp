@@ -22,6 +22,10 @@ FrameFault::FrameFault(trace::Bus& bus, FaultId id, std::unique_ptr<FrameMatcher
 }
 
 FrameFault::~FrameFault() {
+    withdraw();
+}
+
+void FrameFault::withdraw() {
     for (LinkDirection* direction : directions_) {
         direction->remove_filter(*this);
     }

@@ -60,6 +60,9 @@ class FrameFault final : public LinkFilter {
     FrameFault(const FrameFault&) = delete;
     FrameFault& operator=(const FrameFault&) = delete;
 
+    // From now on no frame comes to it. Not while a direction asks its filters.
+    void withdraw();
+
     [[nodiscard]] Occasion& occasion() { return occasion_; }
     [[nodiscard]] FrameAction& action() { return *action_; }
 

@@ -13,8 +13,10 @@
 // and the errors that flow control packets may have themselves.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -88,7 +90,13 @@ class LinkDirection final : public EventHandler {
     // Filters are asked in the order of their adding, until one drops or takes. They outlive their
     // stay.
     void add_filter(LinkFilter& filter) { filters_.push_back(&filter); }
-    void remove_filter(LinkFilter& filter) { std::erase(filters_, &filter); }
+    // The search begins with the youngest.
+    void remove_filter(LinkFilter& filter) {
+        const auto found = std::find(filters_.rbegin(), filters_.rend(), &filter);
+        if (found != filters_.rend()) {
+            filters_.erase(std::prev(found.base()));
+        }
+    }
 
     [[nodiscard]] bool has_filters() const { return !filters_.empty(); }
 

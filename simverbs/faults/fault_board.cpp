@@ -1,6 +1,8 @@
 #include "simverbs/faults/fault_board.hpp"
 
 #include <algorithm>
+#include <ranges>
+#include <string>
 #include <utility>
 
 #include "simverbs/faults/branch_points.hpp"
@@ -97,8 +99,10 @@ FaultId FaultBoard::inject(const FaultSpec& spec) {
     const FaultId id(++last_id_);
     fabric::OccasionRules rules = spec.when;
     rules.seed = environment_.seed();
-    Fault& fault = faults_.emplace(id, Fault{spec, fabric::Occasion(id, rules), nullptr, {}, {}})
-                       .first->second;
+    Fault& fault =
+        faults_.emplace(id, Fault{id, spec, fabric::Occasion(id, rules), nullptr, {}, {}})
+            .first->second;
+    waiting_[spec.on.index()].push_back(&fault);
     if (const auto* on = std::get_if<OnPacket>(&spec.on)) {
         fault.frames = std::make_unique<fabric::FrameFault>(
             environment_.bus(), id,
@@ -132,10 +136,35 @@ std::unique_ptr<fabric::FrameAction> FaultBoard::make_action(FaultId id, const F
 }
 
 // Between two events, and between two commands, the program may run.
-bool FaultBoard::acts_here(std::string_view name) const {
+bool FaultBoard::acts_here(std::string_view name) {
     BranchPoints* const points = environment_.branch_points();
-    return points == nullptr || !BranchPoints::are_asked(name) ||
-           points->acts_here(name, environment_.loop().events_run() + commands_);
+    if (points == nullptr || !BranchPoints::are_asked(name)) {
+        return true;
+    }
+    if (!points->acts_here(name, environment_.loop().events_run() + commands_)) {
+        return false;
+    }
+    if (name.starts_with(kForkingFault)) {
+        // Not now, while a link or the device goes through its faults.
+        clock_.at(clock_.now(),
+                  [this, acting = std::string(name)] { ignore_forking_faults_but(acting); });
+    }
+    return true;
+}
+
+void FaultBoard::ignore_forking_faults_but(std::string_view acting) {
+    const auto is_idle = [acting](const Fault* fault) {
+        return fault->spec.name.starts_with(kForkingFault) && fault->spec.name != acting;
+    };
+    for (const Fault* fault : waiting_for<OnPacket>() | std::views::reverse) {
+        if (is_idle(fault)) {
+            fault->frames->withdraw();
+        }
+    }
+    for (std::vector<Fault*>& waiting : waiting_) {
+        std::erase_if(waiting, is_idle);
+    }
+    hook_devices();
 }
 
 std::unique_ptr<fabric::FrameAction> FaultBoard::make_effect(FaultId id, const FaultSpec& spec) {
@@ -223,16 +252,14 @@ void FaultBoard::rouse(FaultId id) {
 
 // Devices ask only while somebody may want something of them.
 void FaultBoard::hook_devices() {
-    const bool wanted = std::any_of(faults_.begin(), faults_.end(), [](const auto& entry) {
-        const FaultTrigger& on = entry.second.spec.on;
-        return !std::holds_alternative<OnTime>(on) && !std::holds_alternative<OnPacket>(on);
-    });
+    const std::vector<Fault*>& calls = waiting_for<OnCall>();
+    const bool wanted = !calls.empty() || !waiting_for<OnWorkRequest>().empty() ||
+                        !waiting_for<OnCompletionEvent>().empty();
     environment_.set_device_faults(wanted ? this : nullptr);
     if (HostPrograms* const programs = environment_.programs(); programs != nullptr) {
-        const auto waits_for_call = [this](auto is_it) {
-            return std::ranges::any_of(faults_, [is_it](const auto& entry) {
-                const auto* const on = std::get_if<OnCall>(&entry.second.spec.on);
-                return on != nullptr && is_it(on->command);
+        const auto waits_for_call = [&calls](auto is_it) {
+            return std::ranges::any_of(calls, [is_it](const Fault* fault) {
+                return is_it(std::get<OnCall>(fault->spec.on).command);
             });
         };
         programs->ask_when_working(waits_for_call(is_post), waits_for_call([](CommandCode code) {
@@ -253,6 +280,7 @@ bool FaultBoard::clear(FaultId id) {
     if (fault.frames != nullptr) {
         fault.frames->action().release();
     }
+    std::erase(waiting_[fault.spec.on.index()], &fault);
     hook_devices();
     return true;
 }

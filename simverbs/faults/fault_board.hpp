@@ -4,11 +4,13 @@
 // Actions without a filter or hook to wait at are carried out by fault_effects.hpp.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "fabric/faults/fault_clock.hpp"
@@ -56,6 +58,7 @@ class FaultBoard final : private DeviceFaults,
 
   private:
     struct Fault {
+        fabric::FaultId id;
         FaultSpec spec;
         fabric::Occasion occasion;  // of what is no frame
         std::unique_ptr<fabric::FrameFault> frames;
@@ -92,8 +95,15 @@ class FaultBoard final : private DeviceFaults,
                                                                    const FaultSpec& spec);
     [[nodiscard]] std::unique_ptr<fabric::FrameAction> make_effect(fabric::FaultId id,
                                                                    const FaultSpec& spec);
+    // The faults with that kind of trigger, in the order of their ids.
+    template <typename Trigger>
+    [[nodiscard]] const std::vector<Fault*>& waiting_for() const {
+        return waiting_[FaultTrigger(Trigger()).index()];
+    }
     // Returns false if an explored program goes on without the fault here.
-    [[nodiscard]] bool acts_here(std::string_view name) const;
+    [[nodiscard]] bool acts_here(std::string_view name);
+    // In a fork one of them acts, and nobody looks for the others any more.
+    void ignore_forking_faults_but(std::string_view acting);
     void fire_on_time(fabric::FaultId id);
     // After what it waits for has come: traced, and done after its delay.
     void fire(fabric::FaultId id, Fault& fault, const Site& site, std::uint64_t nth);
@@ -109,6 +119,7 @@ class FaultBoard final : private DeviceFaults,
     FaultEnvironment& environment_;
     fabric::FaultClock clock_;
     std::map<fabric::FaultId, Fault> faults_;
+    std::array<std::vector<Fault*>, std::variant_size_v<FaultTrigger>> waiting_;
     std::uint32_t last_id_ = 0;
     std::uint64_t commands_ = 0;
 };

@@ -9,29 +9,29 @@ namespace simverbs {
 using fabric::FaultId;
 
 bool FaultBoard::waits_for(const Hca& hca, std::uint32_t qpn, CompletedQueue queue) const {
-    return std::any_of(faults_.begin(), faults_.end(), [&](const auto& entry) {
-        const auto* on = std::get_if<OnWorkRequest>(&entry.second.spec.on);
-        return on != nullptr && on->hca == &hca && on->qp.qpn == qpn && on->queue == queue &&
-               !on->as_it_completes && !entry.second.occasion.is_over();
+    return std::ranges::any_of(waiting_for<OnWorkRequest>(), [&](const Fault* fault) {
+        const auto& on = std::get<OnWorkRequest>(fault->spec.on);
+        return on.hca == &hca && on.qp.qpn == qpn && on.queue == queue && !on.as_it_completes &&
+               !fault->occasion.is_over();
     });
 }
 
 std::optional<InjectedFault> FaultBoard::work_request(QueuePair& qp, CompletedQueue queue) {
     Hca& hca = qp.context().hca();
     std::optional<InjectedFault> failure;
-    for (auto& [id, fault] : faults_) {
-        const auto* on = std::get_if<OnWorkRequest>(&fault.spec.on);
-        if (on == nullptr || on->as_it_completes || (on->hca != nullptr && on->hca != &hca) ||
-            on->queue != queue || !on->qp.fits(qp) ||
-            !fault.occasion.arrives(clock_.now(), hca.node().value(), qp.qpn())) {
+    for (Fault* const fault : waiting_for<OnWorkRequest>()) {
+        const auto& on = std::get<OnWorkRequest>(fault->spec.on);
+        if (on.as_it_completes || (on.hca != nullptr && on.hca != &hca) || on.queue != queue ||
+            !on.qp.fits(qp) ||
+            !fault->occasion.arrives(clock_.now(), hca.node().value(), qp.qpn())) {
             continue;
         }
         const Site site{&hca, qp.qpn()};
-        emit(id, fault, site, fault.occasion.seen());
-        fault_fired(id);
-        switch (fault.spec.action) {
+        emit(fault->id, *fault, site, fault->occasion.seen());
+        fault_fired(fault->id);
+        switch (fault->spec.action) {
             case SIMVERBS_FAULT_COMPLETION:
-                failure = {static_cast<WcStatus>(fault.spec.with.value),
+                failure = {static_cast<WcStatus>(fault->spec.with.value),
                            FaultCause::kInjectedStatus};
                 break;
             case SIMVERBS_FAULT_EXECUTION:
@@ -41,7 +41,7 @@ std::optional<InjectedFault> FaultBoard::work_request(QueuePair& qp, CompletedQu
                 failure = {WcStatus::kGeneralErr, FaultCause::kUnknownSyndrome};
                 break;
             default:
-                act_later(id, site);
+                act_later(fault->id, site);
         }
     }
     return failure;
@@ -50,12 +50,12 @@ std::optional<InjectedFault> FaultBoard::work_request(QueuePair& qp, CompletedQu
 std::vector<FaultId> FaultBoard::called(const Hca& hca, CommandCode command) {
     ++commands_;
     std::vector<FaultId> due;
-    for (auto& [id, fault] : faults_) {
-        const auto* on = std::get_if<OnCall>(&fault.spec.on);
-        if (on != nullptr && on->command == command && (on->hca == nullptr || on->hca == &hca) &&
-            fault.occasion.arrives(clock_.now(), hca.node().value(),
-                                   static_cast<std::uint64_t>(command))) {
-            due.push_back(id);
+    for (Fault* const fault : waiting_for<OnCall>()) {
+        const auto& on = std::get<OnCall>(fault->spec.on);
+        if (on.command == command && (on.hca == nullptr || on.hca == &hca) &&
+            fault->occasion.arrives(clock_.now(), hca.node().value(),
+                                    static_cast<std::uint64_t>(command))) {
+            due.push_back(fault->id);
         }
     }
     return due;
@@ -109,12 +109,11 @@ fabric::SimDuration FaultBoard::fire_within(FaultId id, const Site& site) {
 fabric::SimDuration FaultBoard::completion(QueuePair& qp, CompletedQueue queue) {
     Hca& hca = qp.context().hca();
     fabric::SimDuration late{};
-    for (auto& [id, fault] : faults_) {
-        const auto* on = std::get_if<OnWorkRequest>(&fault.spec.on);
-        if (on != nullptr && on->as_it_completes && (on->hca == nullptr || on->hca == &hca) &&
-            on->queue == queue && on->qp.fits(qp) &&
-            fault.occasion.arrives(clock_.now(), hca.node().value(), qp.qpn())) {
-            late = std::max(late, fire_within(id, {&hca, qp.qpn()}));
+    for (Fault* const fault : waiting_for<OnWorkRequest>()) {
+        const auto& on = std::get<OnWorkRequest>(fault->spec.on);
+        if (on.as_it_completes && (on.hca == nullptr || on.hca == &hca) && on.queue == queue &&
+            on.qp.fits(qp) && fault->occasion.arrives(clock_.now(), hca.node().value(), qp.qpn())) {
+            late = std::max(late, fire_within(fault->id, {&hca, qp.qpn()}));
         }
     }
     return late;
@@ -122,11 +121,11 @@ fabric::SimDuration FaultBoard::completion(QueuePair& qp, CompletedQueue queue) 
 
 fabric::SimDuration FaultBoard::completion_event(Hca& hca) {
     fabric::SimDuration late{};
-    for (auto& [id, fault] : faults_) {
-        const auto* on = std::get_if<OnCompletionEvent>(&fault.spec.on);
-        if (on != nullptr && (on->hca == nullptr || on->hca == &hca) &&
-            fault.occasion.arrives(clock_.now(), hca.node().value(), 0)) {
-            late = std::max(late, fire_within(id, {&hca, 0}));
+    for (Fault* const fault : waiting_for<OnCompletionEvent>()) {
+        const auto& on = std::get<OnCompletionEvent>(fault->spec.on);
+        if ((on.hca == nullptr || on.hca == &hca) &&
+            fault->occasion.arrives(clock_.now(), hca.node().value(), 0)) {
+            late = std::max(late, fire_within(fault->id, {&hca, 0}));
         }
     }
     return late;
