@@ -11,6 +11,10 @@ nlohmann::json to_json(const Surroundings& surroundings) {
     for (const auto& [name, host] : surroundings.links) {
         links.push_back({name, host});
     }
+    nlohmann::json managed = nlohmann::json::array();
+    for (const auto& [host, port] : surroundings.managed) {
+        managed.push_back({host, port});
+    }
     const auto optional = [](const std::optional<std::int64_t>& value) {
         return value ? nlohmann::json(*value) : nlohmann::json();
     };
@@ -19,7 +23,8 @@ nlohmann::json to_json(const Surroundings& surroundings) {
             surroundings.ends,
             surroundings.repaired_faults,
             optional(surroundings.ack_timeout_ps),
-            optional(surroundings.patience_ps)};
+            optional(surroundings.patience_ps),
+            std::move(managed)};
 }
 
 Surroundings surroundings_from_json(const nlohmann::json& json) {
@@ -29,12 +34,16 @@ Surroundings surroundings_from_json(const nlohmann::json& json) {
     };
     Surroundings all{.hosts = json.at(0),
                      .links = {},
+                     .managed = {},
                      .ends = json.at(2),
                      .repaired_faults = json.at(3),
                      .ack_timeout_ps = optional(4),
                      .patience_ps = optional(5)};
     for (const nlohmann::json& link : json.at(1)) {
         all.links.push_back({link.at(0), link.at(1)});
+    }
+    for (const nlohmann::json& port : json.at(6)) {
+        all.managed.push_back({port.at(0), port.at(1)});
     }
     return all;
 }

@@ -28,6 +28,11 @@ std::string duration_text(std::int64_t picoseconds) {
     return fabric::yaml::duration_text(fabric::SimDuration(picoseconds));
 }
 
+// Members of what a subnet manager changes: a P_Key that nobody has used yet, and a LID that is far
+// above those of hosts.
+constexpr std::string_view kFurtherPkey = ", value: 0x8001, offset: 1";
+constexpr std::string_view kOtherLid = ", value: 0xb000";
+
 constexpr std::string_view kPoll = "ibv_poll_cq";
 
 // Calls that fail with ENOMEM, and those that also fail with EIO, where the device does not answer.
@@ -173,6 +178,13 @@ void Choices::add_actions(const Surroundings& surroundings) {
         for (const char* const action : {"process_kill", "host_kill", "device_fatal"}) {
             add(kHosts, Harm::kLasting, action, ", node: " + host, " of " + host, host);
         }
+    }
+    for (const auto& [host, number] : surroundings.managed) {
+        const std::string words = fmt::format(", node: {}, port: {}", host, number);
+        const std::string of = fmt::format(" of port {} of {}", number, host);
+        add(kEvents, Harm::kRepaired, "reregister", words, of, host);
+        add(kEvents, Harm::kRepaired, "pkey", fmt::format("{}{}", words, kFurtherPkey), of, host);
+        add(kEvents, Harm::kLasting, "lid", fmt::format("{}{}", words, kOtherLid), of, host);
     }
 }
 

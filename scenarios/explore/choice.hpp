@@ -40,10 +40,12 @@ enum class ChoiceGroup : std::uint8_t {
     kHosts,
     kPosts,
     kPolls,
+    kEvents,
     kOrders
 };
 inline constexpr std::string_view kChoiceGroupNames[] = {
-    "packets", "receives", "calls", "links", "queue_pairs", "hosts", "posts", "polls", "orders"};
+    "packets", "receives", "calls", "links",  "queue_pairs",
+    "hosts",   "posts",    "polls", "events", "orders"};
 
 // Tells whether reliable connections repair what a fault does.
 enum class Harm : std::uint8_t {

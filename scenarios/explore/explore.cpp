@@ -31,7 +31,8 @@ constexpr auto kSpare = std::chrono::seconds(5);
 
 std::vector<ChoiceGroup> all_groups() {
     using enum ChoiceGroup;
-    return {kPackets, kReceives, kCalls, kLinks, kQueuePairs, kHosts, kPosts, kPolls, kOrders};
+    return {kPackets, kReceives, kCalls, kLinks,  kQueuePairs,
+            kHosts,   kPosts,    kPolls, kEvents, kOrders};
 }
 
 // "exit: expected exit status 0 of "false" on h0, and got 1"

@@ -71,9 +71,12 @@ Surroundings surroundings_of(const Scenario& scenario) {
     find_hosts(all);
     for (const fabric::LinkSpec& link : scenario.topology.links) {
         const auto& [first, last] = std::minmax(link.a.node, link.b.node);
-        for (const std::string& node : {link.a.node, link.b.node}) {
-            if (std::ranges::find(all.hosts, node) != all.hosts.end()) {
-                all.links.push_back({fmt::format("{}-{}", first, last), node});
+        for (const fabric::LinkEndSpec& end : {link.a, link.b}) {
+            if (std::ranges::find(all.hosts, end.node) != all.hosts.end()) {
+                all.links.push_back({fmt::format("{}-{}", first, last), end.node});
+                if (link.layer == fabric::LinkLayer::kInfiniband) {
+                    all.managed.push_back({end.node, end.port.value()});
+                }
             }
         }
     }
@@ -98,6 +101,9 @@ Surroundings surroundings_of(std::span<const Record> records) {
     for (const Record& record : records) {
         if (record.name == "link" && std::ranges::find(all.hosts, record.node) != all.hosts.end()) {
             all.links.push_back({std::string(record.text("link")), record.node});
+            if (record.text("layer") == to_string(fabric::LinkLayer::kInfiniband)) {
+                all.managed.push_back({record.node, record.number("port")});
+            }
         }
     }
     return all;

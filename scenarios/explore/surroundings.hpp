@@ -19,8 +19,14 @@ struct Surroundings {
         std::string host;  // at one end of it
     };
 
+    struct Port {
+        std::string host;
+        std::uint64_t number;
+    };
+
     std::vector<std::string> hosts{};  // that have queue pairs
     std::vector<Link> links{};         // of these hosts
+    std::vector<Port> managed{};       // by a subnet manager: InfiniBand ports of these hosts
     std::vector<std::string> ends{};   // queue pairs, by their names in scenarios: "h0/c"
     // So many faults of packets every connection must repair; 0: it may lose messages.
     unsigned repaired_faults = 0;

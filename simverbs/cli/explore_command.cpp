@@ -45,13 +45,12 @@ ExploreCommand::ExploreCommand(CLI::App& app, std::vector<std::string> program)
     std::vector<std::string> names(std::begin(scenarios::kChoiceGroupNames),
                                    std::end(scenarios::kChoiceGroupNames));
     explore_
-        ->add_option(
-            "--only", groups_,
-            "kinds of faults: of packets, receives that are not posted in time, calls, links, "
-            "queue pairs, hosts, what polls see late; orders of threads")
+        ->add_option("--only", groups_,
+                     fmt::format("faults of these groups: {}", fmt::join(names, ", ")))
         ->delimiter(',')
         ->allow_extra_args(false)
-        ->check(CLI::IsMember(names))
+        ->type_name("GROUP")
+        ->check(CLI::IsMember(names).description(""))
         ->default_str("all");
     explore_->add_option("--host", options_.host, "faults at this host alone")
         ->type_name("HOST")

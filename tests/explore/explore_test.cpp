@@ -98,8 +98,20 @@ TEST_F(Explore, AFaultThatLastsBreaksNoInvariant) {
 
 TEST_F(Explore, FaultsAtOneHostAreThoseOfItsPacketsLinkAndQueuePairs) {
     const ExploreResult result = explore(kPing, {.host = "h1"});
-    EXPECT_THAT(result.choices, ElementsAre(Pair("hosts", 6U), Pair("links", 4U),
-                                            Pair("packets", 5U), Pair("queue_pairs", 2U)));
+    EXPECT_THAT(result.choices,
+                ElementsAre(Pair("events", 6U), Pair("hosts", 6U), Pair("links", 4U),
+                            Pair("packets", 5U), Pair("queue_pairs", 2U)));
+}
+
+TEST_F(Explore, ASubnetManagerDisturbsNoConnection) {
+    const auto events_in = [this](std::string_view topology) {
+        const ExploreResult result = explore(fmt::format("fabric: {}\n{}", topology, kPing),
+                                             {.groups = {ChoiceGroup::kEvents}});
+        EXPECT_THAT(result.findings, IsEmpty());
+        return result.singles;
+    };
+    EXPECT_EQ(events_in("pair"), 2U * 2 * 3);  // at each packet: two ports in three ways
+    EXPECT_EQ(events_in("eth-star:2"), 0U);    // no subnet manager
 }
 
 TEST_F(Explore, AnUnknownHostIsRefused) {
