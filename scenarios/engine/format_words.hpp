@@ -87,6 +87,7 @@ inline constexpr Shape kAccess = word(kAccessWords);
 inline constexpr Shape kAccessList = list(kAccess);
 inline constexpr Shape kHost = name(Names::kHost);
 inline constexpr Shape kNode = name(Names::kNode);
+inline constexpr Shape kHca = name(Names::kHca);
 inline constexpr Shape kLink = name(Names::kLink);
 inline constexpr Shape kConnection = name(Names::kConnection);
 inline constexpr Shape kEnd = name(Names::kEnd);

@@ -77,6 +77,8 @@ void add_fabric_names(const fabric::Topology& topology, KnownNames& names) {
         if (node.kind == fabric::NodeKind::kHca) {
             names.add(Names::kHost, fabric::host_of(node));
             names.add(Names::kNode, fabric::host_of(node));
+            names.add(Names::kHca, fabric::host_of(node));
+            names.add(Names::kHca, node.name);
         }
     }
     for (const fabric::LinkSpec& link : topology.links) {
@@ -106,7 +108,7 @@ KnownNames names_of(const Scenario& scenario) {
     if (scenario.is_fabric_known()) {
         add_fabric_names(scenario.topology, names);
     } else {
-        for (const Names kind : {Names::kHost, Names::kNode, Names::kLink}) {
+        for (const Names kind : {Names::kHost, Names::kNode, Names::kHca, Names::kLink}) {
             names.accept_all(kind);
         }
     }

@@ -197,7 +197,7 @@ class Checker {
 bool KnownNames::has(Names kind, std::string_view name) const {
     if (kind == Names::kEnd && numbered_ends_) {
         const auto end = numbered_end(name);
-        return end && has(Names::kHost, end->host);
+        return end && has(Names::kHca, end->host);
     }
     if (accepted_.contains(kind)) {
         return true;

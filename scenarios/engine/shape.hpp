@@ -37,6 +37,7 @@ enum class Names : std::uint8_t {
     kNone,
     kHost,
     kNode,  // a host or a switch
+    kHca,   // a host, or one of its HCAs
     kLink,
     kProgram,
     kConnection,
@@ -48,8 +49,8 @@ enum class Names : std::uint8_t {
     kFault,
 };
 inline constexpr auto kNamesText = std::to_array<std::string_view>(
-    {"name", "host", "node", "link", "program", "connection", "end (host/connection)", "memory",
-     "completion queue", "shared receive queue", "memory window", "fault"});
+    {"name", "host", "node", "host", "link", "program", "connection", "end (host/connection)",
+     "memory", "completion queue", "shared receive queue", "memory window", "fault"});
 
 struct Shape;
 

@@ -13,6 +13,11 @@ Witness::Witness(const Scenario& scenario) {
     for (std::string& host : scenario.hosts()) {
         hosts_.insert(std::move(host));
     }
+    for (const fabric::NodeSpec& node : scenario.topology.nodes) {
+        if (node.kind == fabric::NodeKind::kHca) {
+            hosts_.insert(node.name);
+        }
+    }
     for (const fabric::yaml::Value& clause : scenario.at("expect").at("never").items()) {
         wanted_records_.insert(Checked(clause).text("record"));
     }

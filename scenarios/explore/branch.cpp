@@ -24,7 +24,8 @@ nlohmann::json to_json(const Surroundings& surroundings) {
             surroundings.repaired_faults,
             optional(surroundings.ack_timeout_ps),
             optional(surroundings.patience_ps),
-            std::move(managed)};
+            std::move(managed),
+            surroundings.owners};
 }
 
 Surroundings surroundings_from_json(const nlohmann::json& json) {
@@ -33,6 +34,7 @@ Surroundings surroundings_from_json(const nlohmann::json& json) {
                                      : std::optional(json.at(at).get<std::int64_t>());
     };
     Surroundings all{.hosts = json.at(0),
+                     .owners = json.at(7),
                      .links = {},
                      .managed = {},
                      .ends = json.at(2),
@@ -85,8 +87,8 @@ nlohmann::json to_json(const BranchResult& result) {
                           packet.host, nth, call, to});
     }
     nlohmann::json mistakes = nlohmann::json::array();
-    for (const auto& [misuse, line] : result.mistakes) {
-        mistakes.push_back({static_cast<int>(misuse), line});
+    for (const auto& [misuse, line, host] : result.mistakes) {
+        mistakes.push_back({static_cast<int>(misuse), line, host});
     }
     return {static_cast<int>(result.outcome),
             result.kind,
@@ -135,8 +137,8 @@ BranchResult branch_from_json(const nlohmann::json& json) {
                                  place.at(8)});
     }
     for (const nlohmann::json& mistake : json.at(12)) {
-        result.mistakes.push_back(
-            {static_cast<simverbs::Misuse>(mistake.at(0).get<int>()), mistake.at(1)});
+        result.mistakes.push_back({static_cast<simverbs::Misuse>(mistake.at(0).get<int>()),
+                                   mistake.at(1), mistake.at(2)});
     }
     return result;
 }

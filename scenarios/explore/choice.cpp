@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -174,8 +175,14 @@ void Choices::add_actions(const Surroundings& surroundings) {
             fmt::format(" of {} for {}", link, duration_text(kMoment)), host);
         add(kLinks, Harm::kLasting, "link_down", words, " of " + link, host);
     }
+    std::set<std::string> owners;
     for (const std::string& host : surroundings.hosts) {
-        for (const char* const action : {"process_kill", "host_kill", "device_fatal"}) {
+        const auto owned = surroundings.owners.find(host);
+        const std::string& owner = owned == surroundings.owners.end() ? host : owned->second;
+        if (owners.insert(owner).second) {
+            add(kHosts, Harm::kLasting, "process_kill", ", node: " + owner, " of " + owner, owner);
+        }
+        for (const char* const action : {"host_kill", "device_fatal"}) {
             add(kHosts, Harm::kLasting, action, ", node: " + host, " of " + host, host);
         }
     }

@@ -30,8 +30,9 @@ bool is_excused(const Mistake& mistake, const Branch& branch, const BranchResult
 
 void apply(const Demands& demands, const Branch& branch, BranchResult& result) {
     std::erase_if(result.mistakes, [&](const Mistake& mistake) {
-        return std::ranges::find(demands.usual_mistakes, mistake.misuse, &Mistake::misuse) !=
-                   demands.usual_mistakes.end() ||
+        return std::ranges::any_of(
+                   demands.usual_mistakes,
+                   [&mistake](const Mistake& usual) { return usual.is_as(mistake); }) ||
                is_excused(mistake, branch, result);
     });
     if (result.outcome != Outcome::kPassed) {

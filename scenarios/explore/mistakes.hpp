@@ -12,9 +12,15 @@ namespace scenarios {
 struct Mistake {
     simverbs::Misuse misuse{};
     std::string line{};  // as the library wrote it
+    std::string host{};  // of the program, in a served world
+
+    [[nodiscard]] bool is_as(const Mistake& other) const {
+        return misuse == other.misuse && host == other.host;
+    }
 };
 
-// Returns them in the order of the output, each once.
+// Returns them in the order of the output, each once. Lines of a served world begin with the host,
+// "h0 | ".
 std::vector<Mistake> mistakes_in(const std::string& output);
 
 // Says what excuses a program for a mistake in a branch, where it does not make it without faults.

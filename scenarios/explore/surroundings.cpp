@@ -28,6 +28,12 @@ std::uint64_t least_of(Checked connection, std::string_view key, std::uint64_t o
     return least;
 }
 
+void note_owner(Surroundings& all, const std::string& hca, std::string_view host) {
+    if (!host.empty() && host != hca) {
+        all.owners.emplace(hca, host);
+    }
+}
+
 void take_least(std::optional<std::int64_t>& least, std::int64_t value) {
     least = std::min(least.value_or(value), value);
 }
@@ -69,6 +75,11 @@ Surroundings surroundings_of(const Scenario& scenario) {
         }
     }
     find_hosts(all);
+    for (const fabric::NodeSpec& node : scenario.topology.nodes) {
+        if (node.kind == fabric::NodeKind::kHca) {
+            note_owner(all, node.name, fabric::host_of(node));
+        }
+    }
     for (const fabric::LinkSpec& link : scenario.topology.links) {
         const auto& [first, last] = std::minmax(link.a.node, link.b.node);
         for (const fabric::LinkEndSpec& end : {link.a, link.b}) {
@@ -92,6 +103,8 @@ Surroundings surroundings_of(std::span<const Record> records) {
             all.ends.push_back(fmt::format("{}/{}", record.node, ++made[record.node]));
             const std::string_view service = record.text("service");
             is_reliable = is_reliable && (service == "RC" || service.starts_with("XRC"));
+        } else if (record.name == "node") {
+            note_owner(all, std::string(record.text("label")), record.text("host"));
         }
     }
     if (!is_reliable) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,10 +25,11 @@ struct Surroundings {
         std::uint64_t number;
     };
 
-    std::vector<std::string> hosts{};  // that have queue pairs
-    std::vector<Link> links{};         // of these hosts
-    std::vector<Port> managed{};       // by a subnet manager: InfiniBand ports of these hosts
-    std::vector<std::string> ends{};   // queue pairs, by their names in scenarios: "h0/c"
+    std::vector<std::string> hosts{};  // HCAs that have queue pairs, by their hosts' names
+    std::map<std::string, std::string> owners{};  // of HCAs with names of their own: h0 of h0.0
+    std::vector<Link> links{};                    // of these hosts
+    std::vector<Port> managed{};      // by a subnet manager: InfiniBand ports of these hosts
+    std::vector<std::string> ends{};  // queue pairs, by their names in scenarios: "h0/c"
     // So many faults of packets every connection must repair; 0: it may lose messages.
     unsigned repaired_faults = 0;
     std::optional<std::int64_t> ack_timeout_ps{};  // the shortest

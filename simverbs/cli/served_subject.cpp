@@ -76,8 +76,9 @@ class ServedSubject final : public scenarios::Subject {
     }
 
     [[nodiscard]] std::string replay(const std::string& file) const override {
-        std::string text = (programs_.empty() ? "simverbs scenario " : "simverbs run --scenario ") +
-                           fabric::shell_word(file);
+        std::string text = fmt::format("SIMVERBS_WARN=1 simverbs {} {}",
+                                       programs_.empty() ? "scenario" : "run --scenario",
+                                       fabric::shell_word(file));
         for (const ProgramSpec& program : programs_) {
             text += " " + fabric::shell_word(program.host + "=" + program.command);
         }
@@ -88,6 +89,7 @@ class ServedSubject final : public scenarios::Subject {
         const std::string stem = place_.file(fmt::format("branch-{}", getpid()));
         const std::string trace = stem + ".jsonl";
         redirect_to(stem + ".output");
+        setenv("SIMVERBS_WARN", "1", 1);  // programs name their mistakes
         ProcessOptions options{.programs = programs_};
         if (branch.limit != scenarios::ProcessPool::kNoLimit) {
             options.time_limit = branch.limit;
@@ -100,7 +102,10 @@ class ServedSubject final : public scenarios::Subject {
         const Verdict verdict = run_processes(made, options);
         BranchResult result;
         result.time_ps = verdict.time_ps;
-        judge(verdict, read(stem + ".output"), branch.is_repaired, result);
+        result.ended_well = all_ended_well(verdict);
+        const std::string output = read(stem + ".output");
+        result.mistakes = scenarios::mistakes_in(output);
+        judge(verdict, output, branch.is_repaired, result);
         if (result.outcome == Outcome::kPassed && !scenarios::all_fired(verdict, branch)) {
             result.outcome = Outcome::kMissed;
         }

@@ -30,6 +30,24 @@ TEST(Mistakes, AreLinesOfTheLibrary) {
     EXPECT_THAT(mistakes_in(""), IsEmpty());
 }
 
+TEST(Mistakes, OfAServedWorldAreThoseOfEachHost) {
+    const auto mistakes = mistakes_in(
+        "h0 | simverbs: not_destroyed: the program left objects behind: 1 PD\n"
+        "h1 | simverbs: not_destroyed: the program left objects behind: 1 PD\n"
+        "h1 | simverbs: not_destroyed: the program left objects behind: 2 PDs\n"
+        "h1 | no mistake | simverbs: destroyed_twice: in the middle of a line\n");
+    EXPECT_THAT(mistakes, ElementsAre(Field(&Mistake::host, "h0"), Field(&Mistake::host, "h1")));
+    EXPECT_EQ(mistakes.front().line,
+              "h0 | simverbs: not_destroyed: the program left objects behind: 1 PD");
+}
+
+TEST(Demands, WhatAnotherHostDoesWithoutFaultsIsNoExcuse) {
+    BranchResult result;
+    result.mistakes = {{Misuse::kNotDestroyed, "a line", "h1"}};
+    apply({.usual_mistakes = {{Misuse::kNotDestroyed, "a line", "h0"}}}, {}, result);
+    EXPECT_EQ(result.outcome, Outcome::kLeaks);
+}
+
 // Returns the outcome of a branch whose program makes that mistake.
 Outcome judged(Misuse misuse, bool is_repaired, bool ended_well, const Demands& demands = {}) {
     Branch branch;
