@@ -20,6 +20,9 @@ bool is_excused(const Mistake& mistake, const Branch& branch, const BranchResult
             return !result.ended_well;
         case Excuse::kFailure:
             return !branch.is_repaired;
+        case Excuse::kNews:
+            return !branch.is_repaired || std::ranges::find(branch.choices, ChoiceGroup::kEvents,
+                                                            &Choice::group) != branch.choices.end();
         case Excuse::kAny:
             return true;
     }

@@ -63,8 +63,9 @@ Excuse excuse_of(simverbs::Misuse misuse) {
         case kKeyAfterDereg:
         case kBufferChanged:
         case kBufferDeregistered:
-        case kPolledOnce:
             return Excuse::kFailure;
+        case kPolledOnce:
+            return Excuse::kNews;
         case kNoReceiveAtRtr:
         case kCompletionsUnread:
             return Excuse::kAny;

@@ -184,6 +184,10 @@ std::string ProcessBranches::describe_obstacle() {
     if (gettid() != getpid() || count_threads() != (conductor_.has_helper() ? 2 : 1)) {
         return "it has several threads";
     }
+    if (ThreadRoster::instance().has_unjoined()) {
+        // A child gives the stack of a thread that has ended, and with it its handle, to another.
+        return "it has a thread to join";
+    }
     if (!leaves_children_alone() || has_children()) {
         return "it has child processes";
     }

@@ -151,6 +151,13 @@ void ThreadRoster::joined(const std::shared_ptr<ThreadEntry>& entry) {
     std::erase(entries_, entry);
 }
 
+bool ThreadRoster::has_unjoined() {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::any_of(entries_, [](const auto& entry) {
+        return entry->handle.load(std::memory_order_relaxed) != pthread_t{};
+    });
+}
+
 std::shared_ptr<ThreadEntry> ThreadRoster::current() {
     if (t_own.entry != nullptr) {
         return t_own.entry;

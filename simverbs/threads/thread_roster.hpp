@@ -103,6 +103,8 @@ class ThreadRoster {
     std::shared_ptr<ThreadEntry> find(pthread_t handle);
     // The calling thread has joined that one.
     void joined(const std::shared_ptr<ThreadEntry>& entry);
+    // Returns true if some thread was created with a handle, and not joined: it may have ended.
+    [[nodiscard]] bool has_unjoined();
     // The calling thread's.
     std::shared_ptr<ThreadEntry> current();
 

@@ -70,6 +70,16 @@ TEST(Demands, FailedConnectionsExcuseMistakesWithData) {
     EXPECT_EQ(judged(Misuse::kBufferChanged, false, true), Outcome::kPassed);
 }
 
+TEST(Demands, AnEventExcusesAPollThatFindsNothing) {
+    EXPECT_EQ(judged(Misuse::kPolledOnce, true, true), Outcome::kMisuse);
+    EXPECT_EQ(judged(Misuse::kPolledOnce, false, true), Outcome::kPassed);
+    Branch branch{.choices = {{.group = ChoiceGroup::kEvents}}, .is_repaired = true};
+    BranchResult result;
+    result.mistakes = {{Misuse::kPolledOnce, "a line"}};
+    apply({}, branch, result);
+    EXPECT_EQ(result.outcome, Outcome::kPassed);
+}
+
 TEST(Demands, CompletionsMayStayUnread) {
     EXPECT_EQ(judged(Misuse::kCompletionsUnread, true, true), Outcome::kPassed);
 }

@@ -1,5 +1,6 @@
 /* A program whose argument says what becomes of it where something fails: it ends with status 0 in
  * any case but one. */
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -36,20 +37,31 @@ static void register_more(void) {
     }
 }
 
+static void* end_at_once(void* unused) {
+    return unused;
+}
+
 /* Differs between two processes that are started one after the other. */
 static uint32_t length_of_message(void) {
     return does("counts_processes") ? 1 + (uint32_t)getpid() % (kBytes - 1) : 6;
 }
 
 int main(int argc, char** argv) {
+    pthread_t thread = 0;
     behaviour = argc > 1 ? argv[1] : "";
     open_ends(kPatient);
     register_more();
+    if (does("joins_late")) {
+        check(pthread_create(&thread, NULL, end_at_once, NULL) == 0, "pthread_create");
+    }
     receive_on(far_end.qp, &far_end, 0, 0, kBytes);
     struct ibv_send_wr wr = {.opcode = IBV_WR_SEND};
     post_send(&near_end, &wr, length_of_message());
     next_success(&far_end);
     next_success(&near_end);
+    if (thread != 0) {
+        check(pthread_join(thread, NULL) == 0, "pthread_join");
+    }
     close_ends();
     return 0;
 }
