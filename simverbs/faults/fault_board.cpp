@@ -1,7 +1,6 @@
 #include "simverbs/faults/fault_board.hpp"
 
 #include <algorithm>
-#include <ranges>
 #include <string>
 #include <utility>
 
@@ -156,9 +155,10 @@ void FaultBoard::ignore_forking_faults_but(std::string_view acting) {
     const auto is_idle = [acting](const Fault* fault) {
         return fault->spec.name.starts_with(kForkingFault) && fault->spec.name != acting;
     };
-    for (const Fault* fault : waiting_for<OnPacket>() | std::views::reverse) {
-        if (is_idle(fault)) {
-            fault->frames->withdraw();
+    const std::vector<Fault*>& of_packets = waiting_for<OnPacket>();
+    for (auto fault = of_packets.rbegin(); fault != of_packets.rend(); ++fault) {
+        if (is_idle(*fault)) {
+            (*fault)->frames->withdraw();
         }
     }
     for (std::vector<Fault*>& waiting : waiting_) {
