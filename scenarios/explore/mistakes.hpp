@@ -29,7 +29,7 @@ enum class Excuse : std::uint8_t {
     kEnd,      // it ends with another status than 0: the kernel tidies up
     kAny,      // a hint: it may be right, or a fault has moved a completion behind the last poll
     kFailure,  // queue pairs fail: it ends connections, in whatever state they are by now
-    kNews,     // the same, or an asynchronous event: polls return for it, with nothing
+    kNews,     // queue pairs fail, or an asynchronous event makes a poll return with nothing
 };
 Excuse excuse_of(simverbs::Misuse misuse);
 

@@ -25,8 +25,8 @@ struct Surroundings {
         std::uint64_t number;
     };
 
-    std::vector<std::string> hosts{};  // HCAs that have queue pairs, by their hosts' names
-    std::map<std::string, std::string> owners{};  // of HCAs with names of their own: h0 of h0.0
+    std::vector<std::string> hosts{};  // that have queue pairs; HCAs, where one has several
+    std::map<std::string, std::string> owners{};  // the hosts of such HCAs: h0 of h0.0
     std::vector<Link> links{};                    // of these hosts
     std::vector<Port> managed{};      // by a subnet manager: InfiniBand ports of these hosts
     std::vector<std::string> ends{};  // queue pairs, by their names in scenarios: "h0/c"

@@ -201,4 +201,16 @@ static inline struct ibv_wc next_success(struct end* end) {
     return wc;
 }
 
+/* Writes 8 bytes to the far end, and calls `look` with the near end until they are acknowledged. */
+static inline void write_while(void (*look)(const struct end*)) {
+    struct ibv_send_wr wr = request_to(IBV_WR_RDMA_WRITE, &far_end, 0);
+    struct ibv_wc wc = {0};
+    int polls = 0;
+    for (post_send(&near_end, &wr, 8); ibv_poll_cq(near_end.cq, 1, &wc) == 0; ++polls) {
+        look(&near_end);
+        check(polls < kEmptyPolls, "a completion");
+    }
+    check(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status));
+}
+
 #endif

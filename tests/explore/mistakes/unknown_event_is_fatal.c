@@ -30,14 +30,7 @@ static void look_at_events(const struct end* end) {
 int main(void) {
     open_ends(kPatient);
     check(fcntl(near_end.context->async_fd, F_SETFL, O_NONBLOCK) == 0, "O_NONBLOCK");
-    struct ibv_send_wr wr = request_to(IBV_WR_RDMA_WRITE, &far_end, 0);
-    struct ibv_wc wc = {0};
-    int polls = 0;
-    for (post_send(&near_end, &wr, 8); ibv_poll_cq(near_end.cq, 1, &wc) == 0; ++polls) {
-        look_at_events(&near_end);
-        check(polls < kEmptyPolls, "a completion");
-    }
-    check(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status));
+    write_while(look_at_events);
     close_ends();
     return 0;
 }
