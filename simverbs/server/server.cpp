@@ -167,7 +167,9 @@ bool Server::serve_sockets(int timeout_ms) {
     }
     devices_.tidy();
     watch_sockets_of_devices();
-    remove_gone();
+    if (count > 0 || someone_gone_) {  // a client's end makes a descriptor of it ready
+        remove_gone();
+    }
     if (spare_ < 0) {
         spare_ = fcntl(wake_, F_DUPFD_CLOEXEC, 0);
     }
@@ -386,6 +388,9 @@ void Server::attach(int socket, const AttachRequest& request) {
         return;  // gone already; its socket goes with it
     }
     watch_wake_ups(client->wake_descriptor());
+    // Its socket does not tell of its end where a child of it has the socket, too.
+    epoll_event ended{.events = EPOLLIN, .data = {.fd = client->process_descriptor()}};
+    epoll_ctl(epoll_, EPOLL_CTL_ADD, client->process_descriptor(), &ended);
     const auto place = std::find_if(clients_.begin(), clients_.end(), [&client](const auto& other) {
         return other->host_index() > client->host_index();
     });

@@ -121,6 +121,7 @@ class Server {
     bool take_what_waits();
     [[nodiscard]] std::uint64_t deliveries() const;
     bool someone_holds();
+    [[nodiscard]] bool step_needs_no_second_look() const;
     [[nodiscard]] std::vector<pid_t> processes_of_clients() const;
     [[nodiscard]] std::vector<pid_t> actor_threads() const;
     // The last look at a single thread counts if it is younger than the interval.

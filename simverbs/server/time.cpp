@@ -339,10 +339,12 @@ bool Server::someone_holds() {
     if (!look_at_everyone(is_free() ? kLookInterval : std::chrono::nanoseconds::zero())) {
         return true;
     }
-    const bool is_short =
-        is_free() && !simulation_->loop().empty() && simulation_->next_step() < kLongJump;
-    return (someone_was_looked_at_ || !devices_.empty()) && !is_short &&
+    return (someone_was_looked_at_ || !devices_.empty()) && !step_needs_no_second_look() &&
            !look_at_everyone(std::chrono::nanoseconds::zero());
+}
+
+bool Server::step_needs_no_second_look() const {
+    return is_free() && !simulation_->loop().empty() && simulation_->next_step() < kLongJump;
 }
 
 bool Server::look_at_everyone(std::chrono::nanoseconds interval) {
@@ -380,7 +382,7 @@ Coming Server::look_at_programs() {
     // One that sleeps may wait for an answer to what lies in its socket here, to attach, say; or it
     // may have woken somebody by a message of its own.
     if (state == ThreadState::kRuns || serve_sockets(0) ||
-        !look_at_everyone(std::chrono::nanoseconds::zero())) {
+        (!step_needs_no_second_look() && !look_at_everyone(std::chrono::nanoseconds::zero()))) {
         return Coming::kHolds;
     }
     if (state == ThreadState::kAsleepForTime) {

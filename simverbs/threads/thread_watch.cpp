@@ -25,7 +25,7 @@ constexpr std::int64_t kWakeNs = 5'000'000;
 // A thread that sleeps is likely to sleep as long again: of that time, this share passes until the
 // next look, but no more than the other.
 constexpr std::int64_t kShareOfSleep = 8;
-constexpr std::int64_t kLongestPauseNs = 100'000;
+constexpr std::int64_t kLongestPauseNs = 1'000'000;
 
 // A thread that naps is watched for as long before it counts as one.
 constexpr std::int64_t kNapsNs = 1'000'000;

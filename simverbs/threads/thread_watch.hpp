@@ -34,7 +34,7 @@ class ThreadWatch {
     // For one that yields its processor at each turn the wall's time counts instead. A look less
     // than `interval` after the last one says the same again, and less than that after forget(),
     // that it runs. Where `interval` is not zero, a thread asleep for long is looked at after an
-    // eighth of that time, 100 us at most, unless it was to wake (expect_wake()).
+    // eighth of that time, 1 ms at most, unless it was to wake (expect_wake()).
     ThreadState look(std::chrono::nanoseconds spin_limit,
                      std::chrono::nanoseconds interval = std::chrono::nanoseconds::zero());
     // Begins to watch it anew.
