@@ -1,6 +1,6 @@
 // Tries everything that could go wrong in a run: each fault at each of its places, orders of its
-// threads, then pairs of faults. What fails is put into classes by its cause, each with the
-// smallest scenario that fails so.
+// threads, then pairs of faults, then more faults at random. What fails is put into classes by its
+// cause, each with the smallest scenario that fails so.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,9 @@ namespace scenarios {
 struct ExploreOptions {
     std::vector<ChoiceGroup> groups{};  // empty: all
     std::string host{};                 // faults at this host alone; "": at any
-    unsigned depth = 1;                 // faults in a branch at most: 1 or 2
+    unsigned depth = 1;                 // faults in a branch at most, from 1
+    std::uint64_t walks = 1000;         // of a depth above 2: random walks to so many faults
+    std::uint64_t seed = 1;             // of walks
     std::uint64_t orders = 100;         // of threads, of a program that has several
     unsigned jobs = 1;
     // Wall time: of the whole, after which no branch is begun; and of one branch, by default 2 s or
@@ -72,7 +74,8 @@ struct ExploreResult {
     std::map<std::string, std::uint64_t> choices{};   // of single faults, by group
     std::map<std::string, std::uint64_t> outcomes{};  // of all branches
     std::uint64_t singles = 0;                        // branches that were run, of one fault
-    std::uint64_t pairs = 0;                          // of two
+    std::uint64_t pairs = 0;                          // of two: all
+    std::uint64_t walked = 0;                         // of two and more, drawn at random
     std::uint64_t orders = 0;            // branches that were run, of an order of threads
     std::uint64_t different_orders = 0;  // of those that ended, with another run digest
     std::uint64_t orders_left = 0;       // that the budget has left out
@@ -80,6 +83,7 @@ struct ExploreResult {
     std::uint64_t left = 0;    // branches of one fault that the budget has left out
     std::uint64_t same = 0;    // branches of one fault after which nothing new can happen: no pairs
     bool pairs_left = false;   // pairs that the budget has left out
+    bool walks_left = false;   // and walks
     std::vector<Finding> findings{};  // in the order of finding
     std::vector<Place> places{};      // of the run without faults
     std::vector<Tried> tried{};       // every single fault, by place

@@ -101,7 +101,8 @@ class ProgramSubject final : public Subject {
 
     [[nodiscard]] std::vector<BranchResult> run_all(std::span<const Branch> branches,
                                                     Clock::time_point end) const override {
-        if (!program_.forks || branches.size() == 1 || std::ranges::any_of(branches, starts_anew)) {
+        if (!program_.forks || branches.size() == 1 || !have_faults_in_common(branches) ||
+            std::ranges::any_of(branches, starts_anew)) {
             return Subject::run_all(branches, end);
         }
         std::vector<std::optional<BranchResult>> forked = run_forking(branches, end);
@@ -130,6 +131,17 @@ class ProgramSubject final : public Subject {
         return branch.with_places || branch.with_explanation ||
                std::ranges::any_of(branch.choices,
                                    [](const Choice& choice) { return choice.order.has_value(); });
+    }
+
+    // All faults but the last one of each.
+    static bool have_faults_in_common(std::span<const Branch> branches) {
+        const auto before_last = [](const Branch& branch) {
+            return std::span(branch.choices).first(branch.choices.size() - 1);
+        };
+        return std::ranges::all_of(branches, [&](const Branch& branch) {
+            return std::ranges::equal(before_last(branch), before_last(branches.front()), {},
+                                      &Choice::fault, &Choice::fault);
+        });
     }
 
     // Runs the program once, which forks where the last fault of each branch would act. Returns

@@ -54,6 +54,7 @@ nlohmann::ordered_json to_json(const ExploreResult& result) {
             {"choices", result.choices},
             {"branches_of_one", result.singles},
             {"branches_of_two", result.pairs},
+            {"branches_of_walks", result.walked},
             {"orders", result.orders},
             {"different_orders", result.different_orders},
             {"forked_branches", result.forked},
@@ -61,6 +62,7 @@ nlohmann::ordered_json to_json(const ExploreResult& result) {
             {"left", result.left},
             {"orders_left", result.orders_left},
             {"pairs_left", result.pairs_left},
+            {"walks_left", result.walks_left},
             {"outcomes", result.outcomes},
             {"mistakes_without_fault", mistakes},
             {"marks", result.marks},
@@ -117,6 +119,10 @@ std::string summary(const ExploreResult& result) {
     if (result.pairs > 0) {
         text += fmt::format(", {} of two", fabric::counted(result.pairs, "branch", "branches"));
     }
+    if (result.walked > 0) {
+        text += fmt::format(", {} of random faults",
+                            fabric::counted(result.walked, "branch", "branches"));
+    }
     std::vector<std::string> outcomes;
     for (const auto& [name, count] : result.outcomes) {
         outcomes.push_back(fmt::format("{} {}", count, name));
@@ -148,6 +154,9 @@ std::string summary(const ExploreResult& result) {
     }
     if (result.pairs_left) {
         text += "not tried: some branches of two faults\n";
+    }
+    if (result.walks_left) {
+        text += "not tried: some random walks\n";
     }
     if (result.stopped) {
         text += "interrupted\n";

@@ -47,8 +47,7 @@ class Subject {
     [[nodiscard]] virtual BranchResult run(const Branch& branch) const = 0;
     // How many branches one process may run at most, which saves the start of others.
     [[nodiscard]] virtual std::size_t branches_of_process() const = 0;
-    // Runs so many, or fewer: none is begun after `end`. Of pairs all have the first fault in
-    // common. Returns what came of each, in their order.
+    // Runs so many, or fewer: none is begun after `end`. Returns what came of each, in their order.
     [[nodiscard]] virtual std::vector<BranchResult> run_all(
         std::span<const Branch> branches, std::chrono::steady_clock::time_point end) const;
     // Returns true if no branch takes longer than its limit.

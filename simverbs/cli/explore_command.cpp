@@ -40,8 +40,13 @@ ExploreCommand::ExploreCommand(CLI::App& app, std::vector<std::string> program)
     explore_->add_option("--set", settings_, "a change of the file")
         ->type_name("KEY.KEY=VALUE")
         ->allow_extra_args(false);
-    explore_->add_option("--depth", options_.depth, "faults in a branch at most")
-        ->check(CLI::Range(1, 2));
+    explore_
+        ->add_option("--depth", options_.depth,
+                     "faults in a branch at most: all pairs, and more of them at random")
+        ->check(CLI::Range(1, 16));
+    explore_->add_option("--walks", options_.walks, "of --depth above 2: random walks")
+        ->check(CLI::Range(0, 1'000'000));
+    explore_->add_option("--seed", options_.seed, "of --depth above 2: another one, other walks");
     std::vector<std::string> names(std::begin(scenarios::kChoiceGroupNames),
                                    std::end(scenarios::kChoiceGroupNames));
     explore_
@@ -238,6 +243,11 @@ int ExploreCommand::run() {
     }
     if (no_fork_ && program_.empty()) {
         return complain("explore: --no-fork is for -- COMMAND", kUsage);
+    }
+    for (const char* const option : {"--walks", "--seed"}) {
+        if (options_.depth <= 2 && explore_->count(option) > 0) {
+            return complain(fmt::format("explore: {} is for --depth 3 and more", option), kUsage);
+        }
     }
     const std::optional<scenarios::Explored> explored = explore();
     if (!explored) {

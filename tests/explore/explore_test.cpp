@@ -183,6 +183,18 @@ hosts:
     EXPECT_EQ(json(one), json(many));
 }
 
+TEST_F(Explore, MoreThanTwoFaultsAreDrawnAtRandom) {
+    const std::vector<ChoiceGroup> groups = {ChoiceGroup::kPackets};
+    const ExploreResult one = explore(kPing, {.groups = groups, .depth = 4, .walks = 30});
+    const ExploreResult many =
+        explore(kPing, {.groups = groups, .depth = 4, .walks = 30, .jobs = 3});
+    EXPECT_GT(one.walked, 30U);
+    EXPECT_FALSE(one.walks_left);
+    EXPECT_THAT(one.findings, IsEmpty());
+    EXPECT_EQ(json(one), json(many));
+    EXPECT_EQ(explore(kPing, {.groups = groups, .depth = 2, .walks = 30}).walked, 0U);
+}
+
 TEST_F(Explore, AScenarioThatFailsByItselfIsRefused) {
     const ExploreResult result = explore(R"(
 connections: {c: {between: [h0, h1], rnr_retries: 1, min_rnr_timer: 1}}

@@ -46,9 +46,29 @@ static uint32_t length_of_message(void) {
     return does("counts_processes") ? 1 + (uint32_t)getpid() % (kBytes - 1) : 6;
 }
 
+/* Bears two failures, and aborts at the third one. */
+static int ask_often(void) {
+    int failures = 0;
+    struct ibv_device** const devices = ibv_get_device_list(NULL);
+    struct ibv_context* const context = ibv_open_device(devices[0]);
+    for (int i = 0; i < 4; ++i) {
+        struct ibv_port_attr port;
+        failures += ibv_query_port(context, 1, &port) != 0;
+    }
+    if (failures >= 3) {
+        abort();
+    }
+    ibv_close_device(context);
+    ibv_free_device_list(devices);
+    return 0;
+}
+
 int main(int argc, char** argv) {
     pthread_t thread = 0;
     behaviour = argc > 1 ? argv[1] : "";
+    if (does("asks_often")) {
+        return ask_often();
+    }
     open_ends(kPatient);
     register_more();
     if (does("joins_late")) {
