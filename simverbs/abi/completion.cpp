@@ -91,10 +91,16 @@ int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) {
 }
 
 int req_notify_cq(ibv_cq* cq, int solicited_only) {
-    if (const Context& context = as_object(cq->context); !context.admits_work()) {
+    const Context& context = as_object(cq->context);
+    if (!context.admits_work()) {
         return context.refuse_use("ibv_req_notify_cq");
     }
-    as_object(cq).queue.arm(solicited_only != 0 ? CqArm::kSolicited : CqArm::kNext);
+    driver::CompletionQueue& queue = as_object(cq).queue;
+    const bool entries_wait = queue.arm(solicited_only != 0 ? CqArm::kSolicited : CqArm::kNext);
+    if (entries_wait && context.personality().cq_arm_tells_of_waiting) {
+        context.channel().ring(
+            {.context = context.number(), .qpn = queue.number(), .queue = DoorbellQueue::kArm});
+    }
     return 0;
 }
 

@@ -161,7 +161,7 @@ void CompletionQueue::end() {
     lock_.unlock();
 }
 
-void CompletionQueue::arm(CqArm arm) {
+bool CompletionQueue::arm(CqArm arm) {
     const std::lock_guard guard(lock_);
     std::atomic<std::uint32_t>& shared = head().arm.value;
     // "Next" includes "solicited": a weaker request never replaces a stronger one (IBA 11.4.2.2).
@@ -169,6 +169,7 @@ void CompletionQueue::arm(CqArm arm) {
         // With the load in consume(): see hca's CompletionQueue::notify.
         shared.store(static_cast<std::uint32_t>(arm), std::memory_order_seq_cst);
     }
+    return consumer_ != head().producer.value.load(std::memory_order_seq_cst);
 }
 
 void CompletionQueue::add(QueuePair& qp) {

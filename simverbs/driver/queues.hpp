@@ -126,6 +126,7 @@ class CompletionQueue {
     static constexpr std::uint32_t kNoLimit = UINT32_MAX;
 
     [[nodiscard]] std::uint32_t entries() const { return entries_; }
+    [[nodiscard]] std::uint32_t number() const { return number_; }
 
     // Calls take(const Cqe&) for up to `most` entries; how many there were. Holds the queue's lock,
     // takes no other.
@@ -160,7 +161,8 @@ class CompletionQueue {
     const Cqe* next();
     void end();
 
-    void arm(CqArm arm);
+    // Returns true if entries wait in it.
+    bool arm(CqArm arm);
     // Before the queue is used.
     void use_from_one_thread() { lock_.elide(); }
 

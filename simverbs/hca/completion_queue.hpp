@@ -74,6 +74,12 @@ class CompletionQueue final : private fabric::EventHandler {
     void write_late();
     // Sends the event of an armed queue, as if the entries that are there came now.
     void notify_again();
+    // The same, where a device tells of entries that were there when it was armed.
+    void notify_of_waiting() {
+        if (unconsumed() > 0 && armed_state() == CqState::kArmed) {
+            notify_again();
+        }
+    }
 
     // There is no room for an entry.
     void overrun();

@@ -130,11 +130,11 @@ class DeviceContext {
     int execute(const CreateIndirectionTable& command, HandleReply& reply);
     int execute(const DestroyIndirectionTable& command, EmptyReply& reply);
 
+    // nullptr unless this context made it.
+    [[nodiscard]] QueuePair* find_qp(std::uint32_t handle) const;
     [[nodiscard]] CompletionQueue* find_cq(std::uint32_t handle) const {
         return find(cqs_, handle);
     }
-    // nullptr unless this context made it.
-    [[nodiscard]] QueuePair* find_qp(std::uint32_t handle) const;
     [[nodiscard]] ReceiveWorkQueue* find_wq(std::uint32_t handle) const {
         return find(wqs_, handle);
     }

@@ -12,6 +12,7 @@ enum class DoorbellQueue : std::uint8_t {
     kReceive,
     kWork,  // a work queue, which `qpn` then names
     kTag,   // operations on the tags of a shared receive queue, which `qpn` then names
+    kArm,   // a completion queue was armed, which `qpn` then names, while entries wait in it
 };
 
 struct Doorbell {

@@ -193,6 +193,7 @@ inline constexpr Personality kSpec = {
     .rnr_wait_uses_ack_timer = false,
     .raises_queue_pair_events = true,
     .srq_limit_fires_when_already_below = true,
+    .cq_arm_tells_of_waiting = false,
     .key_style = KeyStyle::kDistinct,
     .zero_length_mr = false,
     .device_memory_granule = 1,
@@ -253,6 +254,9 @@ constexpr Personality connectx6() {
     p.key_style = KeyStyle::kSame;
     p.failed_unsignaled_bind_completes = false;
     p.zero_length_mr = true;
+    // Linux, commit ed23a72778f3: HCAs of Mellanox send an event for completions that were added
+    // before the request for one.
+    p.cq_arm_tells_of_waiting = true;
     // libmlx5: mlx5_access_dm(), mlx5_create_srq(), mlx5_calc_sq_size().
     p.device_memory_granule = 4;
     p.device_memory_out_of_range_errno = EFAULT;

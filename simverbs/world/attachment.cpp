@@ -208,6 +208,13 @@ bool Attachment::ring(const Doorbell& doorbell) {
         }
         return srq != nullptr;
     }
+    if (doorbell.queue == DoorbellQueue::kArm) {
+        CompletionQueue* cq = context->find_cq(doorbell.qpn);
+        if (cq != nullptr && hca.personality().cq_arm_tells_of_waiting) {
+            cq->notify_of_waiting();
+        }
+        return cq != nullptr;
+    }
     QueuePair* qp = context->find_qp(doorbell.qpn);
     if (qp == nullptr) {
         return false;  // destroyed since, or never was
