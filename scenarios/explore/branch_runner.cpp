@@ -83,10 +83,10 @@ std::optional<BranchResult> BranchRunner::run_patiently(Branch branch) {
     return again && again->outcome != Outcome::kHangs ? std::move(again) : std::nullopt;
 }
 
-void BranchRunner::use_share(unsigned share) {
+void BranchRunner::use_share(unsigned percent) {
     if (end_of_budget_ != Clock::time_point::max()) {
         const auto now = Clock::now();
-        end_ = now + std::max(end_of_budget_ - now, Clock::duration::zero()) / 100 * share;
+        end_ = now + std::max(end_of_budget_ - now, Clock::duration::zero()) / 100 * percent;
     }
 }
 

@@ -44,9 +44,8 @@ class BranchRunner {
     // The onlooker wanted no more.
     [[nodiscard]] bool is_stopped() const { return stopped_; }
     [[nodiscard]] bool is_over() const { return stopped_ || Clock::now() >= end_; }
-    // From now on no branch is begun after `share` of the time that is left, a part of 100, or
-    // after all of it again.
-    void use_share(unsigned share);
+    // Leaves the branches that follow `percent` of the time that is left. use_all() ends that.
+    void use_share(unsigned percent);
     void use_all() { end_ = end_of_budget_; }
 
   private:

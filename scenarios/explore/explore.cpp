@@ -19,7 +19,7 @@ namespace scenarios {
 
 namespace {
 
-// In percent, of the time that is left: walks have the rest.
+// Gives pairs this part of the time that is left, in percent; walks have the rest.
 constexpr unsigned kShareOfPairs = 50;
 
 std::vector<ChoiceGroup> all_groups() {

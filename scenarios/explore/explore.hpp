@@ -74,7 +74,7 @@ struct ExploreResult {
     std::map<std::string, std::uint64_t> choices{};   // of single faults, by group
     std::map<std::string, std::uint64_t> outcomes{};  // of all branches
     std::uint64_t singles = 0;                        // branches that were run, of one fault
-    std::uint64_t pairs = 0;                          // of two: all
+    std::uint64_t pairs = 0;                          // of two
     std::uint64_t walked = 0;                         // of two and more, drawn at random
     std::uint64_t orders = 0;            // branches that were run, of an order of threads
     std::uint64_t different_orders = 0;  // of those that ended, with another run digest
@@ -83,7 +83,7 @@ struct ExploreResult {
     std::uint64_t left = 0;    // branches of one fault that the budget has left out
     std::uint64_t same = 0;    // branches of one fault after which nothing new can happen: no pairs
     bool pairs_left = false;   // pairs that the budget has left out
-    bool walks_left = false;   // and walks
+    bool walks_left = false;   // random walks that the budget has left out
     std::vector<Finding> findings{};  // in the order of finding
     std::vector<Place> places{};      // of the run without faults
     std::vector<Tried> tried{};       // every single fault, by place

@@ -11,9 +11,9 @@ namespace scenarios {
 
 namespace {
 
-// So many walk side by side, and share the runs that they have in common.
+// Limits the walks that go side by side, which share the runs that they have in common.
 constexpr std::size_t kAtOnce = 256;
-// How often a walk draws its last fault, where it would end like another one.
+// Limits how often a walk draws its last fault if it would end like another one.
 constexpr int kDraws = 8;
 
 std::string name_of(const std::vector<Choice>& choices) {

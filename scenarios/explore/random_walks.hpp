@@ -23,13 +23,13 @@ struct Expansion {
 
 class RandomWalks {
   public:
-    // Each of `count` walks begins with one of `starts`, and ends when it has `depth` faults. Both
-    // of these and `choices` stay alive.
+    // Each of `count` walks begins with one of `starts`, and ends when it has `depth` faults. Keeps
+    // references to `choices` and `starts`.
     RandomWalks(const Choices& choices, const std::vector<Expansion>& starts, unsigned depth,
                 std::uint64_t count, std::uint64_t seed);
 
     // Returns the faults of the branches to be run next, each once. Empty: all walks have ended.
-    // What it draws depends on the seed and on what has passed.
+    // Draws the same from a seed where the same branches pass.
     std::vector<std::vector<Choice>> next();
 
     // The branch at `index` of the last next() has passed: walks with its faults go on from there.

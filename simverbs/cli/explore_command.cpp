@@ -44,9 +44,10 @@ ExploreCommand::ExploreCommand(CLI::App& app, std::vector<std::string> program)
         ->add_option("--depth", options_.depth,
                      "faults in a branch at most: all pairs, and more of them at random")
         ->check(CLI::Range(1, 16));
-    explore_->add_option("--walks", options_.walks, "of --depth above 2: random walks")
+    explore_->add_option("--walks", options_.walks, "of --depth above 2: so many random walks")
         ->check(CLI::Range(0, 1'000'000));
-    explore_->add_option("--seed", options_.seed, "of --depth above 2: another one, other walks");
+    explore_->add_option("--seed", options_.seed,
+                         "of --depth above 2: what random walks try follows from it");
     std::vector<std::string> names(std::begin(scenarios::kChoiceGroupNames),
                                    std::end(scenarios::kChoiceGroupNames));
     explore_

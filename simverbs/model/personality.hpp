@@ -202,7 +202,7 @@ struct Personality {
     // Events
     bool raises_queue_pair_events;  // COMM_EST, QP_*, LAST_WQE_REACHED
     bool srq_limit_fires_when_already_below;
-    bool cq_arm_tells_of_waiting;  // entries that nobody has polled; solicited_only 0
+    bool cq_arm_tells_of_waiting;  // ibv_req_notify_cq(cq, 0): an event if completions are there
 
     // Memory
     KeyStyle key_style;
