@@ -132,6 +132,10 @@ std::vector<Choice> orders(std::uint64_t count) {
     return all;
 }
 
+std::size_t place_behind(const std::vector<Choice>& choices) {
+    return choices.empty() || choices.back().order ? 0 : choices.back().place + 1;
+}
+
 Choices::Choices(const Surroundings& surroundings, std::vector<ChoiceGroup> groups,
                  std::string host)
     : groups_(std::move(groups)), host_(std::move(host)) {

@@ -66,6 +66,9 @@ struct Choice {
 // Returns the orders of threads with the numbers 1 to `count`.
 std::vector<Choice> orders(std::uint64_t count);
 
+// Returns the index of the first place behind the last of `choices`: 0 behind an order of threads.
+std::size_t place_behind(const std::vector<Choice>& choices);
+
 // Makes the choices of a run.
 class Choices {
   public:

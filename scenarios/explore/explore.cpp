@@ -139,8 +139,7 @@ class Exploration {
     // Adds a branch for each choice at each place behind those of `before`.
     void expand(const std::vector<Choice>& before, const std::vector<Place>& places,
                 std::vector<Branch>& branches) {
-        const std::size_t first = before.empty() ? 0 : before.back().place + 1;
-        for (std::size_t i = first; i < places.size(); ++i) {
+        for (std::size_t i = place_behind(before); i < places.size(); ++i) {
             for (Choice& choice : choices_->at(i, places[i])) {
                 std::vector<Choice> all = before;
                 all.push_back(std::move(choice));
@@ -150,10 +149,12 @@ class Exploration {
     }
 
     [[nodiscard]] Branch branch_of(std::vector<Choice> choices) const {
-        const bool is_repaired = choices.size() <= repaired_faults_ &&
-                                 std::ranges::all_of(choices, [](const Choice& each) {
-                                     return each.harm == Harm::kRepaired;
-                                 });
+        const auto orders = std::ranges::count_if(
+            choices, [](const Choice& each) { return each.order.has_value(); });
+        const bool is_repaired =
+            choices.size() - static_cast<std::size_t>(orders) <= repaired_faults_ &&
+            std::ranges::all_of(choices,
+                                [](const Choice& each) { return each.harm == Harm::kRepaired; });
         return {
             .choices = std::move(choices), .is_repaired = is_repaired, .limit = runner_.limit()};
     }
@@ -196,7 +197,7 @@ class Exploration {
 
     void count(const Branch& branch, Outcome outcome, std::optional<std::size_t> finding = {}) {
         ++result_.outcomes[std::string(to_string(outcome))];
-        if (branch.choices.size() == 1 && !branch.choices.front().order) {
+        if (branch.choices.size() == 1 && !is_order(branch)) {
             result_.tried.push_back({branch.choices.front(), outcome, finding});
         }
     }
@@ -218,13 +219,13 @@ class Exploration {
     void take(const Branch& branch, BranchResult& result) {
         apply(demands_, branch, result);
         result_.forked += result.is_forked ? 1 : 0;
-        if (result.outcome == Outcome::kHangs && !classes_.contains(class_of(branch, result))) {
+        if (result.outcome == Outcome::kHangs && !class_of(branch, result)) {
             if (auto again = runner_.run_patiently(branch)) {
                 result = std::move(*again);
                 apply(demands_, branch, result);
             }
         }
-        if (branch.choices.front().order && result.run_digest != 0) {
+        if (is_order(branch) && result.run_digest != 0) {
             orders_seen_.insert(result.run_digest);
         }
         if (result.outcome == Outcome::kPassed || result.outcome == Outcome::kMissed) {
@@ -234,27 +235,41 @@ class Exploration {
         }
     }
 
-    static std::string class_of(const Branch& branch, const BranchResult& result) {
+    static std::vector<std::string> actions_of(const std::vector<Choice>& choices) {
         std::vector<std::string> actions;
-        for (const Choice& choice : branch.choices) {
+        for (const Choice& choice : choices) {
             actions.push_back(choice.action);
         }
         std::ranges::sort(actions);
-        return fmt::format("{}|{}|{}|{}", to_string(result.outcome), result.kind, result.cause,
-                           fmt::join(actions, ","));
+        return actions;
+    }
+
+    // Returns the index of the finding to which a branch belongs: what happened is the same, and
+    // its faults are of the same kinds, or there are others besides.
+    [[nodiscard]] std::optional<std::size_t> class_of(const Branch& branch,
+                                                      const BranchResult& result) const {
+        const std::vector<std::string> actions = actions_of(branch.choices);
+        const auto found = std::ranges::find_if(result_.findings, [&](const Finding& finding) {
+            return finding.result.outcome == result.outcome && finding.result.kind == result.kind &&
+                   finding.result.cause == result.cause && !finding.choices.empty() &&
+                   std::ranges::includes(actions, actions_of(finding.choices));
+        });
+        return found == result_.findings.end()
+                   ? std::nullopt
+                   : std::optional(static_cast<std::size_t>(found - result_.findings.begin()));
     }
 
     void add_finding(const Branch& branch, const BranchResult& result) {
-        const auto [known, is_new] =
-            classes_.emplace(class_of(branch, result), result_.findings.size());
-        if (is_new) {
+        std::optional<std::size_t> known = class_of(branch, result);
+        if (!known) {
             Finding finding{.result = result, .choices = branch.choices};
             explain(finding, branch);
             keep(finding, branch);
+            known = result_.findings.size();
             result_.findings.push_back(std::move(finding));
         }
-        ++result_.findings[known->second].branches;
-        count(branch, result.outcome, known->second);
+        ++result_.findings[*known].branches;
+        count(branch, result.outcome, known);
     }
 
     // Runs the branch once more, with a trace.
@@ -303,44 +318,78 @@ class Exploration {
         }
         std::vector<Branch> branches;
         for (Choice& order : orders(options_.orders)) {
-            branches.push_back({.choices = {std::move(order)}, .limit = runner_.limit()});
+            branches.push_back({.choices = {std::move(order)},
+                                .with_places = options_.depth > 1,
+                                .limit = runner_.limit()});
         }
         const auto first = runner_.run_alone(branches.front());
         if (!first || (first->outcome == Outcome::kPassed && first->turns == 0)) {
             return;
         }
-        run_all(branches, result_.orders);
+        auto results = run_all(branches, result_.orders);
+        for (std::size_t i = 0; options_.depth > 1 && i < branches.size(); ++i) {
+            if (results[i] && results[i]->outcome == Outcome::kPassed &&
+                seen_.insert(results[i]->effects).second) {
+                ordered_.push_back({branches[i].choices, std::move(results[i]->places)});
+            }
+        }
         result_.different_orders = orders_seen_.size();
         result_.orders_left = branches.size() - result_.orders;
     }
 
-    // Those that touch the same connection first.
+    // Those that touch the same connection first, then faults with an order of threads.
     void run_pairs() {
-        const auto place_of = [](const Expansion& each) { return each.choices.front().place; };
-        std::ranges::sort(expansions_, {}, place_of);
-        for (const bool of_same_connection : {true, false}) {
-            for (const Expansion& expansion : expansions_) {
-                if (runner_.is_over()) {
-                    result_.pairs_left = true;
-                    return;
-                }
-                std::vector<Branch> branches;
-                expand(expansion.choices, expansion.places, branches);
-                const std::string end = connection_of(expansion.places, place_of(expansion));
-                std::erase_if(branches, [&](const Branch& branch) {
-                    return (connection_of(expansion.places, branch.choices.back().place) == end) !=
-                           of_same_connection;
-                });
-                const auto results = run_all(branches, result_.pairs);
-                result_.pairs_left =
-                    result_.pairs_left || !std::ranges::all_of(results, [](const auto& result) {
-                        return result.has_value();
-                    });
+        std::ranges::sort(expansions_, {},
+                          [](const Expansion& each) { return each.choices.front().place; });
+        run_pairs_of_faults(true);
+        run_faults_of_orders();
+        run_pairs_of_faults(false);
+    }
+
+    void run_pairs_of_faults(bool of_same_connection) {
+        for (const Expansion& expansion : expansions_) {
+            std::vector<Branch> branches;
+            expand(expansion.choices, expansion.places, branches);
+            const std::string end =
+                connection_of(expansion.places, expansion.choices.front().place);
+            std::erase_if(branches, [&](const Branch& branch) {
+                return (connection_of(expansion.places, branch.choices.back().place) == end) !=
+                       of_same_connection;
+            });
+            if (!run_as_pairs(branches)) {
+                return;
             }
         }
     }
 
+    void run_faults_of_orders() {
+        for (const Expansion& expansion : ordered_) {
+            std::vector<Branch> branches;
+            expand(expansion.choices, expansion.places, branches);
+            if (!run_as_pairs(branches)) {
+                return;
+            }
+        }
+    }
+
+    // Returns false if there is no time for more.
+    bool run_as_pairs(const std::vector<Branch>& branches) {
+        if (branches.empty()) {
+            return true;
+        }
+        if (runner_.is_over()) {
+            result_.pairs_left = true;
+            return false;
+        }
+        const auto results = run_all(branches, result_.pairs);
+        result_.pairs_left =
+            result_.pairs_left ||
+            !std::ranges::all_of(results, [](const auto& result) { return result.has_value(); });
+        return true;
+    }
+
     void run_walks() {
+        std::ranges::move(ordered_, std::back_inserter(expansions_));
         RandomWalks walks(*choices_, expansions_, options_.depth, options_.walks, options_.seed);
         for (auto next = walks.next(); !next.empty(); next = walks.next()) {
             if (runner_.is_over()) {
@@ -363,6 +412,11 @@ class Exploration {
         }
     }
 
+    // An order of threads without a fault.
+    static bool is_order(const Branch& branch) {
+        return branch.choices.size() == 1 && branch.choices.front().order.has_value();
+    }
+
     // "c" of "h0/c"; "" where a packet belongs to none.
     static std::string connection_of(const std::vector<Place>& places, std::size_t place) {
         const std::string& end = places[place].packet.end;
@@ -377,9 +431,9 @@ class Exploration {
     Demands demands_;
     ExploreResult result_;
     std::vector<Branch> singles_;
-    std::vector<Expansion> expansions_;
-    std::set<std::uint64_t> seen_;  // effects of branches of one fault, and of none
-    std::map<std::string, std::size_t> classes_;
+    std::vector<Expansion> expansions_;    // branches of one fault that passed, each unlike others
+    std::vector<Expansion> ordered_;       // of one order of threads
+    std::set<std::uint64_t> seen_;         // effects of branches of one fault or order, and of none
     std::set<std::uint64_t> orders_seen_;  // run digests
 };
 

@@ -19,7 +19,7 @@ constexpr int kDraws = 8;
 std::string name_of(const std::vector<Choice>& choices) {
     std::string name;
     for (const Choice& choice : choices) {
-        name += choice.fault + "\n";
+        name += (choice.order ? choice.name : choice.fault) + "\n";
     }
     return name;
 }
@@ -96,7 +96,7 @@ bool RandomWalks::add_fault(Walk& walk) {
 // Draws a place behind the last fault, or the next one that has choices, and one of these.
 bool RandomWalks::draw(Walk& walk) const {
     const std::vector<Place>& places = passed_.at(walk.passed);
-    const std::size_t first = walk.choices.back().place + 1;
+    const std::size_t first = place_behind(walk.choices);
     const std::size_t count = places.size() - std::min(first, places.size());
     const std::size_t start = count == 0 ? 0 : walk.random.below(count);
     for (std::size_t i = 0; i < count; ++i) {

@@ -63,11 +63,42 @@ static int ask_often(void) {
     return 0;
 }
 
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static int asked_in_vain;
+
+static void* ask(void* context) {
+    struct ibv_port_attr port;
+    pthread_mutex_lock(&mutex);
+    asked_in_vain = ibv_query_port(context, 1, &port) != 0;
+    pthread_mutex_unlock(&mutex);
+    return NULL;
+}
+
+/* Aborts if the other thread is the first to ask and gets no answer. */
+static int ask_by_two_threads(void) {
+    struct ibv_device** const devices = ibv_get_device_list(NULL);
+    struct ibv_context* const context = ibv_open_device(devices[0]);
+    pthread_t thread = 0;
+    check(pthread_create(&thread, NULL, ask, context) == 0, "pthread_create");
+    pthread_mutex_lock(&mutex);
+    if (asked_in_vain) {
+        abort();
+    }
+    pthread_mutex_unlock(&mutex);
+    check(pthread_join(thread, NULL) == 0, "pthread_join");
+    ibv_close_device(context);
+    ibv_free_device_list(devices);
+    return 0;
+}
+
 int main(int argc, char** argv) {
     pthread_t thread = 0;
     behaviour = argc > 1 ? argv[1] : "";
     if (does("asks_often")) {
         return ask_often();
+    }
+    if (does("asks_by_two_threads")) {
+        return ask_by_two_threads();
     }
     open_ends(kPatient);
     register_more();
