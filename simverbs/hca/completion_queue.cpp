@@ -98,6 +98,7 @@ void CompletionQueue::send_event() {
     trace_move(armed_state() == CqState::kArmedSolicited ? CqTrigger::kUrgentCompletion
                                                          : CqTrigger::kCompletion);
     head().arm.value.store(static_cast<std::uint32_t>(CqArm::kNone), std::memory_order_relaxed);
+    notified_ = producer_;
     if (moderation_ != nullptr) {
         moderation_->held = 0;
         moderation_->timer.cancel();
@@ -197,6 +198,7 @@ std::uint32_t CompletionQueue::replace_ring(RingMemory ring, std::uint32_t entri
     release_retired();
     retired_ = ring_;
     ring_ = ring;
+    notified_ += count - producer_;
     producer_ = count;
     entries_ = entries;
     mask_ = slots_for(entries) - 1;

@@ -74,9 +74,10 @@ class CompletionQueue final : private fabric::EventHandler {
     void write_late();
     // Sends the event of an armed queue, as if the entries that are there came now.
     void notify_again();
-    // The same, where a device tells of entries that were there when it was armed.
+    // The same, where a device tells of entries that were there when it was armed, unless they were
+    // there at the last event, too.
     void notify_of_waiting() {
-        if (unconsumed() > 0 && armed_state() == CqState::kArmed) {
+        if (unconsumed() > 0 && producer_ != notified_ && armed_state() == CqState::kArmed) {
             notify_again();
         }
     }
@@ -164,6 +165,7 @@ class CompletionQueue final : private fabric::EventHandler {
     std::uint32_t entries_;
     std::uint32_t mask_;
     std::uint32_t producer_ = 0;
+    std::uint32_t notified_ = 0;  // producer_ at the last event
     std::uint32_t shared_users_ = 0;
     bool dead_ = false;
     bool was_overrun_ = false;
