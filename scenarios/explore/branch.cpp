@@ -105,7 +105,7 @@ nlohmann::json to_json(const BranchResult& result) {
             std::move(mistakes),
             result.run_digest,
             result.marks,
-            result.turns};
+            result.turns_digest};
 }
 
 BranchResult branch_from_json(const nlohmann::json& json) {
@@ -122,7 +122,7 @@ BranchResult branch_from_json(const nlohmann::json& json) {
                         .mistakes = {},
                         .run_digest = json.at(13),
                         .marks = json.at(14),
-                        .turns = json.at(15),
+                        .turns_digest = json.at(15),
                         .places = {},
                         .surroundings = surroundings_from_json(json.at(9))};
     for (const nlohmann::json& place : json.at(8)) {

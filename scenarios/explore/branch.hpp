@@ -42,7 +42,7 @@ struct BranchResult {
     std::vector<Mistake> mistakes;  // of its program
     std::uint64_t run_digest = 0;   // of all its worlds
     std::string marks;  // "not deterministic (...)": why it may not repeat itself; "": it does
-    std::uint64_t turns = 0;  // of an order of threads, for which there was a choice
+    std::uint64_t turns_digest = 0;  // of an order of threads; 0: there was nothing to choose
     // If they were asked for.
     std::vector<Place> places;
     Surroundings surroundings;

@@ -82,7 +82,9 @@ BranchReports read_branch_reports(const std::string& reports_file) {
                 end.time_ps = std::max(end.time_ps, report.time_ps);
                 end.digest = fabric::mix_words(end.digest, report.run_digest);
                 end.marks = end.marks.empty() ? text : end.marks;
-                end.turns += report.turns;
+                if (report.turns_digest != 0) {
+                    end.turns_digest = fabric::mix_words(end.turns_digest, report.turns_digest);
+                }
                 break;
             }
             case simverbs::BranchReportKind::kNotForked:

@@ -13,10 +13,10 @@ namespace scenarios {
 
 // Holds what a program said of its worlds as it ended.
 struct WorldsEnd {
-    std::int64_t time_ps = 0;  // virtual time of the longest
-    std::uint64_t digest = 0;  // of the run digests of all
-    std::string marks{};       // of the first that might not repeat itself; "": all would
-    std::uint64_t turns = 0;   // of an order of threads, for which there was a choice
+    std::int64_t time_ps = 0;        // virtual time of the longest
+    std::uint64_t digest = 0;        // of the run digests of all
+    std::string marks{};             // of the first that might not repeat itself; "": all would
+    std::uint64_t turns_digest = 0;  // of an order of threads; 0: there was nothing to choose
 };
 
 struct BranchReports {

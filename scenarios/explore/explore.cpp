@@ -323,13 +323,13 @@ class Exploration {
                                 .limit = runner_.limit()});
         }
         const auto first = runner_.run_alone(branches.front());
-        if (!first || (first->outcome == Outcome::kPassed && first->turns == 0)) {
+        if (!first || (first->outcome == Outcome::kPassed && first->turns_digest == 0)) {
             return;
         }
         auto results = run_all(branches, result_.orders);
         for (std::size_t i = 0; options_.depth > 1 && i < branches.size(); ++i) {
             if (results[i] && results[i]->outcome == Outcome::kPassed &&
-                seen_.insert(results[i]->effects).second) {
+                turns_seen_.insert(results[i]->turns_digest).second) {
                 ordered_.push_back({branches[i].choices, std::move(results[i]->places)});
             }
         }
@@ -433,7 +433,8 @@ class Exploration {
     std::vector<Branch> singles_;
     std::vector<Expansion> expansions_;    // branches of one fault that passed, each unlike others
     std::vector<Expansion> ordered_;       // of one order of threads
-    std::set<std::uint64_t> seen_;         // effects of branches of one fault or order, and of none
+    std::set<std::uint64_t> seen_;         // effects of branches of one fault, and of none
+    std::set<std::uint64_t> turns_seen_;   // digests of the turns of orders
     std::set<std::uint64_t> orders_seen_;  // run digests
 };
 

@@ -217,7 +217,7 @@ class ProgramSubject final : public Subject {
             result.time_ps = end->second.time_ps;
             result.run_digest = end->second.digest;
             result.marks = end->second.marks;
-            result.turns = end->second.turns;
+            result.turns_digest = end->second.turns_digest;
         }
     }
 

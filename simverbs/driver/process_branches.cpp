@@ -173,7 +173,7 @@ void ProcessBranches::report_end(Simulation& simulation) const {
     report({.kind = BranchReportKind::kWorldEnded,
             .time_ps = fabric::to_picoseconds(simulation.loop().now()),
             .run_digest = simulation.bus().run_digest(),
-            .turns = conductor_.turns()},
+            .turns_digest = conductor_.turns_digest()},
            branch_, marks.deterministic() ? "" : marks.describe());
 }
 

@@ -40,7 +40,8 @@ struct BranchReport {
     std::uint32_t is_late = 0;     // of kEnded: 1 if it was killed at the limit
     std::int64_t time_ps = 0;      // of kWorldEnded: virtual time
     std::uint64_t run_digest = 0;  // of kWorldEnded
-    std::uint64_t turns = 0;       // of kWorldEnded: those of SIMVERBS_ORDER that were a choice
+    // Of kWorldEnded: of who got the turns of SIMVERBS_ORDER that were a choice; 0: none was.
+    std::uint64_t turns_digest = 0;
 };
 static_assert(sizeof(BranchReport) == 48);
 

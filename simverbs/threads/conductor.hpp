@@ -105,7 +105,9 @@ class Conductor final : private ThreadRoster::Listener {
     bool await_unlock(std::uint64_t seen);
     [[nodiscard]] bool has_turns() const { return turn_order_.has_value(); }
     // Turns so far for which several could be chosen.
-    [[nodiscard]] std::uint64_t turns() const { return turn_order_ ? turn_order_->turns() : 0; }
+    [[nodiscard]] std::uint64_t turns_digest() const {
+        return turn_order_ ? turn_order_->turns_digest() : 0;
+    }
     // Returns when virtual time has moved by `duration`; to the other actors the caller is one that
     // polls all the while.
     void advance(fabric::SimDuration duration);

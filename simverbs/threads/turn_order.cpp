@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "fabric/core/hash.hpp"
-
 namespace simverbs {
 namespace {
 
@@ -51,16 +49,17 @@ Actor* TurnOrder::highest(std::span<Actor* const> candidates, bool fabric_may_ac
 }
 
 Actor* TurnOrder::choose(std::span<Actor* const> candidates, bool fabric_may_act) {
-    Actor* const first = highest(candidates, fabric_may_act);
+    Actor* chosen = highest(candidates, fabric_may_act);
     if (candidates.size() + (fabric_may_act ? 1 : 0) == 1) {
-        return first;
+        return chosen;
     }
     ++turns_;
-    if (std::ranges::find(changes_, turns_) == changes_.end()) {
-        return first;
+    if (std::ranges::find(changes_, turns_) != changes_.end()) {
+        (chosen == nullptr ? fabric_ : chosen->priority) = --lowest_;
+        chosen = highest(candidates, fabric_may_act);
     }
-    (first == nullptr ? fabric_ : first->priority) = --lowest_;
-    return highest(candidates, fabric_may_act);
+    digest_.add(chosen == nullptr ? 0 : chosen->rank + std::uint64_t{1});
+    return chosen;
 }
 
 }  // namespace simverbs

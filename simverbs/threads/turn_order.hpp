@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <span>
 
+#include "fabric/core/hash.hpp"
+
 #include "simverbs/threads/actor.hpp"
 
 namespace simverbs {
@@ -27,8 +29,8 @@ class TurnOrder {
     // Returns whose turn it is: one of `candidates` (at least one); nullptr: the fabric, which is
     // a candidate if `fabric_may_act`.
     Actor* choose(std::span<Actor* const> candidates, bool fabric_may_act);
-    // Turns so far with more than one candidate.
-    [[nodiscard]] std::uint64_t turns() const { return turns_; }
+    // Returns a digest of who got each turn so far that had more than one candidate; 0: none had.
+    [[nodiscard]] std::uint64_t turns_digest() const { return digest_.value(); }
 
   private:
     static constexpr std::size_t kMostChanges = 3;
@@ -38,7 +40,8 @@ class TurnOrder {
     std::uint64_t seed_;
     std::uint64_t fabric_;                // its priority
     std::uint64_t lowest_ = 1ULL << 32U;  // all priorities but those after a change are higher
-    std::uint64_t turns_ = 0;
+    std::uint64_t turns_ = 0;             // so far with more than one candidate
+    fabric::WordsHash digest_;
     std::array<std::uint64_t, kMostChanges> changes_{};  // turns; 0: none
 };
 
