@@ -36,12 +36,11 @@ struct BranchReport {
     BranchReportKind kind = BranchReportKind::kFired;
     std::uint32_t name_bytes = 0;
     std::uint64_t text_bytes = 0;
-    std::int32_t status = 0;       // of kEnded, as waitpid(2) has it
-    std::uint32_t is_late = 0;     // of kEnded: 1 if it was killed at the limit
-    std::int64_t time_ps = 0;      // of kWorldEnded: virtual time
-    std::uint64_t run_digest = 0;  // of kWorldEnded
-    // Of kWorldEnded: of who got the turns of SIMVERBS_ORDER that were a choice; 0: none was.
-    std::uint64_t turns_digest = 0;
+    std::int32_t status = 0;         // of kEnded, as waitpid(2) has it
+    std::uint32_t is_late = 0;       // of kEnded: 1 if it was killed at the limit
+    std::int64_t time_ps = 0;        // of kWorldEnded: virtual time
+    std::uint64_t run_digest = 0;    // of kWorldEnded
+    std::uint64_t turns_digest = 0;  // of kWorldEnded: who got each turn of SIMVERBS_ORDER; or 0
 };
 static_assert(sizeof(BranchReport) == 48);
 

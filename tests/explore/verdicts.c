@@ -68,13 +68,15 @@ static int asked_in_vain;
 
 static void* ask(void* context) {
     struct ibv_port_attr port;
+    const int failed = ibv_query_port(context, 1, &port) != 0;
     pthread_mutex_lock(&mutex);
-    asked_in_vain = ibv_query_port(context, 1, &port) != 0;
+    asked_in_vain = failed;
     pthread_mutex_unlock(&mutex);
     return NULL;
 }
 
-/* Aborts if the other thread is the first to ask and gets no answer. */
+/* Aborts if the other thread has asked before, and got no answer. Unless an order of threads says
+ * so, its call is answered when this thread waits. */
 static int ask_by_two_threads(void) {
     struct ibv_device** const devices = ibv_get_device_list(NULL);
     struct ibv_context* const context = ibv_open_device(devices[0]);
