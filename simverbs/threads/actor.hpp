@@ -47,6 +47,14 @@ struct QueuedDoorbell {
 
 class ActorList;
 
+// Who chooses the processor on which a thread wakes up.
+enum class Placement : std::uint8_t {
+    kOwn,       // the kernel, of those that the thread may use
+    kMovable,   // it sleeps: whoever wakes it may confine it to one
+    kMoving,    // that is being done
+    kConfined,  // it was, and has not noticed
+};
+
 struct Actor {
     explicit Actor(std::shared_ptr<ThreadEntry> entry) : thread(std::move(entry)) {}
 
@@ -62,9 +70,10 @@ struct Actor {
     fabric::SimTime due_since{};         // since when that or its command waits
     std::uint64_t priority = 0;          // with a TurnOrder
     PendingCommand* command = nullptr;
-    int awaited = -1;                     // blocked: the descriptor whose message lets it go on
-    WakeWord wake;                        // of one that waits: lets it go on
-    bool spins = false;                   // watches that word on a processor
+    int awaited = -1;    // blocked: the descriptor whose message lets it go on
+    WakeWord wake;       // of one that waits: lets it go on
+    bool spins = false;  // watches that word on a processor
+    std::atomic<Placement> placement{Placement::kOwn};
     int waits_to_sleep = 0;               // without watching it first, since that was in vain
     int vain_spins = 0;                   // in a row
     std::atomic<bool> went_early{false};  // its last poll ended though time stood

@@ -23,6 +23,7 @@
 
 #include "simverbs/threads/actor.hpp"
 #include "simverbs/threads/object_use.hpp"
+#include "simverbs/threads/processors.hpp"
 #include "simverbs/threads/turn_order.hpp"
 #include "simverbs/threads/world_mutex.hpp"
 #include "simverbs/time/pace.hpp"
@@ -194,7 +195,13 @@ class Conductor final : private ThreadRoster::Listener {
     bool spin(Lock& lock, Actor& self, std::uint32_t ticket);
     void stop_spinning(Actor& actor);
     void let_pollers_look();
+    // Those that sleep elsewhere need no processor.
+    [[nodiscard]] bool outnumber_processors() const {
+        return actors_.size() > processors_.count() + passed_.size();
+    }
     void sleep_until_released(Lock& lock, Actor& self, std::uint32_t ticket);
+    void wake_next_here();
+    void take_placement(Actor& self) const;
     static constexpr std::chrono::microseconds kFirstPause{100};
     class View;
     // kAtRecords believes what the library knows of actors; kAtThreads asks the kernel about the
@@ -251,7 +258,6 @@ class Conductor final : private ThreadRoster::Listener {
     bool all_block_in_verbs();
     void name_unarmed();
     [[nodiscard]] bool nothing_queued();
-    static unsigned count_processors();
 
     Simulation& simulation_;
     TimeOptions options_;
@@ -280,7 +286,7 @@ class Conductor final : private ThreadRoster::Listener {
     std::chrono::nanoseconds early_step_{};  // since the last step: see let_pollers_look()
     std::chrono::nanoseconds early_after_{};
     std::size_t spinning_ = 0;  // actors that watch their word on a processor
-    const unsigned processors_ = count_processors();
+    const Processors processors_;
     std::uint32_t next_rank_ = 0;
     std::uint64_t events_before_actors_;  // of the bring-up of the fabric
     std::uint32_t callers_ = 0;           // actors that have called something

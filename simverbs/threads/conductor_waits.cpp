@@ -51,7 +51,7 @@ void Conductor::rendezvous(Lock& lock, Actor& self, ActorState state, ActorList&
 // Watches its word for a moment, with the world let go. True: it is released, and the world is let
 // go still.
 bool Conductor::spin(Lock& lock, Actor& self, std::uint32_t ticket) {
-    if (holding_.size() + spinning_ >= processors_) {
+    if (outnumber_processors() || holding_.size() + spinning_ >= processors_.count()) {
         return false;  // somebody needs this processor
     }
     if (self.waits_to_sleep > 0) {
@@ -82,26 +82,69 @@ void Conductor::stop_spinning(Actor& actor) {
 
 void Conductor::sleep_until_released(Lock& lock, Actor& self, std::uint32_t ticket) {
     std::chrono::nanoseconds pause = kFirstLook;
-    while (!self.wake.is_released(ticket)) {
+    const bool is_crowded = outnumber_processors();
+    if (is_crowded && processors_.are_all_allowed()) {
+        self.placement.store(Placement::kMovable, std::memory_order_relaxed);
+    }
+    bool released = self.wake.is_released(ticket);
+    while (!released) {
         if (looker_ == nullptr) {
             looker_ = &self;
         }
         const bool looks = looker_ == &self;
+        if (is_crowded) {
+            wake_next_here();
+        }
         lock.unlock();
         if (!looks) {
             self.wake.sleep(ticket);
-            return;
+            break;
         }
-        const bool released = self.wake.sleep_for(ticket, pause);
-        if (released) {
-            return;
+        released = self.wake.sleep_for(ticket, pause);
+        if (!released) {
+            lock.lock();
+            pause = std::min<std::chrono::nanoseconds>(pause * 2, kLastLook);
+            while (!self.wake.is_released(ticket) && lead(&self, Look::kAtThreads)) {
+                pause = kFirstLook;
+            }
+            let_pollers_look();
+            released = self.wake.is_released(ticket);
         }
-        lock.lock();
-        pause = std::min<std::chrono::nanoseconds>(pause * 2, kLastLook);
-        while (!self.wake.is_released(ticket) && lead(&self, Look::kAtThreads)) {
-            pause = kFirstLook;
+    }
+    take_placement(self);
+}
+
+// The caller is about to sleep, and leaves its processor to the thread that goes on, if it is one
+// alone.
+void Conductor::wake_next_here() {
+    if (mutex_.waking() != 1 || holding_.size() != 1) {
+        return;
+    }
+    Actor& next = holding_[0];
+    Placement expected = Placement::kMovable;
+    if (!next.placement.compare_exchange_strong(expected, Placement::kMoving,
+                                                std::memory_order_acquire)) {
+        return;
+    }
+    const pid_t thread = next.thread->id.load(std::memory_order_relaxed);
+    const bool is_confined = processors_.confine_to_this_one(thread);
+    next.placement.store(is_confined ? Placement::kConfined : Placement::kMovable,
+                         std::memory_order_release);
+}
+
+// The caller is awake, and uses the processors that it was given. It may have woken up by itself
+// while somebody was about to wake it.
+void Conductor::take_placement(Actor& self) const {
+    Placement found = Placement::kMovable;
+    while (
+        !self.placement.compare_exchange_weak(found, Placement::kOwn, std::memory_order_acq_rel)) {
+        if (found == Placement::kMoving) {
+            sched_yield();
+            found = Placement::kMovable;
         }
-        let_pollers_look();
+    }
+    if (found == Placement::kConfined) {
+        processors_.allow_all(0);
     }
 }
 
@@ -197,11 +240,6 @@ void Conductor::poll_freely(Actor& self, std::uint64_t seen) {
         lead(nullptr, Look::kAtThreads);
     }
     nothing_left_.store(simulation_.loop().empty(), std::memory_order_relaxed);
-}
-
-unsigned Conductor::count_processors() {
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<unsigned>(CPU_COUNT(&set)) : 1;
 }
 
 }  // namespace simverbs

@@ -52,6 +52,9 @@ class WorldMutex {
         }
     }
 
+    // With the lock held. How many are to be woken when it is released.
+    [[nodiscard]] std::size_t waking() const { return count_; }
+
   private:
     static constexpr int kLooks = 40;
     static constexpr std::size_t kMost = 8;

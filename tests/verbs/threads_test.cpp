@@ -8,6 +8,8 @@
 #include <set>
 #include <thread>
 
+#include <sched.h>
+
 #include "two_hosts.hpp"
 
 namespace verbs_test {
@@ -118,6 +120,40 @@ TEST_F(NamedThreads, RepeatThemselves) {
     char text[17];
     std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(*digests.begin()));
     RecordProperty("threads_digest", text);
+}
+
+// Where threads outnumber processors, they are woken on one of the library's choice.
+TEST_F(NamedThreads, HaveTheProcessorsThatTheProgramGaveThemAfterEachWait) {
+    ASSERT_EQ(simverbs_restart(), 0) << simverbs_last_error();
+    ASSERT_EQ(simverbs_set_topology("star:2"), 0);
+    cpu_set_t all;
+    ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+    const int count = 2 * CPU_COUNT(&all) + 2;
+    std::vector<Player> players;
+    for (int i = 0; i < count; ++i) {
+        players.push_back(make_player("", 0, 1));
+    }
+    std::vector<std::thread> threads;
+    for (int i = 0; i < count; ++i) {
+        threads.emplace_back([&player = players[static_cast<std::size_t>(i)], all, i] {
+            cpu_set_t given = all;
+            if (i % 3 == 0) {
+                CPU_ZERO(&given);
+                CPU_SET(static_cast<unsigned>(sched_getcpu()), &given);
+                ASSERT_EQ(sched_setaffinity(0, sizeof given, &given), 0);
+            }
+            for (int round = 0; round < 300; ++round) {
+                ASSERT_EQ(post(player, 3 * round), 0);
+                ASSERT_EQ(player.from->wait().status, IBV_WC_SUCCESS);
+                cpu_set_t found;
+                ASSERT_EQ(sched_getaffinity(0, sizeof found, &found), 0);
+                ASSERT_TRUE(CPU_EQUAL(&found, &given)) << "thread " << i << ", round " << round;
+            }
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
 }
 
 // A thread that ends wakes the one that joins it, and time stands until that one has gone on.
