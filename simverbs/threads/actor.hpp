@@ -47,7 +47,7 @@ struct QueuedDoorbell {
 
 class ActorList;
 
-// Who chooses the processor on which a thread wakes up.
+// Says who chooses the processor on which a thread wakes up.
 enum class Placement : std::uint8_t {
     kOwn,       // the kernel, of those that the thread may use
     kMovable,   // it sleeps: whoever wakes it may confine it to one

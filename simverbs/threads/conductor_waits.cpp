@@ -83,7 +83,7 @@ void Conductor::stop_spinning(Actor& actor) {
 void Conductor::sleep_until_released(Lock& lock, Actor& self, std::uint32_t ticket) {
     std::chrono::nanoseconds pause = kFirstLook;
     const bool is_crowded = outnumber_processors();
-    if (is_crowded && processors_.are_all_allowed()) {
+    if (is_crowded) {
         self.placement.store(Placement::kMovable, std::memory_order_relaxed);
     }
     bool released = self.wake.is_released(ticket);

@@ -8,14 +8,14 @@ Processors::Processors() {
     }
 }
 
-bool Processors::are_all_allowed() const {
+bool Processors::are_all_allowed(pid_t thread) const {
     cpu_set_t allowed;
-    return sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_EQUAL(&allowed, &all_);
+    return sched_getaffinity(thread, sizeof allowed, &allowed) == 0 && CPU_EQUAL(&allowed, &all_);
 }
 
 bool Processors::confine_to_this_one(pid_t thread) const {
     const int here = sched_getcpu();
-    if (here < 0 || !CPU_ISSET(static_cast<unsigned>(here), &all_)) {
+    if (here < 0 || !CPU_ISSET(static_cast<unsigned>(here), &all_) || !are_all_allowed(thread)) {
         return false;
     }
     cpu_set_t this_one;

@@ -18,10 +18,11 @@ class Processors {
 
     // How many the process may use.
     [[nodiscard]] unsigned count() const { return count_; }
-    // Returns true if the calling thread may use all of them: nobody has chosen some for it.
-    [[nodiscard]] bool are_all_allowed() const;
-    // Confines a thread that sleeps, and may use all of them, to the one of the calling thread.
-    // Returns false if that cannot be.
+    // Returns true if a thread, 0: the calling one, may use all of them: nobody has chosen some for
+    // it.
+    [[nodiscard]] bool are_all_allowed(pid_t thread) const;
+    // Confines a thread to the one of the calling thread. Returns false, and changes nothing, if
+    // the thread may not use all of them.
     [[nodiscard]] bool confine_to_this_one(pid_t thread) const;
     // Lets a thread, 0: the calling one, use all of them.
     void allow_all(pid_t thread) const;

@@ -47,7 +47,7 @@ TEST(Processors, AreThoseOfTheProcess) {
     const cpu_set_t mine = allowed_to(0);
     const Processors processors;
     EXPECT_EQ(processors.count(), static_cast<unsigned>(CPU_COUNT(&mine)));
-    EXPECT_TRUE(processors.are_all_allowed());
+    EXPECT_TRUE(processors.are_all_allowed(0));
 }
 
 TEST(Processors, AThreadIsConfinedAndUsesAllOfThemAgain) {
@@ -76,10 +76,20 @@ TEST(Processors, WithAChoiceOfItsOwnAThreadMayNotUseAll) {
     const Processors processors;
     std::thread([&processors] {
         EXPECT_TRUE(processors.confine_to_this_one(0));
-        EXPECT_EQ(processors.are_all_allowed(), processors.count() == 1);
+        EXPECT_EQ(processors.are_all_allowed(0), processors.count() == 1);
         processors.allow_all(0);
-        EXPECT_TRUE(processors.are_all_allowed());
+        EXPECT_TRUE(processors.are_all_allowed(0));
     }).join();
+}
+
+// The program may choose while the thread sleeps.
+TEST(Processors, AThreadWithAChoiceOfItsOwnIsLeftAlone) {
+    const Processors processors;
+    const Sleeper sleeper;
+    ASSERT_TRUE(processors.confine_to_this_one(sleeper.id()));
+    EXPECT_EQ(processors.confine_to_this_one(sleeper.id()), processors.count() == 1);
+    const cpu_set_t chosen = allowed_to(sleeper.id());
+    EXPECT_EQ(CPU_COUNT(&chosen), 1);
 }
 
 }  // namespace

@@ -122,7 +122,7 @@ TEST_F(NamedThreads, RepeatThemselves) {
     RecordProperty("threads_digest", text);
 }
 
-// Where threads outnumber processors, they are woken on one of the library's choice.
+// The library chooses the processor on which a thread is woken, if threads outnumber processors.
 TEST_F(NamedThreads, HaveTheProcessorsThatTheProgramGaveThemAfterEachWait) {
     ASSERT_EQ(simverbs_restart(), 0) << simverbs_last_error();
     ASSERT_EQ(simverbs_set_topology("star:2"), 0);
