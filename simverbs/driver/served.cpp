@@ -70,6 +70,14 @@ void set_state(ActorSlot& slot, ActorWord word) {
     slot.state.store(static_cast<std::uint32_t>(word), std::memory_order_release);
 }
 
+void replace(ActorSlot& slot, EarlyWord before, EarlyWord after) {
+    auto expected = static_cast<std::uint32_t>(before);
+    if (slot.early.load(std::memory_order_relaxed) == expected) [[unlikely]] {
+        slot.early.compare_exchange_strong(expected, static_cast<std::uint32_t>(after),
+                                           std::memory_order_relaxed);
+    }
+}
+
 }  // namespace
 
 tl::expected<std::unique_ptr<ServedChannel>, AttachFailure> ServedChannel::make(
@@ -200,6 +208,7 @@ std::uint32_t ServedChannel::take_slot(const ThreadEntry& entry) {
     ActorSlot& slot = area_.actors[index];
     slot.thread.store(static_cast<std::uint32_t>(entry.id.load()));
     slot.announced.store(entry.is_announced ? 1 : 0);
+    replace(slot, EarlyWord::kEnded, EarlyWord::kNo);
     set_state(slot, ActorWord::kRunning);
     area_.actors_made.value.store(std::max(made, index + 1), std::memory_order_release);
     slots_[entry.number] = index;
@@ -273,6 +282,7 @@ int ServedChannel::execute(CommandCode code, std::span<const std::byte> command,
     request.actor = actor();
     t_slot.posts_in_a_row = 0;
     set_state(area_.actors[request.actor], ActorWord::kRunning);
+    replace(area_.actors[request.actor], EarlyWord::kEnded, EarlyWord::kActed);
     request.code = code;
     request.length = static_cast<std::uint32_t>(command.size());
     request.reply_length = static_cast<std::uint32_t>(reply.size());
@@ -314,6 +324,7 @@ void ServedChannel::ring(const Doorbell& doorbell) {
     }
     const std::uint32_t self = actor();
     set_state(area_.actors[self], ActorWord::kRunning);
+    replace(area_.actors[self], EarlyWord::kEnded, EarlyWord::kActed);
     std::uint32_t producer = 0;
     {
         const std::lock_guard lock(doorbell_lock_);
@@ -378,6 +389,7 @@ void ServedChannel::empty_poll(std::uint64_t seen, CompletionRing* /*queue*/) {
     }
     const std::uint64_t ticket = slot.ticket.load(std::memory_order_relaxed) + 1;
     slot.ticket.store(ticket, std::memory_order_relaxed);
+    replace(slot, EarlyWord::kEnded, EarlyWord::kNo);
     set_state(slot, ActorWord::kPolling);
     wake_server();
     for (int i = 0; slot.released.load(std::memory_order_acquire) != ticket; ++i) {

@@ -1,4 +1,6 @@
 // Judges the threads of clients: where each is, and whether time may pass it.
+#include <algorithm>
+
 #include "simverbs/server/server.hpp"
 
 namespace simverbs {
@@ -59,6 +61,9 @@ Hold Server::judge_actor(RemoteClient& client, std::uint32_t actor,
         return Hold::kHolds;
     }
     const Hold hold = judge(found, found == ThreadState::kSpins && !nothing_to_come());
+    if (hold == Hold::kHolds) {
+        busy_ = std::max(busy_, watch.busy_for());
+    }
     if (hold == Hold::kPassesForTime) {
         sleeps_for_time_ = client.host();
     }
@@ -66,6 +71,31 @@ Hold Server::judge_actor(RemoteClient& client, std::uint32_t actor,
         marks_.set(Mark::kSpunOnMemory, client.describe(actor));
     }
     return hold;
+}
+
+// The threads of programs that have devices open, and are no actors.
+bool Server::devices_wait(std::chrono::nanoseconds interval) {
+    ThreadLook look{.spin_limit = options_.time.spin_limit,
+                    .interval = interval,
+                    .something_may_come = !nothing_to_come()};
+    const bool wait = devices_.everyone_waits(actor_threads(), processes_.held(), !is_free(), look);
+    busy_ = std::max(busy_, look.busy);
+    if (!look.spinner.empty()) {
+        marks_.set(Mark::kSpunOnMemory, look.spinner);
+    }
+    return wait;
+}
+
+// Canonical, while somebody runs: see EarlyPolls.
+void Server::let_pollers_look() {
+    if (!early_polls_.are_due(busy_)) {
+        return;
+    }
+    for (const auto& client : clients_) {
+        client->note_waiting_polls();
+        client->call_noted_polls_early();
+    }
+    release_pollers();
 }
 
 void Server::note_signal(RemoteClient& client, std::uint32_t actor) {

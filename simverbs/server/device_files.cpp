@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -22,11 +19,8 @@
 namespace simverbs {
 namespace {
 
-namespace fs = std::filesystem;
-
 // Each takes two or three descriptors of the server.
 constexpr std::size_t kMaxFiles = 256;
-constexpr std::int64_t kThreadListNs = 5'000'000;
 // How long time waits for a program that has not read what has come for it. Programs that poll
 // their completion queues look for events of rdma_cm now and then: libfabric every 10 ms.
 constexpr std::int64_t kReadWithinNs = 5'000'000;
@@ -38,42 +32,6 @@ std::string text_of(const char (&field)[N]) {
 }
 
 }  // namespace
-
-void WatchedProcess::find_threads(std::int64_t now) {
-    const std::string folder = fmt::format("/proc/{}/task", process_);
-    std::error_code gone;
-    const std::uint64_t count = fs::hard_link_count(folder, gone);
-    if (!threads_.empty() && count == thread_count_ &&
-        now - looked_for_threads_ns_ < kThreadListNs) {
-        return;
-    }
-    looked_for_threads_ns_ = now;
-    thread_count_ = count;
-    std::map<pid_t, std::unique_ptr<ThreadWatch>> found;
-    for (const auto& entry : fs::directory_iterator(folder, gone)) {
-        const std::string name = entry.path().filename();
-        pid_t thread = 0;
-        std::from_chars(name.data(), name.data() + name.size(), thread);
-        auto known = threads_.find(thread);
-        found[thread] = known != threads_.end() ? std::move(known->second)
-                                                : std::make_unique<ThreadWatch>(process_, thread);
-    }
-    threads_ = std::move(found);
-}
-
-bool WatchedProcess::sleeps(const std::vector<pid_t>& actors, std::chrono::nanoseconds interval) {
-    find_threads(wall_ns());
-    return std::all_of(threads_.begin(), threads_.end(), [&actors, interval](const auto& entry) {
-        return std::binary_search(actors.begin(), actors.end(), entry.first) ||
-               entry.second->look(std::chrono::nanoseconds::zero(), interval) != ThreadState::kRuns;
-    });
-}
-
-void WatchedProcess::expect_wake() {
-    for (const auto& [thread, watch] : threads_) {
-        watch->forget();
-    }
-}
 
 DeviceFiles::DeviceFiles(Simulation& simulation, const WorldPlace& place)
     : simulation_(simulation), place_(place) {}
@@ -428,7 +386,7 @@ void DeviceFiles::add_processes(std::vector<pid_t>& processes) const {
 }
 
 bool DeviceFiles::everyone_waits(const std::vector<pid_t>& actors, const std::vector<pid_t>& held,
-                                 bool canonical, std::chrono::nanoseconds interval) {
+                                 bool canonical, ThreadLook& look) {
     const auto is_among = [](const std::vector<pid_t>& processes, pid_t process) {
         return std::find(processes.begin(), processes.end(), process) != processes.end();
     };
@@ -458,7 +416,7 @@ bool DeviceFiles::everyone_waits(const std::vector<pid_t>& actors, const std::ve
         return false;
     }
     return std::all_of(processes_.begin(), processes_.end(), [&](auto& entry) {
-        return is_among(held, entry.first) || entry.second.sleeps(actors, interval);
+        return is_among(held, entry.first) || entry.second.sleeps(actors, look);
     });
 }
 

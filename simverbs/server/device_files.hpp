@@ -17,32 +17,12 @@
 #include "simverbs/server/rdma_cm_file.hpp"
 #include "simverbs/server/rdma_netlink_file.hpp"
 #include "simverbs/server/umad_file.hpp"
+#include "simverbs/server/watched_process.hpp"
 #include "simverbs/server/world_place.hpp"
-#include "simverbs/threads/thread_watch.hpp"
 #include "simverbs/world/device_tree.hpp"
 #include "simverbs/world/simulation.hpp"
 
 namespace simverbs {
-
-// The threads of a process that has devices open.
-class WatchedProcess {
-  public:
-    explicit WatchedProcess(pid_t process) : process_(process) {}
-
-    // Returns true if every thread of it sleeps, except those in `actors` (ascending), `interval`
-    // as with ThreadWatch::look().
-    bool sleeps(const std::vector<pid_t>& actors, std::chrono::nanoseconds interval);
-    // Something lies there for it: it is about to run.
-    void expect_wake();
-
-  private:
-    void find_threads(std::int64_t now);
-
-    pid_t process_;
-    std::map<pid_t, std::unique_ptr<ThreadWatch>> threads_;
-    std::uint64_t thread_count_ = 0;  // by the links of the folder that lists them
-    std::int64_t looked_for_threads_ns_ = 0;
-};
 
 class DeviceFiles {
   public:
@@ -85,9 +65,8 @@ class DeviceFiles {
     // Returns true if nobody is about to act on what it was sent: threads in `actors` (ascending)
     // are judged elsewhere. Programs that do not read datagrams hold a world in canonical order for
     // 5 ms at most, those that do not read events of rdma_cm in any; those that are `held` do not.
-    // `interval` as with ThreadWatch::look().
     bool everyone_waits(const std::vector<pid_t>& actors, const std::vector<pid_t>& held,
-                        bool canonical, std::chrono::nanoseconds interval);
+                        bool canonical, ThreadLook& look);
     // That have a device of the host open; one may be named several times.
     [[nodiscard]] std::vector<pid_t> processes_of(const std::string& host) const;
     // The processes that have a device of the host open, each once, in the order of their numbers.

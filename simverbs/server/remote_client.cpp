@@ -239,6 +239,27 @@ void RemoteClient::note_waiting_polls() {
     }
 }
 
+void RemoteClient::call_noted_polls_early() {
+    for (std::size_t actor = 0; actor < waiting_polls_.size(); ++actor) {
+        ActorSlot& slot = area().actors[actor];
+        auto expected = static_cast<std::uint32_t>(EarlyWord::kNo);
+        if (slot.released.load(std::memory_order_relaxed) != waiting_polls_[actor]) {
+            slot.early.compare_exchange_strong(
+                expected, static_cast<std::uint32_t>(EarlyWord::kEnded), std::memory_order_relaxed);
+        }
+    }
+}
+
+std::string RemoteClient::acted_early() {
+    for (std::uint32_t actor = 0; actor < actors_seen_; ++actor) {
+        const std::uint32_t early = area().actors[actor].early.load(std::memory_order_relaxed);
+        if (early == static_cast<std::uint32_t>(EarlyWord::kActed)) {
+            return describe(actor);
+        }
+    }
+    return {};
+}
+
 void RemoteClient::end_noted_polls() {
     for (std::size_t actor = 0; actor < waiting_polls_.size(); ++actor) {
         area().actors[actor].released.store(waiting_polls_[actor], std::memory_order_release);

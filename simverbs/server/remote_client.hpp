@@ -134,6 +134,10 @@ class RemoteClient final : public Client {
     // Lets those return. Polls that have begun since wait on: the step may already have woken their
     // threads.
     void end_noted_polls();
+    // Time stands, and they are about to end all the same: see EarlyPolls.
+    void call_noted_polls_early();
+    // Returns which thread has acted after such a poll, in words; "" if none has.
+    [[nodiscard]] std::string acted_early();
 
   private:
     AddressSpace& memory() override { return memory_; }

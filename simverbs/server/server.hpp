@@ -26,6 +26,7 @@
 #include "simverbs/server/server_options.hpp"
 #include "simverbs/server/world_place.hpp"
 #include "simverbs/simverbs.h"
+#include "simverbs/time/early_polls.hpp"
 #include "simverbs/time/pace.hpp"
 #include "simverbs/time/rule.hpp"
 #include "simverbs/time/stall_watch.hpp"
@@ -129,6 +130,8 @@ class Server {
     [[nodiscard]] Whereabouts whereabouts_of(RemoteClient& client, std::uint32_t actor) const;
     Hold judge_actor(RemoteClient& client, std::uint32_t actor, std::chrono::nanoseconds interval);
     void note_signal(RemoteClient& client, std::uint32_t actor);
+    bool devices_wait(std::chrono::nanoseconds interval);
+    void let_pollers_look();
     Coming look_at_programs();
     void begin_turn();
     void note_sleepers(bool walked);
@@ -140,6 +143,7 @@ class Server {
     [[nodiscard]] bool is_free() const { return options_.time.schedule == Schedule::kFree; }
     void release_pollers();
     bool sleep_until_something_happens();
+    [[nodiscard]] int longest_sleep_ms() const;
     [[nodiscard]] bool doorbells_waiting() const;
 
     // stall.cpp: worlds that go nowhere. So many sleeps of a tenth of a second without a call are
@@ -175,6 +179,9 @@ class Server {
     StallWatch stall_watch_{kEmptySleeps};
     std::string sleeps_for_time_;  // the host of a thread that does, at the last look at everybody
     bool someone_was_looked_at_ = false;
+    std::chrono::nanoseconds busy_{};  // of those that run, the longest: see EarlyPolls
+    EarlyPolls early_polls_;
+    bool stands_ = false;  // canonical: somebody runs
     RunMarks marks_;
     FabricRequests fabric_;
     std::atomic<bool> stop_{false};

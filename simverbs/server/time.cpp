@@ -191,8 +191,12 @@ class Server::View {
 bool Server::move_time() {
     View view(*this);
     const Decision decision = decide(view);
+    stands_ = decision == Decision{Move::kStand, Why::kSomeoneRuns};
     switch (decision.move) {
         case Move::kStand:
+            if (stands_) {
+                let_pollers_look();
+            }
             return false;
         case Move::kLookAgain:
             return true;
@@ -263,6 +267,7 @@ bool Server::move_in_turn(Move move) {
     if (!walks) {
         pace_.stop();
     }
+    early_polls_.time_moved();
     if (!simulation_->loop().empty()) {
         merge_calls();
     }
@@ -349,6 +354,7 @@ bool Server::step_needs_no_second_look() const {
 
 bool Server::look_at_everyone(std::chrono::nanoseconds interval) {
     sleeps_for_time_.clear();
+    busy_ = std::chrono::nanoseconds::zero();
     bool all = processes_.have_stopped();
     for (const auto& client : clients_) {
         const std::uint32_t known = client->known_actors();
@@ -362,8 +368,7 @@ bool Server::look_at_everyone(std::chrono::nanoseconds interval) {
             all = judge_actor(*client, actor, interval) != Hold::kHolds && all;
         }
     }
-    return all && (devices_.empty() || devices_.everyone_waits(actor_threads(), processes_.held(),
-                                                               !is_free(), interval));
+    return all && (devices_.empty() || devices_wait(interval));
 }
 
 // Everyone who is attached waits; programs that are on their way here may yet run.
@@ -433,6 +438,9 @@ bool Server::is_under_way() const {
 }
 
 void Server::take_marks(RemoteClient& client) {
+    if (const std::string actor = client.acted_early(); !actor.empty()) {
+        marks_.set(Mark::kWentOnEarly, actor);
+    }
     if (const std::string shared = client.shared_object(); !shared.empty()) {
         marks_.set(Mark::kSharedObject, fmt::format("{} of {}", shared, client.host()));
     }
@@ -447,6 +455,17 @@ void Server::release_pollers() {
     }
 }
 
+int Server::longest_sleep_ms() const {
+    if (!simulation_->loop().empty()) {
+        return kWatchMs;
+    }
+    if (!stands_) {
+        return kSleepMs;
+    }
+    const auto due = std::chrono::ceil<std::chrono::milliseconds>(early_polls_.due_in());
+    return std::clamp(static_cast<int>(due.count()), kWatchMs, kSleepMs);
+}
+
 // Clients look at the flag after ringing, the server looks for doorbells after raising it: one of
 // the two sees the other. Returns true if someone said something on a socket.
 bool Server::sleep_until_something_happens() {
@@ -455,7 +474,7 @@ bool Server::sleep_until_something_happens() {
         client->area().server_sleeps.value.store(1, std::memory_order_seq_cst);
     }
     if (!doorbells_waiting()) {
-        spoke = serve_sockets(simulation_->loop().empty() ? kSleepMs : kWatchMs);
+        spoke = serve_sockets(longest_sleep_ms());
         if (!spoke && everyone_waits_for_verbs()) {
             watch_for_stall(0);
         }

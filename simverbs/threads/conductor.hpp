@@ -26,6 +26,7 @@
 #include "simverbs/threads/processors.hpp"
 #include "simverbs/threads/turn_order.hpp"
 #include "simverbs/threads/world_mutex.hpp"
+#include "simverbs/time/early_polls.hpp"
 #include "simverbs/time/pace.hpp"
 #include "simverbs/time/rule.hpp"
 #include "simverbs/time/stall_watch.hpp"
@@ -278,13 +279,12 @@ class Conductor final : private ThreadRoster::Listener {
     ActorList locked_;    // nothing: they wait for a mutex of the program
     ActorList blocked_;
     ActorList commanding_;
-    std::atomic<Actor*> posted_{nullptr};    // actors that have rung since the last step
-    std::vector<Actor*> draining_;           // those that a step takes
-    bool someone_leaves_ = false;            // an actor of actors_, perhaps
-    Actor* looker_ = nullptr;                // the one that looks at threads while others wait
-    std::uint64_t look_ = 0;                 // rounds of looks at threads
-    std::chrono::nanoseconds early_step_{};  // since the last step: see let_pollers_look()
-    std::chrono::nanoseconds early_after_{};
+    std::atomic<Actor*> posted_{nullptr};  // actors that have rung since the last step
+    std::vector<Actor*> draining_;         // those that a step takes
+    bool someone_leaves_ = false;          // an actor of actors_, perhaps
+    Actor* looker_ = nullptr;              // the one that looks at threads while others wait
+    std::uint64_t look_ = 0;               // rounds of looks at threads
+    EarlyPolls early_polls_;
     std::size_t spinning_ = 0;  // actors that watch their word on a processor
     const Processors processors_;
     std::uint32_t next_rank_ = 0;

@@ -213,7 +213,7 @@ bool Conductor::move(Decision decision) {
     if (!walks) {
         pace_.stop();
     }
-    early_step_ = early_after_ = 0ns;
+    early_polls_.time_moved();
     const std::uint64_t records = simulation_.bus().run_records();
     const std::size_t events = walks || is_short ? simulation_.step_exactly() : step_to_news();
     const bool free = options_.schedule == Schedule::kFree;

@@ -24,9 +24,6 @@ constexpr int kVainSpins = 6;
 constexpr auto kFirstLook = 50us;
 constexpr auto kLastLook = 5ms;
 constexpr auto kTurnPause = 50us;
-// Processor time that a thread outside the library may use before polls of others end.
-constexpr std::chrono::nanoseconds kFirstEarly = 1ms;
-constexpr std::chrono::nanoseconds kLastEarly = 16ms;
 // Free: polls that take nobody's lock where the last look found nothing to lead.
 constexpr std::uint32_t kPollsWithoutLook = 16;
 // Free: empty polls after which a thread gives its processor up once.
@@ -148,17 +145,13 @@ void Conductor::take_placement(Actor& self) const {
     }
 }
 
-// A thread that uses its processor may spin on a lock that a poller holds: after a while all polls
-// end, empty as they are. Time stands all the same. With a thread that computes for long, they end
-// ever more rarely.
+// See EarlyPolls.
 void Conductor::let_pollers_look() {
-    const auto spent = [](const Actor* actor) { return actor->watch.spent(); };
-    const auto most = std::ranges::max_element(holding_, {}, spent);
-    if (most == holding_.end() || spent(*most) < std::max(early_after_, kFirstEarly)) {
+    const auto busy = [](const Actor* actor) { return actor->watch.busy_for(); };
+    const auto longest = std::ranges::max_element(holding_, {}, busy);
+    if (longest == holding_.end() || !early_polls_.are_due(busy(*longest))) {
         return;
     }
-    early_step_ = std::clamp<std::chrono::nanoseconds>(early_step_ * 2, kFirstEarly, kLastEarly);
-    early_after_ = spent(*most) + early_step_;
     for (const ActorList* list : {&polling_, &watching_, &turning_}) {
         for (std::size_t i = list->size(); i-- > 0;) {
             Actor& actor = (*list)[i];

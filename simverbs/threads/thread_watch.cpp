@@ -111,6 +111,13 @@ std::string ThreadWatch::name() const {
     return fmt::format("thread {} ({})", thread_, program());
 }
 
+std::chrono::nanoseconds ThreadWatch::busy_for() const {
+    const std::uint64_t turns = watched_ ? runs_ - first_run_ : 0;
+    const bool are_short =
+        turns >= kTurnsAgain && spent().count() <= static_cast<std::int64_t>(turns) * kTurnNs;
+    return are_short ? std::chrono::nanoseconds(looked_at_ns_ - first_look_ns_) : spent();
+}
+
 void ThreadWatch::time_passed() {
     was_passed_ = was_passed_ || (wake_ups_.by_signal && state_ == ThreadState::kAsleep);
 }
@@ -232,7 +239,7 @@ ThreadState ThreadWatch::judge(const Sight& seen, std::int64_t now,
         watched_ = true;
         asleep_ = settled_ = false;
         cpu_ns_ = seen.cpu_ns;
-        first_turn_ = seen.runs;
+        first_run_ = first_turn_ = seen.runs;
         first_look_ns_ = now;
     }
     cpu_last_ns_ = seen.cpu_ns;

@@ -56,6 +56,9 @@ class ThreadWatch {
     [[nodiscard]] std::chrono::nanoseconds spent() const {
         return std::chrono::nanoseconds(watched_ ? cpu_last_ns_ - cpu_ns_ : 0);
     }
+    // That time, or, of a thread whose turns on a processor are short, as those of one that yields
+    // are, the time on the wall clock.
+    [[nodiscard]] std::chrono::nanoseconds busy_for() const;
     // Time has moved since the last look.
     void time_passed();
     // Returns true if a signal has woken it, after time had passed it.
@@ -94,6 +97,7 @@ class ThreadWatch {
     bool spins_ = false;                  // has done so before
     bool spins_now_ = false;              // since forget()
     bool counts_turns_ = false;           // the next two are known
+    std::uint64_t first_run_ = 0;         // runs_, at the first look
     std::uint64_t first_turn_ = 0;        // runs_, when its turns began to be counted
     std::uint64_t first_forced_ = 0;      // and how many had ended without a sleep
     std::uint64_t runs_ = 0;              // times it was given a processor, at the last look

@@ -122,6 +122,26 @@ TEST(ThreadWatch, FindsASpinnerAfterItsLimitOfProcessorTime) {
     }
 }
 
+// As one that yields does on a processor that it shares.
+TEST(ThreadWatch, CountsTheWallsTimeOfAThreadWithShortTurns) {
+    std::atomic<bool> stop{false};
+    {
+        const Watched thread([&stop] {
+            while (!stop) {
+                std::this_thread::sleep_for(10us);
+            }
+        });
+        ThreadWatch watch(getpid(), thread.id());
+        const auto began = std::chrono::steady_clock::now();
+        while (watch.busy_for() < 20ms) {
+            watch.look(0ns);
+        }
+        EXPECT_GE(std::chrono::steady_clock::now() - began, 20ms);
+        EXPECT_LT(watch.spent(), 20ms);
+        stop = true;
+    }
+}
+
 TEST(ThreadWatch, NeverCallsASpinnerOneWithoutALimit) {
     std::atomic<bool> stop{false};
     {
