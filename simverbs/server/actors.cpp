@@ -62,7 +62,7 @@ Hold Server::judge_actor(RemoteClient& client, std::uint32_t actor,
     }
     const Hold hold = judge(found, found == ThreadState::kSpins && !nothing_to_come());
     if (hold == Hold::kHolds) {
-        busy_ = std::max(busy_, watch.busy_for());
+        note_busy(client.process(), watch.busy_for());
     }
     if (hold == Hold::kPassesForTime) {
         sleeps_for_time_ = client.host();
@@ -79,23 +79,36 @@ bool Server::devices_wait(std::chrono::nanoseconds interval) {
                     .interval = interval,
                     .something_may_come = !nothing_to_come()};
     const bool wait = devices_.everyone_waits(actor_threads(), processes_.held(), !is_free(), look);
-    busy_ = std::max(busy_, look.busy);
+    if (look.busy_process != 0) {
+        note_busy(look.busy_process, look.busy);
+    }
     if (!look.spinner.empty()) {
         marks_.set(Mark::kSpunOnMemory, look.spinner);
     }
     return wait;
 }
 
-// Canonical, while somebody runs: see EarlyPolls.
-void Server::let_pollers_look() {
-    if (!early_polls_.are_due(busy_)) {
-        return;
-    }
+void Server::note_busy(pid_t process, std::chrono::nanoseconds busy) {
+    busy_ = std::max(busy_, busy);
     for (const auto& client : clients_) {
-        client->note_waiting_polls();
-        client->call_noted_polls_early();
+        if (client->process() == process) {
+            client->busy = std::max(client->busy.value_or(busy), busy);
+        }
     }
-    release_pollers();
+}
+
+// Canonical, while somebody runs: see EarlyPolls. Polls of another process end only once a thread
+// may be taken for one that spins.
+void Server::let_pollers_look() {
+    for (const auto& client : clients_) {
+        const auto beyond_limit = busy_ - options_.time.spin_limit;
+        client->note_waiting_polls();
+        if (client->early_polls.are_due(
+                std::max(client->busy.value_or(beyond_limit), beyond_limit))) {
+            client->call_noted_polls_early();
+            release_polls_of(*client);
+        }
+    }
 }
 
 void Server::note_signal(RemoteClient& client, std::uint32_t actor) {

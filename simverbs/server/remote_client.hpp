@@ -2,6 +2,7 @@
 // has opened. When it goes, everything of it goes, as if its host had lost power.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "simverbs/protocol/served_protocol.hpp"
 #include "simverbs/server/process_memory.hpp"
 #include "simverbs/threads/thread_watch.hpp"
+#include "simverbs/time/early_polls.hpp"
 #include "simverbs/world/attachment.hpp"
 
 namespace simverbs {
@@ -100,6 +102,11 @@ class RemoteClient final : public Client {
 
     // A command that waits for its turn (canonical).
     std::optional<CommandRequest> pending;
+
+    // How long a thread of it has run, of several the one that has run for longest, as of the last
+    // look at everybody.
+    std::optional<std::chrono::nanoseconds> busy;
+    EarlyPolls early_polls;
 
     // It has done something that its own threads may learn of otherwise than by polling: those that
     // found nothing to poll before count as running their own code, until they poll again.

@@ -26,7 +26,6 @@
 #include "simverbs/server/server_options.hpp"
 #include "simverbs/server/world_place.hpp"
 #include "simverbs/simverbs.h"
-#include "simverbs/time/early_polls.hpp"
 #include "simverbs/time/pace.hpp"
 #include "simverbs/time/rule.hpp"
 #include "simverbs/time/stall_watch.hpp"
@@ -131,6 +130,7 @@ class Server {
     Hold judge_actor(RemoteClient& client, std::uint32_t actor, std::chrono::nanoseconds interval);
     void note_signal(RemoteClient& client, std::uint32_t actor);
     bool devices_wait(std::chrono::nanoseconds interval);
+    void note_busy(pid_t process, std::chrono::nanoseconds busy);
     void let_pollers_look();
     Coming look_at_programs();
     void begin_turn();
@@ -142,6 +142,7 @@ class Server {
     bool run_pending_commands();
     [[nodiscard]] bool is_free() const { return options_.time.schedule == Schedule::kFree; }
     void release_pollers();
+    void release_polls_of(RemoteClient& client);
     bool sleep_until_something_happens();
     [[nodiscard]] int longest_sleep_ms() const;
     [[nodiscard]] bool doorbells_waiting() const;
@@ -180,8 +181,7 @@ class Server {
     std::string sleeps_for_time_;  // the host of a thread that does, at the last look at everybody
     bool someone_was_looked_at_ = false;
     std::chrono::nanoseconds busy_{};  // of those that run, the longest: see EarlyPolls
-    EarlyPolls early_polls_;
-    bool stands_ = false;  // canonical: somebody runs
+    bool stands_ = false;              // canonical: somebody runs
     RunMarks marks_;
     FabricRequests fabric_;
     std::atomic<bool> stop_{false};

@@ -267,11 +267,11 @@ bool Server::move_in_turn(Move move) {
     if (!walks) {
         pace_.stop();
     }
-    early_polls_.time_moved();
     if (!simulation_->loop().empty()) {
         merge_calls();
     }
     for (const auto& client : clients_) {
+        client->early_polls.time_moved();
         client->note_waiting_polls();
     }
     const bool stepped = (walks ? simulation_->step_exactly()
@@ -355,6 +355,9 @@ bool Server::step_needs_no_second_look() const {
 bool Server::look_at_everyone(std::chrono::nanoseconds interval) {
     sleeps_for_time_.clear();
     busy_ = std::chrono::nanoseconds::zero();
+    for (const auto& client : clients_) {
+        client->busy.reset();
+    }
     bool all = processes_.have_stopped();
     for (const auto& client : clients_) {
         const std::uint32_t known = client->known_actors();
@@ -449,9 +452,13 @@ void Server::take_marks(RemoteClient& client) {
 // No poll of a stopped process returns before it goes on.
 void Server::release_pollers() {
     for (const auto& client : clients_) {
-        if (!processes_.holds(client->process())) {
-            client->end_noted_polls();
-        }
+        release_polls_of(*client);
+    }
+}
+
+void Server::release_polls_of(RemoteClient& client) {
+    if (!processes_.holds(client.process())) {
+        client.end_noted_polls();
     }
 }
 
@@ -462,8 +469,12 @@ int Server::longest_sleep_ms() const {
     if (!stands_) {
         return kSleepMs;
     }
-    const auto due = std::chrono::ceil<std::chrono::milliseconds>(early_polls_.due_in());
-    return std::clamp(static_cast<int>(due.count()), kWatchMs, kSleepMs);
+    std::chrono::nanoseconds due = std::chrono::milliseconds(kSleepMs);
+    for (const auto& client : clients_) {
+        due = std::min(due, client->early_polls.due_in());
+    }
+    const auto due_ms = std::chrono::ceil<std::chrono::milliseconds>(due).count();
+    return std::max(static_cast<int>(due_ms), kWatchMs);
 }
 
 // Clients look at the flag after ringing, the server looks for doorbells after raising it: one of

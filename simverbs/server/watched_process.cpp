@@ -57,6 +57,7 @@ bool WatchedProcess::sleeps(const std::vector<pid_t>& actors, ThreadLook& look) 
         const ThreadState found = watch.look(spin_limit, look.interval);
         const bool spins = found == ThreadState::kSpins;
         if (found == ThreadState::kRuns || (spins && !look.something_may_come)) {
+            look.busy_process = process_;
             look.busy = watch.busy_for();
             return false;
         }

@@ -19,7 +19,8 @@ struct ThreadLook {
     std::chrono::nanoseconds spin_limit;  // these two as with ThreadWatch::look()
     std::chrono::nanoseconds interval;
     bool something_may_come;          // see judge()
-    std::chrono::nanoseconds busy{};  // ThreadWatch::busy_for() of one that runs
+    pid_t busy_process = 0;           // of a thread that runs
+    std::chrono::nanoseconds busy{};  // ThreadWatch::busy_for() of that
     std::string spinner = {};         // one that is passed though it spins, for messages
 };
 

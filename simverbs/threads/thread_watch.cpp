@@ -112,10 +112,17 @@ std::string ThreadWatch::name() const {
 }
 
 std::chrono::nanoseconds ThreadWatch::busy_for() const {
-    const std::uint64_t turns = watched_ ? runs_ - first_run_ : 0;
+    const std::int64_t cpu_ns = watched_ ? cpu_last_ns_ - awake_cpu_ns_ : 0;
+    const std::uint64_t turns = watched_ ? runs_ - awake_run_ : 0;
     const bool are_short =
-        turns >= kTurnsAgain && spent().count() <= static_cast<std::int64_t>(turns) * kTurnNs;
-    return are_short ? std::chrono::nanoseconds(looked_at_ns_ - first_look_ns_) : spent();
+        turns >= kTurnsAgain && cpu_ns <= static_cast<std::int64_t>(turns) * kTurnNs;
+    return std::chrono::nanoseconds(are_short ? looked_at_ns_ - awake_since_ns_ : cpu_ns);
+}
+
+void ThreadWatch::note_asleep(const Sight& seen, std::int64_t now) {
+    awake_run_ = seen.runs;
+    awake_cpu_ns_ = seen.cpu_ns;
+    awake_since_ns_ = now;
 }
 
 void ThreadWatch::time_passed() {
@@ -239,8 +246,9 @@ ThreadState ThreadWatch::judge(const Sight& seen, std::int64_t now,
         watched_ = true;
         asleep_ = settled_ = false;
         cpu_ns_ = seen.cpu_ns;
-        first_run_ = first_turn_ = seen.runs;
+        first_turn_ = seen.runs;
         first_look_ns_ = now;
+        note_asleep(seen, now);
     }
     cpu_last_ns_ = seen.cpu_ns;
     const bool moved = seen.runs != runs_;
@@ -266,6 +274,7 @@ ThreadState ThreadWatch::judge(const Sight& seen, std::int64_t now,
             spins_ = true;
             return ThreadState::kSpins;
     }
+    note_asleep(seen, now);
     wake_ups_ = seen.wake_ups;
     if (!asleep_ || moved) {
         asleep_ = true;

@@ -56,8 +56,8 @@ class ThreadWatch {
     [[nodiscard]] std::chrono::nanoseconds spent() const {
         return std::chrono::nanoseconds(watched_ ? cpu_last_ns_ - cpu_ns_ : 0);
     }
-    // That time, or, of a thread whose turns on a processor are short, as those of one that yields
-    // are, the time on the wall clock.
+    // CPU time since the last look that found it asleep; the time on the wall clock, if its turns
+    // on a processor are short, as those of a thread that yields are.
     [[nodiscard]] std::chrono::nanoseconds busy_for() const;
     // Time has moved since the last look.
     void time_passed();
@@ -72,6 +72,7 @@ class ThreadWatch {
     [[nodiscard]] Sight see();
     [[nodiscard]] bool sleeps_on();
     void read_times(Sight& sight);
+    void note_asleep(const Sight& seen, std::int64_t now);
     ThreadState judge(const Sight& seen, std::int64_t now, std::chrono::nanoseconds spin_limit);
     [[nodiscard]] bool spins(const Sight& seen, std::int64_t now, std::int64_t limit_ns);
     [[nodiscard]] bool yields(const Sight& seen);
@@ -97,7 +98,6 @@ class ThreadWatch {
     bool spins_ = false;                  // has done so before
     bool spins_now_ = false;              // since forget()
     bool counts_turns_ = false;           // the next two are known
-    std::uint64_t first_run_ = 0;         // runs_, at the first look
     std::uint64_t first_turn_ = 0;        // runs_, when its turns began to be counted
     std::uint64_t first_forced_ = 0;      // and how many had ended without a sleep
     std::uint64_t runs_ = 0;              // times it was given a processor, at the last look
@@ -105,6 +105,9 @@ class ThreadWatch {
     std::int64_t cpu_ns_ = 0;             // it had used at the first look
     std::int64_t cpu_last_ns_ = 0;        // and at the last one
     std::int64_t first_look_ns_ = 0;      // wall clock
+    std::uint64_t awake_run_ = 0;         // these three at the last look that found it asleep
+    std::int64_t awake_cpu_ns_ = 0;       // or at the first one
+    std::int64_t awake_since_ns_ = 0;
     std::int64_t asleep_since_ns_ = 0;
     std::int64_t wakes_until_ns_ = 0;
 };
