@@ -21,6 +21,7 @@
 
 #include "simverbs/hca/guarded_copy.hpp"
 #include "simverbs/model/personalities.hpp"
+#include "simverbs/threads/clock_watch.hpp"
 #include "simverbs/threads/held_signals.hpp"
 #include "simverbs/threads/thread_roster.hpp"
 
@@ -191,8 +192,30 @@ std::uint32_t ServedChannel::actor() {
             index = known == slots_.end() ? take_slot(*entry) : known->second;
         }
         t_slot = {this, index};
+        t_clock_watch = {};
     }
     return t_slot.index;
+}
+
+// The calling thread posts or commands something: perhaps because of the time of day, or of a poll
+// that ended early.
+void ServedChannel::note_act(ActorSlot& slot) {
+    replace(slot, EarlyWord::kEnded, EarlyWord::kActed);
+    if (canonical_ && t_clock_watch.acts(area_.deliveries.value.load(std::memory_order_relaxed)))
+        [[unlikely]] {
+        slot.by_clock.store(1, std::memory_order_relaxed);
+    }
+    note_nap(slot);
+}
+
+// The calling thread goes on in the library, perhaps after it has slept for a time.
+void ServedChannel::note_nap(ActorSlot& slot) {
+    if (canonical_ && t_clock_watch.take_sleep()) [[unlikely]] {
+        const bool has_posted = area_.doorbell_producer.value.load(std::memory_order_relaxed) !=
+                                area_.doorbell_consumer.value.load(std::memory_order_relaxed);
+        const NapWord nap = has_posted ? NapWord::kPosted : NapWord::kIdle;
+        slot.nap.store(static_cast<std::uint32_t>(nap), std::memory_order_release);
+    }
 }
 
 // More threads than slots share the last one: time then waits for all of them or none. With
@@ -282,7 +305,7 @@ int ServedChannel::execute(CommandCode code, std::span<const std::byte> command,
     request.actor = actor();
     t_slot.posts_in_a_row = 0;
     set_state(area_.actors[request.actor], ActorWord::kRunning);
-    replace(area_.actors[request.actor], EarlyWord::kEnded, EarlyWord::kActed);
+    note_act(area_.actors[request.actor]);
     request.code = code;
     request.length = static_cast<std::uint32_t>(command.size());
     request.reply_length = static_cast<std::uint32_t>(reply.size());
@@ -324,7 +347,7 @@ void ServedChannel::ring(const Doorbell& doorbell) {
     }
     const std::uint32_t self = actor();
     set_state(area_.actors[self], ActorWord::kRunning);
-    replace(area_.actors[self], EarlyWord::kEnded, EarlyWord::kActed);
+    note_act(area_.actors[self]);
     std::uint32_t producer = 0;
     {
         const std::lock_guard lock(doorbell_lock_);
@@ -387,6 +410,8 @@ void ServedChannel::empty_poll(std::uint64_t seen, CompletionRing* /*queue*/) {
         }
         return;
     }
+    t_clock_watch.polled_nothing(seen);
+    note_nap(slot);
     const std::uint64_t ticket = slot.ticket.load(std::memory_order_relaxed) + 1;
     slot.ticket.store(ticket, std::memory_order_relaxed);
     replace(slot, EarlyWord::kEnded, EarlyWord::kNo);

@@ -61,6 +61,8 @@ class ServedChannel final : public Channel, private ThreadRoster::Listener {
     std::uint32_t take_slot(const ThreadEntry& entry);
     bool wait_while_stopped(std::size_t /*device*/) override { return !server_gone_; }
     void wake_server();
+    void note_act(ActorSlot& slot);
+    void note_nap(ActorSlot& slot);
     void note_gone();
     void copy_on_request();
     [[nodiscard]] CopyWord copy_for_server(CopyWord what);

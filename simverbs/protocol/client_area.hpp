@@ -26,11 +26,17 @@ enum class ActorWord : std::uint32_t {
 // The last poll of a thread: kEnded though time stood (EarlyPolls); the thread has kActed since.
 enum class EarlyWord : std::uint32_t { kNo, kEnded, kActed };
 
+// A thread has slept for a time since the server last looked: without doorbells that the server had
+// not taken when it went on, or with some.
+enum class NapWord : std::uint32_t { kNone, kIdle, kPosted };
+
 struct alignas(kCacheLine) ActorSlot {
     std::atomic<std::uint32_t> state;      // ActorWord
     std::atomic<std::uint32_t> thread;     // as the kernel numbers it; 0: it has not begun yet
     std::atomic<std::uint32_t> announced;  // 1: the client saw it being created
     std::atomic<std::uint32_t> early;      // canonical: EarlyWord
+    std::atomic<std::uint32_t> by_clock;   // canonical: 1: perhaps it has acted by the clock
+    std::atomic<std::uint32_t> nap;        // canonical: NapWord
     std::atomic<std::uint64_t> seen;       // deliveries before it looked
     std::atomic<std::uint64_t> ticket;     // canonical: how often it asked to be let go on
     std::atomic<std::uint64_t> released;   // canonical: and was, written by the server

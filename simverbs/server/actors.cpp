@@ -1,6 +1,8 @@
 // Judges the threads of clients: where each is, and whether time may pass it.
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "simverbs/server/server.hpp"
 
 namespace simverbs {
@@ -36,6 +38,7 @@ Whereabouts Server::whereabouts_of(RemoteClient& client, std::uint32_t actor) co
 
 Hold Server::judge_actor(RemoteClient& client, std::uint32_t actor,
                          std::chrono::nanoseconds interval) {
+    note_nap(client, actor);
     const Whereabouts where = whereabouts_of(client, actor);
     ThreadWatch& watch = client.watch(actor);
     if (where == Whereabouts::kWaiting) {
@@ -108,6 +111,32 @@ void Server::let_pollers_look() {
             client->call_noted_polls_early();
             release_polls_of(*client);
         }
+    }
+}
+
+// A thread that has slept for a time while something was to come: on a busy machine time has moved
+// meanwhile or not.
+void Server::note_nap(RemoteClient& client, std::uint32_t actor) {
+    std::atomic<std::uint32_t>& word = client.area().actors[actor].nap;
+    if (word.load(std::memory_order_acquire) == 0) [[likely]] {
+        return;
+    }
+    const auto nap = static_cast<NapWord>(word.exchange(0, std::memory_order_acquire));
+    if (nap == NapWord::kPosted || !simulation_->loop().empty()) {
+        marks_.set(Mark::kSleptForTime, client.host());
+    }
+}
+
+// What the client itself has found.
+void Server::take_marks(RemoteClient& client) {
+    if (const std::string actor = client.acted_early(); !actor.empty()) {
+        marks_.set(Mark::kWentOnEarly, actor);
+    }
+    if (const std::string actor = client.acted_by_clock(); !actor.empty()) {
+        marks_.set(Mark::kReadClock, actor);
+    }
+    if (const std::string shared = client.shared_object(); !shared.empty()) {
+        marks_.set(Mark::kSharedObject, fmt::format("{} of {}", shared, client.host()));
     }
 }
 

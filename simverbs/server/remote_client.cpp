@@ -250,14 +250,25 @@ void RemoteClient::call_noted_polls_early() {
     }
 }
 
-std::string RemoteClient::acted_early() {
+std::string RemoteClient::find_actor(bool (*is_wanted)(const ActorSlot&)) {
     for (std::uint32_t actor = 0; actor < actors_seen_; ++actor) {
-        const std::uint32_t early = area().actors[actor].early.load(std::memory_order_relaxed);
-        if (early == static_cast<std::uint32_t>(EarlyWord::kActed)) {
+        if (is_wanted(area().actors[actor])) {
             return describe(actor);
         }
     }
     return {};
+}
+
+std::string RemoteClient::acted_early() {
+    return find_actor([](const ActorSlot& slot) {
+        return slot.early.load(std::memory_order_relaxed) ==
+               static_cast<std::uint32_t>(EarlyWord::kActed);
+    });
+}
+
+std::string RemoteClient::acted_by_clock() {
+    return find_actor(
+        [](const ActorSlot& slot) { return slot.by_clock.load(std::memory_order_relaxed) != 0; });
 }
 
 void RemoteClient::end_noted_polls() {

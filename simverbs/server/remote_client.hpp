@@ -145,8 +145,11 @@ class RemoteClient final : public Client {
     void call_noted_polls_early();
     // Returns which thread has acted after such a poll, in words; "" if none has.
     [[nodiscard]] std::string acted_early();
+    // The same of one that may have acted by the clock (simverbs/threads/clock_watch.hpp).
+    [[nodiscard]] std::string acted_by_clock();
 
   private:
+    [[nodiscard]] std::string find_actor(bool (*is_wanted)(const ActorSlot&));
     AddressSpace& memory() override { return memory_; }
     RingMemory make_ring(std::size_t bytes) override;
     void release_ring(const RingMemory& ring) override;

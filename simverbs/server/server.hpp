@@ -129,15 +129,16 @@ class Server {
     [[nodiscard]] Whereabouts whereabouts_of(RemoteClient& client, std::uint32_t actor) const;
     Hold judge_actor(RemoteClient& client, std::uint32_t actor, std::chrono::nanoseconds interval);
     void note_signal(RemoteClient& client, std::uint32_t actor);
+    void note_nap(RemoteClient& client, std::uint32_t actor);
     bool devices_wait(std::chrono::nanoseconds interval);
     void note_busy(pid_t process, std::chrono::nanoseconds busy);
     void let_pollers_look();
+    void take_marks(RemoteClient& client);
     Coming look_at_programs();
     void begin_turn();
     void note_sleepers(bool walked);
     // Returns true if what happens next depends on when the server heard of whoever has just come.
     [[nodiscard]] bool is_under_way() const;
-    void take_marks(RemoteClient& client);
     [[nodiscard]] bool nothing_to_come() const;
     bool run_pending_commands();
     [[nodiscard]] bool is_free() const { return options_.time.schedule == Schedule::kFree; }

@@ -5,7 +5,6 @@
 #include <set>
 #include <tuple>
 
-#include <fmt/format.h>
 #include <sched.h>
 
 #include "simverbs/server/server.hpp"
@@ -438,15 +437,6 @@ void Server::note_sleepers(bool walked) {
 
 bool Server::is_under_way() const {
     return simulation_->loop().events_run() != events_at_rest_;
-}
-
-void Server::take_marks(RemoteClient& client) {
-    if (const std::string actor = client.acted_early(); !actor.empty()) {
-        marks_.set(Mark::kWentOnEarly, actor);
-    }
-    if (const std::string shared = client.shared_object(); !shared.empty()) {
-        marks_.set(Mark::kSharedObject, fmt::format("{} of {}", shared, client.host()));
-    }
 }
 
 // No poll of a stopped process returns before it goes on.
