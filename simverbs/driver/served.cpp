@@ -19,10 +19,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "simverbs/driver/own_slot.hpp"
 #include "simverbs/hca/guarded_copy.hpp"
 #include "simverbs/model/personalities.hpp"
-#include "simverbs/threads/clock_watch.hpp"
-#include "simverbs/threads/held_signals.hpp"
 #include "simverbs/threads/thread_roster.hpp"
 
 namespace simverbs::driver {
@@ -34,14 +33,6 @@ constexpr int kYieldsAfterRing = 64;
 // A program that posts many requests before it looks for a completion would pay for each of them,
 // on a busy machine a time slice; it is after the last that it waits.
 constexpr int kPostsThatYield = 4;
-// Under the free schedule, empty polls without a yield after news that the thread has not answered.
-// Some programs look once more before they answer (libfabric does), and would lose the processor to
-// a third program.
-constexpr int kLooksAfterNews = 2;
-constexpr int kSpinsBeforeYield = 100;
-// While waiting for the server: how often to look whether it lives.
-constexpr int kYieldsPerCheck = 1024;
-constexpr std::chrono::milliseconds kAtOnce{0};
 constexpr std::uint64_t kProbeValue = 0x5349'4D56'4552'4253;
 
 template <std::size_t N>
@@ -49,34 +40,11 @@ std::string to_text(const std::array<char, N>& text) {
     return {text.data(), strnlen(text.data(), N)};
 }
 
-// The calling thread's place in a client area.
-struct OwnSlot {
-    const ServedChannel* channel = nullptr;
-    std::uint32_t index = 0;
-    int posts_in_a_row = 0;   // since the thread waited or asked for anything
-    std::uint32_t polls = 0;  // that found nothing
-    int looks = 0;            // that are left of kLooksAfterNews
-    bool has_answered = false;
-};
-constinit thread_local OwnSlot t_slot;
-
 // Which process may reach this one's memory where Yama asks; 0: none.
 void set_ptracer(unsigned long process) {
     const int error = errno;
     prctl(PR_SET_PTRACER, process, 0, 0, 0);  // EINVAL without Yama
     errno = error;
-}
-
-void set_state(ActorSlot& slot, ActorWord word) {
-    slot.state.store(static_cast<std::uint32_t>(word), std::memory_order_release);
-}
-
-void replace(ActorSlot& slot, EarlyWord before, EarlyWord after) {
-    auto expected = static_cast<std::uint32_t>(before);
-    if (slot.early.load(std::memory_order_relaxed) == expected) [[unlikely]] {
-        slot.early.compare_exchange_strong(expected, static_cast<std::uint32_t>(after),
-                                           std::memory_order_relaxed);
-    }
 }
 
 }  // namespace
@@ -182,109 +150,6 @@ ServedChannel::~ServedChannel() {
     set_ptracer(0);
 }
 
-std::uint32_t ServedChannel::actor() {
-    if (t_slot.channel != this) [[unlikely]] {
-        const std::shared_ptr<ThreadEntry> entry = ThreadRoster::instance().current();
-        std::uint32_t index = 0;
-        {
-            const std::lock_guard lock(doorbell_lock_);
-            const auto known = slots_.find(entry->number);
-            index = known == slots_.end() ? take_slot(*entry) : known->second;
-        }
-        t_slot = {this, index};
-        t_clock_watch = {};
-    }
-    return t_slot.index;
-}
-
-// The calling thread posts or commands something: perhaps because of the time of day, or of a poll
-// that ended early.
-void ServedChannel::note_act(ActorSlot& slot) {
-    replace(slot, EarlyWord::kEnded, EarlyWord::kActed);
-    if (canonical_ && t_clock_watch.acts(area_.deliveries.value.load(std::memory_order_relaxed)))
-        [[unlikely]] {
-        slot.by_clock.store(1, std::memory_order_relaxed);
-    }
-    note_nap(slot);
-}
-
-// The calling thread goes on in the library, perhaps after it has slept for a time.
-void ServedChannel::note_nap(ActorSlot& slot) {
-    if (canonical_ && t_clock_watch.take_sleep()) [[unlikely]] {
-        const bool has_posted = area_.doorbell_producer.value.load(std::memory_order_relaxed) !=
-                                area_.doorbell_consumer.value.load(std::memory_order_relaxed);
-        const NapWord nap = has_posted ? NapWord::kPosted : NapWord::kIdle;
-        slot.nap.store(static_cast<std::uint32_t>(nap), std::memory_order_release);
-    }
-}
-
-// More threads than slots share the last one: time then waits for all of them or none. With
-// doorbell_lock_ held.
-std::uint32_t ServedChannel::take_slot(const ThreadEntry& entry) {
-    const std::uint32_t made = area_.actors_made.value.load(std::memory_order_relaxed);
-    std::uint32_t index = 0;
-    while (index < made && area_.actors[index].state.load(std::memory_order_relaxed) !=
-                               static_cast<std::uint32_t>(ActorWord::kFree)) {
-        ++index;
-    }
-    index = std::min(index, ClientArea::kActors - 1);
-    ActorSlot& slot = area_.actors[index];
-    slot.thread.store(static_cast<std::uint32_t>(entry.id.load()));
-    slot.announced.store(entry.is_announced ? 1 : 0);
-    replace(slot, EarlyWord::kEnded, EarlyWord::kNo);
-    set_state(slot, ActorWord::kRunning);
-    area_.actors_made.value.store(std::max(made, index + 1), std::memory_order_release);
-    slots_[entry.number] = index;
-    has_several_threads_.store(canonical_ && slots_.size() > 1, std::memory_order_relaxed);
-    return index;
-}
-
-void ServedChannel::thread_announced(const std::shared_ptr<ThreadEntry>& entry) {
-    const std::lock_guard lock(doorbell_lock_);
-    if (canonical_) {
-        take_slot(*entry);
-    }
-}
-
-void ServedChannel::thread_began(const ThreadEntry& entry) {
-    const std::lock_guard lock(doorbell_lock_);
-    if (const auto known = slots_.find(entry.number); known != slots_.end()) {
-        area_.actors[known->second].thread.store(static_cast<std::uint32_t>(entry.id.load()));
-    }
-}
-
-// Its slot may be another's from here on; one that is shared stays.
-void ServedChannel::thread_left(const ThreadEntry& entry) {
-    const std::lock_guard lock(doorbell_lock_);
-    const auto known = slots_.find(entry.number);
-    if (known == slots_.end()) {
-        return;
-    }
-    const std::uint32_t index = known->second;
-    slots_.erase(known);
-    if (std::none_of(slots_.begin(), slots_.end(),
-                     [index](const auto& slot) { return slot.second == index; })) {
-        set_state(area_.actors[index], ActorWord::kFree);
-    }
-}
-
-void ServedChannel::note_use_among_several(ObjectUse& object, Use use, std::string_view kind,
-                                           std::uint32_t number) {
-    const std::shared_ptr<ThreadEntry> self = ThreadRoster::instance().current();
-    const std::uint64_t turn = area_.turn.value.load(std::memory_order_acquire) + 1;
-    if (object.note(use, turn, *self) == 0) {
-        return;
-    }
-    ClientMark& mark = area_.shared_object;
-    const std::lock_guard lock(doorbell_lock_);
-    if (mark.is_set.load(std::memory_order_relaxed) == 0) {
-        const std::string text =
-            fmt::format("{} and another used {} {}", self->describe(), kind, number);
-        std::memcpy(mark.text.data(), text.data(), std::min(text.size(), mark.text.size() - 1));
-        mark.is_set.store(1, std::memory_order_release);
-    }
-}
-
 void ServedChannel::wake_server() {
     if (area_.server_sleeps.value.load(std::memory_order_seq_cst) != 0) {
         const std::uint64_t one = 1;
@@ -383,52 +248,6 @@ void ServedChannel::ring(const Doorbell& doorbell) {
     }
 }
 
-void ServedChannel::empty_poll(std::uint64_t seen, CompletionRing* /*queue*/) {
-    if (server_gone_) {
-        return;
-    }
-    ActorSlot& slot = area_.actors[actor()];
-    t_slot.posts_in_a_row = 0;
-    if (!canonical_) {
-        const bool newly = slot.seen.load(std::memory_order_relaxed) != seen ||
-                           slot.state.load(std::memory_order_relaxed) !=
-                               static_cast<std::uint32_t>(ActorWord::kPolling);
-        if (newly) {
-            slot.seen.store(seen, std::memory_order_relaxed);
-            set_state(slot, ActorWord::kPolling);
-            wake_server();
-            t_slot.looks = t_slot.has_answered ? 0 : kLooksAfterNews;
-            t_slot.has_answered = false;
-        }
-        if (t_slot.looks > 0) {
-            --t_slot.looks;
-            return;
-        }
-        sched_yield();
-        if (++t_slot.polls % kYieldsPerCheck == 0) {
-            has_gone(kAtOnce);
-        }
-        return;
-    }
-    t_clock_watch.polled_nothing(seen);
-    note_nap(slot);
-    const std::uint64_t ticket = slot.ticket.load(std::memory_order_relaxed) + 1;
-    slot.ticket.store(ticket, std::memory_order_relaxed);
-    replace(slot, EarlyWord::kEnded, EarlyWord::kNo);
-    set_state(slot, ActorWord::kPolling);
-    wake_server();
-    for (int i = 0; slot.released.load(std::memory_order_acquire) != ticket; ++i) {
-        if (i < kSpinsBeforeYield) {
-            continue;
-        }
-        sched_yield();
-        if (i % kYieldsPerCheck == 0 && has_gone(kAtOnce)) {
-            break;  // nobody is left to let us go on
-        }
-    }
-    set_state(slot, ActorWord::kRunning);
-}
-
 bool ServedChannel::has_gone(std::chrono::milliseconds wait) {
     pollfd server{socket_, POLLRDHUP, 0};
     if (poll(&server, 1, static_cast<int>(wait.count())) > 0 &&
@@ -446,18 +265,6 @@ void ServedChannel::note_gone() {
                    "simverbs: the server of this world has gone: its devices report DEVICE_FATAL, "
                    "verbs answer EIO, polls -1\n");
     }
-}
-
-int ServedChannel::wait_readable(int descriptor) {
-    ActorSlot& slot = area_.actors[actor()];
-    HeldSignals signals;
-    t_slot.posts_in_a_row = 0;
-    slot.seen.store(area_.events.value.load(std::memory_order_acquire), std::memory_order_relaxed);
-    set_state(slot, ActorWord::kBlocked);
-    wake_server();
-    const int error = signals.let_go() ? EINTR : wait_for_message(descriptor);
-    set_state(slot, ActorWord::kRunning);
-    return error;
 }
 
 std::byte* ServedChannel::map_ring(const RingReply& ring, int descriptor) {

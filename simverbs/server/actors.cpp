@@ -127,7 +127,7 @@ void Server::note_nap(RemoteClient& client, std::uint32_t actor) {
     }
 }
 
-// What the client itself has found.
+// Takes over what the client itself has found.
 void Server::take_marks(RemoteClient& client) {
     if (const std::string actor = client.acted_early(); !actor.empty()) {
         marks_.set(Mark::kWentOnEarly, actor);
