@@ -63,6 +63,7 @@ class ServedChannel final : public Channel, private ThreadRoster::Listener {
     void wake_server();
     void note_act(ActorSlot& slot);
     void note_nap(ActorSlot& slot);
+    void wait_for_step(ActorSlot& slot);
     void note_gone();
     void copy_on_request();
     [[nodiscard]] CopyWord copy_for_server(CopyWord what);

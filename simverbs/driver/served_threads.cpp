@@ -1,9 +1,13 @@
 // Tells the server of a world what the threads of this process do, and waits for it.
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 
 #include <fmt/format.h>
+#include <linux/futex.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "simverbs/driver/own_slot.hpp"
 #include "simverbs/driver/served.hpp"
@@ -21,6 +25,11 @@ namespace {
 // Some programs look once more before they answer (libfabric does), and would lose the processor to
 // a third program.
 constexpr int kLooksAfterNews = 2;
+
+// Canonical: yields before a thread that waits sleeps. It is woken later than one that yields; but
+// where more threads than processors wait, they would keep these from the one that goes on.
+constexpr int kYieldsBeforeSleep = 2048;
+constexpr int kYieldsInCrowd = 8;
 
 void replace(ActorSlot& slot, EarlyWord before, EarlyWord after) {
     auto expected = static_cast<std::uint32_t>(before);
@@ -135,7 +144,7 @@ void ServedChannel::note_use_among_several(ObjectUse& object, Use use, std::stri
     }
 }
 
-void ServedChannel::empty_poll(std::uint64_t seen, CompletionRing* /*queue*/) {
+void ServedChannel::empty_poll(std::uint64_t seen, CompletionRing* queue) {
     if (server_gone_) {
         return;
     }
@@ -164,17 +173,40 @@ void ServedChannel::empty_poll(std::uint64_t seen, CompletionRing* /*queue*/) {
     }
     t_clock_watch.polled_nothing(seen);
     note_nap(slot);
-    const std::uint64_t ticket = slot.ticket.load(std::memory_order_relaxed) + 1;
+    if (queue != nullptr) {
+        queue->poller.value.store(t_slot.index + 1, std::memory_order_relaxed);
+    }
+    slot.any_news.store(queue == nullptr ? 1 : 0, std::memory_order_relaxed);
+    wait_for_step(slot);
+}
+
+// Canonical: waits until the server lets the calling thread go on.
+void ServedChannel::wait_for_step(ActorSlot& slot) {
+    const std::uint32_t ticket = slot.ticket.load(std::memory_order_relaxed) + 1;
     slot.ticket.store(ticket, std::memory_order_relaxed);
     replace(slot, EarlyWord::kEnded, EarlyWord::kNo);
     set_state(slot, ActorWord::kPolling);
     wake_server();
-    for (int i = 0; slot.released.load(std::memory_order_acquire) != ticket; ++i) {
-        if (i < kSpinsBeforeYield) {
-            continue;
+    const auto is_released = [&slot, ticket] {
+        return slot.released.load(std::memory_order_acquire) == ticket;
+    };
+    const bool is_crowded = area_.crowded.value.load(std::memory_order_relaxed) != 0;
+    const int spins = is_crowded ? 0 : kSpinsBeforeYield;
+    const int most = spins + (is_crowded ? kYieldsInCrowd : kYieldsBeforeSleep);
+    for (int i = 0; i < most && !is_released(); ++i) {
+        if (i >= spins) {
+            sched_yield();
         }
-        sched_yield();
-        if (i % kYieldsPerCheck == 0 && has_gone(kAtOnce)) {
+    }
+    while (!is_released()) {
+        slot.sleeps.store(1, std::memory_order_seq_cst);
+        const std::uint32_t before = slot.released.load(std::memory_order_seq_cst);
+        if (before != ticket) {
+            const timespec limit{.tv_sec = 0, .tv_nsec = 100'000'000};
+            syscall(SYS_futex, &slot.released, FUTEX_WAIT, before, &limit, nullptr, 0);
+        }
+        slot.sleeps.store(0, std::memory_order_relaxed);
+        if (!is_released() && has_gone(kAtOnce)) {
             break;  // nobody is left to let us go on
         }
     }

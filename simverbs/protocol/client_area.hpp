@@ -37,9 +37,12 @@ struct alignas(kCacheLine) ActorSlot {
     std::atomic<std::uint32_t> early;      // canonical: EarlyWord
     std::atomic<std::uint32_t> by_clock;   // canonical: 1: perhaps it has acted by the clock
     std::atomic<std::uint32_t> nap;        // canonical: NapWord
-    std::atomic<std::uint64_t> seen;       // deliveries before it looked
-    std::atomic<std::uint64_t> ticket;     // canonical: how often it asked to be let go on
-    std::atomic<std::uint64_t> released;   // canonical: and was, written by the server
+    std::atomic<std::uint32_t>
+        any_news;                       // canonical: 1: it looks in no queue; any news end its poll
+    std::atomic<std::uint32_t> sleeps;  // canonical: 1: on `released`, and wants to be woken
+    std::atomic<std::uint32_t> ticket;  // canonical: how often it asked to be let go on
+    std::atomic<std::uint32_t> released;  // canonical: and was, written by the server
+    std::atomic<std::uint64_t> seen;      // deliveries before it looked
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -73,7 +76,8 @@ struct ClientArea {
     SharedCount deliveries;  // completions and events, written by the server
     SharedCount events;      // of them those on descriptors, written by the server
     alignas(kCacheLine) SharedIndex actors_made;  // slots in use, written by the client
-    SharedCount turn;  // canonical: how often all threads were let go on, written by the server
+    SharedCount turn;     // canonical: how often all threads were let go on, written by the server
+    SharedCount crowded;  // canonical: 1: more threads than processors, written by the server
     ClientMark shared_object;  // two of its threads used one in the same turn
     CopyRequest copy;
     std::array<Doorbell, kDoorbells> doorbells;

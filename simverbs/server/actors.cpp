@@ -91,29 +91,6 @@ bool Server::devices_wait(std::chrono::nanoseconds interval) {
     return wait;
 }
 
-void Server::note_busy(pid_t process, std::chrono::nanoseconds busy) {
-    busy_ = std::max(busy_, busy);
-    for (const auto& client : clients_) {
-        if (client->process() == process) {
-            client->busy = std::max(client->busy.value_or(busy), busy);
-        }
-    }
-}
-
-// Canonical, while somebody runs: see EarlyPolls. Polls of another process end only once a thread
-// may be taken for one that spins.
-void Server::let_pollers_look() {
-    for (const auto& client : clients_) {
-        const auto beyond_limit = busy_ - options_.time.spin_limit;
-        client->note_waiting_polls();
-        if (client->early_polls.are_due(
-                std::max(client->busy.value_or(beyond_limit), beyond_limit))) {
-            client->call_noted_polls_early();
-            release_polls_of(*client);
-        }
-    }
-}
-
 // A thread that has slept for a time while something was to come: on a busy machine time has moved
 // meanwhile or not.
 void Server::note_nap(RemoteClient& client, std::uint32_t actor) {

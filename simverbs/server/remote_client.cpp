@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <new>
 #include <system_error>
@@ -9,6 +10,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -190,8 +192,21 @@ void RemoteClient::release_ring(const RingMemory& ring) {
     rings_.erase(ring.base);
 }
 
-void RemoteClient::completion_delivered(const CompletionRing* /*queue*/) {
+void RemoteClient::completion_delivered(const CompletionRing* queue) {
     area().deliveries.value.store(++deliveries_, std::memory_order_release);
+    const std::uint32_t poller =
+        queue == nullptr ? 0 : queue->poller.value.load(std::memory_order_relaxed);
+    if (poller == 0 || poller > actors_seen_ || !is_in_poll(poller - 1)) {
+        news_for_all_ = true;  // who looks there next is not known
+    } else {
+        news_.push_back(poller - 1);
+    }
+}
+
+bool RemoteClient::is_in_poll(std::uint32_t actor) const {
+    const ActorSlot& slot = area().actors[actor];
+    return slot.ticket.load(std::memory_order_relaxed) !=
+           slot.released.load(std::memory_order_relaxed);
 }
 
 void RemoteClient::event_delivered() {
@@ -232,10 +247,13 @@ std::string RemoteClient::describe(std::uint32_t actor) {
     return fmt::format("thread {} ({}) of {}", actor, watch(actor).program(), host_);
 }
 
-void RemoteClient::note_waiting_polls() {
+void RemoteClient::note_waiting_polls(std::uint64_t step) {
     waiting_polls_.resize(actor_count());
     for (std::size_t actor = 0; actor < waiting_polls_.size(); ++actor) {
-        waiting_polls_[actor] = area().actors[actor].ticket.load(std::memory_order_acquire);
+        const std::uint32_t ticket = area().actors[actor].ticket.load(std::memory_order_acquire);
+        if (waiting_polls_[actor].ticket != ticket) {
+            waiting_polls_[actor] = {ticket, step};
+        }
     }
 }
 
@@ -243,7 +261,7 @@ void RemoteClient::call_noted_polls_early() {
     for (std::size_t actor = 0; actor < waiting_polls_.size(); ++actor) {
         ActorSlot& slot = area().actors[actor];
         auto expected = static_cast<std::uint32_t>(EarlyWord::kNo);
-        if (slot.released.load(std::memory_order_relaxed) != waiting_polls_[actor]) {
+        if (slot.released.load(std::memory_order_relaxed) != waiting_polls_[actor].ticket) {
             slot.early.compare_exchange_strong(
                 expected, static_cast<std::uint32_t>(EarlyWord::kEnded), std::memory_order_relaxed);
         }
@@ -271,9 +289,46 @@ std::string RemoteClient::acted_by_clock() {
         [](const ActorSlot& slot) { return slot.by_clock.load(std::memory_order_relaxed) != 0; });
 }
 
-void RemoteClient::end_noted_polls() {
-    for (std::size_t actor = 0; actor < waiting_polls_.size(); ++actor) {
-        area().actors[actor].released.store(waiting_polls_[actor], std::memory_order_release);
+void RemoteClient::end_noted_polls(bool all) {
+    if (all || news_for_all_) {
+        for (std::uint32_t actor = 0; actor < waiting_polls_.size(); ++actor) {
+            end_noted_poll(actor);
+        }
+    } else {
+        for (const std::uint32_t actor : news_) {
+            end_noted_poll(actor);
+        }
+        for (std::uint32_t actor = 0; actor < waiting_polls_.size(); ++actor) {
+            if (area().actors[actor].any_news.load(std::memory_order_relaxed) != 0) {
+                end_noted_poll(actor);
+            }
+        }
+    }
+    news_for_all_ = false;
+    news_.clear();
+}
+
+bool RemoteClient::end_polls_before(std::uint64_t step) {
+    bool any = false;
+    for (std::uint32_t actor = 0; actor < waiting_polls_.size(); ++actor) {
+        if (waiting_polls_[actor].since != step && is_in_poll(actor)) {
+            end_noted_poll(actor);
+            any = true;
+        }
+    }
+    return any;
+}
+
+// Clients look whether they are let go on after they have said that they sleep, the server looks
+// whether they sleep after it has let them go on: one of the two sees the other.
+void RemoteClient::end_noted_poll(std::uint32_t actor) {
+    if (actor >= waiting_polls_.size()) {
+        return;
+    }
+    ActorSlot& slot = area().actors[actor];
+    slot.released.store(waiting_polls_[actor].ticket, std::memory_order_seq_cst);
+    if (slot.sleeps.load(std::memory_order_seq_cst) != 0) {
+        syscall(SYS_futex, &slot.released, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
     }
 }
 

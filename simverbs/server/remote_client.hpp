@@ -136,11 +136,22 @@ class RemoteClient final : public Client {
     [[nodiscard]] std::string describe(std::uint32_t actor);
     // Time has moved since its threads were looked at.
     void time_passed();
-    // Canonical: notes the polls that have found nothing and wait.
-    void note_waiting_polls();
-    // Lets those return. Polls that have begun since wait on: the step may already have woken their
-    // threads.
-    void end_noted_polls();
+    // Canonical: notes the polls that have found nothing and wait, after so many steps.
+    void note_waiting_polls(std::uint64_t step);
+    // Lets those return that have news, or all. Polls that have begun since wait on: the step may
+    // already have woken their threads.
+    void end_noted_polls(bool all);
+    // Lets those return that began before that many steps. Returns true if there are any.
+    bool end_polls_before(std::uint64_t step);
+    // Threads that poll give their processor up the sooner.
+    void note_crowd(bool is_crowded) {
+        std::atomic<std::uint64_t>& crowded = area().crowded.value;
+        if ((crowded.load(std::memory_order_relaxed) != 0) != is_crowded) {
+            crowded.store(is_crowded ? 1 : 0, std::memory_order_relaxed);
+        }
+    }
+    // Returns true if something has come since polls were last ended.
+    [[nodiscard]] bool has_news() const { return news_for_all_ || !news_.empty(); }
     // Time stands, and they are about to end all the same: see EarlyPolls.
     void call_noted_polls_early();
     // Returns which thread has acted after such a poll, in words; "" if none has.
@@ -155,6 +166,9 @@ class RemoteClient final : public Client {
     void release_ring(const RingMemory& ring) override;
     void hand_over(int descriptor) override { handed_over_.push_back(descriptor); }
     void completion_delivered(const CompletionRing* queue) override;
+    void memory_written() override { news_for_all_ = true; }
+    [[nodiscard]] bool is_in_poll(std::uint32_t actor) const;
+    void end_noted_poll(std::uint32_t actor);
     void event_delivered() override;
 
     int socket_;
@@ -178,7 +192,13 @@ class RemoteClient final : public Client {
     std::vector<int> handed_over_;
     std::vector<std::unique_ptr<ThreadWatch>> watches_;
     std::vector<std::uint32_t> watched_threads_;
-    std::vector<std::uint64_t> waiting_polls_;  // tickets by actor
+    struct WaitingPoll {
+        std::uint32_t ticket = 0;
+        std::uint64_t since = 0;  // steps
+    };
+    std::vector<WaitingPoll> waiting_polls_;  // by actor
+    std::vector<std::uint32_t> news_;         // actors to whose queues a completion has come
+    bool news_for_all_ = false;
     std::map<std::byte*, std::unique_ptr<SharedSegment>> rings_;
     Attachment attachment_;  // last: its objects refer to the rings and the memory
 };

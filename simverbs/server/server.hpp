@@ -26,6 +26,7 @@
 #include "simverbs/server/server_options.hpp"
 #include "simverbs/server/world_place.hpp"
 #include "simverbs/simverbs.h"
+#include "simverbs/threads/processors.hpp"
 #include "simverbs/time/pace.hpp"
 #include "simverbs/time/rule.hpp"
 #include "simverbs/time/stall_watch.hpp"
@@ -131,8 +132,6 @@ class Server {
     void note_signal(RemoteClient& client, std::uint32_t actor);
     void note_nap(RemoteClient& client, std::uint32_t actor);
     bool devices_wait(std::chrono::nanoseconds interval);
-    void note_busy(pid_t process, std::chrono::nanoseconds busy);
-    void let_pollers_look();
     void take_marks(RemoteClient& client);
     Coming look_at_programs();
     void begin_turn();
@@ -142,11 +141,17 @@ class Server {
     [[nodiscard]] bool nothing_to_come() const;
     bool run_pending_commands();
     [[nodiscard]] bool is_free() const { return options_.time.schedule == Schedule::kFree; }
-    void release_pollers();
-    void release_polls_of(RemoteClient& client);
     bool sleep_until_something_happens();
     [[nodiscard]] int longest_sleep_ms() const;
     [[nodiscard]] bool doorbells_waiting() const;
+
+    // polls.cpp: which polls end.
+    void note_busy(pid_t process, std::chrono::nanoseconds busy);
+    void let_pollers_look();
+    void release_pollers(bool anything_happened);
+    void release_polls_of(RemoteClient& client, bool all);
+    [[nodiscard]] bool next_step_is_far() const;
+    bool show_before_jump();
 
     // stall.cpp: worlds that go nowhere. So many sleeps of a tenth of a second without a call are
     // one.
@@ -182,7 +187,9 @@ class Server {
     std::string sleeps_for_time_;  // the host of a thread that does, at the last look at everybody
     bool someone_was_looked_at_ = false;
     std::chrono::nanoseconds busy_{};  // of those that run, the longest: see EarlyPolls
-    bool stands_ = false;              // canonical: somebody runs
+    const Processors processors_;
+    bool stands_ = false;      // canonical: somebody runs
+    std::uint64_t steps_ = 0;  // canonical
     RunMarks marks_;
     FabricRequests fabric_;
     std::atomic<bool> stop_{false};

@@ -202,7 +202,7 @@ bool Server::move_time() {
         case Move::kCommands:
             return run_pending_commands() || fabric_.run_waiting();
         case Move::kJump:
-            if (is_free() && pollers_must_look()) {
+            if (is_free() ? pollers_must_look() : show_before_jump()) {
                 return true;
             }
             break;
@@ -271,15 +271,18 @@ bool Server::move_in_turn(Move move) {
     }
     for (const auto& client : clients_) {
         client->early_polls.time_moved();
-        client->note_waiting_polls();
+        client->note_waiting_polls(steps_);
     }
-    const bool stepped = (walks ? simulation_->step_exactly()
-                                : simulation_->step_to_news([this] { return deliveries(); })) > 0;
+    const bool is_far = next_step_is_far();
+    const std::uint64_t records = simulation_->bus().run_records();
+    const bool stepped =
+        (walks ? simulation_->step_exactly()
+               : simulation_->step_to_news([this] { return deliveries(); }, kFarJump)) > 0;
     if (stepped) {
         note_sleepers(walks);
     }
     remove_killed();
-    release_pollers();
+    release_pollers(!stepped || is_far || simulation_->bus().run_records() != records);
     return stepped;
 }
 
@@ -358,9 +361,11 @@ bool Server::look_at_everyone(std::chrono::nanoseconds interval) {
         client->busy.reset();
     }
     bool all = processes_.have_stopped();
+    std::size_t everyone = 0;
     for (const auto& client : clients_) {
         const std::uint32_t known = client->known_actors();
         const std::uint32_t actors = client->actor_count();
+        everyone += actors;
         all = all && (is_free() || !client->is_about_to_name_threads());
         for (std::uint32_t actor = 0; actor < actors; ++actor) {
             const bool in_time = client->is_announced(actor) && client->named_threads_in_time();
@@ -369,6 +374,9 @@ bool Server::look_at_everyone(std::chrono::nanoseconds interval) {
             }
             all = judge_actor(*client, actor, interval) != Hold::kHolds && all;
         }
+    }
+    for (const auto& client : clients_) {
+        client->note_crowd(everyone > processors_.count());
     }
     return all && (devices_.empty() || devices_wait(interval));
 }
@@ -437,19 +445,6 @@ void Server::note_sleepers(bool walked) {
 
 bool Server::is_under_way() const {
     return simulation_->loop().events_run() != events_at_rest_;
-}
-
-// No poll of a stopped process returns before it goes on.
-void Server::release_pollers() {
-    for (const auto& client : clients_) {
-        release_polls_of(*client);
-    }
-}
-
-void Server::release_polls_of(RemoteClient& client) {
-    if (!processes_.holds(client.process())) {
-        client.end_noted_polls();
-    }
 }
 
 int Server::longest_sleep_ms() const {

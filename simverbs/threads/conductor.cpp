@@ -16,8 +16,6 @@ constexpr auto kTurnPause = 50us;
 
 // Steps after which every poller may look, whether or not something has come to its queue.
 constexpr std::uint64_t kStepsUnseen = 4096;
-// A jump that far may be that of a time limit: of retransmission, say.
-constexpr auto kFar = fabric::SimDuration(4us);
 
 std::atomic<std::uint64_t> g_last_conductor{0};
 
@@ -308,7 +306,7 @@ void Conductor::release_pollers(bool anything_happened) {
 bool Conductor::show_before_jump() {
     const fabric::EventLoop& loop = simulation_.loop();
     const auto next = loop.next_time();
-    if (!next || *next - loop.now() <= kFar || options_.schedule == Schedule::kSerial) {
+    if (!next || *next - loop.now() <= kFarJump || options_.schedule == Schedule::kSerial) {
         return false;
     }
     bool any = false;

@@ -261,9 +261,8 @@ void Conductor::note_sleepers(bool walked) {
 }
 
 std::size_t Conductor::step_to_news() {
-    return simulation_.step_to_news(
-        [this] { return deliveries_.load(std::memory_order_relaxed); },
-        options_.schedule == Schedule::kFree ? kLongJump : fabric::SimDuration::max());
+    return simulation_.step_to_news([this] { return deliveries_.load(std::memory_order_relaxed); },
+                                    options_.schedule == Schedule::kFree ? kLongJump : kFarJump);
 }
 
 // After a step that was taken because everyone waits.

@@ -83,6 +83,10 @@ constexpr Hold judge(ThreadState found, bool something_may_come) {
 // before such a jump all that poll are made to poll once more.
 inline constexpr fabric::SimDuration kLongJump = std::chrono::microseconds(100);
 
+// Canonical: a jump as long as this may be that of a time limit, of retransmission for example:
+// before it whoever has polled through a step is let go on once.
+inline constexpr fabric::SimDuration kFarJump = std::chrono::microseconds(4);
+
 // ---- all actors
 
 // Actors that are expected to arrive.

@@ -281,8 +281,10 @@ TEST_F(Hostile, ThreadsThatAreNotItsOwn) {
                                    : static_cast<std::uint32_t>(odd_number(random_)));
             slot.state.store(static_cast<std::uint32_t>(random_() % 6));
             slot.seen.store(odd_number(random_));
-            slot.ticket.store(odd_number(random_));
-            slot.released.store(odd_number(random_));
+            slot.ticket.store(static_cast<std::uint32_t>(odd_number(random_)));
+            slot.released.store(static_cast<std::uint32_t>(odd_number(random_)));
+            slot.sleeps.store(static_cast<std::uint32_t>(random_() % 2));
+            slot.any_news.store(static_cast<std::uint32_t>(random_() % 2));
         }
         area.actors_made.value.store(static_cast<std::uint32_t>(odd_number(random_)));
         sched_yield();

@@ -1,54 +1,27 @@
 // programs NAME: small programs whose threads wait for each other in the ways that programs do, to
 // be run again and again (run, promises.txt). Plain verbs: nothing here knows of simverbs.
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
-#include <csignal>
-#include <ctime>
-#include <functional>
 #include <mutex>
-#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/epoll.h>
-#include <sys/time.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "by_time.hpp"
 #include "ends.hpp"
+#include "traffic.hpp"
 
 namespace {
 
+using promises::dawdle;
 using promises::End;
+using promises::kRounds;
 using promises::Pair;
 using promises::require;
-
-constexpr int kRounds = 40;
-
-// Uses some processor time, another amount each time.
-void dawdle() {
-    thread_local std::random_device entropy;
-    volatile unsigned sink = 0;
-    for (unsigned left = entropy() % 30'000; left > 0; --left) {
-        sink = sink + left;
-    }
-    if (entropy() % 4 == 0) {
-        std::this_thread::yield();
-    }
-}
-
-void traffic(Pair& pair, int rounds = kRounds, unsigned salt = 1) {
-    for (int round = 0; round < rounds; ++round) {
-        dawdle();
-        pair.near.write(pair.far, 1 + (salt * 997U + static_cast<unsigned>(round) * 331U) % 9000U);
-        pair.near.wait();
-    }
-}
+using promises::traffic;
 
 // The second thread makes its first call while the first polls.
 void creation() {
@@ -186,6 +159,26 @@ void polls_under_a_lock() {
     other.join();
 }
 
+// One thread sends; the other one polls once in vain, and only then gets its end ready. Time limits
+// of the first must not pass meanwhile.
+void poll_in_vain() {
+    End near(0);
+    End far(1);
+    near.connect(far);
+    std::thread sender([&] {
+        near.send(100);
+        near.wait();
+    });
+    std::thread receiver([&] {
+        require(far.poll() == 0, "nothing can have come");
+        far.connect(near);
+        far.receive();
+        far.wait();
+    });
+    sender.join();
+    receiver.join();
+}
+
 // More threads than processors, each with an end of its own; each message is answered.
 void many_threads() {
     constexpr int kPairs = 12;
@@ -259,168 +252,6 @@ void shared_qp() {
     other.join();
 }
 
-void events_by(const std::function<void(End&)>& sleep) {
-    Pair first;
-    Pair second(nullptr, true);
-    require(fcntl(second.near.channel->fd, F_SETFL, O_NONBLOCK) == 0, "fcntl");
-    std::thread other([&] {
-        for (int i = 0; i < kRounds / 2; ++i) {
-            require(ibv_req_notify_cq(second.near.cq, 0) == 0, "ibv_req_notify_cq");
-            second.near.write(second.far, 500 + static_cast<unsigned>(i));
-            ibv_cq* cq = nullptr;
-            void* context = nullptr;
-            while (ibv_get_cq_event(second.near.channel, &cq, &context) != 0) {
-                sleep(second.near);
-            }
-            ibv_ack_cq_events(cq, 1);
-            second.near.wait();
-        }
-    });
-    traffic(first, kRounds / 2);
-    other.join();
-}
-
-void epoll_without_limit() {
-    events_by([](End& end) {
-        const int set = epoll_create1(EPOLL_CLOEXEC);
-        epoll_event event{.events = EPOLLIN, .data = {}};
-        epoll_ctl(set, EPOLL_CTL_ADD, end.channel->fd, &event);
-        epoll_wait(set, &event, 1, -1);
-        close(set);
-    });
-}
-
-void poll_with_limit() {
-    events_by([](End& end) {
-        pollfd look{end.channel->fd, POLLIN, 0};
-        poll(&look, 1, 100);
-    });
-}
-
-void naps() {
-    Pair first;
-    Pair second;
-    std::thread other([&] {
-        for (int i = 0; i < kRounds / 2; ++i) {
-            usleep(3000);
-            second.near.write(second.far, 700);
-            second.near.wait();
-        }
-    });
-    traffic(first, 4 * kRounds);
-    other.join();
-}
-
-// A busy machine may find nobody asleep in so short a time.
-void short_naps() {
-    Pair pair;
-    for (int i = 0; i < 8 * kRounds; ++i) {
-        pair.near.write(pair.far, 700);
-        usleep(60);
-        if (pair.near.poll() == 0) {
-            pair.near.wait();
-        }
-    }
-}
-
-void timers() {
-    Pair first;
-    Pair second;
-    std::thread other([&] {
-        const int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-        const itimerspec every{{0, 3'000'000}, {0, 3'000'000}};
-        timerfd_settime(timer, 0, &every, nullptr);
-        std::uint64_t times = 0;
-        for (int i = 0; i < kRounds / 2; ++i) {
-            require(read(timer, &times, sizeof times) == sizeof times, "read");
-            second.near.write(second.far, 700);
-            second.near.wait();
-        }
-    });
-    traffic(first, 4 * kRounds);
-    other.join();
-}
-
-sigset_t block_alarm() {
-    sigset_t alarm;
-    sigemptyset(&alarm);
-    sigaddset(&alarm, SIGALRM);
-    pthread_sigmask(SIG_BLOCK, &alarm, nullptr);
-    return alarm;
-}
-
-void signals() {
-    Pair first;
-    Pair second;
-    const sigset_t alarm = block_alarm();
-    const itimerval every{{0, 300}, {0, 300}};
-    setitimer(ITIMER_REAL, &every, nullptr);
-    std::thread other([&] {
-        for (int i = 0; i < kRounds / 2; ++i) {
-            int number = 0;
-            sigwait(&alarm, &number);
-            second.near.write(second.far, 700);
-            second.near.wait();
-        }
-    });
-    traffic(first, 4 * kRounds);
-    other.join();
-}
-
-// Nobody looks at the thread that the signal woke before it has ended: the other one joins it.
-void one_signal() {
-    Pair first;
-    Pair second;
-    const sigset_t alarm = block_alarm();
-    std::thread other([&] {
-        int number = 0;
-        sigwait(&alarm, &number);
-        second.near.write(second.far, 700);
-        second.near.wait();
-    });
-    traffic(first, 4 * kRounds);
-    kill(getpid(), SIGALRM);
-    other.join();
-}
-
-void time_limit() {
-    Pair first;
-    Pair second;
-    std::thread other([&] {
-        for (int i = 0; i < kRounds; ++i) {
-            const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(200);
-            while (std::chrono::steady_clock::now() < end) {
-                (void)second.near.poll();
-            }
-            second.near.write(second.far, 700);
-            second.near.wait();
-        }
-    });
-    traffic(first, 8 * kRounds);
-    other.join();
-}
-
-void for_a_while() {
-    Pair pair;
-    timeval began{};
-    timeval now{};
-    gettimeofday(&began, nullptr);
-    do {
-        pair.near.write(pair.far, 700);
-        pair.near.wait();
-        gettimeofday(&now, nullptr);
-    } while ((now.tv_sec - began.tv_sec) * 1'000'000 + now.tv_usec - began.tv_usec < 20'000);
-}
-
-void how_long_it_took() {
-    Pair pair;
-    timeval began{};
-    timeval ended{};
-    gettimeofday(&began, nullptr);
-    traffic(pair);
-    gettimeofday(&ended, nullptr);
-}
-
 // Each process has a world of its own.
 void forks() {
     Pair first;
@@ -470,19 +301,20 @@ int main(int count, char** words) {
         {"condition_variables", condition_variables},
         {"mutexes", mutexes},
         {"polls_under_a_lock", polls_under_a_lock},
+        {"poll_in_vain", poll_in_vain},
         {"many_threads", many_threads},
         {"shared_cq", shared_cq},
         {"shared_qp", shared_qp},
-        {"epoll_without_limit", epoll_without_limit},
-        {"poll_with_limit", poll_with_limit},
-        {"naps", naps},
-        {"short_naps", short_naps},
-        {"timers", timers},
-        {"signals", signals},
-        {"one_signal", one_signal},
-        {"time_limit", time_limit},
-        {"for_a_while", for_a_while},
-        {"how_long_it_took", how_long_it_took},
+        {"epoll_without_limit", promises::epoll_without_limit},
+        {"poll_with_limit", promises::poll_with_limit},
+        {"naps", promises::naps},
+        {"short_naps", promises::short_naps},
+        {"timers", promises::timers},
+        {"signals", promises::signals},
+        {"one_signal", promises::one_signal},
+        {"time_limit", promises::time_limit},
+        {"for_a_while", promises::for_a_while},
+        {"how_long_it_took", promises::how_long_it_took},
         {"forks", forks},
         {"eight_threads", eight_threads},
     };
