@@ -77,7 +77,7 @@ struct ClientArea {
     SharedCount events;      // of them those on descriptors, written by the server
     alignas(kCacheLine) SharedIndex actors_made;  // slots in use, written by the client
     SharedCount turn;     // canonical: how often all threads were let go on, written by the server
-    SharedCount crowded;  // canonical: 1: more threads than processors, written by the server
+    SharedCount crowded;  // canonical: 1: more threads poll than there are processors
     ClientMark shared_object;  // two of its threads used one in the same turn
     CopyRequest copy;
     std::array<Doorbell, kDoorbells> doorbells;

@@ -143,6 +143,8 @@ class RemoteClient final : public Client {
     void end_noted_polls(bool all);
     // Lets those return that began before that many steps. Returns true if there are any.
     bool end_polls_before(std::uint64_t step);
+    // Canonical: the actor has found nothing to poll, and waits.
+    [[nodiscard]] bool is_in_poll(std::uint32_t actor) const;
     // Threads that poll give their processor up the sooner.
     void note_crowd(bool is_crowded) {
         std::atomic<std::uint64_t>& crowded = area().crowded.value;
@@ -167,7 +169,6 @@ class RemoteClient final : public Client {
     void hand_over(int descriptor) override { handed_over_.push_back(descriptor); }
     void completion_delivered(const CompletionRing* queue) override;
     void memory_written() override { news_for_all_ = true; }
-    [[nodiscard]] bool is_in_poll(std::uint32_t actor) const;
     void end_noted_poll(std::uint32_t actor);
     void event_delivered() override;
 

@@ -361,13 +361,13 @@ bool Server::look_at_everyone(std::chrono::nanoseconds interval) {
         client->busy.reset();
     }
     bool all = processes_.have_stopped();
-    std::size_t everyone = 0;
+    std::size_t polling = 0;
     for (const auto& client : clients_) {
         const std::uint32_t known = client->known_actors();
         const std::uint32_t actors = client->actor_count();
-        everyone += actors;
         all = all && (is_free() || !client->is_about_to_name_threads());
         for (std::uint32_t actor = 0; actor < actors; ++actor) {
+            polling += client->is_in_poll(actor) ? 1 : 0;
             const bool in_time = client->is_announced(actor) && client->named_threads_in_time();
             if (actor >= known && !in_time && is_under_way()) {
                 marks_.set(Mark::kCameLate, client->describe(actor));
@@ -376,7 +376,7 @@ bool Server::look_at_everyone(std::chrono::nanoseconds interval) {
         }
     }
     for (const auto& client : clients_) {
-        client->note_crowd(everyone > processors_.count());
+        client->note_crowd(polling > processors_.count());
     }
     return all && (devices_.empty() || devices_wait(interval));
 }
