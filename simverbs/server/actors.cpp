@@ -76,11 +76,13 @@ Hold Server::judge_actor(RemoteClient& client, std::uint32_t actor,
     return hold;
 }
 
-// The threads of programs that have devices open, and are no actors.
+// The threads of programs that have devices open, and are no actors. Under the schedule free one
+// that uses its processor never lets time jump, as the processors of QEMU's guest do not.
 bool Server::devices_wait(std::chrono::nanoseconds interval) {
-    ThreadLook look{.spin_limit = options_.time.spin_limit,
-                    .interval = interval,
-                    .something_may_come = !nothing_to_come()};
+    ThreadLook look{
+        .spin_limit = is_free() ? std::chrono::nanoseconds::zero() : options_.time.spin_limit,
+        .interval = interval,
+        .something_may_come = !nothing_to_come()};
     const bool wait = devices_.everyone_waits(actor_threads(), processes_.held(), !is_free(), look);
     if (look.busy_process != 0) {
         note_busy(look.busy_process, look.busy);
