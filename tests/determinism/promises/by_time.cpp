@@ -18,7 +18,9 @@
 
 namespace promises {
 
-static void events_by(const std::function<void(End&)>& sleep) {
+namespace {
+
+void events_by(const std::function<void(End&)>& sleep) {
     Pair first;
     Pair second(nullptr, true);
     require(fcntl(second.near.channel->fd, F_SETFL, O_NONBLOCK) == 0, "fcntl");
@@ -38,6 +40,8 @@ static void events_by(const std::function<void(End&)>& sleep) {
     traffic(first, kRounds / 2);
     other.join();
 }
+
+}  // namespace
 
 void epoll_without_limit() {
     events_by([](End& end) {
@@ -100,13 +104,17 @@ void timers() {
     other.join();
 }
 
-static sigset_t block_alarm() {
+namespace {
+
+sigset_t block_alarm() {
     sigset_t alarm;
     sigemptyset(&alarm);
     sigaddset(&alarm, SIGALRM);
     pthread_sigmask(SIG_BLOCK, &alarm, nullptr);
     return alarm;
 }
+
+}  // namespace
 
 void signals() {
     Pair first;
