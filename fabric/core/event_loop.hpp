@@ -60,6 +60,12 @@ class EventLoop {
         now_ = time;
     }
 
+    // Returns true if an event of `key` at `time`, had there been one, would have run by now. While
+    // an event runs, its own key counts as run.
+    [[nodiscard]] bool is_past(SimTime time, EventKey key) const {
+        return time < now_ || (time == now_ && (!running_ || key <= last_key_));
+    }
+
     // Returns true if nothing but frames moved in the last instant.
     [[nodiscard]] bool only_frames_moved() const { return only_frames_moved_; }
 

@@ -1,5 +1,6 @@
 #include "fabric/net/credits.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <numeric>
 
@@ -35,10 +36,16 @@ void VlCredits::undo(std::uint32_t blocks, SimTime time) {
     returns_.erase(entry);
 }
 
-void VlCredits::rewind(SimTime now) {
-    while (first_ > 0 && returns_[first_ - 1].time > now) {
-        available_ -= returns_[--first_].blocks;
-    }
+void VlCredits::rewind(SimTime time) {
+    const auto counted = returns_.begin() + static_cast<std::ptrdiff_t>(first_);
+    const auto later = std::stable_partition(
+        returns_.begin(), counted, [time](const Return& entry) { return entry.time <= time; });
+    available_ =
+        std::accumulate(later, counted, available_,
+                        [](std::uint32_t sum, const Return& entry) { return sum - entry.blocks; });
+    first_ = static_cast<std::size_t>(later - returns_.begin());
+    std::stable_sort(later, returns_.end(),
+                     [](const Return& a, const Return& b) { return a.time < b.time; });
 }
 
 SimTime VlCredits::when(std::uint32_t blocks, SimTime at) const {

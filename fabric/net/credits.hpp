@@ -47,9 +47,9 @@ class VlCredits {
     void put_back(std::uint32_t blocks) { available_ += blocks; }
     // The same where its return was entered, for `time`. Then rewind() before anything is taken.
     void undo(std::uint32_t blocks, SimTime time);
-    // The credits taken next are taken at `now` or later, though it was later already. Only where
-    // returns were entered in their order.
-    void rewind(SimTime now);
+    // Credits were last taken at `time` after all, not later, as it seemed before undo() and
+    // put_back().
+    void rewind(SimTime time);
 
     // The sender learns at `time` that the receiver has room again. Not before `now` is time gone
     // back to.

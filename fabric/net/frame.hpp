@@ -126,6 +126,13 @@ struct Frame {
     }
 };
 
+// Everything on the wire of all packets of a train.
+[[nodiscard]] inline std::uint64_t total_wire_bytes(const Frame& frame) {
+    return frame.packets == 1
+               ? frame.wire_bytes
+               : std::uint64_t{frame.wire_bytes} * (frame.packets - 1U) + frame.last_wire_bytes;
+}
+
 // Gives a frame back to its pool and lets its cargo go.
 struct FrameRecycler {
     void operator()(Frame* frame) const;

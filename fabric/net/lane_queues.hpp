@@ -1,5 +1,5 @@
 // The frames that wait at a port for their turn, by virtual lane. Made when a frame first has to
-// wait: most ports never need it.
+// wait: most ports never need it. A train waits as one frame, and counts as its packets.
 #pragma once
 
 #include <array>
@@ -30,8 +30,13 @@ class LaneQueues {
     // While a frame waits, `arrival` says when it may start at the earliest.
     void push_back(FramePtr frame, SimTime ready);
     void push_front(FramePtr frame, SimTime ready);
-    // `now`: when the frame behind it becomes the first.
+    // Takes the first frame, or the first packet of a train. `now`: when what is behind it becomes
+    // the first.
     FramePtr pop_front(std::uint8_t lane, SimTime now);
+    // The same with the first `packets` of a train, or all of them.
+    FramePtr pop_train(std::uint8_t lane, std::uint16_t packets, SimTime now);
+    // Splits the trains into packets.
+    void cut_trains();
 
     [[nodiscard]] const Frame& front(std::uint8_t lane) const { return *lanes_[lane].head; }
     [[nodiscard]] SimTime ready(std::uint8_t lane) const { return lanes_[lane].head->arrival; }

@@ -42,7 +42,8 @@ LinkDirection::~LinkDirection() {
     drop_all(DropReason::kTeardown);
 }
 
-SimTime LinkDirection::free_at() const {
+SimTime LinkDirection::free_at() {
+    end_passages();
     const SimTime free = std::max(services_.loop.now(), busy_until_);
     return queues_ == nullptr || queues_->empty()
                ? free
@@ -56,6 +57,9 @@ SimTime LinkDirection::free_at() const {
 // A frame that a filter takes goes no further than the wire, and takes no room at the other end:
 // the credits of lost packets come back with the next flow control packet (IBA 7.9.4.4).
 [[gnu::flatten]] void LinkDirection::transmit(FramePtr frame, SimTime ready) {
+    if (knows_passages()) [[unlikely]] {
+        look_at_passages();
+    }
     if (frame->packets > 1) [[unlikely]] {
         transmit_train(std::move(frame), ready);
         return;
@@ -139,10 +143,9 @@ void LinkDirection::commit(FramePtr frame, SimTime start) {
 
 // Returns the time until the other end can do something: of a frame that is cut through the part
 // with all that a switch looks at.
-SimDuration LinkDirection::time_to_decide(const Frame& frame) const {
-    return rate_.transmission_time(cuts_through_ && !frame.is_management
-                                       ? std::min(frame.wire_bytes, Switch::kCutThroughBytes)
-                                       : frame.wire_bytes);
+SimDuration LinkDirection::time_to_decide(std::uint32_t bytes) const {
+    return rate_.transmission_time(cuts_through_ ? std::min(bytes, Switch::kCutThroughBytes)
+                                                 : bytes);
 }
 
 bool LinkDirection::filters_take(Frame& frame) {
@@ -278,6 +281,7 @@ void LinkDirection::give_back(std::uint8_t lane, std::uint32_t bytes, SimTime wh
         release_held(lane, bytes);
         return;
     }
+    look_at_passed();
     credits(lane).add_return(blocks_of(bytes), when + latency_, services_.loop.now());
     if (queues_ == nullptr || (queues_->occupied() >> lane & 1U) == 0) {
         return;

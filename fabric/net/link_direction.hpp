@@ -5,7 +5,8 @@
 // more: it queues by lane, and the lanes take turns by the port's arbitration tables. Of what is on
 // the wire only the first frame is in the event heap, since a direction delivers in order.
 //
-// Packets that nothing tells apart are one frame, a train (trains.cpp).
+// Packets that nothing tells apart are one frame, a train (trains.cpp), also where they pass a
+// switch (passages.cpp).
 //
 // On Ethernet a switch drops, marks or pauses by the length of its queues (ethernet_port.cpp).
 //
@@ -73,23 +74,27 @@ class LinkDirection final : public EventHandler {
     [[nodiscard]] Port& from() const { return from_; }
     [[nodiscard]] Port& to() const { return to_; }
     // On the wire or waiting for it.
-    [[nodiscard]] std::uint32_t frames_in_flight() const {
+    [[nodiscard]] std::uint32_t frames_in_flight() {
+        end_passages();
         return on_wire_ + (queues_ != nullptr ? queues_->frames() : 0);
     }
     // When a frame handed over now would start, if nothing but frames is in its way.
-    [[nodiscard]] SimTime free_at() const;
+    [[nodiscard]] SimTime free_at();
 
-    // Returns true if a train would stay one if it were handed over now and there are credits for
-    // it: nobody looks at single packets, nothing waits, and a host is at the other end.
+    // Returns true if a train would stay one if it were handed over now: nobody looks at single
+    // packets, and what is at the other end can take several at once.
     [[nodiscard]] bool takes_trains() const {
-        return !to_switch_ && filters_.empty() && (queues_ == nullptr || queues_->empty()) &&
-               waiting_since_ == SimTime::max() && services_.frame_observer == nullptr &&
+        return (!to_switch_ || (cuts_through_ && pausing_ == nullptr)) && filters_.empty() &&
+               services_.frame_observer == nullptr &&
                !services_.bus.wants(trace::Category::kPacket);
     }
 
     // Filters are asked in the order of their adding, until one drops or takes. They outlive their
     // stay.
-    void add_filter(LinkFilter& filter) { filters_.push_back(&filter); }
+    void add_filter(LinkFilter& filter) {
+        end_passages();
+        filters_.push_back(&filter);
+    }
     // The search begins with the youngest.
     void remove_filter(LinkFilter& filter) {
         const auto found = std::find(filters_.rbegin(), filters_.rend(), &filter);
@@ -106,7 +111,7 @@ class LinkDirection final : public EventHandler {
     // Returns true if a frame waits in `lane` for credits of which none is on its way back.
     [[nodiscard]] bool starves(std::uint8_t lane) const;
     // Blocks of a data lane that no frame takes; and of how many. Nothing without flow control.
-    [[nodiscard]] std::uint32_t unused_credits(std::uint8_t lane) const;
+    [[nodiscard]] std::uint32_t unused_credits(std::uint8_t lane);
     [[nodiscard]] std::uint32_t credit_limit() const { return buffer_blocks_; }
     [[nodiscard]] std::uint64_t waiting_bytes(std::uint8_t lane) const {
         return queues_ == nullptr ? 0 : queues_->bytes(lane);
@@ -118,6 +123,12 @@ class LinkDirection final : public EventHandler {
             queues_->for_each_in(lane, visit);
         }
     }
+
+    // Ends the passages of trains through the switch at either end: packets that have passed are
+    // counted, the others are again on the way to it.
+    void end_passages();
+    // The same, and all trains here become packets.
+    [[gnu::noinline]] void cut_trains();
 
     void handle(const Event& event) override;
 
@@ -145,16 +156,46 @@ class LinkDirection final : public EventHandler {
     // Apart from what the compiler makes of one piece.
     [[gnu::noinline]] void trace_sent(const Frame& frame, SimTime start);
     [[gnu::noinline]] void trace_received(const Frame& frame);
-    [[nodiscard]] SimDuration time_to_decide(const Frame& frame) const;
+    [[nodiscard]] SimDuration time_to_decide(const Frame& frame) const {
+        return cuts_through_ && frame.is_management ? rate_.transmission_time(frame.wire_bytes)
+                                                    : time_to_decide(frame.wire_bytes);
+    }
+    [[nodiscard]] SimDuration time_to_decide(std::uint32_t bytes) const;
     [[nodiscard]] SimTime start_of(const Frame& frame) const {
         return frame.arrival - latency_ - time_to_decide(frame);
     }
 
     // trains.cpp; apart from those that the compiler makes of one piece
     [[gnu::noinline]] void transmit_train(FramePtr train, SimTime ready);
+    [[gnu::noinline]] void send_waiting_train(std::uint8_t lane, SimTime start);
+    std::uint16_t take_train_credits(const Frame& train, std::uint16_t most, SimTime& free);
+    void commit_train(FramePtr train, SimTime start, SimTime end);
+    void put_train_on_wire(FramePtr train, SimTime start, SimTime end);
     [[gnu::noinline]] void train_arrives();
+    bool deliver_due();
     bool deliver_first(std::uint16_t packets);
-    [[gnu::noinline]] void cut_trains();
+    FramePtr take_train(std::uint16_t packets);
+    [[nodiscard]] SimTime arrival_after(const Frame& train) const;
+
+    // passages.cpp
+    bool pass_switch();
+    [[nodiscard]] bool is_idle_from(SimTime ready);
+    [[nodiscard]] bool knows_passages() const {
+        return passage_.out != nullptr || passes_from_ != nullptr;
+    }
+    [[gnu::noinline]] void look_at_passages();
+    [[nodiscard]] SimTime passes_at(std::uint16_t nth) const;
+    [[nodiscard]] SimTime credits_back_at(std::uint16_t nth) const;
+    void look_at_passed() {
+        if (passage_.left > 0) [[unlikely]] {
+            count_passed();
+        }
+    }
+    [[gnu::noinline]] void count_passed();
+    [[gnu::noinline]] void end_passage();
+    FramePtr take_back_last(std::uint16_t packets, SimTime start, SimTime last_start);
+    void undo_train_credits(const Frame& train, SimTime start, SimTime last_start);
+    [[gnu::noinline]] void expect_credits();
 
     // The queues.
     void make_queues();
@@ -200,6 +241,18 @@ class LinkDirection final : public EventHandler {
         std::uint32_t sent = 0;
     };
 
+    // A train that was put on the next link ahead of time, and what of it has not been counted as
+    // having passed the switch between the two.
+    struct Passage {
+        LinkDirection* out = nullptr;  // nullptr: there is none
+        SimTime next{};                // when the first packet of the rest arrives at the switch
+        SimDuration forwarding_delay{};
+        std::uint32_t wire_bytes = 0;
+        std::uint32_t last_wire_bytes = 0;
+        std::uint16_t left = 0;
+        std::uint8_t vl = 0;
+    };
+
     const NetworkServices& services_;
     Port& from_;
     Port& to_;
@@ -216,9 +269,11 @@ class LinkDirection final : public EventHandler {
     std::uint8_t last_vl_ = 0;  // of the frame that was last put on the wire
     bool cuts_through_ = false;
     bool to_switch_ = false;
-    bool limits_queues_ = false;        // from an Ethernet switch
-    std::vector<VlCredits> credits_;    // by lane, as far as lanes were used
-    std::unique_ptr<Pausing> pausing_;  // Ethernet, to a switch
+    bool limits_queues_ = false;            // from an Ethernet switch
+    Passage passage_;                       // from here through the switch
+    LinkDirection* passes_from_ = nullptr;  // the one whose passage leads here
+    std::vector<VlCredits> credits_;        // by lane, as far as lanes were used
+    std::unique_ptr<Pausing> pausing_;      // Ethernet, to a switch
     std::unique_ptr<LaneQueues> queues_;
     std::vector<LinkFilter*> filters_;
     SimTime waiting_since_ = SimTime::max();  // the transmitter is free, and a frame is ready

@@ -117,14 +117,24 @@ Network::Network(EventLoop& loop, trace::Bus& bus, Topology topology) : services
     build_nodes(topology);
     build_links(topology);
     set_up_ethernet();
+    bus.tell_before_packets([this] { cut_trains(); });
 }
 
 Network::~Network() {
+    services_.bus.tell_before_packets({});
     services_.observer = nullptr;
     services_.ethernet_observer = nullptr;
     // Frames in a switch know the port whose buffer they are in: while all of them are there.
     for (const auto& link : links_) {
         link->drop_all(DropReason::kTeardown);
+    }
+}
+
+void Network::cut_trains() {
+    for (const auto& link : links_) {
+        for (const NodeId end : {link->end(0).node().id(), link->end(1).node().id()}) {
+            link->direction_from(end).cut_trains();
+        }
     }
 }
 
@@ -231,6 +241,7 @@ const Port* Network::find_neighbour(const Gid& gid, std::uint16_t vlan) const {
 }
 
 std::string Network::report_credit_loop() {
+    cut_trains();
     if (frames_.live() == 0) {
         return {};
     }

@@ -71,7 +71,10 @@ class Network final : private LinkObserver {
     void set_link_observer(LinkObserver* observer) { services_.observer = observer; }
 
     // nullptr: nobody. It is told while somebody wants events of category kPacket.
-    void set_frame_observer(FrameObserver* observer) { services_.frame_observer = observer; }
+    void set_frame_observer(FrameObserver* observer) {
+        cut_trains();
+        services_.frame_observer = observer;
+    }
 
     // Every frame on a link or waiting for one, link by link.
     template <class F>
@@ -86,6 +89,7 @@ class Network final : private LinkObserver {
     void build_links(const Topology& topology);
     void set_up_ethernet();
     void link_changed(Link& link) override;
+    void cut_trains();
 
     NetworkServices services_;
     FramePool frames_;  // outlives the links, which hold frames

@@ -18,12 +18,16 @@ namespace {
 // the gap between frames is nobody's data.
 constexpr std::uint32_t kVcrcBytes = 2;
 
-std::uint64_t data_bytes(const Frame& frame, LinkLayer layer) {
+std::uint32_t data_bytes(std::uint32_t wire_bytes, LinkLayer layer) {
     const std::uint32_t rest = layer == LinkLayer::kEthernet ? kFrameGapBytes : kVcrcBytes;
-    const auto bytes_of = [rest](std::uint32_t bytes) { return std::max(bytes, rest) - rest; };
-    return frame.packets == 1 ? bytes_of(frame.wire_bytes)
-                              : std::uint64_t{bytes_of(frame.wire_bytes)} * (frame.packets - 1U) +
-                                    bytes_of(frame.last_wire_bytes);
+    return std::max(wire_bytes, rest) - rest;
+}
+
+std::uint64_t data_bytes(const Frame& frame, LinkLayer layer) {
+    const std::uint32_t each = data_bytes(frame.wire_bytes, layer);
+    return frame.packets == 1 ? each
+                              : std::uint64_t{each} * (frame.packets - 1U) +
+                                    data_bytes(frame.last_wire_bytes, layer);
 }
 
 bool is_multicast(const Frame& frame, LinkLayer layer) {
@@ -123,6 +127,7 @@ bool Port::apply(PortTrigger trigger) {
     if (row == nullptr) {
         return false;
     }
+    end_passages();
     state_ = row->to;
     if (trigger == PortTrigger::kLinkUp || trigger == PortTrigger::kCarrier) {
         physical_state_ = PhysicalState::kLinkUp;
@@ -161,6 +166,25 @@ void Port::count_received(const Frame& frame) {
     counters_.rcv_packets += frame.packets;
     counters_.rcv_data_bytes += data_bytes(frame, attributes_.link_layer);
     counters_.rcv_multicast_packets += is_multicast(frame, attributes_.link_layer) ? 1 : 0;
+}
+
+void Port::count_passed_in(std::uint32_t wire_bytes) {
+    ++counters_.rcv_packets;
+    counters_.rcv_data_bytes += data_bytes(wire_bytes, attributes_.link_layer);
+}
+
+void Port::count_passed_out(std::uint32_t wire_bytes) {
+    ++counters_.xmit_packets;
+    counters_.xmit_data_bytes += data_bytes(wire_bytes, attributes_.link_layer);
+}
+
+void Port::end_passages() const {
+    for (LinkDirection* const direction : {in_, out_}) {
+        if (direction != nullptr) {
+            direction->end_passages();
+        }
+    }
+    is_passed_ = false;
 }
 
 void Port::count_wait(SimDuration duration, Rate rate) {

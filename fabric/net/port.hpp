@@ -184,7 +184,10 @@ class Port {
         return attributes_.held == PhysicalState::kLinkUp ? physical_state_ : attributes_.held;
     }
     [[nodiscard]] const PortAttributes& attributes() const { return attributes_; }
-    [[nodiscard]] const PortCounters& counters() const { return counters_; }
+    [[nodiscard]] const PortCounters& counters() const {
+        end_passage();
+        return counters_;
+    }
 
     // nullptr when nothing is plugged in.
     [[nodiscard]] Link* link() const { return link_; }
@@ -220,10 +223,24 @@ class Port {
     bool apply(PortTrigger trigger);
 
     // For whoever manages the subnet: change attributes, then say what the change amounts to.
-    [[nodiscard]] PortAttributes& mutable_attributes() { return attributes_; }
+    [[nodiscard]] PortAttributes& mutable_attributes() {
+        end_passage();
+        return attributes_;
+    }
     // For the performance management agent and for faults.
-    [[nodiscard]] PortCounters& mutable_counters() { return counters_; }
+    [[nodiscard]] PortCounters& mutable_counters() {
+        end_passage();
+        return counters_;
+    }
     void raise(PortEvent event);
+
+    // Enters what a train that is passing from or to this port of a switch has done so far, and
+    // lets its other packets come one by one (passages.cpp).
+    void end_passage() const {
+        if (is_passed_) [[unlikely]] {
+            end_passages();
+        }
+    }
 
   private:
     friend class Link;
@@ -235,16 +252,21 @@ class Port {
                (frame.vl == kManagementVl && state_ != PortState::kDown);
     }
     void attach(Link& link, Port& peer, LinkDirection& out, LinkDirection& in);
+    [[gnu::noinline]] void end_passages() const;
     [[nodiscard]] bool look_up_lane(Frame& frame, std::uint16_t from) const;
     void count_sent(const Frame& frame);
     void uncount_sent(const Frame& frame);
     void count_wait(SimDuration duration, Rate rate);
     void count_received(const Frame& frame);
+    // Packets of a train that have passed a switch: came in here, or left here.
+    void count_passed_in(std::uint32_t wire_bytes);
+    void count_passed_out(std::uint32_t wire_bytes);
 
     Node& node_;
     const NetworkServices& services_;
     PortNumber number_;
     PortState state_ = PortState::kDown;
+    mutable bool is_passed_ = false;  // a train passes, or has passed
     PhysicalState physical_state_ = PhysicalState::kPolling;
     Link* link_ = nullptr;
     Port* peer_ = nullptr;

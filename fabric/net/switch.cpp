@@ -151,6 +151,7 @@ void Switch::forward_to_group(Port& port, FramePtr frame) {
 }
 
 void Switch::set_route(Lid lid, std::uint16_t port) {
+    end_passages();
     if (lid.value() >= table_.size()) {
         table_.resize(lid.value() + 1U, kNoRoute);
     }
@@ -158,6 +159,7 @@ void Switch::set_route(Lid lid, std::uint16_t port) {
 }
 
 void Switch::set_ethernet_routes(EthernetRoutes routes) {
+    end_passages();
     ethernet_ = std::move(routes);
     is_ethernet_ = true;
 }
@@ -208,6 +210,40 @@ void Switch::flood(Port& port, FramePtr frame) {
             }
         }
     });
+}
+
+Port* Switch::way_of_train(Port& port, Frame& train) {
+    if (is_ethernet_ || !cuts_through_ || train.is_management || is_multicast(train.dlid) ||
+        train.dlid == kPermissiveLid) {
+        return nullptr;
+    }
+    const std::uint16_t number = route(train.dlid);
+    Port* const out = number == 0 ? nullptr : port_or_null(number);
+    if (out == nullptr || out == &port || out->link() == nullptr ||
+        out->link()->rate() != port.link()->rate()) {
+        return nullptr;
+    }
+    const PortAttributes& from = port.attributes();
+    const PortAttributes& to = out->attributes();
+    if (from.width != to.width || from.speed != to.speed ||
+        (from.enforces_partitions_in && !may_send(from.pkeys, train.pkey)) ||
+        (to.enforces_partitions_out && !admits(to.pkeys, train.pkey))) {
+        return nullptr;
+    }
+    const std::uint8_t lane = train.vl;
+    const bool stays = out->assign_lane(train, port.number().value()) && train.vl == lane;
+    train.vl = lane;
+    return stays ? out : nullptr;
+}
+
+void Switch::end_passages() {
+    if (!trains_pass_) {
+        return;
+    }
+    for (std::uint16_t number = 1; number <= port_count(); ++number) {
+        port(PortNumber(number)).end_passage();
+    }
+    trains_pass_ = false;
 }
 
 // Nobody on a switch listens; the subnet manager hears of links from the network.

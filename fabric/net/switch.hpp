@@ -34,11 +34,18 @@ class Switch final : public Node {
     // than the way in. Its last bit never leaves before it has come.
     [[nodiscard]] bool cuts_through() const { return cuts_through_; }
 
-    void set_forwarding_delay(SimDuration delay) { forwarding_delay_ = delay; }
+    void set_forwarding_delay(SimDuration delay) {
+        end_passages();
+        forwarding_delay_ = delay;
+    }
+    [[nodiscard]] SimDuration forwarding_delay() const { return forwarding_delay_; }
 
     // Replaces the linear forwarding table: [lid] is the port to leave by, 0 for the switch itself,
     // kNoRoute for none.
-    void set_forwarding_table(std::vector<std::uint16_t> table) { table_ = std::move(table); }
+    void set_forwarding_table(std::vector<std::uint16_t> table) {
+        end_passages();
+        table_ = std::move(table);
+    }
     // One entry of it.
     void set_route(Lid lid, std::uint16_t port);
     [[nodiscard]] std::uint16_t route(Lid lid) const {
@@ -60,7 +67,14 @@ class Switch final : public Node {
     void receive(Port& port, FramePtr frame) override;
     void port_changed(Port& port, PortEvent event) override;
 
+    // Returns the port by which all packets of a train that comes in by `port` leave, each in the
+    // lane that it came in and as soon as it may; nullptr if they have to come one by one.
+    [[nodiscard]] Port* way_of_train(Port& port, Frame& train);
+    // A train passes: until end_passages().
+    void train_passes() { trains_pass_ = true; }
+
   private:
+    void end_passages();
     void forward(Port& port, FramePtr frame, std::uint16_t number);
     // The functions that are never inlined would be most of the code of receive(), and a packet
     // with one destination on InfiniBand needs none of them.
@@ -81,6 +95,7 @@ class Switch final : public Node {
     MulticastTable multicast_;
     bool is_ethernet_ = false;
     bool cuts_through_;
+    bool trains_pass_ = false;
 };
 
 }  // namespace fabric

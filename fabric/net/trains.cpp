@@ -3,9 +3,10 @@
 // A train is a way of writing frames down, not another way of sending them: times, counters and
 // credits are those of its packets, and whoever looks at single frames cuts it first. What it saves
 // is events: where nothing else happens in the whole simulation between two of its packets, a host
-// takes them at once.
+// takes them at once. How a train passes a switch is in passages.cpp.
 //
-// Refuses trains towards a switch, which would have to put back what it sent ahead.
+// Refuses trains towards a switch of Ethernet, or one that stores and forwards.
+#include <algorithm>
 #include <utility>
 
 #include "fabric/net/link_direction.hpp"
@@ -13,52 +14,128 @@
 
 namespace fabric {
 
-// As many packets as there are credits for go as a train; what has to wait does so one by one.
+// As many packets as there are credits for go now. The others wait together.
 void LinkDirection::transmit_train(FramePtr train, SimTime ready) {
-    std::uint16_t going = 0;
-    const SimTime first_start = std::max(ready, busy_until_);
-    if (takes_trains() && (busy_until_ <= ready || train->vl == last_vl_)) {
-        SimTime start = first_start;
-        for (; going < train->packets; ++going) {
-            const bool last = going + 1 == train->packets;
-            const std::uint32_t bytes = last ? train->last_wire_bytes : train->wire_bytes;
-            const SimTime end = start + rate_.transmission_time(bytes);
-            if (buffer_blocks_ != 0) {
-                if (!credits(train->vl).suffice(blocks_of(bytes), start)) {
-                    break;
-                }
-                take_credits(train->vl, bytes, start, end + latency_);
-            }
-            start = end;
+    if (!takes_trains()) {
+        while (train->packets > 1) {
+            transmit(train->pool->take_first(*train), ready);
         }
-        busy_until_ = going > 0 ? start : busy_until_;
-    }
-    const bool whole = going == train->packets;
-    if (going > 0) {
-        FramePtr part = whole ? std::move(train) : train->pool->copy_first(*train, going);
-        last_vl_ = part->vl;
-        from_.count_sent(*part);
-        part->is_ahead = true;
-        trains_ += part->packets > 1 ? 1 : 0;
-        const SimTime arrival = first_start + rate_.transmission_time(part->wire_bytes) + latency_;
-        put_on_wire(std::move(part), arrival);
-    }
-    if (whole) {
+        transmit(std::move(train), ready);
         return;
     }
-    if (going > 0) {
-        // NOLINTNEXTLINE(bugprone-use-after-move): it is moved from where it goes as a whole
-        FramePool::drop_first(*train, going);
+    const bool waits = queues_ != nullptr && !queues_->empty();
+    if (!waits && (busy_until_ <= ready || train->vl == last_vl_)) {
+        const SimTime start = std::max(ready, busy_until_);
+        SimTime end = start;
+        const std::uint16_t going = take_train_credits(*train, train->packets, end);
+        if (going == train->packets) {
+            commit_train(std::move(train), start, end);
+            return;
+        }
+        if (going > 0) {
+            FramePtr part = train->pool->copy_first(*train, going);
+            FramePool::drop_first(*train, going);
+            commit_train(std::move(part), start, end);
+        }
     }
-    while (train->packets > 1) {
-        transmit(train->pool->take_first(*train), ready);
+    wait(std::move(train), ready);
+}
+
+// Takes credits for the first packets of a train, `most` of them, which start one behind the other
+// from `free` on, and moves `free` to the end of the last. Returns how many there are credits for.
+std::uint16_t LinkDirection::take_train_credits(const Frame& train, std::uint16_t most,
+                                                SimTime& free) {
+    std::uint16_t packets = 0;
+    for (; packets < most; ++packets) {
+        const bool is_last = packets + 1 == train.packets;
+        const std::uint32_t bytes = is_last ? train.last_wire_bytes : train.wire_bytes;
+        const SimTime end = free + rate_.transmission_time(bytes);
+        if (buffer_blocks_ != 0) {
+            if (!credits(train.vl).suffice(blocks_of(bytes), free)) {
+                break;
+            }
+            take_credits(train.vl, bytes, free, end + latency_);
+        }
+        free = end;
     }
-    transmit(std::move(train), ready);
+    return packets;
+}
+
+// Puts a train of a host, or a packet of it, on the wire.
+void LinkDirection::commit_train(FramePtr train, SimTime start, SimTime end) {
+    from_.count_sent(*train);
+    if (waiting_since_ != SimTime::max()) {
+        from_.count_wait(start - std::min(start, std::exchange(waiting_since_, SimTime::max())),
+                         rate_);
+    }
+    train->is_ahead = true;
+    put_train_on_wire(std::move(train), start, end);
+}
+
+void LinkDirection::put_train_on_wire(FramePtr train, SimTime start, SimTime end) {
+    busy_until_ = end;
+    last_vl_ = train->vl;
+    trains_ += train->packets > 1 ? 1 : 0;
+    const SimTime arrival = start + time_to_decide(train->wire_bytes) + latency_;
+    put_on_wire(std::move(train), arrival);
+}
+
+// The train is the first of its lane, and its first packet may start at `start`. With several lanes
+// each packet takes a turn of the arbiter.
+void LinkDirection::send_waiting_train(std::uint8_t lane, SimTime start) {
+    const Frame& train = queues_->front(lane);
+    if (!from_.carries(train)) [[unlikely]] {
+        from_.drop(queues_->pop_front(lane, services_.loop.now()), DropReason::kPortNotActive);
+        return;
+    }
+    SimTime end = start + rate_.transmission_time(train.wire_bytes);
+    if (from_.attributes().operational_vls > 1) {
+        if (buffer_blocks_ != 0) {
+            take_credits(lane, train.wire_bytes, start, end + latency_);
+        }
+        commit_train(queues_->pop_front(lane, end), start, end);
+        return;
+    }
+    end = start;
+    const std::uint16_t packets = take_train_credits(train, train.packets, end);
+    commit_train(queues_->pop_train(lane, packets, end), start, end);
+}
+
+// When the second packet of a train on the wire arrives.
+SimTime LinkDirection::arrival_after(const Frame& train) const {
+    const std::uint32_t next = train.packets == 2 ? train.last_wire_bytes : train.wire_bytes;
+    return train.arrival - time_to_decide(train.wire_bytes) +
+           rate_.transmission_time(train.wire_bytes) + time_to_decide(next);
+}
+
+void LinkDirection::train_arrives() {
+    if (to_switch_ ? pass_switch() : deliver_due()) {
+        return;
+    }
+    FramePtr frame = take_train(1);
+    services_.loop.schedule({head_->arrival, key_, this, 0});
+    deliver(std::move(frame));
+}
+
+// Takes the first packets of the train that is the first on the wire, or all of them.
+FramePtr LinkDirection::take_train(std::uint16_t packets) {
+    if (packets == head_->packets) {
+        --trains_;
+        return take_from_wire();
+    }
+    FramePtr part = head_->pool->copy_first(*head_, packets);
+    for (std::uint16_t i = 0; i < packets; ++i) {
+        head_->arrival = arrival_after(*head_);
+        FramePool::drop_first(*head_, 1);
+    }
+    on_wire_ -= packets;
+    trains_ -= head_->packets == 1 ? 1 : 0;
+    return part;
 }
 
 // Nothing else happens before the horizon, so that neither what these packets find nor who could
 // see them changes until then.
-void LinkDirection::train_arrives() {
+bool LinkDirection::deliver_due() {
     const SimTime horizon = services_.loop.horizon();
     const SimDuration each = rate_.transmission_time(head_->wire_bytes);
     const SimDuration to_last = rate_.transmission_time(head_->last_wire_bytes);
@@ -67,15 +144,7 @@ void LinkDirection::train_arrives() {
         ++packets;
         arrival += packets + 1 == head_->packets ? to_last : each;
     }
-    if (packets > 1 && deliver_first(packets)) {
-        return;
-    }
-    FramePtr frame = head_->pool->take_first(*head_);
-    --on_wire_;
-    trains_ -= head_->packets == 1 ? 1 : 0;
-    head_->arrival += rate_.transmission_time(head_->wire_bytes);
-    services_.loop.schedule({head_->arrival, key_, this, 0});
-    deliver(std::move(frame));
+    return packets > 1 && deliver_first(packets);
 }
 
 // Several packets of the train that is the first on the wire. False: they have to come one by one.
@@ -109,17 +178,22 @@ bool LinkDirection::deliver_first(std::uint16_t packets) {
 }
 
 void LinkDirection::cut_trains() {
+    end_passages();
+    if (queues_ != nullptr) {
+        queues_->cut_trains();
+    }
     if (trains_ == 0) {
         return;
     }
     Frame* previous = nullptr;
     for (Frame* frame = head_; frame != nullptr; frame = frame->next) {
         while (frame->packets > 1) {
+            const SimTime next_arrival = arrival_after(*frame);
             Frame* const first = frame->pool->take_first(*frame).release();
             first->next = frame;
             (previous == nullptr ? head_ : previous->next) = first;
             previous = first;
-            frame->arrival += rate_.transmission_time(frame->wire_bytes);
+            frame->arrival = next_arrival;
         }
         previous = frame;
     }

@@ -14,7 +14,8 @@ bool LinkDirection::starves(std::uint8_t lane) const {
            may_start_at(lane, std::max(services_.loop.now(), busy_until_)) == SimTime::max();
 }
 
-std::uint32_t LinkDirection::unused_credits(std::uint8_t lane) const {
+std::uint32_t LinkDirection::unused_credits(std::uint8_t lane) {
+    end_passages();
     if (lane >= credits_.size()) {
         return buffer_blocks_;
     }
@@ -129,6 +130,7 @@ bool LinkDirection::drop_expired() {
 
 // Puts on the wire what may go now, and arranges to be called when more may.
 void LinkDirection::send_waiting() {
+    look_at_passed();
     const SimTime now = services_.loop.now();
     while (!queues_->empty()) {
         if (drop_expired()) {
@@ -154,9 +156,16 @@ void LinkDirection::send_waiting() {
         if (first > now && !ahead) {
             waiting_since_ = std::min(waiting_since_, std::max(busy_until_, first_ready));
             wake_at(std::min(first, next_end));
+            if (passage_.out != nullptr) [[unlikely]] {
+                expect_credits();
+            }
             return;
         }
         const std::uint8_t lane = choose(lanes);
+        if (queues_->front(lane).packets > 1) [[unlikely]] {
+            send_waiting_train(lane, first);
+            continue;
+        }
         FramePtr frame = queues_->pop_front(
             lane, first + rate_.transmission_time(queues_->front(lane).wire_bytes));
         if (!from_.carries(*frame)) [[unlikely]] {

@@ -58,10 +58,15 @@ void Bus::refresh_interest() {
     for (const Attachment& attachment : attachments_) {
         sink_interest_ = sink_interest_ | attachment.categories;
     }
-    interest_ = kRunCategories | sink_interest_;
+    CategorySet wanted = kRunCategories | sink_interest_;
     if (packet_digest_enabled_) {
-        interest_ = interest_ | CategorySet{Category::kPacket};
+        wanted = wanted | CategorySet{Category::kPacket};
     }
+    if (wanted.contains(Category::kPacket) && !interest_.contains(Category::kPacket) &&
+        before_packets_) {
+        before_packets_();
+    }
+    interest_ = wanted;
 }
 
 void Bus::offer(SimTime time, TraceRecord record) {

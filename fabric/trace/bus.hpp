@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "fabric/core/hash.hpp"
@@ -114,6 +116,10 @@ class Bus {
     void attach(Sink& sink, CategorySet categories);
     void detach(Sink& sink);
 
+    // `told` is called before packet events become wanted: whoever has spared their making may make
+    // up for it. An empty function: nobody is told.
+    void tell_before_packets(std::function<void()> told) { before_packets_ = std::move(told); }
+
     // The packet digest is off until asked for: what it holds depends on the capture settings.
     void enable_packet_digest();
 
@@ -165,6 +171,7 @@ class Bus {
     void offer(SimTime time, TraceRecord record);
     void refresh_interest();
 
+    std::function<void()> before_packets_;
     CategorySet interest_ = kRunCategories;
     CategorySet sink_interest_;
     bool packet_digest_enabled_ = false;

@@ -194,7 +194,8 @@ void Pair::drive_until_sent(Side& side) {
 }
 
 fabric::LinkDirection& Pair::direction_from(const Side& side) {
-    return simulation_->network().link(0).direction_from(side.host.hca().node());
+    const fabric::Port& port = side.host.hca().port(1);
+    return port.link()->direction_from(port);
 }
 
 void Pair::drop_nth(const Side& from, std::uint64_t nth) {

@@ -30,7 +30,7 @@ Topology with_buffers(Topology topology, std::uint32_t bytes, std::uint8_t data_
 void expect_all_credits_back(const RunningFabric& fabric) {
     for (std::size_t i = 0; i < fabric.network.link_count(); ++i) {
         for (const std::size_t end : {0U, 1U}) {
-            const LinkDirection& direction = *fabric.network.link(i).end(end).outgoing();
+            LinkDirection& direction = *fabric.network.link(i).end(end).outgoing();
             for (std::uint8_t lane = 0; lane < kMaxDataVls; ++lane) {
                 EXPECT_EQ(direction.unused_credits(lane), direction.credit_limit())
                     << fabric.network.link(i).name() << " lane " << int{lane};
