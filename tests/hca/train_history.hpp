@@ -127,8 +127,8 @@ struct Act {
 // When something happens in a run without trains in which `a` sends `length` bytes to `b`.
 [[nodiscard]] std::vector<fabric::SimDuration> instants_of(std::size_t length,
                                                            const PairOptions& options);
-// Each act at each of the instants and a little later, with a look at everything after each step
-// and without. `every`: of the instants only each so manieth, beginning with `first`.
+// Tries each act at each of the instants and a little later, with a look at everything after each
+// step and without. An `every` of 3 takes every third instant, beginning with number `first`.
 void try_acts(std::size_t length, const PairOptions& options, std::size_t first = 0,
               std::size_t every = 1);
 
