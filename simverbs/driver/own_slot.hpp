@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include <sched.h>
+
 #include "simverbs/protocol/client_area.hpp"
 
 namespace simverbs::driver {
@@ -22,6 +24,11 @@ extern constinit thread_local OwnSlot t_slot;
 
 inline void set_state(ActorSlot& slot, ActorWord word) {
     slot.state.store(static_cast<std::uint32_t>(word), std::memory_order_release);
+}
+
+// For the slot of the calling thread.
+inline void note_processor(ActorSlot& slot) {
+    slot.processor.store(static_cast<std::uint32_t>(sched_getcpu()), std::memory_order_relaxed);
 }
 
 // While waiting for the server: looks before the first yield; yields before a look whether it

@@ -213,6 +213,7 @@ void ServedChannel::ring(const Doorbell& doorbell) {
     const std::uint32_t self = actor();
     set_state(area_.actors[self], ActorWord::kRunning);
     note_act(area_.actors[self]);
+    note_processor(area_.actors[self]);
     std::uint32_t producer = 0;
     {
         const std::lock_guard lock(doorbell_lock_);

@@ -151,6 +151,7 @@ void ServedChannel::empty_poll(std::uint64_t seen, CompletionRing* queue) {
     ActorSlot& slot = area_.actors[actor()];
     t_slot.posts_in_a_row = 0;
     if (!canonical_) {
+        note_processor(slot);
         const bool newly = slot.seen.load(std::memory_order_relaxed) != seen ||
                            slot.state.load(std::memory_order_relaxed) !=
                                static_cast<std::uint32_t>(ActorWord::kPolling);

@@ -146,15 +146,22 @@ bool Server::serve_sockets(int timeout_ms) {
     std::array<epoll_event, 64> ready;
     const int count = epoll_wait(epoll_, ready.data(), ready.size(), timeout_ms);
     bool news = count == static_cast<int>(ready.size());  // others may be ready
+    bool someone_may_be_gone = false;
     for (int i = 0; i < count; ++i) {
         const int descriptor = ready[static_cast<std::size_t>(i)].data.fd;
         if (descriptor == place_->listener()) {
             news = accept_client() || news;
             continue;
         }
-        const auto client = std::find_if(
-            clients_.begin(), clients_.end(),
-            [descriptor](const auto& candidate) { return candidate->socket() == descriptor; });
+        const auto client =
+            std::find_if(clients_.begin(), clients_.end(), [descriptor](const auto& candidate) {
+                return candidate->socket() == descriptor ||
+                       candidate->wake_descriptor() == descriptor;
+            });
+        if (client != clients_.end() && (*client)->wake_descriptor() == descriptor) {
+            continue;  // it has done its work
+        }
+        someone_may_be_gone = true;
         if (client != clients_.end()) {
             news = serve_client(**client) || news;
         } else if (std::find(unattached_.begin(), unattached_.end(), descriptor) !=
@@ -163,11 +170,11 @@ bool Server::serve_sockets(int timeout_ms) {
             news = true;
         } else {
             news = devices_.serve(descriptor) || news;
-        }  // else a wake-up: it has done its work
+        }  // else one of the server itself
     }
     devices_.tidy();
     watch_sockets_of_devices();
-    if (count > 0 || someone_gone_) {  // a client's end makes a descriptor of it ready
+    if (someone_may_be_gone || someone_gone_) {  // a client's end makes a descriptor of it ready
         remove_gone();
     }
     if (spare_ < 0) {

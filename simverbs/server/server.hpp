@@ -141,9 +141,14 @@ class Server {
     [[nodiscard]] bool nothing_to_come() const;
     bool run_pending_commands();
     [[nodiscard]] bool is_free() const { return options_.time.schedule == Schedule::kFree; }
+    [[nodiscard]] bool doorbells_waiting() const;
+
+    // idle.cpp: a turn of the loop in which nothing was done. `turns`: how many in a row.
+    void be_idle(int& turns);
+    bool yield_is_long();
+    [[nodiscard]] bool someone_keeps_processor();
     bool sleep_until_something_happens();
     [[nodiscard]] int longest_sleep_ms() const;
-    [[nodiscard]] bool doorbells_waiting() const;
 
     // polls.cpp: which polls end.
     void note_busy(pid_t process, std::chrono::nanoseconds busy);
@@ -179,6 +184,7 @@ class Server {
     std::vector<Doorbell> doorbells_;  // these two are kept for their storage
     std::vector<Doorbell> by_queue_;
     bool someone_gone_ = false;
+    std::int64_t wary_until_ns_ = 0;  // wall clock: of threads that keep the processor; 0: of none
     int holds_by_news_ = 0;
     int spare_ = -1;  // given up for a connection when no descriptor is left
     int complaints_left_ = 100;

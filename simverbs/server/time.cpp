@@ -5,8 +5,6 @@
 #include <set>
 #include <tuple>
 
-#include <sched.h>
-
 #include "simverbs/server/server.hpp"
 
 namespace simverbs {
@@ -14,30 +12,15 @@ namespace {
 
 // Turns of the loop between looks at the sockets: a look is a system call, and commands are rare.
 constexpr int kTurnsPerLook = 16;
-// Idle turns before the server sleeps: handing a message over while awake takes microseconds,
-// waking a sleeper takes fifty times as long.
-constexpr int kIdleTurns = 2000;
-// A yield that lasts longer gave the processor to a program that computes.
-constexpr std::int64_t kLongYieldNs = 1'000'000;
 constexpr int kStepsPerMove = 256;
 // Free: how old an answer of /proc may be that a thread runs, or sleeps while others run.
 constexpr std::chrono::nanoseconds kLookInterval = std::chrono::microseconds(20);
-constexpr int kSleepMs = 100;
-constexpr int kWatchMs = 1;
 // Canonical: turns in a row in which what lies in sockets holds time. A program is asked nothing
 // more before its command has been carried out, so more is somebody who connects without end.
 constexpr int kMostHoldsByNews = 64;
 // Free: how long doorbells of one client are rung in a turn; one may be work for thousands of
 // requests.
 constexpr std::int64_t kRingingNs = 1'000'000;
-
-// Yields the processor. Returns whether others kept it for long. A thread that sleeps is woken
-// before programs that compute have used up their share; a thread that yields waits for that.
-bool yield_is_long() {
-    const std::int64_t began = wall_ns();
-    sched_yield();
-    return wall_ns() - began > kLongYieldNs;
-}
 
 }  // namespace
 
@@ -52,9 +35,8 @@ void Server::run() {
         remove_killed();
         if (busy) {
             idle = 0;
-        } else if (++idle >= kIdleTurns || yield_is_long()) {
-            const bool spoke = sleep_until_something_happens();
-            idle = !simulation_->loop().empty() ? 0 : spoke ? kIdleTurns / 2 : kIdleTurns - 1;
+        } else {
+            be_idle(idle);
         }
     }
     processes_.let_all_go_on();
@@ -445,40 +427,6 @@ void Server::note_sleepers(bool walked) {
 
 bool Server::is_under_way() const {
     return simulation_->loop().events_run() != events_at_rest_;
-}
-
-int Server::longest_sleep_ms() const {
-    if (!simulation_->loop().empty()) {
-        return kWatchMs;
-    }
-    if (!stands_) {
-        return kSleepMs;
-    }
-    std::chrono::nanoseconds due = std::chrono::milliseconds(kSleepMs);
-    for (const auto& client : clients_) {
-        due = std::min(due, client->early_polls.due_in());
-    }
-    const auto due_ms = std::chrono::ceil<std::chrono::milliseconds>(due).count();
-    return std::max(static_cast<int>(due_ms), kWatchMs);
-}
-
-// Clients look at the flag after ringing, the server looks for doorbells after raising it: one of
-// the two sees the other. Returns true if someone said something on a socket.
-bool Server::sleep_until_something_happens() {
-    bool spoke = false;
-    for (const auto& client : clients_) {
-        client->area().server_sleeps.value.store(1, std::memory_order_seq_cst);
-    }
-    if (!doorbells_waiting()) {
-        spoke = serve_sockets(longest_sleep_ms());
-        if (!spoke && everyone_waits_for_verbs()) {
-            watch_for_stall(0);
-        }
-    }
-    for (const auto& client : clients_) {
-        client->area().server_sleeps.value.store(0, std::memory_order_relaxed);
-    }
-    return spoke;
 }
 
 }  // namespace simverbs

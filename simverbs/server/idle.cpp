@@ -1,0 +1,111 @@
+// Looks again, yields the processor or sleeps when the server finds nothing to do.
+#include <algorithm>
+
+#include <sched.h>
+
+#include "simverbs/server/server.hpp"
+
+namespace simverbs {
+namespace {
+
+// Turns of the loop before the server sleeps: handing a message over while awake takes
+// microseconds, waking a sleeper takes fifty times as long.
+constexpr int kIdleTurns = 2000;
+// The same where the processor is wanted by a thread that may not give it back.
+constexpr int kIdleTurnsBeside = 8;
+// A yield that lasts longer gave the processor to a program that computes.
+constexpr std::int64_t kLongYieldNs = 1'000'000;
+// A yield that lasts longer gave it to a thread that looks at memory: one that polls gives it back
+// soon. For so long the server expects the same of others.
+constexpr std::int64_t kKeptNs = 200'000;
+constexpr std::int64_t kWaryNs = 1'000'000'000;
+// How old an answer of /proc may be that such a thread sleeps.
+constexpr std::chrono::nanoseconds kLookInterval = std::chrono::milliseconds(1);
+constexpr int kSleepMs = 100;
+constexpr int kWatchMs = 1;
+
+}  // namespace
+
+void Server::be_idle(int& turns) {
+    ++turns;
+    const bool is_to_sleep = someone_keeps_processor() ? turns >= kIdleTurnsBeside
+                                                       : turns >= kIdleTurns || yield_is_long();
+    if (is_to_sleep) {
+        const bool spoke = sleep_until_something_happens();
+        turns = !simulation_->loop().empty() ? 0 : spoke ? kIdleTurns / 2 : kIdleTurns - 1;
+    }
+}
+
+// Yields the processor. Returns whether others kept it for long. A thread that sleeps is woken
+// before programs that compute have used up their share; a thread that yields waits for that.
+bool Server::yield_is_long() {
+    const std::int64_t began = wall_ns();
+    sched_yield();
+    const std::int64_t now = wall_ns();
+    if (now - began > kKeptNs) {
+        wary_until_ns_ = now + kWaryNs;
+    }
+    return now - began > kLongYieldNs;
+}
+
+// Free: a thread outside the library may spin on memory. If it has left the library on this
+// processor, a yield would give it the processor until the kernel's next tick.
+bool Server::someone_keeps_processor() {
+    if (!is_free() || wary_until_ns_ == 0) {
+        return false;
+    }
+    if (wall_ns() > wary_until_ns_) {
+        wary_until_ns_ = 0;
+        return false;
+    }
+    const auto own = static_cast<std::uint32_t>(sched_getcpu());
+    for (const auto& client : clients_) {
+        const std::uint32_t actors = client->actor_count();
+        for (std::uint32_t actor = 0; actor < actors; ++actor) {
+            const ActorSlot& slot = client->area().actors[actor];
+            if (slot.processor.load(std::memory_order_relaxed) == own &&
+                whereabouts_of(*client, actor) == Whereabouts::kOwnCode &&
+                client->watch(actor).look(std::chrono::nanoseconds::zero(), kLookInterval) ==
+                    ThreadState::kRuns) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+int Server::longest_sleep_ms() const {
+    if (!simulation_->loop().empty()) {
+        return kWatchMs;
+    }
+    if (!stands_) {
+        return kSleepMs;
+    }
+    std::chrono::nanoseconds due = std::chrono::milliseconds(kSleepMs);
+    for (const auto& client : clients_) {
+        due = std::min(due, client->early_polls.due_in());
+    }
+    const auto due_ms = std::chrono::ceil<std::chrono::milliseconds>(due).count();
+    return std::max(static_cast<int>(due_ms), kWatchMs);
+}
+
+// Clients look at the flag after ringing, the server looks for doorbells after raising it: one of
+// the two sees the other. Returns true if someone said something on a socket.
+bool Server::sleep_until_something_happens() {
+    bool spoke = false;
+    for (const auto& client : clients_) {
+        client->area().server_sleeps.value.store(1, std::memory_order_seq_cst);
+    }
+    if (!doorbells_waiting()) {
+        spoke = serve_sockets(longest_sleep_ms());
+        if (!spoke && everyone_waits_for_verbs()) {
+            watch_for_stall(0);
+        }
+    }
+    for (const auto& client : clients_) {
+        client->area().server_sleeps.value.store(0, std::memory_order_relaxed);
+    }
+    return spoke;
+}
+
+}  // namespace simverbs
