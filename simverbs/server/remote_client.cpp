@@ -89,6 +89,7 @@ RemoteClient::RemoteClient(Simulation& simulation, int socket, pid_t process, st
                           "process descriptor"),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd"),
       process_(process),
+      program_(ThreadWatch(process, process).program()),
       host_index_(host),
       rank_(rank),
       host_(simulation.hca(host).host()),
@@ -243,8 +244,8 @@ std::string RemoteClient::shared_object() const {
     return text;
 }
 
-std::string RemoteClient::describe(std::uint32_t actor) {
-    return fmt::format("thread {} ({}) of {}", actor, watch(actor).program(), host_);
+std::string RemoteClient::describe(std::uint32_t actor) const {
+    return fmt::format("thread {} ({}) of {}", actor, program_, host_);
 }
 
 void RemoteClient::note_waiting_polls(std::uint64_t step) {

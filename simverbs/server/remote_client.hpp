@@ -133,7 +133,7 @@ class RemoteClient final : public Client {
     [[nodiscard]] std::string shared_object() const;
     [[nodiscard]] ThreadWatch& watch(std::uint32_t actor);
     // For messages: "thread 1 (rping) of h0", the same in each run.
-    [[nodiscard]] std::string describe(std::uint32_t actor);
+    [[nodiscard]] std::string describe(std::uint32_t actor) const;
     // Time has moved since its threads were looked at.
     void time_passed();
     // Canonical: notes the polls that have found nothing and wait, after so many steps.
@@ -176,6 +176,7 @@ class RemoteClient final : public Client {
     OwnDescriptor process_descriptor_;
     OwnDescriptor wake_;
     pid_t process_;
+    std::string program_;  // its name when it attached: the same in each run
     std::size_t host_index_;
     std::uint32_t rank_;
     std::string host_;

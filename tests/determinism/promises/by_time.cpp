@@ -1,5 +1,6 @@
 #include "by_time.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <ctime>
@@ -101,6 +102,31 @@ void timers() {
         }
     });
     traffic(first, 4 * kRounds);
+    other.join();
+}
+
+// The timer expires at about the instant at which the other thread posts and waits.
+void one_timer() {
+    Pair first;
+    Pair second;
+    std::atomic<bool> armed = false;
+    std::thread other([&] {
+        const int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+        const itimerspec once{{0, 0}, {0, 400'000}};
+        timerfd_settime(timer, 0, &once, nullptr);
+        armed = true;
+        std::uint64_t times = 0;
+        require(read(timer, &times, sizeof times) == sizeof times, "read");
+        second.near.write(second.far, 700);
+        second.near.wait();
+    });
+    while (!armed) {
+    }
+    for (unsigned left = std::random_device()() % 40; left > 0; --left) {
+        dawdle();
+    }
+    first.near.write(first.far, 5000);
+    first.near.wait();
     other.join();
 }
 

@@ -8,6 +8,7 @@ void poll_with_limit();
 void naps();
 void short_naps();
 void timers();
+void one_timer();
 void signals();
 void one_signal();
 void time_limit();

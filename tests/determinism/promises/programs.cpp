@@ -310,6 +310,7 @@ int main(int count, char** words) {
         {"naps", promises::naps},
         {"short_naps", promises::short_naps},
         {"timers", promises::timers},
+        {"one_timer", promises::one_timer},
         {"signals", promises::signals},
         {"one_signal", promises::one_signal},
         {"time_limit", promises::time_limit},
