@@ -28,7 +28,7 @@ inline void set_state(ActorSlot& slot, ActorWord word) {
 
 // For the slot of the calling thread.
 inline void note_processor(ActorSlot& slot) {
-    slot.processor.store(static_cast<std::uint32_t>(sched_getcpu()), std::memory_order_relaxed);
+    slot.processor.store(static_cast<std::uint32_t>(sched_getcpu()) + 1, std::memory_order_relaxed);
 }
 
 // While waiting for the server: looks before the first yield; yields before a look whether it

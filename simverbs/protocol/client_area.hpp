@@ -41,9 +41,10 @@ struct alignas(kCacheLine) ActorSlot {
         any_news;                       // canonical: 1: it looks in no queue; any news end its poll
     std::atomic<std::uint32_t> sleeps;  // canonical: 1: on `released`, and wants to be woken
     std::atomic<std::uint32_t> ticket;  // canonical: how often it asked to be let go on
-    std::atomic<std::uint32_t> released;   // canonical: and was, written by the server
-    std::atomic<std::uint64_t> seen;       // deliveries before it looked
-    std::atomic<std::uint32_t> processor;  // free: on which it was when it rang or polled last
+    std::atomic<std::uint32_t> released;  // canonical: and was, written by the server
+    std::atomic<std::uint64_t> seen;      // deliveries before it looked
+    // Free: 1 + the one on which it was when it rang or polled last; 0: it has done neither.
+    std::atomic<std::uint32_t> processor;
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 

@@ -19,8 +19,6 @@ constexpr std::int64_t kLongYieldNs = 1'000'000;
 // soon. For so long the server expects the same of others.
 constexpr std::int64_t kKeptNs = 200'000;
 constexpr std::int64_t kWaryNs = 1'000'000'000;
-// How old an answer of /proc may be that such a thread sleeps.
-constexpr std::chrono::nanoseconds kLookInterval = std::chrono::milliseconds(1);
 constexpr int kSleepMs = 100;
 constexpr int kWatchMs = 1;
 
@@ -58,15 +56,14 @@ bool Server::someone_keeps_processor() {
         wary_until_ns_ = 0;
         return false;
     }
-    const auto own = static_cast<std::uint32_t>(sched_getcpu());
+    const auto own = static_cast<std::uint32_t>(sched_getcpu()) + 1;
     for (const auto& client : clients_) {
         const std::uint32_t actors = client->actor_count();
         for (std::uint32_t actor = 0; actor < actors; ++actor) {
             const ActorSlot& slot = client->area().actors[actor];
             if (slot.processor.load(std::memory_order_relaxed) == own &&
                 whereabouts_of(*client, actor) == Whereabouts::kOwnCode &&
-                client->watch(actor).look(std::chrono::nanoseconds::zero(), kLookInterval) ==
-                    ThreadState::kRuns) {
+                !client->watch(actor).was_asleep()) {
                 return true;
             }
         }

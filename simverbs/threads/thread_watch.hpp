@@ -37,6 +37,11 @@ class ThreadWatch {
     // eighth of that time, 1 ms at most, unless it was to wake (expect_wake()).
     ThreadState look(std::chrono::nanoseconds spin_limit,
                      std::chrono::nanoseconds interval = std::chrono::nanoseconds::zero());
+    // Returns true if the last look found so. Asks nothing: from the first look after forget() on
+    // it counts how long the thread spins.
+    [[nodiscard]] bool was_asleep() const {
+        return state_ == ThreadState::kAsleep || state_ == ThreadState::kAsleepForTime;
+    }
     // Begins to watch it anew.
     void forget() {
         watched_ = settled_ = ended_ = spins_now_ = counts_turns_ = false;
