@@ -98,7 +98,7 @@ struct Frame {
     MacAddress destination_mac;
     std::uint16_t vlan;  // 0: none
 
-    // Set for trains only, which have no cargo.
+    // Set for trains only. Parts of a train share its cargo.
     const TrainCutter* cutter = nullptr;
     std::uint32_t last_wire_bytes = 0;
     std::uint32_t last_payload_bytes = 0;

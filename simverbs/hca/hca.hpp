@@ -41,7 +41,8 @@ class QueuePair;
 // The state that the devices of a world share; it outlives them and every frame.
 struct HcaCommons {
     OwnMemory own_memory;
-    SnapshotPool snapshots;
+    SnapshotPool snapshots{Snapshot::kBytes};
+    SnapshotPool train_snapshots{Snapshot::kTrainBytes};
     std::vector<Hca*> by_node;  // nullptr: a switch, or a host without one
     EventBacklog events;
     std::size_t device_count = 0;      // that were made
@@ -91,6 +92,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     [[nodiscard]] fabric::EventLoop& loop() const { return network_.loop(); }
     [[nodiscard]] fabric::FramePool& frames() { return network_.frames(); }
     [[nodiscard]] SnapshotPool& snapshots() { return commons_.snapshots; }
+    [[nodiscard]] SnapshotPool& train_snapshots() { return commons_.train_snapshots; }
     [[nodiscard]] OwnMemory& own_memory() { return commons_.own_memory; }
     [[nodiscard]] EventBacklog& event_backlog() { return commons_.events; }
     // nullptr: nobody is to be asked.

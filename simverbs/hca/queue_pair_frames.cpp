@@ -54,7 +54,8 @@ CopyOutcome QueuePair::make_snapshot_frame(const Packet& packet, const AddressVe
         frame = make_frame(packet, path);
         return CopyOutcome::kCopied;
     }
-    Snapshot& snapshot = hca_.snapshots().take();
+    Snapshot& snapshot =
+        packet.packets > 1 ? hca_.train_snapshots().take() : hca_.snapshots().take();
     const CopyOutcome outcome = gather_payload(packet.payload, snapshot.bytes());
     if (outcome != CopyOutcome::kCopied) {
         snapshot.release();

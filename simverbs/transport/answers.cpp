@@ -11,6 +11,7 @@ namespace {
 // READ response packets given to the transmitter at once; more follow when it has drained, so that
 // a long READ neither floods the port nor holds more snapshots than these.
 constexpr std::uint32_t kBurstPackets = 16;
+static_assert(kBurstPackets <= kLongestSnapshotTrain);
 // Acknowledgments wait behind READ responses and atomics, one at most between two of them.
 constexpr std::size_t kMaxAnswers = 1024;
 
@@ -180,6 +181,10 @@ bool Responder::send_read_response(Answer& answer) {
     const std::uint64_t mtu = attributes_.path_mtu;
     fabric::SimDuration gap{};  // what congestion leaves between two packets
     for (std::uint32_t burst = 0; burst < kBurstPackets; ++burst) {
+        burst += send_response_train(answer, kBurstPackets - burst);
+        if (burst >= kBurstPackets) {
+            break;
+        }
         const std::uint64_t left = answer.length - answer.sent;
         const bool first = answer.sent == 0;
         const bool last = left <= mtu;
@@ -218,6 +223,34 @@ bool Responder::send_read_response(Answer& answer) {
     }
     effects_.arm_when_transmitter_free(EngineTimer::kPacing, gap);
     return false;
+}
+
+// Sends some of the middle packets of a READ response as a train, `most` at most. Returns how many:
+// none where they may differ, or where one of them would be refused.
+std::uint16_t Responder::send_response_train(Answer& answer, std::uint32_t most) {
+    const std::uint64_t mtu = attributes_.path_mtu;
+    const std::uint64_t middle = answer.sent == 0 ? 0 : (answer.length - answer.sent - 1) / mtu;
+    const auto packets = static_cast<std::uint16_t>(
+        std::min<std::uint64_t>({middle, most, effects_.longest_train()}));
+    if (packets < 2 || (rate_ != nullptr && rate_->limited())) {
+        return 0;
+    }
+    Packet train = response(MessageKind::kReadResponse, PacketPosition::kMiddle,
+                            answer.psn + static_cast<std::uint32_t>(answer.sent / mtu));
+    if (train.attempt > 1) {
+        return 0;
+    }
+    train.packets = packets;
+    train.train_mtu = static_cast<std::uint16_t>(mtu);
+    train.syndrome = AethSyndrome::ack(kCreditsUnlimited);
+    train.msn = answer.msn;
+    train.payload.length = static_cast<std::uint32_t>(mtu * packets);
+    if (transmit_read_payload(answer, train) != KeyVerdict::kGranted) {
+        return 0;
+    }
+    responses_.add(train.psn, packets);
+    answer.sent += train.payload.length;
+    return packets;
 }
 
 // XRC: the key belongs to the queue that the request named, which may be gone.

@@ -46,6 +46,8 @@ EngineResult Requester::receive(const Packet& packet) {
     }
     if (packet.operation().kind == MessageKind::kAck) {
         receive_ack(packet);
+    } else if (packet.packets > 1) {
+        take_response_train(packet);
     } else {
         receive_response(packet);
     }

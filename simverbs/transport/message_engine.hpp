@@ -38,7 +38,8 @@ class MessageEngine final : public Engine {
 
     EngineResult receive(const Packet& packet) override;
     [[nodiscard]] bool take_ahead(const Packet& train) override {
-        return responder_.take_ahead(train);
+        return train.operation().response() ? requester_.take_ahead(train)
+                                            : responder_.take_ahead(train);
     }
     EngineResult fail_source(Psn psn) override { return requester_.fail_source(psn); }
     EngineResult timer_expired(EngineTimer timer) override;

@@ -62,6 +62,8 @@ class Requester {
 
     // Inputs from the network and from time.
     EngineResult receive(const Packet& packet);
+    // A train of READ responses: as Responder::take_ahead() has it.
+    [[nodiscard]] bool take_ahead(const Packet& train);
     EngineResult timer_expired(EngineTimer timer);
 
   private:
@@ -115,6 +117,7 @@ class Requester {
     void receive_response(const Packet& packet);
     void take_empty_response(const Packet& packet, SendRequest& request);
     void take_read_response(const Packet& packet, SendRequest& request, std::uint32_t index);
+    void take_response_train(const Packet& train);
     void take_atomic_response(const Packet& packet, SendRequest& request, std::uint32_t index);
     bool acknowledge_before(Psn end);
     void acknowledge_oldest();

@@ -194,6 +194,7 @@ class Responder {
     void queue_again(Answer answer, const Executed& request);
     void send_answers();
     bool send_read_response(Answer& answer);
+    std::uint16_t send_response_train(Answer& answer, std::uint32_t most);
     KeyVerdict transmit_read_payload(const Answer& answer, Packet& packet);
     void send_single(const Answer& answer);
     [[nodiscard]] std::uint32_t pending_initiations() const;

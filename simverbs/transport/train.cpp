@@ -1,7 +1,8 @@
-// Trains at the responder: packets that pass every check and change nothing that anybody could see
+// Trains where they arrive: packets that pass every check and change nothing that anybody could see
 // before the last of them.
 #include <algorithm>
 
+#include "simverbs/transport/requester.hpp"
 #include "simverbs/transport/responder.hpp"
 
 namespace simverbs {
@@ -75,6 +76,36 @@ bool Responder::take_ahead(const Packet& train) {
 void Responder::receive_train(const Packet& train) {
     inbound_.received += train.payload.length;
     acknowledge(train);
+}
+
+// The first response has come before, so that the landing place is known. Where very many PSNs are
+// on the wire, each response may let another request begin.
+bool Requester::take_ahead(const Packet& train) {
+    if (state_ != RequesterState::kSending || unacknowledged_ != window_.head() ||
+        unacknowledged_ == window_.fetched() ||
+        train.operation().kind != MessageKind::kReadResponse ||
+        distance(oldest_psn_, sent_end_) > static_cast<std::int32_t>(Psn::kModulus / 4)) {
+        return false;
+    }
+    const SendRequest& request = window_.at(unacknowledged_);
+    const std::uint64_t mtu = attributes_.path_mtu;
+    if (!request.started || request.opcode->message != MessageKind::kRead ||
+        request.responses == 0 || distance(request.next_response_psn(), train.psn) != 0 ||
+        request.responses + train.packets >= request.packets ||
+        train.payload.length != mtu * train.packets ||
+        effects_.key_generation() != request.key_generation) {
+        return false;
+    }
+    const std::span<const MemorySpan> spans =
+        window_.spans(unacknowledged_).subspan(0, request.span_count);
+    return effects_.place(kNoSrq, train.payload, spans, request.responses * mtu) ==
+           CopyOutcome::kCopied;
+}
+
+void Requester::take_response_train(const Packet& train) {
+    SendRequest& request = window_.at(unacknowledged_);
+    request.responses += train.packets;
+    progress(request.next_response_psn());
 }
 
 }  // namespace simverbs

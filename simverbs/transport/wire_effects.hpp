@@ -19,6 +19,9 @@ enum class FrameVerdict : std::uint8_t {
     kUnreadable,   // its bytes are not mapped (any more)
 };
 
+// Packets of a train whose bytes are taken when it is sent, at most.
+inline constexpr std::uint16_t kLongestSnapshotTrain = 16;
+
 class WireEffects {
   public:
     WireEffects(const WireEffects&) = delete;
@@ -29,8 +32,8 @@ class WireEffects {
     virtual void transmit(const Packet& packet) = 0;
     // As how many packets at most one may go to transmit(), where they follow each other.
     [[nodiscard]] virtual std::uint16_t longest_train() const = 0;
-    // The same, with the payload's bytes taken now: the sender may change or free them at once. An
-    // XRC target takes them out of the memory of the queue that the packet names.
+    // As transmit(), with the payload's bytes taken now: the sender may change or free them at
+    // once. An XRC target takes them out of the memory of the queue that the packet names.
     virtual CopyOutcome transmit_snapshot(const Packet& packet) = 0;
     // ... to where an address handle leads, instead of the queue pair's peer.
     virtual CopyOutcome transmit_datagram(const Packet& packet, std::uint32_t address_handle) = 0;

@@ -166,6 +166,14 @@ void send_frame(History& run, const fabric::EndNode& from, const Side& to, std::
     from.port(fabric::PortNumber{1}).send(std::move(frame));
 }
 
+void post_message(History& run, WrOpcode opcode, std::size_t length) {
+    Send send = write_of(run.pair.a, run.pair.b, 1, 0, length);
+    send.opcode = opcode;
+    run.pair.b.qp.post_receive(
+        11, {run.pair.b.segment(20'000, 4'000), run.pair.b.segment(40'000, 200'000)});
+    run.pair.a.qp.post(send);
+}
+
 // The host that is neither `a` nor `b`; nullptr: there is none.
 fabric::EndNode* bystander(History& run) {
     fabric::Network& network = run.pair.simulation().network();
@@ -251,6 +259,7 @@ std::vector<Act> acts_of_hosts() {
              run.pair.b.host.must(DeregisterMr{.handle = run.pair.b.region.handle});
          }},
         {"source written", [](History& run) { run.pair.a.fill(0, Side::kMemoryBytes, 77); }},
+        {"target written", [](History& run) { run.pair.b.fill(0, Side::kMemoryBytes, 78); }},
         {"sender's device dies", [](History& run) { run.pair.a.host.hca().die(); }},
         {"receiver's device dies", [](History& run) { run.pair.b.host.hca().die(); }},
         {"sender loses power", [](History& run) { run.pair.a.host.hca().lose_power(); }},
@@ -293,10 +302,11 @@ const std::vector<Act>& acts_of_trains() {
     return kAll;
 }
 
-std::vector<fabric::SimDuration> instants_of(std::size_t length, const PairOptions& options) {
+std::vector<fabric::SimDuration> instants_of(WrOpcode opcode, std::size_t length,
+                                             const PairOptions& options) {
     std::vector<fabric::SimDuration> instants;
     History run(Packets::kSingle, options);
-    run.pair.a.qp.post(write_of(run.pair.a, run.pair.b, 1, 0, length));
+    post_message(run, opcode, length);
     while (run.pair.simulation().step() > 0) {
         instants.push_back(run.pair.elapsed());
     }
@@ -305,16 +315,10 @@ std::vector<fabric::SimDuration> instants_of(std::size_t length, const PairOptio
 
 void try_acts(std::size_t length, const PairOptions& options, std::size_t first,
               std::size_t every) {
-    const std::vector<fabric::SimDuration> instants = instants_of(length, options);
-    ASSERT_GT(instants.size(), length / options.mtu_bytes);
-    for (const WrOpcode opcode : {WrOpcode::kRdmaWrite, WrOpcode::kSend}) {
-        const Step post = [opcode, length](History& run) {
-            Send send = write_of(run.pair.a, run.pair.b, 1, 0, length);
-            send.opcode = opcode;
-            run.pair.b.qp.post_receive(
-                11, {run.pair.b.segment(20'000, 4'000), run.pair.b.segment(40'000, 200'000)});
-            run.pair.a.qp.post(send);
-        };
+    for (const WrOpcode opcode : {WrOpcode::kRdmaWrite, WrOpcode::kSend, WrOpcode::kRdmaRead}) {
+        const std::vector<fabric::SimDuration> instants = instants_of(opcode, length, options);
+        ASSERT_GT(instants.size(), length / options.mtu_bytes);
+        const Step post = [opcode, length](History& run) { post_message(run, opcode, length); };
         for (const Act& act : acts_of_trains()) {
             for (std::size_t i = first; i < instants.size(); i += every) {
                 for (const fabric::SimDuration after :

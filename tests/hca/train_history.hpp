@@ -124,8 +124,9 @@ struct Act {
     std::string_view name;
     Step happens;
 };
-// When something happens in a run without trains in which `a` sends `length` bytes to `b`.
-[[nodiscard]] std::vector<fabric::SimDuration> instants_of(std::size_t length,
+// When something happens in a run without trains in which `a` sends, writes or reads `length`
+// bytes.
+[[nodiscard]] std::vector<fabric::SimDuration> instants_of(WrOpcode opcode, std::size_t length,
                                                            const PairOptions& options);
 // Tries each act at each of the instants and a little later, with a look at everything after each
 // step and without. An `every` of 3 takes every third instant, beginning with number `first`.

@@ -29,6 +29,18 @@ TEST(TrainPassage, OneEventAtTheSwitchBringsSeveralPackets) {
               events_of(Packets::kSingle, 256 * 1024UL));
 }
 
+TEST(TrainPassage, ResponsesComeTogether) {
+    const auto events_of = [](Packets packets) {
+        History run(packets, {.topology = "star:3"});
+        const std::uint64_t before = run.events();
+        run.pair.a.qp.post(read_of(run.pair.a, run.pair.b, 1, 0, 256 * 1024UL));
+        run.pair.drive();
+        EXPECT_EQ(run.pair.a.bytes(0, 256 * 1024UL), run.pair.b.bytes(0, 256 * 1024UL));
+        return run.events() - before;
+    };
+    EXPECT_LT(events_of(Packets::kAsTrains) * 4, events_of(Packets::kSingle));
+}
+
 // Two switches, two hosts at each, and links with the given properties.
 class Chain {
   public:
