@@ -376,12 +376,12 @@ Coming Server::look_at_programs() {
     if (!spinner.empty()) {
         marks_.set(Mark::kSpunOnMemory, spinner);
     }
-    // It may have woken somebody by a message of its own. Whoever is found waiting may have posted
-    // or asked for something just now: a timer has woken it, say.
-    const bool someone_runs =
-        state == ThreadState::kRuns ||
-        (!step_needs_no_second_look() && !look_at_everyone(std::chrono::nanoseconds::zero()));
-    if (someone_runs || serve_sockets(0) || doorbells_waiting()) {
+    // One that sleeps may wait for an answer to what lies in its socket here, to attach, say; or it
+    // may have woken somebody by a message of its own. Whoever is found in a poll may have posted
+    // just now: a timer has woken it, say.
+    if (state == ThreadState::kRuns || serve_sockets(0) ||
+        (!step_needs_no_second_look() && !look_at_everyone(std::chrono::nanoseconds::zero())) ||
+        doorbells_waiting()) {
         return Coming::kHolds;
     }
     if (state == ThreadState::kAsleepForTime) {
