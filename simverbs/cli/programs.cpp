@@ -64,7 +64,7 @@ std::set<std::string> listening_inodes(pid_t process) {
 bool listens(pid_t process) {
     const std::set<std::string> inodes = listening_inodes(process);
     std::error_code ignored;
-    for (const pid_t member : family_of(process)) {
+    for (const auto& [member, parent] : family_of(process)) {
         const std::string folder = fmt::format("/proc/{}/fd", member);
         for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
             const std::string target =
@@ -84,7 +84,7 @@ bool listens(pid_t process) {
 std::chrono::milliseconds used_by(pid_t process) {
     const std::int64_t ticks_per_second = sysconf(_SC_CLK_TCK);
     std::int64_t ticks = 0;
-    for (const pid_t member : family_of(process)) {
+    for (const auto& [member, parent] : family_of(process)) {
         std::ifstream file(fmt::format("/proc/{}/stat", member));
         std::string text;
         std::getline(file, text);
@@ -218,7 +218,7 @@ void Programs::start(const ProgramSpec& spec) {
         place_environment(placement);
         _exit(run_program({"/bin/sh", "-c", spec.command}));
     }
-    server_.program_started(process);
+    server_.program_started(process, spec.host);
     setpgid(process, process);  // whichever of the two is first
     folder_.add_group(process);
     close(output[1]);
@@ -419,7 +419,7 @@ void Programs::kill_descendants() const {
     constexpr int kRounds = 100;
     for (int round = 0; round < kRounds; ++round) {
         bool any = false;
-        for (const pid_t process : family_of(getpid())) {
+        for (const auto& [process, parent] : family_of(getpid())) {
             if (process != getpid() && !folder_.is_guard(process)) {
                 any = true;
                 kill(process, SIGKILL);

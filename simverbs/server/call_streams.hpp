@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -27,34 +29,41 @@ class CallStreams {
         return {bus_, stream_of(client)};
     }
 
-    // By host, then in the order in which its processes came. Clients may be gone by then.
+    // By host, then by place. Clients may be gone by then.
     void merge(fabric::SimTime now) {
         for (auto& [place, stream] : streams_) {
-            if (!stream.calls.empty()) {
-                bus_.merge(now, stream.name_hash, stream.calls);
+            if (stream.calls.empty()) {
+                continue;
             }
+            if (!stream.name_hash) {
+                const std::string name =
+                    fmt::format("{}/{}", stream.host, processes_[place.first]++);
+                stream.name_hash = fabric::hash_name(name);
+            }
+            bus_.merge(now, *stream.name_hash, stream.calls);
         }
     }
 
   private:
-    struct Named {
-        std::uint64_t name_hash;
+    // Its name is the host and the number of processes there that were the first to be merged.
+    struct OfProcess {
+        std::string host;
         fabric::trace::Stream calls;
+        std::optional<std::uint64_t> name_hash;
     };
 
     fabric::trace::Stream& stream_of(const RemoteClient& client) {
-        const std::pair place(client.host_index(), client.rank());
-        const auto found = streams_.find(place);
-        if (found != streams_.end()) {
-            return found->second.calls;
+        auto found = streams_.find(client.place());
+        if (found == streams_.end()) {
+            OfProcess stream{client.host(), fabric::trace::Stream(bus_), {}};
+            found = streams_.emplace(client.place(), std::move(stream)).first;
         }
-        const std::string name = fmt::format("{}/{}", client.host(), client.rank());
-        return streams_.emplace(place, Named{fabric::hash_name(name), fabric::trace::Stream(bus_)})
-            .first->second.calls;
+        return found->second.calls;
     }
 
     fabric::trace::Bus& bus_;
-    std::map<std::pair<std::size_t, std::uint32_t>, Named> streams_;
+    std::map<ClientPlace, OfProcess> streams_;
+    std::map<std::size_t, std::uint32_t> processes_;  // named so far, by host
 };
 
 }  // namespace simverbs

@@ -1,11 +1,6 @@
 #include "simverbs/server/expected_programs.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <system_error>
-
-#include <fmt/format.h>
 
 namespace simverbs {
 namespace {
@@ -36,86 +31,154 @@ ThreadState more_restless(ThreadState a, ThreadState b) {
 
 }  // namespace
 
-std::vector<pid_t> family_of(pid_t process) {
-    std::vector<pid_t> family{process};
-    for (std::size_t i = 0; i < family.size(); ++i) {
-        std::error_code ignored;
-        for (const auto& thread : std::filesystem::directory_iterator(
-                 fmt::format("/proc/{}/task", family[i]), ignored)) {
-            std::ifstream children(thread.path() / "children");
-            pid_t child = 0;
-            while (children >> child) {
-                family.push_back(child);
-            }
-        }
-    }
-    return family;
-}
-
-void ExpectedPrograms::started(pid_t process) {
+void ExpectedPrograms::started(pid_t process, const std::string& host) {
     const std::lock_guard lock(mutex_);
-    programs_.emplace_back().process = process;
+    Program& program = programs_.emplace_back();
+    program.process = process;
+    program.host = host;
+    program.number = programs_made_++;
+    find_members(program);
     not_started_ -= not_started_ > 0 ? 1 : 0;
 }
 
-ThreadState ExpectedPrograms::look(const std::vector<pid_t>& attached,
-                                   std::chrono::nanoseconds spin_limit,
-                                   std::chrono::nanoseconds interval, std::string& spinner) {
+void ExpectedPrograms::find_members(Program& program) {
+    const std::vector<FamilyMember> family = family_of(program.process);
+    std::erase_if(program.members, [&family](const auto& known) {
+        // Another process may have the number of one that has ended.
+        return known.second.watch.has_ended() ||
+               std::none_of(family.begin(), family.end(), [&known](const FamilyMember& member) {
+                   return member.process == known.first;
+               });
+    });
+    for (const auto& [process, parent] : family) {
+        const auto [found, is_new] = program.members.try_emplace(process, process, parent);
+        Member& member = found->second;
+        const auto starter = program.members.find(parent);
+        if (is_new && starter == program.members.end()) {
+            member.place = {program.number};
+        } else if (is_new) {
+            member.place = starter->second.place;
+            member.place.push_back(starter->second.children++);
+            member.comes_late = starter->second.comes_late;
+        }
+    }
+}
+
+void ExpectedPrograms::note_attached(Program& program, const std::vector<pid_t>& attached) {
+    program.attached = 0;
+    for (auto& [process, member] : program.members) {
+        member.is_attached = is_among(attached, process);
+        member.has_started_attached = false;
+        program.attached = member.is_attached ? process : program.attached;
+    }
+    for (const auto& [process, member] : program.members) {
+        if (!member.is_attached) {
+            continue;
+        }
+        for (auto starter = program.members.find(member.parent);
+             starter != program.members.end() && !starter->second.has_started_attached;
+             starter = program.members.find(starter->second.parent)) {
+            starter->second.has_started_attached = true;
+        }
+    }
+}
+
+void ExpectedPrograms::look(const std::vector<pid_t>& attached,
+                            std::chrono::nanoseconds spin_limit) {
     const std::lock_guard lock(mutex_);
-    ThreadState all = not_started_ > 0 ? ThreadState::kRuns : ThreadState::kEnded;
+    const bool may_have_grown = new_processes_.any();
     for (Program& program : programs_) {
-        if (all == ThreadState::kRuns) {
-            break;
+        if (may_have_grown) {
+            find_members(program);
         }
-        if (program.attached != 0 && is_among(attached, program.attached)) {
-            continue;
-        }
-        const std::vector<pid_t> family = family_of(program.process);
-        const auto member = std::find_if(family.begin(), family.end(), [&](pid_t process) {
-            return is_among(attached, process);
-        });
-        if (member != family.end()) {
-            program.attached = *member;
-            program.watches.clear();
-            continue;
-        }
-        program.attached = 0;
-        std::erase_if(program.watches,
-                      [&](const auto& watch) { return !is_among(family, watch.first); });
-        for (const pid_t process : family) {
-            program.watches.try_emplace(process, process, process);
-        }
-        all = more_restless(all, look_at(program, spin_limit, interval, spinner));
+        note_attached(program, attached);
+        look_at(program, spin_limit);
     }
     std::erase_if(programs_, [](const Program& program) { return program.has_ended; });
-    return all;
 }
 
-ThreadState ExpectedPrograms::look_at(Program& program, std::chrono::nanoseconds spin_limit,
-                                      std::chrono::nanoseconds interval, std::string& spinner) {
-    ThreadState all = ThreadState::kEnded;
-    for (auto& [process, watch] : program.watches) {
-        const ThreadState state = watch.look(spin_limit, interval);
-        if (state == ThreadState::kSpins && spinner.empty()) {
-            spinner = watch.program();
+void ExpectedPrograms::look_at(Program& program, std::chrono::nanoseconds spin_limit) {
+    program.found = {};
+    program.has_ended = true;
+    for (auto& [process, member] : program.members) {
+        member.sleeps_for_time = false;
+        if (member.is_attached) {
+            program.has_ended = false;
+            member.watch.forget();
+            continue;
         }
-        all = more_restless(all, state);
+        ThreadState state = member.watch.look(spin_limit);
+        if (state == ThreadState::kSpins && program.found.spinner.empty()) {
+            program.found.spinner = member.watch.program();
+        }
+        if (state == ThreadState::kAsleepForTime) {
+            member.sleeps_for_time = true;
+            state = member.has_started_attached ? ThreadState::kAsleep : state;
+        }
+        program.has_ended = program.has_ended && state == ThreadState::kEnded;
+        program.found.state = more_restless(program.found.state, state);
     }
-    program.has_ended = all == ThreadState::kEnded;
-    return all;
 }
 
-bool ExpectedPrograms::attached(pid_t process) {
-    const std::lock_guard lock(mutex_);
-    const auto found =
-        std::find_if(programs_.begin(), programs_.end(), [process](const Program& program) {
-            return is_among(family_of(program.process), process);
-        });
-    if (found == programs_.end()) {
-        return false;
+void ExpectedPrograms::add(Found& sum, const Found& one) {
+    sum.state = more_restless(sum.state, one.state);
+    if (sum.spinner.empty()) {
+        sum.spinner = one.spinner;
     }
-    found->attached = process;
-    return true;
+}
+
+ExpectedPrograms::Found ExpectedPrograms::of_all() {
+    const std::lock_guard lock(mutex_);
+    Found sum;
+    sum.state = not_started_ > 0 ? ThreadState::kRuns : ThreadState::kEnded;
+    for (const Program& program : programs_) {
+        add(sum, program.found);
+    }
+    return sum;
+}
+
+ExpectedPrograms::Found ExpectedPrograms::beside(pid_t process, const std::string& host) {
+    const std::lock_guard lock(mutex_);
+    Found sum;
+    for (const Program& program : programs_) {
+        if (program.is_beside(process, host)) {
+            add(sum, program.found);
+        }
+    }
+    return sum;
+}
+
+void ExpectedPrograms::pass(Program& program) {
+    for (auto& [process, member] : program.members) {
+        member.comes_late = member.comes_late || member.sleeps_for_time;
+    }
+}
+
+void ExpectedPrograms::time_passed() {
+    const std::lock_guard lock(mutex_);
+    std::for_each(programs_.begin(), programs_.end(), pass);
+}
+
+void ExpectedPrograms::command_passed(pid_t process, const std::string& host) {
+    const std::lock_guard lock(mutex_);
+    for (Program& program : programs_) {
+        if (program.is_beside(process, host)) {
+            pass(program);
+        }
+    }
+}
+
+ExpectedPrograms::Arrival ExpectedPrograms::attaches(pid_t process) {
+    const std::lock_guard lock(mutex_);
+    for (Program& program : programs_) {
+        find_members(program);
+        const auto member = program.members.find(process);
+        if (member != program.members.end()) {
+            program.attached = process;
+            return {.place = member->second.place, .is_late = member->second.comes_late};
+        }
+    }
+    return {};
 }
 
 bool ExpectedPrograms::has_attached(pid_t program) {

@@ -82,20 +82,18 @@ OwnDescriptor::~OwnDescriptor() {
     }
 }
 
-RemoteClient::RemoteClient(Simulation& simulation, int socket, pid_t process, std::size_t host,
-                           std::uint32_t rank)
+RemoteClient::RemoteClient(Simulation& simulation, int socket, pid_t process, ClientPlace place)
     : socket_(socket),
       process_descriptor_(static_cast<int>(syscall(SYS_pidfd_open, process, 0)),
                           "process descriptor"),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd"),
       process_(process),
       program_(ThreadWatch(process, process).program()),
-      host_index_(host),
-      rank_(rank),
-      host_(simulation.hca(host).host()),
+      place_(std::move(place)),
+      host_(simulation.hca(place_.first).host()),
       area_(sizeof(ClientArea)),
       memory_(process, socket, area()),
-      attachment_(simulation, *this, devices_of_host(simulation, host)) {}
+      attachment_(simulation, *this, devices_of_host(simulation, place_.first)) {}
 
 // Memory of a process that is gone is not read any more, whatever still refers to it.
 RemoteClient::~RemoteClient() {

@@ -57,13 +57,15 @@ class OwnDescriptor {
     int number_;
 };
 
+// Where a process stands among all that are attached: the number of its host, then that of the
+// process there.
+using ClientPlace = std::pair<std::size_t, std::vector<std::uint32_t>>;
+
 class RemoteClient final : public Client {
   public:
     // Throws std::system_error when there is no memory or no descriptor left; else `socket` becomes
-    // the client's own. `host`: the rank of its first HCA; `rank`: how many
-    // processes of that host came before.
-    RemoteClient(Simulation& simulation, int socket, pid_t process, std::size_t host,
-                 std::uint32_t rank);
+    // the client's own. The host's number is the rank of its first HCA.
+    RemoteClient(Simulation& simulation, int socket, pid_t process, ClientPlace place);
     ~RemoteClient() override;
 
     [[nodiscard]] int socket() const { return socket_; }
@@ -71,8 +73,7 @@ class RemoteClient final : public Client {
     [[nodiscard]] const std::string& host() const { return host_; }
     [[nodiscard]] std::size_t device_count() const { return attachment_.device_count(); }
     [[nodiscard]] const Hca& device(std::size_t index) const { return attachment_.device(index); }
-    [[nodiscard]] std::size_t host_index() const { return host_index_; }
-    [[nodiscard]] std::uint32_t rank() const { return rank_; }
+    [[nodiscard]] const ClientPlace& place() const { return place_; }
     [[nodiscard]] ClientArea& area() const { return *reinterpret_cast<ClientArea*>(area_.base()); }
     [[nodiscard]] ProcessMemory& process_memory() { return memory_; }
     [[nodiscard]] int take_area_descriptor() { return area_.take_descriptor(); }
@@ -177,8 +178,7 @@ class RemoteClient final : public Client {
     OwnDescriptor wake_;
     pid_t process_;
     std::string program_;  // its name when it attached: the same in each run
-    std::size_t host_index_;
-    std::uint32_t rank_;
+    ClientPlace place_;
     std::string host_;
     SharedSegment area_;
     ProcessMemory memory_;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -357,10 +358,15 @@ void Server::attach(int socket, const AttachRequest& request) {
                fmt::format("topology '{}' has no host '{}'", simulation_->topology(), host));
         return;
     }
+    ExpectedPrograms::Arrival arrival = expected_.attaches(peer_of(socket));
+    const bool is_expected = !arrival.place.empty();
+    if (!is_expected) {
+        arrival.place = {std::numeric_limits<std::uint32_t>::max(), ++strangers_};  // the last
+    }
     std::unique_ptr<RemoteClient> client;
     try {
         client = std::make_unique<RemoteClient>(*simulation_, socket, peer_of(socket),
-                                                node->id().value(), came_[node->id().value()]++);
+                                                ClientPlace(node->id().value(), arrival.place));
     } catch (const std::system_error& failure) {
         refuse(failure.code().value(), failure.what());
         return;
@@ -382,7 +388,7 @@ void Server::attach(int socket, const AttachRequest& request) {
     if (clients_.empty() && simulation_->loop().empty()) {
         events_at_rest_ = simulation_->loop().events_run();
     }
-    if (!expected_.attached(client->process()) && is_under_way()) {
+    if (arrival.is_late || (!is_expected && is_under_way())) {
         marks_.set(Mark::kCameLate, fmt::format("process {} of {}", client->process(), host));
     }
     reply.canonical = is_free() ? 0 : 1;
@@ -398,8 +404,8 @@ void Server::attach(int socket, const AttachRequest& request) {
     // Its socket does not tell of its end where a child of it has the socket, too.
     epoll_event ended{.events = EPOLLIN, .data = {.fd = client->process_descriptor()}};
     epoll_ctl(epoll_, EPOLL_CTL_ADD, client->process_descriptor(), &ended);
-    const auto place = std::find_if(clients_.begin(), clients_.end(), [&client](const auto& other) {
-        return other->host_index() > client->host_index();
+    const auto place = std::find_if(clients_.begin(), clients_.end(), [&](const auto& other) {
+        return other->place() > client->place();
     });
     clients_.insert(place, std::move(client));
 }

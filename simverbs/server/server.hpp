@@ -60,7 +60,9 @@ class Server {
     // are on their way to it.
     void expect_programs(std::size_t count) { expected_.expect(count); }
     // From any thread: one of them, as the kernel numbers its process.
-    void program_started(pid_t process) { expected_.started(process); }
+    void program_started(pid_t process, const std::string& host) {
+        expected_.started(process, host);
+    }
     // Returns true if it, or what it has started, is attached.
     [[nodiscard]] bool has_attached(pid_t program) { return expected_.has_attached(program); }
     // Before run(): each record of the trace, in run()'s thread.
@@ -133,12 +135,15 @@ class Server {
     void note_nap(RemoteClient& client, std::uint32_t actor);
     bool devices_wait(std::chrono::nanoseconds interval);
     void take_marks(RemoteClient& client);
+    void look_at_expected();
     Coming look_at_programs();
     void begin_turn();
     void note_sleepers(bool walked);
     // Returns true if what happens next depends on when the server heard of whoever has just come.
     [[nodiscard]] bool is_under_way() const;
     [[nodiscard]] bool nothing_to_come() const;
+    Commands commands();
+    [[nodiscard]] bool awaits_others(const RemoteClient& client);
     bool run_pending_commands();
     [[nodiscard]] bool is_free() const { return options_.time.schedule == Schedule::kFree; }
     [[nodiscard]] bool doorbells_waiting() const;
@@ -173,13 +178,13 @@ class Server {
     int wake_;                     // an eventfd that stop() writes
     std::vector<int> unattached_;  // sockets that are connected and have not sent a request
     DeviceFiles devices_;
-    std::vector<std::unique_ptr<RemoteClient>> clients_;  // by host, then as they came
+    std::vector<std::unique_ptr<RemoteClient>> clients_;  // by host, then as they were started
     HostProcesses processes_;
     ExpectedPrograms expected_;
     std::uint64_t polled_after_ = 0;    // what had happened when pollers last had to look
     std::uint64_t looks_asked_ = 0;     // of them, among their deliveries
     std::uint64_t events_at_rest_ = 0;  // that had run when nobody was here and nothing was to come
-    std::map<std::size_t, std::uint32_t> came_;  // processes so far, by host
+    std::uint32_t strangers_ = 0;       // attached without being expected
     CallStreams calls_;
     std::vector<Doorbell> doorbells_;  // these two are kept for their storage
     std::vector<Doorbell> by_queue_;

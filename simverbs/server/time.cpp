@@ -156,11 +156,7 @@ class Server::View {
         server_.begin_turn();
         return false;
     }
-    [[nodiscard]] bool command_waits() const {
-        return server_.fabric_.is_asked() ||
-               std::any_of(server_.clients_.begin(), server_.clients_.end(),
-                           [](const auto& client) { return client->pending.has_value(); });
-    }
+    Commands commands() { return server_.commands(); }
     [[nodiscard]] bool event_is_left() const { return !server_.simulation_->loop().empty(); }
     Coming coming() { return server_.look_at_programs(); }
     [[nodiscard]] bool someone_sleeps_for_time() const { return !server_.sleeps_for_time_.empty(); }
@@ -363,16 +359,19 @@ bool Server::look_at_everyone(std::chrono::nanoseconds interval) {
     return all && (devices_.empty() || devices_wait(interval));
 }
 
+void Server::look_at_expected() {
+    std::vector<pid_t> here = processes_of_clients();
+    devices_.add_processes(here);
+    expected_.look(here, options_.time.spin_limit);
+}
+
 // Everyone who is attached waits; programs that are on their way here may yet run.
 Coming Server::look_at_programs() {
     if (expected_.empty()) {
         return Coming::kNobody;
     }
-    std::vector<pid_t> here = processes_of_clients();
-    devices_.add_processes(here);
-    std::string spinner;
-    const ThreadState state =
-        expected_.look(here, options_.time.spin_limit, std::chrono::nanoseconds::zero(), spinner);
+    look_at_expected();
+    const auto [state, spinner] = expected_.of_all();
     if (!spinner.empty()) {
         marks_.set(Mark::kSpunOnMemory, spinner);
     }
@@ -397,10 +396,40 @@ bool Server::nothing_to_come() const {
                         [](const auto& client) { return client->pending.has_value(); });
 }
 
+// Commands of processes of one host get its handles and QPNs in the order of execution. So a
+// command waits for programs on their way that may attach there, or were started by the same one.
+Commands Server::commands() {
+    const auto has_one = [](const auto& client) { return client->pending.has_value(); };
+    const bool any = std::any_of(clients_.begin(), clients_.end(), has_one);
+    if (!any) {
+        return fabric_.is_asked() ? Commands::kCanRun : Commands::kNone;
+    }
+    if (!expected_.empty()) {
+        look_at_expected();
+        if (serve_sockets(0)) {
+            return Commands::kAwaitOthers;  // one that was found asleep has spoken: look again
+        }
+    }
+    const bool can_run =
+        fabric_.is_asked() || std::any_of(clients_.begin(), clients_.end(), [&](const auto& each) {
+            return has_one(each) && !awaits_others(*each);
+        });
+    return can_run ? Commands::kCanRun : Commands::kAwaitOthers;
+}
+
+bool Server::awaits_others(const RemoteClient& client) {
+    const auto [state, spinner] = expected_.beside(client.process(), client.host());
+    if (!spinner.empty()) {
+        marks_.set(Mark::kSpunOnMemory, spinner);
+    }
+    return state == ThreadState::kRuns;
+}
+
 bool Server::run_pending_commands() {
     bool any = false;
     for (const auto& client : clients_) {
-        if (client->pending) {
+        if (client->pending && !awaits_others(*client)) {
+            expected_.command_passed(client->process(), client->host());
             const CommandRequest request = *client->pending;
             client->pending.reset();
             answer(*client, request);
@@ -425,6 +454,7 @@ void Server::note_sleepers(bool walked) {
     for (const auto& client : clients_) {
         client->time_passed();
     }
+    expected_.time_passed();
 }
 
 bool Server::is_under_way() const {

@@ -145,8 +145,9 @@ class Conductor::View {
     bool someone_holds() { return conductor_.someone_holds(self_, look_); }
     bool take_posts() { return conductor_.take_posts(); }
     // With a TurnOrder, commands have their turn, too.
-    [[nodiscard]] bool command_waits() const {
-        return !conductor_.turn_order_ && !conductor_.commanding_.empty();
+    [[nodiscard]] Commands commands() const {
+        const bool any = !conductor_.turn_order_ && !conductor_.commanding_.empty();
+        return any ? Commands::kCanRun : Commands::kNone;
     }
     [[nodiscard]] bool event_is_left() const { return !conductor_.simulation_.loop().empty(); }
     [[nodiscard]] Coming coming() const {

@@ -96,6 +96,13 @@ enum class Coming : std::uint8_t {
     kSleepForTime,  // one of them sleeps with a time limit; the others may be passed
 };
 
+// Commands of actors that wait in the library.
+enum class Commands : std::uint8_t {
+    kNone,
+    kCanRun,
+    kAwaitOthers,  // an actor that may give a command about the same devices is expected
+};
+
 // The questions that the rule asks. It asks in this order and no further than necessary, because
 // looking at threads and serving sockets are expensive.
 template <class W>
@@ -105,7 +112,7 @@ concept TimeKeeper = requires(W& world) {
     { world.someone_holds() } -> std::same_as<bool>;
     // Hands posted work requests to the devices. True if an actor may run because of that.
     { world.take_posts() } -> std::same_as<bool>;
-    { world.command_waits() } -> std::same_as<bool>;
+    { world.commands() } -> std::same_as<Commands>;
     { world.event_is_left() } -> std::same_as<bool>;
     { world.coming() } -> std::same_as<Coming>;
     // Returns true if someone_holds() or coming() has found a thread that sleeps with a time limit.
@@ -166,8 +173,9 @@ Decision decide_in_turn(W& world) {
     if (world.take_posts()) {
         return {Move::kLookAgain, Why::kSomeoneGoesOn};
     }
-    if (world.command_waits()) {
-        return {Move::kCommands, Why::kEveryoneWaits};
+    if (const Commands commands = world.commands(); commands != Commands::kNone) {
+        return commands == Commands::kCanRun ? Decision{Move::kCommands, Why::kEveryoneWaits}
+                                             : Decision{Move::kStand, Why::kSomeoneIsExpected};
     }
     if (!world.event_is_left()) {
         return {Move::kDeliver, Why::kEveryoneWaits};

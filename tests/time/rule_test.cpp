@@ -23,7 +23,7 @@ struct Told {
     Schedule in = Schedule::kCanonical;
     bool holds = false;
     bool posts = false;  // let an actor run
-    bool command = false;
+    Commands waiting = Commands::kNone;
     bool event = true;
     Coming comes = Coming::kNobody;
     bool sleeps = false;
@@ -41,7 +41,7 @@ struct Told {
         ++takes;
         return posts;
     }
-    [[nodiscard]] bool command_waits() const { return command; }
+    [[nodiscard]] Commands commands() const { return waiting; }
     [[nodiscard]] bool event_is_left() const { return event; }
     Coming coming() {
         ++looks_at_coming;
@@ -57,14 +57,17 @@ std::vector<Told> everything() {
     std::vector<Told> all;
     for (const Schedule in : {Schedule::kCanonical, Schedule::kFree, Schedule::kSerial}) {
         for (const Coming comes : {Coming::kNobody, Coming::kHolds, Coming::kSleepForTime}) {
-            for (unsigned bits = 0; bits < 32; ++bits) {
-                all.push_back({.in = in,
-                               .holds = (bits & 1U) != 0,
-                               .posts = (bits & 2U) != 0,
-                               .command = (bits & 4U) != 0,
-                               .event = (bits & 8U) != 0,
-                               .comes = comes,
-                               .sleeps = (bits & 16U) != 0});
+            for (const Commands commands :
+                 {Commands::kNone, Commands::kCanRun, Commands::kAwaitOthers}) {
+                for (unsigned bits = 0; bits < 16; ++bits) {
+                    all.push_back({.in = in,
+                                   .holds = (bits & 1U) != 0,
+                                   .posts = (bits & 2U) != 0,
+                                   .waiting = commands,
+                                   .event = (bits & 4U) != 0,
+                                   .comes = comes,
+                                   .sleeps = (bits & 8U) != 0});
+                }
             }
         }
     }
@@ -78,10 +81,13 @@ struct Row {
 };
 
 const std::vector<Row> kTurns = {
-    {{.holds = true, .posts = true, .command = true}, {Move::kStand, Why::kSomeoneRuns}},
-    {{.posts = true, .command = true}, {Move::kLookAgain, Why::kSomeoneGoesOn}},
-    {{.command = true, .event = false}, {Move::kCommands, Why::kEveryoneWaits}},
-    {{.command = true, .comes = Coming::kHolds}, {Move::kCommands, Why::kEveryoneWaits}},
+    {{.holds = true, .posts = true, .waiting = Commands::kCanRun},
+     {Move::kStand, Why::kSomeoneRuns}},
+    {{.posts = true, .waiting = Commands::kCanRun}, {Move::kLookAgain, Why::kSomeoneGoesOn}},
+    {{.waiting = Commands::kAwaitOthers}, {Move::kStand, Why::kSomeoneIsExpected}},
+    {{.waiting = Commands::kCanRun, .event = false}, {Move::kCommands, Why::kEveryoneWaits}},
+    {{.waiting = Commands::kCanRun, .comes = Coming::kHolds},
+     {Move::kCommands, Why::kEveryoneWaits}},
     {{.event = false, .comes = Coming::kHolds}, {Move::kDeliver, Why::kEveryoneWaits}},
     {{.event = false, .sleeps = true}, {Move::kDeliver, Why::kEveryoneWaits}},
     {{.comes = Coming::kHolds, .sleeps = true}, {Move::kStand, Why::kSomeoneIsExpected}},
@@ -135,7 +141,7 @@ TEST(RuleOfTime, NeverPassesAnActorThatHolds) {
 TEST(RuleOfTime, NeverStandsWhileAllWaitAndSomethingIsDue) {
     for (Told told : everything()) {
         const Decision decision = decide(told);
-        if (!told.holds && told.comes != Coming::kHolds) {
+        if (!told.holds && told.comes != Coming::kHolds && told.waiting != Commands::kAwaitOthers) {
             EXPECT_NE(decision.move, Move::kStand);
         }
         EXPECT_TRUE(decision.move != Move::kStand || !told.is_free());
@@ -155,7 +161,8 @@ TEST(RuleOfTime, MovesOnlyWhereAnEventIsLeft) {
     for (Told told : everything()) {
         const Move move = decide(told).move;
         EXPECT_EQ(move == Move::kDeliver,
-                  !told.event && (told.is_free() || (!told.holds && !told.posts && !told.command)));
+                  !told.event && (told.is_free() ||
+                                  (!told.holds && !told.posts && told.waiting == Commands::kNone)));
         EXPECT_TRUE(told.event || (move != Move::kWalk && move != Move::kJump));
     }
 }
@@ -163,10 +170,11 @@ TEST(RuleOfTime, MovesOnlyWhereAnEventIsLeft) {
 TEST(RuleOfTime, ExecutesCommandsBeforeTimeMoves) {
     for (Told told : everything()) {
         const Move move = decide(told).move;
-        if (!told.is_free() && told.command) {
+        if (!told.is_free() && told.waiting != Commands::kNone) {
             EXPECT_TRUE(move == Move::kStand || move == Move::kLookAgain ||
                         move == Move::kCommands);
         }
+        EXPECT_TRUE(move != Move::kCommands || told.waiting == Commands::kCanRun);
         EXPECT_TRUE(!told.is_free() || move != Move::kCommands)
             << "commands are executed as they arrive";
     }
@@ -177,8 +185,9 @@ TEST(RuleOfTime, AsksNoMoreThanNecessary) {
         decide(told);
         EXPECT_LE(told.looks, 1);
         EXPECT_TRUE(told.looks == 1 || (told.is_free() && !told.event));
-        EXPECT_TRUE(told.looks_at_coming == 0 || (told.event && !told.holds && !told.posts &&
-                                                  (told.is_free() || !told.command)));
+        EXPECT_TRUE(told.looks_at_coming == 0 ||
+                    (told.event && !told.holds && !told.posts &&
+                     (told.is_free() || told.waiting == Commands::kNone)));
     }
 }
 

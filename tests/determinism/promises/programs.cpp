@@ -12,6 +12,7 @@
 
 #include "by_time.hpp"
 #include "ends.hpp"
+#include "families.hpp"
 #include "traffic.hpp"
 
 namespace {
@@ -252,29 +253,6 @@ void shared_qp() {
     other.join();
 }
 
-// Each process has a world of its own.
-void forks() {
-    Pair first;
-    traffic(first, 10);
-    const pid_t child = fork();
-    if (child == 0) {
-        Pair own;
-        std::thread other([] {
-            Pair mine;
-            traffic(mine, 10, 2);
-        });
-        traffic(own, 10, 3);
-        other.join();
-        std::exit(0);
-    }
-    Pair second;
-    std::thread other([&] { traffic(second, kRounds, 2); });
-    traffic(first);
-    other.join();
-    int status = 0;
-    require(waitpid(child, &status, 0) == child && status == 0, "the child");
-}
-
 void eight_threads() {
     std::vector<std::unique_ptr<Pair>> pairs;
     pairs.reserve(8);
@@ -316,7 +294,11 @@ int main(int count, char** words) {
         {"time_limit", promises::time_limit},
         {"for_a_while", promises::for_a_while},
         {"how_long_it_took", promises::how_long_it_took},
-        {"forks", forks},
+        {"forks", promises::forks},
+        {"forks_at_any_time", promises::forks_at_any_time},
+        {"spawns", promises::spawns},
+        {"starts_by_a_shell", promises::starts_by_a_shell},
+        {"alone", promises::alone},
         {"eight_threads", eight_threads},
     };
     return promises::run_named(programs, count, words);
