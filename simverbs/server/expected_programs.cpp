@@ -1,6 +1,7 @@
 #include "simverbs/server/expected_programs.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace simverbs {
 namespace {
@@ -86,20 +87,38 @@ void ExpectedPrograms::note_attached(Program& program, const std::vector<pid_t>&
 void ExpectedPrograms::look(const std::vector<pid_t>& attached,
                             std::chrono::nanoseconds spin_limit) {
     const std::lock_guard lock(mutex_);
-    const bool may_have_grown = new_processes_.any();
+    const bool have_grown = may_have_grown();
+    const bool has_changed = have_grown || attached != attached_;
+    attached_ = attached;
+    someone_ran_ = false;
     for (Program& program : programs_) {
-        if (may_have_grown) {
+        if (!has_changed && program.sleeps_on) {
+            continue;
+        }
+        if (have_grown) {
             find_members(program);
         }
         note_attached(program, attached);
         look_at(program, spin_limit);
+        someone_ran_ = someone_ran_ || program.found.state == ThreadState::kRuns ||
+                       program.found.state == ThreadState::kSpins;
     }
     std::erase_if(programs_, [](const Program& program) { return program.has_ended; });
+}
+
+// A look finds that nobody runs who could be starting a process. If it follows the last one within
+// a shorter time than that takes, no process is new.
+bool ExpectedPrograms::may_have_grown() {
+    constexpr std::int64_t kStartNs = 15'000;
+    const std::int64_t now = wall_ns();
+    const bool is_soon = now - std::exchange(looked_at_ns_, now) < kStartNs;
+    return (someone_ran_ || !is_soon) && new_processes_.any();
 }
 
 void ExpectedPrograms::look_at(Program& program, std::chrono::nanoseconds spin_limit) {
     program.found = {};
     program.has_ended = true;
+    program.sleeps_on = true;
     for (auto& [process, member] : program.members) {
         member.sleeps_for_time = false;
         if (member.is_attached) {
@@ -116,6 +135,8 @@ void ExpectedPrograms::look_at(Program& program, std::chrono::nanoseconds spin_l
             state = member.has_started_attached ? ThreadState::kAsleep : state;
         }
         program.has_ended = program.has_ended && state == ThreadState::kEnded;
+        program.sleeps_on =
+            program.sleeps_on && (state == ThreadState::kEnded || member.watch.waits_for_child());
         program.found.state = more_restless(program.found.state, state);
     }
 }

@@ -76,6 +76,7 @@ class ExpectedPrograms {
         pid_t attached = 0;               // a process of it that was attached at the last look
         std::map<pid_t, Member> members;  // itself and all that it has started
         Found found;
+        bool sleeps_on = false;  // none of it wakes before another one ends or attaches
         bool has_ended = false;
         [[nodiscard]] bool is_beside(pid_t other, const std::string& its_host) const {
             return its_host == host || members.contains(other);
@@ -83,6 +84,7 @@ class ExpectedPrograms {
     };
     static void find_members(Program& program);
     static void note_attached(Program& program, const std::vector<pid_t>& attached);
+    bool may_have_grown();
     static void look_at(Program& program, std::chrono::nanoseconds spin_limit);
     static void pass(Program& program);
     static void add(Found& sum, const Found& one);
@@ -92,6 +94,10 @@ class ExpectedPrograms {
     std::uint32_t programs_made_ = 0;
     std::vector<Program> programs_;
     NewProcesses new_processes_;
+    // All three are of the last look.
+    std::vector<pid_t> attached_;
+    std::int64_t looked_at_ns_ = 0;
+    bool someone_ran_ = true;
 };
 
 }  // namespace simverbs

@@ -80,16 +80,18 @@ bool waits_for_signal(const SystemCall& call) {
     }
 }
 
+bool waits_for_child(const SystemCall& call) {
+    return call.number == SYS_wait4 || call.number == SYS_waitid;
+}
+
 bool waits_for_no_descriptor(const SystemCall& call) {
     switch (call.number) {
         case SYS_futex:
         case SYS_nanosleep:
         case SYS_clock_nanosleep:
-        case SYS_wait4:
-        case SYS_waitid:
             return true;
         default:
-            return waits_for_signal(call);
+            return waits_for_signal(call) || waits_for_child(call);
     }
 }
 
@@ -169,6 +171,7 @@ bool find_wake_ups(pid_t process, std::string_view text, WakeUps& found) {
     }
     found.by_time = has_time_limit(*call);
     found.by_signal = waits_for_signal(*call);
+    found.by_child = waits_for_child(*call);
     found.by_descriptor = !waits_for_no_descriptor(*call);
     if (found.by_descriptor && !found.by_time) {
         const std::vector<int> descriptors = descriptors_of(process, *call);

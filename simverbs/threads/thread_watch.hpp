@@ -42,6 +42,8 @@ class ThreadWatch {
     [[nodiscard]] bool was_asleep() const {
         return state_ == ThreadState::kAsleep || state_ == ThreadState::kAsleepForTime;
     }
+    // Returns true if the last look found it asleep until a child process ends.
+    [[nodiscard]] bool waits_for_child() const { return was_asleep() && wake_ups_.by_child; }
     // Begins to watch it anew.
     void forget() {
         watched_ = settled_ = ended_ = spins_now_ = counts_turns_ = false;
