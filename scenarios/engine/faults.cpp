@@ -337,6 +337,10 @@ std::map<std::string, std::vector<PacketHit>> Faults::packets_hit() const {
     return of_firings<PacketHit>([this](const Record& record) { return packet_of(record); });
 }
 
+std::map<std::string, std::vector<std::int64_t>> Faults::times_of_firings() const {
+    return of_firings<std::int64_t>([](const Record& record) { return record.time_ps; });
+}
+
 // Hosts forward nothing: what a host transmits is its own.
 PacketHit Faults::packet_of(const Record& fired) const {
     PacketHit hit{.host = fired.node};

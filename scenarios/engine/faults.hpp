@@ -42,6 +42,8 @@ class Faults {
     [[nodiscard]] std::map<std::string, std::vector<std::uint64_t>> firings() const;
     // The packets that they were, in the same order.
     [[nodiscard]] std::map<std::string, std::vector<PacketHit>> packets_hit() const;
+    // Their virtual times, in the same order.
+    [[nodiscard]] std::map<std::string, std::vector<std::int64_t>> times_of_firings() const;
     // How often what faults wait for has come, over all of them.
     [[nodiscard]] std::uint64_t matched() const;
     // Some fault may still act as time goes on, whatever happens on the wire.

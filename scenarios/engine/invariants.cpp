@@ -48,8 +48,8 @@ Completed World::note(CompletionQueue& queue, const ibv_wc& wc) {
                         wc.opcode,
                         wc.byte_len,
                         (wc.wc_flags & IBV_WC_WITH_IMM) != 0 ? ntohl(wc.imm_data) : 0,
-                        wc.vendor_err};
-    completed_.push_back(completed);
+                        wc.vendor_err,
+                        is_receive};
     if (found != ends_.end()) {
         End& end = *found->second;
         // The opcode of a completion in error is not valid: its queue is the one that has the id.
@@ -58,11 +58,14 @@ Completed World::note(CompletionQueue& queue, const ibv_wc& wc) {
                                  std::ranges::any_of(end.sends, is_send) &&
                                  (end.receives.empty() || end.receives.front().id != wc.wr_id);
         if (failed_send || (wc.status == IBV_WC_SUCCESS && !is_receive)) {
+            completed.is_receive = false;
             check_send(end, wc, end.sends);
         } else {
+            completed.is_receive = true;
             check_receive(end, wc);
         }
     }
+    completed_.push_back(completed);
     return completed;
 }
 

@@ -41,6 +41,7 @@ struct Completed {
     std::uint32_t bytes;
     std::uint32_t imm;
     std::uint32_t vendor_err;
+    bool is_receive = false;
 };
 
 struct AsyncEventSeen {

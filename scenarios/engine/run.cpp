@@ -188,6 +188,7 @@ void add_findings(Verdict& verdict, const Observed& run, const Faults& faults) {
                     fabric::counted(run.events().size(), "asynchronous event")));
     verdict.fired = faults.firings();
     verdict.packets_hit = faults.packets_hit();
+    verdict.fired_at_ps = faults.times_of_firings();
     for (const auto& [name, hits] : verdict.fired) {
         if (hits.empty()) {
             const std::string why = faults.why_never_fired(name);

@@ -1,4 +1,10 @@
 // Explores a scenario, in the process that runs its branches.
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include "fabric/core/hash.hpp"
 #include "fabric/core/shell_word.hpp"
 
@@ -86,20 +92,45 @@ class ScenarioSubject final : public Subject {
         }
         if (branch.with_places) {
             result.surroundings = surroundings_;
-            const auto hits = verdict.packets_hit.find(std::string(kObserver));
-            const auto fired = verdict.fired.find(std::string(kObserver));
-            for (std::size_t i = 0; hits != verdict.packets_hit.end() && i < hits->second.size();
-                 ++i) {
-                result.places.push_back({hits->second[i],
-                                         fired->second[i],
-                                         {},
-                                         receiver_of(hits->second[i], surroundings_)});
-            }
+            result.places = places_of(verdict);
         }
         return result;
     }
 
   private:
+    // Its packets and completions, as they come.
+    [[nodiscard]] std::vector<Place> places_of(const Verdict& verdict) const {
+        std::vector<std::pair<std::int64_t, Place>> timed;
+        const std::string observer(kObserver);
+        const auto hits = verdict.packets_hit.find(observer);
+        for (std::size_t i = 0; hits != verdict.packets_hit.end() && i < hits->second.size(); ++i) {
+            const PacketHit& packet = hits->second[i];
+            const Place place{
+                packet, verdict.fired.at(observer)[i], {}, receiver_of(packet, surroundings_)};
+            timed.emplace_back(verdict.fired_at_ps.at(observer)[i], place);
+        }
+        std::map<std::pair<std::string, std::string_view>, std::uint64_t> completions;
+        for (const Completed& completed : verdict.completed) {
+            const std::string host = host_of_end(completed.end);
+            if (host == completed.end) {
+                continue;  // of no queue pair that the scenario names
+            }
+            const std::string_view call =
+                completed.is_receive ? kReceiveCompletion : kSendCompletion;
+            const Place place{{.end = completed.end, .host = host},
+                              ++completions[{completed.end, call}],
+                              std::string(call),
+                              {}};
+            timed.emplace_back(completed.time_ps, place);
+        }
+        std::ranges::stable_sort(timed, {}, &std::pair<std::int64_t, Place>::first);
+        std::vector<Place> places;
+        for (auto& [time_ps, place] : timed) {
+            places.push_back(std::move(place));
+        }
+        return places;
+    }
+
     [[nodiscard]] Scenario with_faults(const Branch& branch) const {
         return scenarios::with_faults(branch.is_repaired ? repaired_ : lasting_, branch);
     }

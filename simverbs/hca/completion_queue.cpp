@@ -54,7 +54,8 @@ std::uint32_t CompletionQueue::unconsumed() const {
     return std::min(producer_ - head().consumer.value.load(std::memory_order_acquire), entries_);
 }
 
-void CompletionQueue::write(const Cqe& entry, bool urgent) {
+void CompletionQueue::write(const Cqe& entry, const WorkCompleted& record, bool urgent) {
+    context_.hca().trace(record);
     if (dead_) {
         return;
     }

@@ -16,6 +16,7 @@
 
 #include "simverbs/hca/client.hpp"
 #include "simverbs/hca/event_pipe.hpp"
+#include "simverbs/hca/hca_events.hpp"
 #include "simverbs/model/cq_transitions.hpp"
 #include "simverbs/transport/work_queue.hpp"
 
@@ -60,11 +61,12 @@ class CompletionQueue final : private fabric::EventHandler {
     }
 
     // `urgent`: solicited, or in error (IBA 11.4.2.2: what a solicited-only request wakes for).
-    void push(const Cqe& entry, bool urgent) {
-        if (late_ != nullptr && keep_late(entry, urgent)) [[unlikely]] {
+    // Traces `record` when the entry is in the queue.
+    void push(const Cqe& entry, const WorkCompleted& record, bool urgent) {
+        if (late_ != nullptr && keep_late(entry, record, urgent)) [[unlikely]] {
             return;
         }
-        write(entry, urgent);
+        write(entry, record, urgent);
     }
 
     // By a fault (completion_queue_late.cpp): the next entry becomes visible so much later, and
@@ -134,6 +136,7 @@ class CompletionQueue final : private fabric::EventHandler {
     struct Late {
         struct Completion {
             Cqe entry;
+            WorkCompleted record;
             bool urgent;
             fabric::SimTime due;
         };
@@ -144,7 +147,7 @@ class CompletionQueue final : private fabric::EventHandler {
     };
 
     void handle(const fabric::Event& event) override;
-    void write(const Cqe& entry, bool urgent);
+    void write(const Cqe& entry, const WorkCompleted& record, bool urgent);
     void notify(bool urgent);
     bool hold_back();
     void send_event();
@@ -152,7 +155,7 @@ class CompletionQueue final : private fabric::EventHandler {
     void send_event_in_time();
 
     Late& late();
-    bool keep_late(const Cqe& entry, bool urgent);
+    bool keep_late(const Cqe& entry, const WorkCompleted& record, bool urgent);
     void write_due(fabric::SimTime now);
     [[nodiscard]] CqState armed_state() const;
     void trace_move(CqTrigger trigger) const;

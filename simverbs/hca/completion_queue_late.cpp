@@ -29,7 +29,7 @@ void CompletionQueue::delay_next(fabric::SimDuration delay) {
 }
 
 // Returns false if the entry is to be written now.
-bool CompletionQueue::keep_late(const Cqe& entry, bool urgent) {
+bool CompletionQueue::keep_late(const Cqe& entry, const WorkCompleted& record, bool urgent) {
     Late& late = *late_;
     const fabric::SimTime now = context_.hca().loop().now();
     fabric::SimTime due = now + std::exchange(late.next, fabric::SimDuration::zero());
@@ -41,7 +41,7 @@ bool CompletionQueue::keep_late(const Cqe& entry, bool urgent) {
     } else {
         late.completion_timer.arm(due);
     }
-    late.completions.push_back({entry, urgent, due});
+    late.completions.push_back({entry, record, urgent, due});
     return true;
 }
 
@@ -51,7 +51,7 @@ void CompletionQueue::write_due(fabric::SimTime now) {
            late_->completions.front().due <= now) {
         const Late::Completion completion = late_->completions.front();
         late_->completions.pop_front();
-        write(completion.entry, completion.urgent);
+        write(completion.entry, completion.record, completion.urgent);
     }
     if (late_ != nullptr && !late_->completions.empty()) {
         late_->completion_timer.arm(late_->completions.front().due);

@@ -253,13 +253,14 @@ void QueuePair::delivered(MessageKind kind, std::uint64_t length) {
     hca_.trace(MessageDelivered{hca_.node(), attributes_.qpn, kind, length});
 }
 
-void QueuePair::push(CompletionQueue& cq, const Cqe& entry, bool urgent, CompletedQueue queue) {
+void QueuePair::push(CompletionQueue& cq, const Cqe& entry, const WorkCompleted& record,
+                     bool urgent, CompletedQueue queue) {
     if (hca_.faults() != nullptr) [[unlikely]] {
         if (const auto delay = hca_.faults()->completion(*this, queue); delay.count() > 0) {
             cq.delay_next(delay);
         }
     }
-    cq.push(entry, urgent);
+    cq.push(entry, record, urgent);
 }
 
 bool QueuePair::complete(const SendCompletion& completion, bool signaled) {
@@ -272,9 +273,9 @@ bool QueuePair::complete(const SendCompletion& completion, bool signaled) {
     if (!signaled) {
         return true;
     }
-    hca_.trace(WorkCompleted{hca_.node(), send_cq_->handle(), attributes_.qpn,
-                             completion.freed_to - 1, completion.status, completion.opcode,
-                             completion.cause, completion.byte_length});
+    const WorkCompleted record{
+        hca_.node(),       send_cq_->handle(), attributes_.qpn,  completion.freed_to - 1,
+        completion.status, completion.opcode,  completion.cause, completion.byte_length};
     Cqe entry;
     entry.wr_id = completion.wr_id;
     entry.timestamp_ps = static_cast<std::uint64_t>(to_picoseconds(hca_.loop().now()));
@@ -305,7 +306,7 @@ bool QueuePair::complete(const SendCompletion& completion, bool signaled) {
         (is_own_peer() || !hca_.was_ever(attributes_.dest_qpn))) {
         context_->client().peer_never_was(attributes_.dest_qpn);
     }
-    push(*send_cq_, entry, failed, CompletedQueue::kSend);
+    push(*send_cq_, entry, record, failed, CompletedQueue::kSend);
     return !failure_;
 }
 
@@ -325,9 +326,9 @@ bool QueuePair::complete(const ReceiveCompletion& completion) {
     }
     const SharedReceiveQueue* const queue = receives_.queue_for(completion.srq);
     CompletionQueue& cq = queue != nullptr && queue->cq() != nullptr ? *queue->cq() : *receive_cq_;
-    hca_.trace(WorkCompleted{hca_.node(), cq.handle(), attributes_.qpn, completion.freed_to - 1,
-                             completion.status, completion.opcode, completion.cause,
-                             completion.byte_length});
+    const WorkCompleted record{
+        hca_.node(),       cq.handle(),       attributes_.qpn,  completion.freed_to - 1,
+        completion.status, completion.opcode, completion.cause, completion.byte_length};
     Cqe entry;
     entry.wr_id = completion.wr_id;
     entry.timestamp_ps = static_cast<std::uint64_t>(to_picoseconds(hca_.loop().now()));
@@ -377,7 +378,7 @@ bool QueuePair::complete(const ReceiveCompletion& completion) {
         entry.wc_flags |= static_cast<std::uint32_t>(WcFlag::kGrh);
         entry.source_qpn = 0;  // as Linux rxe leaves it
     }
-    push(cq, entry, failed || completion.solicited, CompletedQueue::kReceive);
+    push(cq, entry, record, failed || completion.solicited, CompletedQueue::kReceive);
     return !failure_;
 }
 

@@ -269,7 +269,8 @@ class QueuePair final : public InContext, private Effects, private fabric::Event
     [[nodiscard]] const ProtectionDomain& protection_domain(SrqNumber named) const;
     void describe_tag(const ReceiveCompletion& completion, Cqe& entry) const;
     void forget_opcode(Cqe& entry) const;
-    void push(CompletionQueue& cq, const Cqe& entry, bool urgent, CompletedQueue queue);
+    void push(CompletionQueue& cq, const Cqe& entry, const WorkCompleted& record, bool urgent,
+              CompletedQueue queue);
     void flush_sends();
     void flush_receives();
     fabric::Timer& timer(EngineTimer which);

@@ -123,9 +123,9 @@ void ReceiveWorkQueue::delivered(MessageKind kind, std::uint64_t length) {
 bool ReceiveWorkQueue::complete(const ReceiveCompletion& completion) {
     Hca& hca = context_.hca();
     const Personality& personality = hca.personality();
-    hca.trace(WorkCompleted{hca.node(), cq_.handle(), number_, completion.freed_to - 1,
-                            completion.status, completion.opcode, completion.cause,
-                            completion.byte_length});
+    const WorkCompleted record{
+        hca.node(),        cq_.handle(),      number_,          completion.freed_to - 1,
+        completion.status, completion.opcode, completion.cause, completion.byte_length};
     Cqe entry;
     entry.wr_id = completion.wr_id;
     entry.timestamp_ps = static_cast<std::uint64_t>(to_picoseconds(hca.loop().now()));
@@ -145,7 +145,7 @@ bool ReceiveWorkQueue::complete(const ReceiveCompletion& completion) {
         entry.vendor_error = vendor_err(personality, completion.cause,
                                         consequences(personality, completion.cause).responder);
     }
-    cq_.push(entry, failed);
+    cq_.push(entry, record, failed);
     return state_ != WqState::kErr;
 }
 

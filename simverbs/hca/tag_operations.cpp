@@ -72,7 +72,7 @@ void SharedReceiveQueue::complete(const TagOperation& operation, std::uint32_t i
     const CompletionFault fault = consequences(hca.personality(), cause);
     const WcStatus status = fault.responder.status.value_or(WcStatus::kSuccess);
     const WcOpcode opcode = completion_opcode(static_cast<TagOperationCode>(operation.code));
-    hca.trace(WorkCompleted{hca.node(), cq_->handle(), 0, index, status, opcode, cause, 0});
+    const WorkCompleted record{hca.node(), cq_->handle(), 0, index, status, opcode, cause, 0};
     Cqe entry;
     entry.wr_id = operation.wr_id;
     entry.timestamp_ps = static_cast<std::uint64_t>(to_picoseconds(hca.loop().now()));
@@ -87,7 +87,7 @@ void SharedReceiveQueue::complete(const TagOperation& operation, std::uint32_t i
     entry.flow_tag = index + 1;
     entry.tag_generation = operation.generation;
     put_tag_place(number_, operation.handle, entry);
-    cq_->push(entry, status != WcStatus::kSuccess);
+    cq_->push(entry, record, status != WcStatus::kSuccess);
 }
 
 }  // namespace simverbs

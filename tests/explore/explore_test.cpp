@@ -87,6 +87,25 @@ hosts:
     EXPECT_EQ(receives_of("write: {qp: c, length: 3000}"), 0U);
 }
 
+// Completions of one queue stay in order: those behind a late one are late, too.
+TEST_F(Explore, EachCompletionComesLate) {
+    constexpr std::string_view kPollsOf = R"(
+connections: {{c: {{between: [h0, h1]}}}}
+hosts:
+  h0: {{do: [{{send: {{qp: c, count: 3}}}}, {{poll: {{qp: c, count: 3, {}}}}}]}}
+  h1: {{do: [{{receive: {{qp: c, count: 3}}}}, {{loop: {{times: 3, do: [{{poll: {{qp: c}}}}]}}}}]}}
+)";
+    const ExploreOptions late{.groups = {ChoiceGroup::kPolls}};
+    const ExploreResult patient = explore(fmt::format(kPollsOf, "status: SUCCESS"), late);
+    EXPECT_EQ(patient.error, "");
+    EXPECT_THAT(patient.choices, ElementsAre(Pair("polls", 6U)));
+    EXPECT_THAT(patient.outcomes, ElementsAre(Pair("passed", 6U)));
+
+    const ExploreResult hasty = explore(fmt::format(kPollsOf, "within: 50us"), late);
+    EXPECT_THAT(hasty.outcomes, ElementsAre(Pair("failed", 3U), Pair("passed", 3U)));
+    EXPECT_THAT(names(hasty), Contains("complete_late of send completion 1 of h0/c"));
+}
+
 TEST_F(Explore, AFaultThatLastsBreaksNoInvariant) {
     const ExploreResult result = explore(
         kPing, {.groups = {ChoiceGroup::kLinks, ChoiceGroup::kQueuePairs, ChoiceGroup::kHosts}});
@@ -100,7 +119,7 @@ TEST_F(Explore, FaultsAtOneHostAreThoseOfItsPacketsLinkAndQueuePairs) {
     const ExploreResult result = explore(kPing, {.host = "h1"});
     EXPECT_THAT(result.choices,
                 ElementsAre(Pair("events", 6U), Pair("hosts", 6U), Pair("links", 4U),
-                            Pair("packets", 5U), Pair("queue_pairs", 2U)));
+                            Pair("packets", 5U), Pair("polls", 1U), Pair("queue_pairs", 2U)));
 }
 
 TEST_F(Explore, ASubnetManagerDisturbsNoConnection) {
@@ -261,9 +280,14 @@ hosts:
 )",
                                          {.groups = {ChoiceGroup::kPackets}});
     ASSERT_EQ(result.tried.size(), 10U);
-    ASSERT_EQ(result.places.size(), 2U);
-    EXPECT_EQ(result.places[0].to, "h1");
-    EXPECT_EQ(result.places[1].to, "h0");
+    std::vector<std::string> receivers;
+    std::vector<std::string> completions;
+    for (const Place& place : result.places) {
+        (place.call.empty() ? receivers : completions)
+            .push_back(place.call.empty() ? place.to : place.packet.end + ": " + place.call);
+    }
+    EXPECT_THAT(receivers, ElementsAre("h1", "h0"));
+    EXPECT_THAT(completions, ElementsAre("h1/c: receive completion", "h0/c: send completion"));
     const Tried& drop = result.tried[0];
     EXPECT_EQ(drop.choice.name, "drop of SEND_ONLY, PSN 1 of h0/c, transmission 1");
     EXPECT_EQ(drop.outcome, Outcome::kFailed);
