@@ -125,6 +125,7 @@ class ScenarioSubject final : public Subject {
         }
         std::ranges::stable_sort(timed, {}, &std::pair<std::int64_t, Place>::first);
         std::vector<Place> places;
+        places.reserve(timed.size());
         for (auto& [time_ps, place] : timed) {
             places.push_back(std::move(place));
         }
