@@ -35,7 +35,7 @@ struct Verdict {
     // Which of its matches each fault has hit, from 1, by the name of the fault.
     std::map<std::string, std::vector<std::uint64_t>> fired{};
     std::map<std::string, std::vector<PacketHit>> packets_hit{};  // those of them that are packets
-    std::map<std::string, std::vector<std::int64_t>> fired_at_ps{};  // in the process that ran it
+    std::map<std::string, std::vector<std::int64_t>> fired_at_ps{};  // when; not in JSON
     std::vector<int> exit_statuses{};  // of its processes, as a shell gives them
     bool is_late = false;              // the limit of wall time has ended them
     int interrupted_by = 0;            // a signal: the run did not end by itself, and is not judged

@@ -45,7 +45,7 @@ class CallStreams {
     }
 
   private:
-    // Its name is the host and the number of processes there that were the first to be merged.
+    // Its name is the host, and how many processes of that host had calls to merge before it had.
     struct OfProcess {
         std::string host;
         fabric::trace::Stream calls;

@@ -57,8 +57,8 @@ class OwnDescriptor {
     int number_;
 };
 
-// Where a process stands among all that are attached: the number of its host, then that of the
-// process there.
+// Orders the processes that are attached: by the number of their host, then as they were created
+// (ExpectedPrograms::Arrival).
 using ClientPlace = std::pair<std::size_t, std::vector<std::uint32_t>>;
 
 class RemoteClient final : public Client {
