@@ -2,10 +2,12 @@
  * requests is freed at once, although the others still complete. */
 #include "ends.h"
 
-enum { kRequests = 3 };
+enum { kRequests = 3, kMessageBytes = 1 << 18 };
 
+/* So large that it is mapped by itself, and gone when it is freed. */
 struct request {
     int number;
+    char message[kMessageBytes];
 };
 
 static struct request* requests[kRequests];
