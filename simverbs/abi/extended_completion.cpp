@@ -152,8 +152,11 @@ std::uint16_t read_cvlan(ibv_cq_ex* cq) {
 std::uint32_t read_flow_tag(ibv_cq_ex* cq) {
     return successful_entry_of(cq).flow_tag;
 }
+// Tells of the message that has matched; nothing with other completions (tag_matching.md).
 void read_tm_info(ibv_cq_ex* cq, ibv_wc_tm_info* info) {
-    const TagInfo found = tag_info_of(tagged_entry_of(cq));
+    const Cqe& entry = tagged_entry_of(cq);
+    const bool is_match = (entry.wc_flags & IBV_WC_TM_MATCH) != 0;
+    const TagInfo found = is_match ? tag_info_of(entry) : TagInfo{};
     info->tag = found.tag;
     info->priv = found.context;
 }

@@ -239,14 +239,12 @@ int wr_complete(ibv_qp_ex* handle) {
     SendBatch& batch = *qp.batch;
     driver::WorkQueue& queue = qp.queues.send();
     const std::optional<PostTooEarly> too_early = too_early_to_send(qp, personality);
-    if (batch.error != 0 || too_early == PostTooEarly::kRefuse ||
-        too_early == PostTooEarly::kDrop) {
+    if (batch.error != 0 || too_early == PostTooEarly::kRefuse) {
         queue.take_back(batch.first);
     } else if (!too_early && queue.producer() != batch.first) {
         qp.queues.ring_send();
     }
-    const bool refused = too_early && *too_early != PostTooEarly::kDrop;
-    const int error = batch.error == 0 && refused ? EINVAL : batch.error;
+    const int error = batch.error == 0 && too_early ? EINVAL : batch.error;
     const std::optional<Misuse> mistake = take_mistake(qp);
     queue.lock().unlock();
     if (mistake) [[unlikely]] {

@@ -93,9 +93,6 @@ int write_sends(QueuePair& qp, const Personality& personality, ibv_send_wr* wr, 
     driver::WorkQueue& queue = qp.queues.send();
     const std::lock_guard guard(queue.lock());
     const std::optional<PostTooEarly> too_early = too_early_to_send(qp, personality);
-    if (too_early == PostTooEarly::kDrop) {
-        return 0;
-    }
     const std::uint32_t before = queue.producer();
     int error = 0;
     for (; wr != nullptr; wr = wr->next) {
@@ -116,16 +113,12 @@ int write_sends(QueuePair& qp, const Personality& personality, ibv_send_wr* wr, 
     return error;
 }
 
-int write_receives(QueuePair& qp, bool drops_early, ibv_recv_wr* wr, ibv_recv_wr** bad_wr,
-                   WatchedReceives& watched) {
+int write_receives(QueuePair& qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr, WatchedReceives& watched) {
     driver::WorkQueue& queue = qp.queues.receive();
     const std::lock_guard guard(queue.lock());
     const std::uint32_t before = queue.producer();
     int error = 0;
     for (; wr != nullptr; wr = wr->next) {
-        if (drops_early && qp.queues.state() == QpState::kReset) {
-            continue;
-        }
         error = qp.queues.state() == QpState::kReset ? EINVAL : put_receive(queue, *wr, watched);
         if (error != 0) {
             *bad_wr = wr;
@@ -185,9 +178,8 @@ int post_recv(ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
         *bad_wr = wr;
         return refused;
     }
-    const bool drops_early = context.personality().post_recv_in_reset == PostTooEarly::kDrop;
     WatchedReceives watched{qp.watch(), {CompletedQueue::kReceive, handle->qp_num}, {}};
-    const int error = write_receives(qp, drops_early, wr, bad_wr, watched);
+    const int error = write_receives(qp, wr, bad_wr, watched);
     if (watched.mistake) [[unlikely]] {
         name_misuse(context, *watched.mistake, handle->qp_num, {});
     }

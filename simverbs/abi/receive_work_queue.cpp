@@ -23,14 +23,11 @@ class IndirectionTable final : public ibv_rwq_ind_table {
         : ibv_rwq_ind_table{owner, static_cast<int>(number), static_cast<int>(number), 0} {}
 };
 
-int write_receives(ReceiveWorkQueue& wq, PostTooEarly in_reset, ibv_recv_wr* wr,
-                   ibv_recv_wr** bad_wr, WatchedReceives& watched) {
+int write_receives(ReceiveWorkQueue& wq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr,
+                   WatchedReceives& watched) {
     driver::WorkQueue& queue = wq.queue.receives();
     const std::lock_guard guard(queue.lock());
     const bool too_early = wq.queue.state() == WqState::kReset;
-    if (too_early && in_reset == PostTooEarly::kDrop) {
-        return 0;
-    }
     const std::uint32_t before = queue.producer();
     int error = 0;
     for (; wr != nullptr; wr = wr->next) {
@@ -58,8 +55,7 @@ int post_wq_recv(ibv_wq* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
         return refused;
     }
     WatchedReceives watched{context.watch(), {CompletedQueue::kWork, handle->wq_num}, {}};
-    const int error = write_receives(as_object(handle), context.personality().post_recv_in_reset,
-                                     wr, bad_wr, watched);
+    const int error = write_receives(as_object(handle), wr, bad_wr, watched);
     if (watched.mistake) [[unlikely]] {
         name_misuse(context, *watched.mistake, handle->wq_num, {});
     }

@@ -166,7 +166,6 @@ inline constexpr Personality kSpec = {
     .av_in_sqd_implies_port = false,
     .attr_values = AttrValues::kRefuse,
     .post_send_before_rts = PostTooEarly::kRefuse,
-    .post_recv_in_reset = PostTooEarly::kRefuse,
     .flushes_receives_posted_in_err = true,
     .unknown_opcode = BadRequest::kRefuse,
     .opcode_not_for_service = BadRequest::kComplete,
@@ -246,8 +245,6 @@ constexpr Personality connectx6() {
     p.sqd_to_rts_while_draining = true;
     p.av_in_sqd_implies_port = true;
     p.attr_values = AttrValues::kRefuseButCutRetries;
-    p.post_send_before_rts = PostTooEarly::kDrop;
-    p.post_recv_in_reset = PostTooEarly::kDrop;
     p.atomic_not_eight_bytes = BadRequest::kIgnore;
     p.inline_on_read = BadRequest::kIgnore;
     p.checks_pd_of_address_handle = false;

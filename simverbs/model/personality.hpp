@@ -44,14 +44,13 @@ constexpr std::string_view to_string(ResponderCheck check) {
 }
 using ResponderOrder = std::array<ResponderCheck, kResponderChecks>;
 
-// ibv_post_send in RESET, INIT and RTR; ibv_post_recv in RESET.
+// ibv_post_send in RESET, INIT and RTR. Receives in RESET are refused (IBA C10-22).
 enum class PostTooEarly : std::uint8_t {
     kRefuse,          // EINVAL, nothing queued
-    kDrop,            // 0, and never executed
     kRefuseButQueue,  // EINVAL, yet the request stays in the ring
 };
 inline constexpr auto kPostTooEarlyNames =
-    std::to_array<std::string_view>({"refuse", "drop", "refuse but queue"});
+    std::to_array<std::string_view>({"refuse", "refuse but queue"});
 constexpr std::string_view to_string(PostTooEarly choice) {
     return kPostTooEarlyNames[static_cast<std::size_t>(choice)];
 }
@@ -167,7 +166,6 @@ struct Personality {
 
     // Posting
     PostTooEarly post_send_before_rts;
-    PostTooEarly post_recv_in_reset;
     bool flushes_receives_posted_in_err;
     BadRequest unknown_opcode;
     BadRequest opcode_not_for_service;
