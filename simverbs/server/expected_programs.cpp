@@ -38,6 +38,7 @@ void ExpectedPrograms::started(pid_t process, const std::string& host) {
     program.process = process;
     program.host = host;
     program.number = programs_made_++;
+    program.found.state = ThreadState::kRuns;  // until somebody looks
     find_members(program);
     not_started_ -= not_started_ > 0 ? 1 : 0;
 }
