@@ -70,10 +70,16 @@ Hold Server::judge_actor(RemoteClient& client, std::uint32_t actor,
     if (hold == Hold::kPassesForTime) {
         sleeps_for_time_ = client.host();
     }
-    if (hold == Hold::kPassesSpinning && !marks_.has(Mark::kSpunOnMemory)) {
-        marks_.set(Mark::kSpunOnMemory, client.describe(actor));
+    if (hold == Hold::kPassesSpinning) {
+        note_spinner(marks_.has(Mark::kSpunOnMemory) ? "" : client.describe(actor));
     }
     return hold;
+}
+
+// It may be passed. The run is marked when it is.
+void Server::note_spinner(std::string_view name) {
+    someone_spins_ = true;
+    spinner_ = name;
 }
 
 // The threads of programs that have devices open, and are no actors. Under the schedule free one
@@ -88,7 +94,7 @@ bool Server::devices_wait(std::chrono::nanoseconds interval) {
         note_busy(look.busy_process, look.busy);
     }
     if (!look.spinner.empty()) {
-        marks_.set(Mark::kSpunOnMemory, look.spinner);
+        note_spinner(look.spinner);
     }
     return wait;
 }

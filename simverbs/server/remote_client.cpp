@@ -331,6 +331,12 @@ void RemoteClient::end_noted_poll(std::uint32_t actor) {
     }
 }
 
+void RemoteClient::threads_may_have_acted() {
+    for (const auto& watch : watches_) {
+        watch->may_have_acted();
+    }
+}
+
 void RemoteClient::time_passed() {
     for (const auto& watch : watches_) {
         watch->time_passed();

@@ -112,6 +112,8 @@ class RemoteClient final : public Client {
     // It has done something that its own threads may learn of otherwise than by polling: those that
     // found nothing to poll before count as running their own code, until they poll again.
     void make_pollers_look() { completion_delivered(nullptr); }
+    // One of its threads has given a command by a device file: none of them spins, as of now.
+    void threads_may_have_acted();
 
     [[nodiscard]] std::uint64_t deliveries() const { return deliveries_; }
     [[nodiscard]] std::uint64_t events_sent() const { return events_sent_; }

@@ -119,7 +119,7 @@ class Server {
     class View;
     bool pollers_must_look();
     bool move_freely(Move move);
-    bool move_in_turn(Move move);
+    bool move_in_turn(Decision decision);
     [[nodiscard]] bool pace_allows();
     bool take_what_waits();
     [[nodiscard]] std::uint64_t deliveries() const;
@@ -138,7 +138,8 @@ class Server {
     void look_at_expected();
     Coming look_at_programs();
     void begin_turn();
-    void note_sleepers(bool walked);
+    void note_spinner(std::string_view name);
+    void note_sleepers(bool walked_for_one);
     // Returns true if what happens next depends on when the server heard of whoever has just come.
     [[nodiscard]] bool is_under_way() const;
     [[nodiscard]] bool nothing_to_come() const;
@@ -195,7 +196,10 @@ class Server {
     int complaints_left_ = 100;
     Pace pace_;
     StallWatch stall_watch_{kEmptySleeps};
-    std::string sleeps_for_time_;  // the host of a thread that does, at the last look at everybody
+    // Both are of the last look at everybody.
+    std::string sleeps_for_time_;  // the host of a thread that does
+    bool someone_spins_ = false;
+    std::string spinner_;  // names it, until the run is marked
     bool someone_was_looked_at_ = false;
     std::chrono::nanoseconds busy_{};  // of those that run, the longest: see EarlyPolls
     const Processors processors_;

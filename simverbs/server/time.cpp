@@ -53,8 +53,11 @@ bool Server::drain_doorbells() {
     bool any = devices_.take_written();
     const std::set<pid_t> commanders = devices_.take_commanders();
     for (const auto& client : clients_) {
-        if (is_free() && commanders.contains(client->process())) {
-            client->make_pollers_look();
+        if (commanders.contains(client->process())) {
+            client->threads_may_have_acted();
+            if (is_free()) {
+                client->make_pollers_look();
+            }
         }
         any = (is_free() ? ring_for_a_while(*client) : ring_doorbells(*client)) || any;
     }
@@ -160,6 +163,9 @@ class Server::View {
     [[nodiscard]] bool event_is_left() const { return !server_.simulation_->loop().empty(); }
     Coming coming() { return server_.look_at_programs(); }
     [[nodiscard]] bool someone_sleeps_for_time() const { return !server_.sleeps_for_time_.empty(); }
+    [[nodiscard]] bool spinner_may_compute() const {
+        return server_.someone_spins_ && server_.simulation_->next_step() >= kLongJump;
+    }
 
   private:
     Server& server_;
@@ -189,7 +195,10 @@ bool Server::move_time() {
             break;
     }
     const std::uint64_t before = simulation_->loop().events_run();
-    const bool stepped = is_free() ? move_freely(decision.move) : move_in_turn(decision.move);
+    const bool stepped = is_free() ? move_freely(decision.move) : move_in_turn(decision);
+    if (stepped && someone_spins_) {
+        marks_.set(Mark::kSpunOnMemory, spinner_);
+    }
     if (stepped && decision.why != Why::kSomeoneRuns) {
         watch_for_stall(simulation_->loop().events_run() - before);
     }
@@ -236,8 +245,8 @@ bool Server::move_freely(Move move) {
     return stepped;
 }
 
-bool Server::move_in_turn(Move move) {
-    const bool walks = move == Move::kWalk;
+bool Server::move_in_turn(Decision decision) {
+    const bool walks = decision.move == Move::kWalk;
     if (walks && !pace_allows()) {
         return false;
     }
@@ -257,7 +266,7 @@ bool Server::move_in_turn(Move move) {
         (walks ? simulation_->step_exactly()
                : simulation_->step_to_news([this] { return deliveries(); }, kFarJump)) > 0;
     if (stepped) {
-        note_sleepers(walks);
+        note_sleepers(decision.why == Why::kSomeoneSleepsForTime);
     }
     remove_killed();
     release_pollers(!stepped || is_far || simulation_->bus().run_records() != records);
@@ -334,6 +343,7 @@ bool Server::step_needs_no_second_look() const {
 
 bool Server::look_at_everyone(std::chrono::nanoseconds interval) {
     sleeps_for_time_.clear();
+    someone_spins_ = false;
     busy_ = std::chrono::nanoseconds::zero();
     for (const auto& client : clients_) {
         client->busy.reset();
@@ -372,9 +382,6 @@ Coming Server::look_at_programs() {
     }
     look_at_expected();
     const auto [state, spinner] = expected_.of_all();
-    if (!spinner.empty()) {
-        marks_.set(Mark::kSpunOnMemory, spinner);
-    }
     // One that sleeps may wait for an answer to what lies in its socket here, to attach, say; or it
     // may have woken somebody by a message of its own. Whoever is found in a poll may have posted
     // just now: a timer has woken it, say.
@@ -382,6 +389,9 @@ Coming Server::look_at_programs() {
         (!step_needs_no_second_look() && !look_at_everyone(std::chrono::nanoseconds::zero())) ||
         doorbells_waiting()) {
         return Coming::kHolds;
+    }
+    if (!spinner.empty()) {
+        note_spinner(spinner);
     }
     if (state == ThreadState::kAsleepForTime) {
         sleeps_for_time_ = "a program that has not attached yet";
@@ -447,8 +457,8 @@ void Server::begin_turn() {
 }
 
 // Time has moved: who slept for a time, or for a signal, may go on at another instant next time.
-void Server::note_sleepers(bool walked) {
-    if (walked) {
+void Server::note_sleepers(bool walked_for_one) {
+    if (walked_for_one) {
         marks_.set(Mark::kSleptForTime, sleeps_for_time_);
     }
     for (const auto& client : clients_) {

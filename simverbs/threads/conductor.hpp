@@ -226,7 +226,7 @@ class Conductor final : private ThreadRoster::Listener {
     bool move(Decision decision);
     bool pollers_must_look();
     std::size_t step_to_news();
-    void note_sleepers(bool walked);
+    void note_sleepers(bool walked_for_one);
     bool run_commands();
     void watch_for_stall(std::size_t events);
     void write_report(std::string_view why);
@@ -304,7 +304,9 @@ class Conductor final : private ThreadRoster::Listener {
     std::vector<Actor*> news_;      // pollers that have some
     std::vector<Actor*> released_;  // those that a step lets go on
     bool news_for_all_ = false;     // since the last step: something that any poller may look at
-    Actor* sleeps_for_time_ = nullptr;  // one that does, at the last look at everybody
+    // Both are of the last look at everybody.
+    Actor* sleeps_for_time_ = nullptr;  // one that does
+    Actor* spinner_ = nullptr;          // one that spins, and was passed
     Pace pace_;
     RunMarks marks_;
     StallWatch stall_watch_;

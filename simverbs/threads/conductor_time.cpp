@@ -19,6 +19,7 @@ constexpr auto kLookInterval = 50us;
 
 bool Conductor::someone_holds(const Actor* self, Look look) {
     sleeps_for_time_ = nullptr;
+    spinner_ = nullptr;
     remove_ended();
     ++look_;
     if (options_.schedule == Schedule::kFree) {
@@ -128,8 +129,8 @@ Hold Conductor::look_at(Actor& actor) {
     if (hold == Hold::kPassesForTime) {
         sleeps_for_time_ = &actor;
     }
-    if (hold == Hold::kPassesSpinning && !marks_.has(Mark::kSpunOnMemory)) {
-        marks_.set(Mark::kSpunOnMemory, actor.describe());
+    if (hold == Hold::kPassesSpinning) {
+        spinner_ = &actor;
     }
     return hold;
 }
@@ -155,6 +156,9 @@ class Conductor::View {
     }
     [[nodiscard]] bool someone_sleeps_for_time() const {
         return conductor_.sleeps_for_time_ != nullptr;
+    }
+    [[nodiscard]] bool spinner_may_compute() const {
+        return conductor_.spinner_ != nullptr && conductor_.simulation_.next_step() >= kLongJump;
     }
 
   private:
@@ -218,8 +222,11 @@ bool Conductor::move(Decision decision) {
     const std::uint64_t records = simulation_.bus().run_records();
     const std::size_t events = walks || is_short ? simulation_.step_exactly() : step_to_news();
     const bool free = options_.schedule == Schedule::kFree;
+    if (events > 0 && spinner_ != nullptr && !marks_.has(Mark::kSpunOnMemory)) {
+        marks_.set(Mark::kSpunOnMemory, spinner_->describe());
+    }
     if (events > 0 && !free) {
-        note_sleepers(walks);
+        note_sleepers(decision.why == Why::kSomeoneSleepsForTime);
     }
     // Under the free schedule the rule does not ask who runs when no event is pending.
     if (decision.why != Why::kSomeoneRuns &&
@@ -252,8 +259,8 @@ bool Conductor::pollers_must_look() {
 }
 
 // Time has moved: who slept for a time, or for a signal, may go on at another instant next time.
-void Conductor::note_sleepers(bool walked) {
-    if (walked) {
+void Conductor::note_sleepers(bool walked_for_one) {
+    if (walked_for_one) {
         marks_.set(Mark::kSleptForTime, sleeps_for_time_->describe());
     }
     for (Actor* actor : passed_) {

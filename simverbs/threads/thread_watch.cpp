@@ -119,9 +119,10 @@ std::chrono::nanoseconds ThreadWatch::busy_for() const {
     return std::chrono::nanoseconds(are_short ? looked_at_ns_ - awake_since_ns_ : cpu_ns);
 }
 
-void ThreadWatch::note_asleep(const Sight& seen, std::int64_t now) {
-    awake_run_ = seen.runs;
-    awake_cpu_ns_ = seen.cpu_ns;
+void ThreadWatch::begin_awake(std::uint64_t runs, std::int64_t cpu_ns, std::int64_t now) {
+    spins_now_ = false;
+    awake_run_ = runs;
+    awake_cpu_ns_ = cpu_ns;
     awake_since_ns_ = now;
 }
 
@@ -248,7 +249,7 @@ ThreadState ThreadWatch::judge(const Sight& seen, std::int64_t now,
         cpu_ns_ = seen.cpu_ns;
         first_turn_ = seen.runs;
         first_look_ns_ = now;
-        note_asleep(seen, now);
+        begin_awake(seen.runs, seen.cpu_ns, now);
     }
     cpu_last_ns_ = seen.cpu_ns;
     const bool moved = seen.runs != runs_;
@@ -274,7 +275,7 @@ ThreadState ThreadWatch::judge(const Sight& seen, std::int64_t now,
             spins_ = true;
             return ThreadState::kSpins;
     }
-    note_asleep(seen, now);
+    begin_awake(seen.runs, seen.cpu_ns, now);
     wake_ups_ = seen.wake_ups;
     if (!asleep_ || moved) {
         asleep_ = true;
@@ -290,8 +291,8 @@ ThreadState ThreadWatch::judge(const Sight& seen, std::int64_t now,
 }
 
 bool ThreadWatch::spins(const Sight& seen, std::int64_t now, std::int64_t limit_ns) {
-    spins_now_ = spins_now_ || seen.cpu_ns - cpu_ns_ > limit_ns ||
-                 (now - first_look_ns_ > limit_ns && yields(seen));
+    spins_now_ = spins_now_ || seen.cpu_ns - awake_cpu_ns_ > limit_ns ||
+                 (now - awake_since_ns_ > limit_ns && yields(seen));
     return spins_now_;
 }
 

@@ -30,8 +30,9 @@ class ThreadWatch {
     // moved between them, and from then on until a look finds that it has. One that naps (sleeps
     // with a time limit, again and again) counts as asleep whenever a look finds it so, once it
     // has slept for half of a millisecond or more since forget(). A thread spins once it has
-    // used `spin_limit` of CPU time, zero: never, and less than that once it has done so before.
-    // For one that yields its processor at each turn the wall's time counts instead. A look less
+    // used `spin_limit` of CPU time since it was last found asleep, zero: never, and less than that
+    // once it has done so before. For one that yields its processor at each turn the wall's time
+    // counts instead. A look less
     // than `interval` after the last one says the same again, and less than that after forget(),
     // that it runs. Where `interval` is not zero, a thread asleep for long is looked at after an
     // eighth of that time, 1 ms at most, unless it was to wake (expect_wake()).
@@ -51,6 +52,8 @@ class ThreadWatch {
     }
     // It has been in the library since the last look, so it is awake.
     void was_in_library();
+    // It may have done something else than to spin since the last look, so it begins anew.
+    void may_have_acted() { begin_awake(runs_, cpu_last_ns_, looked_at_ns_); }
     // Returns true if, as of the last look, it has been given a processor since the call before.
     [[nodiscard]] bool has_run_since_asked() { return std::exchange(asked_at_, runs_) != runs_; }
     // Returns true if a look since forget() found so.
@@ -79,7 +82,7 @@ class ThreadWatch {
     [[nodiscard]] Sight see();
     [[nodiscard]] bool sleeps_on();
     void read_times(Sight& sight);
-    void note_asleep(const Sight& seen, std::int64_t now);
+    void begin_awake(std::uint64_t runs, std::int64_t cpu_ns, std::int64_t now);
     ThreadState judge(const Sight& seen, std::int64_t now, std::chrono::nanoseconds spin_limit);
     [[nodiscard]] bool spins(const Sight& seen, std::int64_t now, std::int64_t limit_ns);
     [[nodiscard]] bool yields(const Sight& seen);
@@ -103,7 +106,7 @@ class ThreadWatch {
     bool was_passed_ = false;             // by time, while it slept for a signal
     bool was_woken_ = false;              // since then
     bool spins_ = false;                  // has done so before
-    bool spins_now_ = false;              // since forget()
+    bool spins_now_ = false;              // since it was last found asleep
     bool counts_turns_ = false;           // the next two are known
     std::uint64_t first_turn_ = 0;        // runs_, when its turns began to be counted
     std::uint64_t first_forced_ = 0;      // and how many had ended without a sleep
@@ -112,8 +115,8 @@ class ThreadWatch {
     std::int64_t cpu_ns_ = 0;             // it had used at the first look
     std::int64_t cpu_last_ns_ = 0;        // and at the last one
     std::int64_t first_look_ns_ = 0;      // wall clock
-    std::uint64_t awake_run_ = 0;         // these three at the last look that found it asleep
-    std::int64_t awake_cpu_ns_ = 0;       // or at the first one
+    std::uint64_t awake_run_ = 0;         // these three at the last look that found it asleep,
+    std::int64_t awake_cpu_ns_ = 0;       // or at the first one, or the one before it acted
     std::int64_t awake_since_ns_ = 0;
     std::int64_t asleep_since_ns_ = 0;
     std::int64_t wakes_until_ns_ = 0;

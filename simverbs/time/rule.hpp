@@ -32,10 +32,12 @@ enum class Whereabouts : std::uint8_t {
 
 // Says if time may advance without an actor.
 enum class Hold : std::uint8_t {
-    kHolds,           // no
-    kPasses,          // yes
-    kPassesForTime,   // yes, at the pace of the wall clock: it sleeps with a time limit
-    kPassesSpinning,  // yes, and the run is marked: it polls memory that only an event can change
+    kHolds,          // no
+    kPasses,         // yes
+    kPassesForTime,  // yes, at the pace of the wall clock: it sleeps with a time limit
+    // Yes, and the run is marked: it polls memory that only an event can change. Or it computes,
+    // so time does not jump far.
+    kPassesSpinning,
 };
 
 // Judges an actor by its whereabouts. Actors in their own code hold until their thread is looked
@@ -78,9 +80,11 @@ constexpr Hold judge(ThreadState found, bool something_may_come) {
     return Hold::kHolds;
 }
 
-// Free schedule: a jump as long as this may pass time limits. A thread that was found polling may
-// have lost its processor since, with news that the library does not see, as a message in a socket:
-// before such a jump all that poll are made to poll once more.
+// A jump as long as this may pass time limits. A thread that spins may compute, and then its peers
+// wait in vain: such a jump takes as long on the wall clock as it would without it. Free schedule:
+// a thread that was found polling may have lost its processor since, with news that the library
+// does not see, as a message in a socket: before such a jump all that poll are made to poll once
+// more.
 inline constexpr fabric::SimDuration kLongJump = std::chrono::microseconds(100);
 
 // Canonical: a jump as long as this may be that of a time limit, of retransmission for example:
@@ -117,6 +121,9 @@ concept TimeKeeper = requires(W& world) {
     { world.coming() } -> std::same_as<Coming>;
     // Returns true if someone_holds() or coming() has found a thread that sleeps with a time limit.
     { world.someone_sleeps_for_time() } -> std::same_as<bool>;
+    // Returns true if they have passed a thread that spins, and the next event is not within
+    // kLongJump.
+    { world.spinner_may_compute() } -> std::same_as<bool>;
 };
 
 enum class Move : std::uint8_t {
@@ -133,6 +140,7 @@ enum class Why : std::uint8_t {
     kSomeoneGoesOn,
     kSomeoneIsExpected,
     kSomeoneSleepsForTime,
+    kSomeoneMayCompute,
     kEveryoneWaits,
 };
 
@@ -161,6 +169,9 @@ Decision decide_freely(W& world) {
     if (world.someone_sleeps_for_time()) {
         return {Move::kWalk, Why::kSomeoneSleepsForTime};
     }
+    if (world.spinner_may_compute()) {
+        return {Move::kWalk, Why::kSomeoneMayCompute};
+    }
     return {Move::kJump, Why::kEveryoneWaits};
 }
 
@@ -185,6 +196,9 @@ Decision decide_in_turn(W& world) {
     }
     if (world.someone_sleeps_for_time()) {
         return {Move::kWalk, Why::kSomeoneSleepsForTime};
+    }
+    if (world.spinner_may_compute()) {
+        return {Move::kWalk, Why::kSomeoneMayCompute};
     }
     return {Move::kJump, Why::kEveryoneWaits};
 }

@@ -122,6 +122,33 @@ TEST(ThreadWatch, FindsASpinnerAfterItsLimitOfProcessorTime) {
     }
 }
 
+TEST(ThreadWatch, AThreadThatHasActedOrSleptBeginsToSpinAnew) {
+    constexpr auto kLimitOfOneThatHasSpun = 2ms;
+    const Pipe pipe;
+    std::atomic<bool> sleeps{false};
+    std::atomic<bool> stop{false};
+    {
+        const Watched thread([&] {
+            while (!sleeps) {
+            }
+            pipe.wait();
+            while (!stop) {
+            }
+        });
+        ThreadWatch watch(getpid(), thread.id());
+        look_until(watch, ThreadState::kSpins, 20ms);
+        watch.may_have_acted();
+        look_until(watch, ThreadState::kSpins, 20ms);
+        EXPECT_GE(watch.busy_for(), kLimitOfOneThatHasSpun);
+        sleeps = true;
+        look_until(watch, ThreadState::kAsleep, 20ms);
+        pipe.wake();
+        look_until(watch, ThreadState::kSpins, 20ms);
+        EXPECT_GE(watch.busy_for(), kLimitOfOneThatHasSpun);
+        stop = true;
+    }
+}
+
 TEST(ThreadWatch, NeverCallsASpinnerOneWithoutALimit) {
     std::atomic<bool> stop{false};
     {

@@ -27,6 +27,7 @@ struct Told {
     bool event = true;
     Coming comes = Coming::kNobody;
     bool sleeps = false;
+    bool spins = false;
 
     int looks = 0;
     int takes = 0;
@@ -50,6 +51,7 @@ struct Told {
     [[nodiscard]] bool someone_sleeps_for_time() const {
         return sleeps || (looks_at_coming > 0 && comes == Coming::kSleepForTime);
     }
+    [[nodiscard]] bool spinner_may_compute() const { return spins; }
     [[nodiscard]] bool is_free() const { return in == Schedule::kFree; }
 };
 
@@ -59,14 +61,15 @@ std::vector<Told> everything() {
         for (const Coming comes : {Coming::kNobody, Coming::kHolds, Coming::kSleepForTime}) {
             for (const Commands commands :
                  {Commands::kNone, Commands::kCanRun, Commands::kAwaitOthers}) {
-                for (unsigned bits = 0; bits < 16; ++bits) {
+                for (unsigned bits = 0; bits < 32; ++bits) {
                     all.push_back({.in = in,
                                    .holds = (bits & 1U) != 0,
                                    .posts = (bits & 2U) != 0,
                                    .waiting = commands,
                                    .event = (bits & 4U) != 0,
                                    .comes = comes,
-                                   .sleeps = (bits & 8U) != 0});
+                                   .sleeps = (bits & 8U) != 0,
+                                   .spins = (bits & 16U) != 0});
                 }
             }
         }
@@ -92,7 +95,8 @@ const std::vector<Row> kTurns = {
     {{.event = false, .sleeps = true}, {Move::kDeliver, Why::kEveryoneWaits}},
     {{.comes = Coming::kHolds, .sleeps = true}, {Move::kStand, Why::kSomeoneIsExpected}},
     {{.sleeps = true}, {Move::kWalk, Why::kSomeoneSleepsForTime}},
-    {{.comes = Coming::kSleepForTime}, {Move::kWalk, Why::kSomeoneSleepsForTime}},
+    {{.comes = Coming::kSleepForTime, .spins = true}, {Move::kWalk, Why::kSomeoneSleepsForTime}},
+    {{.spins = true}, {Move::kWalk, Why::kSomeoneMayCompute}},
     {{}, {Move::kJump, Why::kEveryoneWaits}},
 };
 
@@ -102,7 +106,8 @@ const std::vector<Row> kFreely = {
     {{.posts = true, .comes = Coming::kHolds}, {Move::kWalk, Why::kSomeoneGoesOn}},
     {{.comes = Coming::kHolds, .sleeps = true}, {Move::kWalk, Why::kSomeoneIsExpected}},
     {{.sleeps = true}, {Move::kWalk, Why::kSomeoneSleepsForTime}},
-    {{.comes = Coming::kSleepForTime}, {Move::kWalk, Why::kSomeoneSleepsForTime}},
+    {{.comes = Coming::kSleepForTime, .spins = true}, {Move::kWalk, Why::kSomeoneSleepsForTime}},
+    {{.spins = true}, {Move::kWalk, Why::kSomeoneMayCompute}},
     {{}, {Move::kJump, Why::kEveryoneWaits}},
 };
 
@@ -148,10 +153,10 @@ TEST(RuleOfTime, NeverStandsWhileAllWaitAndSomethingIsDue) {
     }
 }
 
-TEST(RuleOfTime, NeverJumpsWhileAThreadSleepsWithATimeLimit) {
+TEST(RuleOfTime, NeverJumpsWhileAThreadSleepsWithATimeLimitOrMayCompute) {
     for (Told told : everything()) {
         const Move move = decide(told).move;
-        if (told.sleeps || told.comes == Coming::kSleepForTime) {
+        if (told.sleeps || told.spins || told.comes == Coming::kSleepForTime) {
             EXPECT_NE(move, Move::kJump);
         }
     }
@@ -233,6 +238,13 @@ TEST(RuleOfTimeDefects, TimeJumpedWhileAProgramSleptBeforeItAttached) {
 
 TEST(RuleOfTimeDefects, ASpinningThreadHeldTimeThoughAPostWasQueued) {
     EXPECT_EQ(judge(ThreadState::kSpins, /*something_may_come=*/true), Hold::kPassesSpinning);
+}
+
+TEST(RuleOfTimeDefects, PeersOfAThreadThatComputedForLongRanIntoTheirTimeLimits) {
+    for (const Schedule in : {Schedule::kCanonical, Schedule::kFree}) {
+        Told told{.in = in, .spins = true};
+        EXPECT_EQ(decide(told).move, Move::kWalk);
+    }
 }
 
 TEST(RuleOfTimeDefects, TimePassedAThreadThatJoinedOneThatHadJustEnded) {
