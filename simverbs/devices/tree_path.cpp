@@ -18,9 +18,16 @@ constexpr const char* kViews[] = {"/sys/class/infiniband", "/sys/class/misc/rdma
 
 bool g_entered_tree = false;
 
+// A copy, never freed: programs that set their title, as databases do, write it over their
+// environment.
+const char* variable(const char* name) {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? nullptr : strdup(value);
+}
+
 Placement read_placement() {
-    Placement found{std::getenv("SIMVERBS_SERVER"), std::getenv("SIMVERBS_HOST"),
-                    std::getenv("SIMVERBS_DEVICES")};
+    const Placement found{variable("SIMVERBS_SERVER"), variable("SIMVERBS_HOST"),
+                          variable("SIMVERBS_DEVICES")};
     return found.socket != nullptr && found.host != nullptr && found.tree != nullptr ? found
                                                                                      : Placement{};
 }
