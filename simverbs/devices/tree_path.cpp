@@ -18,18 +18,16 @@ constexpr const char* kViews[] = {"/sys/class/infiniband", "/sys/class/misc/rdma
 
 bool g_entered_tree = false;
 
-// A copy, never freed: programs that set their title, as databases do, write it over their
-// environment.
-const char* variable(const char* name) {
-    const char* const value = std::getenv(name);
-    return value == nullptr ? nullptr : strdup(value);
-}
-
+// In copies that are never freed: programs that set their title, as databases do, write it over
+// their environment.
 Placement read_placement() {
-    const Placement found{variable("SIMVERBS_SERVER"), variable("SIMVERBS_HOST"),
-                          variable("SIMVERBS_DEVICES")};
-    return found.socket != nullptr && found.host != nullptr && found.tree != nullptr ? found
-                                                                                     : Placement{};
+    const char* const socket = std::getenv("SIMVERBS_SERVER");
+    const char* const host = std::getenv("SIMVERBS_HOST");
+    const char* const tree = std::getenv("SIMVERBS_DEVICES");
+    if (socket == nullptr || host == nullptr || tree == nullptr) {
+        return {};
+    }
+    return {strdup(socket), strdup(host), strdup(tree)};
 }
 
 // Also "/sys/class/infiniband_mad" and its siblings.
