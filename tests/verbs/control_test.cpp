@@ -140,7 +140,7 @@ TEST_F(Control, PersonalityChangesWhatDevicesDo) {
     ASSERT_EQ(simverbs_set_personality("connectx6"), 0);
     connect();
     ASSERT_EQ(a->to_state(IBV_QPS_RESET), 0);
-    EXPECT_EQ(a->to_state(IBV_QPS_ERR), EINVAL) << "as only this one answers";
+    EXPECT_EQ(a->to_state(IBV_QPS_ERR), EINVAL) << "spec takes it";
 }
 
 TEST_F(Control, TimeStandsUntilItIsMoved) {

@@ -30,6 +30,11 @@ class Recorder(unittest.TextTestResult):
         super().addError(test, err)
         self.outcomes[test.id()] = "failed"
 
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self.outcomes[test.id()] = "failed"
+
     def addFailure(self, test, err):
         super().addFailure(test, err)
         self.outcomes[test.id()] = "failed"
