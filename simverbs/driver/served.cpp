@@ -9,6 +9,7 @@
 #include <ctime>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -21,6 +22,7 @@
 
 #include "simverbs/driver/own_slot.hpp"
 #include "simverbs/hca/guarded_copy.hpp"
+#include "simverbs/model/access.hpp"
 #include "simverbs/model/personalities.hpp"
 #include "simverbs/threads/thread_roster.hpp"
 
@@ -38,6 +40,13 @@ constexpr std::uint64_t kProbeValue = 0x5349'4D56'4552'4253;
 template <std::size_t N>
 std::string to_text(const std::array<char, N>& text) {
     return {text.data(), strnlen(text.data(), N)};
+}
+
+template <class T>
+T request_as(std::span<const std::byte> bytes) {
+    T value{};
+    std::memcpy(&value, bytes.data(), std::min(bytes.size(), sizeof value));
+    return value;
 }
 
 // Which process may reach this one's memory where Yama asks; 0: none.
@@ -180,22 +189,29 @@ int ServedChannel::execute(CommandCode code, std::span<const std::byte> command,
         refusal = kWorldHasGone;
         return EIO;
     }
-    CommandReply answer;
-    std::array<int, 1> descriptors{-1};
-    bool lost_descriptor = false;
     if (copies_for_server_) {
         lent_.before(code, command);
     }
-    if (!send_message(socket_, std::as_bytes(std::span(&request, 1)), {}) ||
-        receive_message(socket_, std::as_writable_bytes(std::span(&answer, 1)), descriptors, true,
-                        &lost_descriptor) != sizeof answer) {
-        note_gone();
+    request.share = pages_to_share(code, command);
+    CommandReply answer;
+    bool lost_descriptor = false;
+    if (!exchange(request, answer, descriptor, lost_descriptor)) {
         refusal = kWorldHasGone;
         return EIO;
     }
+    if (answer.is_shared != 0 && !regions_.map(request_as<RegisterMr>(command).context,
+                                               request_as<RegisterMrReply>(answer.bytes).handle,
+                                               request.share, std::exchange(descriptor, -1))) {
+        refusal = "pages of the region cannot be mapped (sysctl vm.max_map_count)";
+        answer.error = give_back(request, answer);
+    }
     std::memcpy(reply.data(), answer.bytes.data(), reply.size());
-    descriptor = descriptors[0];
-    refusal = to_text(answer.refusal);
+    if (answer.error == 0) {
+        take_back_pages(code, command);
+    }
+    if (refusal.empty()) {
+        refusal = to_text(answer.refusal);
+    }
     if (copies_for_server_) {
         lent_.after(code, command, static_cast<int>(answer.error), reply);
     }
@@ -204,6 +220,70 @@ int ServedChannel::execute(CommandCode code, std::span<const std::byte> command,
         return EMFILE;  // what was made goes with its context
     }
     return static_cast<int>(answer.error);
+}
+
+// From the server's answer to the mapping of what it shares nothing but the stack is written to:
+// what the pages held when it answered is what they hold.
+bool ServedChannel::exchange(const CommandRequest& request, CommandReply& answer, int& descriptor,
+                             bool& lost_descriptor) {
+    const bool answered =
+        send_message(socket_, std::as_bytes(std::span(&request, 1)), {}) &&
+        receive_message(socket_, std::as_writable_bytes(std::span(&answer, 1)),
+                        std::span(&descriptor, 1), true, &lost_descriptor) == sizeof answer;
+    if (!answered) {
+        note_gone();
+    }
+    return answered;
+}
+
+// The library's own threads sleep, or copy for the server what the program has lent.
+unsigned ServedChannel::own_threads() const {
+    return (report_ ? 1 : 0) + (copier_.joinable() ? 1 : 0);
+}
+
+PageRange ServedChannel::pages_to_share(CommandCode code, std::span<const std::byte> command) {
+    if (code != CommandCode::kRegisterMr) {
+        return {};
+    }
+    const auto asked = request_as<RegisterMr>(command);
+    if ((asked.access & static_cast<std::uint32_t>(Access::kOnDemand)) != 0) {
+        return {};  // what is mapped there may change
+    }
+    const PageRange pages = regions_.shareable(asked.address, asked.length, own_threads());
+    const int free = pages.begin < pages.end ? fcntl(socket_, F_DUPFD_CLOEXEC, 0) : -1;
+    if (free < 0) {
+        return {};  // no room for a descriptor, perhaps
+    }
+    close(free);
+    return pages;
+}
+
+// The region cannot be had after all: the server would go on with memory of its own. An errno.
+std::uint32_t ServedChannel::give_back(const CommandRequest& request, const CommandReply& answer) {
+    DeregisterMr command;
+    command.context = request_as<RegisterMr>(request.bytes).context;
+    command.handle = request_as<RegisterMrReply>(answer.bytes).handle;
+    CommandRequest end;
+    end.actor = request.actor;
+    end.code = CommandCode::kDeregisterMr;
+    end.length = sizeof command;
+    std::memcpy(end.bytes.data(), &command, sizeof command);
+    CommandReply ended;
+    int descriptor = -1;
+    bool lost_descriptor = false;
+    return exchange(end, ended, descriptor, lost_descriptor) ? ENOMEM : EIO;
+}
+
+void ServedChannel::take_back_pages(CommandCode code, std::span<const std::byte> command) {
+    if (code == CommandCode::kDeregisterMr) {
+        const auto asked = request_as<DeregisterMr>(command);
+        regions_.take_back(asked.context, asked.handle, own_threads());
+    } else if (code == CommandCode::kReregisterMr) {
+        const auto asked = request_as<ReregisterMr>(command);
+        regions_.take_back(asked.context, asked.handle, own_threads());
+    } else if (code == CommandCode::kCloseContext) {
+        regions_.take_back_all_of(request_as<CloseContext>(command).context, own_threads());
+    }
 }
 
 void ServedChannel::ring(const Doorbell& doorbell) {

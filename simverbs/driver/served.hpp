@@ -15,6 +15,7 @@
 
 #include "simverbs/driver/channel.hpp"
 #include "simverbs/driver/lent_memory.hpp"
+#include "simverbs/driver/served_regions.hpp"
 #include "simverbs/driver/served_report.hpp"
 #include "simverbs/protocol/client_area.hpp"
 #include "simverbs/protocol/served_protocol.hpp"
@@ -60,6 +61,12 @@ class ServedChannel final : public Channel, private ThreadRoster::Listener {
     std::uint32_t actor();
     std::uint32_t take_slot(const ThreadEntry& entry);
     bool wait_while_stopped(std::size_t /*device*/) override { return !server_gone_; }
+    bool exchange(const CommandRequest& request, CommandReply& answer, int& descriptor,
+                  bool& lost_descriptor);
+    [[nodiscard]] unsigned own_threads() const;
+    PageRange pages_to_share(CommandCode code, std::span<const std::byte> command);
+    std::uint32_t give_back(const CommandRequest& request, const CommandReply& answer);
+    void take_back_pages(CommandCode code, std::span<const std::byte> command);
     void wake_server();
     void note_act(ActorSlot& slot);
     void note_nap(ActorSlot& slot);
@@ -81,7 +88,8 @@ class ServedChannel final : public Channel, private ThreadRoster::Listener {
     std::mutex command_mutex_;
     SpinLock doorbell_lock_;
     std::uint32_t doorbell_producer_ = 0;
-    LentMemory lent_;  // kept where this process copies for the server
+    ServedRegions regions_;  // command_mutex_
+    LentMemory lent_;        // kept where this process copies for the server
     std::atomic<bool> stop_{false};
     std::thread copier_;
     std::once_flag report_started_;

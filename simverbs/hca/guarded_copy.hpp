@@ -27,6 +27,9 @@ class OwnMemory final : public AddressSpace {
     bool read(std::uint64_t address, std::byte* bytes, std::size_t length) override;
     bool write(std::uint64_t address, const std::byte* bytes, std::size_t length) override;
     [[nodiscard]] bool is_own() const override { return true; }
+    [[nodiscard]] std::byte* reach(std::uint64_t address, std::uint64_t /*length*/) override {
+        return reinterpret_cast<std::byte*>(address);
+    }
 };
 
 }  // namespace simverbs

@@ -22,6 +22,9 @@ class NullMemory final : public AddressSpace {
         return true;
     }
     [[nodiscard]] bool is_own() const override { return false; }
+    [[nodiscard]] std::byte* reach(std::uint64_t /*address*/, std::uint64_t /*length*/) override {
+        return nullptr;
+    }
 };
 
 // Steps through a list of spans from an offset.
@@ -54,19 +57,17 @@ class SpanCursor {
 
 CopyOutcome copy_across(AddressSpace& from, std::uint64_t source, AddressSpace& to,
                         std::uint64_t target, std::uint64_t length) {
-    if (from.is_own() && to.is_own()) {
-        return GuardedCopy::copy(reinterpret_cast<std::byte*>(target),
-                                 reinterpret_cast<const std::byte*>(source), length);
+    const std::byte* const here = from.reach(source, length);
+    std::byte* const there = to.reach(target, length);
+    if (here != nullptr && there != nullptr) {
+        return GuardedCopy::copy(there, here, length);
     }
-    if (from.is_own()) {
-        return to.write(target, reinterpret_cast<const std::byte*>(source), length)
-                   ? CopyOutcome::kCopied
-                   : CopyOutcome::kDestinationFault;
+    if (here != nullptr) {
+        return to.write(target, here, length) ? CopyOutcome::kCopied
+                                              : CopyOutcome::kDestinationFault;
     }
-    if (to.is_own()) {
-        return from.read(source, reinterpret_cast<std::byte*>(target), length)
-                   ? CopyOutcome::kCopied
-                   : CopyOutcome::kSourceFault;
+    if (there != nullptr) {
+        return from.read(source, there, length) ? CopyOutcome::kCopied : CopyOutcome::kSourceFault;
     }
     static std::array<std::byte, kBounceBytes> bounce;  // under the world lock
     while (length > 0) {

@@ -1,5 +1,5 @@
-// Copies payloads between address spaces: once where both are this process's, through a buffer that
-// stays in cache otherwise.
+// Copies payloads between address spaces: once where this process reaches both itself, through a
+// buffer that stays in cache otherwise.
 #pragma once
 
 #include <cstdint>

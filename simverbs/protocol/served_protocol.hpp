@@ -43,6 +43,15 @@ struct AttachReply {
     std::array<ServedDevice, kMaxDevices> devices{};
 };
 
+// The name of registered memory that is shared, as a memfd: /proc/PID/maps shows it.
+inline constexpr const char* kRegionMemoryName = "simverbs-region";
+
+// Whole pages of a client's memory.
+struct PageRange {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;  // not of it
+};
+
 struct CommandRequest {
     static constexpr std::size_t kMaxBytes = 512;
     RequestHead head{kProtocolVersion, RequestKind::kCommand};
@@ -50,12 +59,17 @@ struct CommandRequest {
     std::uint32_t length = 0;
     std::uint32_t reply_length = 0;
     std::uint32_t actor = 0;  // slot of the calling thread
+    // kRegisterMr: pages of the region that may become shared memory; none where it is empty.
+    PageRange share;
     alignas(8) std::array<std::byte, kMaxBytes> bytes{};
 };
 
 struct CommandReply {
     std::uint32_t error = 0;  // errno
     std::uint32_t length = 0;
+    // The pages of `share` are in the memory of the descriptor beside: the client maps it in their
+    // place before its thread goes on.
+    std::uint32_t is_shared = 0;
     std::array<char, 256> refusal{};  // why it was refused; "": nothing more is known
     alignas(8) std::array<std::byte, CommandRequest::kMaxBytes> bytes{};
 };

@@ -1,6 +1,7 @@
 #include "simverbs/server/process_memory.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -78,6 +79,37 @@ bool ProcessMemory::write(std::uint64_t address, const std::byte* bytes, std::si
         done += part;
     }
     return true;
+}
+
+std::byte* ProcessMemory::reach(std::uint64_t address, std::uint64_t length) {
+    SharedRegions::Region* const region = shared_.find(address, length);
+    if (region == nullptr || gone_ || !is_mapped_still(*region)) {
+        return nullptr;
+    }
+    return region->segment->base() + (address - region->pages.begin);
+}
+
+// The program may have unmapped it meanwhile. A look costs as much as the copy of a packet.
+bool ProcessMemory::is_mapped_still(SharedRegions::Region& region) {
+    if (region.seen != acts_) {
+        region.seen = has_ends(region.pages) ? acts_ : SharedRegions::kNotSeen;
+    }
+    return region.seen == acts_;
+}
+
+bool ProcessMemory::has_ends(const PageRange& pages) {
+    std::array<std::byte, 2> bytes{};
+    if (by_client_) {
+        return read(pages.begin, bytes.data(), 1) && read(pages.end - 1, bytes.data(), 1);
+    }
+    const iovec local{bytes.data(), bytes.size()};
+    const std::array<iovec, 2> remote{
+        {{reinterpret_cast<void*>(pages.begin), 1}, {reinterpret_cast<void*>(pages.end - 1), 1}}};
+    if (process_vm_readv(process_, &local, 1, remote.data(), remote.size(), 0) == 2) {
+        return true;
+    }
+    look();
+    return false;
 }
 
 bool ProcessMemory::by_kernel(bool write, std::uint64_t address, std::byte* bytes,

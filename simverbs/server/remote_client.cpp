@@ -8,12 +8,10 @@
 #include <system_error>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -34,41 +32,17 @@ std::vector<std::size_t> devices_of_host(const Simulation& simulation, std::size
     return devices;
 }
 
+template <class T>
+T read_as(const std::array<std::byte, CommandRequest::kMaxBytes>& bytes) {
+    T value;
+    std::memcpy(&value, bytes.data(), sizeof value);
+    return value;
+}
+
 constexpr std::uint32_t kMostNonsense = 256;
 constexpr std::string_view kFalseDoorbells = "rang doorbells that mean nothing";
 
 }  // namespace
-
-SharedSegment::SharedSegment(std::size_t bytes) : bytes_(bytes) {
-    const auto refuse = [this](const char* what) {
-        const int error = errno;
-        if (descriptor_ >= 0) {
-            close(descriptor_);
-        }
-        throw std::system_error(error, std::generic_category(), what);
-    };
-    descriptor_ = memfd_create("simverbs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (descriptor_ < 0 || ftruncate(descriptor_, static_cast<off_t>(bytes_)) != 0 ||
-        fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-        refuse("shared memory");
-    }
-    void* mapped = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
-    if (mapped == MAP_FAILED) {
-        refuse("mapping shared memory");
-    }
-    base_ = static_cast<std::byte*>(mapped);
-}
-
-SharedSegment::~SharedSegment() {
-    munmap(base_, bytes_);
-    if (descriptor_ >= 0) {
-        close(descriptor_);
-    }
-}
-
-int SharedSegment::take_descriptor() {
-    return std::exchange(descriptor_, -1);
-}
 
 OwnDescriptor::OwnDescriptor(int descriptor, const char* what) : number_(descriptor) {
     if (number_ < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
@@ -82,7 +56,8 @@ OwnDescriptor::~OwnDescriptor() {
     }
 }
 
-RemoteClient::RemoteClient(Simulation& simulation, int socket, pid_t process, ClientPlace place)
+RemoteClient::RemoteClient(Simulation& simulation, int socket, pid_t process, ClientPlace place,
+                           std::uint64_t& acts)
     : socket_(socket),
       process_descriptor_(static_cast<int>(syscall(SYS_pidfd_open, process, 0)),
                           "process descriptor"),
@@ -92,7 +67,8 @@ RemoteClient::RemoteClient(Simulation& simulation, int socket, pid_t process, Cl
       place_(std::move(place)),
       host_(simulation.hca(place_.first).host()),
       area_(sizeof(ClientArea)),
-      memory_(process, socket, area()),
+      acts_(acts),
+      memory_(process, socket, area(), acts),
       attachment_(simulation, *this, devices_of_host(simulation, place_.first)) {}
 
 // Memory of a process that is gone is not read any more, whatever still refers to it.
@@ -129,6 +105,7 @@ void RemoteClient::take_doorbells(std::vector<Doorbell>& doorbells, std::uint32_
         doorbells.push_back(copy);
     }
     if (count > 0) {
+        ++acts_;
         shared.doorbell_consumer.value.store(doorbell_consumer_, std::memory_order_release);
     }
 }
@@ -157,6 +134,7 @@ std::string_view RemoteClient::why_hung_up() const {
 }
 
 CommandReply RemoteClient::execute(const CommandRequest& request, std::vector<int>& descriptors) {
+    ++acts_;
     CommandReply reply;
     const std::size_t length = std::min<std::size_t>(request.length, request.bytes.size());
     const std::size_t reply_length =
@@ -166,11 +144,53 @@ CommandReply RemoteClient::execute(const CommandRequest& request, std::vector<in
         attachment_.execute(request.code, std::span(request.bytes).first(length),
                             std::span(reply.bytes).first(reply_length)));
     reply.length = static_cast<std::uint32_t>(reply_length);
+    if (reply.error == 0) {
+        follow_regions(request, reply);
+    }
     const std::string refusal = attachment_.take_refusal();
     refusal.copy(reply.refusal.data(), reply.refusal.size() - 1);
     descriptors.swap(handed_over_);
     handed_over_.clear();
     return reply;
+}
+
+// Shared memory must be what the program sees: where it has mapped something else since, and
+// registers that, nothing of the former memory is used any more.
+void RemoteClient::follow_regions(const CommandRequest& request, CommandReply& reply) {
+    SharedRegions& shared = memory_.shared();
+    switch (request.code) {
+        case CommandCode::kRegisterMr: {
+            const auto asked = read_as<RegisterMr>(request.bytes);
+            const RegionName name{asked.context, read_as<RegisterMrReply>(reply.bytes).handle};
+            shared.drop(asked.address, asked.length);
+            const int descriptor = lies_in(request.share, asked.address, asked.length)
+                                       ? shared.share(name, request.share, memory_)
+                                       : -1;
+            if (descriptor >= 0) {
+                handed_over_.push_back(descriptor);
+                reply.is_shared = 1;
+            }
+            break;
+        }
+        case CommandCode::kReregisterMr: {
+            const auto asked = read_as<ReregisterMr>(request.bytes);
+            shared.drop({asked.context, asked.handle});
+            if ((asked.flags & kReregisterTranslation) != 0) {
+                shared.drop(asked.address, asked.length);
+            }
+            break;
+        }
+        case CommandCode::kDeregisterMr: {
+            const auto asked = read_as<DeregisterMr>(request.bytes);
+            shared.drop({asked.context, asked.handle});
+            break;
+        }
+        case CommandCode::kCloseContext:
+            shared.drop_all_of(read_as<CloseContext>(request.bytes).context);
+            break;
+        default:
+            break;
+    }
 }
 
 RingMemory RemoteClient::make_ring(std::size_t bytes) {

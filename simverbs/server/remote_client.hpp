@@ -17,31 +17,12 @@
 #include "simverbs/protocol/client_area.hpp"
 #include "simverbs/protocol/served_protocol.hpp"
 #include "simverbs/server/process_memory.hpp"
+#include "simverbs/server/shared_segment.hpp"
 #include "simverbs/threads/thread_watch.hpp"
 #include "simverbs/time/early_polls.hpp"
 #include "simverbs/world/attachment.hpp"
 
 namespace simverbs {
-
-// A memfd mapped here: zeroed, its size sealed.
-class SharedSegment {
-  public:
-    // Throws std::system_error when there is no memory or no descriptor left.
-    explicit SharedSegment(std::size_t bytes);
-    ~SharedSegment();
-    SharedSegment(const SharedSegment&) = delete;
-    SharedSegment& operator=(const SharedSegment&) = delete;
-
-    [[nodiscard]] std::byte* base() const { return base_; }
-    [[nodiscard]] std::size_t bytes() const { return bytes_; }
-    // The descriptor, once: from then on it is the caller's to close.
-    [[nodiscard]] int take_descriptor();
-
-  private:
-    std::byte* base_ = nullptr;
-    std::size_t bytes_;
-    int descriptor_ = -1;
-};
 
 // Closes it at its end; -1 where the system does not have such a thing.
 class OwnDescriptor {
@@ -64,8 +45,10 @@ using ClientPlace = std::pair<std::size_t, std::vector<std::uint32_t>>;
 class RemoteClient final : public Client {
   public:
     // Throws std::system_error when there is no memory or no descriptor left; else `socket` becomes
-    // the client's own. The host's number is the rank of its first HCA.
-    RemoteClient(Simulation& simulation, int socket, pid_t process, ClientPlace place);
+    // the client's own. The host's number is the rank of its first HCA. `acts`: counts the commands
+    // and takings of doorbells of all clients.
+    RemoteClient(Simulation& simulation, int socket, pid_t process, ClientPlace place,
+                 std::uint64_t& acts);
     ~RemoteClient() override;
 
     [[nodiscard]] int socket() const { return socket_; }
@@ -166,6 +149,7 @@ class RemoteClient final : public Client {
 
   private:
     [[nodiscard]] std::string find_actor(bool (*is_wanted)(const ActorSlot&));
+    void follow_regions(const CommandRequest& request, CommandReply& reply);
     AddressSpace& memory() override { return memory_; }
     RingMemory make_ring(std::size_t bytes) override;
     void release_ring(const RingMemory& ring) override;
@@ -183,6 +167,7 @@ class RemoteClient final : public Client {
     ClientPlace place_;
     std::string host_;
     SharedSegment area_;
+    std::uint64_t& acts_;
     ProcessMemory memory_;
     std::uint32_t doorbell_consumer_ = 0;
     std::uint64_t deliveries_ = 0;

@@ -365,8 +365,9 @@ void Server::attach(int socket, const AttachRequest& request) {
     }
     std::unique_ptr<RemoteClient> client;
     try {
-        client = std::make_unique<RemoteClient>(*simulation_, socket, peer_of(socket),
-                                                ClientPlace(node->id().value(), arrival.place));
+        client =
+            std::make_unique<RemoteClient>(*simulation_, socket, peer_of(socket),
+                                           ClientPlace(node->id().value(), arrival.place), acts_);
     } catch (const std::system_error& failure) {
         refuse(failure.code().value(), failure.what());
         return;

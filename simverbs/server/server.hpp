@@ -186,6 +186,7 @@ class Server {
     std::uint64_t looks_asked_ = 0;     // of them, among their deliveries
     std::uint64_t events_at_rest_ = 0;  // that had run when nobody was here and nothing was to come
     std::uint32_t strangers_ = 0;       // attached without being expected
+    std::uint64_t acts_ = 1;            // see ProcessMemory
     CallStreams calls_;
     std::vector<Doorbell> doorbells_;  // these two are kept for their storage
     std::vector<Doorbell> by_queue_;

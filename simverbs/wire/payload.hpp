@@ -28,8 +28,11 @@ class AddressSpace {
     virtual bool read(std::uint64_t address, std::byte* bytes, std::size_t length) = 0;
     // The other way round.
     virtual bool write(std::uint64_t address, const std::byte* bytes, std::size_t length) = 0;
-    // Returns true if an address is a pointer of this process, so that one copy suffices.
+    // Returns true if an address is a pointer of this process.
     [[nodiscard]] virtual bool is_own() const = 0;
+    // Returns where this process reaches all of [address, address + length) itself, so that one
+    // copy suffices; nullptr: by read() and write() alone. Holds until other code runs.
+    [[nodiscard]] virtual std::byte* reach(std::uint64_t address, std::uint64_t length) = 0;
     // Its process has ended, as an access has found: nothing is heard of it any more.
     [[nodiscard]] virtual bool is_gone() const { return false; }
 

@@ -21,6 +21,9 @@ class CountingMemory final : public AddressSpace {
         return true;
     }
     [[nodiscard]] bool is_own() const override { return false; }
+    [[nodiscard]] std::byte* reach(std::uint64_t /*address*/, std::uint64_t /*length*/) override {
+        return nullptr;
+    }
 
     std::vector<std::size_t> reads;
     std::vector<std::size_t> writes;

@@ -26,6 +26,9 @@ class NoMemory final : public AddressSpace {
         return false;
     }
     [[nodiscard]] bool is_own() const override { return false; }
+    [[nodiscard]] std::byte* reach(std::uint64_t /*address*/, std::uint64_t /*length*/) override {
+        return nullptr;
+    }
 };
 
 class MessageEngineTest : public testing::Test {

@@ -1,0 +1,45 @@
+// The mappings of this process, as the kernel lists them (/proc/self/maps).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+namespace simverbs::driver {
+
+struct Mapping {
+    std::uint64_t from = 0;
+    std::uint64_t to = 0;
+    bool readable = false;
+    bool writable = false;
+    bool is_shared = false;
+    std::uint64_t inode = 0;      // 0: of no file
+    std::array<char, 64> name{};  // its beginning; "": it has none
+};
+
+class ProcessMaps {
+  public:
+    ProcessMaps();
+
+    // False where the kernel does not show them to this process.
+    [[nodiscard]] bool is_open() const { return file_ != nullptr; }
+    // The mapping that holds `address`, or else the next one above it. No address may be below one
+    // that was asked for before. Asks the kernel for one mapping (Linux 6.11), or reads all of
+    // them.
+    std::optional<Mapping> at_or_after(std::uint64_t address);
+
+  private:
+    bool look_up(std::uint64_t address, std::optional<Mapping>& mapping);
+    bool read_line();
+
+    struct Close {
+        void operator()(std::FILE* file) const { std::fclose(file); }
+    };
+    std::unique_ptr<std::FILE, Close> file_;
+    bool can_look_up_ = true;
+    Mapping last_;  // the one that was read last
+};
+
+}  // namespace simverbs::driver

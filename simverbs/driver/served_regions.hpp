@@ -1,0 +1,38 @@
+// Registered memory of this process that the server of its world maps, too.
+//
+// Where private pages become shared ones nobody else may write to them meanwhile, so only a process
+// of one thread shares any. Pages become private again when their region ends, and in a forked
+// child, which a parent does not share memory with.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "simverbs/protocol/served_protocol.hpp"
+
+namespace simverbs::driver {
+
+class ServedRegions {
+  public:
+    // Returns which pages of [address, address + length) may become shared, none where not all of
+    // them may: where they are ordinary memory that nobody shares, and the caller is the only
+    // thread but for `own_threads` of the library, which use no memory of the program.
+    PageRange shareable(std::uint64_t address, std::uint64_t length, unsigned own_threads);
+    // Maps the memory of `descriptor`, which holds what they hold, in the place of `pages`, and
+    // closes it. False: they are as before.
+    bool map(std::uint32_t context, std::uint32_t handle, const PageRange& pages, int descriptor);
+    // Those of a region are private again, as far as they are still mapped there; of all regions of
+    // a context. In a process of several threads they stay as they are.
+    void take_back(std::uint32_t context, std::uint32_t handle, unsigned own_threads);
+    void take_back_all_of(std::uint32_t context, unsigned own_threads);
+
+  private:
+    [[nodiscard]] bool splits_another(const PageRange& pages) const;
+
+    // By context and handle. A region that is shared anew with another one is no longer here.
+    std::map<std::pair<std::uint32_t, std::uint32_t>, PageRange> pages_;
+    std::uint64_t bytes_mapped_ = 0;  // ever
+};
+
+}  // namespace simverbs::driver

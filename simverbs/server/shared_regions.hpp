@@ -1,0 +1,60 @@
+// Registered memory of a client that is mapped here, too, so that no system call copies it.
+//
+// The server makes the memory, and takes over what the client's pages hold; the client maps it in
+// their place. What is shared is what the program sees as long as it maps nothing else there. A NIC
+// would go on with the former pages; so does this, until that memory is registered again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "simverbs/protocol/served_protocol.hpp"
+#include "simverbs/server/shared_segment.hpp"
+#include "simverbs/wire/payload.hpp"
+
+namespace simverbs {
+
+using RegionName = std::pair<std::uint32_t, std::uint32_t>;  // context, handle
+
+// Returns true if `range` is whole pages of [address, address + length), one or more.
+bool lies_in(const PageRange& range, std::uint64_t address, std::uint64_t length);
+
+class SharedRegions {
+  public:
+    // Copies what `memory` holds of `pages`, a part of region `name`, of which nothing is shared.
+    // From here on find() answers
+    // for them. Returns a descriptor of the memory, the caller's to close; -1: it is not shared.
+    int share(RegionName name, const PageRange& pages, AddressSpace& memory);
+    // Forgets what is shared of a region; of all regions of a context; of all regions that have a
+    // byte of [address, address + length).
+    void drop(RegionName name);
+    void drop_all_of(std::uint32_t context);
+    void drop(std::uint64_t address, std::uint64_t length);
+
+    static constexpr std::uint64_t kNotSeen = 0;
+    struct Region {
+        PageRange pages;
+        RegionName name;
+        std::unique_ptr<SharedSegment> segment;
+        std::uint64_t seen = kNotSeen;  // the caller's: when its program had it mapped
+    };
+    // Returns the one that has all of [address, address + length), or nullptr. Valid until share()
+    // or drop().
+    [[nodiscard]] Region* find(std::uint64_t address, std::uint64_t length);
+
+  private:
+    // Limits for one client at a time. The kernel allows a process 65530 mappings.
+    static constexpr std::size_t kMostRegions = 256;
+    static constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20U;
+
+    template <class Wanted>
+    void drop_if(Wanted&& is_wanted);
+
+    std::vector<Region> regions_;  // by address; none overlaps another
+    std::uint64_t bytes_ = 0;
+};
+
+}  // namespace simverbs

@@ -1,0 +1,29 @@
+// Memory that the server shares with a client.
+#pragma once
+
+#include <cstddef>
+
+namespace simverbs {
+
+// A memfd mapped here: zeroed, its size sealed.
+class SharedSegment {
+  public:
+    // Throws std::system_error when there is no memory or no descriptor left. `name`: as the kernel
+    // shows it in /proc/PID/maps.
+    explicit SharedSegment(std::size_t bytes, const char* name = "simverbs");
+    ~SharedSegment();
+    SharedSegment(const SharedSegment&) = delete;
+    SharedSegment& operator=(const SharedSegment&) = delete;
+
+    [[nodiscard]] std::byte* base() const { return base_; }
+    [[nodiscard]] std::size_t bytes() const { return bytes_; }
+    // The descriptor, once: from then on it is the caller's to close.
+    [[nodiscard]] int take_descriptor();
+
+  private:
+    std::byte* base_ = nullptr;
+    std::size_t bytes_;
+    int descriptor_ = -1;
+};
+
+}  // namespace simverbs
