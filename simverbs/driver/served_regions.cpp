@@ -21,10 +21,9 @@ namespace simverbs::driver {
 namespace {
 
 constexpr std::uint64_t kPageSize = 4096;
-// To share a page costs about as much as to copy it three times, so a larger region is not shared,
-// nor are more by a program that registers again and again.
-constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20U;
-constexpr std::uint64_t kMostBytesEver = std::uint64_t{1} << 30U;
+// To share a region and take it back costs about as much as three messages of its size without
+// that, so a program that registers again and again does not go on sharing.
+constexpr std::uint64_t kMostBytesEver = std::uint64_t{256} << 20U;
 // The calling thread may write to that much of its stack while it waits for the server.
 constexpr std::uint64_t kStackBytes = 256 * std::uint64_t{1024};
 
@@ -63,7 +62,8 @@ bool may_be_shared(const PageRange& pages) {
     return true;
 }
 
-// Copies what is shared of [begin, end) to memory of this process's own, and puts it there.
+// Copies what is shared of [begin, end), and may be read, to memory of this process's own, and puts
+// it there.
 void make_private(std::uint64_t begin, std::uint64_t end) {
     ProcessMaps maps;
     for (std::uint64_t at = begin; at < end;) {
@@ -73,17 +73,20 @@ void make_private(std::uint64_t begin, std::uint64_t end) {
         }
         const std::uint64_t from = std::max(mapping->from, begin);
         at = std::min(mapping->to, end);
-        if (!is_ours(*mapping)) {
+        if (!is_ours(*mapping) || !mapping->readable) {
             continue;
         }
         const std::uint64_t bytes = at - from;
-        void* const copy =
-            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void* const copy = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
         if (copy == MAP_FAILED) {
             continue;  // it works as it is
         }
         void* const place = reinterpret_cast<void*>(from);
         std::memcpy(copy, place, bytes);
+        if (!mapping->writable) {
+            mprotect(copy, bytes, PROT_READ);
+        }
         if (mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) != place) {
             munmap(copy, bytes);
         }
@@ -92,11 +95,11 @@ void make_private(std::uint64_t begin, std::uint64_t end) {
 
 // A forked child has its own memory before its parent goes on: it writes a byte then. Where it ends
 // before that, or there is none, the parent reads the end of the pipe.
-int g_child_is_ready[2] = {-1, -1};
+constinit thread_local int t_child_is_ready[2] = {-1, -1};
 
 void before_fork() {
-    if (!g_has_shared || pipe2(g_child_is_ready, O_CLOEXEC) != 0) {
-        g_child_is_ready[0] = g_child_is_ready[1] = -1;
+    if (!g_has_shared || pipe2(t_child_is_ready, O_CLOEXEC) != 0) {
+        t_child_is_ready[0] = t_child_is_ready[1] = -1;
     }
 }
 
@@ -105,24 +108,24 @@ void after_fork_in_child() {
         return;
     }
     make_private(0, std::numeric_limits<std::uint64_t>::max());
-    if (g_child_is_ready[1] >= 0) {
+    if (t_child_is_ready[1] >= 0) {
         const char ready = 1;
-        [[maybe_unused]] const ssize_t written = write(g_child_is_ready[1], &ready, 1);
-        close(g_child_is_ready[0]);
-        close(g_child_is_ready[1]);
+        [[maybe_unused]] const ssize_t written = write(t_child_is_ready[1], &ready, 1);
+        close(t_child_is_ready[0]);
+        close(t_child_is_ready[1]);
     }
 }
 
 void after_fork_in_parent() {
-    if (g_child_is_ready[0] < 0) {
+    if (t_child_is_ready[0] < 0) {
         return;
     }
     const int error = errno;
-    close(g_child_is_ready[1]);
+    close(t_child_is_ready[1]);
     char ready = 0;
-    while (read(g_child_is_ready[0], &ready, 1) < 0 && errno == EINTR) {
+    while (read(t_child_is_ready[0], &ready, 1) < 0 && errno == EINTR) {
     }
-    close(g_child_is_ready[0]);
+    close(t_child_is_ready[0]);
     errno = error;
 }
 
@@ -147,23 +150,23 @@ PageRange ServedRegions::shareable(std::uint64_t address, std::uint64_t length,
                           (address + length) & ~(kPageSize - 1)};
     const auto stack = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
     const bool has_stack = pages.begin < stack + kStackBytes && stack < pages.end + kStackBytes;
-    if (pages.begin >= pages.end || has_stack || pages.end - pages.begin > kMostBytes ||
+    if (pages.begin >= pages.end || has_stack || pages.end - pages.begin > kMostSharedBytes ||
         bytes_mapped_ + (pages.end - pages.begin) > kMostBytesEver || splits_another(pages) ||
         !is_only_thread(own_threads) || !may_be_shared(pages)) {
         return {};
     }
+    static std::once_flag prepared;
+    std::call_once(prepared,
+                   [] { pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child); });
     return pages;
 }
 
 bool ServedRegions::map(std::uint32_t context, std::uint32_t handle, const PageRange& pages,
                         int descriptor) {
-    static std::once_flag prepared;
-    std::call_once(prepared,
-                   [] { pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child); });
     void* const place = reinterpret_cast<void*>(pages.begin);
     const std::uint64_t bytes = pages.end - pages.begin;
-    const bool mapped =
-        mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0) == place;
+    const bool mapped = mmap(place, bytes, PROT_READ | PROT_WRITE,
+                             MAP_SHARED | MAP_FIXED | MAP_POPULATE, descriptor, 0) == place;
     close(descriptor);
     if (mapped) {
         std::erase_if(pages_, [&pages](const auto& other) {

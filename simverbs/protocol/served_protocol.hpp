@@ -46,6 +46,9 @@ struct AttachReply {
 // The name of registered memory that is shared, as a memfd: /proc/PID/maps shows it.
 inline constexpr const char* kRegionMemoryName = "simverbs-region";
 
+// The most of one region that is shared: to copy it takes the server some 20 ms.
+inline constexpr std::uint64_t kMostSharedBytes = std::uint64_t{32} << 20U;
+
 // Whole pages of a client's memory.
 struct PageRange {
     std::uint64_t begin = 0;

@@ -26,11 +26,13 @@ bool lies_in(const PageRange& range, std::uint64_t address, std::uint64_t length
 
 int SharedRegions::share(RegionName name, const PageRange& pages, AddressSpace& memory) {
     const std::uint64_t bytes = pages.end - pages.begin;
-    if (regions_.size() >= kMostRegions || bytes > kMostBytes - bytes_) {
+    if (regions_.size() >= kMostRegions || bytes > kMostSharedBytes ||
+        bytes > kMostBytes - bytes_) {
         return -1;
     }
     try {
-        auto segment = std::make_unique<SharedSegment>(bytes, kRegionMemoryName);
+        auto segment = std::make_unique<SharedSegment>(bytes, kRegionMemoryName,
+                                                       SharedSegment::Pages::kAtOnce);
         if (!memory.read(pages.begin, segment->base(), bytes)) {
             return -1;
         }

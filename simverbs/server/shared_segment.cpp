@@ -10,7 +10,7 @@
 
 namespace simverbs {
 
-SharedSegment::SharedSegment(std::size_t bytes, const char* name) : bytes_(bytes) {
+SharedSegment::SharedSegment(std::size_t bytes, const char* name, Pages pages) : bytes_(bytes) {
     const auto refuse = [this](const char* what) {
         const int error = errno;
         if (descriptor_ >= 0) {
@@ -23,7 +23,8 @@ SharedSegment::SharedSegment(std::size_t bytes, const char* name) : bytes_(bytes
         fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
         refuse("shared memory");
     }
-    void* mapped = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+    void* mapped = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | (pages == Pages::kAtOnce ? MAP_POPULATE : 0), descriptor_, 0);
     if (mapped == MAP_FAILED) {
         refuse("mapping shared memory");
     }

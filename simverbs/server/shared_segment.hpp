@@ -8,9 +8,11 @@ namespace simverbs {
 // A memfd mapped here: zeroed, its size sealed.
 class SharedSegment {
   public:
+    enum class Pages : bool { kWhenUsed, kAtOnce };
     // Throws std::system_error when there is no memory or no descriptor left. `name`: as the kernel
-    // shows it in /proc/PID/maps.
-    explicit SharedSegment(std::size_t bytes, const char* name = "simverbs");
+    // shows it in /proc/PID/maps. `pages`: when the kernel provides them; one by one takes longer.
+    explicit SharedSegment(std::size_t bytes, const char* name = "simverbs",
+                           Pages pages = Pages::kWhenUsed);
     ~SharedSegment();
     SharedSegment(const SharedSegment&) = delete;
     SharedSegment& operator=(const SharedSegment&) = delete;

@@ -217,6 +217,33 @@ static void children(void) {
     munmap(memory, 16 * PAGE);
 }
 
+static void protected_memory(void) {
+    char* memory = map_pages(NULL, 32);
+    fill(memory, 16 * PAGE, 13);
+    fill(memory + 16 * PAGE, 16 * PAGE, 14);
+    struct ibv_mr* hidden = reg(memory, 16 * PAGE);
+    struct ibv_mr* fixed = reg(memory + 16 * PAGE, 16 * PAGE);
+    need(!mprotect(memory, 16 * PAGE, PROT_NONE), "mprotect");
+    need(!mprotect(memory + 16 * PAGE, 16 * PAGE, PROT_READ), "mprotect");
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(holds(memory + 16 * PAGE, 16 * PAGE, 14) ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    ibv_dereg_mr(hidden);
+    ibv_dereg_mr(fixed);
+    const int file = open("/dev/zero", O_RDONLY);
+    check(status == 0 && read(file, memory, 1) < 0 && errno == EFAULT &&
+              read(file, memory + 16 * PAGE, 1) < 0 && errno == EFAULT,
+          "protected memory stays so after its region");
+    close(file);
+    need(!mprotect(memory, 32 * PAGE, PROT_READ | PROT_WRITE), "mprotect");
+    check(holds(memory, 16 * PAGE, 13) && holds(memory + 16 * PAGE, 16 * PAGE, 14),
+          "and holds what it held");
+    munmap(memory, 32 * PAGE);
+}
+
 static void overlaps(void) {
     char* memory = map_pages(NULL, 64);
     fill(memory, 64 * PAGE, 8);
@@ -381,6 +408,7 @@ int main(void) {
     ordinary_memory();
     released_memory();
     children();
+    protected_memory();
     overlaps();
     mapped_anew();
     other_kinds();

@@ -104,7 +104,7 @@ TEST_F(Shared, IsNotWhatCannotBeRead) {
 }
 
 TEST_F(Shared, IsBoundedForEachClient) {
-    EXPECT_FALSE(share({1, 1}, pages(0, 65537)));
+    EXPECT_FALSE(share({1, 1}, pages(0, 8193)));
     std::uint32_t shared = 0;
     while (shared < 1000 && share({1, shared}, pages(2 * shared, 1))) {
         ++shared;
