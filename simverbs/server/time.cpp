@@ -264,7 +264,8 @@ bool Server::move_in_turn(Decision decision) {
     const std::uint64_t records = simulation_->bus().run_records();
     const bool stepped =
         (walks ? simulation_->step_exactly()
-               : simulation_->step_to_news([this] { return deliveries(); }, kFarJump)) > 0;
+               : simulation_->step_to_news([this] { return deliveries(); }, kFarJump,
+                                           Simulation::Timers::kAreNone)) > 0;
     if (stepped) {
         note_sleepers(decision.why == Why::kSomeoneSleepsForTime);
     }

@@ -115,10 +115,13 @@ class Simulation final : public FaultEnvironment,
     // for: neither a record of the run digest nor what `deliveries` counts. Packets inside a
     // message are no news, so it is the same to a program whether they come one by one or as a
     // train. What was delivered before, outside any step, is news too: then step_exactly(). After
-    // the first step none is taken that is `longest` long or longer.
+    // the first step none is taken that is `longest` long or longer. `timers` of devices, which
+    // send what waits for credits, say, may be news, too.
+    enum class Timers : bool { kAreNews, kAreNone };
     template <class F>
     std::size_t step_to_news(F&& deliveries,
-                             fabric::SimDuration longest = fabric::SimDuration::max()) {
+                             fabric::SimDuration longest = fabric::SimDuration::max(),
+                             Timers timers = Timers::kAreNews) {
         const std::uint64_t records = bus_.run_records();
         const std::uint64_t delivered = deliveries();
         if (std::exchange(noticed_, delivered) != delivered) {
@@ -130,8 +133,8 @@ class Simulation final : public FaultEnvironment,
         for (bool news = false; !news;) {
             const std::size_t ran = step();
             events += ran;
-            news = ran == 0 || !loop_.only_frames_moved() || bus_.run_records() != records ||
-                   deliveries() != delivered ||
+            news = ran == 0 || (timers == Timers::kAreNews && !loop_.only_frames_moved()) ||
+                   bus_.run_records() != records || deliveries() != delivered ||
                    (longest < fabric::SimDuration::max() && next_step() >= longest);
         }
         noticed_ = deliveries();
