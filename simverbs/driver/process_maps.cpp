@@ -33,7 +33,8 @@ constexpr unsigned long kProcmapQuery = _IOWR('f', 17, ProcmapQuery);
 
 }  // namespace
 
-ProcessMaps::ProcessMaps() : file_(std::fopen("/proc/self/maps", "re")) {}
+ProcessMaps::ProcessMaps(Way way)
+    : file_(std::fopen("/proc/self/maps", "re")), can_look_up_(way == Way::kAsks) {}
 
 // False where the kernel has no such call.
 bool ProcessMaps::look_up(std::uint64_t address, std::optional<Mapping>& mapping) {
@@ -68,19 +69,21 @@ bool ProcessMaps::read_line() {
             continue;  // the rest of a long line
         }
         last_.to = std::strtoull(after + 1, &after, 16);
-        char rights[5] = {};
-        unsigned long long inode = 0;
-        int name = 0;
-        if (std::sscanf(after, " %4s %*s %*s %llu %n", rights, &inode, &name) < 2) {
+        constexpr std::size_t kRights = 5;  // " rw-p"
+        if (std::strlen(after) < kRights) {
             continue;
         }
-        last_.readable = rights[0] == 'r';
-        last_.writable = rights[1] == 'w';
-        last_.is_shared = rights[3] == 's';
-        last_.inode = inode;
+        last_.readable = after[1] == 'r';
+        last_.writable = after[2] == 'w';
+        last_.is_shared = after[4] == 's';
+        std::strtoull(after + kRights, &after, 16);  // the offset
+        std::strtoull(after, &after, 16);            // the device, MAJOR:MINOR
+        std::strtoull(after + std::strspn(after, ":"), &after, 16);
+        last_.inode = std::strtoull(after, &after, 10);
+        const char* const name = after + std::strspn(after, " ");
         last_.name = {};
-        const std::size_t length = std::strcspn(after + name, "\n");
-        std::memcpy(last_.name.data(), after + name, std::min(length, last_.name.size() - 1));
+        std::memcpy(last_.name.data(), name,
+                    std::min(std::strcspn(name, "\n"), last_.name.size() - 1));
         return true;
     }
     return false;

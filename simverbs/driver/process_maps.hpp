@@ -21,13 +21,15 @@ struct Mapping {
 
 class ProcessMaps {
   public:
-    ProcessMaps();
+    // How mappings are found: by asking for one (Linux 6.11), where the kernel can be asked, or by
+    // reading all of them.
+    enum class Way : bool { kAsks, kReads };
+    explicit ProcessMaps(Way way = Way::kAsks);
 
     // False where the kernel does not show them to this process.
     [[nodiscard]] bool is_open() const { return file_ != nullptr; }
     // The mapping that holds `address`, or else the next one above it. No address may be below one
-    // that was asked for before. Asks the kernel for one mapping (Linux 6.11), or reads all of
-    // them.
+    // that was asked for before.
     std::optional<Mapping> at_or_after(std::uint64_t address);
 
   private:
@@ -38,7 +40,7 @@ class ProcessMaps {
         void operator()(std::FILE* file) const { std::fclose(file); }
     };
     std::unique_ptr<std::FILE, Close> file_;
-    bool can_look_up_ = true;
+    bool can_look_up_;
     Mapping last_;  // the one that was read last
 };
 

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kPageLength = 4096;
 
 // A hole, two private pages, a page to read, and two shared pages of a file in memory.
-class Maps : public testing::Test {
+class Maps : public testing::TestWithParam<ProcessMaps::Way> {
   protected:
     Maps() {
         file_ = memfd_create("simverbs-test", MFD_CLOEXEC);
@@ -39,10 +39,10 @@ class Maps : public testing::Test {
 
     int file_ = -1;
     std::uint64_t begin_ = 0;
-    ProcessMaps maps_;
+    ProcessMaps maps_{GetParam()};
 };
 
-TEST_F(Maps, SayWhatIsWhere) {
+TEST_P(Maps, SayWhatIsWhere) {
     ASSERT_TRUE(maps_.is_open());
     const auto pages = maps_.at_or_after(begin_ + kPageLength);
     ASSERT_TRUE(pages);
@@ -65,20 +65,43 @@ TEST_F(Maps, SayWhatIsWhere) {
     EXPECT_EQ(std::string_view(shared->name.data()).substr(0, 20), "/memfd:simverbs-test");
 }
 
-TEST_F(Maps, SkipAHole) {
+TEST_P(Maps, SkipAHole) {
     const auto next = maps_.at_or_after(begin_);
     ASSERT_TRUE(next);
     EXPECT_EQ(next->from, begin_ + kPageLength);
 }
 
-TEST_F(Maps, EndSomewhere) {
-    EXPECT_FALSE(maps_.at_or_after(~std::uint64_t{0} - kPageLength));
-}
-
-TEST_F(Maps, GiveTheirNames) {
+TEST_P(Maps, GiveTheirNames) {
     const auto stack = maps_.at_or_after(getauxval(AT_RANDOM));
     ASSERT_TRUE(stack);
     EXPECT_STREQ(stack->name.data(), "[stack]");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Maps,
+                         testing::Values(ProcessMaps::Way::kAsks, ProcessMaps::Way::kReads),
+                         [](const auto& param) {
+                             return param.param == ProcessMaps::Way::kAsks ? "Asked" : "Read";
+                         });
+
+TEST(MapsOfThisProcess, AreTheSameEitherWay) {
+    ProcessMaps asked;
+    ProcessMaps read(ProcessMaps::Way::kReads);
+    std::uint64_t at = 0;
+    int count = 0;
+    while (const auto one = asked.at_or_after(at)) {
+        const auto other = read.at_or_after(at);
+        ASSERT_TRUE(other);
+        EXPECT_EQ(one->from, other->from);
+        EXPECT_EQ(one->to, other->to);
+        EXPECT_EQ(one->inode, other->inode);
+        EXPECT_STREQ(one->name.data(), other->name.data());
+        EXPECT_EQ(one->readable, other->readable);
+        EXPECT_EQ(one->writable, other->writable);
+        EXPECT_EQ(one->is_shared, other->is_shared);
+        at = one->to;
+        ++count;
+    }
+    EXPECT_GT(count, 5);
 }
 
 }  // namespace
