@@ -1,8 +1,8 @@
 // Registered memory of this process that the server of its world maps, too.
 //
-// Where private pages become shared ones nobody else may write to them meanwhile, so only a process
-// of one thread shares any. Pages become private again when their region ends, and in a forked
-// child, which a parent does not share memory with.
+// Only a process of one thread shares any: while private pages become shared ones, no other thread
+// may write to them. Pages become private again when their region ends. A forked child gets private
+// copies.
 #pragma once
 
 #include <cstdint>

@@ -37,13 +37,12 @@ int SharedRegions::share(RegionName name, const PageRange& pages, AddressSpace& 
             return -1;
         }
         GuardedCopy::install();
-        const int descriptor = segment->take_descriptor();
         const auto after = std::find_if(
             regions_.begin(), regions_.end(),
             [&pages](const Region& region) { return region.pages.begin > pages.begin; });
-        regions_.insert(after, Region{pages, name, std::move(segment)});
+        const auto region = regions_.insert(after, Region{pages, name, std::move(segment)});
         bytes_ += bytes;
-        return descriptor;
+        return region->segment->take_descriptor();
     } catch (const std::system_error&) {
         return -1;
     } catch (const std::bad_alloc&) {

@@ -25,8 +25,8 @@ bool lies_in(const PageRange& range, std::uint64_t address, std::uint64_t length
 class SharedRegions {
   public:
     // Copies what `memory` holds of `pages`, a part of region `name`, of which nothing is shared.
-    // From here on find() answers
-    // for them. Returns a descriptor of the memory, the caller's to close; -1: it is not shared.
+    // From here on find() finds them. Returns a descriptor of the memory, the caller's to close;
+    // -1: it is not shared.
     int share(RegionName name, const PageRange& pages, AddressSpace& memory);
     // Forgets what is shared of a region; of all regions of a context; of all regions that have a
     // byte of [address, address + length).
