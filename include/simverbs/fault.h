@@ -237,6 +237,8 @@ struct simverbs_fault_match {
      * - an opcode of the InfiniBand Architecture Specification: "SEND_ONLY", "RDMA_WRITE_FIRST",
      *   "ACKNOWLEDGE", "CNP" ...;
      * - the beginning of several, up to a "_": "SEND", "RDMA_WRITE", "RDMA_READ_RESPONSE";
+     * - a transport service, "RC", "UC", "UD", "XRC", with or without one of these behind it:
+     *   "UD_SEND_ONLY";
      * - "MAD", any management datagram;
      * - "CM", any message of the communication manager, or one of them: "CM_REQ", "CM_MRA",
      *   "CM_REJ", "CM_REP", "CM_RTU", "CM_DREQ", "CM_DREP", "CM_SIDR_REQ", "CM_SIDR_REP",

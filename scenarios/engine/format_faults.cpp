@@ -87,7 +87,7 @@ constexpr auto kWhenKeys = std::to_array<Key>({
     {"transmitter", &kNode, "packets: the end of the link that sends them; either"},
     {"from", &kHca, "packets: the host that made them"},
     {"to", &kHca, "packets: the host that they are for"},
-    {"opcode", &kText, "packets: SEND_ONLY, RDMA_WRITE, ACKNOWLEDGE, CNP, MAD, CM_REQ ..."},
+    {"opcode", &kText, "packets: SEND_ONLY, RDMA_WRITE, ACKNOWLEDGE, UD, RC_SEND, MAD, CM_REQ ..."},
     {"direction", &kDirection, "packets: requests, responses or either; of a qp requests"},
     {"qp", &kEnd, "packets and work requests: the end whose requests they are"},
     {"psn", &kPsnOffset, "packets: 1 is the first of that queue pair"},

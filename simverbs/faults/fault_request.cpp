@@ -231,7 +231,8 @@ int FaultRequest::read_opcode(PacketPattern& pattern) {
         }
         return fail(EINVAL,
                     "match.opcode '{}' is no operation; these are: {}CNP; 'SEND' "
-                    "is all that begin with it, 'MAD' management datagrams",
+                    "is all that begin with it, 'UD' all of that service, 'UD_SEND' both, "
+                    "'MAD' management datagrams",
                     name, names);
     }
     return 0;

@@ -16,6 +16,15 @@ bool is_of_kind(std::string_view operation, std::string_view name) {
            (operation.size() == name.size() || operation[name.size()] == '_');
 }
 
+// UD, and UD_SEND_ONLY. The opcode of CNP has no service.
+bool is_of_service(const WireOpcode& row, std::string_view name) {
+    if (row.transport == WireTransport::kNone || !is_of_kind(name, to_string(row.transport))) {
+        return false;
+    }
+    name.remove_prefix(to_string(row.transport).size());
+    return name.empty() || is_of_kind(row.operation, name.substr(1));
+}
+
 }  // namespace
 
 std::optional<CmMessage> cm_message_of(const fabric::Frame& frame) {
@@ -31,7 +40,8 @@ std::optional<CmMessage> cm_message_of(const fabric::Frame& frame) {
 std::bitset<256> opcodes_named(std::string_view name) {
     std::bitset<256> found;
     for (const WireOpcode& row : kWireOpcodes) {
-        found[row.opcode] = row.known && is_of_kind(row.operation, name);
+        found[row.opcode] =
+            row.known && (is_of_kind(row.operation, name) || is_of_service(row, name));
     }
     return found;
 }

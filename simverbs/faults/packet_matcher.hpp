@@ -63,8 +63,8 @@ struct PacketPattern {
     }
 };
 
-// The opcodes whose operation is `name` or one of its kind, "SEND" of "SEND_FIRST"; none: no such
-// operation.
+// The opcodes whose operation is `name` or one of its kind ("SEND" of "SEND_FIRST"), whose service
+// is `name` ("UD"), or both ("UD_SEND"). None: no such operation.
 std::bitset<256> opcodes_named(std::string_view name);
 
 // The messages of communication management of that name or kind: "CM", "CM_SIDR", "CM_REQ".

@@ -16,8 +16,8 @@ What matches a packet (of the fault, or of OnPacket):
 - `link`, `transmitter`: where it is looked at, and the end of the link that sends it. Without a
   link: where packets begin
 - `src`, `dst`: the host that made it, the host that it is addressed to
-- `opcode`: a name of the InfiniBand specification ("SEND_ONLY", "ACKNOWLEDGE"), a kind ("SEND"),
-  "MAD", "CM" or a message of it ("CM_REQ")
+- `opcode`: a name of the InfiniBand specification ("SEND_ONLY", "ACKNOWLEDGE"), a kind ("SEND"), a
+  service ("UD") or both ("UD_SEND"), "MAD", "CM" or a message of it ("CM_REQ")
 - `direction`: "requests", "responses" or "either"
 - `qp`: the n-th queue pair that was created on its device, from 1; `qp_num`: its number
 - `psn`: 1 is the first PSN of that queue pair; `attempt`: 1 is the first transmission of a PSN

@@ -152,6 +152,21 @@ TEST(OpcodesNamed, AreThoseThatBeginWithTheWords) {
     EXPECT_TRUE(opcodes_named("reserved").none());
 }
 
+TEST(OpcodesNamed, MayBeginWithTheirService) {
+    const std::bitset<256> ud = opcodes_named("UD");
+    EXPECT_EQ(ud.count(), 2U);
+    EXPECT_TRUE(ud.test(0x64) && ud.test(0x65));
+    EXPECT_EQ(opcodes_named("UD_SEND"), ud);
+    EXPECT_EQ(opcodes_named("UD_SEND_ONLY").count(), 1U);
+    EXPECT_EQ(opcodes_named("RC") & ud, std::bitset<256>());
+    EXPECT_TRUE(opcodes_named("RC").test(0x11)) << "ACKNOWLEDGE";
+    EXPECT_TRUE(opcodes_named("XRC_SEND_ONLY").test(0xA4));
+    EXPECT_FALSE(opcodes_named("RC").test(0x81)) << "CNP has no service";
+    EXPECT_TRUE(opcodes_named("UD_").none());
+    EXPECT_TRUE(opcodes_named("UD_CNP").none());
+    EXPECT_TRUE(opcodes_named("U").none());
+}
+
 TEST(HeaderFields, HoldWhatHasAMeaning) {
     EXPECT_TRUE(holds(SIMVERBS_HEADER_OPCODE, 0x11));
     EXPECT_FALSE(holds(SIMVERBS_HEADER_OPCODE, 0x1F));
