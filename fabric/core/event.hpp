@@ -77,4 +77,13 @@ class EventHandler {
     ~EventHandler() = default;
 };
 
+// Told of each event when its time has come, before it is handled.
+class EventFollower {
+  public:
+    virtual void before(const Event& event) = 0;
+
+  protected:
+    ~EventFollower() = default;
+};
+
 }  // namespace fabric

@@ -81,6 +81,9 @@ void EventLoop::dispatch(Event event) {
     last_key_ = event.key;
     only_frames_moved_ &= event.key.event_class() == EventClass::kFrameArrival;
     running_ = true;
+    if (follower_ != nullptr) [[unlikely]] {
+        follower_->before(event);
+    }
     event.handler->handle(event);
     running_ = false;
     ++events_run_;

@@ -60,6 +60,29 @@ class EventLoop {
         now_ = time;
     }
 
+    // Returns true if nothing ends this run between two instants.
+    [[nodiscard]] bool runs_freely() const { return limit_ == SimTime::max(); }
+
+    // nullptr: nobody follows.
+    void follow(EventFollower* follower) { follower_ = follower; }
+
+    // While it lives, what is done is done as of an earlier time: timers are armed from there.
+    class AsOf {
+      public:
+        AsOf(EventLoop& loop, SimTime time) : loop_(loop), now_(loop.now_) {
+            SIMVERBS_ASSERT(time <= now_, "{} ps is later than now, {} ps", to_picoseconds(time),
+                            to_picoseconds(now_));
+            loop.now_ = time;
+        }
+        ~AsOf() { loop_.now_ = now_; }
+        AsOf(const AsOf&) = delete;
+        AsOf& operator=(const AsOf&) = delete;
+
+      private:
+        EventLoop& loop_;
+        SimTime now_;
+    };
+
     // Returns true if an event of `key` at `time`, had there been one, would have run by now. While
     // an event runs, its own key counts as run.
     [[nodiscard]] bool is_past(SimTime time, EventKey key) const {
@@ -97,6 +120,7 @@ class EventLoop {
     SimTime limit_ = SimTime::max();  // nothing is to happen from here on
     bool running_ = false;            // a handler is on the stack
     bool only_frames_moved_ = false;
+    EventFollower* follower_ = nullptr;
     EventHeap heap_;
     TimerWheel wheel_;
     std::uint64_t events_run_ = 0;

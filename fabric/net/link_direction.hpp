@@ -124,8 +124,14 @@ class LinkDirection final : public EventHandler {
         }
     }
 
-    // Ends the passages of trains through the switch at either end: packets that have passed are
-    // counted, the others are again on the way to it.
+    // Takes what has arrived of a train that is deferred (DeferredArrivals).
+    void settle();
+    // When the next packet of that train arrives.
+    [[nodiscard]] SimTime next_deferred_arrival() const;
+    // Returns true if it is the event that wakes a transmitter.
+    [[nodiscard]] static bool is_wake(EventKey key) { return key.port() == kWakeTimer; }
+    // The same, and ends the passages of trains through the switch at either end: packets that have
+    // passed are counted, the others are again on the way to it.
     void end_passages();
     // The same, and all trains here become packets.
     [[gnu::noinline]] void cut_trains();
@@ -173,8 +179,11 @@ class LinkDirection final : public EventHandler {
     void put_train_on_wire(FramePtr train, SimTime start, SimTime end);
     [[gnu::noinline]] void train_arrives();
     bool deliver_due();
-    bool deliver_first(std::uint16_t packets);
+    bool defer();
+    void arrive_late(std::uint16_t packets);
+    FramePtr take_together(std::uint16_t packets);
     FramePtr take_train(std::uint16_t packets);
+    [[nodiscard]] SimTime arrival_of(const Frame& train, std::uint16_t nth) const;
     [[nodiscard]] SimTime arrival_after(const Frame& train) const;
 
     // passages.cpp
@@ -269,6 +278,7 @@ class LinkDirection final : public EventHandler {
     std::uint8_t last_vl_ = 0;  // of the frame that was last put on the wire
     bool cuts_through_ = false;
     bool to_switch_ = false;
+    bool is_deferred_ = false;              // the train that is first on the wire
     bool limits_queues_ = false;            // from an Ethernet switch
     Passage passage_;                       // from here through the switch
     LinkDirection* passes_from_ = nullptr;  // the one whose passage leads here

@@ -110,7 +110,8 @@ void identify(Node& node, const NodeSpec& spec) {
 }
 }  // namespace
 
-Network::Network(EventLoop& loop, trace::Bus& bus, Topology topology) : services_{loop, bus} {
+Network::Network(EventLoop& loop, trace::Bus& bus, Topology topology)
+    : deferred_(loop), services_{loop, bus, deferred_} {
     const std::optional<std::string> error = topology.error();
     SIMVERBS_ASSERT(!error, "a network is built from a wrong topology: {}", *error);
     topology.sort();

@@ -76,6 +76,10 @@ class Network final : private LinkObserver {
         services_.frame_observer = observer;
     }
 
+    // Trains that hosts take when their last packet has arrived.
+    [[nodiscard]] DeferredArrivals& deferred_arrivals() { return deferred_; }
+    [[nodiscard]] const DeferredArrivals& deferred_arrivals() const { return deferred_; }
+
     // Every frame on a link or waiting for one, link by link.
     template <class F>
     void for_each_frame_in_flight(F&& visit) {
@@ -91,6 +95,7 @@ class Network final : private LinkObserver {
     void link_changed(Link& link) override;
     void cut_trains();
 
+    DeferredArrivals deferred_;
     NetworkServices services_;
     FramePool frames_;  // outlives the links, which hold frames
     std::vector<std::unique_ptr<Node>> nodes_;

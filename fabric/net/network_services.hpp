@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "fabric/core/event_loop.hpp"
+#include "fabric/net/deferred_arrivals.hpp"
 #include "fabric/trace/bus.hpp"
 
 namespace fabric {
@@ -24,6 +25,7 @@ class LinkObserver {
 struct NetworkServices {
     EventLoop& loop;
     trace::Bus& bus;
+    DeferredArrivals& deferred;
     LinkObserver* observer = nullptr;           // whoever manages the subnet
     LinkObserver* ethernet_observer = nullptr;  // of links between Ethernet switches
     FrameObserver* frame_observer = nullptr;    // who sees frames; besides wanting their events

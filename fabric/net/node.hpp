@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fabric/core/strong_id.hpp"
+#include "fabric/net/deferred_arrivals.hpp"
 #include "fabric/net/frame.hpp"
 #include "fabric/net/management.hpp"
 #include "fabric/net/port.hpp"
@@ -56,10 +57,16 @@ class Node {
     [[nodiscard]] Port& port(PortNumber number) const;
 
     virtual void receive(Port& port, FramePtr frame) = 0;
-    // A train of which nobody sees the first packets, whose time it is, apart from the last:
-    // whether they have all been taken as far as that goes. Then it is received when the last has
-    // its time; otherwise nothing has changed, and its packets come one by one.
-    virtual bool take_ahead(Port& /*port*/, const Frame& /*train*/) { return false; }
+    // A train, or a part of one, of which nobody sees the first packets, whose time it is, apart
+    // from the last: whether they have all been taken as far as that goes. Then it is received when
+    // the last has its time; otherwise nothing has changed, and its packets come one by one.
+    virtual bool take_ahead(Port& /*port*/, Frame& /*train*/) { return false; }
+    // A train whose last packet arrives at `last`: whether all of them would be taken ahead now, in
+    // which case `touched` says what they touch. Nothing has changed.
+    virtual bool would_take(Port& /*port*/, const Frame& /*train*/, SimTime /*last*/,
+                            TouchedMemories& /*touched*/) {
+        return false;
+    }
     virtual void port_changed(Port& port, PortEvent event) = 0;
 
     // The frame takes no more room in the buffer of the port that it came in by, from `when` on.
@@ -99,7 +106,11 @@ class Node {
 class EndNodeListener {
   public:
     virtual void frame_arrived(Port& port, FramePtr frame) = 0;
-    virtual bool take_ahead(Port& /*port*/, const Frame& /*train*/) { return false; }
+    virtual bool take_ahead(Port& /*port*/, Frame& /*train*/) { return false; }
+    virtual bool would_take(Port& /*port*/, const Frame& /*train*/, SimTime /*last*/,
+                            TouchedMemories& /*touched*/) {
+        return false;
+    }
     virtual void port_event(Port& port, PortEvent event) = 0;
 
   protected:
@@ -115,8 +126,12 @@ class EndNode final : public Node {
     void set_listener(EndNodeListener* listener) { listener_ = listener; }
 
     void receive(Port& port, FramePtr frame) override;
-    bool take_ahead(Port& port, const Frame& train) override {
+    bool take_ahead(Port& port, Frame& train) override {
         return listener_ != nullptr && listener_->take_ahead(port, train);
+    }
+    bool would_take(Port& port, const Frame& train, SimTime last,
+                    TouchedMemories& touched) override {
+        return listener_ != nullptr && listener_->would_take(port, train, last, touched);
     }
     void port_changed(Port& port, PortEvent event) override;
 

@@ -84,6 +84,7 @@ void LinkDirection::look_at_passages() {
 }
 
 void LinkDirection::end_passages() {
+    settle();
     if (passes_from_ != nullptr) {
         passes_from_->end_passage();
     }
@@ -149,6 +150,7 @@ void LinkDirection::end_passage() {
 // Takes the last packets off the wire of this way out of a switch. The first of them would start at
 // `start`, and the one before it started at `last_start`.
 FramePtr LinkDirection::take_back_last(std::uint16_t packets, SimTime start, SimTime last_start) {
+    settle();
     end_passage();  // of these packets, where they are to pass another switch
     SIMVERBS_ASSERT(tail_ != nullptr && tail_->packets >= packets, "{} packets are not on the wire",
                     packets);

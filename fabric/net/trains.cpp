@@ -108,7 +108,21 @@ SimTime LinkDirection::arrival_after(const Frame& train) const {
            rate_.transmission_time(train.wire_bytes) + time_to_decide(next);
 }
 
+// When packet `nth` of a train on the wire to a host arrives, from 0 on.
+SimTime LinkDirection::arrival_of(const Frame& train, std::uint16_t nth) const {
+    const SimDuration each = rate_.transmission_time(train.wire_bytes);
+    return nth + 1 == train.packets && nth > 0
+               ? train.arrival + (nth - 1) * each + rate_.transmission_time(train.last_wire_bytes)
+               : train.arrival + nth * each;
+}
+
 void LinkDirection::train_arrives() {
+    if (is_deferred_) {
+        is_deferred_ = false;
+        services_.deferred.remove(*this);
+        arrive_late(head_->packets);
+        return;
+    }
     if (to_switch_ ? pass_switch() : deliver_due()) {
         return;
     }
@@ -136,29 +150,93 @@ FramePtr LinkDirection::take_train(std::uint16_t packets) {
 // Nothing else happens before the horizon, so that neither what these packets find nor who could
 // see them changes until then.
 bool LinkDirection::deliver_due() {
-    const SimTime horizon = services_.loop.horizon();
-    const SimDuration each = rate_.transmission_time(head_->wire_bytes);
-    const SimDuration to_last = rate_.transmission_time(head_->last_wire_bytes);
+    const SimTime horizon = std::min(services_.loop.horizon(), services_.deferred.next_arrival());
     std::uint16_t packets = 0;
-    for (SimTime arrival = head_->arrival; packets < head_->packets && arrival < horizon;) {
+    while (packets < head_->packets && arrival_of(*head_, packets) < horizon) {
         ++packets;
-        arrival += packets + 1 == head_->packets ? to_last : each;
     }
-    return packets > 1 && deliver_first(packets);
+    if (packets < head_->packets && defer()) {
+        return true;
+    }
+    const SimTime last = arrival_of(*head_, static_cast<std::uint16_t>(packets - 1));
+    FramePtr part = packets > 1 ? take_together(packets) : nullptr;
+    if (part == nullptr) {
+        return false;
+    }
+    services_.loop.advance(last);
+    to_.node().receive(to_, std::move(part));
+    return true;
 }
 
-// Several packets of the train that is the first on the wire. False: they have to come one by one.
-bool LinkDirection::deliver_first(std::uint16_t packets) {
+// Lets the train that is the first on the wire arrive when its last packet does. A run that ends
+// after this instant would settle it at once.
+bool LinkDirection::defer() {
+    const SimTime last = arrival_of(*head_, static_cast<std::uint16_t>(head_->packets - 1));
+    TouchedMemories touched;
+    if (!services_.loop.runs_freely() || !to_.carries(*head_) ||
+        services_.bus.wants(trace::Category::kPacket) ||
+        !to_.node().would_take(to_, *head_, last, touched) ||
+        !services_.deferred.has_room_for(touched)) {
+        return false;
+    }
+    is_deferred_ = to_.is_passed_ = true;
+    services_.deferred.add(*this, touched);
+    services_.loop.schedule({last, key_, this, 0});
+    return true;
+}
+
+SimTime LinkDirection::next_deferred_arrival() const {
+    const SimDuration each = rate_.transmission_time(head_->wire_bytes);
+    const auto arrived = (services_.loop.now() - head_->arrival) / each;
+    const auto last = static_cast<std::uint16_t>(head_->packets - 1);
+    return arrived >= last ? arrival_of(*head_, last)
+                           : arrival_of(*head_, static_cast<std::uint16_t>(arrived + 1));
+}
+
+// The last packet is never among those that have arrived: its event would have run.
+void LinkDirection::settle() {
+    if (!is_deferred_) {
+        return;
+    }
+    is_deferred_ = false;
+    services_.deferred.remove(*this);
+    services_.loop.cancel(arrival_of(*head_, static_cast<std::uint16_t>(head_->packets - 1)), key_);
+    std::uint16_t packets = 0;
+    while (services_.loop.is_past(arrival_of(*head_, packets), key_)) {
+        ++packets;
+    }
+    arrive_late(packets);
+}
+
+// The first packets of a train that was deferred. They can be refused only where a process has
+// unmapped its memory without a word; it learns of that a little late.
+void LinkDirection::arrive_late(std::uint16_t packets) {
+    const SimTime last = arrival_of(*head_, static_cast<std::uint16_t>(packets - 1));
+    if (FramePtr part = take_together(packets)) {
+        const EventLoop::AsOf as_of(services_.loop, last);
+        to_.node().receive(to_, std::move(part));
+        return;
+    }
+    for (; packets > 0; --packets) {
+        FramePtr frame = head_->packets > 1 ? take_train(1) : take_from_wire();
+        if (packets == 1 && head_ != nullptr) {
+            services_.loop.schedule({head_->arrival, key_, this, 0});
+        }
+        deliver(std::move(frame));
+    }
+}
+
+// Several packets of the train that is the first on the wire, taken by the host as far as memory
+// goes. nullptr: they have to come one by one.
+FramePtr LinkDirection::take_together(std::uint16_t packets) {
     const bool whole = packets == head_->packets;
     FramePtr part = whole ? nullptr : head_->pool->copy_first(*head_, packets);
     Frame& moving = whole ? *head_ : *part;
     if (!to_.carries(moving) || services_.bus.wants(trace::Category::kPacket) ||
         !to_.node().take_ahead(to_, moving)) {
-        return false;
+        return nullptr;
     }
-    const SimTime last_arrival = moving.arrival +
-                                 (packets - 2) * rate_.transmission_time(moving.wire_bytes) +
-                                 rate_.transmission_time(moving.last_wire_bytes);
+    const SimTime next = whole ? SimTime{} : arrival_of(*head_, packets);
     if (whole) {
         --trains_;
         part = take_from_wire();
@@ -166,15 +244,13 @@ bool LinkDirection::deliver_first(std::uint16_t packets) {
         on_wire_ -= packets;
         FramePool::drop_first(*head_, packets);
         trains_ -= head_->packets == 1 ? 1 : 0;
-        head_->arrival = last_arrival + rate_.transmission_time(head_->wire_bytes);
+        head_->arrival = next;
     }
     if (head_ != nullptr) {
         services_.loop.schedule({head_->arrival, key_, this, 0});
     }
     to_.count_received(*part);
-    services_.loop.advance(last_arrival);
-    to_.node().receive(to_, std::move(part));
-    return true;
+    return part;
 }
 
 void LinkDirection::cut_trains() {

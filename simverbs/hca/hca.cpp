@@ -1,6 +1,7 @@
 #include "simverbs/hca/hca.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "fabric/core/hash.hpp"
@@ -244,6 +245,7 @@ void Hca::deliver(fabric::Port& port, const fabric::Frame& frame) {
 
 void Hca::deliver_to(QueuePair& qp, const fabric::Port& port, const fabric::Frame& frame) {
     const Packet& packet = frame.transport_as<Packet>();
+    settle_for(qp, packet);
     if (has_dead_contexts_ && qp.context().is_dead()) [[unlikely]] {
         discard(packet,
                 qp.context().is_abandoned() ? PacketFate::kNoQueuePair : PacketFate::kDeviceDead);
@@ -276,18 +278,87 @@ void Hca::deliver_to(QueuePair& qp, const fabric::Port& port, const fabric::Fram
     qp.packet_arrived(packet);
 }
 
-// Returns false for trains whose packets would be stopped one by one: see deliver().
-bool Hca::take_ahead(fabric::Port& port, const fabric::Frame& train) {
+// Returns nullptr for trains whose packets would be stopped one by one: see deliver().
+QueuePair* Hca::takes_train(fabric::Port& port, const fabric::Frame& train) {
     const Packet& packet = train.transport_as<Packet>();
     QueuePair* const qp = is_dead_ || !is_for(port, train) || !is_of_its_vlans(port, train)
                               ? nullptr
                               : qps_.find(packet.dest_qpn);
     if (qp == nullptr || qp->context().is_dead()) {
-        return false;
+        return nullptr;
     }
     const QpAttributes& attributes = qp->attributes();
     return fabric::pkeys_match(packet.pkey, port.attributes().pkeys[attributes.pkey_index]) &&
-           train.ecn != fabric::Ecn::kCongested && qp->take_ahead(port, train);
+                   train.ecn != fabric::Ecn::kCongested
+               ? qp
+               : nullptr;
+}
+
+bool Hca::take_ahead(fabric::Port& port, fabric::Frame& train) {
+    QueuePair* const qp = takes_train(port, train);
+    if (qp == nullptr) {
+        return false;
+    }
+    Packet& packet = train.transport_as<Packet>();
+    settle_for(*qp, packet);
+    packet.is_placed = qp->take_ahead(port, train);
+    return packet.is_placed;
+}
+
+bool Hca::would_take(fabric::Port& port, const fabric::Frame& train, fabric::SimTime last,
+                     fabric::TouchedMemories& touched) {
+    QueuePair* const qp = takes_train(port, train);
+    std::span<const MemorySpan> to;
+    if (qp == nullptr || !qp->would_take(port, train, last, to)) {
+        return false;
+    }
+    const auto is_of_process = [](const MemorySpan& span) {
+        return span.kind == MemoryKind::kProcess;
+    };
+    const Packet& packet = train.transport_as<Packet>();
+    const std::span from(packet.payload.spans, packet.payload.span_count);
+    touched = {read_by(packet), part_of(qp->memory(packet.srq), to)};
+    return std::ranges::all_of(to, is_of_process) &&
+           (touched.from.memory == nullptr || std::ranges::all_of(from, is_of_process));
+}
+
+// All processes that share the memory of this one have one memory.
+fabric::TouchedMemory Hca::whole(const AddressSpace& memory) const {
+    return {memory.is_own() ? &commons_.own_memory : &memory, 0,
+            std::numeric_limits<std::uint64_t>::max()};
+}
+
+// Returns the smallest part with all of the spans in it.
+fabric::TouchedMemory Hca::part_of(const AddressSpace& memory,
+                                   std::span<const MemorySpan> spans) const {
+    fabric::TouchedMemory part = whole(memory);
+    std::swap(part.begin, part.end);
+    for (const MemorySpan& span : spans) {
+        part.begin = std::min(part.begin, span.address);
+        part.end = std::max(part.end, span.address + span.length);
+    }
+    return part;
+}
+
+// Nobody else knows the copy that a response is sent from.
+fabric::TouchedMemory Hca::read_by(const Packet& packet) const {
+    const Payload& payload = packet.payload;
+    return payload.space == nullptr || packet.operation().response()
+               ? fabric::TouchedMemory{}
+               : part_of(*payload.space, {payload.spans, payload.span_count});
+}
+
+// Before anything that a packet for `qp` may read, write or change. Where it writes is not known
+// yet; an acknowledgment writes nowhere.
+void Hca::settle_for(const QueuePair& qp, const Packet& packet) {
+    fabric::DeferredArrivals& deferred = network_.deferred_arrivals();
+    if (deferred.empty()) [[likely]] {
+        return;
+    }
+    const bool copies = packet.operation().kind != MessageKind::kAck;
+    deferred.settle(node_,
+                    copies ? fabric::TouchedMemories{read_by(packet), whole(qp.memory(packet.srq))}
+                           : fabric::TouchedMemories{});
 }
 
 bool Hca::was_ever(std::uint32_t qpn) const {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -218,7 +219,15 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
 
   private:
     void frame_arrived(fabric::Port& port, fabric::FramePtr frame) override;
-    bool take_ahead(fabric::Port& port, const fabric::Frame& train) override;
+    bool take_ahead(fabric::Port& port, fabric::Frame& train) override;
+    bool would_take(fabric::Port& port, const fabric::Frame& train, fabric::SimTime last,
+                    fabric::TouchedMemories& touched) override;
+    [[nodiscard]] QueuePair* takes_train(fabric::Port& port, const fabric::Frame& train);
+    [[nodiscard]] fabric::TouchedMemory whole(const AddressSpace& memory) const;
+    [[nodiscard]] fabric::TouchedMemory part_of(const AddressSpace& memory,
+                                                std::span<const MemorySpan> spans) const;
+    [[nodiscard]] fabric::TouchedMemory read_by(const Packet& packet) const;
+    void settle_for(const QueuePair& qp, const Packet& packet);
     void port_event(fabric::Port& port, fabric::PortEvent event) override;
     void looped_back(fabric::Port& port, fabric::FramePtr frame) override;
     void stop_contexts(std::string_view why);

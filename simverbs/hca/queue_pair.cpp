@@ -168,6 +168,15 @@ bool QueuePair::take_ahead(const fabric::Port& port, const fabric::Frame& train)
            engine().take_ahead(train.transport_as<Packet>());
 }
 
+// A timer that fires before the last packet sees what the earlier ones have done to it.
+bool QueuePair::would_take(const fabric::Port& port, const fabric::Frame& train,
+                           fabric::SimTime last, std::span<const MemorySpan>& to) {
+    const fabric::Timer* const timer = find_timer(EngineTimer::kAcknowledge);
+    return (timer == nullptr || !timer->armed() || timer->deadline() > last) &&
+           receives_packets(attributes_.state) && comes_by_its_path(port, train) &&
+           engine().would_take(train.transport_as<Packet>(), to);
+}
+
 void QueuePair::frame_arrived(const ReceivedFrame& frame, const FrameHeaders& headers) {
     if (spreads_frames_ || receives_packets(attributes_.state)) {
         run_engine([&](Engine& engine) { return engine.receive_frame(frame, headers); });

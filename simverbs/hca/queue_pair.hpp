@@ -161,6 +161,12 @@ class QueuePair final : public InContext, private Effects, private fabric::Event
     void packet_arrived(const Packet& packet);
     // As fabric::Node has it.
     bool take_ahead(const fabric::Port& port, const fabric::Frame& train);
+    // Returns true if it takes each packet ahead, the last one at `last`.
+    [[nodiscard]] bool would_take(const fabric::Port& port, const fabric::Frame& train,
+                                  fabric::SimTime last, std::span<const MemorySpan>& to);
+    // Returns the memory of the consumer whose shared receive queue a packet names; otherwise of
+    // this queue pair's.
+    [[nodiscard]] AddressSpace& memory(SrqNumber named) const;
     // An Ethernet frame that a flow rule gives to this queue pair.
     void frame_arrived(const ReceivedFrame& frame, const FrameHeaders& headers);
     // A packet for this queue pair, which is connected, was marked; a notification tells that one
@@ -263,9 +269,8 @@ class QueuePair final : public InContext, private Effects, private fabric::Event
     void loop_back_multicast(const Packet& packet, const AddressVector& path);
     void loop_back_group_frame(const fabric::Frame& sent, std::span<const std::byte> bytes);
     void describe_datagram(const ReceiveCompletion& completion, Cqe& entry) const;
-    // The memory and domain of the consumer whose shared receive queue a request names; otherwise
-    // of this queue pair's.
-    [[nodiscard]] AddressSpace& memory(SrqNumber named) const;
+    // The domain of the consumer whose shared receive queue a request names; otherwise of this
+    // queue pair's.
     [[nodiscard]] const ProtectionDomain& protection_domain(SrqNumber named) const;
     void describe_tag(const ReceiveCompletion& completion, Cqe& entry) const;
     void forget_opcode(Cqe& entry) const;

@@ -234,7 +234,7 @@ bool Server::move_freely(Move move) {
     bool stepped = false;
     for (int steps = 0; steps < kStepsPerMove && deliveries() == before; ++steps) {
         if ((walks && !pace_allows()) ||
-            (walks ? simulation_->step_exactly() : simulation_->step()) == 0) {
+            (walks ? simulation_->step_exactly() : simulation_->run_instant()) == 0) {
             break;
         }
         stepped = true;
@@ -242,6 +242,7 @@ bool Server::move_freely(Move move) {
             break;
         }
     }
+    simulation_->settle();
     return stepped;
 }
 

@@ -46,7 +46,7 @@ EngineResult Requester::receive(const Packet& packet) {
     }
     if (packet.operation().kind == MessageKind::kAck) {
         receive_ack(packet);
-    } else if (packet.packets > 1) {
+    } else if (packet.is_placed) {
         take_response_train(packet);
     } else {
         receive_response(packet);

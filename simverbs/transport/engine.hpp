@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "simverbs/model/congestion.hpp"
 #include "simverbs/model/psn.hpp"
@@ -79,6 +80,11 @@ class Engine {
     // Inputs from the network and from time.
     virtual EngineResult receive(const Packet& /*packet*/) { return {}; }
     [[nodiscard]] virtual bool take_ahead(const Packet& /*train*/) { return false; }
+    // Returns true if it would take the train ahead, and says where it would be placed, at least.
+    [[nodiscard]] virtual bool would_take(const Packet& /*train*/,
+                                          std::span<const MemorySpan>& /*to*/) {
+        return false;
+    }
     // The payload of one of its packets could not be read.
     virtual EngineResult fail_source(Psn /*psn*/) { return {}; }
     // A frame that flow steering gave to the queue pair.

@@ -41,6 +41,10 @@ class MessageEngine final : public Engine {
         return train.operation().response() ? requester_.take_ahead(train)
                                             : responder_.take_ahead(train);
     }
+    [[nodiscard]] bool would_take(const Packet& train, std::span<const MemorySpan>& to) override {
+        return train.operation().response() ? requester_.would_take(train, to)
+                                            : responder_.would_take(train, to);
+    }
     EngineResult fail_source(Psn psn) override { return requester_.fail_source(psn); }
     EngineResult timer_expired(EngineTimer timer) override;
 

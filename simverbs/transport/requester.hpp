@@ -64,6 +64,7 @@ class Requester {
     EngineResult receive(const Packet& packet);
     // A train of READ responses: as Responder::take_ahead() has it.
     [[nodiscard]] bool take_ahead(const Packet& train);
+    [[nodiscard]] bool would_take(const Packet& train, std::span<const MemorySpan>& to);
     EngineResult timer_expired(EngineTimer timer);
 
   private:

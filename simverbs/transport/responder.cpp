@@ -143,7 +143,7 @@ void Responder::examine(const Packet& packet) {
         receive_datagram(packet);
         return;
     }
-    if (packet.packets > 1) {
+    if (packet.is_placed) {
         receive_train(packet);
         return;
     }

@@ -66,6 +66,7 @@ class Responder {
     // carry, and has then to receive it. False: nothing has changed, but that bytes may have landed
     // in order as far as they can.
     [[nodiscard]] bool take_ahead(const Packet& train);
+    [[nodiscard]] bool would_take(const Packet& train, std::span<const MemorySpan>& to);
     EngineResult transmitter_free();
     void set_rate(RateReaction& rate) { rate_ = &rate; }
     void move_memory(QpMemory memory) { memory_ = memory; }

@@ -61,16 +61,22 @@ bool Responder::open_target(const Packet& train) {
     return grant.verdict == KeyVerdict::kGranted;
 }
 
-bool Responder::take_ahead(const Packet& train) {
+bool Responder::would_take(const Packet& train, std::span<const MemorySpan>& to) {
     if (!continues_message(train) || !open_target(train)) {
         return false;
     }
+    to = spans_;
     const AddressSpace* const space = train.payload.space;
     const bool one_memory =
         space != nullptr &&
         (space == memory_.application || (space->is_own() && memory_.application->is_own()));
-    return !(one_memory && overlaps(train.payload, spans_)) &&
-           effects_.place(train.srq, train.payload, spans_, 0) == CopyOutcome::kCopied;
+    return !(one_memory && overlaps(train.payload, spans_));
+}
+
+bool Responder::take_ahead(const Packet& train) {
+    std::span<const MemorySpan> to;
+    return would_take(train, to) &&
+           effects_.place(train.srq, train.payload, to, 0) == CopyOutcome::kCopied;
 }
 
 void Responder::receive_train(const Packet& train) {
@@ -80,7 +86,7 @@ void Responder::receive_train(const Packet& train) {
 
 // The first response has come before, so that the landing place is known. Where very many PSNs are
 // on the wire, each response may let another request begin.
-bool Requester::take_ahead(const Packet& train) {
+bool Requester::would_take(const Packet& train, std::span<const MemorySpan>& to) {
     if (state_ != RequesterState::kSending || unacknowledged_ != window_.head() ||
         unacknowledged_ == window_.fetched() ||
         train.operation().kind != MessageKind::kReadResponse ||
@@ -88,18 +94,20 @@ bool Requester::take_ahead(const Packet& train) {
         return false;
     }
     const SendRequest& request = window_.at(unacknowledged_);
-    const std::uint64_t mtu = attributes_.path_mtu;
-    if (!request.started || request.opcode->message != MessageKind::kRead ||
-        request.responses == 0 || distance(request.next_response_psn(), train.psn) != 0 ||
-        request.responses + train.packets >= request.packets ||
-        train.payload.length != mtu * train.packets ||
-        effects_.key_generation() != request.key_generation) {
-        return false;
-    }
-    const std::span<const MemorySpan> spans =
-        window_.spans(unacknowledged_).subspan(0, request.span_count);
-    return effects_.place(kNoSrq, train.payload, spans, request.responses * mtu) ==
-           CopyOutcome::kCopied;
+    to = window_.spans(unacknowledged_).subspan(0, request.span_count);
+    return request.started && request.opcode->message == MessageKind::kRead &&
+           request.responses != 0 && distance(request.next_response_psn(), train.psn) == 0 &&
+           request.responses + train.packets < request.packets &&
+           train.payload.length == std::uint64_t{attributes_.path_mtu} * train.packets &&
+           effects_.key_generation() == request.key_generation;
+}
+
+bool Requester::take_ahead(const Packet& train) {
+    std::span<const MemorySpan> to;
+    return would_take(train, to) &&
+           effects_.place(kNoSrq, train.payload, to,
+                          std::uint64_t{window_.at(unacknowledged_).responses} *
+                              attributes_.path_mtu) == CopyOutcome::kCopied;
 }
 
 void Requester::take_response_train(const Packet& train) {

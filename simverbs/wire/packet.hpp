@@ -68,6 +68,8 @@ struct Packet {
     std::uint16_t attempt = 1;
     // Why a NAK was sent; on no wire either, so that a completion can name its cause.
     FaultCause cause = FaultCause::kSuccess;
+    // Its payload has been placed (Node::take_ahead()).
+    bool is_placed = false;
     // A fault hides the posted receives from it.
     bool finds_no_receive = false;
     // A fault lets the payload reach memory later by this.

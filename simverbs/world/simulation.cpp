@@ -249,6 +249,12 @@ void Simulation::describe() {
 }
 
 std::size_t Simulation::step() {
+    const std::size_t events = run_instant();
+    settle();
+    return events;
+}
+
+std::size_t Simulation::run_instant() {
     return run([this] { return loop_.run_instant(); });
 }
 
@@ -282,8 +288,9 @@ void Simulation::run_for(fabric::SimDuration duration) {
     reached_ = false;
     schedule_mark(duration, *this);
     while (!reached_) {
-        step();
+        run_instant();
     }
+    settle();
 }
 
 void Simulation::handle(const fabric::Event& /*event*/) {

@@ -2,6 +2,7 @@
 // neither threads nor the wall: somebody else decides when a step runs.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -109,7 +110,10 @@ class Simulation final : public FaultEnvironment,
     // Runs all events of the next instant, a train being one; how many there were. Hands over
     // events that wait.
     std::size_t step();
-    // The same with trains packet by packet, so that time does not get past that instant.
+    // The same, after which trains may be deferred: before anybody but this has a turn, settle().
+    std::size_t run_instant();
+    void settle() { network_.deferred_arrivals().settle(); }
+    // step() with trains packet by packet, so that time does not get past that instant.
     std::size_t step_exactly();
     // step(), on and on while frames alone move and nothing comes of it that a program may wait
     // for: neither a record of the run digest nor what `deliveries` counts. Packets inside a
@@ -131,19 +135,21 @@ class Simulation final : public FaultEnvironment,
         }
         std::size_t events = 0;
         for (bool news = false; !news;) {
-            const std::size_t ran = step();
+            const std::size_t ran = run_instant();
             events += ran;
             news = ran == 0 || (timers == Timers::kAreNews && !loop_.only_frames_moved()) ||
                    bus_.run_records() != records || deliveries() != delivered ||
                    (longest < fabric::SimDuration::max() && next_step() >= longest);
         }
+        settle();
         noticed_ = deliveries();
         return events;
     }
     // How far away the next instant is; zero where no event is left.
     [[nodiscard]] fabric::SimDuration next_step() const {
         const auto next = loop_.next_time();
-        return next ? *next - loop_.now() : fabric::SimDuration::zero();
+        return next ? std::min(*next, network_.deferred_arrivals().next_arrival()) - loop_.now()
+                    : fabric::SimDuration::zero();
     }
     // Ports whose frames wait for each other for ever, found when no event was left; empty: none.
     [[nodiscard]] const std::string& credit_loop() const { return credit_loop_; }

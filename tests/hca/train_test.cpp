@@ -27,6 +27,21 @@ TEST(Train, OneEventBringsSeveralPackets) {
               events_of(Packets::kSingle, 256 * 1024UL));
 }
 
+// Each packet of the one arrives among those of the other.
+TEST(Train, ArrivesAsAWholeAmongOtherEvents) {
+    const auto events_of = [](Packets packets) {
+        History run(packets, {.topology = "star:2"});
+        const std::uint64_t before = run.events();
+        run.pair.a.qp.post(write_of(run.pair.a, run.pair.b, 1, 0, 100'000));
+        run.pair.b.qp.post(write_of(run.pair.b, run.pair.a, 2, 100'000, 100'000));
+        run.pair.drive();
+        EXPECT_EQ(run.pair.b.bytes(0, 100'000), run.pair.a.bytes(0, 100'000));
+        EXPECT_EQ(run.pair.a.bytes(100'000, 100'000), run.pair.b.bytes(100'000, 100'000));
+        return run.events() - before;
+    };
+    EXPECT_LT(events_of(Packets::kAsTrains) * 8, events_of(Packets::kSingle));
+}
+
 TEST(Train, WhatStandsOnAnEthernetLinkIsOneToo) {
     PairOptions options{.topology = "eth-pair", .gid_index = 3};
     expect_one_run(
