@@ -157,7 +157,8 @@ TEST(OpcodesNamed, MayBeginWithTheirService) {
     EXPECT_EQ(ud.count(), 2U);
     EXPECT_TRUE(ud.test(0x64) && ud.test(0x65));
     EXPECT_EQ(opcodes_named("UD_SEND"), ud);
-    EXPECT_EQ(opcodes_named("UD_SEND_ONLY").count(), 1U);
+    EXPECT_EQ(opcodes_named("UD_SEND_ONLY"), ud) << "SEND_ONLY_IMM begins with it";
+    EXPECT_EQ(opcodes_named("UD_SEND_ONLY_IMM").count(), 1U);
     EXPECT_EQ(opcodes_named("RC") & ud, std::bitset<256>());
     EXPECT_TRUE(opcodes_named("RC").test(0x11)) << "ACKNOWLEDGE";
     EXPECT_TRUE(opcodes_named("XRC_SEND_ONLY").test(0xA4));

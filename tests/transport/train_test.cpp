@@ -91,8 +91,9 @@ TEST(Train, IsPlacedAtOnce) {
     test.write(kFirst, 100, kMtu, 7 * kMtu + 9);
     test.effects.placed.clear();
     test.take_answers();
-    const Packet seven = train(MessageKind::kWrite, kLast, 101, 7, 6 * kMtu + 9);
-    ASSERT_TRUE(test.responder.take_ahead(seven));
+    Packet seven = train(MessageKind::kWrite, kLast, 101, 7, 6 * kMtu + 9);
+    seven.is_placed = test.responder.take_ahead(seven);
+    ASSERT_TRUE(seven.is_placed);
     ASSERT_EQ(test.effects.placed.size(), 1U);
     EXPECT_EQ(test.effects.placed[0].address, kRemote + kMtu);
     EXPECT_EQ(test.effects.placed[0].length, 6 * kMtu + 9);
