@@ -14,15 +14,19 @@
 
 namespace simverbs::test {
 
+// On slow ones a packet may take longer than an acknowledgment timeout.
+enum class Links : bool { kFast, kSlow };
+
 // Several queue pairs, all kinds of requests, waits for receives, keys that do not fit, both ways.
 class RandomTraffic {
   public:
     explicit RandomTraffic(std::uint64_t seed) : random_(seed, "train", "traffic") {}
 
-    void run(std::size_t rounds, PairOptions options) {
+    void run(std::size_t rounds, PairOptions options, Links links = Links::kFast) {
+        const bool slow = links == Links::kSlow;
         options.mtu_bytes = 256U << below(5);
         options.first_psn = below(2) == 0 ? 0xFFFFF0 : 0x10;
-        options.timeout = 8;
+        options.timeout = slow ? static_cast<std::uint8_t>(3 + below(5)) : std::uint8_t{8};
         options.min_rnr_timer = 1;
         History trains(Packets::kAsTrains, options);
         History singles(Packets::kSingle, options);
@@ -40,7 +44,8 @@ class RandomTraffic {
             const std::size_t which = below(3);
             const std::size_t from = below(2);
             const std::uint64_t what = random_.next();
-            const fabric::SimDuration wait(static_cast<std::int64_t>(below(4'000'000)));
+            const fabric::SimDuration wait(
+                static_cast<std::int64_t>(below(slow ? 40'000'000 : 4'000'000)));
             for (History* run : {&trains, &singles}) {
                 post(*run, qps[run == &trains ? 0 : 1][which], from, what, options.mtu_bytes);
                 run->pair.advance(wait);

@@ -83,10 +83,11 @@ TEST(TrainPassage, DISABLED_WhateverHappensAtEachInstantHasOneOutcome) {
     try_acts(kFortyPackets, {.topology = Chain(kSmallBuffers).file()}, 0, 3);
 }
 
-void try_random_traffic(const std::string& topology, std::uint64_t first, std::uint64_t last) {
+void try_random_traffic(const std::string& topology, std::uint64_t first, std::uint64_t last,
+                        Links links = Links::kFast) {
     for (std::uint64_t seed = first; seed <= last; ++seed) {
         SCOPED_TRACE(seed);
-        RandomTraffic(seed).run(60, {.topology = topology});
+        RandomTraffic(seed).run(60, {.topology = topology}, links);
         if (testing::Test::HasFatalFailure()) {
             return;
         }
@@ -104,12 +105,19 @@ TEST(TrainPassage, RandomTrafficOnLinksOfTwoLanesIsOneRun) {
     try_random_traffic(lanes.file(), 31, 40);
 }
 
+TEST(TrainPassage, RandomTrafficWithTimeoutsIsOneRun) {
+    const Chain slow("rate: 1xSDR");
+    try_random_traffic(slow.file(), 41, 48, Links::kSlow);
+}
+
 TEST(TrainPassage, DISABLED_MuchRandomTrafficIsOneRun) {
     const Chain small(kSmallBuffers);
     try_random_traffic("star:3", 100, 300);
     try_random_traffic(small.file(), 300, 500);
     const Chain lanes("buffer: 24KiB, vls: 2");
     try_random_traffic(lanes.file(), 500, 600);
+    const Chain slow("rate: 1xSDR");
+    try_random_traffic(slow.file(), 600, 700, Links::kSlow);
 }
 
 }  // namespace
