@@ -68,7 +68,7 @@ class DeferredArrivals final : private EventFollower {
     void settle(const Node& node, const TouchedMemories& touched);
 
   private:
-    // Where more hosts receive at a time, other events leave a train few packets anyway.
+    // Keeps the searches short. If more hosts receive at a time, their trains settle one another.
     static constexpr std::size_t kMost = 8;
 
     struct Deferred {
