@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <iterator>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -31,6 +33,20 @@ std::string name_of_request(std::uint64_t wr_id) {
     return fmt::format("work request {}", wr_id);
 }
 
+std::uint64_t digest_of_bytes(std::span<const std::byte> bytes) {
+    fabric::WordsHash hash;
+    hash.add(bytes.size());
+    std::uint64_t word = 0;
+    for (; bytes.size() >= sizeof word; bytes = bytes.subspan(sizeof word)) {
+        std::memcpy(&word, bytes.data(), sizeof word);
+        hash.add(word);
+    }
+    word = 0;
+    std::memcpy(&word, bytes.data(), bytes.size());
+    hash.add(word);
+    return hash.value();
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> BufferWatch::digest_of(std::span<const ibv_sge> segments) const {
@@ -48,8 +64,7 @@ std::optional<std::uint64_t> BufferWatch::digest_of(std::span<const ibv_sge> seg
             if (GuardedCopy::copy(part.data(), from, bytes) != CopyOutcome::kCopied) {
                 return std::nullopt;
             }
-            const std::string_view text(reinterpret_cast<const char*>(part.data()), bytes);
-            digest = fabric::mix_words(digest, fabric::hash_name(text));
+            digest = fabric::mix_words(digest, digest_of_bytes(std::span(part).first(bytes)));
             at += static_cast<std::uint32_t>(bytes);
         }
     }

@@ -117,6 +117,7 @@ FaultId FaultBoard::inject(const FaultSpec& spec) {
         start(id, fault);
         return id;
     }
+    followers_.emplace(spec.after, id);
     fault.occasion.sleep();
     if (fault.frames != nullptr) {
         fault.frames->occasion().sleep();
@@ -281,6 +282,7 @@ bool FaultBoard::clear(FaultId id) {
         fault.frames->action().release();
     }
     std::erase(waiting_[fault.spec.on.index()], &fault);
+    std::erase_if(followers_, [id](const auto& each) { return each.second == id; });
     hook_devices();
     return true;
 }
@@ -383,10 +385,9 @@ void FaultBoard::fault_fired(FaultId id) {
     if (fired(id) != 1) {
         return;
     }
-    for (auto& [other, fault] : faults_) {
-        if (fault.spec.after == id) {
-            wake(other);
-        }
+    const auto [first, last] = followers_.equal_range(id);
+    for (auto follower = first; follower != last; ++follower) {
+        wake(follower->second);
     }
 }
 

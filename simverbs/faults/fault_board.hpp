@@ -119,6 +119,8 @@ class FaultBoard final : private DeviceFaults,
     FaultEnvironment& environment_;
     fabric::FaultClock clock_;
     std::map<fabric::FaultId, Fault> faults_;
+    // By the fault whose first firing wakes them; in the order of their ids.
+    std::multimap<fabric::FaultId, fabric::FaultId> followers_;
     std::array<std::vector<Fault*>, std::variant_size_v<FaultTrigger>> waiting_;
     std::uint32_t last_id_ = 0;
     std::uint64_t commands_ = 0;
