@@ -37,7 +37,7 @@ namespace {
 // How the library says that a scenario means nothing in the world of the program.
 constexpr std::string_view kRefusal = "simverbs: SIMVERBS_SCENARIO: ";
 // Branches for which the program is started once at most, if it can fork.
-constexpr std::size_t kBranchesOfRun = 128;
+constexpr std::size_t kBranchesOfRun = 256;
 
 using Clock = std::chrono::steady_clock;
 

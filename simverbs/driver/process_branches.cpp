@@ -7,18 +7,18 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "simverbs/driver/child_end.hpp"
+#include "simverbs/driver/process_maps.hpp"
 #include "simverbs/threads/thread_roster.hpp"
 
 namespace simverbs::driver {
@@ -57,44 +57,28 @@ std::ptrdiff_t count_threads() {
     return error ? 0 : std::distance(threads, fs::directory_iterator());
 }
 
+// Asks a child for a report at its limit, and ends it soon after. Returns true if it had to.
+bool end_by(pid_t child, const ChildEnd& end, std::chrono::milliseconds limit) {
+    if (!end.can_wait() || end.comes_within(limit)) {
+        return false;
+    }
+    kill(child, SIGUSR2);
+    static_cast<void>(end.comes_within(kTimeForReport));
+    kill(child, SIGKILL);
+    return true;
+}
+
 // A child would change what its parent and its siblings see.
-bool shares_memory() {
-    std::ifstream mappings("/proc/self/maps");
-    std::string line;
-    while (std::getline(mappings, line)) {
-        const std::size_t flags = line.find(' ');
-        if (line.compare(flags + 1, 2, "rw") == 0 && line[flags + 4] == 's') {
+bool shares_memory(const BranchSeries& series) {
+    ProcessMaps maps;
+    std::uint64_t from = 0;
+    while (const auto mapping = maps.at_or_after(from)) {
+        if (mapping->writable && mapping->is_shared && !series.shares(mapping->from)) {
             return true;
         }
+        from = mapping->to;
     }
-    return false;
-}
-
-// Returns false if the time is over before the process ends. Signals wait meanwhile.
-bool ends_within(int process, std::chrono::milliseconds limit) {
-    pollfd wanted{process, POLLIN, 0};
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
-    const timespec time{seconds.count(), std::chrono::nanoseconds(limit - seconds).count()};
-    sigset_t all;
-    sigfillset(&all);
-    return ppoll(&wanted, 1, &time, &all) != 0;
-}
-
-// Asks a child for a report at its limit, and ends it soon after. Returns true if it had to.
-bool end_by(pid_t child, std::chrono::milliseconds limit) {
-    // The header of glibc 2.36 declares no function for C++.
-    const auto descriptor = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
-    if (descriptor < 0) {
-        return false;  // the kernel has no such descriptors: without a limit
-    }
-    const bool is_late = !ends_within(descriptor, limit);
-    if (is_late) {
-        kill(child, SIGUSR2);
-        ends_within(descriptor, kTimeForReport);
-        kill(child, SIGKILL);
-    }
-    close(descriptor);
-    return is_late;
+    return !maps.is_open();
 }
 
 bool has_children() {
@@ -154,15 +138,24 @@ bool ProcessBranches::acts_here(std::string_view fault, std::uint64_t moment) {
     if (!branch_.empty()) {
         return false;
     }
+    if (is_in_series_) {
+        return moment == moment_ ? acts_in_series(fault) : (BranchSeries::end(), false);
+    }
     if (moment_ != moment) {
         moment_ = moment;
         obstacle_ = describe_obstacle();
+        calls_to_skip_ = 0;
+        next_is_alone_ = false;
+    }
+    if (calls_to_skip_ > 0) {
+        --calls_to_skip_;
+        return false;
     }
     if (!obstacle_.empty()) {
         report({.kind = BranchReportKind::kNotForked}, fault, obstacle_);
         return false;
     }
-    return fork_at(fault);
+    return branch_at(fault);
 }
 
 void ProcessBranches::report_end(Simulation& simulation) const {
@@ -191,7 +184,7 @@ std::string ProcessBranches::describe_obstacle() {
     if (!leaves_children_alone() || has_children()) {
         return "it has child processes";
     }
-    if (shares_memory()) {
+    if (shares_memory(series_)) {
         return "it shares memory with others";
     }
     return describe_foreign_descriptor();
@@ -216,12 +209,25 @@ std::string ProcessBranches::describe_foreign_descriptor() const {
     return error ? "/proc/self/fd cannot be read" : "";
 }
 
-bool ProcessBranches::fork_at(std::string_view fault) {
+bool ProcessBranches::branch_at(std::string_view fault) {
+    prepare_fork();
+    if (!std::exchange(next_is_alone_, false)) {
+        if (const auto acts = try_series_at(fault)) {
+            return *acts;
+        }
+    }
+    return fork_at(fault);
+}
+
+void ProcessBranches::prepare_fork() {
     events_.note_unread();
     for (std::size_t i = 0; i < kTimers.size(); ++i) {
         getitimer(kTimers[i], &timers_[i]);
     }
-    const off_t output_before = lseek(explorer_.output, 0, SEEK_END);
+    output_before_ = lseek(explorer_.output, 0, SEEK_END);
+}
+
+bool ProcessBranches::fork_at(std::string_view fault) {
     const pid_t parent = getpid();
     const ThreadRoster::WholeFork whole;
     const pid_t child = fork();
@@ -240,7 +246,7 @@ bool ProcessBranches::fork_at(std::string_view fault) {
     if (child < 0) {
         report({.kind = BranchReportKind::kNotForked}, fault, std::strerror(errno));
     } else {
-        await(child, fault, output_before);
+        await(child, fault);
     }
     return false;
 }
@@ -250,22 +256,86 @@ bool ProcessBranches::continue_in_child() {
     if (!events_.separate()) {
         return false;
     }
-    conductor_.continue_in_child();
+    conductor_.continue_in_child(Conductor::Helper::kStarts);
     for (std::size_t i = 0; i < kTimers.size(); ++i) {
         setitimer(kTimers[i], &timers_[i], nullptr);
     }
     return true;
 }
 
-// The output of the child goes out of the file again, so that each branch finds there what comes
-// before it.
-void ProcessBranches::await(pid_t child, std::string_view fault, off_t output_before) {
-    BranchReport ended{.kind = BranchReportKind::kEnded};
-    ended.is_late = end_by(child, explorer_.limit) ? 1 : 0;
-    while (waitpid(child, &ended.status, 0) < 0 && errno == EINTR) {
+// Returns nothing if the branch of this fault has to run in a child of its own.
+std::optional<bool> ProcessBranches::try_series_at(std::string_view fault) {
+    const bool has_timers = std::ranges::any_of(timers_, [](const itimerval& timer) {
+        return timer.it_value.tv_sec != 0 || timer.it_value.tv_usec != 0;
+    });
+    if (has_timers || !series_.begin()) {
+        return std::nullopt;
     }
+    const pid_t parent = getpid();
+    const ThreadRoster::WholeFork whole;
+    const pid_t child = fork();
+    if (child == 0) {
+        return continue_in_series(fault, parent);
+    }
+    if (child < 0) {
+        return std::nullopt;
+    }
+    const auto [branches, is_broken] = series_.await(child);
+    remove_output();
+    if (branches == 0) {
+        return std::nullopt;
+    }
+    calls_to_skip_ = branches - 1;
+    next_is_alone_ = is_broken;
+    return false;
+}
+
+// Returns once for each branch. A helper thread would not go back; what waits for one is no branch
+// of a series.
+bool ProcessBranches::continue_in_series(std::string_view fault, pid_t parent) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) {
+        BranchSeries::end();
+    }
+    is_in_series_ = true;
+    ThreadRoster::instance().continue_in_child();
+    conductor_.continue_in_child(Conductor::Helper::kStays);
+    if (!events_.separate()) {
+        BranchSeries::end();
+    }
+    series_.confine();
+    if (const auto [ended, status] = series_.next(); !ended.empty()) {
+        events_.restore();
+        const std::string output = read_file(explorer_.output);
+        report({.kind = BranchReportKind::kEnded, .status = status}, ended, output);
+        if (std::ssize(output) != output_before_) {
+            remove_output();
+        }
+        series_.note_end();
+    }
+    return acts_in_series(fault);
+}
+
+bool ProcessBranches::acts_in_series(std::string_view fault) {
+    if (asked_++ < series_.branches_ended()) {
+        return false;
+    }
+    branch_ = fault;
+    series_.begin_branch(fault);
+    return true;
+}
+
+void ProcessBranches::await(pid_t child, std::string_view fault) {
+    const ChildEnd end(child);
+    BranchReport ended{.kind = BranchReportKind::kEnded};
+    ended.is_late = end_by(child, end, explorer_.limit) ? 1 : 0;
+    ended.status = end.status();
     report(ended, fault, read_file(explorer_.output));
-    if (ftruncate(explorer_.output, output_before) != 0) {
+    remove_output();
+}
+
+void ProcessBranches::remove_output() const {
+    if (ftruncate(explorer_.output, output_before_) != 0) {
         fmt::print(stderr, "simverbs: the output of a branch stays: {}\n", std::strerror(errno));
     }
 }

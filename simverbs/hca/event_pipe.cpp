@@ -49,6 +49,12 @@ bool EventBacklog::separate() {
     return std::ranges::all_of(all_, [](EventPipe* pipe) { return pipe->separate(); });
 }
 
+void EventBacklog::restore() {
+    for (EventPipe* pipe : all_) {
+        pipe->restore();
+    }
+}
+
 bool EventBacklog::flush_pipes() {
     std::erase_if(pipes_, [](EventPipe* pipe) { return pipe->flush(); });
     return pipes_.empty();
@@ -113,9 +119,7 @@ void EventPipe::note_unread() {
                                static_cast<ssize_t>(sizeof message)) {
         unread_.push_back(message);
     }
-    for (const EventMessage& each : unread_) {
-        ::send(writer_, &each, sizeof each, MSG_NOSIGNAL | MSG_DONTWAIT);
-    }
+    send_unread();
 }
 
 bool EventPipe::separate() {
@@ -129,10 +133,23 @@ bool EventPipe::separate() {
     const bool has_writer = take_the_place(ends[1], writer_);
     const bool is_done = take_the_place(ends[0], reader_number_) && has_writer;
     reader_inode_ = inode_of(reader_number_);
+    send_unread();
+    return is_done;
+}
+
+void EventPipe::restore() {
+    if (has_reader()) {
+        EventMessage message;
+        while (recv(reader_number_, &message, sizeof message, MSG_DONTWAIT) > 0) {
+        }
+        send_unread();
+    }
+}
+
+void EventPipe::send_unread() {
     for (const EventMessage& each : unread_) {
         ::send(writer_, &each, sizeof each, MSG_NOSIGNAL | MSG_DONTWAIT);
     }
-    return is_done;
 }
 
 }  // namespace simverbs

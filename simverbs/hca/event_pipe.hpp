@@ -37,6 +37,9 @@ class EventBacklog {
     // In the child: replaces the sockets, which the parent has, too, by others under the same
     // numbers with the same messages. False: the process is out of descriptors.
     bool separate();
+    // Takes out of them what has been sent since, and puts the messages in that note_unread()
+    // found.
+    void restore();
 
   private:
     friend class EventPipe;
@@ -67,6 +70,8 @@ class EventPipe {
     [[nodiscard]] bool has_reader() const;
     void note_unread();
     bool separate();
+    void restore();
+    void send_unread();
 
     EventBacklog& backlog_;
     int reader_ = -1;  // -1: the caller's

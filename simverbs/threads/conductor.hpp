@@ -127,8 +127,9 @@ class Conductor final : private ThreadRoster::Listener {
     // Returns true if that thread exists.
     [[nodiscard]] bool has_helper() const { return helper_.joinable(); }
     // In a child that keeps the world of its parent (ThreadRoster::WholeFork): starts that thread
-    // there. With the world held.
-    void continue_in_child();
+    // there, if the parent has it, or goes on without. With the world held.
+    enum class Helper : bool { kStarts, kStays };
+    void continue_in_child(Helper helper);
     // That thread writes to stderr what each queue pair waits for. Async-signal-safe.
     void request_report() noexcept;
     // Called, with the world held, before each report: a program that hangs may be killed next, and

@@ -75,7 +75,7 @@ void Conductor::start_helper(std::chrono::microseconds first_pause) {
 
 // The thread and whatever waits on the objects are the parent's, so these begin anew without an
 // end.
-void Conductor::continue_in_child() {
+void Conductor::continue_in_child(Helper helper) {
     for (const auto& actor : actors_) {
         actor->watch = ThreadWatch();
         actor->is_watched = false;
@@ -88,7 +88,9 @@ void Conductor::continue_in_child() {
         // The parent's may have been about to look, for events that nobody else moves. Most
         // children end before it looks, and are not held up by it.
         helper_wanted_ = true;
-        start_helper(kLastPause);
+        if (helper == Helper::kStarts) {
+            start_helper(kLastPause);
+        }
     }
 }
 
