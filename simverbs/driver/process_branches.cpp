@@ -139,7 +139,10 @@ bool ProcessBranches::acts_here(std::string_view fault, std::uint64_t moment) {
         return false;
     }
     if (is_in_series_) {
-        return moment == moment_ ? acts_in_series(fault) : (BranchSeries::end(), false);
+        if (moment_ != moment) {
+            BranchSeries::end();
+        }
+        return acts_in_series(fault);
     }
     if (moment_ != moment) {
         moment_ = moment;

@@ -3,10 +3,12 @@
 #ifndef SIMVERBS_TESTS_CLIENTS_EXAMPLES_END_H
 #define SIMVERBS_TESTS_CLIENTS_EXAMPLES_END_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <infiniband/verbs.h>
 
@@ -23,8 +25,13 @@ struct end {
     _Alignas(8) uint8_t memory[kBytes];
 };
 
+/* Only one thread may call exit(3), and may call it once. */
 static inline void check(int held, const char* what) {
+    static atomic_flag is_ending = ATOMIC_FLAG_INIT;
     if (!held) {
+        while (atomic_flag_test_and_set(&is_ending)) {
+            pause();
+        }
         fprintf(stderr, "failed: %s\n", what);
         exit(EXIT_FAILURE);
     }
