@@ -34,6 +34,9 @@ std::string duration_text(std::int64_t picoseconds) {
 constexpr std::string_view kFurtherPkey = ", value: 0x8001, offset: 1";
 constexpr std::string_view kOtherLid = ", value: 0xb000";
 
+// "No resources available" (IBA 12.6.7.2), which both sides may say.
+constexpr std::string_view kRefusal = ", reason: 3";
+
 constexpr std::string_view kPoll = "ibv_poll_cq";
 
 // Calls that fail with ENOMEM, and those that also fail with EIO, where the device does not answer.
@@ -77,6 +80,11 @@ constexpr CallErrors kCallErrors[] = {
 bool takes_a_receive(std::string_view opcode) {
     return opcode.starts_with("SEND_FIRST") || opcode.starts_with("SEND_ONLY") ||
            (opcode.starts_with("RDMA_WRITE") && opcode.ends_with("_IMM"));
+}
+
+// Returns true for a message by which a connection manager asks for a connection, or grants it.
+bool can_be_refused(std::string_view opcode) {
+    return opcode == "CM_REQ" || opcode == "CM_REP";
 }
 
 // "when: {...}": this packet and no other. It is told by its PSN and transmission, which other
@@ -190,6 +198,7 @@ void Choices::add_actions(const Surroundings& surroundings) {
             add(kHosts, Harm::kLasting, action, ", node: " + host, " of " + host, host);
         }
     }
+    add(kEvents, Harm::kLasting, "cm_reject", std::string(kRefusal));
     for (const auto& [host, number] : surroundings.managed) {
         const std::string words = fmt::format(", node: {}, port: {}", host, number);
         const std::string of = fmt::format(" of port {} of {}", number, host);
@@ -246,6 +255,9 @@ bool Choices::applies(const Action& action, const Place& place) const {
     const std::string& where = action.host.empty() ? place.packet.host : action.host;
     if (!host_.empty() && where != host_) {
         return false;
+    }
+    if (action.name == "cm_reject") {
+        return can_be_refused(place.packet.opcode);
     }
     return action.group != ChoiceGroup::kReceives ||
            (!place.packet.is_response && takes_a_receive(place.packet.opcode));

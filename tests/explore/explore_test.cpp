@@ -87,6 +87,19 @@ hosts:
     EXPECT_EQ(receives_of("write: {qp: c, length: 3000}"), 0U);
 }
 
+// Each packet may come with three events of both ports, and a REQ and a REP may be refused.
+TEST_F(Explore, AConnectionMayBeRefused) {
+    const ExploreResult result = explore(R"(
+connections: {c: {between: [h0, h1], cm: true}}
+hosts:
+  h0: {do: [{listen: {port: 7471}}, {accept: {qp: c}}]}
+  h1: {do: [{sleep: 10us}, {connect: {qp: c, port: 7471}}]}
+)",
+                                         {.groups = {ChoiceGroup::kEvents}});
+    EXPECT_EQ(result.error, "");
+    EXPECT_THAT(result.choices, ElementsAre(Pair("events", result.packets * 6 + 2)));
+}
+
 // Completions of one queue stay in order: those behind a late one are late, too.
 TEST_F(Explore, EachCompletionComesLate) {
     constexpr std::string_view kPollsOf = R"(
