@@ -343,9 +343,9 @@ std::map<std::string, std::vector<std::int64_t>> Faults::times_of_firings() cons
 
 // Hosts forward nothing: what a host transmits is its own.
 PacketHit Faults::packet_of(const Record& fired) const {
-    PacketHit hit{.host = fired.node};
-    const auto row = std::ranges::find(simverbs::kWireOpcodes, fired.text("operation"),
-                                       &simverbs::WireOpcode::operation);
+    PacketHit hit{.opcode = std::string(fired.text("operation")), .host = fired.node};
+    const auto row =
+        std::ranges::find(simverbs::kWireOpcodes, hit.opcode, &simverbs::WireOpcode::operation);
     if (fired.number("relative_psn") == 0 || row == simverbs::kWireOpcodes.end()) {
         return hit;
     }
@@ -354,7 +354,6 @@ PacketHit Faults::packet_of(const Record& fired) const {
                               : run_.end_of(fired.node, fired.number("flow"));
     hit.psn = fired.number("relative_psn");
     hit.attempt = fired.number("attempt");
-    hit.opcode = fired.text("operation");
     return hit;
 }
 

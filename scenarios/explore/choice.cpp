@@ -121,7 +121,7 @@ std::string place_text(const Place& place) {
                                                  : packet.host);
     }
     if (packet.end.empty()) {
-        return fmt::format("packet {} of the run", place.nth);
+        return fmt::format("{}, packet {} of the run", packet.opcode, place.nth);
     }
     return fmt::format("{}{}, PSN {} of {}, transmission {}", packet.opcode,
                        packet.is_response ? " (response)" : "", packet.psn, packet.end,
