@@ -124,7 +124,8 @@ class BranchSeriesTest : public testing::Test {
         sigprocmask(SIG_BLOCK, nullptr, &blocked);
         around.add(static_cast<std::uint64_t>(sigismember(&blocked, SIGUSR1)));
         for (int descriptor = 0; descriptor < 64; ++descriptor) {
-            around.add(static_cast<std::uint64_t>(fcntl(descriptor, F_GETFD) + 1));
+            const int flags = fcntl(descriptor, F_GETFD);
+            around.add(static_cast<std::uint64_t>(flags));
         }
         around.add(reinterpret_cast<std::uint64_t>(sbrk(0)));
         return around.sum();
@@ -238,6 +239,9 @@ TEST_F(BranchSeriesTest, DescriptorsAndSignalsGoBackAfterEachBranch) {
 TEST_F(BranchSeriesTest, WhatCannotBeTakenBackIsNotDone) {
     RETURN_IF_IT_CANNOT_GO_BACK();
     const std::string file = folder_.file("of_a_branch");
+    const auto map_anew = [](void* place, int flags) {
+        static_cast<void>(mmap(place, 4096, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0));
+    };
     const std::vector<std::function<void()>> branches = {
         [&] { close(open(file.c_str(), O_CREAT | O_WRONLY, 0600)); },
         [] { fork(); },
@@ -247,11 +251,8 @@ TEST_F(BranchSeriesTest, WhatCannotBeTakenBackIsNotDone) {
         [] { alarm(100); },
         [] { usleep(1); },
         [this] { mprotect(mapped_, 4096, PROT_READ); },
-        [] { mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0); },
-        [this] {
-            mmap(mapped_, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-                 0);
-        },
+        [&] { map_anew(nullptr, MAP_SHARED); },
+        [&] { map_anew(mapped_, MAP_PRIVATE | MAP_FIXED); },
         [this] {
             char byte = 0;
             static_cast<void>(read(sockets_[0], &byte, 1));
