@@ -35,7 +35,7 @@ constexpr std::string_view kFurtherPkey = ", value: 0x8001, offset: 1";
 constexpr std::string_view kOtherLid = ", value: 0xb000";
 
 // "No resources available" (IBA 12.6.7.2), which both sides may say.
-constexpr std::string_view kRefusal = ", reason: 3";
+constexpr std::string_view kNoResources = ", reason: 3";
 
 constexpr std::string_view kPoll = "ibv_poll_cq";
 
@@ -198,7 +198,7 @@ void Choices::add_actions(const Surroundings& surroundings) {
             add(kHosts, Harm::kLasting, action, ", node: " + host, " of " + host, host);
         }
     }
-    add(kEvents, Harm::kLasting, "cm_reject", std::string(kRefusal));
+    add(kEvents, Harm::kLasting, "cm_reject", std::string(kNoResources));
     for (const auto& [host, number] : surroundings.managed) {
         const std::string words = fmt::format(", node: {}, port: {}", host, number);
         const std::string of = fmt::format(" of port {} of {}", number, host);

@@ -79,8 +79,8 @@ bool BranchSeries::shares(std::uint64_t address) const {
 BranchSeries::Result BranchSeries::await(pid_t child) {
     const ChildEnd end(child);
     std::uint32_t seen = 0;
-    while (end.can_wait() && !end.comes_within(kPatience)) {
-        if (seen == area_->begun) {
+    while (!end.can_wait() || !end.comes_within(kPatience)) {
+        if (!end.can_wait() || seen == area_->begun) {
             kill(child, SIGKILL);
             break;
         }
