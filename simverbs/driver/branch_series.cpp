@@ -4,8 +4,6 @@
 #include <array>
 #include <chrono>
 #include <csignal>
-#include <cstring>
-#include <new>
 
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -99,7 +97,7 @@ BranchSeries::Result BranchSeries::await(pid_t child) {
 }
 
 void BranchSeries::confine() {
-    // Nobody wants the image of a child that was ended.
+    // A child that is ended leaves no core file.
     const rlimit none{0, 0};
     struct sigaction before {};
     struct sigaction trap {};
@@ -108,7 +106,7 @@ void BranchSeries::confine() {
     confined_area = area_.get();
     ConfinedCalls calls(descriptors_);
     if (sigaction(SIGSYS, nullptr, &before) != 0 || before.sa_handler != SIG_DFL ||
-        !area_->checkpoint.prepare().empty() || setrlimit(RLIMIT_CORE, &none) != 0 ||
+        !area_->checkpoint.prepare() || setrlimit(RLIMIT_CORE, &none) != 0 ||
         sigaction(SIGSYS, &trap, nullptr) != 0 || !calls.confine()) {
         end();
     }

@@ -1,7 +1,6 @@
 #include "simverbs/driver/checkpoint.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -11,7 +10,6 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -64,28 +62,22 @@ void Checkpoint::forget() {
     changes_ = 0;
 }
 
-std::string Checkpoint::prepare() {
+bool Checkpoint::prepare() {
     stack_t stack{};
-    if (sigaltstack(nullptr, &stack) != 0 || (stack.ss_flags & SS_DISABLE) == 0) {
-        return "it has an alternate signal stack";
+    if (sysconf(_SC_PAGESIZE) != static_cast<long>(kPageBytes) ||
+        sigaltstack(nullptr, &stack) != 0 || (stack.ss_flags & SS_DISABLE) == 0) {
+        return false;
     }
     stack = {.ss_sp = signal_stack_.data(), .ss_flags = 0, .ss_size = signal_stack_.size()};
-    if (sigaltstack(&stack, nullptr) != 0) {
-        return fmt::format("sigaltstack: {}", std::strerror(errno));
-    }
-    if (sysconf(_SC_PAGESIZE) != static_cast<long>(kPageBytes)) {
-        return "its pages are not of 4096 bytes";
-    }
-    std::string obstacle = copy_descriptors();
-    if (!obstacle.empty()) {
-        return obstacle;
+    if (sigaltstack(&stack, nullptr) != 0 || !copy_descriptors()) {
+        return false;
     }
     const int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (pagemap < 0) {
+        return false;
+    }
     pagemap_ = fcntl(pagemap, F_DUPFD_CLOEXEC, kFirstOwnDescriptor);
     close(pagemap);
-    if (pagemap_ < 0) {
-        return fmt::format("/proc/self/pagemap: {}", std::strerror(errno));
-    }
     // As many as another process needed before. Where the kernel cannot do that, each costs a
     // fault.
     madvise(copy_.data(), copies_ * kPageBytes, MADV_POPULATE_WRITE);
@@ -93,13 +85,13 @@ std::string Checkpoint::prepare() {
     do {
         break_ = program_break();
         if (!list_memory()) {
-            return "it has too much memory";
+            return false;
         }
     } while (program_break() != break_);
-    return "";
+    return pagemap_ >= 0;
 }
 
-std::string Checkpoint::copy_descriptors() {
+bool Checkpoint::copy_descriptors() {
     std::vector<int> numbers;
     std::error_code error;
     for (const auto& entry : fs::directory_iterator("/proc/self/fd", error)) {
@@ -114,11 +106,11 @@ std::string Checkpoint::copy_descriptors() {
         }
         const int copy = fcntl(number, F_DUPFD_CLOEXEC, kFirstOwnDescriptor);
         if (number >= kFirstOwnDescriptor || copy < 0 || descriptors_ == kMaxDescriptors) {
-            return fmt::format("its descriptor {} cannot be copied", number);
+            return false;
         }
         descriptor_[descriptors_++] = {.number = number, .copy = copy, .flags = flags};
     }
-    return error ? "/proc/self/fd cannot be read" : "";
+    return !error;
 }
 
 Checkpoint::Taken Checkpoint::take() {

@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include <sys/types.h>
 #include <ucontext.h>
@@ -28,9 +27,10 @@ class Checkpoint {
     // As in the beginning, of another process.
     void forget();
     // Copies descriptors, under numbers from kFirstOwnDescriptor on, lists the memory that will go
-    // back, and sets the alternate signal stack. No mappings may change until take(). Returns why
-    // this process could not go back; "": it can.
-    [[nodiscard]] std::string prepare();
+    // back, and sets the alternate signal stack. No mappings may change until take(). Returns false
+    // if this process could not go back: it has such a stack, too much memory, too many descriptors
+    // or pages of another size, or the kernel has no page map.
+    [[nodiscard]] bool prepare();
 
     enum class Taken : std::uint8_t {
         kNow,
@@ -79,7 +79,7 @@ class Checkpoint {
         int flags;  // as F_GETFD has them
     };
 
-    [[nodiscard]] std::string copy_descriptors();
+    [[nodiscard]] bool copy_descriptors();
     [[nodiscard]] bool list_memory();
     [[nodiscard]] bool copy_pages();
     [[nodiscard]] bool copy_pages_of(const Memory& memory);

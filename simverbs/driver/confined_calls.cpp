@@ -23,9 +23,9 @@ namespace simverbs::driver {
 
 namespace {
 
-// Must hold of an argument: how its bits under `mask` compare with `value`.
+// Must hold of half of an argument: how its bits under `mask` compare with `value`.
 struct Condition {
-    std::uint32_t argument;
+    std::uint32_t half;  // the lower one of each argument, then its upper one; little-endian
     std::uint16_t test;  // BPF_JEQ, BPF_JSET
     std::uint32_t value;
     bool holds = true;  // or must not hold
@@ -33,15 +33,19 @@ struct Condition {
 };
 
 constexpr Condition is(std::uint32_t argument, std::uint64_t value) {
-    return {argument, BPF_JEQ, static_cast<std::uint32_t>(value)};
+    return {2 * argument, BPF_JEQ, static_cast<std::uint32_t>(value)};
+}
+
+constexpr Condition has_no_upper_half(std::uint32_t argument) {
+    return {2 * argument + 1, BPF_JEQ, 0};
 }
 
 constexpr Condition has(std::uint32_t argument, std::uint32_t bits) {
-    return {argument, BPF_JSET, bits};
+    return {2 * argument, BPF_JSET, bits};
 }
 
 constexpr Condition is_descriptor_of_program(std::uint32_t argument) {
-    return {argument, BPF_JGE, kFirstOwnDescriptor, false};
+    return {2 * argument, BPF_JGE, kFirstOwnDescriptor, false};
 }
 
 class Filter {
@@ -50,7 +54,7 @@ class Filter {
         load(offsetof(seccomp_data, arch));
         add(BPF_JMP | BPF_JEQ | BPF_K, kCallArchitecture, 1, 0);
         trap();
-        allow_the_way_around();
+        allow_calls_anyway();
         load(offsetof(seccomp_data, nr));
     }
 
@@ -64,8 +68,7 @@ class Filter {
         add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(call), 0,
             static_cast<std::uint8_t>(reloads ? rest + 1 : rest));
         for (const Condition& condition : conditions) {
-            load(static_cast<std::uint32_t>(offsetof(seccomp_data, args) +
-                                            condition.argument * sizeof(std::uint64_t)));
+            load(offsetof(seccomp_data, args) + condition.half * sizeof(std::uint32_t));
             if (is_masked(condition)) {
                 add(BPF_ALU | BPF_AND | BPF_K, condition.mask, 0, 0);
             }
@@ -100,7 +103,7 @@ class Filter {
     void trap() { add(BPF_RET | BPF_K, SECCOMP_RET_TRAP, 0, 0); }
 
     // Allows what call_anyway() calls. Little-endian.
-    void allow_the_way_around() {
+    void allow_calls_anyway() {
         const std::uint64_t address = address_of_call_anyway();
         load(offsetof(seccomp_data, instruction_pointer));
         add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(address), 0, 3);
@@ -128,13 +131,15 @@ void allow_questions(Filter& filter) {
                             SYS_pread64}) {
         filter.allow(call);
     }
-    filter.allow(SYS_rt_sigaction, {is(1, 0)});  // without a new action
-    filter.allow(SYS_sigaltstack, {is(0, 0)});
-    filter.allow(SYS_prlimit64, {is(2, 0)});
+    // Without a new action, stack or limit: a null pointer.
+    filter.allow(SYS_rt_sigaction, {is(1, 0), has_no_upper_half(1)});
+    filter.allow(SYS_sigaltstack, {is(0, 0), has_no_upper_half(0)});
+    filter.allow(SYS_prlimit64, {is(2, 0), has_no_upper_half(2)});
     filter.allow(SYS_ioctl, {is(1, TCGETS)});  // whether it is a terminal
-    // Nobody waits.
-    filter.allow(SYS_futex,
-                 {{1, BPF_JEQ, FUTEX_WAKE, true, static_cast<std::uint32_t>(FUTEX_CMD_MASK)}});
+    // It wakes others, and waits for nobody.
+    Condition wakes = is(1, FUTEX_WAKE);
+    wakes.mask = static_cast<std::uint32_t>(FUTEX_CMD_MASK);
+    filter.allow(SYS_futex, {wakes});
 }
 
 void allow_descriptors(Filter& filter, const ConfinedDescriptors& descriptors) {

@@ -1,5 +1,5 @@
 """Checks that each branch of a program that is forked ends as it does alone: with the same output,
-status and virtual time.
+status and virtual time, and that branches share processes where they can.
 
     python3 branches_alone.py SIMVERBS LIBRARIES PROGRAM [OPTION...]
 
@@ -19,6 +19,7 @@ import tempfile
 REPORT = struct.Struct("<IIQiIqQQ")  # struct BranchReport (simverbs/model/branch_report.hpp)
 FIRED, ENDED, NOT_FORKED, WORLD_ENDED = 1, 2, 3, 4
 FORKING = re.compile(r"- \{name: (branch\d+), ")
+PROCESS = re.compile(r"process (\d+)")  # as the program says, if it does
 LIMIT_MS = 20000
 
 
@@ -75,15 +76,17 @@ class Run:
 
 
 def without_names(output):
-    return re.sub(r'"(choice|branch)\d+"', "the fault", output)
+    return PROCESS.sub("process", re.sub(r'"(choice|branch)\d+"', "the fault", output))
 
 
 def compare(libraries, program, scenario):
-    """Returns how many branches there are, and how many end otherwise alone."""
+    """Returns how many branches there are, how many end otherwise alone, and the processes of those
+    that say in which they ran."""
     lines = scenario.splitlines()
     common = "\n".join(line for line in lines if not FORKING.match(line))
     forked = Run(libraries, program, scenario)
     branches = unlike = 0
+    processes = []
     for line in lines:
         match = FORKING.match(line)
         if not match or match[1] in forked.obstacles:
@@ -96,6 +99,7 @@ def compare(libraries, program, scenario):
             expected = "it began" if alone.fired else seen
         else:
             status, output = forked.ended[name]
+            processes += PROCESS.findall(output)[:1]
             seen = (status, without_names(output), forked.time.get(name))
             expected = (alone.status, without_names(alone.output), alone.time.get(""))
             if "a child ended" in output or "a shell ended" in output:
@@ -103,7 +107,7 @@ def compare(libraries, program, scenario):
         if seen != expected:
             unlike += 1
             print(f"{line}\n  forked: {seen}\n  alone:  {expected}")
-    return branches, unlike
+    return branches, unlike, processes
 
 
 def main():
@@ -111,6 +115,7 @@ def main():
         keep_scenario(*sys.argv[2:])
     simverbs, libraries, program, *options = sys.argv[1:]
     branches = unlike = 0
+    processes = []
     with tempfile.TemporaryDirectory() as folder:
         explored = subprocess.run(
             [simverbs, "explore", "--keep", f"{folder}/kept", *options, "--"]
@@ -127,8 +132,11 @@ def main():
                 found = compare(libraries, program, text)
                 branches += found[0]
                 unlike += found[1]
+                processes += found[2]
     print(f"{branches} branches, {unlike} of them end otherwise alone")
-    sys.exit(0 if branches > 20 and unlike == 0 else 1)
+    print(f"{len(processes)} of them say their process: {len(set(processes))} processes")
+    shares = not processes or len(set(processes)) < len(processes)
+    sys.exit(0 if branches > 20 and unlike == 0 and shares else 1)
 
 
 main()

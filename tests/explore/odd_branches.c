@@ -155,8 +155,8 @@ static void describe(const char* when) {
     for (int i = 0; i < kHeap; i += 97) {
         sum = sum * 31 + in_heap[i];
     }
-    printf("%s: %d, sum %u, large %d, variable %s\n", when, in_data, sum,
-           large == NULL ? -1 : large[7], getenv("OF_A_BRANCH"));
+    printf("%s: %d, sum %u, large %d, variable %s, process %d\n", when, in_data, sum,
+           large == NULL ? -1 : large[7], getenv("OF_A_BRANCH"), getpid());
 }
 
 /* Each place has a number of its own. */
