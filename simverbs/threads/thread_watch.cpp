@@ -233,7 +233,8 @@ ThreadState ThreadWatch::look(std::chrono::nanoseconds spin_limit,
 }
 
 std::int64_t ThreadWatch::pause_after_look(std::int64_t interval_ns) const {
-    const bool sleeps_on = settled_ && state_ != ThreadState::kRuns && wakes_until_ns_ == 0;
+    const bool is_to_wake = looked_at_ns_ < wakes_until_ns_;
+    const bool sleeps_on = settled_ && state_ != ThreadState::kRuns && !is_to_wake;
     if (interval_ns == 0 || !sleeps_on) {
         return interval_ns;
     }
