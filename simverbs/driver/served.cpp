@@ -226,10 +226,16 @@ int ServedChannel::execute(CommandCode code, std::span<const std::byte> command,
 // what the pages held when it answered is what they hold.
 bool ServedChannel::exchange(const CommandRequest& request, CommandReply& answer, int& descriptor,
                              bool& lost_descriptor) {
+    const bool shares = request.share.begin < request.share.end;
+    const int watch = shares ? regions_.take_unmap_watch() : -1;
+    const bool sent = send_message(socket_, std::as_bytes(std::span(&request, 1)),
+                                   std::span(&watch, watch >= 0 ? 1 : 0));
+    if (watch >= 0) {
+        close(watch);
+    }
     const bool answered =
-        send_message(socket_, std::as_bytes(std::span(&request, 1)), {}) &&
-        receive_message(socket_, std::as_writable_bytes(std::span(&answer, 1)),
-                        std::span(&descriptor, 1), true, &lost_descriptor) == sizeof answer;
+        sent && receive_message(socket_, std::as_writable_bytes(std::span(&answer, 1)),
+                                std::span(&descriptor, 1), true, &lost_descriptor) == sizeof answer;
     if (!answered) {
         note_gone();
     }

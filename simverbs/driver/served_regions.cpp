@@ -10,9 +10,13 @@
 #include <string_view>
 
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "simverbs/driver/process_maps.hpp"
@@ -177,6 +181,23 @@ bool ServedRegions::map(std::uint32_t context, std::uint32_t handle, const PageR
         g_has_shared = true;
     }
     return mapped;
+}
+
+// A process that has calls filtered may be killed for one that its filter does not know.
+int ServedRegions::take_unmap_watch() {
+    if (std::exchange(watch_was_taken_, true) || prctl(PR_GET_SECCOMP) != 0) {
+        return -1;
+    }
+    const auto watch =
+        static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY));
+    uffdio_api asked{};
+    asked.api = UFFD_API;
+    asked.features = UFFD_FEATURE_EVENT_UNMAP;
+    if (watch >= 0 && ioctl(watch, UFFDIO_API, &asked) != 0) {
+        close(watch);
+        return -1;
+    }
+    return watch;
 }
 
 void ServedRegions::take_back(std::uint32_t context, std::uint32_t handle, unsigned own_threads) {

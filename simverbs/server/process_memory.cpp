@@ -89,10 +89,18 @@ std::byte* ProcessMemory::reach(std::uint64_t address, std::uint64_t length) {
     return region->segment->base() + (address - region->pages.begin);
 }
 
-// The program may have unmapped it meanwhile. A look costs as much as the copy of a packet.
+// The program may have unmapped it meanwhile. Where that is not reported, a look costs as much as
+// the copy of a packet.
 bool ProcessMemory::is_mapped_still(SharedRegions::Region& region) {
+    if (shared_.is_as_watched(region)) {
+        return is_there();
+    }
     if (region.seen != acts_) {
+        shared_.watch(region);  // first: between the two nothing goes unnoticed
         region.seen = has_ends(region.pages) ? acts_ : SharedRegions::kNotSeen;
+        if (region.seen == SharedRegions::kNotSeen) {
+            shared_.stop_watching(region);
+        }
     }
     return region.seen == acts_;
 }

@@ -15,7 +15,8 @@ class ProcessMemory final : public AddressSpace {
   public:
     // `socket` closes when the process ends or becomes another program.
     // `acts`: counts, from 1 on, what programs ask of the world. Whether memory that is shared is
-    // still mapped is looked up again after each: who acts upon an unmapping acts after it.
+    // still mapped is looked up again after each, where nothing reports it (UnmapWatch): who acts
+    // upon an unmapping acts after it.
     ProcessMemory(pid_t process, int socket, ClientArea& area, const std::uint64_t& acts)
         : process_(process), socket_(socket), area_(area), acts_(acts) {}
 

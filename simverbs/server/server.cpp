@@ -157,8 +157,13 @@ bool Server::serve_sockets(int timeout_ms) {
         const auto client =
             std::find_if(clients_.begin(), clients_.end(), [descriptor](const auto& candidate) {
                 return candidate->socket() == descriptor ||
-                       candidate->wake_descriptor() == descriptor;
+                       candidate->wake_descriptor() == descriptor ||
+                       candidate->unmap_descriptor() == descriptor;
             });
+        if (client != clients_.end() && (*client)->unmap_descriptor() == descriptor) {
+            (*client)->unmapped();
+            continue;
+        }
         if (client != clients_.end() && (*client)->wake_descriptor() == descriptor) {
             continue;  // it has done its work
         }
@@ -414,8 +419,16 @@ void Server::attach(int socket, const AttachRequest& request) {
 // False: no message of it was there.
 bool Server::serve_client(RemoteClient& client) {
     CommandRequest request;
+    int unmaps = -1;
     const ssize_t got =
-        receive_message(client.socket(), std::as_writable_bytes(std::span(&request, 1)), {}, false);
+        receive_message(client.socket(), std::as_writable_bytes(std::span(&request, 1)),
+                        std::span(&unmaps, 1), false);
+    if (unmaps >= 0) {
+        client.watch_unmaps(unmaps);
+        epoll_event unmapped{.events = EPOLLIN | EPOLLONESHOT,
+                             .data = {.fd = client.unmap_descriptor()}};
+        epoll_ctl(epoll_, EPOLL_CTL_ADD, client.unmap_descriptor(), &unmapped);
+    }
     if (got <= 0) {
         someone_gone_ = someone_gone_ || got == 0 || errno != EAGAIN;
         return false;
@@ -469,6 +482,7 @@ void Server::remove_gone() {
         epoll_ctl(epoll_, EPOLL_CTL_DEL, client->socket(), nullptr);
         epoll_ctl(epoll_, EPOLL_CTL_DEL, client->process_descriptor(), nullptr);
         epoll_ctl(epoll_, EPOLL_CTL_DEL, client->wake_descriptor(), nullptr);
+        epoll_ctl(epoll_, EPOLL_CTL_DEL, client->unmap_descriptor(), nullptr);
         take_marks(*client);
         const auto redirect = calls_.redirect(*client);
         client.reset();

@@ -52,9 +52,12 @@ int SharedRegions::share(RegionName name, const PageRange& pages, AddressSpace& 
 
 template <class Wanted>
 void SharedRegions::drop_if(Wanted&& is_wanted) {
-    std::erase_if(regions_, [&](const Region& region) {
+    std::erase_if(regions_, [&](Region& region) {
         const bool drops = is_wanted(region);
-        bytes_ -= drops ? region.pages.end - region.pages.begin : 0;
+        if (drops) {
+            bytes_ -= region.pages.end - region.pages.begin;
+            stop_watching(region);
+        }
         return drops;
     });
 }
@@ -72,6 +75,13 @@ void SharedRegions::drop(std::uint64_t address, std::uint64_t length) {
     drop_if([address, end](const Region& region) {
         return region.pages.begin < end && address < region.pages.end;
     });
+}
+
+void SharedRegions::stop_watching(Region& region) {
+    if (region.is_watched) {
+        region.is_watched = false;
+        unmaps_.remove(region.pages);
+    }
 }
 
 SharedRegions::Region* SharedRegions::find(std::uint64_t address, std::uint64_t length) {

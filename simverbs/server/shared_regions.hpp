@@ -13,6 +13,7 @@
 
 #include "simverbs/protocol/served_protocol.hpp"
 #include "simverbs/server/shared_segment.hpp"
+#include "simverbs/server/unmap_watch.hpp"
 #include "simverbs/wire/payload.hpp"
 
 namespace simverbs {
@@ -40,10 +41,21 @@ class SharedRegions {
         RegionName name;
         std::unique_ptr<SharedSegment> segment;
         std::uint64_t seen = kNotSeen;  // the caller's: when its program had it mapped
+        bool is_watched = false;        // since watch()
     };
     // Returns the one that has all of [address, address + length), or nullptr. Valid until share()
     // or drop().
     [[nodiscard]] Region* find(std::uint64_t address, std::uint64_t length);
+
+    // What the client has handed over to tell of unmapped memory.
+    [[nodiscard]] UnmapWatch& unmaps() { return unmaps_; }
+    // Has it report if a part of the region is unmapped from here on; where that is possible.
+    void watch(Region& region) { region.is_watched = unmaps_.add(region.pages); }
+    void stop_watching(Region& region);
+    // Returns true if the program has unmapped nothing of it since watch().
+    [[nodiscard]] bool is_as_watched(const Region& region) const {
+        return region.is_watched && unmaps_.descriptor() >= 0;
+    }
 
   private:
     // Limits for one client at a time. The kernel allows a process 65530 mappings.
@@ -53,6 +65,7 @@ class SharedRegions {
     template <class Wanted>
     void drop_if(Wanted&& is_wanted);
 
+    UnmapWatch unmaps_;
     std::vector<Region> regions_;  // by address; none overlaps another
     std::uint64_t bytes_ = 0;
 };

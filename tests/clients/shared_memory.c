@@ -1,8 +1,11 @@
 // Registers memory of each kind, as programs do, and checks that nothing but speed depends on
 // whether the server of the world maps it, too: the program, its threads, its children and a queue
 // pair that is connected to itself see what they would see anywhere.
+//
+// shared_memory munmap|mremap|free: takes registered memory away in this way, then in the others.
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,6 +21,7 @@
 #define PAGE ((size_t)4096)
 #define RIGHTS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 
+static struct ibv_context* context;
 static struct ibv_pd* pd;
 static struct ibv_cq* cq;
 static struct ibv_qp* qp;
@@ -36,18 +40,14 @@ static void need(int right, const char* what) {
     }
 }
 
-static void connect_to_itself(struct ibv_context* context) {
-    pd = ibv_alloc_pd(context);
-    cq = ibv_create_cq(context, 16, NULL, NULL, 0);
-    need(pd && cq, "objects");
-    struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC};
-    init.cap.max_send_wr = init.cap.max_recv_wr = 4;
-    init.cap.max_send_sge = init.cap.max_recv_sge = 1;
-    qp = ibv_create_qp(pd, &init);
-    need(qp != NULL, "ibv_create_qp");
+static void connect_to_itself(void) {
     struct ibv_port_attr port;
     need(ibv_query_port(context, 1, &port) == 0, "ibv_query_port");
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = RIGHTS};
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+    need(!ibv_modify_qp(qp, &attr, IBV_QP_STATE), "RESET");
+    attr.qp_state = IBV_QPS_INIT;
+    attr.port_num = 1;
+    attr.qp_access_flags = RIGHTS;
     need(!ibv_modify_qp(qp, &attr,
                         IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
          "INIT");
@@ -70,6 +70,17 @@ static void connect_to_itself(struct ibv_context* context) {
                         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                             IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
          "RTS");
+}
+
+static void make_queue_pair(void) {
+    pd = ibv_alloc_pd(context);
+    cq = ibv_create_cq(context, 16, NULL, NULL, 0);
+    need(pd && cq, "objects");
+    struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC};
+    init.cap.max_send_wr = init.cap.max_recv_wr = 4;
+    init.cap.max_send_sge = init.cap.max_recv_sge = 1;
+    qp = ibv_create_qp(pd, &init);
+    need(qp != NULL, "ibv_create_qp");
 }
 
 static int carry_out(enum ibv_wr_opcode opcode, char* local, size_t length, uint32_t lkey,
@@ -244,6 +255,38 @@ static void protected_memory(void) {
     munmap(memory, 32 * PAGE);
 }
 
+static void take_away(char* memory, size_t length, const char* how) {
+    if (strcmp(how, "free") == 0) {
+        free(memory);
+    } else if (strcmp(how, "mremap") == 0) {
+        char* place = map_pages(NULL, length / PAGE);
+        need(mremap(memory, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, place) == place,
+             "mremap");
+        munmap(place, length);
+    } else {
+        munmap(memory, length);
+    }
+}
+
+static void memory_taken_away(const char* how) {
+    const size_t length = 64 * PAGE;
+    mallopt(M_MMAP_THRESHOLD, (int)length);  // free() unmaps it
+    char* memory = strcmp(how, "free") == 0 ? malloc(length) : map_pages(NULL, 64);
+    struct ibv_mr* mr = reg(memory, length);
+    struct ibv_mr* kept = reg(map_pages(NULL, 1), PAGE);
+    char* inside = memory + 4 * PAGE;
+    check(is_shared(inside) && is_reached(inside, 8 * PAGE, mr->rkey), "memory is shared");
+    take_away(memory, length, how);
+    check(carry_out(IBV_WR_RDMA_WRITE, source->addr, PAGE, source->lkey, kept->addr, kept->rkey) &&
+              !carry_out(IBV_WR_RDMA_WRITE, source->addr, PAGE, source->lkey, inside, mr->rkey),
+          how);
+    ibv_dereg_mr(mr);
+    connect_to_itself();
+    check(is_reached(kept->addr, PAGE, kept->rkey), "other memory is reached as before");
+    munmap(kept->addr, PAGE);
+    ibv_dereg_mr(kept);
+}
+
 static void overlaps(void) {
     char* memory = map_pages(NULL, 64);
     fill(memory, 64 * PAGE, 8);
@@ -398,13 +441,7 @@ static void moved_region(void) {
     munmap(memory, 32 * PAGE);
 }
 
-int main(void) {
-    struct ibv_device** devices = ibv_get_device_list(NULL);
-    struct ibv_context* context = devices && devices[0] ? ibv_open_device(devices[0]) : NULL;
-    need(context != NULL, "a device");
-    ibv_free_device_list(devices);
-    connect_to_itself(context);
-    source = reg(map_pages(NULL, 257), 257 * PAGE);
+static void every_kind(void) {
     ordinary_memory();
     released_memory();
     children();
@@ -415,6 +452,24 @@ int main(void) {
     limits();
     moved_region();
     threads();
+}
+
+int main(int argc, char** argv) {
+    struct ibv_device** devices = ibv_get_device_list(NULL);
+    context = devices && devices[0] ? ibv_open_device(devices[0]) : NULL;
+    need(context != NULL, "a device");
+    ibv_free_device_list(devices);
+    make_queue_pair();
+    connect_to_itself();
+    source = reg(map_pages(NULL, 257), 257 * PAGE);
+    if (argc > 1) {
+        memory_taken_away(argv[1]);
+        memory_taken_away("munmap");
+        memory_taken_away("mremap");
+        memory_taken_away("free");
+    } else {
+        every_kind();
+    }
     ibv_destroy_qp(qp);
     ibv_dereg_mr(source);
     ibv_destroy_cq(cq);

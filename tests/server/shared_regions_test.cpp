@@ -1,10 +1,18 @@
 // Tests which memory of a client a server keeps mapped, and until when.
 #include "simverbs/server/shared_regions.hpp"
 
+#include <array>
 #include <cstring>
+#include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace simverbs::test {
@@ -112,6 +120,75 @@ TEST_F(Shared, IsBoundedForEachClient) {
     EXPECT_EQ(shared, 256U);
     regions_.drop({1, 7});
     EXPECT_TRUE(share({1, 7}, pages(5000, 1)));
+}
+
+// Memory of this process, and what a client would hand over.
+class Unmapping : public testing::Test {
+  protected:
+    Unmapping()
+        : memory_(mmap(nullptr, 4 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                       0)) {
+        const auto watch = static_cast<int>(
+            syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY));
+        uffdio_api asked{};
+        asked.api = UFFD_API;
+        asked.features = UFFD_FEATURE_EVENT_UNMAP;
+        if (watch >= 0 && ioctl(watch, UFFDIO_API, &asked) == 0) {
+            unmaps_.begin(watch);
+        }
+    }
+    ~Unmapping() override { munmap(memory_, 4 * kPage); }
+
+    [[nodiscard]] PageRange pages(std::uint64_t first, std::uint64_t count) const {
+        const auto begin = reinterpret_cast<std::uint64_t>(memory_);
+        return {begin + first * kPage, begin + (first + count) * kPage};
+    }
+    std::thread unmap(std::uint64_t first, std::uint64_t count) {
+        return std::thread([range = pages(first, count)] {
+            munmap(reinterpret_cast<void*>(range.begin), range.end - range.begin);
+        });
+    }
+    [[nodiscard]] bool has_news(int within_ms) const {
+        pollfd look{unmaps_.descriptor(), POLLIN, 0};
+        return poll(&look, 1, within_ms) == 1;
+    }
+
+    void* memory_;
+    UnmapWatch unmaps_;
+};
+
+TEST_F(Unmapping, IsReportedOnceIfItIsOfWhatWasAdded) {
+    const bool is_known = unmaps_.add(pages(0, 2));
+    if (!is_known) {  // the kernel is too old, or forbids it: the server looks again and again
+        EXPECT_FALSE(unmaps_.add(pages(3, 1)));
+        return;
+    }
+    ASSERT_TRUE(unmaps_.add(pages(3, 1)));
+    unmaps_.remove(pages(3, 1));
+    unmap(2, 2).join();
+    EXPECT_FALSE(has_news(0));
+    std::thread unmapping = unmap(1, 1);
+    EXPECT_TRUE(has_news(10000));
+    unmaps_.end();
+    unmapping.join();
+    EXPECT_EQ(unmaps_.descriptor(), -1);
+    EXPECT_FALSE(unmaps_.add(pages(0, 1)));
+}
+
+TEST_F(Unmapping, IsNotReportedByAnyOtherDescriptor) {
+    UnmapWatch pipe_end;
+    std::array<int, 2> ends{};
+    ASSERT_EQ(pipe(ends.data()), 0);
+    pipe_end.begin(ends[0]);
+    EXPECT_FALSE(pipe_end.add(pages(0, 1)));
+    pipe_end.begin(ends[1]);  // closes it
+    EXPECT_EQ(pipe_end.descriptor(), ends[0]);
+    EXPECT_EQ(fcntl(ends[1], F_GETFD), -1);
+}
+
+TEST_F(Unmapping, IsNotReportedOfWhatIsNotMapped) {
+    munmap(memory_, 4 * kPage);
+    EXPECT_FALSE(unmaps_.add(pages(0, 4)));
 }
 
 TEST(SharedPages, AreWholeOnesOfTheirRegion) {
