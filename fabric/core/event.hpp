@@ -72,6 +72,8 @@ static_assert(sizeof(Event) == 32 && std::is_trivially_copyable_v<Event>);
 class EventHandler {
   public:
     virtual void handle(const Event& event) = 0;
+    // Returns true if handle() itself tells followers what concerns them of `event`.
+    [[nodiscard]] virtual bool tells_followers(const Event& /*event*/) const { return false; }
 
   protected:
     ~EventHandler() = default;

@@ -65,7 +65,7 @@ void DeferredArrivals::settle_all() {
 
 void DeferredArrivals::before(const Event& event) {
     if (event.key.event_class() != EventClass::kFrameArrival &&
-        !LinkDirection::is_wake(event.key)) {
+        !LinkDirection::is_wake(event.key) && !event.handler->tells_followers(event)) {
         settle_all();
     }
 }

@@ -4,8 +4,8 @@
 // Whoever can see it settles first: packets that have arrived by then are taken, and the next one
 // comes by an event of its own. That is done before each event that is neither a frame nor a wake
 // of a transmitter, and by those who look at a link or a port (LinkDirection::end_passages()). A
-// host settles before it handles a frame that touches the memory of a deferred train, and who runs
-// the loop before anybody else has a turn.
+// host settles before it handles a frame that touches the memory of a deferred train, or sends what
+// it reads there by a timer; and who runs the loop before anybody else has a turn.
 #pragma once
 
 #include <array>

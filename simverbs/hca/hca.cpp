@@ -361,6 +361,14 @@ void Hca::settle_for(const QueuePair& qp, const Packet& packet) {
                            : fabric::TouchedMemories{});
 }
 
+// Before what is sent by a timer.
+void Hca::settle_for_reads_of(const QueuePair& qp) {
+    fabric::DeferredArrivals& deferred = network_.deferred_arrivals();
+    if (!deferred.empty()) {
+        deferred.settle(node_, {whole(qp.memory(SrqNumber{})), {}});
+    }
+}
+
 bool Hca::was_ever(std::uint32_t qpn) const {
     return std::any_of(commons_.by_node.begin(), commons_.by_node.end(), [qpn](const Hca* hca) {
         return hca != nullptr && hca->qps_.was_given_out(qpn);

@@ -214,6 +214,8 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     void trace(const E& event) {
         network_.bus().emit(network_.loop().now(), event);
     }
+    // Takes what has arrived of deferred trains that change what the queue pair's responder reads.
+    void settle_for_reads_of(const QueuePair& qp);
     // Records that a packet was not taken.
     void discard(const Packet& packet, PacketFate fate);
 

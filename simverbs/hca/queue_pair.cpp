@@ -163,20 +163,6 @@ void QueuePair::packet_arrived(const Packet& packet) {
     report_drained();
 }
 
-bool QueuePair::take_ahead(const fabric::Port& port, const fabric::Frame& train) {
-    return receives_packets(attributes_.state) && comes_by_its_path(port, train) &&
-           engine().take_ahead(train.transport_as<Packet>());
-}
-
-// A timer that fires before the last packet sees what the earlier ones have done to it.
-bool QueuePair::would_take(const fabric::Port& port, const fabric::Frame& train,
-                           fabric::SimTime last, std::span<const MemorySpan>& to) {
-    const fabric::Timer* const timer = find_timer(EngineTimer::kAcknowledge);
-    return (timer == nullptr || !timer->armed() || timer->deadline() > last) &&
-           receives_packets(attributes_.state) && comes_by_its_path(port, train) &&
-           engine().would_take(train.transport_as<Packet>(), to);
-}
-
 void QueuePair::frame_arrived(const ReceivedFrame& frame, const FrameHeaders& headers) {
     if (spreads_frames_ || receives_packets(attributes_.state)) {
         run_engine([&](Engine& engine) { return engine.receive_frame(frame, headers); });
@@ -189,6 +175,9 @@ void QueuePair::source_unreadable(Psn psn) {
 
 void QueuePair::handle(const fabric::Event& event) {
     const auto which = static_cast<EngineTimer>(event.argument);
+    if (tells_followers(event)) {
+        hca_.settle_for_reads_of(*this);
+    }
     if (which == EngineTimer::kAlpha || which == EngineTimer::kIncrease) {
         congestion().reaction.timer_expired(which, engine().idle());
         run_engine([](Engine& engine) { return engine.run(); });

@@ -237,6 +237,7 @@ class QueuePair final : public InContext, private Effects, private fabric::Event
     void raise(AsyncEvent event) override;
     void count(HwCounter counter) override;
     void handle(const fabric::Event& event) override;
+    [[nodiscard]] bool tells_followers(const fabric::Event& event) const override;
 
     // Made when it is first needed, in the state that the queue pair is in.
     Engine& engine() {

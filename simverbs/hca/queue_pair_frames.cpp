@@ -1,4 +1,4 @@
-// The frames that a queue pair sends.
+// The frames that a queue pair sends, and the trains that it takes.
 #include <algorithm>
 #include <limits>
 #include <span>
@@ -163,6 +163,28 @@ void QueuePair::arm_when_transmitter_free(EngineTimer which, fabric::SimDuration
             : hca_.transmitters_free_at(attributes_.port);
     timer(which).arm(
         std::max(free_at, hca_.loop().now() + std::max(at_least, fabric::SimDuration(1))));
+}
+
+// To send more of a READ response changes nothing that a deferred train could depend on, and
+// depends on nothing but the memory that it reads. Of an XRC target that is another's.
+bool QueuePair::tells_followers(const fabric::Event& event) const {
+    const ServiceProperties& service = properties(attributes_.service);
+    return static_cast<EngineTimer>(event.argument) == EngineTimer::kPacing && service.connected &&
+           !service.srq_from_packet;
+}
+
+bool QueuePair::take_ahead(const fabric::Port& port, const fabric::Frame& train) {
+    return receives_packets(attributes_.state) && comes_by_its_path(port, train) &&
+           engine().take_ahead(train.transport_as<Packet>());
+}
+
+// A timer that fires before the last packet sees what the earlier ones have done to it.
+bool QueuePair::would_take(const fabric::Port& port, const fabric::Frame& train,
+                           fabric::SimTime last, std::span<const MemorySpan>& to) {
+    const fabric::Timer* const timer = find_timer(EngineTimer::kAcknowledge);
+    return (timer == nullptr || !timer->armed() || timer->deadline() > last) &&
+           receives_packets(attributes_.state) && comes_by_its_path(port, train) &&
+           engine().would_take(train.transport_as<Packet>(), to);
 }
 
 }  // namespace simverbs
