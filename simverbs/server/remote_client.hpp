@@ -64,10 +64,15 @@ class RemoteClient final : public Client {
     // An eventfd that the client writes.
     [[nodiscard]] int wake_descriptor() const { return wake_.number(); }
     [[nodiscard]] int process_descriptor() const { return process_descriptor_.number(); }
-    // Readable once the client unmaps registered memory, until unmapped(); -1: there is none.
+    // Readable once the client unmaps registered memory; -1: it does not tell.
     [[nodiscard]] int unmap_descriptor() { return memory_.shared().unmaps().descriptor(); }
     void watch_unmaps(int descriptor) { memory_.shared().unmaps().begin(descriptor); }
-    void unmapped() { memory_.shared().unmaps().end(); }
+    // One of these two is ready; that a wake-up is has done its work.
+    void note_ready(int descriptor) {
+        if (descriptor == unmap_descriptor()) {
+            memory_.shared().unmaps().end();
+        }
+    }
     // Its memory is not to be touched any more: it has ended, or runs another program.
     [[nodiscard]] bool has_gone() const;
     // It is about to be gone: what it has opened is dead already.

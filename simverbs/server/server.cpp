@@ -160,12 +160,9 @@ bool Server::serve_sockets(int timeout_ms) {
                        candidate->wake_descriptor() == descriptor ||
                        candidate->unmap_descriptor() == descriptor;
             });
-        if (client != clients_.end() && (*client)->unmap_descriptor() == descriptor) {
-            (*client)->unmapped();
+        if (client != clients_.end() && (*client)->socket() != descriptor) {
+            (*client)->note_ready(descriptor);
             continue;
-        }
-        if (client != clients_.end() && (*client)->wake_descriptor() == descriptor) {
-            continue;  // it has done its work
         }
         someone_may_be_gone = true;
         if (client != clients_.end()) {

@@ -47,7 +47,7 @@ class SharedRegions {
     // or drop().
     [[nodiscard]] Region* find(std::uint64_t address, std::uint64_t length);
 
-    // What the client has handed over to tell of unmapped memory.
+    // Takes what the client hands over to tell of unmapped memory.
     [[nodiscard]] UnmapWatch& unmaps() { return unmaps_; }
     // Has it report if a part of the region is unmapped from here on; where that is possible.
     void watch(Region& region) { region.is_watched = unmaps_.add(region.pages); }
