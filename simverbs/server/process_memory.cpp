@@ -92,10 +92,12 @@ std::byte* ProcessMemory::reach(std::uint64_t address, std::uint64_t length) {
 // The program may have unmapped it meanwhile. Where that is not reported, a look costs as much as
 // the copy of a packet.
 bool ProcessMemory::is_mapped_still(SharedRegions::Region& region) {
-    if (shared_.is_as_watched(region)) {
-        return is_there();
+    if (region.seen == acts_) {
+        return true;
     }
-    if (region.seen != acts_) {
+    if (shared_.is_as_watched(region)) {
+        region.seen = is_there() ? acts_ : SharedRegions::kNotSeen;
+    } else {
         shared_.watch(region);  // first: between the two nothing goes unnoticed
         region.seen = has_ends(region.pages) ? acts_ : SharedRegions::kNotSeen;
         if (region.seen == SharedRegions::kNotSeen) {

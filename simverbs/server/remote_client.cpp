@@ -377,4 +377,10 @@ ThreadWatch& RemoteClient::watch(std::uint32_t actor) {
     return *watches_[actor];
 }
 
+void RemoteClient::watch_anew(std::uint32_t actor) {
+    if (actor < watches_.size()) {
+        watches_[actor]->was_in_library();
+    }
+}
+
 }  // namespace simverbs

@@ -127,6 +127,8 @@ class RemoteClient final : public Client {
     // Returns what two of its threads used in one turn, in words; "" if there is nothing.
     [[nodiscard]] std::string shared_object() const;
     [[nodiscard]] ThreadWatch& watch(std::uint32_t actor);
+    // The actor has been in the library just now; one that there is not: nothing.
+    void watch_anew(std::uint32_t actor);
     // For messages: "thread 1 (rping) of h0", the same in each run.
     [[nodiscard]] std::string describe(std::uint32_t actor) const;
     // Time has moved since its threads were looked at.

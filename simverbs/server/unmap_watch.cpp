@@ -1,18 +1,34 @@
 #include "simverbs/server/unmap_watch.hpp"
 
+#include <array>
+#include <string>
+#include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace simverbs {
+namespace {
+
+bool is_userfaultfd(int descriptor) {
+    constexpr std::string_view kWanted = "anon_inode:[userfaultfd]";
+    std::array<char, 64> name{};
+    const std::string link = fmt::format("/proc/self/fd/{}", descriptor);
+    const ssize_t length = readlink(link.c_str(), name.data(), name.size());
+    return length > 0 && std::string_view(name.data(), static_cast<std::size_t>(length)) == kWanted;
+}
+
+}  // namespace
 
 void UnmapWatch::begin(int descriptor) {
-    if (std::exchange(has_begun_, true)) {
+    if (has_begun_ || !is_userfaultfd(descriptor)) {
         close(descriptor);
         return;
     }
+    has_begun_ = true;
     descriptor_ = descriptor;
 }
 

@@ -20,7 +20,7 @@ class UnmapWatch {
     UnmapWatch(const UnmapWatch&) = delete;
     UnmapWatch& operator=(const UnmapWatch&) = delete;
 
-    // Takes over `descriptor`, the first of the client's; closes any other.
+    // Takes over `descriptor`, if it is the first userfaultfd(2) of the client; closes any other.
     void begin(int descriptor);
     // Lets those go on who wait to be reported.
     void end();

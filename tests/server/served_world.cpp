@@ -191,7 +191,8 @@ int Process::end() {
 }
 
 ServedWorld::ServedWorld(const std::string& topology, bool forbid_process_vm,
-                         const std::vector<std::string>& options) {
+                         const std::vector<std::string>& options)
+    : clients_copy_(forbid_process_vm) {
     std::string folder = std::filesystem::temp_directory_path() / "simverbs-test-XXXXXX";
     EXPECT_NE(mkdtemp(folder.data()), nullptr);
     folder_ = folder;
@@ -219,7 +220,11 @@ ServedWorld::~ServedWorld() {
 }
 
 Process ServedWorld::client(const std::string& host) const {
-    return {{SIMVERBS_VERBS_CLIENT}, {"SIMVERBS_SERVER=" + socket_, "SIMVERBS_HOST=" + host}};
+    std::vector<std::string> environment = {"SIMVERBS_SERVER=" + socket_, "SIMVERBS_HOST=" + host};
+    if (clients_copy_) {
+        environment.emplace_back("VERBS_CLIENT_MEMORY=of others, too");
+    }
+    return {{SIMVERBS_VERBS_CLIENT}, environment};
 }
 
 std::string ServedWorld::status() const {

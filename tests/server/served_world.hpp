@@ -62,6 +62,7 @@ struct Holdings {
 
 class ServedWorld {
   public:
+    // `forbid_process_vm`: the server may not reach the memory of clients, and maps none of it.
     explicit ServedWorld(const std::string& topology, bool forbid_process_vm = false,
                          const std::vector<std::string>& options = {});
     ~ServedWorld();
@@ -88,6 +89,7 @@ class ServedWorld {
     [[nodiscard]] Holdings look() const;
     [[nodiscard]] bool loses(const std::string& word) const;
 
+    bool clients_copy_;
     std::string folder_;
     std::string socket_;
     Process server_;

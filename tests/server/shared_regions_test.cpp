@@ -179,11 +179,11 @@ TEST_F(Unmapping, IsNotReportedByAnyOtherDescriptor) {
     UnmapWatch pipe_end;
     std::array<int, 2> ends{};
     ASSERT_EQ(pipe(ends.data()), 0);
-    pipe_end.begin(ends[0]);
+    pipe_end.begin(ends[0]);  // closes it
     EXPECT_FALSE(pipe_end.add(pages(0, 1)));
-    pipe_end.begin(ends[1]);  // closes it
-    EXPECT_EQ(pipe_end.descriptor(), ends[0]);
-    EXPECT_EQ(fcntl(ends[1], F_GETFD), -1);
+    EXPECT_EQ(pipe_end.descriptor(), -1);
+    EXPECT_EQ(fcntl(ends[0], F_GETFD), -1);
+    close(ends[1]);
 }
 
 TEST_F(Unmapping, IsNotReportedOfWhatIsNotMapped) {

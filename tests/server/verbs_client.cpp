@@ -115,8 +115,10 @@ Client::Client() {
     context_ = ibv_open_device(devices[0]);
     check(context_ != nullptr, "ibv_open_device");
     ibv_free_device_list(devices);
+    // Memory that others may have mapped, too, the server leaves where it is.
+    const int kind = std::getenv("VERBS_CLIENT_MEMORY") == nullptr ? MAP_PRIVATE : MAP_SHARED;
     memory_ = static_cast<std::uint8_t*>(
-        mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS, -1, 0));
     pd_ = ibv_alloc_pd(context_);
     constexpr int kEntries = 256;
     cq_ = ibv_create_cq(context_, kEntries, nullptr, nullptr, 0);
