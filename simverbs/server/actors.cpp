@@ -49,6 +49,10 @@ Hold Server::judge_actor(RemoteClient& client, std::uint32_t actor,
         return judge(where);
     }
     someone_was_looked_at_ = true;
+    if (is_free() && client.has_polled(actor)) {
+        watch.was_in_library();
+        return Hold::kHolds;
+    }
     // A thread that is about to end calls no verb any more, but it wakes threads that join it and
     // closes sockets.
     const auto state =

@@ -35,6 +35,8 @@ constexpr std::int64_t kAnswerWhenBusyNs = 1'000'000'000;
 // How old the answer may be that a client is still there. The kernel gives a program that calls
 // exec its new memory a little before it closes its socket, so no look is exact.
 constexpr std::int64_t kLookNs = 20'000;
+// The same where memory is written to that a next program does not have.
+constexpr std::int64_t kLookAtSharedNs = 100'000;
 
 std::int64_t thread_cpu_ns() {
     timespec now{};
@@ -64,7 +66,7 @@ bool ProcessMemory::read(std::uint64_t address, std::byte* bytes, std::size_t le
 
 // Nothing is written to a process that has become another program since.
 bool ProcessMemory::write(std::uint64_t address, const std::byte* bytes, std::size_t length) {
-    if (!is_there()) {
+    if (!is_there(kLookNs)) {
         return false;
     }
     if (!by_client_) {
@@ -96,7 +98,7 @@ bool ProcessMemory::is_mapped_still(SharedRegions::Region& region) {
         return true;
     }
     if (shared_.is_as_watched(region)) {
-        region.seen = is_there() ? acts_ : SharedRegions::kNotSeen;
+        region.seen = is_there(kLookAtSharedNs) ? acts_ : SharedRegions::kNotSeen;
     } else {
         shared_.watch(region);  // first: between the two nothing goes unnoticed
         region.seen = has_ends(region.pages) ? acts_ : SharedRegions::kNotSeen;
@@ -137,9 +139,9 @@ bool ProcessMemory::by_kernel(bool write, std::uint64_t address, std::byte* byte
     return false;
 }
 
-bool ProcessMemory::is_there() {
+bool ProcessMemory::is_there(std::int64_t interval_ns) {
     const std::int64_t now = wall_ns();
-    if (!gone_ && now - looked_at_ns_ >= kLookNs) {
+    if (!gone_ && now - looked_at_ns_ >= interval_ns) {
         looked_at_ns_ = now;
         look();
     }

@@ -44,8 +44,8 @@ class ProcessMemory final : public AddressSpace {
     // up to this.
     static constexpr std::int64_t kPatienceNs = 200'000'000;
 
-    // Returns true if the socket is still open; asks at most every 20 us.
-    [[nodiscard]] bool is_there();
+    // Returns true if the socket is still open; asks that once in an interval.
+    [[nodiscard]] bool is_there(std::int64_t interval_ns);
     void look();
     bool is_mapped_still(SharedRegions::Region& region);
     bool has_ends(const PageRange& pages);

@@ -377,6 +377,12 @@ ThreadWatch& RemoteClient::watch(std::uint32_t actor) {
     return *watches_[actor];
 }
 
+bool RemoteClient::has_polled(std::uint32_t actor) {
+    polled_.resize(watches_.size());
+    const std::uint64_t seen = area().actors[actor].seen.load(std::memory_order_relaxed);
+    return std::exchange(polled_[actor], seen) != seen;
+}
+
 void RemoteClient::watch_anew(std::uint32_t actor) {
     if (actor < watches_.size()) {
         watches_[actor]->was_in_library();

@@ -129,6 +129,9 @@ class RemoteClient final : public Client {
     [[nodiscard]] ThreadWatch& watch(std::uint32_t actor);
     // The actor has been in the library just now; one that there is not: nothing.
     void watch_anew(std::uint32_t actor);
+    // Returns true if it has found nothing to poll since the call before, and something was
+    // delivered before that.
+    [[nodiscard]] bool has_polled(std::uint32_t actor);
     // For messages: "thread 1 (rping) of h0", the same in each run.
     [[nodiscard]] std::string describe(std::uint32_t actor) const;
     // Time has moved since its threads were looked at.
@@ -192,6 +195,7 @@ class RemoteClient final : public Client {
     std::vector<int> handed_over_;
     std::vector<std::unique_ptr<ThreadWatch>> watches_;
     std::vector<std::uint32_t> watched_threads_;
+    std::vector<std::uint64_t> polled_;  // by actor: deliveries before it last found nothing
     struct WaitingPoll {
         std::uint32_t ticket = 0;
         std::uint64_t since = 0;  // steps
