@@ -15,25 +15,24 @@ std::optional<SimTime> EventLoop::next_time() const {
     return std::min(event, wheel_.earliest().value_or(SimTime::max()));
 }
 
-std::size_t EventLoop::run_instant() {
+std::size_t EventLoop::run_instant(SimTime latest) {
     SIMVERBS_ASSERT(!running_, "the loop is run from inside an event");
     only_frames_moved_ = true;
-    if (!run_one(SimTime::max())) {
-        return 0;
-    }
-    std::size_t count = 1;
-    while (run_one(now_)) {
+    limit_ = after(latest);
+    std::size_t count = 0;
+    for (SimTime until = latest; run_one(until); until = now_) {
         ++count;
         SIMVERBS_ASSERT(count < kMaxEventsPerInstant, "time does not get past {} ps",
                         to_picoseconds(now_));
     }
+    limit_ = SimTime::max();
     return count;
 }
 
 std::uint64_t EventLoop::run_until(SimTime limit) {
     SIMVERBS_ASSERT(!running_, "the loop is run from inside an event");
     const std::uint64_t before = events_run_;
-    limit_ = limit == SimTime::max() ? limit : limit + SimDuration(1);
+    limit_ = after(limit);
     while (run_one(limit)) {
     }
     limit_ = SimTime::max();

@@ -40,9 +40,9 @@ class EventLoop {
     // When the next event or timer is due, exactly. Moves nothing.
     [[nodiscard]] std::optional<SimTime> next_time() const;
 
-    // Runs every event of the next instant, those included that it schedules at that instant.
-    // Returns how many ran; 0 when nothing is pending.
-    std::size_t run_instant();
+    // Runs every event of the next instant, those included that it schedules at that instant,
+    // unless it is after `latest`. Returns how many ran; 0 when nothing is due by then.
+    std::size_t run_instant(SimTime latest = SimTime::max());
 
     // Runs every event due at or before `limit`; now() is then the time of the last one, not
     // `limit`. Returns how many ran.
@@ -60,8 +60,8 @@ class EventLoop {
         now_ = time;
     }
 
-    // Returns true if nothing ends this run between two instants.
-    [[nodiscard]] bool runs_freely() const { return limit_ == SimTime::max(); }
+    // For the event that runs: what is due from here on is not run before somebody has a turn.
+    [[nodiscard]] SimTime limit() const { return limit_; }
 
     // nullptr: nobody follows.
     void follow(EventFollower* follower) { follower_ = follower; }
@@ -106,6 +106,9 @@ class EventLoop {
                         to_picoseconds(now_), static_cast<int>(last_key_.event_class()));
     }
 
+    static constexpr SimTime after(SimTime latest) {
+        return latest == SimTime::max() ? latest : latest + SimDuration(1);
+    }
     bool run_one(SimTime limit);
     [[nodiscard]] TimerEntry* timer_before(SimTime top, SimTime limit);
     void dispatch(Event event);

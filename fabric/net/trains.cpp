@@ -168,12 +168,12 @@ bool LinkDirection::deliver_due() {
     return true;
 }
 
-// Lets the train that is the first on the wire arrive when its last packet does. A run that ends
-// after this instant would settle it at once.
+// Lets the train that is the first on the wire arrive when its last packet does, unless this run
+// ends before: it would be settled at once.
 bool LinkDirection::defer() {
     const SimTime last = arrival_of(*head_, static_cast<std::uint16_t>(head_->packets - 1));
     TouchedMemories touched;
-    if (!services_.loop.runs_freely() || !to_.carries(*head_) ||
+    if (last >= services_.loop.limit() || !to_.carries(*head_) ||
         services_.bus.wants(trace::Category::kPacket) ||
         !to_.node().would_take(to_, *head_, last, touched) ||
         !services_.deferred.has_room_for(touched)) {

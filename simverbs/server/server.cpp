@@ -144,6 +144,7 @@ bool Server::serve_sockets(int timeout_ms) {
     if (!is_free() && devices_.commands_raced()) {
         marks_.set(Mark::kUnnamedActorsRaced);
     }
+    turns_without_look_ = 0;
     std::array<epoll_event, 64> ready;
     const int count = epoll_wait(epoll_, ready.data(), ready.size(), timeout_ms);
     bool news = count == static_cast<int>(ready.size());  // others may be ready

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -119,6 +120,7 @@ class Server {
     class View;
     bool pollers_must_look();
     bool move_freely(Move move);
+    std::size_t walk_an_instant(fabric::SimTime& latest);
     bool move_in_turn(Decision decision);
     [[nodiscard]] bool pace_allows();
     bool take_what_waits();
@@ -191,6 +193,7 @@ class Server {
     std::vector<Doorbell> doorbells_;  // these two are kept for their storage
     std::vector<Doorbell> by_queue_;
     bool someone_gone_ = false;
+    int turns_without_look_ = 0;      // at the sockets
     std::int64_t wary_until_ns_ = 0;  // wall clock: of threads that keep the processor; 0: of none
     int holds_by_news_ = 0;
     int spare_ = -1;  // given up for a connection when no descriptor is left

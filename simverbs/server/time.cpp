@@ -26,9 +26,9 @@ constexpr std::int64_t kRingingNs = 1'000'000;
 
 void Server::run() {
     int idle = 0;
-    for (int turn = 0; !shut_down_asked(); ++turn) {
+    while (!shut_down_asked()) {
         bool busy = is_free() && drain_doorbells();
-        if (turn % kTurnsPerLook == 0) {
+        if (++turns_without_look_ >= kTurnsPerLook) {
             serve_sockets(0);
         }
         busy = move_time() || busy;
@@ -234,10 +234,10 @@ bool Server::move_freely(Move move) {
     }
     merge_calls();  // those of posts that the rule took, too: before what comes of them
     const std::uint64_t before = deliveries();
+    fabric::SimTime latest = simulation_->loop().now();
     bool stepped = false;
     for (int steps = 0; steps < kStepsPerMove && deliveries() == before; ++steps) {
-        if ((walks && !pace_allows()) ||
-            (walks ? simulation_->step_exactly() : simulation_->run_instant()) == 0) {
+        if ((walks ? walk_an_instant(latest) : simulation_->run_instant()) == 0) {
             break;
         }
         stepped = true;
@@ -247,6 +247,16 @@ bool Server::move_freely(Move move) {
     }
     simulation_->settle();
     return stepped;
+}
+
+// Runs what is due by `latest`. Reads the wall clock only when nothing is.
+std::size_t Server::walk_an_instant(fabric::SimTime& latest) {
+    const std::size_t events = simulation_->run_instant(latest);
+    if (events > 0 || simulation_->loop().empty()) {
+        return events;
+    }
+    latest = pace_.reaches(simulation_->loop().now(), wall_ns());
+    return simulation_->run_instant(latest);
 }
 
 bool Server::move_in_turn(Decision decision) {

@@ -16,15 +16,16 @@ class Pace {
     // the wall clock has advanced since then. The wall clock thus only delays events. The first
     // call starts the walk.
     bool allows(std::optional<fabric::SimTime> next, fabric::SimTime now, std::int64_t wall_ns) {
-        if (!next) {
-            return true;
-        }
+        return !next || *next <= reaches(now, wall_ns);
+    }
+    // The latest time at which an event may run. The first call starts the walk.
+    fabric::SimTime reaches(fabric::SimTime now, std::int64_t wall_ns) {
         if (!walks_) {
             walks_ = true;
             began_ = now;
             wall_began_ns_ = wall_ns;
         }
-        return *next - began_ <= std::chrono::nanoseconds(wall_ns - wall_began_ns_);
+        return began_ + std::chrono::nanoseconds(wall_ns - wall_began_ns_);
     }
     // Ends the walk: time has jumped, or no event was pending.
     void stop() { walks_ = false; }

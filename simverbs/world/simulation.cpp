@@ -254,8 +254,8 @@ std::size_t Simulation::step() {
     return events;
 }
 
-std::size_t Simulation::run_instant() {
-    return run([this] { return loop_.run_instant(); });
+std::size_t Simulation::run_instant(fabric::SimTime latest) {
+    return run([this, latest] { return loop_.run_instant(latest); });
 }
 
 std::size_t Simulation::step_exactly() {
@@ -270,7 +270,7 @@ std::size_t Simulation::run(F&& instant) {
     const fabric::ReplayScope scope(*this);
     commons_.events.flush();
     const std::size_t events = instant();
-    if (events == 0 && credit_loop_.empty()) {
+    if (events == 0 && loop_.empty() && credit_loop_.empty()) {
         credit_loop_ = network_.report_credit_loop();
     }
     return events;

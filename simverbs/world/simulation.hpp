@@ -110,8 +110,9 @@ class Simulation final : public FaultEnvironment,
     // Runs all events of the next instant, a train being one; how many there were. Hands over
     // events that wait.
     std::size_t step();
-    // The same, after which trains may be deferred: before anybody but this has a turn, settle().
-    std::size_t run_instant();
+    // The same, unless that instant is after `latest`. Trains may be deferred then: before anybody
+    // but this has a turn, settle().
+    std::size_t run_instant(fabric::SimTime latest = fabric::SimTime::max());
     void settle() { network_.deferred_arrivals().settle(); }
     // step() with trains packet by packet, so that time does not get past that instant.
     std::size_t step_exactly();

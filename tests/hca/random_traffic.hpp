@@ -22,7 +22,8 @@ class RandomTraffic {
   public:
     explicit RandomTraffic(std::uint64_t seed) : random_(seed, "train", "traffic") {}
 
-    void run(std::size_t rounds, PairOptions options, Links links = Links::kFast) {
+    void run(std::size_t rounds, PairOptions options, Links links = Links::kFast,
+             Step (*move)(fabric::SimDuration) = until) {
         const bool slow = links == Links::kSlow;
         options.mtu_bytes = 256U << below(5);
         options.first_psn = below(2) == 0 ? 0xFFFFF0 : 0x10;
@@ -48,7 +49,7 @@ class RandomTraffic {
                 static_cast<std::int64_t>(below(slow ? 40'000'000 : 4'000'000)));
             for (History* run : {&trains, &singles}) {
                 post(*run, qps[run == &trains ? 0 : 1][which], from, what, options.mtu_bytes);
-                run->pair.advance(wait);
+                move(wait)(*run);
             }
             ASSERT_EQ(differences(trains.state(), singles.state()), "") << "round " << round;
         }

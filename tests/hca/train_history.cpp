@@ -142,6 +142,21 @@ Step until(fabric::SimDuration duration) {
     return [duration](History& run) { run.pair.advance(duration); };
 }
 
+Step walk(fabric::SimDuration duration) {
+    return [duration](History& run) {
+        struct Nothing final : fabric::EventHandler {
+            void handle(const fabric::Event& /*event*/) override {}
+        };
+        Nothing nothing;
+        Simulation& simulation = run.pair.simulation();
+        simulation.schedule_mark(duration, nothing);
+        const fabric::SimTime latest = run.pair.now() + duration;
+        while (simulation.run_instant(latest) > 0) {
+        }
+        simulation.settle();
+    };
+}
+
 void to_the_end(History& run) {
     run.pair.drive();
 }

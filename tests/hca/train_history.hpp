@@ -117,6 +117,9 @@ void expect_one_run(const std::vector<Step>& steps, const PairOptions& options =
 [[nodiscard]] Step one_by_one(std::vector<Step> steps);
 
 [[nodiscard]] Step until(fabric::SimDuration duration);
+// The same for a caller that has a turn again only after `duration`: trains that arrive by then
+// arrive as one.
+[[nodiscard]] Step walk(fabric::SimDuration duration);
 void to_the_end(History& run);
 
 // An event that may happen between two packets of a message from `a` to `b`.

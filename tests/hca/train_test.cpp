@@ -85,6 +85,51 @@ TEST(Train, IsAsFarAsItsPacketsAtAnyTime) {
     }
 }
 
+// Those that arrive within a window are one event each; those that do not are cut.
+TEST(Train, WalkedWindowByWindowIsOneRun) {
+    for (const std::string topology : {"pair", "star:2"}) {
+        for (const std::int64_t window : {71'234, 1'071'234, 5'071'234}) {
+            SCOPED_TRACE(testing::Message() << topology << ", " << window << " ps");
+            std::vector<Step> steps;
+            steps.emplace_back([](History& run) {
+                run.pair.a.qp.post(write_of(run.pair.a, run.pair.b, 1, 0, 100'000));
+                run.pair.b.qp.post(write_of(run.pair.b, run.pair.a, 2, 100'000, 80'000));
+            });
+            for (std::int64_t time = 0; time < 20'000'000; time += window) {
+                steps.push_back(walk(fabric::SimDuration(window)));
+            }
+            steps.emplace_back(to_the_end);
+            expect_one_run(steps, {.topology = topology});
+        }
+    }
+}
+
+TEST(Train, WalkedFarIsFewEvents) {
+    const auto events_of = [](fabric::SimDuration window) {
+        History run(Packets::kAsTrains, {.topology = "star:2"});
+        const std::uint64_t before = run.events();
+        run.pair.a.qp.post(write_of(run.pair.a, run.pair.b, 1, 0, 100'000));
+        run.pair.b.qp.post(write_of(run.pair.b, run.pair.a, 2, 100'000, 100'000));
+        for (fabric::SimDuration walked{}; walked < 1ms; walked += window) {
+            walk(window)(run);
+        }
+        EXPECT_EQ(run.pair.b.bytes(0, 100'000), run.pair.a.bytes(0, 100'000));
+        return run.events() - before;
+    };
+    EXPECT_LT(events_of(1ms) * 8, events_of(10ns));
+}
+
+TEST(Train, RandomTrafficThatIsWalkedIsOneRun) {
+    for (std::uint64_t seed = 51; seed <= 70; ++seed) {
+        SCOPED_TRACE(seed);
+        const std::string topology = seed % 2 == 0 ? "pair" : "star:3";
+        RandomTraffic(seed).run(60, {.topology = topology}, Links::kFast, walk);
+        if (testing::Test::HasFatalFailure()) {
+            return;
+        }
+    }
+}
+
 TEST(Train, WhateverHappensAmongNinePacketsHasOneOutcome) {
     try_acts(kNinePackets, {}, 0, 3);
 }

@@ -35,6 +35,14 @@ TEST(Pace, OnlyDelays) {
     EXPECT_FALSE(pace.allows(at(51_ms), at(50_ms), 50 * kMs));
 }
 
+TEST(Pace, ReachesAsFarAsTheWall) {
+    Pace pace;
+    EXPECT_EQ(pace.reaches(at(10_ms), 100 * kMs), at(10_ms));
+    EXPECT_EQ(pace.reaches(at(11_ms), 103 * kMs), at(13_ms));
+    EXPECT_TRUE(pace.allows(at(13_ms), at(12_ms), 103 * kMs));
+    EXPECT_FALSE(pace.allows(at(13_ms) + SimDuration(1), at(12_ms), 103 * kMs));
+}
+
 TEST(Pace, AllowsWhatIsDueNow) {
     Pace pace;
     EXPECT_TRUE(pace.allows(at(10_ms), at(10_ms), 7));

@@ -61,6 +61,26 @@ TEST(EventLoop, AnEventMayTakeTimeUpToTheNext) {
     loop.run_until(at(7600_ns));
 }
 
+TEST(EventLoop, RunsNoInstantAfterTheLatest) {
+    EventLoop loop;
+    Recorder recorder;
+    Timer timer(loop, key(EventClass::kTimer, 2), recorder);
+    timer.arm(at(7_us));
+    loop.schedule({at(5_us), key(EventClass::kFrameArrival), &recorder, 0});
+    EXPECT_EQ(loop.run_instant(at(5_us) - SimDuration(1)), 0U);
+    EXPECT_EQ(loop.now(), kSimStart);
+    recorder.then = [&loop](const Event&) {
+        EXPECT_EQ(loop.limit(), at(6_us) + SimDuration(1));
+        EXPECT_EQ(loop.horizon(), at(6_us) + SimDuration(1));
+    };
+    EXPECT_EQ(loop.run_instant(at(6_us)), 1U);
+    EXPECT_EQ(loop.run_instant(at(6_us)), 0U) << "the timer comes later";
+    EXPECT_EQ(loop.now(), at(5_us));
+    recorder.then = [&loop](const Event&) { EXPECT_EQ(loop.limit(), SimTime::max()); };
+    EXPECT_EQ(loop.run_instant(), 1U);
+    EXPECT_EQ(loop.now(), at(7_us));
+}
+
 TEST(EventLoop, StandsStillWithNothingToDo) {
     EventLoop loop;
     EXPECT_TRUE(loop.empty());
