@@ -1,6 +1,7 @@
 #include "fabric/net/deferred_arrivals.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "fabric/core/assert.hpp"
 #include "fabric/net/link_direction.hpp"
@@ -29,9 +30,15 @@ void DeferredArrivals::remove(LinkDirection& direction) {
     SIMVERBS_ASSERT(found != end, "no train of {} is deferred", direction.from().number().value());
     std::move(found + 1, end, found);
     --count_;
-    if (count_ == 0) {
+    if (empty()) {
         loop_.follow(nullptr);
     }
+}
+
+void DeferredArrivals::add(LeftForLater& left) {
+    SIMVERBS_ASSERT(left_ == nullptr || left_ == &left, "two hosts' things are left for later");
+    left_ = &left;
+    loop_.follow(this);
 }
 
 SimTime DeferredArrivals::next_arrival() const {
@@ -60,6 +67,10 @@ void DeferredArrivals::settle(const Node& node, const TouchedMemories& touched) 
 void DeferredArrivals::settle_all() {
     while (count_ > 0) {
         deferred_[0].direction->settle();
+    }
+    if (left_ != nullptr) {
+        std::exchange(left_, nullptr)->settle();
+        loop_.follow(nullptr);
     }
 }
 

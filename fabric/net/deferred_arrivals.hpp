@@ -42,6 +42,16 @@ struct TouchedMemories {
     }
 };
 
+// Names other work that a host has left for later, and does before anybody can notice.
+class LeftForLater {
+  public:
+    virtual void settle() = 0;
+
+  protected:
+    LeftForLater() = default;
+    ~LeftForLater() = default;
+};
+
 class DeferredArrivals final : private EventFollower {
   public:
     explicit DeferredArrivals(EventLoop& loop) : loop_(loop) {}
@@ -49,7 +59,8 @@ class DeferredArrivals final : private EventFollower {
     DeferredArrivals(const DeferredArrivals&) = delete;
     DeferredArrivals& operator=(const DeferredArrivals&) = delete;
 
-    [[nodiscard]] bool empty() const { return count_ == 0; }
+    // Neither a train is deferred nor anything else left.
+    [[nodiscard]] bool empty() const { return count_ == 0 && left_ == nullptr; }
     // Returns true if a train that touches these may be one of them.
     [[nodiscard]] bool has_room_for(const TouchedMemories& touched) const;
 
@@ -58,6 +69,8 @@ class DeferredArrivals final : private EventFollower {
 
     void add(LinkDirection& direction, const TouchedMemories& touched);
     void remove(LinkDirection& direction);
+    // Settles it, once, when all trains are settled. There is one such thing.
+    void add(LeftForLater& left);
 
     void settle() {
         if (!empty()) [[unlikely]] {
@@ -82,6 +95,7 @@ class DeferredArrivals final : private EventFollower {
     EventLoop& loop_;
     std::array<Deferred, kMost> deferred_;
     std::size_t count_ = 0;
+    LeftForLater* left_ = nullptr;
 };
 
 }  // namespace fabric

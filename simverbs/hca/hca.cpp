@@ -355,6 +355,10 @@ void Hca::settle_for(const QueuePair& qp, const Packet& packet) {
     if (deferred.empty()) [[likely]] {
         return;
     }
+    if (packet.operation().kind != MessageKind::kRead) {
+        take_borrowed_of(qp.context().client().memory());
+        take_borrowed_of(qp.memory(packet.srq));
+    }
     const bool copies = packet.operation().kind != MessageKind::kAck;
     deferred.settle(node_,
                     copies ? fabric::TouchedMemories{read_by(packet), whole(qp.memory(packet.srq))}

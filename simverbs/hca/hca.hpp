@@ -17,6 +17,7 @@
 #include "fabric/net/network.hpp"
 #include "fabric/trace/bus.hpp"
 
+#include "simverbs/hca/borrowed_bytes.hpp"
 #include "simverbs/hca/device_context.hpp"
 #include "simverbs/hca/flow_table.hpp"
 #include "simverbs/hca/guarded_copy.hpp"
@@ -44,6 +45,7 @@ struct HcaCommons {
     OwnMemory own_memory;
     SnapshotPool snapshots{Snapshot::kBytes};
     SnapshotPool train_snapshots{Snapshot::kTrainBytes};
+    Borrowings borrowings{train_snapshots};
     std::vector<Hca*> by_node;  // nullptr: a switch, or a host without one
     EventBacklog events;
     std::size_t device_count = 0;      // that were made
@@ -213,6 +215,16 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     template <fabric::trace::TraceEvent E>
     void trace(const E& event) {
         network_.bus().emit(network_.loop().now(), event);
+    }
+    // Leaves the bytes of a train where they are. nullptr: they are to be copied at once.
+    [[nodiscard]] BorrowedBytes* borrow(const Payload& payload) {
+        return commons_.borrowings.borrow(payload, network_.deferred_arrivals());
+    }
+    // Before other bytes of `space` are read, or anything else happens that its process could see.
+    void take_borrowed_of(const AddressSpace& space) {
+        if (commons_.borrowings.has_some_of(space)) [[unlikely]] {
+            commons_.borrowings.settle();
+        }
     }
     // Takes what has arrived of deferred trains that change what the queue pair's responder reads.
     void settle_for_reads_of(const QueuePair& qp);

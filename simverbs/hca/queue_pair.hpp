@@ -264,6 +264,7 @@ class QueuePair final : public InContext, private Effects, private fabric::Event
     void end_failure(const EngineResult& of_engine);
 
     fabric::FramePtr make_frame(const Packet& packet, const AddressVector& path);
+    [[nodiscard]] bool may_borrow(const Packet& packet) const;
     CopyOutcome make_snapshot_frame(const Packet& packet, const AddressVector& path,
                                     fabric::FramePtr& frame);
     void put_on_wire(fabric::FramePtr frame, const Packet& packet);

@@ -48,11 +48,29 @@ CopyOutcome QueuePair::transmit_snapshot(const Packet& packet) {
     return outcome;
 }
 
+// READ responses between which others are trains; single packets would be too many at a time.
+bool QueuePair::may_borrow(const Packet& packet) const {
+    const WireOpcode& operation = packet.operation();
+    return operation.kind == MessageKind::kReadResponse &&
+           !(operation.starts_message && operation.ends_message) && longest_train() > 1;
+}
+
 CopyOutcome QueuePair::make_snapshot_frame(const Packet& packet, const AddressVector& path,
                                            fabric::FramePtr& frame) {
     if (packet.payload.length == 0) {
         frame = make_frame(packet, path);
         return CopyOutcome::kCopied;
+    }
+    Packet copy = packet;
+    BorrowedBytes* const bytes = may_borrow(packet) ? hca_.borrow(packet.payload) : nullptr;
+    if (bytes != nullptr) {
+        copy.payload = bytes->payload();
+        frame = make_frame(copy, path);
+        frame->cargo = bytes;
+        return CopyOutcome::kCopied;
+    }
+    if (packet.payload.space != nullptr) {
+        hca_.take_borrowed_of(*packet.payload.space);
     }
     Snapshot& snapshot =
         packet.packets > 1 ? hca_.train_snapshots().take() : hca_.snapshots().take();
@@ -61,7 +79,6 @@ CopyOutcome QueuePair::make_snapshot_frame(const Packet& packet, const AddressVe
         snapshot.release();
         return outcome;
     }
-    Packet copy = packet;
     copy.payload = snapshot.payload(hca_.own_memory(), packet.payload.length);
     frame = make_frame(copy, path);
     frame->cargo = &snapshot;

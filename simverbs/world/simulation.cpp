@@ -259,10 +259,12 @@ std::size_t Simulation::run_instant(fabric::SimTime latest) {
 }
 
 std::size_t Simulation::step_exactly() {
-    return run([this]() -> std::size_t {
+    const std::size_t events = run([this]() -> std::size_t {
         const auto next = loop_.next_time();
         return next ? loop_.run_until(*next) : 0;
     });
+    settle();
+    return events;
 }
 
 template <class F>

@@ -8,7 +8,19 @@ namespace simverbs::test {
 
 using namespace std::chrono_literals;
 
-History::History(Packets packets, const PairOptions& options) : pair(options) {
+namespace {
+
+// Single packets are copied at once, so that both kinds of memory are compared with that.
+PairOptions options_of(Packets packets, PairOptions options) {
+    if (packets == Packets::kSingle) {
+        options.memory = MemoryOf::kThisProcess;
+    }
+    return options;
+}
+
+}  // namespace
+
+History::History(Packets packets, const PairOptions& options) : pair(options_of(packets, options)) {
     if (packets == Packets::kSingle) {
         for_each_direction([this](auto& direction) { direction.add_filter(onlooker_); });
         looked_at_ = true;

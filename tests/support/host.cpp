@@ -11,8 +11,9 @@
 
 namespace simverbs::test {
 
-Host::Host(Simulation& simulation, std::size_t rank)
-    : attachment_(std::make_unique<Attachment>(simulation, static_cast<Client&>(*this),
+Host::Host(Simulation& simulation, std::size_t rank, MemoryOf whose)
+    : memory_(whose),
+      attachment_(std::make_unique<Attachment>(simulation, static_cast<Client&>(*this),
                                                std::vector<std::size_t>{rank})) {
     GuardedCopy::install();  // as a driver does before it registers memory
     context_ = must(OpenContext{}).handle;

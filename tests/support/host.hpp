@@ -19,10 +19,33 @@
 
 namespace simverbs::test {
 
+// Whose memory a host has: this process's, or, as a server sees it, another's that this reaches.
+enum class MemoryOf : bool { kThisProcess, kAnother };
+
+class HostMemory final : public AddressSpace {
+  public:
+    explicit HostMemory(MemoryOf whose) : whose_(whose) {}
+
+    bool read(std::uint64_t address, std::byte* bytes, std::size_t length) override {
+        return memory_.read(address, bytes, length);
+    }
+    bool write(std::uint64_t address, const std::byte* bytes, std::size_t length) override {
+        return memory_.write(address, bytes, length);
+    }
+    [[nodiscard]] bool is_own() const override { return whose_ == MemoryOf::kThisProcess; }
+    [[nodiscard]] std::byte* reach(std::uint64_t address, std::uint64_t length) override {
+        return memory_.reach(address, length);
+    }
+
+  private:
+    MemoryOf whose_;
+    OwnMemory memory_;
+};
+
 class Host final : private Client {
   public:
     // Sees the device of this rank and opens it.
-    Host(Simulation& simulation, std::size_t rank);
+    Host(Simulation& simulation, std::size_t rank, MemoryOf whose = MemoryOf::kThisProcess);
     ~Host() override;
 
     [[nodiscard]] std::uint32_t context() const { return context_; }
@@ -72,7 +95,7 @@ class Host final : private Client {
     void completion_delivered(const CompletionRing* /*queue*/) override { ++deliveries_; }
     void event_delivered() override { ++deliveries_; }
 
-    OwnMemory memory_;
+    HostMemory memory_;
     std::vector<std::byte*> rings_;
     std::vector<int> descriptors_;
     std::size_t deliveries_ = 0;

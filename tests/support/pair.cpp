@@ -32,7 +32,7 @@ std::uint32_t mtu_code(std::uint32_t bytes) {
 }  // namespace
 
 Side::Side(Simulation& simulation, std::size_t rank, const PairOptions& options)
-    : host(simulation, rank),
+    : host(simulation, rank, options.memory),
       pd(host.must(AllocatePd{}).handle),
       memory(kMemoryBytes),
       region(register_memory(memory.data(), memory.size())),

@@ -48,6 +48,7 @@ struct PairOptions {
     std::uint8_t max_rd_atomic = 4;
     std::uint8_t max_dest_rd_atomic = 4;
     AccessRights qp_rights = kAllRights;
+    MemoryOf memory = MemoryOf::kThisProcess;
 };
 
 struct Region {
