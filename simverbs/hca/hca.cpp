@@ -181,6 +181,7 @@ void Hca::discard_corrupted(fabric::Port& port, const Packet& packet) {
 
 // Frames without a transport: rules say who takes them, whatever address they are for.
 void Hca::steer(const fabric::Port& port, const fabric::Frame& frame) {
+    commons_.borrowings.settle();  // what the frame brings may change them
     const Packet& packet = frame.transport_as<Packet>();
     const std::span<const std::byte> bytes(static_cast<const Snapshot*>(frame.cargo)->bytes(),
                                            packet.payload.length);

@@ -216,7 +216,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
     void trace(const E& event) {
         network_.bus().emit(network_.loop().now(), event);
     }
-    // Leaves the bytes of a train where they are. nullptr: they are to be copied at once.
+    // Leaves the bytes of a READ response where they are. nullptr: they are to be copied at once.
     [[nodiscard]] BorrowedBytes* borrow(const Payload& payload) {
         return commons_.borrowings.borrow(payload, network_.deferred_arrivals());
     }
