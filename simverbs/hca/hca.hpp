@@ -203,6 +203,7 @@ class Hca final : private fabric::EndNodeListener, private LoopbackListener {
                 keep_payload(frame);
             }
         };
+        commons_.borrowings.settle();
         network_.for_each_frame_in_flight(keep);
         for (const auto& loopback : loopbacks_) {
             loopback->for_each_frame_in_flight(keep);
