@@ -192,6 +192,8 @@ FramePtr LinkDirection::take_from_wire() {
     if (event.key != key_) {
         if (event.key.port() == kWakeTimer) {
             send_waiting();
+        } else if (event.key.port() == kLateArrival) {
+            deliver_late();
         } else {
             set_paused(static_cast<std::uint8_t>(event.argument >> 1U), (event.argument & 1U) != 0);
         }
@@ -294,6 +296,14 @@ void LinkDirection::give_back(std::uint8_t lane, std::uint32_t bytes, SimTime wh
 
 void LinkDirection::drop_all(DropReason reason) {
     cut_trains();
+    if (late_ != nullptr) {
+        services_.loop.cancel(late_at_, late_key());
+    }
+    while (late_ != nullptr) {
+        FramePtr frame(late_);
+        late_ = std::exchange(frame->next, nullptr);
+        from_.drop(std::move(frame), reason);
+    }
     if (head_ != nullptr) {
         services_.loop.cancel(head_->arrival, key_);
     }

@@ -146,6 +146,7 @@ class LinkDirection final : public EventHandler {
     // No timer of a device has these numbers in the place of its port.
     static constexpr PortNumber kWakeTimer{0xFE0};
     static constexpr PortNumber kPauseArrival{0xFE1};
+    static constexpr PortNumber kLateArrival{0xFE2};
 
     void transmit(FramePtr frame, SimTime ready);
     [[nodiscard]] bool may_go(const Frame& frame, SimTime ready) const;
@@ -180,7 +181,13 @@ class LinkDirection final : public EventHandler {
     [[gnu::noinline]] void train_arrives();
     bool deliver_due();
     bool defer();
-    void arrive_late(std::uint16_t packets);
+    bool arrive_late(std::uint16_t packets);
+    void arrive_one_by_one();
+    void put_off(std::uint16_t packets);
+    void deliver_late();
+    [[nodiscard]] EventKey late_key() const {
+        return {key_.event_class(), key_.node(), kLateArrival, key_.port().value()};
+    }
     FramePtr take_together(std::uint16_t packets);
     FramePtr take_train(std::uint16_t packets);
     [[nodiscard]] SimTime arrival_of(const Frame& train, std::uint16_t nth) const;
@@ -233,8 +240,10 @@ class LinkDirection final : public EventHandler {
     template <class F>
     void for_each_in_flight(F&& visit) {
         cut_trains();
-        for (Frame* frame = head_; frame != nullptr; frame = frame->next) {
-            visit(*frame);
+        for (Frame* const first : {late_, head_}) {
+            for (Frame* frame = first; frame != nullptr; frame = frame->next) {
+                visit(*frame);
+            }
         }
         if (queues_ != nullptr) {
             queues_->for_each(visit);
@@ -272,6 +281,8 @@ class LinkDirection final : public EventHandler {
     SimTime settled_until_{};  // what arrives by then began at an earlier rate
     Frame* head_ = nullptr;    // in the heap while not null
     Frame* tail_ = nullptr;
+    Frame* late_ = nullptr;  // no longer on the wire, and put off until late_at_
+    SimTime late_at_{};
     std::uint32_t on_wire_ = 0;  // packets
     std::uint32_t trains_ = 0;   // of what is on the wire
     std::uint32_t buffer_blocks_ = 0;

@@ -120,7 +120,9 @@ void LinkDirection::train_arrives() {
     if (is_deferred_) {
         is_deferred_ = false;
         services_.deferred.remove(*this);
-        arrive_late(head_->packets);
+        if (!arrive_late(head_->packets)) {
+            arrive_one_by_one();
+        }
         return;
     }
     if (to_switch_ ? pass_switch() : deliver_due()) {
@@ -205,23 +207,58 @@ void LinkDirection::settle() {
     while (services_.loop.is_past(arrival_of(*head_, packets), key_)) {
         ++packets;
     }
-    arrive_late(packets);
+    if (!arrive_late(packets)) {
+        put_off(packets);
+    }
 }
 
-// The first packets of a train that was deferred. They can be refused only where a process has
-// unmapped its memory without a word; it learns of that a little late.
-void LinkDirection::arrive_late(std::uint16_t packets) {
+// The first packets of a train that was deferred. Returns false if they are refused, as happens
+// only where a process has unmapped its memory without a word.
+bool LinkDirection::arrive_late(std::uint16_t packets) {
     const SimTime last = arrival_of(*head_, static_cast<std::uint16_t>(packets - 1));
-    if (FramePtr part = take_together(packets)) {
-        const EventLoop::AsOf as_of(services_.loop, last);
-        to_.node().receive(to_, std::move(part));
-        return;
+    FramePtr part = take_together(packets);
+    if (part == nullptr) {
+        return false;
     }
-    for (; packets > 0; --packets) {
+    const EventLoop::AsOf as_of(services_.loop, last);
+    to_.node().receive(to_, std::move(part));
+    return true;
+}
+
+// All packets of the train, whose event this is. The first may make single packets of the others.
+void LinkDirection::arrive_one_by_one() {
+    for (std::uint16_t packets = head_->packets; packets > 0; --packets) {
         FramePtr frame = head_->packets > 1 ? take_train(1) : take_from_wire();
         if (packets == 1 && head_ != nullptr) {
             services_.loop.schedule({head_->arrival, key_, this, 0});
         }
+        deliver(std::move(frame));
+    }
+}
+
+// The first packets of a train, not all, are refused where they arrive one by one. That fails a
+// queue pair, and looks at all links, in the middle of which may be whoever settles: it is an event
+// of its own, a little later.
+void LinkDirection::put_off(std::uint16_t packets) {
+    Frame** last = &late_;
+    while (*last != nullptr) {
+        last = &(*last)->next;
+    }
+    if (late_ == nullptr) {
+        late_at_ = services_.loop.now() + SimDuration(1);
+        services_.loop.schedule({late_at_, late_key(), this, 0});
+    }
+    for (; packets > 0; --packets) {
+        *last = take_train(1).release();
+        last = &(*last)->next;
+    }
+    services_.loop.schedule({head_->arrival, key_, this, 0});
+}
+
+void LinkDirection::deliver_late() {
+    while (late_ != nullptr) {
+        FramePtr frame(late_);
+        late_ = std::exchange(frame->next, nullptr);
         deliver(std::move(frame));
     }
 }

@@ -26,19 +26,23 @@ class HostMemory final : public AddressSpace {
   public:
     explicit HostMemory(MemoryOf whose) : whose_(whose) {}
 
+    // As where its process ends, or unmaps it without a word.
+    void vanish() { is_gone_ = true; }
+
     bool read(std::uint64_t address, std::byte* bytes, std::size_t length) override {
-        return memory_.read(address, bytes, length);
+        return !is_gone_ && memory_.read(address, bytes, length);
     }
     bool write(std::uint64_t address, const std::byte* bytes, std::size_t length) override {
-        return memory_.write(address, bytes, length);
+        return !is_gone_ && memory_.write(address, bytes, length);
     }
     [[nodiscard]] bool is_own() const override { return whose_ == MemoryOf::kThisProcess; }
     [[nodiscard]] std::byte* reach(std::uint64_t address, std::uint64_t length) override {
-        return memory_.reach(address, length);
+        return is_gone_ ? nullptr : memory_.reach(address, length);
     }
 
   private:
     MemoryOf whose_;
+    bool is_gone_ = false;
     OwnMemory memory_;
 };
 
@@ -80,6 +84,7 @@ class Host final : private Client {
     // The descriptor that came with the last command. The host closes it in the end.
     [[nodiscard]] int last_descriptor() const { return descriptors_.back(); }
     [[nodiscard]] int event_descriptor() const { return descriptors_.front(); }
+    void lose_memory() { memory_.vanish(); }
     // Closes the context; commands answer ENOENT from then on.
     void close();
 
