@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <iterator>
+#include <string_view>
 
 namespace simverbs::test {
 
@@ -74,11 +76,9 @@ Seen History::state() {
 }
 
 void History::add_memory(const std::string& of, const Side& side, Seen& seen) {
-    fabric::WordsHash hash;
-    for (std::size_t offset = 0; offset < side.memory.size(); offset += 8) {
-        hash.add(side.word(offset));
-    }
-    seen.emplace_back(of + "memory", hash.value());
+    const std::string_view bytes(reinterpret_cast<const char*>(side.memory.data()),
+                                 side.memory.size());
+    seen.emplace_back(of + "memory", std::hash<std::string_view>{}(bytes));
     if (side.host.rings() > 0) {
         seen.emplace_back(of + "sent completions", side.send_cq.waiting());
         seen.emplace_back(of + "received", side.receive_cq.waiting());

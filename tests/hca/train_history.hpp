@@ -11,7 +11,6 @@
 
 #include <gmock/gmock.h>
 
-#include "fabric/core/hash.hpp"
 #include "fabric/net/switch.hpp"
 #include "fabric/trace/memory_sink.hpp"
 

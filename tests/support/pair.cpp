@@ -1,5 +1,6 @@
 #include "tests/support/pair.hpp"
 
+#include <array>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -23,6 +24,16 @@ std::unique_ptr<Simulation> make_simulation(const PairOptions& options) {
 std::unique_ptr<CoverageFile> make_coverage(Simulation& simulation) {
     const char* const folder = std::getenv("SIMVERBS_COVERAGE");
     return folder == nullptr ? nullptr : CoverageFile::make(simulation.bus(), folder);
+}
+
+// Made once: tests fill megabytes, in builds without optimisation.
+const std::vector<std::byte>& pattern_of(unsigned salt) {
+    static std::array<std::vector<std::byte>, 256> patterns;
+    std::vector<std::byte>& pattern = patterns[salt];
+    for (std::size_t i = pattern.size(); i < Side::kMemoryBytes; ++i) {
+        pattern.push_back(static_cast<std::byte>((i * 7 + i / 251 + salt) & 0xFF));
+    }
+    return pattern;
 }
 
 std::uint32_t mtu_code(std::uint32_t bytes) {
@@ -71,9 +82,8 @@ Segment Side::segment(std::size_t offset, std::size_t length) const {
 }
 
 void Side::fill(std::size_t offset, std::size_t length, unsigned salt) {
-    for (std::size_t i = 0; i < length; ++i) {
-        memory[offset + i] = static_cast<std::byte>((i * 7 + i / 251 + salt) & 0xFF);
-    }
+    ASSERT_LE(offset + length, memory.size());
+    std::memcpy(memory.data() + offset, pattern_of(salt & 0xFFU).data(), length);
 }
 
 std::vector<std::byte> Side::bytes(std::size_t offset, std::size_t length) const {
