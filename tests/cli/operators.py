@@ -13,6 +13,7 @@ import struct
 import subprocess
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 import commands
 from commands import LIBRARIES, PATIENCE_S, SCENARIOS, SIMVERBS
@@ -206,16 +207,24 @@ class Stopped(World):
         os.kill(self.server, signal.SIGCONT)
         super().tearDown()
 
+    def all_at_once(self, commands):
+        """Each waits for 5 s."""
+        with ThreadPoolExecutor() as pool:
+            return list(pool.map(lambda words: self.simverbs(*words), commands))
+
     def test_is_named_by_commands(self):
-        for words in (["status"], ["down"], ["on", "h0", "true"], ["fabric", "show"], ["watch"]):
-            status, text = self.simverbs(words[0], *words[1:2], "--world", "w", *words[2:])
+        commands = [["status", "--world", "w"], ["down", "--world", "w"],
+                    ["on", "h0", "--world", "w", "true"], ["fabric", "show", "--world", "w"],
+                    ["watch", "--world", "w"]]
+        for words, (status, text) in zip(commands, self.all_at_once(commands)):
             self.assertEqual(status, 2, words)
             self.assertRegex(text, r"the world at '.*w.sock' does not answer within 5 s \(process "
                              rf"{self.server}, stopped: kill -CONT {self.server}\)", words)
 
     def test_what_failed_is_not_carried_out_later(self):
-        for words in (["fabric", "link", "--world", "w", "h0-s0", "down"], ["down", "--world", "w"]):
-            self.assertEqual(self.simverbs(*words)[0], 2, words)
+        commands = [["fabric", "link", "--world", "w", "h0-s0", "down"], ["down", "--world", "w"]]
+        for words, (status, _) in zip(commands, self.all_at_once(commands)):
+            self.assertEqual(status, 2, words)
         os.kill(self.server, signal.SIGCONT)
         self.assertRegex(self.simverbs("fabric", "show", "--world", "w", "h0-s0")[1],
                          r"(?m)^h0-s0 +InfiniBand +UP ")
