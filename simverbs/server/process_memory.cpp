@@ -88,6 +88,7 @@ std::byte* ProcessMemory::reach(std::uint64_t address, std::uint64_t length) {
     if (region == nullptr || gone_ || !is_mapped_still(*region)) {
         return nullptr;
     }
+    region->moved += length;
     return region->segment->base() + (address - region->pages.begin);
 }
 

@@ -27,7 +27,7 @@ bool lies_in(const PageRange& range, std::uint64_t address, std::uint64_t length
 int SharedRegions::share(RegionName name, const PageRange& pages, AddressSpace& memory) {
     const std::uint64_t bytes = pages.end - pages.begin;
     if (regions_.size() >= kMostRegions || bytes > kMostSharedBytes ||
-        bytes > kMostBytes - bytes_) {
+        bytes > kMostBytes - bytes_ || !may_pay()) {
         return -1;
     }
     try {
@@ -50,12 +50,18 @@ int SharedRegions::share(RegionName name, const PageRange& pages, AddressSpace& 
     }
 }
 
+bool SharedRegions::may_pay() {
+    return unpaid_ < kMostUnpaid || ++not_shared_ % kTryOneOf == 0;
+}
+
 template <class Wanted>
 void SharedRegions::drop_if(Wanted&& is_wanted) {
     std::erase_if(regions_, [&](Region& region) {
         const bool drops = is_wanted(region);
         if (drops) {
-            bytes_ -= region.pages.end - region.pages.begin;
+            const std::uint64_t bytes = region.pages.end - region.pages.begin;
+            bytes_ -= bytes;
+            unpaid_ = region.moved < kPaysAfter * bytes ? unpaid_ + 1 : 0;
             stop_watching(region);
         }
         return drops;

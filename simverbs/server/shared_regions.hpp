@@ -3,6 +3,9 @@
 // The server makes the memory, and takes over what the client's pages hold; the client maps it in
 // their place. What is shared is what the program sees as long as it maps nothing else there. A NIC
 // would go on with the former pages; so does this, until that memory is registered again.
+//
+// To share a region takes as long as several copies of it, so it is not done for programs that
+// register memory for one message each.
 #pragma once
 
 #include <cstddef>
@@ -41,6 +44,7 @@ class SharedRegions {
         RegionName name;
         std::unique_ptr<SharedSegment> segment;
         std::uint64_t seen = kNotSeen;  // the caller's: when its program had it mapped
+        std::uint64_t moved = 0;        // the caller's: bytes that were copied from it or to it
         bool is_watched = false;        // since watch()
     };
     // Returns the one that has all of [address, address + length), or nullptr. Valid until share()
@@ -61,13 +65,21 @@ class SharedRegions {
     // Limits for one client at a time. The kernel allows a process 65530 mappings.
     static constexpr std::size_t kMostRegions = 256;
     static constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20U;
+    // A region has paid once its length has moved that often. After so many in turn that ended
+    // before, one of the next few is tried.
+    static constexpr std::uint64_t kPaysAfter = 8;
+    static constexpr std::uint32_t kMostUnpaid = 32;
+    static constexpr std::uint32_t kTryOneOf = 32;
 
+    [[nodiscard]] bool may_pay();
     template <class Wanted>
     void drop_if(Wanted&& is_wanted);
 
     UnmapWatch unmaps_;
     std::vector<Region> regions_;  // by address; none overlaps another
     std::uint64_t bytes_ = 0;
+    std::uint32_t unpaid_ = 0;  // regions in turn
+    std::uint32_t not_shared_ = 0;
 };
 
 }  // namespace simverbs

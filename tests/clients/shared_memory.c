@@ -401,8 +401,26 @@ static void other_kinds(void) {
 }
 
 static void limits(void) {
+    struct rlimit limit;
+    need(!getrlimit(RLIMIT_NOFILE, &limit), "getrlimit");
+    const int next = dup(0);
+    close(next);
+    const struct rlimit none = {(rlim_t)next, limit.rlim_max};
+    char* memory = map_pages(NULL, 16);
+    need(!setrlimit(RLIMIT_NOFILE, &none), "setrlimit");
+    struct ibv_mr* mr = reg(memory, 16 * PAGE);
+    need(!setrlimit(RLIMIT_NOFILE, &limit), "setrlimit");
+    check(!is_shared(memory) && is_reached(memory, 16 * PAGE, mr->rkey),
+          "a region without a free descriptor is reached");
+    need(dup(0) == next, "a descriptor was left open");
+    ibv_dereg_mr(mr);
+    mr = reg(memory, 16 * PAGE);
+    check(is_shared(memory), "it would have been shared");
+    ibv_dereg_mr(mr);
+    munmap(memory, 16 * PAGE);
+
     enum { kRegions = 600 };
-    char* memory = map_pages(NULL, 2 * kRegions);
+    memory = map_pages(NULL, 2 * kRegions);
     struct ibv_mr* mrs[kRegions];
     int right = 1;
     for (int i = 0; i < kRegions; ++i) {
@@ -415,17 +433,16 @@ static void limits(void) {
     for (int i = 0; i < kRegions; ++i) {
         ibv_dereg_mr(mrs[i]);
     }
-    struct rlimit limit;
-    need(!getrlimit(RLIMIT_NOFILE, &limit), "getrlimit");
-    const int next = dup(0);
-    close(next);
-    const struct rlimit none = {(rlim_t)next, limit.rlim_max};
-    need(!setrlimit(RLIMIT_NOFILE, &none), "setrlimit");
-    struct ibv_mr* mr = reg(memory, 16 * PAGE);
-    need(!setrlimit(RLIMIT_NOFILE, &limit), "setrlimit");
-    check(is_reached(memory, 16 * PAGE, mr->rkey), "a region without a free descriptor is reached");
-    need(dup(0) == next, "a descriptor was left open");
-    ibv_dereg_mr(mr);
+    // None of them has paid.
+    int shared = 0;
+    right = 1;
+    for (int i = 0; i < 2 * kRegions; i += 16) {
+        mr = reg(memory + (size_t)i * PAGE, 16 * PAGE);
+        shared += is_shared(memory + (size_t)i * PAGE);
+        right = right && is_reached(mr->addr, 16 * PAGE, mr->rkey);
+        ibv_dereg_mr(mr);
+    }
+    check(right && shared >= 2 && shared <= 4, "one of 32 regions is shared after them");
     munmap(memory, 2 * kRegions * PAGE);
 }
 
@@ -449,9 +466,9 @@ static void every_kind(void) {
     overlaps();
     mapped_anew();
     other_kinds();
-    limits();
     moved_region();
     threads();
+    limits();
 }
 
 int main(int argc, char** argv) {

@@ -123,6 +123,35 @@ TEST_F(Shared, IsBoundedForEachClient) {
 }
 
 // Memory of this process, and what a client would hand over.
+TEST_F(Shared, IsNotMadeForOneMessageEach) {
+    const auto lives = [this](std::uint64_t moved) {
+        if (!share({1, 5}, pages(0, 4))) {
+            return false;
+        }
+        regions_.find(kBase, kPage)->moved = moved;
+        regions_.drop({1, 5});
+        return true;
+    };
+    constexpr std::uint64_t kEightTimes = 8 * 4 * kPage;
+    for (int i = 0; i < 31; ++i) {
+        EXPECT_TRUE(lives(kEightTimes - 1)) << i;
+    }
+    EXPECT_TRUE(lives(kEightTimes)) << "pays: the count begins again";
+    for (int i = 0; i < 32; ++i) {
+        EXPECT_TRUE(lives(kEightTimes - 1)) << i;
+    }
+    for (int i = 1; i < 32; ++i) {
+        EXPECT_FALSE(lives(0)) << i;
+    }
+    EXPECT_TRUE(lives(0)) << "tried";
+    EXPECT_FALSE(lives(0));
+    for (int i = 2; i < 32; ++i) {
+        EXPECT_FALSE(lives(0)) << i;
+    }
+    EXPECT_TRUE(lives(kEightTimes)) << "tried, and pays";
+    EXPECT_TRUE(lives(0));
+}
+
 class Unmapping : public testing::Test {
   protected:
     Unmapping()
