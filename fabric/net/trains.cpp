@@ -236,9 +236,9 @@ void LinkDirection::arrive_one_by_one() {
     }
 }
 
-// The first packets of a train, not all, are refused where they arrive one by one. That fails a
-// queue pair, and looks at all links, in the middle of which may be whoever settles: it is an event
-// of its own, a little later.
+// Takes packets that the host has refused, the first of a train and not all, off the wire. They
+// arrive one by one in an event of their own, a picosecond later: that fails a queue pair, which
+// cuts the trains of all links, and whoever settles may be in the middle of one.
 void LinkDirection::put_off(std::uint16_t packets) {
     Frame** last = &late_;
     while (*last != nullptr) {

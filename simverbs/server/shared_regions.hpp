@@ -65,8 +65,8 @@ class SharedRegions {
     // Limits for one client at a time. The kernel allows a process 65530 mappings.
     static constexpr std::size_t kMostRegions = 256;
     static constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20U;
-    // A region has paid once its length has moved that often. After so many in turn that ended
-    // before, one of the next few is tried.
+    // A region has paid once kPaysAfter times its length have moved. After kMostUnpaid regions in
+    // turn that ended before that, one of kTryOneOf is shared, until one has paid.
     static constexpr std::uint64_t kPaysAfter = 8;
     static constexpr std::uint32_t kMostUnpaid = 32;
     static constexpr std::uint32_t kTryOneOf = 32;

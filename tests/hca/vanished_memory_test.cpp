@@ -16,7 +16,7 @@ using testing::ElementsAre;
 
 constexpr std::size_t kMessageBytes = 40 * 1024UL;
 
-// Happens while a train stays deferred, as what a process does, or what is done to it.
+// Runs something and settles no train, as if a process did it on its own.
 class Unnoticed final : public fabric::EventHandler {
   public:
     explicit Unnoticed(std::function<void()> happens) : happens_(std::move(happens)) {}
